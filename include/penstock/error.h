@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PENSTOCK_ERROR_H
+#define PENSTOCK_ERROR_H
+
+#include <stdint.h>
+
+#ifndef PEN_API
+#define PEN_API __attribute__((visibility("default")))
+#endif
+#define PEN_NODISCARD __attribute__((warn_unused_result))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every call that can fail returns one of these: 0 is success, positive values are
+ * outcomes that are not failures, negative values are failures. */
+#define PEN_STATUS_MAP(XX)                                                                         \
+    XX(OK, 0, "success")                                                                           \
+    XX(END, 1, "nothing more to give")                                                             \
+    XX(E_INVALID, -1, "invalid argument or setting")                                               \
+    XX(E_NO_MEMORY, -2, "out of memory")                                                           \
+    XX(E_NOT_FOUND, -3, "no such file, sample or field")                                           \
+    XX(E_ACCESS, -4, "permission refused")                                                         \
+    XX(E_IO, -5, "read or write failed")                                                           \
+    XX(E_TIMEOUT, -6, "timed out")                                                                 \
+    XX(E_FORMAT, -7, "not a pack, or a version not supported")                                     \
+    XX(E_CORRUPT, -8, "checksum or structure mismatch")                                            \
+    XX(E_DECODE, -9, "image could not be decoded")                                                 \
+    XX(E_UNSUPPORTED, -10, "not supported")                                                        \
+    XX(E_EXISTS, -11, "exists already")                                                            \
+    XX(E_BUSY, -12, "in use by another process")                                                   \
+    XX(E_LIMIT, -13, "over a limit")                                                               \
+    XX(E_CANCELLED, -14, "cancelled by the caller")
+
+typedef enum PenStatus {
+#define XX(name, value, text) PEN_##name = (value),
+    PEN_STATUS_MAP(XX)
+#undef XX
+} PenStatus;
+
+/* Owned by the caller and of fixed size, so that it can report even when memory is gone.
+ * Every function that takes one accepts NULL, and leaves it alone when it succeeds. */
+typedef struct PenError {
+    int32_t status;    /* a PenStatus, < 0 */
+    int32_t os_errno;  /* 0 when the operating system did not say */
+    int64_t sample;    /* number of the sample in the pack, -1 when none is concerned */
+    char where[32];    /* the part that failed: "pack/block", "codec/jpeg" */
+    char message[472]; /* one line: object, what was expected, what was found, next step */
+} PenError;
+
+/* The text of a status; never NULL. */
+PEN_API const char *pen_strerror(int status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one seam to the outside: memory, files, clock, threads, randomness.
+ * Nothing else in the library calls the operating system for these, so a test can count the calls,
+ * make the n-th fail, record every write, or turn the clock. Calls return -errno on failure. */
+#ifndef PEN_BASE_SYS_H
+#define PEN_BASE_SYS_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+typedef struct PenFileStat {
+    uint64_t bytes;      /* apparent size */
+    uint64_t disk_bytes; /* what it takes on disk */
+    int is_dir;
+    int is_file;
+} PenFileStat;
+
+enum {
+    PEN_OPEN_READ = 0,
+    PEN_OPEN_CREATE = 1, /* write, create, truncate */
+    PEN_OPEN_DIR = 2
+};
+
+typedef struct PenSys {
+    void *(*alloc)(size_t bytes);
+    void *(*resize)(void *p, size_t bytes);
+    void (*release)(void *p);
+
+    int (*open)(const char *path, int how); /* fd or -errno */
+    int (*close)(int fd);
+    int64_t (*pread)(int fd, void *buf, size_t bytes, uint64_t offset);
+    int64_t (*pwritev)(int fd, const struct iovec *iov, int n, uint64_t offset);
+    int (*fsync)(int fd);
+    int (*stat_fd)(int fd, PenFileStat *ret);
+    int (*stat_path)(const char *path, PenFileStat *ret);
+    int (*rename)(const char *from, const char *to);
+    int (*mkdir)(const char *path);
+    int (*unlink)(const char *path);
+    int (*rmdir)(const char *path);
+    int (*lock)(int fd, int exclusive); /* never waits; dies with the process */
+    /* Calls `each` for every entry but . and ..; stops when it returns non-zero and returns that.
+     */
+    int (*list)(const char *path, int (*each)(void *ctx, const char *name), void *ctx);
+
+    uint64_t (*now_ns)(void); /* monotonic */
+    int (*random)(void *buf, size_t bytes);
+    int (*thread_start)(pthread_t *ret, void *(*run)(void *), void *arg);
+} PenSys;
+
+extern const PenSys pen__sys_real;
+
+/* What the library uses. Only tests set it, before any other call. */
+extern const PenSys *pen__sys;
+
+#endif

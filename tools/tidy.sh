@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs clang-tidy over the library and the program, and prints the findings without their notes.
+# A file found clean is not read again until it, a header or the list of checks changes.
+#     tools/tidy.sh JOBS CLANG_TIDY COMPILE_COMMANDS_DIRECTORY
+set -euo pipefail
+jobs=$1 dir=$3
+mkdir -p "$dir/clean"
+export tidy=$2 dir
+
+check() { # FILE
+    local options=() out mark
+    mark=$dir/clean/${1//\//-}
+    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src include cli tools .clang-tidy \
+        \( -name '*.h' -o -name .clang-tidy \) -newer "$mark" -print -quit)" ]; then
+        return 0
+    fi
+    case $1 in
+    cli/* | src/base/error.c) options=("--checks=-clang-analyzer-core.*") ;;
+    # Lets the analyzer know which calls return a failure.
+    *) options=("--extra-arg=-include" "--extra-arg=$PWD/tools/analyzer.h") ;;
+    esac
+    if out=$("$tidy" --quiet -p "$dir" "${options[@]}" "$1" 2>/dev/null); then
+        touch "$mark"
+        return 0
+    fi
+    grep -E '(error|warning): ' <<<"$out" || echo "$1: clang-tidy failed"
+    return 1
+}
+export -f check
+
+find src cli -name '*.c' | sort | xargs -P "$jobs" -I{} bash -c 'check {}'
