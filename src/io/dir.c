@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/dir.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/sys.h"
+
+char *pen__path_join(const char *dir, const char *name)
+{
+    size_t a = strlen(dir);
+    size_t b = strlen(name);
+    while (a > 1 && dir[a - 1] == '/')
+        a--;
+    char *p = pen__alloc(a + b + 2);
+    if (!p)
+        return NULL;
+    memcpy(p, dir, a);
+    p[a] = '/';
+    memcpy(p + a + 1, name, b + 1);
+    return p;
+}
+
+int pen__dir_sync(const char *path, PenError *reterr)
+{
+    int fd = pen__sys->open(path, PEN_OPEN_DIR);
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, "io/dir", "%s: cannot open directory", path);
+    int r = pen__sys->fsync(fd);
+    pen__sys->close(fd);
+    return r < 0 ? pen__fail_os(reterr, -r, "io/dir", "%s: cannot sync directory", path) : PEN_OK;
+}
+
+int pen__dir_make(const char *path, PenError *reterr)
+{
+    int r = pen__sys->mkdir(path);
+    if (r < 0 && r != -EEXIST)
+        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot make directory", path);
+    if (r == -EEXIST) {
+        PenFileStat st;
+        r = pen__sys->stat_path(path, &st);
+        if (r == 0 && !st.is_dir)
+            return pen__fail(reterr, PEN_E_EXISTS, "io/dir",
+                             "%s: expected a directory, found a file; choose another name", path);
+    }
+    const char *slash = strrchr(path, '/');
+    char *parent =
+        slash ? pen__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : pen__strdup(".");
+    if (!parent)
+        return pen__fail_memory(reterr, "io/dir", path);
+    r = pen__dir_sync(parent, reterr);
+    pen__free(parent);
+    return r;
+}
+
+int pen__file_exists(const char *path, PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__sys->stat_path(path, &st);
+    if (r == -ENOENT || r == -ENOTDIR)
+        return 0;
+    return r < 0 ? pen__fail_os(reterr, -r, "io/dir", "%s: cannot stat", path) : 1;
+}
+
+int pen__file_remove(const char *path, PenError *reterr)
+{
+    int r = pen__sys->unlink(path);
+    if (r == 0 || r == -ENOENT)
+        return PEN_OK;
+    return pen__fail_os(reterr, -r, "io/dir", "%s: cannot remove", path);
+}
+
+int pen__dir_remove(const char *path, PenError *reterr)
+{
+    int r = pen__sys->rmdir(path);
+    if (r == 0 || r == -ENOENT)
+        return PEN_OK;
+    return pen__fail_os(reterr, -r, "io/dir", "%s: cannot remove directory", path);
+}
+
+static int add_name(void *ctx, const char *name)
+{
+    PenNames *names = ctx;
+    if (names->n == names->cap) {
+        uint64_t cap = names->cap ? names->cap * 2 : 64;
+        char **grown = pen__resize(names->names, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        names->names = grown;
+        names->cap = cap;
+    }
+    char *copy = pen__strdup(name);
+    if (!copy)
+        return -ENOMEM;
+    names->names[names->n++] = copy;
+    return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int pen__dir_list(const char *path, PenNames *ret, PenError *reterr)
+{
+    PenNames names = {0};
+    int r = pen__sys->list(path, add_name, &names);
+    if (r < 0) {
+        pen__names_free(&names);
+        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot list", path);
+    }
+    if (names.n)
+        qsort(names.names, (size_t)names.n, sizeof *names.names, by_bytes);
+    *ret = names;
+    return PEN_OK;
+}
+
+void pen__names_free(PenNames *names)
+{
+    for (uint64_t i = 0; i < names->n; i++)
+        pen__free(names->names[i]);
+    pen__free(names->names);
+    *names = (PenNames){0};
+}
+
+int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reterr)
+{
+    int fd = pen__sys->open(path, PEN_OPEN_DIR);
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, "io/dir", "%s: cannot open directory", path);
+    int r = pen__sys->lock(fd, exclusive);
+    if (r < 0) {
+        pen__sys->close(fd);
+        if (r == -EWOULDBLOCK)
+            return pen__fail(reterr, PEN_E_BUSY, "io/dir",
+                             "%s: another process is writing here; wait for it to end", path);
+        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot lock", path);
+    }
+    ret->fd = fd;
+    return PEN_OK;
+}
+
+void pen__dir_unlock(PenLock *lock)
+{
+    if (lock->fd >= 0)
+        pen__sys->close(lock->fd);
+    lock->fd = -1;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories: paths, making, listing, locking. */
+#ifndef PEN_IO_DIR_H
+#define PEN_IO_DIR_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* "a/b", to be freed with pen__free; NULL when out of memory. */
+char *pen__path_join(const char *dir, const char *name);
+
+/* Makes the directory when it is not there, and syncs its parent. */
+int pen__dir_make(const char *path, PenError *reterr);
+int pen__dir_sync(const char *path, PenError *reterr);
+
+/* 1 exists, 0 does not, < 0 failure. */
+int pen__file_exists(const char *path, PenError *reterr);
+/* 0 also when it was not there. */
+int pen__file_remove(const char *path, PenError *reterr);
+int pen__dir_remove(const char *path, PenError *reterr); /* must be empty; 0 when not there */
+
+typedef struct PenNames {
+    char **names; /* sorted by bytes */
+    uint64_t n, cap;
+} PenNames;
+
+int pen__dir_list(const char *path, PenNames *ret, PenError *reterr);
+void pen__names_free(PenNames *names);
+
+/* A kernel lock on a directory; released by closing, or by the death of the process. PEN_E_BUSY
+ * when another process holds it. */
+typedef struct PenLock {
+    int fd;
+} PenLock;
+#define PEN_LOCK_NONE ((PenLock){-1})
+
+int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reterr);
+void pen__dir_unlock(PenLock *lock); /* accepts an unset one */
+
+#endif

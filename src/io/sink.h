@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing files that appear whole or not at all: written beside their final place, synced, renamed.
+ */
+#ifndef PEN_IO_SINK_H
+#define PEN_IO_SINK_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/error.h"
+
+typedef struct PenSink PenSink;
+
+/* Creates `part_path`; nothing is at its final place yet. */
+int pen__sink_open(const char *part_path, PenSink **ret, PenError *reterr);
+int pen__sink_write(PenSink *s, const void *data, size_t bytes, PenError *reterr);
+/* All of the pieces, in order; `iov` is used up. */
+int pen__sink_writev(PenSink *s, struct iovec *iov, int n, PenError *reterr);
+uint64_t pen__sink_bytes(const PenSink *s);
+/* Syncs, renames to `path` and syncs the directory of `path`. A failed sync is final. */
+int pen__sink_commit(PenSink **s, const char *path, PenError *reterr);
+void pen__sink_abort(PenSink **s); /* closes and removes the part file; accepts NULL */
+
+/* Writes a whole small file that way. */
+int pen__file_store(const char *part_path, const char *path, const void *data, size_t bytes,
+                    PenError *reterr);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/sys.h"
+
+typedef struct FileSource {
+    PenSource base;
+    int fd;
+} FileSource;
+
+typedef struct MemorySource {
+    PenSource base;
+    const uint8_t *data;
+} MemorySource;
+
+static int file_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+{
+    FileSource *f = (FileSource *)s;
+    uint8_t *to = buf;
+    while (bytes) {
+        int64_t n = pen__sys->pread(f->fd, to, bytes, offset);
+        if (n < 0)
+            return pen__fail_os(reterr, (int)-n, "io/file",
+                                "%s: read of %zu bytes at offset %" PRIu64, s->name, bytes, offset);
+        if (n == 0)
+            return pen__fail(reterr, PEN_E_CORRUPT, "io/file",
+                             "%s: ends at offset %" PRIu64 ", expected %" PRIu64
+                             " bytes: it was cut while in use",
+                             s->name, offset, s->bytes);
+        to += n;
+        bytes -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return PEN_OK;
+}
+
+static void file_close(PenSource *s)
+{
+    pen__sys->close(((FileSource *)s)->fd);
+    pen__free((char *)s->name);
+    pen__free(s);
+}
+
+static const PenSourceClass file_class = {file_read, file_close};
+
+int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
+{
+    int r;
+    int fd = -1;
+    FileSource *f = pen__zalloc(sizeof *f);
+    char *name = pen__strdup(path);
+    if (!f || !name) {
+        r = pen__fail_memory(reterr, "io/file", path);
+        goto out;
+    }
+    fd = pen__sys->open(path, PEN_OPEN_READ);
+    if (fd < 0) {
+        r = pen__fail_os(reterr, -fd, "io/file", "%s: cannot open", path);
+        goto out;
+    }
+    PenFileStat st;
+    r = pen__sys->stat_fd(fd, &st);
+    if (r < 0) {
+        r = pen__fail_os(reterr, -r, "io/file", "%s: cannot stat", path);
+        goto out;
+    }
+    if (!st.is_file) {
+        r = pen__fail(reterr, PEN_E_INVALID, "io/file", "%s: expected a file, found %s", path,
+                      st.is_dir ? "a directory" : "something else");
+        goto out;
+    }
+    f->base = (PenSource){&file_class, name, st.bytes};
+    f->fd = fd;
+    *ret = &f->base;
+    return PEN_OK;
+out:
+    if (fd >= 0)
+        pen__sys->close(fd);
+    pen__free(name);
+    pen__free(f);
+    return r;
+}
+
+static int memory_read(PenSource *s, void *buf, size_t bytes, uint64_t offset,
+                       PEN_UNUSED PenError *reterr)
+{
+    memcpy(buf, ((MemorySource *)s)->data + offset, bytes);
+    return PEN_OK;
+}
+
+static void memory_close(PenSource *s)
+{
+    pen__free((char *)s->name);
+    pen__free(s);
+}
+
+static const PenSourceClass memory_class = {memory_read, memory_close};
+
+int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,
+                            PenError *reterr)
+{
+    MemorySource *m = pen__zalloc(sizeof *m);
+    char *copy = pen__strdup(name);
+    if (!m || !copy) {
+        pen__free(m);
+        pen__free(copy);
+        return pen__fail_memory(reterr, "io/memory", name);
+    }
+    m->base = (PenSource){&memory_class, copy, bytes};
+    m->data = data;
+    *ret = &m->base;
+    return PEN_OK;
+}
+
+int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+{
+    if (!pen__range_ok(offset, bytes, s->bytes))
+        return pen__fail(reterr, PEN_E_CORRUPT, "io/source",
+                         "%s: expected %zu bytes at offset %" PRIu64 ", found only %" PRIu64
+                         " in all",
+                         s->name, bytes, offset, s->bytes);
+    return bytes ? s->class_->read(s, buf, bytes, offset, reterr) : PEN_OK;
+}
+
+void pen__source_close(PenSource **s)
+{
+    if (!s || !*s)
+        return;
+    (*s)->class_->close(*s);
+    *s = NULL;
+}
+
+int pen__file_load(const char *path, uint64_t limit, PenBuf *ret, PenError *reterr)
+{
+    PenSource *s = NULL;
+    int r = pen__source_open_file(path, &s, reterr);
+    if (r < 0)
+        return r;
+    if (s->bytes > limit) {
+        r = pen__fail(reterr, PEN_E_LIMIT, "io/file",
+                      "%s: expected at most %" PRIu64 " bytes, found %" PRIu64, path, limit,
+                      s->bytes);
+        goto out;
+    }
+    ret->bytes = 0;
+    r = pen__buf_reserve(ret, (size_t)s->bytes + PEN_SLACK);
+    if (r < 0) {
+        pen__fail_memory(reterr, "io/file", path);
+        goto out;
+    }
+    r = pen__source_read(s, ret->data, (size_t)s->bytes, 0, reterr);
+    if (r < 0)
+        goto out;
+    ret->bytes = (size_t)s->bytes;
+    memset(ret->data + ret->bytes, 0, PEN_SLACK);
+out:
+    pen__source_close(&s);
+    return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a pack's bytes come from: something of known size that gives ranges of bytes. Thread-safe.
+ */
+#ifndef PEN_IO_SOURCE_H
+#define PEN_IO_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+typedef struct PenSource PenSource;
+
+typedef struct PenSourceClass {
+    int (*read)(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr);
+    void (*close)(PenSource *s);
+} PenSourceClass;
+
+struct PenSource {
+    const PenSourceClass *class_;
+    const char *name; /* for messages */
+    uint64_t bytes;
+};
+
+int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr);
+/* The memory stays the caller's and must outlive the source. `name` is copied. */
+int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,
+                            PenError *reterr);
+
+/* Exactly `bytes` bytes at `offset`, or an error that names the source and the offset: a range
+ * beyond the end is PEN_E_CORRUPT ("expected at least ..., found ..."). */
+int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr);
+void pen__source_close(PenSource **s); /* accepts NULL */
+
+/* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */
+int pen__file_load(const char *path, uint64_t limit, PenBuf *ret, PenError *reterr);
+
+#endif
