@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every allocation made to fail, once and for ever after: PEN_E_NO_MEMORY or the right result, and
+ * nothing left behind. */
+#include <stdlib.h>
+
+#include "base/attr.h"
+#include "base/sys.h"
+#include "codec/jpeg.h"
+#include "codec_images.h"
+#include "dsp/resample.h"
+#include "test.h"
+
+static const PenLimits *const limits = &pen__limits_default;
+
+static struct {
+    long n, fail_at; /* calls so far; the first that fails, -1 = none */
+    bool for_ever;
+    long live;
+} fault;
+
+static bool fails(void)
+{
+    long i = fault.n++;
+    return fault.fail_at >= 0 && (fault.for_ever ? i >= fault.fail_at : i == fault.fail_at);
+}
+
+static void *fault_alloc(size_t bytes)
+{
+    void *p = fails() ? NULL : malloc(bytes);
+    fault.live += p != NULL;
+    return p;
+}
+
+static void *fault_resize(void *old, size_t bytes)
+{
+    void *p = fails() ? NULL : realloc(old, bytes);
+    fault.live += p && !old;
+    return p;
+}
+
+static void fault_release(void *p)
+{
+    fault.live -= p != NULL;
+    free(p);
+}
+
+static PenBuf baseline, progressive, cmyk, png, mask;
+
+static int do_tile(const PenBuf *b, PenError *err)
+{
+    PenTiledJpeg t = {0};
+    const char *why;
+    int r = pen__jpeg_tile(b->data, b->bytes, limits, &t, &why, err);
+    pen__tiled_free(&t);
+    return r;
+}
+
+static int do_decode(const PenBuf *b, PenError *err)
+{
+    PenPixels p = {0};
+    int r = pen__image_decode(b->data, b->bytes, limits, &p, err);
+    pen__pixels_free(&p);
+    return r;
+}
+
+static int tile_baseline(PenError *err)
+{
+    return do_tile(&baseline, err);
+}
+
+static int tile_progressive(PenError *err)
+{
+    return do_tile(&progressive, err);
+}
+
+static int decode_baseline(PenError *err)
+{
+    return do_decode(&baseline, err);
+}
+
+static int decode_cmyk(PenError *err)
+{
+    return do_decode(&cmyk, err);
+}
+
+static int decode_png(PenError *err)
+{
+    return do_decode(&png, err);
+}
+
+static int decode_mask(PenError *err)
+{
+    PenPixels p = {0};
+    int r = pen__mask_decode(mask.data, mask.bytes, limits, &p, err);
+    pen__pixels_free(&p);
+    return r;
+}
+
+static uint8_t picture[64 * 48 * 3];
+static const PenPixels pixels = {.data = picture, .width = 64, .height = 48, .channels = 3};
+
+static int encode_jpeg(PenError *err)
+{
+    PenTiledJpeg t = {0};
+    int r = pen__jpeg_encode(&pixels, 90, limits, &t, err);
+    pen__tiled_free(&t);
+    return r;
+}
+
+static int encode_png(PenError *err)
+{
+    PenBuf b = {0};
+    int r = pen__png_encode(&pixels, &b, err);
+    pen__buf_free(&b);
+    return r;
+}
+
+static int metadata(PenError *err)
+{
+    PenBuf meta = {0}, with = {0};
+    int r = pen__jpeg_metadata(baseline.data, baseline.bytes, &meta, err);
+    if (r == PEN_OK)
+        r = pen__jpeg_with_metadata(baseline.data, baseline.bytes, meta.data, meta.bytes, &with,
+                                    err);
+    pen__buf_free(&meta);
+    pen__buf_free(&with);
+    return r;
+}
+
+static int resample(PenError *err)
+{
+    uint8_t out[31 * 17 * 3];
+    PenRaster from = {picture, 64, 48, 3}, to = {out, 31, 17, 3};
+    int r = pen__raster_resample(&from, &to, PEN_FILTER_BILINEAR, err);
+    return r < 0 ? r : pen__raster_resample(&from, &to, PEN_FILTER_NEAREST, err);
+}
+
+static void sweep(int (*run)(PenError *err), long *points)
+{
+    PenError err;
+    fault.fail_at = -1;
+    fault.n = 0;
+    CHECK_INT(run(&err), PEN_OK);
+    CHECK_INT(fault.live, 0);
+    long n = fault.n;
+    CHECK(n > 0);
+    for (long i = 0; i < 2 * n; i++) {
+        fault.fail_at = i / 2;
+        fault.for_ever = i % 2;
+        fault.n = 0;
+        int r = run(&err);
+        CHECK(r == PEN_E_NO_MEMORY || r == PEN_OK);
+        CHECK_INT(fault.live, 0);
+        if (r < 0)
+            CHECK_INT(err.status, r);
+        (*points)++;
+    }
+}
+
+TEST(every_allocation_may_fail)
+{
+    static int (*const runs[])(PenError * err) = {
+        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,
+        decode_mask,   encode_jpeg,      encode_png,      metadata,    resample,
+    };
+    long points = 0;
+    PenSys sys = pen__sys_real;
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2, .v = 2, .orientation = 2}, &baseline);
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61, .progressive = true}, &progressive);
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61, .channels = 4}, &cmyk);
+    for (size_t i = 0; i < sizeof picture; i++)
+        picture[i] = (uint8_t)(i * i >> 5);
+    CHECK_INT(pen__png_encode(&pixels, &png, NULL), PEN_OK);
+    CHECK_INT(
+        pen__png_encode(&(PenPixels){.data = picture, .width = 64, .height = 48, .channels = 1},
+                        &mask, NULL),
+        PEN_OK);
+    sys.alloc = fault_alloc;
+    sys.resize = fault_resize;
+    sys.release = fault_release;
+    pen__sys = &sys;
+    for (size_t i = 0; i < PEN_LEN(runs); i++)
+        sweep(runs[i], &points);
+    pen__sys = &pen__sys_real;
+    CHECK_OK_SO_FAR();
+    printf("faults: %ld points\n", points);
+    pen__buf_free(&baseline);
+    pen__buf_free(&progressive);
+    pen__buf_free(&cmyk);
+    pen__buf_free(&png);
+    pen__buf_free(&mask);
+}
+
+TEST(a_small_file_of_a_huge_image_allocates_nothing)
+{
+    PenSys sys = pen__sys_real;
+    PenBuf b = {0};
+    PenTiledJpeg t = {0};
+    const char *why;
+    uint32_t head, n, *lengths;
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61, .restart_interval = 8}, &b);
+    CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+    size_t sof = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC0, 0);
+    memcpy(t.jpeg.data + sof + 5, "\x1F\x00\x1F\x00", 4); /* 7936 x 7936 */
+    sys.alloc = fault_alloc;
+    sys.resize = fault_resize;
+    sys.release = fault_release;
+    fault.fail_at = -1;
+    fault.n = 0;
+    pen__sys = &sys;
+    int r = pen__jpeg_segments(t.jpeg.data, t.jpeg.bytes, limits, &head, &lengths, &n, NULL);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_E_DECODE);
+    CHECK_INT(fault.n, 0);
+    pen__tiled_free(&t);
+    pen__buf_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(every_allocation_may_fail);
+    RUN(a_small_file_of_a_huge_image_allocates_nothing);
+    return TEST_END();
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/jpeg.h"
+
+#include <stdio.h>
+
+#include "base/attr.h"
+#include "base/bytes.h"
+#include "codec_images.h"
+#include "test.h"
+
+static const PenLimits *const limits = &pen__limits_default;
+
+static const JpegSpec tileable[] = {
+    {.width = 1, .height = 1},
+    {.width = 1, .height = 1, .channels = 1},
+    {.width = 8, .height = 8, .h = 2, .v = 2},
+    {.width = 97, .height = 61},
+    {.width = 97, .height = 61, .channels = 1},
+    {.width = 97, .height = 61, .h = 2},
+    {.width = 97, .height = 61, .v = 2},
+    {.width = 97, .height = 61, .h = 2, .v = 2},
+    {.width = 64, .height = 48, .h = 2, .v = 2},
+    {.width = 200, .height = 33, .h = 2, .v = 2, .quality = 100},
+    {.width = 33, .height = 200, .h = 2, .v = 2, .quality = 3},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .optimal = true},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .progressive = true},
+    {.width = 97, .height = 61, .progressive = true},
+    {.width = 97, .height = 61, .channels = 1, .progressive = true},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .separate = true},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .restart_interval = 1},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .restart_interval = 7},
+    {.width = 97, .height = 61, .restart_interval = 8},
+    {.width = 97, .height = 61, .channels = 1, .restart_interval = 13},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .restart_interval = 5, .progressive = true},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .orientation = 6},
+};
+
+/* Files that libjpeg tiles with sampling factors in its head which ours does not repeat. */
+static const JpegSpec tileable_by_ratio[] = {
+    {.width = 97, .height = 61, .channels = 1, .h = 2, .v = 2},
+    {.width = 97, .height = 61, .h = 2, .chroma_h = 2},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .chroma_h = 1, .chroma_v = 2},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .chroma_h = 2, .chroma_v = 1},
+    {.width = 97, .height = 61, .h = 2, .v = 2, .chroma_h = 2, .chroma_v = 2, .separate = true},
+};
+
+static const struct {
+    JpegSpec spec;
+    const char *why;
+} kept[] = {
+    {{.width = 97, .height = 61, .h = 2, .v = 2, .arithmetic = true}, "arithmetic"},
+    {{.width = 97, .height = 61, .arithmetic = true, .progressive = true}, "arithmetic"},
+    {{.width = 97, .height = 61, .channels = 4}, "cmyk"},
+    {{.width = 97, .height = 61, .channels = 4, .ycck = true, .h = 2, .v = 2}, "cmyk"},
+    {{.width = 97, .height = 61, .rgb = true}, "rgb"},
+    {{.width = 97, .height = 61, .h = 4}, "sampling"},
+    {{.width = 97, .height = 61, .h = 1, .v = 1, .chroma_h = 2}, "sampling"},
+};
+
+static void check_same_pixels(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
+{
+    PenPixels p = {0}, q = {0}, ref = {0};
+    PenError err;
+    CHECK_INT(pen__image_decode(a, a_bytes, limits, &p, &err), PEN_OK);
+    CHECK_INT(pen__image_decode(b, b_bytes, limits, &q, &err), PEN_OK);
+    CHECK_INT(reference_decode(b, b_bytes, &ref), 0);
+    CHECK_INT(p.width, q.width);
+    CHECK_INT(p.height, q.height);
+    CHECK_INT(p.channels, q.channels);
+    size_t n = (size_t)p.width * p.height * p.channels;
+    CHECK_MEM(p.data, q.data, n);
+    CHECK_MEM(p.data, ref.data, n);
+    pen__pixels_free(&p);
+    pen__pixels_free(&q);
+    pen__pixels_free(&ref);
+}
+
+static void check_segments(const PenTiledJpeg *t)
+{
+    size_t at = t->head_bytes;
+    const uint8_t *d = t->jpeg.data;
+    CHECK_INT(d[0], 0xFF);
+    CHECK_INT(d[1], 0xD8);
+    CHECK_INT(t->info.head_bytes, t->head_bytes);
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        at += t->segment_bytes[i];
+        CHECK(t->segment_bytes[i] > 2 && at <= t->jpeg.bytes);
+        CHECK_INT(d[at - 2], 0xFF);
+        CHECK_INT(d[at - 1], i + 1 == t->n_segments ? 0xD9 : 0xD0 + i % 8);
+    }
+    CHECK_INT(at, t->jpeg.bytes);
+}
+
+/* What the tiled file says of itself, found by other ways, is what pen__jpeg_tile said. */
+static void check_described(const PenTiledJpeg *t)
+{
+    PenError err;
+    PenJpegInfo info;
+    uint32_t head_bytes, n, *lengths;
+    CHECK_INT(pen__jpeg_info(t->jpeg.data, t->jpeg.bytes, limits, &info, &err), PEN_OK);
+    CHECK_INT(info.width, t->info.width);
+    CHECK_INT(info.height, t->info.height);
+    CHECK_INT(info.components, t->info.components);
+    CHECK_INT(info.sof, t->info.sof);
+    CHECK_INT(info.quality, t->info.quality);
+    CHECK_INT(info.adobe_transform, t->info.adobe_transform);
+    CHECK_INT(info.restart_interval, PEN_TILE_MCUS);
+    CHECK_MEM(info.h_samp, t->info.h_samp, sizeof info.h_samp);
+    CHECK_MEM(info.v_samp, t->info.v_samp, sizeof info.v_samp);
+    CHECK_INT(
+        pen__jpeg_segments(t->jpeg.data, t->jpeg.bytes, limits, &head_bytes, &lengths, &n, &err),
+        PEN_OK);
+    CHECK_INT(head_bytes, t->head_bytes);
+    CHECK_INT(n, t->n_segments);
+    CHECK_MEM(lengths, t->segment_bytes, n * sizeof *lengths);
+    pen__free(lengths);
+}
+
+static void check_tiles(const PenBuf *source, bool as_libjpeg, PenTiledJpeg *t)
+{
+    const char *why = "";
+    PenError err = {0};
+    int r = pen__jpeg_tile(source->data, source->bytes, limits, t, &why, &err);
+    CHECK_STR(err.message, "");
+    CHECK_STR(why, "");
+    CHECK_INT(r, PEN_OK);
+    check_segments(t);
+    CHECK_OK_SO_FAR();
+    check_described(t);
+    CHECK_OK_SO_FAR();
+    check_same_pixels(source->data, source->bytes, t->jpeg.data, t->jpeg.bytes);
+    CHECK_OK_SO_FAR();
+    if (as_libjpeg) {
+        PenBuf ref = {0};
+        reference_tile(source->data, source->bytes, &ref);
+        CHECK_INT(t->jpeg.bytes, ref.bytes);
+        CHECK_MEM(t->jpeg.data, ref.data, ref.bytes);
+        pen__buf_free(&ref);
+    }
+}
+
+TEST(tile_keeps_pixels_and_is_what_libjpeg_writes)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0}; /* filled again and again, as a packer does */
+    for (size_t i = 0; i < PEN_LEN(tileable); i++) {
+        make_jpeg(&tileable[i], &source);
+        check_tiles(&source, true, &t);
+        CHECK_OK_SO_FAR();
+        CHECK_INT(t.info.orientation, tileable[i].orientation ? tileable[i].orientation : 1);
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(tile_takes_common_sampling_factors_out)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (size_t i = 0; i < PEN_LEN(tileable_by_ratio); i++) {
+        make_jpeg(&tileable_by_ratio[i], &source);
+        check_tiles(&source, false, &t);
+        CHECK_OK_SO_FAR();
+        CHECK_INT(t.info.h_samp[0], i == 2 ? 2 : 1);
+        CHECK_INT(t.info.v_samp[0], i == 3 ? 2 : 1);
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(tile_of_every_small_size)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (uint32_t w = 1; w <= 34; w += 3)
+        for (uint32_t h = 1; h <= 34; h += 3)
+            for (int s = 0; s < 4; s++) {
+                JpegSpec spec = {.width = w, .height = h, .h = 1 + s % 2, .v = 1 + s / 2};
+                spec.restart_interval = (w + h) % 4;
+                make_jpeg(&spec, &source);
+                check_tiles(&source, true, &t);
+                CHECK_OK_SO_FAR();
+            }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(tile_of_a_tile_is_itself)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0}, again = {0};
+    const char *why;
+    make_jpeg(&(JpegSpec){.width = 211, .height = 97, .h = 2, .v = 2}, &source);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, NULL), PEN_OK);
+    CHECK_INT(pen__jpeg_tile(t.jpeg.data, t.jpeg.bytes, limits, &again, &why, NULL), PEN_OK);
+    CHECK_INT(t.jpeg.bytes, again.jpeg.bytes);
+    CHECK_MEM(t.jpeg.data, again.jpeg.data, t.jpeg.bytes);
+    pen__tiled_free(&t);
+    pen__tiled_free(&again);
+    pen__buf_free(&source);
+}
+
+TEST(tile_leaves_what_it_cannot_do_exactly)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (size_t i = 0; i < PEN_LEN(kept); i++) {
+        const char *why = "";
+        PenError err = {0};
+        make_jpeg(&kept[i].spec, &source);
+        CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, &err), PEN_END);
+        CHECK_STR(why, kept[i].why);
+        CHECK_STR(err.message, "");
+        /* cut: damage is found although it would not be tiled anyway */
+        int r = pen__jpeg_tile(source.data, source.bytes * 2 / 3, limits, &t, &why, &err);
+        CHECK_INT(r, PEN_E_DECODE);
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+/* The first `n` scans of a file, and EOI. */
+static void cut_scans(PenBuf *b, int n)
+{
+    size_t at = find_marker_offset(b->data, b->bytes, 0xDA, n);
+    b->bytes = at;
+    pen__buf_add(b, "\xFF\xD9", 2);
+}
+
+TEST(tile_leaves_incomplete_progressive)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (int n = 1; n < 10; n++) {
+        const char *why = "";
+        PenError err = {0};
+        PenPixels p = {0};
+        make_jpeg(&(JpegSpec){.width = 97, .height = 61, .progressive = true}, &source);
+        cut_scans(&source, n);
+        CHECK_INT(pen__jpeg_check(source.data, source.bytes, limits, &err), PEN_OK);
+        CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, &err), PEN_END);
+        CHECK_STR(why, "incomplete progressive");
+        CHECK_INT(pen__image_decode(source.data, source.bytes, limits, &p, &err), PEN_OK);
+        pen__pixels_free(&p);
+    }
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61, .separate = true}, &source);
+    cut_scans(&source, 2);
+    const char *why = "";
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, NULL), PEN_END);
+    CHECK_STR(why, "incomplete scans");
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(tile_leaves_12_bit)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    PenPixels p;
+    PenError err;
+    const char *why = "";
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61}, &source);
+    size_t sof = find_marker_offset(source.data, source.bytes, 0xC0, 0);
+    source.data[sof + 1] = 0xC1;
+    source.data[sof + 4] = 12;
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, &err), PEN_END);
+    CHECK_STR(why, "12 bit");
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes - 2, limits, &t, &why, &err), PEN_E_DECODE);
+    CHECK_INT(pen__image_decode(source.data, source.bytes, limits, &p, &err), PEN_E_UNSUPPORTED);
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+/* A DQT of 16-bit values in the place of the first; the pixels do not matter here. */
+TEST(tile_leaves_16_bit_quantisation)
+{
+    PenBuf source = {0}, wide = {0};
+    PenTiledJpeg t = {0};
+    const char *why = "";
+    make_jpeg(&(JpegSpec){.width = 97, .height = 61}, &source);
+    size_t at = find_marker_offset(source.data, source.bytes, 0xDB, 0);
+    pen__buf_add(&wide, source.data, at);
+    pen__buf_add(&wide, "\xFF\xDB\x00\x83\x10", 5);
+    for (size_t i = 0; i < 64; i++)
+        pen__buf_add(&wide, i == 63 ? "\x01\x00" : "\x00\x07", 2);
+    pen__buf_add(&wide, source.data + at + 69, source.bytes - at - 69);
+    wide.data[find_marker_offset(wide.data, wide.bytes, 0xC0, 0) + 1] = 0xC1;
+    CHECK_INT(pen__jpeg_tile(wide.data, wide.bytes, limits, &t, &why, NULL), PEN_END);
+    CHECK_STR(why, "quantisation");
+    wide.data[at + 5 + 126] = 0; /* 0x0100 becomes 0: it fits again */
+    check_tiles(&wide, false, &t);
+    CHECK_OK_SO_FAR();
+    CHECK_INT(t.info.sof, 0xC0);
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+    pen__buf_free(&wide);
+}
+
+TEST(truncated_is_an_error_everywhere)
+{
+    static const JpegSpec specs[] = {
+        {.width = 190, .height = 140, .h = 2, .v = 2},
+        {.width = 190, .height = 140, .channels = 1, .restart_interval = 3},
+        {.width = 190, .height = 140, .progressive = true},
+        {.width = 90, .height = 40, .channels = 4},
+        {.width = 90, .height = 40, .arithmetic = true},
+    };
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (size_t i = 0; i < PEN_LEN(specs); i++) {
+        make_jpeg(&specs[i], &source);
+        for (size_t n = 3; n<source.bytes; n += n + 40> source.bytes || n < 40 ? 1 : 97) {
+            PenPixels p = {0};
+            PenError err = {0};
+            const char *why;
+            CHECK_INT(pen__image_decode(source.data, n, limits, &p, &err), PEN_E_DECODE);
+            CHECK(p.data == NULL && strstr(err.message, "truncated"));
+            CHECK_INT(pen__jpeg_tile(source.data, n, limits, &t, &why, &err), PEN_E_DECODE);
+            CHECK_INT(pen__image_check(source.data, n, limits, &err), PEN_E_DECODE);
+        }
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(bytes_behind_the_end_do_no_harm)
+{
+    static const char *const tails[] = {"\0", "x", "\xFF", "\xFF\xD8\xFF\xE0 another image"};
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (size_t i = 0; i < PEN_LEN(tails); i++) {
+        make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2}, &source);
+        pen__buf_add(&source, tails[i], strlen(tails[i]) + 1);
+        CHECK_INT(pen__image_check(source.data, source.bytes, limits, NULL), PEN_OK);
+        check_tiles(&source, true, &t);
+        CHECK_OK_SO_FAR();
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+/* Needless bytes that libjpeg only warns of: between the last MCU and EOI, and fill bytes. */
+TEST(stray_bytes_before_a_marker_do_no_harm)
+{
+    static const char *const strays[] = {"\x12\x34\x56", "\xFF", "\xFF\xFF\xFF"};
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    for (size_t i = 0; i < PEN_LEN(strays); i++) {
+        make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2}, &source);
+        source.bytes -= 2;
+        pen__buf_add(&source, strays[i], strlen(strays[i]));
+        pen__buf_add(&source, "\xFF\xD9", 2);
+        check_tiles(&source, true, &t);
+        CHECK_OK_SO_FAR();
+    }
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+/* Whatever is done to a file: when it is tiled, it shows what libjpeg shows of the source. */
+TEST(damaged_files_are_refused_or_tiled_as_libjpeg_sees_them)
+{
+    static const JpegSpec specs[] = {
+        {.width = 61, .height = 47, .h = 2, .v = 2},
+        {.width = 61, .height = 47},
+        {.width = 61, .height = 47, .channels = 1, .restart_interval = 4},
+        {.width = 61, .height = 47, .progressive = true, .h = 2},
+        {.width = 61, .height = 47, .optimal = true, .v = 2, .restart_interval = 3},
+    };
+    PenBuf source = {0}, damaged = {0};
+    PenTiledJpeg t = {0};
+    uint32_t state = 7;
+    int tiled = 0, refused = 0, n = 0;
+    for (size_t i = 0; i < PEN_LEN(specs); i++) {
+        make_jpeg(&specs[i], &source);
+        for (int k = 0; k < 1500; k++, n++) {
+            damaged.bytes = 0;
+            pen__buf_add(&damaged, source.data, source.bytes);
+            for (int j = 0; j <= k % 3; j++) {
+                state = state * 1664525u + 1013904223u;
+                size_t at = 2 + (state >> 8) % (source.bytes - 2);
+                damaged.data[at] ^= (uint8_t)(1u << (state >> 5) % 8);
+            }
+            const char *why = NULL;
+            PenPixels p = {0}, q = {0};
+            int r = pen__jpeg_tile(damaged.data, damaged.bytes, limits, &t, &why, NULL);
+            if (r != PEN_OK) {
+                CHECK(r < 0 || why);
+                refused += r < 0;
+                continue;
+            }
+            tiled++;
+            CHECK(reference_decode(damaged.data, damaged.bytes, &p) >= 0);
+            CHECK_INT(reference_decode(t.jpeg.data, t.jpeg.bytes, &q), 0);
+            CHECK_MEM(p.data, q.data, (size_t)p.width * p.height * p.channels);
+            pen__pixels_free(&p);
+            pen__pixels_free(&q);
+        }
+    }
+    /* Both happen often, or this shows nothing. */
+    CHECK(tiled > n / 20 && refused > n / 20);
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+    pen__buf_free(&damaged);
+}
+
+TEST(limits_are_errors_before_anything_is_allocated)
+{
+    PenBuf source = {0};
+    PenTiledJpeg t = {0};
+    PenPixels p = {0};
+    PenError err;
+    const char *why;
+    make_jpeg(&(JpegSpec){.width = 200, .height = 100, .progressive = true}, &source);
+    PenLimits pixels = *limits, memory = *limits, scans = *limits;
+    pixels.max_pixels = 19999;
+    CHECK_INT(pen__image_decode(source.data, source.bytes, &pixels, &p, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, &pixels, &t, &why, &err), PEN_E_LIMIT);
+    CHECK(!t.jpeg.data && !t.tokens.data);
+    pixels.max_pixels = 20000;
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, &pixels, &t, &why, &err), PEN_OK);
+    memory.max_memory_bytes = 200 * 100 * 3; /* enough for the pixels, not for coefficients */
+    CHECK_INT(pen__image_decode(source.data, source.bytes, &memory, &p, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, &memory, &t, &why, &err), PEN_E_LIMIT);
+    scans.max_scans = 9; /* it has 10 */
+    CHECK_INT(pen__image_check(source.data, source.bytes, &scans, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__image_decode(source.data, source.bytes, &scans, &p, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, &scans, &t, &why, &err), PEN_E_LIMIT);
+    scans.max_scans = 10;
+    CHECK_INT(pen__image_check(source.data, source.bytes, &scans, &err), PEN_OK);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, &scans, &t, &why, &err), PEN_OK);
+    /* A huge size in the header of a small file */
+    size_t sof = find_marker_offset(source.data, source.bytes, 0xC2, 0);
+    memset(source.data + sof + 5, 0xFF, 4);
+    CHECK_INT(pen__image_decode(source.data, source.bytes, limits, &p, &err), PEN_E_LIMIT);
+    CHECK_STR(err.message, "size: expected at most 67108864 pixels, found 65535 x 65535");
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+}
+
+TEST(encode_gives_a_tiled_file)
+{
+    PenTiledJpeg t = {0}, again = {0};
+    PenPixels p, q;
+    PenError err;
+    const char *why;
+    for (uint32_t channels = 1; channels <= 3; channels += 2)
+        for (int quality = 5; quality <= 100; quality += 19) {
+            make_pixels(131, 77, channels, 3, &p);
+            CHECK_INT(pen__jpeg_encode(&p, quality, limits, &t, &err), PEN_OK);
+            CHECK_INT(t.info.quality, quality);
+            CHECK_INT(t.info.components, channels);
+            CHECK_INT(t.info.h_samp[0], channels == 3 ? 2 : 1);
+            CHECK_INT(t.info.v_samp[0], channels == 3 ? 2 : 1);
+            check_segments(&t);
+            CHECK_OK_SO_FAR();
+            check_described(&t);
+            CHECK_OK_SO_FAR();
+            CHECK_INT(pen__image_decode(t.jpeg.data, t.jpeg.bytes, limits, &q, &err), PEN_OK);
+            CHECK_INT(q.channels, channels);
+            /* Tables are optimal already, so that tiling it changes nothing. */
+            CHECK_INT(pen__jpeg_tile(t.jpeg.data, t.jpeg.bytes, limits, &again, &why, &err),
+                      PEN_OK);
+            CHECK_INT(again.jpeg.bytes, t.jpeg.bytes);
+            CHECK_MEM(again.jpeg.data, t.jpeg.data, t.jpeg.bytes);
+            pen__pixels_free(&p);
+            pen__pixels_free(&q);
+        }
+    make_pixels(8, 8, 4, 3, &p);
+    CHECK_INT(pen__jpeg_encode(&p, 90, limits, &t, &err), PEN_E_INVALID);
+    p.channels = 3;
+    CHECK_INT(pen__jpeg_encode(&p, 0, limits, &t, &err), PEN_E_INVALID);
+    CHECK_INT(pen__jpeg_encode(&p, 101, limits, &t, &err), PEN_E_INVALID);
+    pen__pixels_free(&p);
+    pen__tiled_free(&t);
+    pen__tiled_free(&again);
+}
+
+TEST(segments_refuse_what_is_not_tiled)
+{
+    PenBuf source = {0}, bad = {0};
+    PenTiledJpeg t = {0};
+    const char *why;
+    uint32_t head, n, *lengths = NULL;
+    make_jpeg(&(JpegSpec){.width = 211, .height = 97, .h = 2, .v = 2}, &source);
+    CHECK_INT(pen__jpeg_segments(source.data, source.bytes, limits, &head, &lengths, &n, NULL),
+              PEN_E_DECODE);
+    CHECK_INT(pen__jpeg_tile(source.data, source.bytes, limits, &t, &why, NULL), PEN_OK);
+    const PenBuf *good = &t.jpeg;
+    for (size_t cut = good->bytes - 1; cut > t.head_bytes; cut -= 97)
+        CHECK_INT(pen__jpeg_segments(good->data, cut, limits, &head, &lengths, &n, NULL),
+                  PEN_E_DECODE);
+    pen__buf_add(&bad, good->data, good->bytes);
+    pen__buf_add(&bad, "x", 1); /* one byte too many */
+    CHECK_INT(pen__jpeg_segments(bad.data, bad.bytes, limits, &head, &lengths, &n, NULL),
+              PEN_E_DECODE);
+    bad.bytes--;
+    bad.data[t.head_bytes + t.segment_bytes[0] - 1] = 0xD3; /* a restart out of turn */
+    CHECK_INT(pen__jpeg_segments(bad.data, bad.bytes, limits, &head, &lengths, &n, NULL),
+              PEN_E_DECODE);
+    CHECK(lengths == NULL);
+    pen__tiled_free(&t);
+    pen__buf_free(&source);
+    pen__buf_free(&bad);
+}
+
+TEST(geometry_counts_mcus_straight_through)
+{
+    PenTileGeometry g;
+    uint32_t first, last;
+    PenJpegInfo info = {
+        .width = 97, .height = 61, .components = 3, .h_samp = {2, 1, 1}, .v_samp = {2, 1, 1}};
+    pen__tile_geometry(&info, &g);
+    CHECK_INT(g.mcu_width, 16);
+    CHECK_INT(g.mcus_x, 7);
+    CHECK_INT(g.mcus_y, 4);
+    CHECK_INT(g.n_segments, 4); /* 28 MCUs */
+    pen__tile_rows(&g, 0, 61, &first, &last);
+    CHECK_INT(first, 0);
+    CHECK_INT(last, 3);
+    pen__tile_rows(&g, 17, 14, &first, &last); /* inside MCU row 1 with room on both sides */
+    CHECK_INT(first, 0);
+    CHECK_INT(last, 1);
+    pen__tile_rows(&g, 32, 15, &first, &last); /* starts row 2: upsampling looks into row 1 */
+    CHECK_INT(first, 0);
+    CHECK_INT(last, 2);
+    pen__tile_rows(&g, 33, 15, &first, &last); /* ends row 2: upsampling looks into row 3 */
+    CHECK_INT(first, 1);
+    CHECK_INT(last, 3);
+    info = (PenJpegInfo){.width = 97, .height = 61, .components = 1, .h_samp = {2}, .v_samp = {2}};
+    pen__tile_geometry(&info, &g);
+    CHECK_INT(g.mcu_height, 8);
+    CHECK_INT(g.n_segments, 13);              /* 13 x 8 */
+    pen__tile_rows(&g, 16, 8, &first, &last); /* no chroma: only row 2, MCUs 26 to 38 */
+    CHECK_INT(first, 3);
+    CHECK_INT(last, 4);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(tile_keeps_pixels_and_is_what_libjpeg_writes);
+    RUN(tile_takes_common_sampling_factors_out);
+    RUN(tile_of_every_small_size);
+    RUN(tile_of_a_tile_is_itself);
+    RUN(tile_leaves_what_it_cannot_do_exactly);
+    RUN(tile_leaves_incomplete_progressive);
+    RUN(tile_leaves_12_bit);
+    RUN(tile_leaves_16_bit_quantisation);
+    RUN(truncated_is_an_error_everywhere);
+    RUN(bytes_behind_the_end_do_no_harm);
+    RUN(stray_bytes_before_a_marker_do_no_harm);
+    RUN(damaged_files_are_refused_or_tiled_as_libjpeg_sees_them);
+    RUN(limits_are_errors_before_anything_is_allocated);
+    RUN(encode_gives_a_tiled_file);
+    RUN(segments_refuse_what_is_not_tiled);
+    RUN(geometry_counts_mcus_straight_through);
+    return TEST_END();
+}
