@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PENSTOCK_PENSTOCK_H
+#define PENSTOCK_PENSTOCK_H
+
+#include <penstock/error.h>
+#include <penstock/ingest.h>
+#include <penstock/pack.h>
+#include <penstock/version.h>
+#include <penstock/writer.h>
+
+#endif

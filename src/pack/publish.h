@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making shards a pack. */
+#ifndef PEN_PACK_PUBLISH_H
+#define PEN_PACK_PUBLISH_H
+
+#include "pack/reader.h"
+
+/* The pack that a manifest would make of the shards in a directory, before it is published. */
+typedef struct PenDraft {
+    const char *dir; /* the caller's */
+    PenBuf manifest;
+    PenPack *pack;
+} PenDraft;
+
+int pen__draft_open(PenDraft *d, const char *dir, PenManifest *m, PenError *reterr);
+void pen__draft_close(PenDraft *d); /* a zeroed one is fine */
+
+/* Writes the manifest (through part_path) and puts it in place: from then on the pack is what `m`
+ * says. Keys that are there twice are PEN_E_EXISTS, and nothing is published. */
+int pen__pack_publish(const char *dir, const char *part_path, PenManifest *m, PenError *reterr);
+
+#endif

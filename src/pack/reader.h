@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open pack, as the floors above use it. */
+#ifndef PEN_PACK_READER_H
+#define PEN_PACK_READER_H
+
+#include <penstock/pack.h>
+
+#include "pack/manifest.h"
+#include "pack/shard_read.h"
+
+/* A block's index in memory, shared by all who use it. */
+typedef struct PenBlock {
+    uint64_t number; /* in the pack */
+    uint64_t first_sample;
+    uint64_t offset; /* in the shard's file */
+    PenBlockView view;
+    struct PenShardRef *shard;
+    uint8_t *data;
+    int refs;
+} PenBlock;
+
+const PenManifest *pen__pack_manifest(const PenPack *p);
+const char *pen__pack_path(const PenPack *p);
+
+/* Opens a pack whose manifest and shards come from somewhere else than a directory: `open` gives
+ * the source of a name
+ * ("manifest", "3f/3f...shard"). */
+typedef int (*PenOpenFn)(void *ctx, const char *name, PenSource **ret, PenError *reterr);
+int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **ret,
+                        PenError *reterr);
+
+/* Which shard holds block `block` of the pack? Arithmetic and one search; reads nothing. */
+uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block);
+
+/* Shards and blocks are kept open while they are in use, and a number of them after that. */
+typedef struct PenShardRef {
+    uint64_t number;
+    PenShard shard;
+    uint8_t *keys; /* NULL until somebody asks */
+    int refs;
+} PenShardRef;
+
+int pen__pack_shard(PenPack *p, uint64_t shard, PenShardRef **ret, PenError *reterr);
+void pen__pack_shard_put(PenPack *p, PenShardRef *ref);
+/* Its sorted key hashes, 12 bytes each; they live as long as the shard. */
+int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenError *reterr);
+int pen__pack_block(PenPack *p, uint64_t block, PenBlock **ret, PenError *reterr);
+void pen__pack_block_put(PenPack *p, PenBlock *block);
+
+/* The block of a sample, and its number in it. */
+int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,
+                     PenError *reterr);
+
+/* Every byte of one block: header, index, payloads, sections. `data` holds the whole block. */
+int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
+                           PenBlock *ret, PenError *reterr);
+
+/* PEN_E_EXISTS when two samples have the same key; names both. */
+int pen__pack_check_duplicates(PenPack *p, PenError *reterr);
+
+/* One image, frame or other payload of a block. */
+typedef struct PenSpot {
+    const PenBlock *block;
+    uint32_t sample, field, frame;
+} PenSpot;
+
+/* Checks a payload that has been read. The message names shard, block, sample and offset. */
+int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
+                       PenError *reterr);
+int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data,
+                    PenError *reterr);
+
+/* Part of a payload that has a segment table: its head and the runs that hold the segments asked
+ * for. */
+typedef struct PenSlice {
+    PenBuf data;         /* head, then the segments of the runs; PEN_SLACK readable bytes follow */
+    uint32_t first, end; /* segments in it */
+    size_t segments_offset; /* of the first one in data */
+} PenSlice;
+
+/* Segments [first, last] (and the rest of their runs), read with two reads and checked. */
+int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSlice *ret,
+                         PenError *reterr);
+
+#endif

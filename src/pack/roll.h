@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sequence of samples into as many shards as it takes. Finished shards are found again after an
+ * interruption: their ids follow from the plan, so their names are known, and each says which part
+ * of the sequence it holds. */
+#ifndef PEN_PACK_ROLL_H
+#define PEN_PACK_ROLL_H
+
+#include "pack/manifest.h"
+#include "pack/schema.h"
+#include "pack/stored.h"
+
+typedef struct PenRoll PenRoll;
+
+typedef struct PenRollSettings {
+    const char *dir;       /* of the pack */
+    const char *part_path; /* where a shard is while it is being written */
+    const PenSchema *schema;
+    uint64_t block_samples, shard_bytes;
+    uint8_t plan_id[32];
+    uint64_t task, n_tasks;
+    /* A sample given to the roll stays in use until it is released. */
+    void (*release)(void *ctx, const PenStoredSample *sample);
+    /* Called before a shard gets its final name; may be NULL. */
+    int (*before_commit)(void *ctx, PenError *reterr);
+    void *ctx;
+} PenRollSettings;
+
+/* The paths are copied; the schema has to outlive the roll. */
+int pen__roll_open(const PenRollSettings *settings, PenRoll **ret, PenError *reterr);
+/* Takes over the shards that are finished; the sequence goes on at *ret_position. */
+int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr);
+/* Positions have to rise. The sample is the roll's from here on, also on failure. */
+int pen__roll_add(PenRoll *r, const PenStoredSample *sample, PenError *reterr);
+/* An input behind the last sample was left out. */
+void pen__roll_skip(PenRoll *r);
+/* Writes what is left. Samples that do not fill a block become the short last block; with
+ * `keep_rest` they become a shard of their own (the rest), to be joined with other rests, and
+ * *ret_rest is its entry (n_blocks 0 = none). */
+int pen__roll_finish(PenRoll *r, int keep_rest, PenShardEntry *ret_rest, PenError *reterr);
+/* What has been written, in order, and its totals. */
+const PenShardEntry *pen__roll_shards(const PenRoll *r, uint64_t *ret_n);
+const PenPackStats *pen__roll_stats(const PenRoll *r);
+/* Removes the shards it has written: for a pack that is given up. */
+void pen__roll_remove(PenRoll *r);
+void pen__roll_close(PenRoll **r); /* accepts NULL; what is not finished is dropped */
+
+/* The id of a shard of that sequence. */
+void pen__shard_id(const uint8_t plan_id[32], uint64_t task, uint64_t n_tasks, uint64_t ordinal,
+                   uint8_t ret[PEN_ID_BYTES]);
+#define PEN_ORDINAL_REST UINT64_MAX
+
+/* Opens the shard `id` in `dir` by itself: 1 there and whole, 0 not there. ret_plan_end may be
+ * NULL. */
+int pen__shard_find(const char *dir, const uint8_t id[PEN_ID_BYTES], PenShardEntry *ret,
+                    PenPackStats *ret_stats, uint64_t *ret_plan_end, PenError *reterr);
+
+#endif

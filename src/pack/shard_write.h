@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing one shard: blocks in, a complete and synced file at its final place out. */
+#ifndef PEN_PACK_SHARD_WRITE_H
+#define PEN_PACK_SHARD_WRITE_H
+
+#include "pack/manifest.h"
+#include "pack/schema.h"
+#include "pack/stored.h"
+
+typedef struct PenShardWriter PenShardWriter;
+
+typedef struct PenShardPlan { /* what part of the plan is in it */
+    uint64_t first, end;
+    uint64_t n_bad;
+} PenShardPlan;
+
+/* The schema has to outlive the writer. */
+int pen__shard_create(const char *part_path, const PenSchema *schema, const uint8_t *id,
+                      uint64_t block_samples, PenShardWriter **ret, PenError *reterr);
+/* n is block_samples, or less for the last one. */
+int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
+                   PenError *reterr);
+uint64_t pen__shard_bytes(const PenShardWriter *w);
+/* Ends the file and puts it at `path`. */
+int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, const char *path,
+                      PenError *reterr);
+void pen__shard_abort(PenShardWriter **w); /* accepts NULL */
+
+#endif

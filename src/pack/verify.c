@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking all of a pack: threads take block after block. */
+#include "pack/verify.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "pack/keys.h"
+#include "pack/sections.h"
+
+#define WHERE "pack/verify"
+
+typedef struct Verify {
+    PenPack *pack;
+    const PenVerifySettings *settings;
+    PenImageCheckFn image;
+    atomic_uint_fast64_t next, bytes;
+    atomic_int stop;
+    pthread_mutex_t mutex; /* of all below, and of the problem callback */
+    pthread_cond_t done;
+    unsigned running;
+    PenVerifyResult result;
+    PenError first;
+    PenError failure; /* not of the pack: no memory; status 0 when there is none */
+} Verify;
+
+static void report(Verify *v, const PenError *e)
+{
+    pthread_mutex_lock(&v->mutex);
+    if (e->status == PEN_E_NO_MEMORY && v->failure.status == PEN_OK)
+        v->failure = *e;
+    if (v->result.problems++ == 0)
+        v->first = *e;
+    if (v->settings->problem)
+        v->settings->problem(v->settings->ctx, e);
+    pthread_mutex_unlock(&v->mutex);
+}
+
+static void check(Verify *v, int r, const PenError *e)
+{
+    if (r < 0)
+        report(v, e);
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint64_t *images)
+{
+    PenError e = {0};
+    const PenBlock *b = at->block;
+    PenImageEntry image = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    if (image.codec == PEN_STORED_NONE)
+        return;
+    (*images)++;
+    int r = pen__payload_check(at, &image, data + image.offset, &e);
+    if (r == PEN_OK && v->image) {
+        r = v->image(&image, data + image.offset, &e);
+        if (r < 0) {
+            pen__error_prefix(&e, "%s: sample %" PRIu64 ", field '%s', frame %u",
+                              pen__pack_path(v->pack), b->first_sample + at->sample,
+                              b->view.schema->fields[at->field].name, at->frame);
+            e.sample = (int64_t)(b->first_sample + at->sample);
+        }
+    }
+    check(v, r, &e);
+}
+
+static void check_sample(Verify *v, const PenBlock *b, uint32_t sample, const uint8_t *data,
+                         uint64_t *images)
+{
+    const PenSchema *schema = b->view.schema;
+    PenSpot at = {.block = b, .sample = sample};
+    for (at.field = 0; at.field < schema->n_fields; at.field++) {
+        int type = schema->fields[at.field].type;
+        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
+                                           : type == PEN_TYPE_IMAGE;
+        for (at.frame = 0; at.frame < n; at.frame++)
+            check_image(v, &at, data, images);
+        at.frame = 0;
+        if (pen__type_is_blob(type)) {
+            PenError e = {0};
+            PenBlobEntry blob = pen__block_blob(&b->view, sample, at.field);
+            check(v, pen__blob_check(&at, &blob, data + blob.offset, &e), &e);
+        }
+    }
+}
+
+/* Does the shard's list of keys have the key of every sample? */
+static int check_keys(const PenBlock *b, const uint8_t *keys, PenError *e)
+{
+    uint64_t n = b->shard->shard.n_samples;
+    uint64_t first = (uint64_t)b->view.block * b->shard->shard.block_samples;
+    for (uint32_t s = 0; s < b->view.n_samples; s++) {
+        const uint8_t *key;
+        uint32_t bytes;
+        pen__block_key(&b->view, s, &key, &bytes);
+        uint64_t hash = pen__key_hash(key, bytes);
+        uint64_t i = pen__keys_lower(keys, n, hash);
+        while (i < n && pen__keys_load(keys, i).hash == hash &&
+               pen__keys_load(keys, i).sample != first + s)
+            i++;
+        if (i == n || pen__keys_load(keys, i).hash != hash)
+            return pen__fail(e, PEN_E_CORRUPT, WHERE,
+                             "%s: block %u, sample %u: its key is not in the list of keys",
+                             b->shard->shard.source->name, b->view.block, s);
+    }
+    return PEN_OK;
+}
+
+static int load_block(PenBuf *buf, const PenShardRef *ref, const PenBlockEntry *e, PenError *reterr)
+{
+    buf->bytes = 0;
+    if (e->bytes > SIZE_MAX / 4 || pen__buf_reserve(buf, (size_t)e->bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, ref->shard.source->name);
+    return pen__source_read(ref->shard.source, buf->data, (size_t)e->bytes, e->offset, reterr);
+}
+
+static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
+{
+    PenError e = {0};
+    uint64_t images = 0;
+    const uint8_t *keys = NULL;
+    PenBlock b;
+    uint64_t in_shard = block - pen__pack_manifest(v->pack)->shards[ref->number].first_block;
+    PenBlockEntry entry = pen__shard_block(&ref->shard, in_shard);
+    int r = load_block(buf, ref, &entry, &e);
+    if (r == PEN_OK)
+        r = pen__block_open_memory(v->pack, block, ref, buf->data, &b, &e);
+    if (r < 0) {
+        report(v, &e);
+        return;
+    }
+    for (uint32_t s = 0; s < b.view.n_samples; s++)
+        check_sample(v, &b, s, buf->data, &images);
+    check(v, pen__sections_walk(&b, buf->data + b.view.sections_offset, NULL, NULL, &e), &e);
+    /* A damaged list of keys has been reported with the shard. */
+    if (pen__pack_shard_keys(v->pack, ref, &keys, NULL) == PEN_OK)
+        check(v, check_keys(&b, keys, &e), &e);
+    atomic_fetch_add(&v->bytes, entry.bytes);
+    pthread_mutex_lock(&v->mutex);
+    v->result.blocks++;
+    v->result.samples += b.view.n_samples;
+    v->result.images += images;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* ---- one shard ------------------------------------------------------------------------------ */
+
+static int check_shard_header(PenShardRef *ref, PenError *e)
+{
+    uint8_t h[PEN_SHARD_HEADER_BYTES];
+    const PenShard *s = &ref->shard;
+    PenPlace place = {
+        .id = s->entry.id, .block = PEN_ALL, .sample = PEN_ALL, .field = PEN_PART_SHARD_HEADER};
+    int r = pen__source_read(s->source, h, sizeof h, 0, e);
+    if (r < 0)
+        return r;
+    uint32_t sum = pen__place_sum(&place, h + 16, sizeof h - 16);
+    int zero = 1;
+    for (size_t i = 40; i < sizeof h; i++)
+        zero &= h[i] == 0;
+    if (memcmp(h, "PENSHARD", 8) == 0 && pen__load32(h + 8) == PEN_FORMAT_VERSION &&
+        sum == pen__load32(h + 12) && pen__load64(h + 16) == 0 && zero &&
+        memcmp(h + 24, s->entry.id, PEN_ID_BYTES) == 0)
+        return PEN_OK;
+    return pen__fail(e, PEN_E_CORRUPT, WHERE,
+                     "%s: offset 0: header damaged; its samples can be read", s->source->name);
+}
+
+static void check_shard(Verify *v, PenShardRef *ref)
+{
+    PenError e = {0};
+    const uint8_t *keys;
+    check(v, check_shard_header(ref, &e), &e);
+    check(v, pen__pack_shard_keys(v->pack, ref, &keys, &e), &e);
+    atomic_fetch_add(&v->bytes,
+                     PEN_SHARD_HEADER_BYTES + ref->shard.source->bytes - ref->shard.keys_offset);
+    pthread_mutex_lock(&v->mutex);
+    v->result.shards++;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* Passes over the blocks of a shard that cannot be read: the manifest may claim billions of them. */
+static void go_on_at(Verify *v, uint64_t block)
+{
+    uint_fast64_t next = atomic_load(&v->next);
+    while (next < block && !atomic_compare_exchange_weak(&v->next, &next, block))
+        ;
+}
+
+static void *run(void *arg)
+{
+    Verify *v = arg;
+    PenBuf buf = {0};
+    const PenManifest *m = pen__pack_manifest(v->pack);
+    while (!atomic_load(&v->stop)) {
+        uint64_t block = atomic_fetch_add(&v->next, 1);
+        if (block >= m->n_blocks)
+            break;
+        PenError e = {0};
+        PenShardRef *ref = NULL;
+        uint64_t shard = pen__pack_shard_of(v->pack, block);
+        int first = block == m->shards[shard].first_block;
+        int r = pen__pack_shard(v->pack, shard, &ref, &e);
+        if (r < 0) {
+            if (first) /* once for all of its blocks */
+                report(v, &e);
+            go_on_at(v, m->shards[shard].first_block + m->shards[shard].blocks_used);
+            continue;
+        }
+        if (first)
+            check_shard(v, ref);
+        check_block(v, ref, block, &buf);
+        pen__pack_shard_put(v->pack, ref);
+    }
+    pen__buf_free(&buf);
+    pthread_mutex_lock(&v->mutex);
+    v->running--;
+    pthread_cond_signal(&v->done);
+    pthread_mutex_unlock(&v->mutex);
+    return NULL;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Looks on while the threads work; they cannot be waited for without an end, for each block is
+ * finite. */
+static int watch(Verify *v)
+{
+    const PenVerifySettings *s = v->settings;
+    uint64_t total = pen_pack_info(v->pack)->total_bytes;
+    int cancelled = 0;
+    pthread_mutex_lock(&v->mutex);
+    while (v->running) {
+        pen__cond_wait(&v->done, &v->mutex, pen__deadline_after(100000000));
+        pthread_mutex_unlock(&v->mutex);
+        if (s->progress && !cancelled && s->progress(s->ctx, atomic_load(&v->bytes), total)) {
+            cancelled = 1;
+            atomic_store(&v->stop, 1);
+        }
+        pthread_mutex_lock(&v->mutex);
+    }
+    pthread_mutex_unlock(&v->mutex);
+    return cancelled;
+}
+
+static int outcome(Verify *v, int cancelled, PenError *reterr)
+{
+    if (cancelled)
+        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: verifying was stopped",
+                         pen__pack_path(v->pack));
+    if (!v->result.problems)
+        return PEN_OK;
+    if (reterr)
+        *reterr = v->failure.status ? v->failure : v->first;
+    return v->failure.status ? v->failure.status : PEN_E_CORRUPT;
+}
+
+static int run_all(Verify *v, PenError *reterr)
+{
+    pthread_t threads[64];
+    unsigned wanted =
+        v->settings->threads > 0 ? (unsigned)v->settings->threads : pen__thread_cores();
+    unsigned n = 0;
+    PenError e = {0};
+    int r = PEN_OK;
+    for (wanted = PEN_MIN(wanted, PEN_LEN(threads)); n < wanted && r == PEN_OK; n += r == PEN_OK) {
+        pthread_mutex_lock(&v->mutex);
+        v->running++;
+        pthread_mutex_unlock(&v->mutex);
+        r = pen__thread_start(&threads[n], run, v, &e);
+    }
+    if (r < 0) {
+        pthread_mutex_lock(&v->mutex);
+        v->running--;
+        pthread_mutex_unlock(&v->mutex);
+        atomic_store(&v->stop, 1);
+    }
+    int cancelled = watch(v);
+    for (unsigned i = 0; i < n; i++)
+        pen__thread_join(threads[i]);
+    if (r < 0) {
+        if (reterr)
+            *reterr = e;
+        return r;
+    }
+    if (!cancelled && !v->result.problems)
+        check(v, pen__pack_check_duplicates(v->pack, &e), &e);
+    v->result.bytes = atomic_load(&v->bytes) + pen__pack_manifest(v->pack)->bytes;
+    return outcome(v, cancelled, reterr);
+}
+
+int pen__verify(PenPack *pack, const PenVerifySettings *settings, PenImageCheckFn image,
+                PenVerifyResult *ret, PenError *reterr)
+{
+    Verify v = {.pack = pack, .settings = settings, .image = image};
+    pthread_mutex_init(&v.mutex, NULL);
+    if (pen__cond_init(&v.done) < 0) {
+        pthread_mutex_destroy(&v.mutex);
+        return pen__fail_memory(reterr, WHERE, pen__pack_path(pack));
+    }
+    int r = run_all(&v, reterr);
+    *ret = v.result;
+    pthread_cond_destroy(&v.done);
+    pthread_mutex_destroy(&v.mutex);
+    return r;
+}
+
+void pen_verify_settings_init(PenVerifySettings *settings)
+{
+    *settings = (PenVerifySettings){.struct_size = sizeof *settings};
+}
