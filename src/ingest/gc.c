@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Removing what no manifest names: work of interrupted runs, shards of old states. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "ingest/join.h"
+#include "ingest/work.h"
+#include "io/dir.h"
+#include "pack/manifest.h"
+#include "pack/reader.h"
+
+#define WHERE "ingest/gc"
+
+typedef struct Named { /* ids of the shards that are in use, sorted */
+    uint8_t (*ids)[PEN_ID_BYTES];
+    uint64_t n;
+} Named;
+
+static int by_id(const void *a, const void *b)
+{
+    return memcmp(a, b, PEN_ID_BYTES);
+}
+
+static int load_named(const char *out, Named *ret, PenError *reterr)
+{
+    PenPack *pack = NULL;
+    char *path = pen__path_join(out, PEN_MANIFEST_NAME);
+    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, out);
+    pen__free(path);
+    if (r <= 0)
+        return r;
+    r = pen_pack_open(out, &pack, reterr);
+    if (r < 0)
+        return r;
+    const PenManifest *m = pen__pack_manifest(pack);
+    ret->ids = pen__alloc_array(m->n_shards, PEN_ID_BYTES);
+    if (ret->ids) {
+        ret->n = m->n_shards;
+        for (uint64_t i = 0; i < m->n_shards; i++)
+            memcpy(ret->ids[i], m->shards[i].id, PEN_ID_BYTES);
+        qsort(ret->ids, (size_t)ret->n, PEN_ID_BYTES, by_id);
+    } else {
+        r = pen__fail_memory(reterr, WHERE, out);
+    }
+    pen_pack_close(&pack);
+    return r;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Is it the name of a shard of ours, in this folder? */
+static int parse_name(const char *folder, const char *name, uint8_t id[PEN_ID_BYTES])
+{
+    if (strlen(name) != 2 * PEN_ID_BYTES + 6 || strcmp(name + 2 * PEN_ID_BYTES, ".shard") != 0 ||
+        strncmp(folder, name, 2) != 0)
+        return 0;
+    for (int i = 0; i < PEN_ID_BYTES; i++) {
+        int high = hex_value(name[2 * i]);
+        int low = hex_value(name[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return 0;
+        id[i] = (uint8_t)(high << 4 | low);
+    }
+    return 1;
+}
+
+static int clean_folder(const char *out, const char *folder, const Named *named, PenGcResult *ret,
+                        PenError *reterr)
+{
+    PenNames names = {0};
+    char *path = pen__path_join(out, folder);
+    int r = path ? pen__dir_list(path, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
+    uint64_t left = names.n;
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        uint8_t id[PEN_ID_BYTES];
+        if (!parse_name(folder, names.names[i], id) ||
+            (named->n && bsearch(id, named->ids, (size_t)named->n, PEN_ID_BYTES, by_id)))
+            continue;
+        char *file = pen__path_join(path, names.names[i]);
+        r = file ? pen__file_remove_counted(file, &ret->files, &ret->bytes, reterr)
+                 : pen__fail_memory(reterr, WHERE, path);
+        pen__free(file);
+        left--;
+    }
+    if (r == PEN_OK && left == 0)
+        r = pen__dir_remove(path, reterr);
+    pen__names_free(&names);
+    pen__free(path);
+    return r;
+}
+
+int pen__gc_locked(const char *out, PenGcResult *ret, PenError *reterr)
+{
+    Named named = {0};
+    PenNames names = {0};
+    *ret = (PenGcResult){0};
+    /* Without knowing what is in use nothing is removed. */
+    int r = load_named(out, &named, reterr);
+    if (r == PEN_OK)
+        r = pen__work_remove(out, &ret->files, &ret->bytes, reterr);
+    if (r == PEN_OK)
+        r = pen__dir_list(out, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        const char *name = names.names[i];
+        if (strlen(name) == 2 && hex_value(name[0]) >= 0 && hex_value(name[1]) >= 0)
+            r = clean_folder(out, name, &named, ret, reterr);
+    }
+    pen__names_free(&names);
+    pen__free(named.ids);
+    return r;
+}
+
+int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
+{
+    PenLock lock = PEN_LOCK_NONE;
+    PenGcResult result;
+    int r = pen__dir_lock(out, 1, &lock, reterr);
+    if (r < 0)
+        return r;
+    r = pen__gc_locked(out, &result, reterr);
+    pen__dir_unlock(&lock);
+    if (r == PEN_OK)
+        *ret = result;
+    return r;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What scanning the sources finds, before it is known what becomes of it: one input for each
+ * sample, in source order, with its parts under columns whose types may still depend on inputs to
+ * come. */
+#ifndef PEN_INGEST_INPUT_H
+#define PEN_INGEST_INPUT_H
+
+#include <penstock/ingest.h>
+
+#include "ingest/csv.h"
+#include "ingest/plan.h"
+#include "ingest/text.h"
+
+#define PEN_KEY_LIMIT 4096
+#define PEN_FIELD_LIMIT 256
+#define PEN_NO_LABEL UINT32_MAX
+
+/* What the parts lie in. Numbers of the plan file. */
+enum { PEN_ROOT_FOLDER = 1, PEN_ROOT_LIST = 2, PEN_ROOT_TAR = 3 };
+
+typedef struct PenRoot {
+    uint8_t kind;
+    const char *path; /* the folder, the folder of the list ("" for none), the tar */
+    uint64_t bytes;   /* of a tar */
+} PenRoot;
+
+/* How the path of a part is written down. Numbers of the plan file. */
+enum {
+    PEN_PATH_NONE = 0,
+    PEN_PATH_KEY = 1,    /* it is the key */
+    PEN_PATH_SUFFIX = 2, /* the key, a dot and the text */
+    PEN_PATH_TEXT = 3    /* it is the text */
+};
+
+typedef struct PenCell {
+    uint8_t kind; /* PEN_PART_* */
+    uint8_t path; /* PEN_PATH_* */
+    uint16_t column;
+    uint32_t source;
+    uint64_t offset, bytes;
+    const char *text; /* of the path, or an INLINE value as it was written */
+    uint32_t text_bytes;
+} PenCell;
+
+typedef struct PenColumn {
+    char *name;
+    int32_t type; /* a PenType; 0 = what the values of a list fit in */
+    uint32_t flags;
+    bool all_i64, all_f64; /* of type 0: what fits all values so far */
+} PenColumn;
+
+typedef struct PenInputs {
+    const PenIngestSettings *settings;
+    uint8_t kind; /* PEN_ROOT_* of all roots */
+
+    PenRoot *roots;
+    uint32_t n_roots, cap_roots;
+    PenColumn columns[PEN_FIELD_LIMIT];
+    uint32_t n_columns;
+
+    /* Labels are kept apart from the other columns, each name once. */
+    bool has_label;
+    PenNameSet labels;
+
+    struct PenInputAt {
+        uint64_t at; /* in the arena */
+        uint32_t label;
+    } * items;
+    uint64_t n, cap;
+    PenBuf arena;
+} PenInputs;
+
+typedef struct PenInput {
+    const uint8_t *key;
+    uint32_t key_bytes;
+    uint32_t label; /* number in labels, PEN_NO_LABEL when it has none */
+    uint32_t n_cells;
+    const uint8_t *cells; /* for pen__cell_next */
+} PenInput;
+
+void pen__inputs_free(PenInputs *inputs);
+
+/* `path` is copied. */
+int pen__inputs_add_root(PenInputs *inputs, uint8_t kind, const char *path, size_t path_bytes,
+                         uint64_t bytes, uint32_t *ret, PenError *reterr);
+/* The column of this name; a new one when there is none. PEN_E_INVALID when it has another type. */
+int pen__inputs_add_column(PenInputs *inputs, const char *name, int32_t type, uint32_t flags,
+                           uint16_t *ret, PenError *reterr);
+/* Adds a sample; everything is copied. `label` NULL = none. Calls progress now and then. */
+int pen__inputs_add(PenInputs *inputs, const char *key, size_t key_bytes, const char *label,
+                    const PenCell *cells, uint32_t n_cells, PenError *reterr);
+
+void pen__inputs_get(const PenInputs *inputs, uint64_t i, PenInput *ret);
+void pen__cell_next(const uint8_t **at, PenCell *ret);
+/* Where the sample comes from, for people: "photos/a/1.jpg", "x-000.tar: 0017". */
+void pen__inputs_name(const PenInputs *inputs, uint64_t i, char *buf, size_t cap);
+/* Orders what was added from `first` on by key. */
+void pen__inputs_sort(PenInputs *inputs, uint64_t first);
+
+/* The scans: each adds the samples of one source. */
+int pen__scan_folder(PenInputs *inputs, const char *path, PenError *reterr);
+int pen__scan_list(PenInputs *inputs, const char *path, PenError *reterr);
+int pen__scan_tar(PenInputs *inputs, const char *path, PenError *reterr);
+/* The same for what is not a file, so that tests can make it up. */
+int pen__scan_list_from(PenInputs *inputs, PenSource *source, char separator, PenError *reterr);
+int pen__scan_tar_from(PenInputs *inputs, PenSource *source, PenError *reterr);
+
+/* All sources of the settings, one after another. */
+int pen__scan_sources(PenInputs *inputs, PenError *reterr);
+
+/* The bytes of a member's name before the first dot of its last part: the key of its sample. */
+size_t pen__member_stem(const char *name);
+/* Left behind by some system; no part of any sample. */
+bool pen__member_hidden(const char *name);
+
+/* "root/path", or the path alone when it is absolute or the root is empty; cut to the size of
+ * `buf`. Returns the length it has uncut. */
+size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap);
+
+#endif

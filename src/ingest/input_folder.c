@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder: every file in it is a sample, the key is its path below the folder, the class the first
+ * directory of that path. Hidden files and packs are passed over. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "ingest/input.h"
+
+#define WHERE "ingest/folder"
+#define MAX_DEPTH 64
+
+typedef struct Walk {
+    PenInputs *inputs;
+    const char *root;
+    uint32_t source;
+    uint16_t column;
+    PenBuf path;          /* relative to the root, with a NUL behind it that is not counted */
+    char first_flat[256]; /* a file directly in a root, "" when there is none */
+    char first_deep[256]; /* one in a subfolder */
+} Walk;
+
+static int set_path(Walk *w, size_t dir_bytes, const char *name, PenError *reterr)
+{
+    w->path.bytes = dir_bytes;
+    if ((dir_bytes && pen__buf_add(&w->path, "/", 1) < 0) ||
+        pen__buf_add(&w->path, name, strlen(name) + 1) < 0)
+        return pen__fail_memory(reterr, WHERE, w->root);
+    w->path.bytes--;
+    return PEN_OK;
+}
+
+static int fail_depth(const Walk *w, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "%s/%.200s: expected at most %d folders inside each other, found more; does a "
+                     "link lead back up?",
+                     w->root, (const char *)w->path.data, MAX_DEPTH);
+}
+
+static int stat_here(const Walk *w, PenFileStat *ret, PenError *reterr)
+{
+    const char *path = (const char *)w->path.data;
+    char *full = pen__path_join(w->root, path);
+    if (!full)
+        return pen__fail_memory(reterr, WHERE, w->root);
+    int r = pen__sys->stat_path(full, ret);
+    if (r == -ELOOP)
+        r = fail_depth(w, reterr);
+    else if (r < 0)
+        r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", full);
+    pen__free(full);
+    return r;
+}
+
+/* Is the folder at the path a pack? It may be the very one that is being made. */
+static int is_pack(Walk *w, PenError *reterr)
+{
+    static const char *const signs[] = {"manifest", ".work"};
+    size_t bytes = w->path.bytes;
+    int r = 0;
+    if (!pen__text_ends((const char *)w->path.data, ".pen"))
+        return 0;
+    for (size_t i = 0; r == 0 && i < PEN_LEN(signs); i++) {
+        char *full = NULL;
+        r = set_path(w, bytes, signs[i], reterr);
+        if (r == 0)
+            full = pen__path_join(w->root, (const char *)w->path.data);
+        if (full)
+            r = pen__file_exists(full, reterr);
+        else if (r == 0)
+            r = pen__fail_memory(reterr, WHERE, w->root);
+        pen__free(full);
+    }
+    w->path.bytes = bytes;
+    if (r >= 0)
+        w->path.data[bytes] = 0;
+    return r;
+}
+
+static int walk(Walk *w, int depth, PenError *reterr);
+
+static int walk_into(Walk *w, int depth, PenError *reterr)
+{
+    int r = is_pack(w, reterr);
+    return r == 0 ? walk(w, depth, reterr) : PEN_MIN(r, 0);
+}
+
+static int add_file(Walk *w, uint64_t bytes, PenError *reterr)
+{
+    const char *path = (const char *)w->path.data;
+    const char *slash = strchr(path, '/');
+    char *seen = slash ? w->first_deep : w->first_flat;
+    if (!*seen)
+        pen__root_path(w->root, path, w->path.bytes, seen, sizeof w->first_flat);
+    char *label = NULL;
+    if (slash) {
+        label = pen__strndup(path, (size_t)(slash - path));
+        if (!label)
+            return pen__fail_memory(reterr, WHERE, w->root);
+    }
+    PenCell cell = {.kind = PEN_PART_FILE,
+                    .path = PEN_PATH_KEY,
+                    .column = w->column,
+                    .source = w->source,
+                    .bytes = bytes};
+    int r = pen__inputs_add(w->inputs, path, w->path.bytes, label, &cell, 1, reterr);
+    pen__free(label);
+    return r;
+}
+
+static int walk(Walk *w, int depth, PenError *reterr)
+{
+    if (depth > MAX_DEPTH)
+        return fail_depth(w, reterr);
+    size_t dir_bytes = w->path.bytes;
+    char *full =
+        dir_bytes ? pen__path_join(w->root, (const char *)w->path.data) : pen__strdup(w->root);
+    if (!full)
+        return pen__fail_memory(reterr, WHERE, w->root);
+    PenNames names = {0};
+    int r = pen__dir_list(full, &names, reterr);
+    pen__free(full);
+    for (uint64_t i = 0; r == 0 && i < names.n; i++) {
+        if (names.names[i][0] == '.')
+            continue;
+        PenFileStat st;
+        r = set_path(w, dir_bytes, names.names[i], reterr);
+        if (r == 0)
+            r = stat_here(w, &st, reterr);
+        if (r == 0 && st.is_dir)
+            r = walk_into(w, depth + 1, reterr);
+        else if (r == 0 && st.is_file)
+            r = add_file(w, st.bytes, reterr);
+    }
+    pen__names_free(&names);
+    return r;
+}
+
+/* Some samples with a class and some without: a mistake that is better found now. */
+static int check_depths(const Walk *w, uint64_t first, PenError *reterr)
+{
+    const PenInputs *in = w->inputs;
+    char before[256] = "";
+    if (first)
+        pen__inputs_name(in, 0, before, sizeof before);
+    bool labelled_before = first && in->items[0].label != PEN_NO_LABEL;
+    const char *deep = *w->first_deep ? w->first_deep : labelled_before ? before : NULL;
+    const char *flat = *w->first_flat ? w->first_flat : first && !labelled_before ? before : NULL;
+    if (!deep || !flat)
+        return PEN_OK;
+    return pen__fail(
+        reterr, PEN_E_INVALID, WHERE,
+        "expected all files in class folders or none, found %.150s and %.150s; move the "
+        "one away or into a folder, or give a list of the files",
+        flat, deep);
+}
+
+int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
+{
+    uint64_t first = in->n;
+    Walk w = {.inputs = in, .root = path};
+    int r = pen__inputs_add_root(in, PEN_ROOT_FOLDER, path, strlen(path), 0, &w.source, reterr);
+    if (r == 0)
+        r = pen__inputs_add_column(in, "image", PEN_TYPE_IMAGE, 0, &w.column, reterr);
+    if (r == 0)
+        r = walk(&w, 0, reterr);
+    if (r == 0)
+        r = check_depths(&w, first, reterr);
+    pen__buf_free(&w.path);
+    pen__inputs_sort(in, first);
+    return r;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ingest/settings.h"
+#include "ingest/work.h"
+#include "io/sink.h"
+#include "io/source.h"
+
+#define WHERE "ingest/job"
+
+int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
+                  uint64_t bytes, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    PenIngestProgress p = {stage, done, total, bytes, job->bad.n};
+    if (!s->progress || s->progress(s->ctx, &p) == 0)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CANCELLED, WHERE,
+                     "%s: stopped; running the same command again goes on from here", s->out);
+}
+
+/* ---- the sources a run was started with ------------------------------------------------------ */
+
+/* They are not in the pack (it must not depend on where its input lay), so they are noted beside
+ * the plan. */
+static int sources_text(const PenIngestSettings *s, PenBuf *out)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < s->n_sources && r == PEN_OK; i++) {
+        r = pen__buf_add(out, s->sources[i], strlen(s->sources[i]));
+        if (r == PEN_OK)
+            r = pen__buf_add(out, "\n", 1);
+    }
+    if (r == PEN_OK && s->classes_from) {
+        r = pen__buf_add(out, "classes from ", 13);
+        if (r == PEN_OK)
+            r = pen__buf_add(out, s->classes_from, strlen(s->classes_from));
+    }
+    return r;
+}
+
+static int store_sources(const PenIngestSettings *s, PenError *reterr)
+{
+    PenBuf text = {0};
+    char *part = pen__work_path(s->out, "sources.part");
+    char *path = pen__work_path(s->out, "sources");
+    int r = part && path && sources_text(s, &text) == PEN_OK
+                ? PEN_OK
+                : pen__fail_memory(reterr, WHERE, s->out);
+    if (r == PEN_OK)
+        r = pen__file_store(part, path, text.data, text.bytes, reterr);
+    pen__buf_free(&text);
+    pen__free(part);
+    pen__free(path);
+    return r;
+}
+
+static int same_sources(const PenIngestSettings *s, PenError *reterr)
+{
+    PenBuf text = {0};
+    PenBuf noted = {0};
+    char *path = pen__work_path(s->out, "sources");
+    int r =
+        path && sources_text(s, &text) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, s->out);
+    if (r == PEN_OK)
+        r = pen__file_load(path, 1ull << 30, &noted, reterr);
+    if (r == PEN_OK)
+        r = text.bytes == noted.bytes && memcmp(text.data, noted.data, text.bytes) == 0;
+    pen__buf_free(&text);
+    pen__buf_free(&noted);
+    pen__free(path);
+    return r;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static int key_known(void *ctx, const void *key, size_t key_bytes, PEN_UNUSED PenError *reterr)
+{
+    uint64_t sample;
+    int r = pen_pack_find(ctx, key, key_bytes, &sample, reterr);
+    return r == PEN_OK ? 1 : r == PEN_E_NOT_FOUND ? 0 : r;
+}
+
+static int make_plan(PenJob *job, const char *path, const char *text, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    PenPack *classes = NULL;
+    int r = pen__job_tell(job, "plan", 0, 0, 0, reterr);
+    if (r == PEN_OK && s->classes_from)
+        r = pen_pack_open(s->classes_from, &classes, reterr);
+    if (r == PEN_OK) {
+        PenPlanRequest request = {.settings = s,
+                                  .settings_text = text,
+                                  .base = job->base ? pen_pack_info(job->base) : NULL,
+                                  .classes_from = classes ? pen_pack_info(classes) : NULL,
+                                  .known = job->base ? key_known : NULL,
+                                  .known_ctx = job->base};
+        r = store_sources(s, reterr);
+        if (r == PEN_OK)
+            r = pen__plan_make(&request, path, reterr);
+    }
+    pen_pack_close(&classes);
+    return r;
+}
+
+/* Does the plan that is there belong to this run? 1 yes, 0 it is left over from one that has
+ * published. */
+static int plan_fits(PenJob *job, const char *text, PenError *reterr)
+{
+    static const uint8_t none[16] = {0};
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    const uint8_t *base = job->base ? pen_pack_info(job->base)->id : none;
+    if (memcmp(info->base, base, sizeof none) != 0)
+        return 0;
+    int r = same_sources(job->settings, reterr);
+    if (r < 0)
+        return r;
+    if (r && strcmp(info->settings, text) == 0)
+        return 1;
+    return pen__fail(
+        reterr, PEN_E_INVALID, WHERE,
+        "%s: an interrupted run is here that was started with other sources or settings (%s); "
+        "run that one again, or 'penstock gc' to give it up",
+        job->settings->out, info->settings);
+}
+
+static int open_plan(PenJob *job, PenError *reterr)
+{
+    const char *out = job->settings->out;
+    char text[PEN_SETTINGS_TEXT_BYTES];
+    char *path = pen__work_path(out, "plan");
+    if (!path)
+        return pen__fail_memory(reterr, WHERE, out);
+    pen__settings_text(job->settings, text);
+    int r = pen__file_exists(path, reterr);
+    if (r == 1) {
+        r = pen__plan_open(path, &job->plan, reterr);
+        if (r == PEN_OK)
+            r = plan_fits(job, text, reterr);
+        if (r == 0) {
+            pen__plan_close(&job->plan);
+            r = pen__work_remove(out, NULL, NULL, reterr);
+            if (r == PEN_OK)
+                r = pen__work_make(out, reterr);
+        }
+    }
+    if (r == PEN_OK)
+        r = make_plan(job, path, text, reterr);
+    if (r == PEN_OK && !job->plan)
+        r = pen__plan_open(path, &job->plan, reterr);
+    pen__free(path);
+    return r < 0 ? r : PEN_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int lock(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    if (!s->n_tasks)
+        return pen__dir_lock(s->out, 1, &job->lock, reterr);
+    char *plan = pen__work_path(s->out, "plan");
+    if (!plan)
+        return pen__fail_memory(reterr, WHERE, s->out);
+    /* Tasks share the directory; only the one that makes the plan has it for itself. */
+    int r = pen__file_exists(plan, reterr);
+    if (r >= 0) {
+        r = pen__dir_lock(s->out, r == 0, &job->lock, reterr);
+        if (r == PEN_E_BUSY)
+            pen__fail(
+                reterr, r, WHERE,
+                "%s: another process is writing here; make the plan with 'penstock plan' before "
+                "the tasks start",
+                s->out);
+    }
+    pen__free(plan);
+    return r;
+}
+
+/* The pack that is there: wanted when appending, in the way otherwise. */
+static int open_base(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    char *manifest = pen__path_join(s->out, PEN_MANIFEST_NAME);
+    if (!manifest)
+        return pen__fail_memory(reterr, WHERE, s->out);
+    int r = pen__file_exists(manifest, reterr);
+    pen__free(manifest);
+    if (r == 1 && !s->append)
+        return pen__fail(
+            reterr, PEN_E_EXISTS, WHERE,
+            "%s: a pack is here already; choose another name, or --append to add to it", s->out);
+    if (r == 0 && s->append)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: no pack to append to; leave out --append to make one", s->out);
+    return r == 1 ? pen_pack_open(s->out, &job->base, reterr) : r;
+}
+
+static int open_carry(PenJob *job, PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(job->base);
+    if (info->n_samples % info->block_samples == 0)
+        return PEN_OK;
+    int r = pen__copy_block(job->base, info->n_blocks - 1, &job->carry, reterr);
+    for (uint32_t i = 0; i < job->carry.n; i++)
+        job->carry.samples[i].position = i;
+    return r;
+}
+
+static int open_folder(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    char name[64] = "run";
+    if (s->n_tasks)
+        snprintf(name, sizeof name, "task-%u-of-%u", s->task, s->n_tasks);
+    job->folder = pen__work_path(s->out, name);
+    if (!job->folder)
+        return pen__fail_memory(reterr, WHERE, s->out);
+    int r = pen__dir_make(job->folder, reterr);
+    if (r == PEN_OK && s->n_tasks)
+        r = pen__dir_lock(job->folder, 1, &job->task_lock, reterr);
+    return r;
+}
+
+static int copy_schema(PenJob *job, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    int r = pen__schema_init(&job->schema, info->fields, info->n_fields, reterr);
+    if (r == PEN_OK && info->class_field >= 0)
+        r = pen__schema_set_classes(&job->schema, info->class_field, info->classes, info->n_classes,
+                                    reterr);
+    return r;
+}
+
+static void choose_part(PenJob *job)
+{
+    const PenIngestSettings *s = job->settings;
+    uint64_t n = pen__plan_info(job->plan)->n_items;
+    job->first = 0;
+    job->end = n;
+    if (s->n_tasks) {
+        job->first = n / s->n_tasks * s->task + n % s->n_tasks * s->task / s->n_tasks;
+        uint64_t next = (uint64_t)s->task + 1;
+        job->end = n / s->n_tasks * next + n % s->n_tasks * next / s->n_tasks;
+    }
+    uint64_t part = n / 1000;
+    job->max_bad = s->max_bad == UINT64_MAX ? (part > 10 ? part : 10) : s->max_bad;
+}
+
+int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
+                  PenError *reterr)
+{
+    *job = (PenJob){.settings = settings,
+                    .result = result,
+                    .lock = PEN_LOCK_NONE,
+                    .task_lock = PEN_LOCK_NONE,
+                    .schema = {.class_field = -1}};
+    int r = pen__settings_check(settings, reterr);
+    if (r < 0)
+        return r;
+    job->recipe = pen__settings_recipe(settings);
+    r = pen__work_make(settings->out, reterr);
+    if (r == PEN_OK)
+        r = lock(job, reterr);
+    if (r == PEN_OK)
+        r = open_base(job, reterr);
+    if (r == PEN_OK && job->base)
+        r = open_carry(job, reterr);
+    if (r == PEN_OK)
+        r = open_plan(job, reterr);
+    if (r == PEN_OK)
+        r = open_folder(job, reterr);
+    if (r == PEN_OK)
+        r = copy_schema(job, reterr);
+    if (r == PEN_OK)
+        choose_part(job);
+    else
+        pen__job_close(job);
+    return r;
+}
+
+void pen__job_close(PenJob *job)
+{
+    pen__copied_free(&job->carry);
+    pen_pack_close(&job->base);
+    pen__plan_close(&job->plan);
+    pen__schema_fini(&job->schema);
+    pen__free(job->folder);
+    pen__bad_free(&job->bad);
+    pen__dir_unlock(&job->task_lock);
+    pen__dir_unlock(&job->lock);
+    *job = (PenJob){.lock = PEN_LOCK_NONE, .task_lock = PEN_LOCK_NONE};
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of packing: the directory locked, the pack that is appended to, the plan. */
+#ifndef PEN_INGEST_JOB_H
+#define PEN_INGEST_JOB_H
+
+#include "ingest/bad.h"
+#include "ingest/plan.h"
+#include "ingest/prepare.h"
+#include "io/dir.h"
+#include "pack/copy.h"
+#include "pack/reader.h"
+#include "pack/roll.h"
+
+typedef struct PenJob {
+    const PenIngestSettings *settings;
+    PenIngestResult *result;
+    PenLock lock, task_lock;
+    PenPack *base;   /* append: the pack as it is; else NULL */
+    PenCopied carry; /* its short last block, to be written anew */
+    PenPlan *plan;
+    PenSchema schema;
+    PenRecipe recipe;
+    char *folder; /* .work/run, or .work/task-I-of-N */
+    PenBadList bad;
+    uint64_t max_bad;
+    uint64_t first, end; /* of the plan: this job's part */
+} PenJob;
+
+/* Checks, locks, makes the plan or takes up the one that is there. On failure closes what it
+ * opened. */
+int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
+                  PenError *reterr);
+void pen__job_close(PenJob *job);
+
+/* Writes the job's part of the plan. The rest is kept apart for a task. */
+int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenError *reterr);
+
+/* Calls the progress callback; PEN_E_CANCELLED when it says so. */
+int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
+                  uint64_t bytes, PenError *reterr);
+
+/* What tasks leave behind: .work/task-I-of-N/done. */
+typedef struct PenTaskDone {
+    uint64_t n_shards, n_samples, n_rest;
+} PenTaskDone;
+
+int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr);
+/* 1 there, 0 not. */
+int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr);
+
+/* Fills in what the shards take on disk. */
+int pen__result_sizes(const char *out, const PenManifest *m, PenIngestResult *ret,
+                      PenError *reterr);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shards from several hands joined to one pack: an old pack's and new ones, or those of all tasks.
+ */
+#ifndef PEN_INGEST_JOIN_H
+#define PEN_INGEST_JOIN_H
+
+#include <penstock/ingest.h>
+
+#include "ingest/bad.h"
+#include "pack/reader.h"
+
+typedef struct PenJoin {
+    const char *out;
+    const PenSchema *schema;
+    const char *settings;
+    uint64_t block_samples;
+    PenShardEntry *shards;
+    uint64_t n_shards;
+    PenPackStats stats;
+} PenJoin;
+
+/* All of the pack's shards but its short last block. */
+int pen__join_base(PenJoin *j, PenPack *base, PenError *reterr);
+int pen__join_add(PenJoin *j, const PenShardEntry *shards, uint64_t n, const PenPackStats *stats,
+                  PenError *reterr);
+/* Makes them the pack, and tells of it in *ret. */
+int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr);
+void pen__join_fini(PenJoin *j);
+
+/* The list of broken inputs as a file for people: `path`, or OUT-bad.jsonl beside the pack when
+ * NULL. */
+int pen__report_store(const char *out, const char *path, const PenBadList *bad, PenError *reterr);
+
+/* pen_ingest_gc for who holds the lock already. */
+int pen__gc_locked(const char *out, PenGcResult *ret, PenError *reterr);
+
+#endif

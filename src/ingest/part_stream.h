@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members of a compressed tar, read in order. The parts of one sample may be asked for in any
+ * order: those that are passed on the way are kept until the next sample. */
+#ifndef PEN_INGEST_PART_STREAM_H
+#define PEN_INGEST_PART_STREAM_H
+
+#include "ingest/plan.h"
+#include "io/source.h"
+
+typedef struct PenStream PenStream;
+
+int pen__stream_new(PenStream **ret, PenError *reterr);
+void pen__stream_free(PenStream **stream); /* accepts NULL */
+
+/* The member at part->offset of tar number part->source, which is at `path`. Going back to what is
+ * no longer kept starts from the beginning. `plan_bytes` is the size of the tar when the plan was
+ * made. */
+int pen__stream_read(PenStream *stream, const char *path, uint64_t plan_bytes, const PenPart *part,
+                     PenBuf *out, uint64_t *ret_disk_bytes, PenError *reterr);
+
+#endif

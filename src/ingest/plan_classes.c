@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What number each label gets. Names are numbered in their sorted order; labels that are all
+ * integers (and not names of folders) are those numbers. Another pack's classes, when given, decide
+ * instead. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ingest/plan_inner.h"
+
+#define WHERE "ingest/classes"
+
+typedef struct Class {
+    const char *name;
+    uint32_t number;
+} Class;
+
+static int by_name(const void *a, const void *b)
+{
+    const Class *p = a, *q = b;
+    int order = strcmp(p->name, q->name);
+    return order ? order : (p->number > q->number) - (p->number < q->number);
+}
+
+/* The names with their numbers, sorted by name. NULL when out of memory. */
+static Class *sorted(const char *const *names, uint32_t n)
+{
+    Class *list = pen__alloc_array(n, sizeof *list);
+    if (!list)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (Class){names[i], i};
+    if (n)
+        qsort(list, n, sizeof *list, by_name);
+    return list;
+}
+
+static int64_t find(const Class *list, uint32_t n, const char *name)
+{
+    uint32_t low = 0, high = n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(list[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && strcmp(list[low].name, name) == 0 ? (int64_t)list[low].number : -1;
+}
+
+/* A tar's sample may have no label while others have one: a number is stored for every sample. */
+static int check_all_labelled(const PenInputs *in, PenError *reterr)
+{
+    for (uint64_t i = 0; i < in->n; i++) {
+        if (in->items[i].label != PEN_NO_LABEL)
+            continue;
+        char name[256];
+        pen__inputs_name(in, i, name, sizeof name);
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected a label as other samples have, found none", name);
+    }
+    return PEN_OK;
+}
+
+static bool same_classes(const PenPackInfo *a, const PenPackInfo *b)
+{
+    if (a->n_classes != b->n_classes || (a->class_field < 0) != (b->class_field < 0))
+        return false;
+    for (uint32_t i = 0; i < a->n_classes; i++)
+        if (strcmp(a->classes[i], b->classes[i]) != 0)
+            return false;
+    return true;
+}
+
+/* Which pack's classes count; NULL for none. */
+static int choose_table(const PenPlanRequest *request, int32_t label_field, const PenPackInfo **ret,
+                        PenError *reterr)
+{
+    const PenPackInfo *base = request->base, *from = request->classes_from;
+    if (from && from->class_field < 0)
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE, "%s: expected a pack with classes, found one without",
+            request->settings->classes_from ? request->settings->classes_from : "classes");
+    if (base && from && !same_classes(base, from))
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "expected the same classes in the pack that is appended to and the one they "
+            "are taken from, found %" PRIu32 " and %" PRIu32
+            " that differ; leave --classes-from out",
+            base->n_classes, from->n_classes);
+    if (base && base->class_field >= 0 && base->class_field != label_field)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected the pack's classes to name field label, found that they name "
+                         "field %s",
+                         base->fields[base->class_field].name);
+    *ret = base && base->class_field >= 0 ? base : from;
+    return PEN_OK;
+}
+
+static int fail_unknown(const PenInputs *in, const PenPlanRequest *request,
+                        const PenPackInfo *table, uint32_t label, PenError *reterr)
+{
+    uint64_t i = 0;
+    while (in->items[i].label != label)
+        i++;
+    char name[256];
+    pen__inputs_name(in, i, name, sizeof name);
+    return pen__fail(reterr, request->base ? PEN_E_INVALID : PEN_E_NOT_FOUND, WHERE,
+                     "class %.100s of %.200s: expected one of the %" PRIu32
+                     " classes of the pack %s, found a new one",
+                     in->labels.names[label], name, table->n_classes,
+                     request->base ? "that is appended to" : "they are taken from");
+}
+
+/* The label as the integer it is; always false for folders, whose names are names. */
+static bool as_integer(const PenInputs *in, uint32_t label, int64_t *ret)
+{
+    return in->kind != PEN_ROOT_FOLDER && pen__text_i64(in->labels.names[label], ret);
+}
+
+/* By the names of the table when it knows them all, else by number. */
+static int number_by_table(const PenInputs *in, const PenPlanRequest *request,
+                           const PenPackInfo *table, int64_t *numbers, PenError *reterr)
+{
+    Class *list = sorted(table->classes, table->n_classes);
+    if (!list)
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    bool by_numbers = true;
+    int64_t unknown = -1;
+    for (uint32_t i = 0; i < in->labels.n; i++) {
+        int64_t v;
+        numbers[i] = find(list, table->n_classes, in->labels.names[i]);
+        if (numbers[i] < 0 && unknown < 0)
+            unknown = i;
+        by_numbers = by_numbers && as_integer(in, i, &v);
+    }
+    pen__free(list);
+    if (unknown < 0)
+        return PEN_OK;
+    if (!by_numbers)
+        return fail_unknown(in, request, table, (uint32_t)unknown, reterr);
+    for (uint32_t i = 0; i < in->labels.n; i++) {
+        as_integer(in, i, &numbers[i]);
+        if (numbers[i] < 0 || numbers[i] >= table->n_classes)
+            return fail_unknown(in, request, table, i, reterr);
+    }
+    return PEN_OK;
+}
+
+/* 1 when the labels are integers, 0 when they got numbers by their names' order. */
+static int number_by_order(const PenInputs *in, PenShape *shape, PenError *reterr)
+{
+    uint32_t n = in->labels.n, k = 0;
+    while (k < n && as_integer(in, k, &shape->numbers[k]))
+        k++;
+    if (k == n)
+        return 1;
+    Class *list = sorted((const char *const *)in->labels.names, n);
+    shape->classes = pen__alloc_array(n, sizeof *shape->classes);
+    if (!list || !shape->classes) {
+        pen__free(list);
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        shape->classes[i] = list[i].name;
+        shape->numbers[list[i].number] = i;
+    }
+    shape->n_classes = n;
+    pen__free(list);
+    return PEN_OK;
+}
+
+static int adopt(const PenPackInfo *table, PenShape *shape, PenError *reterr)
+{
+    shape->classes = pen__alloc_array(table->n_classes, sizeof *shape->classes);
+    if (!shape->classes)
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    for (uint32_t i = 0; i < table->n_classes; i++)
+        shape->classes[i] = table->classes[i];
+    shape->n_classes = table->n_classes;
+    shape->class_field = shape->label_field;
+    return PEN_OK;
+}
+
+int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenShape *shape,
+                      PenError *reterr)
+{
+    const PenPackInfo *table = NULL;
+    int r = choose_table(request, shape->label_field, &table, reterr);
+    if (r < 0)
+        return r;
+    if (!in->has_label)
+        return request->classes_from
+                   ? pen__fail(reterr, PEN_E_INVALID, WHERE,
+                               "expected labels in the sources to give the classes' numbers to, "
+                               "found none; leave --classes-from out")
+                   : PEN_OK;
+    r = check_all_labelled(in, reterr);
+    if (r < 0)
+        return r;
+    shape->numbers = pen__alloc_array(in->labels.n, sizeof *shape->numbers);
+    if (!shape->numbers)
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    if (table) {
+        r = number_by_table(in, request, table, shape->numbers, reterr);
+        return r < 0 ? r : adopt(table, shape, reterr);
+    }
+    r = number_by_order(in, shape, reterr);
+    if (r != 0)
+        return r < 0 ? r : PEN_OK;
+    if (request->base)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected class numbers because the pack that is appended to has no class "
+                         "names, found the class %.100s",
+                         shape->classes[0]);
+    shape->class_field = shape->label_field;
+    return PEN_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps from inputs to a plan file, and what making and reading one share. */
+#ifndef PEN_INGEST_PLAN_INNER_H
+#define PEN_INGEST_PLAN_INNER_H
+
+#include "ingest/input.h"
+#include "ingest/plan.h"
+
+/* ---- shape: fields and classes --------------------------------------------------------------- */
+
+typedef struct PenShape {
+    uint32_t n_fields;
+    PenField fields[PEN_FIELD_LIMIT]; /* names are the inputs' or the base pack's */
+    uint16_t field_of_column[PEN_FIELD_LIMIT];
+    int32_t label_field; /* -1 = none */
+    int32_t class_field; /* the same, when the labels have names */
+    uint32_t n_classes;
+    const char **classes; /* the array is ours, the names are not */
+    int64_t *numbers;     /* of each of the inputs' labels */
+} PenShape;
+
+int pen__shape_make(const PenInputs *inputs, const PenPlanRequest *request, PenShape *ret,
+                    PenError *reterr);
+void pen__shape_free(PenShape *shape);
+/* The step of it that deals with labels: classes and numbers, once the fields are known. */
+int pen__shape_labels(const PenInputs *inputs, const PenPlanRequest *request, PenShape *shape,
+                      PenError *reterr);
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+int pen__order_check_keys(const PenInputs *inputs, PenError *reterr);
+
+/* Which inputs, in the order of the pack: numbers of inputs, *ret_n of them, to be freed with
+ * pen__free. The list of inputs is shuffled by Fisher-Yates: for i from n - 1 down to 1 it swaps i
+ * with a number from [0, i], drawn by pen__rng_below from the stream (seed, PEN_ORDER_STREAM). Of
+ * each label the first ceil(fraction * its inputs) of the shuffled list stay; for the source order
+ * what stays is sorted again. What the base pack knows is then left out. */
+#define PEN_ORDER_STREAM 1
+int pen__order_make(const PenInputs *inputs, const PenPlanRequest *request, uint64_t **ret_order,
+                    uint64_t *ret_n, uint64_t *ret_n_known, PenError *reterr);
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* What is needed to read a record. */
+typedef struct PenRecordFrame {
+    uint32_t n_fields;
+    const PenField *fields;
+    uint32_t n_roots;
+    const PenRoot *roots;
+} PenRecordFrame;
+
+/* Appends the record of input i to `out`. */
+int pen__record_add(const PenInputs *inputs, const PenShape *shape, uint64_t i, PenBuf *out,
+                    PenError *reterr);
+/* The record lies in `scratch` from its start to its end; what the item needs is put behind it. */
+int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch, PenError *reterr);
+
+/* ---- block size ------------------------------------------------------------------------------ */
+
+/* A plan on its way to the file. */
+typedef struct PenDraft {
+    const PenPlanRequest *request;
+    PenInputs inputs;
+    PenShape shape;
+    uint64_t *order; /* n numbers of inputs */
+    uint64_t n, n_known;
+    uint64_t block_samples;
+} PenDraft;
+
+/* K: what the settings or the base pack say, else the largest power of two, at most 65,536, with
+ * which a block takes at most 4 MiB. That is reckoned from the sizes of the inputs, and when the
+ * mode changes the sizes, from the headers of up to 64 images. */
+int pen__block_samples(const PenDraft *draft, uint64_t *ret, PenError *reterr);
+
+/* ---- file ------------------------------------------------------------------------------------ */
+
+int pen__plan_write(const PenDraft *draft, const char *path, PenError *reterr);
+
+/* Layout of the file:
+ *   +0     head      16: magic 8, version u32, zero u32
+ *   +16    records   one behind another, in pack order
+ *          table     16 for each record: offset u64, bytes u32, crc u32 over (position u64, record)
+ *          texts     settings, fields, classes, roots
+ *          foot      192, ends the file */
+#define PEN_PLAN_MAGIC "PENPLAN\n"
+#define PEN_PLAN_END_MAGIC "PENPLEND"
+#define PEN_PLAN_VERSION 0
+#define PEN_PLAN_HEAD 16
+#define PEN_PLAN_ENTRY 16
+#define PEN_PLAN_FOOT 192
+
+enum { /* offsets in the foot */
+       PEN_FOOT_MAGIC = 0,
+       PEN_FOOT_VERSION = 8,
+       PEN_FOOT_CRC = 12, /* of what follows it */
+       PEN_FOOT_FILE_BYTES = 16,
+       PEN_FOOT_N_ITEMS = 24,
+       PEN_FOOT_N_KNOWN = 32,
+       PEN_FOOT_BLOCK_SAMPLES = 40,
+       PEN_FOOT_SOURCE_BYTES = 48,
+       PEN_FOOT_TABLE_OFFSET = 56,
+       PEN_FOOT_TEXTS_OFFSET = 64,
+       PEN_FOOT_TEXTS_CRC = 72,
+       PEN_FOOT_N_FIELDS = 76,
+       PEN_FOOT_N_CLASSES = 80,
+       PEN_FOOT_N_ROOTS = 84,
+       PEN_FOOT_CLASS_FIELD = 88, /* i32 */
+       PEN_FOOT_N_TASKS = 92,
+       PEN_FOOT_IN_ORDER = 96,
+       PEN_FOOT_BASE = 100, /* 16 */
+       PEN_FOOT_ID = 116,   /* 32 */
+       PEN_FOOT_ZERO = 148  /* to the end */
+};
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
+                                PenError *reterr);
+const PenRecordFrame *pen__plan_frame(const PenPlan *plan);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole sample ready to be stored, and everything it points to. */
+#ifndef PEN_INGEST_PREPARED_H
+#define PEN_INGEST_PREPARED_H
+
+#include "ingest/plan.h"
+#include "ingest/prepare.h"
+#include "pack/schema.h"
+
+typedef struct PenPrepared {
+    PenStoredSample sample; /* first: a PenStoredSample of ours is a PenPrepared */
+    PenStoredValue *values;
+    uint32_t n_values, n_images;
+    PenPreparedImage *images;
+    PenStoredImage *stored; /* of the images, side by side */
+    PenBuf *blobs;          /* one for each field */
+    PenBuf scratch;         /* the key, and numbers */
+    uint64_t source_bytes, disk_bytes;
+} PenPrepared;
+
+/* Empty, with room for n_images images in all. An item of a plan takes one for each field, image or
+ * not. */
+PenPrepared *pen__prepared_new(uint32_t n_fields, uint32_t n_images);
+void pen__prepared_free(PenPrepared *p); /* accepts NULL */
+
+/* Reads the item's parts. For messages `name` gets where the last part looked at comes from. */
+enum { PEN_INPUT_NAME_BYTES = 256 };
+int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
+                       uint64_t position, PenPartReader *reader, char *name, PenError *reterr);
+/* Does to them what the recipe says; needs no reader, and so no lock. */
+int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe *recipe,
+                       const PenPlan *plan, char *name, PenError *reterr);
+
+#endif

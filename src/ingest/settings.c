@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "pack/format.h"
+
+#define WHERE "ingest/settings"
+#define DEFAULT_SHARD_BYTES (512ull << 20)
+
+void pen_ingest_settings_init(PenIngestSettings *settings)
+{
+    *settings = (PenIngestSettings){.struct_size = sizeof *settings,
+                                    .quality = 90,
+                                    .raw_share = 0.25,
+                                    .fraction = 1,
+                                    .max_bad = UINT64_MAX,
+                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+}
+
+void pen_writer_settings_init(PenWriterSettings *settings)
+{
+    *settings = (PenWriterSettings){.struct_size = sizeof *settings,
+                                    .quality = 90,
+                                    .raw_share = 0.25,
+                                    .block_samples = 32,
+                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+}
+
+PenRecipe pen__settings_recipe(const PenIngestSettings *s)
+{
+    return (PenRecipe){.mode = s->mode,
+                       .quality = s->quality,
+                       .max_side = s->max_side,
+                       .short_side = s->short_side,
+                       .raw_share = s->raw_share,
+                       .check_decode = s->check_decode,
+                       .limits = pen__limits_default};
+}
+
+int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
+{
+    if (s->struct_size != sizeof *s)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "settings not initialised: call pen_ingest_settings_init first");
+    if (!s->out || !s->out[0])
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "no name for the pack is given");
+    if (s->n_sources < 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no source is given", s->out);
+    if (!(s->fraction > 0 && s->fraction <= 1))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "fraction %g: expected more than 0 and at most 1", s->fraction);
+    if (s->block_samples > PEN_MAX_BLOCK_SAMPLES)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%" PRIu64 " samples per block: expected at most 2^31", s->block_samples);
+    if (s->n_tasks && s->task >= s->n_tasks)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "task %u of %u: expected a number below %u",
+                         s->task, s->n_tasks, s->n_tasks);
+    if (s->n_tasks && s->append)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: appending is not split into tasks; append in one run", s->out);
+    if (s->order != PEN_PACK_SHUFFLED && s->order != PEN_PACK_SOURCE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "order %d: expected 0 or 1", s->order);
+    PenRecipe recipe = pen__settings_recipe(s);
+    return pen__recipe_check(&recipe, reterr);
+}
+
+void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
+{
+    static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
+    snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
+             "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
+             "\"raw_share\":%.17g,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
+             ",\"fraction\":%.17g,\"skip_bad\":%d,\"shard_bytes\":%" PRIu64
+             ",\"block_samples\":%" PRIu64 "}",
+             modes[s->mode], s->quality, s->max_side, s->short_side, s->raw_share,
+             s->check_decode != 0, s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
+             s->fraction, s->skip_bad != 0, s->shard_bytes, s->block_samples);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
+
+#include "base/crc32c.h"
+#include "ingest_plan_help.h"
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static uint8_t *load_plan(size_t *ret_bytes)
+{
+    FILE *f = fopen(at("plan"), "rb");
+    fseek(f, 0, SEEK_END);
+    *ret_bytes = (size_t)ftell(f);
+    rewind(f);
+    uint8_t *p = malloc(*ret_bytes);
+    if (fread(p, 1, *ret_bytes, f) != *ret_bytes)
+        abort();
+    fclose(f);
+    return p;
+}
+
+/* Opens the file "damaged" and reads every item of it. */
+static int read_damaged(PenError *err)
+{
+    PenPlan *plan = NULL;
+    PenBuf scratch = {0};
+    int r = pen__plan_open(at("damaged"), &plan, err);
+    for (uint64_t i = 0; r == 0 && i < pen__plan_info(plan)->n_items; i++) {
+        PenItem item;
+        char name[64];
+        r = pen__plan_item(plan, i, &item, &scratch, err);
+        for (uint32_t k = 0; r == 0 && k < item.n_parts; k++)
+            pen__part_name(plan, &item.parts[k], name, sizeof name);
+    }
+    pen__buf_free(&scratch);
+    pen__plan_close(&plan);
+    return r;
+}
+
+static void make_small_plan(void)
+{
+    help_text("s.csv", "path,label,mask,x,t\n"
+                       "f/cat/1.jpg,b,f/cat/2.jpg,1.5,u\nf/dog/1.jpg,a,,2,v\n");
+    ask("s.csv");
+    CHECK_GOES(make(&err));
+}
+
+TEST(the_same_twice)
+{
+    make_small_plan();
+    size_t a, b;
+    uint8_t *first = load_plan(&a);
+    make_small_plan();
+    uint8_t *second = load_plan(&b);
+    CHECK_INT(a, b);
+    CHECK_MEM(first, second, a);
+    free(first);
+    free(second);
+    struct stat st;
+    CHECK(stat(at("plan.part"), &st) < 0);
+}
+
+TEST(every_bit_matters)
+{
+    size_t bytes;
+    make_small_plan();
+    uint8_t *p = load_plan(&bytes);
+    for (size_t i = 0; i < bytes * 8; i++) {
+        PenError err = {0};
+        p[i / 8] ^= (uint8_t)(1u << i % 8);
+        help_file("damaged", p, bytes);
+        p[i / 8] ^= (uint8_t)(1u << i % 8);
+        int r = read_damaged(&err);
+        if (r >= 0 || err.status != r || !err.message[0])
+            test__fail(__FILE__, __LINE__, "bit %zu of byte %zu of %zu went unnoticed", i % 8,
+                       i / 8, bytes);
+        CHECK_OK_SO_FAR();
+    }
+    for (size_t n = 0; n < bytes; n++) {
+        PenError err = {0};
+        help_file("damaged", p, n);
+        CHECK(read_damaged(&err) < 0);
+    }
+    free(p);
+}
+
+static void repair(uint8_t *p, size_t bytes)
+{
+    uint8_t *foot = p + bytes - PEN_PLAN_FOOT;
+    uint64_t table = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
+    uint64_t texts = pen__load64(foot + PEN_FOOT_TEXTS_OFFSET);
+    if (texts <= bytes - PEN_PLAN_FOOT)
+        pen__store32(foot + PEN_FOOT_TEXTS_CRC,
+                     pen__crc32c(0, p + texts, bytes - PEN_PLAN_FOOT - texts));
+    for (uint64_t i = 0; i < 2 && pen__range_ok(table, 32, bytes); i++) {
+        uint8_t *entry = p + table + i * PEN_PLAN_ENTRY;
+        uint64_t offset = pen__load64(entry);
+        uint32_t n = pen__load32(entry + 8);
+        if (pen__range_ok(offset, n, bytes))
+            pen__store32(entry + 12, pen__crc32c(pen__crc32c(0, &i, 8), p + offset, n));
+    }
+    pen__store32(foot + PEN_FOOT_CRC,
+                 pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES));
+}
+
+/* Someone who can reckon checksums gets no further than an error either. */
+TEST(damage_with_right_checksums)
+{
+    size_t bytes;
+    make_small_plan();
+    uint8_t *good = load_plan(&bytes), *p = malloc(bytes);
+    uint32_t state = 3;
+    int refused = 0;
+    for (int i = 0; i < 6000; i++) {
+        memcpy(p, good, bytes);
+        for (int k = 0; k <= i % 4; k++) {
+            state = state * 1664525 + 1013904223;
+            uint8_t value = (uint8_t)(state >> 24);
+            p[(state >> 6) % bytes] = i % 2 ? value : (uint8_t)(value & 1 ? 0xff : 0);
+        }
+        repair(p, bytes);
+        help_file("damaged", p, bytes);
+        PenError err = {0};
+        int r = read_damaged(&err);
+        CHECK(r == 0 || (err.status == r && err.message[0]));
+        refused += r < 0;
+    }
+    CHECK(refused > 1000 && refused < 6000);
+    free(good);
+    free(p);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static struct {
+    size_t now, most;
+} counted;
+
+static void *count_alloc(size_t bytes)
+{
+    void *p = malloc(bytes);
+    counted.now += malloc_usable_size(p);
+    counted.most = PEN_MAX(counted.most, counted.now);
+    return p;
+}
+
+static void *count_resize(void *old, size_t bytes)
+{
+    counted.now -= malloc_usable_size(old);
+    void *p = realloc(old, bytes);
+    counted.now += malloc_usable_size(p);
+    counted.most = PEN_MAX(counted.most, counted.now);
+    return p;
+}
+
+static void count_release(void *p)
+{
+    counted.now -= malloc_usable_size(p);
+    free(p);
+}
+
+TEST(memory_per_input)
+{
+    enum { N = 20000 };
+    char *text = malloc(N * 64 + 100);
+    size_t n = (size_t)sprintf(text, "path,label,note\n");
+    for (int i = 0; i < N; i++)
+        n += (size_t)sprintf(text + n, "class%03d/n0144076%04d_%05d.JPEG,class%03d,%d\n", i % 100,
+                             i % 100, i, i % 100, i);
+    help_file("memory.csv", text, n);
+    free(text);
+    ask("memory.csv");
+    settings.skip_bad = 1; /* the files do not matter */
+    PenSys sys = pen__sys_real;
+    sys.alloc = count_alloc;
+    sys.resize = count_resize;
+    sys.release = count_release;
+    memset(&counted, 0, sizeof counted);
+    pen__sys = &sys;
+    PenError err = {0};
+    int r = make(&err);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, 0);
+    CHECK_INT(counted.now, 0);
+    printf("memory_per_input: %zu bytes\n", counted.most / N);
+    CHECK(counted.most / N < 300);
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* What the plan is when nothing fails. */
+static uint8_t *right_plan;
+static size_t right_bytes;
+
+static int make_and_compare(PenError *err)
+{
+    unlink(at("plan"));
+    int r = make_and_read(err);
+    if (r == 0) {
+        size_t bytes;
+        uint8_t *p = load_plan(&bytes);
+        bool same = bytes == right_bytes && memcmp(p, right_plan, bytes) == 0;
+        free(p);
+        if (!same)
+            return pen__fail(err, PEN_E_CORRUPT, "", "wrong plan"); /* no place: found out */
+    }
+    return r;
+}
+
+static void sweep(const char *what)
+{
+    int points = 0;
+    CHECK_GOES(make(&err));
+    right_plan = load_plan(&right_bytes);
+    help_sweep(make_and_compare, &points);
+    free(right_plan);
+    CHECK_OK_SO_FAR();
+    printf("every_call_fails: %s: %d points\n", what, points);
+    CHECK(points > 100);
+}
+
+TEST(every_call_fails)
+{
+    ask("f");
+    sweep("folder");
+    CHECK_OK_SO_FAR();
+    make_small_plan();
+    const char *classes[] = {"a", "b"};
+    PenPackInfo from = with_classes(classes, 2);
+    request.classes_from = &from;
+    settings.fraction = 0.9;
+    sweep("list");
+    CHECK_OK_SO_FAR();
+    make_tar("ch.tar", 0, 3, NULL);
+    ask("ch.tar");
+    sweep("tar");
+    CHECK_OK_SO_FAR();
+    make_tar("ch.tgz", 0, 3, archive_write_add_filter_gzip);
+    ask("ch.tgz");
+    settings.order = PEN_PACK_SOURCE;
+    sweep("compressed tar");
+    CHECK_OK_SO_FAR();
+    make_png("{p}/a/1.png", 900, 600);
+    make_png("{p}/b/2.png", 600, 900);
+    ask("{p}");
+    settings.mode = PEN_MODE_RAW;
+    sweep("raw");
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    help_begin();
+    make_folder("f");
+    RUN(the_same_twice);
+    RUN(every_bit_matters);
+    RUN(damage_with_right_checksums);
+    RUN(memory_per_input);
+    RUN(every_call_fails);
+    help_end();
+    return TEST_END();
+}

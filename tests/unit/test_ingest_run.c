@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole runs: the same bytes however they come about, and the ways they end early. */
+#include "io/dir.h"
+#include "pack_help.h"
+
+enum { N = 30 };
+
+static int run(const PenIngestSettings *s, PenIngestResult *result, PenError *err)
+{
+    return pen_ingest_run(s, result, err);
+}
+
+/* Do two directories hold the same files with the same bytes? */
+static bool same(const char *a, const char *b)
+{
+    char command[10000];
+    snprintf(command, sizeof command, "diff -r '%s' '%s' >/dev/null", at(a), at(b));
+    FILE *p = popen(command, "r");
+    return p && pclose(p) == 0;
+}
+
+static void check_good(const char *name, uint64_t n_samples)
+{
+    PenError err = {0};
+    PenPack *pack = NULL;
+    PenVerifySettings v;
+    PenVerifyResult result;
+    CHECK_INT(pen_pack_open(at(name), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_info(pack)->n_samples, n_samples);
+    pen_verify_settings_init(&v);
+    v.decode = 1;
+    CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_OK);
+    CHECK_INT(result.samples, n_samples);
+    CHECK_INT(result.bytes, pen_pack_info(pack)->total_bytes);
+    pen_pack_close(&pack);
+}
+
+TEST(any_number_of_threads_gives_the_same_bytes)
+{
+    static const int threads[] = {1, 2, 8};
+    for (int i = 0; i < 3; i++) {
+        PenError err = {0};
+        PenIngestResult result;
+        char name[32];
+        snprintf(name, sizeof name, "threads%d.pen", i);
+        PenIngestSettings s = help_ingest("photos", name);
+        s.threads = threads[i];
+        CHECK_INT(run(&s, &result, &err), PEN_OK);
+        CHECK_INT(result.n_samples, N);
+        CHECK(result.n_shards > 3);
+        CHECK_INT(result.published, 1);
+        check_good(name, N);
+        CHECK(i == 0 || same("threads0.pen", name));
+    }
+}
+
+typedef struct Stop {
+    uint64_t at, calls;
+} Stop;
+
+static int stop_at(void *ctx, const PenIngestProgress *p)
+{
+    Stop *stop = ctx;
+    (void)p;
+    return ++stop->calls == stop->at;
+}
+
+/* The clock runs fast, so that progress is told after every sample. */
+static uint64_t fast_now(void)
+{
+    static uint64_t now;
+    return now += 200000000;
+}
+
+TEST(a_stopped_run_goes_on_to_the_same_bytes)
+{
+    static PenSys sys;
+    sys = pen__sys_real;
+    sys.now_ns = fast_now;
+    int stopped = 0;
+    for (uint64_t n = 1; n < 60; n += 3) {
+        PenError err = {0};
+        PenIngestResult result = {0};
+        Stop stop = {.at = n};
+        PenPack *pack = NULL;
+        PenIngestSettings s = help_ingest("photos", "stopped.pen");
+        s.progress = stop_at;
+        s.ctx = &stop;
+        pen__sys = &sys;
+        int r = run(&s, &result, &err);
+        pen__sys = &pen__sys_real;
+        if (r == PEN_E_CANCELLED) {
+            stopped++;
+            CHECK(strstr(err.message, "again"));
+            CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_E_NOT_FOUND);
+            s.progress = NULL;
+            CHECK_INT(run(&s, &result, &err), PEN_OK);
+        } else {
+            CHECK_INT(r, PEN_OK);
+        }
+        CHECK_INT(result.n_added, N);
+        CHECK(same("threads0.pen", "stopped.pen"));
+        nftw(at("stopped.pen"), help_remove, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    CHECK(stopped > 8);
+}
+
+TEST(tasks_give_the_same_samples)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest("photos", "tasks.pen");
+    CHECK_INT(pen_ingest_plan(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_samples, N);
+    s.n_tasks = 4;
+    for (s.task = 0; s.task < 4; s.task++) {
+        if (s.task == 3) {
+            CHECK_INT(pen_ingest_finalise(s.out, &result, &err), PEN_E_NOT_FOUND);
+            CHECK(strstr(err.message, "task 3 of 4 is not done"));
+        }
+        CHECK_INT(run(&s, &result, &err), PEN_OK);
+        CHECK_INT(result.published, 0);
+    }
+    CHECK_INT(pen_ingest_finalise(s.out, &result, &err), PEN_OK);
+    CHECK_INT(result.n_samples, N);
+    CHECK_INT(pen_ingest_finalise(s.out, &result, &err), PEN_E_EXISTS);
+    check_good("tasks.pen", N);
+    PenPack *a = NULL;
+    PenPack *b = NULL;
+    CHECK_INT(pen_pack_open(at("threads0.pen"), &a, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("tasks.pen"), &b, &err), PEN_OK);
+    for (uint64_t i = 0; i < N; i++) {
+        char key[256];
+        size_t bytes;
+        uint64_t other;
+        PenBuf x = {0};
+        PenBuf y = {0};
+        CHECK_INT(pen_pack_key(a, i, key, sizeof key, &bytes, &err), PEN_OK);
+        CHECK_INT(pen_pack_find(b, key, bytes, &other, &err), PEN_OK);
+        help_read(a, i, 0, &x);
+        help_read(b, other, 0, &y);
+        CHECK_INT(x.bytes, y.bytes);
+        CHECK_MEM(x.data, y.data, x.bytes);
+        pen__buf_free(&x);
+        pen__buf_free(&y);
+    }
+    pen_pack_close(&a);
+    pen_pack_close(&b);
+}
+
+TEST(appending_adds_only_what_is_new)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenGcResult gc;
+    PenPack *pack = NULL;
+    help_folder("some", 0, 18);
+    PenIngestSettings s = help_ingest("some", "append.pen");
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_OK); /* stays what it is */
+    s = help_ingest("photos", "append.pen");
+    CHECK_INT(run(&s, &result, &err), PEN_E_EXISTS);
+    s.append = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_added, N - 18);
+    CHECK_INT(result.n_known, 18);
+    CHECK_INT(result.n_samples, N);
+    CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_TILED], N);
+    check_good("append.pen", N);
+    PenBuf buf = {0};
+    for (uint64_t i = 0; i < 18; i++)
+        help_read(pack, i, 0, &buf);
+    pen__buf_free(&buf);
+    pen_pack_close(&pack);
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_added, 0);
+    CHECK_INT(result.n_known, N);
+    CHECK_INT(pen_ingest_gc(s.out, &gc, &err), PEN_OK);
+    check_good("append.pen", N);
+    s = help_ingest("photos", "nothing.pen");
+    s.append = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_E_NOT_FOUND);
+}
+
+TEST(broken_inputs_stop_or_are_left_out)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenBuf report = {0};
+    PenBuf jpeg = {0};
+    help_folder("broken", 0, 11);
+    help_jpeg(50, &jpeg);
+    help_file("broken/class-1/cut.jpg", jpeg.data, jpeg.bytes / 2);
+    help_text("broken/class-2/text.jpg", "this is no image");
+    PenIngestSettings s = help_ingest("broken", "broken.pen");
+    CHECK_INT(run(&s, &result, &err), PEN_E_DECODE);
+    CHECK(strstr(err.message, "cut.jpg") || strstr(err.message, "text.jpg"));
+    s.skip_bad = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_E_INVALID); /* the interrupted run had other settings */
+    PenGcResult gc;
+    CHECK_INT(pen_ingest_gc(s.out, &gc, &err), PEN_OK);
+    CHECK(gc.files > 0);
+    s.max_bad = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_E_DECODE);
+    CHECK(strstr(err.message, "more than 1 broken inputs"));
+    s.max_bad = 2;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_bad, 2);
+    CHECK_INT(result.n_samples, 11);
+    CHECK_INT(result.stats.bad <= 2, 1);
+    check_good("broken.pen", 11);
+    CHECK(read_whole_file(at("broken.pen-bad.jsonl"), &report));
+    CHECK(memmem(report.data, report.bytes, "class-1/cut.jpg", 15));
+    CHECK(memmem(report.data, report.bytes, "class-2/text.jpg", 16));
+    pen__buf_free(&report);
+    pen__buf_free(&jpeg);
+}
+
+TEST(class_numbers_come_from_another_pack)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenPack *pack = NULL;
+    help_folder("val", 1, 1); /* class-1 alone */
+    PenIngestSettings s = help_ingest("val", "val.pen");
+    char train[4400];
+    snprintf(train, sizeof train, "%s", at("threads0.pen"));
+    s.classes_from = train;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_info(pack)->n_classes, 3);
+    int64_t label = 0;
+    size_t bytes;
+    CHECK_INT(pen_pack_read(pack, 0, 1, &label, 8, &bytes, &err), PEN_OK);
+    CHECK_INT(label, 1);
+    pen_pack_close(&pack);
+    help_text("val/class-9/x.jpg", "x");
+    s.out = at("val2.pen");
+    CHECK_INT(run(&s, &result, &err), PEN_E_NOT_FOUND);
+    CHECK(strstr(err.message, "class-9"));
+}
+
+TEST(two_runs_at_once_are_kept_apart)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenLock lock = PEN_LOCK_NONE;
+    PenIngestSettings s = help_ingest("photos", "busy.pen");
+    CHECK_INT(mkdir(s.out, 0777), 0);
+    CHECK_INT(pen__dir_lock(s.out, 1, &lock, &err), PEN_OK);
+    CHECK_INT(run(&s, &result, &err), PEN_E_BUSY);
+    pen__dir_unlock(&lock);
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+}
+
+TEST(extracting_gives_images_with_their_metadata)
+{
+    PenError err = {0};
+    PenPack *pack = NULL;
+    CHECK_INT(pen_pack_open(at("threads0.pen"), &pack, &err), PEN_OK);
+    for (uint64_t i = 0; i < N; i++) {
+        char key[256] = "photos/";
+        size_t bytes;
+        void *data = NULL;
+        const char *suffix = NULL;
+        PenBuf source = {0};
+        PenPixels a, b;
+        CHECK_INT(pen_pack_key(pack, i, key + 7, sizeof key - 8, &bytes, &err), PEN_OK);
+        CHECK(read_whole_file(at(key), &source));
+        CHECK_INT(pen_pack_extract(pack, i, 0, 0, &data, &bytes, &suffix, &err), PEN_OK);
+        CHECK_STR(suffix, ".jpg");
+        CHECK_INT(reference_decode(data, bytes, &a), 0);
+        CHECK_INT(reference_decode(source.data, source.bytes, &b), 0);
+        CHECK_INT(a.width, b.width);
+        CHECK_MEM(a.data, b.data, (size_t)a.width * a.height * a.channels);
+        PenImageInfo x, y;
+        CHECK_INT(pen__image_probe(data, bytes, &pen__limits_default, &x, &err), PEN_OK);
+        CHECK_INT(pen__image_probe(source.data, source.bytes, &pen__limits_default, &y, &err), 0);
+        CHECK_INT(x.orientation, y.orientation);
+        pen__pixels_free(&a);
+        pen__pixels_free(&b);
+        pen__buf_free(&source);
+        pen_free(data);
+    }
+    pen_pack_close(&pack);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    help_begin();
+    help_folder("photos", 0, N);
+    RUN(any_number_of_threads_gives_the_same_bytes);
+    RUN(a_stopped_run_goes_on_to_the_same_bytes);
+    RUN(tasks_give_the_same_samples);
+    RUN(appending_adds_only_what_is_new);
+    RUN(broken_inputs_stop_or_are_left_out);
+    RUN(class_numbers_come_from_another_pack);
+    RUN(two_runs_at_once_are_kept_apart);
+    RUN(extracting_gives_images_with_their_metadata);
+    help_end();
+    return TEST_END();
+}
