@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <penstock/version.h>
+
+#include "help.h"
+#include "say.h"
+#include "verbs.h"
+
+static int print_version(void)
+{
+    uint32_t api = 0;
+    const char *version = pen_version(&api);
+    printf("penstock %s (API %u.%u.%u)\n", version, (unsigned)(api >> 16),
+           (unsigned)(api >> 8 & 0xFF), (unsigned)(api & 0xFF));
+    return CLI_EXIT_OK;
+}
+
+static int unknown_verb(const char *word)
+{
+    const char *near = cli_verb_near(word);
+    if (near)
+        cli_say("unknown verb %s; did you mean %s? 'penstock --help' lists all", word, near);
+    else
+        cli_say("unknown verb %s; 'penstock --help' lists all", word);
+    return CLI_EXIT_USAGE;
+}
+
+static int print_help(const char *about)
+{
+    CliVerbId verb = about ? cli_verb_find(about) : CLI_N_VERBS;
+    if (about && verb == CLI_N_VERBS)
+        return unknown_verb(about);
+    if (about)
+        cli_help_verb(stdout, verb);
+    else
+        cli_help_program(stdout);
+    return CLI_EXIT_OK;
+}
+
+static int run_verb(CliVerbId verb, int argc, char **argv)
+{
+    CliArgs args;
+    PenError error = {0};
+    int code;
+    int r = cli_args_parse(verb, argc, argv, &args, &error);
+    if (r < 0) {
+        cli_say_error(&error);
+        code = r == PEN_E_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILURE;
+    } else if (args.values[CLI_OPT_HELP].given) {
+        cli_help_verb(stdout, verb);
+        code = CLI_EXIT_OK;
+    } else {
+        code = cli_verbs[verb].run(&args);
+    }
+    cli_args_fini(&args);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        cli_help_program(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return print_version();
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        return print_help(argc > 2 ? argv[2] : NULL);
+    if (word[0] == '-') {
+        cli_say(
+            "the verb comes first, then its options, found %s; 'penstock --help' lists the verbs",
+            word);
+        return CLI_EXIT_USAGE;
+    }
+    CliVerbId verb = cli_verb_find(word);
+    return verb == CLI_N_VERBS ? unknown_verb(word) : run_verb(verb, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    int code = run(argc, argv);
+    /* A full disk must not pass for a result that was printed. */
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_say("stdout: cannot write the result: %s", errno ? strerror(errno) : "write failed");
+        return code == CLI_EXIT_OK ? CLI_EXIT_FAILURE : code;
+    }
+    return code;
+}

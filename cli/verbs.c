@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verbs.h"
+
+#include <string.h>
+
+#define PACK_OPERANDS "something to pack (a folder, .csv or .tsv lists, .tar files) and -o NAME.pen"
+
+/* Kept as it is: the formatter would cut the texts apart. */
+/* clang-format off */
+const CliVerb cli_verbs[CLI_N_VERBS] = {
+    [CLI_PACK] = {
+        .name = "pack",
+        .usage = "SRC... -o NAME.pen [options]",
+        .operand_help = PACK_OPERANDS,
+        .many = 1,
+        .summary = "make a pack from a folder, a list or tars",
+        .about =
+            "Reads every input once and writes a pack: a directory NAME.pen of a few large files "
+            "under checksums, which a loader reads at the speed of the disk. In the default mode "
+            "the pixels are those of the source, bit for bit, and the pack is about as large.\n"
+            "SRC is a folder (a class for each directory in it), a list (.csv or .tsv with a line "
+            "of names: path, label, further columns become fields, mask is a second image), or "
+            "WebDataset tars (patterns as a-{000..017}.tar are taken too). What a file is comes "
+            "from its bytes, not from its name.\n"
+            "The pack comes into being at the very end, by one rename. A run that was "
+            "interrupted, even by kill -9, goes on where it was when the same command is run "
+            "again. The same input and options give the same bytes with any number of threads.",
+        .examples = "penstock pack photos -o photos.pen\n"
+                    "penstock pack val -o val.pen --classes-from train.pen\n"
+                    "penstock pack photos -o small.pen --mode encode --quality 85 --max-side 512\n"
+                    "penstock pack list.csv -o set.pen --on-bad skip --max-bad 100\n"
+                    "penstock pack 'web-{000..017}.tar' -o web.pen --order source\n"
+                    "penstock pack photos -o photos.pen --append",
+        .next = "'penstock info NAME.pen' shows what is in it, 'penstock verify NAME.pen' checks "
+                "every byte. For several machines see 'penstock help plan'.",
+        .run = cli_pack,
+    },
+    [CLI_PLAN] = {
+        .name = "plan",
+        .usage = "SRC... -o NAME.pen [options]",
+        .operand_help = PACK_OPERANDS,
+        .many = 1,
+        .summary = "list the inputs once, for several machines to pack",
+        .about =
+            "Makes only the plan of a pack: which inputs, in which order, how many in a block. "
+            "'pack' makes it by itself; a plan made beforehand is for machines that share the "
+            "directory of the pack and do a part each, without talking to each other.\n"
+            "Then run 'penstock pack' with the same sources and options and --task 0/N, 1/N, ... "
+            "(each part can be interrupted and run again), and when all have ended 'penstock "
+            "finalise'.",
+        .examples = "penstock plan /data/train -o /shared/train.pen\n"
+                    "penstock pack /data/train -o /shared/train.pen --task 0/3\n"
+                    "penstock pack /data/train -o /shared/train.pen --task 1/3\n"
+                    "penstock pack /data/train -o /shared/train.pen --task 2/3\n"
+                    "penstock finalise /shared/train.pen",
+        .next = "Run the tasks: 'penstock pack SRC... -o NAME.pen --task I/N'.",
+        .run = cli_plan,
+    },
+    [CLI_FINALISE] = {
+        .name = "finalise",
+        .also = "finalize",
+        .usage = "NAME.pen [options]",
+        .operand_help = "the pack whose tasks have ended",
+        .summary = "join what the tasks have written, and publish",
+        .about = "Joins what all tasks of a pack have written and publishes it by one rename. "
+                 "Until then there is no pack. It is an error when a task has not ended; run that "
+                 "task (again), then this.",
+        .examples = "penstock finalise train.pen\n"
+                    "penstock finalise train.pen --json",
+        .next = "'penstock verify NAME.pen' checks every byte.",
+        .run = cli_finalise,
+    },
+    [CLI_GC] = {
+        .name = "gc",
+        .usage = "NAME.pen [options]",
+        .operand_help = "a pack",
+        .summary = "remove what interrupted runs left behind",
+        .about = "Removes from the directory of a pack what the pack does not use: work of runs "
+                 "that were interrupted, shards of states before an --append. It touches nothing "
+                 "that penstock did not make. After it an interrupted run starts anew instead of "
+                 "going on; a reader that has an older state of the pack open loses it.",
+        .examples = "penstock gc train.pen\n"
+                    "penstock gc train.pen --json",
+        .next = "'penstock info NAME.pen' shows what is there.",
+        .run = cli_gc,
+    },
+    [CLI_INFO] = {
+        .name = "info",
+        .usage = "NAME.pen [options]",
+        .operand_help = "a pack",
+        .summary = "show what a pack holds",
+        .about = "Shows id, samples, fields, classes, sizes, what was done to the images and the "
+                 "settings of a pack. Reads the manifest alone, so it takes no longer for a pack "
+                 "of a thousand million samples.\n"
+                 "With --samples it lists the samples: number, key and what is stored in each "
+                 "field, tab-separated with a line of names first (control characters in keys as "
+                 "\\xNN, backslashes doubled); with --json one object for each sample and line.",
+        .examples = "penstock info train.pen\n"
+                    "penstock info train.pen --json | jq .classes\n"
+                    "penstock info train.pen --samples | head\n"
+                    "penstock info train.pen --samples --json | jq -r .key",
+        .next = "'penstock verify NAME.pen' checks every byte, 'penstock extract' takes samples "
+                "out.",
+        .run = cli_info,
+    },
+    [CLI_VERIFY] = {
+        .name = "verify",
+        .usage = "NAME.pen [options]",
+        .operand_help = "a pack",
+        .summary = "check every byte of a pack",
+        .about = "Reads the whole pack and checks every checksum and all structure. Every problem "
+                 "is one line on stderr that names the place; the check goes on to the end. Exit "
+                 "code 0 when all is well, 1 when there was a problem.\n"
+                 "Samples outside the damage stay readable: 'penstock extract' takes out all that "
+                 "it can.",
+        .examples = "penstock verify train.pen\n"
+                    "penstock verify train.pen --decode\n"
+                    "penstock verify train.pen --json 2>/dev/null | jq .problems",
+        .next = "A damaged pack is best made anew from its source: remove it and run 'penstock "
+                "pack' again.",
+        .run = cli_verify,
+    },
+    [CLI_EXTRACT] = {
+        .name = "extract",
+        .usage = "NAME.pen -o DIR [-s I[-J]]... [-k KEY]... [options]",
+        .operand_help = "a pack",
+        .summary = "take samples out as files",
+        .about =
+            "Writes samples as files under DIR: all, or those named by -s and -k. An image takes "
+            "the sample's key as its name (with the suffix of its kind when the key has none); "
+            "further images are KEY.FIELD.png, frames of a clip KEY/00001.jpg and so on, bytes "
+            "and json KEY.FIELD.bin and KEY.FIELD.json. Numbers, classes and texts go into "
+            "DIR/samples.csv, a list that 'penstock pack' takes.\n"
+            "Nothing is overwritten, no symbolic link is followed, and a key that is not a plain "
+            "relative path (absolute, with .. or control characters, too long) is refused: the "
+            "message names it, the other samples are written, and the exit code is 1.",
+        .examples = "penstock extract train.pen -o out\n"
+                    "penstock extract train.pen -s 17 -s 100-199 -o out\n"
+                    "penstock extract train.pen -k cats/0001.jpg -o out\n"
+                    "penstock pack out/samples.csv -o again.pen",
+        .next = "'penstock info NAME.pen --samples' lists numbers and keys.",
+        .run = cli_extract,
+    },
+};
+/* clang-format on */
+
+CliVerbId cli_verb_find(const char *name)
+{
+    for (CliVerbId i = 0; i < CLI_N_VERBS; i++)
+        if (strcmp(name, cli_verbs[i].name) == 0 ||
+            (cli_verbs[i].also && strcmp(name, cli_verbs[i].also) == 0))
+            return i;
+    return CLI_N_VERBS;
+}
+
+const char *cli_verb_near(const char *name)
+{
+    /* What other programs call it. */
+    static const char *const others[][2] = {
+        {"create", "pack"},      {"convert", "pack"},   {"write", "pack"},
+        {"show", "info"},        {"list", "info"},      {"ls", "info"},
+        {"stat", "info"},        {"check", "verify"},   {"test", "verify"},
+        {"fsck", "verify"},      {"unpack", "extract"}, {"export", "extract"},
+        {"publish", "finalise"}, {"merge", "finalise"}, {"clean", "gc"},
+        {"prune", "gc"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i][0]) == 0)
+            return others[i][1];
+    const char *near = NULL;
+    size_t best = SIZE_MAX;
+    for (CliVerbId i = 0; i < CLI_N_VERBS; i++)
+        if (cli_word_is_near(name, cli_verbs[i].name, &best))
+            near = cli_verbs[i].name;
+    return near;
+}

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plain reader of penstock packs, written from docs/format.md alone, that checks all it says.
+
+Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, an
+image a dict with its stored bytes as "data", a clip a list of images; bytes, json, text are bytes.
+"""
+
+import argparse
+import collections
+import hashlib
+import json
+import math
+import pathlib
+import re
+import struct
+
+# Each record: its name, its fields with their format (those called zero must be 0), and its rules.
+LAYOUTS = """
+manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
+  manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 0 | must == 0
+  | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
+part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
+  | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
+field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8 | flags <= (type == 1)
+  | n_dims <= 4 * (type >= 6) | name_bytes > 0
+shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q largest_block:Q
+  digest:16s zeros:16s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
+  | samples_used == min(pack.n_samples - first_block * size, blocks_used * size)
+header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == must == 0
+row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
+footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
+  keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
+  n_bad:Q zero:8s | magic == b"PENSHEND" | version == 0 | n_samples < 2**32
+  | plan_first <= plan_end | tail_offset == keys_offset + 12 * n_samples
+  | file_bytes == tail_offset + 32 * n_blocks + 8 * n_stats + 128
+block magic:4s crc:I block:I n_samples:I bytes:Q index_bytes:Q sections_offset:Q n_sections:I
+  index_crc:I zero:16s | magic == b"PENB" | 64 + 16 * n_samples <= index_bytes <= 2**31
+key offset:Q bytes:I zero:4s | 1 <= bytes <= 4096
+blob offset:Q bytes:Q crc:I zero:4s
+image offset:Q bytes:Q width:I height:I codec:B how:B orientation:B channels:B crc:I table_offset:Q
+  table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 6 | (codec == 4) == (how == 3)
+  | codec > 0 or bytes == width == height == how == orientation == channels == crc == table_bytes
+  == timestamp == source_bytes == 0 | codec == 0 or 1 <= orientation <= 8 and channels in (1, 3, 4)
+  | codec == 0 or bytes > 0 and width > 0 and height > 0 | table_bytes > 0 or table_offset == 0
+  | codec != 4 or bytes == width * height * channels | how not in (1, 3) or table_bytes > 0
+clip offset:Q bytes:Q n_frames:I zero:4s table_offset:Q table_bytes:Q zeros:8s
+table head_bytes:I n_segments:I n_runs:I unit:H length_bytes:B components:B h_samp:B v_samp:B
+  zero:2s | length_bytes in (0, 2, 4) | table_bytes == 20 + 4 * n_runs + length_bytes * n_segments
+  | 0 < n_segments <= bytes | codec == 4 or codec == 1 and how in (1, 2, 5)
+  | codec == 1 or unit == components == h_samp == v_samp == head_bytes == length_bytes == 0
+  | codec == 4 or unit > 0 and components == channels < 4 and 1 <= h_samp <= 4 and 1 <= v_samp <= 4
+  | n_segments == (height if codec == 4 else up(up(width, 8) * up(height, 8), unit)
+  if components == 1 else up(up(width, 8 * h_samp) * up(height, 8 * v_samp), unit))
+section type:4s zero:4s sample:I field:I frame:I zeros:4s bytes:Q | sample < n | field < m"""
+RECORDS = {}
+for text in LAYOUTS[1:].replace("\n ", "").split("\n"):
+    layout, *rules = text.split(" | ")
+    names, codes = zip(*(item.split(":") for item in layout.split()[1:]))
+    rules += [f"not any({name})" for name in names if name.startswith("zero")]
+    rules = [compile(rule, rule, "eval") for rule in rules]
+    RECORDS[layout.split()[0]] = names, struct.Struct("<" + "".join(codes)), rules
+
+
+class PackError(Exception):
+    """The pack is damaged or not of this format; the message names shard, block and sample."""
+
+
+class Place(collections.namedtuple("Place", "shard block sample field frame run")):
+    """Where something is: what is said of it in errors, and what its checksum begins with."""
+    def need(self, ok, what):
+        if not ok:
+            names = [f" {k} {n}" for k, n in zip(self._fields[1:], self[1:]) if n < SECTION]
+            name = f"shard {self.shard.hex()}{''.join(names)}" if self.shard else "manifest"
+            raise PackError(f"{name}: {what}")
+
+    def same(self, what, expected, found):
+        self.need(expected == found, f"{what}: expected {expected!r}, found {found!r}")
+
+    def sum(self, what, data, expected, **numbers):  # in the manifest there is no place
+        crc, place = ALL, self._replace(**numbers)
+        for byte in (struct.pack("<16s5I", *place) if self.shard else b"") + data:
+            crc = CRC[(crc ^ byte) & 255] ^ (crc >> 8)
+        place.same(f"checksum of the {what}", f"{expected:08x}", f"{crc ^ ALL:08x}")
+        return data
+
+    def stats(self, data, counts):
+        for n, (found,) in enumerate(struct.iter_unpack("<Q", data)):
+            self.same(f"statistic {n}", counts[n] if 0 < n < 4 or 8 <= n < 48 else found, found)
+
+
+ALL, SECTION = 0xFFFFFFFF, 0xFFFFFFFE  # in a place: no such number; a section of a block
+TOP = Place(b"", ALL, ALL, 0, 0, 0)  # the manifest
+CRC = list(range(256))
+for _ in range(8):
+    CRC = [(c >> 1) ^ (0x82F63B78 if c & 1 else 0) for c in CRC]
+IMAGE, CLIP, I64, RAW = 1, 2, 6, 4  # types of fields, and a codec
+ENTRIES = {IMAGE: (64, "s"), CLIP: (48, "s"), I64: (1, "q"), 7: (1, "f"), 8: (1, "d")}
+
+
+class Part:
+    """Bytes that are read front to back: each thing must follow the one before, up to the end."""
+    def __init__(self, data, at=0, end=None):
+        self.data, self.at, self.end = data, at, len(data) if end is None else end
+
+    def take(self, place, size, offset=None):
+        place.same("offset", self.at, self.at if offset is None else offset)
+        place.need(self.at + size <= self.end, f"{size} bytes at {self.at} end behind {self.end}")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def numbers(self, place, n, code):
+        return struct.unpack(f"<{n}{code}", self.take(place, struct.calcsize(f"<{n}{code}")))
+
+    def read(self, place, name, **known):  # what is known of the record must be in it
+        names, layout, rules = RECORDS[name]
+        values = dict(zip(names, layout.unpack(self.take(place, layout.size))))
+        for key in known.keys() & values.keys():
+            place.same(f"{key} of the {name}", known[key], values[key])
+        for rule in rules:
+            if not eval(rule, {"up": lambda a, b: -(-a // b)}, {**known, **values}):
+                place.need(False, f"{name} breaks the rule {rule.co_filename} with {values}")
+        return argparse.Namespace(**values)
+
+    def done(self, place):
+        place.same("end of the parts", self.end, self.at)
+
+
+class Pack:
+    """A pack: fields, classes, settings, stats, samples and the sections of its blocks."""
+    def __init__(self, path):
+        self.path, self.samples, self.sections = pathlib.Path(path), [], []
+        self.fields, self.classes, self.stats = {}, {}, collections.Counter()
+        try:
+            self.read_manifest((self.path / "manifest").read_bytes())
+        except (OSError, ValueError, LookupError, RecursionError, struct.error) as error:
+            TOP.need(False, error)
+
+    def read_manifest(self, data):
+        part, parts, first = Part(data), {}, 0
+        self.head = head = part.read(TOP, "manifest", manifest_bytes=len(data))
+        rows = [part.read(TOP, "part") for _ in range(head.n_sections)]
+        TOP.sum("manifest", data[16 : part.at], head.crc)
+        for row in rows:
+            TOP.need(row.type not in parts, f"{row.type} is there twice")
+            body = part.take(TOP, row.bytes, row.offset)
+            parts[row.type] = Part(TOP.sum(row.type, body, row.crc))
+            TOP.need(row.type != b"CLAS" or b"SCHM" in parts, "CLAS is before SCHM")
+        part.done(TOP)
+        TOP.need({b"SCHM", b"SHRD"} <= parts.keys(), "SCHM or SHRD is missing")
+        self.read_schema(parts[b"SCHM"])
+        self.settings = json.loads(str(parts[b"SETT"].data, "utf-8")) if b"SETT" in parts else {}
+        TOP.need(type(self.settings) is dict, "settings are not an object")
+        if b"CLAS" in parts:
+            part, (number, n) = parts[b"CLAS"], parts[b"CLAS"].numbers(TOP, 2, "I")
+            field = list(self.fields.values())[number]
+            TOP.same(f"type of field {number}", (I64, ()), (field.type, field.dims))
+            self.classes[number] = [part.take(TOP, *part.numbers(TOP, 1, "I")) for _ in range(n)]
+            part.done(TOP)
+        for _ in range(head.n_shards):
+            known = {"pack": head, "size": head.block_samples, "first_block": first}
+            entry = parts[b"SHRD"].read(TOP, "shard", **known)
+            self.read_shard(TOP._replace(shard=entry.id), entry)
+            first += entry.blocks_used
+        parts[b"SHRD"].done(TOP)
+        TOP.same("n_blocks", head.n_blocks, first)
+        self.numbers = {key: number for number, (key, _) in enumerate(self.samples)}
+        TOP.same("number of different keys", len(self.samples), len(self.numbers))
+        TOP.stats(parts[b"STAT"].data if b"STAT" in parts else b"", self.stats)
+
+    def read_schema(self, part):
+        for n in range(*part.numbers(TOP, 1, "I")):
+            field = part.read(TOP, "field")
+            field.dims = part.numbers(TOP, field.n_dims, "I")
+            (size, code), count = ENTRIES.get(field.type, (24, "s")), math.prod(field.dims)
+            TOP.need(1 <= count <= 65536, f"dims of field {n}: {field.dims}")
+            field.entry = size * count, code
+            self.fields[str(part.take(TOP, field.name_bytes), "utf-8")] = field
+            TOP.same("number of different names", n + 1, len(self.fields))
+        TOP.need(1 <= len(self.fields) <= 256, f"{len(self.fields)} fields")
+        part.done(TOP)
+
+    def read_shard(self, place, entry):
+        name, size, rows, samples, counts = entry.id.hex(), self.head.block_samples, [], [], []
+        data = (self.path / name[:2] / f"{name}.shard").read_bytes()
+        place.same("size of the file", entry.file_bytes, len(data))
+        head = Part(data).read(place, "header", id=entry.id)
+        place.sum("header", data[16:64], head.crc, field=4)
+        foot = Part(data, len(data) - 128).read(place, "footer", **vars(entry), block_samples=size)
+        place.sum("footer", data[-112:], foot.crc, field=3)
+        tail, stats = foot.tail_offset, foot.tail_offset + 32 * foot.n_blocks
+        place.same("digest", entry.digest, hashlib.sha256(data[tail:]).digest()[:16])
+        keys = place.sum("keys", data[foot.keys_offset : tail], foot.keys_crc)
+        place.sum("block table", data[tail:stats], foot.table_crc, field=1)
+        place.sum("statistics", data[stats:-128], foot.stats_crc, field=2)
+        table, blocks, last = Part(data, tail), Part(data, 64, foot.keys_offset), foot.n_blocks - 1
+        for n in range(foot.n_blocks):
+            rows.append(table.read(place, "row", most=size, least=1 if n == last else size))
+            block = blocks.take(place, rows[n].bytes, rows[n].offset)
+            samples += self.read_block(place._replace(block=n), block, rows[n])
+            counts.append(self.counts)
+        blocks.done(place)
+        place.stats(data[stats:-128], sum(counts, collections.Counter()))
+        self.stats += sum(counts[: entry.blocks_used], collections.Counter())
+        place.same("largest_block", entry.largest_block, max(row.bytes for row in rows))
+        place.same("samples_used", entry.samples_used, min(len(samples), entry.blocks_used * size))
+        digests = (hashlib.sha256(key).digest() for key, _ in samples)
+        hashes = sorted((*struct.unpack_from("<Q", text), n) for n, text in enumerate(digests))
+        place.same("keys", hashes, list(struct.iter_unpack("<QI", keys)))
+        self.samples += samples[: entry.samples_used]
+
+    def read_block(self, place, data, row):
+        head = Part(data).read(place, "block", **vars(row), block=place.block)
+        place.sum("block header", data[8:64], head.crc, field=1)
+        mid, end = head.index_bytes, head.sections_offset
+        place.sum("index", data[64:mid], head.index_crc)
+        self.heap, self.payloads, part = Part(data, 64, mid), Part(data, mid, end), Part(data, end)
+        self.counts = collections.Counter({1: end - mid, 2: mid, 3: len(data) - end})
+        places = [place._replace(sample=i) for i in range(head.n_samples)]
+        keys = [self.heap.read(p, "key") for p in places]
+        columns = [[self.heap.numbers(p, *f.entry) for p in places] for f in self.fields.values()]
+        keys = [self.heap.take(p, key.bytes, key.offset) for p, key in zip(places, keys)]
+        for p, key in zip(places, keys):
+            values = {}
+            for n, (name, field) in enumerate(self.fields.items()):
+                values[name] = self.read_value(p._replace(field=n), field, columns[n][p.sample])
+            yield key, values
+        for n, crc in enumerate(self.heap.numbers(place, head.n_sections, "I")):
+            start = part.at
+            section = part.read(place, "section", type=b"META", n=head.n_samples, m=len(columns))
+            section.data = part.take(place, section.bytes)
+            place.sum(f"section {n}", data[start : part.at], crc, sample=SECTION, field=n)
+            self.sections.append((place, section))
+        for each in (self.heap, self.payloads, part):
+            each.done(place)
+
+    def read_value(self, place, field, entry):
+        if field.type >= I64:
+            return entry if field.dims else entry[0]
+        entry = Part(*entry)
+        if field.type == IMAGE:
+            return self.read_image(place, entry, timestamp=0, low=0)
+        if field.type == CLIP:
+            clip, start = entry.read(place, "clip", offset=self.payloads.at), self.heap.at
+            table, numbers = Part(self.heap.take(place, 64 * clip.n_frames)), range(clip.n_frames)
+            frames = [self.read_image(place._replace(frame=n), table, low=1) for n in numbers]
+            sizes = (start if frames else 0, self.heap.at - start, self.payloads.at - clip.offset)
+            place.same("table and bytes", sizes, (clip.table_offset, clip.table_bytes, clip.bytes))
+            return frames
+        blob = entry.read(place, "blob")
+        return place.sum("payload", self.payloads.take(place, blob.bytes, blob.offset), blob.crc)
+
+    def read_image(self, place, entry, **known):
+        image = entry.read(place, "image", **known)
+        self.counts[8 + 8 * image.codec + image.how] += 1
+        image.data = self.payloads.take(place, image.bytes, image.offset)
+        runs = self.read_table(place, image) if image.table_bytes else [(image.bytes, image.crc)]
+        payload = Part(image.data)
+        for n, (size, crc) in enumerate(runs if image.codec else []):
+            place.sum("payload", payload.take(place, size), crc, run=n)
+        return {k: v for k, v in vars(image).items() if not re.match("offset|crc|table", k)}
+
+    def read_table(self, place, image):  # gives (bytes, crc) of the head and of each run
+        part = Part(self.heap.take(place, image.table_bytes, image.table_offset))
+        table = part.read(place, "table", **vars(image))
+        sums, n = part.numbers(place, table.n_runs, "I"), table.n_segments
+        lengths = [(image.bytes - table.head_bytes) // n] * n
+        if table.length_bytes:
+            lengths = list(part.numbers(place, n, "H" if table.length_bytes == 2 else "I"))
+        image.lengths, sizes = [image.width * image.channels] * n, [0]  # rows, or up to a marker
+        if image.codec != RAW:
+            segments = re.split(rb"(?<=\xff[\xd0-\xd9])", image.data[table.head_bytes :])
+            image.lengths = [len(segment) for segment in segments if segment]
+        place.same("lengths of the segments", image.lengths, lengths)
+        for length in lengths:
+            sizes += [0] if sizes[-1] >= 4096 else []
+            sizes[-1] += length
+        place.same("n_runs", len(sizes), table.n_runs)
+        return [(table.head_bytes, image.crc), *zip(sizes, sums)]
+
+    def report(self):  # its digest is over the SHA-256 of the repr of each (key, values)
+        hashes = (hashlib.sha256(repr(sample).encode()).digest() for sample in self.samples)
+        report = {"samples": len(self.samples), "sections": len(self.sections), "stats": self.stats}
+        report.update(fields=list(self.fields), classes=len(self.classes), settings=self.settings)
+        return {**report, "sha256": hashlib.sha256(b"".join(hashes)).hexdigest()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pack")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    options = parser.parse_args()
+    try:
+        report = Pack(options.pack).report()
+    except PackError as error:
+        parser.exit(1, f"{options.pack}: {error}\n")
+    print(json.dumps(report, indent=None if options.json else 2))
+
+
+if __name__ == "__main__":
+    main()

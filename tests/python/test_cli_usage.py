@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong use, help, and the option table: nothing here needs a pack."""
+
+import re
+import subprocess
+
+import pytest
+from cli_tools import PENSTOCK, VERBS, good, run, usage_error
+
+PACK = ("pack", "src", "-o", "x.pen")
+
+
+def test_no_verb_prints_help_and_is_wrong_use():
+    result = run()
+    assert result.code == 2
+    assert result.out == ""
+    assert "penstock pack photos -o photos.pen" in result.err
+
+
+def test_version_names_program_and_api():
+    assert re.fullmatch(r"penstock \d+\.\d+\.\d+ \(API \d+\.\d+\.\d+\)\n", good("--version").out)
+
+
+@pytest.mark.parametrize("word, meant", [
+    ("pakc", "pack"), ("inf", "info"), ("verfy", "verify"), ("unpack", "extract"),
+    ("list", "info"), ("finalisse", "finalise"),
+])
+def test_wrong_verb_names_the_near_one(word, meant):
+    assert f"unknown verb {word}; did you mean {meant}?" in usage_error(word)
+    assert f"did you mean {meant}?" in usage_error("help", word)
+
+
+def test_verb_that_is_like_none_gets_no_guess():
+    message = usage_error("xylophone")
+    assert "did you mean" not in message
+    assert "penstock --help" in message
+
+
+@pytest.mark.parametrize("verb, word, meant", [
+    ("pack", "--qualty", "--quality"), ("pack", "--output", "--out"),
+    ("pack", "--jobs", "--threads"),
+    ("pack", "--shard-size", "--shard-bytes"), ("pack", "--frac", "--fraction"),
+    ("pack", "--resize", "--max-side"), ("pack", "--apend", "--append"),
+    ("plan", "--ordre", "--order"), ("verify", "--decod", "--decode"),
+    ("extract", "--index", "--sample"), ("extract", "--outt", "--out"), ("info", "--jsn", "--json"),
+])
+def test_wrong_option_names_the_near_one(verb, word, meant):
+    assert f"unknown option {word}; did you mean {meant}?" in usage_error(verb, "x.pen", word)
+
+
+def test_option_of_another_verb_is_told_so():
+    assert usage_error(*PACK, "--decode").startswith("pack has no option --decode;")
+    assert usage_error("plan", "src", "-o", "x.pen", "--task", "0/2").startswith(
+        "plan has no option --task;")
+
+
+def test_one_dash_too_few():
+    assert "did you mean --mode?" in usage_error("pack", "src", "-o", "x.pen", "-mode", "keep")
+
+
+@pytest.mark.parametrize("args, expected", [
+    (("pack",), "pack needs something to pack"),
+    (("pack", "src"), "pack needs --out NAME.pen"),
+    (("extract", "x.pen"), "extract needs --out DIR"),
+    (("info",), "info needs a pack"),
+    (("info", "a.pen", "b.pen"), "found another operand: b.pen"),
+    (("pack", ""), "operand 1 of pack is empty"),
+    (("pack", "src", "-o"), "--out needs a value: --out NAME.pen"),
+    (("pack", "src", "-o", "--mode", "keep"), "--out needs a value, found --mode"),
+    (("pack", "src", "--out="), "--out has an empty value"),
+    (("pack", "src", "-o", "x"), "the name of a pack ends in .pen; write -o x.pen"),
+    (("pack", "src", "-o", "dir/.pen"), "the name of a pack ends in .pen"),
+    ((*PACK, "--append=1"), "--append takes no value, found 1"),
+    ((*PACK, "--mode", "keep", "--mode=tile"), "--mode is given twice: keep and tile"),
+    (("--json", "info", "x.pen"), "the verb comes first"),
+])
+def test_what_is_missing_or_too_much(args, expected):
+    assert expected in usage_error(*args)
+
+
+@pytest.mark.parametrize("option, value, expected", [
+    ("--quality", "0", "a whole number from 1 to 100"),
+    ("--quality", "101", "a whole number from 1 to 100"),
+    ("--quality", "9O", "a whole number from 1 to 100"),
+    ("--quality", " 9", "a whole number from 1 to 100"),
+    ("--quality", "+9", "a whole number from 1 to 100"),
+    ("--threads", "0", "a whole number from 1 to 1024"),
+    ("--seed", "-1", "a whole number, 0 or more"),
+    ("--seed", "18446744073709551616", "a whole number, 0 or more"),
+    ("--block-samples", "2147483649", "a whole number from 1 to 2147483648"),
+    ("--fraction", "0", "a number above 0, at most 1"),
+    ("--fraction", "1.01", "a number above 0, at most 1"),
+    ("--fraction", "nan", "a number above 0, at most 1"),
+    ("--fraction", "0x1", "a number above 0, at most 1"),
+    ("--raw-share", "-0.5", "a number from 0 to 1"),
+    ("--mode", "tiles", "tile, keep, encode, raw or mix; did you mean tile?"),
+    ("--order", "random", "shuffled or source"),
+    ("--task", "3/3", "I/N"), ("--task", "1", "I/N"), ("--task", "1/2/3", "I/N"),
+    ("--shard-bytes", "0", "a size from 1"),
+    ("--shard-bytes", "1QiB", "a size as in 512MiB"),
+    ("--shard-bytes", "1.5GiB", "a size as in 512MiB"),
+    ("--shard-bytes", "-1", "a size as in 512MiB"),
+    ("--shard-bytes", "MiB", "a size as in 512MiB"),
+    ("--shard-bytes", "99999999999TiB", "a size from 1"),
+    ("--shard-bytes", "16777217TiB", "a size from 1"),  # 1 TiB when 2^64 is lost
+])
+def test_values_out_of_range(option, value, expected):
+    message = usage_error("pack", "src", "-o", "x.pen", option, value)
+    assert message.startswith(f"{option} {value}: expected ")
+    assert expected in message
+
+
+@pytest.mark.parametrize("value", ["5-", "-5", "9-5", "a", "5-9-11", "1,2"])
+def test_sample_numbers_out_of_range(value):
+    message = usage_error("extract", "x.pen", "-o", "d", f"-s{value}")
+    assert "expected the number of a sample" in message
+
+
+@pytest.mark.parametrize("options, expected", [
+    (("--quality", "80", "--mode", "keep"), "is of --mode encode or mix, and the mode is keep"),
+    (("--quality", "80"), "the mode is tile"),
+    (("--quality", "80", "--mode", "mix"), "add --max-side or --short-side"),
+    (("--max-side", "9"), "--max-side is of --mode encode, raw or mix"),
+    (("--raw-share", "0.5", "--mode", "raw"), "--raw-share is of --mode mix"),
+    (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "give one of the two"),
+    (("--append", "--classes-from", "y.pen"), "leave --classes-from out"),
+    (("--task", "0/3", "--append"), "append in one run"),
+    (("--task", "0/3", "--bad-report", "f", "--on-bad", "skip"), "leave --bad-report out"),
+    (("--max-bad", "3"), "add --on-bad skip"),
+    (("--bad-report", "f", "--on-bad", "stop"), "add --on-bad skip"),
+])
+def test_options_that_do_not_go_together(options, expected):
+    assert expected in usage_error(*PACK, *options)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_teaches(verb):
+    text = good("help", verb).out
+    assert good(verb, "--help").out == text
+    assert good(verb, "-h").out == text
+    assert text.startswith(f"penstock {verb} - ")
+    for part in ("\nUsage: penstock ", "\nExamples:\n", "\nOptions:\n", "\nNext: ", "  --json"):
+        assert part in text
+    assert text.count(f"\n  penstock {verb} ") >= 1
+    assert 2 <= len(re.findall(r"^  penstock ", text, re.M)) <= 7
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.isascii()
+    assert not re.search(r" $|\t", text, re.M)
+
+
+def test_help_of_pack_has_every_option_with_its_default():
+    text = re.sub(r"\s+", " ", good("help", "pack").out)
+    for option in (
+        "-o, --out NAME.pen", "--mode M", "--quality Q", "--max-side N", "--short-side N",
+        "--raw-share P", "--check decode", "--order O", "--seed S", "--fraction F",
+        "--classes-from P.pen", "--on-bad A", "--max-bad N", "--bad-report FILE", "--threads N",
+        "--shard-bytes B", "--block-samples K", "--append", "--task I/N", "--json", "-h, --help",
+    ):
+        assert f" {option} " in text, option
+    for default in ("tile", "90", "0.25", "shuffled", "0", "1", "stop", "512MiB"):
+        assert f"default: {default})" in text, default
+    assert "(tile, keep, encode, raw or mix; default: tile)" in text
+
+
+def test_every_example_in_the_help_parses(tmp_path):
+    """Each is run up to the point where its input is missing: a failure, not wrong use."""
+    for verb in VERBS:
+        for line in re.findall(r"^  penstock (.*)$", good("help", verb).out, re.M):
+            words = [w.strip("'") for w in line.split(" | ")[0].split(" 2>")[0].split()]
+            result = run(*words, cwd=tmp_path)
+            assert result.code == 1, (line, result.code, result.err)
+
+
+def test_top_help_shows_the_path():
+    text = good("--help").out
+    assert good("help").out == text
+    assert good("-h").out == text
+    at = [text.index(f"penstock {v} photos") for v in ("pack", "info", "verify", "extract")]
+    assert at == sorted(at)
+    for verb in VERBS:
+        assert re.search(rf"^  {verb} +\S", text, re.M)
+
+
+def test_finalize_is_taken_too():
+    assert good("help", "finalize").out == good("help", "finalise").out
+
+
+def test_double_dash_ends_options(tmp_path):
+    result = run("info", "--", "--json", cwd=tmp_path)
+    assert result.code == 1
+    assert "--json" in result.message()
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    message = usage_error("info", "x.pen", "--a\x1b[31m\nb")
+    assert "\\x1b[31m\\x0ab" in message
+
+
+def test_write_error_on_stdout_is_a_failure():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([PENSTOCK, "--help"], stdout=full, stderr=subprocess.PIPE,
+                              check=False)
+    assert done.returncode == 1
+    assert b"stdout: cannot write" in done.stderr
