@@ -19,14 +19,4 @@ typedef struct PenRaster {
 /* Fills dst->data; its size says what is wanted, its channels are those of `src`. */
 int pen__raster_resample(const PenRaster *src, const PenRaster *dst, int filter, PenError *reterr);
 
-/* The same with everything spelt out. `src` is only read. */
-static inline int pen__resample(const uint8_t *src, uint32_t src_w, uint32_t src_h,
-                                uint32_t channels, uint8_t *dst, uint32_t dst_w, uint32_t dst_h,
-                                int filter, PenError *reterr)
-{
-    PenRaster from = {(uint8_t *)(uintptr_t)src, src_w, src_h, channels};
-    PenRaster to = {dst, dst_w, dst_h, channels};
-    return pen__raster_resample(&from, &to, filter, reterr);
-}
-
 #endif

@@ -69,7 +69,8 @@ static int same_sources(const PenIngestSettings *s, PenError *reterr)
     if (r == PEN_OK)
         r = pen__file_load(path, 1ull << 30, &noted, reterr);
     if (r == PEN_OK)
-        r = text.bytes == noted.bytes && memcmp(text.data, noted.data, text.bytes) == 0;
+        r = text.bytes == noted.bytes &&
+            (text.bytes == 0 || memcmp(text.data, noted.data, text.bytes) == 0);
     pen__buf_free(&text);
     pen__buf_free(&noted);
     pen__free(path);
@@ -107,8 +108,27 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     return r;
 }
 
-/* Does the plan that is there belong to this run? 1 yes, 0 it is left over from one that has
- * published. */
+/* Has anything been written by the plan that is there? 1 yes, 0 no. */
+static int has_begun(const PenJob *job, PenError *reterr)
+{
+    const char *out = job->settings->out;
+    PenShardEntry entry;
+    PenNames names = {0};
+    uint8_t id[PEN_ID_BYTES];
+    pen__shard_id(pen__plan_info(job->plan)->id, 0, 0, 0, id);
+    int r = pen__shard_find(out, id, &entry, NULL, NULL, reterr);
+    char *work = r == 0 ? pen__work_path(out, NULL) : NULL;
+    if (r == 0)
+        r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
+    for (uint64_t i = 0; i < names.n && r == 0; i++)
+        r = strncmp(names.names[i], "task-", 5) == 0;
+    pen__names_free(&names);
+    pen__free(work);
+    return r;
+}
+
+/* Does the plan that is there belong to this run? 1 yes; 0 no, and nobody needs it: it is left over
+ * from a run that has published, or that ended before it had written anything. */
 static int plan_fits(PenJob *job, const char *text, PenError *reterr)
 {
     static const uint8_t none[16] = {0};
@@ -121,6 +141,9 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
         return r;
     if (r && strcmp(info->settings, text) == 0)
         return 1;
+    r = has_begun(job, reterr);
+    if (r <= 0)
+        return r;
     return pen__fail(
         reterr, PEN_E_INVALID, WHERE,
         "%s: an interrupted run is here that was started with other sources or settings (%s); "
@@ -251,6 +274,18 @@ static void choose_part(PenJob *job)
     job->max_bad = s->max_bad == UINT64_MAX ? (part > 10 ? part : 10) : s->max_bad;
 }
 
+/* A run that fails before it has a plan leaves nothing behind. */
+static void leave_nothing(const PenJob *job)
+{
+    const char *out = job->settings->out;
+    char *plan = pen__work_path(out, "plan");
+    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0) {
+        pen__work_remove(out, NULL, NULL, NULL);
+        pen__dir_remove(out, NULL); /* only when it is empty */
+    }
+    pen__free(plan);
+}
+
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
                   PenError *reterr)
 {
@@ -278,8 +313,10 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = copy_schema(job, reterr);
     if (r == PEN_OK)
         choose_part(job);
-    else
+    if (r < 0) {
+        leave_nothing(job);
         pen__job_close(job);
+    }
     return r;
 }
 

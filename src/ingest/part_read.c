@@ -201,26 +201,26 @@ static int read_inline(const PenPart *part, PenBuf *out, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__part_read(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
-                   PenError *reterr)
+int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
+                   uint64_t *ret_disk_bytes, PenError *reterr)
 {
     uint64_t disk_bytes = 0;
     bool placed = part->kind != PEN_PART_NONE && part->kind != PEN_PART_INLINE;
-    if (placed && part->source >= p->n_roots)
+    if (placed && part->source >= reader->n_roots)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected a source below %" PRIu32 ", found %" PRIu32, p->n_roots,
+                         "expected a source below %" PRIu32 ", found %" PRIu32, reader->n_roots,
                          part->source);
     int r;
     switch (part->kind) {
     case PEN_PART_FILE:
-        r = read_file(p, part, out, &disk_bytes, reterr);
+        r = read_file(reader, part, out, &disk_bytes, reterr);
         break;
     case PEN_PART_RANGE:
-        r = read_range(p, part, out, reterr);
+        r = read_range(reader, part, out, reterr);
         disk_bytes = (part->bytes + 511) / 512 * 512;
         break;
     case PEN_PART_STREAM:
-        r = read_stream(p, part, out, &disk_bytes, reterr);
+        r = read_stream(reader, part, out, &disk_bytes, reterr);
         break;
     default:
         r = read_inline(part, out, reterr);

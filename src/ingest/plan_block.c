@@ -137,7 +137,7 @@ static uint64_t mean_by_size(const PenDraft *d)
             total += c.kind == PEN_PART_INLINE ? c.text_bytes : c.bytes;
         }
     }
-    return total / d->n;
+    return d->n ? total / d->n : 0;
 }
 
 int pen__block_samples(const PenDraft *d, uint64_t *ret, PenError *reterr)

@@ -61,8 +61,10 @@ static int shrink(const PenRecipe *r, int mask, PenPixels *pixels, PenError *ret
     if (!to.data)
         return pen__fail_memory(reterr, WHERE, "resized image");
     memset(to.data + bytes, 0, PEN_SLACK);
-    int ret = pen__resample(pixels->data, pixels->width, pixels->height, pixels->channels, to.data,
-                            w, h, mask ? PEN_FILTER_NEAREST : PEN_FILTER_BILINEAR, reterr);
+    PenRaster src = {pixels->data, pixels->width, pixels->height, pixels->channels};
+    PenRaster dst = {to.data, w, h, to.channels};
+    int ret =
+        pen__raster_resample(&src, &dst, mask ? PEN_FILTER_NEAREST : PEN_FILTER_BILINEAR, reterr);
     if (ret < 0) {
         pen__free(to.data);
         return ret;

@@ -103,6 +103,8 @@ static int pack(PenJob *job, PenError *reterr)
     else if (r == PEN_OK)
         r = publish(job, roll, reterr);
     pen__roll_close(&roll);
+    if (r < 0 && job->settings->skip_bad && !job->settings->n_tasks)
+        write_report(job, NULL); /* whoever has to mend the inputs needs it now */
     if (r == PEN_OK && !job->settings->n_tasks)
         r = pen__work_remove(job->settings->out, NULL, NULL, reterr);
     return r;

@@ -72,9 +72,8 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%.17g,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
-             ",\"fraction\":%.17g,\"skip_bad\":%d,\"shard_bytes\":%" PRIu64
-             ",\"block_samples\":%" PRIu64 "}",
+             ",\"fraction\":%.17g,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "}",
              modes[s->mode], s->quality, s->max_side, s->short_side, s->raw_share,
              s->check_decode != 0, s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
-             s->fraction, s->skip_bad != 0, s->shard_bytes, s->block_samples);
+             s->fraction, s->shard_bytes, s->block_samples);
 }

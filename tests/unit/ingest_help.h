@@ -271,6 +271,17 @@ HELP PenIngestSettings help_settings(const char *const *sources, uint32_t n)
                                .fraction = 1};
 }
 
+/* Adds to a text that has room for `cap` bytes. */
+__attribute__((unused, format(printf, 3, 4))) static void help_add(char *text, size_t cap,
+                                                                   const char *fmt, ...)
+{
+    size_t used = strlen(text);
+    __builtin_va_list args;
+    __builtin_va_start(args, fmt);
+    vsnprintf(text + used, cap - used, fmt, args);
+    __builtin_va_end(args);
+}
+
 /* For checks of an input's texts, which have no NUL. */
 HELP bool help_is(const void *found, size_t bytes, const char *expected)
 {

@@ -4,7 +4,7 @@
 /* ---- classes --------------------------------------------------------------------------------- */
 
 /* The labels of all items in source order, as text. */
-static int labels(char *out, PenError *err)
+static int labels(char out[128], PenError *err)
 {
     PenPlan *plan = NULL;
     PenBuf scratch = {0};
@@ -15,7 +15,7 @@ static int labels(char *out, PenError *err)
         PenItem item;
         r = pen__plan_item(plan, i, &item, &scratch, err);
         if (r == 0)
-            sprintf(out + strlen(out), "%d ", (int)number(&item.parts[1]));
+            help_add(out, 128, "%d ", (int)number(&item.parts[1]));
     }
     pen__buf_free(&scratch);
     pen__plan_close(&plan);

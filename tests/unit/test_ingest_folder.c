@@ -135,15 +135,16 @@ TEST(depth)
 {
     char path[600] = "deep";
     for (int i = 0; i < 64; i++)
-        strcat(path, "/d");
+        help_add(path, sizeof path, "/d");
     size_t end = strlen(path);
-    strcat(path, "/1.jpg");
+    help_add(path, sizeof path, "/1.jpg");
     help_text(path, "1");
     PenInputs in;
     CHECK_GOES(scan_one("deep", &in, &err));
     CHECK_INT(in.n, 1);
     pen__inputs_free(&in);
-    strcpy(path + end, "/d/1.jpg");
+    path[end] = 0;
+    help_add(path, sizeof path, "/d/1.jpg");
     help_text(path, "1");
     CHECK_FAILS(scan_one("deep", &in, &err), PEN_E_LIMIT, "at most 64 folders");
     pen__inputs_free(&in);

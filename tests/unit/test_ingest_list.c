@@ -122,10 +122,8 @@ static void check_numbers(const char *rows, const char *classes, int64_t first, 
     CHECK_GOES(scan(text, ',', &in, &err));
     CHECK_GOES(shape_of(&in, &shape, &err));
     char found[128] = "";
-    for (uint32_t i = 0; i < shape.n_classes; i++) {
-        strcat(found, shape.classes[i]);
-        strcat(found, " ");
-    }
+    for (uint32_t i = 0; i < shape.n_classes; i++)
+        help_add(found, sizeof found, "%s ", shape.classes[i]);
     CHECK_STR(found, classes);
     CHECK_INT(shape.class_field, *classes ? 1 : -1);
     CHECK_INT(shape.numbers[in.items[0].label], first);
@@ -178,7 +176,7 @@ TEST(bad_headers)
     CHECK_BAD("path,image\n", PEN_E_INVALID, "column 2: expected another name than image");
     char text[4000] = "path";
     for (int i = 0; i < 300; i++)
-        snprintf(text + strlen(text), 16, ",c%d", i);
+        help_add(text, sizeof text, ",c%d", i);
     CHECK_BAD(text, PEN_E_LIMIT, "at most 256 fields");
     snprintf(text, sizeof text, "path,%0300d\n", 0);
     CHECK_BAD(text, PEN_E_INVALID, "1 to 255 bytes");

@@ -52,7 +52,7 @@ static void check_tar_item(const PenPlan *plan, PenPartReader *reader, uint64_t 
     PenBuf scratch = {0}, data = {0};
     PenItem item;
     CHECK_GOES(pen__plan_item(plan, position, &item, &scratch, &err));
-    int i = atoi((const char *)item.key + 2);
+    int i = (int)strtol((const char *)item.key + 2, NULL, 10);
     CHECK_INT(number(&item.parts[1]), i % 3);
     for (uint32_t k = 0; k < 4; k++) {
         char text[4000], path[64];

@@ -73,7 +73,7 @@ TEST(shuffled_order_is_as_described)
         names[k] = swap;
     }
     for (int i = 0; i < 6; i++)
-        snprintf(expected + strlen(expected), 16, "%s%s", i ? " " : "", names[i]);
+        help_add(expected, sizeof expected, "%s%s", i ? " " : "", names[i]);
     CHECK_STR(found, expected);
     char other[256];
     settings.seed = 0;
@@ -104,7 +104,8 @@ TEST(fraction_of_each_class)
     settings.order = PEN_PACK_SHUFFLED;
     plan_keys(shuffled, sizeof shuffled);
     CHECK_INT(strlen(found), strlen(shuffled));
-    for (char *word = strtok(found, " "); word; word = strtok(NULL, " "))
+    char *rest = NULL;
+    for (char *word = strtok_r(found, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         CHECK(strstr(shuffled, word));
     settings.fraction = 0;
     CHECK_PLAN_FAILS(PEN_E_INVALID, "fraction: expected more than 0");

@@ -130,6 +130,68 @@ TEST(damage_with_right_checksums)
     free(p);
 }
 
+static int parse(const void *record, size_t bytes, PenError *err)
+{
+    static const PenField fields[] = {{.name = "image", .type = PEN_TYPE_IMAGE},
+                                      {.name = "n", .type = PEN_TYPE_I64}};
+    static const PenRoot roots[] = {{PEN_ROOT_FOLDER, "f", 0}, {PEN_ROOT_TAR, "t", 0}};
+    PenRecordFrame frame = {2, fields, 2, roots};
+    PenBuf scratch = {0};
+    PenItem item;
+    int r = pen__buf_add(&scratch, record, bytes);
+    if (r == 0)
+        r = pen__record_parse(&frame, &item, &scratch, err);
+    pen__buf_free(&scratch);
+    return r;
+}
+
+#define KEY "\1\0\0\0k"
+#define FILE_PART "\x11\0\0\0\0\7\0\0\0\0\0\0\0"
+#define TAR_PART "\x22\1\0\0\0\0\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0\3\0\0\0jpg"
+#define NUMBER                                                                                     \
+    "\4\x8\0\0\0"                                                                                  \
+    "12345678"
+
+/* Records whose checksums are right and which still make no sense. */
+TEST(records_that_do_not_fit)
+{
+    static const struct {
+        const char *record;
+        size_t bytes;
+        int status;
+    } cases[] = {
+#define RECORD(text, status) {text, sizeof(text) - 1, status}
+        RECORD(KEY FILE_PART NUMBER, PEN_OK),
+        RECORD(KEY TAR_PART NUMBER, PEN_OK),
+        RECORD(KEY "\0" NUMBER, PEN_OK),
+        RECORD(KEY FILE_PART NUMBER "x", PEN_E_CORRUPT),                  /* more behind it */
+        RECORD(KEY FILE_PART "\0", PEN_E_CORRUPT),                        /* no number */
+        RECORD(KEY FILE_PART "\4\4\0\0\0abcd", PEN_E_CORRUPT),            /* half a number */
+        RECORD(KEY FILE_PART FILE_PART, PEN_E_CORRUPT),                   /* a file for a number */
+        RECORD(KEY "\4\1\0\0\0x" NUMBER, PEN_E_CORRUPT),                  /* an image in the plan */
+        RECORD(KEY "\x11\1\0\0\0\7\0\0\0\0\0\0\0" NUMBER, PEN_E_CORRUPT), /* a file in a tar */
+        RECORD(KEY "\x11\2\0\0\0\7\0\0\0\0\0\0\0" NUMBER, PEN_E_CORRUPT), /* no such source */
+        RECORD(KEY "\x31\0\0\0\0\7\0\0\0\0\0\0\0\3\0\0\0a\0b" NUMBER, PEN_E_CORRUPT),
+        RECORD(KEY "\x31\0\0\0\0\7\0\0\0\0\0\0\0\xff\xff\xff\xff" NUMBER, PEN_E_CORRUPT),
+        RECORD(KEY "\x15" NUMBER, PEN_E_CORRUPT), /* no such kind */
+        RECORD("\0\0\0\0" FILE_PART NUMBER, PEN_E_CORRUPT),
+        RECORD("\1\0\0\0\0" FILE_PART NUMBER, PEN_E_CORRUPT),
+        RECORD("\xff\xff\xff\xffk" FILE_PART NUMBER, PEN_E_CORRUPT),
+        RECORD("", PEN_E_CORRUPT),
+#undef RECORD
+    };
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        PenError err = {0};
+        int r = parse(cases[i].record, cases[i].bytes, &err);
+        if (r != cases[i].status)
+            test__fail(__FILE__, __LINE__, "record %zu: found %d \"%s\"", i, r, err.message);
+    }
+    for (size_t n = 0; n < cases[1].bytes; n++) {
+        PenError err = {0};
+        CHECK_INT(parse(cases[1].record, n, &err), PEN_E_CORRUPT);
+    }
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static struct {
@@ -162,11 +224,12 @@ static void count_release(void *p)
 TEST(memory_per_input)
 {
     enum { N = 20000 };
-    char *text = malloc(N * 64 + 100);
-    size_t n = (size_t)sprintf(text, "path,label,note\n");
+    size_t cap = N * 64 + 100;
+    char *text = malloc(cap);
+    size_t n = (size_t)snprintf(text, cap, "path,label,note\n");
     for (int i = 0; i < N; i++)
-        n += (size_t)sprintf(text + n, "class%03d/n0144076%04d_%05d.JPEG,class%03d,%d\n", i % 100,
-                             i % 100, i, i % 100, i);
+        n += (size_t)snprintf(text + n, cap - n, "class%03d/n0144076%04d_%05d.JPEG,class%03d,%d\n",
+                              i % 100, i % 100, i, i % 100, i);
     help_file("memory.csv", text, n);
     free(text);
     ask("memory.csv");
@@ -255,6 +318,7 @@ int main(int argc, char **argv)
     RUN(the_same_twice);
     RUN(every_bit_matters);
     RUN(damage_with_right_checksums);
+    RUN(records_that_do_not_fit);
     RUN(memory_per_input);
     RUN(every_call_fails);
     help_end();

@@ -65,6 +65,11 @@ static int stop_at(void *ctx, const PenIngestProgress *p)
     return ++stop->calls == stop->at;
 }
 
+static int stop_when_done(void *ctx, const PenIngestProgress *p)
+{
+    return p->done >= *(const uint64_t *)ctx;
+}
+
 /* The clock runs fast, so that progress is told after every sample. */
 static uint64_t fast_now(void)
 {
@@ -196,13 +201,11 @@ TEST(broken_inputs_stop_or_are_left_out)
     CHECK_INT(run(&s, &result, &err), PEN_E_DECODE);
     CHECK(strstr(err.message, "cut.jpg") || strstr(err.message, "text.jpg"));
     s.skip_bad = 1;
-    CHECK_INT(run(&s, &result, &err), PEN_E_INVALID); /* the interrupted run had other settings */
-    PenGcResult gc;
-    CHECK_INT(pen_ingest_gc(s.out, &gc, &err), PEN_OK);
-    CHECK(gc.files > 0);
     s.max_bad = 1;
     CHECK_INT(run(&s, &result, &err), PEN_E_DECODE);
     CHECK(strstr(err.message, "more than 1 broken inputs"));
+    CHECK(read_whole_file(at("broken.pen-bad.jsonl"), &report));
+    CHECK(report.bytes > 0);
     s.max_bad = 2;
     CHECK_INT(run(&s, &result, &err), PEN_OK);
     CHECK_INT(result.n_bad, 2);
@@ -214,6 +217,43 @@ TEST(broken_inputs_stop_or_are_left_out)
     CHECK(memmem(report.data, report.bytes, "class-2/text.jpg", 16));
     pen__buf_free(&report);
     pen__buf_free(&jpeg);
+}
+
+/* What has been written is not thrown away because somebody changed an option. */
+TEST(an_interrupted_run_is_kept_from_other_settings)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenIngestResult result;
+    PenGcResult gc;
+    uint64_t enough = 12;
+    PenIngestSettings s = help_ingest("photos", "other.pen");
+    s.shard_bytes = 1; /* a shard for each block */
+    s.progress = stop_when_done;
+    s.ctx = &enough;
+    sys = pen__sys_real;
+    sys.now_ns = fast_now;
+    pen__sys = &sys;
+    CHECK_INT(run(&s, &result, &err), PEN_E_CANCELLED);
+    pen__sys = &pen__sys_real;
+    s.progress = NULL;
+    s.mode = PEN_MODE_RAW;
+    CHECK_INT(run(&s, &result, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "gc"));
+    CHECK_INT(pen_ingest_gc(s.out, &gc, &err), PEN_OK);
+    CHECK(gc.files > 1);
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    check_good("other.pen", N);
+}
+
+TEST(a_run_that_cannot_start_leaves_nothing)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest("no such folder", "never.pen");
+    CHECK_INT(run(&s, &result, &err), PEN_E_NOT_FOUND);
+    CHECK(strstr(err.message, "no such folder"));
+    CHECK_INT(pen__file_exists(at("never.pen"), &err), 0);
 }
 
 TEST(class_numbers_come_from_another_pack)
@@ -295,6 +335,8 @@ int main(int argc, char **argv)
     RUN(tasks_give_the_same_samples);
     RUN(appending_adds_only_what_is_new);
     RUN(broken_inputs_stop_or_are_left_out);
+    RUN(an_interrupted_run_is_kept_from_other_settings);
+    RUN(a_run_that_cannot_start_leaves_nothing);
     RUN(class_numbers_come_from_another_pack);
     RUN(two_runs_at_once_are_kept_apart);
     RUN(extracting_gives_images_with_their_metadata);

@@ -375,7 +375,7 @@ TEST(sizes_that_differ_from_the_data)
     for (int i = 0; i < 3; i++) {
         uint8_t *p = calloc(1, 16 * 512);
         put_header(p, "x", 'x', (unsigned)strlen(records[i]));
-        strcpy((char *)p + 512, records[i]);
+        memcpy(p + 512, records[i], strlen(records[i]));
         put_header(p + 2 * 512, "a.txt", '0', 3000);
         memset(p + 3 * 512, 'a', 3000);
         put_header(p + 9 * 512, "b.txt", '0', 5);
