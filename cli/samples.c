@@ -74,14 +74,15 @@ static int list_text(Lister *l, uint32_t field, PenError *reterr)
     return r;
 }
 
-static void add_number(CliReport *report, const PenField *field, const CliBuffer *value, uint64_t i)
+static void add_number(CliReport *report, const char *name, const PenField *field,
+                       const CliBuffer *value, uint64_t i)
 {
     char buf[32];
     const char *text = cli_number_text(field, value, i, buf);
     if (field->type == PEN_TYPE_I64)
-        cli_report_integer(report, NULL, strtoll(text, NULL, 10));
+        cli_report_integer(report, name, strtoll(text, NULL, 10));
     else
-        cli_report_real(report, NULL, strtod(text, NULL), NULL);
+        cli_report_real(report, name, strtod(text, NULL), NULL);
 }
 
 static int list_numbers(Lister *l, uint32_t field, PenError *reterr)
@@ -92,12 +93,11 @@ static int list_numbers(Lister *l, uint32_t field, PenError *reterr)
     if (r < 0)
         return r;
     if (f->n_dims == 0) {
-        add_number(&l->report, f, &l->value, 0);
-        l->report.entries[l->report.n - 1].name = "value";
+        add_number(&l->report, "value", f, &l->value, 0);
     } else {
         cli_report_list(&l->report, "values");
         for (uint64_t i = 0; i < n; i++)
-            add_number(&l->report, f, &l->value, i);
+            add_number(&l->report, NULL, f, &l->value, i);
         cli_report_close(&l->report);
     }
     if (l->info->class_field == (int32_t)field) {

@@ -48,8 +48,8 @@ static int next_position(Crew *c, uint64_t *ret)
     return 1;
 }
 
-/* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so that
- * they come in order. */
+/* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so
+ * that they come in order. */
 static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
 {
     Crew *c = w->crew;

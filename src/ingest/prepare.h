@@ -39,9 +39,11 @@ int pen__prepare_image(const PenRecipe *recipe, const uint8_t *key, size_t key_b
                        PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
 
+/* Not there (a line of a list that names no file), or not to be decoded. A failed read is neither. */
 static inline int pen__status_is_bad_input(int status)
 {
-    return status == PEN_E_DECODE || status == PEN_E_LIMIT || status == PEN_E_UNSUPPORTED;
+    return status == PEN_E_DECODE || status == PEN_E_LIMIT || status == PEN_E_UNSUPPORTED ||
+           status == PEN_E_NOT_FOUND;
 }
 
 #endif

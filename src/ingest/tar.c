@@ -10,13 +10,17 @@
 #include "base/bytes.h"
 
 #define WHERE "ingest/tar"
-#define CHUNK_BYTES ((size_t)256 << 10)
+/* Of a plain tar only the headers are looked at, and what lies between is passed over. */
+#define PLAIN_CHUNK_BYTES ((size_t)8 << 10)
+#define PACKED_CHUNK_BYTES ((size_t)256 << 10)
 #define RECORD 512 /* tar pads everything to this */
 
 struct PenTar {
     PenSource *source;
     struct archive *archive;
+    struct archive_entry *entry; /* libarchive's own may be missing when memory is short */
     uint8_t *chunk;
+    size_t chunk_bytes;
     uint64_t taken;
     bool compressed;
     PenError failure; /* of the source; libarchive knows only that there was one */
@@ -32,7 +36,7 @@ static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
 {
     PenTar *t = ctx;
     uint64_t left = t->source->bytes - t->taken;
-    size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    size_t bytes = left < t->chunk_bytes ? (size_t)left : t->chunk_bytes;
     int r = pen__source_read(t->source, t->chunk, bytes, t->taken, &t->failure);
     if (r < 0) {
         archive_set_error(a, EIO, "source failed");
@@ -118,6 +122,10 @@ static int open_archive(PenTar *t, PenError *reterr)
     int r = choose_packing(t, reterr);
     if (r < 0)
         return r;
+    t->chunk_bytes = t->compressed ? PACKED_CHUNK_BYTES : PLAIN_CHUNK_BYTES;
+    t->chunk = pen__alloc(t->chunk_bytes);
+    if (!t->chunk)
+        return pen__fail_memory(reterr, WHERE, t->source->name);
     if (archive_read_support_format_tar(t->archive) != ARCHIVE_OK ||
         archive_read_set_read_callback(t->archive, on_read) != ARCHIVE_OK ||
         archive_read_set_skip_callback(t->archive, on_skip) != ARCHIVE_OK ||
@@ -140,9 +148,9 @@ int pen__tar_open(PenSource *source, PenTar **ret, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, source->name);
     int r;
     t->source = source;
-    t->chunk = pen__alloc(CHUNK_BYTES);
     t->archive = archive_read_new();
-    if (!t->chunk || !t->archive)
+    t->entry = t->archive ? archive_entry_new2(t->archive) : NULL;
+    if (!t->entry)
         r = pen__fail_memory(reterr, WHERE, source->name);
     else
         r = open_archive(t, reterr);
@@ -159,6 +167,7 @@ void pen__tar_close(PenTar **tar)
     if (!tar || !*tar)
         return;
     PenTar *t = *tar;
+    archive_entry_free(t->entry);
     if (t->archive)
         archive_read_free(t->archive);
     pen__free(t->chunk);
@@ -267,9 +276,9 @@ int pen__tar_next(PenTar *t, PenMember *ret, PenError *reterr)
     for (;;) {
         if (t->ended)
             return PEN_END;
-        struct archive_entry *entry;
+        struct archive_entry *entry = t->entry;
         t->readable = false;
-        int r = archive_read_next_header(t->archive, &entry);
+        int r = archive_read_next_header2(t->archive, entry);
         /* A warning is about owners, times or the encoding of names: nothing that is used. */
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN && r != ARCHIVE_EOF)
             return fail_archive(t, "cannot read", reterr);

@@ -121,6 +121,8 @@ static const char *check_tiles(const PenImageEntry *e, const PenSegmentTable *t)
 {
     if (t->unit == 0 || t->length_bytes == 0 || t->head_bytes == 0)
         return "segment table does not fit a tiled jpeg";
+    if (t->components != e->channels)
+        return "components are not the channels of the jpeg";
     if ((t->components != 1 && t->components != 3) || t->h_samp < 1 || t->h_samp > 2 ||
         t->v_samp < 1 || t->v_samp > 2 || (t->components == 1 && t->h_samp * t->v_samp != 1))
         return "sampling is not that of a tiled jpeg";
@@ -141,15 +143,20 @@ static const char *check_rows(const PenImageEntry *e, const PenSegmentTable *t)
     return NULL;
 }
 
+/* Only what was tiled has a table, and raw pixels; nothing else does. */
+static int has_table(const PenImageEntry *e)
+{
+    int tiled =
+        e->how == PEN_HOW_TILED || e->how == PEN_HOW_ENCODED || e->how == PEN_HOW_KEPT_QUALITY;
+    return e->codec == PEN_STORED_RAW || (e->codec == PEN_STORED_JPEG && tiled);
+}
+
 static const char *check_table(Walk *w, const PenImageEntry *e)
 {
-    if (e->table_bytes == 0) {
-        if (e->table_offset || e->codec == PEN_STORED_RAW)
-            return "raw image without its segment table";
-        return NULL;
-    }
-    if (e->codec != PEN_STORED_JPEG && e->codec != PEN_STORED_RAW)
-        return "segment table on an image that has none";
+    if ((e->table_bytes != 0) != has_table(e))
+        return "segment table missing, or on an image that has none";
+    if (e->table_bytes == 0)
+        return e->table_offset ? "place of a segment table that is not there" : NULL;
     const char *wrong = take_heap(w, e->table_offset, e->table_bytes);
     if (wrong)
         return wrong;
@@ -170,6 +177,8 @@ static const char *check_image(Walk *w, const uint8_t *entry)
         return all_zero(entry + 8, PEN_IMAGE_ENTRY_BYTES - 8) ? NULL : "no image, yet not empty";
     if (e.codec > PEN_STORED_RAW || e.how > PEN_HOW_KEPT_QUALITY)
         return "unknown codec or way of storing";
+    if ((e.codec == PEN_STORED_RAW) != (e.how == PEN_HOW_RAW))
+        return "codec and way of storing do not fit";
     if (e.width == 0 || e.height == 0 || e.bytes == 0 || e.orientation < 1 || e.orientation > 8 ||
         e.channels < 1 || e.channels > 4 || e.channels == 2)
         return "size, orientation or channels of an image out of range";
@@ -209,7 +218,7 @@ static const char *check_value(Walk *w, uint32_t sample, uint32_t field)
     const uint8_t *e = pen__block_number(w->v, sample, field);
     int type = w->v->schema->fields[field].type;
     if (type == PEN_TYPE_IMAGE)
-        return check_image(w, e);
+        return pen__load64(e + 48) ? "image with a timestamp" : check_image(w, e);
     if (type == PEN_TYPE_CLIP)
         return check_clip(w, e);
     if (pen__type_is_number(type))

@@ -260,15 +260,28 @@ static int read_stats(PenManifest *m, const uint8_t *data, size_t bytes)
     return PEN_OK;
 }
 
+/* A schema that nobody could ask for is an invalid one there, and damage here. */
+static int from_file(int r, const char *name, PenError *reterr)
+{
+    if (r >= 0)
+        return r;
+    pen__error_prefix(reterr, "%s", name);
+    if (r == PEN_E_INVALID)
+        r = PEN_E_CORRUPT;
+    if (reterr)
+        reterr->status = r;
+    return r;
+}
+
 static int read_section(PenManifest *m, const uint8_t *e, const uint8_t *data, size_t bytes,
                         const char *name, PenError *reterr)
 {
     if (memcmp(e, "SCHM", 4) == 0)
-        return pen__schema_read(&m->schema, data, bytes, reterr);
+        return from_file(pen__schema_read(&m->schema, data, bytes, reterr), name, reterr);
     if (memcmp(e, "SHRD", 4) == 0)
         return read_shards(m, data, bytes, name, reterr);
     if (memcmp(e, "CLAS", 4) == 0)
-        return pen__classes_read(&m->schema, data, bytes, reterr);
+        return from_file(pen__classes_read(&m->schema, data, bytes, reterr), name, reterr);
     if (memcmp(e, "SETT", 4) == 0)
         return read_settings(m, data, bytes, name, reterr);
     if (memcmp(e, "STAT", 4) == 0)

@@ -23,8 +23,7 @@ int pen__sections_walk(const PenBlock *b, const uint8_t *data,
     const PenBlockView *v = &b->view;
     uint64_t total = v->bytes - v->sections_offset;
     uint64_t at = 0;
-    const uint8_t *sums =
-        v->data + v->index_bytes - (size_t)v->n_sections * PEN_SECTION_SUM_BYTES;
+    const uint8_t *sums = v->data + v->index_bytes - (size_t)v->n_sections * PEN_SECTION_SUM_BYTES;
     for (uint32_t i = 0; i < v->n_sections; i++) {
         const uint8_t *h = data + at;
         if (!pen__range_ok(at, PEN_BLOCK_SECTION_BYTES, total) || pen__load32(h + 4) ||

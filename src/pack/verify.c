@@ -47,6 +47,30 @@ static void check(Verify *v, int r, const PenError *e)
 
 /* ---- one block ------------------------------------------------------------------------------ */
 
+/* Is each segment of a tiled JPEG as long as its table says, up to and with its marker? */
+static int check_markers(const PenSpot *at, const PenImageEntry *image, const uint8_t *data,
+                         PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    PenSegmentTable t = pen__block_segments(&b->view, image);
+    const uint8_t *end = data + t.head_bytes;
+    for (uint32_t i = 0; i < t.n_segments; i++) {
+        uint64_t bytes = pen__segment_bytes(&t, i);
+        uint8_t marker = i + 1 == t.n_segments ? 0xD9 : (uint8_t)(0xD0 + i % 8);
+        end += bytes;
+        if (bytes >= 2 && end[-2] == 0xFF && end[-1] == marker)
+            continue;
+        pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                  "%s: block %u, sample %u, field '%s': segment %u: expected it to end with the "
+                  "marker ff %02x",
+                  b->shard->shard.source->name, b->view.block, at->sample,
+                  b->view.schema->fields[at->field].name, i, marker);
+        reterr->sample = (int64_t)(b->first_sample + at->sample);
+        return PEN_E_CORRUPT;
+    }
+    return PEN_OK;
+}
+
 static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint64_t *images)
 {
     PenError e = {0};
@@ -56,6 +80,8 @@ static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint6
         return;
     (*images)++;
     int r = pen__payload_check(at, &image, data + image.offset, &e);
+    if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes)
+        r = check_markers(at, &image, data + image.offset, &e);
     if (r == PEN_OK && v->image) {
         r = v->image(&image, data + image.offset, &e);
         if (r < 0) {
@@ -183,7 +209,8 @@ static void check_shard(Verify *v, PenShardRef *ref)
     pthread_mutex_unlock(&v->mutex);
 }
 
-/* Passes over the blocks of a shard that cannot be read: the manifest may claim billions of them. */
+/* Passes over the blocks of a shard that cannot be read: the manifest may claim billions of them.
+ */
 static void go_on_at(Verify *v, uint64_t block)
 {
     uint_fast64_t next = atomic_load(&v->next);

@@ -226,7 +226,7 @@ class Pack:
             yield key, values
         for n, crc in enumerate(self.heap.numbers(place, head.n_sections, "I")):
             start = part.at
-            section = part.read(place, "section", type=b"META", n=head.n_samples, m=len(columns))
+            section = part.read(place, "section", n=head.n_samples, m=len(columns))
             section.data = part.take(place, section.bytes)
             place.sum(f"section {n}", data[start : part.at], crc, sample=SECTION, field=n)
             self.sections.append((place, section))
@@ -251,7 +251,7 @@ class Pack:
 
     def read_image(self, place, entry, **known):
         image = entry.read(place, "image", **known)
-        self.counts[8 + 8 * image.codec + image.how] += 1
+        self.counts[8 + 8 * image.codec + image.how] += image.codec > 0
         image.data = self.payloads.take(place, image.bytes, image.offset)
         runs = self.read_table(place, image) if image.table_bytes else [(image.bytes, image.crc)]
         payload = Part(image.data)

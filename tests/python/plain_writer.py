@@ -193,7 +193,7 @@ class Block:
         if pic["meta"]:
             self.add_section(i, f, frame, pic["meta"])
         self.count(0, pic["source_bytes"])
-        self.count(8 + 8 * codec + how, 1)
+        self.count(8 + 8 * codec + how, int(codec > 0))
         return struct.pack("<QQIIBBBBIQQqQ", self.add_payload(data), len(data), *shape, *tail)
 
     def segment_table(self, i, f, frame, pic):
@@ -326,6 +326,7 @@ def write_pack(path, fields, samples, **options):
         shard = Shard(shard_id, number, fields, edit)
         all_blocks = used + ([extra] if extra else [])
         data, tail, largest, stats = build_shard(shard, all_blocks, size, n_stats)
+        data = shard.edited("file", data)
         counts = (first, len(used), len(all_blocks), sum(map(len, used)))
         entries += shard_id + struct.pack("<6Q", *counts, len(data), largest)
         entries += hashlib.sha256(data[tail:]).digest()[:16] + bytes(16)

@@ -326,8 +326,10 @@ RULES = [
     ("CLAS", 0, "<I", 0, "type of field 0"),
     ("CLAS", 0, "<I", 4, "list index out of range"),
     ("CLAS", 4, "<I", 3, "end behind"),
+    ("CLAS", 4, "<I", 1, "end of the parts"),
     ("SETT", 0, "<B", ord("["), "Expecting"),
     ("SETT", 3, "<B", 0xFF, "utf-8"),
+    ("SETT", 0, "<8s", b"[1     ]", "settings are not an object"),
     ("STAT", 8, "<Q", 1, "statistic 1: expected 72, found 1"),
     ("header", 0, "<Q", 2, "must"),
     ("header", 8, "<B", 0, "id of the header"),
@@ -341,6 +343,12 @@ RULES = [
     ("footer", 64, "<I", 3, "file_bytes"),
     ("footer", 80, "<Q", 99, "plan_first"),
     ("footer", 111, "<B", 1, "zero"),
+    ("file", -128, "<B", 0, "footer breaks the rule magic"),
+    ("file", -120, "<I", 1, "footer breaks the rule version"),
+    ("file", -116, "<I", 1, "checksum of the footer"),
+    ("file", -160, "<Q", 9, "checksum of the statistics"),
+    ("file", -192, "<Q", 9, "checksum of the block table"),
+    ("file", -216, "<Q", 9, "checksum of the keys"),
     ("table", 0, "<Q", 65, "offset"),
     ("table", 8, "<Q", 64, "bytes of the block"),
     ("table", 16, "<Q", 65, "index_bytes of the block"),
@@ -486,6 +494,62 @@ def test_rows_are_not_listed(tmp_path):
             refused(tmp_path / str(listed), match)
         else:
             Pack(tmp_path / str(listed))
+
+
+def test_bytes_behind_the_last_section(tmp_path):
+    def edit(part, data, shard, block):
+        if part == "manifest":
+            struct.pack_into("<Q", data, 48, struct.unpack_from("<Q", data, 48)[0] + 1)
+
+    tiny(tmp_path, edit=edit)
+    manifest = tmp_path / "manifest"
+    manifest.write_bytes(manifest.read_bytes() + b"\0")
+    refused(tmp_path, "end of the parts")
+
+
+def test_a_shard_left_out(tmp_path):
+    def edit(part, data, shard, block):
+        if part == "manifest":
+            struct.pack_into("<Q", data, 40, 1)
+        if part == "SHRD":
+            del data[96:]
+
+    tiny(tmp_path, edit=edit)
+    refused(tmp_path, "n_blocks: expected 2, found 1")
+
+
+def test_a_sample_left_out(tmp_path):
+    def edit(part, data, shard, block):
+        if part == "manifest":
+            struct.pack_into("<Q", data, 16, 3)
+        if part == "SHRD":
+            struct.pack_into("<Q", data, 40, 3)
+
+    samples = [(key, {"n": 1}) for key in (b"a", b"b", b"c", b"d")]
+    write_pack(tmp_path, [Field("n", "i64")], samples, block_samples=2, edit=edit)
+    refused(tmp_path, "samples_used: expected 3, found 4")
+
+
+@pytest.mark.parametrize("dims", [(0,), (65537,), (2, 3, 4, 2731), (2**32 - 1,) * 4])
+def test_dims_out_of_range(tmp_path, dims):
+    write_pack(tmp_path, [Field("n", "i64", dims)], [])
+    refused(tmp_path, "dims of field 0")
+
+
+def test_a_name_twice(tmp_path):
+    write_pack(tmp_path, [Field("n", "i64"), Field("n", "text")], [])
+    refused(tmp_path, "number of different names")
+
+
+def test_runs_cut_in_another_way(tmp_path):
+    class OneByOne(Segments):
+        def runs(self):
+            return self.lengths
+
+    data = b"ab\xff\xd0c\xff\xd9"
+    photo = image(data, 72, 8, codec="jpeg", how="tiled", segments=OneByOne(0, (4, 3)))
+    write_pack(tmp_path, [Field("image", "image")], [(b"a", {"image": photo})])
+    refused(tmp_path, "n_runs: expected 1, found 2")
 
 
 def test_a_key_twice(tmp_path):

@@ -130,6 +130,47 @@ TEST(damage_with_right_checksums)
     free(p);
 }
 
+/* Counts and places that the file has no room for are refused before memory is taken for them. */
+TEST(counts_that_do_not_fit)
+{
+    static const struct {
+        int at;
+        uint32_t value;
+    } cases[] = {{PEN_FOOT_N_CLASSES, 0x7fffffff},
+                 {PEN_FOOT_N_ROOTS, 0x7fffffff},
+                 {PEN_FOOT_N_FIELDS, 0},
+                 {PEN_FOOT_N_FIELDS, 257},
+                 {PEN_FOOT_N_ITEMS, 3},
+                 {PEN_FOOT_N_ITEMS + 4, 0x10000000},
+                 {PEN_FOOT_BLOCK_SAMPLES, 0},
+                 {PEN_FOOT_N_TASKS, 0},
+                 {PEN_FOOT_TABLE_OFFSET, 0},
+                 {PEN_FOOT_TEXTS_OFFSET + 4, 0xffffffff},
+                 {PEN_FOOT_CLASS_FIELD, 0},
+                 {PEN_FOOT_CLASS_FIELD, 0xfffffffe},
+                 {PEN_FOOT_CLASS_FIELD, 5}};
+    size_t bytes;
+    make_small_plan();
+    uint8_t *p = load_plan(&bytes);
+    uint8_t *foot = p + bytes - PEN_PLAN_FOOT;
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        uint32_t was = pen__load32(foot + cases[i].at);
+        CHECK(was != cases[i].value);
+        pen__store32(foot + cases[i].at, cases[i].value);
+        repair(p, bytes);
+        help_file("damaged", p, bytes);
+        pen__store32(foot + cases[i].at, was);
+        PenError err = {0};
+        int r = read_damaged(&err);
+        if (r != PEN_E_CORRUPT)
+            test__fail(__FILE__, __LINE__, "case %zu: found %d \"%s\"", i, r, err.message);
+    }
+    repair(p, bytes);
+    help_file("damaged", p, bytes);
+    CHECK_GOES(read_damaged(&err));
+    free(p);
+}
+
 static int parse(const void *record, size_t bytes, PenError *err)
 {
     static const PenField fields[] = {{.name = "image", .type = PEN_TYPE_IMAGE},
@@ -303,9 +344,11 @@ TEST(every_call_fails)
     settings.order = PEN_PACK_SOURCE;
     sweep("compressed tar");
     CHECK_OK_SO_FAR();
-    make_png("{p}/a/1.png", 900, 600);
-    make_png("{p}/b/2.png", 600, 900);
-    ask("{p}");
+    make_png("{p,q}/a/1.png", 900, 600);
+    make_png("{p,q}/b/2.png", 600, 900);
+    help_text("p/a/1.png", "not these, which the name would stand for if it were a pattern");
+    help_text("q/a/2.png", "nor these");
+    ask("{p,q}");
     settings.mode = PEN_MODE_RAW;
     sweep("raw");
 }
@@ -318,6 +361,7 @@ int main(int argc, char **argv)
     RUN(the_same_twice);
     RUN(every_bit_matters);
     RUN(damage_with_right_checksums);
+    RUN(counts_that_do_not_fit);
     RUN(records_that_do_not_fit);
     RUN(memory_per_input);
     RUN(every_call_fails);

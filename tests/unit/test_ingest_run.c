@@ -10,13 +10,41 @@ static int run(const PenIngestSettings *s, PenIngestResult *result, PenError *er
     return pen_ingest_run(s, result, err);
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    PenBuf x = {0};
+    PenBuf y = {0};
+    bool same = read_whole_file(a, &x) && read_whole_file(b, &y) && x.bytes == y.bytes &&
+                memcmp(x.data, y.data, x.bytes) == 0;
+    pen__buf_free(&x);
+    pen__buf_free(&y);
+    return same;
+}
+
 /* Do two directories hold the same files with the same bytes? */
+static bool same_tree(const char *a, const char *b)
+{
+    PenNames x = {0};
+    PenNames y = {0};
+    struct stat st;
+    bool same =
+        pen__dir_list(a, &x, NULL) == PEN_OK && pen__dir_list(b, &y, NULL) == PEN_OK && x.n == y.n;
+    for (uint64_t i = 0; i < x.n && same; i++) {
+        char *p = pen__path_join(a, x.names[i]);
+        char *q = pen__path_join(b, y.names[i]);
+        same = strcmp(x.names[i], y.names[i]) == 0 && stat(p, &st) == 0 &&
+               (S_ISDIR(st.st_mode) ? same_tree(p, q) : same_file(p, q));
+        pen__free(p);
+        pen__free(q);
+    }
+    pen__names_free(&x);
+    pen__names_free(&y);
+    return same;
+}
+
 static bool same(const char *a, const char *b)
 {
-    char command[10000];
-    snprintf(command, sizeof command, "diff -r '%s' '%s' >/dev/null", at(a), at(b));
-    FILE *p = popen(command, "r");
-    return p && pclose(p) == 0;
+    return same_tree(at(a), at(b));
 }
 
 static void check_good(const char *name, uint64_t n_samples)
@@ -219,6 +247,22 @@ TEST(broken_inputs_stop_or_are_left_out)
     pen__buf_free(&jpeg);
 }
 
+TEST(a_listed_file_that_is_missing_is_a_broken_input)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest("photos/list.csv", "missing.pen");
+    help_text("photos/list.csv", "path,label\nclass-0/000.jpg,1\nclass-0/gone.jpg,2\n");
+    CHECK(run(&s, &result, &err) < 0);
+    CHECK(strstr(err.message, "gone.jpg"));
+    s.skip_bad = 1;
+    int r = run(&s, &result, &err);
+    unlink(at("photos/list.csv"));
+    CHECK_INT(r, PEN_OK);
+    CHECK_INT(result.n_bad, 1);
+    CHECK_INT(result.n_samples, 1);
+}
+
 /* What has been written is not thrown away because somebody changed an option. */
 TEST(an_interrupted_run_is_kept_from_other_settings)
 {
@@ -335,6 +379,7 @@ int main(int argc, char **argv)
     RUN(tasks_give_the_same_samples);
     RUN(appending_adds_only_what_is_new);
     RUN(broken_inputs_stop_or_are_left_out);
+    RUN(a_listed_file_that_is_missing_is_a_broken_input);
     RUN(an_interrupted_run_is_kept_from_other_settings);
     RUN(a_run_that_cannot_start_leaves_nothing);
     RUN(class_numbers_come_from_another_pack);

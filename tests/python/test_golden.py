@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden packs: the library and the plain reader find the same in every one, or both refuse it.
+
+tools/gen_golden.py has made them; they are kept as they are.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+
+import pytest
+from cli_tools import PENSTOCK, ROOT, good, run
+from plain_reader import Pack, PackError
+from plain_writer import Field, Segments, image, write_pack
+
+GOLDEN = ROOT / "tests" / "golden"
+BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD") or pathlib.Path(PENSTOCK).parent)
+DUMP = BUILD / "tests" / "golden" / "golden_dump"
+EXPECT = json.loads((GOLDEN / "EXPECT.json").read_text(encoding="utf-8"))
+VALID = sorted(path.stem for path in (GOLDEN / "valid").iterdir())
+TYPES = (None, "image", "clip", "bytes", "json", "text", "i64", "f32", "f64")
+CODES = {6: "q", 7: "f", 8: "d"}
+
+
+def dump(path):
+    """What the library finds in a pack, as lines."""
+    done = subprocess.run([DUMP, path], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout.splitlines()
+
+
+def shard_starts(manifest):
+    """The first sample of each block that belongs to the pack, by (shard, block)."""
+    size, n_sections = struct.unpack_from("<Q", manifest, 40)[0], manifest[72]
+    starts = {}
+    for at in range(128, 128 + 32 * n_sections, 32):
+        kind, offset, length = struct.unpack_from("<4s4xQQ", manifest, at)
+        for entry in range(offset, offset + length, 96) if kind == b"SHRD" else ():
+            name, first, used = struct.unpack_from("<16sQQ", manifest, entry)
+            starts.update({(name, block): (first + block) * size for block in range(used)})
+    return starts
+
+
+def image_lines(frame, pic, meta):
+    keys = ("codec", "how", "orientation", "channels")
+    words = " ".join(f"{key} {pic[key]}" for key in keys)
+    size = f"size {pic['width']}x{pic['height']} bytes {len(pic['data'])}"
+    yield f"    image {frame} {words} {size} source {pic['source_bytes']} time {pic['timestamp']}"
+    if meta:
+        yield f"    metadata {meta.hex()}"
+
+
+def stored_bytes(field, value):
+    if field.type == 1:
+        return value["data"]
+    if field.type == 2:
+        return b"".join(pic["data"] for pic in value)
+    if field.type in CODES:
+        values = value if field.dims else [value]
+        return struct.pack(f"<{len(values)}{CODES[field.type]}", *values)
+    return value
+
+
+def plain_lines(path):
+    """The same lines from the plain reader."""
+    manifest = (path / "manifest").read_bytes()
+    pack, starts, meta = Pack(path), shard_starts(manifest), {}
+    for place, section in pack.sections:
+        start = starts.get((place.shard, place.block))
+        if start is not None:
+            meta[start + section.sample, section.field, section.frame] = section.data
+    counts = (len(pack.samples), pack.head.n_blocks, pack.head.block_samples, pack.head.n_shards)
+    yield "pack samples {} blocks {} of {} shards {}".format(*counts)
+    yield f"id {hashlib.sha256(manifest).hexdigest()[:32]}"
+    for names in pack.classes.values():
+        yield from (f"class {name.hex()}" for name in names)
+    for n, (key, values) in enumerate(pack.samples):
+        yield f"sample {n} found {pack.numbers[key]}"
+        yield f"  key {key.hex()}"
+        for f, (name, field) in enumerate(pack.fields.items()):
+            yield f"  field {name} {TYPES[field.type]}"
+            yield f"    bytes {stored_bytes(field, values[name]).hex()}"
+            pics = {1: [values[name]], 2: values[name]}.get(field.type, [])
+            for frame, pic in enumerate(pics):
+                yield from image_lines(frame, pic, meta.get((n, f, frame)))
+
+
+def test_all_files_are_as_they_were_made():
+    text = (GOLDEN / "MANIFEST.sha256").read_text(encoding="utf-8")
+    sums = dict(line.split("  ")[::-1] for line in text.splitlines())
+    files = [f for kind in ("valid", "invalid") for f in (GOLDEN / kind).rglob("*") if f.is_file()]
+    found = {str(f.relative_to(GOLDEN)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    assert found == sums
+    assert {path.stem for path in (GOLDEN / "invalid").iterdir()} == set(EXPECT)
+    assert len(VALID) >= 15 and len(EXPECT) >= 40
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_both_readers_find_the_same(name):
+    path = GOLDEN / "valid" / f"{name}.pen"
+    code, lines = dump(path)
+    assert code == 0, lines[-1]
+    assert lines == list(plain_lines(path))
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_the_program_reads_all(name, tmp_path):
+    path = GOLDEN / "valid" / f"{name}.pen"
+    pack = Pack(path)
+    record = good("verify", path, "--decode", "--json").json()
+    assert (record["ok"], record["samples"], record["problems"]) == (True, len(pack.samples), 0)
+    listed = good("info", path, "--samples", "--json").out.splitlines()
+    assert len(listed) == len(pack.samples)
+    for n, line in enumerate(listed):
+        assert json.loads(line)["index"] == n
+    keys = [key for key, _ in pack.samples if re.fullmatch(rb"[\w/. ]+", key) and len(key) < 99]
+    chosen = [word for key in keys for word in ("-k", key.decode())]
+    if chosen:
+        record = good("extract", path, *chosen, "-o", tmp_path / "out", "--json").json()
+        assert (record["samples"], record["failed"]) == (len(keys), 0)
+
+
+@pytest.mark.parametrize("name", EXPECT)
+def test_both_readers_refuse(name):
+    path, expect = GOLDEN / "invalid" / f"{name}.pen", EXPECT[name]
+    code, lines = dump(path)
+    assert code == 1
+    assert re.search(f"^error ({expect['status']}) .*({expect['says']})", lines[-1]), lines[-1]
+    with pytest.raises(PackError, match=expect["plain"]):
+        Pack(path)
+
+
+@pytest.mark.parametrize("name", EXPECT)
+def test_the_program_refuses(name):
+    result = run("verify", GOLDEN / "invalid" / f"{name}.pen", "--decode")
+    assert result.code == 1
+    assert re.search(EXPECT[name]["says"], result.err), result.err
+
+
+# ---- packs that are wrong in one place, with right checksums -------------------------------------
+
+FIELDS = [Field("image", "image"), Field("label", "i64"), Field("clip", "clip"),
+          Field("note", "text")]
+# What both readers have to judge alike. They differ on purpose in what is for people only: the
+# library takes totals and settings as they are.
+JUDGED = ("SHRD", "header", "table", "keys", "block", "index")
+
+
+def one_edit(seed):
+    """A function that puts some number somewhere into one part of one shard."""
+    draw = random.Random(seed)
+    part, shard, width = draw.choice(JUDGED), draw.randrange(2), draw.choice([1, 1, 2, 4, 8])
+    most = 2 ** (8 * width)
+    value = draw.choice([0, 1, 2, 3, 4, 5, 8, 64, 255, most - 1, most // 2, draw.randrange(most)])
+    where = draw.random()
+
+    def edit(name, data, number, block):
+        if name == part and number in (shard, None) and len(data) >= width:
+            at = int(where * (len(data) - width + 1))
+            data[at : at + width] = (value % most).to_bytes(width, "little")
+    return edit
+
+
+def write_small(path, edit):
+    """Three samples in two shards, with all kinds of entries."""
+    photo = image(b"\xff\xd8\xff\xdaabcd\xff\xd0xyz\xff\xd9", 72, 8, codec="jpeg", how="tiled",
+                  segments=Segments(4, (6, 5), unit=8), meta=b"\xff\xfe\x00\x03!")
+    pixels = image(bytes(range(12)), 2, 2, segments=Segments(0, (6, 6), 0, 0, 0, 0, 0))
+    samples = [
+        (b"a", {"image": photo, "label": 1, "clip": [pixels, photo], "note": b"hello"}),
+        (b"bb", {"image": pixels, "label": 0, "clip": [], "note": b""}),
+        (b"c", {"image": pixels, "label": -1, "clip": [pixels], "note": b"x"}),
+    ]
+    write_pack(path, FIELDS, samples, block_samples=2, shard_blocks=1, n_stats=0, edit=edit)
+
+
+@pytest.mark.parametrize("first", range(0, 400, 50))
+def test_both_readers_judge_alike(tmp_path, first):
+    verdicts = set()
+    for seed in range(first, first + 50):
+        path = tmp_path / str(seed)
+        write_small(path, one_edit(seed))
+        result = run("verify", path)
+        try:
+            Pack(path)
+            said = None
+        except PackError as error:
+            said = str(error)
+        assert (result.code == 0) == (said is None), (seed, result.err, said)
+        verdicts.add(result.code)
+    assert verdicts == {0, 1}
