@@ -14,7 +14,7 @@ from pathlib import Path
 try:
     from PIL import Image, ImageDraw
 except ImportError:
-    sys.exit("this example draws with Pillow: run it with build/venv/bin/python, or pip install pillow")
+    sys.exit("this draws with Pillow: run it with build/venv/bin/python, or pip install pillow")
 
 SHAPES = ("circle", "square", "star")
 
@@ -30,7 +30,8 @@ def star(x, y, size):
 
 def draw(shape, rng):
     image = Image.radial_gradient("L").resize((rng.randint(300, 600), rng.randint(250, 500)))
-    image = Image.merge("RGB", [image.point(lambda v, k=rng.random(): int(v * k)) for _ in range(3)])
+    tints = [rng.random() for _ in range(3)]
+    image = Image.merge("RGB", [image.point([int(v * k) for v in range(256)]) for k in tints])
     pen = ImageDraw.Draw(image)
     for _ in range(rng.randint(2, 6)):
         x, y = rng.randrange(image.width), rng.randrange(image.height)

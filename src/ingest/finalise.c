@@ -165,6 +165,7 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
                      .n_shards = 1,
                      .schema = f->schema,
                      .shards = &entry};
+    f->join.stats.bad += stats.bad; /* all else is counted when the rests are written again */
     r = pen__draft_open(&draft, f->out, &m, reterr);
     if (r == PEN_OK)
         r = pen__copy_block(draft.pack, 0, c, reterr);
@@ -304,6 +305,7 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
         r = finalise(&f, &result, reterr);
     /* The rests are in the pack now; nothing names the shards they were in. */
     PenGcResult gc;
+    pen__plan_close(&f.plan);
     if (r == PEN_OK)
         r = pen__gc_locked(out, &gc, reterr);
     pen__roll_close(&f.roll);
@@ -313,7 +315,6 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     pen__join_fini(&f.join);
     pen__bad_free(&f.bad);
     pen__schema_fini(&f.schema);
-    pen__plan_close(&f.plan);
     pen__dir_unlock(&lock);
     if (r == PEN_OK)
         *ret = result;

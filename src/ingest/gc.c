@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/sys.h"
 #include "ingest/join.h"
 #include "ingest/work.h"
 #include "io/dir.h"
@@ -75,6 +76,11 @@ static int clean_folder(const char *out, const char *folder, const Named *named,
 {
     PenNames names = {0};
     char *path = pen__path_join(out, folder);
+    PenFileStat st;
+    if (path && pen__sys->stat_path(path, &st) == 0 && !st.is_dir) {
+        pen__free(path);
+        return PEN_OK; /* somebody's file with the name of a folder of ours */
+    }
     int r = path ? pen__dir_list(path, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
     uint64_t left = names.n;
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {

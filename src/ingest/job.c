@@ -79,11 +79,16 @@ static int same_sources(const PenIngestSettings *s, PenError *reterr)
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-static int key_known(void *ctx, const void *key, size_t key_bytes, PEN_UNUSED PenError *reterr)
+static int key_known(void *ctx, const void *key, size_t key_bytes, PenError *reterr)
 {
     uint64_t sample;
-    int r = pen_pack_find(ctx, key, key_bytes, &sample, reterr);
-    return r == PEN_OK ? 1 : r == PEN_E_NOT_FOUND ? 0 : r;
+    PenError e = {0};
+    int r = pen_pack_find(ctx, key, key_bytes, &sample, &e);
+    if (r == PEN_OK || r == PEN_E_NOT_FOUND)
+        return r == PEN_OK;
+    if (reterr)
+        *reterr = e;
+    return r;
 }
 
 static int make_plan(PenJob *job, const char *path, const char *text, PenError *reterr)
@@ -164,6 +169,11 @@ static int open_plan(PenJob *job, PenError *reterr)
         r = pen__plan_open(path, &job->plan, reterr);
         if (r == PEN_OK)
             r = plan_fits(job, text, reterr);
+        if (r == 0 && job->settings->n_tasks)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s: the plan here was made with other sources or settings; make it anew "
+                          "with 'penstock plan'",
+                          out);
         if (r == 0) {
             pen__plan_close(&job->plan);
             r = pen__work_remove(out, NULL, NULL, reterr);

@@ -122,13 +122,14 @@ static int advance(PenStream *s, uint64_t offset, PenError *reterr)
     PenMember m;
     do {
         int r = pen__tar_next(s->tar, &m, reterr);
-        if (r == PEN_END || (r == 0 && m.offset > offset))
+        bool hidden = r == 0 && pen__member_hidden(m.name); /* no plan has those */
+        if (r == PEN_END || (r == 0 && (m.offset > offset || (m.offset == offset && hidden))))
             r = pen__fail(
                 reterr, PEN_E_INVALID, WHERE,
                 "%s: changed since the plan was made: expected a member at offset %" PRIu64
                 " of the unpacked tar, found none; plan again",
                 s->source->name, offset);
-        if (r == 0 && !pen__member_hidden(m.name))
+        if (r == 0 && !hidden)
             r = keep(s, &m, reterr);
         if (r < 0)
             return r;

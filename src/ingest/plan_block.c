@@ -119,7 +119,7 @@ static int mean_by_probing(const PenDraft *d, uint64_t *ret, PenError *reterr)
     pen__buf_free(&p.record);
     pen__buf_free(&p.data);
     if (r == 0)
-        *ret = p.total / n;
+        *ret = n ? p.total / n : 0;
     return r;
 }
 

@@ -39,7 +39,7 @@ int pen__prepare_image(const PenRecipe *recipe, const uint8_t *key, size_t key_b
                        PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
 
-/* Not there (a line of a list that names no file), or not to be decoded. A failed read is neither. */
+/* Not there (a line of a list that names no file), or not to be decoded; not a failed read. */
 static inline int pen__status_is_bad_input(int status)
 {
     return status == PEN_E_DECODE || status == PEN_E_LIMIT || status == PEN_E_UNSUPPORTED ||

@@ -86,6 +86,7 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     ret->published = 1;
     memcpy(ret->id, info->id, sizeof ret->id);
     int r = pen__result_sizes(job->settings->out, pen__pack_manifest(job->base), ret, reterr);
+    pen__plan_close(&job->plan);
     return r < 0 ? r : pen__work_remove(job->settings->out, NULL, NULL, reterr);
 }
 
@@ -105,6 +106,7 @@ static int pack(PenJob *job, PenError *reterr)
     pen__roll_close(&roll);
     if (r < 0 && job->settings->skip_bad && !job->settings->n_tasks)
         write_report(job, NULL); /* whoever has to mend the inputs needs it now */
+    pen__plan_close(&job->plan); /* some file systems keep a folder while a file in it is open */
     if (r == PEN_OK && !job->settings->n_tasks)
         r = pen__work_remove(job->settings->out, NULL, NULL, reterr);
     return r;

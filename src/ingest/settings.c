@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "pack/format.h"
 
@@ -66,14 +67,31 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
     return pen__recipe_check(&recipe, reterr);
 }
 
+enum { NUMBER_BYTES = 40 };
+
+/* JSON has a point where the locale of the program may have something else. */
+static const char *number_text(double value, char ret[NUMBER_BYTES])
+{
+    snprintf(ret, NUMBER_BYTES, "%.17g", value);
+    size_t digits = strspn(ret, "0123456789+-e");
+    size_t point = strcspn(ret + digits, "0123456789");
+    if (point) {
+        ret[digits] = '.';
+        memmove(ret + digits + 1, ret + digits + point, strlen(ret + digits + point) + 1);
+    }
+    return ret;
+}
+
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
 {
     static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
+    char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES];
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
-             "\"raw_share\":%.17g,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
-             ",\"fraction\":%.17g,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "}",
-             modes[s->mode], s->quality, s->max_side, s->short_side, s->raw_share,
-             s->check_decode != 0, s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
-             s->fraction, s->shard_bytes, s->block_samples);
+             "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
+             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "}",
+             modes[s->mode], s->quality, s->max_side, s->short_side,
+             number_text(s->raw_share, raw_share), s->check_decode != 0,
+             s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
+             number_text(s->fraction, fraction), s->shard_bytes, s->block_samples);
 }

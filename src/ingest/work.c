@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/work.h"
 
+#include <string.h>
+
+#include "base/attr.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "io/dir.h"
@@ -65,14 +68,38 @@ int pen__tree_remove(const char *path, int depth, uint64_t *files, uint64_t *byt
     return r < 0 ? r : pen__dir_remove(path, reterr);
 }
 
+/* Is all in .work of the names we give? Whoever has a folder of that name keeps it. */
+static int check_ours(const char *work, PenError *reterr)
+{
+    static const char *const ours[] = {"plan",      "plan.part",     "sources",     "sources.part",
+                                       "rest.part", "manifest.part", "writer.part", "run"};
+    PenNames names = {0};
+    int r = pen__dir_list(work, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        int known = strncmp(names.names[i], "task-", 5) == 0;
+        for (size_t k = 0; k < PEN_LEN(ours); k++)
+            known |= strcmp(names.names[i], ours[k]) == 0;
+        if (!known)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s/%s: expected only what penstock puts there; nothing is removed: move "
+                          "it away",
+                          work, names.names[i]);
+    }
+    pen__names_free(&names);
+    return r;
+}
+
 int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr)
 {
     char *work = pen__work_path(out, NULL);
     if (!work)
         return pen__fail_memory(reterr, WHERE, out);
     int r = pen__file_exists(work, reterr);
-    if (r == 1)
-        r = pen__tree_remove(work, 2, files, bytes, reterr);
+    if (r == 1) {
+        r = check_ours(work, reterr);
+        if (r == PEN_OK)
+            r = pen__tree_remove(work, 2, files, bytes, reterr);
+    }
     pen__free(work);
     return r;
 }

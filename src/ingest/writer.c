@@ -26,7 +26,7 @@ struct PenWriter {
     char text[PEN_SETTINGS_TEXT_BYTES];
     PenRoll *roll;
     uint64_t n_samples;
-    int made_work, finished;
+    int made_work, failed, finished;
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -260,7 +260,9 @@ int pen_writer_add(PenWriter *w, const void *key, size_t key_bytes, const PenVal
         return r;
     }
     w->n_samples++;
-    return pen__roll_add(w->roll, &p->sample, reterr);
+    r = pen__roll_add(w->roll, &p->sample, reterr);
+    w->failed |= r < 0; /* a block is lost: what is left must not become a pack */
+    return r;
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -275,6 +277,9 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     uint64_t n;
     if (!w->n_samples)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no sample was added", w->path);
+    if (w->failed)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: adding a sample has failed before; close, and start again", w->path);
     int r = pen__roll_finish(w->roll, 0, NULL, reterr);
     if (r == PEN_OK) {
         const PenShardEntry *shards = pen__roll_shards(w->roll, &n);
@@ -300,6 +305,15 @@ static int may_be_published(const PenWriter *w)
     return r != 0;
 }
 
+/* A writer that could not be opened takes back the folders it has made: those that are empty. */
+static void leave_nothing(const char *path)
+{
+    char *work = pen__work_path(path, NULL);
+    if (work && pen__dir_remove(work, NULL) == PEN_OK)
+        pen__dir_remove(path, NULL);
+    pen__free(work);
+}
+
 void pen_writer_close(PenWriter **writer)
 {
     if (!writer || !*writer)
@@ -310,6 +324,8 @@ void pen_writer_close(PenWriter **writer)
     pen__roll_close(&w->roll);
     if (w->made_work)
         pen__work_remove(w->path, NULL, NULL, NULL);
+    else if (w->lock.fd >= 0)
+        leave_nothing(w->path);
     pen__dir_unlock(&w->lock);
     pen__schema_fini(&w->schema);
     pen__free(w->path);

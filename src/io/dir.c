@@ -34,6 +34,21 @@ int pen__dir_sync(const char *path, PenError *reterr)
     return r < 0 ? pen__fail_os(reterr, -r, "io/dir", "%s: cannot sync directory", path) : PEN_OK;
 }
 
+int pen__dir_sync_parent(const char *path, PenError *reterr)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    const char *slash = memrchr(path, '/', n);
+    char *parent =
+        slash ? pen__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : pen__strdup(".");
+    if (!parent)
+        return pen__fail_memory(reterr, "io/dir", path);
+    int r = pen__dir_sync(parent, reterr);
+    pen__free(parent);
+    return r;
+}
+
 int pen__dir_make(const char *path, PenError *reterr)
 {
     int r = pen__sys->mkdir(path);
@@ -46,14 +61,7 @@ int pen__dir_make(const char *path, PenError *reterr)
             return pen__fail(reterr, PEN_E_EXISTS, "io/dir",
                              "%s: expected a directory, found a file; choose another name", path);
     }
-    const char *slash = strrchr(path, '/');
-    char *parent =
-        slash ? pen__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : pen__strdup(".");
-    if (!parent)
-        return pen__fail_memory(reterr, "io/dir", path);
-    r = pen__dir_sync(parent, reterr);
-    pen__free(parent);
-    return r;
+    return pen__dir_sync_parent(path, reterr);
 }
 
 int pen__file_exists(const char *path, PenError *reterr)

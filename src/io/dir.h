@@ -13,6 +13,8 @@ char *pen__path_join(const char *dir, const char *name);
 /* Makes the directory when it is not there, and syncs its parent. */
 int pen__dir_make(const char *path, PenError *reterr);
 int pen__dir_sync(const char *path, PenError *reterr);
+/* Syncs the directory that `path` lies in. */
+int pen__dir_sync_parent(const char *path, PenError *reterr);
 
 /* 1 exists, 0 does not, < 0 failure. */
 int pen__file_exists(const char *path, PenError *reterr);

@@ -96,18 +96,6 @@ uint64_t pen__sink_bytes(const PenSink *s)
     return s->bytes;
 }
 
-static int sync_parent(const char *path, PenError *reterr)
-{
-    const char *slash = strrchr(path, '/');
-    char *dir =
-        slash ? pen__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : pen__strdup(".");
-    if (!dir)
-        return pen__fail_memory(reterr, "io/sink", path);
-    int r = pen__dir_sync(dir, reterr);
-    pen__free(dir);
-    return r;
-}
-
 int pen__sink_commit(PenSink **sink, const char *path, PenError *reterr)
 {
     PenSink *s = *sink;
@@ -130,7 +118,7 @@ int pen__sink_commit(PenSink **sink, const char *path, PenError *reterr)
     pen__free(s->part_path);
     pen__free(s);
     *sink = NULL;
-    return sync_parent(path, reterr);
+    return pen__dir_sync_parent(path, reterr);
 out:
     pen__sink_abort(sink);
     return r;

@@ -165,6 +165,9 @@ static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *
         return pen__fail_memory(reterr, WHERE, p->path);
     pen__shard_name(e->id, name);
     int r = p->open(p->open_ctx, name, &source, reterr);
+    if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: shard %s is missing; its samples cannot be read", p->path, name);
     if (r == PEN_OK)
         r = pen__shard_open(&ref->shard, source, e->id, e, reterr);
     if (r == PEN_OK && ref->shard.block_samples != p->m.block_samples)

@@ -40,12 +40,12 @@ typedef struct PenShardRef {
     int refs;
 } PenShardRef;
 
-int pen__pack_shard(PenPack *p, uint64_t shard, PenShardRef **ret, PenError *reterr);
+int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr);
 void pen__pack_shard_put(PenPack *p, PenShardRef *ref);
 /* Its sorted key hashes, 12 bytes each; they live as long as the shard. */
 int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenError *reterr);
-int pen__pack_block(PenPack *p, uint64_t block, PenBlock **ret, PenError *reterr);
-void pen__pack_block_put(PenPack *p, PenBlock *block);
+int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
+void pen__pack_block_put(PenPack *p, PenBlock *b);
 
 /* The block of a sample, and its number in it. */
 int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,

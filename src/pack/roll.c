@@ -117,6 +117,16 @@ static int note_shard(PenRoll *r, const PenShardEntry *entry, const PenPackStats
     return PEN_OK;
 }
 
+/* The run before may have ended between the renaming of a shard and the syncing of its folder: the
+ * name has to be safe before a manifest relies on it. */
+static int sync_name(const PenRoll *r, PenError *reterr)
+{
+    char *path = shard_path(r->s.dir, r->id);
+    int ret = path ? pen__dir_sync_parent(path, reterr) : pen__fail_memory(reterr, WHERE, r->s.dir);
+    pen__free(path);
+    return ret;
+}
+
 int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
 {
     uint64_t position = 0;
@@ -128,15 +138,21 @@ int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
         int found = pen__shard_find(r->s.dir, r->id, &entry, &stats, &end, reterr);
         if (found < 0)
             return found;
-        if (!found)
+        /* A short last block is written again: an input left out behind it may be whole by now. */
+        if (!found || entry.samples_used % r->s.block_samples)
             break;
         if (note_shard(r, &entry, &stats) < 0)
             return pen__fail_memory(reterr, WHERE, r->s.dir);
+        int synced = sync_name(r, reterr);
+        if (synced < 0)
+            return synced;
         position = end;
         r->ordinal++;
     }
-    *ret_position = position;
-    return PEN_OK;
+    int ret = r->n_shards ? pen__dir_sync(r->s.dir, reterr) : PEN_OK;
+    if (ret == PEN_OK)
+        *ret_position = position;
+    return ret;
 }
 
 static void release_held(PenRoll *r)
@@ -240,10 +256,11 @@ int pen__roll_finish(PenRoll *r, int keep_rest, PenShardEntry *ret_rest, PenErro
         ret = write_held(r, reterr);
     if (ret == PEN_OK && r->writer)
         ret = end_shard(r, reterr);
-    if (ret_rest)
-        *ret_rest = (PenShardEntry){.n_blocks = 0};
+    PenShardEntry rest = {.n_blocks = 0};
     if (ret == PEN_OK && r->n_held)
-        ret = write_rest(r, ret_rest, reterr);
+        ret = write_rest(r, &rest, reterr);
+    if (ret == PEN_OK && ret_rest)
+        *ret_rest = rest;
     return ret;
 }
 

@@ -25,6 +25,7 @@ typedef struct Verify {
     PenVerifyResult result;
     PenError first;
     PenError failure; /* not of the pack: no memory; status 0 when there is none */
+    PenError passed;  /* why blocks were passed over without a report; status 0 when none were */
 } Verify;
 
 static void report(Verify *v, const PenError *e)
@@ -36,6 +37,16 @@ static void report(Verify *v, const PenError *e)
         v->first = *e;
     if (v->settings->problem)
         v->settings->problem(v->settings->ctx, e);
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* What the thread that has the shard's first block reports for all of them; should that one have
+ * met no failure, somebody has to. */
+static void pass_over(Verify *v, const PenError *e)
+{
+    pthread_mutex_lock(&v->mutex);
+    if (v->passed.status == PEN_OK)
+        v->passed = *e;
     pthread_mutex_unlock(&v->mutex);
 }
 
@@ -162,9 +173,11 @@ static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf
     for (uint32_t s = 0; s < b.view.n_samples; s++)
         check_sample(v, &b, s, buf->data, &images);
     check(v, pen__sections_walk(&b, buf->data + b.view.sections_offset, NULL, NULL, &e), &e);
-    /* A damaged list of keys has been reported with the shard. */
-    if (pen__pack_shard_keys(v->pack, ref, &keys, NULL) == PEN_OK)
+    /* A damaged list of keys is reported with the shard. */
+    if (pen__pack_shard_keys(v->pack, ref, &keys, &e) == PEN_OK)
         check(v, check_keys(&b, keys, &e), &e);
+    else
+        pass_over(v, &e);
     atomic_fetch_add(&v->bytes, entry.bytes);
     pthread_mutex_lock(&v->mutex);
     v->result.blocks++;
@@ -235,6 +248,8 @@ static void *run(void *arg)
         if (r < 0) {
             if (first) /* once for all of its blocks */
                 report(v, &e);
+            else
+                pass_over(v, &e);
             go_on_at(v, m->shards[shard].first_block + m->shards[shard].blocks_used);
             continue;
         }
@@ -314,6 +329,8 @@ static int run_all(Verify *v, PenError *reterr)
             *reterr = e;
         return r;
     }
+    if (!v->result.problems && v->passed.status)
+        report(v, &v->passed);
     if (!cancelled && !v->result.problems)
         check(v, pen__pack_check_duplicates(v->pack, &e), &e);
     v->result.bytes = atomic_load(&v->bytes) + pen__pack_manifest(v->pack)->bytes;

@@ -102,10 +102,10 @@ def test_sizes_with_units_reach_the_settings(folder, tmp_path):
     (("--mode", "raw", "--short-side", "20"), {"mode": "raw", "short_side": 20, "max_side": 0}),
     (("--mode=mix", "--raw-share", "0.75", "--max-side=9", "--quality", "31"),
      {"mode": "mix", "raw_share": 0.75, "max_side": 9, "quality": 31}),
-    (("--order", "source", "--on-bad", "skip"), {"order": "source", "skip_bad": 1}),
+    (("--order", "source", "--on-bad", "skip"), {"order": "source"}),
     (("--block-samples", "3"), {"block_samples": 3}),
     ((), {"mode": "tile", "quality": 90, "raw_share": 0.25, "check_decode": 0, "seed": 0,
-          "order": "shuffled", "fraction": 1, "skip_bad": 0, "shard_bytes": 512 << 20,
+          "order": "shuffled", "fraction": 1, "shard_bytes": 512 << 20,
           "block_samples": 0, "max_side": 0, "short_side": 0}),
 ])
 def test_options_reach_the_settings(folder, tmp_path, options, settings):
@@ -189,8 +189,11 @@ def test_gc_says_what_it_removed(folder, tmp_path):
     good("verify", pack)
 
 
+SLOW = ("--mode", "raw", "--max-side", "200", "--threads", "1")
+
+
 def big_folder(tmp_path):
-    """Enough work to be stopped in the middle of it."""
+    """Enough work to be stopped in the middle of it, with SLOW."""
     data = image_bytes(3, width=1200, height=900)
     (tmp_path / "big" / "one").mkdir(parents=True)
     for i in range(300):
@@ -201,7 +204,7 @@ def big_folder(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     source, pack = big_folder(tmp_path), tmp_path / "p.pen"
-    command = [PENSTOCK, "pack", source, "-o", pack, "--threads", "1", "--block-samples", "8",
+    command = [PENSTOCK, "pack", source, "-o", pack, *SLOW, "--block-samples", "8",
                "--shard-bytes", "1MiB"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for _ in range(500):
@@ -226,7 +229,7 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
 def test_progress_line_on_a_terminal(tmp_path):
     source, pack = big_folder(tmp_path), tmp_path / "p.pen"
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([PENSTOCK, "pack", source, "-o", pack, "--threads", "1"],
+    process = subprocess.Popen([PENSTOCK, "pack", source, "-o", pack, *SLOW],
                                stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     seen = b""

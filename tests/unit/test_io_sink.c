@@ -85,6 +85,49 @@ TEST(more_pieces_than_the_kernel_takes)
 }
 
 /* After a failed sync nobody knows what is on the disk: the file is given up. */
+static size_t most_at_once;
+
+static int64_t watched_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    size_t total = 0;
+    for (int i = 0; i < n; i++)
+        total += iov[i].iov_len;
+    most_at_once = total > most_at_once ? total : most_at_once;
+    return pen__sys_real.pwritev(fd, iov, n, offset);
+}
+
+TEST(large_pieces_are_cut)
+{
+    enum { LARGE = 1500000, N = 3 };
+    static PenSys sys;
+    static uint8_t pieces[N][LARGE];
+    struct iovec iov[N];
+    PenBuf buf = {0};
+    PenSink *s = NULL;
+    for (size_t k = 0; k < N; k++) {
+        for (size_t i = 0; i < LARGE; i++)
+            pieces[k][i] = (uint8_t)(i * 7 + (i >> 12) + k);
+        iov[k] = (struct iovec){pieces[k], LARGE - k};
+    }
+    sys = pen__sys_real;
+    sys.pwritev = watched_pwritev;
+    pen__sys = &sys;
+    int r = pen__sink_open(at("l.part"), &s, NULL);
+    if (r == PEN_OK)
+        r = pen__sink_writev(s, iov, N, NULL);
+    if (r == PEN_OK)
+        r = pen__sink_commit(&s, at("l"), NULL);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_OK);
+    CHECK(most_at_once > 0 && most_at_once <= 1 << 20);
+    CHECK_INT(pen__file_load(at("l"), N * LARGE, &buf, NULL), PEN_OK);
+    CHECK_INT(buf.bytes, N * LARGE - 3);
+    CHECK_MEM(buf.data, pieces[0], LARGE);
+    CHECK_MEM(buf.data + LARGE, pieces[1], LARGE - 1);
+    CHECK_MEM(buf.data + 2 * LARGE - 1, pieces[2], LARGE - 2);
+    pen__buf_free(&buf);
+}
+
 TEST(a_failed_sync_is_final)
 {
     static PenSys sys;
@@ -152,6 +195,7 @@ int main(int argc, char **argv)
     RUN(a_file_appears_whole);
     RUN(short_writes_are_continued);
     RUN(more_pieces_than_the_kernel_takes);
+    RUN(large_pieces_are_cut);
     RUN(a_failed_sync_is_final);
     RUN(a_lock_keeps_others_out);
     RUN(directories);
