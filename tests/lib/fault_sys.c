@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/fault_sys.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/attr.h"
+#include "base/sys.h"
+
+static FaultPlan plan;
+static atomic_uint_fast64_t calls, by_kind[FAULT_KINDS], n_failed, first_kind;
+static atomic_int_fast64_t memory, files;
+
+const char *fault_name(FaultKind kind)
+{
+    static const char *const names[] = {"alloc", "open", "close",  "read",   "write",
+                                        "sync",  "stat", "rename", "mkdir",  "unlink",
+                                        "rmdir", "lock", "list",   "random", "thread"};
+    return names[kind];
+}
+
+static bool fails(FaultKind kind)
+{
+    uint64_t n = atomic_fetch_add(&calls, 1) + 1;
+    atomic_fetch_add(&by_kind[kind], 1);
+    if (!plan.at || n < plan.at || (n > plan.at && !plan.for_ever))
+        return false;
+    if (atomic_fetch_add(&n_failed, 1) == 0)
+        atomic_store(&first_kind, kind);
+    return true;
+}
+
+/* What the call may say: the usual, or something else. */
+static int reason(int usual, int other)
+{
+    return plan.other ? -other : -usual;
+}
+
+static void *fault_alloc(size_t bytes)
+{
+    void *p = fails(FAULT_ALLOC) ? NULL : malloc(bytes);
+    atomic_fetch_add(&memory, p != NULL);
+    return p;
+}
+
+static void *fault_resize(void *old, size_t bytes)
+{
+    void *p = fails(FAULT_ALLOC) ? NULL : realloc(old, bytes);
+    atomic_fetch_add(&memory, p && !old);
+    return p;
+}
+
+static void fault_release(void *p)
+{
+    atomic_fetch_sub(&memory, 1);
+    free(p);
+}
+
+static int fault_open(const char *path, int how)
+{
+    if (fails(FAULT_OPEN))
+        return how == PEN_OPEN_CREATE ? reason(ENOSPC, EACCES) : reason(EMFILE, EIO);
+    int fd = pen__sys_real.open(path, how);
+    atomic_fetch_add(&files, fd >= 0);
+    return fd;
+}
+
+/* A failing close has closed all the same. */
+static int fault_close(int fd)
+{
+    bool fail = fails(FAULT_CLOSE);
+    atomic_fetch_sub(&files, 1);
+    int r = pen__sys_real.close(fd);
+    return fail ? reason(EIO, ENOSPC) : r;
+}
+
+static int64_t fault_pread(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    if (fails(FAULT_PREAD))
+        return reason(EIO, ESTALE);
+    return pen__sys_real.pread(fd, buf, plan.trickle ? 1 : bytes, offset);
+}
+
+static int64_t fault_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    struct iovec one = {iov->iov_base, 1};
+    if (fails(FAULT_PWRITEV))
+        return reason(ENOSPC, EIO);
+    return pen__sys_real.pwritev(fd, plan.trickle ? &one : iov, plan.trickle ? 1 : n, offset);
+}
+
+static int fault_fsync(int fd)
+{
+    return fails(FAULT_FSYNC) ? reason(EIO, ENOSPC) : pen__sys_real.fsync(fd);
+}
+
+static int fault_stat_fd(int fd, PenFileStat *ret)
+{
+    return fails(FAULT_STAT) ? reason(EIO, ENOMEM) : pen__sys_real.stat_fd(fd, ret);
+}
+
+static int fault_stat_path(const char *path, PenFileStat *ret)
+{
+    return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_path(path, ret);
+}
+
+static int fault_rename(const char *from, const char *to)
+{
+    return fails(FAULT_RENAME) ? reason(EIO, ENOSPC) : pen__sys_real.rename(from, to);
+}
+
+static int fault_mkdir(const char *path)
+{
+    return fails(FAULT_MKDIR) ? reason(ENOSPC, EACCES) : pen__sys_real.mkdir(path);
+}
+
+static int fault_unlink(const char *path)
+{
+    return fails(FAULT_UNLINK) ? reason(EIO, EACCES) : pen__sys_real.unlink(path);
+}
+
+static int fault_rmdir(const char *path)
+{
+    return fails(FAULT_RMDIR) ? reason(EIO, EACCES) : pen__sys_real.rmdir(path);
+}
+
+static int fault_lock(int fd, int exclusive)
+{
+    return fails(FAULT_LOCK) ? reason(EWOULDBLOCK, ENOLCK) : pen__sys_real.lock(fd, exclusive);
+}
+
+/* A directory whose reading breaks off after the first entry. */
+typedef struct Broken {
+    int (*each)(void *ctx, const char *name);
+    void *ctx;
+} Broken;
+
+static int only_one(void *ctx, const char *name)
+{
+    Broken *b = ctx;
+    int r = b->each(b->ctx, name);
+    return r ? r : -EIO;
+}
+
+static int fault_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    Broken b = {each, ctx};
+    if (!fails(FAULT_LIST))
+        return pen__sys_real.list(path, each, ctx);
+    if (!plan.other)
+        return -EMFILE;
+    int r = pen__sys_real.list(path, only_one, &b);
+    return r ? r : -EIO;
+}
+
+static int fault_random(void *buf, size_t bytes)
+{
+    return fails(FAULT_RANDOM) ? -EIO : pen__sys_real.random(buf, bytes);
+}
+
+static int fault_thread_start(pthread_t *ret, void *(*run)(void *), void *arg)
+{
+    return fails(FAULT_THREAD) ? reason(EAGAIN, ENOMEM) : pen__sys_real.thread_start(ret, run, arg);
+}
+
+void fault_begin(const FaultPlan *p)
+{
+    static PenSys sys;
+    sys = (PenSys){
+        .alloc = fault_alloc,
+        .resize = fault_resize,
+        .release = fault_release,
+        .open = fault_open,
+        .close = fault_close,
+        .pread = fault_pread,
+        .pwritev = fault_pwritev,
+        .fsync = fault_fsync,
+        .stat_fd = fault_stat_fd,
+        .stat_path = fault_stat_path,
+        .rename = fault_rename,
+        .mkdir = fault_mkdir,
+        .unlink = fault_unlink,
+        .rmdir = fault_rmdir,
+        .lock = fault_lock,
+        .list = fault_list,
+        .now_ns = pen__sys_real.now_ns,
+        .random = fault_random,
+        .thread_start = fault_thread_start,
+    };
+    plan = *p;
+    atomic_store(&calls, 0);
+    atomic_store(&n_failed, 0);
+    atomic_store(&memory, 0);
+    atomic_store(&files, 0);
+    for (int i = 0; i < FAULT_KINDS; i++)
+        atomic_store(&by_kind[i], 0);
+    pen__sys = &sys;
+}
+
+FaultSeen fault_end(void)
+{
+    pen__sys = &pen__sys_real;
+    FaultSeen seen = {.calls = atomic_load(&calls),
+                      .failed = atomic_load(&n_failed),
+                      .first = (FaultKind)atomic_load(&first_kind),
+                      .memory = atomic_load(&memory),
+                      .files = atomic_load(&files)};
+    for (int i = 0; i < FAULT_KINDS; i++)
+        seen.by_kind[i] = atomic_load(&by_kind[i]);
+    return seen;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every allocation and every call of the operating system made to fail, one after another: once,
+ * and from there on. Each time there is a typed error or the right result, nothing is leaked,
+ * nothing hangs, and the same command run again gives what an undisturbed run gives. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "lib/fault_sys.h"
+#include "lib/make_pack.h"
+#include "lib/probe.h"
+#include "lib/sweep.h"
+#include "unit/test.h"
+
+enum { WATCHDOG_SECONDS = 10 };
+
+static char top[256];
+static char out[300];   /* the pack that is written */
+static char mixed[300]; /* the pack that is read */
+static char folder[256], some[256], broken[256], list[256], tar[256], gz[256];
+static ProbeList probes; /* of `mixed` */
+static int wrong;        /* answers that a run got and should not have */
+
+typedef struct Scenario {
+    const char *name;
+    void (*prepare)(void); /* makes what is there before */
+    int (*run)(PenError *reterr);
+    bool writes; /* to `top` */
+} Scenario;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+/* What failed is asked once more: a fault must not leave the pack unusable. */
+static int read_all(PenError *reterr)
+{
+    PenPack *pack = NULL;
+    Answer a = {0};
+    int first = pen_pack_open(mixed, &pack, reterr);
+    for (size_t i = 0; i < probes.n && pack; i++) {
+        PenError e = {0};
+        for (int k = 0; k < 2; k++) {
+            bool right = false;
+            int r = probe_check(pack, &probes.probes[i], &a, &right, &e);
+            wrong += r == PEN_OK ? !right : e.status != r || !e.message[0];
+            if (r < 0 && first == PEN_OK) {
+                first = r;
+                *reterr = e;
+            }
+            if (r == PEN_OK)
+                break;
+        }
+    }
+    pen_pack_close(&pack);
+    answer_free(&a);
+    return first;
+}
+
+static int extract_all(PenError *reterr)
+{
+    PenPack *pack = NULL;
+    int r = pen_pack_open(mixed, &pack, reterr);
+    for (uint64_t s = 0; pack && r == PEN_OK && s < pen_pack_info(pack)->n_samples; s++) {
+        void *data = NULL;
+        size_t bytes = 0;
+        const char *suffix = "";
+        r = pen_pack_extract(pack, s, 0, 0, &data, &bytes, &suffix, reterr);
+        wrong += r == PEN_OK && (!data || bytes < 8 || !suffix[0]);
+        pen_free(data);
+    }
+    pen_pack_close(&pack);
+    return r;
+}
+
+static int verify_pack(int decode, PenError *reterr)
+{
+    PenPack *pack = NULL;
+    PenVerifySettings s;
+    PenVerifyResult result = {0};
+    int r = pen_pack_open(mixed, &pack, reterr);
+    if (r < 0)
+        return r;
+    pen_verify_settings_init(&s);
+    s.threads = 1;
+    s.decode = decode;
+    r = pen_pack_verify(pack, &s, &result, reterr);
+    wrong += r == PEN_OK && (result.problems || result.samples != 10 || result.images < 20);
+    pen_pack_close(&pack);
+    return r;
+}
+
+static int verify_plain(PenError *reterr)
+{
+    return verify_pack(0, reterr);
+}
+
+static int verify_decode(PenError *reterr)
+{
+    return verify_pack(1, reterr);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int ingest(const char *source, int mode, int append, uint32_t task, uint32_t n_tasks,
+                  PenError *reterr)
+{
+    PenIngestResult result;
+    PenIngestSettings s = small_settings(&source, out);
+    s.mode = mode;
+    s.append = append;
+    s.task = task;
+    s.n_tasks = n_tasks;
+    s.max_side = mode == PEN_MODE_ENCODE ? 32 : 0;
+    s.skip_bad = source == broken;
+    s.order = source == gz ? PEN_PACK_SOURCE : PEN_PACK_SHUFFLED;
+    return pen_ingest_run(&s, &result, reterr);
+}
+
+static int pack_folder(PenError *reterr)
+{
+    return ingest(folder, PEN_MODE_TILE, 0, 0, 0, reterr);
+}
+
+static int pack_broken(PenError *reterr)
+{
+    return ingest(broken, PEN_MODE_TILE, 0, 0, 0, reterr);
+}
+
+static int pack_list(PenError *reterr)
+{
+    return ingest(list, PEN_MODE_ENCODE, 0, 0, 0, reterr);
+}
+
+static int pack_tar(PenError *reterr)
+{
+    return ingest(tar, PEN_MODE_RAW, 0, 0, 0, reterr);
+}
+
+static int pack_gz(PenError *reterr)
+{
+    return ingest(gz, PEN_MODE_KEEP, 0, 0, 0, reterr);
+}
+
+static void before_append(void)
+{
+    MUST(ingest(some, PEN_MODE_TILE, 0, 0, 0, NULL) == PEN_OK);
+}
+
+static int append(PenError *reterr)
+{
+    return ingest(folder, PEN_MODE_TILE, 1, 0, 0, reterr);
+}
+
+static int pack_task(PenError *reterr)
+{
+    return ingest(folder, PEN_MODE_TILE, 0, 1, 3, reterr);
+}
+
+static void before_finalise(void)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        MUST(ingest(folder, PEN_MODE_TILE, 0, i, 3, NULL) == PEN_OK);
+}
+
+static int finalise(PenError *reterr)
+{
+    PenIngestResult result;
+    return pen_ingest_finalise(out, &result, reterr);
+}
+
+static int write_mixed(PenError *reterr)
+{
+    static const MixSpec spec = {6, 5, 5, 2, 20000};
+    return try_mixed(out, &spec, reterr);
+}
+
+static void before_gc(void)
+{
+    before_finalise();
+    MUST(finalise(NULL) == PEN_OK);
+    Tree t = {0};
+    tree_add(&t, ".work", NULL, 0);
+    tree_add(&t, ".work/run", NULL, 0);
+    tree_add(&t, ".work/run/shard.part", "half", 4);
+    tree_store(&t, out);
+    tree_free(&t);
+}
+
+static int gc(PenError *reterr)
+{
+    PenGcResult result;
+    return pen_ingest_gc(out, &result, reterr);
+}
+
+static const Scenario scenarios[] = {
+    {"open and read all", nothing, read_all, false},
+    {"extract", nothing, extract_all, false},
+    {"verify", nothing, verify_plain, false},
+    {"verify --decode", nothing, verify_decode, false},
+    {"pack of a folder, tile", nothing, pack_folder, true},
+    {"pack with broken inputs left out", nothing, pack_broken, true},
+    {"pack of a list with masks, encode", nothing, pack_list, true},
+    {"pack of a tar, raw", nothing, pack_tar, true},
+    {"pack of a compressed tar, keep", nothing, pack_gz, true},
+    {"append", before_append, append, true},
+    {"task 1 of 3", nothing, pack_task, true},
+    {"finalise of 3 tasks", before_finalise, finalise, true},
+    {"writer with clips", nothing, write_mixed, true},
+    {"gc", before_gc, gc, true},
+};
+
+/* ---- one point ------------------------------------------------------------------------------- */
+
+typedef struct Frame { /* what stays the same for all points of a scenario */
+    const Scenario *s;
+    Tree before, after;
+    uint8_t old_id[16], new_id[16];
+} Frame;
+
+static struct {
+    const char *name;
+    FaultPlan plan;
+} current;
+static uint64_t met[FAULT_KINDS]; /* points by the call that failed first */
+
+static void hung(int signal)
+{
+    (void)signal;
+    printf("%s, fault at %" PRIu64 "%s: hangs\n", current.name, current.plan.at,
+           current.plan.for_ever ? " and after" : "");
+    fflush(stdout);
+    _exit(1);
+}
+
+static void reset(const Frame *f)
+{
+    if (!f->s->writes)
+        return;
+    dir_remove(top);
+    tree_store(&f->before, top);
+}
+
+static unsigned open_files(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    MUST(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* Is the status one that such a fault may cause? */
+static bool is_typed(int r, const FaultSeen *seen, const FaultPlan *plan)
+{
+    if (plan->for_ever)
+        return true;
+    if (seen->first == FAULT_ALLOC)
+        return r == PEN_E_NO_MEMORY;
+    if (seen->first == FAULT_THREAD)
+        return r == PEN_E_LIMIT || r == PEN_E_NO_MEMORY;
+    if (seen->first == FAULT_LOCK)
+        return r == PEN_E_BUSY || r == PEN_E_IO;
+    return r == PEN_E_IO || r == PEN_E_ACCESS ||
+           (seen->first == FAULT_STAT && r == PEN_E_NO_MEMORY);
+}
+
+static bool load_id(uint8_t id[16], PenError *e)
+{
+    PenPack *pack = NULL;
+    PenVerifySettings s;
+    PenVerifyResult result;
+    memset(id, 0, 16);
+    int r = pen_pack_open(out, &pack, e);
+    if (r == PEN_E_NOT_FOUND)
+        return true;
+    if (r < 0)
+        return false;
+    memcpy(id, pen_pack_info(pack)->id, 16);
+    pen_verify_settings_init(&s);
+    s.threads = 1;
+    r = pen_pack_verify(pack, &s, &result, e);
+    pen_pack_close(&pack);
+    return r == PEN_OK;
+}
+
+static void check_tree(Sweep *s, const Frame *f, const char *what)
+{
+    Tree found;
+    char why[300];
+    tree_load(top, &found);
+    if (!tree_same(&f->after, &found, why, sizeof why))
+        sweep_bad(s, "fault at %" PRIu64 "%s: %s: %s", current.plan.at,
+                  current.plan.for_ever ? " and after" : "", what, why);
+    tree_free(&found);
+}
+
+/* After a failure: the old pack or the new one, and the same command ends as if nothing had been.
+ */
+static void check_again(Sweep *s, const Frame *f)
+{
+    PenError e = {0};
+    PenGcResult result;
+    uint8_t id[16];
+    bool whole = load_id(id, &e);
+    if (!whole || (memcmp(id, f->old_id, 16) != 0 && memcmp(id, f->new_id, 16) != 0)) {
+        sweep_bad(s, "fault at %" PRIu64 ": neither the old pack nor the new: %s", current.plan.at,
+                  e.message);
+        return;
+    }
+    int r = f->s->run(&e);
+    if (r == PEN_E_EXISTS && memcmp(id, f->new_id, 16) == 0)
+        r = pen_ingest_gc(out, &result, &e);
+    if (r < 0)
+        sweep_bad(s, "fault at %" PRIu64 "%s: run again: %s", current.plan.at,
+                  current.plan.for_ever ? " and after" : "", e.message);
+    else
+        check_tree(s, f, "run again");
+}
+
+static void check_error(Sweep *s, const FaultSeen *seen, int r, const PenError *e)
+{
+    const char *after = current.plan.for_ever ? " and after" : "";
+    /* verify says what is wrong with the pack, and the first problem says why. */
+    bool told = e->status == r || (r == PEN_E_CORRUPT && strncmp(current.name, "verify", 6) == 0);
+    if (!seen->failed)
+        sweep_bad(s, "fails without a fault: %s", e->message);
+    else if (!told || !e->message[0] || !e->where[0])
+        sweep_bad(s, "fault at %" PRIu64 "%s (%s): returned %d, error %d '%s'", current.plan.at,
+                  after, fault_name(seen->first), r, e->status, e->message);
+    else if (!is_typed(e->status, seen, &current.plan))
+        sweep_bad(s, "fault at %" PRIu64 "%s (%s): status %d '%s'", current.plan.at, after,
+                  fault_name(seen->first), r, e->message);
+}
+
+/* What was lost here nobody would notice before the next crash. */
+static bool must_be_told(FaultKind kind)
+{
+    return kind == FAULT_FSYNC || kind == FAULT_PWRITEV || kind == FAULT_RENAME;
+}
+
+static void check_result(Sweep *s, const Frame *f, const FaultSeen *seen, int r)
+{
+    PenError e = {0};
+    PenGcResult result;
+    if (seen->failed && must_be_told(seen->first))
+        sweep_bad(s, "fault at %" PRIu64 ": a failed %s is passed over", current.plan.at,
+                  fault_name(seen->first));
+    if (r > 0)
+        sweep_bad(s, "fault at %" PRIu64 ": returned %d", current.plan.at, r);
+    /* Closing a writer cannot say that its work folder would not go away: gc takes that. */
+    if (f->s->run == write_mixed && pen_ingest_gc(out, &result, &e) < 0)
+        sweep_bad(s, "fault at %" PRIu64 ": gc: %s", current.plan.at, e.message);
+    if (f->s->writes)
+        check_tree(s, f, "says all is well");
+}
+
+/* True when the fault was met. */
+static bool try_point(Sweep *s, const Frame *f, FaultPlan plan)
+{
+    PenError e = {0};
+    reset(f);
+    unsigned before = open_files();
+    current.name = f->s->name;
+    current.plan = plan;
+    wrong = 0;
+    alarm(WATCHDOG_SECONDS);
+    fault_begin(&plan);
+    int r = f->s->run(&e);
+    FaultSeen seen = fault_end();
+    alarm(0);
+    s->n += seen.failed != 0;
+    met[seen.first] += seen.failed != 0;
+    if (seen.memory || seen.files || open_files() != before)
+        sweep_bad(
+            s, "fault at %" PRIu64 "%s (%s): leaks %" PRId64 " pieces of memory, %" PRId64 " files",
+            plan.at, plan.for_ever ? " and after" : "", fault_name(seen.first), seen.memory,
+            seen.files);
+    if (wrong)
+        sweep_bad(s, "fault at %" PRIu64 " (%s): %d wrong answers", plan.at, fault_name(seen.first),
+                  wrong);
+    if (r < 0)
+        check_error(s, &seen, r, &e);
+    else
+        check_result(s, f, &seen, r);
+    if (r < 0 && f->s->writes)
+        check_again(s, f);
+    return seen.failed != 0;
+}
+
+/* ---- all points ------------------------------------------------------------------------------ */
+
+static FaultSeen frame_begin(const Scenario *s, Frame *f)
+{
+    static const FaultPlan none = {0};
+    PenError e = {0};
+    *f = (Frame){.s = s};
+    if (s->writes) {
+        dir_remove(top);
+        tree_store(&(Tree){0}, top);
+        s->prepare();
+        MUST(load_id(f->old_id, &e));
+        tree_load(top, &f->before);
+    }
+    if (s->run(&e) < 0) /* once without the seam: what is made once and kept is made now */
+        must_failed(s->name, 0, e.message);
+    if (s->writes) {
+        tree_load(top, &f->after);
+        MUST(load_id(f->new_id, &e));
+    }
+    reset(f);
+    fault_begin(&none);
+    int r = s->run(&e);
+    FaultSeen seen = fault_end();
+    MUST(r == PEN_OK && !wrong && seen.memory == 0 && seen.files == 0);
+    return seen;
+}
+
+static void sweep_scenario(const Scenario *scenario, uint64_t sample)
+{
+    Frame f;
+    FaultSeen seen = frame_begin(scenario, &f);
+    Sweep s = sweep_begin(scenario->name);
+    uint64_t stride = scale_is_full() || seen.calls < sample ? 1 : seen.calls / sample;
+    /* The order of calls of two threads may differ from run to run, and with it their number. */
+    for (int way = 0; way < 3; way++) {
+        uint64_t missed = 0;
+        for (uint64_t at = 1 + (uint64_t)way % stride; missed < 3; at += stride) {
+            FaultPlan plan = {.at = at, .for_ever = way == 1, .other = way == 2};
+            missed = try_point(&s, &f, plan) ? 0 : missed + 1;
+        }
+    }
+    try_point(&s, &f, (FaultPlan){.trickle = true});
+    sweep_end(&s, "%" PRIu64 " calls (%" PRIu64 " allocations), %" PRIu64 " points", seen.calls,
+              seen.by_kind[FAULT_ALLOC], s.n);
+    tree_free(&f.before);
+    tree_free(&f.after);
+    CHECK_INT(s.bad, 0);
+}
+
+static void make_inputs(void)
+{
+    static const MixSpec spec = {10, 1, 1, 2, 21000};
+    PenPack *pack = NULL;
+    snprintf(top, sizeof top, "%s", scratch("top"));
+    snprintf(out, sizeof out, "%s/p.pen", top);
+    snprintf(mixed, sizeof mixed, "%s", scratch("mixed.pen"));
+    snprintf(folder, sizeof folder, "%s", scratch("folder"));
+    snprintf(some, sizeof some, "%s", scratch("some"));
+    snprintf(broken, sizeof broken, "%s", scratch("broken"));
+    snprintf(list, sizeof list, "%s", scratch("list/list.csv"));
+    snprintf(tar, sizeof tar, "%s", scratch("a.tar"));
+    snprintf(gz, sizeof gz, "%s", scratch("b.tar.gz"));
+    make_folder(folder, 0, 8);
+    make_folder(some, 0, 4);
+    make_folder(broken, 0, 6);
+    file_store(scratch("broken/ash/004.jpg"), "not a picture", 13);
+    make_list(scratch("list"), 5);
+    make_tar(tar, 5);
+    make_tar(gz, 5);
+    make_mixed(mixed, &spec);
+    MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
+    probes_make(pack, &probes);
+    pen_pack_close(&pack);
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = hung};
+    struct rlimit no_core = {0, 0};
+    sigaction(SIGALRM, &action, NULL);
+    setrlimit(RLIMIT_CORE, &no_core);
+    make_inputs();
+    TEST_START(argc, argv);
+    for (size_t i = 0; i < PEN_LEN(scenarios); i++) {
+        if (argc > 1 && !strstr(scenarios[i].name, argv[1]))
+            continue;
+        test__now.name = scenarios[i].name;
+        test__now.state = TEST_PASSED;
+        sweep_scenario(&scenarios[i], 60);
+        test__now.n[test__now.state]++;
+    }
+    printf("points by call:");
+    for (int i = 0; i < FAULT_KINDS; i++)
+        printf(" %s %" PRIu64 "%s", fault_name((FaultKind)i), met[i],
+               i + 1 < FAULT_KINDS ? "," : "\n");
+    probes_free(&probes);
+    return TEST_END();
+}

@@ -1,0 +1,681 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the golden packs: small ones that every reader has to read, or to refuse, for ever.
+
+    gen_golden.py [--build DIR] [--out DIR]
+
+The bytes depend on the versions of libjpeg, Pillow and others, so this is run once for a format and
+its result is kept in tests/golden: valid/NAME.pen, invalid/NAME.pen, EXPECT.json with what readers
+say of the invalid ones, and MANIFEST.sha256. tests/python/test_golden.py reads them.
+"""
+
+import argparse
+import hashlib
+import io
+import json
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from PIL import Image, ImageCms
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from plain_writer import (  # noqa: E402
+    Field,
+    Segments,
+    crc32c,
+    image,
+    write_pack,
+)
+
+VALID, INVALID = {}, {}
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], check=False, capture_output=True)
+    if done.returncode:
+        sys.exit(f"{command}: {done.stderr.decode()}")
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+
+
+def picture(seed, width, height, mode="RGB"):
+    draw = random.Random(seed)
+    n = len(Image.new(mode, (1, 1)).tobytes())
+    small = Image.frombytes(mode, (7, 5), draw.randbytes(35 * n))
+    return small.resize((width, height), Image.Resampling.BICUBIC)
+
+
+def saved(pic, kind, **more):
+    out = io.BytesIO()
+    pic.save(out, kind, **more)
+    return out.getvalue()
+
+
+def jpeg(seed, width, height, mode="RGB", **more):
+    return saved(picture(seed, width, height, mode), "JPEG", **{"quality": 85, **more})
+
+
+def sampled(seed, width, height, sampling):
+    """A JPEG with sampling factors that Pillow does not write."""
+    pixels = saved(picture(seed, width, height), "PPM")
+    done = subprocess.run(["cjpeg", "-quality", "85", "-sample", sampling], input=pixels,
+                          check=True, capture_output=True)
+    return done.stdout
+
+
+def exif(orientation):
+    tags = Image.Exif()
+    tags[0x0112] = orientation
+    tags[0x010E] = "a golden picture"
+    return tags.tobytes()
+
+
+def jpegs():
+    """Every kind of JPEG there is a way of storing for."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile[24:36] = bytes(12)  # the time at which it was made
+    return {
+        "colour/420.jpg": jpeg(1, 97, 61, subsampling="4:2:0", exif=exif(6),
+                               icc_profile=bytes(profile)),
+        "colour/422.jpg": jpeg(2, 40, 33, subsampling="4:2:2", comment=b"a comment"),
+        "colour/444.jpg": jpeg(3, 33, 17, subsampling="4:4:4"),
+        "colour/440.jpg": sampled(12, 21, 43, "1x2"),
+        "colour/large.jpg": jpeg(4, 200, 150, subsampling="4:2:0", quality=93),
+        "colour/one.jpg": jpeg(5, 1, 1, subsampling="4:2:0"),
+        "colour/progressive.jpg": jpeg(6, 50, 41, progressive=True, optimize=True),
+        "colour/restarts.jpg": jpeg(7, 64, 48, restart_marker_blocks=2),
+        "colour/trailing.jpg": jpeg(8, 24, 24) + b"trailing bytes",
+        "other/411.jpg": sampled(13, 70, 20, "4x1"),
+        "other/cmyk.jpg": jpeg(9, 20, 20, "CMYK"),
+        "other/grey.jpg": jpeg(10, 50, 41, "L", exif=exif(3)),
+        "other/grey_wide.jpg": jpeg(11, 130, 9, "L"),
+    }
+
+
+def others():
+    """PNG and WebP of all kinds."""
+    return {
+        "png/rgb.png": saved(picture(1, 20, 15), "PNG"),
+        "png/rgba.png": saved(picture(2, 20, 15, "RGBA"), "PNG"),
+        "png/grey.png": saved(picture(3, 9, 15, "L"), "PNG"),
+        "png/grey_alpha.png": saved(picture(4, 9, 15, "LA"), "PNG"),
+        "png/palette.png": saved(picture(5, 20, 15).quantize(16), "PNG"),
+        "png/deep.png": saved(Image.new("I;16", (8, 8), 40000), "PNG"),
+        "webp/lossy.webp": saved(picture(6, 31, 17), "WEBP"),
+        "webp/lossless.webp": saved(picture(7, 16, 16, "RGBA"), "WEBP", lossless=True),
+    }
+
+
+def store(folder, files):
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+# ---- valid packs ---------------------------------------------------------------------------------
+
+
+def valid(make):
+    VALID[make.__name__] = make
+
+
+def invalid(status, ours, plain):
+    """What the C reader's status and message and the plain reader's message have to say."""
+    def note(make):
+        INVALID[make.__name__] = (make, {"status": status, "says": ours, "plain": plain})
+    return note
+
+
+class Place:
+    """Where one pack is made: its sources under .work, the pack at .out."""
+
+    def __init__(self, build, work, out):
+        self.build, self.work, self.out = build, work, out
+
+    def pack(self, *sources, more=()):
+        run(self.build / "penstock", "pack", *sources, "-o", self.out, *more)
+
+
+@valid
+def tile(place):
+    place.pack(store(place.work, jpegs()), more=["--block-samples", "4"])
+
+
+@valid
+def keep(place):
+    names = ("440", "one", "progressive", "trailing", "cmyk", "grey_wide")
+    files = {k: v for k, v in jpegs().items() if pathlib.Path(k).stem in names}
+    place.pack(store(place.work, files), more=["--mode", "keep", "--block-samples", "4"])
+
+
+@valid
+def raw(place):
+    files = {"a/rgb.jpg": jpeg(1, 30, 25), "a/grey.jpg": jpeg(2, 33, 9, "L"),
+             "b/rgba.png": saved(picture(3, 5, 40, "RGBA"), "PNG"),
+             "b/runs.png": saved(picture(4, 50, 40), "PNG"),
+             "b/turned.jpg": jpeg(5, 16, 8, exif=exif(8))}
+    place.pack(store(place.work, files), more=["--mode", "raw", "--block-samples", "2"])
+
+
+@valid
+def mix(place):
+    files = {f"{n % 2}/{n}.jpg": jpeg(n, 25, 20) for n in range(8)}
+    more = ["--mode", "mix", "--raw-share", "0.5", "--block-samples", "3"]
+    place.pack(store(place.work, files), more=more)
+
+
+@valid
+def encode(place):
+    files = {"a/large.jpg": jpeg(1, 120, 80, exif=exif(5)), "a/small.jpg": jpeg(2, 30, 20),
+             "a/rough.jpg": jpeg(3, 40, 30, quality=20), "b/grey.jpg": jpeg(4, 64, 64, "L"),
+             "b/clear.png": saved(picture(5, 50, 50, "RGBA"), "PNG")}
+    more = ["--mode", "encode", "--quality", "60", "--max-side", "40", "--block-samples", "4"]
+    place.pack(store(place.work, files), more=more)
+
+
+@valid
+def png_webp(place):
+    place.pack(store(place.work, others()), more=["--block-samples", "3"])
+
+
+@valid
+def masks(place):
+    files = {f"{n}.jpg": jpeg(n, 32, 24) for n in range(4)}
+    files.update({f"{n}m.png": saved(picture(n, 32, 24, "L"), "PNG") for n in range(3)})
+    files["list.csv"] = (b'path,label,mask,count,score,note\n0.jpg,cat,0m.png,7,0.5,one\n'
+                         b'1.jpg,dog,1m.png,-3,1e300,"two, three"\n2.jpg,cat,2m.png,0,-0.25,\n'
+                         b'3.jpg,cow,,9223372036854775807,0,"a ""b"""\n')
+    store(place.work, files)
+    place.pack(place.work / "list.csv", more=["--block-samples", "3"])
+
+
+@valid
+def from_tar(place):
+    with tarfile.open(place.work / "a.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+        for n in range(5):
+            members = {"jpg": jpeg(n, 24 + n, 16), "cls": str(n % 3).encode(),
+                       "json": json.dumps({"n": n}).encode(), "txt": f"text {n}".encode(),
+                       "npy": bytes(range(20 * n))}
+            for suffix, data in members.items():
+                entry = tarfile.TarInfo(f"dir/{n:04}.{suffix}")
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+    place.pack(place.work / "a.tar", more=["--order", "source", "--block-samples", "2"])
+
+
+@valid
+def shards(place):
+    files = {f"c{n % 3}/{n}.jpg": jpeg(n, 16, 9) for n in range(9)}
+    more = ["--block-samples", "2", "--shard-bytes", "1800", "--seed", "7"]
+    place.pack(store(place.work, files), more=more)
+
+
+@valid
+def append(place):
+    for first, more in ((0, []), (3, ["--append"]), (6, ["--append"])):
+        store(place.work, {f"{n % 2}/{n}.jpg": jpeg(n, 16, 9) for n in range(first, first + 3)})
+        place.pack(place.work, more=["--block-samples", "2", *more])
+
+
+@valid
+def tasks(place):
+    store(place.work, {f"{n % 2}/{n}.jpg": jpeg(n, 16, 9) for n in range(7)})
+    run(place.build / "penstock", "plan", place.work, "-o", place.out, "--block-samples", "2")
+    for n in range(3):
+        place.pack(place.work, more=["--block-samples", "2", "--task", f"{n}/3"])
+    run(place.build / "penstock", "finalise", place.out)
+
+
+@valid
+def types(place):
+    run(place.build / "tests" / "golden" / "golden_make", "types", place.out)
+
+
+@valid
+def clips(place):
+    frames = {f"{n}.jpg": jpeg(n, 24, 16, exif=exif(1)) for n in range(4)}
+    frames["5.png"] = saved(picture(5, 12, 8), "PNG")
+    frames["6.webp"] = saved(picture(6, 12, 8), "WEBP")
+    frames["7.jpg"] = jpeg(7, 8, 8, "CMYK")
+    store(place.work, frames)
+    run(place.build / "tests" / "golden" / "golden_make", "clips", place.out,
+        *(place.work / name for name in frames))
+
+
+TEXT = [Field("text", "text")]
+
+
+@valid
+def unknown_sections(place):
+    """Sections and features of a later time that may be ignored; fewer statistics than known."""
+    def edit(part, data, shard, block):
+        if part == "manifest":
+            data[8:16] = struct.pack("<Q", 1 << 40)  # may
+
+    write_pack(place.out, TEXT, [(b"a", {"text": b"hello"}), (b"b", {"text": b""})], edit=edit,
+               n_stats=4, sections=[(b"XTRA", 0, b"not known"), (b"ZZZZ", 0, b"")])
+
+
+@valid
+def empty(place):
+    write_pack(place.out, TEXT, [], n_stats=0)
+
+
+# ---- invalid packs: damaged ones -----------------------------------------------------------------
+
+
+class Damaged:
+    """A small pack, with its files in memory to be changed."""
+
+    def __init__(self, place, seed=1):
+        work, self.place = place.work / str(seed), place
+        # All alike, so that blocks and payloads are equally long and can change places.
+        pic = saved(picture(seed, 16, 16, "L"), "JPEG", quality=50, exif=exif(1))
+        store(work, {f"p{n}.jpg": pic for n in range(3)})
+        rows = "".join(f"p{n}.jpg,note {n}\n" for n in range(3))
+        store(work, {"list.csv": f"path,note\n{rows}".encode()})
+        out = place.work / f"{seed}.pen"
+        more = ["--order", "source", "--block-samples", "1", "--shard-bytes", "1000"]
+        run(place.build / "penstock", "pack", work / "list.csv", "-o", out, *more)
+        self.manifest = bytearray((out / "manifest").read_bytes())
+        n = struct.unpack_from("<Q", self.manifest, 56)[0]
+        self.entries = self.section(b"SHRD")[1]
+        self.ids = [self.manifest[self.entries + 96 * k :][:16].hex() for k in range(n)]
+        assert n == 2, n
+        files = (out / name[:2] / f"{name}.shard" for name in self.ids)
+        self.shards = [bytearray(file.read_bytes()) for file in files]
+
+    def section(self, kind):
+        """Where the entry of a section of the manifest is, and the section."""
+        for at in range(128, 128 + 32 * struct.unpack_from("<I", self.manifest, 72)[0], 32):
+            if self.manifest[at : at + 4] == kind:
+                return at, struct.unpack_from("<Q", self.manifest, at + 8)[0]
+        raise KeyError(kind)
+
+    def block(self, shard, number):
+        """Where a block begins, how long it is, how long its index is."""
+        tail = struct.unpack_from("<Q", self.shards[shard], len(self.shards[shard]) - 56)[0]
+        return struct.unpack_from("<QQQ", self.shards[shard], tail + 32 * number)
+
+    def footer(self, shard):
+        return len(self.shards[shard]) - 128
+
+    def sign_manifest(self):
+        """Makes the checksums of sections and header right again."""
+        n = struct.unpack_from("<I", self.manifest, 72)[0]
+        for at in range(128, 128 + 32 * n, 32):
+            offset, size = struct.unpack_from("<QQ", self.manifest, at + 8)
+            crc = crc32c(self.manifest[offset : offset + size])
+            struct.pack_into("<I", self.manifest, at + 24, crc)
+        struct.pack_into("<I", self.manifest, 12, crc32c(self.manifest[16 : 128 + 32 * n]))
+
+    def sign_shard(self, shard):
+        """Makes the sum of the footer and the manifest's digest of the tail right again."""
+        data = self.shards[shard]
+        at = len(data) - 128
+        place = bytes.fromhex(self.ids[shard]) + struct.pack("<5I", 2**32 - 1, 2**32 - 1, 3, 0, 0)
+        struct.pack_into("<I", data, at + 12, crc32c(place + data[at + 16 :]))
+        tail = struct.unpack_from("<Q", data, at + 72)[0]
+        digest = hashlib.sha256(data[tail:]).digest()[:16]
+        at = self.entries + 96 * shard + 64
+        self.manifest[at : at + 16] = digest
+        self.sign_manifest()
+
+    def write(self):
+        out = self.place.out
+        out.mkdir(parents=True)
+        (out / "manifest").write_bytes(self.manifest)
+        for name, data in zip(self.ids, self.shards):
+            if data is not None:
+                (out / name[:2]).mkdir(exist_ok=True)
+                (out / name[:2] / f"{name}.shard").write_bytes(data)
+
+
+def damage(status, ours, plain):
+    """A pack that is made and then damaged by the function."""
+    def note(make):
+        def whole(place):
+            pack = Damaged(place)
+            make(pack)
+            pack.write()
+        whole.__name__ = make.__name__
+        invalid(status, ours, plain)(whole)
+    return note
+
+
+@damage("E_CORRUPT", "block 1, sample 0 .* field 'image'", "block 1 sample 0 field 0")
+def payload_bit(pack):
+    offset, _, index_bytes = pack.block(0, 1)
+    at = pack.shards[0].rindex(b"\xff\xda", offset + index_bytes, pack.footer(0))
+    pack.shards[0][at + 20] ^= 4
+
+
+@damage("E_CORRUPT", "block 1, offset", "block 1 .*checksum of the index")
+def index_bit(pack):
+    offset, _, index_bytes = pack.block(0, 1)
+    pack.shards[0][offset + index_bytes - 30] ^= 1
+
+
+@damage("E_CORRUPT", "block 0, offset 64: header checksum", "block 0 .*n_samples")
+def block_header_bit(pack):
+    pack.shards[0][64 + 12] ^= 1
+
+
+@damage("E_CORRUPT", "offset 0: header damaged", "checksum of the header")
+def shard_header_bit(pack):
+    pack.shards[1][12] ^= 1
+
+
+@damage("E_CORRUPT", "keys: checksum", "checksum of the keys")
+def keys_bit(pack):
+    pack.shards[0][pack.block(0, 1)[0] + pack.block(0, 1)[1]] ^= 1
+
+
+@damage("E_CORRUPT", "block table: checksum", "digest")
+def block_table_bit(pack):
+    tail = struct.unpack_from("<Q", pack.shards[0], pack.footer(0) + 72)[0]
+    pack.shards[0][tail + 8] ^= 1
+
+
+@damage("E_CORRUPT", "statistics: checksum", "digest")
+def statistics_bit(pack):
+    pack.shards[0][pack.footer(0) - 1] ^= 1
+
+
+@damage("E_CORRUPT", "footer: checksum", "plan_first <= plan_end|checksum of the footer")
+def footer_bit(pack):
+    pack.shards[0][pack.footer(0) + 96] ^= 64
+
+
+@damage("E_CORRUPT", "section 0", "checksum of the section 0")
+def metadata_bit(pack):
+    offset, size, _ = pack.block(0, 1)
+    pack.shards[0][offset + size - 3] ^= 1
+
+
+@damage("E_CORRUPT", "header checksum", "checksum of the manifest")
+def manifest_header_bit(pack):
+    pack.manifest[24] ^= 1
+
+
+@damage("E_CORRUPT", "section 'SHRD'", "checksum of the b'SHRD'")
+def manifest_section_bit(pack):
+    pack.manifest[pack.entries + 3] ^= 1
+
+
+@damage("E_CORRUPT", "block 0, offset 64: header checksum", "block 0 .* of the block: expected")
+def swapped_blocks(pack):
+    (a, size, _), (b, other, _) = pack.block(0, 0), pack.block(0, 1)
+    assert size == other
+    data = pack.shards[0]
+    data[a : a + size], data[b : b + size] = data[b : b + size], data[a : a + size]
+
+
+@damage("E_CORRUPT", "block 0, sample 0 .* field 'note'", "block 0 sample 0 field 1")
+def swapped_payloads(pack):
+    data = pack.shards[0]
+    a, b = data.index(b"note 0"), data.index(b"note 1")
+    data[a : a + 6], data[b : b + 6] = b"note 1", b"note 0"
+
+
+@damage("E_CORRUPT", "expected [0-9]+ bytes, found [0-9]+", "size of the file")
+def swapped_shards(pack):
+    pack.shards.reverse()
+
+
+@damage("E_CORRUPT", "footer: checksum", "id of the header")
+def shard_of_another_pack(pack):
+    other = Damaged(pack.place, seed=2)
+    data = other.shards[0]
+    # Brought to the same length: only what it is differs.
+    place = pack.entries + 48
+    struct.pack_into("<Q", pack.manifest, place, len(data))
+    pack.shards[0] = data
+    pack.sign_manifest()
+
+
+@damage("E_CORRUPT", "expected [0-9]+ bytes, found", "size of the file")
+def cut_shard(pack):
+    del pack.shards[1][-1:]
+
+
+@damage("E_CORRUPT", "expected [0-9]+ bytes, found", "size of the file")
+def long_shard(pack):
+    pack.shards[1] += b"\0"
+
+
+@damage("E_CORRUPT", "[.]shard is missing", "No such file")
+def missing_shard(pack):
+    pack.shards[1] = None
+
+
+@damage("E_CORRUPT", "the manifest was cut", "manifest_bytes")
+def cut_manifest(pack):
+    del pack.manifest[-1:]
+
+
+@damage("E_CORRUPT", "the manifest was cut", "manifest_bytes")
+def long_manifest(pack):
+    pack.manifest += b"\0"
+
+
+@damage("E_CORRUPT", "too short to be one", "end behind 100")
+def tiny_manifest(pack):
+    del pack.manifest[100:]
+
+
+@damage("E_FORMAT", "not a pack's manifest", "magic")
+def foreign_manifest(pack):
+    pack.manifest[:8] = b"PENGUINS"
+
+
+@damage("E_FORMAT", "format version 1, expected 0", "version == 0")
+def version_of_manifest(pack):
+    struct.pack_into("<I", pack.manifest, 8, 1)
+
+
+@damage("E_FORMAT", "format version 1, expected 0", "version == 0")
+def version_of_shard(pack):
+    struct.pack_into("<I", pack.shards[0], pack.footer(0) + 8, 1)
+    pack.sign_shard(0)
+
+
+@damage("E_FORMAT", "features 0x10 that", "must == 0")
+def unknown_feature(pack):
+    struct.pack_into("<Q", pack.manifest, 16, 16)
+    pack.sign_manifest()
+
+
+@damage("E_FORMAT", "section 'SETX' must be understood", "flags")
+def unknown_section(pack):
+    at, _ = pack.section(b"SETT")
+    pack.manifest[at : at + 8] = b"SETX" + struct.pack("<I", 1)
+    pack.sign_manifest()
+
+
+@damage("E_CORRUPT", "a section is there twice", "number of SCHM, SHRD|twice")
+def section_twice(pack):
+    at, _ = pack.section(b"SETT")
+    pack.manifest[at : at + 4] = b"SCHM"
+    struct.pack_into("<I", pack.manifest, at + 4, 1)
+    pack.sign_manifest()
+
+
+@damage("E_CORRUPT", "do not add up|do not fit", "samples_used|n_blocks")
+def too_many_samples(pack):
+    struct.pack_into("<Q", pack.manifest, 32, 4)
+    struct.pack_into("<Q", pack.manifest, 48, 4)
+    pack.sign_manifest()
+
+
+@damage("E_CORRUPT", "do not fit", "blocks_used")
+def too_many_blocks_used(pack):
+    struct.pack_into("<Q", pack.manifest, pack.entries + 24, 3)
+    pack.sign_manifest()
+
+
+# ---- invalid packs: wrong, and all checksums right -----------------------------------------------
+
+FIELDS = [Field("image", "image"), Field("label", "i64"), Field("note", "text")]
+
+
+def written(place, edit=None, keys=(b"a", b"b", b"c"), fields=FIELDS, **more):
+    """Three samples, each with four rows of raw pixels; the first block has two of them."""
+    def no_edit(part, data, shard, block):
+        pass
+
+    cut = Segments(0, (6,) * 4, 0, 0, 0, 0, 0)
+    pixels = image(bytes(range(24)), 2, 4, segments=cut)
+    values = {"image": pixels, "label": 1, "note": b"text"}
+    samples = [(key, {field.name: values[field.name] for field in fields}) for key in keys]
+    more = {"block_samples": 2, "n_stats": 4, "classes": {1: [b"cat", b"dog"]}, **more}
+    write_pack(place.out, fields, samples, edit=edit or no_edit, **more)
+
+
+def wrong(status, ours, plain):
+    """A pack in which the function may change each part before its checksum is made."""
+    def note(make):
+        def whole(place):
+            done = []
+
+            def edit(part, data, shard, block):
+                before = bytes(data)
+                make(part, data)
+                done.append(before != data)
+
+            written(place, edit)
+            assert any(done), make.__name__
+        whole.__name__ = make.__name__
+        invalid(status, ours, plain)(whole)
+    return note
+
+
+@invalid("E_EXISTS|E_CORRUPT", "same key|twice", "number of different keys")
+def duplicate_keys(place):
+    written(place, keys=(b"a", b"b", b"a"))
+
+
+@wrong("E_CORRUPT", "there twice", "number of different names")
+def duplicate_fields(part, data):
+    if part == "SCHM":
+        data[:] = data.replace(b"\x05note", b"\x05label")
+        at = data.index(b"\x05\x00\x00\x04note")
+        data[at : at + 8] = b"\x05\x00\x00\x05label"
+
+
+@wrong("E_CORRUPT", "expected a type from 1 to 8", "field breaks the rule")
+def unknown_type(part, data):
+    if part == "SCHM":
+        data[4] = 9
+
+
+@wrong("E_CORRUPT", "not in the list of keys", "keys: expected")
+def keys_of_others(part, data):
+    if part == "keys":
+        data[0] ^= 1
+
+
+@wrong("E_CORRUPT", "block table does not add up|entry in the block table", "offset")
+def overlapping_blocks(part, data):
+    if part == "table":
+        struct.pack_into("<Q", data, 32, 64)
+
+
+@wrong("E_CORRUPT", "blocks of 4 samples, expected 2|entry in the block table", "block_samples")
+def other_block_samples(part, data):
+    if part == "footer":
+        struct.pack_into("<Q", data, 40, 4)
+
+
+@wrong("E_CORRUPT", "payload does not follow", "offset")
+def overlapping_payloads(part, data):
+    if part == "index" and len(data) > 200:  # the second image at the place of the first
+        data[32 + 64 : 32 + 72] = data[32:40]
+
+
+@wrong("E_CORRUPT", "segment", "lengths of the segments|table breaks the rule|table_bytes")
+def wrong_segments(part, data):
+    if part == "index":
+        at = data.rindex(struct.pack("<III", 0, 4, 1))
+        struct.pack_into("<I", data, at + 4, 3)
+
+
+@wrong("E_CORRUPT", "codec and way of storing do not fit", "codec == 4")
+def wrong_way_of_storing(part, data):
+    if part == "index" and len(data) > 200:
+        data[32 + 25] = 0
+
+
+@wrong("E_CORRUPT", "image with a timestamp", "timestamp")
+def timestamp_of_an_image(part, data):
+    if part == "index" and len(data) > 200:
+        data[32 + 48] = 1
+
+
+@wrong("E_CORRUPT", "size, orientation or channels", "orientation")
+def wrong_orientation(part, data):
+    if part == "index" and len(data) > 200:
+        data[32 + 26] = 9
+
+
+@wrong("E_CORRUPT", "key of no or too many bytes", "not any.zero")
+def not_zero(part, data):
+    if part == "index":
+        data[12] = 1
+
+
+@wrong("E_CORRUPT", "number of an i64 field", "type of field 2")
+def classes_of_a_text(part, data):
+    if part == "CLAS":
+        data[0] = 2
+
+
+@wrong("E_CORRUPT", "belong to nothing|does not fit", "end behind")
+def bytes_of_nothing(part, data):
+    if part == "block":
+        struct.pack_into("<Q", data, 24, struct.unpack_from("<Q", data, 24)[0] - 4)
+
+
+# ---- all -----------------------------------------------------------------------------------------
+
+
+def make_all(build, top):
+    expect = {}
+    for kind, makers in (("valid", VALID), ("invalid", INVALID)):
+        shutil.rmtree(top / kind, ignore_errors=True)
+        (top / kind).mkdir(parents=True)
+        for name, make in makers.items():
+            if kind == "invalid":
+                make, expect[name] = make
+            with tempfile.TemporaryDirectory() as work:
+                make(Place(build, pathlib.Path(work), top / kind / f"{name}.pen"))
+            shutil.rmtree(top / kind / f"{name}.pen" / ".work", ignore_errors=True)
+    text = json.dumps(expect, indent=1, sort_keys=True)
+    (top / "EXPECT.json").write_text(text + "\n", encoding="utf-8")
+    sums = []
+    for file in sorted(file for kind in ("valid", "invalid") for file in (top / kind).rglob("*")):
+        if file.is_file():
+            sums.append(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(top)}")
+    (top / "MANIFEST.sha256").write_text("\n".join(sums) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests" / "golden")
+    options = parser.parse_args()
+    make_all(options.build.resolve(), options.out.resolve())
+
+
+if __name__ == "__main__":
+    main()
