@@ -227,10 +227,7 @@ static int open_all(Finalise *f, PenError *reterr)
         r = count_tasks(f, reterr);
     if (r == PEN_OK) {
         const PenPlanInfo *info = pen__plan_info(f->plan);
-        r = pen__schema_init(&f->schema, info->fields, info->n_fields, reterr);
-        if (r == PEN_OK && info->class_field >= 0)
-            r = pen__schema_set_classes(&f->schema, info->class_field, info->classes,
-                                        info->n_classes, reterr);
+        r = pen__plan_schema(f->plan, &f->schema, reterr);
         f->join = (PenJoin){.out = f->out,
                             .schema = &f->schema,
                             .settings = info->settings,
@@ -303,11 +300,12 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     r = in_the_way(out, reterr);
     if (r == PEN_OK)
         r = finalise(&f, &result, reterr);
-    /* The rests are in the pack now; nothing names the shards they were in. */
+    /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed
+     * now, gc removes later. */
     PenGcResult gc;
     pen__plan_close(&f.plan);
     if (r == PEN_OK)
-        r = pen__gc_locked(out, &gc, reterr);
+        pen__gc_locked(out, &gc, NULL);
     pen__roll_close(&f.roll);
     for (uint32_t t = 0; t < f.n_tasks && f.copied; t++)
         pen__copied_free(&f.copied[t]);

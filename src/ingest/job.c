@@ -81,21 +81,17 @@ static int same_sources(const PenIngestSettings *s, PenError *reterr)
 
 static int key_known(void *ctx, const void *key, size_t key_bytes, PenError *reterr)
 {
-    uint64_t sample;
-    PenError e = {0};
-    int r = pen_pack_find(ctx, key, key_bytes, &sample, &e);
-    if (r == PEN_OK || r == PEN_E_NOT_FOUND)
-        return r == PEN_OK;
-    if (reterr)
-        *reterr = e;
-    return r;
+    return pen__keyset_has(ctx, key, key_bytes, reterr);
 }
 
 static int make_plan(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     PenPack *classes = NULL;
+    PenKeySet known = {.pack = NULL};
     int r = pen__job_tell(job, "plan", 0, 0, 0, reterr);
+    if (r == PEN_OK && job->base)
+        r = pen__keyset_load(&known, job->base, reterr);
     if (r == PEN_OK && s->classes_from)
         r = pen_pack_open(s->classes_from, &classes, reterr);
     if (r == PEN_OK) {
@@ -104,11 +100,12 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .base = job->base ? pen_pack_info(job->base) : NULL,
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
-                                  .known_ctx = job->base};
+                                  .known_ctx = &known};
         r = store_sources(s, reterr);
         if (r == PEN_OK)
             r = pen__plan_make(&request, path, reterr);
     }
+    pen__keyset_free(&known);
     pen_pack_close(&classes);
     return r;
 }
@@ -259,13 +256,12 @@ static int open_folder(PenJob *job, PenError *reterr)
     return r;
 }
 
-static int copy_schema(PenJob *job, PenError *reterr)
+int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr)
 {
-    const PenPlanInfo *info = pen__plan_info(job->plan);
-    int r = pen__schema_init(&job->schema, info->fields, info->n_fields, reterr);
+    const PenPlanInfo *info = pen__plan_info(plan);
+    int r = pen__schema_init(ret, info->fields, info->n_fields, reterr);
     if (r == PEN_OK && info->class_field >= 0)
-        r = pen__schema_set_classes(&job->schema, info->class_field, info->classes, info->n_classes,
-                                    reterr);
+        r = pen__schema_set_classes(ret, info->class_field, info->classes, info->n_classes, reterr);
     return r;
 }
 
@@ -320,7 +316,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r == PEN_OK)
         r = open_folder(job, reterr);
     if (r == PEN_OK)
-        r = copy_schema(job, reterr);
+        r = pen__plan_schema(job->plan, &job->schema, reterr);
     if (r == PEN_OK)
         choose_part(job);
     if (r < 0) {

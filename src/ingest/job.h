@@ -35,6 +35,9 @@ void pen__job_close(PenJob *job);
 /* Writes the job's part of the plan. The rest is kept apart for a task. */
 int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenError *reterr);
 
+/* The plan's fields and classes. */
+int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr);
+
 /* Calls the progress callback; PEN_E_CANCELLED when it says so. */
 int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
                   uint64_t bytes, PenError *reterr);

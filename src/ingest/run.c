@@ -87,7 +87,8 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     memcpy(ret->id, info->id, sizeof ret->id);
     int r = pen__result_sizes(job->settings->out, pen__pack_manifest(job->base), ret, reterr);
     pen__plan_close(&job->plan);
-    return r < 0 ? r : pen__work_remove(job->settings->out, NULL, NULL, reterr);
+    pen__work_remove(job->settings->out, NULL, NULL, NULL);
+    return r;
 }
 
 static int pack(PenJob *job, PenError *reterr)
@@ -107,8 +108,9 @@ static int pack(PenJob *job, PenError *reterr)
     if (r < 0 && job->settings->skip_bad && !job->settings->n_tasks)
         write_report(job, NULL); /* whoever has to mend the inputs needs it now */
     pen__plan_close(&job->plan); /* some file systems keep a folder while a file in it is open */
+    /* The pack is there: what cannot be removed now, the next run or gc removes. */
     if (r == PEN_OK && !job->settings->n_tasks)
-        r = pen__work_remove(job->settings->out, NULL, NULL, reterr);
+        pen__work_remove(job->settings->out, NULL, NULL, NULL);
     return r;
 }
 

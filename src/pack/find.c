@@ -59,24 +59,17 @@ int pen_pack_find(PenPack *pack, const void *key, size_t key_bytes, uint64_t *re
         if (r != 0)
             return r < 0 ? r : PEN_OK;
     }
-    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: no sample has the key '%.*s'",
-                     pen__pack_path(pack), (int)PEN_MIN(key_bytes, 200), (const char *)key);
+    char text[PEN_KEY_TEXT_BYTES];
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: no sample has the key '%s'",
+                     pen__pack_path(pack), pen__key_text(key, key_bytes, text));
 }
 
-/* ---- duplicates ----------------------------------------------------------------------------- */
-
-typedef struct Seen {
-    uint64_t hash, sample;
-} Seen;
-
-/* How many hashes are looked at together; more are done in several rounds, each over a range of
- * hashes. */
-enum { ROUND_KEYS = 64 * 1024 * 1024 };
+/* ---- all keys at once ----------------------------------------------------------------------- */
 
 static int by_hash(const void *a, const void *b)
 {
-    const Seen *x = a;
-    const Seen *y = b;
+    const PenKeySeen *x = a;
+    const PenKeySeen *y = b;
     if (x->hash != y->hash)
         return x->hash < y->hash ? -1 : 1;
     return x->sample < y->sample ? -1 : x->sample > y->sample;
@@ -99,7 +92,7 @@ static int gather(PenPack *p, uint64_t shard, uint64_t low, uint64_t high, PenBu
         PenKeyHash k = pen__keys_load(keys, i);
         if (k.hash > high)
             break;
-        Seen seen = {k.hash, e->first_block * m->block_samples + k.sample};
+        PenKeySeen seen = {k.hash, e->first_block * m->block_samples + k.sample};
         if (k.sample < e->samples_used && pen__buf_add(out, &seen, sizeof seen) < 0) {
             r = pen__fail_memory(reterr, WHERE, pen__pack_path(p));
             break;
@@ -109,9 +102,65 @@ static int gather(PenPack *p, uint64_t shard, uint64_t low, uint64_t high, PenBu
     return r;
 }
 
-static int compare(PenPack *p, const Seen *a, const Seen *b, PenError *reterr)
+static int load_range(PenKeySet *set, uint64_t low, uint64_t high, PenError *reterr)
+{
+    PenBuf buf = {0};
+    int r = PEN_OK;
+    for (uint64_t s = 0; s < pen__pack_manifest(set->pack)->n_shards && r == PEN_OK; s++)
+        r = gather(set->pack, s, low, high, &buf, reterr);
+    if (r < 0) {
+        pen__buf_free(&buf);
+        return r;
+    }
+    set->seen = (PenKeySeen *)(void *)buf.data;
+    set->n = buf.bytes / sizeof *set->seen;
+    if (set->n)
+        qsort(set->seen, set->n, sizeof *set->seen, by_hash);
+    return PEN_OK;
+}
+
+int pen__keyset_load(PenKeySet *set, PenPack *pack, PenError *reterr)
+{
+    *set = (PenKeySet){.pack = pack};
+    return load_range(set, 0, UINT64_MAX, reterr);
+}
+
+void pen__keyset_free(PenKeySet *set)
+{
+    pen__free(set->seen);
+    *set = (PenKeySet){.pack = NULL};
+}
+
+int pen__keyset_has(const PenKeySet *set, const void *key, size_t key_bytes, PenError *reterr)
+{
+    uint64_t hash = pen__key_hash(key, key_bytes);
+    size_t low = 0;
+    size_t n = set->n;
+    while (n) {
+        size_t half = n / 2;
+        if (set->seen[low + half].hash < hash) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    int r = 0;
+    for (; low < set->n && set->seen[low].hash == hash && r == 0; low++)
+        r = same_key(set->pack, set->seen[low].sample, key, key_bytes, reterr);
+    return r;
+}
+
+/* ---- duplicates ----------------------------------------------------------------------------- */
+
+/* How many hashes are looked at together; more are done in several rounds, each over a range of
+ * hashes. */
+enum { ROUND_KEYS = 64 * 1024 * 1024 };
+
+static int compare(PenPack *p, const PenKeySeen *a, const PenKeySeen *b, PenError *reterr)
 {
     uint8_t key[PEN_MAX_KEY_BYTES];
+    char text[PEN_KEY_TEXT_BYTES];
     size_t bytes = 0;
     int r = pen_pack_key(p, a->sample, key, sizeof key, &bytes, reterr);
     if (r == PEN_OK)
@@ -119,26 +168,19 @@ static int compare(PenPack *p, const Seen *a, const Seen *b, PenError *reterr)
     if (r != 1)
         return r;
     return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "%s: key '%.*s' is there twice: samples %" PRIu64 " and %" PRIu64
+                     "%s: key '%s' is there twice: samples %" PRIu64 " and %" PRIu64
                      "; keys have to be unique",
-                     pen__pack_path(p), (int)PEN_MIN(bytes, 200), (const char *)key, a->sample,
-                     b->sample);
+                     pen__pack_path(p), pen__key_text(key, bytes, text), a->sample, b->sample);
 }
 
 static int check_round(PenPack *p, uint64_t low, uint64_t high, PenError *reterr)
 {
-    PenBuf buf = {0};
-    int r = PEN_OK;
-    for (uint64_t s = 0; s < pen__pack_manifest(p)->n_shards && r == PEN_OK; s++)
-        r = gather(p, s, low, high, &buf, reterr);
-    Seen *seen = (Seen *)(void *)buf.data;
-    size_t n = buf.bytes / sizeof *seen;
-    if (r == PEN_OK && n)
-        qsort(seen, n, sizeof *seen, by_hash);
-    for (size_t i = 1; i < n && r == PEN_OK; i++)
-        if (seen[i].hash == seen[i - 1].hash)
-            r = compare(p, &seen[i - 1], &seen[i], reterr);
-    pen__buf_free(&buf);
+    PenKeySet set = {.pack = p};
+    int r = load_range(&set, low, high, reterr);
+    for (size_t i = 1; i < set.n && r == PEN_OK; i++)
+        for (size_t k = i; k > 0 && set.seen[k - 1].hash == set.seen[i].hash && r == PEN_OK; k--)
+            r = compare(p, &set.seen[k - 1], &set.seen[i], reterr);
+    pen__keyset_free(&set);
     return r;
 }
 

@@ -14,6 +14,17 @@ uint64_t pen__key_hash(const void *key, size_t bytes)
     return pen__load64(hash);
 }
 
+const char *pen__key_text(const void *key, size_t bytes, char ret[PEN_KEY_TEXT_BYTES])
+{
+    size_t n = bytes < PEN_KEY_TEXT_BYTES - 1 ? bytes : PEN_KEY_TEXT_BYTES - 1;
+    for (size_t i = 0; i < n; i++) {
+        char c = ((const char *)key)[i];
+        ret[i] = (unsigned char)c < 0x20 || c == 0x7F ? '?' : c;
+    }
+    ret[n] = 0;
+    return ret;
+}
+
 static int by_hash(const void *a, const void *b)
 {
     const PenKeyHash *x = a;

@@ -16,6 +16,11 @@ typedef struct PenKeyHash {
 
 uint64_t pen__key_hash(const void *key, size_t bytes);
 
+/* The key for messages: what is not printable becomes '?', what is too long is cut. Returns `ret`.
+ */
+enum { PEN_KEY_TEXT_BYTES = 161 };
+const char *pen__key_text(const void *key, size_t bytes, char ret[PEN_KEY_TEXT_BYTES]);
+
 /* Sorts `keys` in place and appends them as they lie in a shard. */
 int pen__keys_write(PenKeyHash *keys, uint64_t n, PenBuf *out);
 PenKeyHash pen__keys_load(const uint8_t *keys, uint64_t i);

@@ -55,6 +55,22 @@ int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_
 int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
                            PenBlock *ret, PenError *reterr);
 
+/* The hashes of all keys, for whoever looks for many of them: 16 bytes of memory for each sample.
+ */
+typedef struct PenKeySeen {
+    uint64_t hash, sample;
+} PenKeySeen;
+
+typedef struct PenKeySet {
+    PenPack *pack;
+    PenKeySeen *seen; /* sorted */
+    size_t n;
+} PenKeySet;
+
+int pen__keyset_load(PenKeySet *set, PenPack *pack, PenError *reterr);
+int pen__keyset_has(const PenKeySet *set, const void *key, size_t key_bytes, PenError *reterr);
+void pen__keyset_free(PenKeySet *set); /* a zeroed one is fine */
+
 /* PEN_E_EXISTS when two samples have the same key; names both. */
 int pen__pack_check_duplicates(PenPack *p, PenError *reterr);
 

@@ -357,8 +357,9 @@ static void check_result(Sweep *s, const Frame *f, const FaultSeen *seen, int r)
                   fault_name(seen->first));
     if (r > 0)
         sweep_bad(s, "fault at %" PRIu64 ": returned %d", current.plan.at, r);
-    /* Closing a writer cannot say that its work folder would not go away: gc takes that. */
-    if (f->s->run == write_mixed && pen_ingest_gc(out, &result, &e) < 0)
+    /* A pack that is there is a success even when its work folder would not go away: gc takes that.
+     */
+    if (f->s->writes && f->s->run != pack_task && pen_ingest_gc(out, &result, &e) < 0)
         sweep_bad(s, "fault at %" PRIu64 ": gc: %s", current.plan.at, e.message);
     if (f->s->writes)
         check_tree(s, f, "says all is well");

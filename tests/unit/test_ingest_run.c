@@ -93,6 +93,14 @@ static int stop_at(void *ctx, const PenIngestProgress *p)
     return ++stop->calls == stop->at;
 }
 
+static int fail_manifest_rename(const char *from, const char *to)
+{
+    size_t n = strlen(to);
+    if (n > 8 && strcmp(to + n - 8, "manifest") == 0)
+        return -EIO;
+    return pen__sys_real.rename(from, to);
+}
+
 static int stop_when_done(void *ctx, const PenIngestProgress *p)
 {
     return p->done >= *(const uint64_t *)ctx;
@@ -300,6 +308,40 @@ TEST(a_run_that_cannot_start_leaves_nothing)
     CHECK_INT(pen__file_exists(at("never.pen"), &err), 0);
 }
 
+/* A folder of that name that is not ours is nobody's to remove. */
+TEST(gc_leaves_alone_what_it_did_not_make)
+{
+    PenError err = {0};
+    PenGcResult gc;
+    help_text("mine/.work/thesis.txt", "years of work");
+    CHECK_INT(pen_ingest_gc(at("mine"), &gc, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "thesis.txt"));
+    CHECK_INT(pen__file_exists(at("mine/.work/thesis.txt"), &err), 1);
+}
+
+/* All shards were written, one of them with a short last block, when the run ended. */
+TEST(an_interrupted_publication_is_done_again)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenIngestResult result;
+    help_folder("late", 0, 9);
+    help_text("late/class-2/zzz.jpg", "broken");
+    PenIngestSettings s = help_ingest("late", "late.pen");
+    s.order = PEN_PACK_SOURCE;
+    s.skip_bad = 1;
+    sys = pen__sys_real;
+    sys.rename = fail_manifest_rename;
+    pen__sys = &sys;
+    int r = run(&s, &result, &err);
+    pen__sys = &pen__sys_real;
+    CHECK(r < 0);
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_samples, 9);
+    CHECK_INT(result.n_bad, 1);
+    check_good("late.pen", 9);
+}
+
 TEST(class_numbers_come_from_another_pack)
 {
     PenError err = {0};
@@ -382,6 +424,8 @@ int main(int argc, char **argv)
     RUN(a_listed_file_that_is_missing_is_a_broken_input);
     RUN(an_interrupted_run_is_kept_from_other_settings);
     RUN(a_run_that_cannot_start_leaves_nothing);
+    RUN(gc_leaves_alone_what_it_did_not_make);
+    RUN(an_interrupted_publication_is_done_again);
     RUN(class_numbers_come_from_another_pack);
     RUN(two_runs_at_once_are_kept_apart);
     RUN(extracting_gives_images_with_their_metadata);

@@ -83,6 +83,12 @@ static int add(PenWriter *w, uint32_t i, PenError *err)
     return pen_writer_add(w, s->key, strlen(s->key), s->values, N_FIELDS, err);
 }
 
+static int64_t no_space(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    (void)fd, (void)iov, (void)n, (void)offset;
+    return -ENOSPC;
+}
+
 static int write_all(const char *path, const PenWriterSettings *s, PenError *err)
 {
     PenWriter *w = NULL;
@@ -198,6 +204,48 @@ TEST(a_key_twice_is_an_error_and_leaves_no_pack)
     CHECK_INT(pen_pack_open(at("twice.pen"), &pack, &err), PEN_E_NOT_FOUND);
 }
 
+/* What is said of a key is one line whatever is in it. */
+TEST(keys_in_messages_are_printable)
+{
+    PenError err = {0};
+    PenPack *pack = NULL;
+    uint64_t found;
+    CHECK_INT(pen_pack_open(at("all.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_find(pack, "a\nb\x7f", 4, &found, &err), PEN_E_NOT_FOUND);
+    CHECK(strstr(err.message, "the key 'a?b?'"));
+    char shard[PEN_SHARD_NAME_BYTES + 16] = "all.pen/";
+    pen__shard_name(pen__pack_manifest(pack)->shards[1].id, shard + 8);
+    pen_pack_close(&pack);
+    CHECK_INT(pen_pack_open(at("all.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(rename(at(shard), at("away")), 0);
+    int r = pen_pack_find(pack, "no such key", 11, &found, &err);
+    CHECK_INT(rename(at("away"), at(shard)), 0);
+    CHECK_INT(r, PEN_E_CORRUPT); /* a missing shard is damage, not a missing key */
+    pen_pack_close(&pack);
+}
+
+TEST(a_writer_that_failed_does_not_publish)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenWriter *w = NULL;
+    PenPack *pack = NULL;
+    uint64_t n;
+    PenWriterSettings s = settings(PEN_MODE_KEEP);
+    CHECK_INT(pen_writer_open(at("failed.pen"), &s, &w, &err), PEN_OK);
+    sys = pen__sys_real;
+    sys.pwritev = no_space;
+    pen__sys = &sys;
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < 4; i++)
+        r = add(w, i, &err);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_E_IO);
+    CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_INVALID);
+    pen_writer_close(&w);
+    CHECK_INT(pen_pack_open(at("failed.pen"), &pack, &err), PEN_E_NOT_FOUND);
+}
+
 TEST(a_bad_image_leaves_the_writer_as_it_was)
 {
     PenError err = {0};
@@ -278,6 +326,8 @@ int main(int argc, char **argv)
     RUN(every_type_comes_back);
     RUN(every_mode_verifies);
     RUN(a_key_twice_is_an_error_and_leaves_no_pack);
+    RUN(keys_in_messages_are_printable);
+    RUN(a_writer_that_failed_does_not_publish);
     RUN(a_bad_image_leaves_the_writer_as_it_was);
     RUN(closing_without_finish_leaves_nothing);
     RUN(settings_that_make_no_sense_are_refused);
