@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole pack (see pack_parts.h) that is read in every way there is. The mutator puts checksums
+ * and places right again, because without it hardly any input would get past them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "help.h"
+#include "pack/block_write.h"
+#include "pack/copy.h"
+#include "pack/verify.h"
+#include "pack_parts.h"
+
+enum { MAX_SAMPLES = 64, MAX_BLOCKS = 16, MAX_FRAMES = 16 };
+
+static int open_part(void *ctx, const char *name, PenSource **ret, PenError *reterr)
+{
+    const PackParts *parts = ctx;
+    if (strcmp(name, PEN_MANIFEST_NAME) == 0)
+        return pen__source_open_memory(name, parts->manifest.data, parts->manifest.bytes, ret,
+                                       reterr);
+    for (uint32_t i = 0; i < parts->n_shards; i++) {
+        const Part *s = &parts->shards[i];
+        char its_name[PEN_SHARD_NAME_BYTES];
+        if (s->bytes < PEN_SHARD_FOOTER_BYTES)
+            continue;
+        pen__shard_name(s->data + s->bytes - PEN_SHARD_FOOTER_BYTES + 16, its_name);
+        if (strcmp(its_name, name) == 0)
+            return pen__source_open_memory(name, s->data, s->bytes, ret, reterr);
+    }
+    return pen__fail(reterr, PEN_E_NOT_FOUND, "fuzz", "%s: not there", name);
+}
+
+typedef struct Reading {
+    PenPack *pack;
+    uint64_t sample;
+    uint32_t field;
+    bool all_well; /* everything could be read so far */
+} Reading;
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Some segments have to be what they are in the whole payload, which has been read and is right. */
+static void read_slice(const PenSpot *at, const uint8_t *whole, uint32_t first, uint32_t last)
+{
+    PenError err;
+    PenSlice slice = {.data = {0}};
+    PenImageEntry e = pen__block_image(&at->block->view, at->sample, at->field, at->frame);
+    if (!e.table_bytes) {
+        REQUIRE(CALL(pen__pack_read_slice(at, first, last, &slice, &err)) == PEN_E_INVALID);
+        return;
+    }
+    PenSegmentTable t = pen__block_segments(&at->block->view, &e);
+    first %= t.n_segments;
+    last = first + last % (t.n_segments - first);
+    MUST(pen__pack_read_slice(at, first, last, &slice, &err));
+    REQUIRE(slice.first <= first && slice.end > last && slice.segments_offset == t.head_bytes);
+    uint64_t start = t.head_bytes, bytes = 0;
+    for (uint32_t i = 0; i < slice.first; i++)
+        start += pen__segment_bytes(&t, i);
+    for (uint32_t i = slice.first; i < slice.end; i++)
+        bytes += pen__segment_bytes(&t, i);
+    REQUIRE(slice.data.bytes == t.head_bytes + bytes);
+    REQUIRE(memcmp(slice.data.data, whole, t.head_bytes) == 0);
+    REQUIRE(memcmp(slice.data.data + t.head_bytes, whole + start, (size_t)bytes) == 0);
+    pen__buf_free(&slice.data);
+}
+
+static void read_slices(const Reading *r, uint32_t frame, const uint8_t *whole)
+{
+    PenError err;
+    PenBlock *block = NULL;
+    PenSpot at = {.field = r->field, .frame = frame};
+    MUST(pen__pack_locate(r->pack, r->sample, &block, &at.sample, &err));
+    at.block = block;
+    read_slice(&at, whole, 0, 0);
+    read_slice(&at, whole, 0, UINT32_MAX);
+    read_slice(&at, whole, 7, 3);
+    read_slice(&at, whole, UINT32_MAX, 0);
+    pen__pack_block_put(r->pack, block);
+}
+
+static void read_meta(Reading *r, uint32_t frame)
+{
+    PenError err;
+    size_t bytes = 0, again;
+    if (!GOES(pen_pack_metadata(r->pack, r->sample, r->field, frame, NULL, 0, &bytes, &err))) {
+        r->all_well = false;
+        return;
+    }
+    uint8_t *buf = malloc(bytes);
+    MUST(pen_pack_metadata(r->pack, r->sample, r->field, frame, buf, bytes, &again, &err));
+    REQUIRE(again == bytes);
+    free(buf);
+}
+
+/* `whole` is the frame's payload, or NULL when it could not be read. */
+static void read_frame(Reading *r, uint32_t frame, const uint8_t *whole)
+{
+    PenError err;
+    PenImage image;
+    void *file = NULL;
+    size_t bytes;
+    const char *suffix;
+    MUST(pen_pack_image(r->pack, r->sample, r->field, frame, &image, &err));
+    read_meta(r, frame);
+    if (image.codec == PEN_STORED_NONE || !whole)
+        return;
+    read_slices(r, frame, whole);
+    /* Metadata need not be of a kind that can be put back, nor a jpeg what it says it is. */
+    if (GOES(pen_pack_extract(r->pack, r->sample, r->field, frame, &file, &bytes, &suffix, &err)))
+        REQUIRE(bytes && suffix[0] == '.');
+    pen_free(file);
+}
+
+static void read_clip(Reading *r, const uint8_t *whole)
+{
+    PenError err;
+    uint32_t n = 0;
+    uint64_t at = 0;
+    size_t bytes = 0, again = 0, sizes[MAX_FRAMES];
+    MUST(pen_pack_frame_count(r->pack, r->sample, r->field, &n, &err));
+    for (uint32_t i = 0; i < n && i < MAX_FRAMES; i++) {
+        PenImage image;
+        MUST(pen_pack_image(r->pack, r->sample, r->field, i, &image, &err));
+        read_frame(r, i, whole ? whole + at : NULL);
+        at += image.bytes;
+    }
+    /* Every other one. */
+    PenFrameRange range = {1, 2, PEN_MIN(n / 2, (uint32_t)MAX_FRAMES), sizes};
+    MUST(pen_pack_read_frames(r->pack, r->sample, r->field, &range, NULL, 0, &bytes, &err));
+    uint8_t *buf = malloc(bytes);
+    if (GOES(pen_pack_read_frames(r->pack, r->sample, r->field, &range, buf, bytes, &again, &err)))
+        REQUIRE(again == bytes);
+    else
+        REQUIRE(!whole);
+    free(buf);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void read_value(Reading *r)
+{
+    PenError err;
+    size_t bytes = 0, again = 0;
+    int type = pen_pack_info(r->pack)->fields[r->field].type;
+    MUST(pen_pack_read(r->pack, r->sample, r->field, NULL, 0, &bytes, &err));
+    uint8_t *buf = malloc(bytes);
+    if (bytes) /* one byte too few */
+        REQUIRE(CALL(pen_pack_read(r->pack, r->sample, r->field, buf, bytes - 1, &again, &err)) ==
+                PEN_E_LIMIT);
+    bool right = GOES(pen_pack_read(r->pack, r->sample, r->field, buf, bytes, &again, &err));
+    REQUIRE(!right || again == bytes);
+    r->all_well = r->all_well && right;
+    if (type == PEN_TYPE_CLIP)
+        read_clip(r, right ? buf : NULL);
+    else if (type == PEN_TYPE_IMAGE)
+        read_frame(r, 0, right ? buf : NULL);
+    free(buf);
+}
+
+static void read_sample(Reading *r)
+{
+    PenError err;
+    uint8_t key[PEN_MAX_KEY_BYTES];
+    size_t bytes = 0;
+    uint64_t found = 0;
+    if (!GOES(pen_pack_key(r->pack, r->sample, key, sizeof key, &bytes, &err))) {
+        r->all_well = false;
+        return;
+    }
+    if (!GOES(pen_pack_find(r->pack, key, bytes, &found, &err)) || found != r->sample)
+        r->all_well = false; /* list of keys damaged, or the key is there twice */
+    for (uint32_t f = 0; f < pen_pack_info(r->pack)->n_fields; f++) {
+        r->field = f;
+        read_value(r);
+    }
+}
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+/* What has been copied makes a block that can be read: an appended pack is as good as its source.
+ */
+static void build_again(const PenSchema *schema, const PenCopied *c)
+{
+    static const uint8_t id[PEN_ID_BYTES] = {1, 2, 3};
+    PenError err;
+    PenBlockBuild build = {.n_iov = 0};
+    PenBlockView view;
+    const PenStoredSample **samples = malloc(c->n * sizeof *samples);
+    for (uint32_t i = 0; i < c->n; i++)
+        samples[i] = &c->samples[i];
+    MUST(pen__block_build(&build, schema, id, 5, samples, c->n, &err));
+    PenBlockEntry entry = {.bytes = build.bytes,
+                           .index_bytes = build.index.bytes,
+                           .index_crc = build.index_crc,
+                           .n_samples = c->n};
+    uint8_t *index = copy_of(build.index.data, build.index.bytes);
+    MUST(pen__block_view(&view, schema, id, 5, &entry, index, "copy", &err));
+    free(index);
+    free(samples);
+    pen__block_build_fini(&build);
+}
+
+static bool copy_blocks(PenPack *pack)
+{
+    PenError err;
+    bool all = true;
+    uint64_t n = PEN_MIN(pen_pack_info(pack)->n_blocks, (uint64_t)MAX_BLOCKS);
+    for (uint64_t b = 0; b < n; b++) {
+        PenCopied c = {.n = 0};
+        if (GOES(pen__copy_block(pack, b, &c, &err)))
+            build_again(&pen__pack_manifest(pack)->schema, &c);
+        else
+            all = false;
+        pen__copied_free(&c);
+    }
+    return all;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    PackParts parts;
+    PenError err;
+    Reading r = {.all_well = true};
+    parts_split(data, bytes, &parts);
+    if (GOES(pen__pack_open_with("fuzz", open_part, &parts, &r.pack, &err))) {
+        PenVerifySettings settings;
+        PenVerifyResult result;
+        uint64_t n = pen_pack_info(r.pack)->n_samples;
+        for (r.sample = 0; r.sample < n && r.sample < MAX_SAMPLES; r.sample++)
+            read_sample(&r);
+        bool copied = copy_blocks(r.pack);
+        pen_verify_settings_init(&settings);
+        settings.threads = 1;
+        /* A pack that is found right can be read. */
+        int found = pen__verify(r.pack, &settings, NULL, &result, &err);
+        REQUIRE(found == (result.problems ? PEN_E_CORRUPT : PEN_OK));
+        REQUIRE(found || (r.all_well && copied && result.samples == n));
+        pen_pack_close(&r.pack);
+    }
+    parts_free(&parts);
+    return 0;
+}
+
+/* ---- mutating -------------------------------------------------------------------------------- */
+
+/* Changes a part as a whole; it may become longer by `room`. */
+static void mutate_all(Part *part, size_t room)
+{
+    size_t max = part->bytes + room;
+    uint8_t *data = malloc(max + 1);
+    if (part->bytes)
+        memcpy(data, part->data, part->bytes);
+    size_t bytes = LLVMFuzzerMutate(data, part->bytes, max);
+    free(part->data);
+    *part = (Part){copy_of(data, bytes), bytes};
+    free(data);
+}
+
+static void mutate_inside(Dice *dice, Part *part)
+{
+    size_t bytes = 1 + roll(dice, PEN_MIN(part->bytes, 64u));
+    size_t at = roll(dice, part->bytes - bytes + 1);
+    LLVMFuzzerMutate(part->data + at, bytes, bytes);
+}
+
+/* One piece over another: entries are there twice, or in the wrong order. */
+static void mutate_copy(Dice *dice, Part *part, const Part *from)
+{
+    size_t bytes = (size_t)8 << roll(dice, 6);
+    if (bytes > part->bytes || bytes > from->bytes)
+        return;
+    size_t a = roll(dice, part->bytes - bytes + 1), b = roll(dice, from->bytes - bytes + 1);
+    memmove(part->data + a - a % 4, from->data + b - b % 4, bytes);
+}
+
+/* A number in the structure: the payloads are most of a shard, but hardly ever looked into. */
+static void mutate_structure(Dice *dice, Part *s)
+{
+    const uint8_t *f = s->data + s->bytes - PEN_SHARD_FOOTER_BYTES;
+    uint64_t keys = s->bytes < PEN_SHARD_FOOTER_BYTES ? 0 : pen__load64(f + 64);
+    uint64_t table = keys ? pen__load64(f + 72) : 0;
+    uint64_t n = keys ? PEN_MIN(pen__load64(f + 40), 1000u) : 0;
+    uint64_t entry = table + roll(dice, (size_t)n) * (uint64_t)PEN_BLOCK_ENTRY_BYTES;
+    uint64_t from = keys, to = s->bytes; /* keys, table, statistics, footer */
+    if (roll(dice, 8) && pen__range_ok(entry, PEN_BLOCK_ENTRY_BYTES, s->bytes)) {
+        uint64_t block = pen__load64(s->data + entry);
+        uint64_t bytes = pen__load64(s->data + entry + 8);
+        uint64_t index = pen__load64(s->data + entry + 16);
+        from = block;
+        to = block + index;
+        if (!roll(dice, 4) && pen__range_ok(block, 64, s->bytes)) { /* the sections */
+            from = block + pen__load64(s->data + block + 32);
+            to = block + bytes;
+        }
+    }
+    if (from < to && to <= s->bytes)
+        put_awkward(dice, s->data + from, (size_t)(to - from));
+}
+
+static void mutate_part(Dice *dice, Part *part, const Part *other, size_t room)
+{
+    switch (roll(dice, 8)) {
+    case 0:
+        mutate_all(part, room);
+        break;
+    case 1:
+        mutate_inside(dice, part);
+        break;
+    case 2:
+        mutate_copy(dice, part, roll(dice, 2) ? other : part);
+        break;
+    case 3:
+        put_awkward(dice, part->data, part->bytes);
+        break;
+    default:
+        mutate_structure(dice, part);
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed)
+{
+    static const int whats[] = {0,
+                                REPAIR_SUMS,
+                                REPAIR_SUMS,
+                                REPAIR_SUMS | REPAIR_KEYS,
+                                REPAIR_SUMS | REPAIR_PLACES,
+                                REPAIR_SUMS | REPAIR_PLACES | REPAIR_KEYS,
+                                REPAIR_SUMS | REPAIR_PLACES | REPAIR_ENTRIES | REPAIR_KEYS};
+    Dice dice = {seed};
+    PackParts parts;
+    parts_split(data, bytes, &parts);
+    size_t joined = parts_bytes(&parts);
+    size_t room = max_bytes > joined ? max_bytes - joined : 0;
+    for (uint32_t n = 1 + roll(&dice, 3); n; n--) {
+        uint32_t which = roll(&dice, 4) ? roll(&dice, parts.n_shards) : MAX_SHARDS;
+        Part *part = which < parts.n_shards ? &parts.shards[which] : &parts.manifest;
+        if (part->bytes)
+            mutate_part(&dice, part, &parts.shards[roll(&dice, parts.n_shards)], n == 1 ? room : 0);
+    }
+    repair_parts(&parts, whats[roll(&dice, PEN_LEN(whats))]);
+    joined = parts_bytes(&parts);
+    if (joined <= max_bytes) {
+        parts_join(&parts, data);
+        bytes = joined;
+    }
+    parts_free(&parts);
+    return bytes;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A JPEG file: header, marker chain, metadata, tiles. What can be tiled has to keep its pixels. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/jpeg.h"
+#include "codec/jpeg_walk.h"
+#include "help.h"
+
+static const PenLimits limits = {
+    .max_pixels = 1 << 20, .max_memory_bytes = 64 << 20, .max_scans = 20};
+
+static bool same_pixels(const PenPixels *a, const PenPixels *b)
+{
+    return a->width == b->width && a->height == b->height && a->channels == b->channels &&
+           memcmp(a->data, b->data, (size_t)a->width * a->height * a->channels) == 0;
+}
+
+/* The table of segments that a reader makes is the one that the writer made. */
+static void require_segments(const PenTiledJpeg *t)
+{
+    PenError err;
+    uint32_t head = 0, n = 0;
+    uint32_t *lengths = NULL;
+    MUST(pen__jpeg_segments(t->jpeg.data, t->jpeg.bytes, &limits, &head, &lengths, &n, &err));
+    REQUIRE(head == t->head_bytes && n == t->n_segments);
+    REQUIRE(memcmp(lengths, t->segment_bytes, n * sizeof *lengths) == 0);
+    PenTileGeometry g;
+    pen__tile_geometry(&t->info, &g);
+    REQUIRE(g.n_segments == n);
+    for (uint32_t y = 0; y < t->info.height; y += 1 + t->info.height / 7) {
+        uint32_t first, last;
+        pen__tile_rows(&g, y, 1, &first, &last);
+        REQUIRE(first <= last && last < n);
+    }
+    pen__free(lengths);
+}
+
+/* Baseline has no larger numbers than these. */
+static void require_baseline(const PenTiledJpeg *t)
+{
+    enum { DC_BITS = 11, AC_BITS = 10 };
+    PenError err;
+    PenJpegWalk walk;
+    PenJpegMarker m;
+    MUST(pen__jpeg_walk_start(&walk, t->jpeg.data, t->head_bytes, &err));
+    do {
+        MUST(pen__jpeg_walk_next(&walk, &m, &err));
+        const uint8_t *p = m.body, *end = p + m.body_bytes;
+        while (m.code == JPEG_DHT && p < end) {
+            uint32_t n = 0;
+            bool is_ac = *p >> 4;
+            for (int i = 1; i <= 16; i++)
+                n += p[i];
+            for (p += 17; n; n--, p++)
+                REQUIRE(is_ac ? (*p & 15) <= AC_BITS : *p <= DC_BITS);
+        }
+    } while (m.code != JPEG_SOS);
+    REQUIRE(t->info.sof == JPEG_SOF0 && t->info.precision == 8);
+}
+
+static void tile_again(const uint8_t *data, size_t bytes, const PenTiledJpeg *first)
+{
+    PenError err;
+    PenTiledJpeg t = {.n_segments = 0};
+    const char *why = NULL;
+    MUST(pen__jpeg_tile(data, bytes, &limits, &t, &why, &err));
+    REQUIRE(t.jpeg.bytes == first->jpeg.bytes);
+    REQUIRE(memcmp(t.jpeg.data, first->jpeg.data, t.jpeg.bytes) == 0);
+    pen__tiled_free(&t);
+}
+
+/* The metadata set aside and put back again. */
+static void require_whole(const uint8_t *data, size_t bytes, const PenTiledJpeg *t,
+                          const PenPixels *pixels)
+{
+    PenError err;
+    PenBuf meta = {0}, whole = {0}, again = {0};
+    PenPixels found = {0};
+    MUST(pen__jpeg_metadata(data, bytes, &meta, &err));
+    MUST(pen__jpeg_with_metadata(t->jpeg.data, t->jpeg.bytes, meta.data, meta.bytes, &whole, &err));
+    MUST(pen__jpeg_check(whole.data, whole.bytes, &limits, &err));
+    MUST(pen__jpeg_metadata(whole.data, whole.bytes, &again, &err));
+    REQUIRE(again.bytes == meta.bytes &&
+            (!meta.bytes || memcmp(again.data, meta.data, meta.bytes) == 0));
+    MUST(pen__image_decode(whole.data, whole.bytes, &limits, &found, &err));
+    REQUIRE(same_pixels(&found, pixels));
+    pen__pixels_free(&found);
+    pen__buf_free(&meta);
+    pen__buf_free(&whole);
+    pen__buf_free(&again);
+}
+
+static void require_tiled(const uint8_t *data, size_t bytes, const PenTiledJpeg *t)
+{
+    PenError err;
+    PenPixels source = {0}, tiled = {0};
+    MUST(pen__image_decode(data, bytes, &limits, &source, &err));
+    uint8_t *exact = copy_of(t->jpeg.data, t->jpeg.bytes);
+    MUST(pen__jpeg_check(exact, t->jpeg.bytes, &limits, &err));
+    MUST(pen__image_decode(exact, t->jpeg.bytes, &limits, &tiled, &err));
+    REQUIRE(same_pixels(&source, &tiled));
+    require_segments(t);
+    require_baseline(t);
+    tile_again(exact, t->jpeg.bytes, t);
+    require_whole(data, bytes, t, &source);
+    free(exact);
+    pen__pixels_free(&source);
+    pen__pixels_free(&tiled);
+}
+
+static void try_tile(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenTiledJpeg t = {.n_segments = 0};
+    const char *why = NULL;
+    int r = CALL(pen__jpeg_tile(data, bytes, &limits, &t, &why, &err));
+    /* What does not begin like a JPEG is not decoded, though a JPEG may follow. */
+    if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_CODEC_JPEG)
+        require_tiled(data, bytes, &t);
+    else if (r > 0)
+        REQUIRE(r == PEN_END && why && *why);
+    pen__tiled_free(&t);
+}
+
+static void try_decode(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenImageInfo info;
+    PenPixels pixels = {0};
+    bool probed = GOES(pen__image_probe(data, bytes, &limits, &info, &err));
+    if (!GOES(pen__image_decode(data, bytes, &limits, &pixels, &err)))
+        return;
+    REQUIRE(probed && info.width == pixels.width && info.height == pixels.height);
+    REQUIRE(info.channels == pixels.channels && info.orientation >= 1 && info.orientation <= 8);
+    pen__pixels_free(&pixels);
+    if (GOES(pen__mask_decode(data, bytes, &limits, &pixels, &err)))
+        REQUIRE(pixels.channels == 1);
+    pen__pixels_free(&pixels);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenJpegInfo info;
+    PenBuf meta = {0};
+    uint32_t head, n, *lengths = NULL;
+    uint8_t *exact = copy_of(data, bytes);
+    bool known = GOES(pen__jpeg_info(exact, bytes, &limits, &info, &err));
+    if (known)
+        REQUIRE(info.head_bytes <= bytes && info.quality <= 100);
+    if (GOES(pen__jpeg_check(exact, bytes, &limits, &err)))
+        REQUIRE(known);
+    if (GOES(pen__jpeg_segments(exact, bytes, &limits, &head, &lengths, &n, &err)))
+        REQUIRE(known && n && head == info.head_bytes);
+    pen__free(lengths);
+    (void)CALL(pen__jpeg_metadata(exact, bytes, &meta, &err));
+    pen__buf_free(&meta);
+    REQUIRE(pen__exif_orientation(exact, bytes) >= 1 && pen__exif_orientation(exact, bytes) <= 8);
+    try_decode(exact, bytes);
+    try_tile(exact, bytes);
+    free(exact);
+    return 0;
+}

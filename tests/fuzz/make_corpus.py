@@ -1,0 +1,426 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the seeds of the fuzz targets in tests/fuzz/corpus.
+
+    build/venv/bin/python tests/fuzz/make_corpus.py
+
+Only files named seed-* are made anew; what fuzzing has found stays. Needs Pillow, and the programs
+jpegtran and cjpeg (libjpeg-turbo-progs), zstd and lz4 for some seeds.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zlib
+
+from PIL import Image
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+from plain_writer import (  # noqa: E402
+    NO_IMAGE,
+    Field,
+    Segments,
+    classes_section,
+    crc32c,
+    image,
+    write_pack,
+)
+
+CORPUS = HERE / "corpus"
+
+
+def save(target, name, data):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"seed-{name}").write_bytes(data)
+
+
+def run(command, data):
+    return subprocess.run(command, input=data, check=True, capture_output=True).stdout
+
+
+def picture(mode, width, height):
+    """Slopes and noise, the same for the same arguments."""
+    dice = random.Random(f"{mode} {width} {height}")
+    channels = len(Image.new(mode, (1, 1)).getbands())
+    data = (
+        (x * 9 * (c + 1) + y * 5 + dice.randrange(24)) % 256
+        for y in range(height)
+        for x in range(width)
+        for c in range(channels)
+    )
+    return Image.frombytes(mode, (width, height), bytes(data))
+
+
+def encoded(pic, kind, **options):
+    out = io.BytesIO()
+    pic.save(out, kind, **options)
+    return out.getvalue()
+
+
+# ---- jpeg ---------------------------------------------------------------------------------------
+
+
+def tile(jpeg):
+    return run(("jpegtran", "-copy", "none", "-optimize", "-restart", "8B"), jpeg)
+
+
+def jpeg_seeds():
+    rgb, grey = picture("RGB", 40, 24), picture("L", 33, 17)
+    plain = encoded(rgb, "JPEG", quality=70, subsampling=2)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    seeds = {
+        "420": plain,
+        "422": encoded(rgb, "JPEG", quality=30, subsampling=1),
+        "444": encoded(picture("RGB", 17, 9), "JPEG", quality=95, subsampling=0),
+        "411": run(("cjpeg", "-sample", "4x1"), encoded(rgb, "PPM")),
+        "440": run(("cjpeg", "-sample", "1x2"), encoded(rgb, "PPM")),
+        "odd-sampling": run(("cjpeg", "-sample", "2x2,2x1,1x1"), encoded(rgb, "PPM")),
+        "rgb": run(("cjpeg", "-rgb"), encoded(picture("RGB", 9, 9), "PPM")),
+        "grey": encoded(grey, "JPEG", quality=50),
+        "one-pixel": encoded(picture("L", 1, 1), "JPEG"),
+        "optimal": encoded(rgb, "JPEG", quality=10, optimize=True),
+        "progressive": encoded(rgb, "JPEG", quality=70, progressive=True),
+        "progressive-grey": encoded(grey, "JPEG", quality=90, progressive=True),
+        "cmyk": encoded(picture("CMYK", 12, 12), "JPEG", quality=40),
+        "exif-icc": encoded(grey, "JPEG", exif=exif, icc_profile=bytes(40), comment=b"hello"),
+        "tiled": tile(plain),
+        "tiled-grey": tile(encoded(picture("L", 90, 40), "JPEG", quality=20)),
+        "arithmetic": run(("jpegtran", "-arithmetic"), plain),
+        "restarts": run(("jpegtran", "-restart", "1B"), plain),
+        "restart-rows": run(("jpegtran", "-restart", "1"), plain),
+        "trailing": plain + b"and more",
+        "cut": plain[: len(plain) * 2 // 3],
+        "no-eoi": plain[:-2],
+    }
+    scans = b"0;\n1;\n2;\n"
+    with tempfile.NamedTemporaryFile() as script:
+        script.write(scans)
+        script.flush()
+        seeds["scans"] = run(("jpegtran", "-scans", script.name), plain)
+    for name, data in seeds.items():
+        save("fuzz_jpeg", name, data)
+    return seeds
+
+
+# ---- png, webp ----------------------------------------------------------------------------------
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width, height, depth, colour, extra=(), interlace=0, cut=0):
+    """Random pixels; extra chunks come before the pixels."""
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    dice = random.Random(f"{width} {height} {depth} {colour}")
+    passes = [(0, 0, 1, 1)]
+    if interlace:
+        passes = [
+            (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+            (0, 1, 1, 2),
+        ]  # fmt: skip
+    raw = b""
+    for x, y, dx, dy in passes:
+        columns, rows = (width - x + dx - 1) // dx, (height - y + dy - 1) // dy
+        stride = (columns * channels * depth + 7) // 8
+        for row in range(rows if columns > 0 else 0):
+            raw += bytes([row % 5]) + bytes(dice.randrange(4) for _ in range(stride))
+    body = zlib.compress(raw)
+    data = b"\x89PNG\r\n\x1a\n"
+    data += chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlace))
+    data += b"".join(chunk(*one) for one in extra)
+    parts = [body[:cut], body[cut:]] if cut else [body]
+    return data + b"".join(chunk(b"IDAT", part) for part in parts) + chunk(b"IEND", b"")
+
+
+def png_seeds():
+    palette = (b"PLTE", bytes(range(4 * 3)))
+    seeds = {f"grey-{depth}": png(5, 4, depth, 0) for depth in (1, 2, 4, 8, 16)}
+    seeds |= {f"palette-{depth}": png(6, 3, depth, 3, [palette]) for depth in (2, 4, 8)}
+    seeds |= {f"rgb-{depth}": png(3, 3, depth, 2) for depth in (8, 16)}
+    seeds |= {f"grey-alpha-{depth}": png(3, 3, depth, 4) for depth in (8, 16)}
+    seeds |= {f"rgba-{depth}": png(3, 3, depth, 6) for depth in (8, 16)}
+    exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+    seeds |= {
+        "palette-trns": png(4, 4, 8, 3, [palette, (b"tRNS", b"\0\x80")]),
+        "grey-trns": png(4, 4, 8, 0, [(b"tRNS", b"\0\2")]),
+        "rgb-trns": png(2, 2, 8, 2, [(b"tRNS", bytes(6))]),
+        "interlaced": png(9, 10, 8, 2, interlace=1),
+        "interlaced-1": png(11, 3, 1, 0, interlace=1),
+        "exif": png(2, 3, 8, 0, [(b"eXIf", exif), (b"gAMA", bytes(4)), (b"tEXt", b"a\0b")]),
+        "two-idat": png(8, 8, 8, 2, cut=20),
+    }
+    for name, data in seeds.items():
+        save("fuzz_png_webp", f"png-{name}", data)
+    rgb, rgba = picture("RGB", 12, 10), picture("RGBA", 12, 10)
+    frames = {"save_all": True, "append_images": [picture("RGB", 12, 10).rotate(90)]}
+    save("fuzz_png_webp", "webp-lossy", encoded(rgb, "WEBP", quality=40))
+    save("fuzz_png_webp", "webp-lossless", encoded(rgb, "WEBP", lossless=True))
+    save("fuzz_png_webp", "webp-alpha", encoded(rgba, "WEBP", quality=40))
+    save("fuzz_png_webp", "webp-alpha-lossless", encoded(rgba, "WEBP", lossless=True))
+    save("fuzz_png_webp", "webp-exif", encoded(rgb, "WEBP", exif=b"Exif\0\0" + exif))
+    save("fuzz_png_webp", "webp-animated", encoded(rgb, "WEBP", **frames))
+    save("fuzz_png_webp", "nothing", b"GIF89a..")
+    return seeds
+
+
+# ---- packs --------------------------------------------------------------------------------------
+
+
+def cut_tiles(jpeg, width, height, samp, components=3):
+    """A tiled jpeg as an image of plain_writer."""
+    at = 2
+    while True:
+        marker, size = jpeg[at + 1], struct.unpack_from(">H", jpeg, at + 2)[0]
+        at += 2 + size
+        if marker == 0xDA:
+            break
+    head, lengths, start = at, [], at
+    while at < len(jpeg) - 1:
+        if jpeg[at] == 0xFF and (0xD0 <= jpeg[at + 1] <= 0xD7 or jpeg[at + 1] == 0xD9):
+            lengths.append(at + 2 - start)
+            start = at + 2
+        at += 1
+    cut = Segments(head, tuple(lengths), 2, 8, components, *samp)
+    meta = b"\xff\xe1\x00\x08Exif\0\0"
+    shape = {"codec": "jpeg", "how": "tiled", "segments": cut, "channels": components}
+    return image(jpeg, width, height, meta=meta, **shape)
+
+
+def raw(width, height, channels, **more):
+    data = bytes(i * 7 % 256 for i in range(width * height * channels))
+    rows = Segments(0, (width * channels,) * height, 0, 0, 0, 0, 0)
+    return image(data, width, height, channels=channels, segments=rows, **more)
+
+
+def joined(path, manifest):
+    """The form that fuzz_block takes; shards in the order of the manifest."""
+    data = struct.pack("<I", len(manifest)) + manifest
+    files = {file.stem: file.read_bytes() for file in path.glob("*/*.shard")}
+    for name in sorted(files, key=lambda name: manifest.index(bytes.fromhex(name))):
+        data += struct.pack("<I", len(files[name])) + files[name]
+    return data
+
+
+def pack_seeds(jpegs, pngs):
+    tiles = cut_tiles(jpegs["tiled"], 40, 24, (2, 2))
+    grey = cut_tiles(jpegs["tiled-grey"], 90, 40, (1, 1), 1)
+    kept = image(pngs["rgb-8"], 3, 3, codec="png", meta=b"\xff\xfe\x00\x04hi")
+    frames = [raw(2, 2, 1, timestamp=5), kept, raw(3, 1, 3, orientation=6), kept]
+    all_types = [
+        Field("image", "image"),
+        Field("mask", "image", mask=True),
+        Field("clip", "clip"),
+        Field("bytes", "bytes"),
+        Field("json", "json"),
+        Field("text", "text"),
+        Field("label", "i64"),
+        Field("box", "f32", (2, 2)),
+        Field("score", "f64"),
+    ]
+
+    def values(n):
+        return {
+            "image": (kept, NO_IMAGE, raw(5, 3, 4))[n % 3],
+            "mask": raw(2, 3, 1),
+            "clip": frames[: n % 4],
+            "bytes": bytes(n),
+            "json": b"{}",
+            "text": b"text %d" % n,
+            "label": n,
+            "box": [0, 1, n, 2],
+            "score": n / 2,
+        }
+
+    few = [(b"key/%d" % n, values(n)) for n in range(5)]
+    numbers = [(b"%d" % n, {"n": n}) for n in range(23)]
+    packs = {
+        "all-types": (all_types, few, {"block_samples": 2, "shard_blocks": 2, "classes": {
+            6: [b"cat", b"dog", b"", b"\xc3\xa4"]}, "settings": {"mode": "tile"}}),
+        "tiles": ([Field("image", "image")],
+                  [(b"a", {"image": tiles}), (b"b", {"image": grey}), (b"c", {"image": kept})],
+                  {"block_samples": 3}),
+        "long-rows": ([Field("i", "image")], [(b"a", {"i": raw(90, 120, 1)})],
+                      {"block_samples": 1}),
+        "clip": ([Field("c", "clip")], [(b"a", {"c": frames}), (b"b", {"c": []})], {}),
+        "many-blocks": ([Field("n", "i64")], numbers,
+                        {"block_samples": 2, "shard_blocks": 3, "n_stats": 4}),
+        "unused-block": ([Field("n", "i64")], numbers[:4], {
+            "block_samples": 4, "unused": {0: numbers[5:7]}, "n_stats": 0,
+            "sections": [(b"XTRA", 0, b"ignored")]}),
+        "classes-last": ([Field("n", "i64"), Field("t", "text")],
+                         [(b"a", {"n": 1, "t": b"text"}), (b"b", {"n": 0, "t": b""})],
+                         {"sections": [(b"CLAS", 0, classes_section(0, [b"cat", b"dog"]))]}),
+        "long-key": ([Field("t", "text")], [(b"k" * 4096, {"t": b"text"})], {"n_stats": 0}),
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (fields, samples, options) in packs.items():
+            path = pathlib.Path(folder, name)
+            manifest = write_pack(path, fields, samples, **options)
+            save("fuzz_block", name, joined(path, manifest))
+            save("fuzz_manifest", name, b"\0" + manifest)
+            save("fuzz_manifest", f"{name}-repaired", b"\3" + manifest)
+
+
+# ---- lists, tars, plans -------------------------------------------------------------------------
+
+
+def list_seeds():
+    seeds = {
+        "labels": b"path,label\na.jpg,cat\nb.jpg,dog\n",
+        "fields": b"image,label,x,y,name,mask\n1.jpg,0,1,1.5,a,m.png\n2.jpg,1,-2,1e-3,b,\n",
+        "quotes": b'file,class\r\n"a ""b"", c.jpg","x\ny"\r\n\r\n"",z\r\n',
+        "bom": b"\xef\xbb\xbffilename\n\xc3\xa4.jpg\n\n\nlast.jpg",
+        "numbers": b"path,n\na,9223372036854775807\nb,-0\nc,+1\nd,1e400\ne,0x10\nf,nan\n",
+        "bad-utf8": b"path,label\n\xff\xfe,x\n",
+        "open-quote": b'path,label\n"a,b\n',
+        "ragged": b"path,label\na\nb,c,d\n",
+        "nul": b"path\na\0b\n",
+        "empty": b"",
+        "wide": b",".join(b"c%d" % n for n in range(300)) + b"\n",
+    }
+    for name, data in seeds.items():
+        save("fuzz_csv", name, b"\0" + data)
+        save("fuzz_csv", f"{name}-tsv", b"\1" + data.replace(b",", b"\t"))
+    for name in ("labels", "fields", "quotes"):
+        save("fuzz_plan", f"list-{name}", b"\4" + seeds[name])
+
+
+def tar(members, form):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, data, kind in members:
+            info = tarfile.TarInfo(name)
+            info.size, info.type, info.linkname = len(data), kind, "a"
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()[: 512 * (1 + out.getvalue().rstrip(b"\0").__len__() // 512) + 1024]
+
+
+def tar_seeds():
+    file, folder, link, hard = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+    samples = [
+        ("./0001.jpg", b"picture", file), ("./0001.cls", b" 7\n", file),
+        ("./0001.json", b"{}", file), ("0002.left.png", b"p" * 600, file), ("d", b"", folder),
+        ("d/.hidden", b"", file), ("d/0003.txt", b"", file), ("d/0003.npy", b"123", file),
+    ]  # fmt: skip
+    plain = tar(samples, tarfile.USTAR_FORMAT)
+    long_name = "n" * 120 + "/" + "m" * 130 + ".jpg"
+    seeds = {
+        "ustar": plain,
+        "gnu-long": tar([(long_name, b"x", file), *samples[:2]], tarfile.GNU_FORMAT),
+        "pax-long": tar([(long_name + "\u00e4", b"x", file)], tarfile.PAX_FORMAT),
+        "long-suffix": tar([("a." + "s" * 255, b"x", file)], tarfile.GNU_FORMAT),
+        "longer-suffix": tar([("a." + "s" * 256, b"x", file)], tarfile.GNU_FORMAT),
+        "links": tar([samples[0], ("b.jpg", b"", link)], tarfile.USTAR_FORMAT),
+        "hard": tar([samples[0], ("b.jpg", b"", hard)], tarfile.USTAR_FORMAT),
+        "no-suffix": tar([("name", b"x", file)], tarfile.USTAR_FORMAT),
+        "cut": plain[: 512 * 3 + 100],
+        "gz": gzip.compress(plain, mtime=0),
+        "bz2": bz2.compress(plain),
+        "xz": lzma.compress(plain),
+        "zst": run(("zstd", "-q", "-c"), plain),
+        "lz4": run(("lz4", "-q", "-c"), plain),
+        "gz-gz": gzip.compress(gzip.compress(plain, mtime=0), mtime=0),
+        "empty": b"",
+        "zeros": bytes(1024),
+    }
+    for name, data in seeds.items():
+        save("fuzz_tar", name, data)
+
+
+def text(data):
+    return struct.pack("<I", len(data)) + data
+
+
+def string(data):
+    return text(data) + b"\0"
+
+
+def plan(records, fields, classes, roots, class_field):
+    """As src/ingest/plan_inner.h lays it out; the id is not checked."""
+    data, table = b"PENPLAN\n" + bytes(8), b""
+    for n, record in enumerate(records):
+        crc = crc32c(struct.pack("<Q", n) + record)
+        table += struct.pack("<QII", len(data), len(record), crc)
+        data += record
+    texts = string(b"{}")
+    texts += b"".join(struct.pack("<BB18x", *field[:2]) + string(field[2]) for field in fields)
+    texts += b"".join(string(name) for name in classes)
+    texts += b"".join(struct.pack("<BQ", *root[:2]) + string(root[2]) for root in roots)
+    places = (len(data), len(data) + len(table))
+    size = places[1] + len(texts) + 192
+    counts = (len(fields), len(classes), len(roots), class_field, 1, 0)
+    foot = struct.pack("<QQQQQQQI", size, len(records), 0, 4, 99, *places, crc32c(texts))
+    foot += struct.pack("<IIIiII", *counts) + bytes(range(16 + 32)) + bytes(44)
+    return data + table + texts + b"PENPLEND" + struct.pack("<II", 0, crc32c(foot)) + foot
+
+
+def part(kind, *values):
+    """FILE by its key 0x11, FILE by a text 0x31, member of a tar 0x22 and of a packed one 0x23."""
+    if kind == 0x11:
+        return struct.pack("<BIQ", kind, *values)
+    if kind == 0x31:
+        return struct.pack("<BIQ", kind, *values[:2]) + text(values[2])
+    if kind in (0x22, 0x23):
+        return struct.pack("<BIQQ", kind, *values[:3]) + text(values[3])
+    return bytes([kind]) + text(values[0]) if kind == 4 else b"\0"
+
+
+def plan_seeds():
+    number = struct.pack("<q", 1)
+    fields = [(1, 0, b"image"), (6, 0, b"label"), (1, 1, b"mask"), (5, 0, b"text")]
+    lists = [
+        text(b"a.png") + part(0x11, 0, 10) + part(4, number) + part(0) + part(4, b"hello"),
+        text(b"b.png") + part(0x11, 0, 3) + part(4, number) + part(0x31, 0, 10, b"a.png") + part(0),
+    ]
+    # The files are those that fuzz_plan.c makes: four members of 1024 bytes each.
+    tars = [(3, 5120, b"t.tar"), (3, 5143, b"t.tgz")]
+    members = [(b"k1", 1536, 5, b"jpg"), (b"k2", 3584, 6, b"jpg"), (b"k1", 2560, 1, b"cls")]
+    fixed = [
+        text(key) + part(kind, root, *place, suffix)
+        for kind, root in ((0x22, 0), (0x23, 1))
+        for key, *place, suffix in members
+    ]
+    roots = [(2, 0, b"d"), (1, 0, b"d/")]
+    seeds = {
+        "list": plan(lists, fields, [b"cat", b"dog"], roots, 1),
+        "tars": plan(fixed, [(3, 0, b"jpg")], [], tars, -1),
+        "empty": plan([], fields, [], [], -1),
+    }
+    for name, data in seeds.items():
+        save("fuzz_plan", name, b"\0" + data)
+        save("fuzz_plan", f"{name}-repaired", b"\3" + data)
+
+
+def roundtrip_seeds():
+    for n in range(24):
+        dice = random.Random(f"roundtrip {n}")
+        save("fuzz_roundtrip", f"{n:02}", dice.randbytes(dice.choice((20, 60, 200, 500))))
+
+
+def main():
+    for old in CORPUS.glob("*/seed-*"):
+        old.unlink()
+    jpegs, pngs = jpeg_seeds(), png_seeds()
+    pack_seeds(jpegs, pngs)
+    list_seeds()
+    tar_seeds()
+    plan_seeds()
+    roundtrip_seeds()
+    files = [file for file in CORPUS.glob("*/*") if file.is_file()]
+    print(f"{len(files)} files, {sum(file.stat().st_size for file in files)} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory_fs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/sys.h"
+#include "help.h"
+
+typedef struct Node {
+    char *path; /* NULL once it has been removed */
+    uint8_t *data;
+    size_t bytes;
+    bool is_dir;
+    int opens;
+} Node;
+
+enum { MAX_NODES = 1024, MAX_OPEN = 256 };
+
+static Node *nodes[MAX_NODES];
+static Node *open_nodes[MAX_OPEN];
+static size_t at_once;
+
+static Node *find(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (size_t i = 0; i < MAX_NODES; i++)
+        if (nodes[i] && nodes[i]->path && strlen(nodes[i]->path) == n &&
+            memcmp(nodes[i]->path, path, n) == 0)
+            return nodes[i];
+    return NULL;
+}
+
+static bool has_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return true;
+    char *parent = strndup(path, (size_t)(slash - path));
+    const Node *node = find(parent);
+    free(parent);
+    return node && node->is_dir;
+}
+
+static void drop(Node *node)
+{
+    free(node->path);
+    node->path = NULL;
+    if (node->opens)
+        return;
+    for (size_t i = 0; i < MAX_NODES; i++)
+        if (nodes[i] == node)
+            nodes[i] = NULL;
+    free(node->data);
+    free(node);
+}
+
+static Node *add(const char *path, bool is_dir)
+{
+    size_t i = 0;
+    while (i < MAX_NODES && nodes[i])
+        i++;
+    REQUIRE(i < MAX_NODES);
+    nodes[i] = calloc(1, sizeof *nodes[i]);
+    nodes[i]->path = strdup(path);
+    nodes[i]->is_dir = is_dir;
+    return nodes[i];
+}
+
+/* ---- the seam -------------------------------------------------------------------------------- */
+
+static int fs_open(const char *path, int how)
+{
+    Node *node = find(path);
+    if (!node && (how != PEN_OPEN_CREATE || !has_parent(path)))
+        return -ENOENT;
+    if (!node)
+        node = add(path, false);
+    if (how == PEN_OPEN_CREATE && node->is_dir)
+        return -EISDIR;
+    if (how == PEN_OPEN_DIR && !node->is_dir)
+        return -ENOTDIR;
+    if (how == PEN_OPEN_CREATE)
+        node->bytes = 0;
+    for (int fd = 0; fd < MAX_OPEN; fd++)
+        if (!open_nodes[fd]) {
+            open_nodes[fd] = node;
+            node->opens++;
+            return fd;
+        }
+    return -EMFILE;
+}
+
+static Node *of(int fd)
+{
+    REQUIRE(fd >= 0 && fd < MAX_OPEN && open_nodes[fd]);
+    return open_nodes[fd];
+}
+
+static int fs_close(int fd)
+{
+    Node *node = of(fd);
+    open_nodes[fd] = NULL;
+    if (!--node->opens && !node->path)
+        drop(node);
+    return 0;
+}
+
+static int64_t fs_pread(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    const Node *node = of(fd);
+    REQUIRE(bytes);
+    if (node->is_dir)
+        return -EISDIR;
+    size_t left = offset < node->bytes ? node->bytes - (size_t)offset : 0;
+    size_t n = PEN_MIN(bytes, left);
+    if (at_once)
+        n = PEN_MIN(n, at_once);
+    if (n)
+        memcpy(buf, node->data + offset, n);
+    return (int64_t)n;
+}
+
+static int64_t fs_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    Node *node = of(fd);
+    size_t done = 0;
+    REQUIRE(offset == node->bytes); /* all writing is appending */
+    for (int i = 0; i < n && (!at_once || done < at_once); i++) {
+        size_t bytes = at_once ? PEN_MIN(iov[i].iov_len, at_once - done) : iov[i].iov_len;
+        if (!bytes)
+            continue;
+        node->data = realloc(node->data, node->bytes + bytes);
+        REQUIRE(node->data);
+        memcpy(node->data + node->bytes, iov[i].iov_base, bytes);
+        node->bytes += bytes;
+        done += bytes;
+    }
+    return (int64_t)done;
+}
+
+static int fs_fsync(int fd)
+{
+    (void)of(fd);
+    return 0;
+}
+
+static void stat_out(const Node *node, PenFileStat *ret)
+{
+    *ret = (PenFileStat){.bytes = node->bytes,
+                         .disk_bytes = (node->bytes + 511) / 512 * 512,
+                         .is_dir = node->is_dir,
+                         .is_file = !node->is_dir};
+}
+
+static int fs_stat_fd(int fd, PenFileStat *ret)
+{
+    stat_out(of(fd), ret);
+    return 0;
+}
+
+static int fs_stat_path(const char *path, PenFileStat *ret)
+{
+    const Node *node = find(path);
+    if (!node)
+        return -ENOENT;
+    stat_out(node, ret);
+    return 0;
+}
+
+static int fs_rename(const char *from, const char *to)
+{
+    Node *node = find(from);
+    Node *old = find(to);
+    if (!node || !has_parent(to))
+        return -ENOENT;
+    if (old)
+        drop(old);
+    free(node->path);
+    node->path = strdup(to);
+    return 0;
+}
+
+static int fs_mkdir(const char *path)
+{
+    if (find(path))
+        return -EEXIST;
+    if (!has_parent(path))
+        return -ENOENT;
+    add(path, true);
+    return 0;
+}
+
+static int fs_unlink(const char *path)
+{
+    Node *node = find(path);
+    if (!node)
+        return -ENOENT;
+    if (node->is_dir)
+        return -EISDIR;
+    drop(node);
+    return 0;
+}
+
+/* The name of a node that lies in the folder `path` itself. */
+static const char *name_in(const Node *node, const char *path)
+{
+    size_t n = strlen(path);
+    if (!node || !node->path || strncmp(node->path, path, n) != 0 || node->path[n] != '/' ||
+        strchr(node->path + n + 1, '/'))
+        return NULL;
+    return node->path + n + 1;
+}
+
+static int fs_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    const Node *node = find(path);
+    int r = 0;
+    if (!node)
+        return -ENOENT;
+    if (!node->is_dir)
+        return -ENOTDIR;
+    for (size_t i = 0; i < MAX_NODES && !r; i++)
+        if (name_in(nodes[i], path))
+            r = each(ctx, name_in(nodes[i], path));
+    return r;
+}
+
+static int fs_rmdir(const char *path)
+{
+    Node *node = find(path);
+    if (!node)
+        return -ENOENT;
+    for (size_t i = 0; i < MAX_NODES; i++)
+        if (name_in(nodes[i], path))
+            return -ENOTEMPTY;
+    drop(node);
+    return 0;
+}
+
+static int fs_lock(int fd, int exclusive)
+{
+    (void)exclusive;
+    return of(fd)->is_dir ? 0 : -EBADF;
+}
+
+/* ---- for the targets ------------------------------------------------------------------------- */
+
+void fs_begin(size_t piece)
+{
+    static PenSys sys;
+    sys = pen__sys_real;
+    sys.open = fs_open;
+    sys.close = fs_close;
+    sys.pread = fs_pread;
+    sys.pwritev = fs_pwritev;
+    sys.fsync = fs_fsync;
+    sys.stat_fd = fs_stat_fd;
+    sys.stat_path = fs_stat_path;
+    sys.rename = fs_rename;
+    sys.mkdir = fs_mkdir;
+    sys.unlink = fs_unlink;
+    sys.rmdir = fs_rmdir;
+    sys.lock = fs_lock;
+    sys.list = fs_list;
+    pen__sys = &sys;
+    at_once = piece;
+    add("/", true);
+    add(".", true);
+}
+
+void fs_end(void)
+{
+    for (int fd = 0; fd < MAX_OPEN; fd++)
+        REQUIRE(!open_nodes[fd]);
+    for (size_t i = 0; i < MAX_NODES; i++)
+        if (nodes[i])
+            drop(nodes[i]);
+    pen__sys = &pen__sys_real;
+}
+
+void fs_folder(const char *path)
+{
+    add(path, true);
+}
+
+void fs_file(const char *path, const void *data, size_t bytes)
+{
+    Node *node = add(path, false);
+    node->data = copy_of(data, bytes);
+    node->bytes = bytes;
+}
+
+size_t fs_count(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < MAX_NODES; i++)
+        n += nodes[i] && !nodes[i]->is_dir;
+    return n;
+}
