@@ -54,7 +54,6 @@ typedef struct PenPlanInfo {
     const char *const *classes;
     const char *settings; /* the canonical settings text (JSON), the same for every task of a run */
     uint8_t base[16];     /* id of the pack that is appended to; zeros = none */
-    uint32_t n_tasks;     /* 1, or what the first --task run said */
     int32_t in_order;     /* has STREAM parts: only to be read from the first item to the last */
 } PenPlanInfo;
 

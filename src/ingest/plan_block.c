@@ -70,7 +70,7 @@ static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const
 }
 
 typedef struct Probe {
-    const PenDraft *draft;
+    const PenPlanDraft *draft;
     PenRecordFrame frame;
     PenPartReader *reader;
     PenBuf record, data;
@@ -79,7 +79,7 @@ typedef struct Probe {
 
 static int measure_input(Probe *p, uint64_t input, PenError *reterr)
 {
-    const PenDraft *d = p->draft;
+    const PenPlanDraft *d = p->draft;
     PenItem item;
     p->record.bytes = 0;
     int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, reterr);
@@ -99,7 +99,7 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
 
 /* Some inputs, evenly spaced; of a compressed tar, which has to be unpacked up to the last one of
  * them, the first ones. */
-static int mean_by_probing(const PenDraft *d, uint64_t *ret, PenError *reterr)
+static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
     Probe p = {.draft = d,
                .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots}};
@@ -124,7 +124,7 @@ static int mean_by_probing(const PenDraft *d, uint64_t *ret, PenError *reterr)
 }
 
 /* Tiling and keeping leave sizes about as they are, and those are known for all inputs. */
-static uint64_t mean_by_size(const PenDraft *d)
+static uint64_t mean_by_size(const PenPlanDraft *d)
 {
     uint64_t total = 0;
     for (uint64_t i = 0; i < d->n; i++) {
@@ -140,7 +140,7 @@ static uint64_t mean_by_size(const PenDraft *d)
     return d->n ? total / d->n : 0;
 }
 
-int pen__block_samples(const PenDraft *d, uint64_t *ret, PenError *reterr)
+int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
     const PenIngestSettings *s = d->request->settings;
     const PenPackInfo *base = d->request->base;

@@ -119,7 +119,6 @@ static void take_foot(PenPlan *p, const uint8_t *foot)
     info->n_fields = pen__load32(foot + PEN_FOOT_N_FIELDS);
     info->n_classes = pen__load32(foot + PEN_FOOT_N_CLASSES);
     info->class_field = (int32_t)pen__load32(foot + PEN_FOOT_CLASS_FIELD);
-    info->n_tasks = pen__load32(foot + PEN_FOOT_N_TASKS);
     info->in_order = pen__load32(foot + PEN_FOOT_IN_ORDER) != 0;
     p->table_offset = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
 }
@@ -164,7 +163,7 @@ static int check_places(PenPlan *p, const uint8_t *foot, PenError *reterr)
     uint64_t n_texts =
         (uint64_t)info->n_fields + info->n_classes + pen__load32(foot + PEN_FOOT_N_ROOTS);
     if (info->n_fields < 1 || info->n_fields > PEN_FIELD_LIMIT || n_texts > (end - texts) / 5 ||
-        info->block_samples < 1 || info->block_samples > (uint64_t)1 << 31 || info->n_tasks < 1)
+        info->block_samples < 1 || info->block_samples > (uint64_t)1 << 31)
         return fail_corrupt(p, "expected counts that the file has room for, found others", reterr);
     return PEN_OK;
 }

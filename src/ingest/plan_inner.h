@@ -58,23 +58,23 @@ int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch
 /* ---- block size ------------------------------------------------------------------------------ */
 
 /* A plan on its way to the file. */
-typedef struct PenDraft {
+typedef struct PenPlanDraft {
     const PenPlanRequest *request;
     PenInputs inputs;
     PenShape shape;
     uint64_t *order; /* n numbers of inputs */
     uint64_t n, n_known;
     uint64_t block_samples;
-} PenDraft;
+} PenPlanDraft;
 
 /* K: what the settings or the base pack say, else the largest power of two, at most 65,536, with
  * which a block takes at most 4 MiB. That is reckoned from the sizes of the inputs, and when the
  * mode changes the sizes, from the headers of up to 64 images. */
-int pen__block_samples(const PenDraft *draft, uint64_t *ret, PenError *reterr);
+int pen__block_samples(const PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-int pen__plan_write(const PenDraft *draft, const char *path, PenError *reterr);
+int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr);
 
 /* Layout of the file:
  *   +0     head      16: magic 8, version u32, zero u32
@@ -105,11 +105,10 @@ enum { /* offsets in the foot */
        PEN_FOOT_N_CLASSES = 80,
        PEN_FOOT_N_ROOTS = 84,
        PEN_FOOT_CLASS_FIELD = 88, /* i32 */
-       PEN_FOOT_N_TASKS = 92,
-       PEN_FOOT_IN_ORDER = 96,
-       PEN_FOOT_BASE = 100, /* 16 */
-       PEN_FOOT_ID = 116,   /* 32 */
-       PEN_FOOT_ZERO = 148  /* to the end */
+       PEN_FOOT_IN_ORDER = 92,
+       PEN_FOOT_BASE = 96, /* 16 */
+       PEN_FOOT_ID = 112,  /* 32 */
+       PEN_FOOT_ZERO = 144 /* to the end */
 };
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     int r = check_settings(request->settings, reterr);
     if (r < 0)
         return r;
-    PenDraft *d = pen__zalloc(sizeof *d);
+    PenPlanDraft *d = pen__zalloc(sizeof *d);
     if (!d)
         return pen__fail_memory(reterr, WHERE, path);
     d->request = request;

@@ -13,7 +13,7 @@
 #define BATCH_BYTES ((size_t)1 << 20)
 
 typedef struct Writer {
-    const PenDraft *draft;
+    const PenPlanDraft *draft;
     PenSink *sink;
     PenBuf batch; /* not written yet */
     PenBuf table;
@@ -122,7 +122,7 @@ static int make_texts(Writer *w)
 /* After the records: K, the fields, the classes, the settings and the base pack. */
 static void finish_id(Writer *w, const uint8_t base[16], uint8_t ret[32])
 {
-    const PenDraft *d = w->draft;
+    const PenPlanDraft *d = w->draft;
     uint8_t tail[48] = {0};
     pen__store64(tail, d->n);
     pen__store64(tail + 8, d->block_samples);
@@ -137,7 +137,7 @@ static void finish_id(Writer *w, const uint8_t base[16], uint8_t ret[32])
 
 static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
 {
-    const PenDraft *d = w->draft;
+    const PenPlanDraft *d = w->draft;
     uint64_t texts_offset = w->table_offset + w->table.bytes;
     memset(foot, 0, PEN_PLAN_FOOT);
     memcpy(foot + PEN_FOOT_MAGIC, PEN_PLAN_END_MAGIC, 8);
@@ -154,8 +154,6 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
     pen__store32(foot + PEN_FOOT_N_CLASSES, d->shape.n_classes);
     pen__store32(foot + PEN_FOOT_N_ROOTS, d->inputs.n_roots);
     pen__store32(foot + PEN_FOOT_CLASS_FIELD, (uint32_t)d->shape.class_field);
-    uint32_t n_tasks = d->request->settings->n_tasks;
-    pen__store32(foot + PEN_FOOT_N_TASKS, n_tasks ? n_tasks : 1);
     pen__store32(foot + PEN_FOOT_IN_ORDER, w->in_order);
     if (d->request->base)
         memcpy(foot + PEN_FOOT_BASE, d->request->base->id, 16);
@@ -185,7 +183,7 @@ static int write_all(Writer *w, PenError *reterr)
     return pen__sink_writev(w->sink, pieces, (int)PEN_LEN(pieces), reterr);
 }
 
-int pen__plan_write(const PenDraft *draft, const char *path, PenError *reterr)
+int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr)
 {
     Writer w = {.draft = draft};
     static const char begin[] = "penstock plan 0";

@@ -120,16 +120,21 @@ int pen_pack_key(PenPack *pack, uint64_t sample, void *buf, size_t cap, size_t *
     return go_away(&at, give(&at, key, bytes, buf, cap, ret_bytes, reterr), reterr);
 }
 
+/* Reads a payload, when there is a buffer to read it to. */
+static int fetch(const At *at, uint64_t offset, uint64_t bytes, void *buf, size_t cap,
+                 PenError *reterr)
+{
+    if (!buf)
+        return PEN_OK;
+    return bytes > cap ? no_room(at, cap, bytes, reterr) : read_at(at, offset, bytes, buf, reterr);
+}
+
 static int read_image(const At *at, void *buf, size_t cap, size_t *ret_bytes, PenError *reterr)
 {
     PenImageEntry e = pen__block_image(&at->block->view, at->sample, at->field, 0);
     PenSpot spot = spot_of(at, 0);
-    int r = PEN_OK;
-    if (buf && e.bytes > cap)
-        return no_room(at, cap, e.bytes, reterr);
-    if (buf)
-        r = read_at(at, e.offset, e.bytes, buf, reterr);
-    if (buf && r == PEN_OK)
+    int r = fetch(at, e.offset, e.bytes, buf, cap, reterr);
+    if (r == PEN_OK && buf)
         r = pen__payload_check(&spot, &e, buf, reterr);
     if (r == PEN_OK)
         *ret_bytes = (size_t)e.bytes;
@@ -140,12 +145,8 @@ static int read_blob(const At *at, void *buf, size_t cap, size_t *ret_bytes, Pen
 {
     PenBlobEntry e = pen__block_blob(&at->block->view, at->sample, at->field);
     PenSpot spot = spot_of(at, 0);
-    int r = PEN_OK;
-    if (buf && e.bytes > cap)
-        return no_room(at, cap, e.bytes, reterr);
-    if (buf)
-        r = read_at(at, e.offset, e.bytes, buf, reterr);
-    if (buf && r == PEN_OK)
+    int r = fetch(at, e.offset, e.bytes, buf, cap, reterr);
+    if (r == PEN_OK && buf)
         r = pen__blob_check(&spot, &e, buf, reterr);
     if (r == PEN_OK)
         *ret_bytes = (size_t)e.bytes;

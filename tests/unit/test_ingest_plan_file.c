@@ -143,7 +143,6 @@ TEST(counts_that_do_not_fit)
                  {PEN_FOOT_N_ITEMS, 3},
                  {PEN_FOOT_N_ITEMS + 4, 0x10000000},
                  {PEN_FOOT_BLOCK_SAMPLES, 0},
-                 {PEN_FOOT_N_TASKS, 0},
                  {PEN_FOOT_TABLE_OFFSET, 0},
                  {PEN_FOOT_TEXTS_OFFSET + 4, 0xffffffff},
                  {PEN_FOOT_CLASS_FIELD, 0},
