@@ -123,7 +123,8 @@ static int end_stopped(const Run *run, const PenError *error)
     char advice[160], done[CLI_NUMBER_TEXT], total[CLI_NUMBER_TEXT];
     if (run->total > 0)
         snprintf(advice, sizeof advice,
-                 "%s of %s samples were done; run the same command again to go on from there",
+                 "%s of %s samples were done; run the same command again to go on from the last "
+                 "finished shard",
                  cli_text_number((int64_t)run->done, done),
                  cli_text_number((int64_t)run->total, total));
     else

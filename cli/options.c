@@ -27,18 +27,20 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                      .value = "DIR",
                      .mistaken = "output dest to dir directory",
                      .help = "the directory to write to, made when it is not there; required"},
-    [CLI_OPT_MODE] = {.name = "mode",
-                      .kind = CLI_ARG_CHOICE,
-                      .verbs = MAKES,
-                      .value = "M",
-                      .choices = "tile|keep|encode|raw|mix",
-                      .standard = "tile",
-                      .mistaken = "format codec type",
-                      .help = "how images are stored. tile: JPEGs cut into pieces that can be read "
-                              "alone, without loss, all else as it is; keep: the source bytes; "
-                              "encode: JPEG at --quality, shrunk if asked; raw: pixels; mix: a "
-                              "share of them raw, the rest as in tile, or as in encode when "
-                              "they are shrunk"},
+    [CLI_OPT_MODE] =
+        {.name = "mode",
+         .kind = CLI_ARG_CHOICE,
+         .verbs = MAKES,
+         .value = "M",
+         .choices = "tile|keep|encode|raw|mix",
+         .standard = "tile",
+         .mistaken = "format codec type",
+         .help =
+             "how images are stored. tile: JPEGs cut into pieces that can be read "
+             "alone, without loss, all else as it is; keep: the source bytes; "
+             "encode: JPEG at --quality, shrunk if asked; raw: 8-bit pixels, CMYK as RGB; mix: a "
+             "share of them raw, the rest as in tile, or as in encode when "
+             "they are shrunk"},
     [CLI_OPT_QUALITY] = {.name = "quality",
                          .kind = CLI_ARG_NUMBER,
                          .verbs = MAKES,
@@ -215,7 +217,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_JSON] = {.name = "json",
                       .kind = CLI_ARG_FLAG,
                       .verbs = EVERY,
-                      .help = "print the result as one JSON object"},
+                      .help = "print the result as one JSON object (info --samples: one for each "
+                              "line)"},
     [CLI_OPT_HELP] =
         {.name = "help", .letter = 'h', .kind = CLI_ARG_FLAG, .verbs = EVERY, .help = "print this"},
 };

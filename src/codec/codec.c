@@ -56,12 +56,32 @@ int pen__image_sniff(const uint8_t *data, size_t bytes)
     return PEN_CODEC_NONE;
 }
 
+/* What people have lying about and take for an image that is packed. */
+static const char *other_kind(const uint8_t *data, size_t bytes)
+{
+    static const struct {
+        const char *name, *start;
+        size_t bytes;
+    } kinds[] = {{"a GIF", "GIF8", 4},        {"a BMP", "BM", 2},
+                 {"a TIFF", "II*", 4},        {"a TIFF", "MM\0*", 4},
+                 {"a PDF", "%PDF", 4},        {"a gzip file", "\x1F\x8B", 2},
+                 {"a zip file", "PK\3\4", 4}, {"a JPEG 2000", "\0\0\0\x0CjP", 6}};
+    for (size_t i = 0; i < PEN_LEN(kinds); i++)
+        if (bytes >= kinds[i].bytes && memcmp(data, kinds[i].start, kinds[i].bytes) == 0)
+            return kinds[i].name;
+    return NULL;
+}
+
 static int sniffed(const uint8_t *data, size_t bytes, const PenCodecOps **ret, PenError *reterr)
 {
     int codec = pen__image_sniff(data, bytes);
     if (codec == PEN_CODEC_NONE && bytes < 4)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "image: expected a jpeg, png or webp file, found %zu bytes", bytes);
+    if (codec == PEN_CODEC_NONE && other_kind(data, bytes))
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "image: expected a jpeg, png or webp file, found %s: convert or remove it",
+                         other_kind(data, bytes));
     if (codec == PEN_CODEC_NONE)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "image: expected a jpeg, png or webp file, found one that starts with "

@@ -146,11 +146,11 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
     r = has_begun(job, reterr);
     if (r <= 0)
         return r;
-    return pen__fail(
-        reterr, PEN_E_INVALID, WHERE,
-        "%s: an interrupted run is here that was started with other sources or settings (%s); "
-        "run that one again, or 'penstock gc' to give it up",
-        job->settings->out, info->settings);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: an interrupted run is here that was started with other sources or "
+                     "settings; run that one "
+                     "again, or 'penstock gc %s' to give it up",
+                     job->settings->out, job->settings->out);
 }
 
 static int open_plan(PenJob *job, PenError *reterr)
@@ -241,12 +241,37 @@ static int open_carry(PenJob *job, PenError *reterr)
     return r;
 }
 
+/* All tasks have to be of the same number, or they could never be joined. */
+static int check_tasks(const PenIngestSettings *s, PenError *reterr)
+{
+    PenNames names = {0};
+    char end[32];
+    char *work = pen__work_path(s->out, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, s->out);
+    snprintf(end, sizeof end, "-of-%u", s->n_tasks);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        const char *of = strstr(names.names[i], "-of-");
+        if (strncmp(names.names[i], "task-", 5) == 0 && of && strcmp(of, end) != 0)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s: task %u of %u: the tasks run so far are of %s; use that number, or "
+                          "'penstock gc %s' and start again",
+                          s->out, s->task, s->n_tasks, of + 4, s->out);
+    }
+    pen__names_free(&names);
+    pen__free(work);
+    return r;
+}
+
 static int open_folder(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     char name[64] = "run";
-    if (s->n_tasks)
+    if (s->n_tasks) {
+        int r = check_tasks(s, reterr);
+        if (r < 0)
+            return r;
         snprintf(name, sizeof name, "task-%u-of-%u", s->task, s->n_tasks);
+    }
     job->folder = pen__work_path(s->out, name);
     if (!job->folder)
         return pen__fail_memory(reterr, WHERE, s->out);

@@ -108,13 +108,28 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
     return PEN_OK;
 }
 
+/* There is no manifest: is there anything at all, or a pack that is not finished? */
+static int no_pack(const char *path, PenError *reterr)
+{
+    char *work = pen__path_join(path, PEN_WORK_NAME);
+    int under_way = work ? pen__file_exists(work, NULL) : 0;
+    int there = pen__file_exists(path, NULL);
+    pen__free(work);
+    if (there == 0)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: no such file or directory", path);
+    if (under_way == 1)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: the pack is not finished; run the same 'penstock pack' again, or "
+                         "'penstock finalise' after the last task",
+                         path);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: not a pack: there is no file %s in it",
+                     path, PEN_MANIFEST_NAME);
+}
+
 int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
 {
     int r = pen__pack_open_with(path, open_in_dir, NULL, ret_pack, reterr);
-    if (r == PEN_E_NOT_FOUND)
-        pen__fail(reterr, r, WHERE, "%s: no pack here: there is no file %s in it", path,
-                  PEN_MANIFEST_NAME);
-    return r;
+    return r == PEN_E_NOT_FOUND ? no_pack(path, reterr) : r;
 }
 
 static void free_shard(PenShardRef *ref)

@@ -246,6 +246,8 @@ static int write_rest(PenRoll *r, PenShardEntry *ret_rest, PenError *reterr)
         ret = write_held(r, reterr);
     if (ret == PEN_OK)
         ret = commit(r, ret_rest, &stats, reterr);
+    if (ret == PEN_OK)
+        pen__stats_add(&r->stats, &stats);
     return ret;
 }
 

@@ -289,7 +289,7 @@ static void mutate_structure(Dice *dice, Part *s)
         uint64_t bytes = pen__load64(s->data + entry + 8);
         uint64_t index = pen__load64(s->data + entry + 16);
         from = block;
-        to = block + index;
+        to = block + (roll(dice, 4) ? PEN_MIN(index, 256u) : index);
         if (!roll(dice, 4) && pen__range_ok(block, 64, s->bytes)) { /* the sections */
             from = block + pen__load64(s->data + block + 32);
             to = block + bytes;
@@ -321,13 +321,10 @@ static void mutate_part(Dice *dice, Part *part, const Part *other, size_t room)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed)
 {
-    static const int whats[] = {0,
-                                REPAIR_SUMS,
-                                REPAIR_SUMS,
-                                REPAIR_SUMS | REPAIR_KEYS,
-                                REPAIR_SUMS | REPAIR_PLACES,
-                                REPAIR_SUMS | REPAIR_PLACES | REPAIR_KEYS,
-                                REPAIR_SUMS | REPAIR_PLACES | REPAIR_ENTRIES | REPAIR_KEYS};
+    enum { PLACES = REPAIR_SUMS | REPAIR_PLACES, ALL = PLACES | REPAIR_ENTRIES | REPAIR_KEYS };
+    static const int whats[] = {
+        0,      REPAIR_SUMS,          REPAIR_SUMS, REPAIR_SUMS | REPAIR_KEYS,
+        PLACES, PLACES | REPAIR_KEYS, ALL,         ALL};
     Dice dice = {seed};
     PackParts parts;
     parts_split(data, bytes, &parts);

@@ -84,10 +84,10 @@ void put_awkward(Dice *dice, uint8_t *data, size_t bytes)
     uint64_t v = values[roll(dice, sizeof values / sizeof *values)];
     switch (roll(dice, 4)) {
     case 0:
-        v = old + 1 + roll(dice, 16);
+        v = old + 1 + roll(dice, 1 + roll(dice, 16));
         break;
     case 1:
-        v = old - 1 - roll(dice, 16);
+        v = old - 1 - roll(dice, 1 + roll(dice, 16));
         break;
     case 2:
         v = (uint64_t)1 << roll(dice, 64) ^ old;

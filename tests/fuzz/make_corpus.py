@@ -74,6 +74,24 @@ def tile(jpeg):
     return run(("jpegtran", "-copy", "none", "-optimize", "-restart", "8B"), jpeg)
 
 
+def segment(marker, data):
+    return struct.pack(">BBH", 0xFF, marker, len(data) + 2) + data
+
+
+def jpeg_of_sizes(dc_bits, ac_bits):
+    """One grey block with a DC and an AC value of so many bits; baseline allows 11 and 10."""
+    bits = "0" + ("10" * 8)[:dc_bits]
+    bits += "01" + ("10" * 8)[:ac_bits] + "00"
+    bits += "1" * (-len(bits) % 8)
+    body = bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits), 8))
+    head = b"\xff\xd8" + segment(0xDB, bytes(1) + b"\1" * 64)
+    head += segment(0xC0, struct.pack(">BHHBBBB", 8, 8, 8, 1, 1, 0x11, 0))
+    head += segment(0xC4, bytes([0, 1, *[0] * 15, dc_bits]))
+    head += segment(0xC4, bytes([0x10, 0, 2, *[0] * 14, 0, ac_bits]))
+    head += segment(0xDA, b"\1\1\0\0\x3f\0")
+    return head + body.replace(b"\xff", b"\xff\0") + b"\xff\xd9"
+
+
 def jpeg_seeds():
     rgb, grey = picture("RGB", 40, 24), picture("L", 33, 17)
     plain = encoded(rgb, "JPEG", quality=70, subsampling=2)
@@ -102,6 +120,9 @@ def jpeg_seeds():
         "trailing": plain + b"and more",
         "cut": plain[: len(plain) * 2 // 3],
         "no-eoi": plain[:-2],
+        "largest-values": jpeg_of_sizes(11, 10),
+        "large-dc": jpeg_of_sizes(15, 10),
+        "large-ac": jpeg_of_sizes(11, 11),
     }
     scans = b"0;\n1;\n2;\n"
     with tempfile.NamedTemporaryFile() as script:
@@ -263,6 +284,7 @@ def pack_seeds(jpegs, pngs):
                          [(b"a", {"n": 1, "t": b"text"}), (b"b", {"n": 0, "t": b""})],
                          {"sections": [(b"CLAS", 0, classes_section(0, [b"cat", b"dog"]))]}),
         "long-key": ([Field("t", "text")], [(b"k" * 4096, {"t": b"text"})], {"n_stats": 0}),
+        "longer-key": ([Field("t", "text")], [(b"k" * 4097, {"t": b"text"})], {"n_stats": 0}),
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         for name, (fields, samples, options) in packs.items():
@@ -360,9 +382,9 @@ def plan(records, fields, classes, roots, class_field):
     texts += b"".join(struct.pack("<BQ", *root[:2]) + string(root[2]) for root in roots)
     places = (len(data), len(data) + len(table))
     size = places[1] + len(texts) + 192
-    counts = (len(fields), len(classes), len(roots), class_field, 1, 0)
+    counts = (len(fields), len(classes), len(roots), class_field, 0)
     foot = struct.pack("<QQQQQQQI", size, len(records), 0, 4, 99, *places, crc32c(texts))
-    foot += struct.pack("<IIIiII", *counts) + bytes(range(16 + 32)) + bytes(44)
+    foot += struct.pack("<IIIiI", *counts) + bytes(range(16 + 32)) + bytes(48)
     return data + table + texts + b"PENPLEND" + struct.pack("<II", 0, crc32c(foot)) + foot
 
 

@@ -81,6 +81,9 @@ class Command:
         what = f"allocation {at} of {self.calls}{' and all after it' if ever else ''}"
         code, text = program.run(*self.command, env=environment(self.top, at, ever), limit=20)
         if code == 0:
+            # A pack that is there is a success even when its work folder would not go away.
+            if self.makes and self.command[0] != "extract":
+                program.must("gc", self.makes)
             self.compare(sweep, f"{what}: says all is well")
         elif code != 1 or not (MESSAGE.search(text) or self.by_libarchive(text)):
             sweep.complain(f"{what}: exit {code}, {text!r}")

@@ -161,7 +161,16 @@ TEST(tasks_give_the_same_samples)
         }
         CHECK_INT(run(&s, &result, &err), PEN_OK);
         CHECK_INT(result.published, 0);
+        CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_TILED], result.n_samples);
+        CHECK(result.pack_bytes > result.stats.payload_bytes);
     }
+    s.n_tasks = 3;
+    s.task = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "the tasks run so far are of 4"));
+    PenPack *none = NULL;
+    CHECK_INT(pen_pack_open(s.out, &none, &err), PEN_E_NOT_FOUND);
+    CHECK(strstr(err.message, "not finished"));
     CHECK_INT(pen_ingest_finalise(s.out, &result, &err), PEN_OK);
     CHECK_INT(result.n_samples, N);
     CHECK_INT(pen_ingest_finalise(s.out, &result, &err), PEN_E_EXISTS);
