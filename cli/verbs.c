@@ -20,11 +20,12 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
             "the pixels are those of the source, bit for bit, and the pack is about as large.\n"
             "SRC is a folder (a class for each directory in it), a list (.csv or .tsv with a line "
             "of names: path, label, further columns become fields, mask is a second image), or "
-            "WebDataset tars (patterns as a-{000..017}.tar are taken too). What a file is comes "
-            "from its bytes, not from its name.\n"
+            "WebDataset tars (patterns as a-{000..017}.tar are taken too). Images are JPEG, "
+            "PNG or WebP; what a file is comes from its bytes, not from its name.\n"
             "The pack comes into being at the very end, by one rename. A run that was "
-            "interrupted, even by kill -9, goes on where it was when the same command is run "
-            "again. The same input and options give the same bytes with any number of threads.",
+            "interrupted, even by kill -9, goes on from its last finished shard when the same "
+            "command is run again. The same input and options give the same bytes with any "
+            "number of threads.",
         .examples = "penstock pack photos -o photos.pen\n"
                     "penstock pack val -o val.pen --classes-from train.pen\n"
                     "penstock pack photos -o small.pen --mode encode --quality 85 --max-side 512\n"
