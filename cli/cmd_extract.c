@@ -72,15 +72,15 @@ static int end_done(const Job *job, double seconds)
     cli_report_number(&report, "files", job->extractor.files);
     cli_report_size(&report, "bytes", (int64_t)job->extractor.bytes);
     cli_report_real(&report, "seconds", cli_account_round(seconds), "s");
-    snprintf(line, sizeof line, "%s samples as %s files, %s, in %s; samples.csv lists them",
-             cli_text_number((int64_t)good, samples),
-             cli_text_number((int64_t)job->extractor.files, files),
+    snprintf(line, sizeof line, "%s as %s, %s, in %s; samples.csv lists them",
+             cli_text_count(good, "sample", samples),
+             cli_text_count(job->extractor.files, "file", files),
              cli_text_size((double)job->extractor.bytes, bytes), cli_text_time(seconds, took));
     int code = cli_end_done(job->args, &report, line);
     cli_report_fini(&report);
     if (job->failed == 0)
         return code;
-    cli_say("%s samples could not be extracted", cli_text_number((int64_t)job->failed, samples));
+    cli_say("%s could not be extracted", cli_text_count(job->failed, "sample", samples));
     return CLI_EXIT_FAILURE;
 }
 

@@ -135,8 +135,8 @@ static int end_stopped(const Run *run, const PenError *error)
 static void say_bad(uint64_t n, const char *report)
 {
     char number[CLI_NUMBER_TEXT];
-    cli_say("%s inputs were left out as broken; %s says which and why",
-            cli_text_number((int64_t)n, number), report);
+    cli_say("%s left out as broken; %s says which and why", cli_text_count(n, "input", number),
+            report);
 }
 
 /* What people should know of a run that went well, and what comes next. */
@@ -149,8 +149,8 @@ static void say_result(const Run *run, const PenIngestResult *result)
                 cli_text_number((int64_t)result->n_resumed, a),
                 cli_text_number((int64_t)result->n_added, b));
     if (result->n_bad > 0 && task->given)
-        cli_say("%s inputs were left out as broken; finalise lists them",
-                cli_text_number((int64_t)result->n_bad, a));
+        cli_say("%s left out as broken; finalise lists them",
+                cli_text_count(result->n_bad, "input", a));
     else if (result->n_bad > 0)
         say_bad(result->n_bad, run->bad_report);
     if (run->args->verb == CLI_PLAN)
@@ -263,8 +263,7 @@ int cli_gc(const CliArgs *args)
     cli_report_text(&report, "pack", args->operands[0]);
     cli_report_number(&report, "files", result.files);
     cli_report_size(&report, "bytes", (int64_t)result.bytes);
-    snprintf(line, sizeof line, "%s files removed, %s",
-             cli_text_number((int64_t)result.files, files),
+    snprintf(line, sizeof line, "%s removed, %s", cli_text_count(result.files, "file", files),
              cli_text_size((double)result.bytes, bytes));
     int code = cli_end_done(args, &report, line);
     cli_report_fini(&report);

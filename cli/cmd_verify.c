@@ -73,11 +73,10 @@ static void write_line(char *line, size_t cap, const PenVerifyResult *result, do
 {
     char samples[CLI_NUMBER_TEXT], blocks[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT];
     char problems[CLI_NUMBER_TEXT], took[CLI_NUMBER_TEXT];
-    cli_text_number((int64_t)result->problems, problems);
-    snprintf(line, cap, "%s%s%s samples in %s blocks, %s checked in %s (%.0f MB/s)",
-             result->problems ? problems : "", result->problems ? " problems: " : "ok: ",
-             cli_text_number((int64_t)result->samples, samples),
-             cli_text_number((int64_t)result->blocks, blocks),
+    cli_text_count(result->problems, "problem", problems);
+    snprintf(line, cap, "%s: %s in %s, %s checked in %s (%.0f MB/s)",
+             result->problems ? problems : "ok", cli_text_count(result->samples, "sample", samples),
+             cli_text_count(result->blocks, "block", blocks),
              cli_text_size((double)result->bytes, bytes), cli_text_time(seconds, took),
              seconds > 0 ? (double)result->bytes / seconds / 1e6 : 0);
 }

@@ -114,6 +114,14 @@ const char *cli_text_number(int64_t number, char buf[CLI_NUMBER_TEXT])
     return buf;
 }
 
+const char *cli_text_count(uint64_t n, const char *noun, char buf[CLI_NUMBER_TEXT])
+{
+    cli_text_number((int64_t)n, buf);
+    size_t used = strlen(buf);
+    snprintf(buf + used, CLI_NUMBER_TEXT - used, " %s%s", noun, n == 1 ? "" : "s");
+    return buf;
+}
+
 const char *cli_text_size(double bytes, char buf[CLI_NUMBER_TEXT])
 {
     static const char units[][4] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

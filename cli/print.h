@@ -27,6 +27,8 @@ int cli_json_valid(const char *s);
 enum { CLI_NUMBER_TEXT = 32 };
 /* 1234567 as "1,234,567". */
 const char *cli_text_number(int64_t number, char buf[CLI_NUMBER_TEXT]);
+/* "1 file", "2,000 files". */
+const char *cli_text_count(uint64_t n, const char *noun, char buf[CLI_NUMBER_TEXT]);
 /* 1234567 as "1.2 MiB". */
 const char *cli_text_size(double bytes, char buf[CLI_NUMBER_TEXT]);
 /* Seconds as "0.25 s", "46 s", "3 min 20 s", "2 h 05 min". */

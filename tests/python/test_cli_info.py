@@ -117,7 +117,7 @@ def test_verify_names_every_problem(tmp_path):
     assert record["found"][0]["message"] in result.message()
     text = run("verify", pack)
     assert text.code == 1
-    assert text.out.startswith("1 problems: ")
+    assert text.out.startswith("1 problem: ")
     assert text.message() == result.message()
 
 
