@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hashes were compared with torch once; tools/check_resample_torch.py does it again, through
- *     test_dsp_resample --pipe SRC_W SRC_H CHANNELS DST_W DST_H FILTER < pixels > pixels */
+/* The hashes were compared with torch once; tools/check_resample_torch.py does it again, and more,
+ * through `test_dsp_resample --pipe`, which answers requests until its input ends: a Request and
+ * the pixels of the whole source in, the pixels of the window out. */
 #include "dsp/resample.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/attr.h"
 #include "base/mem.h"
+#include "dsp/stream.h"
 #include "test.h"
 
 static int resample(uint8_t *src, uint32_t src_w, uint32_t src_h, uint32_t channels, uint8_t *dst,
@@ -79,32 +80,77 @@ TEST(resample_refuses_empty_sizes)
     CHECK_INT(resample(p, 0, 1, 1, p, 1, 1, PEN_FILTER_BILINEAR), PEN_E_INVALID);
     CHECK_INT(resample(p, 1, 1, 1, p, 1, 0, PEN_FILTER_NEAREST), PEN_E_INVALID);
     CHECK_INT(resample(p, 1, 1, 5, p, 1, 1, PEN_FILTER_BILINEAR), PEN_E_INVALID);
-    CHECK_INT(resample(p, 1, 1, 1, p, 1, 1, 2), PEN_E_INVALID);
+    CHECK_INT(resample(p, 1, 1, 1, p, 1, 1, 5), PEN_E_INVALID);
+    CHECK_INT(resample(p, 1, 1, 1, p, 1, 1, -1), PEN_E_INVALID);
     PenRaster one = {p, 1, 1, 1}, three = {p, 1, 1, 3};
     CHECK_INT(pen__raster_resample(&one, &three, PEN_FILTER_BILINEAR, NULL), PEN_E_INVALID);
 }
 
-static int pipe_image(char **argv)
+typedef struct Request {
+    PenResize what;
+    uint32_t rows; /* that are pushed at a time */
+} Request;
+
+static int keep_row(void *ctx, uint32_t y, const uint8_t *row, PenError *reterr)
 {
-    uint32_t a[6];
-    for (size_t i = 0; i < 6; i++)
-        a[i] = (uint32_t)strtoul(argv[i], NULL, 10);
-    size_t n = (size_t)a[0] * a[1] * a[2], m = (size_t)a[3] * a[4] * a[2];
+    const PenRaster *to = ctx;
+    size_t bytes = (size_t)to->width * to->channels;
+    (void)reterr;
+    memcpy(to->data + y * bytes, row, bytes);
+    return PEN_OK;
+}
+
+/* Only what is needed is handed on: the rest may not be looked at. */
+static int run_request(PenStream *s, const Request *q, const uint8_t *src, PenRaster *to)
+{
+    PenBox box;
+    size_t c = q->what.channels, stride = q->what.src_width * c;
+    int r = pen__stream_start(s, &q->what, keep_row, to, NULL);
+    if (r < 0)
+        return r;
+    pen__resize_needs(&q->what, &box);
+    for (uint32_t y = 0; y < box.h && r >= 0; y += q->rows) {
+        uint32_t n = PEN_MIN(q->rows, box.h - y);
+        uint8_t *rows = pen__zalloc(n * box.w * c + PEN_SLACK);
+        if (!rows)
+            return PEN_E_NO_MEMORY;
+        for (size_t i = 0; i < n; i++)
+            memcpy(rows + i * box.w * c, src + (box.y + y + i) * stride + box.x * c, box.w * c);
+        r = pen__stream_push(s, rows, box.w * c, n, NULL);
+        pen__free(rows);
+    }
+    return r;
+}
+
+static int answer_request(PenStream *s, const Request *q)
+{
+    const PenResize *w = &q->what;
+    size_t n = (size_t)w->src_width * w->src_height * w->channels;
+    size_t m = (size_t)w->window.w * w->window.h * w->channels;
     uint8_t *src = pen__alloc(n), *dst = pen__alloc(m);
-    if (!src || !dst || fread(src, 1, n, stdin) != n)
-        return 1;
-    if (resample(src, a[0], a[1], a[2], dst, a[3], a[4], (int)a[5]) < 0)
-        return 1;
-    bool ok = fwrite(dst, 1, m, stdout) == m;
+    PenRaster to = {dst, w->window.w, w->window.h, w->channels};
+    bool ok = src && dst && fread(src, 1, n, stdin) == n && run_request(s, q, src, &to) == PEN_OK &&
+              fwrite(dst, 1, m, stdout) == m && fflush(stdout) == 0;
     pen__free(src);
     pen__free(dst);
     return ok ? 0 : 1;
 }
 
+static int serve(void)
+{
+    PenStream *s = NULL;
+    Request q;
+    int r = pen__stream_new(&s, NULL) < 0;
+    while (!r && fread(&q, sizeof q, 1, stdin) == 1)
+        r = answer_request(s, &q);
+    pen__stream_free(&s);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 8 && strcmp(argv[1], "--pipe") == 0)
-        return pipe_image(argv + 2);
+    if (argc == 2 && strcmp(argv[1], "--pipe") == 0)
+        return serve();
     TEST_START(argc, argv);
     RUN(resample_gives_what_torch_gives);
     RUN(resample_of_one_colour_is_that_colour);

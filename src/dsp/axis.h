@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Along one axis: which inputs make an output, and how much each counts. The weights are those of
+ * torch.nn.functional.interpolate(uint8, antialias=True): made in double precision, kept as int16.
+ */
+#ifndef PEN_DSP_AXIS_H
+#define PEN_DSP_AXIS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dsp/filter.h"
+
+/* Functions that are made fast by arguments which are constants where they are called. */
+#define PEN_INLINE __attribute__((always_inline)) static inline
+
+typedef struct PenAxis {
+    uint32_t n;         /* outputs; entries up to the next multiple of 4 are there and harmless */
+    uint32_t taps;      /* weights kept for each: even, those behind `count` are 0 */
+    uint32_t precision; /* bits of the weights' fraction; 0: no weights, outputs are inputs */
+    uint32_t *at;       /* the first input of an output, in samples from the origin */
+    uint32_t *count;    /* inputs of an output, 1 or more */
+    int16_t *weights;
+} PenAxis;
+
+typedef struct PenAxisSpec {
+    uint32_t size, n;    /* inputs and outputs of the whole axis */
+    uint32_t first, len; /* the outputs that are wanted */
+    int32_t filter;      /* PEN_FILTER_*; of no effect when size and n are equal */
+    bool flip;           /* entries in reversed order */
+    bool inside;         /* all `taps` inputs of an entry, but for one, are among those needed */
+    uint32_t unit;       /* `at` counts in samples of which an input has so many */
+} PenAxisSpec;
+
+/* The inputs that the wanted outputs need: *ret_first up to *ret_end, never none. */
+void pen__axis_needs(const PenAxisSpec *spec, uint32_t *ret_first, uint32_t *ret_end);
+/* Inputs of one output at most. */
+uint32_t pen__axis_reach(const PenAxisSpec *spec);
+/* Room for the table, and for making it, at most; a multiple of 64. */
+uint64_t pen__axis_bytes(const PenAxisSpec *spec);
+uint64_t pen__axis_scratch_bytes(const PenAxisSpec *spec);
+/* `at` counts from input `origin`. Both memories are aligned to 8; the axis points into the first.
+ */
+void pen__axis_fill(const PenAxisSpec *spec, uint32_t origin, void *memory, void *scratch,
+                    PenAxis *ret);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels, as a table of function pointers filled tier by tier: C first, then what this CPU
+ * has. All tiers give the same bytes. PENSTOCK_CPU=c|avx2 forces a tier (when the CPU has it).
+ *
+ * Caveats. PEN_SLACK bytes behind the end of every row that a kernel reads may be read; across and
+ * down also write into that many behind their result. The others write their result alone. */
+#ifndef PEN_DSP_DSP_H
+#define PEN_DSP_DSP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dsp/axis.h"
+
+/* f16, bf16 and f32 are what a table of 256 values for each channel says. */
+typedef struct PenStoreTable {
+    uint32_t channels;
+    uint32_t element_bytes; /* 1, 2, 4 */
+    int32_t dtype;          /* PEN_U8, PEN_F16, PEN_BF16, PEN_F32 */
+    int32_t by_steps;       /* 1: the steps below give the very values of the tables */
+    float f32[4][256];
+    uint16_t u16[4][256]; /* f16 or bf16 */
+    /* t = fma(x, 1/255, x * rest of 1/255) - mean; value = fma(t, inverse, t * rest) */
+    float mean[4], inverse[4], rest[4];
+    /* the same for interleaved values: value i has those of channel i % channels */
+    float means[24], inverses[24], rests[24];
+} PenStoreTable;
+
+/* The value of x is ((x / 255) - mean) / std in single precision, rounded once more (to nearest,
+ * ties to even) for f16 and bf16; without mean and std (both NULL) it is x / 255. PEN_U8 (which
+ * takes neither) stays as it is. */
+void pen__store_table_init(PenStoreTable *t, int dtype, uint32_t channels, const float *mean,
+                           const float *std);
+
+typedef struct PenDsp {
+    const char *tier; /* "c", "avx2" */
+    /* Resampling of one row of axis->n pixels, and of n_rows rows to one of n bytes. */
+    void (*across)(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+    void (*down)(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
+                 uint32_t precision, uint8_t *dst, size_t n);
+    /* One row of `n` pixels, interleaved, to dst: interleaved again (plane_stride 0), or each
+     * channel in a plane of its own, plane_stride elements apart. */
+    void (*store)(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,
+                  size_t plane_stride);
+    void (*planes_u8)(const uint8_t *row, uint32_t channels, uint32_t n, uint8_t *dst,
+                      size_t plane_stride);
+    /* Colour, in place, on n pixels of RGB. Factors are 16.16 fixed point, and count as 0 below it
+     * and as PEN_FACTOR_MAX above that. `mean` is 0-255. */
+    void (*brightness)(uint8_t *p, size_t n, int32_t factor);
+    void (*contrast)(uint8_t *p, size_t n, int32_t factor, int32_t mean);
+    void (*saturation)(uint8_t *p, size_t n, int32_t factor);
+    void (*hue)(uint8_t *p, size_t n, int32_t shift); /* 0-255 */
+    void (*grey)(uint8_t *p, size_t n);
+    uint64_t (*grey_sum)(const uint8_t *p, size_t n);
+} PenDsp;
+
+enum { PEN_FACTOR_MAX = 100 << 16 };
+
+/* The table for this CPU (and PENSTOCK_CPU); chosen once. */
+const PenDsp *pen__dsp(void);
+/* The table of one tier, or NULL when this CPU has not got it: for tests. */
+const PenDsp *pen__dsp_tier(const char *tier);
+/* What PENSTOCK_CPU=wanted gives: that tier, or the best one below it; without one (NULL, empty, a
+ * word that is no tier) the best there is. */
+const PenDsp *pen__dsp_choose(const char *wanted);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dsp/stream.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dsp/axis.h"
+#include "dsp/dsp.h"
+
+static const char where[] = "dsp/stream";
+
+struct PenStream {
+    PenResize what; /* of this image, and of the tables */
+    PenBox needs;
+    PenRowFn row;
+    void *ctx;
+    const PenDsp *dsp;
+    PenAxis x, y;
+    bool copies_x;  /* no horizontal pass */
+    uint32_t taken; /* rows of the needs */
+    uint32_t given; /* rows of the window */
+    size_t stride;  /* of ring and out */
+    uint32_t ring_rows;
+    uint8_t *ring, *out;
+    const uint8_t **picked; /* the rows that make an output row */
+    uint8_t *memory;        /* all of the above, in one piece */
+    uint64_t memory_bytes;
+};
+
+/* ---- what is needed ------------------------------------------------------------------------- */
+
+int pen__resize_check(const PenResize *w, PenError *reterr)
+{
+    const uint32_t most = PEN_RESIZE_SIDE;
+    const PenBox *b = &w->window;
+    if (!w->src_width || !w->src_height || !w->width || !w->height || w->src_width > most ||
+        w->src_height > most || w->width > most || w->height > most)
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "resize: expected sizes of 1 to %u, found %u x %u to %u x %u", most,
+                         w->src_width, w->src_height, w->width, w->height);
+    if (!b->w || !b->h || b->x >= w->width || b->y >= w->height || b->w > w->width - b->x ||
+        b->h > w->height - b->y)
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "resize: expected a window inside of %u x %u, found %u x %u at %u,%u",
+                         w->width, w->height, b->w, b->h, b->x, b->y);
+    if (w->channels < 1 || w->channels > 4 || w->filter < PEN_FILTER_BILINEAR ||
+        w->filter > PEN_FILTER_BOX)
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "resize: expected 1-4 channels and filter 0-4, found %u and %d",
+                         w->channels, w->filter);
+    return PEN_OK;
+}
+
+static PenAxisSpec x_spec(const PenResize *w)
+{
+    return (PenAxisSpec){.size = w->src_width,
+                         .n = w->width,
+                         .first = w->window.x,
+                         .len = w->window.w,
+                         .filter = w->filter,
+                         .flip = w->flip_x != 0,
+                         .inside = true,
+                         .unit = w->channels};
+}
+
+/* Not flipped: rows are numbered the other way round when they are given out. */
+static PenAxisSpec y_spec(const PenResize *w)
+{
+    return (PenAxisSpec){.size = w->src_height,
+                         .n = w->height,
+                         .first = w->window.y,
+                         .len = w->window.h,
+                         .filter = w->filter,
+                         .unit = 1};
+}
+
+void pen__resize_needs(const PenResize *w, PenBox *ret)
+{
+    PenAxisSpec x = x_spec(w), y = y_spec(w);
+    uint32_t right, bottom;
+    pen__axis_needs(&x, &ret->x, &right);
+    pen__axis_needs(&y, &ret->y, &bottom);
+    ret->w = right - ret->x;
+    ret->h = bottom - ret->y;
+}
+
+/* Places in the one piece of memory. Tables are made before there are rows, so their scratch lies
+ * where the ring will be. */
+typedef struct Layout {
+    uint64_t y, picked, out, ring; /* the table of x is at 0 */
+    uint64_t total;
+    uint64_t stride;
+    uint32_t ring_rows;
+} Layout;
+
+static uint64_t padded(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static Layout lay_out(const PenResize *w)
+{
+    PenAxisSpec x = x_spec(w), y = y_spec(w);
+    Layout l = {.ring_rows = pen__axis_reach(&y)};
+    l.stride = padded((uint64_t)w->window.w * w->channels + PEN_SLACK, 64);
+    l.y = pen__axis_bytes(&x);
+    l.picked = l.y + pen__axis_bytes(&y);
+    l.out = l.picked + padded((uint64_t)l.ring_rows * sizeof(uint8_t *), 64);
+    l.ring = l.out + l.stride;
+    uint64_t scratch = PEN_MAX(pen__axis_scratch_bytes(&x), pen__axis_scratch_bytes(&y));
+    l.total = l.ring + PEN_MAX(l.stride * l.ring_rows, scratch);
+    return l;
+}
+
+uint64_t pen__resize_memory(const PenResize *what)
+{
+    return sizeof(PenStream) + lay_out(what).total;
+}
+
+/* ---- the stream ----------------------------------------------------------------------------- */
+
+int pen__stream_new(PenStream **ret, PenError *reterr)
+{
+    PenStream *s = pen__zalloc(sizeof *s);
+    if (!s)
+        return pen__fail_memory(reterr, where, "stream");
+    s->dsp = pen__dsp();
+    *ret = s;
+    return PEN_OK;
+}
+
+static void drop(PenStream *s)
+{
+    pen__free(s->memory);
+    *s = (PenStream){.dsp = s->dsp};
+}
+
+void pen__stream_free(PenStream **s)
+{
+    if (!*s)
+        return;
+    pen__free((*s)->memory);
+    pen__free(*s);
+    *s = NULL;
+}
+
+void pen__stream_trim(PenStream *s, uint64_t bytes)
+{
+    if (sizeof *s + s->memory_bytes > bytes)
+        drop(s);
+}
+
+/* Replaced rather than resized: nothing in it is worth copying. */
+static int reserve(PenStream *s, uint64_t bytes, PenError *reterr)
+{
+    if (s->memory_bytes >= bytes)
+        return PEN_OK;
+    drop(s);
+    s->memory = bytes <= SIZE_MAX ? pen__alloc((size_t)bytes) : NULL;
+    if (!s->memory)
+        return pen__fail_memory(reterr, where, "tables and rows");
+    s->memory_bytes = bytes;
+    return PEN_OK;
+}
+
+static bool same(const PenResize *a, const PenResize *b)
+{
+    return a->src_width == b->src_width && a->src_height == b->src_height && a->width == b->width &&
+           a->height == b->height && a->window.x == b->window.x && a->window.y == b->window.y &&
+           a->window.w == b->window.w && a->window.h == b->window.h && a->channels == b->channels &&
+           a->filter == b->filter && a->flip_x == b->flip_x && a->flip_y == b->flip_y;
+}
+
+static void fill_tables(PenStream *s, const PenResize *what, const Layout *l)
+{
+    PenAxisSpec x = x_spec(what), y = y_spec(what);
+    uint8_t *m = s->memory;
+    pen__resize_needs(what, &s->needs);
+    s->copies_x = what->src_width == what->width && !what->flip_x;
+    if (!s->copies_x)
+        pen__axis_fill(&x, s->needs.x, m, m + l->ring, &s->x);
+    pen__axis_fill(&y, s->needs.y, m + l->y, m + l->ring, &s->y);
+    s->picked = (const uint8_t **)(void *)(m + l->picked);
+    s->out = m + l->out;
+    s->ring = m + l->ring;
+    s->ring_rows = l->ring_rows;
+    s->stride = (size_t)l->stride;
+    s->what = *what;
+}
+
+int pen__stream_start(PenStream *s, const PenResize *what, PenRowFn row, void *ctx,
+                      PenError *reterr)
+{
+    int r = pen__resize_check(what, reterr);
+    if (r < 0)
+        return r;
+    if (!same(&s->what, what)) {
+        Layout l = lay_out(what);
+        r = reserve(s, l.total, reterr);
+        if (r < 0)
+            return r;
+        fill_tables(s, what, &l);
+    }
+    s->row = row;
+    s->ctx = ctx;
+    s->taken = s->given = 0;
+    return PEN_OK;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static int give(PenStream *s, const uint8_t *row, PenError *reterr)
+{
+    uint32_t y = s->given++;
+    return s->row(s->ctx, s->what.flip_y ? s->what.window.h - 1 - y : y, row, reterr);
+}
+
+/* No vertical pass: a row is given out as often as it is asked for. */
+static int take_whole(PenStream *s, uint32_t y, const uint8_t *row, PenError *reterr)
+{
+    int r = PEN_OK;
+    if (!s->copies_x) {
+        s->dsp->across(row, s->out, &s->x, s->what.channels);
+        row = s->out;
+    }
+    while (r >= 0 && s->given < s->y.n && s->y.at[s->given] == y)
+        r = give(s, row, reterr);
+    return r;
+}
+
+static int give_sum(PenStream *s, PenError *reterr)
+{
+    uint32_t first = s->y.at[s->given], count = s->y.count[s->given];
+    const int16_t *weights = s->y.weights + (size_t)s->given * s->y.taps;
+    for (uint32_t i = 0; i < count; i++)
+        s->picked[i] = s->ring + (first + i) % s->ring_rows * s->stride;
+    s->dsp->down(s->picked, weights, count, s->y.precision, s->out,
+                 (size_t)s->what.window.w * s->what.channels);
+    return give(s, s->out, reterr);
+}
+
+static int take_part(PenStream *s, uint32_t y, const uint8_t *row, PenError *reterr)
+{
+    int r = PEN_OK;
+    uint8_t *to = s->ring + y % s->ring_rows * s->stride;
+    if (s->copies_x)
+        memcpy(to, row, (size_t)s->what.window.w * s->what.channels);
+    else
+        s->dsp->across(row, to, &s->x, s->what.channels);
+    while (r >= 0 && s->given < s->y.n && s->y.at[s->given] + s->y.count[s->given] - 1 <= y)
+        r = give_sum(s, reterr);
+    return r;
+}
+
+int pen__stream_push(PenStream *s, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    int r = PEN_OK;
+    if (n > s->needs.h - s->taken)
+        return pen__fail(reterr, PEN_E_INVALID, where, "resize: expected %u rows, found %u more",
+                         s->needs.h, n - (s->needs.h - s->taken));
+    for (uint32_t i = 0; i < n && r >= 0; i++, rows += stride) {
+        uint32_t y = s->taken++;
+        if (s->given == s->y.n || y < s->y.at[s->given])
+            continue; /* between two rows that "nearest" picks */
+        r = s->y.precision ? take_part(s, y, rows, reterr) : take_whole(s, y, rows, reterr);
+    }
+    return r < 0 ? r : PEN_OK;
+}

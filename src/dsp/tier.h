@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files that make up a tier. A tier takes from the one below what it has not got. */
+#ifndef PEN_DSP_TIER_H
+#define PEN_DSP_TIER_H
+
+#include "dsp/dsp.h"
+
+void pen__across_c(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+void pen__down_c(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
+                 uint32_t precision, uint8_t *dst, size_t n);
+void pen__store_c(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,
+                  size_t plane_stride);
+void pen__planes_u8_c(const uint8_t *row, uint32_t channels, uint32_t n, uint8_t *dst,
+                      size_t plane_stride);
+void pen__brightness_c(uint8_t *p, size_t n, int32_t factor);
+void pen__contrast_c(uint8_t *p, size_t n, int32_t factor, int32_t mean);
+void pen__saturation_c(uint8_t *p, size_t n, int32_t factor);
+void pen__hue_c(uint8_t *p, size_t n, int32_t shift);
+void pen__grey_c(uint8_t *p, size_t n);
+uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
+
+void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+void pen__down_avx2(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
+                    uint32_t precision, uint8_t *dst, size_t n);
+void pen__store_avx2(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,
+                     size_t plane_stride);
+void pen__planes_u8_avx2(const uint8_t *row, uint32_t channels, uint32_t n, uint8_t *dst,
+                         size_t plane_stride);
+void pen__brightness_avx2(uint8_t *p, size_t n, int32_t factor);
+void pen__contrast_avx2(uint8_t *p, size_t n, int32_t factor, int32_t mean);
+void pen__saturation_avx2(uint8_t *p, size_t n, int32_t factor);
+void pen__grey_avx2(uint8_t *p, size_t n);
+uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
+
+static inline int32_t pen__factor_clip(int32_t factor)
+{
+    return factor < 0 ? 0 : factor > PEN_FACTOR_MAX ? PEN_FACTOR_MAX : factor;
+}
+
+static inline uint8_t pen__clip_u8(int32_t v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+/* 1/255 as the sum of two floats. */
+#define PEN_INVERSE_255 0x1.010102p-8f
+#define PEN_INVERSE_255_REST (-0x1.fdfdfep-33f)
+
+#endif
