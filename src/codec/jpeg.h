@@ -17,6 +17,7 @@ typedef struct PenJpegInfo {
     uint8_t precision;  /* 8 or 12 */
     uint8_t sof;        /* the SOF marker's low byte: 0xC0, 0xC1, 0xC2, 0xC9, ... */
     uint8_t h_samp[4], v_samp[4];
+    uint8_t scan_components;   /* of the first scan */
     uint8_t quality;           /* 1-100, estimated from the quantisation tables; 0 = cannot say */
     uint8_t orientation;       /* 1-8 */
     uint8_t adobe_transform;   /* 0, 1, 2; 0xFF = no Adobe marker */
@@ -60,6 +61,10 @@ int pen__jpeg_encode(const PenPixels *pixels, int quality, const PenLimits *limi
  * `ret` (n of them) is the caller's to pen__free. */
 int pen__jpeg_segments(const uint8_t *data, size_t bytes, const PenLimits *limits,
                        uint32_t *ret_head_bytes, uint32_t **ret, uint32_t *ret_n, PenError *reterr);
+
+/* The header of a file claimed to be tiled; PEN_E_DECODE when it cannot be one. */
+int pen__jpeg_tiled_info(const uint8_t *data, size_t bytes, const PenLimits *limits,
+                         PenJpegInfo *ret, PenError *reterr);
 
 /* The MCU geometry that a region decoder and a reader of rows need. */
 typedef struct PenTileGeometry {

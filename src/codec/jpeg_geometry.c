@@ -45,23 +45,25 @@ void pen__tile_rows(const PenTileGeometry *g, uint32_t y, uint32_t h, uint32_t *
 }
 
 /* Is it of the shape that pen__jpeg_tile writes? */
-static int check_tiled(const uint8_t *data, size_t bytes, const PenLimits *limits,
-                       PenJpegInfo *info, PenError *reterr)
+int pen__jpeg_tiled_info(const uint8_t *data, size_t bytes, const PenLimits *limits,
+                         PenJpegInfo *ret, PenError *reterr)
 {
-    int r = pen__jpeg_info(data, bytes, limits, info, reterr);
+    PenJpegInfo info;
+    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
     if (r < 0)
         return r;
-    if (info->sof != JPEG_SOF0 || info->precision != 8)
+    if (info.sof != JPEG_SOF0 || info.precision != 8)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected baseline (c0) of 8 bits, found %02x of %u",
-                         info->sof, info->precision);
-    if (info->restart_interval != PEN_TILE_MCUS)
+                         "tiled jpeg: expected baseline (c0) of 8 bits, found %02x of %u", info.sof,
+                         info.precision);
+    if (info.restart_interval != PEN_TILE_MCUS)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected a restart interval of %d, found %u", PEN_TILE_MCUS,
-                         info->restart_interval);
+                         info.restart_interval);
     if (bytes > UINT32_MAX)
         return pen__fail(reterr, PEN_E_LIMIT, where,
                          "tiled jpeg: expected less than 4 GiB, found %zu bytes", bytes);
+    *ret = info;
     return PEN_OK;
 }
 
@@ -105,7 +107,7 @@ int pen__jpeg_segments(const uint8_t *data, size_t bytes, const PenLimits *limit
 {
     PenJpegInfo info;
     PenTileGeometry g;
-    int r = check_tiled(data, bytes, limits, &info, reterr);
+    int r = pen__jpeg_tiled_info(data, bytes, limits, &info, reterr);
     if (r < 0)
         return r;
     pen__tile_geometry(&info, &g);

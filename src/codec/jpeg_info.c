@@ -169,6 +169,7 @@ int pen__jpeg_info(const uint8_t *data, size_t bytes, const PenLimits *limits, P
                          "none",
                          m.offset);
     set_quality(&h);
+    h.info.scan_components = m.body_bytes ? m.body[0] : 0;
     h.info.head_bytes = walk.at;
     *ret = h.info;
     return PEN_OK;

@@ -146,6 +146,7 @@ static void set_info(PenTiledJpeg *tiled, const PenJpegInfo *source)
     uint8_t h = info->h_samp[0], v = info->v_samp[0];
     *info = *source;
     info->sof = JPEG_SOF0;
+    info->scan_components = info->components;
     info->adobe_transform = 0xFF;
     info->restart_interval = PEN_TILE_MCUS;
     info->head_bytes = tiled->head_bytes;

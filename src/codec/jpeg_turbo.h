@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libjpeg-turbo behind calls that return: its long jumps never leave jpeg_turbo.c.
- * Data that are lost make a call fail where libjpeg would only warn and make up grey pixels. */
+/* libjpeg-turbo behind calls that return: its long jumps never leave the body that turbo_session.c
+ * guards. Data that are lost make a call fail where libjpeg would only warn and make up grey
+ * pixels. */
 #ifndef PEN_CODEC_JPEG_TURBO_H
 #define PEN_CODEC_JPEG_TURBO_H
 

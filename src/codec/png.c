@@ -12,9 +12,6 @@
 
 static const char where[] = "codec/png";
 
-/* What a file may hold beside its pixels, unpacked. */
-#define PNG_CACHE_BYTES ((size_t)16 << 20)
-
 /* libspng reports memory that zlib did not get as a damaged stream, and hands no context to its
  * allocator: this is how a call learns that it was memory. Set and read within one call. */
 static _Thread_local bool out_of_memory;
@@ -95,7 +92,7 @@ static int decode_into(const uint8_t *data, size_t bytes, const PenLimits *limit
     spng_ctx *ctx = new_context(0);
     if (!ctx)
         return pen__fail_memory(reterr, where, "png decoder");
-    size_t cache = (size_t)PEN_MIN(limits->max_memory_bytes, PNG_CACHE_BYTES);
+    size_t cache = (size_t)PEN_MIN(limits->max_memory_bytes, PEN_PNG_CACHE_BYTES);
     int e = spng_set_image_limits(ctx, INT32_MAX, INT32_MAX);
     if (!e)
         e = spng_set_chunk_limits(ctx, PEN_MIN(bytes, (size_t)INT32_MAX), cache);

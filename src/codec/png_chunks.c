@@ -104,6 +104,7 @@ int pen__png_head(const uint8_t *data, size_t bytes, const PenLimits *limits, Pe
             return pen__fail(reterr, PEN_E_DECODE, where,
                              "png: expected pixels (IDAT), found the end at byte %zu", c.offset);
         head.has_trns |= is_type(&c, "tRNS");
+        head.has_packed |= is_type(&c, "iCCP") || is_type(&c, "zTXt") || is_type(&c, "iTXt");
         if (is_type(&c, "eXIf"))
             head.orientation = (uint8_t)pen__exif_orientation(c.data, c.bytes);
     }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regions of real photographs, from PENSTOCK_PHOTOS (folders of JPEG files) or
+ * ../shared/data/photos beside the tree: each with 20 boxes, as its own bytes, tiled, in part, and
+ * encoded again. Not one byte may differ from the crop of the whole decode. 50 photographs unless
+ * PENSTOCK_SCALE=full. */
+#include <glob.h>
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "lib/sweep.h"
+#include "unit/region_help.h"
+#include "unit/test.h"
+
+static const PenLimits *const limits = &pen__limits_default;
+
+enum { BOXES = 20 };
+enum { KEPT, TILED, PART, ENCODED, N_WAYS };
+static const char *const way_names[] = {"keep", "tile", "tile, in part", "encode"};
+
+typedef struct Account {
+    uint64_t boxes, bytes, different;
+    uint64_t file_bytes, read_bytes; /* of the files, and of them as far as the boxes need them */
+    double seconds, whole_seconds;
+} Account;
+
+static Account accounts[N_WAYS];
+static PenDecoder *decoder;
+static Collected found;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* others use the machine too */
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double uniform(PenRng *rng)
+{
+    return (double)(pen__rng_next(rng) >> 11) * 0x1p-53;
+}
+
+/* Every second box as RandomResizedCrop draws it (area 8-100 %, aspect 3:4 to 4:3), the others
+ * anyhow. */
+static PenBox draw_box(PenRng *rng, uint32_t i, uint32_t width, uint32_t height)
+{
+    PenBox b = {.w = 1 + (uint32_t)pen__rng_below(rng, width),
+                .h = 1 + (uint32_t)pen__rng_below(rng, height)};
+    if (i % 2 == 0) {
+        double area = (0.08 + 0.92 * uniform(rng)) * width * height;
+        double aspect = exp((2 * uniform(rng) - 1) * log(4.0 / 3));
+        b.w = PEN_MIN((uint32_t)lround(sqrt(area * aspect)), width);
+        b.h = PEN_MIN((uint32_t)lround(sqrt(area / aspect)), height);
+        b.w = PEN_MAX(b.w, 1u);
+        b.h = PEN_MAX(b.h, 1u);
+    }
+    b.x = (uint32_t)pen__rng_below(rng, width - b.w + 1);
+    b.y = (uint32_t)pen__rng_below(rng, height - b.h + 1);
+    return b;
+}
+
+static int count_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)rows, (void)stride, (void)reterr;
+    *(uint32_t *)ctx += n;
+    return PEN_OK;
+}
+
+/* Decoding alone, without what the test does with the rows. */
+static double time_region(const PenEncoded *e, PenBox box)
+{
+    uint32_t rows = 0;
+    PenRegion region = {
+        .box = box, .colour = PEN_COLOUR_RGB, .limits = limits, .rows = count_rows, .ctx = &rows};
+    double start = seconds();
+    MUST(pen__region_decode(decoder, e, &region, NULL) == PEN_OK && rows == box.h);
+    return seconds() - start;
+}
+
+static double time_whole(const PenEncoded *e, PenPixels *ret)
+{
+    pen__pixels_free(ret);
+    double start = seconds();
+    MUST(pen__image_decode(e->data, e->bytes, limits, ret, NULL) == PEN_OK);
+    return seconds() - start;
+}
+
+static void try_box(Sweep *s, int way, const PenEncoded *e, const PenPixels *whole, PenBox box)
+{
+    PenError err = {0};
+    Account *a = &accounts[way];
+    s->n++;
+    if (find_region(decoder, e, box, PEN_COLOUR_RGB, &found, &err) != PEN_OK)
+        sweep_bad(s, "%s: %s", way_names[way], err.message);
+    size_t different = count_different(whole, box, PEN_COLOUR_RGB, &found);
+    if (different)
+        sweep_bad(s, "%s: %u x %u at %u, %u of %u x %u: %zu bytes differ", way_names[way], box.w,
+                  box.h, box.x, box.y, whole->width, whole->height, different);
+    a->boxes++;
+    a->bytes += (uint64_t)box.w * box.h * 3;
+    a->different += different;
+    a->read_bytes += e->bytes;
+    if (!different)
+        a->seconds += time_region(e, box);
+}
+
+static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg *t, PenRng rng)
+{
+    PenPixels whole = {0};
+    double time = 0;
+    for (uint32_t i = 0; i < BOXES; i++) {
+        if (i % 5 == 0)
+            time = time_whole(e, &whole);
+        PenBox box = draw_box(&rng, i, whole.width, whole.height);
+        accounts[way].whole_seconds += time;
+        accounts[way].file_bytes += e->bytes;
+        try_box(s, way, e, &whole, box);
+        if (way != TILED)
+            continue;
+        uint8_t *bytes = NULL;
+        PenEncoded part = part_of(t, box, 0, &bytes);
+        accounts[PART].whole_seconds += time;
+        accounts[PART].file_bytes += e->bytes;
+        try_box(s, PART, &part, &whole, box);
+        free(bytes);
+    }
+    pen__pixels_free(&whole);
+}
+
+static void read_photo(const char *path, PenBuf *out)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n;
+    MUST(f);
+    out->bytes = 0;
+    do {
+        MUST(pen__buf_reserve(out, 65536) == PEN_OK);
+        n = fread(out->data + out->bytes, 1, 65536, f);
+        out->bytes += n;
+    } while (n);
+    fclose(f);
+}
+
+static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t number)
+{
+    PenRng rng = pen__rng_init(1, number);
+    PenImageInfo info;
+    PenPixels pixels = {0};
+    const char *why = NULL;
+    MUST(pen__image_probe(file->data, file->bytes, limits, &info, NULL) == PEN_OK);
+    PenEncoded kept = {.data = file->data,
+                       .bytes = file->bytes,
+                       .width = info.width,
+                       .height = info.height,
+                       .codec = PEN_CODEC_JPEG,
+                       .channels = info.channels};
+    try_boxes(s, KEPT, &kept, NULL, rng);
+    int r = pen__jpeg_tile(file->data, file->bytes, limits, t, &why, NULL);
+    MUST(r == PEN_OK || r == PEN_END);
+    if (r == PEN_OK) {
+        PenEncoded tiled = whole_tiled(t);
+        try_boxes(s, TILED, &tiled, t, rng);
+    }
+    MUST(pen__image_decode(file->data, file->bytes, limits, &pixels, NULL) == PEN_OK);
+    MUST(pen__jpeg_encode(&pixels, 90, limits, t, NULL) == PEN_OK);
+    pen__pixels_free(&pixels);
+    PenEncoded again = whole_tiled(t);
+    try_boxes(s, ENCODED, &again, t, rng);
+}
+
+static bool find_photos(glob_t *ret)
+{
+    char pattern[4096];
+    const char *dir = getenv("PENSTOCK_PHOTOS"), *end = strstr(__FILE__, "tests/long/");
+    if (dir)
+        snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
+    else
+        snprintf(pattern, sizeof pattern, "%.*s../shared/data/photos/*/*.[Jj][Pp]*[Gg]",
+                 (int)(end ? end - __FILE__ : 0), __FILE__);
+    return glob(pattern, 0, NULL, ret) == 0;
+}
+
+static void print_accounts(void)
+{
+    for (int way = 0; way < N_WAYS; way++) {
+        const Account *a = &accounts[way];
+        double n = (double)a->boxes;
+        printf("  %s: %" PRIu64 " boxes, %" PRIu64 " of %" PRIu64 " bytes differ; %.3f ms a box, "
+               "%.3f ms whole, ratio %.3f; %.2f of the bytes\n",
+               way_names[way], a->boxes, a->different, a->bytes, a->seconds / n * 1e3,
+               a->whole_seconds / n * 1e3, a->seconds / a->whole_seconds,
+               (double)a->read_bytes / (double)a->file_bytes);
+    }
+}
+
+TEST(regions_of_photographs)
+{
+    glob_t photos;
+    if (!find_photos(&photos))
+        SKIP("no photographs; set PENSTOCK_PHOTOS to a directory of class directories");
+    PenBuf file = {0};
+    PenTiledJpeg t = {0};
+    Sweep s = sweep_begin("regions");
+    size_t n = (size_t)scaled(photos.gl_pathc, PEN_MIN(photos.gl_pathc, (size_t)50));
+    MUST(pen__decoder_new(&decoder, NULL) == PEN_OK);
+    for (size_t i = 0; i < n; i++) {
+        read_photo(photos.gl_pathv[i * photos.gl_pathc / n], &file);
+        try_photo(&s, &file, &t, i);
+    }
+    sweep_end(&s, "%zu photographs, %" PRIu64 " boxes", n, s.n);
+    print_accounts();
+    CHECK_INT(s.bad, 0);
+    CHECK_INT(accounts[KEPT].boxes, n * BOXES);
+    CHECK_INT(accounts[ENCODED].boxes, n * BOXES);
+    CHECK(accounts[TILED].boxes && accounts[PART].boxes == accounts[TILED].boxes);
+    pen__decoder_free(&decoder);
+    pen__buf_free(&found.pixels);
+    pen__tiled_free(&t);
+    pen__buf_free(&file);
+    globfree(&photos);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(regions_of_photographs);
+    return TEST_END();
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of regions share: the crop of a whole image as it has to be, and the one found. */
+#ifndef PEN_TESTS_UNIT_REGION_HELP_H
+#define PEN_TESTS_UNIT_REGION_HELP_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "codec/jpeg.h"
+#include "codec/region.h"
+
+/* Rows as a region gives them, put one behind the other. */
+typedef struct Collected {
+    PenBuf pixels;
+    size_t row_bytes;
+    uint32_t rows, calls;
+    uint32_t fail_at; /* the call that fails, counting from 1; 0 = none */
+} Collected;
+
+PEN_UNUSED static int collect_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n,
+                                   PenError *reterr)
+{
+    Collected *c = ctx;
+    if (++c->calls == c->fail_at)
+        return pen__fail(reterr, PEN_E_CANCELLED, "test", "stopped");
+    for (uint32_t i = 0; i < n; i++)
+        if (pen__buf_add(&c->pixels, rows + i * stride, c->row_bytes) < 0)
+            abort();
+    c->rows += n;
+    return PEN_OK;
+}
+
+/* An exact copy on the heap, so that the address sanitizer sees every byte too many. */
+PEN_UNUSED static uint8_t *exact_copy(const void *data, size_t bytes)
+{
+    uint8_t *p = malloc(bytes ? bytes : 1);
+    if (!p)
+        abort();
+    memcpy(p, data, bytes);
+    return p;
+}
+
+PEN_UNUSED static int find_region(PenDecoder *d, const PenEncoded *image, PenBox box,
+                                  int32_t colour, Collected *c, PenError *err)
+{
+    PenRegion region = {.box = box,
+                        .colour = colour,
+                        .limits = &pen__limits_default,
+                        .rows = collect_rows,
+                        .ctx = c};
+    c->pixels.bytes = 0;
+    c->rows = c->calls = 0;
+    c->row_bytes = (size_t)box.w * (colour == PEN_COLOUR_RGB ? 3 : 1);
+    return pen__region_decode(d, image, &region, err);
+}
+
+static inline void expect_pixel(const uint8_t *p, uint32_t channels, int32_t colour, uint8_t *out)
+{
+    const uint8_t *g = channels == 1 ? p : p + 1, *b = channels == 1 ? p : p + 2;
+    if (colour == PEN_COLOUR_RGB) {
+        out[0] = *p;
+        out[1] = *g;
+        out[2] = *b;
+    } else if (channels == 1) {
+        *out = *p;
+    } else {
+        *out = (uint8_t)((*p * 19595 + *g * 38470 + *b * 7471 + 32768) / 65536);
+    }
+}
+
+/* How many bytes differ from the crop of the whole image; all when the number of rows does. */
+PEN_UNUSED static size_t count_different(const PenPixels *whole, PenBox box, int32_t colour,
+                                         const Collected *c)
+{
+    size_t different = 0, each = colour == PEN_COLOUR_RGB ? 3 : 1;
+    if (c->rows != box.h || c->pixels.bytes != (size_t)box.w * box.h * each)
+        return (size_t)box.w * box.h * each;
+    const uint8_t *found = c->pixels.data;
+    for (uint32_t y = box.y; y < box.y + box.h; y++)
+        for (uint32_t x = box.x; x < box.x + box.w; x++, found += each) {
+            uint8_t expected[3];
+            expect_pixel(whole->data + ((size_t)y * whole->width + x) * whole->channels,
+                         whole->channels, colour, expected);
+            for (size_t i = 0; i < each; i++)
+                different += expected[i] != found[i];
+        }
+    return different;
+}
+
+/* A tiled JPEG, all of it. */
+PEN_UNUSED static PenEncoded whole_tiled(const PenTiledJpeg *t)
+{
+    return (PenEncoded){.data = t->jpeg.data,
+                        .bytes = t->jpeg.bytes,
+                        .width = t->info.width,
+                        .height = t->info.height,
+                        .codec = PEN_CODEC_JPEG,
+                        .channels = t->info.components,
+                        .tiled = 1,
+                        .head_bytes = t->head_bytes,
+                        .end_segment = t->n_segments,
+                        .segment_bytes = t->segment_bytes};
+}
+
+/* The head and the segments that some rows need, `more` of them before and behind where there are
+ * any; `out` holds their bytes, exactly. */
+PEN_UNUSED static PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more,
+                                     uint8_t **out)
+{
+    PenCut cut = {.codec = PEN_CODEC_JPEG,
+                  .components = t->info.components,
+                  .h_samp = t->info.components == 1 ? 1 : t->info.h_samp[0],
+                  .v_samp = t->info.components == 1 ? 1 : t->info.v_samp[0],
+                  .width = t->info.width,
+                  .height = t->info.height};
+    PenEncoded e = whole_tiled(t);
+    uint32_t first, last;
+    pen__region_segments(&cut, box.y, box.h, &first, &last);
+    if (first > last || last >= t->n_segments)
+        abort();
+    first -= PEN_MIN(first, more);
+    last = PEN_MIN(last + more, t->n_segments - 1);
+    size_t before = 0, bytes = 0;
+    for (uint32_t i = 0; i <= last; i++)
+        *(i < first ? &before : &bytes) += t->segment_bytes[i];
+    *out = malloc(t->head_bytes + bytes);
+    if (!*out)
+        abort();
+    memcpy(*out, t->jpeg.data, t->head_bytes);
+    memcpy(*out + t->head_bytes, t->jpeg.data + t->head_bytes + before, bytes);
+    e.data = *out;
+    e.bytes = t->head_bytes + bytes;
+    e.partial = 1;
+    e.first_segment = first;
+    e.end_segment = last + 1;
+    e.segment_bytes = t->segment_bytes + first;
+    return e;
+}
+
+#endif
