@@ -31,7 +31,8 @@ extern "C" {
     XX(E_EXISTS, -11, "exists already")                                                            \
     XX(E_BUSY, -12, "in use by another process")                                                   \
     XX(E_LIMIT, -13, "over a limit")                                                               \
-    XX(E_CANCELLED, -14, "cancelled by the caller")
+    XX(E_CANCELLED, -14, "cancelled by the caller")                                                \
+    XX(E_CLOSED, -15, "closed, or opened by a parent process")
 
 typedef enum PenStatus {
 #define XX(name, value, text) PEN_##name = (value),

@@ -4,6 +4,8 @@
 
 #include <penstock/error.h>
 #include <penstock/ingest.h>
+#include <penstock/loader.h>
+#include <penstock/ops.h>
 #include <penstock/pack.h>
 #include <penstock/version.h>
 #include <penstock/writer.h>

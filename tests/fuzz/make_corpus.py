@@ -431,6 +431,54 @@ def roundtrip_seeds():
         save("fuzz_roundtrip", f"{n:02}", dice.randbytes(dice.choice((20, 60, 200, 500))))
 
 
+def region_seeds(jpegs, pngs):
+    """24 bytes of arguments (see fuzz_region.c), then the file."""
+    dice = random.Random(8)
+    tall = tile(encoded(picture("RGB", 70, 90), "JPEG", quality=20))
+    files = {f"jpeg-{name}": jpegs[name] for name in ("422", "440", "cmyk", "scans", "arithmetic")}
+    files |= {f"png-{name}": pngs[name] for name in ("palette-4", "rgb-8", "rgba-8", "grey-8")}
+    for n, (name, data) in enumerate(files.items()):
+        save("fuzz_region", name, bytes([0, n % 3, 0, *dice.randbytes(21)]) + data)
+    for n, data in enumerate((tall, tall, tall, tall, jpegs["tiled-grey"], jpegs["tiled"])):
+        way = bytes([1 + n % 2, n % 2, 0])
+        # Box, number of lies about the lengths, and the lies.
+        lies = bytes([n // 2 % 2 * 2, *dice.randbytes(7)])
+        save("fuzz_region", f"tiled-{n}", (way + dice.randbytes(6) + lies).ljust(24, b"\0") + data)
+    save("fuzz_region", "raw", bytes([3, 0, 0]).ljust(24, b"\0") + b"\1\7" + dice.randbytes(200))
+
+
+def pipeline_seeds():
+    texts = {
+        "train": "decode | random_resized_crop 224 scale=0.08,1 | hflip | tensor u8 nhwc",
+        "eval": "decode | resize 256 | center_crop 224 | normalize | tensor f32 nchw",
+        "fields": (
+            'image: decode | center_crop 224 | tensor f16; label: tensor i64; "my mask": '
+            "decode gray | resize 8,9 nearest"
+        ),
+        "colours": (
+            "decode rgb | resize 32,40 bicubic | color_jitter 0.4 0.4 0.4 hue=0.1 | "
+            "grayscale 0.2 | vflip 1 | tensor bf16"
+        ),
+        "erasing": (
+            "decode | center_crop 9,300 | random_erasing 1 value=1,2,3 | normalize 0.5 "
+            "std=.25,1e-3,2 | random_erasing p=1 scale=0.1,0.2 ratio=0.5,2 value=-1.5 | "
+            "tensor f32"
+        ),
+        "cifar": "decode | random_crop 32 padding=4 fill=7 | hflip p=0.5 | tensor",
+        "passes": (
+            "decode | hflip | resize 50 lanczos | random_crop 60 30 | resize 9,8 box | "
+            "center_crop 400 | vflip | random_resized_crop 7 ratio=0.001,1000"
+        ),
+        "numbers": "x: tensor f32; y: tensor dtype = auto layout=nchw",
+        "wrong-name": "decode | random_resize_crop 224",
+        "wrong-value": "decode | hflip 1.5 | resize 1,2,3",
+        "wrong-sign": "decode || hflip = ,",
+        "empty": "",
+    }
+    for name, text in texts.items():
+        save("fuzz_pipeline", name, text.encode())
+
+
 def main():
     for old in CORPUS.glob("*/seed-*"):
         old.unlink()
@@ -440,6 +488,8 @@ def main():
     tar_seeds()
     plan_seeds()
     roundtrip_seeds()
+    region_seeds(jpegs, pngs)
+    pipeline_seeds()
     files = [file for file in CORPUS.glob("*/*") if file.is_file()]
     print(f"{len(files)} files, {sum(file.stat().st_size for file in files)} bytes")
 

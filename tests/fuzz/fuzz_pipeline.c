@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a pipeline. What is accepted is written in full, reads the same again, and makes
+ * programs that make recipes whose regions lie in their image, or errors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "help.h"
+#include "ops/program.h"
+
+static void same_specs(const PenSpec *a, const PenSpec *b)
+{
+    REQUIRE(a->n_fields == b->n_fields);
+    for (uint32_t i = 0; i < a->n_fields; i++) {
+        const PenSpecField *f = &a->fields[i], *g = &b->fields[i];
+        REQUIRE(!f->name == !g->name && f->n_ops == g->n_ops);
+        REQUIRE(!f->name || strcmp(f->name, g->name) == 0);
+        for (uint32_t k = 0; k < f->n_ops; k++) {
+            REQUIRE(f->ops[k].op == g->ops[k].op);
+            for (uint32_t v = 0; v < f->ops[k].op->n_params; v++) {
+                const PenValue *x = &f->ops[k].values[v], *y = &g->ops[k].values[v];
+                REQUIRE(x->n == y->n && x->word == y->word);
+                for (uint32_t n = 0; n < x->n; n++)
+                    REQUIRE(x->v[n] == y->v[n]);
+            }
+        }
+    }
+}
+
+static void check_recipe(const PenRecipe *r, const PenProgram *p)
+{
+    PenTensor t = pen__program_result(p);
+    int64_t w = t.shape[t.n_dims == 3 && !t.channels_last ? 2 : 1];
+    uint32_t width = 0;
+    REQUIRE(r->n_steps >= 1 && r->n_steps <= PEN_MAX_STEPS && r->n_erase <= PEN_MAX_ERASE);
+    REQUIRE(r->steps[0].kind == PEN_STEP_PASS);
+    REQUIRE(r->region.w && r->region.h && r->region.x + r->region.w <= r->shape.width &&
+            r->region.y + r->region.h <= r->shape.height);
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        PenResize resize;
+        PenBox place;
+        if (r->steps[i].kind != PEN_STEP_PASS)
+            continue;
+        const PenPass *pass = &r->steps[i].u.pass;
+        width = pass->w;
+        if (pen__pass_view(pass, 3, &resize, &place))
+            REQUIRE(pen__resize_check(&resize, NULL) == PEN_OK && place.x + place.w <= pass->w &&
+                    place.y + place.h <= pass->h);
+    }
+    REQUIRE(width == w);
+}
+
+static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint32_t height)
+{
+    static PenRecipe recipe;
+    PenError err;
+    PenProgram *p = NULL;
+    PenFieldKind field = {.kind = kind, .dtype = PEN_F64};
+    if (!GOES(pen__program_new(f, &field, &p, &err)))
+        return;
+    REQUIRE(pen__program_bytes(p) > 0);
+    for (uint64_t i = 0; kind != PEN_KIND_NUMBER && i < 3; i++) {
+        PenShape shape = {width, height, (uint8_t)(1 + i * 3)};
+        if (GOES(pen__recipe_make(p, &shape, pen__draw_key(width, height), i, &recipe, &err)))
+            check_recipe(&recipe, p);
+    }
+    pen__program_free(&p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenSpec a = {0}, b = {0};
+    PenBuf out = {0};
+    char *text = malloc(bytes + 1);
+    REQUIRE(text);
+    memcpy(text, data, bytes);
+    text[bytes] = '\0';
+    if (GOES(pen__spec_parse(text, &a, &err))) {
+        REQUIRE(pen__spec_write(&a, &out) == PEN_OK && pen__buf_add(&out, "", 1) == PEN_OK);
+        MUST(pen__spec_parse((const char *)out.data, &b, &err));
+        same_specs(&a, &b);
+        for (uint32_t i = 0; i < a.n_fields; i++)
+            for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_NUMBER; kind++) {
+                try_field(&a.fields[i], kind, 500, 375);
+                try_field(&a.fields[i], kind, 3, 1000);
+            }
+    }
+    pen__spec_free(&a);
+    pen__spec_free(&b);
+    pen__buf_free(&out);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "ops/op.h"
+#include "ops/sample.h"
+#include "test.h"
+
+TEST(draw_counter_is_sample_operation_draw)
+{
+    PenDrawKey key = pen__draw_key(5, 6);
+    PenDraw d = pen__draw_start(key, 0x123456789abcdefu, "hflip", 0);
+    CHECK_INT(d.counter[0], 0x89abcdefu);
+    CHECK_INT(d.counter[1], 0x1234567u);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t counter[4] = {d.counter[0], d.counter[1], d.counter[2], i}, x[4];
+        pen__philox(key.key, counter, x);
+        CHECK_INT(pen__draw_bits(&d), x[0] | (uint64_t)x[1] << 32);
+    }
+}
+
+/* Seed and epoch are not exchangeable, and neighbours share nothing. */
+TEST(draw_key_is_no_sum)
+{
+    enum { N = 64 };
+    static uint64_t keys[N * N];
+    uint64_t ones = 0;
+    for (uint64_t s = 0; s < N; s++) {
+        for (uint64_t e = 0; e < N; e++) {
+            PenDrawKey k = pen__draw_key(s, e);
+            keys[s * N + e] = k.key[0] | (uint64_t)k.key[1] << 32;
+        }
+    }
+    for (size_t i = 0; i < N * N; i++) {
+        ones += (uint64_t)__builtin_popcountll(keys[i] ^ keys[(i + 1) % (N * N)]);
+        for (size_t k = 0; k < i; k++)
+            CHECK(keys[i] != keys[k]);
+    }
+    CHECK(ones > N * N * 31 && ones < N * N * 33);
+}
+
+TEST(draw_operations_have_numbers_of_their_own)
+{
+    uint32_t n, ids[PEN_N_OPS * PEN_MAX_OPS], n_ids = 0;
+    const PenOp *ops = pen_ops(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < PEN_MAX_OPS; k++) {
+            PenDraw d = pen__draw_start((PenDrawKey){{0, 0}}, 0, ops[i].name, k);
+            for (uint32_t j = 0; j < n_ids; j++)
+                CHECK(ids[j] != d.counter[2]);
+            ids[n_ids++] = d.counter[2];
+        }
+    }
+}
+
+/* Numbers that must never change: a saved state has to go on with the same pixels. */
+TEST(draw_is_the_same_for_ever)
+{
+    PenDraw d = pen__draw_start(pen__draw_key(1, 2), 3, "random_resized_crop", 0);
+    PenSampleRule rule = {.scale = {0.08, 1}, .ratio = {0.75, 1.3333333333333333}};
+    CHECK_INT(pen__draw_bits(&d), 0x858599a3f520c4cbu);
+    PenBox b = pen__sample_crop(&d, 500, 375, &rule);
+    CHECK_INT(b.x, 38);
+    CHECK_INT(b.y, 31);
+    CHECK_INT(b.w, 197);
+    CHECK_INT(b.h, 190);
+}
+
+TEST(draw_uniform_fills_its_range)
+{
+    PenDraw d = pen__draw_start(pen__draw_key(1, 0), 0, "x", 0);
+    double sum = 0, square = 0, low = 1, high = 0;
+    enum { N = 100000 };
+    for (int i = 0; i < N; i++) {
+        double v = pen__draw_uniform(&d, 0, 1);
+        CHECK(v >= 0 && v < 1);
+        sum += v;
+        square += v * v;
+        low = PEN_MIN(low, v);
+        high = PEN_MAX(high, v);
+    }
+    CHECK(fabs(sum / N - 0.5) < 0.004);
+    CHECK(fabs(square / N - 1.0 / 3) < 0.004);
+    CHECK(low < 1e-3 && high > 1 - 1e-3);
+    CHECK(!pen__draw_happens(&d, 0));
+    CHECK(pen__draw_happens(&d, 1));
+}
+
+TEST(draw_below_has_no_bias)
+{
+    PenDraw d = pen__draw_start(pen__draw_key(1, 0), 1, "x", 0);
+    uint64_t n[7] = {0}, large = 3ull << 62, thirds = 0;
+    double chi = 0;
+    for (int i = 0; i < 70000; i++)
+        n[pen__draw_below(&d, 7)]++;
+    for (int i = 0; i < 7; i++)
+        chi += ((double)n[i] - 10000) * ((double)n[i] - 10000) / 10000;
+    CHECK(chi < 22.5); /* 6 degrees, 0.001 */
+    /* If nothing were drawn again, every third number would come half of the time. */
+    for (int i = 0; i < 10000; i++) {
+        uint64_t v = pen__draw_below(&d, large);
+        CHECK(v < large);
+        thirds += v % 3 == 0;
+    }
+    CHECK(thirds > 3100 && thirds < 3560);
+    CHECK_INT(pen__draw_below(&d, 0), 0);
+    CHECK_INT(pen__draw_below(&d, 1), 0);
+}
+
+static double ulps(double found, double expected)
+{
+    double step = nextafter(fabs(expected), INFINITY) - fabs(expected);
+    return fabs(found - expected) / step;
+}
+
+TEST(real_log_and_exp_are_right)
+{
+    PenDraw d = pen__draw_start(pen__draw_key(3, 0), 1, "x", 0);
+    CHECK(pen__real_log(1) == 0);
+    CHECK(pen__real_exp(0) == 1);
+    for (int i = 0; i < 50000; i++) {
+        double x = pow(10, pen__draw_uniform(&d, -3, 3));
+        CHECK(ulps(pen__real_log(x), log(x)) <= 2);
+        double y = pen__draw_uniform(&d, -7, 7);
+        CHECK(ulps(pen__real_exp(y), exp(y)) <= 2);
+    }
+}
+
+/* torchvision's algorithm as published, with the C library and another generator. */
+static uint64_t other_state;
+
+static double other_uniform(double low, double high)
+{
+    other_state += 0x9e3779b97f4a7c15u;
+    uint64_t z = other_state;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return low + (high - low) * ((double)(z >> 11) / 9007199254740992.0);
+}
+
+static uint32_t other_below(uint32_t n)
+{
+    return (uint32_t)(other_uniform(0, 1) * n);
+}
+
+static PenBox other_crop(uint32_t width, uint32_t height, const PenSampleRule *rule)
+{
+    double area = (double)width * height;
+    for (int i = 0; i < 10; i++) {
+        double target = area * other_uniform(rule->scale[0], rule->scale[1]);
+        double ratio = exp(other_uniform(log(rule->ratio[0]), log(rule->ratio[1])));
+        int w = (int)rint(sqrt(target * ratio)), h = (int)rint(sqrt(target / ratio));
+        if (0 < w && w <= (int)width && 0 < h && h <= (int)height) {
+            uint32_t y = other_below(height - (uint32_t)h + 1);
+            uint32_t x = other_below(width - (uint32_t)w + 1);
+            return (PenBox){x, y, (uint32_t)w, (uint32_t)h};
+        }
+    }
+    double ratio = (double)width / height;
+    int w = (int)width, h = (int)height;
+    if (ratio < rule->ratio[0])
+        h = (int)rint(w / rule->ratio[0]);
+    else if (ratio > rule->ratio[1])
+        w = (int)rint(h * rule->ratio[1]);
+    return (PenBox){(width - (uint32_t)w) / 2, (height - (uint32_t)h) / 2, (uint32_t)w,
+                    (uint32_t)h};
+}
+
+static PenBox other_erase(uint32_t width, uint32_t height, const PenSampleRule *rule)
+{
+    double area = (double)width * height;
+    for (int i = 0; i < 10; i++) {
+        double target = area * other_uniform(rule->scale[0], rule->scale[1]);
+        double ratio = exp(other_uniform(log(rule->ratio[0]), log(rule->ratio[1])));
+        int h = (int)rint(sqrt(target * ratio)), w = (int)rint(sqrt(target / ratio));
+        if (h < (int)height && w < (int)width) {
+            uint32_t y = other_below(height - (uint32_t)h + 1);
+            uint32_t x = other_below(width - (uint32_t)w + 1);
+            return (PenBox){x, y, (uint32_t)w, (uint32_t)h};
+        }
+    }
+    return (PenBox){.w = 0};
+}
+
+enum { DRAWS = 20000, STATS = 4 };
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The largest distance of the two distributions. */
+static double smirnov(double *a, double *b)
+{
+    double most = 0;
+    size_t i = 0, k = 0;
+    qsort(a, DRAWS, sizeof *a, compare_doubles);
+    qsort(b, DRAWS, sizeof *b, compare_doubles);
+    while (i < DRAWS && k < DRAWS) {
+        double v = PEN_MIN(a[i], b[k]);
+        while (i < DRAWS && a[i] <= v)
+            i++;
+        while (k < DRAWS && b[k] <= v)
+            k++;
+        most = fmax(most, fabs((double)i - (double)k) / DRAWS);
+    }
+    return most;
+}
+
+static void take_stats(const PenBox *b, size_t i, double stats[STATS][DRAWS])
+{
+    stats[0][i] = (double)b->w * b->h;
+    stats[1][i] = b->w ? log((double)b->w / b->h) : 0;
+    stats[2][i] = b->x;
+    stats[3][i] = b->y;
+}
+
+typedef PenBox Ours(PenDraw *, uint32_t, uint32_t, const PenSampleRule *);
+typedef PenBox Other(uint32_t, uint32_t, const PenSampleRule *);
+
+static void compare_boxes(Ours *ours, Other *other, uint32_t width, uint32_t height,
+                          const PenSampleRule *rule)
+{
+    static double a[STATS][DRAWS], b[STATS][DRAWS];
+    PenDrawKey key = pen__draw_key(11, 0);
+    other_state = 7;
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        PenDraw d = pen__draw_start(key, i, "random_resized_crop", 0);
+        PenBox box = ours(&d, width, height, rule);
+        CHECK(box.x + box.w <= width && box.y + box.h <= height);
+        take_stats(&box, i, a);
+        box = other(width, height, rule);
+        take_stats(&box, i, b);
+    }
+    for (int s = 0; s < STATS; s++) {
+        double found = smirnov(a[s], b[s]);
+        /* 0.001 for two samples of this size */
+        if (found >= 1.949 * sqrt(2.0 / DRAWS))
+            test__fail(__FILE__, __LINE__, "%u x %u, statistic %d: distance %f", width, height, s,
+                       found);
+    }
+}
+
+TEST(sample_crop_is_distributed_as_published)
+{
+    PenSampleRule rule = {.scale = {0.08, 1}, .ratio = {0.75, 1.3333333333333333}};
+    compare_boxes(pen__sample_crop, other_crop, 500, 375, &rule);
+    compare_boxes(pen__sample_crop, other_crop, 333, 500, &rule);
+    compare_boxes(pen__sample_crop, other_crop, 32, 32, &rule);
+    /* Many tries do not fit, and often none of the ten. */
+    compare_boxes(pen__sample_crop, other_crop, 1000, 200, &rule);
+    rule = (PenSampleRule){.scale = {0.2, 0.6}, .ratio = {0.5, 3}};
+    compare_boxes(pen__sample_crop, other_crop, 640, 480, &rule);
+}
+
+TEST(sample_erase_is_distributed_as_published)
+{
+    PenSampleRule rule = {.scale = {0.02, 0.33}, .ratio = {0.3, 3.3}};
+    compare_boxes(pen__sample_erase, other_erase, 224, 224, &rule);
+    compare_boxes(pen__sample_erase, other_erase, 32, 100, &rule);
+}
+
+TEST(sample_crop_takes_the_centre_when_nothing_fits)
+{
+    PenSampleRule rule = {.scale = {1, 1}, .ratio = {0.75, 1.3333333333333333}};
+    PenDraw d = pen__draw_start(pen__draw_key(0, 0), 0, "x", 0);
+    PenBox b = pen__sample_crop(&d, 900, 90, &rule);
+    CHECK_INT(b.w, 120);
+    CHECK_INT(b.h, 90);
+    CHECK_INT(b.x, 390);
+    CHECK_INT(b.y, 0);
+    b = pen__sample_crop(&d, 75, 1001, &rule);
+    CHECK_INT(b.w, 75);
+    CHECK_INT(b.h, 100);
+    CHECK_INT(b.x, 0);
+    CHECK_INT(b.y, 450);
+    /* One pixel stays, whatever the ratio. */
+    rule = (PenSampleRule){.scale = {0.5, 0.6}, .ratio = {100, 100}};
+    b = pen__sample_crop(&d, 1, 1, &rule);
+    CHECK_INT(b.w, 1);
+    CHECK_INT(b.h, 1);
+}
+
+TEST(sample_factors_are_fixed_point)
+{
+    PenDraw d = pen__draw_start(pen__draw_key(0, 0), 0, "x", 0);
+    CHECK_INT(pen__sample_factor(&d, 1, 1), 65536);
+    CHECK_INT(pen__sample_factor(&d, 0.5, 0.5), 32768);
+    CHECK_INT(pen__sample_hue(&d, 0.5, 0.5), 127);
+    CHECK_INT(pen__sample_hue(&d, -0.1, -0.1), 256 - 25);
+    CHECK_INT(pen__sample_hue(&d, 0, 0), 0);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(draw_counter_is_sample_operation_draw);
+    RUN(draw_key_is_no_sum);
+    RUN(draw_operations_have_numbers_of_their_own);
+    RUN(draw_is_the_same_for_ever);
+    RUN(draw_uniform_fills_its_range);
+    RUN(draw_below_has_no_bias);
+    RUN(real_log_and_exp_are_right);
+    RUN(sample_crop_is_distributed_as_published);
+    RUN(sample_erase_is_distributed_as_published);
+    RUN(sample_crop_takes_the_centre_when_nothing_fits);
+    RUN(sample_factors_are_fixed_point);
+    return TEST_END();
+}

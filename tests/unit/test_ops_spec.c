@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdarg.h>
+
+#include "ops/decimal.h"
+#include "ops/op.h"
+#include "test.h"
+
+PEN_PRINTF(3, 4) static void append(char *text, size_t cap, const char *fmt, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text + used, cap - used, fmt, args);
+    va_end(args);
+}
+
+static void expect_fail(const char *text, const char *message)
+{
+    PenSpec s = {.n_fields = 7};
+    PenError err = {0};
+    CHECK_INT(pen__spec_parse(text, &s, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, message);
+    CHECK_INT(s.n_fields, 7);
+}
+
+static void expect_form(const char *text, const char *form)
+{
+    PenError err = {0};
+    char buf[PEN_MAX_TEXT + 1];
+    size_t bytes = 0;
+    if (pen_pipeline_check(text, buf, sizeof buf, &bytes, &err) != PEN_OK)
+        CHECK_STR(err.message, "no error");
+    CHECK_STR(buf, form);
+    CHECK_INT(bytes, strlen(form));
+    /* The full form stands for itself. */
+    CHECK_INT(pen_pipeline_check(form, buf, sizeof buf, &bytes, &err), PEN_OK);
+    CHECK_STR(buf, form);
+}
+
+#define FAILS(text, message) (expect_fail(text, message), (void)0)
+#define FORM(text, form) (expect_form(text, form), (void)0)
+
+TEST(spec_full_form_has_every_parameter)
+{
+    FORM("decode | random_resized_crop 224 scale=0.08,1 | hflip | tensor u8 nhwc",
+         "decode mode=rgb | random_resized_crop size=224,224 scale=0.08,1 "
+         "ratio=0.75,1.3333333333333333 filter=bilinear | hflip p=0.5 | "
+         "tensor dtype=u8 layout=nhwc");
+    FORM("decode gray|resize 256|center_crop 224 , 192|tensor nchw",
+         "decode mode=gray | resize size=256 filter=bilinear | center_crop size=224,192 | "
+         "tensor dtype=auto layout=nchw");
+    FORM("decode|resize size = 10,20 filter = box",
+         "decode mode=rgb | resize size=10,20 filter=box");
+    FORM("decode|color_jitter 0.4 hue=0.1 contrast=2",
+         "decode mode=rgb | color_jitter brightness=0.6,1.4 contrast=0,3 saturation=1,1 "
+         "hue=-0.1,0.1");
+    FORM("decode | random_crop 32 4 fill=7 | normalize 0.5 std=.25 | random_erasing value=1,2,3",
+         "decode mode=rgb | random_crop size=32,32 padding=4 fill=7 | normalize mean=0.5 std=0.25 "
+         "| random_erasing p=0.5 scale=0.02,0.33 ratio=0.3,3.3 value=1,2,3");
+    FORM("a\t:decode; b: tensor i64 ;\"my label\": tensor",
+         "a: decode mode=rgb; b: tensor dtype=i64 layout=nhwc; \"my label\": tensor dtype=auto "
+         "layout=nhwc");
+}
+
+TEST(spec_words_find_their_parameter)
+{
+    FORM("random_resized_crop bicubic 8 0.5,1",
+         "random_resized_crop size=8,8 scale=0.5,1 ratio=0.75,1.3333333333333333 filter=bicubic");
+    FORM("tensor nchw f32", "tensor dtype=f32 layout=nchw");
+}
+
+TEST(spec_wrong_names_are_answered_with_the_nearest)
+{
+    FAILS("decode | random_resize_crop 224",
+          "pipeline: column 10: no operation 'random_resize_crop'; did you mean "
+          "'random_resized_crop'?");
+    FAILS("decode | flip", "pipeline: column 10: no operation 'flip'; did you mean 'hflip'?");
+    FAILS("decode | erasing",
+          "pipeline: column 10: no operation 'erasing'; did you mean 'random_erasing'?");
+    FAILS("decode | mixup",
+          "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
+          "random_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, normalize, "
+          "random_erasing, tensor");
+    FAILS("hflip probability=1",
+          "pipeline: column 7: hflip has no parameter 'probability'; expected p");
+    FAILS("random_resized_crop 8 ration=1,2",
+          "pipeline: column 23: random_resized_crop has no parameter 'ration'; did you mean "
+          "'ratio'?");
+    FAILS("resize 8 bilinar",
+          "pipeline: column 10: resize does not know 'bilinar'; did you mean 'bilinear'?");
+    FAILS("resize 8 filter=cubic",
+          "pipeline: column 17: resize: no filter 'cubic'; did you mean 'bicubic'?");
+    FAILS("resize 8 filter=best",
+          "pipeline: column 17: resize: no filter 'best'; expected bilinear, nearest, bicubic, "
+          "lanczos, box");
+    FAILS("tensor float32",
+          "pipeline: column 8: tensor does not know 'float32'; expected auto, u8, f16, bf16, f32, "
+          "f64, i64, nhwc, nchw");
+    FAILS("resize size 8", "pipeline: column 8: resize: write size=... to give it by name");
+}
+
+TEST(spec_wrong_values_are_answered_with_their_place)
+{
+    FAILS("hflip 1.5", "pipeline: column 7: hflip: p: expected 0 to 1, found '1.5'");
+    FAILS("hflip -0.1", "pipeline: column 7: hflip: p: expected 0 to 1, found '-0.1'");
+    FAILS("hflip 0x1", "pipeline: column 7: hflip: p: expected a number, found '0x1'");
+    FAILS("hflip p=often", "pipeline: column 9: hflip: p: expected a number, found 'often'");
+    FAILS("resize 2.5", "pipeline: column 8: resize: size: expected a whole number, found '2.5'");
+    FAILS("resize 0", "pipeline: column 8: resize: size: expected 1 to 16384, found '0'");
+    FAILS("resize 1,2,3", "pipeline: column 8: resize: size: expected 1 or 2 values, found 3");
+    FAILS("normalize 1,2,3,4,5",
+          "pipeline: column 11: normalize: mean: expected 1 to 4 values, found more than 4");
+    FAILS("hflip 0.5,0.5", "pipeline: column 7: hflip: p: expected 1 value, found 2");
+    FAILS("random_resized_crop 8 scale=0.5",
+          "pipeline: column 29: random_resized_crop: scale: expected 2 values, found 1");
+    FAILS("random_resized_crop 8 scale=1,0.5",
+          "pipeline: column 29: random_resized_crop: scale: expected the lower number first");
+    FAILS("color_jitter hue=0.6",
+          "pipeline: column 18: color_jitter: hue: expected -0.5 to 0.5, found '0.6'");
+    FAILS("color_jitter hue=-0.1",
+          "pipeline: column 18: color_jitter: hue: expected -0.5 to 0.5, found '-0.1'");
+    FAILS("normalize std=0",
+          "pipeline: column 15: normalize: std: expected 1e-06 to 1000000, found '0'");
+}
+
+TEST(spec_missing_twice_and_too_many)
+{
+    FAILS("decode | resize",
+          "pipeline: column 10: resize needs size: the shorter side; or height,width exactly");
+    FAILS("hflip 0.5 p=1", "pipeline: column 11: hflip: p is given twice");
+    FAILS("hflip 0.5 1",
+          "pipeline: column 11: hflip has no place left for '1'; its parameters are: p");
+    FAILS("hflip always",
+          "pipeline: column 7: hflip has no place left for 'always'; its parameters are: p");
+    FAILS("decode rgb gray",
+          "pipeline: column 12: decode has no place left for 'gray'; its parameters are: mode");
+    FAILS("a: decode; a: decode", "pipeline: column 12: field 'a' is there twice");
+    FAILS("decode; label: tensor",
+          "pipeline: column 1: where there are several fields each needs its name: 'image: ...'");
+}
+
+TEST(spec_wrong_signs)
+{
+    FAILS("", "pipeline: column 1: expected an operation, found the end");
+    FAILS("  ", "pipeline: column 3: expected an operation, found the end");
+    FAILS("decode |", "pipeline: column 9: expected an operation, found the end");
+    FAILS("decode | | hflip", "pipeline: column 10: expected an operation, found '|'");
+    FAILS("decode;", "pipeline: column 8: expected an operation, found the end");
+    FAILS("image:", "pipeline: column 7: expected an operation, found the end");
+    FAILS("decode = rgb", "pipeline: column 8: expected a value, '|', ';' or the end, found '='");
+    FAILS("hflip p=", "pipeline: column 9: expected a value, found the end");
+    FAILS("resize 1,", "pipeline: column 10: expected a value, found the end");
+    FAILS("decode\n| hflip",
+          "pipeline: column 7: byte 0x0a: a pipeline is one line of words and signs");
+    FAILS("\"image: decode", "pipeline: column 1: a quote that does not end on this line");
+    FAILS("decode \"rgb\"",
+          "pipeline: column 8: expected a value, '|', ';' or the end, found 'rgb'");
+    /* Columns are characters. */
+    FAILS("größe: decode | hflop",
+          "pipeline: column 17: no operation 'hflop'; did you mean 'hflip'?");
+}
+
+/* A name of any length is cut, between two characters. */
+TEST(spec_long_names_are_cut)
+{
+    char text[200] = "";
+    for (int i = 0; i < 60; i++)
+        append(text, sizeof text, "ö");
+    PenSpec s;
+    PenError err = {0};
+    CHECK_INT(pen__spec_parse(text, &s, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "öö...'; expected decode") != NULL);
+}
+
+TEST(spec_limits_are_errors)
+{
+    static char text[PEN_MAX_TEXT + 2];
+    PenSpec s;
+    PenError err = {0};
+    memset(text, ' ', sizeof text - 1);
+    memcpy(text, "decode", 6);
+    CHECK_INT(pen__spec_parse(text, &s, &err), PEN_E_LIMIT);
+    CHECK_STR(err.message, "pipeline: longer than 4096 bytes");
+    text[PEN_MAX_TEXT] = '\0';
+    CHECK_INT(pen__spec_parse(text, &s, &err), PEN_OK);
+    pen__spec_free(&s);
+
+    snprintf(text, sizeof text, "decode");
+    for (int i = 0; i < PEN_MAX_OPS; i++)
+        append(text, sizeof text, "|hflip");
+    FAILS(text, "pipeline: column 194: more than 32 operations for one field");
+    text[0] = '\0';
+    for (int i = 0; i < 65; i++)
+        append(text, sizeof text, "%sf%d:decode", i ? ";" : "", i);
+    FAILS(text, "pipeline: column 695: more than 64 fields");
+
+    /* Short as it is typed, too long in full. */
+    text[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        append(text, sizeof text, "%sf%d:color_jitter", i ? ";" : "", i);
+        for (int k = 1; k < 32; k++)
+            append(text, sizeof text, "|color_jitter");
+    }
+    CHECK_INT(pen__spec_parse(text, &s, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "with all parameters written out it has") != NULL);
+}
+
+/* Every default can be read, and every operation is told apart from the others. */
+TEST(spec_table_is_sound)
+{
+    uint32_t n;
+    const PenOp *ops = pen_ops(&n);
+    CHECK_INT(n, 12);
+    for (uint32_t i = 0; i < n; i++) {
+        char text[200];
+        PenSpec s;
+        PenError err = {0};
+        CHECK(ops[i].n_params <= PEN_MAX_PARAMS && ops[i].help);
+        snprintf(text, sizeof text, "%s", ops[i].name);
+        for (uint32_t k = 0; k < ops[i].n_params; k++) {
+            CHECK(ops[i].params[k].name && ops[i].params[k].help);
+            if (!ops[i].params[k].initial)
+                append(text, sizeof text, " 1");
+        }
+        CHECK_INT(pen__spec_parse(text, &s, &err), PEN_OK);
+        CHECK(s.fields[0].ops[0].op == &ops[i]);
+        pen__spec_free(&s);
+    }
+}
+
+TEST(spec_check_cuts_to_the_buffer)
+{
+    char buf[8];
+    size_t bytes = 0;
+    memset(buf, 'x', sizeof buf);
+    CHECK_INT(pen_pipeline_check("decode", buf, 7, &bytes, NULL), PEN_OK);
+    CHECK_STR(buf, "decode");
+    CHECK_INT(buf[7], 'x');
+    CHECK_INT(bytes, strlen("decode mode=rgb"));
+    CHECK_INT(pen_pipeline_check("decode", NULL, 0, NULL, NULL), PEN_OK);
+    CHECK_INT(pen_pipeline_check(NULL, NULL, 0, NULL, NULL), PEN_E_INVALID);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 11;
+}
+
+/* Any number is written so that it is read as the same one. */
+TEST(decimal_writes_what_it_reads)
+{
+    uint64_t state = 1;
+    for (int i = 0; i < 20000; i++) {
+        char buf[PEN_DECIMAL_TEXT];
+        double v = (double)(int64_t)(next_random(&state) - (1ull << 52)), back = 0;
+        for (uint64_t k = next_random(&state) % 40; k > 0; k--)
+            v /= 7;
+        pen__decimal_write(v, buf);
+        CHECK_INT(pen__decimal_parse(buf, strlen(buf), &back), 0);
+        CHECK(back == v);
+    }
+}
+
+TEST(decimal_takes_only_decimals)
+{
+    static const char *const bad[] = {"",      ".",   "-",   "e5",    "1e",  "1e+",   "1x", " 1",
+                                      "0x1p3", "inf", "nan", "1e999", "+-1", "1.2.3", "1,5"};
+    double v = 0;
+    for (size_t i = 0; i < PEN_LEN(bad); i++)
+        CHECK_INT(pen__decimal_parse(bad[i], strlen(bad[i]), &v), -1);
+    CHECK_INT(pen__decimal_parse("-.5e1", 5, &v), 0);
+    CHECK(v == -5);
+    CHECK_INT(pen__decimal_parse("2.", 2, &v), 0);
+    CHECK(v == 2);
+}
+
+/* Where the decimal point is a comma. */
+TEST(decimal_is_the_same_in_every_locale)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
+    char buf[PEN_DECIMAL_TEXT];
+    double v = 0;
+    const char *set = NULL;
+    for (size_t i = 0; i < PEN_LEN(names) && !set; i++)
+        set = setlocale(LC_ALL, names[i]);
+    pen__decimal_write(0.1, buf);
+    int r = pen__decimal_parse("0.25", 4, &v);
+    setlocale(LC_ALL, "C");
+    CHECK_STR(buf, "0.1");
+    CHECK_INT(r, 0);
+    CHECK(v == 0.25);
+    if (!set)
+        SKIP("no locale with a decimal comma is installed");
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(spec_full_form_has_every_parameter);
+    RUN(spec_words_find_their_parameter);
+    RUN(spec_wrong_names_are_answered_with_the_nearest);
+    RUN(spec_wrong_values_are_answered_with_their_place);
+    RUN(spec_missing_twice_and_too_many);
+    RUN(spec_wrong_signs);
+    RUN(spec_long_names_are_cut);
+    RUN(spec_limits_are_errors);
+    RUN(spec_table_is_sound);
+    RUN(spec_check_cuts_to_the_buffer);
+    RUN(decimal_writes_what_it_reads);
+    RUN(decimal_takes_only_decimals);
+    RUN(decimal_is_the_same_in_every_locale);
+    return TEST_END();
+}
