@@ -21,7 +21,7 @@ struct PenPartReader {
     const PenRoot *roots;
     uint32_t n_roots;
     OpenTar tars[OPEN_TARS]; /* number n is at n % OPEN_TARS */
-    PenStream *stream;
+    PenPartStream *stream;
     PenBuf path;
 };
 
@@ -50,7 +50,7 @@ void pen__part_reader_close(PenPartReader **reader)
     PenPartReader *p = *reader;
     for (uint32_t i = 0; i < OPEN_TARS; i++)
         pen__source_close(&p->tars[i].source);
-    pen__stream_free(&p->stream);
+    pen__part_stream_free(&p->stream);
     pen__buf_free(&p->path);
     pen__free(p);
     *reader = NULL;
@@ -183,11 +183,12 @@ static int read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenErr
 static int read_stream(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
                        PenError *reterr)
 {
-    int r = p->stream ? PEN_OK : pen__stream_new(&p->stream, reterr);
+    int r = p->stream ? PEN_OK : pen__part_stream_new(&p->stream, reterr);
     if (r < 0)
         return r;
     const PenRoot *root = &p->roots[part->source];
-    return pen__stream_read(p->stream, root->path, root->bytes, part, out, ret_disk_bytes, reterr);
+    return pen__part_stream_read(p->stream, root->path, root->bytes, part, out, ret_disk_bytes,
+                                 reterr);
 }
 
 static int read_inline(const PenPart *part, PenBuf *out, PenError *reterr)

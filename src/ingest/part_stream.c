@@ -14,7 +14,7 @@ typedef struct Kept {
     PenBuf data;
 } Kept;
 
-struct PenStream {
+struct PenPartStream {
     PenSource *source;
     PenTar *tar;
     uint32_t number;  /* of the tar that is open */
@@ -25,16 +25,16 @@ struct PenStream {
     uint32_t n_kept, cap;
 };
 
-int pen__stream_new(PenStream **ret, PenError *reterr)
+int pen__part_stream_new(PenPartStream **ret, PenError *reterr)
 {
-    PenStream *s = pen__zalloc(sizeof *s);
+    PenPartStream *s = pen__zalloc(sizeof *s);
     if (!s)
         return pen__fail_memory(reterr, WHERE, "compressed tar");
     *ret = s;
     return PEN_OK;
 }
 
-static void stop(PenStream *s)
+static void stop(PenPartStream *s)
 {
     pen__tar_close(&s->tar);
     pen__source_close(&s->source);
@@ -44,11 +44,11 @@ static void stop(PenStream *s)
     s->counted = 0;
 }
 
-void pen__stream_free(PenStream **stream)
+void pen__part_stream_free(PenPartStream **stream)
 {
     if (!stream || !*stream)
         return;
-    PenStream *s = *stream;
+    PenPartStream *s = *stream;
     stop(s);
     for (uint32_t i = 0; i < s->cap; i++)
         pen__buf_free(&s->kept[i].data);
@@ -58,7 +58,7 @@ void pen__stream_free(PenStream **stream)
     *stream = NULL;
 }
 
-static int start(PenStream *s, const char *path, uint64_t plan_bytes, uint32_t number,
+static int start(PenPartStream *s, const char *path, uint64_t plan_bytes, uint32_t number,
                  PenError *reterr)
 {
     stop(s);
@@ -81,7 +81,7 @@ static int start(PenStream *s, const char *path, uint64_t plan_bytes, uint32_t n
 }
 
 /* Room for one more; what was used before is used again. */
-static Kept *keep_slot(PenStream *s)
+static Kept *keep_slot(PenPartStream *s)
 {
     if (s->n_kept == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 8;
@@ -96,7 +96,7 @@ static Kept *keep_slot(PenStream *s)
 }
 
 /* Reads the member that the tar stands at, and keeps it. */
-static int keep(PenStream *s, const PenMember *m, PenError *reterr)
+static int keep(PenPartStream *s, const PenMember *m, PenError *reterr)
 {
     size_t stem = pen__member_stem(m->name);
     if (s->stem.bytes != stem || memcmp(s->stem.data, m->name, stem) != 0) {
@@ -117,7 +117,7 @@ static int keep(PenStream *s, const PenMember *m, PenError *reterr)
 }
 
 /* Up to and with the member at `offset`, which is then the last one kept. */
-static int advance(PenStream *s, uint64_t offset, PenError *reterr)
+static int advance(PenPartStream *s, uint64_t offset, PenError *reterr)
 {
     PenMember m;
     do {
@@ -138,7 +138,7 @@ static int advance(PenStream *s, uint64_t offset, PenError *reterr)
     return PEN_OK;
 }
 
-static const PenBuf *find(const PenStream *s, uint64_t offset)
+static const PenBuf *find(const PenPartStream *s, uint64_t offset)
 {
     for (uint32_t i = 0; i < s->n_kept; i++)
         if (s->kept[i].offset == offset)
@@ -146,8 +146,9 @@ static const PenBuf *find(const PenStream *s, uint64_t offset)
     return NULL;
 }
 
-int pen__stream_read(PenStream *s, const char *path, uint64_t plan_bytes, const PenPart *part,
-                     PenBuf *out, uint64_t *ret_disk_bytes, PenError *reterr)
+int pen__part_stream_read(PenPartStream *s, const char *path, uint64_t plan_bytes,
+                          const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                          PenError *reterr)
 {
     int r = PEN_OK;
     bool open = s->tar && s->number == part->source;

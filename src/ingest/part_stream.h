@@ -7,15 +7,16 @@
 #include "ingest/plan.h"
 #include "io/source.h"
 
-typedef struct PenStream PenStream;
+typedef struct PenPartStream PenPartStream;
 
-int pen__stream_new(PenStream **ret, PenError *reterr);
-void pen__stream_free(PenStream **stream); /* accepts NULL */
+int pen__part_stream_new(PenPartStream **ret, PenError *reterr);
+void pen__part_stream_free(PenPartStream **stream); /* accepts NULL */
 
 /* The member at part->offset of tar number part->source, which is at `path`. Going back to what is
  * no longer kept starts from the beginning. `plan_bytes` is the size of the tar when the plan was
  * made. */
-int pen__stream_read(PenStream *stream, const char *path, uint64_t plan_bytes, const PenPart *part,
-                     PenBuf *out, uint64_t *ret_disk_bytes, PenError *reterr);
+int pen__part_stream_read(PenPartStream *stream, const char *path, uint64_t plan_bytes,
+                          const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                          PenError *reterr);
 
 #endif

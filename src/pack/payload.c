@@ -75,6 +75,24 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
     return check_runs(at, e->offset, &t, run, t.n_segments, data + t.head_bytes, reterr);
 }
 
+int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    PenSource *source = b->shard->shard.source;
+    PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    ret->bytes = 0;
+    if (e.bytes > SIZE_MAX - PEN_SLACK || pen__buf_reserve(ret, (size_t)e.bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, source->name);
+    int r = pen__source_read(source, ret->data, (size_t)e.bytes, b->offset + e.offset, reterr);
+    if (r == PEN_OK)
+        r = pen__payload_check(at, &e, ret->data, reterr);
+    if (r < 0)
+        return r;
+    ret->bytes = (size_t)e.bytes;
+    memset(ret->data + ret->bytes, 0, PEN_SLACK);
+    return PEN_OK;
+}
+
 /* The runs that hold the segments [first, last]. */
 typedef struct Want {
     PenRun from;    /* the first run */

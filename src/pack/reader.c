@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -14,6 +15,9 @@
 /* Slots are chosen by number, so neighbours never push each other out. */
 enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64 };
 
+/* More block indexes than this are not kept, whatever the memory. */
+#define MAX_BLOCK_SLOTS (1u << 22)
+
 struct PenPack {
     char *path;
     PenManifest m;
@@ -23,7 +27,10 @@ struct PenPack {
     void *open_ctx;
     pthread_mutex_t mutex; /* of the slots and all counts of references */
     PenShardRef *shards[SHARD_SLOTS];
-    PenBlock *blocks[BLOCK_SLOTS];
+    PenBlock **blocks;
+    uint64_t block_slots;
+    uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
+    int refs;                        /* of the pack itself: the caller's and those of loaders */
 };
 
 const PenManifest *pen__pack_manifest(const PenPack *p)
@@ -88,7 +95,11 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
     p->path = pen__strdup(name);
     p->open = open;
     p->open_ctx = ctx ? ctx : p->path;
-    int r = p->path ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
+    p->refs = 1;
+    p->block_slots = BLOCK_SLOTS;
+    p->keep_bytes = UINT64_MAX;
+    p->blocks = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
+    int r = p->path && p->blocks ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
     if (r == PEN_OK)
         r = p->open(p->open_ctx, PEN_MANIFEST_NAME, &source, reterr);
     if (r == PEN_OK)
@@ -144,9 +155,16 @@ void pen_pack_close(PenPack **pack)
     if (!pack || !*pack)
         return;
     PenPack *p = *pack;
-    for (int i = 0; i < BLOCK_SLOTS; i++)
+    *pack = NULL;
+    pthread_mutex_lock(&p->mutex);
+    int left = --p->refs;
+    pthread_mutex_unlock(&p->mutex);
+    if (left)
+        return;
+    for (uint64_t i = 0; p->blocks && i < p->block_slots; i++)
         if (p->blocks[i])
             pen__pack_block_put(p, p->blocks[i]);
+    pen__free(p->blocks);
     for (int i = 0; i < SHARD_SLOTS; i++)
         if (p->shards[i])
             pen__pack_shard_put(p, p->shards[i]);
@@ -155,7 +173,58 @@ void pen_pack_close(PenPack **pack)
     pen__free(p->first_blocks);
     pen__free(p->path);
     pen__free(p);
-    *pack = NULL;
+}
+
+PenPack *pen__pack_ref(PenPack *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->refs++;
+    pthread_mutex_unlock(&p->mutex);
+    return p;
+}
+
+static uint64_t weight(const PenBlock *b)
+{
+    return b->view.index_bytes + sizeof *b;
+}
+
+/* Puts a block into its slot, when there is room; returns the one to put back. With the lock. */
+static PenBlock *keep_block(PenPack *p, PenBlock *b)
+{
+    PenBlock **slot = &p->blocks[b->number % p->block_slots], *old = *slot;
+    uint64_t left = p->kept_bytes - (old ? weight(old) : 0);
+    if (weight(b) > p->keep_bytes || left > p->keep_bytes - weight(b))
+        return b;
+    p->kept_bytes = left + weight(b);
+    *slot = b;
+    return old;
+}
+
+int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
+{
+    uint64_t each = p->m.stats.index_bytes / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
+    uint64_t n = PEN_MIN(PEN_MIN(bytes / each, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
+    n = PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
+    PenBlock **fresh = pen__alloc_array(n, sizeof *fresh);
+    if (!fresh)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    memset(fresh, 0, n * sizeof *fresh);
+    pthread_mutex_lock(&p->mutex);
+    PenBlock **old = p->blocks;
+    uint64_t n_old = p->block_slots;
+    bool more = p->keep_bytes == UINT64_MAX || bytes > p->keep_bytes;
+    if (more) {
+        p->blocks = fresh;
+        p->block_slots = n;
+        p->keep_bytes = bytes;
+        p->kept_bytes = 0;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    for (uint64_t i = 0; more && i < n_old; i++)
+        if (old[i])
+            pen__pack_block_put(p, old[i]);
+    pen__free(more ? old : fresh);
+    return PEN_OK;
 }
 
 uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
@@ -317,9 +386,8 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
 
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
-    PenBlock **slot = &p->blocks[number % BLOCK_SLOTS];
     pthread_mutex_lock(&p->mutex);
-    PenBlock *b = *slot;
+    PenBlock *b = p->blocks[number % p->block_slots];
     if (b && b->number == number) {
         b->refs++;
         pthread_mutex_unlock(&p->mutex);
@@ -331,8 +399,7 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
     if (r < 0)
         return r;
     pthread_mutex_lock(&p->mutex);
-    PenBlock *old = *slot;
-    *slot = b;
+    PenBlock *old = keep_block(p, b);
     pthread_mutex_unlock(&p->mutex);
     if (old)
         pen__pack_block_put(p, old);

@@ -22,6 +22,12 @@ typedef struct PenBlock {
 const PenManifest *pen__pack_manifest(const PenPack *p);
 const char *pen__pack_path(const PenPack *p);
 
+/* One more user of the pack; each closes it for itself. */
+PenPack *pen__pack_ref(PenPack *p);
+/* From now on `bytes` of block indexes are kept in memory at most; of several calls the largest
+ * counts. */
+int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr);
+
 /* Opens a pack whose manifest and shards come from somewhere else than a directory: `open` gives
  * the source of a name
  * ("manifest", "3f/3f...shard"). */
@@ -85,6 +91,9 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
                        PenError *reterr);
 int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data,
                     PenError *reterr);
+
+/* All of a payload, read and checked; PEN_SLACK readable bytes follow. */
+int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr);
 
 /* Part of a payload that has a segment table: its head and the runs that hold the segments asked
  * for. */

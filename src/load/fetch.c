@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a sample's number to its bytes: the block's index says where they lie and how large the
+ * image is, the draws say which rows are needed, and only those are read. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "load/task.h"
+
+#define WHERE "load/fetch"
+
+int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
+{
+    PenTask *t = pen__zalloc(sizeof *t);
+    if (t && plan->n_images) {
+        t->images = pen__alloc_array(plan->n_images, sizeof *t->images);
+        if (t->images)
+            memset(t->images, 0, plan->n_images * sizeof *t->images);
+    }
+    if (!t || (plan->n_images && !t->images)) {
+        pen__free(t);
+        return pen__fail_memory(reterr, WHERE, "task");
+    }
+    *ret = t;
+    return PEN_OK;
+}
+
+void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
+{
+    for (uint32_t i = 0; i < plan->n_images; i++) {
+        if (task->images[i].slice.data.cap > bytes)
+            pen__buf_free(&task->images[i].slice.data);
+        if (task->images[i].lengths.cap > bytes)
+            pen__buf_free(&task->images[i].lengths);
+    }
+}
+
+void pen__task_free(const PenLoadPlan *plan, PenTask **task)
+{
+    if (!*task)
+        return;
+    pen__task_trim(plan, *task, 0);
+    pen__free((*task)->images);
+    pen__free(*task);
+    *task = NULL;
+}
+
+static PenSpot spot_of(const PenOutField *f, const PenWhere *at)
+{
+    return (PenSpot){.block = at->block, .sample = at->in_block, .field = f->field};
+}
+
+static int no_image(const PenOutField *f, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "field '%s' is empty; leave the sample out by a subset", f->name);
+}
+
+/* A mask has the geometry of its image, so it has to have its size. */
+static int check_mask(const PenTask *task, const PenOutField *image, const PenOutField *mask,
+                      const PenShape *shape, PenError *reterr)
+{
+    const PenShape *of = &task->images[image->image].recipe.shape;
+    bool turned = (of->orientation > 4) != (shape->orientation > 4);
+    uint32_t w = turned ? shape->height : shape->width, h = turned ? shape->width : shape->height;
+    if (w == of->width && h == of->height)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "mask '%s': expected the size of '%s' (%u x %u), found %u x %u", mask->name,
+                     image->name, of->width, of->height, w, h);
+}
+
+static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenWhere *at,
+                        PenError *reterr)
+{
+    PenTaskImage *im = &task->images[f->image];
+    PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
+    if (e.codec == PEN_STORED_NONE)
+        return no_image(f, reterr);
+    PenShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
+    PenDrawKey key = pen__draw_key(plan->set.seed, task->epoch);
+    int r = pen__recipe_make(f->program, &shape, key, task->sample, &im->recipe, reterr);
+    if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
+        r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
+    at->bytes += e.bytes + PEN_SLACK + e.table_bytes * 2;
+    return r;
+}
+
+int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenWhere *ret,
+                      PenError *reterr)
+{
+    *ret = (PenWhere){0};
+    int r = pen__pack_locate(plan->pack, task->sample, &ret->block, &ret->in_block, reterr);
+    /* Images first: masks are compared with them. */
+    for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++)
+        if (plan->fields[i].kind == PEN_KIND_IMAGE)
+            r = locate_image(plan, task, &plan->fields[i], ret, reterr);
+    for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
+        const PenOutField *f = &plan->fields[i];
+        if (f->kind == PEN_KIND_MASK)
+            r = locate_image(plan, task, f, ret, reterr);
+        else if (f->kind == PEN_KIND_NUMBER)
+            pen__program_store_number(f->program,
+                                      pen__block_number(&ret->block->view, ret->in_block, f->field),
+                                      out + f->offset + f->bytes * task->index);
+    }
+    if (r < 0)
+        pen__fetch_leave(plan, ret);
+    return r;
+}
+
+void pen__fetch_leave(const PenLoadPlan *plan, PenWhere *at)
+{
+    if (at->block)
+        pen__pack_block_put(plan->pack, at->block);
+    at->block = NULL;
+}
+
+/* Lengths of the segments that were read, for the decoder. */
+static int list_lengths(PenTaskImage *im, const PenSegmentTable *t, PenError *reterr)
+{
+    uint32_t n = im->slice.end - im->slice.first;
+    im->lengths.bytes = 0;
+    if (pen__buf_reserve(&im->lengths, (size_t)n * 4) < 0)
+        return pen__fail_memory(reterr, WHERE, "segment lengths");
+    for (uint32_t i = 0; i < n; i++)
+        pen__store32(im->lengths.data + (size_t)i * 4,
+                     (uint32_t)pen__segment_bytes(t, im->slice.first + i));
+    im->lengths.bytes = (size_t)n * 4;
+    return PEN_OK;
+}
+
+static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im,
+                         PenError *reterr)
+{
+    PenSegmentTable t = pen__block_segments(&spot->block->view, e);
+    PenCut cut = {e->codec, t.components, t.h_samp, t.v_samp, e->width, e->height};
+    uint32_t first, last;
+    pen__region_segments(&cut, im->recipe.region.y, im->recipe.region.h, &first, &last);
+    int r = pen__pack_read_slice(spot, first, last, &im->slice, reterr);
+    if (r < 0)
+        return r;
+    PenEncoded *enc = &im->encoded;
+    enc->tiled = e->codec == PEN_STORED_JPEG;
+    enc->partial = im->slice.first > 0 || im->slice.end < t.n_segments;
+    enc->head_bytes = t.head_bytes;
+    enc->first_segment = im->slice.first;
+    enc->end_segment = im->slice.end;
+    if (enc->tiled) {
+        r = list_lengths(im, &t, reterr);
+        enc->segment_bytes = (const uint32_t *)(const void *)im->lengths.data;
+    }
+    return r;
+}
+
+static int read_image(const PenOutField *f, PenTaskImage *im, const PenWhere *at, PenError *reterr)
+{
+    PenSpot spot = spot_of(f, at);
+    PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
+    im->encoded = (PenEncoded){
+        .width = e.width, .height = e.height, .codec = e.codec, .channels = e.channels};
+    int r = e.table_bytes ? read_segments(&spot, &e, im, reterr)
+                          : pen__pack_read_payload(&spot, &im->slice.data, reterr);
+    im->encoded.data = im->slice.data.data;
+    im->encoded.bytes = im->slice.data.bytes;
+    return r;
+}
+
+int pen__fetch_read(const PenLoadPlan *plan, PenTask *task, const PenWhere *at, PenError *reterr)
+{
+    int r = PEN_OK;
+    task->bytes_read = 0;
+    for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
+        const PenOutField *f = &plan->fields[i];
+        if (f->kind == PEN_KIND_NUMBER)
+            continue;
+        PenTaskImage *im = &task->images[f->image];
+        r = read_image(f, im, at, reterr);
+        if (r == PEN_E_CORRUPT)
+            r = read_image(f, im, at, reterr);
+        task->bytes_read += im->encoded.bytes;
+    }
+    return r;
+}

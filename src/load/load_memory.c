@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout of a slot, and who may have how much of the memory. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "load/load_plan.h"
+#include "load/task.h"
+
+#define WHERE "load/plan"
+
+enum { MIN_SLOTS = 2, PREFETCH = 2 };
+static const uint64_t MiB = 1 << 20;
+
+/* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
+ * are apart. */
+static int lay_out(PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        PenOutField *f = &p->fields[i];
+        uint64_t bytes;
+        f->offset = at;
+        if (pen__mul_over(f->bytes, p->set.batch_size, &bytes) || pen__add_over(at, bytes, &at) ||
+            pen__add_over(at, 63, &at))
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                             "batch of %u samples: expected less than 2^64 bytes, found more",
+                             p->set.batch_size);
+        at &= ~(uint64_t)63;
+    }
+    p->slot_bytes = at;
+    return PEN_OK;
+}
+
+static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: expected at least %" PRIu64 " MiB for batches of %" PRIu64
+                     " bytes and %u threads, found %" PRIu64
+                     " MiB; give more memory, or make batches smaller",
+                     need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
+}
+
+/* Half is for the ring, an eighth for what is read ahead, a quarter for scratch, an eighth for
+ * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
+ * without. */
+static int share_out(PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + PEN_SLOT_EXTRA;
+    uint64_t rest_need = (uint64_t)p->threads * (MiB / 2) + 4 * MiB;
+    PenShares *s = &p->shares;
+    if (pen__add_over(slot, (uint64_t)p->set.batch_size * 16, &slot) ||
+        pen__mul_over(slot, MIN_SLOTS, &ring_need) || ring_need > UINT64_MAX - rest_need)
+        return too_small(p, UINT64_MAX, reterr);
+    if (m < ring_need + rest_need)
+        return too_small(p, ring_need + rest_need, reterr);
+    s->total = m;
+    s->ring = PEN_MAX(ring_need, PEN_MIN(m / 2, m - rest_need));
+    uint64_t rest = m - s->ring;
+    s->scratch = rest / 2;
+    s->read = rest / 4;
+    s->index = rest - s->scratch - s->read;
+    s->scratch_each = PEN_MIN(s->scratch / 2 / p->threads, 8 * MiB);
+    uint64_t wanted = (p->set.prefetch ? p->set.prefetch : PREFETCH) + 2;
+    p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted, s->ring / slot), (uint64_t)MIN_SLOTS);
+    return PEN_OK;
+}
+
+int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr)
+{
+    int r = lay_out(p, reterr);
+    if (r == PEN_OK)
+        r = share_out(p, reterr);
+    p->tasks = 2 * (p->threads + p->io_threads) + 8;
+    return r;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything about a run that is known before the first read: fields and their programs, the
+ * samples and their order, the layout of a slot, the shares of the memory. */
+#ifndef PEN_LOAD_LOAD_PLAN_H
+#define PEN_LOAD_LOAD_PLAN_H
+
+#include <penstock/loader.h>
+
+#include "load/order.h"
+#include "load/state.h"
+#include "ops/program.h"
+#include "pack/reader.h"
+
+typedef struct PenOutField {
+    char *name;
+    uint32_t field; /* in the pack */
+    int32_t kind;   /* PEN_KIND_* */
+    PenProgram *program;
+    PenTensor tensor; /* of a batch, without data */
+    uint64_t bytes;   /* of one sample */
+    uint64_t offset;  /* in a slot's memory */
+    uint32_t image;   /* which of a task's images; of images and masks */
+} PenOutField;
+
+/* Which part of the memory is for what. */
+typedef struct PenShares {
+    uint64_t total;
+    uint64_t ring, read, scratch, index;
+    uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
+} PenShares;
+
+typedef struct PenLoadPlan {
+    PenLoaderSettings set; /* subset is NULL: see below */
+    PenPack *pack;
+    PenSpec spec;
+    char *text; /* the pipeline's full form */
+    uint32_t n_fields, n_images;
+    PenOutField *fields;
+    int32_t first_image; /* among fields; masks have its size; -1 = none */
+    uint64_t *subset;    /* NULL: samples first, first + 1, ... */
+    PenState state;      /* order, ids and hashes; epoch and position are the loader's */
+    uint64_t slot_bytes;
+    uint32_t slots; /* made ahead, filled or leased in the usual case */
+    uint32_t tasks; /* samples read ahead */
+    uint32_t threads, io_threads;
+    PenShares shares;
+} PenLoadPlan;
+
+int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
+                        PenError *reterr);
+void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
+
+/* Number in the pack of the i-th sample chosen. */
+static inline uint64_t pen__load_plan_sample(const PenLoadPlan *p, uint64_t i)
+{
+    return p->subset ? p->subset[i] : p->set.first + i;
+}
+
+/* load_memory.c */
+int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr);
+
+#endif

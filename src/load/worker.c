@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that decode: one sample at a time, from its bytes to its place in the batch. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "base/thread.h"
+#include "load/core.h"
+
+#define WHERE "load/worker"
+
+/* ---- lists; with the lock held ---- */
+
+void pen__ready_push(PenCore *c, PenTask *t)
+{
+    t->next = NULL;
+    *c->ready.last = t;
+    c->ready.last = &t->next;
+    pthread_cond_signal(&c->for_work);
+}
+
+PenTask *pen__ready_pop(PenCore *c)
+{
+    PenTask *t = c->ready.first;
+    if (t) {
+        c->ready.first = t->next;
+        if (!t->next)
+            c->ready.last = &c->ready.first;
+    }
+    return t;
+}
+
+void pen__task_give(PenCore *c, PenTask *t)
+{
+    if (t->over)
+        c->read.over = false;
+    t->over = false;
+    if (t->reserved)
+        pen__budget_give(c, &c->read, t->reserved);
+    t->reserved = 0;
+}
+
+void pen__task_recycle(PenCore *c, PenTask *t)
+{
+    const PenLoadPlan *plan = &c->plan;
+    pen__task_give(c, t);
+    pen__task_trim(plan, t, (size_t)(plan->shares.read / 2 / plan->tasks / (plan->n_images + 1)));
+    t->next = c->idle;
+    c->idle = t;
+    pthread_cond_signal(&c->for_io);
+}
+
+static void slot_full(PenCore *c, PenSlot *s)
+{
+    s->state = SLOT_READY;
+    c->stats.slots_ready++;
+    if (s == c->under_way)
+        pthread_cond_broadcast(&c->for_user);
+}
+
+void pen__task_done(PenCore *c, PenTask *t)
+{
+    PenSlot *s = t->slot;
+    c->stats.bytes_read += t->bytes_read;
+    if (t->status < 0 && t->index < s->failed_index) {
+        s->failed_index = t->index;
+        s->status = t->status;
+        s->error = t->error;
+    }
+    if (--s->left == 0)
+        slot_full(c, s);
+    pen__task_recycle(c, t);
+}
+
+/* ---- one sample; without the lock ---- */
+
+static int reserve_scratch(PenCore *c, uint64_t bytes, PenError *reterr)
+{
+    pthread_mutex_lock(&c->mutex);
+    int r = pen__budget_take(c, &c->scratch, bytes, NULL, "decoding it", reterr);
+    pthread_mutex_unlock(&c->mutex);
+    return r;
+}
+
+static void release_scratch(PenCore *c, uint64_t bytes)
+{
+    pthread_mutex_lock(&c->mutex);
+    pen__budget_give(c, &c->scratch, bytes);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+{
+    PenTaskImage *im = &t->images[f->image];
+    uint8_t *dst = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index;
+    const PenLimits *limits = &pen__limits_default;
+    uint64_t need, own = c->plan.shares.scratch_each;
+    int r = pen__recipe_memory(f->program, &im->recipe, &im->encoded, limits, &need, &t->error);
+    if (r < 0)
+        return r;
+    /* Every thread has some scratch of its own; a large image takes from what all share. */
+    if (need > own)
+        r = reserve_scratch(c, need, &t->error);
+    if (r != PEN_OK)
+        return r;
+    r = pen__recipe_run(k, f->program, &im->recipe, &im->encoded, limits, dst, &t->error);
+    if (need > own) {
+        pen__kitchen_trim(k, own);
+        release_scratch(c, need);
+    }
+    return r;
+}
+
+int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < c->plan.n_fields && r == PEN_OK; i++)
+        if (c->plan.fields[i].kind != PEN_KIND_NUMBER)
+            r = decode_image(c, k, &c->plan.fields[i], t);
+    return r;
+}
+
+/* The message gets the sample's number and key. */
+static void name_sample(PenCore *c, PenTask *t)
+{
+    char key[96];
+    size_t bytes = 0;
+    int r = pen_pack_key(c->plan.pack, t->sample, NULL, 0, &bytes, NULL);
+    t->error.sample = (int64_t)t->sample;
+    if (r == PEN_OK && bytes < sizeof key)
+        r = pen_pack_key(c->plan.pack, t->sample, key, sizeof key, &bytes, NULL);
+    if (r == PEN_OK && bytes < sizeof key)
+        pen__error_prefix(&t->error, "sample %" PRIu64 " '%.*s'", t->sample, (int)bytes, key);
+    else
+        pen__error_prefix(&t->error, "sample %" PRIu64, t->sample);
+}
+
+static void run_task(PenCore *c, PenKitchen *k, PenTask *t)
+{
+    if (t->status == PEN_OK)
+        t->status = pen__task_decode(c, k, t);
+    if (t->status < 0) {
+        name_sample(c, t);
+        if (c->plan.set.on_bad == PEN_BAD_SUBSTITUTE)
+            t->status = pen__task_swap(c, k, t);
+    }
+}
+
+static void work_one(PenCore *c, PenThread *me, PenKitchen *k)
+{
+    PenTask *t = pen__ready_pop(c);
+    c->busy++;
+    me->doing = THREAD_DECODING;
+    me->sample = t->sample;
+    me->since_ns = pen__sys->now_ns();
+    pthread_mutex_unlock(&c->mutex);
+    run_task(c, k, t);
+    pthread_mutex_lock(&c->mutex);
+    me->doing = THREAD_IDLE;
+    c->busy--;
+    if (t->status == PEN_END || c->paused) {
+        pen__task_recycle(c, t);
+        pthread_cond_broadcast(&c->for_user);
+    } else {
+        pen__task_done(c, t);
+    }
+}
+
+void *pen__worker_run(void *thread)
+{
+    PenThread *me = thread;
+    PenCore *c = me->core;
+    PenKitchen *k = me->kitchen;
+    pthread_mutex_lock(&c->mutex);
+    while (!c->stop) {
+        if (c->ready.first && !c->paused)
+            work_one(c, me, k);
+        else
+            (void)pen__cond_wait(&c->for_work, &c->mutex, pen__deadline_after(1000000000u));
+    }
+    pthread_mutex_unlock(&c->mutex);
+    pen__kitchen_free(&me->kitchen);
+    pthread_mutex_lock(&c->mutex);
+    c->live--;
+    pthread_cond_broadcast(&c->for_user);
+    pen__core_unref(c);
+    return NULL;
+}

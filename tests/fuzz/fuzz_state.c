@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A state. What is read is written down and then reads the same; its order is one that can be
+ * walked, and the batches that follow are positions of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "help.h"
+#include "load/state.h"
+
+/* Positions at both ends and somewhere between are samples, and found again. */
+static void walk(const PenState *s)
+{
+    PenError err;
+    PenOrder o;
+    MUST(pen__order_init(&o, &s->order, s->epoch, &err));
+    const uint64_t places[] = {0, s->order.n - 1, s->position % s->order.n, s->order.n / 3};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        uint64_t sample = pen__order_at(&o, places[i]);
+        REQUIRE(sample < s->order.n && pen__order_find(&o, sample) == places[i]);
+        REQUIRE(pen__order_at(&o, pen__order_find(&o, places[i])) == places[i]);
+    }
+}
+
+/* The hashes serve as numbers of ranks and batches. */
+static void cut(const PenState *s)
+{
+    uint32_t world = (uint32_t)(s->pipeline | 1);
+    uint32_t batch = (uint32_t)(s->subset | 1);
+    PenSplit split = {s->order.n, s->position, batch, world - 1, world, s->pack_id[0] & 1};
+    uint64_t steps = pen__split_steps(&split);
+    bool valid = false;
+    if (!steps)
+        return;
+    REQUIRE(pen__split_position(&split, 0, 0, &valid) < s->order.n);
+    REQUIRE(pen__split_position(&split, steps - 1, batch - 1, &valid) < s->order.n);
+    REQUIRE(valid || !split.drop_last);
+}
+
+static void write_again(const PenState *s)
+{
+    PenError err;
+    PenState again;
+    char text[PEN_STATE_BYTES], twice[PEN_STATE_BYTES];
+    MUST(pen__state_write(s, text, &err));
+    MUST(pen__state_read(text, &again, &err));
+    MUST(pen__state_match(s, &again, &err));
+    REQUIRE(again.epoch == s->epoch && again.position == s->position);
+    MUST(pen__state_write(&again, twice, &err));
+    REQUIRE(strcmp(text, twice) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenState s;
+    char *text = malloc(bytes + 1);
+    memcpy(text, data, bytes);
+    text[bytes] = 0;
+    if (GOES(pen__state_read(text, &s, &err))) {
+        write_again(&s);
+        walk(&s);
+        cut(&s);
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loader as a whole: the same batches whatever the circumstances, and an error in all others.
+ */
+#include <glob.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "load_help.h"
+
+static PenPack *pack;
+enum { N = 43 };
+
+TEST(a_batch_is_what_the_pack_holds)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    s.order = PEN_ORDER_SEQUENTIAL;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_len(l), N / 8);
+    CHECK_INT(pen_loader_fields(l), 2);
+    CHECK_STR(pen_loader_field_name(l, 0), "image");
+    CHECK_STR(pen_loader_field_name(l, 1), "label");
+    for (uint32_t g = 0; g < N / 8; g++) {
+        CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+        CHECK_INT(b->n_samples, 8);
+        CHECK_INT(b->n_valid, 8);
+        CHECK_INT(b->position, g * 8);
+        CHECK_INT(b->fields[0].shape[1], 32);
+        CHECK_INT(b->fields[0].shape[3], 3);
+        CHECK_INT(b->fields[1].dtype, PEN_I64);
+        const int64_t *labels = b->fields[1].data;
+        for (uint32_t i = 0; i < 8; i++) {
+            CHECK_INT(b->samples[i], g * 8 + i);
+            CHECK_INT(labels[i], g * 8 + i);
+        }
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_END);
+    CHECK_INT(pen_loader_epoch(l), 1);
+    pen_loader_close(&l);
+}
+
+TEST(the_same_whatever_the_threads_and_memory)
+{
+    PenLoaderSettings s = help_loader_settings(7);
+    uint64_t expected = help_epoch_hash(pack, &s);
+    CHECK(expected);
+    for (int order = 0; order < 3; order++) {
+        s.order = order;
+        s.threads = 1;
+        s.prefetch = 0;
+        s.memory_bytes = 64 << 20;
+        expected = help_epoch_hash(pack, &s);
+        CHECK(expected);
+        for (int threads = 1; threads <= 8; threads *= 2) {
+            s.threads = threads;
+            s.io_threads = 1 + threads / 3;
+            s.prefetch = threads == 2 ? 1 : 4;
+            s.memory_bytes = threads == 4 ? 9 << 20 : 256 << 20;
+            s.lanes = order == PEN_ORDER_BLOCK ? 2 : 0;
+            s.window = order == PEN_ORDER_BLOCK ? 2 : 0;
+            if (threads == 1)
+                expected = help_epoch_hash(pack, &s);
+            CHECK_INT(help_epoch_hash(pack, &s), expected);
+        }
+        s.seed++;
+        if (order)
+            CHECK(help_epoch_hash(pack, &s) != expected);
+        s.seed--;
+    }
+}
+
+/* The samples of one pass in order, of ranks 0 to world - 1, put together as global batches. */
+static void collect(uint32_t world, uint32_t batch, const char *from, int steps, uint64_t *ret,
+                    size_t *ret_n, char *state)
+{
+    PenError err = {0};
+    size_t base = *ret_n;
+    for (uint32_t rank = 0; rank < world; rank++) {
+        PenLoader *l = NULL;
+        PenBatch *b = NULL;
+        PenLoaderSettings s = help_loader_settings(batch);
+        s.rank = rank;
+        s.world = world;
+        s.drop_last = 0;
+        s.pipeline = NULL;
+        CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+        if (from)
+            CHECK_INT(pen_loader_restore(l, from, 1, &err), PEN_OK);
+        size_t n = 0;
+        for (int g = 0; g != steps; g++) {
+            int r = pen_loader_next(l, -1, &b, &err);
+            if (r == PEN_END)
+                break;
+            CHECK_INT(r, PEN_OK);
+            for (uint32_t i = 0; i < batch; i++, n++)
+                if (b->valid[i])
+                    ret[base + n * world + rank] = b->samples[i];
+            pen_batch_unref(&b);
+        }
+        *ret_n = base + n * world;
+        char mine[PEN_STATE_BYTES];
+        CHECK_INT(pen_loader_save(l, mine, &err), PEN_OK);
+        if (rank)
+            CHECK_STR(mine, state);
+        snprintf(state, PEN_STATE_BYTES, "%s", mine);
+        pen_loader_close(&l);
+    }
+}
+
+TEST(a_state_goes_on_with_another_number_of_ranks)
+{
+    uint64_t whole[4 * N], parts[8 * N];
+    char state[PEN_STATE_BYTES], end[PEN_STATE_BYTES];
+    size_t n = 0;
+    memset(whole, 0xFF, sizeof whole);
+    collect(1, 4, NULL, -1, whole, &n, end);
+    CHECK_OK_SO_FAR();
+    for (uint32_t before = 1; before <= 4; before++)
+        for (uint32_t after = 1; after <= 4; after++)
+            for (int steps = 0; steps < 4; steps++) {
+                size_t m = 0;
+                memset(parts, 0xFF, sizeof parts);
+                collect(before, 3, NULL, steps, parts, &m, state);
+                CHECK_OK_SO_FAR();
+                collect(after, 2, state, -1, parts, &m, end);
+                CHECK_OK_SO_FAR();
+                CHECK_MEM(parts, whole, N * sizeof *whole);
+                CHECK(strstr(end, "epoch=1 "));
+            }
+}
+
+TEST(a_restored_place_is_kept_by_naming_its_epoch)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    char state[PEN_STATE_BYTES];
+    PenLoaderSettings s = help_loader_settings(4);
+    s.pipeline = NULL;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_set_epoch(l, 5, &err), PEN_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+        CHECK_INT(b->epoch, 5);
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(pen_loader_save(l, state, &err), PEN_OK);
+    pen_loader_close(&l);
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_restore(l, state, 1, &err), PEN_OK);
+    CHECK_INT(pen_loader_epoch(l), 5);
+    CHECK_INT(pen_loader_set_epoch(l, 5, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->position, 12);
+    pen_batch_unref(&b);
+    /* Begun again without a name: the next epoch, from its start. */
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->epoch, 6);
+    CHECK_INT(b->position, 0);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
+TEST(states_of_other_runs_are_refused)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    char state[PEN_STATE_BYTES];
+    PenLoaderSettings s = help_loader_settings(4);
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_save(l, state, &err), PEN_OK);
+    pen_loader_close(&l);
+    s.pipeline = "decode | center_crop 32 | tensor u8 nhwc";
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_restore(l, state, 1, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "pipeline"));
+    CHECK_INT(pen_loader_restore(l, state, 0, &err), PEN_OK);
+    pen_loader_close(&l);
+    s = help_loader_settings(4);
+    s.count = 20;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_restore(l, state, 1, &err), PEN_E_INVALID);
+    pen_loader_close(&l);
+}
+
+TEST(subsets_by_list_and_range)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    static const uint64_t list[] = {40, 2, 17, 2};
+    PenLoaderSettings s = help_loader_settings(4);
+    s.pipeline = NULL;
+    s.order = PEN_ORDER_SEQUENTIAL;
+    s.subset = list;
+    s.n_subset = 4;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_MEM(b->samples, list, sizeof list);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+    s.subset = NULL;
+    s.first = 39;
+    s.count = 4;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->samples[0], 39);
+    CHECK_INT(b->samples[3], 42);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+    s.count = 5;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "0 to 43"));
+    s.count = 0;
+    s.subset = (const uint64_t[]){43};
+    s.n_subset = 1;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "found 43"));
+}
+
+TEST(the_last_batch_is_filled_up)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    s.pipeline = NULL;
+    s.drop_last = 0;
+    uint32_t valid = 0, n = 0;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_len(l), 6);
+    while (pen_loader_next(l, -1, &b, &err) == PEN_OK) {
+        valid += b->n_valid;
+        n++;
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(valid, N);
+    CHECK_INT(n, 6);
+    pen_loader_close(&l);
+}
+
+TEST(holding_every_batch_is_an_error)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    static PenBatch *held[4096];
+    int n = 0, r;
+    PenLoaderSettings s = help_loader_settings(32);
+    s.memory_bytes = 9 << 20;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    while ((r = pen_loader_next(l, -1, &held[n], &err)) >= 0)
+        n += r == PEN_OK;
+    CHECK_INT(r, PEN_E_LIMIT);
+    CHECK(strstr(err.message, "held by the caller"));
+    CHECK(n > 8);
+    pen_batch_unref(&held[--n]);
+    CHECK_INT(pen_loader_next(l, -1, &held[n], &err), PEN_OK);
+    n++;
+    /* What is out stays valid when the loader is gone. */
+    pen_loader_close(&l);
+    uint32_t sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += *(const uint8_t *)held[i]->fields[0].data;
+        pen_batch_unref(&held[i]);
+    }
+    CHECK(sum > 0);
+}
+
+TEST(too_little_memory_is_said_at_once)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenLoaderSettings s = help_loader_settings(1024);
+    s.memory_bytes = 4 << 20;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "memory: expected at least"));
+}
+
+TEST(a_broken_sample_is_named)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenPack *broken = help_load_pack("broken.pen", 12, 9, PEN_MODE_KEEP);
+    CHECK(broken);
+    PenLoaderSettings s = help_loader_settings(4);
+    s.order = PEN_ORDER_SEQUENTIAL;
+    CHECK_INT(pen_loader_open(broken, &s, &l, &err), PEN_OK);
+    pen_pack_close(&broken); /* the loader has it for itself */
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_E_DECODE);
+    CHECK_INT(err.sample, 9);
+    CHECK(strstr(err.message, "sample 9 'key-9'"));
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_END);
+    pen_loader_close(&l);
+}
+
+TEST(a_broken_sample_is_replaced)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBadSample bad;
+    PenPack *broken = help_load_pack("replaced.pen", 12, 9, PEN_MODE_KEEP);
+    CHECK(broken);
+    PenLoaderSettings s = help_loader_settings(4);
+    s.on_bad = PEN_BAD_SUBSTITUTE;
+    uint64_t expected = help_epoch_hash(broken, &s);
+    CHECK(expected);
+    s.threads = 5;
+    CHECK_INT(help_epoch_hash(broken, &s), expected);
+    CHECK_INT(pen_loader_open(broken, &s, &l, &err), PEN_OK);
+    PenSha256 hash;
+    pen__sha256_init(&hash);
+    CHECK_INT(help_drain(l, &hash, -1, &err), 3);
+    CHECK_INT(pen_loader_bad_sample(l, 0, &bad), PEN_OK);
+    CHECK_INT(bad.sample, 9);
+    CHECK(bad.instead != 9 && bad.instead < 12);
+    CHECK(strstr(bad.message, "key-9"));
+    CHECK_INT(pen_loader_bad_sample(l, 1, &bad), PEN_END);
+    PenLoaderStats stats;
+    pen_loader_stats(l, &stats);
+    CHECK_INT(stats.substituted, 1);
+    pen_loader_close(&l);
+    s.max_bad = 0;
+    CHECK_INT(pen_loader_open(broken, &s, &l, &err), PEN_OK);
+    CHECK_INT(help_drain(l, &hash, -1, &err), PEN_E_CORRUPT);
+    CHECK(strstr(err.message, "max_bad"));
+    pen_loader_close(&l);
+    pen_pack_close(&broken);
+}
+
+TEST(a_mask_has_the_geometry_of_its_image)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    s.pipeline = "image: decode | random_crop 32 | hflip | tensor u8; "
+                 "mask: decode | random_crop 32 | hflip | tensor u8; label: tensor";
+    s.drop_last = 1;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->n_fields, 3);
+    CHECK_INT(b->fields[1].n_dims, 3);
+    CHECK_INT(b->fields[1].shape[2], 32);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
+static int64_t hanging_pread(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    static int calls;
+    if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) > 8) {
+        const uint64_t until = pen__sys_real.now_ns() + 1500000000u;
+        while (pen__sys_real.now_ns() < until)
+            usleep(10000);
+    }
+    return pen__sys_real.pread(fd, buf, bytes, offset);
+}
+
+TEST(storage_that_does_not_answer_is_reported)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    s.stall_ms = 200;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    sys = pen__sys_real;
+    sys.pread = hanging_pread;
+    pen__sys = &sys;
+    int r = pen_loader_next(l, -1, &b, &err);
+    CHECK_INT(r, PEN_E_TIMEOUT);
+    CHECK(strstr(err.message, "no batch for 0.2 s"));
+    CHECK(strstr(err.message, "reading sample") || strstr(err.message, "looking up sample"));
+    /* The call may be made again, and the batch comes when the storage does. */
+    for (int i = 0; i < 400 && r == PEN_E_TIMEOUT; i++)
+        r = pen_loader_next(l, 100, &b, &err);
+    CHECK_INT(r, PEN_OK);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+    pen__sys = &pen__sys_real;
+}
+
+TEST(a_child_process_is_told)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        PenBatch *mine = NULL;
+        int bad = pen_loader_next(l, -1, &mine, &err) != PEN_E_CLOSED;
+        pen_batch_unref(&b);
+        pen_loader_close(&l);
+        _exit(bad);
+    }
+    int status = 0;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pen_batch_unref(&b);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
+static void cut_shards(const char *name)
+{
+    char pattern[4600];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*/*.shard", at(name));
+    CHECK_INT(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        CHECK_INT(truncate(found.gl_pathv[i], 100), 0);
+    globfree(&found);
+}
+
+TEST(a_file_that_shrinks_is_an_error)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenPack *cut = help_load_pack("cut.pen", 40, -1, PEN_MODE_TILE);
+    CHECK(cut);
+    PenLoaderSettings s = help_loader_settings(4);
+    s.order = PEN_ORDER_SEQUENTIAL;
+    CHECK_INT(pen_loader_open(cut, &s, &l, &err), PEN_OK);
+    PenSha256 hash;
+    pen__sha256_init(&hash);
+    CHECK_INT(help_drain(l, &hash, 1, &err), 1);
+    cut_shards("cut.pen");
+    CHECK_OK_SO_FAR();
+    int r = PEN_OK;
+    while (r >= 0 && r != PEN_END) {
+        PenBatch *b = NULL;
+        r = pen_loader_next(l, -1, &b, &err);
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(r, PEN_E_CORRUPT);
+    pen_loader_close(&l);
+    pen_pack_close(&cut);
+}
+
+TEST(many_loaders_leave_nothing_behind)
+{
+    PenError err = {0};
+    PenLoaderSettings s = help_loader_settings(4);
+    for (int i = 0; i < 60; i++) {
+        PenLoader *l = NULL;
+        PenBatch *b = NULL;
+        CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+        if (i % 3)
+            CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+        if (i % 2)
+            pen_batch_unref(&b);
+        pen_loader_close(&l);
+        pen_batch_unref(&b);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    help_begin();
+    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
+    RUN(a_batch_is_what_the_pack_holds);
+    RUN(the_same_whatever_the_threads_and_memory);
+    RUN(a_state_goes_on_with_another_number_of_ranks);
+    RUN(a_restored_place_is_kept_by_naming_its_epoch);
+    RUN(states_of_other_runs_are_refused);
+    RUN(subsets_by_list_and_range);
+    RUN(the_last_batch_is_filled_up);
+    RUN(holding_every_batch_is_an_error);
+    RUN(too_little_memory_is_said_at_once);
+    RUN(a_broken_sample_is_named);
+    RUN(a_broken_sample_is_replaced);
+    RUN(a_mask_has_the_geometry_of_its_image);
+    RUN(storage_that_does_not_answer_is_reported);
+    RUN(a_child_process_is_told);
+    RUN(a_file_that_shrinks_is_an_error);
+    RUN(many_loaders_leave_nothing_behind);
+    pen_pack_close(&pack);
+    help_end();
+    return TEST_END();
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/state.h"
+
+#include "order_help.h"
+#include "test.h"
+
+static PenState example(void)
+{
+    PenState s = {.epoch = 3,
+                  .position = 1280,
+                  .order = {.kind = PEN_ORDER_BLOCK,
+                            .n = 1281167,
+                            .seed = 42,
+                            .block_samples = 32,
+                            .lanes = 24,
+                            .window = 10},
+                  .pipeline = 0xabc,
+                  .subset = 0};
+    for (size_t i = 0; i < sizeof s.pack_id; i++)
+        s.pack_id[i] = (uint8_t)(i * 17);
+    return s;
+}
+
+static const char example_text[] =
+    "version=1 epoch=3 position=1280 samples=1281167 seed=42 order=block lanes=24 window=10 "
+    "block=32 "
+    "pack=00112233445566778899aabbccddeeff pipeline=0000000000000abc subset=0000000000000000";
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+TEST(is_one_line_of_text)
+{
+    PenState s = example();
+    char text[PEN_STATE_BYTES];
+    CHECK_INT(pen__state_write(&s, text, NULL), PEN_OK);
+    CHECK_STR(text, example_text);
+    CHECK(strlen(text) < 220);
+}
+
+TEST(lanes_are_written_for_block_order_only)
+{
+    PenState s = example();
+    char text[PEN_STATE_BYTES];
+    s.order.kind = PEN_ORDER_RANDOM;
+    CHECK_INT(pen__state_write(&s, text, NULL), PEN_OK);
+    CHECK(strstr(text, " order=random lanes=0 window=0 block=0 ") != NULL);
+    s.order.kind = PEN_ORDER_SEQUENTIAL;
+    CHECK_INT(pen__state_write(&s, text, NULL), PEN_OK);
+    CHECK(strstr(text, " order=sequential lanes=0 window=0 block=0 ") != NULL);
+}
+
+static void refuse_to_write(PenState s, const char *message)
+{
+    PenError err = {0};
+    char text[PEN_STATE_BYTES] = "untouched";
+    CHECK_INT(pen__state_write(&s, text, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, message) != NULL);
+    CHECK_STR(text, "untouched");
+}
+
+TEST(refuses_to_write_what_it_would_not_read)
+{
+    PenState s = example();
+    s.position = s.order.n + 1;
+    refuse_to_write(s, "state: position is 1281168, expected at most 1281167");
+    s = example();
+    s.order.kind = 9;
+    refuse_to_write(s, "order 9");
+    s = example();
+    s.order.lanes = 0;
+    refuse_to_write(s, "0 lanes");
+    s = example();
+    s.position = s.order.n = 0;
+    refuse_to_write(s, "order of 0 samples");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void check_same(const PenState *a, const PenState *b)
+{
+    CHECK_INT(a->epoch, b->epoch);
+    CHECK_INT(a->position, b->position);
+    CHECK_INT(a->order.kind, b->order.kind);
+    CHECK_INT(a->order.n, b->order.n);
+    CHECK_INT(a->order.seed, b->order.seed);
+    CHECK_INT(a->order.block_samples, b->order.block_samples);
+    CHECK_INT(a->order.lanes, b->order.lanes);
+    CHECK_INT(a->order.window, b->order.window);
+    CHECK_MEM(a->pack_id, b->pack_id, sizeof a->pack_id);
+    CHECK_INT(a->pipeline, b->pipeline);
+    CHECK_INT(a->subset, b->subset);
+}
+
+static void round_trip(const PenState *s)
+{
+    PenState again = {0};
+    char text[PEN_STATE_BYTES];
+    CHECK_INT(pen__state_write(s, text, NULL), PEN_OK);
+    CHECK_INT(pen__state_read(text, &again, NULL), PEN_OK);
+    check_same(&again, s);
+}
+
+TEST(reads_what_it_wrote)
+{
+    PenState s = example();
+    round_trip(&s);
+    CHECK_OK_SO_FAR();
+    s.epoch = s.order.seed = s.pipeline = s.subset = UINT64_MAX;
+    s.position = s.order.n = PEN_PERMUTE_MOST;
+    s.order.block_samples = UINT64_MAX;
+    s.order.lanes = s.order.window = UINT32_MAX;
+    memset(s.pack_id, 0xff, sizeof s.pack_id);
+    round_trip(&s);
+    CHECK_OK_SO_FAR();
+    s = (PenState){.order = {.kind = PEN_ORDER_SEQUENTIAL, .n = 1}};
+    round_trip(&s);
+    CHECK_OK_SO_FAR();
+    s.order.kind = PEN_ORDER_RANDOM;
+    round_trip(&s);
+}
+
+TEST(keys_come_in_any_order)
+{
+    PenState expected = example();
+    PenState s = {0};
+    CHECK_INT(pen__state_read("  subset=0000000000000000 pack=00112233445566778899aabbccddeeff "
+                              "pipeline=0000000000000abc lanes=24 window=10 block=32   order=block "
+                              "seed=42 samples=1281167 position=1280 epoch=3 version=1 ",
+                              &s, NULL),
+              PEN_OK);
+    check_same(&s, &expected);
+}
+
+/* The example with `old` replaced by `new`. */
+static void refuse(const char *old, const char *new, const char *message)
+{
+    PenError err = {0};
+    PenState s = {.epoch = 77};
+    char text[1200];
+    const char *at = strstr(example_text, old);
+    CHECK(at != NULL);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - example_text), example_text, new,
+             at + strlen(old));
+    CHECK_INT(pen__state_read(text, &s, &err), PEN_E_INVALID);
+    CHECK_INT(err.status, PEN_E_INVALID);
+    CHECK_STR(err.where, "load/state");
+    if (!strstr(err.message, message))
+        CHECK_STR(err.message, message);
+    CHECK_INT(s.epoch, 77);
+    CHECK_INT(pen__state_read(text, &s, NULL), PEN_E_INVALID);
+}
+
+static const char *const keys[] = {"version", "epoch", "position", "samples",
+                                   "seed",    "order", "lanes",    "window",
+                                   "block",   "pack",  "pipeline", "subset"};
+
+TEST(every_key_is_needed_once)
+{
+    for (size_t i = 0; i < PEN_LEN(keys); i++) {
+        char old[80], twice[200], message[80];
+        snprintf(old, sizeof old, "%s=", keys[i]);
+        const char *at = strstr(example_text, old);
+        snprintf(old, sizeof old, "%.*s", (int)strcspn(at, " "), at);
+        snprintf(message, sizeof message, "state: %s is missing", keys[i]);
+        refuse(old, "", message);
+        CHECK_OK_SO_FAR();
+        snprintf(twice, sizeof twice, "%s %s", old, old);
+        snprintf(message, sizeof message, "state: %s is there twice, expected once", keys[i]);
+        refuse(old, twice, message);
+        CHECK_OK_SO_FAR();
+        snprintf(twice, sizeof twice, "%s=", keys[i]);
+        snprintf(message, sizeof message, "state: expected key=value, found \"%s=\"", keys[i]);
+        refuse(old, twice, message);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+TEST(refuses_values_out_of_range)
+{
+    static const char *const cases[][3] = {
+        {"epoch=3", "epoch=18446744073709551616",
+         "expected a number from 0 to 18446744073709551615"},
+        {"epoch=3", "epoch=99999999999999999999", "epoch is \"99999999999999999999\", expected"},
+        {"epoch=3", "epoch=-3", "epoch is \"-3\", expected a number from 0"},
+        {"epoch=3", "epoch=+3", "epoch is \"+3\""},
+        {"epoch=3", "epoch=3.0", "epoch is \"3.0\""},
+        {"epoch=3", "epoch=0x3", "epoch is \"0x3\""},
+        {"epoch=3", "epoch=3\t", "epoch is \"3?\""},
+        {"position=1280", "position=1281168", "expected a number from 0 to 1281167"},
+        {"samples=1281167", "samples=0", "samples is \"0\", expected a number from 1"},
+        {"samples=1281167", "samples=9223372036854775809", "to 9223372036854775808"},
+        {"samples=1281167", "samples=1279",
+         "position is \"1280\", expected a number from 0 to 1279"},
+        {"order=block", "order=shuffled", "order is \"shuffled\", expected sequential, random"},
+        {"order=block", "order=block2", "order is \"block2\""},
+        {"order=block", "order=bloc", "order is \"bloc\""},
+        {"order=block", "order=random", "lanes is \"24\", expected a number from 0 to 0"},
+        {"lanes=24", "lanes=0", "lanes is \"0\", expected a number from 1 to 4294967295"},
+        {"lanes=24", "lanes=4294967296", "lanes is \"4294967296\""},
+        {"window=10", "window=0", "window is \"0\""},
+        {"block=32", "block=0", "block is \"0\""},
+        {"pack=00", "pack=0", "pack is \"0112233445566778899aabbccddeeff\", expected 32 hex"},
+        {"pack=00", "pack=000", "expected 32 hexadecimal digits"},
+        {"pack=00", "pack=0G", "expected 32 hexadecimal digits"},
+        {"aabbccddeeff", "AABBCCDDEEFF", "expected 32 hexadecimal digits"},
+        {"pipeline=0", "pipeline=", "pipeline is \"000000000000abc\", expected 16 hexadecimal"},
+        {"pipeline=0", "pipeline=00", "expected 16 hexadecimal digits"},
+        {"pipeline=0", "pipeline=z", "expected 16 hexadecimal digits"},
+        {"subset=0", "subset=-", "subset is \"-000000000000000\""},
+    };
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        refuse(cases[i][0], cases[i][1], cases[i][2]);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+TEST(refuses_what_is_no_state)
+{
+    PenError err = {0};
+    PenState s;
+    char text[PEN_STATE_BYTES + 1];
+    refuse("epoch=3", "epoch=3 colour=red", "state: \"colour\" is no key of version 1");
+    refuse("epoch=3", "epoch", "state: expected key=value, found \"epoch\"");
+    refuse("epoch=3", "=3", "state: expected key=value, found \"=3\"");
+    refuse("version=1", "version=2", "state: version is \"2\", expected 1; load it with");
+    /* The version is the better explanation of keys that are not known or missing. */
+    refuse("version=1 epoch=3", "colour=red version=2", "version is \"2\", expected 1");
+    CHECK_OK_SO_FAR();
+    CHECK_INT(pen__state_read(NULL, &s, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "state: it is empty") != NULL);
+    CHECK_INT(pen__state_read("", &s, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "state: it is empty") != NULL);
+    CHECK_INT(pen__state_read("   ", &s, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "version is missing") != NULL);
+    memset(text, ' ', PEN_STATE_BYTES);
+    memcpy(text, example_text, strlen(example_text));
+    text[PEN_STATE_BYTES] = 0;
+    CHECK_INT(pen__state_read(text, &s, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "too long, expected fewer than 512 bytes") != NULL);
+    text[PEN_STATE_BYTES - 1] = 0;
+    CHECK_INT(pen__state_read(text, &s, &err), PEN_OK);
+}
+
+/* What is shown of it is short and fit to be printed. */
+TEST(messages_are_clean)
+{
+    PenError err = {0};
+    PenState s;
+    CHECK_INT(pen__state_read("a\x1b[31m\xff\n.", &s, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, "state: expected key=value, found \"a?[31m?\?.\"");
+    refuse("seed=42", "seed=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee",
+           "seed is \"aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd...\", expected");
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static void check_differs(const PenState *theirs, const char *message)
+{
+    PenError err = {0};
+    PenState mine = example();
+    CHECK_INT(pen__state_match(&mine, theirs, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, message);
+}
+
+TEST(names_the_first_difference)
+{
+    PenState s = example();
+#define NEXT "; pass strict=False to go on anyway"
+    s.order.window = 11;
+    check_differs(&s, "state: it was saved with window=11, expected 10" NEXT);
+    s.order.block_samples = 1; /* behind it */
+    check_differs(&s, "state: it was saved with window=11, expected 10" NEXT);
+    s.order.window = 10;
+    check_differs(&s, "state: it was saved with block=1, expected 32" NEXT);
+    s.order.lanes = 12;
+    check_differs(&s, "state: it was saved with lanes=12, expected 24" NEXT);
+    s.order.kind = PEN_ORDER_RANDOM;
+    check_differs(&s, "state: it was saved with order=random, expected block" NEXT);
+    s.order.n = 5;
+    check_differs(&s, "state: it was saved with samples=5, expected 1281167" NEXT);
+    s.order.seed = 43;
+    check_differs(&s, "state: it was saved with seed=43, expected 42" NEXT);
+    s.subset = 1;
+    check_differs(&s, "state: subset is that of another run (0000000000000001, expected "
+                      "0000000000000000)" NEXT);
+    s.pipeline = 0xdef;
+    check_differs(&s, "state: pipeline is that of another run (0000000000000def, expected "
+                      "0000000000000abc)" NEXT);
+    s.pack_id[15] = 0;
+    check_differs(&s, "state: pack is that of another run (00112233445566778899aabbccddee00, "
+                      "expected 00112233445566778899aabbccddeeff)" NEXT);
+}
+
+TEST(place_and_idle_lanes_do_not_count)
+{
+    PenState mine = example();
+    PenState theirs = example();
+    theirs.epoch = 9;
+    theirs.position = 0;
+    CHECK_INT(pen__state_match(&mine, &theirs, NULL), PEN_OK);
+    mine.order.kind = theirs.order.kind = PEN_ORDER_RANDOM;
+    theirs.order.lanes = theirs.order.window = 0;
+    theirs.order.block_samples = 0;
+    CHECK_INT(pen__state_match(&mine, &theirs, NULL), PEN_OK);
+}
+
+/* ---- resuming -------------------------------------------------------------------------------- */
+
+enum { MOST_SAMPLES = 3000 };
+static uint32_t delivered[MOST_SAMPLES];
+
+/* At most `steps` batches on all ranks from the place of the text; leaves the place behind them. */
+static void run_ranks(char text[PEN_STATE_BYTES], uint32_t world, uint32_t batch, uint64_t steps)
+{
+    PenState state;
+    PenOrder o;
+    char after[PEN_STATE_BYTES] = "";
+    for (uint32_t rank = 0; rank < world; rank++) {
+        char mine[PEN_STATE_BYTES];
+        CHECK_INT(pen__state_read(text, &state, NULL), PEN_OK);
+        CHECK_INT(pen__order_init(&o, &state.order, state.epoch, NULL), PEN_OK);
+        PenSplit split = {o.plan.n, state.position, batch, rank, world, false};
+        uint64_t n = PEN_MIN(steps, pen__split_steps(&split));
+        for (uint64_t g = 0; g < n; g++)
+            for (uint32_t i = 0; i < batch; i++) {
+                bool valid;
+                uint64_t p = pen__split_position(&split, g, i, &valid);
+                delivered[pen__order_at(&o, p)] += valid;
+            }
+        state.position = PEN_MIN(state.position + n * batch * world, o.plan.n);
+        CHECK_INT(pen__state_write(&state, mine, NULL), PEN_OK);
+        if (rank)
+            CHECK_STR(mine, after);
+        memcpy(after, mine, sizeof after);
+    }
+    memcpy(text, after, sizeof after);
+}
+
+static PenState random_state(PenRng *rng)
+{
+    return (PenState){.epoch = pen__rng_below(rng, 100),
+                      .order = {.kind = (int32_t)pen__rng_below(rng, 3),
+                                .n = 1 + pen__rng_below(rng, MOST_SAMPLES),
+                                .seed = pen__rng_next(rng),
+                                .block_samples = 1 + pen__rng_below(rng, 40),
+                                .lanes = 1 + (uint32_t)pen__rng_below(rng, 30),
+                                .window = 1 + (uint32_t)pen__rng_below(rng, 9)}};
+}
+
+/* 200 runs, each cut into up to four passes with other ranks and batches. */
+TEST(resumes_anywhere_without_loss_or_repetition)
+{
+    PenRng rng = pen__rng_init(200, 200);
+    uint64_t cut = 0;
+    for (int run = 0; run < 200; run++) {
+        PenState state = random_state(&rng);
+        char text[PEN_STATE_BYTES];
+        memset(delivered, 0, sizeof delivered);
+        CHECK_INT(pen__state_write(&state, text, NULL), PEN_OK);
+        for (uint64_t pass = 0, n = 1 + pen__rng_below(&rng, 3); pass <= n; pass++) {
+            uint32_t world = 1 + (uint32_t)pen__rng_below(&rng, 12);
+            uint32_t batch = 1 + (uint32_t)pen__rng_below(&rng, 60);
+            uint64_t whole = state.order.n / ((uint64_t)world * batch) + 1;
+            run_ranks(text, world, batch, pass == n ? UINT64_MAX : pen__rng_below(&rng, whole));
+            CHECK_OK_SO_FAR();
+            CHECK_INT(pen__state_read(text, &state, NULL), PEN_OK);
+            cut += state.position > 0 && state.position < state.order.n;
+        }
+        CHECK_INT(state.position, state.order.n);
+        for (uint64_t s = 0; s < MOST_SAMPLES; s++)
+            CHECK_INT(delivered[s], s < state.order.n);
+    }
+    CHECK(cut > 100); /* else nothing was resumed */
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(is_one_line_of_text);
+    RUN(lanes_are_written_for_block_order_only);
+    RUN(refuses_to_write_what_it_would_not_read);
+    RUN(reads_what_it_wrote);
+    RUN(keys_come_in_any_order);
+    RUN(every_key_is_needed_once);
+    RUN(refuses_values_out_of_range);
+    RUN(refuses_what_is_no_state);
+    RUN(messages_are_clean);
+    RUN(names_the_first_difference);
+    RUN(place_and_idle_lanes_do_not_count);
+    RUN(resumes_anywhere_without_loss_or_repetition);
+    return TEST_END();
+}
