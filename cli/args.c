@@ -133,11 +133,11 @@ static int fill_defaults(CliArgs *args, PenError *reterr)
 static int check_operands(const CliArgs *args, PenError *reterr)
 {
     const CliVerb *verb = &cli_verbs[args->verb];
-    if (args->n_operands == 0)
+    if (args->n_operands == 0 && !verb->none)
         return cli_fail(reterr, PEN_E_INVALID, "%s needs %s: penstock %s %s", verb->name,
                         verb->operand_help, verb->name, verb->usage);
     if (args->n_operands > 1 && !verb->many)
-        return cli_fail(reterr, PEN_E_INVALID, "%s takes one pack, found another operand: %s",
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
                         verb->name, args->operands[1]);
     for (size_t i = 0; i < args->n_operands; i++)
         if (args->operands[i][0] == '\0')

@@ -17,6 +17,7 @@ typedef enum CliVerbId {
     CLI_INFO,
     CLI_VERIFY,
     CLI_EXTRACT,
+    CLI_OPS,
     CLI_N_VERBS
 } CliVerbId;
 

@@ -142,6 +142,27 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .next = "'penstock info NAME.pen --samples' lists numbers and keys.",
         .run = cli_extract,
     },
+    [CLI_OPS] = {
+        .name = "ops",
+        .usage = "[NAME | PIPELINE] [options]",
+        .operand_help = "nothing, the name of an operation, or a pipeline",
+        .none = 1,
+        .summary = "list the operations of pipelines, or check a pipeline",
+        .about =
+            "Without an operand, lists what a loader's pipeline can be made of. With the name of an "
+            "operation, its parameters. With a pipeline, checks its text and prints the full form, in "
+            "which every parameter is named; a mistake is answered with its place and the nearest "
+            "right word.\n"
+            "A pipeline is one line, the same in C, Python and here: operations divided by '|', each "
+            "followed by its parameters in order or as name=value. Several fields of a sample are named "
+            "and divided by ';'.",
+        .examples = "penstock ops\n"
+                    "penstock ops random_resized_crop\n"
+                    "penstock ops 'decode | random_resized_crop 224 | hflip | tensor u8 nhwc'\n"
+                    "penstock ops 'image: decode | center_crop 224 | tensor; label: tensor'",
+        .next = "give the pipeline to penstock.Loader in Python, or to pen_loader_open in C.",
+        .run = cli_ops,
+    },
 };
 /* clang-format on */
 

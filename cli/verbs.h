@@ -11,6 +11,7 @@ typedef struct CliVerb {
     const char *usage;               /* what stands behind the verb */
     const char *operand_help;        /* what it needs, for the message when it is missing */
     int many;                        /* several operands */
+    int none;                        /* or no operand at all */
     const char *summary;             /* for the list of verbs */
     const char *about;               /* paragraphs; "\n" between them */
     const char *examples;            /* lines, as typed */
@@ -31,5 +32,6 @@ int cli_gc(const CliArgs *args);
 int cli_info(const CliArgs *args);
 int cli_verify(const CliArgs *args);
 int cli_extract(const CliArgs *args);
+int cli_ops(const CliArgs *args);
 
 #endif
