@@ -63,7 +63,7 @@ def test_one_dash_too_few():
     (("pack", "src"), "pack needs --out NAME.pen"),
     (("extract", "x.pen"), "extract needs --out DIR"),
     (("info",), "info needs a pack"),
-    (("info", "a.pen", "b.pen"), "found another operand: b.pen"),
+    (("info", "a.pen", "b.pen"), "found another: b.pen"),
     (("pack", ""), "operand 1 of pack is empty"),
     (("pack", "src", "-o"), "--out needs a value: --out NAME.pen"),
     (("pack", "src", "-o", "--mode", "keep"), "--out needs a value, found --mode"),
