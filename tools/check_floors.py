@@ -19,7 +19,7 @@ FLOORS = (
     ("pack", "ops"),
     ("load", "ingest"),
 )
-ON_TOP = ("cli", "examples")
+ON_TOP = ("cli", "python", "examples")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)

@@ -11,7 +11,7 @@ export tidy=$2 dir
 check() { # FILE
     local options=() out mark
     mark=$dir/clean/${1//\//-}
-    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src include cli tools .clang-tidy \
+    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src include cli python tools .clang-tidy \
         \( -name '*.h' -o -name .clang-tidy \) -newer "$mark" -print -quit)" ]; then
         return 0
     fi
@@ -29,4 +29,4 @@ check() { # FILE
 }
 export -f check
 
-find src cli -name '*.c' | sort | xargs -P "$jobs" -I{} bash -c 'check {}'
+find src cli python -name '*.c' | sort | xargs -P "$jobs" -I{} bash -c 'check {}'

@@ -74,7 +74,8 @@ typedef struct PenLoaderSettings {
     uint64_t memory_bytes;  /* for ring, read-ahead and scratch; 2 GiB */
     int32_t on_bad;         /* PEN_BAD_RAISE */
     uint32_t stall_ms;      /* the longest a batch may take to come; 300,000 */
-    uint64_t max_bad;       /* substitutions in an epoch, after which it raises; 100 */
+    int32_t keep_slots; /* 0; 1: memory of batches is not given back before the end: for pinning */
+    uint64_t max_bad;   /* substitutions in an epoch, after which it raises; 100 */
     /* Only these samples: a list (copied), or [first, first + count) when count is not 0. */
     const uint64_t *subset;
     uint64_t n_subset;

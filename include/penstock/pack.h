@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading packs.
  *
- * Caveats. A PenPack may be used by several threads at once; it holds open files, so do not use one
- * opened before fork() in the child. Everything read is checked before it is given out: a call
- * returns the right bytes or an error, never wrong bytes. Packs are immutable: what is open stays
- * as it was even when samples are appended meanwhile. Pointers in PenPackInfo live as long as the
- * pack. */
+ * Caveats. A PenPack may be used by several threads at once; one opened before fork()
+ * answers PEN_E_CLOSED in the child, which has to open it again. Everything read is checked before
+ * it is given out: a call returns the right bytes or an error, never wrong bytes. Packs are
+ * immutable: what is open stays as it was even when samples are appended meanwhile. Pointers in
+ * PenPackInfo live as long as the pack. */
 #ifndef PENSTOCK_PACK_H
 #define PENSTOCK_PACK_H
 

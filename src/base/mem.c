@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -37,6 +38,13 @@ void pen__free(void *p)
 {
     if (p)
         pen__sys->release(p);
+}
+
+void pen__mem_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 char *pen__strdup(const char *s)

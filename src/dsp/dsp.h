@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels, as a table of function pointers filled tier by tier: C first, then what this CPU
- * has. All tiers give the same bytes. PENSTOCK_CPU=c|avx2 forces a tier (when the CPU has it).
+ * has (base/cpu.h). All tiers give the same bytes.
  *
  * Caveats. PEN_SLACK bytes behind the end of every row that a kernel reads may be read; across and
  * down also write into that many behind their result. The others write their result alone. */
@@ -56,7 +56,7 @@ typedef struct PenDsp {
 
 enum { PEN_FACTOR_MAX = 100 << 16 };
 
-/* The table for this CPU (and PENSTOCK_CPU); chosen once. */
+/* The table for this CPU (and PENSTOCK_CPU). */
 const PenDsp *pen__dsp(void);
 /* The table of one tier, or NULL when this CPU has not got it: for tests. */
 const PenDsp *pen__dsp_tier(const char *tier);

@@ -196,12 +196,13 @@ static void drop_all(PenCore *c)
     c->n_under_way = 0;
     c->feed_slot = NULL;
     c->stats.slots_ready = 0;
+    pen__ring_shrink(c);
 }
 
-int pen__core_quiet(PenCore *c, PenError *reterr)
+int pen__core_quiet(PenCore *c, uint32_t ms, PenError *reterr)
 {
     uint64_t start = pen__sys->now_ns();
-    uint64_t deadline = pen__deadline_after((uint64_t)c->plan.set.stall_ms * 1000000u);
+    uint64_t deadline = pen__deadline_after((uint64_t)ms * 1000000u);
     int r = PEN_OK;
     pthread_mutex_lock(&c->mutex);
     c->paused = true;

@@ -106,9 +106,9 @@ void pen__core_unref(PenCore *c);                  /* with the lock held; releas
 int pen__core_start(PenCore *c, PenError *reterr); /* the threads, once */
 void pen__core_stop(
     PenCore *c); /* waits a little for the threads; gives up the handle's reference */
-/* Throws away all that is under way; PEN_E_TIMEOUT when a thread does not come back from its read.
- */
-int pen__core_quiet(PenCore *c, PenError *reterr);
+/* Throws away all that is under way; PEN_E_TIMEOUT when a thread does not come back from its read
+ * in time. */
+int pen__core_quiet(PenCore *c, uint32_t ms, PenError *reterr);
 
 /* budget.c; both with the lock held. PEN_END: the loader is being closed. With `ret_over` it goes
  * over the limit instead of waiting, when nobody else does, and says so. */
@@ -121,6 +121,7 @@ bool pen__ring_has_room(const PenCore *c); /* can another batch be begun? */
 bool pen__ring_can_grow(const PenCore *c);
 PenSlot *pen__ring_take(PenCore *c, PenError *reterr);
 void pen__ring_recycle(PenCore *c, PenSlot *s);
+void pen__ring_shrink(PenCore *c); /* what was added while the caller held many */
 void pen__slot_free(PenSlot *s);
 
 /* feeder.c and worker.c: what threads run. */

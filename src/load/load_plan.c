@@ -306,6 +306,8 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
 {
     *p = (PenLoadPlan){.set = *settings};
     int r = check_settings(settings, reterr);
+    if (r == PEN_OK)
+        r = pen__pack_alive(pack, reterr);
     if (r < 0)
         return r;
     const PenPackInfo *info = pen_pack_info(pack);

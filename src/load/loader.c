@@ -18,9 +18,10 @@ struct PenLoader {
     PenCore *core;
     pid_t pid;
     uint64_t epoch;
-    uint64_t position; /* samples delivered of it, over all ranks */
-    bool begun;        /* a pass of this epoch was begun */
-    bool named;        /* the epoch was set by name */
+    uint64_t position;   /* samples delivered of it, over all ranks */
+    uint64_t waiting_ns; /* since when the next batch is waited for; 0 = it is not */
+    bool begun;          /* a pass of this epoch was begun */
+    bool named;          /* the epoch was set by name */
 };
 
 static int check_alive(const PenLoader *l, PenError *reterr)
@@ -157,12 +158,11 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
     return PEN_OK;
 }
 
-int pen_loader_begin(PenLoader *loader, PenError *reterr)
+/* Waits for threads of the pass before, `ms` at most. */
+static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
 {
     PenCore *c = loader->core;
-    int r = check_alive(loader, reterr);
-    if (r == PEN_OK && c->n_threads)
-        r = pen__core_quiet(c, reterr);
+    int r = c->n_threads ? pen__core_quiet(c, ms, reterr) : PEN_OK;
     if (r < 0)
         return r;
     if (loader->begun || at_end(loader)) {
@@ -185,6 +185,12 @@ int pen_loader_begin(PenLoader *loader, PenError *reterr)
     pthread_cond_broadcast(&c->for_io);
     pthread_mutex_unlock(&c->mutex);
     return PEN_OK;
+}
+
+int pen_loader_begin(PenLoader *loader, PenError *reterr)
+{
+    int r = check_alive(loader, reterr);
+    return r < 0 ? r : begin_pass(loader, loader->core->plan.set.stall_ms, reterr);
 }
 
 /* ---- batches ---- */
@@ -303,24 +309,29 @@ static int finish_pass(PenLoader *l)
 int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
 {
     PenCore *c = loader->core;
-    int r = check_alive(loader, reterr);
-    if (r == PEN_OK && c->pass.ended)
-        r = pen_loader_begin(loader, reterr);
-    if (r < 0)
-        return r;
     uint32_t ms = timeout_ms < 0 ? c->plan.set.stall_ms : (uint32_t)timeout_ms;
     uint64_t start = pen__sys->now_ns();
+    uint64_t deadline = pen__deadline_after((uint64_t)ms * 1000000u);
+    int r = check_alive(loader, reterr);
+    if (r == PEN_OK && c->pass.ended)
+        r = begin_pass(loader, ms, reterr);
+    if (r < 0)
+        return r;
     pthread_mutex_lock(&c->mutex);
     if (c->pass.next_batch == c->pass.steps) {
         r = finish_pass(loader);
     } else {
-        r = wait_ready(c, pen__deadline_after((uint64_t)ms * 1000000u), reterr);
-        uint64_t waited = pen__sys->now_ns() - start;
-        c->stats.ns_wait += waited;
+        r = wait_ready(c, deadline, reterr);
+        uint64_t now = pen__sys->now_ns();
+        c->stats.ns_wait += now - start;
+        if (!loader->waiting_ns)
+            loader->waiting_ns = start;
+        if (r == PEN_E_TIMEOUT)
+            r = pen__core_stalled(c, now - loader->waiting_ns, reterr);
+        else
+            loader->waiting_ns = 0;
         if (r == PEN_OK)
             r = hand_out(loader, ret_batch, reterr);
-        else if (r == PEN_E_TIMEOUT)
-            r = pen__core_stalled(c, waited, reterr);
     }
     pthread_mutex_unlock(&c->mutex);
     return r;
@@ -355,7 +366,7 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     if (strict)
         r = pen__state_match(&mine, &s, reterr);
     if (r == PEN_OK && loader->core->n_threads)
-        r = pen__core_quiet(loader->core, reterr);
+        r = pen__core_quiet(loader->core, plan->set.stall_ms, reterr);
     if (r < 0)
         return r;
     plan->state = mine;

@@ -100,18 +100,33 @@ PenSlot *pen__ring_take(PenCore *c, PenError *reterr)
     return s;
 }
 
+static void drop_slot(PenCore *c, PenSlot *s)
+{
+    c->n_slots--;
+    c->ring_bytes -= slot_weight(&c->plan);
+    pen__slot_free(s);
+}
+
 void pen__ring_recycle(PenCore *c, PenSlot *s)
 {
     s->state = SLOT_FREE;
-    if (c->n_slots > c->plan.slots || c->stop) {
-        c->n_slots--;
-        c->ring_bytes -= slot_weight(&c->plan);
-        pen__slot_free(s);
+    if (c->stop) {
+        drop_slot(c, s);
     } else {
         s->next = c->free_slots;
         c->free_slots = s;
     }
     pthread_cond_broadcast(&c->for_io);
+}
+
+/* A loop that takes the next batch before it lets go of the last one holds two. */
+void pen__ring_shrink(PenCore *c)
+{
+    while (c->free_slots && c->n_slots > c->plan.slots + 1 && !c->plan.set.keep_slots) {
+        PenSlot *s = c->free_slots;
+        c->free_slots = s->next;
+        drop_slot(c, s);
+    }
 }
 
 PenBatch *pen_batch_ref(PenBatch *batch)

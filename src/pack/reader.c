@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "io/dir.h"
@@ -31,6 +32,7 @@ struct PenPack {
     uint64_t block_slots;
     uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
     int refs;                        /* of the pack itself: the caller's and those of loaders */
+    pid_t pid;                       /* that opened it */
 };
 
 const PenManifest *pen__pack_manifest(const PenPack *p)
@@ -96,6 +98,7 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
     p->open = open;
     p->open_ctx = ctx ? ctx : p->path;
     p->refs = 1;
+    p->pid = getpid();
     p->block_slots = BLOCK_SLOTS;
     p->keep_bytes = UINT64_MAX;
     p->blocks = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
@@ -156,6 +159,8 @@ void pen_pack_close(PenPack **pack)
         return;
     PenPack *p = *pack;
     *pack = NULL;
+    if (p->pid != getpid())
+        return; /* the child's copy stays as it is */
     pthread_mutex_lock(&p->mutex);
     int left = --p->refs;
     pthread_mutex_unlock(&p->mutex);
@@ -173,6 +178,15 @@ void pen_pack_close(PenPack **pack)
     pen__free(p->first_blocks);
     pen__free(p->path);
     pen__free(p);
+}
+
+int pen__pack_alive(const PenPack *p, PenError *reterr)
+{
+    if (PEN_LIKELY(p->pid == getpid()))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CLOSED, WHERE,
+                     "%s: opened by process %d; open it again in process %d", p->path, (int)p->pid,
+                     (int)getpid());
 }
 
 PenPack *pen__pack_ref(PenPack *p)
@@ -274,6 +288,9 @@ static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *
 int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
 {
     PenShardRef **slot = &p->shards[number % SHARD_SLOTS];
+    int r = pen__pack_alive(p, reterr);
+    if (r < 0)
+        return r;
     pthread_mutex_lock(&p->mutex);
     PenShardRef *ref = *slot;
     if (ref && ref->number == number) {
@@ -284,7 +301,7 @@ int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *re
     }
     pthread_mutex_unlock(&p->mutex);
     /* Two threads may open the same one at once: the later one stays. */
-    int r = open_shard(p, number, &ref, reterr);
+    r = open_shard(p, number, &ref, reterr);
     if (r < 0)
         return r;
     pthread_mutex_lock(&p->mutex);
@@ -386,6 +403,9 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
 
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
+    int r = pen__pack_alive(p, reterr);
+    if (r < 0)
+        return r;
     pthread_mutex_lock(&p->mutex);
     PenBlock *b = p->blocks[number % p->block_slots];
     if (b && b->number == number) {
@@ -395,7 +415,7 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
         return PEN_OK;
     }
     pthread_mutex_unlock(&p->mutex);
-    int r = open_block(p, number, &b, reterr);
+    r = open_block(p, number, &b, reterr);
     if (r < 0)
         return r;
     pthread_mutex_lock(&p->mutex);

@@ -22,6 +22,9 @@ typedef struct PenBlock {
 const PenManifest *pen__pack_manifest(const PenPack *p);
 const char *pen__pack_path(const PenPack *p);
 
+/* PEN_E_CLOSED in the child of the process that opened it: its lock may be held by a thread that is
+ * not there, and its files are the parent's. */
+int pen__pack_alive(const PenPack *p, PenError *reterr);
 /* One more user of the pack; each closes it for itself. */
 PenPack *pen__pack_ref(PenPack *p);
 /* From now on `bytes` of block indexes are kept in memory at most; of several calls the largest

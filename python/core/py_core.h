@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of penstock._core share. It stands on the stable ABI of CPython 3.11 and on the
+ * public headers, and needs neither NumPy nor torch.
+ *
+ * Objects remember the process that made them: after fork() a pack opens itself again, all others
+ * answer ClosedError, and none of them is torn down in the child, where locks may be held by
+ * threads that are not there. */
+#ifndef PEN_PY_CORE_H
+#define PEN_PY_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <penstock/penstock.h>
+
+/* Names that every error here has as its `where`. */
+#define CORE_WHERE "python"
+
+typedef struct CoreState {
+    PyObject *make_error; /* penstock._error.make */
+    PyTypeObject *pack, *writer, *loader, *batch, *tensor;
+} CoreState;
+
+CoreState *core_state(PyObject *self); /* of an object of one of our types */
+
+/* py_error.c: all raise and return NULL. */
+PyObject *core_raise(CoreState *state, const PenError *error);
+PyObject *core_raise_text(CoreState *state, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int core_add_statuses(PyObject *module);
+
+/* A zeroed object of one of our types, and the last step of its dealloc. */
+PyObject *core_alloc(PyTypeObject *type);
+void core_free(PyObject *self);
+/* A lock that lets other Python threads run while it waits. */
+void core_lock(pthread_mutex_t *lock);
+/* Text that may be bytes of any kind, as file names and class names may. */
+PyObject *core_text(const char *text);
+/* dict[key] = value, and gives up the reference to value; accepts a NULL value. -1 on failure. */
+int core_set(PyObject *dict, const char *key, PyObject *value);
+
+/* py_pack.c: the pack for a call that is about to begin, or NULL; every enter has its leave. */
+typedef struct CorePack CorePack;
+PenPack *core_pack_enter(CorePack *self);
+void core_pack_leave(CorePack *self);
+
+/* py_batch.c: takes over the lease, also when it fails. */
+PyObject *core_batch_new(CoreState *state, PenBatch *batch);
+
+/* py_ops.c */
+PyObject *core_ops(PyObject *module, PyObject *unused);
+PyObject *core_pipeline_check(PyObject *module, PyObject *text);
+
+extern PyType_Spec core_pack_spec, core_writer_spec, core_loader_spec, core_batch_spec,
+    core_tensor_spec;
+
+#endif

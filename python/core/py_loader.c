@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* penstock._core.Loader: the calls of penstock/loader.h. The library wants one thread at a time, so
+ * each call here holds a lock; waiting for a batch gives it up ten times a second, for Ctrl-C and
+ * for other threads that close the loader or look at its figures. */
+#include "py_core.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { SLICE_MS = 100 };
+
+typedef struct CoreLoader {
+    PyObject_HEAD PenLoader *loader; /* NULL = closed; under the lock */
+    pthread_mutex_t lock;
+    pid_t pid;
+    uint32_t stall_ms;
+} CoreLoader;
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+typedef struct Given { /* of the arguments, in the types that the parser wants */
+    CorePack *pack;
+    Py_buffer subset;
+    unsigned long long seed, memory, max_bad, first, count;
+} Given;
+
+static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, PenLoaderSettings *s)
+{
+    static char *names[] = {"pack",   "pipeline", "batch_size", "order",      "drop_last", "seed",
+                            "rank",   "world",    "threads",    "io_threads", "prefetch",  "lanes",
+                            "window", "memory",   "on_bad",     "stall_ms",   "max_bad",   "subset",
+                            "first",  "count",    "keep_slots", NULL};
+    PyObject *subset;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp", names, state->pack, &g->pack, &s->pipeline,
+            &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
+            &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory, &s->on_bad,
+            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots))
+        return -1;
+    s->seed = g->seed;
+    s->memory_bytes = g->memory;
+    s->max_bad = g->max_bad;
+    s->first = g->first;
+    s->count = g->count;
+    if (subset == Py_None)
+        return 0;
+    if (PyObject_GetBuffer(subset, &g->subset, PyBUF_SIMPLE) < 0)
+        return -1;
+    s->subset = g->subset.buf;
+    s->n_subset = (uint64_t)g->subset.len / sizeof *s->subset;
+    return 0;
+}
+
+static int open_loader(CoreLoader *self, CorePack *from, const PenLoaderSettings *s)
+{
+    PenError error = {0};
+    int r;
+    PenPack *pack = core_pack_enter(from);
+    if (!pack)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS r = pen_loader_open(pack, s, &self->loader, &error);
+    Py_END_ALLOW_THREADS core_pack_leave(from);
+    if (r < 0)
+        core_raise(core_state((PyObject *)self), &error);
+    return r < 0 ? -1 : 0;
+}
+
+static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Given g = {0};
+    PenLoaderSettings s;
+    CoreLoader *self = NULL;
+    pen_loader_settings_init(&s);
+    if (parse(PyType_GetModuleState(type), args, kwargs, &g, &s) == 0) {
+        self = (CoreLoader *)core_alloc(type);
+    }
+    if (self) {
+        pthread_mutex_init(&self->lock, NULL);
+        self->pid = getpid();
+        self->stall_ms = s.stall_ms;
+        if (open_loader(self, g.pack, &s) < 0)
+            Py_CLEAR(self);
+    }
+    PyBuffer_Release(&g.subset);
+    return (PyObject *)self;
+}
+
+/* Holds the lock when it gives a loader. */
+static PenLoader *enter(CoreLoader *self)
+{
+    int here = self->pid == getpid();
+    if (here)
+        core_lock(&self->lock);
+    if (here && self->loader)
+        return self->loader;
+    if (here)
+        pthread_mutex_unlock(&self->lock);
+    core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
+                    here ? "the loader is closed"
+                         : "the loader belongs to the parent process; make one in this process");
+    return NULL;
+}
+
+static void leave(CoreLoader *self)
+{
+    pthread_mutex_unlock(&self->lock);
+}
+
+static PyObject *loader_close(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->pid == getpid()) {
+        core_lock(&self->lock);
+        Py_BEGIN_ALLOW_THREADS pen_loader_close(&self->loader);
+        Py_END_ALLOW_THREADS leave(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static void loader_dealloc(CoreLoader *self)
+{
+    if (self->pid == getpid()) {
+        Py_BEGIN_ALLOW_THREADS pen_loader_close(&self->loader);
+        Py_END_ALLOW_THREADS pthread_mutex_destroy(&self->lock);
+    }
+    core_free((PyObject *)self);
+}
+
+/* ---- what it is ----------------------------------------------------------------------------- */
+
+static PyObject *loader_len(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint64_t n = pen_loader_len(loader);
+    leave(self);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *loader_samples(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint64_t n = pen_loader_samples(loader);
+    leave(self);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *loader_epoch(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint64_t n = pen_loader_epoch(loader);
+    leave(self);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *loader_pipeline(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    PyObject *text = core_text(pen_loader_pipeline(loader));
+    leave(self);
+    return text;
+}
+
+/* (name, type, shape, channels_last) */
+static PyObject *field_tuple(const char *name, const PenTensor *t)
+{
+    PyObject *shape = PyTuple_New((Py_ssize_t)t->n_dims);
+    for (uint32_t i = 0; shape && i < t->n_dims; i++) {
+        PyObject *dim = PyLong_FromLongLong(t->shape[i]);
+        if (!dim || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) < 0)
+            Py_CLEAR(shape);
+    }
+    return shape ? Py_BuildValue("(ssNO)", name, pen_dtype_name(t->dtype), shape,
+                                 t->channels_last ? Py_True : Py_False)
+                 : NULL;
+}
+
+static PyObject *loader_fields(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < pen_loader_fields(loader); i++) {
+        PenTensor t = pen_loader_field_tensor(loader, i);
+        PyObject *field = field_tuple(pen_loader_field_name(loader, i), &t);
+        if (!field || PyList_Append(list, field) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(field);
+    }
+    leave(self);
+    return list;
+}
+
+/* ---- going through it ----------------------------------------------------------------------- */
+
+static PyObject *none_or_error(CoreLoader *self, int r, const PenError *error)
+{
+    leave(self);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *loader_set_epoch(CoreLoader *self, PyObject *args)
+{
+    PenError error = {0};
+    unsigned long long epoch;
+    int r;
+    if (!PyArg_ParseTuple(args, "K", &epoch))
+        return NULL;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_loader_set_epoch(loader, epoch, &error);
+    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
+}
+
+static PyObject *loader_begin(CoreLoader *self, PyObject *unused)
+{
+    PenError error = {0};
+    int r;
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_loader_begin(loader, &error);
+    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* One slice of waiting; -1 with an exception when there is nothing to wait on. */
+static int wait_slice(CoreLoader *self, int64_t left_ms, int *ret_r, PenBatch **ret_batch,
+                      PenError *error)
+{
+    int slice = left_ms < SLICE_MS ? (int)left_ms : SLICE_MS;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS *ret_r = pen_loader_next(loader, slice, ret_batch, error);
+    Py_END_ALLOW_THREADS leave(self);
+    return 0;
+}
+
+/* A batch, or None at the end of the pass. */
+static PyObject *loader_next(CoreLoader *self, PyObject *unused)
+{
+    PenError error = {0};
+    PenBatch *batch = NULL;
+    int64_t deadline = now_ms() + self->stall_ms;
+    (void)unused;
+    for (;;) {
+        int r = PEN_OK;
+        int64_t left = deadline - now_ms();
+        if (wait_slice(self, left > 0 ? left : 0, &r, &batch, &error) < 0)
+            return NULL;
+        if (r == PEN_OK)
+            return core_batch_new(core_state((PyObject *)self), batch);
+        if (r == PEN_END)
+            Py_RETURN_NONE;
+        if (r != PEN_E_TIMEOUT || left <= SLICE_MS)
+            return core_raise(core_state((PyObject *)self), &error);
+        if (PyErr_CheckSignals() < 0)
+            return NULL;
+    }
+}
+
+/* ---- state and figures ---------------------------------------------------------------------- */
+
+static PyObject *loader_save(CoreLoader *self, PyObject *unused)
+{
+    PenError error = {0};
+    char buf[PEN_STATE_BYTES] = "";
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    int r = pen_loader_save(loader, buf, &error);
+    leave(self);
+    return r < 0 ? core_raise(core_state((PyObject *)self), &error) : core_text(buf);
+}
+
+static PyObject *loader_restore(CoreLoader *self, PyObject *args)
+{
+    PenError error = {0};
+    const char *text;
+    int strict, r;
+    if (!PyArg_ParseTuple(args, "sp", &text, &strict))
+        return NULL;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_loader_restore(loader, text, strict, &error);
+    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
+}
+
+static PyObject *stats_dict(const PenLoaderStats *s)
+{
+    return Py_BuildValue(
+        "{sIsIsIsIsIsKsKsKsKsKsKsK}", "threads", s->threads, "io_threads", s->io_threads, "slots",
+        s->slots, "slots_ready", s->slots_ready, "slots_leased", s->slots_leased, "batches",
+        (unsigned long long)s->batches, "samples", (unsigned long long)s->samples, "substituted",
+        (unsigned long long)s->substituted, "bytes_read", (unsigned long long)s->bytes_read,
+        "ns_wait", (unsigned long long)s->ns_wait, "memory_bytes",
+        (unsigned long long)s->memory_bytes, "memory_peak_bytes",
+        (unsigned long long)s->memory_peak_bytes);
+}
+
+static PyObject *loader_stats(CoreLoader *self, PyObject *unused)
+{
+    PenLoaderStats stats = {.struct_size = sizeof stats};
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    pen_loader_stats(loader, &stats);
+    leave(self);
+    return stats_dict(&stats);
+}
+
+/* (epoch, sample, instead, status, message), or None behind the last. */
+static PyObject *loader_bad_sample(CoreLoader *self, PyObject *args)
+{
+    PenBadSample bad = {0};
+    unsigned long long i;
+    if (!PyArg_ParseTuple(args, "K", &i))
+        return NULL;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    int r = pen_loader_bad_sample(loader, i, &bad);
+    leave(self);
+    if (r != PEN_OK)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(KKKiN)", (unsigned long long)bad.epoch, (unsigned long long)bad.sample,
+                         (unsigned long long)bad.instead, (int)bad.status, core_text(bad.message));
+}
+
+/* ---- the type ------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    {"close", (PyCFunction)loader_close, METH_NOARGS, NULL},
+    {"len", (PyCFunction)loader_len, METH_NOARGS, NULL},
+    {"samples", (PyCFunction)loader_samples, METH_NOARGS, NULL},
+    {"epoch", (PyCFunction)loader_epoch, METH_NOARGS, NULL},
+    {"pipeline", (PyCFunction)loader_pipeline, METH_NOARGS, NULL},
+    {"fields", (PyCFunction)loader_fields, METH_NOARGS, NULL},
+    {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
+    {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},
+    {"next", (PyCFunction)loader_next, METH_NOARGS, NULL},
+    {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
+    {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
+    {"stats", (PyCFunction)loader_stats, METH_NOARGS, NULL},
+    {"bad_sample", (PyCFunction)loader_bad_sample, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, loader_new},
+    {Py_tp_dealloc, loader_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "An open loader."},
+    {0, NULL},
+};
+
+PyType_Spec core_loader_spec = {
+    .name = "penstock._core.Loader",
+    .basicsize = sizeof(CoreLoader),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module penstock._core: its types, its table of operations, and the program. */
+#include "py_core.h"
+
+#include <string.h>
+
+/* cli/main.c, whose main has this name here. */
+int penstock_main(int argc, char **argv);
+
+CoreState *core_state(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+PyObject *core_alloc(PyTypeObject *type)
+{
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return alloc(type, 0);
+}
+
+void core_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+void core_lock(pthread_mutex_t *lock)
+{
+    if (pthread_mutex_trylock(lock) == 0)
+        return;
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(lock);
+    Py_END_ALLOW_THREADS
+}
+
+PyObject *core_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
+
+int core_set(PyObject *dict, const char *key, PyObject *value)
+{
+    int r = value ? PyDict_SetItemString(dict, key, value) : -1;
+    Py_XDECREF(value);
+    return r;
+}
+
+static char **copy_args(PyObject *list, Py_ssize_t n)
+{
+    char **args = PyMem_Calloc((size_t)n + 1, sizeof *args);
+    for (Py_ssize_t i = 0; args && i < n; i++) {
+        args[i] = PyBytes_AsString(PyList_GetItem(list, i));
+        if (!args[i]) {
+            PyMem_Free(args);
+            return NULL;
+        }
+    }
+    if (!args)
+        PyErr_NoMemory();
+    return args;
+}
+
+/* main(list of bytes): the program, once in a process. */
+static PyObject *run_main(PyObject *module, PyObject *list)
+{
+    (void)module;
+    if (!PyList_Check(list))
+        return PyErr_Format(PyExc_TypeError, "expected a list of bytes");
+    Py_ssize_t n = PyList_Size(list);
+    char **args = copy_args(list, n);
+    if (!args)
+        return NULL;
+    int code;
+    Py_BEGIN_ALLOW_THREADS code = penstock_main((int)n, args);
+    Py_END_ALLOW_THREADS PyMem_Free(args);
+    return PyLong_FromLong(code);
+}
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    *ret = (PyTypeObject *)type;
+    return type ? PyModule_AddType(module, *ret) : -1;
+}
+
+static int exec_module(PyObject *module)
+{
+    CoreState *state = PyModule_GetState(module);
+    PyObject *errors = PyImport_ImportModule("penstock._error");
+    if (!errors)
+        return -1;
+    state->make_error = PyObject_GetAttrString(errors, "make");
+    Py_DECREF(errors);
+    if (!state->make_error || core_add_statuses(module) < 0)
+        return -1;
+    if (PyModule_AddStringConstant(module, "version", pen_version(NULL)) < 0)
+        return -1;
+    if (add_type(module, &core_pack_spec, &state->pack) < 0 ||
+        add_type(module, &core_writer_spec, &state->writer) < 0 ||
+        add_type(module, &core_loader_spec, &state->loader) < 0 ||
+        add_type(module, &core_batch_spec, &state->batch) < 0 ||
+        add_type(module, &core_tensor_spec, &state->tensor) < 0)
+        return -1;
+    return 0;
+}
+
+static int traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    CoreState *state = PyModule_GetState(module);
+    Py_VISIT(state->make_error);
+    Py_VISIT(state->pack);
+    Py_VISIT(state->writer);
+    Py_VISIT(state->loader);
+    Py_VISIT(state->batch);
+    Py_VISIT(state->tensor);
+    return 0;
+}
+
+static int clear_module(PyObject *module)
+{
+    CoreState *state = PyModule_GetState(module);
+    Py_CLEAR(state->make_error);
+    Py_CLEAR(state->pack);
+    Py_CLEAR(state->writer);
+    Py_CLEAR(state->loader);
+    Py_CLEAR(state->batch);
+    Py_CLEAR(state->tensor);
+    return 0;
+}
+
+static PyMethodDef methods[] = {
+    {"ops", core_ops, METH_NOARGS, "The table of operations."},
+    {"pipeline_check", core_pipeline_check, METH_O, "The full form of a pipeline's text."},
+    {"main", run_main, METH_O, "Run the command line with these arguments."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, exec_module},
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "penstock._core",
+    .m_doc = "What penstock's Python modules need of libpenstock; not for direct use.",
+    .m_size = sizeof(CoreState),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = traverse_module,
+    .m_clear = clear_module,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* penstock._core.Pack: the calls of penstock/pack.h. Several threads may read at once. */
+#include "py_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct CorePack {
+    PyObject_HEAD PenPack *pack;
+    PyObject *path; /* bytes, for opening again in a child process */
+    pid_t pid;
+    uint8_t id[16];
+    uint32_t users; /* calls under way; guarded by the GIL, as is all here */
+    int closed;
+};
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+/* With the GIL held, so that two threads of a child do not both open it again. */
+static int open_pack(CorePack *self)
+{
+    PenError error = {0};
+    PenPack *pack = NULL;
+    if (pen_pack_open(PyBytes_AsString(self->path), &pack, &error) < 0) {
+        core_raise(core_state((PyObject *)self), &error);
+        return -1;
+    }
+    self->pack = pack;
+    self->pid = getpid();
+    self->users = 0;
+    return 0;
+}
+
+static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"path", NULL};
+    PyObject *path = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&", names, PyUnicode_FSConverter, &path))
+        return NULL;
+    CorePack *self = (CorePack *)core_alloc(type);
+    if (!self) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    self->path = path;
+    if (open_pack(self) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    memcpy(self->id, pen_pack_info(self->pack)->id, sizeof self->id);
+    return (PyObject *)self;
+}
+
+/* The parent's pack is left alone: its locks may be held by threads that are not here. */
+static int open_again(CorePack *self)
+{
+    if (open_pack(self) < 0)
+        return -1;
+    if (memcmp(self->id, pen_pack_info(self->pack)->id, sizeof self->id) == 0)
+        return 0;
+    pen_pack_close(&self->pack);
+    self->closed = 1;
+    core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
+                    "%s: another pack is here now than the parent process had open; open it again",
+                    PyBytes_AsString(self->path));
+    return -1;
+}
+
+PenPack *core_pack_enter(CorePack *self)
+{
+    if (self->closed) {
+        core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED, "%s: the pack is closed",
+                        PyBytes_AsString(self->path));
+        return NULL;
+    }
+    if (self->pid != getpid() && open_again(self) < 0)
+        return NULL;
+    self->users++;
+    return self->pack;
+}
+
+void core_pack_leave(CorePack *self)
+{
+    self->users--;
+    if (self->closed && self->users == 0)
+        pen_pack_close(&self->pack);
+}
+
+static PyObject *pack_close(CorePack *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->closed) {
+        self->closed = 1;
+        if (self->users == 0 && self->pid == getpid())
+            pen_pack_close(&self->pack);
+    }
+    Py_RETURN_NONE;
+}
+
+static void pack_dealloc(CorePack *self)
+{
+    if (self->pid == getpid())
+        pen_pack_close(&self->pack);
+    Py_XDECREF(self->path);
+    core_free((PyObject *)self);
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+typedef struct Request {
+    unsigned long long sample;
+    unsigned int field, frame;
+} Request;
+
+typedef int (*GiveBytes)(PenPack *pack, const Request *q, void *buf, size_t cap, size_t *ret_bytes,
+                         PenError *reterr);
+
+static int give_key(PenPack *pack, const Request *q, void *buf, size_t cap, size_t *ret_bytes,
+                    PenError *reterr)
+{
+    return pen_pack_key(pack, q->sample, buf, cap, ret_bytes, reterr);
+}
+
+static int give_value(PenPack *pack, const Request *q, void *buf, size_t cap, size_t *ret_bytes,
+                      PenError *reterr)
+{
+    return pen_pack_read(pack, q->sample, q->field, buf, cap, ret_bytes, reterr);
+}
+
+static int give_metadata(PenPack *pack, const Request *q, void *buf, size_t cap, size_t *ret_bytes,
+                         PenError *reterr)
+{
+    return pen_pack_metadata(pack, q->sample, q->field, q->frame, buf, cap, ret_bytes, reterr);
+}
+
+/* Asks for the size, then for the bytes. */
+static PyObject *bytes_of(CorePack *self, const Request *q, GiveBytes give)
+{
+    PenError error = {0};
+    PyObject *made = NULL;
+    size_t bytes = 0;
+    int r;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = give(pack, q, NULL, 0, &bytes, &error);
+    Py_END_ALLOW_THREADS if (r == PEN_OK) made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    if (made) {
+        char *buf = PyBytes_AsString(made);
+        Py_BEGIN_ALLOW_THREADS r = give(pack, q, buf, bytes, &bytes, &error);
+        Py_END_ALLOW_THREADS
+    }
+    core_pack_leave(self);
+    if (r < 0) {
+        Py_CLEAR(made);
+        return core_raise(core_state((PyObject *)self), &error);
+    }
+    return made;
+}
+
+static PyObject *pack_key(CorePack *self, PyObject *args)
+{
+    Request q = {0};
+    if (!PyArg_ParseTuple(args, "K", &q.sample))
+        return NULL;
+    return bytes_of(self, &q, give_key);
+}
+
+static PyObject *pack_read(CorePack *self, PyObject *args)
+{
+    Request q = {0};
+    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
+        return NULL;
+    return bytes_of(self, &q, give_value);
+}
+
+static PyObject *pack_metadata(CorePack *self, PyObject *args)
+{
+    Request q = {0};
+    if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
+        return NULL;
+    return bytes_of(self, &q, give_metadata);
+}
+
+static PyObject *pack_find(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    const char *key;
+    Py_ssize_t bytes;
+    uint64_t sample = 0;
+    int r;
+    if (!PyArg_ParseTuple(args, "y#", &key, &bytes))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_pack_find(pack, key, (size_t)bytes, &sample, &error);
+    Py_END_ALLOW_THREADS core_pack_leave(self);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    return PyLong_FromUnsignedLongLong(sample);
+}
+
+static PyObject *pack_extract(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    Request q = {0};
+    void *data = NULL;
+    size_t bytes = 0;
+    const char *suffix = "";
+    int r;
+    if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r =
+        pen_pack_extract(pack, q.sample, q.field, q.frame, &data, &bytes, &suffix, &error);
+    Py_END_ALLOW_THREADS core_pack_leave(self);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    PyObject *made = Py_BuildValue("(y#s)", data, (Py_ssize_t)bytes, suffix);
+    pen_free(data);
+    return made;
+}
+
+/* ---- images and clips ----------------------------------------------------------------------- */
+
+static PyObject *pack_image(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    PenImage i = {0};
+    Request q = {0};
+    int r;
+    if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_pack_image(pack, q.sample, q.field, q.frame, &i, &error);
+    Py_END_ALLOW_THREADS core_pack_leave(self);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    return Py_BuildValue("(IIssiiKKL)", i.width, i.height, pen_stored_name(i.codec),
+                         pen_how_name(i.how), (int)i.orientation, (int)i.channels,
+                         (unsigned long long)i.bytes, (unsigned long long)i.source_bytes,
+                         (long long)i.timestamp_ns);
+}
+
+static PyObject *pack_frame_count(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    Request q = {0};
+    uint32_t n = 0;
+    int r;
+    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_pack_frame_count(pack, q.sample, q.field, &n, &error);
+    Py_END_ALLOW_THREADS core_pack_leave(self);
+    return r < 0 ? core_raise(core_state((PyObject *)self), &error) : PyLong_FromUnsignedLong(n);
+}
+
+static PyObject *split(const char *data, const size_t *sizes, uint32_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (uint32_t i = 0; list && i < n; i++) {
+        PyObject *part = PyBytes_FromStringAndSize(data, (Py_ssize_t)sizes[i]);
+        if (!part || PyList_SetItem(list, (Py_ssize_t)i, part) < 0)
+            Py_CLEAR(list);
+        data += sizes[i];
+    }
+    return list;
+}
+
+/* One read for all frames asked for; `range` has room for their sizes. */
+static PyObject *read_range(CorePack *self, const Request *q, const PenFrameRange *range)
+{
+    PenError error = {0};
+    size_t bytes = 0;
+    char *data = NULL;
+    int r;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r =
+        pen_pack_read_frames(pack, q->sample, q->field, range, NULL, 0, &bytes, &error);
+    if (r == PEN_OK) {
+        data = malloc(bytes + 1);
+        if (data)
+            r = pen_pack_read_frames(pack, q->sample, q->field, range, data, bytes, &bytes, &error);
+    }
+    Py_END_ALLOW_THREADS core_pack_leave(self);
+    PyObject *made = r < 0   ? core_raise(core_state((PyObject *)self), &error)
+                     : !data ? PyErr_NoMemory()
+                             : split(data, range->ret_frame_bytes, range->n);
+    free(data);
+    return made;
+}
+
+static PyObject *pack_frames(CorePack *self, PyObject *args)
+{
+    Request q = {0};
+    unsigned int first, step, n;
+    if (!PyArg_ParseTuple(args, "KIIII", &q.sample, &q.field, &first, &step, &n))
+        return NULL;
+    if (n == 0)
+        return PyList_New(0);
+    size_t *sizes = PyMem_Calloc(n, sizeof *sizes);
+    if (!sizes)
+        return PyErr_NoMemory();
+    PenFrameRange range = {.first = first, .step = step, .n = n, .ret_frame_bytes = sizes};
+    PyObject *made = read_range(self, &q, &range);
+    PyMem_Free(sizes);
+    return made;
+}
+
+/* ---- info ----------------------------------------------------------------------------------- */
+
+static PyObject *field_tuple(const PenField *f)
+{
+    PyObject *dims = PyTuple_New((Py_ssize_t)f->n_dims);
+    for (uint32_t i = 0; dims && i < f->n_dims; i++) {
+        PyObject *dim = PyLong_FromUnsignedLong(f->dims[i]);
+        if (!dim || PyTuple_SetItem(dims, (Py_ssize_t)i, dim) < 0)
+            Py_CLEAR(dims);
+    }
+    return dims ? Py_BuildValue("(ssON)", f->name, pen_type_name(f->type),
+                                f->flags & PEN_FIELD_MASK ? Py_True : Py_False, dims)
+                : NULL;
+}
+
+static PyObject *field_list(const PenPackInfo *info)
+{
+    PyObject *list = PyList_New((Py_ssize_t)info->n_fields);
+    for (uint32_t i = 0; list && i < info->n_fields; i++) {
+        PyObject *field = field_tuple(&info->fields[i]);
+        if (!field || PyList_SetItem(list, (Py_ssize_t)i, field) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *class_list(const PenPackInfo *info)
+{
+    PyObject *list = PyList_New((Py_ssize_t)info->n_classes);
+    for (uint32_t i = 0; list && i < info->n_classes; i++) {
+        PyObject *name = core_text(info->classes[i]);
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* [("jpeg", "tiled", 977), ...], without those that do not occur. */
+static PyObject *image_counts(const PenPackStats *stats)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < PEN_STORED_COUNT * PEN_HOW_COUNT; i++) {
+        int codec = i / PEN_HOW_COUNT;
+        int how = i % PEN_HOW_COUNT;
+        uint64_t n = stats->images[codec][how];
+        if (!n)
+            continue;
+        PyObject *row = Py_BuildValue("(ssK)", pen_stored_name(codec), pen_how_name(how),
+                                      (unsigned long long)n);
+        if (!row || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static int add_numbers(PyObject *dict, const PenPackInfo *info)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"format_version", info->format_version},
+        {"n_samples", info->n_samples},
+        {"n_blocks", info->n_blocks},
+        {"n_shards", info->n_shards},
+        {"block_samples", info->block_samples},
+        {"total_bytes", info->total_bytes},
+        {"largest_block_bytes", info->largest_block_bytes},
+        {"source_bytes", info->stats.source_bytes},
+        {"payload_bytes", info->stats.payload_bytes},
+        {"index_bytes", info->stats.index_bytes},
+        {"section_bytes", info->stats.section_bytes},
+        {"bad", info->stats.bad},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (core_set(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) < 0)
+            return -1;
+    return 0;
+}
+
+static PyObject *pack_info(CorePack *self, PyObject *unused)
+{
+    (void)unused;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    const PenPackInfo *info = pen_pack_info(pack);
+    PyObject *dict = PyDict_New();
+    if (dict && (add_numbers(dict, info) < 0 ||
+                 core_set(dict, "id", PyBytes_FromStringAndSize((const char *)info->id, 16)) < 0 ||
+                 core_set(dict, "fields", field_list(info)) < 0 ||
+                 core_set(dict, "class_field", PyLong_FromLong(info->class_field)) < 0 ||
+                 core_set(dict, "classes", class_list(info)) < 0 ||
+                 core_set(dict, "settings", core_text(info->settings)) < 0 ||
+                 core_set(dict, "images", image_counts(&info->stats)) < 0))
+        Py_CLEAR(dict);
+    core_pack_leave(self);
+    return dict;
+}
+
+/* ---- the type ------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    {"close", (PyCFunction)pack_close, METH_NOARGS, NULL},
+    {"info", (PyCFunction)pack_info, METH_NOARGS, NULL},
+    {"key", (PyCFunction)pack_key, METH_VARARGS, NULL},
+    {"find", (PyCFunction)pack_find, METH_VARARGS, NULL},
+    {"read", (PyCFunction)pack_read, METH_VARARGS, NULL},
+    {"metadata", (PyCFunction)pack_metadata, METH_VARARGS, NULL},
+    {"extract", (PyCFunction)pack_extract, METH_VARARGS, NULL},
+    {"image", (PyCFunction)pack_image, METH_VARARGS, NULL},
+    {"frame_count", (PyCFunction)pack_frame_count, METH_VARARGS, NULL},
+    {"frames", (PyCFunction)pack_frames, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, pack_new},
+    {Py_tp_dealloc, pack_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "An open pack."},
+    {0, NULL},
+};
+
+PyType_Spec core_pack_spec = {
+    .name = "penstock._core.Pack",
+    .basicsize = sizeof(CorePack),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

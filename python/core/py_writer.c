@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* penstock._core.Writer: values come as objects with a buffer; penstock/_writer.py makes them so.
+ */
+#include "py_core.h"
+
+#include <string.h>
+
+typedef struct CoreWriter {
+    PyObject_HEAD PenWriter *writer; /* NULL = closed; under the lock */
+    pthread_mutex_t lock;
+    pid_t pid;
+    uint32_t n_fields;
+} CoreWriter;
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* What the settings point to; the objects they were taken from outlive it. */
+typedef struct Fields {
+    PenField *fields;
+    const char **classes;
+} Fields;
+
+static void fields_free(Fields *f)
+{
+    PyMem_Free(f->fields);
+    PyMem_Free((void *)f->classes);
+}
+
+static int read_dims(PyObject *dims, PenField *field)
+{
+    Py_ssize_t n = PyTuple_Size(dims);
+    if (n < 0 || n > (Py_ssize_t)(sizeof field->dims / sizeof *field->dims)) {
+        PyErr_SetString(PyExc_ValueError, "at most 4 dimensions");
+        return -1;
+    }
+    field->n_dims = (uint32_t)n;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        unsigned long dim = PyLong_AsUnsignedLong(PyTuple_GetItem(dims, i));
+        if (PyErr_Occurred())
+            return -1;
+        if (dim > UINT32_MAX) {
+            PyErr_SetString(PyExc_OverflowError, "a dimension over 2^32");
+            return -1;
+        }
+        field->dims[i] = (uint32_t)dim;
+    }
+    return 0;
+}
+
+/* [(name, type, mask, dims), ...] */
+static int read_fields(PyObject *list, Fields *ret, PenWriterSettings *s)
+{
+    Py_ssize_t n = PyList_Size(list);
+    ret->fields = PyMem_Calloc((size_t)n + 1, sizeof *ret->fields);
+    if (!ret->fields) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PenField *field = &ret->fields[i];
+        PyObject *dims;
+        int mask;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sipO!", &field->name, &field->type, &mask,
+                              &PyTuple_Type, &dims) ||
+            read_dims(dims, field) < 0)
+            return -1;
+        field->flags = mask ? PEN_FIELD_MASK : 0;
+    }
+    s->fields = ret->fields;
+    s->n_fields = (uint32_t)n;
+    return 0;
+}
+
+static int read_classes(PyObject *list, Fields *ret, PenWriterSettings *s)
+{
+    Py_ssize_t n = PyList_Size(list);
+    ret->classes = PyMem_Calloc((size_t)n + 1, sizeof *ret->classes);
+    if (!ret->classes) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        ret->classes[i] = PyBytes_AsString(PyList_GetItem(list, i));
+        if (!ret->classes[i])
+            return -1;
+    }
+    s->classes = ret->classes;
+    s->n_classes = (uint32_t)n;
+    return 0;
+}
+
+static int open_writer(CoreWriter *self, const char *path, const PenWriterSettings *s)
+{
+    PenError error = {0};
+    int r;
+    Py_BEGIN_ALLOW_THREADS r = pen_writer_open(path, s, &self->writer, &error);
+    Py_END_ALLOW_THREADS if (r < 0) core_raise(core_state((PyObject *)self), &error);
+    self->n_fields = s->n_fields;
+    return r < 0 ? -1 : 0;
+}
+
+static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {
+        "path",          "fields",      "class_field", "classes",   "mode",
+        "quality",       "max_side",    "short_side",  "raw_share", "check_decode",
+        "block_samples", "shard_bytes", "name",        NULL};
+    PenWriterSettings s;
+    Fields f = {0};
+    PyObject *path = NULL, *fields, *classes;
+    unsigned long long block_samples, shard_bytes;
+    pen_writer_settings_init(&s);
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&O!zO!iiIIdpKKs", names, PyUnicode_FSConverter, &path, &PyList_Type,
+            &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality, &s.max_side,
+            &s.short_side, &s.raw_share, &s.check_decode, &block_samples, &shard_bytes, &s.name))
+        return NULL;
+    s.block_samples = block_samples;
+    s.shard_bytes = shard_bytes;
+    CoreWriter *self = (CoreWriter *)core_alloc(type);
+    if (self) {
+        pthread_mutex_init(&self->lock, NULL);
+        self->pid = getpid();
+        if (read_fields(fields, &f, &s) < 0 || read_classes(classes, &f, &s) < 0 ||
+            open_writer(self, PyBytes_AsString(path), &s) < 0)
+            Py_CLEAR(self);
+    }
+    fields_free(&f);
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+/* All that one sample holds while it is added. */
+typedef struct Row {
+    PenValue *values; /* one for each field, then the frames of all clips */
+    int64_t *times;
+    Py_buffer *buffers;
+    size_t n_buffers, n_parts, n_times;
+} Row;
+
+static void row_free(Row *row)
+{
+    for (size_t i = 0; i < row->n_buffers; i++)
+        PyBuffer_Release(&row->buffers[i]);
+    PyMem_Free(row->values);
+    PyMem_Free(row->times);
+    PyMem_Free(row->buffers);
+}
+
+static int is_clip(PyObject *value)
+{
+    return PyTuple_Check(value);
+}
+
+static Py_ssize_t n_frames(PyObject *clip)
+{
+    PyObject *frames = PyTuple_GetItem(clip, 0);
+    return frames ? PyList_Size(frames) : -1;
+}
+
+static int row_alloc(Row *row, PyObject *values, uint32_t n_fields)
+{
+    size_t n = 0;
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)n_fields; i++) {
+        PyObject *value = PyList_GetItem(values, i);
+        Py_ssize_t frames = is_clip(value) ? n_frames(value) : 0;
+        if (frames < 0)
+            return -1;
+        n += (size_t)frames;
+    }
+    row->values = PyMem_Calloc(n_fields + n + 1, sizeof *row->values);
+    row->times = PyMem_Calloc(n + 1, sizeof *row->times);
+    row->buffers = PyMem_Calloc(n_fields + n + 1, sizeof *row->buffers);
+    if (!row->values || !row->times || !row->buffers) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    row->n_parts = n_fields;
+    return 0;
+}
+
+static int add_buffer(Row *row, PyObject *object, PenValue *value)
+{
+    Py_buffer *buffer = &row->buffers[row->n_buffers];
+    if (PyObject_GetBuffer(object, buffer, PyBUF_SIMPLE) < 0)
+        return -1;
+    row->n_buffers++;
+    value->data = buffer->buf;
+    value->bytes = (size_t)buffer->len;
+    return 0;
+}
+
+/* (frames, times): two lists; times is empty or as long as frames. */
+static int add_clip(Row *row, PyObject *clip, PenValue *value)
+{
+    PyObject *frames, *times;
+    if (!PyArg_ParseTuple(clip, "O!O!", &PyList_Type, &frames, &PyList_Type, &times))
+        return -1;
+    Py_ssize_t n = PyList_Size(frames);
+    Py_ssize_t n_given = PyList_Size(times);
+    value->frames = &row->values[row->n_parts];
+    value->n_frames = (uint32_t)n;
+    value->timestamps_ns = n_given == n ? &row->times[row->n_times] : NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (add_buffer(row, PyList_GetItem(frames, i), &row->values[row->n_parts++]) < 0)
+            return -1;
+    for (Py_ssize_t i = 0; i < n && n_given == n; i++) {
+        row->times[row->n_times] = PyLong_AsLongLong(PyList_GetItem(times, i));
+        if (row->times[row->n_times++] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_row(Row *row, PyObject *values, uint32_t n_fields)
+{
+    if (row_alloc(row, values, n_fields) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n_fields; i++) {
+        PyObject *value = PyList_GetItem(values, (Py_ssize_t)i);
+        int r = is_clip(value) ? add_clip(row, value, &row->values[i])
+                               : add_buffer(row, value, &row->values[i]);
+        if (r < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Holds the lock when it returns 0. */
+static int enter(CoreWriter *self)
+{
+    int here = self->pid == getpid();
+    if (here)
+        core_lock(&self->lock);
+    if (here && self->writer)
+        return 0;
+    if (here)
+        pthread_mutex_unlock(&self->lock);
+    core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
+                    here ? "the writer is closed"
+                         : "the writer belongs to the parent process; make one in this process");
+    return -1;
+}
+
+static PyObject *writer_add(CoreWriter *self, PyObject *args)
+{
+    PenError error = {0};
+    Row row = {0};
+    const char *key;
+    Py_ssize_t key_bytes;
+    PyObject *values;
+    int r = 0;
+    if (!PyArg_ParseTuple(args, "y#O!", &key, &key_bytes, &PyList_Type, &values))
+        return NULL;
+    if (PyList_Size(values) != (Py_ssize_t)self->n_fields)
+        return PyErr_Format(PyExc_ValueError, "expected %u values", (unsigned)self->n_fields);
+    if (enter(self) < 0)
+        return NULL;
+    int ready = fill_row(&row, values, self->n_fields) == 0;
+    if (ready) {
+        Py_BEGIN_ALLOW_THREADS r = pen_writer_add(self->writer, key, (size_t)key_bytes, row.values,
+                                                  self->n_fields, &error);
+        Py_END_ALLOW_THREADS
+    }
+    pthread_mutex_unlock(&self->lock);
+    row_free(&row);
+    if (!ready)
+        return NULL;
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    Py_RETURN_NONE;
+}
+
+/* ---- ending --------------------------------------------------------------------------------- */
+
+static PyObject *writer_finish(CoreWriter *self, PyObject *unused)
+{
+    PenError error = {0};
+    uint64_t n = 0;
+    int r;
+    (void)unused;
+    if (enter(self) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = pen_writer_finish(self->writer, &n, &error);
+    pen_writer_close(&self->writer);
+    Py_END_ALLOW_THREADS pthread_mutex_unlock(&self->lock);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *writer_close(CoreWriter *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->pid == getpid()) {
+        core_lock(&self->lock);
+        Py_BEGIN_ALLOW_THREADS pen_writer_close(&self->writer);
+        Py_END_ALLOW_THREADS pthread_mutex_unlock(&self->lock);
+    }
+    Py_RETURN_NONE;
+}
+
+/* In a child process nothing is done: closing would remove the parent's unfinished files. */
+static void writer_dealloc(CoreWriter *self)
+{
+    if (self->pid == getpid()) {
+        pen_writer_close(&self->writer);
+        pthread_mutex_destroy(&self->lock);
+    }
+    core_free((PyObject *)self);
+}
+
+static PyMethodDef methods[] = {
+    {"add", (PyCFunction)writer_add, METH_VARARGS, NULL},
+    {"finish", (PyCFunction)writer_finish, METH_NOARGS, NULL},
+    {"close", (PyCFunction)writer_close, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, writer_new},
+    {Py_tp_dealloc, writer_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "A pack that is being written."},
+    {0, NULL},
+};
+
+PyType_Spec core_writer_spec = {
+    .name = "penstock._core.Writer",
+    .basicsize = sizeof(CoreWriter),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

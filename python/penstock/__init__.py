@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock: datasets packed once, and batches from them, the same ones every time.
+
+    import penstock
+    from penstock import ops
+
+    pack = penstock.open("train.pen")
+    loader = penstock.Loader(pack, batch_size=256, shuffle=True, drop_last=True,
+                             pipeline=[ops.decode(), ops.random_resized_crop(224), ops.hflip(),
+                                       ops.tensor("u8")])
+    for image, label in loader:
+        ...
+"""
+
+from . import _core, ops
+from ._error import (
+    AccessError,
+    BusyError,
+    CancelledError,
+    ClosedError,
+    CorruptError,
+    DecodeError,
+    Error,
+    ExistsError,
+    FormatError,
+    InvalidError,
+    LimitError,
+    NoMemoryError,
+    NotFoundError,
+    ReadWriteError,
+    TimeoutError,
+    UnsupportedError,
+)
+from ._loader import BadSample, BatchInfo, Loader
+from ._pack import Field, ImageInfo, Pack, Sample, open
+from ._writer import Writer, write
+
+__version__: str = _core.version
+
+__all__ = [
+    "AccessError",
+    "BadSample",
+    "BatchInfo",
+    "BusyError",
+    "CancelledError",
+    "ClosedError",
+    "CorruptError",
+    "DecodeError",
+    "Error",
+    "ExistsError",
+    "Field",
+    "FormatError",
+    "ImageInfo",
+    "InvalidError",
+    "LimitError",
+    "Loader",
+    "NoMemoryError",
+    "NotFoundError",
+    "Pack",
+    "ReadWriteError",
+    "Sample",
+    "TimeoutError",
+    "UnsupportedError",
+    "Writer",
+    "__version__",
+    "open",
+    "ops",
+    "write",
+]

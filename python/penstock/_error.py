@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions: one class for each status of the library."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+
+
+class Error(RuntimeError):
+    """What the library could not do.
+
+    status  the library's number for the kind of failure, below 0
+    sample  the number of the sample concerned, or None
+    where   the part that failed: "pack/block", "codec/jpeg"
+    """
+
+    status: int = 0
+    sample: int | None
+    where: str
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        sample: int | None = None,
+        where: str = "python",
+        os_errno: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.args = (message,)
+        self.sample = sample
+        self.where = where
+        if isinstance(self, OSError):
+            _set_errno(self, os_errno or self._errno, message)
+
+    _errno: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        os_errno = self.errno if isinstance(self, OSError) and self.errno else 0
+        return _again, (type(self), self.args[0], self.sample, self.where, os_errno)
+
+
+def _set_errno(error: OSError, number: int | None, message: str) -> None:
+    error.errno = number
+    error.strerror = message
+
+
+def _again(
+    kind: type[Error], message: str, sample: int | None, where: str, os_errno: int
+) -> Error:
+    return kind(message, sample=sample, where=where, os_errno=os_errno)
+
+
+class InvalidError(Error, ValueError):
+    """An invalid argument or setting."""
+
+    status = -1
+
+
+class NoMemoryError(Error, MemoryError):
+    """Out of memory."""
+
+    status = -2
+
+
+class NotFoundError(Error, FileNotFoundError, KeyError):
+    """No such file, sample, key or field."""
+
+    status = -3
+    _errno = errno.ENOENT
+
+
+class AccessError(Error, PermissionError):
+    """Permission refused."""
+
+    status = -4
+    _errno = errno.EACCES
+
+
+class ReadWriteError(Error, OSError):
+    """A read or a write failed."""
+
+    status = -5
+    _errno = errno.EIO
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """It took longer than it may."""
+
+    status = -6
+    _errno = errno.ETIMEDOUT
+
+
+class FormatError(Error):
+    """Not a pack, or one of a version that is not supported."""
+
+    status = -7
+
+
+class CorruptError(Error):
+    """A checksum or the structure does not match."""
+
+    status = -8
+
+
+class DecodeError(Error):
+    """An image could not be decoded."""
+
+    status = -9
+
+
+class UnsupportedError(Error):
+    """Not supported."""
+
+    status = -10
+
+
+class ExistsError(Error, FileExistsError):
+    """It exists already."""
+
+    status = -11
+    _errno = errno.EEXIST
+
+
+class BusyError(Error):
+    """In use by another process."""
+
+    status = -12
+
+
+class LimitError(Error):
+    """Over a limit: of memory, or of what a file may ask for."""
+
+    status = -13
+
+
+class CancelledError(Error):
+    """Cancelled by the caller."""
+
+    status = -14
+
+
+class ClosedError(Error):
+    """Closed, or opened by a parent process."""
+
+    status = -15
+
+
+KINDS: dict[int, type[Error]] = {kind.status: kind for kind in Error.__subclasses__()}
+
+
+def make(status: int, os_errno: int, sample: int, where: str, message: str) -> Error:
+    """The exception for an error of the library; called by the extension."""
+    error = KINDS.get(status, Error)(
+        message, sample=None if sample < 0 else sample, where=where, os_errno=os_errno
+    )
+    if error.status != status:
+        error.status = status
+    return error

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches from a pack."""
+
+from __future__ import annotations
+
+import _thread
+import array
+import atexit
+import collections
+import functools
+import os
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Union
+
+from . import _check, _core, _dist, _pipeline
+from ._error import ClosedError, Error, InvalidError
+from ._pack import Pack
+
+_ORDERS = {"sequential": 0, "random": 1, "block": 2}
+_ON_BAD = {"raise": 0, "substitute": 1}
+_OUTPUTS = ("torch", "numpy", "dlpack")
+
+# Arguments of torch.utils.data.DataLoader that mean nothing here, and what to use instead.
+_REPLACED = {
+    "num_workers": "threads= sets the number of decoding threads; there are no worker processes",
+    "collate_fn": "batches are made whole; transform= is called with each of them",
+    "worker_init_fn": "there are no workers; seed= decides all randomness",
+    "sampler": "use order=, subset= and seed=; ranks are split by the loader",
+    "batch_sampler": "use batch_size=, order=, subset= and drop_last=",
+    "persistent_workers": "threads live as long as the loader",
+    "prefetch_factor": "use prefetch=, in batches",
+    "generator": "use seed=",
+    "multiprocessing_context": "there are no worker processes",
+    "pin_memory_device": "pin_memory=True pins for the current CUDA device",
+    "in_order": "batches always come in order",
+    "num_threads": "use threads=",
+    "world": "use world_size=",
+    "dataset": "the pack is the first argument",
+}
+
+# Subsets of a pack: numbers, a range or a slice.
+Subset = Union[Sequence[int], range, slice]
+
+_alive: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads end before the interpreter does; __del__ is not relied on."""
+    for loader in list(_alive):
+        loader.close()
+
+
+class BatchInfo(NamedTuple):
+    """What a batch is made of; given as its last item with return_info=True.
+
+    samples      numbers of the samples in the pack
+    valid        False where a sample only fills up the last batch
+    n_valid      how many are True
+    epoch        of the batch
+    position     of its first sample in the epoch's order, counted over all ranks
+    substituted  how many samples stand in for broken ones
+    """
+
+    samples: Any
+    valid: Any
+    n_valid: int
+    epoch: int
+    position: int
+    substituted: int
+
+
+class BadSample(NamedTuple):
+    """A broken sample, and which one was given instead."""
+
+    epoch: int
+    sample: int
+    instead: int
+    status: int
+    message: str
+
+
+class _Output(Protocol):
+    """How memory of a batch becomes what the user gets."""
+
+    def tensor(self, tensor: _core.Tensor) -> Any: ...
+    def take(self, batch: _core.Batch) -> None: ...
+    def before_next(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Plain:
+    """NumPy arrays, or the memory itself for DLPack; nothing to do around batches."""
+
+    def __init__(self, convert: Callable[[_core.Tensor], Any] | None) -> None:
+        self._convert = convert
+
+    def tensor(self, tensor: _core.Tensor) -> Any:
+        return self._convert(tensor) if self._convert else tensor
+
+    def take(self, batch: _core.Batch) -> None:
+        pass
+
+    def before_next(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def _numpy_output() -> _Output:
+    try:
+        import numpy
+    except ImportError:
+        raise ModuleNotFoundError(
+            "output='numpy' needs NumPy: pip install numpy, or use output='torch' or 'dlpack'"
+        ) from None
+    return _Plain(numpy.asarray)
+
+
+def _torch_output(pin_memory: bool) -> _Output:
+    try:
+        from . import torch as _torch
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            "output='torch' needs PyTorch: pip install torch, or use output='numpy' or 'dlpack'"
+        ) from None
+    return _torch.Output(pin_memory)
+
+
+def _make_output(output: str, pin_memory: bool) -> _Output:
+    _check.word("output", output, _OUTPUTS)
+    if pin_memory and output != "torch":
+        raise InvalidError(f"pin_memory: expected output='torch', found {output!r}")
+    if output == "torch":
+        return _torch_output(pin_memory)
+    return _numpy_output() if output == "numpy" else _Plain(None)
+
+
+def _order(order: str | None, shuffle: bool | None) -> int:
+    if order is None:
+        return _ORDERS["random" if shuffle else "sequential"]
+    number = _ORDERS[_check.word("order", order, _ORDERS)]
+    if shuffle is not None and bool(shuffle) != (order != "sequential"):
+        raise InvalidError(f"shuffle={shuffle} and order={order!r} say different things; use order")
+    return number
+
+
+def _subset(subset: Subset | None, n: int) -> tuple[memoryview | None, int, int]:
+    """(numbers, first, count), as the library takes them."""
+    if subset is None:
+        return None, 0, 0
+    if isinstance(subset, slice):
+        subset = range(*subset.indices(n))
+    if isinstance(subset, range) and subset.step == 1:
+        if not subset:
+            raise InvalidError("subset: expected samples, found none")
+        return None, _check.integer("subset", subset.start, 0, n - 1), len(subset)
+    numbers = subset.tolist() if hasattr(subset, "tolist") else subset
+    try:
+        chosen = array.array("Q", numbers)
+    except (TypeError, OverflowError) as error:
+        raise InvalidError(f"subset: expected numbers of samples, 0 to {n - 1}: {error}") from None
+    if not chosen:
+        raise InvalidError("subset: expected samples, found none")
+    if max(chosen) >= n:
+        raise InvalidError(f"subset: expected numbers below {n}, found {max(chosen)}")
+    return memoryview(chosen), 0, 0
+
+
+@functools.lru_cache(maxsize=64)
+def _batch_type(names: tuple[str, ...]) -> Callable[..., Any]:
+    """A tuple whose items have the fields' names, where these can be names."""
+    make_kind: Any = collections.namedtuple
+    kind = make_kind("Batch", names, rename=True)
+    # The class is made here, so that only its contents can travel to another process.
+    kind.__reduce__ = lambda self: (tuple, (tuple(self),))
+    make: Callable[..., Any] = kind._make
+    return make
+
+
+class _Sampler:
+    """What frameworks look for to tell the epoch: loader.sampler.set_epoch(epoch)."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        self._loader.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self._loader) * self._loader.batch_size
+
+
+class _Pass:
+    """One pass over an epoch. Several threads may take batches from it, each batch goes to one."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader: Loader | None = loader
+        self._lock = _thread.RLock()
+
+    def __iter__(self) -> _Pass:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            if self._loader is None:
+                raise StopIteration
+            loader, batch = self._loader, self._loader._next(self)
+            if batch is None:
+                self._loader = None
+                raise StopIteration
+        return loader._give(batch)
+
+
+class Loader:
+    """Batches of a pack, decoded and transformed, the same ones for any number of threads, ranks
+    and restarts.
+
+    pack         a Pack or its path
+    batch_size   of this rank
+    shuffle      True is order="random"
+    order        "sequential"; "random": any sample can follow any; "block": random within windows
+                 of blocks, for disks and object stores
+    seed         of order and operations
+    drop_last    leave out the last batch when it is short; otherwise it is filled up by repetition,
+                 so that all batches and ranks are equal: `return_info=True` tells which are real
+    pipeline     text, operations of penstock.ops (for the first image field; numbers follow), or a
+                 dict of field to either; items of a batch come in its order
+    threads      that decode; None: the cores this process may use
+    memory       for batches, read-ahead and scratch together: "2GiB"
+    output       "torch", "numpy" or "dlpack"; torch images are N, C, H, W by name and lie as the
+                 pipeline says, NumPy's are as they lie
+    rank, world_size
+                 None: of torch.distributed, of torchrun's or Slurm's environment, or 0 of 1
+    prefetch     batches made ahead; None: chosen
+    subset       numbers of samples, a range or a slice
+    on_bad       "raise", or "substitute" for broken samples, at most max_bad in an epoch
+    timeout      the longest a batch may take to come, in seconds
+    pin_memory   make batches page-locked, for asynchronous copies to a GPU
+    transform    a function that is called with each batch; what it returns is given out
+    return_info  append a BatchInfo to each batch
+
+    Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
+    says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
+    """
+
+    def __init__(
+        self,
+        pack: Pack | str | os.PathLike[str],
+        batch_size: int,
+        *,
+        shuffle: bool | None = None,
+        order: str | None = None,
+        seed: int = 0,
+        drop_last: bool = False,
+        pipeline: _pipeline.Pipeline | None = None,
+        threads: int | None = None,
+        memory: int | str = "2GiB",
+        output: str = "torch",
+        rank: int | None = None,
+        world_size: int | None = None,
+        prefetch: int | None = None,
+        subset: Subset | None = None,
+        on_bad: str = "raise",
+        max_bad: int = 100,
+        timeout: float = 300.0,
+        pin_memory: bool = False,
+        transform: Callable[[Any], Any] | None = None,
+        return_info: bool = False,
+        io_threads: int | None = None,
+        lanes: int | None = None,
+        window: int | None = None,
+        **unknown: Any,
+    ) -> None:
+        for name in unknown:
+            raise TypeError(_unknown(name))
+        self.dataset = pack if isinstance(pack, Pack) else Pack(pack)
+        self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
+        self.drop_last = bool(drop_last)
+        self.rank, self.world_size = _dist.place(rank, world_size)
+        self.transform = transform
+        self.return_info = bool(return_info)
+        numbers, first, count = _subset(subset, len(self.dataset))
+        if not 0.001 <= timeout <= 4_000_000:
+            raise InvalidError(f"timeout: expected 0.001 to 4,000,000 seconds, found {timeout}")
+        self._core = _core.Loader(
+            pack=self.dataset._core,
+            pipeline=_pipeline.text(pipeline),
+            batch_size=self.batch_size,
+            order=_order(order, shuffle),
+            drop_last=self.drop_last,
+            seed=_check.integer("seed", seed, 0, 2**64 - 1),
+            rank=self.rank,
+            world=self.world_size,
+            threads=_optional("threads", threads, 4096),
+            io_threads=_optional("io_threads", io_threads, 4096),
+            prefetch=_optional("prefetch", prefetch, 2**20),
+            lanes=_optional("lanes", lanes, 2**31),
+            window=_optional("window", window, 2**31),
+            memory=_check.size("memory", memory),
+            on_bad=_ON_BAD[_check.word("on_bad", on_bad, _ON_BAD)],
+            stall_ms=round(timeout * 1000),
+            max_bad=_check.integer("max_bad", max_bad, 0, 2**63 - 1),
+            subset=numbers,
+            first=first,
+            count=count,
+            keep_slots=bool(pin_memory),
+        )
+        fields = self._core.fields()
+        self.fields: tuple[str, ...] = tuple(name for name, *_ in fields)
+        bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]
+        if output == "numpy" and bf16:
+            raise InvalidError(
+                f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
+                "output='torch' or 'dlpack'"
+            )
+        self._output = _make_output(output, pin_memory)
+        self._make = _batch_type(self.fields + ("info",) * self.return_info)
+        self._pass: weakref.ref[_Pass] | None = None
+        _alive.add(self)
+
+    # ---- going through it
+
+    def __len__(self) -> int:
+        """Batches of an epoch, the same on every rank."""
+        return self._core.len()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin a pass. One that is under way ends: a loader makes one pass at a time."""
+        self._core.begin()
+        started = _Pass(self)
+        self._pass = weakref.ref(started)
+        return started
+
+    def _next(self, asking: _Pass) -> _core.Batch | None:
+        if self._pass is None or self._pass() is not asking:
+            raise Error(
+                "this pass has ended, because another one of the same loader was begun, or its "
+                "state or epoch was set; a loader makes one pass at a time: use a second Loader"
+            )
+        self._output.before_next()
+        batch = self._core.next()
+        if batch is not None:
+            self._output.take(batch)
+        return batch
+
+    def _give(self, batch: _core.Batch) -> Any:
+        items = [self._output.tensor(batch.field(i)) for i in range(len(self.fields))]
+        if self.return_info:
+            items.append(self._info(batch))
+        made = self._make(items)
+        return self.transform(made) if self.transform else made
+
+    def _info(self, batch: _core.Batch) -> BatchInfo:
+        epoch, position, _, n_valid, substituted = batch.counts()
+        return BatchInfo(
+            samples=self._output.tensor(batch.samples()),
+            valid=self._output.tensor(batch.valid()),
+            n_valid=n_valid,
+            epoch=epoch,
+            position=position,
+            substituted=substituted,
+        )
+
+    # ---- where it is
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that runs or comes next."""
+        return self._core.epoch()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is of this epoch; naming the restored one keeps the place in it."""
+        self._core.set_epoch(_check.integer("epoch", epoch, 0, 2**63 - 1))
+        self._pass = None
+
+    @property
+    def sampler(self) -> _Sampler:
+        """For frameworks that call loader.sampler.set_epoch(epoch)."""
+        return _Sampler(self)
+
+    def state_dict(self) -> dict[str, int | str]:
+        """The place, in plain numbers and texts; equal on every rank, and good for any number of
+        ranks. Batches count once they were given out."""
+        state: dict[str, int | str] = {}
+        for part in self._core.save().split():
+            name, _, value = part.partition("=")
+            # Only what comes back as the same text becomes a number.
+            state[name] = int(value) if value.isdecimal() and str(int(value)) == value else value
+        return state
+
+    def load_state_dict(self, state: Mapping[str, int | str], strict: bool = True) -> None:
+        """Go on from there; refuses the state of another pack, pipeline, subset or seed, unless
+        strict is False."""
+        parts = []
+        for name, value in state.items():
+            if isinstance(value, bool) or not isinstance(value, (int, str)) or " " in str(value):
+                raise InvalidError(f"state: {name}: expected a number or a word, found {value!r}")
+            parts.append(f"{name}={value}")
+        self._core.restore(" ".join(parts), bool(strict))
+        self._pass = None
+
+    # ---- what it is
+
+    @property
+    def samples(self) -> int:
+        """Samples of an epoch, over all ranks."""
+        return self._core.samples()
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline's full text."""
+        return self._core.pipeline()
+
+    def stats(self) -> dict[str, int]:
+        """Figures since the start: batches, samples, bytes read, time waited, memory."""
+        return self._core.stats()
+
+    def bad_samples(self) -> list[BadSample]:
+        """The samples that were substituted; the first 1,000 are kept."""
+        found: list[BadSample] = []
+        while (row := self._core.bad_sample(len(found))) is not None:
+            found.append(BadSample(*row))
+        return found
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Stop the threads. Batches that are out stay valid."""
+        self._output.close()
+        self._core.close()
+        _alive.discard(self)
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Loader has threads and cannot be pickled; make one in each process")
+
+    def __repr__(self) -> str:
+        try:
+            return f"<penstock.Loader {self.dataset.path}: {len(self)} batches, {self.pipeline}>"
+        except (ClosedError, AttributeError):
+            return f"<penstock.Loader {self.dataset.path}: closed>"
+
+
+def _optional(name: str, value: int | None, high: int) -> int:
+    """0, which means chosen by the library, for None."""
+    return 0 if value is None else _check.integer(name, value, 1, high)
+
+
+def _unknown(name: str) -> str:
+    if name in _REPLACED:
+        return f"Loader has no {name!r}: {_REPLACED[name]}"
+    known = Loader.__init__.__code__.co_varnames[1 : Loader.__init__.__code__.co_argcount]
+    names = [*known, *(Loader.__init__.__kwdefaults__ or ())]
+    return f"Loader has no {name!r}{_check.nearest(name, names)}"

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading packs sample by sample."""
+
+from __future__ import annotations
+
+import operator
+import os
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from . import _check, _core
+from ._error import InvalidError, NotFoundError
+
+# Codes of memoryview.cast.
+_CODES: dict[str, Any] = {"i64": "q", "f32": "f", "f64": "d"}
+
+
+class Field(NamedTuple):
+    """A field of the schema. `str()` gives the text that penstock.Writer takes: "f32[2,3]"."""
+
+    name: str
+    type: str
+    mask: bool
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        kind = "mask" if self.mask else self.type
+        return kind + (f"[{','.join(map(str, self.shape))}]" if self.shape else "")
+
+
+class ImageInfo(NamedTuple):
+    """How an image, or a frame of a clip, is stored."""
+
+    width: int
+    height: int
+    codec: str
+    how: str
+    orientation: int
+    channels: int
+    bytes: int
+    source_bytes: int
+    timestamp_ns: int
+
+
+class Sample(Mapping[str, Any]):
+    """A sample: field name to value, each read when it is asked for.
+
+    An image is its stored bytes, a clip a list of them, bytes are bytes, text is str, json is what
+    json.loads makes of it, a number is int or float, and an array of numbers a memoryview with its
+    shape (numpy.asarray takes it as it is).
+    """
+
+    __slots__ = ("_pack", "number")
+
+    def __init__(self, pack: Pack, number: int) -> None:
+        self._pack = pack
+        self.number = number
+
+    @property
+    def key(self) -> str:
+        return self._pack.key(self.number)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._pack.read(self.number, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pack.schema)
+
+    def __len__(self) -> int:
+        return len(self._pack.schema)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._pack.schema
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}: {kind}" for name, kind in self._pack.schema.items())
+        return f"<sample {self.number} of {self._pack.path}: {fields}>"
+
+
+class Pack:
+    """An open pack. Several threads may read it at once; a forked child opens it again by itself;
+    pickling carries the path, not the data."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = _check.path(path)
+        self._core = _core.Pack(self.path)
+        self._info: dict[str, Any] = self._core.info()
+        self.fields: tuple[Field, ...] = tuple(Field(*row) for row in self._info["fields"])
+        self._numbers = {field.name: i for i, field in enumerate(self.fields)}
+        self.schema: dict[str, str] = {field.name: str(field) for field in self.fields}
+        self.classes: list[str] = self._info["classes"]
+        self._len: int = self._info["n_samples"]
+
+    @property
+    def id(self) -> str:
+        """32 hexadecimal digits that no other content has."""
+        return typing.cast(bytes, self._info["id"]).hex()
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Figures of the pack: samples, blocks, shards, bytes, how images are stored, settings."""
+        known = ("id", "fields", "class_field", "classes", "settings")
+        figures = {name: value for name, value in self._info.items() if name not in known}
+        figures["id"] = self.id
+        import json  # not needed by most programs, and slow to import
+
+        figures["settings"] = json.loads(self._info["settings"])
+        figures["class_field"] = self.class_field
+        return figures
+
+    @property
+    def class_field(self) -> str | None:
+        """The field whose numbers the classes name."""
+        number = self._info["class_field"]
+        return None if number < 0 else self.fields[number].name
+
+    def __len__(self) -> int:
+        return self._len
+
+    def _number(self, number: object) -> int:
+        try:
+            at = operator.index(number)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"a pack is indexed by whole numbers, found {number!r}; "
+                "use pack.index(key) for keys, and Loader(..., subset=...) for parts"
+            ) from None
+        if not -self._len <= at < self._len:
+            raise IndexError(f"sample {at}: {self.path} has {self._len} samples")
+        return at + self._len if at < 0 else at
+
+    def _field(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            near = _check.nearest(str(name), self._numbers)
+            raise NotFoundError(f"{self.path}: no field {name!r}{near}", where="pack/read")
+        return number
+
+    def __getitem__(self, number: int) -> Sample:
+        return Sample(self, self._number(number))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (Sample(self, i) for i in range(self._len))
+
+    def key(self, number: int) -> str:
+        """The key of a sample; bytes that are not UTF-8 become surrogates, as in file names."""
+        return self._core.key(self._number(number)).decode("utf-8", "surrogateescape")
+
+    def index(self, key: str | bytes) -> int:
+        """The number of the sample with this key; NotFoundError, a KeyError, when there is none."""
+        if isinstance(key, str):
+            key = key.encode("utf-8", "surrogateescape")
+        if not isinstance(key, bytes):
+            raise TypeError(f"key: expected str or bytes, found {key!r}")
+        return self._core.find(key)
+
+    def read(self, number: int, name: str) -> Any:
+        """The value of a field, as Sample says."""
+        at, field = self._number(number), self._field(name)
+        kind = self.fields[field].type
+        if kind == "clip":
+            return self.frames(at, name)
+        data = self._core.read(at, field)
+        if kind == "text":
+            return data.decode("utf-8", "surrogateescape")
+        if kind == "json":
+            import json
+
+            return json.loads(data)
+        if kind not in _CODES:
+            return data
+        shape = self.fields[field].shape
+        if not shape:
+            return memoryview(data).cast(_CODES[kind])[0]
+        return memoryview(data).cast(_CODES[kind], shape)
+
+    def frames(self, number: int, name: str, frames: slice | None = None) -> list[bytes]:
+        """The stored bytes of some frames of a clip, read at once: frames=slice(0, 16, 2)."""
+        at, field = self._number(number), self._field(name)
+        n = self._core.frame_count(at, field)
+        first, stop, step = (frames or slice(None)).indices(n)
+        if step < 1:
+            raise InvalidError(f"frames: expected a step of 1 or more, found {step}")
+        return self._core.frames(at, field, first, step, len(range(first, stop, step)))
+
+    def image(self, number: int, name: str, frame: int = 0) -> ImageInfo:
+        """How an image is stored; reads no pixels."""
+        at, field = self._number(number), self._field(name)
+        return ImageInfo(*self._core.image(at, field, _check.integer("frame", frame, 0, 2**32 - 1)))
+
+    def extract(self, number: int, name: str, frame: int = 0) -> bytes:
+        """An image as a file of its own: JPEGs with their metadata put back, raw pixels as PNG."""
+        at, field = self._number(number), self._field(name)
+        return self._core.extract(at, field, _check.integer("frame", frame, 0, 2**32 - 1))[0]
+
+    def metadata(self, number: int, name: str, frame: int = 0) -> bytes:
+        """EXIF and ICC set aside when the image was packed: whole JPEG marker segments."""
+        at, field = self._number(number), self._field(name)
+        return self._core.metadata(at, field, _check.integer("frame", frame, 0, 2**32 - 1))
+
+    def close(self) -> None:
+        self._core.close()
+
+    def __enter__(self) -> Pack:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type[Pack], tuple[str]]:
+        return Pack, (self.path,)
+
+    def __repr__(self) -> str:
+        return f"<penstock.Pack {self.path}: {self._len} samples>"
+
+
+def open(path: str | os.PathLike[str]) -> Pack:
+    """Open the pack in directory `path`. Reads the manifest, nothing of any shard."""
+    return Pack(path)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations and pipelines as Python objects; the text is what the library reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Union
+
+from . import _check, _core
+from ._error import InvalidError
+
+# PenParamType
+INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES = range(1, 9)
+
+
+class Param(NamedTuple):
+    """A parameter of an operation, from the library's table."""
+
+    name: str
+    type: int
+    min: float
+    max: float
+    initial: str | None
+    words: str | None
+    help: str
+
+
+class Op:
+    """An operation with its parameters. `str` and `repr` give its text in a pipeline."""
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __reduce__(self) -> tuple[type[Op], tuple[str, str]]:
+        return Op, (self.name, self.text)
+
+
+Ops = Union[str, Op, Iterable[Union[str, Op]]]
+Pipeline = Union[Ops, Mapping[str, Ops]]
+
+
+def _format(number: float) -> str:
+    whole = math.isfinite(number) and number == math.floor(number) and abs(number) < 2**53
+    return str(int(number)) if whole else repr(number)
+
+
+def _number_text(what: str, param: Param, value: Any) -> str:
+    whole = param.type in (INT, SIZE, SIDES)
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError(f"{what}: expected a number, found {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: expected a number, found {value!r}") from None
+    if whole and number != math.floor(number):
+        raise InvalidError(f"{what}: expected a whole number, found {value!r}")
+    if not param.min <= number <= param.max:
+        raise InvalidError(f"{what}: expected {param.min:g} to {param.max:g}, found {number:g}")
+    return _format(number)
+
+
+def _value_text(what: str, param: Param, value: Any) -> str:
+    if param.type == WORD:
+        return _check.word(what, value, (param.words or "").split())
+    if param.type in (INT, FLOAT):
+        return _number_text(what, param, value)
+    many = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
+    if not many or (param.type == RANGE and len(many) != 2):
+        raise InvalidError(f"{what}: expected two numbers, found {value!r}")
+    if param.type in (SIZE, SIDES, FACTOR) and len(many) > 2:
+        raise InvalidError(f"{what}: expected one number or two, found {value!r}")
+    # One number x of a factor stands for a range around 1 or 0, so its bounds are the library's.
+    if param.type == FACTOR and len(many) == 1:
+        param = param._replace(min=0.0, max=math.inf)
+    return ",".join(_number_text(what, param, number) for number in many)
+
+
+def _initial_text(param: Param) -> str | None:
+    if param.initial is None or param.type == WORD:
+        return param.initial
+    return ",".join(_format(float(number)) for number in param.initial.split(","))
+
+
+def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
+    """Without the defaults; by place as long as none is left out, by name after that."""
+    text, by_place = [name], True
+    for param in params:
+        value = _value_text(f"{name}: {param.name}", param, values[param.name])
+        if value == _initial_text(param):
+            by_place = False
+            continue
+        text.append(value if by_place else f"{param.name}={value}")
+    return " ".join(text)
+
+
+def initial(param: Param) -> Any:
+    """A default as the signature shows it."""
+    if param.initial is None or param.type == WORD:
+        return param.initial
+    numbers = [float(number) for number in param.initial.split(",")]
+    whole = [int(number) if number == int(number) else number for number in numbers]
+    return whole[0] if len(whole) == 1 else tuple(whole)
+
+
+def doc(text: str, params: list[Param]) -> str:
+    if not params:
+        return text
+    width = max(len(param.name) for param in params)
+    rows = []
+    for param in params:
+        words = f" ({param.words.replace(' ', ', ')})" if param.words else ""
+        rows.append(f"{param.name:{width}}  {param.help}{words}")
+    return text + "\n\n" + "\n".join(rows)
+
+
+def signature(params: list[Param]) -> str:
+    """Parameters as in a def: "size, filter='bilinear'"."""
+    return ", ".join(
+        param.name if param.initial is None else f"{param.name}={initial(param)!r}"
+        for param in params
+    )
+
+
+def make_op(name: str, text: str, params: list[Param]) -> Callable[..., Op]:
+    """The function of penstock.ops for a row of the table. It is compiled from text, so that its
+    signature is a real one; making one by `inspect` costs more than all else at import."""
+    source = f"def {name}({signature(params)}): return _make(locals())"
+    scope: dict[str, Any] = {"_make": lambda values: Op(name, _op_text(name, params, values))}
+    exec(compile(source, f"<penstock.ops.{name}>", "exec"), scope)
+    op: Callable[..., Op] = scope[name]
+    op.__module__ = "penstock.ops"
+    op.__doc__ = doc(text, params)
+    return op
+
+
+def table() -> dict[str, tuple[str, list[Param]]]:
+    """Name to help and parameters, of all operations."""
+    return {name: (text, [Param(*row) for row in rows]) for name, text, rows in _core.ops()}
+
+
+def _ops_text(what: str, ops: Ops) -> str:
+    if isinstance(ops, str):
+        return ops
+    parts = [ops] if isinstance(ops, Op) else list(ops)
+    for part in parts:
+        if not isinstance(part, (str, Op)):
+            near = " (call it)" if callable(part) else ""
+            raise TypeError(
+                f"{what}: expected operations of penstock.ops, found {part!r}{near}; "
+                "a function on whole batches goes to transform="
+            )
+    return " | ".join(str(part) for part in parts)
+
+
+def text(pipeline: Pipeline | None) -> str | None:
+    """The text of a pipeline: of a text, of operations, or of a dict of fields to either."""
+    if pipeline is None:
+        return None
+    if isinstance(pipeline, Mapping):
+        if not pipeline:
+            raise InvalidError("pipeline: expected at least one field, found none")
+        return "; ".join(
+            f"{name}: {_ops_text(f'pipeline: {name}', ops)}" for name, ops in pipeline.items()
+        )
+    return _ops_text("pipeline", pipeline)

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing a pack sample by sample, from data of any origin."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _check, _core
+from ._error import InvalidError
+from ._pack import Field
+
+_TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
+_CODES = {"i64": "q", "f32": "f", "f64": "d"}
+# Formats of buffers that are these numbers already; NumPy says l for 64 bits.
+_FORMATS = {
+    kind: (code, "<" + code, *("l" * (struct.calcsize("l") == 8 and kind == "i64")))
+    for kind, code in _CODES.items()
+}
+_MODES = {"tile": 0, "keep": 1, "encode": 2, "raw": 3, "mix": 4}
+_TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*")
+
+
+def _parse_field(name: str, text: str) -> Field:
+    """A Field from "image", "mask", "i64", "f32[2,3]", ..."""
+    if not isinstance(name, str) or not isinstance(text, str):
+        raise TypeError(f"schema: expected names and types as text, found {name!r}: {text!r}")
+    m = _TYPE.fullmatch(text)
+    if not m:
+        raise InvalidError(
+            f"field {name!r}: expected a type like image, i64 or f32[2,3], found {text!r}"
+        )
+    kind = _check.word(f"field {name!r}", m[1], [*_TYPES, "mask"])
+    shape = tuple(int(d) for d in m[2].split(",") if d.strip()) if m[2] else ()
+    if shape and kind not in _CODES:
+        raise InvalidError(f"field {name!r}: only numbers have a shape, found {text!r}")
+    return Field(name, "image" if kind == "mask" else kind, kind == "mask", shape)
+
+
+def _is_bytes(value: object) -> bool:
+    return isinstance(value, (bytes, bytearray, memoryview))
+
+
+def _flat(value: Any, shape: tuple[int, ...]) -> list[Any] | None:
+    """The numbers of nested sequences of this shape; None when they are not of it."""
+    if not shape:
+        return [value]
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != shape[0]:
+        return None
+    parts = [_flat(item, shape[1:]) for item in value]
+    if any(part is None for part in parts):
+        return None
+    return [number for part in parts for number in part or ()]
+
+
+def _numbers(field: Field, value: Any) -> bytes | memoryview:
+    """Numbers, nested sequences of them, or anything that has tolist() or a fitting buffer."""
+    code = _CODES[field.type]
+    try:
+        view = memoryview(value)
+    except TypeError:
+        view = None
+    if view is not None and view.shape == field.shape and view.format in _FORMATS[field.type]:
+        return view.cast("B") if view.c_contiguous else view.tobytes()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    flat = _flat(value, field.shape)
+    if flat is None:
+        raise InvalidError(
+            f"field {field.name!r}: expected numbers of shape {field.shape}, found {value!r:.60}"
+        )
+    try:
+        return struct.pack(f"<{len(flat)}{code}", *flat)
+    except (struct.error, OverflowError) as error:
+        raise InvalidError(
+            f"field {field.name!r}: expected {field.type}, found {value!r:.60}: {error}"
+        ) from None
+
+
+def _image(field: Field, value: Any) -> Any:
+    if value is None:
+        return b""
+    if not _is_bytes(value):
+        raise InvalidError(
+            f"field {field.name!r}: expected the bytes of a JPEG, PNG or WebP file, found "
+            f"{type(value).__name__}; pixels are to be encoded first (as PNG, to lose nothing)"
+        )
+    return value
+
+
+def _clip(field: Field, value: Any) -> tuple[list[Any], list[int]]:
+    """A list of frames, or (frames, times in ns)."""
+    times: list[int] = []
+    if isinstance(value, tuple) and len(value) == 2 and not _is_bytes(value[0]):
+        value, times = value[0], [int(t) for t in value[1]]
+        if len(times) != len(value):
+            raise InvalidError(
+                f"field {field.name!r}: expected a time for each of {len(value)} frames, "
+                f"found {len(times)}"
+            )
+    if _is_bytes(value) or isinstance(value, str):
+        raise InvalidError(f"field {field.name!r}: expected a list of frames, found {value!r:.40}")
+    return [_image(field, frame) for frame in value], times
+
+
+def _blob(field: Field, value: Any) -> Any:
+    if not _is_bytes(value):
+        raise InvalidError(
+            f"field {field.name!r}: expected bytes, found {type(value).__name__}"
+        )
+    return value
+
+
+def _text(field: Field, value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return _blob(field, value)
+
+
+def _json(field: Field, value: Any) -> Any:
+    import json
+
+    if _is_bytes(value):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"field {field.name!r}: expected JSON: {error}") from None
+
+
+_CONVERT: dict[str, Callable[[Field, Any], Any]] = {
+    "image": _image,
+    "clip": _clip,
+    "bytes": _blob,
+    "text": _text,
+    "json": _json,
+    "i64": _numbers,
+    "f32": _numbers,
+    "f64": _numbers,
+}
+
+
+class Writer:
+    """A pack that is being written; it appears whole when finish() or the `with` block ends, and an
+    exception in the block leaves none.
+
+    schema       field name to type: image, mask, clip, bytes, json, text, i64, f32, f64; numbers
+                 may have a shape: "f32[2,3]"
+    classes      names of the numbers of `class_field` (the first single i64 field when not given)
+    mode         of JPEGs: tile (the default: lossless), keep, encode, raw, mix; with `quality`,
+                 `max_side`, `short_side`, `raw_share` as in `penstock pack`
+    name         which data this is: it goes into the ids of the shards
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: Mapping[str, str],
+        *,
+        classes: Sequence[str] | None = None,
+        class_field: str | None = None,
+        mode: str = "tile",
+        quality: int = 90,
+        max_side: int = 0,
+        short_side: int = 0,
+        raw_share: float = 0.25,
+        check_decode: bool = False,
+        block_samples: int = 32,
+        shard_size: int | str = "512MiB",
+        name: str = "",
+    ) -> None:
+        self.path = _check.path(path)
+        self.fields = tuple(_parse_field(key, text) for key, text in schema.items())
+        self._names = {field.name for field in self.fields}
+        if classes is not None and class_field is None:
+            class_field = self._first_label()
+        self._core = _core.Writer(
+            path=self.path,
+            fields=[(f.name, _TYPES[f.type], f.mask, f.shape) for f in self.fields],
+            class_field=class_field if classes is not None else None,
+            classes=[c.encode("utf-8", "surrogateescape") for c in classes or ()],
+            mode=_MODES[_check.word("mode", mode, _MODES)],
+            quality=_check.integer("quality", quality, 1, 100),
+            max_side=_check.integer("max_side", max_side, 0, 2**31),
+            short_side=_check.integer("short_side", short_side, 0, 2**31),
+            raw_share=float(raw_share),
+            check_decode=bool(check_decode),
+            block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
+            shard_bytes=_check.size("shard_size", shard_size),
+            name=name,
+        )
+        self._n = 0
+        self._finished = False
+
+    def _first_label(self) -> str:
+        for field in self.fields:
+            if field.type == "i64" and not field.shape:
+                return field.name
+        raise InvalidError("classes: expected a single i64 field that they name, found none")
+
+    def add(self, key: str | bytes | None = None, /, **values: Any) -> None:
+        """Add a sample: its key (its number when none is given) and a value for every field.
+
+        Images are the bytes of files, a clip is a list of them or (frames, times in ns), numbers
+        are numbers, arrays or nested lists; None stands for no image. An image that cannot be
+        decoded is a DecodeError, after which the next sample may be added.
+        """
+        if "key" not in self._names and key is None:
+            key = values.pop("key", None)
+        if key is None:
+            key = f"{self._n:012d}"
+        if isinstance(key, str):
+            key = key.encode("utf-8", "surrogateescape")
+        if not isinstance(key, bytes):
+            raise TypeError(f"key: expected str or bytes, found {key!r}")
+        if values.keys() != self._names:
+            raise InvalidError(self._difference(values))
+        self._core.add(key, [_CONVERT[f.type](f, values[f.name]) for f in self.fields])
+        self._n += 1
+
+    def _difference(self, values: Mapping[str, Any]) -> str:
+        unknown = [name for name in values if name not in self._names]
+        if unknown:
+            return f"no field {unknown[0]!r} in the schema{_check.nearest(unknown[0], self._names)}"
+        missing = [field.name for field in self.fields if field.name not in values]
+        return f"no value for field {missing[0]!r}"
+
+    def __len__(self) -> int:
+        """Samples added so far."""
+        return self._n
+
+    def finish(self) -> int:
+        """Publish; gives the number of samples."""
+        self._finished = True
+        return self._core.finish()
+
+    def close(self) -> None:
+        """Without finish() before it: leave no pack."""
+        self._core.close()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is not None:
+            self.close()
+        elif not self._finished:
+            self.finish()
+
+
+def write(
+    path: str | os.PathLike[str],
+    samples: Iterable[Mapping[str, Any]],
+    schema: Mapping[str, str],
+    **settings: Any,
+) -> int:
+    """Write a pack from dicts of field name to value, and "key" unless keys are to be numbers; the
+    settings are Writer's. Gives the number of samples."""
+    with Writer(path, schema, **settings) as writer:
+        for sample in samples:
+            writer.add(**sample)
+    return len(writer)

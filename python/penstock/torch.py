@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches as torch tensors, and page-locked memory for copies to a GPU.
+
+A slot of the ring is page-locked the first time it is seen. Its lease is kept until an event that
+is recorded when the next batch is asked for has passed: by then the copies that the training loop
+has begun are done, so a slot is never written over under a copy.
+"""
+
+from __future__ import annotations
+
+import collections
+import warnings
+from typing import Any, Protocol
+
+import torch
+
+from . import _core
+from ._error import Error
+
+
+class _Cuda(Protocol):
+    """What pinning needs of CUDA."""
+
+    def register(self, address: int, size: int) -> None: ...
+    def unregister(self, address: int) -> None: ...
+    def record(self) -> Any: ...
+
+
+class _TorchCuda:
+    """By torch, which has the CUDA runtime open."""
+
+    def __init__(self) -> None:
+        self._cudart: Any = torch.cuda.cudart()
+
+    def _check(self, code: Any, doing: str) -> None:
+        if int(code) != 0:
+            raise Error(f"pin_memory: {doing} failed: CUDA error {int(code)}")
+
+    def register(self, address: int, size: int) -> None:
+        self._check(self._cudart.cudaHostRegister(address, size, 0), f"locking {size} bytes")
+
+    def unregister(self, address: int) -> None:
+        self._check(self._cudart.cudaHostUnregister(address), "unlocking")
+
+    def record(self) -> Any:
+        event = torch.cuda.Event()
+        event.record()
+        return event
+
+
+class Pinner:
+    """Page-locks the slots, and keeps their leases until the copies from them are over."""
+
+    def __init__(self, cuda: _Cuda) -> None:
+        self._cuda = cuda
+        self._slots: dict[int, int] = {}
+        self._current: _core.Batch | None = None
+        self._waiting: collections.deque[tuple[Any, _core.Batch]] = collections.deque()
+
+    def lock(self, batch: _core.Batch) -> None:
+        """Before the batch is given out."""
+        address, size = batch.memory()
+        if self._slots.get(address) != size:
+            self._cuda.register(address, size)
+            self._slots[address] = size
+        self._current = batch
+
+    def before_next(self) -> None:
+        if self._current is not None:
+            self._waiting.append((self._cuda.record(), self._current))
+            self._current = None
+        while self._waiting and self._waiting[0][0].query():
+            self._waiting.popleft()
+
+    def close(self) -> None:
+        self.before_next()
+        while self._waiting:
+            event, _ = self._waiting[0]
+            event.synchronize()
+            self._waiting.popleft()
+        while self._slots:
+            self._cuda.unregister(self._slots.popitem()[0])
+
+
+class Output:
+    """What penstock.Loader does with batches for output="torch"."""
+
+    def __init__(self, pin_memory: bool) -> None:
+        self._pinner: Pinner | None = None
+        if pin_memory and torch.cuda.is_available():
+            self._pinner = Pinner(_TorchCuda())
+        elif pin_memory:
+            warnings.warn(
+                "pin_memory=True, but there is no CUDA device: memory is not page-locked",
+                stacklevel=5,
+            )
+
+    def tensor(self, tensor: _core.Tensor) -> Any:
+        return torch.from_dlpack(tensor.channels_first())
+
+    def take(self, batch: _core.Batch) -> None:
+        if self._pinner:
+            self._pinner.lock(batch)
+
+    def before_next(self) -> None:
+        if self._pinner:
+            self._pinner.before_next()
+
+    def close(self) -> None:
+        if self._pinner:
+            self._pinner.close()

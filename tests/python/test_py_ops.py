@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock.ops: functions made from the library's table."""
+
+import copy
+import inspect
+import pathlib
+import pickle
+
+import pytest
+from py_tools import need_penstock
+
+penstock = need_penstock()
+
+import ops_stub  # noqa: E402
+from penstock import _core, _pipeline, ops  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STUB = ROOT / "python" / "penstock" / "ops.pyi"
+NAMES = sorted(_pipeline.table())
+
+
+def full(pipeline):
+    return _core.pipeline_check(_pipeline.text(pipeline))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signature_is_the_table_s(name):
+    params = _pipeline.table()[name][1]
+    signature = inspect.signature(getattr(ops, name))
+    assert list(signature.parameters) == [param.name for param in params]
+    for param in params:
+        shown = signature.parameters[param.name].default
+        assert (shown is inspect.Parameter.empty) == (param.initial is None)
+        assert param.help in getattr(ops, name).__doc__
+    assert name in ops.__all__
+
+
+def test_stub_is_the_table_s():
+    assert STUB.read_text() == ops_stub.stub(), "run tests/python/ops_stub.py"
+
+
+def test_text_of_operations():
+    assert repr(ops.random_resized_crop(224)) == "random_resized_crop 224"
+    assert str(ops.resize((256, 320), "bicubic")) == "resize 256,320 bicubic"
+    assert str(ops.random_resized_crop(9, ratio=(0.5, 2))) == "random_resized_crop 9 ratio=0.5,2"
+    assert str(ops.tensor(layout="nchw")) == "tensor layout=nchw"
+    assert str(ops.normalize(0.5, [0.25, 0.5, 1])) == "normalize 0.5 0.25,0.5,1"
+    assert str(ops.hflip(1e-7)) == "hflip 1e-07"
+    assert str(ops.color_jitter(0.4, hue=0.1)) == "color_jitter 0.4 hue=0.1"
+
+
+def test_operations_and_text_give_the_same():
+    made = [
+        ops.decode(), ops.random_resized_crop(64, scale=(0.2, 1.0)), ops.hflip(1e-7),
+        ops.color_jitter(0.4, (0.5, 1.5), hue=0.1), ops.normalize(0.5, 0.25),
+        ops.tensor("f32", layout="nchw"),
+    ]
+    text = (
+        "decode | random_resized_crop 64 scale=0.2,1 | hflip p=0.0000001 | color_jitter brightness="
+        "0.4 contrast=0.5,1.5 hue=0.1 | normalize mean=0.5 std=0.25 | tensor dtype=f32 layout=nchw"
+    )
+    assert full(made) == full(text)
+    assert full({"image": made, "label": "tensor i64"}) == full(f"image: {text}; label: tensor i64")
+    assert full({"image": iter(made)}) == full(f"image: {text}")
+    assert full({"label": ops.tensor("i64")}) == full("label: tensor i64")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_the_library_s(name):
+    """What the signature shows is what the library does without it."""
+    params = _pipeline.table()[name][1]
+    needed = [64 for param in params if param.initial is None]
+    shown = {
+        param.name: _pipeline.initial(param) for param in params if param.initial is not None
+    }
+    op = getattr(ops, name)
+    text = " ".join([name, *(f"{p.name}={p.initial}" for p in params if p.initial is not None)])
+    assert str(op(*needed, **shown)) == str(op(*needed))
+    if not needed and name not in ("decode", "tensor"):
+        assert full(["decode", op(), "tensor f32"]) == full(["decode", text, "tensor f32"])
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: ops.hflip(2), "hflip: p: expected 0 to 1, found 2"),
+        (lambda: ops.hflip(float("nan")), "hflip: p: expected 0 to 1, found nan"),
+        (lambda: ops.random_resized_crop(224.5), "size: expected a whole number, found 224.5"),
+        (lambda: ops.random_resized_crop(224, scale=0.5), "scale: expected two numbers"),
+        (lambda: ops.center_crop((1, 2, 3)), "size: expected one number or two"),
+        (lambda: ops.resize(64, "bilinaer"), "did you mean 'bilinear'"),
+        (lambda: ops.tensor("float32"), "tensor: dtype: expected one of auto, u8"),
+    ],
+)
+def test_wrong_values(make, message):
+    with pytest.raises(penstock.InvalidError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: ops.hflip("0.5"), "hflip: p: expected a number, found '0.5'"),
+        (ops.center_crop, "missing 1 required positional argument: 'size'"),
+        (lambda: ops.center_crop(size=3, p=1), "unexpected keyword argument 'p'"),
+        (lambda: ops.resize(64, 3), "filter: expected one of"),
+        (lambda: _pipeline.text([ops.decode]), r"found <function decode.*\(call it\)"),
+        (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*goes to transform="),
+    ],
+)
+def test_wrong_kinds(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_mistake_in_a_text_has_its_place():
+    with pytest.raises(penstock.InvalidError, match=r"rezise.*resize"):
+        full("decode | rezise 64 | tensor u8")
+    with pytest.raises(ValueError, match="zero bytes"):
+        full("decode\0")
+    with pytest.raises(penstock.InvalidError, match="at least one field"):
+        full({})
+
+
+def test_operations_are_values():
+    op = ops.center_crop(32)
+    assert op == ops.center_crop(32) != ops.center_crop(33)
+    assert {op: 1}[ops.center_crop(32)] == 1
+    assert pickle.loads(pickle.dumps(op)) == copy.copy(op) == op

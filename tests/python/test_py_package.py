@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package as a whole: what importing costs, the command, the types."""
+
+import importlib.util
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from py_tools import need_penstock, run_python, write_pack
+
+penstock = need_penstock()
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "tests" / "python" / "typed_example.py"
+SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
+
+
+def command(*args, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "penstock", *map(str, args)], capture_output=True, text=True,
+        timeout=60, check=False, **options,
+    )
+
+
+def test_import_brings_neither_numpy_nor_torch():
+    done = run_python(
+        "import sys, threading, penstock\n"
+        "print([m for m in ('numpy', 'torch', 'inspect', 'json') if m in sys.modules])\n"
+        "print(threading.active_count())"
+    )
+    assert done.stdout == "[]\n1\n", done.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers take their time")
+def test_import_takes_under_50_ms():
+    times = []
+    for _ in range(5):
+        # Of the processor, not of the clock: other tests may run at the same time.
+        done = run_python(
+            "import time; start = time.process_time(); import penstock\n"
+            "print(time.process_time() - start)"
+        )
+        times.append(float(done.stdout))
+    assert min(times) < 0.05, times
+
+
+def test_command_is_the_program(tmp_path):
+    write_pack(penstock, tmp_path / "a.pen", 3)
+    done = command("info", tmp_path / "a.pen")
+    assert done.returncode == 0 and "a.pen" in done.stdout, done.stderr
+    assert command("--version").stdout.startswith(f"penstock {penstock.__version__} ")
+    wrong = command("inof", tmp_path / "a.pen")
+    assert wrong.returncode == 2 and "did you mean info" in wrong.stderr
+
+
+def test_command_packs(tmp_path):
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    from py_tools import jpeg
+
+    for i in range(4):
+        (tmp_path / "photos" / "cat" / f"{i}.jpg").write_bytes(jpeg(i))
+    done = command("pack", tmp_path / "photos", "-o", tmp_path / "photos.pen")
+    assert done.returncode == 0, done.stderr
+    assert penstock.open(tmp_path / "photos.pen").classes == ["cat"]
+
+
+def test_command_ends_quietly_when_nobody_reads(tmp_path):
+    """A pipe that was closed ends it as it ends any program, without a traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "penstock", "--help"], stdout=closed, stderr=subprocess.PIPE,
+            timeout=60, check=False,
+        )
+    assert done.stderr == b"" and done.returncode == -signal.SIGPIPE
+
+
+def test_all_names_exist():
+    for name in penstock.__all__:
+        assert getattr(penstock, name) is not None
+
+
+def run_mypy(*args):
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, *map(str, args)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=170,
+        env={**os.environ, "PYTHONPATH": ""},
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed")
+@pytest.mark.skipif(SANITIZED, reason="mypy is not what is tested")
+def test_types():
+    assert "Success" in run_mypy("python/penstock", EXAMPLE)
+    wrong = "import penstock\npenstock.ops.tensor('float')\nx: int = penstock.open('a')\n"
+    assert run_mypy("-c", wrong).count("error:") == 2

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock.Writer: what it takes, what it refuses, what it leaves behind."""
+
+import io
+import os
+
+import pytest
+from PIL import Image
+from py_tools import in_child, jpeg, need_penstock, pixels, png
+
+penstock = need_penstock()
+
+NUMBERS = {"label": "i64", "score": "f64", "box": "f32[2,2]"}
+
+
+def write_one(path, schema, key="k", **values):
+    with penstock.Writer(path, schema) as writer:
+        writer.add(key, **values)
+    return penstock.open(path)[0]
+
+
+@pytest.mark.parametrize("label", [-(2**63), 2**63 - 1, True])
+def test_whole_numbers(tmp_path, label):
+    assert write_one(tmp_path / "a.pen", {"label": "i64"}, label=label)["label"] == label
+
+
+def test_arrays_of_any_kind(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    box = [[1, 2], [3, 4.5]]
+    kinds = {
+        "list": box,
+        "tuple": tuple(map(tuple, box)),
+        "f4": numpy.array(box, "f4"),
+        "f8": numpy.array(box),
+        "fortran": numpy.asfortranarray(numpy.array(box, "f4")),
+        "big": numpy.array(box, ">f4"),
+        "ints": numpy.array([[1, 2], [3, 4]]),
+    }
+    for name, value in kinds.items():
+        sample = write_one(tmp_path / f"{name}.pen", {"box": "f32[2,2]"}, box=value)
+        expected = [[1, 2], [3, 4]] if name == "ints" else box
+        assert sample["box"].tolist() == expected, name
+    scalars = write_one(
+        tmp_path / "s.pen", {"a": "i64", "b": "i64[2]", "c": "f64"},
+        a=numpy.int64(7), b=numpy.array([1, 2]), c=numpy.float32(0.5),
+    )
+    assert (scalars["a"], scalars["b"].tolist(), scalars["c"]) == (7, [1, 2], 0.5)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"label": "3"}, "field 'label': expected i64, found '3'"),
+        ({"label": 1.5}, "field 'label': expected i64"),
+        ({"label": 2**63}, "field 'label': expected i64"),
+        ({"label": [1]}, "field 'label': expected i64"),
+        ({"box": [1, 2, 3, 4]}, r"field 'box': expected numbers of shape \(2, 2\)"),
+        ({"box": 3}, r"field 'box': expected numbers of shape \(2, 2\)"),
+        ({"image": "cat.jpg"}, "bytes of a JPEG, PNG or WebP file, found str"),
+        ({"clip": png(1)}, "field 'clip': expected a list of frames"),
+        ({"clip": ([png(1)], [1, 2])}, "a time for each of 1 frames, found 2"),
+        ({"raw": "text"}, "field 'raw': expected bytes, found str"),
+        ({"meta": {1, 2}}, "field 'meta': expected JSON"),
+        ({"lable": 1}, "no field 'lable' in the schema; did you mean 'label'"),
+    ],
+)
+def test_wrong_values_name_the_field(tmp_path, values, message):
+    good = {
+        "label": 1, "box": [[1, 2], [3, 4]], "image": png(1), "clip": [png(1)], "raw": b"",
+        "meta": None,
+    }
+    schema = {
+        "label": "i64", "box": "f32[2,2]", "image": "image", "clip": "clip", "raw": "bytes",
+        "meta": "json",
+    }
+    with penstock.Writer(tmp_path / "a.pen", schema) as writer:
+        with pytest.raises(penstock.InvalidError, match=message):
+            writer.add("k", **{**good, **values})
+        writer.add("k", **good)
+        assert len(writer) == 1
+    assert len(penstock.open(tmp_path / "a.pen")) == 1
+
+
+def test_pixels_are_refused_with_the_way_out(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(penstock.InvalidError, match="ndarray; pixels are to be encoded first"):
+        write_one(tmp_path / "a.pen", {"image": "image"}, image=numpy.zeros((4, 4, 3), "u1"))
+
+
+def test_missing_value(tmp_path):
+    with pytest.raises(penstock.InvalidError, match="no value for field 'score'"):
+        write_one(tmp_path / "a.pen", NUMBERS, label=1, box=[[1, 2], [3, 4]])
+
+
+def test_exception_leaves_no_pack(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        with penstock.Writer(tmp_path / "a.pen", {"label": "i64"}) as writer:
+            writer.add(label=1)
+            raise ZeroDivisionError
+    assert not list(tmp_path.rglob("manifest")) and not list(tmp_path.rglob("*.shard"))
+    assert write_one(tmp_path / "a.pen", {"label": "i64"}, label=4)["label"] == 4
+
+
+def test_broken_image_leaves_the_writer_usable(tmp_path):
+    with penstock.Writer(tmp_path / "a.pen", {"image": "image"}) as writer:
+        writer.add("a", image=jpeg(1))
+        with pytest.raises(penstock.DecodeError, match="key 'b'"):
+            writer.add("b", image=jpeg(2)[:200])
+        writer.add("c", image=jpeg(3))
+    pack = penstock.open(tmp_path / "a.pen")
+    assert [pack.key(i) for i in range(2)] == ["a", "c"]
+
+
+def test_child_process_leaves_the_files_alone(tmp_path):
+    writer = penstock.Writer(tmp_path / "a.pen", {"label": "i64"}, block_samples=1, shard_size=1)
+    for i in range(4):
+        writer.add(label=i)
+
+    def use():
+        with pytest.raises(penstock.ClosedError, match="parent process"):
+            writer.add(label=9)
+        writer.close()
+
+    assert in_child(use) is None
+    assert writer.finish() == 4
+    assert [sample["label"] for sample in penstock.open(tmp_path / "a.pen")] == [0, 1, 2, 3]
+
+
+def test_write_takes_a_generator(tmp_path):
+    samples = ({"key": f"k{i}", "label": i} for i in range(5))
+    assert penstock.write(tmp_path / "a.pen", samples, {"label": "i64"}, name="five") == 5
+    assert penstock.open(tmp_path / "a.pen").index("k3") == 3
+
+
+def test_keys_are_numbers_when_not_given(tmp_path):
+    penstock.write(tmp_path / "a.pen", ({"label": i} for i in range(3)), {"label": "i64"})
+    assert penstock.open(tmp_path / "a.pen").key(2) == "000000000002"
+    with pytest.raises(TypeError, match="key"):
+        write_one(tmp_path / "b.pen", {"label": "i64"}, key=7, label=1)
+
+
+def test_field_may_be_called_key(tmp_path):
+    with penstock.Writer(tmp_path / "a.pen", {"key": "text"}) as writer:
+        writer.add("k", key="v")
+    sample = penstock.open(tmp_path / "a.pen")[0]
+    assert (sample.key, sample["key"]) == ("k", "v")
+
+
+def test_existing_pack_is_left_alone(tmp_path):
+    write_one(tmp_path / "a.pen", {"label": "i64"}, label=1)
+    with pytest.raises(FileExistsError, match="a pack is here already"):
+        penstock.Writer(tmp_path / "a.pen", {"label": "i64"})
+    assert penstock.open(tmp_path / "a.pen")[0]["label"] == 1
+
+
+def test_raw_pixels(tmp_path):
+    with penstock.Writer(tmp_path / "a.pen", {"image": "image"}, mode="raw") as writer:
+        writer.add(image=png(3))
+    pack = penstock.open(tmp_path / "a.pen")
+    assert pack.image(0, "image").codec == "raw"
+    assert pack[0]["image"] == pixels(3).tobytes()
+    assert Image.open(io.BytesIO(pack.extract(0, "image"))).tobytes() == pixels(3).tobytes()
+
+
+def test_finish_inside_the_block(tmp_path):
+    with penstock.Writer(tmp_path / "a.pen", {"label": "i64"}) as writer:
+        writer.add(label=1)
+        assert writer.finish() == 1
+    with pytest.raises(penstock.ClosedError):
+        writer.add(label=2)
+
+
+def test_nothing_added_is_an_error(tmp_path):
+    with pytest.raises(penstock.InvalidError, match="no sample was added"):
+        with penstock.Writer(tmp_path / "a.pen", {"label": "i64"}):
+            pass
+
+
+@pytest.mark.parametrize(
+    "schema, settings, message",
+    [
+        ({"label": "int64"}, {}, "field 'label': expected one of .*did you mean 'i64'"),
+        ({"label": "i64["}, {}, r"expected a type like image, i64 or f32\[2,3\]"),
+        ({"image": "image[3]"}, {}, "only numbers have a shape"),
+        ({"label": "i64"}, {"mode": "tiles"}, "mode: .*did you mean 'tile'"),
+        ({"label": "i64"}, {"quality": 0}, "quality: expected 1 to 100, found 0"),
+        ({"image": "image"}, {"classes": ["a"]}, "a single i64 field"),
+        ({"a": "i64"}, {"classes": ["a"], "class_field": "b"}, "field 'b', which is not among"),
+        ({"label": "i64"}, {"shard_size": "1 mile"}, "a size like 2GiB"),
+    ],
+)
+def test_wrong_settings(tmp_path, schema, settings, message):
+    with pytest.raises(penstock.InvalidError, match=message):
+        penstock.Writer(tmp_path / "a.pen", schema, **settings)
+    assert os.listdir(tmp_path) == []
+
+
+def test_timestamps_of_frames(tmp_path):
+    write_one(tmp_path / "a.pen", {"clip": "clip"}, clip=([png(1), png(2)], [0, 40_000_000]))
+    assert penstock.open(tmp_path / "a.pen").image(0, "clip", 1).timestamp_ns == 40_000_000
