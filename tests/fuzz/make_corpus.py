@@ -434,16 +434,17 @@ def roundtrip_seeds():
 def region_seeds(jpegs, pngs):
     """24 bytes of arguments (see fuzz_region.c), then the file."""
     dice = random.Random(8)
-    tall = tile(encoded(picture("RGB", 70, 90), "JPEG", quality=20))
+    tall = tile(encoded(picture("RGB", 120, 90), "JPEG", quality=10))  # rows begin segments
     files = {f"jpeg-{name}": jpegs[name] for name in ("422", "440", "cmyk", "scans", "arithmetic")}
     files |= {f"png-{name}": pngs[name] for name in ("palette-4", "rgb-8", "rgba-8", "grey-8")}
     for n, (name, data) in enumerate(files.items()):
         save("fuzz_region", name, bytes([0, n % 3, 0, *dice.randbytes(21)]) + data)
     for n, data in enumerate((tall, tall, tall, tall, jpegs["tiled-grey"], jpegs["tiled"])):
         way = bytes([1 + n % 2, n % 2, 0])
-        # Box, number of lies about the lengths, and the lies.
+        # Box, its edges, number of lies about the lengths, and the lies.
         lies = bytes([n // 2 % 2 * 2, *dice.randbytes(7)])
-        save("fuzz_region", f"tiled-{n}", (way + dice.randbytes(6) + lies).ljust(24, b"\0") + data)
+        args = way + dice.randbytes(4) + bytes([n]) + lies
+        save("fuzz_region", f"tiled-{n}", args.ljust(24, b"\0") + data)
     save("fuzz_region", "raw", bytes([3, 0, 0]).ljust(24, b"\0") + b"\1\7" + dice.randbytes(200))
 
 

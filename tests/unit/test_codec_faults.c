@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/sys.h"
 #include "codec/jpeg.h"
+#include "codec/region.h"
 #include "codec_images.h"
 #include "dsp/resample.h"
 #include "test.h"
@@ -135,6 +136,53 @@ static int resample(PenError *err)
     return r < 0 ? r : pen__raster_resample(&from, &to, PEN_FILTER_NEAREST, err);
 }
 
+static int ignore_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)ctx, (void)rows, (void)stride, (void)n, (void)reterr;
+    return PEN_OK;
+}
+
+/* With a new decoder, so that nothing is there yet; the second image is to come out all the same.
+ */
+static int do_region(const PenEncoded *e, PenError *err)
+{
+    PenDecoder *d = NULL;
+    PenRegion region = {.box = {e->width - 30, e->height - 20, 30, 20},
+                        .colour = PEN_COLOUR_GREY,
+                        .limits = limits,
+                        .rows = ignore_rows};
+    int r = pen__decoder_new(&d, err);
+    if (r == PEN_OK)
+        r = pen__region_decode(d, e, &region, err);
+    if (r == PEN_E_NO_MEMORY && d && !fault.for_ever && pen__region_decode(d, e, &region, NULL))
+        r = PEN_E_INVALID;
+    pen__decoder_free(&d);
+    return r;
+}
+
+static PenTiledJpeg tiled;
+
+static int region_tiled(PenError *err)
+{
+    PenEncoded e = {.data = tiled.jpeg.data,
+                    .bytes = tiled.jpeg.bytes,
+                    .width = 250,
+                    .height = 140,
+                    .codec = PEN_CODEC_JPEG,
+                    .tiled = 1,
+                    .head_bytes = tiled.head_bytes,
+                    .end_segment = tiled.n_segments,
+                    .segment_bytes = tiled.segment_bytes};
+    return do_region(&e, err);
+}
+
+static int region_png(PenError *err)
+{
+    PenEncoded e = {
+        .data = png.data, .bytes = png.bytes, .width = 64, .height = 48, .codec = PEN_CODEC_PNG};
+    return do_region(&e, err);
+}
+
 static void sweep(int (*run)(PenError *err), long *points)
 {
     PenError err;
@@ -160,11 +208,14 @@ static void sweep(int (*run)(PenError *err), long *points)
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
-        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,
-        decode_mask,   encode_jpeg,      encode_png,      metadata,    resample,
+        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,   decode_mask,
+        encode_jpeg,   encode_png,       metadata,        resample,    region_tiled, region_png,
     };
     long points = 0;
     PenSys sys = pen__sys_real;
+    const char *why;
+    make_jpeg(&(JpegSpec){.width = 250, .height = 140, .h = 2, .v = 2}, &baseline);
+    CHECK_INT(pen__jpeg_tile(baseline.data, baseline.bytes, limits, &tiled, &why, NULL), PEN_OK);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2, .v = 2, .orientation = 2}, &baseline);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .progressive = true}, &progressive);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .channels = 4}, &cmyk);
@@ -189,6 +240,7 @@ TEST(every_allocation_may_fail)
     pen__buf_free(&cmyk);
     pen__buf_free(&png);
     pen__buf_free(&mask);
+    pen__tiled_free(&tiled);
 }
 
 TEST(a_small_file_of_a_huge_image_allocates_nothing)

@@ -5,90 +5,10 @@
 #include <spng.h>
 #include <webp/encode.h>
 
-#include "codec_images.h"
-#include "region_help.h"
-#include "test.h"
-
-static const PenLimits *const limits = &pen__limits_default;
-static const int32_t colours[] = {PEN_COLOUR_RGB, PEN_COLOUR_GREY};
-static PenDecoder *decoder; /* one for all tests, so that what one leaves behind meets the next */
-static Collected found;
-
-static uint32_t dice_state = 1;
-static uint32_t dice(uint32_t below)
-{
-    dice_state = dice_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)dice_state * below >> 32);
-}
-
-static PenBox random_box(uint32_t width, uint32_t height)
-{
-    PenBox b = {.w = 1 + dice(width), .h = 1 + dice(height)};
-    b.x = dice(width - b.w + 1);
-    b.y = dice(height - b.h + 1);
-    return b;
-}
-
-/* All of it, single pixels and thin strips at the edges, then chance. */
-static PenBox nth_box(uint32_t n, uint32_t width, uint32_t height)
-{
-    uint32_t right = width - 1, bottom = height - 1;
-    PenBox fixed[] = {
-        {0, 0, width, height}, {0, 0, 1, 1},
-        {right, 0, 1, 1},      {0, bottom, 1, 1},
-        {right, bottom, 1, 1}, {0, 0, width, 1},
-        {0, bottom, width, 1}, {0, 0, 1, height},
-        {right, 0, 1, height}, {right / 2, bottom / 2, width - right / 2, height - bottom / 2},
-    };
-    return n < PEN_LEN(fixed) ? fixed[n] : random_box(width, height);
-}
-
-static void check_box(const PenEncoded *e, const PenPixels *whole, PenBox box, int32_t colour)
-{
-    PenError err = {0};
-    int r = find_region(decoder, e, box, colour, &found, &err);
-    if (r < 0)
-        printf("%s\n", err.message);
-    CHECK_INT(r, PEN_OK);
-    size_t different = count_different(whole, box, colour, &found);
-    if (different)
-        printf("%u x %u: box %u, %u, %u x %u, colour %d\n", e->width, e->height, box.x, box.y,
-               box.w, box.h, colour);
-    CHECK_INT(different, 0);
-}
-
-static void check_boxes(const PenEncoded *e, const PenPixels *whole, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        check_box(e, whole, nth_box(i, e->width, e->height), colours[i % 2]);
-        CHECK_OK_SO_FAR();
-    }
-}
-
-static PenEncoded encoded(uint8_t *data, size_t bytes, int codec, const PenPixels *p)
-{
-    return (PenEncoded){.data = data,
-                        .bytes = bytes,
-                        .width = p->width,
-                        .height = p->height,
-                        .codec = (uint8_t)codec,
-                        .channels = (uint8_t)p->channels};
-}
-
-static void check_file(const PenBuf *b, int codec, uint32_t n_boxes)
-{
-    PenPixels whole = {0};
-    CHECK_INT(pen__image_decode(b->data, b->bytes, limits, &whole, NULL), PEN_OK);
-    uint8_t *copy = exact_copy(b->data, b->bytes);
-    PenEncoded e = encoded(copy, b->bytes, codec, &whole);
-    check_boxes(&e, &whole, n_boxes);
-    free(copy);
-    pen__pixels_free(&whole);
-}
+#include "region_checks.h"
 
 /* ---- jpeg ---- */
 
-#define SAMPLING(lh, lv, ch, cv) .h = lh, .v = lv, .chroma_h = ch, .chroma_v = cv
 #define EVERY_SAMPLING(...)                                                                        \
     {SAMPLING(1, 1, 1, 1), __VA_ARGS__}, {SAMPLING(2, 1, 1, 1), __VA_ARGS__},                      \
         {SAMPLING(1, 2, 1, 1), __VA_ARGS__}, {SAMPLING(2, 2, 1, 1), __VA_ARGS__},                  \
@@ -215,229 +135,6 @@ TEST(jpeg_tables_are_not_inherited)
               PEN_E_DECODE);
     pen__buf_free(&with);
     pen__buf_free(&without);
-}
-
-/* ---- tiled jpeg ---- */
-
-static void check_part(const PenTiledJpeg *t, const PenPixels *whole, PenBox box, int32_t colour)
-{
-    uint8_t *bytes = NULL;
-    PenEncoded e = part_of(t, box, dice(3) ? 0 : dice(20), &bytes);
-    uint8_t *before = exact_copy(e.data, e.bytes);
-    check_box(&e, whole, box, colour);
-    CHECK_MEM(e.data, before, e.bytes);
-    free(before);
-    free(bytes);
-}
-
-static void check_tiled(const JpegSpec *spec, uint32_t n_boxes)
-{
-    PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    PenPixels whole = {0};
-    const char *why = NULL;
-    make_jpeg(spec, &b);
-    CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
-    CHECK_INT(pen__image_decode(b.data, b.bytes, limits, &whole, NULL), PEN_OK);
-    uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
-    PenEncoded e = whole_tiled(&t);
-    e.data = copy;
-    for (uint32_t i = 0; i < n_boxes; i++) {
-        PenBox box = nth_box(i, whole.width, whole.height);
-        check_box(&e, &whole, box, colours[i % 2]);
-        check_part(&t, &whole, box, colours[i % 2]);
-        CHECK_OK_SO_FAR();
-    }
-    free(copy);
-    pen__buf_free(&b);
-    pen__tiled_free(&t);
-    pen__pixels_free(&whole);
-}
-
-static const JpegSpec tileable[] = {{SAMPLING(1, 1, 1, 1)},
-                                    {SAMPLING(2, 1, 1, 1)},
-                                    {SAMPLING(1, 2, 1, 1)},
-                                    {SAMPLING(2, 2, 1, 1)},
-                                    {.channels = 1},
-                                    {.channels = 1, .h = 2, .v = 2},
-                                    {SAMPLING(2, 1, 2, 1), .progressive = true},
-                                    {SAMPLING(2, 2, 1, 1), .progressive = true}};
-
-TEST(tiled_whole_and_in_part)
-{
-    static const uint32_t widths[] = {1, 8, 17, 64, 65, 129, 250, 256};
-    static const uint32_t heights[] = {1, 17, 33, 100, 240};
-    for (size_t i = 0; i < PEN_LEN(widths) * PEN_LEN(heights); i++)
-        for (size_t k = 0; k < PEN_LEN(tileable); k++) {
-            JpegSpec spec = tileable[k];
-            spec.width = widths[i % PEN_LEN(widths)];
-            spec.height = heights[i / PEN_LEN(widths)];
-            check_tiled(&spec, 14);
-            CHECK_OK_SO_FAR();
-        }
-}
-
-/* Every row alone, for one of every distance between rows that begin a segment. */
-TEST(tiled_row_by_row)
-{
-    for (uint32_t mcus = 1; mcus <= 8; mcus++)
-        for (size_t k = 0; k < 4; k++) {
-            JpegSpec spec = tileable[k];
-            PenBuf b = {0};
-            PenTiledJpeg t = {0};
-            PenPixels whole = {0};
-            const char *why = NULL;
-            spec.width = mcus * 8 * (uint32_t)spec.h - 3;
-            spec.height = 140;
-            make_jpeg(&spec, &b);
-            CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
-            CHECK_INT(pen__image_decode(b.data, b.bytes, limits, &whole, NULL), PEN_OK);
-            for (uint32_t y = 0; y < spec.height; y++) {
-                PenBox box = {.x = 1, .y = y, .w = 2, .h = 1};
-                check_part(&t, &whole, box, PEN_COLOUR_RGB);
-                CHECK_OK_SO_FAR();
-            }
-            pen__buf_free(&b);
-            pen__tiled_free(&t);
-            pen__pixels_free(&whole);
-        }
-}
-
-/* A tiled picture of 250 x 240, for the tests of what is wrong. */
-static PenTiledJpeg a_tiled_jpeg(void)
-{
-    PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why = NULL;
-    make_jpeg(&(JpegSpec){.width = 250, .height = 240, SAMPLING(2, 2, 1, 1)}, &b);
-    if (pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL) != PEN_OK)
-        abort();
-    pen__buf_free(&b);
-    return t;
-}
-
-static int find_status(const PenEncoded *e, PenBox box)
-{
-    PenError err = {0};
-    int r = find_region(decoder, e, box, PEN_COLOUR_RGB, &found, &err);
-    if (r < 0 && (err.status != r || !err.message[0]))
-        return 99;
-    return r;
-}
-
-TEST(tiled_segments_that_are_not_there)
-{
-    PenTiledJpeg t = a_tiled_jpeg();
-    PenBox box = {.x = 20, .y = 100, .w = 50, .h = 60};
-    uint8_t *bytes = NULL;
-    PenEncoded e = part_of(&t, box, 0, &bytes), other = e;
-    CHECK_INT(find_status(&e, box), PEN_OK);
-    other.first_segment++;
-    CHECK_INT(find_status(&other, box), PEN_E_INVALID);
-    other = e;
-    other.end_segment--;
-    CHECK_INT(find_status(&other, box), PEN_E_INVALID);
-    other = e;
-    other.segment_bytes = NULL;
-    CHECK_INT(find_status(&other, box), PEN_E_INVALID);
-    other = e;
-    other.tiled = 0;
-    CHECK_INT(find_status(&other, box), PEN_E_INVALID);
-    free(bytes);
-    pen__tiled_free(&t);
-}
-
-/* Tables that lie: never a wrong pixel said to be right, never a byte outside. */
-TEST(tiled_hostile_tables)
-{
-    PenTiledJpeg t = a_tiled_jpeg();
-    PenPixels whole = {0};
-    CHECK_INT(pen__image_decode(t.jpeg.data, t.jpeg.bytes, limits, &whole, NULL), PEN_OK);
-    uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
-    uint32_t *lengths = malloc(t.n_segments * sizeof *lengths);
-    CHECK(lengths);
-    int fine = 0, refused = 0;
-    for (uint32_t i = 0; i < 2000; i++) {
-        static const uint32_t awkward[] = {0, 1, 2, 0x7FFFFFFF, 0xFFFFFFFF, 65536};
-        PenBox box = random_box(whole.width, whole.height);
-        PenEncoded e = whole_tiled(&t);
-        e.data = copy;
-        e.segment_bytes = lengths;
-        memcpy(lengths, t.segment_bytes, t.n_segments * sizeof *lengths);
-        uint32_t at = dice(t.n_segments), by = dice(9);
-        lengths[at] = i % 3 ? lengths[at] + by - 4 : awkward[dice(PEN_LEN(awkward))];
-        if (i % 5 == 0)
-            e.head_bytes += dice(9) - 4;
-        int r = find_status(&e, box);
-        CHECK(r == PEN_OK || r == PEN_E_DECODE);
-        if (r == PEN_OK)
-            CHECK_INT(count_different(&whole, box, PEN_COLOUR_RGB, &found), 0);
-        *(r == PEN_OK ? &fine : &refused) += 1;
-    }
-    CHECK(fine > 100 && refused > 100);
-    free(lengths);
-    free(copy);
-    pen__pixels_free(&whole);
-    pen__tiled_free(&t);
-}
-
-/* Heads that do not fit: another size, interval, kind, sampling. */
-TEST(tiled_hostile_heads)
-{
-    PenTiledJpeg t = a_tiled_jpeg();
-    PenEncoded e = whole_tiled(&t);
-    PenBox box = {.x = 3, .y = 130, .w = 100, .h = 20};
-    uint8_t *head = t.jpeg.data;
-    size_t sof = find_marker_offset(head, t.head_bytes, 0xC0, 0);
-    size_t dri = find_marker_offset(head, t.head_bytes, 0xDD, 0);
-    const struct {
-        size_t at;
-        uint8_t value;
-    } lies[] = {{sof + 6, 239},   {sof + 8, 249},   {sof + 1, 0xC1}, {dri + 5, 4},    {dri + 4, 1},
-                {sof + 11, 0x42}, {sof + 14, 0x21}, {0, 0},          {sof + 11, 0x14}};
-    CHECK_INT(find_status(&e, box), PEN_OK);
-    for (size_t i = 0; i < PEN_LEN(lies); i++) {
-        uint8_t was = head[lies[i].at];
-        head[lies[i].at] = lies[i].value;
-        CHECK_INT(find_status(&e, box), PEN_E_DECODE);
-        head[lies[i].at] = was;
-    }
-    e.head_bytes = (uint32_t)t.jpeg.bytes + 1;
-    CHECK_INT(find_status(&e, box), PEN_E_DECODE);
-    e = whole_tiled(&t);
-    e.end_segment++;
-    CHECK_INT(find_status(&e, box), PEN_E_DECODE);
-    e = whole_tiled(&t);
-    CHECK_INT(find_status(&e, box), PEN_OK);
-    pen__tiled_free(&t);
-}
-
-/* Every restart marker is looked at: a wrong one is damage though libjpeg could go on. */
-TEST(tiled_wrong_restart_markers)
-{
-    PenTiledJpeg t = a_tiled_jpeg();
-    PenEncoded e = whole_tiled(&t), plain = e;
-    plain.tiled = 0;
-    PenBox box = {.x = 0, .y = 130, .w = 250, .h = 60};
-    PenCut cut = {PEN_CODEC_JPEG, 3, 2, 2, 250, 240};
-    uint32_t first, last;
-    pen__region_segments(&cut, box.y, box.h, &first, &last);
-    CHECK(first > 0 && last + 1 < t.n_segments);
-    size_t at = t.head_bytes;
-    for (uint32_t s = 0; s < last; s++) {
-        at += t.segment_bytes[s];
-        uint8_t *marker = t.jpeg.data + at - 1, was = *marker;
-        CHECK(was >= 0xD0 && was <= 0xD7);
-        for (uint8_t by = 1; by < 8; by++) {
-            *marker = (uint8_t)(0xD0 + (was + by) % 8);
-            CHECK_INT(find_status(&e, box), s + 1 < first ? PEN_OK : PEN_E_DECODE);
-            CHECK_INT(find_status(&plain, box), PEN_E_DECODE);
-        }
-        *marker = was;
-    }
-    CHECK_INT(find_status(&e, box), PEN_OK);
-    CHECK_INT(find_status(&plain, box), PEN_OK);
-    pen__tiled_free(&t);
 }
 
 /* ---- damage ---- */
@@ -724,18 +421,12 @@ TEST(masks)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    if (pen__decoder_new(&decoder, NULL) < 0)
+    if (!start_regions())
         return 1;
     RUN(jpeg_of_every_kind);
     RUN(jpeg_of_small_sizes);
     RUN(jpeg_with_missing_scans);
     RUN(jpeg_tables_are_not_inherited);
-    RUN(tiled_whole_and_in_part);
-    RUN(tiled_row_by_row);
-    RUN(tiled_segments_that_are_not_there);
-    RUN(tiled_hostile_tables);
-    RUN(tiled_hostile_heads);
-    RUN(tiled_wrong_restart_markers);
     RUN(truncated_jpegs);
     RUN(another_size_is_an_error_that_says_both);
     RUN(boxes_outside_are_invalid);
@@ -745,8 +436,6 @@ int main(int argc, char **argv)
     RUN(webp_files);
     RUN(palettes);
     RUN(masks);
-    pen__decoder_free(&decoder);
-    pen__decoder_free(&decoder);
-    pen__buf_free(&found.pixels);
+    end_regions();
     return TEST_END();
 }
