@@ -136,6 +136,9 @@ static int check_operands(const CliArgs *args, PenError *reterr)
     if (args->n_operands == 0 && !verb->none)
         return cli_fail(reterr, PEN_E_INVALID, "%s needs %s: penstock %s %s", verb->name,
                         verb->operand_help, verb->name, verb->usage);
+    if (args->n_operands && verb->never)
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes no operand, found: %s", verb->name,
+                        args->operands[0]);
     if (args->n_operands > 1 && !verb->many)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
                         verb->name, args->operands[1]);

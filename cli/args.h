@@ -18,6 +18,8 @@ typedef enum CliVerbId {
     CLI_VERIFY,
     CLI_EXTRACT,
     CLI_OPS,
+    CLI_BENCH,
+    CLI_PROBE,
     CLI_N_VERBS
 } CliVerbId;
 
@@ -45,6 +47,10 @@ typedef enum CliOpt {
     CLI_OPT_DECODE,
     CLI_OPT_SAMPLE,
     CLI_OPT_KEY,
+    CLI_OPT_PIPELINE,
+    CLI_OPT_BATCH,
+    CLI_OPT_SECONDS,
+    CLI_OPT_CONSUMER,
     CLI_OPT_THREADS,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -163,6 +163,40 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .next = "give the pipeline to penstock.Loader in Python, or to pen_loader_open in C.",
         .run = cli_ops,
     },
+    [CLI_BENCH] = {
+        .name = "bench",
+        .usage = "NAME.pen [options]",
+        .operand_help = "a pack",
+        .summary = "measure loading, and say which stage binds",
+        .about =
+            "Loads batches from a pack as a training loop would, in random order, and prints samples "
+            "per second, how long a batch was waited for, processor time and memory. Then it "
+            "runs each stage alone (read, verify, decode, resample and store) with the same number of "
+            "threads, on samples in memory: the slowest is what binds.\n"
+            "The first pass brings the pack into the page cache and is not counted, unless the time is "
+            "over before it ends.",
+        .examples = "penstock bench photos.pen\n"
+                    "penstock bench photos.pen --threads 2 --seconds 5\n"
+                    "penstock bench photos.pen --pipeline 'decode | resize 256 | center_crop 224'\n"
+                    "penstock bench photos.pen --batch 400 --consumer 224 --json",
+        .next = "more threads when decode binds; 'penstock pack --mode encode' or 'raw' trades bytes for "
+                "speed.",
+        .run = cli_bench,
+    },
+    [CLI_PROBE] = {
+        .name = "probe",
+        .usage = "[options]",
+        .operand_help = "nothing",
+        .none = 1,
+        .never = 1,
+        .summary = "show what this machine has",
+        .about = "Prints the processor, the tier of kernels that is used on it (PENSTOCK_CPU in the "
+                 "environment forces a lower one), cores this process may use, and the version.",
+        .examples = "penstock probe\n"
+                    "PENSTOCK_CPU=c penstock probe --json",
+        .next = "'penstock bench NAME.pen' measures loading.",
+        .run = cli_probe,
+    },
 };
 /* clang-format on */
 

@@ -12,6 +12,7 @@ typedef struct CliVerb {
     const char *operand_help;        /* what it needs, for the message when it is missing */
     int many;                        /* several operands */
     int none;                        /* or no operand at all */
+    int never;                       /* takes no operand */
     const char *summary;             /* for the list of verbs */
     const char *about;               /* paragraphs; "\n" between them */
     const char *examples;            /* lines, as typed */
@@ -33,5 +34,7 @@ int cli_info(const CliArgs *args);
 int cli_verify(const CliArgs *args);
 int cli_extract(const CliArgs *args);
 int cli_ops(const CliArgs *args);
+int cli_bench(const CliArgs *args);
+int cli_probe(const CliArgs *args);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
 
+#include <penstock/bench.h>
 #include <penstock/error.h>
 #include <penstock/ingest.h>
 #include <penstock/loader.h>

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every stage alone, on samples that are in memory. */
+#include <penstock/bench.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "dsp/dsp.h"
+#include "load/load_plan.h"
+#include "load/task.h"
+
+#define WHERE "load/stages"
+
+enum { MAX_SAMPLES = 1000 };
+
+const char *pen_stage_name(int stage)
+{
+    static const char *const names[] = {"read", "verify", "decode", "resample and store",
+                                        "decode, resample and store"};
+    return stage >= 0 && stage < PEN_STAGE_COUNT ? names[stage] : "?";
+}
+
+const char *pen_cpu_tier(void)
+{
+    return pen__dsp()->tier;
+}
+
+unsigned pen_cpu_cores(void)
+{
+    return pen__thread_cores();
+}
+
+typedef struct Bench {
+    PenLoadPlan plan;
+    PenTask **tasks; /* each with its bytes in memory */
+    PenWhere *places;
+    uint32_t n;
+    uint8_t *sink; /* of one sample's results: what threads store there is of no interest */
+    uint64_t sink_bytes;
+    int stage;
+    uint64_t end_ns;
+} Bench;
+
+typedef struct Runner { /* one thread */
+    Bench *bench;
+    pthread_t id;
+    uint32_t first;
+    uint64_t done, ns;
+    int status;
+    PenError error;
+    PenKitchen *kitchen;
+    PenDecoder *decoder;
+    PenBuf copy, pixels;
+    uint8_t *out;
+} Runner;
+
+/* ---- one sample of a stage ---- */
+
+static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+{
+    const PenTaskImage *im = &t->images[f->image];
+    PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
+    r->copy.bytes = 0;
+    if (pen__buf_reserve(&r->copy, im->encoded.bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(&r->error, WHERE, "bytes");
+    return pen__source_read(at->block->shard->shard.source, r->copy.data, im->encoded.bytes,
+                            at->block->offset + e.offset, &r->error);
+}
+
+/* Decoding may change the bytes, so it gets a copy. */
+static int copy_encoded(Runner *r, const PenTaskImage *im, PenEncoded *ret)
+{
+    r->copy.bytes = 0;
+    if (pen__buf_reserve(&r->copy, im->encoded.bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(&r->error, WHERE, "bytes");
+    memcpy(r->copy.data, im->encoded.data, im->encoded.bytes + PEN_SLACK);
+    *ret = im->encoded;
+    ret->data = r->copy.data;
+    return PEN_OK;
+}
+
+static int no_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)ctx, (void)rows, (void)stride, (void)n, (void)reterr;
+    return PEN_OK;
+}
+
+static int decode_image(Runner *r, const PenOutField *f, PenTask *t)
+{
+    const PenTaskImage *im = &t->images[f->image];
+    PenEncoded image;
+    PenRegion region = {.box = im->recipe.region,
+                        .colour = pen__program_colour(f->program),
+                        .limits = &pen__limits_default,
+                        .rows = no_rows};
+    int status = copy_encoded(r, im, &image);
+    return status < 0 ? status : pen__region_decode(r->decoder, &image, &region, &r->error);
+}
+
+/* The same recipe on raw pixels of the image's size, all of one value: only its rows are there. */
+static int run_pixels(Runner *r, const PenOutField *f, PenTask *t)
+{
+    const PenRecipe *recipe = &t->images[f->image].recipe;
+    uint8_t channels = pen__program_colour(f->program) == PEN_COLOUR_RGB ? 3 : 1;
+    size_t stride = (size_t)recipe->shape.width * channels;
+    size_t bytes = stride * recipe->region.h;
+    r->pixels.bytes = 0;
+    if (pen__buf_reserve(&r->pixels, bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(&r->error, WHERE, "pixels");
+    PenEncoded image = {.data = r->pixels.data,
+                        .bytes = bytes,
+                        .width = recipe->shape.width,
+                        .height = recipe->shape.height,
+                        .codec = PEN_CODEC_RAW,
+                        .channels = channels,
+                        .partial = recipe->region.h < recipe->shape.height,
+                        .first_segment = recipe->region.y,
+                        .end_segment = recipe->region.y + recipe->region.h};
+    return pen__recipe_run(r->kitchen, f->program, recipe, &image, &pen__limits_default, r->out,
+                           &r->error);
+}
+
+static int run_all(Runner *r, const PenOutField *f, PenTask *t)
+{
+    const PenTaskImage *im = &t->images[f->image];
+    PenEncoded image;
+    int status = copy_encoded(r, im, &image);
+    return status < 0 ? status
+                      : pen__recipe_run(r->kitchen, f->program, &im->recipe, &image,
+                                        &pen__limits_default, r->out, &r->error);
+}
+
+static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+{
+    static _Thread_local uint32_t sum; /* so that the checksum is not left out */
+    switch (r->bench->stage) {
+    case PEN_STAGE_READ:
+        return read_image(r, f, t, at);
+    case PEN_STAGE_VERIFY:
+        sum ^=
+            pen__crc32c(sum, t->images[f->image].encoded.data, t->images[f->image].encoded.bytes);
+        return PEN_OK;
+    case PEN_STAGE_DECODE:
+        return decode_image(r, f, t);
+    case PEN_STAGE_PIXELS:
+        return run_pixels(r, f, t);
+    default:
+        return run_all(r, f, t);
+    }
+}
+
+static void *run(void *arg)
+{
+    Runner *r = arg;
+    Bench *b = r->bench;
+    uint64_t start = pen__sys->now_ns();
+    uint32_t i = r->first;
+    do {
+        for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++)
+            if (b->plan.fields[k].kind != PEN_KIND_NUMBER)
+                r->status = run_image(r, &b->plan.fields[k], b->tasks[i], &b->places[i]);
+        i = (i + b->plan.threads) % b->n;
+        r->done++;
+    } while (r->status == PEN_OK && pen__sys->now_ns() < b->end_ns);
+    r->ns = pen__sys->now_ns() - start;
+    return NULL;
+}
+
+/* ---- all of it ---- */
+
+static int load_samples(Bench *b, PenError *reterr)
+{
+    PenOrder order;
+    uint64_t total = 0;
+    int r = pen__order_init(&order, &b->plan.state.order, 0, reterr);
+    uint32_t want = (uint32_t)PEN_MIN(b->plan.state.order.n, (uint64_t)MAX_SAMPLES);
+    b->tasks = pen__zalloc(want * sizeof *b->tasks);
+    b->places = pen__zalloc(want * sizeof *b->places);
+    b->sink = pen__zalloc((size_t)b->plan.slot_bytes);
+    if (!b->tasks || !b->places || !b->sink)
+        return pen__fail_memory(reterr, WHERE, "samples");
+    while (r == PEN_OK && b->n < want && (!b->n || total < b->plan.shares.read)) {
+        PenTask **t = &b->tasks[b->n];
+        r = pen__task_new(&b->plan, t, reterr);
+        if (r < 0)
+            break;
+        (*t)->sample = pen__load_plan_sample(&b->plan, pen__order_at(&order, b->n));
+        b->n++;
+        r = pen__fetch_locate(&b->plan, *t, b->sink, &b->places[b->n - 1], reterr);
+        if (r == PEN_OK)
+            r = pen__fetch_read(&b->plan, *t, &b->places[b->n - 1], reterr);
+        total += (*t)->bytes_read;
+    }
+    return r;
+}
+
+static int open_runner(Runner *r, Bench *b, uint32_t number)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < b->plan.n_fields; i++)
+        most = PEN_MAX(most, b->plan.fields[i].bytes);
+    *r = (Runner){.bench = b, .first = number % b->n, .out = pen__alloc((size_t)most + PEN_SLACK)};
+    int status = pen__kitchen_new(&r->kitchen, &r->error);
+    if (status == PEN_OK)
+        status = pen__decoder_new(&r->decoder, &r->error);
+    if (status == PEN_OK && !r->out)
+        status = pen__fail_memory(&r->error, WHERE, "result");
+    return status;
+}
+
+static void close_runner(Runner *r)
+{
+    pen__kitchen_free(&r->kitchen);
+    pen__decoder_free(&r->decoder);
+    pen__buf_free(&r->copy);
+    pen__buf_free(&r->pixels);
+    pen__free(r->out);
+}
+
+/* Samples per second of all threads together. */
+static int time_stage(Bench *b, Runner *runners, double seconds, double *ret, PenError *reterr)
+{
+    uint32_t n = b->plan.threads, started = 0;
+    int status = PEN_OK;
+    b->end_ns = pen__sys->now_ns() + (uint64_t)(seconds * 1e9);
+    for (; started < n && status == PEN_OK; started++) {
+        runners[started].done = 0;
+        status = pen__thread_start(&runners[started].id, run, &runners[started], reterr);
+        if (status < 0)
+            break;
+    }
+    double rate = 0;
+    for (uint32_t i = 0; i < started; i++) {
+        pen__thread_join(runners[i].id);
+        rate += (double)runners[i].done * 1e9 / (double)PEN_MAX(runners[i].ns, (uint64_t)1);
+        if (status == PEN_OK && runners[i].status < 0) {
+            status = runners[i].status;
+            if (reterr)
+                *reterr = runners[i].error;
+        }
+    }
+    *ret = rate;
+    return status;
+}
+
+static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
+{
+    uint32_t n = b->plan.threads, open = 0;
+    Runner *runners = pen__alloc_array(n, sizeof *runners);
+    int status = runners ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
+    while (status == PEN_OK && open < n) {
+        status = open_runner(&runners[open], b, open);
+        if (status < 0 && reterr)
+            *reterr = runners[open].error;
+        open++;
+    }
+    for (b->stage = 0; status == PEN_OK && b->stage < PEN_STAGE_COUNT; b->stage++)
+        status = time_stage(b, runners, seconds, &ret->per_second[b->stage], reterr);
+    for (uint32_t i = 0; i < open; i++)
+        close_runner(&runners[i]);
+    pen__free(runners);
+    return status;
+}
+
+int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double seconds,
+                     PenStages *ret, PenError *reterr)
+{
+    Bench b = {0};
+    PenStages stages = {.struct_size = sizeof stages};
+    int r = pen__load_plan_init(&b.plan, pack, settings, reterr);
+    if (r < 0)
+        return r;
+    if (b.plan.n_images)
+        r = load_samples(&b, reterr);
+    if (r == PEN_OK && b.plan.n_images)
+        r = time_all(&b, seconds, &stages, reterr);
+    for (uint32_t i = 0; i < b.n; i++) {
+        pen__fetch_leave(&b.plan, &b.places[i]);
+        pen__task_free(&b.plan, &b.tasks[i]);
+    }
+    stages.threads = b.plan.threads;
+    stages.samples = b.n;
+    pen__free(b.tasks);
+    pen__free(b.places);
+    pen__free(b.sink);
+    pen__load_plan_fini(&b.plan);
+    if (r == PEN_OK)
+        *ret = stages;
+    return r;
+}

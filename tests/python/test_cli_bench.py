@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`penstock bench` and `probe`: what they print holds together."""
+
+import pytest
+from cli_tools import good, run
+from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    for i in range(40):
+        (folder / "in" / f"c{i % 3}").mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (80 + i, 64), (i, 2 * i, 3 * i)).save(folder / "in" / f"c{i % 3}/{i}.jpg")
+    good("pack", folder / "in", "-o", folder / "set.pen")
+    return folder / "set.pen"
+
+
+def test_bench_counts_and_names_what_binds(pack):
+    record = good("bench", pack, "--seconds", "1", "--batch", "8", "--threads", "2", "--pipeline",
+                  "decode | random_resized_crop 32 | tensor", "--json").json()
+    stages = record["stages_alone_per_second"]
+    assert set(stages) == {"read", "verify", "decode", "resample and store",
+                           "decode, resample and store"}
+    assert all(rate > 0 for rate in stages.values())
+    assert record["binds"] == min((k for k in stages if "," not in k), key=stages.get)
+    assert record["samples"] >= 40 and record["whole_passes"] >= 1
+    rate = record["samples"] / record["seconds"]
+    assert abs(record["samples_per_second"] - rate) <= rate * 1e-3
+    waits = record["wait_for_a_batch"]
+    assert 0 <= waits["p50"] <= waits["p95"] <= waits["p99"] <= waits["max"]
+
+
+def test_a_slow_consumer_binds(pack):
+    record = good("bench", pack, "--seconds", "1", "--batch", "8", "--consumer", "100", "--json",
+                  "--pipeline", "decode | center_crop 32 | tensor").json()
+    assert record["binds"] == "the consumer"
+    assert record["samples_per_second"] <= 80
+
+
+def test_a_wrong_pipeline_is_answered(pack):
+    result = run("bench", pack, "--pipeline", "decode | center_cro 32")
+    assert result.code == 1
+    assert "did you mean 'center_crop'" in result.message()
+
+
+def test_probe_obeys_the_environment(monkeypatch):
+    assert good("probe", "--json").json()["tier"] in ("c", "avx2", "avx512", "neon")
+    monkeypatch.setenv("PENSTOCK_CPU", "c")
+    assert good("probe", "--json").json()["tier"] == "c"
