@@ -149,12 +149,16 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .none = 1,
         .summary = "list the operations of pipelines, or check a pipeline",
         .about =
-            "Without an operand, lists what a loader's pipeline can be made of. With the name of an "
-            "operation, its parameters. With a pipeline, checks its text and prints the full form, in "
+            "Without an operand, lists what a loader's pipeline can be made of. With the name of "
+            "an "
+            "operation, its parameters. With a pipeline, checks its text and prints the full "
+            "form, in "
             "which every parameter is named; a mistake is answered with its place and the nearest "
             "right word.\n"
-            "A pipeline is one line, the same in C, Python and here: operations divided by '|', each "
-            "followed by its parameters in order or as name=value. Several fields of a sample are named "
+            "A pipeline is one line, the same in C, Python and here: operations divided by '|', "
+            "each "
+            "followed by its parameters in order or as name=value. Several fields of a sample "
+            "are named "
             "and divided by ';'.",
         .examples = "penstock ops\n"
                     "penstock ops random_resized_crop\n"
@@ -169,17 +173,21 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .operand_help = "a pack",
         .summary = "measure loading, and say which stage binds",
         .about =
-            "Loads batches from a pack as a training loop would, in random order, and prints samples "
+            "Loads batches from a pack as a training loop would, in random order, and prints "
+            "samples "
             "per second, how long a batch was waited for, processor time and memory. Then it "
-            "runs each stage alone (read, verify, decode, resample and store) with the same number of "
+            "runs each stage alone (read, verify, decode, resample and store) with the same "
+            "number of "
             "threads, on samples in memory: the slowest is what binds.\n"
-            "The first pass brings the pack into the page cache and is not counted, unless the time is "
+            "The first pass brings the pack into the page cache and is not counted, unless the "
+            "time is "
             "over before it ends.",
         .examples = "penstock bench photos.pen\n"
                     "penstock bench photos.pen --threads 2 --seconds 5\n"
                     "penstock bench photos.pen --pipeline 'decode | resize 256 | center_crop 224'\n"
                     "penstock bench photos.pen --batch 400 --consumer 224 --json",
-        .next = "more threads when decode binds; 'penstock pack --mode encode' or 'raw' trades bytes for "
+        .next = "more threads when decode binds; 'penstock pack --mode encode' or 'raw' trades "
+                "bytes for "
                 "speed.",
         .run = cli_bench,
     },
@@ -190,7 +198,8 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .none = 1,
         .never = 1,
         .summary = "show what this machine has",
-        .about = "Prints the processor, the tier of kernels that is used on it (PENSTOCK_CPU in the "
+        .about = "Prints the processor, the tier of kernels that is used on it (PENSTOCK_CPU in "
+                 "the "
                  "environment forces a lower one), cores this process may use, and the version.",
         .examples = "penstock probe\n"
                     "PENSTOCK_CPU=c penstock probe --json",

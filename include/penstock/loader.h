@@ -99,7 +99,8 @@ PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t fiel
 /* Shape and type of a field's batches; data is NULL. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 
-/* The next pass is of this epoch. After a restore, naming the restored epoch keeps the place in it.
+/* The next pass is of this epoch; one that was begun and has given nothing yet becomes it. After a
+ * restore, naming the restored epoch keeps the place in it.
  */
 PEN_NODISCARD PEN_API int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr);
 /* Begins a pass: at the restored place; or at the start of the epoch set; or, when a pass was begun

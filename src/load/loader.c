@@ -148,7 +148,11 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
     int r = check_alive(loader, reterr);
     if (r < 0)
         return r;
-    /* The place in an epoch is kept only when it was restored and nothing was taken since. */
+    /* The place in an epoch is kept as long as nothing was taken since it was restored: some
+     * callers begin the pass first and name its epoch then. */
+    bool untouched = loader->begun && !loader->core->pass.ended && !loader->core->pass.next_batch;
+    if (untouched && epoch == loader->epoch)
+        return PEN_OK;
     if (epoch != loader->epoch || loader->begun)
         loader->position = 0;
     end_pass(loader->core);

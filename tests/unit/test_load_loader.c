@@ -165,6 +165,33 @@ TEST(a_restored_place_is_kept_by_naming_its_epoch)
     pen_loader_close(&l);
 }
 
+TEST(an_epoch_can_be_named_after_its_pass_was_begun)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    char state[PEN_STATE_BYTES];
+    PenLoaderSettings s = help_loader_settings(4);
+    s.pipeline = NULL;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    pen_batch_unref(&b);
+    CHECK_INT(pen_loader_save(l, state, &err), PEN_OK);
+    CHECK_INT(pen_loader_restore(l, state, 1, &err), PEN_OK);
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    CHECK_INT(pen_loader_set_epoch(l, 0, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->position, 4); /* the restored place */
+    pen_batch_unref(&b);
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    CHECK_INT(pen_loader_set_epoch(l, 7, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    CHECK_INT(b->epoch, 7);
+    CHECK_INT(b->position, 0);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
 TEST(states_of_other_runs_are_refused)
 {
     PenError err = {0};
@@ -478,6 +505,7 @@ int main(int argc, char **argv)
     RUN(the_same_whatever_the_threads_and_memory);
     RUN(a_state_goes_on_with_another_number_of_ranks);
     RUN(a_restored_place_is_kept_by_naming_its_epoch);
+    RUN(an_epoch_can_be_named_after_its_pass_was_begun);
     RUN(states_of_other_runs_are_refused);
     RUN(subsets_by_list_and_range);
     RUN(the_last_batch_is_filled_up);

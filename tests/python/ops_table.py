@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the table of operations into docs/pipeline.md, from the library's own.
+
+    PYTHONPATH=build/python python3 tests/python/ops_table.py
+"""
+
+import pathlib
+
+from penstock import _pipeline as p
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pipeline.md"
+BEGIN, END = "<!-- operations: made by tests/python/ops_table.py -->\n", "<!-- end -->\n"
+KINDS = {
+    p.INT: "whole number",
+    p.FLOAT: "number",
+    p.SIZE: "H,W or one for both",
+    p.RANGE: "low,high",
+    p.FLOATS: "number, or one for each channel",
+    p.FACTOR: "x, or low,high",
+    p.SIDES: "shorter side, or H,W",
+}
+
+
+def values_text(param):
+    if param.type == p.WORD:
+        return ", ".join(f"`{word}`" for word in param.words.split())
+    bounds = f"{param.min:g} to {param.max:g}" if param.max < 1e30 else f"{param.min:g} or more"
+    if param.min < -1e30:
+        bounds = "any"
+    return f"{KINDS[param.type]}; {bounds}"
+
+
+def default_text(param):
+    return "must be given" if param.initial is None else f"`{param.initial}`"
+
+
+def table():
+    rows = ["| operation | parameter | values | default | |", "|---|---|---|---|---|"]
+    for name, (text, params) in p.table().items():
+        rows.append(f"| **`{name}`** | | | | **{text}** |")
+        rows += [
+            f"| | `{a.name}` | {values_text(a)} | {default_text(a)} | {a.help} |" for a in params
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def split(page):
+    """The text before, in and behind the place of the table."""
+    before, _, rest = page.partition(BEGIN)
+    inside, _, behind = rest.partition(END)
+    return before, inside, behind
+
+
+if __name__ == "__main__":
+    before, _, behind = split(PAGE.read_text())
+    PAGE.write_text(before + BEGIN + table() + END + behind)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages for users of the Python package: their code is run, their tables are compared with what
+the package says of itself. Skipped without torch and NumPy."""
+
+import inspect
+import re
+
+import pytest
+from example_tools import ROOT, need, python
+from py_tools import need_penstock
+
+penstock = need_penstock()
+need("torch", "numpy", "PIL")
+
+import ops_table  # noqa: E402
+
+DOCS = ROOT / "docs"
+PAGES = ["python.md", "pipeline.md", "moving-from-dataloader.md", "moving-from-ffcv.md"]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    python(ROOT / "examples" / "make_photos.py", "photos", "120", cwd=folder)
+    python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_code_runs(name, photos, tmp_path, monkeypatch):
+    for file in photos.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / name).read_text()
+    blocks = list(BLOCK.finditer(page))
+    assert blocks
+    scope = {"__name__": "__main__"}
+    for block in blocks:
+        # As many lines before it as on the page, so that errors name the right one.
+        lines = "\n" * page.count("\n", 0, block.start(1))
+        exec(compile(lines + block[1], str(DOCS / name), "exec"), scope)
+    for value in scope.values():
+        for loader in value if isinstance(value, list) else [value]:
+            if isinstance(loader, penstock.Loader):
+                loader.close()
+
+
+def readme_block():
+    text = (ROOT / "README.md").read_text()
+    (block,) = BLOCK.findall(text)
+    return block
+
+
+def test_readme_runs(photos, monkeypatch):
+    """And the first batch is there within five lines, but for those that are empty."""
+    monkeypatch.chdir(photos)
+    scope = {}
+    exec(compile(readme_block(), "README.md", "exec"), scope)
+    scope["loader"].close()
+    assert scope["image"].shape[1:] == (3, 224, 224)
+    assert len([line for line in readme_block().splitlines() if line.strip()]) <= 5
+
+
+def rows(name, head):
+    """The rows of the table with this first line, as lists of cells."""
+    page = (DOCS / name).read_text()
+    table = page[page.index(head) :].split("\n\n")[0]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+def test_every_argument_is_in_the_table():
+    known = {}
+    for parameter in inspect.signature(penstock.Loader.__init__).parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD and parameter.name != "self":
+            default = parameter.default
+            shown = f"`{default!r}`".replace("'", '"')
+            known[parameter.name] = "" if default is parameter.empty else shown
+    listed = {row[0].strip("`"): row[1] for row in rows("python.md", "| argument | default |")}
+    assert listed == known
+    assert all(row[2] for row in rows("python.md", "| argument | default |"))
+
+
+def test_every_error_is_in_the_table():
+    known = {}
+    for kind in penstock.Error.__subclasses__():
+        known[kind.__name__] = [base.__name__ for base in kind.__bases__[1:]]
+    listed = {
+        row[0].strip("`"): [word.strip(" `") for word in row[1].split(",") if word.strip()]
+        for row in rows("python.md", "| error | also |")
+    }
+    assert listed == known
+
+
+def test_operations_are_those_of_the_library():
+    _, inside, _ = ops_table.split(ops_table.PAGE.read_text())
+    assert inside == ops_table.table(), "run tests/python/ops_table.py"
+
+
+def test_every_argument_of_dataloader_is_spoken_of():
+    """All that torch's has are in the table; what Loader does not take, it names a reason for."""
+    from torch.utils.data import DataLoader
+
+    words = re.findall(r"`(\w+)`", " ".join(
+        row[0] for row in rows("moving-from-dataloader.md", "| DataLoader | Loader |")
+    ))
+    # Deprecated there, or meaningless without an accelerator.
+    others = {"self", "pin_memory_device"}
+    assert set(inspect.signature(DataLoader.__init__).parameters) - others == set(words)
+    taken = inspect.signature(penstock.Loader.__init__).parameters
+    for name in set(words) - set(taken):
+        with pytest.raises(TypeError, match=f"Loader has no '{name}': "):
+            penstock.Loader("photos.pen", 1, **{name: None})
+
+
+def test_links_and_files_exist():
+    for name in [*PAGES, "../README.md"]:
+        page = (DOCS / name).read_text()
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page):
+            assert ((DOCS / name).parent / target).exists(), f"{name}: {target}"
+        for target in re.findall(r"\b((?:examples|tests)/[\w/]+\.py)", page):
+            assert (ROOT / target).exists(), f"{name}: {target}"

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples, run as their first lines say. Skipped without torch; one needs lightning too."""
+
+import ast
+import importlib.util
+import os
+import pathlib
+import re
+
+import pytest
+from example_tools import EXAMPLES, ROOT, need, python, torchrun
+from py_tools import need_penstock
+
+need_penstock()
+need("torch", "numpy", "PIL")
+
+N = 120
+LINE = re.compile(
+    r"Epoch \[(\d+)\]\[(\d+)/(\d+)\]  Time \d+\.\d{3} \(\d+\.\d{3}\)  "
+    r"Data \d+\.\d{3} \(\d+\.\d{3}\)  Loss (\d+\.\d{4})  Prec@1 (\d+\.\d{2})"
+)
+FOUR_LINES = [(0, 10, 15), (0, 15, 15), (1, 10, 15), (1, 15, 15)]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A folder with photos, and photos.pen made of them."""
+    folder = tmp_path_factory.mktemp("work")
+    python(ROOT / "examples" / "make_photos.py", "photos", str(N), cwd=folder)
+    python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
+    return folder
+
+
+def lines(text):
+    """[(epoch, batch, batches)] and [(loss, precision)] of the lines with figures."""
+    found = [line for line in text.splitlines() if line.startswith("Epoch")]
+    assert all(LINE.fullmatch(line) for line in found), text
+    rows = [LINE.fullmatch(line).groups() for line in found]
+    places = [(int(epoch), int(i), int(n)) for epoch, i, n, _, _ in rows]
+    return places, [(float(loss), float(precision)) for *_, loss, precision in rows]
+
+
+@pytest.fixture(scope="module")
+def trained(work):
+    """The figures of train.py, which leaves model.pt."""
+    script = EXAMPLES / "train.py"
+    places, figures = lines(
+        python(script, "photos.pen", "--batch-size", "8", "--save", "model.pt", cwd=work)
+    )
+    assert places == FOUR_LINES
+    return figures
+
+
+def assert_same(figures, others):
+    """As far as the order of sums allows."""
+    assert len(figures) == len(others)
+    for (loss, precision), (other_loss, other_precision) in zip(figures, others):
+        assert abs(loss - other_loss) < 0.003 and abs(precision - other_precision) < 1.3
+
+
+def test_train(trained):
+    losses = [loss for loss, _ in trained]
+    assert 0.7 < losses[-1] < losses[0] < 1.3
+
+
+def test_train_dataloader(work):
+    script = EXAMPLES / "train_dataloader.py"
+    places, figures = lines(python(script, "photos", "--batch-size", "8", cwd=work))
+    assert places == FOUR_LINES and 0.7 < figures[-1][0] < 1.3
+
+
+def test_only_the_loader_differs():
+    """The loop, word for word, is that of the script with DataLoader."""
+    functions = [
+        {
+            node.name: ast.dump(node)
+            for node in ast.parse((EXAMPLES / name).read_text()).body
+            if isinstance(node, ast.FunctionDef)
+        }
+        for name in ("train.py", "train_dataloader.py")
+    ]
+    assert functions[0]["train_epoch"] == functions[1]["train_epoch"]
+    assert functions[0]["make_loader"] != functions[1]["make_loader"]
+
+
+def test_train_ddp(work, trained):
+    """Two ranks with half the batch each make the same steps as one."""
+    out = torchrun(2, EXAMPLES / "train_ddp.py", "photos.pen", "--batch-size", "4", cwd=work)
+    places, figures = lines(out)
+    assert places == FOUR_LINES
+    assert_same(figures, trained)
+
+
+def test_resume(work):
+    """Interrupted in the middle of an epoch, gone on with on two ranks."""
+    args = [EXAMPLES / "resume.py", "photos.pen", "--batch-size", "8", "--save-every", "5"]
+    places, _ = lines(python(*args, "--stop-after", "12", cwd=work))
+    assert places == [(0, 10, 15)]
+    out = torchrun(2, *args, cwd=work)
+    assert "Resumed at epoch 0, sample 80 of 120" in out
+    assert lines(out)[0] == FOUR_LINES[1:]
+
+
+def pythonpath(first):
+    return os.pathsep.join([str(first), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def test_numpy_only(work, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')\n")
+    script = EXAMPLES / "numpy_only.py"
+    out = python(script, "photos.pen", "--batch-size", "8", cwd=work,
+                 PYTHONPATH=pythonpath(tmp_path))
+    places, figures = lines(out)
+    assert places == FOUR_LINES and figures[-1][0] < figures[0][0]
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("lightning"), reason="lightning is not installed"
+)
+def test_lightning_module(work, trained):
+    """Interrupted and gone on with, it learns what train.py learns."""
+    args = [EXAMPLES / "lightning_module.py", "photos.pen", "--batch-size", "8"]
+    assert lines(python(*args, "--max-steps", "8", cwd=work)) == ([], [])
+    out = python(*args, "--resume", "checkpoints/last.ckpt", cwd=work)
+    places, figures = lines(out)
+    assert places == FOUR_LINES
+    assert_same(figures[2:], trained[2:])
+
+
+def test_evaluate(work, trained):
+    """Batches of 7 leave room in the last one: exactly 120 count, on one rank and on two."""
+    args = [EXAMPLES / "evaluate.py", "photos.pen", "--batch-size", "7", "--model", "model.pt"]
+    out = python(*args, cwd=work)
+    found = re.fullmatch(r"Loss \d\.\d{4}  Prec@1 (\d+\.\d\d)  \((\d+) of 120\)\n", out)
+    assert found and float(found[1]) == round(100 * int(found[2]) / N, 2), out
+    assert torchrun(2, *args, cwd=work) == out
+
+
+def test_every_example_is_here():
+    """And tells in its first lines how it is run."""
+    tested = set(re.findall(r'EXAMPLES / "(\w+\.py)"', pathlib.Path(__file__).read_text()))
+    scripts = {path.name for path in EXAMPLES.glob("*.py")} - {"common.py"}
+    assert scripts == tested
+    for name in scripts:
+        doc = ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
+        assert re.search(rf"    (python3|torchrun .*) examples/python/{name} photos", doc), name
