@@ -4,7 +4,9 @@
  * Caveats. One thread at a time calls the functions of a loader; batches may be given back by any
  * thread. A loader starts its threads with its first batch. Handles opened before fork() answer
  * PEN_E_CLOSED in the child. What a batch holds depends on the pack, the pipeline, the seed, the
- * epoch and the position alone: not on threads, memory, ranks or restarts. */
+ * epoch and the position alone: not on threads, memory, ranks or restarts (in block order lanes and
+ * window count too; they are chosen from the memory when they are not given, and kept in the
+ * state). */
 #ifndef PENSTOCK_LOADER_H
 #define PENSTOCK_LOADER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 
-#include <malloc.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -40,11 +40,15 @@ void pen__free(void *p)
         pen__sys->release(p);
 }
 
-void pen__mem_trim(void)
+void pen__free_large(void *p, size_t bytes)
 {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
+    enum { PAGE = 4096, LARGE = 1 << 20 };
+    if (p && bytes >= LARGE) {
+        uintptr_t first = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+        uintptr_t end = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
+        (void)madvise((void *)first, end - first, MADV_DONTNEED); /* only ever a matter of cost */
+    }
+    pen__free(p);
 }
 
 char *pen__strdup(const char *s)

@@ -15,9 +15,9 @@ void *pen__zalloc(size_t bytes);                 /* cleared */
 void *pen__alloc_array(uint64_t n, size_t each); /* checked; NULL on overflow too */
 void *pen__resize(void *p, size_t bytes);
 void pen__free(void *p); /* accepts NULL */
-/* Gives freed memory back to the system, of all threads: what a library has freed after a large
- * image stays with malloc otherwise, once for each thread. Not cheap. */
-void pen__mem_trim(void);
+/* For what may be large, `bytes` of it or a little more: gives its pages back to the system. What
+ * free alone is given stays with malloc, as much as was ever in use at once, for each thread. */
+void pen__free_large(void *p, size_t bytes);
 char *pen__strdup(const char *s);
 char *pen__strndup(const char *s, size_t n);
 

@@ -157,6 +157,6 @@ int pen__pixels_alloc(const PenLimits *limits, uint32_t width, uint32_t height, 
 
 void pen__pixels_free(PenPixels *p)
 {
-    pen__free(p->data);
+    pen__free_large(p->data, (size_t)p->width * p->height * p->channels);
     *p = (PenPixels){0};
 }

@@ -95,7 +95,8 @@ static int decode_into(const uint8_t *data, size_t bytes, const PenLimits *limit
     size_t cache = (size_t)PEN_MIN(limits->max_memory_bytes, PEN_PNG_CACHE_BYTES);
     int e = spng_set_image_limits(ctx, INT32_MAX, INT32_MAX);
     if (!e)
-        e = spng_set_chunk_limits(ctx, PEN_MIN(bytes, (size_t)INT32_MAX), cache);
+        e = spng_set_chunk_limits(ctx, PEN_MIN(bytes, cache),
+                                  cache); /* never more than the cache */
     if (!e)
         e = spng_set_png_buffer(ctx, data, bytes);
     if (!e)

@@ -215,6 +215,19 @@ static void round_weights(const double *exact, int16_t *weights, size_t n, uint3
     }
 }
 
+/* Equal weights make values that lie in the very middle, and rounding errors decide where those go:
+ * after both axes it could be by 2 somewhere else than in Pillow. So a weight errs to the side that
+ * Pillow's does, which has 22 bits. It stays below 2^15: 1/n is far from that where it is not 1. */
+static void round_box_weights(const double *exact, int16_t *weights, size_t n, uint32_t precision)
+{
+    double one = 1 << precision, fine = 1 << MAX_PRECISION;
+    for (size_t i = 0; i < n; i++) {
+        double v = exact[i] * one, f = exact[i] * fine;
+        int16_t low = (int16_t)v;
+        weights[i] = (int16_t)(low + (low < v && (int32_t)(f + 0.5) > f));
+    }
+}
+
 static void fill_weights(const PenAxisSpec *s, PenAxis *a, double *exact)
 {
     Shape k = shape_of(s);
@@ -227,7 +240,10 @@ static void fill_weights(const PenAxisSpec *s, PenAxis *a, double *exact)
     a->taps = (uint32_t)padded(most, 2);
     a->precision = precision_for(weigh_by_filter(s, &k, a, exact));
     size_t n = (size_t)s->len * a->taps, all = (size_t)padded(s->len, GROUP) * a->taps;
-    round_weights(exact, a->weights, n, a->precision);
+    if (s->filter == PEN_FILTER_BOX)
+        round_box_weights(exact, a->weights, n, a->precision);
+    else
+        round_weights(exact, a->weights, n, a->precision);
     memset(a->weights + n, 0, (all - n) * sizeof *a->weights);
 }
 

@@ -25,13 +25,19 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
     return PEN_OK;
 }
 
+static void trim(PenBuf *b, size_t bytes)
+{
+    if (b->cap <= bytes)
+        return;
+    pen__free_large(b->data, b->cap);
+    *b = (PenBuf){0};
+}
+
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
 {
     for (uint32_t i = 0; i < plan->n_images; i++) {
-        if (task->images[i].slice.data.cap > bytes)
-            pen__buf_free(&task->images[i].slice.data);
-        if (task->images[i].lengths.cap > bytes)
-            pen__buf_free(&task->images[i].lengths);
+        trim(&task->images[i].slice.data, bytes);
+        trim(&task->images[i].lengths, bytes);
     }
 }
 

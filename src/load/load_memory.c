@@ -46,7 +46,7 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
 static int share_out(PenLoadPlan *p, PenError *reterr)
 {
     uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + PEN_SLOT_EXTRA;
-    uint64_t rest_need = (uint64_t)p->threads * (MiB / 2) + 4 * MiB;
+    uint64_t rest_need = (uint64_t)p->threads * 3 * MiB + 4 * MiB;
     PenShares *s = &p->shares;
     if (pen__add_over(slot, (uint64_t)p->set.batch_size * 16, &slot) ||
         pen__mul_over(slot, MIN_SLOTS, &ring_need) || ring_need > UINT64_MAX - rest_need)

@@ -106,7 +106,6 @@ static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask
     r = pen__recipe_run(k, f->program, &im->recipe, &im->encoded, limits, dst, &t->error);
     if (need > own) {
         pen__kitchen_trim(k, own);
-        pen__mem_trim();
         release_scratch(c, need);
     }
     return r;

@@ -5,23 +5,23 @@
 
 static const char where[] = "ops/recipe";
 
+static void drop(PenScratch *s)
+{
+    pen__free_large(s->data, s->bytes);
+    *s = (PenScratch){.data = NULL};
+}
+
 int pen__scratch_hold(PenScratch *s, uint64_t bytes, PenError *reterr)
 {
     if (s->bytes >= bytes)
         return PEN_OK;
-    pen__free(s->data);
+    drop(s);
     *s = (PenScratch){.data = bytes < SIZE_MAX - PEN_SLACK ? pen__alloc(bytes + PEN_SLACK) : NULL};
     if (!s->data)
         return pen__fail_memory(reterr, where, "pixels between two steps");
     memset(s->data + bytes, 0, PEN_SLACK);
     s->bytes = bytes;
     return PEN_OK;
-}
-
-static void drop(PenScratch *s)
-{
-    pen__free(s->data);
-    *s = (PenScratch){.data = NULL};
 }
 
 static void drop_all(PenKitchen *k)

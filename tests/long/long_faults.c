@@ -12,6 +12,7 @@
 
 #include "base/sys.h"
 #include "lib/fault_sys.h"
+#include "lib/load_pack.h"
 #include "lib/make_pack.h"
 #include "lib/probe.h"
 #include "lib/sweep.h"
@@ -20,8 +21,9 @@
 enum { WATCHDOG_SECONDS = 10 };
 
 static char top[256];
-static char out[300];   /* the pack that is written */
-static char mixed[300]; /* the pack that is read */
+static char out[300];      /* the pack that is written */
+static char mixed[300];    /* the pack that is read */
+static char replaced[300]; /* one with samples that cannot be decoded */
 static char folder[256], some[256], broken[256], list[256], tar[256], gz[256];
 static ProbeList probes; /* of `mixed` */
 static int wrong;        /* answers that a run got and should not have */
@@ -105,6 +107,56 @@ static int verify_plain(PenError *reterr)
 static int verify_decode(PenError *reterr)
 {
     return verify_pack(1, reterr);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static uint64_t load_sums[2][12]; /* of the positions that are loaded */
+
+/* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. */
+static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
+{
+    PenPack *pack = NULL;
+    PenLoader *l = NULL;
+    int first = pen_pack_open(dir, &pack, reterr);
+    if (first == PEN_OK)
+        first = pen_loader_open(pack, s, &l, reterr);
+    pen_pack_close(&pack);
+    for (uint32_t g = 0; l && g < 3; g++) {
+        PenBatch *b = NULL;
+        PenError e = {0};
+        int r = pen_loader_next(l, -1, &b, &e);
+        for (uint32_t i = 0; i < s->batch_size && r == PEN_OK; i++) {
+            uint64_t sum = load_batch_sum(b, i), *known = &sums[b->position + i];
+            wrong += *known && sum != *known;
+            *known = sum;
+        }
+        wrong += r < 0 ? e.status != r || !e.message[0] || r == PEN_E_TIMEOUT : r != PEN_OK;
+        if (r < 0 && first == PEN_OK) {
+            first = r;
+            *reterr = e;
+        }
+        pen_batch_unref(&b);
+    }
+    pen_loader_close(&l);
+    return first;
+}
+
+static int load_mixed(PenError *reterr)
+{
+    PenLoaderSettings s = load_settings(3);
+    s.pipeline = "photo: decode | random_resized_crop 24 | color_jitter 0.2 0.2 0.2 0.1 | "
+                 "tensor f32; label: tensor; box: tensor";
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(mixed, &s, load_sums[0], reterr);
+}
+
+static int load_replaced(PenError *reterr)
+{
+    PenLoaderSettings s = load_settings(4);
+    s.on_bad = PEN_BAD_SUBSTITUTE;
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(replaced, &s, load_sums[1], reterr);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -205,6 +257,8 @@ static const Scenario scenarios[] = {
     {"extract", nothing, extract_all, false},
     {"verify", nothing, verify_plain, false},
     {"verify --decode", nothing, verify_decode, false},
+    {"load three batches", nothing, load_mixed, false},
+    {"load with broken samples replaced", nothing, load_replaced, false},
     {"pack of a folder, tile", nothing, pack_folder, true},
     {"pack with broken inputs left out", nothing, pack_broken, true},
     {"pack of a list with masks, encode", nothing, pack_list, true},
@@ -448,8 +502,16 @@ static void sweep_scenario(const Scenario *scenario, uint64_t sample)
     CHECK_INT(s.bad, 0);
 }
 
+static void some_broken(void *ctx, uint32_t i, LoadImage *image)
+{
+    load_mixed_image(ctx, i % 2 ? 0 : i, image);
+    if (i % 4 == 3)
+        load_break_jpeg(&image->file);
+}
+
 static void make_inputs(void)
 {
+    static const LoadSpec load = {12, PEN_MODE_KEEP, 4, 30000, some_broken, NULL};
     static const MixSpec spec = {10, 1, 1, 2, 21000};
     PenPack *pack = NULL;
     snprintf(top, sizeof top, "%s", scratch("top"));
@@ -469,6 +531,8 @@ static void make_inputs(void)
     make_tar(tar, 5);
     make_tar(gz, 5);
     make_mixed(mixed, &spec);
+    snprintf(replaced, sizeof replaced, "%s", scratch("replaced.pen"));
+    load_pack_write(replaced, &load);
     MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
     probes_make(pack, &probes);
     pen_pack_close(&pack);

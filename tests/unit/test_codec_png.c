@@ -288,6 +288,26 @@ TEST(encode_round_trip_is_exact_and_repeatable)
     }
 }
 
+/* Noise does not shrink: a file of more than 16 MiB. */
+TEST(a_large_file_is_decoded)
+{
+    enum { SIDE = 2500 };
+    PenPixels p = {.width = SIDE, .height = SIDE, .channels = 3}, q = {0};
+    PenBuf png = {0};
+    PenError err = {0};
+    p.data = pen__alloc((size_t)SIDE * SIDE * 3 + PEN_SLACK);
+    uint32_t x = 1;
+    for (size_t i = 0; i < (size_t)SIDE * SIDE * 3; i++)
+        p.data[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
+    CHECK_INT(pen__png_encode(&p, &png, &err), PEN_OK);
+    CHECK(png.bytes > 17 << 20);
+    CHECK_INT(pen__image_decode(png.data, png.bytes, limits, &q, &err), PEN_OK);
+    CHECK_MEM(q.data, p.data, (size_t)SIDE * SIDE * 3);
+    pen__pixels_free(&p);
+    pen__pixels_free(&q);
+    pen__buf_free(&png);
+}
+
 /* A chunk eXIf behind IHDR; its checksum is not looked at by the probe. */
 TEST(probe_reads_orientation)
 {
@@ -318,6 +338,7 @@ int main(int argc, char **argv)
     RUN(truncation_at_any_length_is_found);
     RUN(limits_hold);
     RUN(encode_round_trip_is_exact_and_repeatable);
+    RUN(a_large_file_is_decoded);
     RUN(probe_reads_orientation);
     return TEST_END();
 }

@@ -58,7 +58,7 @@ TEST(the_same_whatever_the_threads_and_memory)
             s.threads = threads;
             s.io_threads = 1 + threads / 3;
             s.prefetch = threads == 2 ? 1 : 4;
-            s.memory_bytes = threads == 4 ? 9 << 20 : 256 << 20;
+            s.memory_bytes = threads == 4 ? 18 << 20 : 256 << 20;
             s.lanes = order == PEN_ORDER_BLOCK ? 2 : 0;
             s.window = order == PEN_ORDER_BLOCK ? 2 : 0;
             if (threads == 1)
@@ -277,12 +277,13 @@ TEST(holding_every_batch_is_an_error)
     static PenBatch *held[4096];
     int n = 0, r;
     PenLoaderSettings s = help_loader_settings(32);
-    s.memory_bytes = 9 << 20;
+    s.memory_bytes = 16 << 20;
     CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
     while ((r = pen_loader_next(l, -1, &held[n], &err)) >= 0)
         n += r == PEN_OK;
     CHECK_INT(r, PEN_E_LIMIT);
-    CHECK(strstr(err.message, "held by the caller"));
+    if (!strstr(err.message, "held by the caller"))
+        CHECK_STR(err.message, "... held by the caller");
     CHECK(n > 8);
     pen_batch_unref(&held[--n]);
     CHECK_INT(pen_loader_next(l, -1, &held[n], &err), PEN_OK);

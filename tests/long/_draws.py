@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader draws for a sample, in plain Python: which box, which flip, which factor.
+
+Written a second time on purpose, from the descriptions in src/ops/draw.h and sample.h: a number is
+addressed by (seed, epoch, sample, operation's name, which one of that name, number of the draw).
+"""
+
+import math
+from typing import NamedTuple
+
+M32 = 2**32 - 1
+M64 = 2**64 - 1
+
+
+class Box(NamedTuple):
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+def philox(key, counter):
+    """Philox4x32-10 of Salmon et al., 2011."""
+    k, c = list(key), list(counter)
+    for _ in range(10):
+        left, right = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [right >> 32 ^ c[1] ^ k[0], right & M32, left >> 32 ^ c[3] ^ k[1], left & M32]
+        k = [k[0] + 0x9E3779B9 & M32, k[1] + 0xBB67AE85 & M32]
+    return c
+
+
+def mix(x):
+    for _ in range(2):
+        x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 & M64
+    return x ^ x >> 32
+
+
+def fnv1a(data):
+    h = 0x811C9DC5
+    for byte in data:
+        h = (h ^ byte) * 0x01000193 & M32
+    return h
+
+
+class Draw:
+    """The numbers of one operation on one sample."""
+
+    def __init__(self, seed, epoch, sample, op, occurrence=0):
+        key = mix(mix(seed + 0x9E3779B97F4A7C15 & M64) ^ (epoch + 0x2545F4914F6CDD1D & M64))
+        self.key = key & M32, key >> 32
+        name = fnv1a(op.encode() + occurrence.to_bytes(4, "little"))
+        self.place = [sample & M32, sample >> 32, name]
+        self.n = 0
+
+    def bits(self):
+        x = philox(self.key, [*self.place, self.n])
+        self.n += 1
+        return x[0] | x[1] << 32
+
+    def uniform(self, low, high):
+        return low + (high - low) * ((self.bits() >> 11) / 2**53)
+
+    def below(self, n):
+        while True:
+            wide = self.bits() * n
+            if wide & M64 >= 2**64 % n:
+                return wide >> 64
+
+    def happens(self, p):
+        return self.uniform(0, 1) < p
+
+
+def random_crop(draw, width, height, size, padding=0):
+    """The box in the image, which may reach into the padding: Box and (height, width) of it."""
+    h, w = size
+    y = draw.below(height + 2 * padding - h + 1)
+    x = draw.below(width + 2 * padding - w + 1)
+    return Box(x - padding, y - padding, w, h)
+
+
+def sides(draw, area, scale, ratio):
+    target = area * draw.uniform(*scale)
+    aspect = math.exp(draw.uniform(math.log(ratio[0]), math.log(ratio[1])))
+    return round(math.sqrt(target * aspect)), round(math.sqrt(target / aspect))
+
+
+def random_resized_crop(draw, width, height, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
+    for _ in range(10):
+        w, h = sides(draw, width * height, scale, ratio)
+        if 0 < w <= width and 0 < h <= height:
+            y = draw.below(height - h + 1)
+            x = draw.below(width - w + 1)
+            return Box(x, y, w, h)
+    w, h = width, height
+    if w / h < ratio[0]:
+        h = max(1, round(w / ratio[0]))
+    elif w / h > ratio[1]:
+        w = max(1, round(h * ratio[1]))
+    return Box((width - w) // 2, (height - h) // 2, w, h)
+
+
+def random_erasing(draw, width, height, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3)):
+    """The box, or None."""
+    if not draw.happens(p):
+        return None
+    for _ in range(10):
+        h, w = sides(draw, width * height, scale, ratio)
+        if h < height and w < width:
+            y = draw.below(height - h + 1)
+            x = draw.below(width - w + 1)
+            return Box(x, y, w, h) if w and h else None
+    return None
+
+
+def color_jitter(draw, brightness, contrast, saturation, hue):
+    """[(name, factor)] in the order drawn; ranges are (low, high), None leaves a part out."""
+    order = [0, 1, 2, 3]
+    for i in (3, 2, 1):
+        j = draw.below(i + 1)
+        order[i], order[j] = order[j], order[i]
+    names = ("brightness", "contrast", "saturation", "hue")
+    neutral = ((1, 1), (1, 1), (1, 1), (0, 0))
+    ranges = (brightness, contrast, saturation, hue)
+    factors = [draw.uniform(*(r or n)) for r, n in zip(ranges, neutral)]
+    return [(names[i], factors[i]) for i in order if ranges[i] is not None]

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader gives depends on the pack, the pipeline, the seed, the epoch and the position, and
+on nothing else: threads, read-ahead, memory, ranks, restarts.
+
+PENSTOCK_SCALE=full makes 200 restarts instead of 20.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import re
+
+import pytest
+from py_tools import encoded, need_penstock, pixels, write_pack
+
+penstock = need_penstock()
+np = pytest.importorskip("numpy")
+
+pytestmark = pytest.mark.threads
+
+N = 256
+GLOBAL = 12  # samples of a batch over all ranks
+ORDERS = ("sequential", "random", "block")
+SEEDS = (0, 2**63 + 11)
+EPOCHS = (0, 7)
+RESTARTS = 200 if os.environ.get("PENSTOCK_SCALE") == "full" else 20
+PIPELINE = (
+    "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
+    "| random_erasing | tensor u8; label: tensor"
+)
+
+
+def image(number):
+    """Some take much longer than others."""
+    picture = pixels(number, 30 + number * 7 % 50, 24 + number * 5 % 60)
+    if number % 16 == 3:
+        picture = picture.resize((300, 200))
+    if number % 3 == 0:
+        return encoded(picture)
+    return encoded(picture, "JPEG", quality=90, progressive=number % 5 == 0)
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    return write_pack(penstock, tmp_path_factory.mktemp("packs") / "a.pen", N, image)
+
+
+def open_rank(pack, rank=0, world=1, batch=GLOBAL, **settings):
+    """Lanes and window are given, as they are chosen from the memory otherwise."""
+    settings = {"threads": 2, "memory": "64MiB", "lanes": 4, "window": 2, **settings}
+    return penstock.Loader(
+        pack, batch, rank=rank, world_size=world, pipeline=PIPELINE, output="numpy",
+        return_info=True, **settings,
+    )
+
+
+class Ranks:
+    """All loaders of a world, which go on together."""
+
+    def __init__(self, pack, world=1, batch=GLOBAL, **settings):
+        self.loaders = [open_rank(pack, rank, world, batch, **settings) for rank in range(world)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        for loader in self.loaders:
+            loader.close()
+
+    def set_epoch(self, epoch):
+        for loader in self.loaders:
+            loader.set_epoch(epoch)
+
+    def state(self):
+        states = [json.loads(json.dumps(loader.state_dict())) for loader in self.loaders]
+        assert all(state == states[0] for state in states)
+        return states[0]
+
+    def restore(self, state):
+        for loader in self.loaders:
+            loader.load_state_dict(state)
+
+    def batches(self):
+        """Global batches of a pass: (epoch, first position, samples, valid, images, labels)."""
+        missing = object()
+        for parts in itertools.zip_longest(*self.loaders, fillvalue=missing):
+            assert missing not in parts, "ranks have different numbers of batches"
+            first = parts[0].info
+            for rank, part in enumerate(parts):
+                place = first.epoch, (first.position + rank) % self.loaders[0].samples
+                assert (part.info.epoch, part.info.position) == place
+                assert part.info.n_valid == part.info.valid.sum() and part.info.substituted == 0
+            yield (
+                first.epoch,
+                first.position,
+                mixed([part.info.samples for part in parts]),
+                mixed([part.info.valid for part in parts]),
+                mixed([part.image for part in parts]),
+                mixed([part.label for part in parts]),
+            )
+
+
+def mixed(parts):
+    """Sample i of rank r is number i * ranks + r of the global batch."""
+    return np.stack(parts, 1).reshape(-1, *parts[0].shape[1:]).copy()
+
+
+def digest(pack, order, seed, **settings):
+    """One for two epochs, with everything that a user can see of them."""
+    sha = hashlib.sha256()
+    world = settings.pop("world", 1)
+    with Ranks(pack, world, GLOBAL // world, order=order, seed=seed, **settings) as ranks:
+        for epoch in EPOCHS:
+            ranks.set_epoch(epoch)
+            for _, position, *arrays in ranks.batches():
+                sha.update(f"{epoch} {position} {[array.shape for array in arrays]}".encode())
+                for array in arrays:
+                    sha.update(array.tobytes())
+    return sha.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def expected(pack):
+    """One digest for each order and seed."""
+    digests = {(o, s): digest(pack, o, s, threads=1, prefetch=1) for o in ORDERS for s in SEEDS}
+    assert len(set(digests.values())) == len(digests), "another order or seed gives the same"
+    return digests
+
+
+@pytest.fixture(scope="module")
+def tight(pack):
+    """For a number of threads, the least memory that is enough for all samples."""
+    found = {}
+    for threads in (1, 8):
+        with pytest.raises(penstock.LimitError) as caught:
+            open_rank(pack, threads=threads, memory=1)
+        least = int(re.search(r"at least (\d+) MiB", str(caught.value))[1])
+        found[threads] = next(m for m in range(least, least + 16) if is_enough(pack, threads, m))
+    return found
+
+
+def is_enough(pack, threads, mib):
+    try:
+        with open_rank(pack, threads=threads, memory=f"{mib}MiB") as loader:
+            return len(list(map(len, loader))) == len(loader)
+    except penstock.LimitError:
+        return False
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threads_and_prefetch(pack, expected, order, seed):
+    for threads, prefetch in itertools.product((1, 2, 8), (1, 4)):
+        settings = {"threads": threads, "prefetch": prefetch}
+        assert digest(pack, order, seed, **settings) == expected[order, seed], settings
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_memory(pack, expected, tight, order, seed):
+    for threads in (1, 8):
+        for memory in (f"{tight[threads]}MiB", "1GiB"):
+            found = digest(pack, order, seed, memory=memory, threads=threads)
+            assert found == expected[order, seed], (memory, threads)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_world_sizes(pack, expected, order, seed):
+    for world in (2, 3, 4):
+        assert digest(pack, order, seed, world=world) == expected[order, seed], world
+
+
+def test_world_sizes_of_a_subset(pack):
+    chosen = random.Random(1).sample(range(N), 100)
+    for drop_last in (False, True):
+        settings = {"order": "random", "seed": 3, "subset": chosen, "drop_last": drop_last}
+        found = {digest(pack, world=world, **settings) for world in (1, 2, 3, 4)}
+        assert len(found) == 1, drop_last
+
+
+def sequence(batches):
+    """(sample, its values) of what a pass gives, without what only fills up."""
+    return [
+        (int(samples[i]), hashlib.sha256(images[i].tobytes() + labels[i].tobytes()).digest())
+        for _, _, samples, valid, images, labels in batches
+        for i in range(len(samples))
+        if valid[i]
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(pack):
+    """All of an epoch, undisturbed."""
+    found = {}
+    for order, seed in itertools.product(ORDERS, SEEDS):
+        with Ranks(pack, order=order, seed=seed) as ranks:
+            for epoch in (*EPOCHS, *(epoch + 1 for epoch in EPOCHS)):
+                ranks.set_epoch(epoch)
+                found[order, seed, epoch] = sequence(ranks.batches())
+                assert sorted(sample for sample, _ in found[order, seed, epoch]) == list(range(N))
+    return found
+
+
+def some_world(rng):
+    """A number of ranks, a batch size of each, and settings that must not matter."""
+    settings = {"threads": rng.choice((1, 2, 3)), "prefetch": rng.choice((1, 2, 4))}
+    return rng.randint(1, 4), rng.randint(1, 9), settings
+
+
+@pytest.mark.parametrize("trial", range(RESTARTS))
+def test_restarts(pack, whole, trial):
+    """Up to three in one epoch; then the next epoch begins at its start."""
+    rng = random.Random(1000 + trial)
+    order, seed, epoch = rng.choice(ORDERS), rng.choice(SEEDS), rng.choice(EPOCHS)
+    expected, got, state, history = whole[order, seed, epoch], [], None, []
+    for last in (False,) * rng.randint(1, 3) + (True,):
+        world, batch, settings = some_world(rng)
+        with Ranks(pack, world, batch, order=order, seed=seed, **settings) as ranks:
+            if state:
+                ranks.restore(state)
+            if not state or len(got) == N or rng.random() < 0.5:
+                ranks.set_epoch(epoch)
+            steps = (N - len(got)) // (world * batch)
+            n = None if last else rng.randint(0, steps)
+            history.append((world, batch, n))
+            got += sequence(itertools.islice(ranks.batches(), n))
+            state = ranks.state()
+            if last:
+                assert got == expected, (order, seed, epoch, history)
+                following = sequence(itertools.islice(ranks.batches(), 3))
+                assert following == whole[order, seed, epoch + 1][: len(following)], history
+            else:
+                assert state["position"] == len(got) and state["epoch"] == epoch, history
+                assert got == expected[: len(got)], (order, seed, epoch, history)
+
+
+def test_restart_at_the_end(pack, whole):
+    """Nothing is left of the epoch when it is named; otherwise the next one begins."""
+    with Ranks(pack, 2, 8, order="random") as ranks:
+        assert len(sequence(itertools.islice(ranks.batches(), N // 16))) == N
+        state = ranks.state()
+    for names in (False, True):
+        with Ranks(pack, 3, 7, order="random") as ranks:
+            ranks.restore(state)
+            if names:
+                ranks.set_epoch(0)
+                assert list(ranks.batches()) == []
+            assert sequence(ranks.batches()) == whole["random", 0, 1]
+
+
+def test_restart_keeps_the_lanes(pack, whole):
+    """With another memory others would be chosen; those of the state are kept."""
+    with Ranks(pack, order="block") as ranks:
+        got = sequence(itertools.islice(ranks.batches(), 5))
+        state = ranks.state()
+    with Ranks(pack, order="block", lanes=7, window=1) as ranks:
+        assert sequence(ranks.batches()) != whole["block", 0, 0]
+        ranks.restore(state)
+        assert got + sequence(ranks.batches()) == whole["block", 0, 0]
+        assert sequence(ranks.batches()) == whole["block", 0, 1]
+
+
+def test_restart_drops_only_the_end(pack, whole):
+    """With drop_last a restarted epoch ends in a whole batch, wherever it was begun."""
+    expected = whole["random", 0, 0]
+    for before, after in ((1, 3), (4, 2), (3, 4)):
+        with Ranks(pack, before, 5, order="random", drop_last=True) as ranks:
+            got = sequence(itertools.islice(ranks.batches(), 4))
+            state = ranks.state()
+        with Ranks(pack, after, 4, order="random", drop_last=True) as ranks:
+            ranks.restore(state)
+            got += sequence(ranks.batches())
+        assert got == expected[: len(got)]
+        assert N - 4 * after < len(got) <= N
