@@ -42,6 +42,9 @@ PyObject *core_text(const char *text);
 /* dict[key] = value, and gives up the reference to value; accepts a NULL value. -1 on failure. */
 int core_set(PyObject *dict, const char *key, PyObject *value);
 
+/* py_open.c: a pack, or NULL with an exception; other Python threads run meanwhile. */
+PenPack *core_open(CoreState *state, const char *path);
+
 /* py_pack.c: the pack for a call that is about to begin, or NULL; every enter has its leave. */
 typedef struct CorePack CorePack;
 PenPack *core_pack_enter(CorePack *self);

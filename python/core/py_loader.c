@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* penstock._core.Loader: the calls of penstock/loader.h. The library wants one thread at a time, so
- * each call here holds a lock; waiting for a batch gives it up ten times a second, for Ctrl-C and
- * for other threads that close the loader or look at its figures. */
+ * each call here holds a lock; those that wait give it up ten times a second, for Ctrl-C and for
+ * other threads that close the loader or look at its figures. */
 #include "py_core.h"
 
 #include <string.h>
@@ -14,6 +14,9 @@ typedef struct CoreLoader {
     pthread_mutex_t lock;
     pid_t pid;
     uint32_t stall_ms;
+    uint64_t pass;   /* counts passes that were begun or ended */
+    int is_used;     /* the pass has given something */
+    uint32_t queued; /* threads that wait for the lock; guarded by the GIL */
 } CoreLoader;
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -78,6 +81,8 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         pthread_mutex_init(&self->lock, NULL);
         self->pid = getpid();
         self->stall_ms = s.stall_ms;
+        /* What the library waits in one call; here it is called again. */
+        s.stall_ms = s.stall_ms < SLICE_MS ? s.stall_ms : SLICE_MS;
         if (open_loader(self, g.pack, &s) < 0)
             Py_CLEAR(self);
     }
@@ -85,12 +90,19 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return (PyObject *)self;
 }
 
+static void take_lock(CoreLoader *self)
+{
+    self->queued++;
+    core_lock(&self->lock);
+    self->queued--;
+}
+
 /* Holds the lock when it gives a loader. */
 static PenLoader *enter(CoreLoader *self)
 {
     int here = self->pid == getpid();
     if (here)
-        core_lock(&self->lock);
+        take_lock(self);
     if (here && self->loader)
         return self->loader;
     if (here)
@@ -106,11 +118,23 @@ static void leave(CoreLoader *self)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* Between two slices of a wait: those who queue go first, which a lock alone does not see to. -1
+ * with an exception. */
+static int pause_wait(CoreLoader *self)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int i = 0; i < SLICE_MS && self->queued; i++) {
+        Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
+        Py_END_ALLOW_THREADS;
+    }
+    return PyErr_CheckSignals();
+}
+
 static PyObject *loader_close(CoreLoader *self, PyObject *unused)
 {
     (void)unused;
     if (self->pid == getpid()) {
-        core_lock(&self->lock);
+        take_lock(self);
         Py_BEGIN_ALLOW_THREADS pen_loader_close(&self->loader);
         Py_END_ALLOW_THREADS leave(self);
     }
@@ -225,19 +249,10 @@ static PyObject *loader_set_epoch(CoreLoader *self, PyObject *args)
     if (!loader)
         return NULL;
     Py_BEGIN_ALLOW_THREADS r = pen_loader_set_epoch(loader, epoch, &error);
-    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
-}
-
-static PyObject *loader_begin(CoreLoader *self, PyObject *unused)
-{
-    PenError error = {0};
-    int r;
-    (void)unused;
-    PenLoader *loader = enter(self);
-    if (!loader)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_loader_begin(loader, &error);
-    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
+    Py_END_ALLOW_THREADS;
+    if (self->is_used) /* else it becomes a pass of this epoch */
+        self->pass++;
+    return none_or_error(self, r, &error);
 }
 
 static int64_t now_ms(void)
@@ -247,30 +262,90 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* A call that waits for the threads of the pass before, a slice at a time. */
+typedef int (*Attempt)(PenLoader *loader, const void *arg, PenError *reterr);
+
+static PyObject *attempt(CoreLoader *self, Attempt call, const void *arg)
+{
+    int64_t deadline = now_ms() + self->stall_ms;
+    for (;;) {
+        PenError error = {0};
+        int r;
+        PenLoader *loader = enter(self);
+        if (!loader)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS r = call(loader, arg, &error);
+        Py_END_ALLOW_THREADS;
+        if (r != PEN_E_INVALID) /* a state that is refused leaves the pass as it is */
+            self->pass++;
+        if (r != PEN_E_TIMEOUT || now_ms() >= deadline)
+            return none_or_error(self, r, &error);
+        leave(self);
+        if (pause_wait(self) < 0)
+            return NULL;
+    }
+}
+
+static int begin(PenLoader *loader, const void *arg, PenError *reterr)
+{
+    (void)arg;
+    return pen_loader_begin(loader, reterr);
+}
+
+/* The number of the pass. */
+static PyObject *loader_begin(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *done = attempt(self, begin, NULL);
+    if (!done)
+        return NULL;
+    Py_DECREF(done);
+    self->is_used = 0;
+    return PyLong_FromUnsignedLongLong(self->pass);
+}
+
+/* The loader, when this pass is still the one under way. */
+static PenLoader *enter_pass(CoreLoader *self, uint64_t pass)
+{
+    PenLoader *loader = enter(self);
+    if (!loader || self->pass == pass)
+        return loader;
+    leave(self);
+    core_raise_text(core_state((PyObject *)self), PEN_OK,
+                    "this pass has ended, because another one of the same loader was begun, or its "
+                    "state or epoch was set; a loader makes one pass at a time: use a second "
+                    "Loader");
+    return NULL;
+}
+
 /* One slice of waiting; -1 with an exception when there is nothing to wait on. */
-static int wait_slice(CoreLoader *self, int64_t left_ms, int *ret_r, PenBatch **ret_batch,
-                      PenError *error)
+static int wait_slice(CoreLoader *self, uint64_t pass, int64_t left_ms, PenBatch **ret_batch,
+                      int *ret_r, PenError *error)
 {
     int slice = left_ms < SLICE_MS ? (int)left_ms : SLICE_MS;
-    PenLoader *loader = enter(self);
+    PenLoader *loader = enter_pass(self, pass);
     if (!loader)
         return -1;
     Py_BEGIN_ALLOW_THREADS *ret_r = pen_loader_next(loader, slice, ret_batch, error);
-    Py_END_ALLOW_THREADS leave(self);
+    Py_END_ALLOW_THREADS;
+    self->is_used |= *ret_r != PEN_E_TIMEOUT;
+    leave(self);
     return 0;
 }
 
-/* A batch, or None at the end of the pass. */
-static PyObject *loader_next(CoreLoader *self, PyObject *unused)
+/* A batch of this pass, or None at its end. */
+static PyObject *loader_next(CoreLoader *self, PyObject *args)
 {
     PenError error = {0};
     PenBatch *batch = NULL;
     int64_t deadline = now_ms() + self->stall_ms;
-    (void)unused;
+    unsigned long long pass;
+    if (!PyArg_ParseTuple(args, "K", &pass))
+        return NULL;
     for (;;) {
         int r = PEN_OK;
         int64_t left = deadline - now_ms();
-        if (wait_slice(self, left > 0 ? left : 0, &r, &batch, &error) < 0)
+        if (wait_slice(self, pass, left > 0 ? left : 0, &batch, &r, &error) < 0)
             return NULL;
         if (r == PEN_OK)
             return core_batch_new(core_state((PyObject *)self), batch);
@@ -278,7 +353,7 @@ static PyObject *loader_next(CoreLoader *self, PyObject *unused)
             Py_RETURN_NONE;
         if (r != PEN_E_TIMEOUT || left <= SLICE_MS)
             return core_raise(core_state((PyObject *)self), &error);
-        if (PyErr_CheckSignals() < 0)
+        if (pause_wait(self) < 0)
             return NULL;
     }
 }
@@ -298,18 +373,23 @@ static PyObject *loader_save(CoreLoader *self, PyObject *unused)
     return r < 0 ? core_raise(core_state((PyObject *)self), &error) : core_text(buf);
 }
 
+typedef struct Saved {
+    const char *text;
+    int strict;
+} Saved;
+
+static int restore(PenLoader *loader, const void *arg, PenError *reterr)
+{
+    const Saved *saved = arg;
+    return pen_loader_restore(loader, saved->text, saved->strict, reterr);
+}
+
 static PyObject *loader_restore(CoreLoader *self, PyObject *args)
 {
-    PenError error = {0};
-    const char *text;
-    int strict, r;
-    if (!PyArg_ParseTuple(args, "sp", &text, &strict))
+    Saved saved;
+    if (!PyArg_ParseTuple(args, "sp", &saved.text, &saved.strict))
         return NULL;
-    PenLoader *loader = enter(self);
-    if (!loader)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_loader_restore(loader, text, strict, &error);
-    Py_END_ALLOW_THREADS return none_or_error(self, r, &error);
+    return attempt(self, restore, &saved);
 }
 
 static PyObject *stats_dict(const PenLoaderStats *s)
@@ -365,7 +445,7 @@ static PyMethodDef methods[] = {
     {"fields", (PyCFunction)loader_fields, METH_NOARGS, NULL},
     {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
     {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},
-    {"next", (PyCFunction)loader_next, METH_NOARGS, NULL},
+    {"next", (PyCFunction)loader_next, METH_VARARGS, NULL},
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_NOARGS, NULL},

@@ -16,14 +16,15 @@ struct CorePack {
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-/* With the GIL held, so that two threads of a child do not both open it again. */
+/* In a child process several threads may open it again at once: the first one's is kept. */
 static int open_pack(CorePack *self)
 {
-    PenError error = {0};
-    PenPack *pack = NULL;
-    if (pen_pack_open(PyBytes_AsString(self->path), &pack, &error) < 0) {
-        core_raise(core_state((PyObject *)self), &error);
+    PenPack *pack = core_open(core_state((PyObject *)self), PyBytes_AsString(self->path));
+    if (!pack)
         return -1;
+    if (self->pack && self->pid == getpid()) {
+        pen_pack_close(&pack);
+        return 0;
     }
     self->pack = pack;
     self->pid = getpid();

@@ -9,12 +9,13 @@ import atexit
 import collections
 import functools
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from . import _check, _core, _dist, _pipeline
-from ._error import ClosedError, Error, InvalidError
+from ._error import ClosedError, InvalidError
 from ._pack import Pack
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2}
@@ -42,14 +43,29 @@ _REPLACED = {
 # Subsets of a pack: numbers, a range or a slice.
 Subset = Union[Sequence[int], range, slice]
 
-_alive: weakref.WeakSet[Loader] = weakref.WeakSet()
+# What leaves it by itself does so without Python code, in which an interrupt would be lost.
+_alive: set[weakref.ref[Loader]] = set()
+_ending_in: list[int] = []  # the thread in which the interpreter ends, when it does
+_CLOSE_SECONDS = 0.5
 
 
 @atexit.register
 def _close_all() -> None:
-    """Threads end before the interpreter does; __del__ is not relied on."""
-    for loader in list(_alive):
-        loader.close()
+    """Threads end before the interpreter does; __del__ is not relied on. When storage does not
+    answer, its loaders are left as they are: their threads know nothing of Python."""
+    _ending_in.append(_thread.get_ident())
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    for reference in list(_alive):
+        loader = reference()
+        if loader is not None and time.monotonic() < deadline:
+            loader.close()
+
+
+def _end_quietly() -> None:
+    """A thread that still wants batches when the interpreter ends, ends too: an exception would
+    only be printed, by whoever started it."""
+    if _ending_in and _thread.get_ident() not in _ending_in:
+        raise SystemExit
 
 
 class BatchInfo(NamedTuple):
@@ -198,18 +214,25 @@ class _Sampler:
 class _Pass:
     """One pass over an epoch. Several threads may take batches from it, each batch goes to one."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, number: int) -> None:
         self._loader: Loader | None = loader
+        self._number = number
         self._lock = _thread.RLock()
+        self._pid = os.getpid()
 
     def __iter__(self) -> _Pass:
         return self
 
     def __next__(self) -> Any:
+        if self._pid != os.getpid():
+            # Before the lock, which a thread of the parent may have held.
+            raise ClosedError(
+                "the loader belongs to the parent process; make one in this process"
+            )
         with self._lock:
             if self._loader is None:
                 raise StopIteration
-            loader, batch = self._loader, self._loader._next(self)
+            loader, batch = self._loader, self._loader._next(self._number)
             if batch is None:
                 self._loader = None
                 raise StopIteration
@@ -247,6 +270,8 @@ class Loader:
     Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
     says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
     """
+
+    batch_sampler: None = None  # what finds `sampler` asks for this too: Lightning, in evaluation
 
     def __init__(
         self,
@@ -320,8 +345,9 @@ class Loader:
             )
         self._output = _make_output(output, pin_memory)
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
-        self._pass: weakref.ref[_Pass] | None = None
-        _alive.add(self)
+        self._pid = os.getpid()
+        self._reference = weakref.ref(self, _alive.discard)
+        _alive.add(self._reference)
 
     # ---- going through it
 
@@ -331,19 +357,19 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         """Begin a pass. One that is under way ends: a loader makes one pass at a time."""
-        self._core.begin()
-        started = _Pass(self)
-        self._pass = weakref.ref(started)
-        return started
+        try:
+            return _Pass(self, self._core.begin())
+        except ClosedError:
+            _end_quietly()
+            raise
 
-    def _next(self, asking: _Pass) -> _core.Batch | None:
-        if self._pass is None or self._pass() is not asking:
-            raise Error(
-                "this pass has ended, because another one of the same loader was begun, or its "
-                "state or epoch was set; a loader makes one pass at a time: use a second Loader"
-            )
+    def _next(self, number: int) -> _core.Batch | None:
         self._output.before_next()
-        batch = self._core.next()
+        try:
+            batch = self._core.next(number)
+        except ClosedError:
+            _end_quietly()
+            raise
         if batch is not None:
             self._output.take(batch)
         return batch
@@ -374,9 +400,9 @@ class Loader:
         return self._core.epoch()
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of this epoch; naming the restored one keeps the place in it."""
+        """The next pass is of this epoch, and so is one that was begun and has given nothing yet;
+        naming the restored epoch keeps the place in it."""
         self._core.set_epoch(_check.integer("epoch", epoch, 0, 2**63 - 1))
-        self._pass = None
 
     @property
     def sampler(self) -> _Sampler:
@@ -402,7 +428,6 @@ class Loader:
                 raise InvalidError(f"state: {name}: expected a number or a word, found {value!r}")
             parts.append(f"{name}={value}")
         self._core.restore(" ".join(parts), bool(strict))
-        self._pass = None
 
     # ---- what it is
 
@@ -431,9 +456,13 @@ class Loader:
 
     def close(self) -> None:
         """Stop the threads. Batches that are out stay valid."""
-        self._output.close()
-        self._core.close()
-        _alive.discard(self)
+        _alive.discard(self._reference)
+        if self._pid != os.getpid():
+            return
+        try:
+            self._output.close()
+        finally:
+            self._core.close()
 
     def __enter__(self) -> Loader:
         return self

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a pack: by a thread, so that the caller hears Ctrl-C while the storage does not answer.
+ */
+#include "py_core.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLICE_NS = 100000000, SECOND_NS = 1000000000 };
+
+typedef struct Opening {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    PenPack *pack;
+    PenError error;
+    int r;
+    int is_over;
+    int is_left; /* by the caller: what comes of it is the thread's to free */
+    char path[];
+} Opening;
+
+static Opening *opening_new(const char *path)
+{
+    size_t bytes = strlen(path) + 1;
+    pthread_condattr_t attr;
+    Opening *o = calloc(1, sizeof *o + bytes);
+    if (!o)
+        return NULL;
+    memcpy(o->path, path, bytes);
+    pthread_mutex_init(&o->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&o->ended, &attr);
+    pthread_condattr_destroy(&attr);
+    return o;
+}
+
+static void opening_free(Opening *o)
+{
+    pen_pack_close(&o->pack);
+    pthread_cond_destroy(&o->ended);
+    pthread_mutex_destroy(&o->lock);
+    free(o);
+}
+
+static void *run(void *arg)
+{
+    Opening *o = arg;
+    o->r = pen_pack_open(o->path, &o->pack, &o->error);
+    pthread_mutex_lock(&o->lock);
+    o->is_over = 1;
+    int left = o->is_left;
+    pthread_cond_signal(&o->ended);
+    pthread_mutex_unlock(&o->lock);
+    if (left)
+        opening_free(o);
+    return NULL;
+}
+
+/* Signals are for the threads of Python. */
+static int start(Opening *o, pthread_t *ret_thread)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = pthread_create(ret_thread, NULL, run, o);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+static int wait_slice(Opening *o)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += SLICE_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    pthread_mutex_lock(&o->lock);
+    while (!o->is_over && pthread_cond_timedwait(&o->ended, &o->lock, &until) == 0)
+        ;
+    int over = o->is_over;
+    pthread_mutex_unlock(&o->lock);
+    return over;
+}
+
+/* 0 when it is over. With an exception: -1, and the thread has it. */
+static int wait_for(Opening *o, pthread_t thread)
+{
+    for (;;) {
+        int over;
+        Py_BEGIN_ALLOW_THREADS over = wait_slice(o);
+        if (over)
+            pthread_join(thread, NULL);
+        Py_END_ALLOW_THREADS;
+        if (over)
+            return 0;
+        if (PyErr_CheckSignals() < 0)
+            break;
+    }
+    pthread_detach(thread);
+    pthread_mutex_lock(&o->lock);
+    o->is_left = 1;
+    int over = o->is_over;
+    pthread_mutex_unlock(&o->lock);
+    if (over)
+        opening_free(o);
+    return -1;
+}
+
+PenPack *core_open(CoreState *state, const char *path)
+{
+    pthread_t thread;
+    Opening *o = opening_new(path);
+    if (!o) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (start(o, &thread) != 0) { /* no thread to be had: then without Ctrl-C */
+        Py_BEGIN_ALLOW_THREADS o->r = pen_pack_open(o->path, &o->pack, &o->error);
+        Py_END_ALLOW_THREADS;
+    } else if (wait_for(o, thread) < 0) {
+        return NULL;
+    }
+    PenPack *pack = o->pack;
+    o->pack = NULL;
+    if (o->r < 0)
+        core_raise(state, &o->error);
+    opening_free(o);
+    return pack;
+}

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench/ makes of its measurements: ratios, winners, tables, and the files it reads."""
+
+import json
+import os
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import ratio_check  # noqa: E402
+from compare import environments, figures, report, scenario, workers  # noqa: E402
+from loaders.draws import centre, random_box, resized  # noqa: E402
+from loaders.serve import once_only  # noqa: E402
+
+
+def test_a_ratio_is_that_of_the_medians_and_the_spread_that_of_rounds():
+    result = figures.ratio([100, 400, 300], [100, 100, 50])
+    assert result == {"ratio": 3.0, "low": 1.0, "high": 6.0, "rounds": 3}
+
+
+@pytest.mark.parametrize("rates", [([], []), ([1.0], [1.0, 2.0])])
+def test_rounds_come_in_pairs(rates):
+    with pytest.raises(ValueError, match="as many rounds"):
+        figures.ratio(*rates)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "word"), [
+    ([300, 310, 305], [100, 100, 100], "faster"),
+    ([100, 100, 100], [300, 310, 305], "slower"),
+    ([110, 104, 107], [100, 100, 100], "faster"),
+    ([110, 98, 105], [100, 100, 100], "no winner"),   # 0.12 in the rounds, 0.05 in the sides
+    ([100, 100, 100], [100, 100, 100], "no winner"),
+    ([200, 900, 300], [100, 100, 100], "no winner"),  # always faster, but by 2 or by 9?
+])
+def test_a_winner_needs_a_difference_larger_than_the_spread(ours, theirs, word):
+    opposite = {"faster": "slower", "slower": "faster", "no winner": "no winner"}
+    assert figures.verdict(figures.ratio(ours, theirs)) == word
+    assert figures.verdict(figures.ratio(theirs, ours)) == opposite[word]
+
+
+def test_an_aim_is_reached_by_the_ratio_and_without_doubt():
+    clear, doubtful = (
+        figures.ratio(ours, [100] * 3) for ours in ([300, 310, 305], [200, 900, 300]))
+    assert figures.reached(clear, 3.0) and not figures.reached(clear, 3.1)
+    assert not figures.reached(doubtful, 3.0)
+    assert figures.reached(figures.ratio([101, 99, 100], [100, 100, 100]), 1.0)  # not slower
+
+
+def test_cores_for_an_accelerator():
+    # 90 % of 400 images in 0.224 s are 1607 a second
+    assert figures.cores_for_accelerator(1607.14, 2) == pytest.approx(2.0, abs=1e-3)
+    assert figures.cores_for_accelerator(3214.28, 2) == pytest.approx(1.0, abs=1e-3)
+    assert figures.steps_of(2000, 1000) == 6  # 400, 400 and 200 of them, twice
+
+
+def test_a_turn_is_whole_passes():
+    assert figures.passes_for(3.0, 2.0) == 1
+    assert figures.passes_for(0.3, 2.0) == 7
+    assert figures.passes_for(0.0, 1.0) == 1000
+
+
+def test_every_sample_once():
+    assert once_only([2, 0, 1], 3) == {"missing": 0, "again": 0, "strange": 0}
+    assert once_only([0, 0, 2, 7], 4) == {"missing": 2, "again": 1, "strange": 1}
+    good, bad = once_only([0, 1], 2), once_only([0, 0], 2)
+    assert figures.exactly_once([good, good]) == "yes"
+    assert figures.exactly_once([good, bad]) == "1 missing, 1 again"
+
+
+# --- records and tables --------------------------------------------------------------------------
+
+
+def turn(loader, number, rate, **more):
+    return {"kind": "turn", "loader": loader, "round": number, "seconds": 2.0, "samples": 2 * rate,
+            "cpu": 4.0, "missing": 0, "again": 0, "strange": 0, **more}
+
+
+@pytest.fixture
+def lines():
+    setting = scenario.read("train")
+    setting["loaders"] = ["penstock", "ffcv", "dali"]
+    setting["wanted"] = [{"of": "penstock", "against": "ffcv", "at_least": 2.0},
+                         {"of": "penstock", "against": "ffcv", "at_least": 5.0},
+                         {"of": "penstock", "against": "dali", "at_least": 5.5}]
+    out = [{"kind": "parameters", "name": "train", "scenario": setting, "photographs": 1000,
+            "machine": {"cpu": "Some CPU", "cores": 2, "memory_gb": 8.0, "kernel": "6.1",
+                        "date": "2026-01-01", "commit": "abc"},
+            "rounds": 3, "seconds": 2.0, "command": "bench/peers.py run"}]
+    for name, check in (("penstock", {"mean": 0.0, "max": 0}), ("ffcv", {"error": "none"})):
+        out.append({"kind": "prepared", "loader": name, "title": name.upper(), "notes": ["a note"],
+                    "versions": {name: "1.2"}, "stored_mb": 107.0})
+        out.append({"kind": "check", "loader": name, **check})
+        out.append({"kind": "first", "loader": name, "seconds": 1.5, "memory_mb": 300})
+    out.append({"kind": "absent", "loader": "dali", "reason": "no wheel"})
+    for number, rate in enumerate((3000, 3100, 3200)):
+        out += [turn("penstock", number, rate), turn("ffcv", number, 1000, again=number // 2)]
+    return out
+
+
+def test_a_record_comes_back_as_it_was(lines, tmp_path):
+    report.write(tmp_path / "new" / "train.jsonl", lines)
+    assert report.read(tmp_path / "new" / "train.jsonl") == lines
+    first = json.loads((tmp_path / "new" / "train.jsonl").read_text().splitlines()[0])
+    assert first["machine"]["cpu"] == "Some CPU"
+
+
+def rows_of(text, first):
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
+            if line.startswith(f"| {first} |")]
+
+
+def test_the_table_says_what_was_measured(lines):
+    text = report.markdown(lines)
+    (ours,), (theirs,) = rows_of(text, "PENSTOCK"), rows_of(text, "FFCV")
+    assert ours[1:3] == ["3,100 (3,000-3,200)", "-"]
+    assert ours[8:] == ["0.00 (0)", "yes", "1.0"]
+    assert theirs[1:5] == ["1,000 (1,000-1,000)", "3.10 (3.00-3.20)", "slower", "2.00"]
+    assert theirs[8:10] == ["-", "1 again"]
+    assert rows_of(text, "dali")[0][1] == "absent: no wheel"
+    reached = [row[-1] for row in rows_of(text, "penstock")]
+    assert reached == ["reached", "NOT reached", "not measured"]
+
+
+def test_all_rows_of_a_table_are_as_long(lines):
+    for block in report.markdown(lines).split("\n\n"):
+        widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+        assert len(widths) <= 1
+
+
+def test_two_rounds_are_too_few_for_a_winner():
+    assert figures.verdict(figures.ratio([300, 300], [100, 100])) == "no winner"
+    assert figures.verdict(figures.ratio([300] * 3, [100] * 3)) == "faster"
+
+
+def test_scenarios_side_by_side(lines):
+    other = [dict(line) for line in lines if line.get("loader") != "ffcv"]
+    other[0]["name"] = "keep"
+    text = report.overview([lines, other])
+    assert rows_of(text, "loader")[0] == ["loader", "train", "keep"]
+    assert rows_of(text, "PENSTOCK")[0][1:] == ["3,100", "3,100"]
+    assert rows_of(text, "FFCV")[0][1:] == ["1,000 (1 : 3.10)", "-"]
+
+
+def test_a_loader_that_fell_out_is_not_compared(lines):
+    lines.append({"kind": "absent", "loader": "ffcv", "reason": "its process ended with -9"})
+    found, absent = report.results(lines)
+    assert set(found) == {"penstock"} and set(absent) == {"dali", "ffcv"}
+    assert report.comparison(found, "penstock", "ffcv") is None
+
+
+def test_bars_are_those_of_the_table(lines):
+    bars = report.chart_data(lines)["bars"]
+    assert [(bar["title"], bar["ours"], bar["rate"]) for bar in bars] == [
+        ("PENSTOCK", True, 3100.0), ("FFCV", False, 1000.0)]
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_all_scenarios_can_be_read():
+    for name in scenario.names():
+        assert scenario.read(name)["base"] in scenario.read(name)["loaders"]
+
+
+@pytest.mark.parametrize(("key", "value", "says"), [
+    ("check", "looks", "expected one of"), ("batch", "250", "expected int"),
+    ("base", "nobody", "no loader nobody"), ("sise", 224, "nobody reads sise")])
+def test_a_wrong_scenario_is_answered(key, value, says):
+    wrong = {**scenario.read("train"), key: value}
+    with pytest.raises(ValueError, match=says):
+        scenario.checked("wrong", wrong, scenario.loaders())
+
+
+def test_loaders_have_modules_and_environments():
+    for spec in scenario.loaders().values():
+        assert (ROOT / "bench" / "loaders" / f"{spec['module']}.py").exists()
+        assert spec["environment"] is None or spec["environment"] in environments.specs()
+
+
+def test_versions_are_pinned():
+    free = {"tqdm", "setuptools", "wheel"}  # nothing measured depends on them
+    for spec in environments.specs().values():
+        assert all("==" in part or part in free for step in spec["steps"] for part in step)
+
+
+def test_floors_name_loaders_and_reasons():
+    for row in ratio_check.floors():
+        assert {row["of"], row["against"]} <= scenario.loaders().keys()
+        assert row["reason"] and row["drawn"] >= 0 and row["photos"] >= 0
+
+
+def test_a_ratio_under_its_floor_counts(lines, capsys):
+    found, _ = report.results(lines)
+    row = {"of": "penstock", "against": "ffcv", "drawn": 3.0, "reason": "because"}
+    assert ratio_check.judge([row, {**row, "drawn": 3.2}], found, "drawn") == 1
+    assert ratio_check.judge([{**row, "against": "dali"}], found, "drawn") == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "penstock against ffcv: 3.10 (3.00-3.20), floor 3.00"
+    assert out[1].endswith("UNDER THE FLOOR: because") and "not measured" in out[2]
+
+
+def test_other_pixels_and_lost_samples_count(lines):
+    found, _ = report.results(lines)
+    assert ratio_check.strange(found) == 0  # ffcv's are its own
+    for key, value in (("check", {"error": "none"}), ("check", {"mean": 0.01}),
+                       ("exactly_once", "1 missing")):
+        assert ratio_check.strange({"penstock": {**found["penstock"], key: value}}) == 1
+
+
+# --- small things --------------------------------------------------------------------------------
+
+
+def test_boxes_lie_in_the_image():
+    for width, height in ((500, 375), (30, 900), (1, 1), (900, 30)):
+        for _ in range(200):
+            x, y, w, h = random_box(width, height)
+            assert x >= 0 and y >= 0 and 1 <= w <= width - x and 1 <= h <= height - y
+
+
+def test_where_resize_and_centre_crop_cut():
+    assert resized(500, 375, 256) == (341, 256) and resized(375, 500, 256) == (256, 341)
+    assert centre(341, 256, 224) == (58, 16)
+
+
+def test_a_process_is_in_its_own_tree():
+    mine = workers.tree(os.getpid())
+    assert os.getpid() in mine and mine[os.getpid()] > 0
+    assert workers.memory_of(os.getpid()) > 1e6
