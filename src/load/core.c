@@ -11,8 +11,7 @@
 
 #define WHERE "load/core"
 
-static const uint64_t second_ns = 1000000000u;
-enum { CLOSE_SECONDS = 5 }; /* that a thread is waited for */
+enum { CLOSE_MS = 750 }; /* that a thread is waited for */
 
 static int init_conds(PenCore *c, PenError *reterr)
 {
@@ -129,7 +128,7 @@ static int start_thread(PenCore *c, PenThread *t, PenError *reterr)
  */
 static void end_threads(PenCore *c)
 {
-    uint64_t deadline = pen__deadline_after(CLOSE_SECONDS * second_ns);
+    uint64_t deadline = pen__deadline_after(CLOSE_MS * 1000000ull);
     pthread_mutex_lock(&c->mutex);
     c->stop = true;
     pthread_cond_broadcast(&c->for_io);
@@ -199,9 +198,8 @@ static void drop_all(PenCore *c)
     pen__ring_shrink(c);
 }
 
-int pen__core_quiet(PenCore *c, uint32_t ms, PenError *reterr)
+int pen__core_quiet(PenCore *c, uint32_t ms, uint64_t since_ns, PenError *reterr)
 {
-    uint64_t start = pen__sys->now_ns();
     uint64_t deadline = pen__deadline_after((uint64_t)ms * 1000000u);
     int r = PEN_OK;
     pthread_mutex_lock(&c->mutex);
@@ -214,7 +212,7 @@ int pen__core_quiet(PenCore *c, uint32_t ms, PenError *reterr)
         if (!c->busy)
             break;
         if (pen__cond_wait(&c->for_user, &c->mutex, deadline) < 0) {
-            r = pen__core_stalled(c, pen__sys->now_ns() - start, reterr);
+            r = pen__core_stalled(c, pen__sys->now_ns() - since_ns, reterr);
             break;
         }
     }

@@ -107,8 +107,8 @@ int pen__core_start(PenCore *c, PenError *reterr); /* the threads, once */
 void pen__core_stop(
     PenCore *c); /* waits a little for the threads; gives up the handle's reference */
 /* Throws away all that is under way; PEN_E_TIMEOUT when a thread does not come back from its read
- * in time. */
-int pen__core_quiet(PenCore *c, uint32_t ms, PenError *reterr);
+ * in time. `since_ns` is when the caller began to wait, in calls before this one. */
+int pen__core_quiet(PenCore *c, uint32_t ms, uint64_t since_ns, PenError *reterr);
 
 /* budget.c; both with the lock held. PEN_END: the loader is being closed. With `ret_over` it goes
  * over the limit instead of waiting, when nobody else does, and says so. */

@@ -162,11 +162,23 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
     return PEN_OK;
 }
 
-/* Waits for threads of the pass before, `ms` at most. */
+/* Waits for threads of the pass before, `ms` at most; a call that is made again goes on waiting. */
+static int quiet(PenLoader *l, uint32_t ms, PenError *reterr)
+{
+    if (!l->core->n_threads)
+        return PEN_OK;
+    if (!l->waiting_ns)
+        l->waiting_ns = pen__sys->now_ns();
+    int r = pen__core_quiet(l->core, ms, l->waiting_ns, reterr);
+    if (r != PEN_E_TIMEOUT)
+        l->waiting_ns = 0;
+    return r;
+}
+
 static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
 {
     PenCore *c = loader->core;
-    int r = c->n_threads ? pen__core_quiet(c, ms, reterr) : PEN_OK;
+    int r = quiet(loader, ms, reterr);
     if (r < 0)
         return r;
     if (loader->begun || at_end(loader)) {
@@ -369,8 +381,8 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     }
     if (strict)
         r = pen__state_match(&mine, &s, reterr);
-    if (r == PEN_OK && loader->core->n_threads)
-        r = pen__core_quiet(loader->core, plan->set.stall_ms, reterr);
+    if (r == PEN_OK)
+        r = quiet(loader, plan->set.stall_ms, reterr);
     if (r < 0)
         return r;
     plan->state = mine;
