@@ -32,7 +32,7 @@ typedef struct PenStages {
 PEN_NODISCARD PEN_API int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
                                            double seconds, PenStages *ret, PenError *reterr);
 
-/* "avx2": the tier of kernels in use. */
+/* "avx2": the highest tier of kernels in use. */
 PEN_API const char *pen_cpu_tier(void);
 /* How many cores this process may use: affinity and cgroup. */
 PEN_API unsigned pen_cpu_cores(void);

@@ -182,11 +182,13 @@ int pen__jpeg_check(const uint8_t *data, size_t bytes, const PenLimits *limits, 
     if (r < 0)
         return r;
     PenJpegWalk walk = {.data = data, .bytes = bytes, .at = info.head_bytes};
+    uint32_t most = pen__limits_scans(limits, (uint64_t)info.width * info.height);
     for (uint32_t scans = 1;; scans++) {
         PenJpegMarker m;
-        if (scans > limits->max_scans)
+        if (scans > most)
             return pen__fail(reterr, PEN_E_LIMIT, where,
-                             "jpeg: expected at most %u scans, found more", limits->max_scans);
+                             "jpeg: expected at most %u scans of %u x %u pixels, found more", most,
+                             info.width, info.height);
         pen__jpeg_walk_scan(&walk);
         do {
             r = pen__jpeg_walk_next(&walk, &m, reterr);

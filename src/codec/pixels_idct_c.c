@@ -60,92 +60,86 @@ static uint32_t mul(int32_t a, int32_t b)
     return (uint32_t)(a * b);
 }
 
-static void even_part(const int16_t in[8], uint32_t ret[4])
+typedef struct Half {
+    uint32_t a, b, c, d;
+} Half;
+
+INLINE Half even_part(int16_t x0, int16_t x2, int16_t x4, int16_t x6)
 {
-    uint32_t sum = mul((int16_t)(in[0] + in[4]), PEN_F_ONE);
-    uint32_t difference = mul((int16_t)(in[0] - in[4]), PEN_F_ONE);
-    uint32_t two = mul(in[2], PEN_F_0_541) + mul(in[6], PEN_F_0_541 - PEN_F_1_847);
-    uint32_t three = mul(in[2], PEN_F_0_541 + PEN_F_0_765) + mul(in[6], PEN_F_0_541);
-    ret[0] = sum + three;
-    ret[1] = difference + two;
-    ret[2] = difference - two;
-    ret[3] = sum - three;
+    uint32_t sum = mul((int16_t)(x0 + x4), PEN_F_ONE);
+    uint32_t difference = mul((int16_t)(x0 - x4), PEN_F_ONE);
+    uint32_t two = mul(x2, PEN_F_0_541) + mul(x6, PEN_F_0_541 - PEN_F_1_847);
+    uint32_t three = mul(x2, PEN_F_0_541 + PEN_F_0_765) + mul(x6, PEN_F_0_541);
+    return (Half){sum + three, difference + two, difference - two, sum - three};
 }
 
-static void odd_part(const int16_t in[8], uint32_t ret[4])
+INLINE Half odd_part(int16_t x1, int16_t x3, int16_t x5, int16_t x7)
 {
-    int16_t z3 = (int16_t)(in[7] + in[3]), z4 = (int16_t)(in[5] + in[1]);
+    int16_t z3 = (int16_t)(x7 + x3), z4 = (int16_t)(x5 + x1);
     uint32_t a = mul(z3, PEN_F_1_175 - PEN_F_1_961) + mul(z4, PEN_F_1_175);
     uint32_t b = mul(z3, PEN_F_1_175) + mul(z4, PEN_F_1_175 - PEN_F_0_390);
-    ret[0] = b + mul(in[1], PEN_F_1_501 - PEN_F_0_899) - mul(in[7], PEN_F_0_899);
-    ret[1] = a + mul(in[3], PEN_F_3_072 - PEN_F_2_562) - mul(in[5], PEN_F_2_562);
-    ret[2] = b + mul(in[5], PEN_F_2_053 - PEN_F_2_562) - mul(in[3], PEN_F_2_562);
-    ret[3] = a + mul(in[7], PEN_F_0_298 - PEN_F_0_899) - mul(in[1], PEN_F_0_899);
+    return (Half){
+        b + mul(x1, PEN_F_1_501 - PEN_F_0_899) - mul(x7, PEN_F_0_899),
+        a + mul(x3, PEN_F_3_072 - PEN_F_2_562) - mul(x5, PEN_F_2_562),
+        b + mul(x5, PEN_F_2_053 - PEN_F_2_562) - mul(x3, PEN_F_2_562),
+        a + mul(x7, PEN_F_0_298 - PEN_F_0_899) - mul(x1, PEN_F_0_899),
+    };
 }
 
-static void pass(const int16_t in[8], uint32_t ret[8])
+/* Eight transforms side by side, which compilers make vectors of: x[k][i] is value k of the i-th.
+ */
+static void pass(const int16_t x[8][8], uint32_t ret[8][8])
 {
-    uint32_t even[4], odd[4];
-    even_part(in, even);
-    odd_part(in, odd);
-    for (int i = 0; i < 4; i++) {
-        ret[i] = even[i] + odd[i];
-        ret[7 - i] = even[i] - odd[i];
+    for (int i = 0; i < 8; i++) {
+        Half even = even_part(x[0][i], x[2][i], x[4][i], x[6][i]);
+        Half odd = odd_part(x[1][i], x[3][i], x[5][i], x[7][i]);
+        ret[0][i] = even.a + odd.a;
+        ret[1][i] = even.b + odd.b;
+        ret[2][i] = even.c + odd.c;
+        ret[3][i] = even.d + odd.d;
+        ret[4][i] = even.d - odd.d;
+        ret[5][i] = even.c - odd.c;
+        ret[6][i] = even.b - odd.b;
+        ret[7][i] = even.a - odd.a;
     }
 }
 
 /* Whether there is anything below the first row. */
 static bool has_rows(const int16_t *block)
 {
-    int any = 0;
+    int16_t any = 0;
     for (int i = 8; i < 64; i++)
         any |= block[i];
     return any;
 }
 
-/* `side`: 8, or 4 when only the top left quarter is not zero. */
-static inline __attribute__((always_inline)) void first_pass(const int16_t *block,
-                                                             const uint16_t *quant, int side,
-                                                             int16_t between[8][8])
+static void idct(int16_t *block, const uint16_t *quant, uint8_t *to, size_t stride)
 {
+    int16_t x[8][8], between[8][8];
+    uint32_t out[8][8];
+    uint8_t samples[8][8];
     bool rows = has_rows(block);
-    for (int x = 0; x < side; x++) {
-        int16_t in[8] = {0};
-        uint32_t out[8];
-        for (int y = 0; y < side; y++)
-            in[y] = (int16_t)(block[y * 8 + x] * quant[y * 8 + x]);
-        pass(in, out);
-        for (int y = 0; y < 8; y++)
-            between[y][x] = rows ? after_pass_1(out[y]) : (int16_t)(in[0] * 4);
-    }
-}
-
-static inline __attribute__((always_inline)) void idct(int16_t *block, const uint16_t *quant,
-                                                       int side, uint8_t *to, size_t stride)
-{
-    int16_t between[8][8] = {{0}};
-    first_pass(block, quant, side, between);
-    for (int y = 0; y < 8; y++, to += stride) {
-        uint32_t out[8];
-        pass(between[y], out);
-        for (int x = 0; x < 8; x++)
-            to[x] = (uint8_t)(clip(after_pass_2(out[x]), -128, 127) + 128);
-    }
+    for (int i = 0; i < 64; i++)
+        x[i / 8][i % 8] = (int16_t)(block[i] * quant[i]);
     memset(block, 0, 64 * sizeof *block);
+    pass(x, out);
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 8; i++)
+            between[i][k] = rows ? after_pass_1(out[k][i]) : (int16_t)(x[0][i] * 4);
+    pass(between, out);
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 8; i++)
+            samples[k][i] = (uint8_t)(clip(after_pass_2(out[k][i]), -128, 127) + 128);
+    for (int y = 0; y < 8; y++)
+        for (int i = 0; i < 8; i++)
+            to[(size_t)y * stride + (size_t)i] = samples[i][y];
 }
 
 void pen__idct_full_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n, const uint16_t *quant,
                       uint8_t *plane, size_t stride)
 {
     for (uint32_t i = 0; i < n; i++)
-        idct(coefs + 64 * (size_t)blocks[i].from, quant, 8, plane + blocks[i].to, stride);
-}
-
-void pen__idct_top4_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n, const uint16_t *quant,
-                      uint8_t *plane, size_t stride)
-{
-    for (uint32_t i = 0; i < n; i++)
-        idct(coefs + 64 * (size_t)blocks[i].from, quant, 4, plane + blocks[i].to, stride);
+        idct(coefs + 64 * (size_t)blocks[i].from, quant, plane + blocks[i].to, stride);
 }
 
 void pen__idct_dc_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n, const uint16_t *quant,
@@ -153,7 +147,7 @@ void pen__idct_dc_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n, cons
 {
     for (uint32_t i = 0; i < n; i++) {
         int16_t *block = coefs + 64 * (size_t)blocks[i].from;
-        int16_t between = (int16_t)(block[0] * quant[0] * 4);
+        int16_t between = (int16_t)((int16_t)(block[0] * quant[0]) * 4);
         uint8_t *to = plane + blocks[i].to;
         uint8_t sample = (uint8_t)(clip((between + 16) >> 5, -128, 127) + 128);
         block[0] = 0;
@@ -180,20 +174,7 @@ void pen__idct_full_zigzag_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_
     pen__idct_full_c(coefs, blocks, n, quant, plane, stride);
 }
 
-void pen__idct_top4_zigzag_c(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n,
-                             const uint16_t *quant, uint8_t *plane, size_t stride)
-{
-    for (uint32_t i = 0; i < n; i++)
-        to_natural(coefs + 64 * (size_t)blocks[i].from);
-    pen__idct_top4_c(coefs, blocks, n, quant, plane, stride);
-}
-
 /* ---- classes -------------------------------------------------------------------------------- */
-
-static bool in_top4(int natural)
-{
-    return natural < 32 && natural % 8 < 4;
-}
 
 static uint8_t class_of(int any, int far)
 {
@@ -203,9 +184,17 @@ static uint8_t class_of(int any, int far)
 void pen__classify_c(const int16_t *coefs, uint32_t n, uint8_t *ret_classes)
 {
     for (uint32_t i = 0; i < n; i++, coefs += 64) {
-        int any = 0, far = 0;
-        for (int k = 1; k < 64; k++)
-            *(in_top4(k) ? &any : &far) |= coefs[k];
+        int16_t top[8] = {0}, any = 0, far = 0;
+        for (int k = 1; k < 8; k++)
+            top[k] = coefs[k];
+        for (int k = 8; k < 32; k++)
+            top[k % 8] |= coefs[k];
+        for (int k = 32; k < 64; k++)
+            far |= coefs[k];
+        for (int k = 0; k < 4; k++) {
+            any |= top[k];
+            far |= top[k + 4];
+        }
         ret_classes[i] = class_of(any, far);
     }
 }
@@ -214,8 +203,10 @@ void pen__classify_zigzag_c(const int16_t *coefs, uint32_t n, uint8_t *ret_class
 {
     for (uint32_t i = 0; i < n; i++, coefs += 64) {
         int any = 0, far = 0;
-        for (int k = 1; k < 64; k++)
-            *(in_top4(pen__jpeg_natural[k]) ? &any : &far) |= coefs[k];
+        for (int k = 1; k < 64; k++) {
+            uint8_t natural = pen__jpeg_natural[k];
+            *(natural < 32 && natural % 8 < 4 ? &any : &far) |= coefs[k];
+        }
         ret_classes[i] = class_of(any, far);
     }
 }

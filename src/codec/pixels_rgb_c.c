@@ -22,14 +22,14 @@ typedef struct Chroma {
     const uint8_t *near, *far;
 } Chroma;
 
-static inline int32_t down(const Chroma *c, int sampling, ptrdiff_t i)
+INLINE int32_t down(const Chroma *c, int sampling, ptrdiff_t i)
 {
     return sampling == PEN_JPEG_420 ? 3 * c->near[i] + c->far[i] : c->near[i];
 }
 
 /* Of pixel k: the sample above it and, once, the one on its other side; beyond the image's ends
  * the sample above it again. */
-static inline uint8_t across(const PenJpegRow *row, const Chroma *c, int sampling, uint32_t k)
+INLINE uint8_t across(const PenJpegRow *row, const Chroma *c, int sampling, uint32_t k)
 {
     ptrdiff_t i = (ptrdiff_t)(((uint64_t)k + row->odd_x) >> 1);
     ptrdiff_t last = (ptrdiff_t)(((uint64_t)row->n - 1 + row->odd_x) >> 1);
@@ -43,7 +43,7 @@ static inline uint8_t across(const PenJpegRow *row, const Chroma *c, int samplin
     return (uint8_t)((sum + (right ? 2 : 1)) >> 2);
 }
 
-static inline uint8_t chroma(const PenJpegRow *row, const Chroma *c, int sampling, uint32_t k)
+INLINE uint8_t chroma(const PenJpegRow *row, const Chroma *c, int sampling, uint32_t k)
 {
     if (sampling == PEN_JPEG_444)
         return c->near[k];
@@ -54,8 +54,7 @@ static inline uint8_t chroma(const PenJpegRow *row, const Chroma *c, int samplin
     return across(row, c, sampling, k);
 }
 
-static inline __attribute__((always_inline)) void pixel(const PenJpegRow *row, int sampling,
-                                                        uint32_t k, uint8_t *rgb)
+INLINE void pixel(const PenJpegRow *row, int sampling, uint32_t k, uint8_t *rgb)
 {
     Chroma cb = {row->cb, row->cb_far}, cr = {row->cr, row->cr_far};
     to_rgb(row->y[k], chroma(row, &cb, sampling, k), chroma(row, &cr, sampling, k), rgb);

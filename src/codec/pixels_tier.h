@@ -5,6 +5,8 @@
 
 #include "codec/jpeg_pixels.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* 13 bits behind the point, as in libjpeg's islow. Names are the cosines of jidctint.c. */
 enum {
     PEN_F_0_298 = 2446,
@@ -30,13 +32,12 @@ typedef void PenClassifyFn(const int16_t *coefs, uint32_t n, uint8_t *ret_classe
 typedef void PenRgbFn(const PenJpegRow *row, uint8_t *rgb);
 typedef void PenGreyFn(const uint8_t *y, uint32_t n, uint8_t *rgb);
 
-PenIdctFn pen__idct_full_c, pen__idct_top4_c, pen__idct_dc_c;
-PenIdctFn pen__idct_full_zigzag_c, pen__idct_top4_zigzag_c;
+PenIdctFn pen__idct_full_c, pen__idct_full_zigzag_c, pen__idct_dc_c;
 PenClassifyFn pen__classify_c, pen__classify_zigzag_c;
 PenRgbFn pen__rgb_444_c, pen__rgb_422_c, pen__rgb_440_c, pen__rgb_420_c;
 PenGreyFn pen__grey_rgb_c;
 
-PenIdctFn pen__idct_full_avx2, pen__idct_top4_avx2, pen__idct_dc_avx2;
+PenIdctFn pen__idct_full_avx2, pen__idct_top4_avx2;
 PenClassifyFn pen__classify_avx2;
 PenRgbFn pen__rgb_444_avx2, pen__rgb_422_avx2, pen__rgb_440_avx2, pen__rgb_420_avx2;
 PenGreyFn pen__grey_rgb_avx2;
@@ -47,7 +48,7 @@ PenClassifyFn pen__classify_avx512, pen__classify_zigzag_avx512;
 PenRgbFn pen__rgb_444_avx512, pen__rgb_422_avx512, pen__rgb_440_avx512, pen__rgb_420_avx512;
 PenGreyFn pen__grey_rgb_avx512;
 
-PenIdctFn pen__idct_full_neon, pen__idct_top4_neon, pen__idct_dc_neon;
+PenIdctFn pen__idct_full_neon, pen__idct_top4_neon;
 PenClassifyFn pen__classify_neon;
 PenRgbFn pen__rgb_444_neon, pen__rgb_422_neon, pen__rgb_440_neon, pen__rgb_420_neon;
 PenGreyFn pen__grey_rgb_neon;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/region.h"
 
+#include "codec/own.h"
 #include "codec/region_impl.h"
 
 static const char where[] = "codec/region";
@@ -19,9 +20,11 @@ void pen__decoder_free(PenDecoder **d)
     if (!d || !*d)
         return;
     jpeg_destroy_decompress(&(*d)->turbo.d);
+    pen__turbo_free_coefs(&(*d)->turbo);
     pen__buf_free(&(*d)->rows);
     pen__buf_free(&(*d)->converted);
     pen__buf_free(&(*d)->head);
+    pen__own_free(*d);
     pen__free(*d);
     *d = NULL;
 }

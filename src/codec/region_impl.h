@@ -14,8 +14,9 @@ enum {
     PEN_REGION_KEEP_BYTES = 128 << 10
 };
 
-/* A JPEG file as libjpeg is to see it: all of `data`; or, when `head` is set, that and then `data`,
- * segments of a tiled file whose rows above `top` are left out. */
+/* A JPEG file as libjpeg is to see it: all of `data`; or, when `head` is set, that, then the first
+ * segment of `data` as often as `fillers` says, and then `data`, segments of a tiled file whose
+ * rows above `top` are left out. */
 typedef struct PenJpegInput {
     const uint8_t *head, *data;
     size_t head_bytes, bytes;
@@ -23,6 +24,9 @@ typedef struct PenJpegInput {
     uint32_t top;           /* row of the image that it sees as its first */
     uint32_t segment;       /* number of the segment that it sees as its first */
     size_t data_place;      /* of `data` in what the caller gave, for messages */
+    uint32_t fillers, filler_bytes;
+    uint8_t filler_code; /* marker at its end */
+    bool filling;
 } PenJpegInput;
 
 struct PenDecoder {
@@ -32,6 +36,7 @@ struct PenDecoder {
     const PenRegion *region;
     uint32_t images; /* decoded by this decompressor */
     PenBuf rows, converted, head;
+    struct PenOwn *own; /* NULL until it is needed */
 };
 
 typedef int (*PenRegionFn)(PenDecoder *d, const PenEncoded *image, const PenRegion *region,

@@ -14,8 +14,10 @@ static int read_header(PenDecoder *d)
 {
     PenTurbo *t = &d->turbo;
     const PenJpegInput *in = &d->input;
-    if (!t->d.mem)
+    if (!t->d.mem) {
         jpeg_create_decompress(&t->d);
+        pen__turbo_own_coefs(t);
+    }
     t->d.progress = &t->progress;
     pen__turbo_limit_memory(t, t->d.mem);
     pen__region_source(d);

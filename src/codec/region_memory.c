@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory a region takes at most, known before any of it is. */
 #include "codec/jpeg_walk.h"
+#include "codec/own.h"
 #include "codec/png_chunks.h"
 #include "codec/region_impl.h"
 
 /* What depends on no size: the decoder with what it keeps, and libjpeg's tables and first pools. */
-#define FIXED_BYTES (3 * (uint64_t)PEN_REGION_KEEP_BYTES + (128u << 10))
+#define FIXED_BYTES (3 * (uint64_t)PEN_REGION_KEEP_BYTES + PEN_TURBO_KEEP_BYTES + (128u << 10))
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
 {
@@ -46,6 +47,7 @@ static int jpeg_bytes(const PenEncoded *image, const PenRegion *region, uint64_t
         max_v = PEN_MAX(max_v, info.v_samp[i]);
     }
     *ret = row_bytes(info.width) + (image->tiled ? image->head_bytes : 0);
+    *ret += pen__own_memory(image, &info, &region->box);
     for (size_t i = 0; i < info.components; i++)
         *ret += plane_bytes(&info, i, max_h, max_v);
     return PEN_OK;
@@ -100,6 +102,8 @@ int pen__region_memory(const PenEncoded *image, const PenRegion *region, uint64_
         bytes = row_bytes(region->box.w);
         break;
     }
+    if (image->codec != PEN_CODEC_JPEG)
+        bytes += pen__own_memory(NULL, NULL, NULL);
     if (r >= 0)
         *ret_bytes = FIXED_BYTES + bytes;
     return r;

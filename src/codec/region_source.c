@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JPEG file given to libjpeg in one piece, or in two: a head, and segments from some row on,
+/* A JPEG file given to libjpeg in one piece, or in several: a head, and segments from some row on,
  * which are neither copied nor renumbered. */
 #include "codec/jpeg_walk.h"
 #include "codec/region_impl.h"
@@ -25,10 +25,18 @@ static boolean fill(j_decompress_ptr c)
 {
     static const uint8_t eoi[2] = {0xFF, JPEG_EOI};
     PenDecoder *d = c->client_data;
-    if (d->input.head) {
-        d->input.head = NULL;
-        point_to(d, d->input.data, d->input.bytes, d->input.data_place);
-        if (d->input.bytes)
+    PenJpegInput *in = &d->input;
+    if (in->fillers) {
+        in->fillers--;
+        in->filling = true;
+        point_to(d, in->data, in->filler_bytes, in->data_place);
+        return TRUE;
+    }
+    if (in->head) {
+        in->head = NULL;
+        in->filling = false;
+        point_to(d, in->data, in->bytes, in->data_place);
+        if (in->bytes)
             return TRUE;
     }
     WARNMS(c, JWRN_JPEG_EOF); /* does not return: lost data are an error */
@@ -55,6 +63,8 @@ static boolean restart(j_decompress_ptr c, int counted)
 {
     PenDecoder *d = c->client_data;
     int expected = JPEG_RST0 + (int)(((uint32_t)counted + d->input.segment) % 8);
+    if (d->input.filling)
+        expected = d->input.filler_code;
     if (c->unread_marker != expected) {
         pen__fail(d->turbo.reterr, PEN_E_DECODE, "codec/jpeg",
                   "jpeg: damaged near byte %zu: expected restart marker %02x, found %02x",

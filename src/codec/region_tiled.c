@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a box of a tiled JPEG: libjpeg is given the head, made to say that the image begins at
- * some row of MCUs above the box, and the segments from there on. */
+/* Rows of a box of a tiled JPEG: by the own decoder, or what that does not take by libjpeg, which
+ * is given the head, made to say that the image begins at some row of MCUs above the box, and the
+ * segments from there on.
+ *
+ * Both need the same segments, those of the rows of the box and beside it, so that what has to be
+ * read does not depend on who will decode it. libjpeg counts restart intervals from the first MCU
+ * that it sees: it has to begin with a row that begins a segment, which may be up to seven rows
+ * further up. What it is to see there is of no interest, so it gets the first segment that there is
+ * again and again. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "codec/jpeg_walk.h"
+#include "codec/own.h"
 #include "codec/region_impl.h"
 
 static const char where[] = "codec/jpeg";
@@ -12,8 +20,9 @@ static const char where[] = "codec/jpeg";
 /* What libjpeg needs for some rows. */
 typedef struct Cut {
     PenTileGeometry g;
-    uint32_t top_mcu; /* row of MCUs to begin with: it begins a segment */
-    uint32_t first, last;
+    uint32_t first, last; /* segments that are needed */
+    uint32_t top_mcu;     /* row of MCUs to begin with: it begins a segment */
+    uint32_t fillers;     /* segments from there up to the first */
 } Cut;
 
 static void cut_rows(const PenJpegInfo *info, uint32_t y, uint32_t h, Cut *ret)
@@ -25,12 +34,18 @@ static void cut_rows(const PenJpegInfo *info, uint32_t y, uint32_t h, Cut *ret)
     bool half = g.mcu_height > DCTSIZE;
     uint32_t top = (y - (half && y)) / g.mcu_height;
     uint32_t bottom = PEN_MIN((y + h - 1 + (half ? 2 : 0)) / g.mcu_height, g.mcus_y - 1);
+    uint32_t first = top * g.mcus_x / PEN_TILE_MCUS;
     while (top * g.mcus_x % PEN_TILE_MCUS)
         top--;
+    uint32_t begin = top * g.mcus_x / PEN_TILE_MCUS;
+    /* The last segment may be a short one, which cannot stand for others. */
+    if (first > begin && first + 1 == g.n_segments)
+        first--;
     *ret = (Cut){.g = g,
+                 .first = first,
+                 .last = ((bottom + 1) * g.mcus_x - 1) / PEN_TILE_MCUS,
                  .top_mcu = top,
-                 .first = top * g.mcus_x / PEN_TILE_MCUS,
-                 .last = ((bottom + 1) * g.mcus_x - 1) / PEN_TILE_MCUS};
+                 .fillers = first - begin};
 }
 
 void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *ret_first,
@@ -114,6 +129,14 @@ static int check_end(const PenEncoded *image, const Cut *cut, uint32_t s, uint64
                      s, code, p[0], p[1]);
 }
 
+/* Segments that are there need no others in their place. */
+static void use_what_is_there(const PenEncoded *image, Cut *cut)
+{
+    uint32_t more = PEN_MIN(cut->first - image->first_segment, cut->fillers);
+    cut->first -= more;
+    cut->fillers -= more;
+}
+
 /* Where segment cut->first begins in the data, and the last one ends. */
 static int find_segments(const PenEncoded *image, const Cut *cut, size_t *ret_start,
                          size_t *ret_end, PenError *reterr)
@@ -163,7 +186,7 @@ static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, Pe
         return r;
     uint32_t top = cut->top_mcu * cut->g.mcu_height;
     *ret = (PenJpegInput){.width = image->width, .height = image->height - top, .top = top};
-    if (!top) {
+    if (!cut->first) {
         ret->data = image->data;
         ret->bytes = end;
         return PEN_OK;
@@ -174,8 +197,22 @@ static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, Pe
     ret->data = image->data + start;
     ret->data_place = start;
     ret->bytes = end - start;
-    ret->segment = cut->first;
+    ret->segment = cut->first - cut->fillers;
+    ret->fillers = cut->fillers;
+    ret->filler_bytes = image->segment_bytes[cut->first - image->first_segment];
+    ret->filler_code = (uint8_t)(JPEG_RST0 + cut->first % 8);
     return r;
+}
+
+static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
+                           const PenRegion *region, PenError *reterr)
+{
+    Cut cut;
+    PenJpegInput input;
+    cut_rows(info, region->box.y, region->box.h, &cut);
+    use_what_is_there(image, &cut);
+    int r = make_input(d, image, &cut, &input, reterr);
+    return r < 0 ? r : pen__region_turbo(d, &input, region, reterr);
 }
 
 int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
@@ -183,13 +220,20 @@ int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *r
 {
     PenJpegInfo info;
     Cut cut;
-    PenJpegInput input;
+    uint32_t given = 0;
     int r = read_head(image, region, &info, reterr);
+    if (r >= 0)
+        r = pen__region_check_mask(region, info.components, reterr);
     if (r < 0)
         return r;
     cut_rows(&info, region->box.y, region->box.h, &cut);
     r = check_segments(image, &cut, reterr);
     if (r >= 0)
-        r = make_input(d, image, &cut, &input, reterr);
-    return r < 0 ? r : pen__region_turbo(d, &input, region, reterr);
+        r = pen__own_region(d, image, &info, region, &given, reterr);
+    if (r != PEN_END)
+        return r;
+    PenRegion rest = *region;
+    rest.box.y += given;
+    rest.box.h -= given;
+    return decode_by_turbo(d, image, &info, &rest, reterr);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "codec/codec_impl.h"
+
 static const char where[] = "codec/jpeg";
 
 static int status_of(int code)
@@ -94,13 +96,19 @@ static void on_message(j_common_ptr cinfo, int level)
     pen__turbo_leave(t, PEN_E_DECODE);
 }
 
+static uint32_t most_scans(const PenTurbo *t)
+{
+    return pen__limits_scans(t->limits, (uint64_t)t->d.image_width * t->d.image_height);
+}
+
 static void on_progress(j_common_ptr cinfo)
 {
     PenTurbo *t = cinfo->client_data;
-    if (!cinfo->is_decompressor || (uint32_t)t->d.input_scan_number <= t->limits->max_scans)
+    if (!cinfo->is_decompressor || (uint32_t)t->d.input_scan_number <= most_scans(t))
         return;
-    pen__fail(t->reterr, PEN_E_LIMIT, where, "jpeg: expected at most %u scans, found more",
-              t->limits->max_scans);
+    pen__fail(t->reterr, PEN_E_LIMIT, where,
+              "jpeg: expected at most %u scans of %u x %u pixels, found more", most_scans(t),
+              t->d.image_width, t->d.image_height);
     pen__turbo_leave(t, PEN_E_LIMIT);
 }
 

@@ -13,6 +13,16 @@
 
 #include "codec/codec.h"
 
+/* What of libjpeg's memory is ours, and its own calls for the rest. */
+typedef struct PenTurboCoefs {
+    struct jvirt_barray_control *list;
+    void *block; /* all of them */
+    size_t bytes;
+    void (*realise)(j_common_ptr cinfo);
+    void (*free_pool)(j_common_ptr cinfo, int pool);
+    void (*self_destruct)(j_common_ptr cinfo);
+} PenTurboCoefs;
+
 /* One use of libjpeg. Its callbacks reach it through client_data. */
 typedef struct PenTurbo {
     struct jpeg_error_mgr errors;
@@ -22,11 +32,17 @@ typedef struct PenTurbo {
     PenError *reterr;
     const PenLimits *limits;
     struct jpeg_decompress_struct d;
+    PenTurboCoefs coefs;
     size_t in_bytes; /* place in the file of the end of what libjpeg's source points into */
 } PenTurbo;
 
 /* Clears everything but a decompressor that was made before. */
 void pen__turbo_start(PenTurbo *t, const PenLimits *limits, PenError *reterr);
+/* turbo_coefs.c: behind jpeg_create_decompress. Whole coefficients are then in memory of ours, of
+ * which so much is kept until the other call, behind jpeg_destroy_decompress. */
+enum { PEN_TURBO_KEEP_BYTES = 64 << 10 };
+void pen__turbo_own_coefs(PenTurbo *t);
+void pen__turbo_free_coefs(PenTurbo *t);
 void pen__turbo_limit_memory(const PenTurbo *t, struct jpeg_memory_mgr *mem);
 
 /* The only setjmp: everything that may jump runs inside `body`, and all it changes lives in what

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/crc32c.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "dsp/dsp.h"
 #include "load/load_plan.h"
 #include "load/task.h"
 
@@ -26,7 +26,7 @@ const char *pen_stage_name(int stage)
 
 const char *pen_cpu_tier(void)
 {
-    return pen__dsp()->tier;
+    return pen__cpu_name(pen__cpu());
 }
 
 unsigned pen_cpu_cores(void)

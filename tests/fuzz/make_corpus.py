@@ -448,6 +448,20 @@ def region_seeds(jpegs, pngs):
     save("fuzz_region", "raw", bytes([3, 0, 0]).ljust(24, b"\0") + b"\1\7" + dice.randbytes(200))
 
 
+def own_seeds():
+    """16 bytes of arguments (see fuzz_own.c), then a tiled JPEG."""
+    dice = random.Random(9)
+    kinds = [("444", "1x1"), ("422", "2x1"), ("440", "1x2"), ("420", "2x2")]
+    for n, (name, sampling) in enumerate(kinds):
+        for size, quality in (((33, 21), 100), ((130, 75), 40), ((9, 260), 75)):
+            ppm = encoded(picture("RGB", *size), "PPM")
+            jpeg = run(("cjpeg", "-quality", str(quality), "-sample", sampling), ppm)
+            way = bytes([n % 3, (0, 3, 1)[n % 3]])
+            save("fuzz_own", f"{name}-{quality}", way + dice.randbytes(14) + tile(jpeg))
+    grey = tile(encoded(picture("L", 150, 60), "JPEG", quality=60))
+    save("fuzz_own", "grey", bytes([2, 3]) + dice.randbytes(14) + grey)
+
+
 def pipeline_seeds():
     texts = {
         "train": "decode | random_resized_crop 224 scale=0.08,1 | hflip | tensor u8 nhwc",
@@ -490,6 +504,7 @@ def main():
     plan_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
+    own_seeds()
     pipeline_seeds()
     files = [file for file in CORPUS.glob("*/*") if file.is_file()]
     print(f"{len(files)} files, {sum(file.stat().st_size for file in files)} bytes")

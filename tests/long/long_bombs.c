@@ -288,6 +288,16 @@ static void a_hundred_scans(LoadImage *image)
     scans(image, 8000, 100);
 }
 
+static void thirty_scans(LoadImage *image)
+{
+    scans(image, 8000, 30);
+}
+
+static void a_hundred_of_20(LoadImage *image)
+{
+    scans(image, 4500, 100);
+}
+
 static void more_scans_than_allowed(LoadImage *image)
 {
     scans(image, 8000, 120);
@@ -372,6 +382,8 @@ static const Bomb bombs[] = {
     {"half of 12 megapixels", half_of_a_large_one, false},
     {"120 scans of 64 megapixels", more_scans_than_allowed, false},
     {"100 scans of 64 megapixels", a_hundred_scans, false},
+    {"30 scans of 64 megapixels", thirty_scans, true},
+    {"100 scans of 20 megapixels", a_hundred_of_20, true},
     {"400,000 comments", comments, true},
     {"a restart after every block", restarts, true},
     {"PNG of 2^31 x 2^31", png_sides_of_2_31, false},

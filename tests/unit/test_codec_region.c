@@ -231,7 +231,9 @@ TEST(the_callback_may_stop)
             CHECK_INT(find_region(decoder, &images[i], box, PEN_COLOUR_GREY, &found, &err),
                       PEN_E_CANCELLED);
             CHECK_STR(err.message, "stopped");
-            CHECK_INT(found.rows, (call - 1) * 16);
+            /* A decoder of tiles gives rows of MCUs, the first of them cut by the box. */
+            CHECK(call == 1 ? found.rows == 0 : found.rows > (call - 2) * 16);
+            CHECK(found.rows <= (call - 1) * 16);
             CHECK_INT(found.calls, call);
             found.fail_at = 0;
             check_box(&images[i], &whole, box, PEN_COLOUR_GREY);

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures from rounds: medians, ratios with their spread, who won, cores for an accelerator."""
+
+import math
+import statistics
+
+LEAST_ROUNDS = 3  # for a winner
+# One simulated H100 that trains ResNet-50 in MLPerf Storage takes 400 images every 0.224 s.
+STEP_IMAGES, STEP_SECONDS, UTILISATION = 400, 0.224, 0.9
+
+
+def ratio(ours, theirs):
+    """Of the medians, and the lowest and highest ratio of one round. The n-th rates of both sides
+    were measured one after the other."""
+    if len(ours) != len(theirs) or not ours:
+        raise ValueError(f"expected as many rounds on both sides, found {len(ours)}, {len(theirs)}")
+    pairs = [a / b for a, b in zip(ours, theirs)]
+    return {"ratio": statistics.median(ours) / statistics.median(theirs),
+            "low": min(pairs), "high": max(pairs), "rounds": len(pairs)}
+
+
+def verdict(comparison):
+    """'faster', 'slower', or 'no winner' when the rounds differ by more than the two sides do, or
+    are too few to differ at all.
+
+    Taken from the winner's side, so that swapping the sides swaps the answer."""
+    middle, low, high = (comparison[key] for key in ("ratio", "low", "high"))
+    if comparison["rounds"] < LEAST_ROUNDS:
+        return "no winner"
+    if middle >= 1:
+        return "faster" if high - low < middle - 1 else "no winner"
+    return "slower" if 1 / low - 1 / high < 1 / middle - 1 else "no winner"
+
+
+def reached(comparison, at_least):
+    return comparison["ratio"] >= at_least and (at_least <= 1 or verdict(comparison) == "faster")
+
+
+def cores_for_accelerator(images_per_second, cores):
+    """How many such cores feed one simulated accelerator, from what `cores` of them feed."""
+    needed = UTILISATION * STEP_IMAGES / STEP_SECONDS
+    return needed / (images_per_second / cores)
+
+
+def steps_of(samples, pack_samples):
+    """Batches in which so many samples came: the last one of a pass is filled up."""
+    return samples / pack_samples * math.ceil(pack_samples / STEP_IMAGES)
+
+
+def passes_for(pass_seconds, turn_seconds):
+    """Whole epochs in a turn: a loader whose epoch is short makes several."""
+    return max(1, math.ceil(turn_seconds / max(pass_seconds, 1e-3)))
+
+
+def exactly_once(turns):
+    """'yes', or what was wrong in the worst epoch."""
+    worst = {key: max(turn[key] for turn in turns) for key in ("missing", "again", "strange")}
+    if not any(worst.values()):
+        return "yes"
+    return ", ".join(f"{count} {key}" for key, count in worst.items() if count)
+
+
+def summary(turns):
+    """The turns of one loader, the first epoch not among them."""
+    rates = [turn["samples"] / turn["seconds"] for turn in turns]
+    cpu = [turn["cpu"] / turn["samples"] * 1000 for turn in turns]
+    return {"rates": rates, "rate": statistics.median(rates), "low": min(rates), "high": max(rates),
+            "cpu_per_1000": statistics.median(cpu), "exactly_once": exactly_once(turns)}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding alone, one thread: libjpeg-turbo and the own decoder, whole images and crops.
+ *
+ *     jpeg_decode DIRECTORY [PHOTOGRAPHS [ROUNDS [TIER ...]]]
+ *
+ * DIRECTORY has folders of JPEG files. Each is tiled once. All ways decode the same photographs and
+ * the same boxes (RandomResizedCrop, 8-100 % of the area), 48 photographs at a time with one way,
+ * then with the next, and begin with another one each time, so that no way finds its data warm and
+ * a drifting clock hits all. Times are of the thread's CPU. A ratio is of times of the same round.
+ */
+#include <glob.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jpeglib.h>
+
+#include "base/attr.h"
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "codec/jpeg.h"
+#include "codec/own.h"
+
+enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, MAX_ROUNDS = 99, ROWS = 16 };
+
+typedef struct Photo {
+    PenBuf file;
+    PenTiledJpeg tiled;
+    PenBox box;
+} Photo;
+
+typedef enum Kind { TURBO_WHOLE, TURBO_CROP, TURBO_TILED_CROP, OWN_WHOLE, OWN_CROP } Kind;
+
+typedef struct Way {
+    Kind kind;
+    const char *tier;
+    PenDecoder *decoder;
+    double seconds[MAX_ROUNDS];
+} Way;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "jpeg_decode: %s\n", what);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- photographs ---- */
+
+static void read_file(const char *path, PenBuf *out)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n;
+    if (!f)
+        die(path);
+    do {
+        if (pen__buf_reserve(out, 65536 + PEN_SLACK) < 0)
+            die("memory");
+        n = fread(out->data + out->bytes, 1, 65536, f);
+        out->bytes += n;
+    } while (n);
+    fclose(f);
+}
+
+static double uniform(PenRng *rng)
+{
+    return (double)(pen__rng_next(rng) >> 11) * 0x1p-53;
+}
+
+static PenBox draw_box(PenRng *rng, uint32_t width, uint32_t height)
+{
+    for (int i = 0; i < 10; i++) {
+        double area = (0.08 + 0.92 * uniform(rng)) * width * height;
+        double aspect = exp((2 * uniform(rng) - 1) * log(4.0 / 3));
+        PenBox b = {.w = (uint32_t)lround(sqrt(area * aspect)),
+                    .h = (uint32_t)lround(sqrt(area / aspect))};
+        if (!b.w || !b.h || b.w > width || b.h > height)
+            continue;
+        b.x = (uint32_t)pen__rng_below(rng, width - b.w + 1);
+        b.y = (uint32_t)pen__rng_below(rng, height - b.h + 1);
+        return b;
+    }
+    return (PenBox){.w = width, .h = height};
+}
+
+static uint32_t load_photos(const char *dir, uint32_t n, Photo *ret)
+{
+    char pattern[4096];
+    glob_t files;
+    uint32_t found = 0;
+    snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
+    if (glob(pattern, 0, NULL, &files) != 0)
+        die("no photographs");
+    size_t step = files.gl_pathc > n ? files.gl_pathc / n : 1;
+    for (size_t i = 0; i < files.gl_pathc && found < n; i += step) {
+        Photo *p = &ret[found];
+        const char *why;
+        *p = (Photo){.file = {0}};
+        read_file(files.gl_pathv[i], &p->file);
+        if (pen__jpeg_tile(p->file.data, p->file.bytes, &pen__limits_default, &p->tiled, &why,
+                           NULL) != PEN_OK)
+            continue;
+        PenRng rng = pen__rng_init(1, i);
+        p->box = draw_box(&rng, p->tiled.info.width, p->tiled.info.height);
+        found++;
+    }
+    globfree(&files);
+    return found;
+}
+
+/* ---- the ways ---- */
+
+/* Errors end the program: these are good files. */
+static void turbo(const PenBuf *file, const PenBox *box)
+{
+    static struct jpeg_decompress_struct d;
+    static struct jpeg_error_mgr errors;
+    static uint8_t *buffer;
+    JSAMPROW rows[ROWS];
+    if (!d.mem) {
+        d.err = jpeg_std_error(&errors);
+        jpeg_create_decompress(&d);
+        buffer = malloc((size_t)ROWS * 65536 * 3);
+    }
+    jpeg_mem_src(&d, file->data, file->bytes);
+    jpeg_read_header(&d, TRUE);
+    d.out_color_space = JCS_RGB;
+    d.dct_method = JDCT_ISLOW;
+    jpeg_start_decompress(&d);
+    JDIMENSION x = box ? box->x : 0, w = box ? box->w : d.output_width;
+    uint32_t end = box ? box->y + box->h : d.output_height;
+    if (box && (box->x || box->w != d.output_width))
+        jpeg_crop_scanline(&d, &x, &w);
+    if (box && box->y)
+        jpeg_skip_scanlines(&d, box->y);
+    for (uint32_t i = 0; i < ROWS; i++)
+        rows[i] = buffer + (size_t)i * d.output_width * 3;
+    while (d.output_scanline < end)
+        jpeg_read_scanlines(&d, rows, PEN_MIN(end - d.output_scanline, (uint32_t)ROWS));
+    jpeg_abort_decompress(&d);
+}
+
+static int pass_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)rows, (void)stride, (void)reterr;
+    *(uint32_t *)ctx += n;
+    return PEN_OK;
+}
+
+static void region(PenDecoder *d, const PenTiledJpeg *t, const PenBox *box)
+{
+    uint32_t rows = 0;
+    PenError err = {0};
+    PenEncoded e = {.data = t->jpeg.data,
+                    .bytes = t->jpeg.bytes,
+                    .width = t->info.width,
+                    .height = t->info.height,
+                    .codec = PEN_CODEC_JPEG,
+                    .channels = t->info.components,
+                    .tiled = 1,
+                    .head_bytes = t->head_bytes,
+                    .end_segment = t->n_segments,
+                    .segment_bytes = t->segment_bytes};
+    PenRegion r = {.box = box ? *box : (PenBox){0, 0, e.width, e.height},
+                   .colour = PEN_COLOUR_RGB,
+                   .limits = &pen__limits_default,
+                   .rows = pass_rows,
+                   .ctx = &rows};
+    if (pen__region_decode(d, &e, &r, &err) != PEN_OK || rows != r.box.h)
+        die(err.message);
+}
+
+static void decode(const Way *way, const Photo *p)
+{
+    if (way->kind == TURBO_WHOLE || way->kind == TURBO_CROP)
+        turbo(&p->file, way->kind == TURBO_CROP ? &p->box : NULL);
+    else
+        region(way->decoder, &p->tiled, way->kind == OWN_WHOLE ? NULL : &p->box);
+}
+
+static uint32_t add_way(Way *ways, uint32_t n, Kind kind, const char *tier)
+{
+    ways[n] = (Way){.kind = kind, .tier = tier};
+    if (kind >= TURBO_TILED_CROP && (pen__decoder_new(&ways[n].decoder, NULL) != PEN_OK ||
+                                     pen__own_use(ways[n].decoder, tier, NULL) != PEN_OK))
+        die("no such tier on this machine");
+    return n + 1;
+}
+
+/* ---- rounds ---- */
+
+static void run_round(Way *ways, uint32_t n_ways, const Photo *photos, uint32_t n, uint32_t round)
+{
+    for (uint32_t first = 0; first < n; first += CHUNK)
+        for (uint32_t i = 0; i < n_ways; i++) {
+            Way *way = &ways[(i + first / CHUNK + round * 5) % n_ways];
+            double start = now();
+            for (uint32_t k = first; k < PEN_MIN(first + CHUNK, n); k++)
+                decode(way, &photos[k]);
+            way->seconds[round] += now() - start;
+        }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *values, uint32_t n)
+{
+    double sorted[MAX_ROUNDS];
+    memcpy(sorted, values, n * sizeof *values);
+    qsort(sorted, n, sizeof *sorted, compare);
+    return sorted[n / 2];
+}
+
+static double ratio(const Way *of, const Way *to, uint32_t rounds)
+{
+    double r[MAX_ROUNDS];
+    for (uint32_t i = 0; i < rounds; i++)
+        r[i] = of->seconds[i] / to->seconds[i];
+    return median(r, rounds);
+}
+
+static void print_ways(const Way *ways, uint32_t n_ways, uint32_t n, uint32_t rounds)
+{
+    static const char *const names[] = {"libjpeg-turbo, whole", "libjpeg-turbo, crop and skip",
+                                        "libjpeg-turbo, crop of tiles", "own, whole", "own, crop"};
+    printf("%-30s %-7s %9s %9s %9s\n", "", "tier", "ms", "x whole", "x crop");
+    for (uint32_t i = 0; i < n_ways; i++) {
+        const Way *w = &ways[i];
+        printf("%-30s %-7s %9.3f %9.2f %9.2f\n", names[w->kind], w->tier,
+               median(w->seconds, rounds) / n * 1e3, ratio(&ways[0], w, rounds),
+               ratio(&ways[1], w, rounds));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static Way ways[MAX_WAYS];
+    uint32_t n_ways = 0;
+    if (argc < 2)
+        die("expected a directory of folders of photographs");
+    uint32_t n = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 200;
+    uint32_t rounds =
+        argc > 3 ? PEN_MIN((uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)MAX_ROUNDS) : 7;
+    Photo *photos = malloc((size_t)n * sizeof *photos);
+    if (!photos)
+        die("memory");
+    n = load_photos(argv[1], n, photos);
+    n_ways = add_way(ways, n_ways, TURBO_WHOLE, "");
+    n_ways = add_way(ways, n_ways, TURBO_CROP, "");
+    n_ways = add_way(ways, n_ways, TURBO_TILED_CROP, "turbo");
+    for (int tier = 0; tier < PEN_CPU_TIERS; tier++) {
+        const char *name = pen__cpu_name(tier);
+        bool wanted = argc <= 4;
+        for (int i = 4; i < argc; i++)
+            wanted |= strcmp(argv[i], name) == 0;
+        if (!wanted || !pen__cpu_has(tier) || n_ways + 2 > MAX_WAYS)
+            continue;
+        n_ways = add_way(ways, n_ways, OWN_WHOLE, name);
+        n_ways = add_way(ways, n_ways, OWN_CROP, name);
+    }
+    for (uint32_t i = 0; i < rounds; i++)
+        run_round(ways, n_ways, photos, n, i);
+    printf("%u photographs, %u rounds\n", n, rounds);
+    print_ways(ways, n_ways, n, rounds);
+    return 0;
+}

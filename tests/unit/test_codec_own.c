@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The own decoder of tiled JPEGs, tier by tier: what libjpeg gives, or what libjpeg says is wrong.
+ */
+#include "codec/own.h"
+
+#include "base/cpu.h"
+#include "codec/own_impl.h"
+#include "region_checks.h"
+
+static PenDecoder *turbo; /* the same calls, by libjpeg */
+static Collected expected;
+
+static const JpegSpec kinds[] = {
+    {SAMPLING(1, 1, 1, 1)}, {SAMPLING(2, 1, 1, 1)}, {SAMPLING(1, 2, 1, 1)},
+    {SAMPLING(2, 2, 1, 1)}, {.channels = 1},
+};
+
+/* Runs a test once with the kernels of every tier that this machine has. */
+static void with_every_tier(void (*test)(void))
+{
+    for (int tier = 0; tier < PEN_CPU_TIERS; tier++) {
+        if (pen__own_use(decoder, pen__cpu_name(tier), NULL) != PEN_OK)
+            continue;
+        dice_state = 1;
+        test();
+        if (test__now.state == TEST_FAILED)
+            printf("tier %s\n", pen__cpu_name(tier));
+        CHECK_OK_SO_FAR();
+    }
+}
+
+static PenTiledJpeg make_tiled(const JpegSpec *spec, PenPixels *ret_whole)
+{
+    PenBuf b = {0};
+    PenTiledJpeg t = {0};
+    const char *why = NULL;
+    make_jpeg(spec, &b);
+    if (pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL) != PEN_OK ||
+        (ret_whole && pen__image_decode(b.data, b.bytes, limits, ret_whole, NULL) != PEN_OK))
+        abort();
+    pen__buf_free(&b);
+    return t;
+}
+
+/* ---- good files ---- */
+
+static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
+{
+    PenPixels whole = {0};
+    PenTiledJpeg t = make_tiled(spec, &whole);
+    uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes), *bytes = NULL;
+    for (uint32_t i = 0; i < n_boxes; i++) {
+        PenBox box = nth_box(i, spec->width, spec->height);
+        PenEncoded e = whole_tiled(&t), part = part_of(&t, box, 0, &bytes);
+        e.data = copy;
+        check_box(&e, &whole, box, colours[i % 2]);
+        CHECK_INT(decoder->own->given, box.h); /* libjpeg had nothing to do */
+        check_box(&part, &whole, box, colours[(i + 1) % 2]);
+        CHECK_INT(decoder->own->given, box.h);
+        free(bytes);
+        CHECK_OK_SO_FAR();
+    }
+    free(copy);
+    pen__tiled_free(&t);
+    pen__pixels_free(&whole);
+}
+
+static void sizes(void)
+{
+    static const uint32_t widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 63, 64, 65, 129, 250};
+    static const uint32_t heights[] = {1, 2, 3, 8, 9, 16, 17, 40, 100};
+    for (size_t i = 0; i < PEN_LEN(widths) * PEN_LEN(heights); i++)
+        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
+            JpegSpec spec = kinds[k];
+            spec.width = widths[i % PEN_LEN(widths)];
+            spec.height = heights[i / PEN_LEN(widths)];
+            check_all_boxes(&spec, i % 5 ? 3 : 14);
+            CHECK_OK_SO_FAR();
+        }
+}
+
+TEST(every_sampling_and_size)
+{
+    with_every_tier(sizes);
+}
+
+/* More rows of MCUs than the ring holds; segments of many rows, and rows of many segments. */
+static void shapes(void)
+{
+    static const uint32_t shape[][2] = {{5, 4000}, {9, 2500}, {700, 500}, {3000, 60}, {40, 1500}};
+    for (size_t i = 0; i < PEN_LEN(shape); i++)
+        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
+            JpegSpec spec = kinds[k];
+            spec.width = shape[i][0];
+            spec.height = shape[i][1];
+            check_all_boxes(&spec, 12);
+            CHECK_OK_SO_FAR();
+        }
+}
+
+TEST(tall_and_wide)
+{
+    with_every_tier(shapes);
+}
+
+/* Long codes and large values, or next to nothing but DC. */
+static void qualities(void)
+{
+    static const int quality[] = {100, 97, 60, 20, 5, 1};
+    for (size_t i = 0; i < PEN_LEN(quality); i++)
+        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
+            JpegSpec spec = kinds[k];
+            spec.width = 203;
+            spec.height = 97;
+            spec.quality = quality[i];
+            check_all_boxes(&spec, 12);
+            CHECK_OK_SO_FAR();
+        }
+}
+
+TEST(every_quality)
+{
+    with_every_tier(qualities);
+}
+
+static void masks(void)
+{
+    PenError err = {0};
+    PenPixels whole = {0};
+    PenTiledJpeg grey = make_tiled(&(JpegSpec){.width = 50, .height = 40, .channels = 1}, &whole);
+    PenTiledJpeg colour = make_tiled(&(JpegSpec){.width = 50, .height = 40}, NULL);
+    PenEncoded e = whole_tiled(&grey);
+    PenBox box = {3, 5, 40, 30};
+    check_box(&e, &whole, box, PEN_COLOUR_MASK);
+    e = whole_tiled(&colour);
+    CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_MASK, &found, &err), PEN_E_DECODE);
+    pen__pixels_free(&whole);
+    pen__tiled_free(&grey);
+    pen__tiled_free(&colour);
+}
+
+TEST(masks_have_one_channel)
+{
+    with_every_tier(masks);
+}
+
+/* ---- damaged files ---- */
+
+/* The same bytes and rows, or the same error, as by libjpeg. Not so when libjpeg finds damage
+ * outside of the box: `strict` is for boxes of all pixels. */
+static void check_same(const PenEncoded *e, PenBox box, bool strict)
+{
+    PenError err = {0}, turbo_err = {0};
+    int r = find_region(decoder, e, box, PEN_COLOUR_RGB, &found, &err);
+    int by_turbo = find_region(turbo, e, box, PEN_COLOUR_RGB, &expected, &turbo_err);
+    if (by_turbo < 0 && !strict)
+        return;
+    if (r != by_turbo)
+        printf("%s; libjpeg: %s\n", err.message, turbo_err.message);
+    CHECK_INT(r, by_turbo);
+    if (r < 0)
+        return;
+    CHECK_INT(found.rows, expected.rows);
+    CHECK_MEM(found.pixels.data, expected.pixels.data, expected.pixels.bytes);
+}
+
+/* Bits turned, and bytes that mean something. */
+static uint8_t damage(uint8_t byte, uint32_t way)
+{
+    static const uint8_t special[] = {0x00, 0xFF, 0xD0, 0xD9, 0x7F, 0x01};
+    return way < 8 ? (uint8_t)(byte ^ 1u << way) : special[way - 8];
+}
+
+enum { DAMAGES = 14 };
+
+static void bytes_of(const JpegSpec *spec, uint32_t first_way, uint32_t step)
+{
+    PenTiledJpeg t = make_tiled(spec, NULL);
+    uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
+    PenEncoded e = whole_tiled(&t);
+    PenBox all = {0, 0, spec->width, spec->height}, corner = {1, 1, 5, 5};
+    e.data = copy;
+    for (size_t i = 0; i < t.jpeg.bytes; i++)
+        for (uint32_t way = first_way + (uint32_t)i % step; way < DAMAGES; way += step) {
+            uint8_t before = copy[i];
+            copy[i] = damage(before, way);
+            check_same(&e, all, true);
+            check_same(&e, corner, false);
+            copy[i] = before;
+            if (test__now.state == TEST_FAILED)
+                printf("byte %zu of %zu (head %u), way %u\n", i, t.jpeg.bytes, t.head_bytes, way);
+            CHECK_OK_SO_FAR();
+        }
+    free(copy);
+    pen__tiled_free(&t);
+}
+
+static void damaged(void)
+{
+    for (size_t k = 0; k < PEN_LEN(kinds); k++) {
+        JpegSpec spec = kinds[k];
+        spec.width = 70;
+        spec.height = 37;
+        bytes_of(&spec, 0, 5);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+TEST(every_byte_damaged)
+{
+    with_every_tier(damaged);
+}
+
+/* Where the entropy bytes of a segment end. */
+static size_t end_of(const PenTiledJpeg *t, uint32_t segment)
+{
+    size_t at = t->head_bytes;
+    for (uint32_t i = 0; i <= segment; i++)
+        at += t->segment_bytes[i];
+    return at - 2;
+}
+
+static void insert(PenTiledJpeg *t, size_t at, const char *bytes, size_t n)
+{
+    if (pen__buf_reserve(&t->jpeg, n) < 0)
+        abort();
+    memmove(t->jpeg.data + at + n, t->jpeg.data + at, t->jpeg.bytes - at);
+    memcpy(t->jpeg.data + at, bytes, n);
+    t->jpeg.bytes += n;
+}
+
+static void cut_out(PenTiledJpeg *t, size_t at, size_t n)
+{
+    memmove(t->jpeg.data + at, t->jpeg.data + at + n, t->jpeg.bytes - at - n);
+    t->jpeg.bytes -= n;
+}
+
+static void check_whole(const PenTiledJpeg *t, int status)
+{
+    PenEncoded e = whole_tiled(t);
+    PenBox all = {0, 0, e.width, e.height};
+    uint8_t *copy = exact_copy(e.data, e.bytes);
+    e.data = copy;
+    check_same(&e, all, true);
+    CHECK_OK_SO_FAR();
+    CHECK_INT(find_region(decoder, &e, all, PEN_COLOUR_RGB, &found, NULL), status);
+    free(copy);
+}
+
+static void lengths(void)
+{
+    for (size_t k = 0; k < PEN_LEN(kinds); k++)
+        for (uint32_t i = 0; i < 8; i++) {
+            JpegSpec spec = kinds[k];
+            spec.width = 150;
+            spec.height = 141;
+            PenTiledJpeg t = make_tiled(&spec, NULL);
+            uint32_t segment = dice(t.n_segments), n = 1 + i % 4;
+            if (i < 4) { /* bits that are needed are not there */
+                cut_out(&t, end_of(&t, segment) - n, n);
+                t.segment_bytes[segment] -= n;
+                check_whole(&t, PEN_E_DECODE);
+            } else { /* more than are needed */
+                insert(&t, end_of(&t, segment), "\x12\x34\xFF\x00\x56", 5);
+                t.segment_bytes[segment] += 5;
+                check_whole(&t, PEN_OK);
+                CHECK_INT(decoder->own->given, spec.height);
+            }
+            pen__tiled_free(&t);
+            CHECK_OK_SO_FAR();
+        }
+}
+
+TEST(segments_that_are_too_short_or_too_long)
+{
+    with_every_tier(lengths);
+}
+
+/* Bytes that fill up before a marker: not the own decoder's, which has given some rows by then. */
+static void fills(void)
+{
+    for (size_t k = 0; k < PEN_LEN(kinds); k++) {
+        JpegSpec spec = kinds[k];
+        spec.width = 333;
+        spec.height = 1200;
+        PenTiledJpeg t = make_tiled(&spec, NULL);
+        uint32_t segment = t.n_segments - 3;
+        insert(&t, end_of(&t, segment), "\xFF", 1);
+        t.segment_bytes[segment]++;
+        check_whole(&t, PEN_OK);
+        CHECK(decoder->own->given > 0 && decoder->own->given < spec.height);
+        pen__tiled_free(&t);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+TEST(libjpeg_goes_on_where_it_has_to)
+{
+    with_every_tier(fills);
+}
+
+/* ---- heads that are not ours ---- */
+
+static void check_head(PenTiledJpeg *t, int status)
+{
+    PenPixels whole = {0};
+    PenBox box = {0, 100, 60, 20};
+    uint8_t *bytes = NULL;
+    check_whole(t, status);
+    CHECK_OK_SO_FAR();
+    if (status != PEN_OK)
+        return;
+    /* And in part: what is read does not depend on who decodes it. */
+    CHECK_INT(pen__image_decode(t->jpeg.data, t->jpeg.bytes, limits, &whole, NULL), PEN_OK);
+    PenEncoded e = part_of(t, box, 0, &bytes);
+    check_box(&e, &whole, box, PEN_COLOUR_RGB);
+    free(bytes);
+    pen__pixels_free(&whole);
+}
+
+static void heads(void)
+{
+    JpegSpec spec = {.width = 75, .height = 141, SAMPLING(2, 1, 1, 1)};
+    PenTiledJpeg t = make_tiled(&spec, NULL);
+    size_t sof = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC0, 0);
+    size_t sos = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xDA, 0);
+    check_head(&t, PEN_OK);
+    /* No JFIF, and letters for components: RGB. */
+    cut_out(&t, 2, 18);
+    t.head_bytes -= 18;
+    for (size_t i = 0; i < 3; i++)
+        t.jpeg.data[sof - 18 + 10 + 3 * i] = t.jpeg.data[sos - 18 + 5 + 2 * i] = (uint8_t) "RGB"[i];
+    check_head(&t, PEN_OK);
+    /* An Adobe marker says the contrary. */
+    insert(&t, 2,
+           "\xFF\xEE\x00\x0E"
+           "Adobe\0\x64\0\0\0\0\x01",
+           16);
+    t.head_bytes += 16;
+    check_head(&t, PEN_OK);
+    /* No Huffman table for DC: libjpeg takes that of the standard, which ends in damage. */
+    size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, 0);
+    size_t n = 2 + (size_t)t.jpeg.data[dht + 2] * 256 + t.jpeg.data[dht + 3];
+    cut_out(&t, dht, n);
+    t.head_bytes -= (uint32_t)n;
+    check_head(&t, PEN_E_DECODE);
+    pen__tiled_free(&t);
+}
+
+TEST(heads_that_are_left_to_libjpeg)
+{
+    with_every_tier(heads);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    if (pen__decoder_new(&decoder, NULL) != PEN_OK || pen__decoder_new(&turbo, NULL) != PEN_OK ||
+        pen__own_use(turbo, "turbo", NULL) != PEN_OK)
+        return 1;
+    RUN(every_sampling_and_size);
+    RUN(tall_and_wide);
+    RUN(every_quality);
+    RUN(masks_have_one_channel);
+    RUN(every_byte_damaged);
+    RUN(segments_that_are_too_short_or_too_long);
+    RUN(libjpeg_goes_on_where_it_has_to);
+    RUN(heads_that_are_left_to_libjpeg);
+    pen__decoder_free(&decoder);
+    pen__decoder_free(&turbo);
+    pen__buf_free(&found.pixels);
+    pen__buf_free(&expected.pixels);
+    return TEST_END();
+}
