@@ -64,38 +64,52 @@ INLINE void leave_mcus(const PenOwn *own, Walk *w, uint32_t n, uint32_t per_mcu)
             leave(w, j);
 }
 
-/* `n` MCUs of row `y`, from column `x` on: some to the left and right of what is wanted, and those
- * between. A component of several blocks an MCU has some at the edge that are not. */
-INLINE void walk_row(const PenOwn *own, uint32_t i, Walk *w, uint32_t x, uint32_t y, uint32_t n,
-                     const uint32_t h, const uint32_t v)
+/* MCUs side by side, from column `x` of row `y` on. */
+typedef struct Strip {
+    uint32_t x, y, n;
+} Strip;
+
+/* How many of them come before those that are wanted, and how many up to the last of these. */
+INLINE void cut_strip(const PenOwnWanted *want, const Strip *s, uint32_t *ret_before,
+                      uint32_t *ret_end)
+{
+    uint32_t right = want->right + 1, end = s->x < right ? PEN_MIN(s->n, right - s->x) : 0;
+    uint32_t before = s->x < want->left ? want->left - s->x : 0;
+    *ret_end = s->y < want->top ? 0 : end;
+    *ret_before = PEN_MIN(before, *ret_end);
+}
+
+/* A component of `h` x `v` blocks an MCU, of which some at the edge are not wanted. */
+INLINE void walk_strip(const PenOwn *own, uint32_t i, Walk *w, const Strip *s, const uint32_t h,
+                       const uint32_t v)
 {
     const PenOwnPlane *p = &own->planes[i];
     const PenOwnWanted *want = &own->wanted;
     uint32_t left = want->block_left[i], columns = want->block_right[i] - left;
     uint32_t top = want->block_top[i], rows = want->block_bottom[i] - top;
-    uint32_t row = y % own->ring_rows * p->ring_bytes, below = 8 * (uint32_t)p->stride;
-    uint32_t before = x < want->left ? PEN_MIN(want->left - x, n) : 0;
-    uint32_t end = y < want->top ? 0 : PEN_MIN(n, want->right + 1 - PEN_MIN(x, want->right + 1));
-    before = PEN_MIN(before, end);
+    uint32_t row = s->y % own->ring_rows * p->ring_bytes, below = 8 * (uint32_t)p->stride;
+    uint32_t before, end;
+    cut_strip(want, s, &before, &end);
     leave_mcus(own, w, before, h * v);
     for (uint32_t m = before; m < end; m++, go_on(w, own->mcu_blocks))
         for (uint32_t j = 0; j < h * v; j++) {
-            uint32_t bx = (x + m) * h + j % h - left, by = y * v + j / h - top;
-            if (h * v > 1 && (bx > columns || by > rows))
+            uint32_t x = (s->x + m) * h + j % h - left, y = s->y * v + j / h - top;
+            if (h * v > 1 && (x > columns || y > rows))
                 leave(w, j);
             else
-                keep(w, j, row + j / h * below + bx * 8);
+                keep(w, j, row + j / h * below + x * 8);
         }
-    leave_mcus(own, w, n - end, h * v);
+    leave_mcus(own, w, s->n - end, h * v);
 }
 
-INLINE void walk_rows(PenOwn *own, const PenOwnJob *job, uint32_t i, Walk *w, const uint32_t h,
-                      const uint32_t v)
+INLINE void walk_job(const PenOwn *own, const PenOwnJob *job, uint32_t i, Walk *w, const uint32_t h,
+                     const uint32_t v)
 {
-    uint32_t x = job->mcu % own->g.mcus_x, y = job->mcu / own->g.mcus_x;
-    for (uint32_t left = job->n_mcus, n; left; left -= n, x = 0, y++) {
-        n = PEN_MIN(left, own->g.mcus_x - x);
-        walk_row(own, i, w, x, y, n, h, v);
+    uint32_t width = own->g.mcus_x;
+    Strip s = {.x = job->mcu % width, .y = job->mcu / width};
+    for (uint32_t left = job->n_mcus; left; left -= s.n, s.x = 0, s.y++) {
+        s.n = PEN_MIN(left, width - s.x);
+        walk_strip(own, i, w, &s, h, v);
     }
 }
 
@@ -110,13 +124,13 @@ static void add_component(PenOwn *own, const PenOwnJob *job, uint32_t i, uint32_
     for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++)
         w.list[c] = p->list[c] + p->n[c];
     if (p->h * p->v == 1)
-        walk_rows(own, job, i, &w, 1, 1);
+        walk_job(own, job, i, &w, 1, 1);
     else if (p->v == 1)
-        walk_rows(own, job, i, &w, 2, 1);
+        walk_job(own, job, i, &w, 2, 1);
     else if (p->h == 1)
-        walk_rows(own, job, i, &w, 1, 2);
+        walk_job(own, job, i, &w, 1, 2);
     else
-        walk_rows(own, job, i, &w, 2, 2);
+        walk_job(own, job, i, &w, 2, 2);
     for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++)
         p->n[c] = (uint32_t)(w.list[c] - p->list[c]);
 }

@@ -24,8 +24,8 @@ enum {
     PEN_OWN_SPARE = 8,      /* more slots for those that wait for the inverse DCT, at most */
     PEN_OWN_MCU_BLOCKS = 6, /* at most */
     PEN_OWN_PAD = 64,       /* bytes behind the copy of a segment that may be read */
-    /* 48 blocks of 64 tokens of at most 16 + 11 bits, all bytes stuffed: a segment that is longer
-     * holds something else too. */
+    /* 48 blocks of 64 tokens of 16 + 11 bits, all bytes stuffed: what is longer is no baseline
+     * segment, or has something else behind it. */
     PEN_OWN_MAX_SEGMENT_BYTES = PEN_OWN_MCU_BLOCKS * PEN_TILE_MCUS * 64 * 27 / 8 * 2
 };
 
@@ -118,8 +118,8 @@ typedef struct PenOwnJobs {
 void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBox *box,
                    uint32_t width, uint32_t height, PenOwnWanted *ret);
 
-/* PEN_OK; 1: there are no more; PEN_END as ever. */
-enum { PEN_OWN_NO_JOB = 2 };
+/* PEN_OK; PEN_OWN_NO_JOB behind the last; PEN_END for libjpeg. */
+enum { PEN_OWN_NO_JOB = PEN_END + 1 };
 int pen__own_next_job(PenOwnJobs *jobs, PenOwnJob *ret);
 
 /* ---- entropy decoding ---- */
@@ -246,9 +246,10 @@ struct PenOwn {
 
 int pen__own_new(PenDecoder *d, PenError *reterr); /* d->own, unless it is there */
 
+/* Makes all ready for an image; PEN_END for libjpeg. */
 int pen__own_begin(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
                    const PenRegion *region, PenError *reterr);
-void pen__own_end(PenOwn *own);
+void pen__own_end(PenOwn *own); /* lets go of large buffers */
 
 /* ---- own_blocks ---- */
 

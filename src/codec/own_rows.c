@@ -76,5 +76,5 @@ int pen__own_give(PenOwn *own, PenDecoder *d, uint32_t end, PenError *reterr)
         r = give(own, d, y, below - y, reterr);
         own->given += r >= 0 ? below - y : 0;
     }
-    return r;
+    return r < 0 ? r : PEN_OK;
 }

@@ -180,6 +180,8 @@ static int take_memory(PenOwn *own, PenError *reterr)
     size_t planes = set_planes(own);
     size_t rows = (size_t)own->region->box.w * 3 * own->g.mcu_height;
     bool fresh;
+    if (planes + rows > own->region->limits->max_memory_bytes)
+        return PEN_END; /* libjpeg says so, or needs less */
     own->copy_bytes = copy_bytes(longest_segment(own->image));
     int r = reserve(&own->coefs_buf, coef_bytes(slots, own->mcu_blocks), &fresh, reterr);
     own->clean &= !fresh;
@@ -243,9 +245,9 @@ int pen__own_begin(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *in
         return r;
     set_geometry(own, info);
     r = own->entropy->has_steps ? make_steps(own, reterr) : PEN_OK;
-    if (r >= 0)
+    if (r == PEN_OK)
         r = take_memory(own, reterr);
-    if (r < 0)
+    if (r != PEN_OK)
         return r;
     set_slots(own);
     own->lanes = (PenOwnLanes){.bad = 0}; /* idle ones are read with the others */

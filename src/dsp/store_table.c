@@ -80,7 +80,7 @@ void pen__store_table_init(PenStoreTable *t, int dtype, uint32_t channels, const
     t->by_steps = 1;
     for (uint32_t c = 0; c < channels; c++)
         fill_channel(t, c, mean, std);
-    for (uint32_t i = 0; i < 24; i++) {
+    for (uint32_t i = 0; i < 24 && channels; i++) {
         t->means[i] = t->mean[i % channels];
         t->inverses[i] = t->inverse[i % channels];
         t->rests[i] = t->rest[i % channels];

@@ -19,7 +19,7 @@ void pen__hue_c(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_c(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
 
-void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
 void pen__down_avx2(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                     uint32_t precision, uint8_t *dst, size_t n);
 void pen__store_avx2(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,

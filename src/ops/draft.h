@@ -23,7 +23,7 @@ int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filte
                          PenError *reterr);
 int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr);
 /* A step that is no pass. */
-int pen__draft_step(PenDraft *d, const PenStep *step, PenError *reterr);
+int pen__draft_step(PenDraft *d, const PenStep *what, PenError *reterr);
 /* Every recipe begins with a pass. */
 int pen__draft_end(PenDraft *d, PenError *reterr);
 

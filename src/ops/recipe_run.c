@@ -169,8 +169,11 @@ static int run_pass(Run *run, const PenPass *pass, bool last)
     return r;
 }
 
+/* Behind the first pass there is always an image. */
 static void run_erase(const Run *run, const PenStep *step)
 {
+    if (!run->image)
+        return;
     const PenBox *box = &step->u.erase.box;
     uint32_t c = run->p->channels;
     for (uint32_t y = box->y; y < box->y + box->h; y++) {
@@ -185,6 +188,8 @@ static void run_colour(const Run *run, const PenStep *step)
     const PenDsp *dsp = pen__dsp();
     size_t n = (size_t)run->w * run->h;
     int32_t factor = step->u.factor;
+    if (!n || !run->image)
+        return;
     switch (step->kind) {
     case PEN_STEP_BRIGHTNESS:
         dsp->brightness(run->image, n, factor);

@@ -72,7 +72,7 @@ int pen_pipeline_check(const char *text, char *buf, size_t cap, size_t *ret_byte
         r = pen__fail_memory(reterr, "ops/spec", "the pipeline's full form");
         goto out;
     }
-    if (buf && cap) {
+    if (buf && cap && out.data) {
         size_t n = PEN_MIN(out.bytes, cap - 1);
         memcpy(buf, out.data, n);
         buf[n] = '\0';

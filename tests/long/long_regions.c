@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of real photographs, from PENSTOCK_PHOTOS (folders of JPEG files) or
  * ../shared/data/photos beside the tree: each with 20 boxes, as its own bytes, tiled, in part, and
- * encoded again. Not one byte may differ from the crop of the whole decode. 50 photographs unless
- * PENSTOCK_SCALE=full. */
+ * encoded again, the tiled ones by libjpeg and by the kernels of every tier. Not one byte may
+ * differ from the crop of libjpeg's decode of the whole. 50 photographs unless PENSTOCK_SCALE=full:
+ * then the own decoder is to have had 100 million blocks. */
 #include <glob.h>
 #include <inttypes.h>
 #include <math.h>
 #include <time.h>
 
+#include "base/cpu.h"
 #include "base/rng.h"
+#include "codec/own_impl.h"
 #include "lib/sweep.h"
 #include "unit/region_help.h"
 #include "unit/test.h"
@@ -16,17 +19,21 @@
 static const PenLimits *const limits = &pen__limits_default;
 
 enum { BOXES = 20 };
-enum { KEPT, TILED, PART, ENCODED, N_WAYS };
-static const char *const way_names[] = {"keep", "tile", "tile, in part", "encode"};
+/* The last ones are a way for each tier, half of the boxes in part. */
+enum { KEPT, TILED, PART, ENCODED, TURBO, TIERS, N_WAYS = TIERS + PEN_CPU_TIERS };
+static const char *const way_names[] = {"keep",       "tile",          "tile, in part",
+                                        "encode",     "tile, libjpeg", "tile, c",
+                                        "tile, avx2", "tile, avx512",  "tile, neon"};
 
 typedef struct Account {
     uint64_t boxes, bytes, different;
     uint64_t file_bytes, read_bytes; /* of the files, and of them as far as the boxes need them */
+    uint64_t blocks;                 /* by the own decoder */
     double seconds, whole_seconds;
 } Account;
 
 static Account accounts[N_WAYS];
-static PenDecoder *decoder;
+static PenDecoder *decoders[N_WAYS];
 static Collected found;
 
 static double seconds(void)
@@ -68,7 +75,7 @@ static int count_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n,
 }
 
 /* Decoding alone, without what the test does with the rows. */
-static double time_region(const PenEncoded *e, PenBox box)
+static double time_region(PenDecoder *decoder, const PenEncoded *e, PenBox box)
 {
     uint32_t rows = 0;
     PenRegion region = {
@@ -86,23 +93,46 @@ static double time_whole(const PenEncoded *e, PenPixels *ret)
     return seconds() - start;
 }
 
+/* Blocks of all components in the box, when the own decoder has given all of its rows. */
+static uint64_t own_blocks(const PenDecoder *d, PenBox box)
+{
+    if (!d->own || !d->own->entropy || d->own->region->box.w != box.w || d->own->given != box.h)
+        return 0;
+    const PenOwnHead *h = &d->own->head;
+    uint64_t luma = (uint64_t)box.w * box.h / 64;
+    return h->components == 1 ? luma : luma + 2 * luma / (uint64_t)(h->h * h->v);
+}
+
 static void try_box(Sweep *s, int way, const PenEncoded *e, const PenPixels *whole, PenBox box)
 {
     PenError err = {0};
     Account *a = &accounts[way];
     s->n++;
-    if (find_region(decoder, e, box, PEN_COLOUR_RGB, &found, &err) != PEN_OK)
+    if (find_region(decoders[way], e, box, PEN_COLOUR_RGB, &found, &err) != PEN_OK)
         sweep_bad(s, "%s: %s", way_names[way], err.message);
     size_t different = count_different(whole, box, PEN_COLOUR_RGB, &found);
     if (different)
         sweep_bad(s, "%s: %u x %u at %u, %u of %u x %u: %zu bytes differ", way_names[way], box.w,
                   box.h, box.x, box.y, whole->width, whole->height, different);
     a->boxes++;
+    a->blocks += own_blocks(decoders[way], box);
     a->bytes += (uint64_t)box.w * box.h * 3;
     a->different += different;
     a->read_bytes += e->bytes;
     if (!different)
-        a->seconds += time_region(e, box);
+        a->seconds += time_region(decoders[way], e, box);
+}
+
+/* Whole or in part, by libjpeg and by each tier. */
+static void try_tiers(Sweep *s, const PenEncoded *e, const PenPixels *whole, PenBox box)
+{
+    for (int way = TURBO; way < N_WAYS; way++) {
+        if (!decoders[way])
+            continue;
+        accounts[way].whole_seconds = accounts[TILED].whole_seconds;
+        accounts[way].file_bytes = accounts[TILED].file_bytes;
+        try_box(s, way, e, whole, box);
+    }
 }
 
 static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg *t, PenRng rng)
@@ -123,6 +153,7 @@ static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg
         accounts[PART].whole_seconds += time;
         accounts[PART].file_bytes += e->bytes;
         try_box(s, PART, &part, &whole, box);
+        try_tiers(s, i / 2 % 2 ? &part : e, &whole, box);
         free(bytes);
     }
     pen__pixels_free(&whole);
@@ -185,13 +216,34 @@ static void print_accounts(void)
 {
     for (int way = 0; way < N_WAYS; way++) {
         const Account *a = &accounts[way];
+        if (!decoders[way])
+            continue;
         double n = (double)a->boxes;
         printf("  %s: %" PRIu64 " boxes, %" PRIu64 " of %" PRIu64 " bytes differ; %.3f ms a box, "
-               "%.3f ms whole, ratio %.3f; %.2f of the bytes\n",
+               "%.3f ms whole, ratio %.3f; %.2f of the bytes; %" PRIu64 " blocks by our own\n",
                way_names[way], a->boxes, a->different, a->bytes, a->seconds / n * 1e3,
                a->whole_seconds / n * 1e3, a->seconds / a->whole_seconds,
-               (double)a->read_bytes / (double)a->file_bytes);
+               (double)a->read_bytes / (double)a->file_bytes, a->blocks);
     }
+}
+
+static void make_decoders(void)
+{
+    for (int way = 0; way < N_WAYS; way++) {
+        const char *tier = way < TIERS ? "turbo" : pen__cpu_name(way - TIERS);
+        MUST(pen__decoder_new(&decoders[way], NULL) == PEN_OK);
+        if (way >= TURBO && pen__own_use(decoders[way], tier, NULL) != PEN_OK)
+            pen__decoder_free(&decoders[way]);
+    }
+}
+
+/* All tiers together. */
+static uint64_t count_blocks(void)
+{
+    uint64_t n = 0;
+    for (int way = TIERS; way < N_WAYS; way++)
+        n += accounts[way].blocks;
+    return n;
 }
 
 TEST(regions_of_photographs)
@@ -203,7 +255,7 @@ TEST(regions_of_photographs)
     PenTiledJpeg t = {0};
     Sweep s = sweep_begin("regions");
     size_t n = (size_t)scaled(photos.gl_pathc, PEN_MIN(photos.gl_pathc, (size_t)50));
-    MUST(pen__decoder_new(&decoder, NULL) == PEN_OK);
+    make_decoders();
     for (size_t i = 0; i < n; i++) {
         read_photo(photos.gl_pathv[i * photos.gl_pathc / n], &file);
         try_photo(&s, &file, &t, i);
@@ -214,7 +266,12 @@ TEST(regions_of_photographs)
     CHECK_INT(accounts[KEPT].boxes, n * BOXES);
     CHECK_INT(accounts[ENCODED].boxes, n * BOXES);
     CHECK(accounts[TILED].boxes && accounts[PART].boxes == accounts[TILED].boxes);
-    pen__decoder_free(&decoder);
+    printf("  %" PRIu64 " blocks compared\n", count_blocks());
+    CHECK_INT(accounts[TURBO].blocks, 0);
+    CHECK_INT(accounts[TIERS].boxes, accounts[TILED].boxes);
+    CHECK(count_blocks() > scaled(100000000, 4000000));
+    for (int way = 0; way < N_WAYS; way++)
+        pen__decoder_free(&decoders[way]);
     pen__buf_free(&found.pixels);
     pen__tiled_free(&t);
     pen__buf_free(&file);
