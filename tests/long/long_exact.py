@@ -640,7 +640,7 @@ def main():
         tests.run("tiers", tiers, sets)
     if len(sets) == 1:
         print("exact: photos: none found; set PENSTOCK_PHOTOS")
-    return tests.end(skipped=len(sets) == 1)
+    return tests.end(skipped=int(len(sets) == 1))
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ def make_packs(work):
 def all_tests(tests, packs):
     small = packs["small"]
     tests.run("epochs", epochs, small, 64 * MiB)
-    tests.run("epochs, 8 threads", epochs, small, 64 * MiB, threads=8, prefetch=4)
+    tests.run("epochs, 8 threads", epochs, small, 96 * MiB, threads=8, prefetch=4)
     tests.run("epochs, colours", epochs, small, 24 * MiB, pipeline=COLOURS, batch=16)
     tests.run("loaders opened and closed", open_close, small, 64 * MiB)
     for memory in (128, 400):

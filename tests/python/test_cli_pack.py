@@ -196,7 +196,7 @@ def big_folder(tmp_path):
     """Enough work to be stopped in the middle of it, with SLOW."""
     data = image_bytes(3, width=1200, height=900)
     (tmp_path / "big" / "one").mkdir(parents=True)
-    for i in range(300):
+    for i in range(900):
         (tmp_path / "big" / "one" / f"{i:04}.jpg").write_bytes(data)
     return tmp_path / "big"
 
@@ -220,9 +220,9 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     assert not (pack / "manifest").exists()
     again = good(*command[1:], "--json")
     account = again.json()
-    assert account["samples"] == 300
-    assert 0 < account["resumed"] < 300
-    assert f"resumed: {account['resumed']} of 300 samples" in again.message()
+    assert account["samples"] == 900
+    assert 0 < account["resumed"] < 900
+    assert f"resumed: {account['resumed']} of 900 samples" in again.message()
     good("verify", pack)
 
 
@@ -246,7 +246,7 @@ def test_progress_line_on_a_terminal(tmp_path):
     assert process.returncode == 0
     assert b"samples" in out and b"\r" not in out
     shown = [s for s in seen.split(b"\r") if s.strip()]
-    assert any(b" of 300  " in s and b" %" in s and b"/s" in s and b"MB/s" in s and b" left" in s
+    assert any(b" of 900  " in s and b" %" in s and b"/s" in s and b"MB/s" in s and b" left" in s
                for s in shown), seen
     assert max(map(len, shown)) <= 79
     assert seen.endswith(b"\r") and not seen.split(b"\r")[-2].strip(), "cleared at the end"

@@ -3,7 +3,10 @@
  */
 #include "codec/own.h"
 
+#include <sys/mman.h>
+
 #include "base/cpu.h"
+#include "base/sys.h"
 #include "codec/own_impl.h"
 #include "region_checks.h"
 
@@ -140,6 +143,105 @@ TEST(masks_have_one_channel)
     pen__pixels_free(&whole);
     pen__tiled_free(&grey);
     pen__tiled_free(&colour);
+}
+
+/* ---- bounds ---- */
+
+/* Memory that ends where a page ends that cannot be touched: no sanitizer looks at what gathers
+ * read and scatters write. */
+static struct {
+    uint8_t *at;
+    size_t bytes;
+} fenced[256];
+
+static size_t fence_pages(size_t bytes)
+{
+    return (bytes + 16 + 4095) / 4096 * 4096;
+}
+
+static void *fenced_alloc(size_t bytes)
+{
+    size_t n = fence_pages(bytes);
+    uint8_t *p = mmap(NULL, n + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + n, 4096, PROT_NONE))
+        abort();
+    p += n - (bytes + 15) / 16 * 16;
+    for (size_t i = 0; i < PEN_LEN(fenced); i++)
+        if (!fenced[i].at) {
+            fenced[i].at = p;
+            fenced[i].bytes = bytes;
+            return p;
+        }
+    abort();
+}
+
+static void fenced_release(void *p)
+{
+    for (size_t i = 0; i < PEN_LEN(fenced); i++)
+        if (fenced[i].at == p) {
+            size_t n = fence_pages(fenced[i].bytes);
+            munmap((uint8_t *)p + (fenced[i].bytes + 15) / 16 * 16 - n, n + 4096);
+            fenced[i].at = NULL;
+            return;
+        }
+    free(p); /* from before */
+}
+
+static void *fenced_resize(void *p, size_t bytes)
+{
+    uint8_t *q = fenced_alloc(bytes);
+    for (size_t i = 0; p && i < PEN_LEN(fenced); i++)
+        if (fenced[i].at == p)
+            memcpy(q, p, PEN_MIN(bytes, fenced[i].bytes));
+    fenced_release(p);
+    return q;
+}
+
+/* A box that ends with the data, good and with tokens that go on behind the end of every segment.
+ */
+static void check_fenced(const JpegSpec *spec)
+{
+    PenTiledJpeg t = make_tiled(spec, NULL);
+    PenBox box = {spec->width / 3, 9, spec->width - spec->width / 3, spec->height - 9};
+    PenEncoded e = whole_tiled(&t);
+    size_t bytes = (e.bytes + 15) / 16 * 16;
+    e.data = (uint8_t *)fenced_alloc(bytes) + bytes - e.bytes;
+    memcpy(e.data, t.jpeg.data, e.bytes);
+    CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL), PEN_OK);
+    CHECK_INT(decoder->own->given, box.h);
+    for (size_t i = t.head_bytes; i < e.bytes - 1; i += 1 + dice(40))
+        if (e.data[i] != 0xFF && e.data[i - 1] != 0xFF)
+            e.data[i] ^= (uint8_t)(1u << dice(7));
+    (void)find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL);
+    fenced_release(e.data - (bytes - e.bytes));
+    pen__tiled_free(&t);
+    pen__buf_free(&found.pixels);
+}
+
+TEST(nothing_is_touched_behind_buffers)
+{
+    PenSys sys = pen__sys_real;
+    sys.alloc = fenced_alloc;
+    sys.resize = fenced_resize;
+    sys.release = fenced_release;
+    pen__buf_free(&found.pixels);
+    for (int tier = 0; tier < PEN_CPU_TIERS; tier++)
+        for (uint32_t i = 0; i < 12 * PEN_LEN(kinds); i++) {
+            PenDecoder *before = decoder;
+            JpegSpec spec = kinds[i % PEN_LEN(kinds)];
+            spec.width = 3 + dice(300);
+            spec.height = 10 + dice(200);
+            spec.quality = i % 2 ? 100 : 0;
+            decoder = NULL;
+            pen__sys = &sys;
+            CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
+            if (pen__own_use(decoder, pen__cpu_name(tier), NULL) == PEN_OK)
+                check_fenced(&spec);
+            pen__decoder_free(&decoder);
+            pen__sys = &pen__sys_real;
+            decoder = before;
+            CHECK_OK_SO_FAR();
+        }
 }
 
 /* ---- damaged files ---- */
@@ -347,6 +449,7 @@ int main(int argc, char **argv)
     RUN(tall_and_wide);
     RUN(every_quality);
     RUN(masks_have_one_channel);
+    RUN(nothing_is_touched_behind_buffers);
     RUN(every_byte_damaged);
     RUN(segments_that_are_too_short_or_too_long);
     RUN(libjpeg_goes_on_where_it_has_to);
