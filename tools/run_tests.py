@@ -206,6 +206,8 @@ def self_test(_):
 
 
 def main():
+    # A shell that starts us in the background has Ctrl-C ignored, and so would all that we start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

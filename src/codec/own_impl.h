@@ -66,14 +66,8 @@ typedef struct PenOwnCodes {
     uint8_t symbols[256];
 } PenOwnCodes;
 
-/* An entry of `more`: 0 for a code longer than a lookup, or with its value longer than 24 bits, or
- * none at all. */
-enum {
-    PEN_OWN_MORE_BITS = 24,
-    PEN_OWN_MORE_LENGTH = 0,
-    PEN_OWN_MORE_SIZE = 8,
-    PEN_OWN_MORE_SKIP = 16
-};
+/* An entry of `more`: 0 for a code longer than a lookup, or none at all. */
+enum { PEN_OWN_MORE_LENGTH = 0, PEN_OWN_MORE_SIZE = 8, PEN_OWN_MORE_SKIP = 16 };
 
 typedef struct PenOwnTables {
     /* The last stands behind the end of a segment: tokens of no bits, each a DC value of 0. */
@@ -181,7 +175,7 @@ static inline int32_t pen__own_value(uint64_t bits, uint32_t size)
     return (int32_t)v + (bits >> 63 ? 0 : 1 - (int32_t)(1u << size));
 }
 
-/* A token of any length, from 64 bits. */
+/* A token whose code is longer than a lookup, from 64 bits. */
 typedef struct PenOwnToken {
     uint32_t length; /* of the code; 0: no such code */
     uint32_t size;   /* of the value */

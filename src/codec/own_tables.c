@@ -58,10 +58,9 @@ static void fill_code(PenOwnTables *t, uint32_t table, const Code *c)
         fill_values(l, at, entry, size, left - size);
     else {
         fill(at, c->n, l->unfinished);
-        uint32_t more = c->length << PEN_OWN_MORE_LENGTH | size << PEN_OWN_MORE_SIZE |
-                        skip << PEN_OWN_MORE_SKIP;
         fill(t->more + table * PEN_OWN_ENTRIES + c->first, c->n,
-             c->length + size <= PEN_OWN_MORE_BITS ? more : 0);
+             c->length << PEN_OWN_MORE_LENGTH | size << PEN_OWN_MORE_SIZE |
+                 skip << PEN_OWN_MORE_SKIP);
     }
 }
 
@@ -131,8 +130,7 @@ int pen__own_tables(PenOwnTables *t, const PenOwnLayout *layout, const PenOwnHea
 void pen__own_long_token(const PenOwnTables *t, uint32_t table, uint64_t bits, PenOwnToken *ret)
 {
     const PenOwnCodes *codes = &t->codes[table];
-    uint32_t code = (uint32_t)(bits >> 48), length = PEN_OWN_BITS;
-    length = code < codes->limit[length] ? 1 : length + 1;
+    uint32_t code = (uint32_t)(bits >> 48), length = PEN_OWN_BITS + 1;
     while (length <= 16 && code >= codes->limit[length])
         length++;
     if (length > 16) {

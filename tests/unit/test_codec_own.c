@@ -77,6 +77,8 @@ static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
         e.data = copy;
         check_own_box(&e, &whole, box, colours[i % 2]);
         check_own_box(&part, &whole, box, colours[(i + 1) % 2]);
+        decoder = turbo; /* has to find what it needs in the same part */
+        check_box(&part, &whole, box, colours[i % 2]);
         free(bytes);
         CHECK_OK_SO_FAR();
     }
@@ -197,23 +199,54 @@ static void *fenced_resize(void *p, size_t bytes)
     return q;
 }
 
-/* A box that ends with the data, good and with tokens that go on behind the end of every segment.
- */
+/* Leaves only so many bytes of each segment. */
+static void cut_segments(PenTiledJpeg *t, uint32_t bytes)
+{
+    size_t at = t->head_bytes;
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        uint32_t n = t->segment_bytes[i] - 2;
+        n -= PEN_MIN(n, bytes);
+        size_t left = t->segment_bytes[i] - n;
+        memmove(t->jpeg.data + at + left - 2, t->jpeg.data + at + left - 2 + n,
+                t->jpeg.bytes - at - left + 2 - n);
+        t->jpeg.bytes -= n;
+        t->segment_bytes[i] -= n;
+        at += left;
+    }
+}
+
+static PenEncoded fence(const PenTiledJpeg *t)
+{
+    PenEncoded e = whole_tiled(t);
+    size_t bytes = (e.bytes + 15) / 16 * 16;
+    e.data = (uint8_t *)fenced_alloc(bytes) + bytes - e.bytes;
+    memcpy(e.data, t->jpeg.data, e.bytes);
+    return e;
+}
+
+static void unfence(const PenEncoded *e)
+{
+    fenced_release(e->data - ((e->bytes + 15) / 16 * 16 - e->bytes));
+}
+
+/* A box that ends with the data: as it is; with tokens that may go on behind the end of segments;
+ * and with segments that have nothing, so that all of their tokens would come from elsewhere. */
 static void check_fenced(const JpegSpec *spec)
 {
     PenTiledJpeg t = make_tiled(spec, NULL);
     PenBox box = {spec->width / 3, 9, spec->width - spec->width / 3, spec->height - 9};
-    PenEncoded e = whole_tiled(&t);
-    size_t bytes = (e.bytes + 15) / 16 * 16;
-    e.data = (uint8_t *)fenced_alloc(bytes) + bytes - e.bytes;
-    memcpy(e.data, t.jpeg.data, e.bytes);
+    PenEncoded e = fence(&t);
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL), PEN_OK);
     CHECK_INT(decoder->own->given, box.h);
     for (size_t i = t.head_bytes; i < e.bytes - 1; i += 1 + dice(40))
         if (e.data[i] != 0xFF && e.data[i - 1] != 0xFF)
             e.data[i] ^= (uint8_t)(1u << dice(7));
     (void)find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL);
-    fenced_release(e.data - (bytes - e.bytes));
+    unfence(&e);
+    cut_segments(&t, 0);
+    e = fence(&t);
+    CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL), PEN_E_DECODE);
+    unfence(&e);
     pen__tiled_free(&t);
     pen__buf_free(&found.pixels);
 }
@@ -432,6 +465,11 @@ TEST(heads_that_are_left_to_libjpeg)
            16);
     t.head_bytes += 16;
     check_head(&t, PEN_OK);
+    /* The usual numbers for components, but the marker says RGB. */
+    t.jpeg.data[17] = 0;
+    for (size_t i = 0; i < 3; i++)
+        t.jpeg.data[sof - 2 + 10 + 3 * i] = t.jpeg.data[sos - 2 + 5 + 2 * i] = (uint8_t)(i + 1);
+    check_head(&t, PEN_OK);
     /* No Huffman table for DC: libjpeg takes that of the standard, which ends in damage. */
     size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, 0);
     size_t n = 2 + (size_t)t.jpeg.data[dht + 2] * 256 + t.jpeg.data[dht + 3];
@@ -439,6 +477,28 @@ TEST(heads_that_are_left_to_libjpeg)
     t.head_bytes -= (uint32_t)n;
     check_head(&t, PEN_E_DECODE);
     pen__tiled_free(&t);
+}
+
+/* All codes of a Huffman table moved to some length: more than there are of that length, or just as
+ * many, which is one too many, since there is no code of ones. */
+TEST(huffman_tables_that_are_too_full)
+{
+    for (uint32_t length = 1; length <= 16; length++)
+        for (int table = 0; table < 4; table++) {
+            JpegSpec spec = {.width = 75, .height = 41, .quality = 30};
+            PenTiledJpeg t = make_tiled(&spec, NULL);
+            size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, table);
+            uint32_t n = 0;
+            for (size_t i = 0; i < 16; i++) {
+                n += t.jpeg.data[dht + 5 + i];
+                t.jpeg.data[dht + 5 + i] = 0;
+            }
+            t.jpeg.data[dht + 4 + length] = (uint8_t)n;
+            PenEncoded e = whole_tiled(&t);
+            check_same(&e, (PenBox){0, 0, e.width, e.height}, true);
+            pen__tiled_free(&t);
+            CHECK_OK_SO_FAR();
+        }
 }
 
 int main(int argc, char **argv)
@@ -454,6 +514,7 @@ int main(int argc, char **argv)
     RUN(segments_that_are_too_short_or_too_long);
     RUN(libjpeg_goes_on_where_it_has_to);
     RUN(heads_that_are_left_to_libjpeg);
+    RUN(huffman_tables_that_are_too_full);
     EACH_TIER(i)
     pen__decoder_free(&decoder);
     pen__decoder_free(&turbo);
