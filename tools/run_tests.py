@@ -66,8 +66,8 @@ def judge(code, text, plain):
         return counts, f"{counts[1]} failed"
     elif code == 77 and not counts[0]:
         return counts, None
-    elif code == 5 and not sum(counts):
-        return counts, None  # pytest: nothing selected
+    elif code == 5 and not counts[0]:
+        return counts, None  # pytest: nothing selected, or whole files skipped
     elif code != 0:
         why = f"exit {code} although nothing failed"
     elif sum(counts) == 0:

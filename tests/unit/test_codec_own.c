@@ -110,7 +110,7 @@ TEST(tall_and_wide)
             JpegSpec spec = kinds[k];
             spec.width = shape[i][0];
             spec.height = shape[i][1];
-            check_all_boxes(&spec, 12);
+            check_all_boxes(&spec, 8);
             CHECK_OK_SO_FAR();
         }
 }
@@ -125,7 +125,7 @@ TEST(every_quality)
             spec.width = 203;
             spec.height = 97;
             spec.quality = quality[i];
-            check_all_boxes(&spec, 12);
+            check_all_boxes(&spec, 8);
             CHECK_OK_SO_FAR();
         }
 }
@@ -180,7 +180,7 @@ static void *fenced_alloc(size_t bytes)
 static void fenced_release(void *p)
 {
     for (size_t i = 0; i < PEN_LEN(fenced); i++)
-        if (fenced[i].at == p) {
+        if (p && fenced[i].at == p) {
             size_t n = fence_pages(fenced[i].bytes);
             munmap((uint8_t *)p + (fenced[i].bytes + 15) / 16 * 16 - n, n + 4096);
             fenced[i].at = NULL;
@@ -229,8 +229,8 @@ static void unfence(const PenEncoded *e)
     fenced_release(e->data - ((e->bytes + 15) / 16 * 16 - e->bytes));
 }
 
-/* A box that ends with the data: as it is; with tokens that may go on behind the end of segments;
- * and with segments that have nothing, so that all of their tokens would come from elsewhere. */
+/* A box that ends with the data: as it is, and with tokens that may go on behind the end of
+ * segments. */
 static void check_fenced(const JpegSpec *spec)
 {
     PenTiledJpeg t = make_tiled(spec, NULL);
@@ -243,12 +243,19 @@ static void check_fenced(const JpegSpec *spec)
             e.data[i] ^= (uint8_t)(1u << dice(7));
     (void)find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL);
     unfence(&e);
+    pen__tiled_free(&t);
+}
+
+/* Segments that have nothing: all of their tokens would come from elsewhere. */
+static void check_cut(const JpegSpec *spec)
+{
+    PenTiledJpeg t = make_tiled(spec, NULL);
     cut_segments(&t, 0);
-    e = fence(&t);
-    CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL), PEN_E_DECODE);
+    PenEncoded e = fence(&t);
+    PenBox all = {0, 0, spec->width, spec->height};
+    CHECK_INT(find_region(decoder, &e, all, PEN_COLOUR_RGB, &found, NULL), PEN_E_DECODE);
     unfence(&e);
     pen__tiled_free(&t);
-    pen__buf_free(&found.pixels);
 }
 
 TEST(nothing_is_touched_behind_buffers)
@@ -269,8 +276,9 @@ TEST(nothing_is_touched_behind_buffers)
             pen__sys = &sys;
             CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
             if (pen__own_use(decoder, pen__cpu_name(tier), NULL) == PEN_OK)
-                check_fenced(&spec);
+                (i % 3 ? check_fenced : check_cut)(&spec);
             pen__decoder_free(&decoder);
+            pen__buf_free(&found.pixels);
             pen__sys = &pen__sys_real;
             decoder = before;
             CHECK_OK_SO_FAR();
@@ -306,7 +314,7 @@ static void check_same(const PenEncoded *e, PenBox box, bool strict)
 static uint8_t damage(uint8_t byte, uint32_t way)
 {
     static const uint8_t special[] = {0x00, 0xFF, 0xD0, 0xD9, 0x7F, 0x01};
-    return way < 8 ? (uint8_t)(byte ^ 1u << way) : special[way - 8];
+    return (uint8_t)(way < 8 ? byte ^ 1u << way : special[way - 8]);
 }
 
 enum { DAMAGES = 14 };
