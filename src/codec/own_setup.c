@@ -302,9 +302,8 @@ static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box)
 static bool is_ours(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
 {
     return image->tiled && image->segment_bytes && image->width == info->width &&
-           image->height == info->height && info->h_samp[0] <= 2 && info->v_samp[0] <= 2 &&
-           box->w && box->h && (uint64_t)box->x + box->w <= info->width &&
-           (uint64_t)box->y + box->h <= info->height;
+           image->height == info->height && pen__region_sampling_fits(info) && box->w && box->h &&
+           (uint64_t)box->x + box->w <= info->width && (uint64_t)box->y + box->h <= info->height;
 }
 
 uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)

@@ -51,6 +51,9 @@ int pen__region_raw(PenDecoder *d, const PenEncoded *image, const PenRegion *reg
 int pen__region_whole(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
                       PenError *reterr);
 
+/* Are the components of the only forms that tiled files are written in? */
+bool pen__region_sampling_fits(const PenJpegInfo *info);
+
 /* Decodes the region of what `input` describes with libjpeg. */
 int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion *region,
                       PenError *reterr);

@@ -64,8 +64,8 @@ void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *r
     *ret_last = c.last;
 }
 
-/* The only forms that are written: grey, and three components with chroma not above luma's half. */
-static bool sampling_fits(const PenJpegInfo *info)
+/* Grey, and three components with chroma not above luma's half. */
+bool pen__region_sampling_fits(const PenJpegInfo *info)
 {
     uint8_t largest = info->components == 3 ? 2 : 1;
     if (info->components != 1 && info->components != 3)
@@ -89,7 +89,7 @@ static int read_head(const PenEncoded *image, const PenRegion *region, PenJpegIn
     if (r < 0)
         return r;
     if (info->head_bytes != image->head_bytes || info->scan_components != info->components ||
-        !sampling_fits(info))
+        !pen__region_sampling_fits(info))
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected a head of %u bytes, one scan and sampling of 1 or "
                          "2, found %zu, %u of %u components and %u x %u",

@@ -487,6 +487,39 @@ TEST(heads_that_are_left_to_libjpeg)
     pen__tiled_free(&t);
 }
 
+/* What calls itself tiled and cannot be: it is asked how much memory it takes before it is refused.
+ */
+TEST(memory_of_what_is_not_ours)
+{
+    static const JpegSpec others[] = {{.channels = 4},
+                                      {SAMPLING(4, 1, 1, 1)},
+                                      {SAMPLING(2, 2, 2, 1)},
+                                      {.channels = 1, .h = 2, .v = 2}};
+    uint32_t table[8] = {100, 100, 100, 100, 100, 100, 100, 100};
+    PenRegion region = {.box = {1, 2, 30, 20}, .colour = PEN_COLOUR_RGB, .limits = limits};
+    for (size_t i = 0; i < PEN_LEN(others); i++)
+        for (uint32_t bad_box = 0; bad_box < 2; bad_box++) {
+            PenBuf b = {0};
+            uint64_t bytes = 0;
+            JpegSpec spec = others[i];
+            spec.width = 64;
+            spec.height = 48;
+            make_jpeg(&spec, &b);
+            PenEncoded e = {.data = b.data,
+                            .bytes = b.bytes,
+                            .width = 64,
+                            .height = 48,
+                            .codec = PEN_CODEC_JPEG,
+                            .tiled = 1,
+                            .end_segment = 8,
+                            .segment_bytes = table};
+            region.box.x = bad_box ? 1000 : 1;
+            CHECK_INT(pen__region_memory(&e, &region, &bytes, NULL), PEN_OK);
+            CHECK(bytes > 1 << 20 && bytes < 4 << 20);
+            pen__buf_free(&b);
+        }
+}
+
 /* All codes of a Huffman table moved to some length: more than there are of that length, or just as
  * many, which is one too many, since there is no code of ones. */
 TEST(huffman_tables_that_are_too_full)
@@ -522,6 +555,7 @@ int main(int argc, char **argv)
     RUN(segments_that_are_too_short_or_too_long);
     RUN(libjpeg_goes_on_where_it_has_to);
     RUN(heads_that_are_left_to_libjpeg);
+    RUN(memory_of_what_is_not_ours);
     RUN(huffman_tables_that_are_too_full);
     EACH_TIER(i)
     pen__decoder_free(&decoder);
