@@ -14,7 +14,6 @@ the ratio is under 2.
 """
 
 import argparse
-import math
 import os
 import pathlib
 import statistics
@@ -22,47 +21,26 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import penstock
 import torch
+from loaders.pil import Transform
 from penstock import ops
-from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SIZE, BATCH, NEEDED = 224, 256, 2.0
 
 
 class Folder(torch.utils.data.Dataset):
-    """What torchvision's RandomResizedCrop and RandomHorizontalFlip do, with Pillow."""
-
     def __init__(self, files, labels):
         self.files, self.labels = files, labels
+        self.transform = Transform({"size": SIZE, "short": None, "transform": "train"})
 
     def __len__(self):
         return len(self.files)
 
-    @staticmethod
-    def box(width, height):
-        area = width * height
-        for _ in range(10):
-            target = area * torch.empty(1).uniform_(0.08, 1.0).item()
-            ratio = math.exp(torch.empty(1).uniform_(math.log(3 / 4), math.log(4 / 3)).item())
-            w, h = round(math.sqrt(target * ratio)), round(math.sqrt(target / ratio))
-            if 0 < w <= width and 0 < h <= height:
-                y = torch.randint(0, height - h + 1, (1,)).item()
-                x = torch.randint(0, width - w + 1, (1,)).item()
-                return x, y, w, h
-        side = min(width, height)
-        return (width - side) // 2, (height - side) // 2, side, side
-
     def __getitem__(self, i):
-        with open(self.files[i], "rb") as file:
-            image = Image.open(file).convert("RGB")
-        x, y, w, h = self.box(*image.size)
-        image = image.crop((x, y, x + w, y + h)).resize((SIZE, SIZE), Image.Resampling.BILINEAR)
-        if torch.rand(1).item() < 0.5:
-            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        return torch.from_numpy(np.array(image)).permute(2, 0, 1), self.labels[i]
+        pixels = torch.from_numpy(self.transform.pixels(self.files[i]))
+        return pixels.permute(2, 0, 1), self.labels[i]
 
 
 def one_epoch(loader):

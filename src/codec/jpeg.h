@@ -74,10 +74,6 @@ typedef struct PenTileGeometry {
 } PenTileGeometry;
 
 void pen__tile_geometry(const PenJpegInfo *info, PenTileGeometry *ret);
-/* Segments that rows [y, y + h) need, as one range [*ret_first, *ret_last] of all columns. With
- * them come the neighbouring rows that exact upsampling of chroma looks at. */
-void pen__tile_rows(const PenTileGeometry *g, uint32_t y, uint32_t h, uint32_t *ret_first,
-                    uint32_t *ret_last);
 
 /* APPn and COM segments before the first scan but JFIF and Adobe, whole ("FF E1 length data"), one
  * after another: EXIF, ICC, XMP. Appended to `out`. */

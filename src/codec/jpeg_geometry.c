@@ -29,21 +29,6 @@ void pen__tile_geometry(const PenJpegInfo *info, PenTileGeometry *ret)
     ret->n_segments = ceil_div(ret->mcus_x * ret->mcus_y, PEN_TILE_MCUS);
 }
 
-void pen__tile_rows(const PenTileGeometry *g, uint32_t y, uint32_t h, uint32_t *ret_first,
-                    uint32_t *ret_last)
-{
-    uint32_t above = 0, below = 0;
-    /* Upsampling of chroma that has half the rows looks at the row before and the row behind. */
-    if (g->mcu_height > 8) {
-        above = y > 0;
-        below = 1;
-    }
-    uint32_t first_row = (y - above) / g->mcu_height;
-    uint32_t last_row = PEN_MIN((y + h - 1 + below) / g->mcu_height, g->mcus_y - 1);
-    *ret_first = first_row * g->mcus_x / PEN_TILE_MCUS;
-    *ret_last = ((last_row + 1) * g->mcus_x - 1) / PEN_TILE_MCUS;
-}
-
 /* Is it of the shape that pen__jpeg_tile writes? */
 int pen__jpeg_tiled_info(const uint8_t *data, size_t bytes, const PenLimits *limits,
                          PenJpegInfo *ret, PenError *reterr)

@@ -12,8 +12,6 @@
 #include "load/load_plan.h"
 #include "load/task.h"
 
-enum { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_LEASED };
-
 /* A sample that was replaced. */
 typedef struct PenSwap {
     uint32_t index; /* in the batch */
@@ -25,8 +23,7 @@ typedef struct PenSlot {
     struct PenCore *core;
     struct PenSlot *next; /* in the list of free ones, or of those under way, in order */
     atomic_uint refs;
-    int state;
-    uint32_t left; /* samples still to come */
+    uint32_t left; /* samples still to come; 0 = it is ready */
     PenTensor *tensors;
     uint64_t *samples;
     uint8_t *valid;
@@ -140,7 +137,8 @@ int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t);
 int pen__task_fetch(PenCore *c, PenThread *thread, PenTask *t);
 int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t);
 
-/* stall.c: why is there no batch yet? With the lock held. */
+/* stall.c: what a thread is at; and why is there no batch yet? With the lock held. */
+void pen__thread_doing(PenThread *t, int doing, uint64_t sample);
 int pen__core_stalled(PenCore *c, uint64_t waited_ns, PenError *reterr);
 
 #endif

@@ -9,13 +9,6 @@
 
 #define WHERE "load/feeder"
 
-static void set_doing(PenThread *t, int doing, uint64_t sample)
-{
-    t->doing = doing;
-    t->sample = sample;
-    t->since_ns = pen__sys->now_ns();
-}
-
 /* ---- what is next; with the lock held ---- */
 
 static bool feed_left(const PenCore *c)
@@ -87,7 +80,7 @@ int pen__task_fetch(PenCore *c, PenThread *thread, PenTask *t)
         return r;
     pthread_mutex_lock(&c->mutex);
     if (thread)
-        set_doing(thread, THREAD_READING, t->sample);
+        pen__thread_doing(thread, THREAD_READING, t->sample);
     r = pen__budget_take(c, &c->read, at.bytes, thread ? NULL : &t->over, "reading it", &t->error);
     if (r == PEN_OK)
         t->reserved = at.bytes;
@@ -118,13 +111,13 @@ static void feed_one(PenCore *c, PenThread *me)
         return;
     }
     c->busy++;
-    set_doing(me, THREAD_LOCATING, t->sample);
+    pen__thread_doing(me, THREAD_LOCATING, t->sample);
     pthread_mutex_unlock(&c->mutex);
     int r = pen__task_fetch(c, me, t);
     pthread_mutex_lock(&c->mutex);
     t->status = r;
     c->busy--;
-    set_doing(me, THREAD_IDLE, 0);
+    pen__thread_doing(me, THREAD_IDLE, 0);
     if (c->paused || c->stop)
         pen__task_recycle(c, t);
     else

@@ -282,7 +282,6 @@ static int hand_out(PenLoader *l, PenBatch **ret, PenError *reterr)
         pen__ring_recycle(c, s);
         return r;
     }
-    s->state = SLOT_LEASED;
     atomic_store(&s->refs, 1);
     c->n_leased++;
     c->refs++;
@@ -304,7 +303,7 @@ static int wait_ready(PenCore *c, uint64_t deadline, PenError *reterr)
                 *reterr = c->pass_error;
             return r;
         }
-        if (c->under_way && c->under_way->state == SLOT_READY)
+        if (c->under_way && !c->under_way->left)
             return PEN_OK;
         if (all_held(c))
             return held_error(c, reterr);

@@ -89,7 +89,6 @@ PenSlot *pen__ring_take(PenCore *c, PenError *reterr)
     if (!s)
         return NULL;
     s->next = NULL;
-    s->state = SLOT_FILLING;
     s->left = c->plan.set.batch_size;
     s->status = PEN_OK;
     s->failed_index = UINT32_MAX;
@@ -109,7 +108,6 @@ static void drop_slot(PenCore *c, PenSlot *s)
 
 void pen__ring_recycle(PenCore *c, PenSlot *s)
 {
-    s->state = SLOT_FREE;
     if (c->stop) {
         drop_slot(c, s);
     } else {

@@ -14,6 +14,13 @@ static const char *doing_name(int doing)
     return names[doing];
 }
 
+void pen__thread_doing(PenThread *t, int doing, uint64_t sample)
+{
+    t->doing = doing;
+    t->sample = sample;
+    t->since_ns = pen__sys->now_ns();
+}
+
 int pen__core_stalled(PenCore *c, uint64_t waited_ns, PenError *reterr)
 {
     char text[256] = "";

@@ -52,7 +52,6 @@ void pen__task_recycle(PenCore *c, PenTask *t)
 
 static void slot_full(PenCore *c, PenSlot *s)
 {
-    s->state = SLOT_READY;
     c->stats.slots_ready++;
     if (s == c->under_way)
         pthread_cond_broadcast(&c->for_user);
@@ -150,13 +149,11 @@ static void work_one(PenCore *c, PenThread *me, PenKitchen *k)
 {
     PenTask *t = pen__ready_pop(c);
     c->busy++;
-    me->doing = THREAD_DECODING;
-    me->sample = t->sample;
-    me->since_ns = pen__sys->now_ns();
+    pen__thread_doing(me, THREAD_DECODING, t->sample);
     pthread_mutex_unlock(&c->mutex);
     run_task(c, k, t);
     pthread_mutex_lock(&c->mutex);
-    me->doing = THREAD_IDLE;
+    pen__thread_doing(me, THREAD_IDLE, 0);
     c->busy--;
     if (t->status == PEN_END || c->paused) {
         pen__task_recycle(c, t);

@@ -7,18 +7,6 @@
 #include "ops/program_impl.h"
 
 static const char where[] = "ops/program";
-static const char *const dtype_names[] = {"?", "u8", "f16", "bf16", "f32", "f64", "i64"};
-
-const char *pen__dtype_name(int dtype)
-{
-    return dtype_names[dtype >= PEN_U8 && dtype <= PEN_I64 ? dtype : 0];
-}
-
-size_t pen__dtype_bytes(int dtype)
-{
-    static const size_t bytes[] = {0, 1, 2, 2, 4, 8, 8};
-    return bytes[dtype >= PEN_U8 && dtype <= PEN_I64 ? dtype : 0];
-}
 
 /* What is known of the pipeline while its operations are gone through. */
 typedef struct Check {
@@ -139,7 +127,7 @@ static uint32_t last_column(const Check *c)
 static int fail_dtype(Check *c, int dtype, const char *what, const char *expected)
 {
     return pen__spec_fail(c->reterr, c->tensor ? c->tensor->column : last_column(c),
-                          "tensor: %s cannot be %s; expected %s", what, pen__dtype_name(dtype),
+                          "tensor: %s cannot be %s; expected %s", what, pen_dtype_name(dtype),
                           expected);
 }
 
@@ -164,7 +152,7 @@ static void set_tensor(PenProgram *p, int dtype, uint32_t n_dims, const int64_t 
         p->tensor.shape[i] = dims[i];
         p->elements *= (uint64_t)dims[i];
     }
-    p->bytes = p->elements * pen__dtype_bytes(dtype);
+    p->bytes = p->elements * pen_dtype_bytes(dtype);
 }
 
 static void set_shape(Check *c, int dtype)
@@ -280,8 +268,8 @@ static int check_number(Check *c)
         return pen__spec_fail(c->reterr, c->tensor->column,
                               "tensor: the field holds %s, which cannot be given as %s; expected "
                               "%s%s",
-                              pen__dtype_name(p->kind.dtype), pen__dtype_name(dtype),
-                              pen__dtype_name(p->kind.dtype),
+                              pen_dtype_name(p->kind.dtype), pen_dtype_name(dtype),
+                              pen_dtype_name(p->kind.dtype),
                               p->kind.dtype == PEN_F64 ? " or f32" : "");
     for (uint32_t i = 0; i < p->kind.n_dims; i++)
         dims[i] = p->kind.dims[i];

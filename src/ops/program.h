@@ -24,9 +24,6 @@ typedef struct PenFieldKind {
 
 typedef struct PenProgram PenProgram;
 
-const char *pen__dtype_name(int dtype); /* "u8"; "?" for none */
-size_t pen__dtype_bytes(int dtype);     /* 0 for none */
-
 /* Checks one field's operations against what the field is; fails with the operation's place in the
  * text when they do not fit, or when the result has no fixed size. */
 int pen__program_new(const PenSpecField *spec, const PenFieldKind *kind, PenProgram **ret,

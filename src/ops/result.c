@@ -13,7 +13,7 @@ static void widen(const uint8_t *row, uint32_t n, uint8_t *dst)
 
 void pen__result_row(const PenProgram *p, void *dst, uint32_t y, const uint8_t *row)
 {
-    size_t element = pen__dtype_bytes(p->tensor.dtype), plane = 0;
+    size_t element = pen_dtype_bytes(p->tensor.dtype), plane = 0;
     size_t first = (size_t)y * p->width * (p->planes ? 1 : p->channels);
     uint8_t *to = (uint8_t *)dst + first * element;
     /* A single channel is the same either way. */
@@ -38,7 +38,7 @@ static void fill(uint8_t *to, size_t element, size_t step, size_t n, uint32_t va
 
 static void erase(const PenProgram *p, uint8_t *dst, const PenBox *box, const uint32_t *values)
 {
-    size_t element = pen__dtype_bytes(p->tensor.dtype);
+    size_t element = pen_dtype_bytes(p->tensor.dtype);
     size_t step = p->planes ? 1 : p->channels;
     size_t channel = p->planes ? (size_t)p->width * p->height : 1;
     for (uint32_t c = 0; c < p->channels; c++) {

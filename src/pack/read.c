@@ -58,7 +58,8 @@ static int go_to(At *at, PenPack *pack, uint64_t sample, uint32_t field, PenErro
     if (field >= pen_pack_info(pack)->n_fields)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: field %u: expected a number below %u",
                          pen__pack_path(pack), field, pen_pack_info(pack)->n_fields);
-    return pen__pack_locate(pack, sample, &at->block, &at->sample, reterr);
+    int r = pen__pack_alive(pack, reterr);
+    return r < 0 ? r : pen__pack_locate(pack, sample, &at->block, &at->sample, reterr);
 }
 
 static int go_away(At *at, int r, PenError *reterr)

@@ -403,9 +403,6 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
 
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
-    int r = pen__pack_alive(p, reterr);
-    if (r < 0)
-        return r;
     pthread_mutex_lock(&p->mutex);
     PenBlock *b = p->blocks[number % p->block_slots];
     if (b && b->number == number) {
@@ -415,7 +412,7 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
         return PEN_OK;
     }
     pthread_mutex_unlock(&p->mutex);
-    r = open_block(p, number, &b, reterr);
+    int r = open_block(p, number, &b, reterr);
     if (r < 0)
         return r;
     pthread_mutex_lock(&p->mutex);

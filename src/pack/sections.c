@@ -91,7 +91,9 @@ int pen_pack_metadata(PenPack *pack, uint64_t sample, uint32_t field, uint32_t f
     PenBlock *b = NULL;
     Find find = {.field = field, .frame = frame};
     uint8_t *all = NULL;
-    int r = pen__pack_locate(pack, sample, &b, &find.sample, reterr);
+    int r = pen__pack_alive(pack, reterr);
+    if (r == PEN_OK)
+        r = pen__pack_locate(pack, sample, &b, &find.sample, reterr);
     if (r < 0)
         return r;
     r = find_metadata(b, &find, &all, reterr);

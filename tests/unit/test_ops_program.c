@@ -34,7 +34,7 @@ static void expect_result(const char *text, const PenFieldKind *kind, const char
     if (make(text, kind, &p, &err) != PEN_OK)
         CHECK_STR(err.message, "no error");
     PenTensor t = pen__program_result(p);
-    size_t used = (size_t)snprintf(buf, sizeof buf, "%s", pen__dtype_name(t.dtype));
+    size_t used = (size_t)snprintf(buf, sizeof buf, "%s", pen_dtype_name(t.dtype));
     for (uint32_t i = 0; i < t.n_dims; i++)
         used += (size_t)snprintf(buf + used, sizeof buf - used, " %d", (int)t.shape[i]);
     snprintf(buf + used, sizeof buf - used, "%s", t.channels_last ? " last" : "");

@@ -72,7 +72,7 @@ static void check_result(const Case *c, const Pic *p, const PenSpecOp *normalize
                          const PenBox *erased, const PenValue *value, const uint8_t *dst)
 {
     PenTensor t = pen__program_result(c->program);
-    size_t element = pen__dtype_bytes(t.dtype), plane = (size_t)p->w * p->h;
+    size_t element = pen_dtype_bytes(t.dtype), plane = (size_t)p->w * p->h;
     int planes = t.n_dims == 3 && !t.channels_last;
     CHECK_INT(pen__program_bytes(c->program), plane * p->c * element);
     for (uint32_t y = 0; y < p->h; y++) {

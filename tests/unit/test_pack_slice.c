@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading only what a crop needs: the head and the runs of segments that hold its rows. */
+#include "codec/region.h"
 #include "pack_help.h"
 
 enum { N = 12 };
@@ -47,19 +48,13 @@ static void check_rows(PenPack *pack, uint64_t sample, int tiled)
     CHECK_INT(pen__pack_locate(pack, sample, &b, &in_block, &err), PEN_OK);
     PenImageEntry e = pen__block_image(&b->view, in_block, 0, 0);
     PenSegmentTable t = pen__block_segments(&b->view, &e);
-    PenTileGeometry g = {0};
-    if (tiled) {
-        PenJpegInfo info;
-        CHECK_INT(pen__jpeg_info(whole.data, whole.bytes, &pen__limits_default, &info, &err), 0);
-        pen__tile_geometry(&info, &g);
-        CHECK_INT(g.n_segments, t.n_segments);
-    }
+    PenCut cut = {e.codec, t.components, t.h_samp, t.v_samp, e.width, e.height};
     for (uint32_t y = 0; y < e.height; y += 13)
         for (uint32_t h = 1; y + h <= e.height; h += 29) {
             uint32_t first = y;
             uint32_t last = y + h - 1;
             if (tiled)
-                pen__tile_rows(&g, y, h, &first, &last);
+                pen__region_segments(&cut, y, h, &first, &last);
             seen.reads = seen.bytes = 0;
             CHECK_INT(slice_of(b, in_block, first, last, &slice, &err), PEN_OK);
             CHECK(seen.reads <= 2);
