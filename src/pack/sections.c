@@ -94,7 +94,7 @@ int pen_pack_metadata(PenPack *pack, uint64_t sample, uint32_t field, uint32_t f
     int r = pen__pack_alive(pack, reterr);
     if (r == PEN_OK)
         r = pen__pack_locate(pack, sample, &b, &find.sample, reterr);
-    if (r < 0)
+    if (r != PEN_OK)
         return r;
     r = find_metadata(b, &find, &all, reterr);
     if (r == PEN_OK && buf && find.bytes > cap)
