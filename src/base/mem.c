@@ -40,15 +40,28 @@ void pen__free(void *p)
         pen__sys->release(p);
 }
 
+/* Advice for the whole pages inside; only ever a matter of cost. */
+static void advise(void *p, size_t bytes, size_t page, int advice)
+{
+    uintptr_t first = ((uintptr_t)p + page - 1) & ~(uintptr_t)(page - 1);
+    uintptr_t end = ((uintptr_t)p + bytes) & ~(uintptr_t)(page - 1);
+    if (first < end)
+        (void)madvise((void *)first, end - first, advice);
+}
+
 void pen__free_large(void *p, size_t bytes)
 {
     enum { PAGE = 4096, LARGE = 1 << 20 };
-    if (p && bytes >= LARGE) {
-        uintptr_t first = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-        uintptr_t end = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
-        (void)madvise((void *)first, end - first, MADV_DONTNEED); /* only ever a matter of cost */
-    }
+    if (p && bytes >= LARGE)
+        advise(p, bytes, PAGE, MADV_DONTNEED);
     pen__free(p);
+}
+
+void pen__ask_huge(void *p, size_t bytes)
+{
+    enum { PAGE = 2 << 20 };
+    if (p)
+        advise(p, bytes, PAGE, MADV_HUGEPAGE);
 }
 
 char *pen__strdup(const char *s)

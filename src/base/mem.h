@@ -18,6 +18,8 @@ void pen__free(void *p); /* accepts NULL */
 /* For what may be large, `bytes` of it or a little more: gives its pages back to the system. What
  * free alone is given stays with malloc, as much as was ever in use at once, for each thread. */
 void pen__free_large(void *p, size_t bytes);
+/* Asks for huge pages under what lies there, where the system gives them on request. */
+void pen__ask_huge(void *p, size_t bytes);
 char *pen__strdup(const char *s);
 char *pen__strndup(const char *s, size_t n);
 

@@ -97,6 +97,7 @@ static int make_tasks(PenCore *c, PenError *reterr)
         if (r == PEN_OK) {
             t->next = c->idle;
             c->idle = t;
+            c->n_idle++;
         }
     }
     return r;

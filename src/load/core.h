@@ -55,6 +55,7 @@ typedef struct PenThread {
 
 typedef struct PenTaskList {
     PenTask *first, **last;
+    uint32_t n;
 } PenTaskList;
 
 typedef struct PenPassState { /* a pass through an epoch; begun by pen_loader_begin */
@@ -90,6 +91,7 @@ typedef struct PenCore {
     uint32_t n_slots, n_leased;
     uint64_t ring_bytes;
     PenTask *idle; /* tasks not in use */
+    uint32_t n_idle;
     PenTaskList ready;
     PenBudget read, scratch;
     PenLoaderStats stats;

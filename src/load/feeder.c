@@ -48,6 +48,7 @@ static int take_next(PenCore *c, PenTask **ret, PenError *reterr)
     PenSlot *s = c->feed_slot;
     PenTask *t = c->idle;
     c->idle = t->next;
+    c->n_idle--;
     bool valid;
     uint64_t p = pen__split_position(&pass->split, pass->feed_batch, pass->feed_sample, &valid);
     t->slot = s;

@@ -62,6 +62,7 @@ static PenSlot *new_slot(PenCore *c, PenError *reterr)
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;
     }
+    pen__ask_huge(s->block, (size_t)plan->slot_bytes);
     describe(c, s);
     c->n_slots++;
     c->ring_bytes += slot_weight(plan);

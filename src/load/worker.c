@@ -16,6 +16,7 @@ void pen__ready_push(PenCore *c, PenTask *t)
     t->next = NULL;
     *c->ready.last = t;
     c->ready.last = &t->next;
+    c->ready.n++;
     pthread_cond_signal(&c->for_work);
 }
 
@@ -24,6 +25,7 @@ PenTask *pen__ready_pop(PenCore *c)
     PenTask *t = c->ready.first;
     if (t) {
         c->ready.first = t->next;
+        c->ready.n--;
         if (!t->next)
             c->ready.last = &c->ready.first;
     }
@@ -47,7 +49,13 @@ void pen__task_recycle(PenCore *c, PenTask *t)
     pen__task_trim(plan, t, (size_t)(plan->shares.read / 2 / plan->tasks / (plan->n_images + 1)));
     t->next = c->idle;
     c->idle = t;
-    pthread_cond_signal(&c->for_io);
+    c->n_idle++;
+    /* Waking a reader for each sample would take the processor from those who decode. While there
+     * is plenty to decode one is woken, for several tasks; when there is little, all are. */
+    if (c->ready.n <= plan->threads)
+        pthread_cond_broadcast(&c->for_io);
+    else if (c->n_idle >= plan->tasks / 2)
+        pthread_cond_signal(&c->for_io);
 }
 
 static void slot_full(PenCore *c, PenSlot *s)
