@@ -4,13 +4,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -151,6 +156,13 @@ static uint64_t real_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t real_unix_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec < 0 ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static int real_random(void *buf, size_t bytes)
 {
     uint8_t *p = buf;
@@ -177,6 +189,203 @@ static int real_thread_start(pthread_t *ret, void *(*run)(void *), void *arg)
     return -e;
 }
 
+static const char *real_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static void *real_pages_take(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    (void)madvise(p, bytes, MADV_DONTDUMP); /* a child still sees them: it goes on using them */
+    return p;
+}
+
+static void real_pages_give(void *p, size_t bytes)
+{
+    munmap(p, bytes);
+}
+
+/* What a child needs between vfork and exec. */
+typedef struct Birth {
+    const PenSpawn *what;
+    int in, out, err, report; /* all of them above 2 and closed by exec */
+} Birth;
+
+/* Files of the program around us, which may not be marked as closed by exec. */
+static void leave_files_behind(void)
+{
+    enum { CLOEXEC_FLAG = 1 << 2 }; /* CLOSE_RANGE_CLOEXEC, of Linux 5.11 */
+    struct rlimit files;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 3u, ~0u, CLOEXEC_FLAG) == 0)
+        return;
+#endif
+    int n = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 65536 ? (int)files.rlim_cur
+                                                                            : 65536;
+    for (int fd = 3; fd < n; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Runs on the parent's memory while that stands still: system calls alone. */
+static void be_born(const Birth *b)
+{
+    struct sigaction as_new = {.sa_handler = SIG_DFL};
+    for (int i = 1; i < NSIG; i++)
+        (void)sigaction(i, &as_new, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    struct rlimit memory = {b->what->memory_bytes, b->what->memory_bytes};
+    if (setpgid(0, 0) < 0 || dup2(b->in, 0) < 0 || dup2(b->out, 1) < 0 || dup2(b->err, 2) < 0)
+        return;
+    leave_files_behind();
+    if (b->what->memory_bytes && setrlimit(RLIMIT_AS, &memory) < 0)
+        return;
+    if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+        return;
+    execvpe(b->what->argv[0], (char *const *)b->what->argv,
+            b->what->env ? (char *const *)b->what->env : environ);
+}
+
+/* vfork: a process of 100 GB is not copied, and nobody's handlers of fork run. No signal may come
+ * in between, as its handler would run in the child on our memory. */
+static int give_birth(const Birth *b)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        be_born(b);
+        int e = errno;
+        (void)!write(b->report, &e, sizeof e);
+        _exit(127);
+    }
+    int e = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return pid < 0 ? -e : (int)pid;
+}
+
+/* A pipe whose ends are neither 0, 1 nor 2, which a program may have closed. */
+static int open_pipe(int ends[2])
+{
+    int low[2];
+    if (pipe2(low, O_CLOEXEC) < 0)
+        return -errno;
+    for (int i = 0; i < 2; i++)
+        ends[i] = low[i] > 2 ? low[i] : fcntl(low[i], F_DUPFD_CLOEXEC, 3);
+    int e = errno;
+    for (int i = 0; i < 2; i++)
+        if (low[i] <= 2)
+            close(low[i]);
+    return ends[0] < 0 || ends[1] < 0 ? -e : 0;
+}
+
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+enum { OUT = 0, ERR = 2, REPORT = 4, NOTHING = 6, N_FDS = 7 }; /* pipes: the reading end first */
+
+static int open_fds(int fds[N_FDS])
+{
+    int r = 0;
+    for (int i = OUT; !r && i < NOTHING; i += 2)
+        r = open_pipe(&fds[i]);
+    if (r < 0)
+        return r;
+    int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    fds[NOTHING] = low < 0 || low > 2 ? low : fcntl(low, F_DUPFD_CLOEXEC, 3);
+    int e = errno;
+    if (low >= 0 && low <= 2)
+        close(low);
+    if (fds[NOTHING] < 0)
+        return -e;
+    if (fcntl(fds[OUT], F_SETFL, O_NONBLOCK) < 0 || fcntl(fds[ERR], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    return 0;
+}
+
+static int spawn_with(const PenSpawn *what, int fds[N_FDS])
+{
+    int error = 0, r = open_fds(fds);
+    if (r < 0)
+        return r;
+    Birth birth = {what, fds[NOTHING], fds[OUT + 1], fds[ERR + 1], fds[REPORT + 1]};
+    int pid = give_birth(&birth);
+    if (pid < 0)
+        return pid;
+    /* Closed by the exec: then there is nothing to read, and no error. */
+    close(fds[REPORT + 1]);
+    fds[REPORT + 1] = -1;
+    ssize_t n;
+    do
+        n = read(fds[REPORT], &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    if (n != sizeof error)
+        return pid;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return error > 0 ? -error : -EIO;
+}
+
+static int real_spawn(const PenSpawn *what, PenSpawned *ret)
+{
+    int fds[N_FDS] = {-1, -1, -1, -1, -1, -1, -1};
+    int pid = spawn_with(what, fds);
+    if (pid >= 0) {
+        *ret = (PenSpawned){.pid = pid, .out_fd = fds[OUT], .err_fd = fds[ERR]};
+        fds[OUT] = fds[ERR] = -1;
+    }
+    close_all(fds, N_FDS);
+    return pid < 0 ? pid : 0;
+}
+
+static int64_t real_read(int fd, void *buf, size_t bytes)
+{
+    ssize_t n;
+    do
+        n = read(fd, buf, bytes);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+static int real_poll(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+    int r = poll(fds, n, timeout_ms);
+    return r < 0 ? (errno == EINTR ? 0 : -errno) : r;
+}
+
+static int real_process_ended(int pid, PenExit *ret)
+{
+    siginfo_t how = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)pid, &how, WEXITED | WNOHANG | WNOWAIT) < 0) {
+        *ret = (PenExit){.code = -1, .lost = 1};
+        return 1;
+    }
+    if (how.si_pid == 0)
+        return 0;
+    int by_itself = how.si_code == CLD_EXITED;
+    *ret =
+        (PenExit){.code = by_itself ? how.si_status : -1, .signal = by_itself ? 0 : how.si_status};
+    return 1;
+}
+
+static void real_process_kill(int pid)
+{
+    (void)kill(-pid, SIGKILL);
+}
+
+static void real_process_reap(int pid)
+{
+    (void)waitpid(pid, NULL, WNOHANG);
+}
+
 const PenSys pen__sys_real = {
     .alloc = malloc,
     .resize = realloc,
@@ -195,8 +404,18 @@ const PenSys pen__sys_real = {
     .lock = real_lock,
     .list = real_list,
     .now_ns = real_now_ns,
+    .unix_ns = real_unix_ns,
     .random = real_random,
     .thread_start = real_thread_start,
+    .environment = real_environment,
+    .pages_take = real_pages_take,
+    .pages_give = real_pages_give,
+    .spawn = real_spawn,
+    .read = real_read,
+    .poll = real_poll,
+    .process_ended = real_process_ended,
+    .process_kill = real_process_kill,
+    .process_reap = real_process_reap,
 };
 
 const PenSys *pen__sys = &pen__sys_real;

@@ -23,6 +23,27 @@ enum {
     PEN_OPEN_DIR = 2
 };
 
+/* A program to be run: without a shell, in a process group of its own, with no input and none of
+ * our files. */
+typedef struct PenSpawn {
+    const char *const *argv; /* ends in NULL; argv[0] without a slash is looked for in PATH */
+    const char *const *env;  /* ends in NULL; NULL: as we have it */
+    uint64_t memory_bytes;   /* address space it may take; 0: no limit */
+} PenSpawn;
+
+typedef struct PenSpawned {
+    int pid;
+    int out_fd, err_fd; /* what it prints; reads on these do not wait */
+} PenSpawned;
+
+typedef struct PenExit {
+    int code;   /* -1 when a signal ended it */
+    int signal; /* 0 when it ended by itself */
+    int lost;   /* the program around us took it (SIGCHLD ignored, another wait): nothing known */
+} PenExit;
+
+struct pollfd;
+
 typedef struct PenSys {
     void *(*alloc)(size_t bytes);
     void *(*resize)(void *p, size_t bytes);
@@ -44,9 +65,25 @@ typedef struct PenSys {
      */
     int (*list)(const char *path, int (*each)(void *ctx, const char *name), void *ctx);
 
-    uint64_t (*now_ns)(void); /* monotonic */
+    uint64_t (*now_ns)(void);  /* monotonic */
+    uint64_t (*unix_ns)(void); /* wall clock, since 1970: for signatures and expiry alone */
     int (*random)(void *buf, size_t bytes);
     int (*thread_start)(pthread_t *ret, void *(*run)(void *), void *arg);
+
+    const char *(*environment)(const char *name); /* NULL when not set */
+
+    /* Memory for secrets: whole pages of its own, cleared, kept out of core dumps. */
+    void *(*pages_take)(size_t bytes);
+    void (*pages_give)(void *p, size_t bytes);
+
+    int (*spawn)(const PenSpawn *what, PenSpawned *ret);
+    int64_t (*read)(int fd, void *buf, size_t bytes); /* of a pipe; -EAGAIN: nothing there yet */
+    int (*poll)(struct pollfd *fds, unsigned n, int timeout_ms);
+    /* Has it ended? 1 with how, 0 when not. It stays in the process table until it is reaped, so
+     * that its number and its group's stay its own. Neither waits. */
+    int (*process_ended)(int pid, PenExit *ret);
+    void (*process_kill)(int pid); /* all of its group */
+    void (*process_reap)(int pid);
 } PenSys;
 
 extern const PenSys pen__sys_real;
