@@ -14,7 +14,7 @@ import tempfile
 
 FLOORS = (
     ("base",),
-    ("trace",),
+    ("trace", "net"),
     ("io", "codec", "dsp"),
     ("pack", "ops"),
     ("load", "ingest"),

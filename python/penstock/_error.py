@@ -150,6 +150,12 @@ class ClosedError(Error):
     status = -15
 
 
+class ChangedError(Error):
+    """An object is not the one that was opened: it was overwritten while in use."""
+
+    status = -16
+
+
 KINDS: dict[int, type[Error]] = {kind.status: kind for kind in Error.__subclasses__()}
 
 

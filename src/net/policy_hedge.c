@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A second request for a slow one: later than 99 of 100 answers of its size came, over a connection
+ * of its own, for a few requests in a hundred. Whoever answers first is taken. */
+#include "net/policy_core.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/mem.h"
+
+/* Credit is had by requests and spent by hedges; no more than this is saved up, so that a calm hour
+ * does not pay for a storm. */
+enum { CREDIT_HEDGE = 100, CREDIT_MOST = 10 * CREDIT_HEDGE };
+
+unsigned pen__tail_class(size_t bytes)
+{
+    unsigned class = 0;
+    while (class < PEN_TAIL_CLASSES - 1 && bytes > (size_t)65536 << class)
+        class ++;
+    return class;
+}
+
+/* Eight bins for each doubling of the microseconds, the first ones one wide. */
+static unsigned bin_of(uint64_t ns)
+{
+    uint64_t v = ns / 1000 + 8;
+    unsigned e = 63 - (unsigned)__builtin_clzll(v) - 3;
+    unsigned bin = e * 8 + (unsigned)(v >> e & 7);
+    return PEN_MIN(bin, (unsigned)PEN_TAIL_BINS - 1);
+}
+
+static uint64_t bin_end_ns(unsigned bin)
+{
+    return (((uint64_t)(bin % 8 + 9) << bin / 8) - 8) * 1000;
+}
+
+void pen__tail_add(PenTail *tail, uint64_t ns)
+{
+    unsigned bin = bin_of(ns);
+    if (tail->n == PEN_TAIL_LAST)
+        tail->count[tail->ring[tail->at]]--;
+    else
+        tail->n++;
+    tail->ring[tail->at] = (uint8_t)bin;
+    tail->count[bin]++;
+    tail->at = (uint16_t)((tail->at + 1) % PEN_TAIL_LAST);
+}
+
+uint64_t pen__tail_p99(const PenTail *tail)
+{
+    if (tail->n < PEN_TAIL_LEAST)
+        return 0;
+    unsigned above = 0, bin = PEN_TAIL_BINS - 1;
+    for (; bin > 0; bin--) {
+        above += tail->count[bin];
+        if (above > tail->n / 100u)
+            break;
+    }
+    return bin_end_ns(bin);
+}
+
+static PenTail *tail_of(const PenOp *op)
+{
+    return &op->policy->tails[pen__tail_class(op->try[0].request.into_bytes)];
+}
+
+void pen__hedge_learn(PenAttempt *a)
+{
+    if (a->op->wish.may_hedge)
+        pen__tail_add(tail_of(a->op), pen__policy_now(a->op->policy) - a->started_ns);
+}
+
+static void on_moment(void *ctx)
+{
+    PenOp *op = ctx;
+    PenPolicy *p = op->policy;
+    /* Who was told to slow down does not ask twice. */
+    if (p->hedge_credit < CREDIT_HEDGE || p->rate.limit < p->rate.most) {
+        pen__hedge_arm(op);
+        return;
+    }
+    pen__op_queue(op, &p->slow);
+    pen__policy_pump(p);
+}
+
+void pen__hedge_arm(PenOp *op)
+{
+    PenPolicy *p = op->policy;
+    uint64_t p99 = pen__tail_p99(tail_of(op));
+    if (!op->wish.may_hedge || !p->s.hedge_percent || !p99)
+        return;
+    uint64_t wait = PEN_MAX(p99, p->s.hedge_least_ms * PEN_NS_PER_MS);
+    p->t->class_->timer_set(p->t, &op->timer, pen__policy_now(p) + wait, on_moment, op);
+}
+
+void pen__hedge_earn(PenPolicy *p)
+{
+    p->hedge_credit = PEN_MIN(p->hedge_credit + p->s.hedge_percent, (uint32_t)CREDIT_MOST);
+}
+
+static void free_spare(PenOp *op)
+{
+    pen__free_large(op->spare, op->try[1].request.into_bytes);
+    op->spare = NULL;
+}
+
+void pen__hedge_start(PenOp *op)
+{
+    PenPolicy *p = op->policy;
+    PenAttempt *hedge = &op->try[1];
+    pen__op_unqueue(op);
+    if (p->hedge_credit < CREDIT_HEDGE) /* others were first */
+        return;
+    hedge->request = op->try[0].request;
+    hedge->request.fresh = 1;
+    if (hedge->request.into) {
+        op->spare = pen__alloc(PEN_MAX(hedge->request.into_bytes, 1u));
+        if (!op->spare)
+            return; /* the first one is still under way */
+        hedge->request.into = op->spare;
+    }
+    if (pen__attempt_start(hedge, NULL) < 0) {
+        free_spare(op);
+        return;
+    }
+    p->hedge_credit -= CREDIT_HEDGE;
+    pen__policy_count(&p->hedges, 1);
+}
+
+void pen__hedge_drop(PenOp *op)
+{
+    PenTransport *t = op->policy->t;
+    t->class_->timer_clear(t, &op->timer);
+    pen__op_unqueue(op);
+    pen__attempt_cancel(&op->try[1]);
+    free_spare(op);
+}
+
+void pen__hedge_take(PenOp *op, uint64_t bytes)
+{
+    PenHttpRequest *first = &op->try[0].request;
+    if (op->try[0].transfer) {
+        /* So slow at least: without it the tail would look shorter than it is. */
+        pen__hedge_learn(&op->try[0]);
+        pen__attempt_cancel(&op->try[0]);
+    }
+    if (op->spare)
+        memcpy(first->into, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
+    free_spare(op);
+    pen__policy_count(&op->policy->hedges_won, 1);
+}
