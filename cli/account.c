@@ -61,8 +61,10 @@ static void add_bytes(CliReport *report, const PenIngestResult *result)
     cli_report_size(report, whole ? "source_on_disk" : "source_on_disk_this_run",
                     (int64_t)result->source_disk_bytes);
     cli_account_parts(report, &result->stats, result->pack_bytes);
-    cli_report_size(report, "slack", minus(result->pack_disk_bytes, result->pack_bytes));
-    cli_report_size(report, "pack_on_disk", (int64_t)result->pack_disk_bytes);
+    if (result->pack_disk_bytes) { /* what an object store takes for it is not told */
+        cli_report_size(report, "slack", minus(result->pack_disk_bytes, result->pack_bytes));
+        cli_report_size(report, "pack_on_disk", (int64_t)result->pack_disk_bytes);
+    }
     cli_report_close(report);
     if (result->stats.source_bytes > 0)
         cli_report_real(

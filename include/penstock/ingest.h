@@ -37,7 +37,10 @@ typedef struct PenIngestSettings {
     uint32_t n_sources;
     const char *const
         *sources;    /* a folder, .csv or .tsv lists, .tar files or patterns a-{000..017}.tar */
-    const char *out; /* NAME.pen */
+    const char *out; /* NAME.pen, or an s3:// address */
+    const PenRemoteSettings *remote; /* of such an address; NULL = as the environment says */
+    const char *work; /* for such an address: where the work under way is kept; NULL = in the user's
+                       * cache */
 
     int32_t mode;         /* a PenMode */
     int32_t quality;      /* of encode: 1-100, default 90 */
@@ -103,11 +106,16 @@ PEN_NODISCARD PEN_API int pen_ingest_finalise(const char *out, PenIngestResult *
 
 typedef struct PenGcResult {
     uint64_t files, bytes; /* removed */
+    uint64_t uploads;      /* given up */
 } PenGcResult;
 
 /* Removes from the directory of a pack what no manifest names: work of interrupted runs, shards of
  * old states. Touches nothing that penstock did not make. */
 PEN_NODISCARD PEN_API int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr);
+/* The same in an object store, with uploads that were left. `remote` and `work` as in
+ * PenIngestSettings. */
+PEN_NODISCARD PEN_API int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote,
+                                           const char *work, PenGcResult *ret, PenError *reterr);
 
 #ifdef __cplusplus
 }

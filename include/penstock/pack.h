@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <penstock/error.h>
+#include <penstock/remote.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,8 +91,12 @@ typedef struct PenPackInfo {
     PenPackStats stats;
 } PenPackInfo;
 
-/* Opens the pack in directory `path`. Reads the manifest, nothing of any shard. */
+/* Opens the pack in directory `path`, or at an s3://, https:// or http:// address. Reads the
+ * manifest, nothing of any shard. */
 PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr);
+/* The same with settings for the address; they may be NULL. */
+PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
+                                           PenPack **ret_pack, PenError *reterr);
 PEN_API void pen_pack_close(PenPack **pack); /* accepts NULL; sets *pack to NULL */
 PEN_API const PenPackInfo *pen_pack_info(const PenPack *pack);
 

@@ -8,6 +8,7 @@
 #include <penstock/loader.h>
 #include <penstock/ops.h>
 #include <penstock/pack.h>
+#include <penstock/remote.h>
 #include <penstock/version.h>
 #include <penstock/writer.h>
 

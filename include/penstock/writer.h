@@ -25,9 +25,11 @@ typedef struct PenWriterSettings {
     double raw_share;
     int32_t check_decode;
 
-    uint64_t block_samples; /* default 32 */
-    uint64_t shard_bytes;   /* default 512 MiB */
-    const char *name;       /* goes into the shards' ids: say which data this is; NULL = "" */
+    uint64_t block_samples;          /* default 32 */
+    uint64_t shard_bytes;            /* default 512 MiB */
+    const PenRemoteSettings *remote; /* of an s3:// address; NULL = as the environment says */
+    const char *work;                /* for such an address, as in PenIngestSettings */
+    const char *name; /* goes into the shards' ids: say which data this is; NULL = "" */
 } PenWriterSettings;
 
 /* One value. Numbers: `data` points to them. Images, bytes, json, text: the bytes. A clip: n_frames

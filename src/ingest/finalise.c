@@ -65,6 +65,7 @@ out:
 
 typedef struct Finalise {
     const char *out;
+    PenStore *store;
     PenPlan *plan;
     PenSchema schema;
     uint32_t n_tasks;
@@ -131,7 +132,7 @@ static int add_shard(Finalise *f, uint32_t task, uint64_t ordinal, PenShardEntry
 {
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(f->plan)->id, task, f->n_tasks, ordinal, id);
-    int r = pen__shard_find(f->out, id, ret, stats, NULL, reterr);
+    int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
     if (r == 0)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: a shard of task %u is gone; run that task again", f->out, task);
@@ -166,7 +167,7 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
                      .schema = f->schema,
                      .shards = &entry};
     f->join.stats.bad += stats.bad; /* all else is counted when the rests are written again */
-    r = pen__draft_open(&draft, f->out, &m, reterr);
+    r = pen__draft_open(&draft, f->store, &m, reterr);
     if (r == PEN_OK)
         r = pen__copy_block(draft.pack, 0, c, reterr);
     pen__draft_close(&draft);
@@ -228,14 +229,15 @@ static int open_all(Finalise *f, PenError *reterr)
     if (r == PEN_OK) {
         const PenPlanInfo *info = pen__plan_info(f->plan);
         r = pen__plan_schema(f->plan, &f->schema, reterr);
-        f->join = (PenJoin){.out = f->out,
+        f->join = (PenJoin){.store = f->store,
+                            .home = f->out,
                             .schema = &f->schema,
                             .settings = info->settings,
                             .block_samples = info->block_samples};
     }
     if (r == PEN_OK) {
         const PenPlanInfo *info = pen__plan_info(f->plan);
-        PenRollSettings s = {.dir = f->out,
+        PenRollSettings s = {.store = f->store,
                              .part_path = part,
                              .schema = &f->schema,
                              .block_samples = info->block_samples,
@@ -294,10 +296,17 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     Finalise f = {.out = out, .schema = {.class_field = -1}};
     PenIngestResult result = {0};
     PenLock lock = PEN_LOCK_NONE;
+    if (pen_is_remote(out))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: tasks are joined in the directory they share; then 'penstock copy' "
+                         "the pack",
+                         out);
     int r = pen__dir_lock(out, 1, &lock, reterr);
     if (r < 0)
         return r;
-    r = in_the_way(out, reterr);
+    r = pen__store_open(out, NULL, &f.store, reterr);
+    if (r == PEN_OK)
+        r = in_the_way(out, reterr);
     if (r == PEN_OK)
         r = finalise(&f, &result, reterr);
     /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed
@@ -305,7 +314,7 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     PenGcResult gc;
     pen__plan_close(&f.plan);
     if (r == PEN_OK)
-        pen__gc_locked(out, &gc, NULL);
+        pen__gc_locked(f.store, out, &gc, NULL);
     pen__roll_close(&f.roll);
     for (uint32_t t = 0; t < f.n_tasks && f.copied; t++)
         pen__copied_free(&f.copied[t]);
@@ -313,6 +322,7 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     pen__join_fini(&f.join);
     pen__bad_free(&f.bad);
     pen__schema_fini(&f.schema);
+    pen__store_close(&f.store);
     pen__dir_unlock(&lock);
     if (r == PEN_OK)
         *ret = result;

@@ -5,6 +5,8 @@
 
 #include "base/attr.h"
 #include "base/sys.h"
+#include "ingest/gc.h"
+#include "ingest/home.h"
 #include "ingest/join.h"
 #include "ingest/work.h"
 #include "io/dir.h"
@@ -13,25 +15,18 @@
 
 #define WHERE "ingest/gc"
 
-typedef struct Named { /* ids of the shards that are in use, sorted */
-    uint8_t (*ids)[PEN_ID_BYTES];
-    uint64_t n;
-} Named;
-
 static int by_id(const void *a, const void *b)
 {
     return memcmp(a, b, PEN_ID_BYTES);
 }
 
-static int load_named(const char *out, Named *ret, PenError *reterr)
+int pen__named_load(PenStore *store, PenNamed *ret, PenError *reterr)
 {
     PenPack *pack = NULL;
-    char *path = pen__path_join(out, PEN_MANIFEST_NAME);
-    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, out);
-    pen__free(path);
+    int r = pen__store_has(store, PEN_MANIFEST_NAME, reterr);
     if (r <= 0)
         return r;
-    r = pen_pack_open(out, &pack, reterr);
+    r = pen__pack_open_store(store, &pack, reterr);
     if (r < 0)
         return r;
     const PenManifest *m = pen__pack_manifest(pack);
@@ -42,7 +37,7 @@ static int load_named(const char *out, Named *ret, PenError *reterr)
             memcpy(ret->ids[i], m->shards[i].id, PEN_ID_BYTES);
         qsort(ret->ids, (size_t)ret->n, PEN_ID_BYTES, by_id);
     } else {
-        r = pen__fail_memory(reterr, WHERE, out);
+        r = pen__fail_memory(reterr, WHERE, pen__store_name(store));
     }
     pen_pack_close(&pack);
     return r;
@@ -71,8 +66,20 @@ static int parse_name(const char *folder, const char *name, uint8_t id[PEN_ID_BY
     return 1;
 }
 
-static int clean_folder(const char *out, const char *folder, const Named *named, PenGcResult *ret,
-                        PenError *reterr)
+static int is_named(const PenNamed *named, const uint8_t id[PEN_ID_BYTES])
+{
+    return named->n && bsearch(id, named->ids, (size_t)named->n, PEN_ID_BYTES, by_id) != NULL;
+}
+
+int pen__named_unused(const PenNamed *named, const char *name)
+{
+    uint8_t id[PEN_ID_BYTES];
+    return strlen(name) > 3 && name[2] == '/' && parse_name(name, name + 3, id) &&
+           !is_named(named, id);
+}
+
+static int clean_folder(const char *out, const char *folder, const PenNamed *named,
+                        PenGcResult *ret, PenError *reterr)
 {
     PenNames names = {0};
     char *path = pen__path_join(out, folder);
@@ -85,8 +92,7 @@ static int clean_folder(const char *out, const char *folder, const Named *named,
     uint64_t left = names.n;
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
         uint8_t id[PEN_ID_BYTES];
-        if (!parse_name(folder, names.names[i], id) ||
-            (named->n && bsearch(id, named->ids, (size_t)named->n, PEN_ID_BYTES, by_id)))
+        if (!parse_name(folder, names.names[i], id) || is_named(named, id))
             continue;
         char *file = pen__path_join(path, names.names[i]);
         r = file ? pen__file_remove_counted(file, &ret->files, &ret->bytes, reterr)
@@ -101,37 +107,56 @@ static int clean_folder(const char *out, const char *folder, const Named *named,
     return r;
 }
 
-int pen__gc_locked(const char *out, PenGcResult *ret, PenError *reterr)
+int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError *reterr)
 {
-    Named named = {0};
+    PenNamed named = {0};
     PenNames names = {0};
     *ret = (PenGcResult){0};
     /* Without knowing what is in use nothing is removed. */
-    int r = load_named(out, &named, reterr);
+    int r = pen__named_load(store, &named, reterr);
     if (r == PEN_OK)
-        r = pen__work_remove(out, &ret->files, &ret->bytes, reterr);
-    if (r == PEN_OK)
-        r = pen__dir_list(out, &names, reterr);
+        r = pen__work_remove(home, &ret->files, &ret->bytes, reterr);
+    if (r == PEN_OK && pen__store_remote(store))
+        r = pen__gc_remote(pen__store_remote(store), &named, ret, reterr);
+    else if (r == PEN_OK)
+        r = pen__dir_list(home, &names, reterr);
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
         const char *name = names.names[i];
         if (strlen(name) == 2 && hex_value(name[0]) >= 0 && hex_value(name[1]) >= 0)
-            r = clean_folder(out, name, &named, ret, reterr);
+            r = clean_folder(home, name, &named, ret, reterr);
     }
     pen__names_free(&names);
     pen__free(named.ids);
     return r;
 }
 
-int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
+int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote, const char *work,
+                     PenGcResult *ret, PenError *reterr)
 {
     PenLock lock = PEN_LOCK_NONE;
+    PenStore *store = NULL;
     PenGcResult result;
-    int r = pen__dir_lock(out, 1, &lock, reterr);
-    if (r < 0)
-        return r;
-    r = pen__gc_locked(out, &result, reterr);
+    char *home = NULL;
+    int r = pen__home_find(out, work, &home, reterr);
+    if (r == PEN_OK)
+        r = pen__store_open(out, remote, &store, reterr);
+    if (r == PEN_OK && pen__store_remote(store))
+        r = pen__home_make(out, home, reterr);
+    if (r == PEN_OK)
+        r = pen__dir_lock(home, 1, &lock, reterr);
+    if (r == PEN_OK)
+        r = pen__gc_locked(store, home, &result, reterr);
+    if (r == PEN_OK && pen__store_remote(store))
+        pen__home_leave(home);
     pen__dir_unlock(&lock);
+    pen__store_close(&store);
+    pen__free(home);
     if (r == PEN_OK)
         *ret = result;
     return r;
+}
+
+int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
+{
+    return pen_ingest_gc_at(out, NULL, NULL, ret, reterr);
 }

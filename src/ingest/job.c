@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ingest/home.h"
 #include "ingest/settings.h"
 #include "ingest/work.h"
 #include "io/sink.h"
@@ -43,11 +44,12 @@ static int sources_text(const PenIngestSettings *s, PenBuf *out)
     return r;
 }
 
-static int store_sources(const PenIngestSettings *s, PenError *reterr)
+static int store_sources(const PenJob *job, PenError *reterr)
 {
+    const PenIngestSettings *s = job->settings;
     PenBuf text = {0};
-    char *part = pen__work_path(s->out, "sources.part");
-    char *path = pen__work_path(s->out, "sources");
+    char *part = pen__work_path(job->home, "sources.part");
+    char *path = pen__work_path(job->home, "sources");
     int r = part && path && sources_text(s, &text) == PEN_OK
                 ? PEN_OK
                 : pen__fail_memory(reterr, WHERE, s->out);
@@ -59,11 +61,12 @@ static int store_sources(const PenIngestSettings *s, PenError *reterr)
     return r;
 }
 
-static int same_sources(const PenIngestSettings *s, PenError *reterr)
+static int same_sources(const PenJob *job, PenError *reterr)
 {
+    const PenIngestSettings *s = job->settings;
     PenBuf text = {0};
     PenBuf noted = {0};
-    char *path = pen__work_path(s->out, "sources");
+    char *path = pen__work_path(job->home, "sources");
     int r =
         path && sources_text(s, &text) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, s->out);
     if (r == PEN_OK)
@@ -101,7 +104,7 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known};
-        r = store_sources(s, reterr);
+        r = store_sources(job, reterr);
         if (r == PEN_OK)
             r = pen__plan_make(&request, path, reterr);
     }
@@ -113,12 +116,12 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
 /* Has anything been written by the plan that is there? 1 yes, 0 no. */
 static int has_begun(const PenJob *job, PenError *reterr)
 {
-    const char *out = job->settings->out;
+    const char *out = job->home;
     PenShardEntry entry;
     PenNames names = {0};
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(job->plan)->id, 0, 0, 0, id);
-    int r = pen__shard_find(out, id, &entry, NULL, NULL, reterr);
+    int r = pen__shard_find(job->store, id, &entry, NULL, NULL, reterr);
     char *work = r == 0 ? pen__work_path(out, NULL) : NULL;
     if (r == 0)
         r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
@@ -138,7 +141,7 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
     const uint8_t *base = job->base ? pen_pack_info(job->base)->id : none;
     if (memcmp(info->base, base, sizeof none) != 0)
         return 0;
-    int r = same_sources(job->settings, reterr);
+    int r = same_sources(job, reterr);
     if (r < 0)
         return r;
     if (r && strcmp(info->settings, text) == 0)
@@ -155,7 +158,7 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
 
 static int open_plan(PenJob *job, PenError *reterr)
 {
-    const char *out = job->settings->out;
+    const char *out = job->home;
     char text[PEN_SETTINGS_TEXT_BYTES];
     char *path = pen__work_path(out, "plan");
     if (!path)
@@ -192,14 +195,14 @@ static int lock(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     if (!s->n_tasks)
-        return pen__dir_lock(s->out, 1, &job->lock, reterr);
-    char *plan = pen__work_path(s->out, "plan");
+        return pen__dir_lock(job->home, 1, &job->lock, reterr);
+    char *plan = pen__work_path(job->home, "plan");
     if (!plan)
         return pen__fail_memory(reterr, WHERE, s->out);
     /* Tasks share the directory; only the one that makes the plan has it for itself. */
     int r = pen__file_exists(plan, reterr);
     if (r >= 0) {
-        r = pen__dir_lock(s->out, r == 0, &job->lock, reterr);
+        r = pen__dir_lock(job->home, r == 0, &job->lock, reterr);
         if (r == PEN_E_BUSY)
             pen__fail(
                 reterr, r, WHERE,
@@ -215,11 +218,7 @@ static int lock(PenJob *job, PenError *reterr)
 static int open_base(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    char *manifest = pen__path_join(s->out, PEN_MANIFEST_NAME);
-    if (!manifest)
-        return pen__fail_memory(reterr, WHERE, s->out);
-    int r = pen__file_exists(manifest, reterr);
-    pen__free(manifest);
+    int r = pen__store_has(job->store, PEN_MANIFEST_NAME, reterr);
     if (r == 1 && !s->append)
         return pen__fail(
             reterr, PEN_E_EXISTS, WHERE,
@@ -227,7 +226,7 @@ static int open_base(PenJob *job, PenError *reterr)
     if (r == 0 && s->append)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: no pack to append to; leave out --append to make one", s->out);
-    return r == 1 ? pen_pack_open(s->out, &job->base, reterr) : r;
+    return r == 1 ? pen__pack_open_store(job->store, &job->base, reterr) : r;
 }
 
 static int open_carry(PenJob *job, PenError *reterr)
@@ -242,11 +241,12 @@ static int open_carry(PenJob *job, PenError *reterr)
 }
 
 /* All tasks have to be of the same number, or they could never be joined. */
-static int check_tasks(const PenIngestSettings *s, PenError *reterr)
+static int check_tasks(const PenJob *job, PenError *reterr)
 {
+    const PenIngestSettings *s = job->settings;
     PenNames names = {0};
     char end[32];
-    char *work = pen__work_path(s->out, NULL);
+    char *work = pen__work_path(job->home, NULL);
     int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, s->out);
     snprintf(end, sizeof end, "-of-%u", s->n_tasks);
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
@@ -267,12 +267,12 @@ static int open_folder(PenJob *job, PenError *reterr)
     const PenIngestSettings *s = job->settings;
     char name[64] = "run";
     if (s->n_tasks) {
-        int r = check_tasks(s, reterr);
+        int r = check_tasks(job, reterr);
         if (r < 0)
             return r;
         snprintf(name, sizeof name, "task-%u-of-%u", s->task, s->n_tasks);
     }
-    job->folder = pen__work_path(s->out, name);
+    job->folder = pen__work_path(job->home, name);
     if (!job->folder)
         return pen__fail_memory(reterr, WHERE, s->out);
     int r = pen__dir_make(job->folder, reterr);
@@ -308,13 +308,35 @@ static void choose_part(PenJob *job)
 /* A run that fails before it has a plan leaves nothing behind. */
 static void leave_nothing(const PenJob *job)
 {
-    const char *out = job->settings->out;
-    char *plan = pen__work_path(out, "plan");
-    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0) {
-        pen__work_remove(out, NULL, NULL, NULL);
-        pen__dir_remove(out, NULL); /* only when it is empty */
-    }
+    char *plan = job->home ? pen__work_path(job->home, "plan") : NULL;
+    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0)
+        pen__home_leave(job->home);
     pen__free(plan);
+}
+
+/* Tasks on several machines share the plan and what they leave: a directory that all of them have.
+ */
+static int check_place(const PenIngestSettings *s, PenError *reterr)
+{
+    if (!pen_is_remote(s->out) || !s->n_tasks)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                     "%s: tasks share a directory; pack into one, 'penstock finalise' it, and "
+                     "'penstock copy' the pack to where it belongs",
+                     s->out);
+}
+
+static int open_place(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    int r = check_place(s, reterr);
+    if (r == PEN_OK)
+        r = pen__home_find(s->out, s->work, &job->home, reterr);
+    if (r == PEN_OK)
+        r = pen__store_open(s->out, s->remote, &job->store, reterr);
+    if (r == PEN_OK)
+        r = pen__home_make(s->out, job->home, reterr);
+    return r;
 }
 
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
@@ -329,7 +351,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r < 0)
         return r;
     job->recipe = pen__settings_recipe(settings);
-    r = pen__work_make(settings->out, reterr);
+    r = open_place(job, reterr);
     if (r == PEN_OK)
         r = lock(job, reterr);
     if (r == PEN_OK)
@@ -358,6 +380,8 @@ void pen__job_close(PenJob *job)
     pen__plan_close(&job->plan);
     pen__schema_fini(&job->schema);
     pen__free(job->folder);
+    pen__free(job->home);
+    pen__store_close(&job->store);
     pen__bad_free(&job->bad);
     pen__dir_unlock(&job->task_lock);
     pen__dir_unlock(&job->lock);

@@ -20,7 +20,9 @@ typedef struct PenJob {
     PenPlan *plan;
     PenSchema schema;
     PenRecipe recipe;
-    char *folder; /* .work/run, or .work/task-I-of-N */
+    PenStore *store; /* of the pack */
+    char *home;      /* where .work is: the pack's directory, or one of this machine */
+    char *folder;    /* .work/run, or .work/task-I-of-N */
     PenBadList bad;
     uint64_t max_bad;
     uint64_t first, end; /* of the plan: this job's part */
@@ -52,7 +54,7 @@ int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *
 int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr);
 
 /* Fills in what the shards take on disk. */
-int pen__result_sizes(const char *out, const PenManifest *m, PenIngestResult *ret,
+int pen__result_sizes(PenStore *store, const PenManifest *m, PenIngestResult *ret,
                       PenError *reterr);
 
 #endif

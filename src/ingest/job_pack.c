@@ -98,7 +98,7 @@ static int open_roll(Writing *w, PenError *reterr)
         pen__free(part);
         return pen__fail_memory(reterr, WHERE, s->out);
     }
-    PenRollSettings roll = {.dir = s->out,
+    PenRollSettings roll = {.store = job->store,
                             .part_path = part,
                             .schema = &job->schema,
                             .block_samples = info->block_samples,

@@ -15,7 +15,7 @@ int pen__join_add(PenJoin *j, const PenShardEntry *shards, uint64_t n, const Pen
 {
     PenShardEntry *grown = pen__resize(j->shards, (size_t)(j->n_shards + n) * sizeof *grown);
     if (!grown)
-        return pen__fail_memory(reterr, WHERE, j->out);
+        return pen__fail_memory(reterr, WHERE, pen__store_name(j->store));
     j->shards = grown;
     if (n)
         memcpy(grown + j->n_shards, shards, (size_t)n * sizeof *grown);
@@ -68,6 +68,7 @@ static void subtract(PenPackStats *from, const PenPackStats *what)
 
 int pen__join_base(PenJoin *j, PenPack *base, PenError *reterr)
 {
+    j->base = base;
     const PenManifest *m = pen__pack_manifest(base);
     PenPackStats last = {0};
     uint64_t tail = m->n_samples % m->block_samples;
@@ -86,8 +87,10 @@ int pen__join_base(PenJoin *j, PenPack *base, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__result_sizes(const char *out, const PenManifest *m, PenIngestResult *ret, PenError *reterr)
+int pen__result_sizes(PenStore *store, const PenManifest *m, PenIngestResult *ret, PenError *reterr)
 {
+    const char *out = pen__store_name(store);
+    int far = pen__store_remote(store) != NULL;
     ret->pack_bytes = m->bytes;
     ret->pack_disk_bytes = 0;
     for (uint64_t i = 0; i <= m->n_shards; i++) {
@@ -97,6 +100,8 @@ int pen__result_sizes(const char *out, const PenManifest *m, PenIngestResult *re
             pen__shard_name(m->shards[i].id, name);
             ret->pack_bytes += m->shards[i].file_bytes;
         }
+        if (far)
+            continue; /* what a store takes is its own matter */
         char *path = pen__path_join(out, name);
         if (!path)
             return pen__fail_memory(reterr, WHERE, out);
@@ -119,9 +124,9 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
                      .shards = j->shards,
                      .settings = (char *)j->settings,
                      .stats = j->stats};
-    char *part = pen__work_path(j->out, "manifest.part");
-    int r = part ? pen__pack_publish(j->out, part, &m, reterr)
-                 : pen__fail_memory(reterr, WHERE, j->out);
+    char *part = pen__work_path(j->home, "manifest.part");
+    int r = part ? pen__pack_publish(j->store, j->base, part, &m, reterr)
+                 : pen__fail_memory(reterr, WHERE, pen__store_name(j->store));
     pen__free(part);
     if (r < 0)
         return r;
@@ -132,7 +137,7 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
     ret->published = 1;
     memcpy(ret->id, m.id, sizeof ret->id);
     /* The pack is there: that its size on disk cannot be told is no failure. */
-    pen__result_sizes(j->out, &m, ret, NULL);
+    pen__result_sizes(j->store, &m, ret, NULL);
     return PEN_OK;
 }
 
@@ -155,6 +160,9 @@ static char *concat(const char *a, size_t n, const char *b)
 
 int pen__report_store(const char *out, const char *path, const PenBadList *bad, PenError *reterr)
 {
+    /* Of a pack in a store it lies in the current directory, by the pack's name. */
+    const char *slash = pen_is_remote(out) ? strrchr(out, '/') : NULL;
+    out = slash && slash[1] ? slash + 1 : out;
     size_t n = strlen(out);
     while (n > 1 && out[n - 1] == '/')
         n--;

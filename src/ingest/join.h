@@ -10,7 +10,9 @@
 #include "pack/reader.h"
 
 typedef struct PenJoin {
-    const char *out;
+    PenStore *store;
+    const char *home; /* where .work is */
+    PenPack *base;    /* that is appended to; NULL: there is none */
     const PenSchema *schema;
     const char *settings;
     uint64_t block_samples;
@@ -32,6 +34,6 @@ void pen__join_fini(PenJoin *j);
 int pen__report_store(const char *out, const char *path, const PenBadList *bad, PenError *reterr);
 
 /* pen_ingest_gc for who holds the lock already. */
-int pen__gc_locked(const char *out, PenGcResult *ret, PenError *reterr);
+int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError *reterr);
 
 #endif

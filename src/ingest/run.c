@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "ingest/home.h"
 #include "ingest/job.h"
 #include "ingest/join.h"
 #include "ingest/work.h"
@@ -40,7 +41,8 @@ static int write_report(const PenJob *job, PenError *reterr)
 static int publish(PenJob *job, PenRoll *roll, PenError *reterr)
 {
     const PenPlanInfo *info = pen__plan_info(job->plan);
-    PenJoin join = {.out = job->settings->out,
+    PenJoin join = {.store = job->store,
+                    .home = job->home,
                     .schema = &job->schema,
                     .settings = info->settings,
                     .block_samples = info->block_samples};
@@ -77,6 +79,15 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     return pen__task_done_store(job->folder, &done, reterr);
 }
 
+/* The work is done; a directory of its own goes with it. */
+static void leave(const PenJob *job)
+{
+    if (pen__store_remote(job->store))
+        pen__home_leave(job->home);
+    else
+        pen__work_remove(job->home, NULL, NULL, NULL);
+}
+
 static int nothing_to_add(PenJob *job, PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(job->base);
@@ -88,9 +99,9 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     ret->pack_bytes = info->total_bytes;
     ret->published = 1;
     memcpy(ret->id, info->id, sizeof ret->id);
-    int r = pen__result_sizes(job->settings->out, pen__pack_manifest(job->base), ret, reterr);
+    int r = pen__result_sizes(job->store, pen__pack_manifest(job->base), ret, reterr);
     pen__plan_close(&job->plan);
-    pen__work_remove(job->settings->out, NULL, NULL, NULL);
+    leave(job);
     return r;
 }
 
@@ -113,7 +124,7 @@ static int pack(PenJob *job, PenError *reterr)
     pen__plan_close(&job->plan); /* some file systems keep a folder while a file in it is open */
     /* The pack is there: what cannot be removed now, the next run or gc removes. */
     if (r == PEN_OK && !job->settings->n_tasks)
-        pen__work_remove(job->settings->out, NULL, NULL, NULL);
+        leave(job);
     return r;
 }
 

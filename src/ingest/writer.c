@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "ingest/home.h"
 #include "ingest/join.h"
 #include "ingest/prepared.h"
 #include "ingest/settings.h"
@@ -19,6 +20,8 @@
 
 struct PenWriter {
     char *path;
+    PenStore *store;
+    char *home; /* where .work is */
     PenLock lock;
     PenSchema schema;
     PenRecipe recipe;
@@ -62,12 +65,12 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
 }
 
 /* Nothing of another pack, whole or under way, may be touched. */
-static int check_free(const char *path, PenError *reterr)
+static int check_free(const PenWriter *w, PenError *reterr)
 {
-    char *manifest = pen__path_join(path, PEN_MANIFEST_NAME);
-    char *plan = pen__work_path(path, "plan");
-    int r = manifest && plan ? pen__file_exists(manifest, reterr)
-                             : pen__fail_memory(reterr, WHERE, path);
+    const char *path = w->path;
+    char *plan = pen__work_path(w->home, "plan");
+    int r = plan ? pen__store_has(w->store, PEN_MANIFEST_NAME, reterr)
+                 : pen__fail_memory(reterr, WHERE, path);
     if (r == 1)
         r = pen__fail(reterr, PEN_E_EXISTS, WHERE,
                       "%s: a pack is here already; choose another name", path);
@@ -77,7 +80,6 @@ static int check_free(const char *path, PenError *reterr)
         r = pen__fail(
             reterr, PEN_E_EXISTS, WHERE,
             "%s: an interrupted run is here; run it again, or 'penstock gc' to give it up", path);
-    pen__free(manifest);
     pen__free(plan);
     return r;
 }
@@ -107,8 +109,8 @@ static void release(void *ctx, const PenStoredSample *sample)
 
 static int open_roll(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
-    char *part = pen__work_path(w->path, "writer.part");
-    PenRollSettings roll = {.dir = w->path,
+    char *part = pen__work_path(w->home, "writer.part");
+    PenRollSettings roll = {.store = w->store,
                             .part_path = part,
                             .schema = &w->schema,
                             .block_samples = w->block_samples,
@@ -135,11 +137,15 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
     if (r < 0)
         return r;
     pen__settings_text(&settings, w->text);
-    r = pen__work_make(w->path, reterr);
+    r = pen__home_find(w->path, s->work, &w->home, reterr);
     if (r == PEN_OK)
-        r = pen__dir_lock(w->path, 1, &w->lock, reterr);
+        r = pen__store_open(w->path, s->remote, &w->store, reterr);
     if (r == PEN_OK)
-        r = check_free(w->path, reterr);
+        r = pen__home_make(w->path, w->home, reterr);
+    if (r == PEN_OK)
+        r = pen__dir_lock(w->home, 1, &w->lock, reterr);
+    if (r == PEN_OK)
+        r = check_free(w, reterr);
     if (r == PEN_OK) {
         w->made_work = 1;
         r = open_roll(w, s, reterr);
@@ -270,7 +276,8 @@ int pen_writer_add(PenWriter *w, const void *key, size_t key_bytes, const PenVal
 int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
 {
     PenIngestResult result = {0};
-    PenJoin join = {.out = w->path,
+    PenJoin join = {.store = w->store,
+                    .home = w->home,
                     .schema = &w->schema,
                     .settings = w->text,
                     .block_samples = w->block_samples};
@@ -299,10 +306,7 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
  * counts as yes. */
 static int may_be_published(const PenWriter *w)
 {
-    char *path = pen__path_join(w->path, PEN_MANIFEST_NAME);
-    int r = path ? pen__file_exists(path, NULL) : PEN_E_NO_MEMORY;
-    pen__free(path);
-    return r != 0;
+    return pen__store_has(w->store, PEN_MANIFEST_NAME, NULL) != 0;
 }
 
 /* A writer that could not be opened takes back the folders it has made: those that are empty. */
@@ -322,12 +326,16 @@ void pen_writer_close(PenWriter **writer)
     if (w->roll && !w->finished && !may_be_published(w))
         pen__roll_remove(w->roll);
     pen__roll_close(&w->roll);
-    if (w->made_work)
-        pen__work_remove(w->path, NULL, NULL, NULL);
+    if (w->made_work && pen__store_remote(w->store))
+        pen__home_leave(w->home);
+    else if (w->made_work)
+        pen__work_remove(w->home, NULL, NULL, NULL);
     else if (w->lock.fd >= 0)
-        leave_nothing(w->path);
+        leave_nothing(w->home);
     pen__dir_unlock(&w->lock);
     pen__schema_fini(&w->schema);
+    pen__store_close(&w->store);
+    pen__free(w->home);
     pen__free(w->path);
     pen__free(w);
     *writer = NULL;

@@ -13,6 +13,7 @@
 struct PenSink {
     int fd;
     char *part_path;
+    PenUpload *upload; /* NULL: a file */
     uint64_t bytes;
 };
 
@@ -37,9 +38,23 @@ int pen__sink_open(const char *part_path, PenSink **ret, PenError *reterr)
         pen__free(path);
         return pen__fail_os(reterr, -fd, "io/sink", "%s: cannot create", part_path);
     }
-    *s = (PenSink){fd, path, 0};
+    *s = (PenSink){.fd = fd, .part_path = path};
     *ret = s;
     return PEN_OK;
+}
+
+int pen__sink_open_remote(PenRemote *remote, const char *name, PenSink **ret, PenError *reterr)
+{
+    PenSink *s = pen__zalloc(sizeof *s);
+    if (!s)
+        return pen__fail_memory(reterr, "io/sink", name);
+    s->fd = -1;
+    int r = pen__upload_begin(remote, name, &s->upload, reterr);
+    if (r < 0)
+        pen__free(s);
+    else
+        *ret = s;
+    return r;
 }
 
 /* One call for the pieces at the front, the last of them cut when there is too much. */
@@ -58,8 +73,18 @@ static int64_t write_some(PenSink *s, struct iovec *iov, int n)
     return done;
 }
 
+static int upload_pieces(PenSink *s, const struct iovec *iov, int n, PenError *reterr)
+{
+    int r = pen__upload_add(s->upload, iov, n, reterr);
+    for (int i = 0; i < n && r == PEN_OK; i++)
+        s->bytes += iov[i].iov_len;
+    return r;
+}
+
 int pen__sink_writev(PenSink *s, struct iovec *iov, int n, PenError *reterr)
 {
+    if (s->upload)
+        return upload_pieces(s, iov, n, reterr);
     while (n > 0) {
         if (iov->iov_len == 0) {
             iov++;
@@ -99,6 +124,12 @@ uint64_t pen__sink_bytes(const PenSink *s)
 int pen__sink_commit(PenSink **sink, const char *path, PenError *reterr)
 {
     PenSink *s = *sink;
+    if (s->upload) {
+        int done = pen__upload_finish(&s->upload, NULL, reterr);
+        pen__free(s);
+        *sink = NULL;
+        return done;
+    }
     int r = pen__sys->fsync(s->fd);
     if (r < 0) {
         r = pen__fail_os(reterr, -r, "io/sink", "%s: cannot sync", s->part_path);
@@ -129,9 +160,11 @@ void pen__sink_abort(PenSink **sink)
     if (!sink || !*sink)
         return;
     PenSink *s = *sink;
+    pen__upload_abort(&s->upload);
     if (s->fd >= 0)
         pen__sys->close(s->fd);
-    pen__sys->unlink(s->part_path);
+    if (s->part_path)
+        pen__sys->unlink(s->part_path);
     pen__free(s->part_path);
     pen__free(s);
     *sink = NULL;

@@ -8,16 +8,20 @@
 #include <sys/uio.h>
 
 #include "base/error.h"
+#include "net/remote.h"
 
 typedef struct PenSink PenSink;
 
 /* Creates `part_path`; nothing is at its final place yet. */
 int pen__sink_open(const char *part_path, PenSink **ret, PenError *reterr);
+/* An object, uploaded in parts; it appears under its name when it is committed. */
+int pen__sink_open_remote(PenRemote *remote, const char *name, PenSink **ret, PenError *reterr);
 int pen__sink_write(PenSink *s, const void *data, size_t bytes, PenError *reterr);
 /* All of the pieces, in order; `iov` is used up. */
 int pen__sink_writev(PenSink *s, struct iovec *iov, int n, PenError *reterr);
 uint64_t pen__sink_bytes(const PenSink *s);
-/* Syncs, renames to `path` and syncs the directory of `path`. A failed sync is final. */
+/* Syncs, renames to `path` and syncs the directory of `path`. A failed sync is final. An object has
+ * its name already: `path` is not looked at. */
 int pen__sink_commit(PenSink **s, const char *path, PenError *reterr);
 void pen__sink_abort(PenSink **s); /* closes and removes the part file; accepts NULL */
 

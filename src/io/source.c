@@ -17,7 +17,8 @@ typedef struct MemorySource {
     const uint8_t *data;
 } MemorySource;
 
-static int file_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+static int file_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN_UNUSED int again,
+                     PenError *reterr)
 {
     FileSource *f = (FileSource *)s;
     uint8_t *to = buf;
@@ -73,7 +74,7 @@ int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
                       st.is_dir ? "a directory" : "something else");
         goto out;
     }
-    f->base = (PenSource){&file_class, name, st.bytes};
+    f->base = (PenSource){.class_ = &file_class, .name = name, .bytes = st.bytes};
     f->fd = fd;
     *ret = &f->base;
     return PEN_OK;
@@ -85,7 +86,7 @@ out:
     return r;
 }
 
-static int memory_read(PenSource *s, void *buf, size_t bytes, uint64_t offset,
+static int memory_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN_UNUSED int again,
                        PEN_UNUSED PenError *reterr)
 {
     memcpy(buf, ((MemorySource *)s)->data + offset, bytes);
@@ -110,20 +111,31 @@ int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, 
         pen__free(copy);
         return pen__fail_memory(reterr, "io/memory", name);
     }
-    m->base = (PenSource){&memory_class, copy, bytes};
+    m->base = (PenSource){.class_ = &memory_class, .name = copy, .bytes = bytes};
     m->data = data;
     *ret = &m->base;
     return PEN_OK;
 }
 
-int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+static int read_range(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
+                      PenError *reterr)
 {
     if (!pen__range_ok(offset, bytes, s->bytes))
         return pen__fail(reterr, PEN_E_CORRUPT, "io/source",
                          "%s: expected %zu bytes at offset %" PRIu64 ", found only %" PRIu64
                          " in all",
                          s->name, bytes, offset, s->bytes);
-    return bytes ? s->class_->read(s, buf, bytes, offset, reterr) : PEN_OK;
+    return bytes ? s->class_->read(s, buf, bytes, offset, again, reterr) : PEN_OK;
+}
+
+int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+{
+    return read_range(s, buf, bytes, offset, 0, reterr);
+}
+
+int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
+{
+    return read_range(s, buf, bytes, offset, 1, reterr);
 }
 
 void pen__source_close(PenSource **s)

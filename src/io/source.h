@@ -13,7 +13,9 @@
 typedef struct PenSource PenSource;
 
 typedef struct PenSourceClass {
-    int (*read)(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr);
+    /* `again`: what came the last time was wrong; not from where it came from then. */
+    int (*read)(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
+                PenError *reterr);
     void (*close)(PenSource *s);
 } PenSourceClass;
 
@@ -21,6 +23,7 @@ struct PenSource {
     const PenSourceClass *class_;
     const char *name; /* for messages */
     uint64_t bytes;
+    uint8_t is_far; /* every read is a request: few and large ones are better than many */
 };
 
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr);
@@ -31,6 +34,9 @@ int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, 
 /* Exactly `bytes` bytes at `offset`, or an error that names the source and the offset: a range
  * beyond the end is PEN_E_CORRUPT ("expected at least ..., found ..."). */
 int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr);
+/* The same once more, because the bytes did not fit their checksum. */
+int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
+                           PenError *reterr);
 void pen__source_close(PenSource **s); /* accepts NULL */
 
 /* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */

@@ -175,7 +175,7 @@ int pen__copy_block(PenPack *p, uint64_t block, PenCopied *ret, PenError *reterr
     if (pen__buf_reserve(&c.data, (size_t)e.bytes + PEN_SLACK) < 0)
         r = pen__fail_memory(reterr, WHERE, "a block");
     if (r == PEN_OK)
-        r = pen__source_read(ref->shard.source, c.data.data, (size_t)e.bytes, e.offset, reterr);
+        r = pen__block_fetch(p, block, ref, c.data.data, reterr);
     if (r == PEN_OK)
         r = pen__block_open_memory(p, block, ref, c.data.data, &b, reterr);
     if (r == PEN_OK)

@@ -78,12 +78,12 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
 int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
 {
     const PenBlock *b = at->block;
-    PenSource *source = b->shard->shard.source;
+    const char *name = b->shard->shard.source->name;
     PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
     ret->bytes = 0;
     if (e.bytes > SIZE_MAX - PEN_SLACK || pen__buf_reserve(ret, (size_t)e.bytes + PEN_SLACK) < 0)
-        return pen__fail_memory(reterr, WHERE, source->name);
-    int r = pen__source_read(source, ret->data, (size_t)e.bytes, b->offset + e.offset, reterr);
+        return pen__fail_memory(reterr, WHERE, name);
+    int r = pen__block_read(b, e.offset, e.bytes, ret->data, reterr);
     if (r == PEN_OK)
         r = pen__payload_check(at, &e, ret->data, reterr);
     if (r < 0)
@@ -118,17 +118,15 @@ static int read_slice(const PenSpot *at, const PenImageEntry *e, const PenSegmen
                       const Want *want, PenBuf *out, PenError *reterr)
 {
     const PenBlock *b = at->block;
-    PenSource *source = b->shard->shard.source;
     PenPlace place = place_of(at);
-    uint64_t payload = b->offset + e->offset;
     size_t head = t->head_bytes;
     out->bytes = 0;
     if (pen__buf_reserve(out, head + (size_t)want->bytes + PEN_SLACK) < 0)
-        return pen__fail_memory(reterr, WHERE, source->name);
-    int r = pen__source_read(source, out->data, head, payload, reterr);
+        return pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+    int r = pen__block_read(b, e->offset, head, out->data, reterr);
     if (r == PEN_OK)
-        r = pen__source_read(source, out->data + head, (size_t)want->bytes,
-                             payload + want->from.offset, reterr);
+        r = pen__block_read(b, e->offset + want->from.offset, want->bytes, out->data + head,
+                            reterr);
     if (r == PEN_OK)
         r = check_sum(at, e->offset, pen__place_sum(&place, out->data, head), e->crc, reterr);
     if (r == PEN_OK)

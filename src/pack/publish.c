@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "io/dir.h"
-#include "io/sink.h"
-
 #define WHERE "pack/publish"
 
 static int open_part(void *ctx, const char *name, PenSource **ret, PenError *reterr)
@@ -14,20 +11,15 @@ static int open_part(void *ctx, const char *name, PenSource **ret, PenError *ret
     if (strcmp(name, PEN_MANIFEST_NAME) == 0)
         return pen__source_open_memory("new manifest", d->manifest.data, d->manifest.bytes, ret,
                                        reterr);
-    char *path = pen__path_join(d->dir, name);
-    if (!path)
-        return pen__fail_memory(reterr, WHERE, name);
-    int r = pen__source_open_file(path, ret, reterr);
-    pen__free(path);
-    return r;
+    return pen__store_source(d->store, name, ret, reterr);
 }
 
-int pen__draft_open(PenDraft *d, const char *dir, PenManifest *m, PenError *reterr)
+int pen__draft_open(PenDraft *d, PenStore *store, PenManifest *m, PenError *reterr)
 {
-    *d = (PenDraft){.dir = dir};
+    *d = (PenDraft){.store = store};
     int r = pen__manifest_write(m, &d->manifest, reterr);
     if (r == PEN_OK)
-        r = pen__pack_open_with(dir, open_part, d, &d->pack, reterr);
+        r = pen__pack_open_with(pen__store_name(store), open_part, d, &d->pack, reterr);
     if (r < 0)
         pen__draft_close(d);
     return r;
@@ -39,18 +31,48 @@ void pen__draft_close(PenDraft *d)
     pen__buf_free(&d->manifest);
 }
 
-int pen__pack_publish(const char *dir, const char *part_path, PenManifest *m, PenError *reterr)
+/* The answer to an earlier attempt may have been lost: then the manifest that is in the way is
+ * ours.
+ */
+static int is_ours(PenStore *store, const PenBuf *manifest)
+{
+    PenSource *source = NULL;
+    int same = 0;
+    if (pen__store_source(store, PEN_MANIFEST_NAME, &source, NULL) < 0)
+        return 0;
+    uint8_t *data = source->bytes == manifest->bytes ? pen__alloc(manifest->bytes) : NULL;
+    if (data && pen__source_read(source, data, manifest->bytes, 0, NULL) == PEN_OK)
+        same = memcmp(data, manifest->data, manifest->bytes) == 0;
+    pen__free(data);
+    pen__source_close(&source);
+    return same;
+}
+
+static int put_manifest(PenStore *store, const PenPack *base, const char *part_path,
+                        const PenBuf *manifest, PenError *reterr)
+{
+    int r = pen__store_put(store, part_path, PEN_MANIFEST_NAME, manifest,
+                           base ? PEN_IF_SAME : PEN_IF_ABSENT, base ? pen__pack_object(base) : NULL,
+                           reterr);
+    if ((r != PEN_E_EXISTS && r != PEN_E_CHANGED) || !pen__store_remote(store))
+        return r;
+    if (is_ours(store, manifest))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_BUSY, WHERE,
+                     "%s: another pack was published here in the meantime; it stays as it is%s",
+                     pen__store_name(store),
+                     base ? "; run the same command again to append to it" : "");
+}
+
+int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
+                      PenError *reterr)
 {
     PenDraft draft = {0};
-    char *path = pen__path_join(dir, PEN_MANIFEST_NAME);
-    int r = path ? PEN_OK : pen__fail_memory(reterr, WHERE, dir);
-    if (r == PEN_OK)
-        r = pen__draft_open(&draft, dir, m, reterr);
+    int r = pen__draft_open(&draft, store, m, reterr);
     if (r == PEN_OK)
         r = pen__pack_check_duplicates(draft.pack, reterr);
     if (r == PEN_OK)
-        r = pen__file_store(part_path, path, draft.manifest.data, draft.manifest.bytes, reterr);
+        r = put_manifest(store, base, part_path, &draft.manifest, reterr);
     pen__draft_close(&draft);
-    pen__free(path);
     return r;
 }

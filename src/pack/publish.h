@@ -5,18 +5,21 @@
 
 #include "pack/reader.h"
 
-/* The pack that a manifest would make of the shards in a directory, before it is published. */
+/* The pack that a manifest would make of the shards in a store, before it is published. */
 typedef struct PenDraft {
-    const char *dir; /* the caller's */
+    PenStore *store; /* the caller's */
     PenBuf manifest;
     PenPack *pack;
 } PenDraft;
 
-int pen__draft_open(PenDraft *d, const char *dir, PenManifest *m, PenError *reterr);
+int pen__draft_open(PenDraft *d, PenStore *store, PenManifest *m, PenError *reterr);
 void pen__draft_close(PenDraft *d); /* a zeroed one is fine */
 
 /* Writes the manifest (through part_path) and puts it in place: from then on the pack is what `m`
- * says. Keys that are there twice are PEN_E_EXISTS, and nothing is published. */
-int pen__pack_publish(const char *dir, const char *part_path, PenManifest *m, PenError *reterr);
+ * says. `base` is the pack that it replaces, or NULL; in an object store another one that came in
+ * the meantime stays, and is an error. Keys that are there twice are PEN_E_EXISTS, and nothing is
+ * published. */
+int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
+                      PenError *reterr);
 
 #endif

@@ -104,8 +104,7 @@ static int give(const At *at, const void *data, size_t bytes, void *buf, size_t 
 
 static int read_at(const At *at, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
 {
-    const PenBlock *b = at->block;
-    return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset, reterr);
+    return pen__block_read(at->block, offset, bytes, buf, reterr);
 }
 
 int pen_pack_key(PenPack *pack, uint64_t sample, void *buf, size_t cap, size_t *ret_bytes,

@@ -1,39 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a pack; finding shards and blocks and keeping some of them. */
+/* Opening a pack; finding shards and keeping some of them open. */
 #include "pack/reader.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/thread.h"
 #include "io/dir.h"
+#include "io/remote_source.h"
+#include "pack/reader_impl.h"
 
 #define WHERE "pack/reader"
-
-/* Slots are chosen by number, so neighbours never push each other out. */
-enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64 };
-
-/* More block indexes than this are not kept, whatever the memory. */
-#define MAX_BLOCK_SLOTS (1u << 22)
-
-struct PenPack {
-    char *path;
-    PenManifest m;
-    PenPackInfo info;
-    uint64_t *first_blocks; /* of the shards, side by side for the search */
-    PenOpenFn open;
-    void *open_ctx;
-    pthread_mutex_t mutex; /* of the slots and all counts of references */
-    PenShardRef *shards[SHARD_SLOTS];
-    PenBlock **blocks;
-    uint64_t block_slots;
-    uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
-    int refs;                        /* of the pack itself: the caller's and those of loaders */
-    pid_t pid;                       /* that opened it */
-};
 
 const PenManifest *pen__pack_manifest(const PenPack *p)
 {
@@ -76,43 +55,71 @@ static void fill_info(PenPack *p)
     }
 }
 
-static int open_in_dir(void *ctx, const char *name, PenSource **ret, PenError *reterr)
+static int open_in_store(void *ctx, const char *name, PenSource **ret, PenError *reterr)
 {
-    char *path = pen__path_join(ctx, name);
-    if (!path)
-        return pen__fail_memory(reterr, WHERE, name);
-    int r = pen__source_open_file(path, ret, reterr);
-    pen__free(path);
+    return pen__store_source(ctx, name, ret, reterr);
+}
+
+int pen__pack_is_far(const PenPack *p)
+{
+    return p->is_far;
+}
+
+const PenObject *pen__pack_object(const PenPack *p)
+{
+    return &p->object;
+}
+
+/* What comes over a network may be wrong once. */
+static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
+{
+    int r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, reterr);
+    if (r == PEN_OK)
+        r = pen__manifest_read(&p->m, *ret, reterr);
+    if (r < 0 && r != PEN_E_NO_MEMORY && *ret && (*ret)->is_far) {
+        pen__source_close(ret);
+        r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, reterr);
+        if (r == PEN_OK)
+            r = pen__manifest_read(&p->m, *ret, reterr);
+    }
     return r;
 }
 
-int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **ret,
-                        PenError *reterr)
+static int read_manifest(PenPack *p, PenError *reterr)
 {
     PenSource *source = NULL;
+    int r = load_manifest(p, &source, reterr);
+    if (r == PEN_OK) {
+        const PenObject *object = pen__source_object(source);
+        p->is_far = source->is_far;
+        if (object)
+            p->object = *object;
+        p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
+        if (!p->first_blocks)
+            r = pen__fail_memory(reterr, WHERE, p->path);
+    }
+    pen__source_close(&source);
+    return r;
+}
+
+static int open_with(const char *name, PenOpenFn open, void *ctx, PenStore *store, PenPack **ret,
+                     PenError *reterr)
+{
     PenPack *p = pen__zalloc(sizeof *p);
-    if (!p)
+    if (!p || pen__cond_init(&p->loaded) < 0) {
+        pen__free(p);
         return pen__fail_memory(reterr, WHERE, name);
+    }
     pthread_mutex_init(&p->mutex, NULL);
     p->path = pen__strdup(name);
     p->open = open;
-    p->open_ctx = ctx ? ctx : p->path;
+    p->open_ctx = ctx;
+    p->store = store ? pen__store_ref(store) : NULL;
     p->refs = 1;
     p->pid = getpid();
-    p->block_slots = BLOCK_SLOTS;
-    p->keep_bytes = UINT64_MAX;
-    p->blocks = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
-    int r = p->path && p->blocks ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
+    int r = p->path ? read_manifest(p, reterr) : pen__fail_memory(reterr, WHERE, name);
     if (r == PEN_OK)
-        r = p->open(p->open_ctx, PEN_MANIFEST_NAME, &source, reterr);
-    if (r == PEN_OK)
-        r = pen__manifest_read(&p->m, source, reterr);
-    if (r == PEN_OK) {
-        p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
-        if (!p->first_blocks)
-            r = pen__fail_memory(reterr, WHERE, name);
-    }
-    pen__source_close(&source);
+        r = pen__blocks_open(p, reterr);
     if (r < 0) {
         pen_pack_close(&p);
         return r;
@@ -120,6 +127,17 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
     fill_info(p);
     *ret = p;
     return PEN_OK;
+}
+
+int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **ret,
+                        PenError *reterr)
+{
+    return open_with(name, open, ctx, NULL, ret, reterr);
+}
+
+int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr)
+{
+    return open_with(pen__store_name(store), open_in_store, store, store, ret, reterr);
 }
 
 /* There is no manifest: is there anything at all, or a pack that is not finished? */
@@ -140,10 +158,34 @@ static int no_pack(const char *path, PenError *reterr)
                      path, PEN_MANIFEST_NAME);
 }
 
+static int no_object(const char *address, PenError *reterr)
+{
+    if (reterr && strstr(reterr->message, "NoSuchBucket"))
+        return PEN_E_NOT_FOUND; /* which says more */
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: no pack is there: there is no object %s below it; is the address right, "
+                     "and is the pack published?",
+                     address, PEN_MANIFEST_NAME);
+}
+
+int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
+                     PenError *reterr)
+{
+    PenStore *store = NULL;
+    int r = pen__store_open(where, settings, &store, reterr);
+    if (r < 0)
+        return r;
+    r = pen__pack_open_store(store, ret_pack, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        r = pen__store_remote(store) ? no_object(pen__store_name(store), reterr)
+                                     : no_pack(where, reterr);
+    pen__store_close(&store);
+    return r;
+}
+
 int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
 {
-    int r = pen__pack_open_with(path, open_in_dir, NULL, ret_pack, reterr);
-    return r == PEN_E_NOT_FOUND ? no_pack(path, reterr) : r;
+    return pen_pack_open_at(path, NULL, ret_pack, reterr);
 }
 
 static void free_shard(PenShardRef *ref)
@@ -166,14 +208,13 @@ void pen_pack_close(PenPack **pack)
     pthread_mutex_unlock(&p->mutex);
     if (left)
         return;
-    for (uint64_t i = 0; p->blocks && i < p->block_slots; i++)
-        if (p->blocks[i])
-            pen__pack_block_put(p, p->blocks[i]);
-    pen__free(p->blocks);
+    pen__blocks_close(p);
     for (int i = 0; i < SHARD_SLOTS; i++)
         if (p->shards[i])
             pen__pack_shard_put(p, p->shards[i]);
     pthread_mutex_destroy(&p->mutex);
+    pthread_cond_destroy(&p->loaded);
+    pen__store_close(&p->store);
     pen__manifest_fini(&p->m);
     pen__free(p->first_blocks);
     pen__free(p->path);
@@ -197,50 +238,6 @@ PenPack *pen__pack_ref(PenPack *p)
     return p;
 }
 
-static uint64_t weight(const PenBlock *b)
-{
-    return b->view.index_bytes + sizeof *b;
-}
-
-/* Puts a block into its slot, when there is room; returns the one to put back. With the lock. */
-static PenBlock *keep_block(PenPack *p, PenBlock *b)
-{
-    PenBlock **slot = &p->blocks[b->number % p->block_slots], *old = *slot;
-    uint64_t left = p->kept_bytes - (old ? weight(old) : 0);
-    if (weight(b) > p->keep_bytes || left > p->keep_bytes - weight(b))
-        return b;
-    p->kept_bytes = left + weight(b);
-    *slot = b;
-    return old;
-}
-
-int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
-{
-    uint64_t each = p->m.stats.index_bytes / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
-    uint64_t n = PEN_MIN(PEN_MIN(bytes / each, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
-    n = PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
-    PenBlock **fresh = pen__alloc_array(n, sizeof *fresh);
-    if (!fresh)
-        return pen__fail_memory(reterr, WHERE, p->path);
-    memset(fresh, 0, n * sizeof *fresh);
-    pthread_mutex_lock(&p->mutex);
-    PenBlock **old = p->blocks;
-    uint64_t n_old = p->block_slots;
-    bool more = p->keep_bytes == UINT64_MAX || bytes > p->keep_bytes;
-    if (more) {
-        p->blocks = fresh;
-        p->block_slots = n;
-        p->keep_bytes = bytes;
-        p->kept_bytes = 0;
-    }
-    pthread_mutex_unlock(&p->mutex);
-    for (uint64_t i = 0; more && i < n_old; i++)
-        if (old[i])
-            pen__pack_block_put(p, old[i]);
-    pen__free(more ? old : fresh);
-    return PEN_OK;
-}
-
 uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
 {
     uint64_t low = 0;
@@ -253,29 +250,45 @@ uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
     return low;
 }
 
-static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
+static int load_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
 {
     const PenShardEntry *e = &p->m.shards[number];
     char name[PEN_SHARD_NAME_BYTES];
     PenSource *source = NULL;
-    PenShardRef *ref = pen__zalloc(sizeof *ref);
-    if (!ref)
-        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = PEN_E_CORRUPT;
+    int far = 1;
     pen__shard_name(e->id, name);
-    int r = p->open(p->open_ctx, name, &source, reterr);
-    if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s: shard %s is missing; its samples cannot be read", p->path, name);
-    if (r == PEN_OK)
-        r = pen__shard_open(&ref->shard, source, e->id, e, reterr);
-    if (r == PEN_OK && ref->shard.block_samples != p->m.block_samples)
+    /* What comes over a network may be wrong once. */
+    for (int i = 0; i < 2 && r == PEN_E_CORRUPT && far; i++) {
+        pen__source_close(&source);
+        r = p->open(p->open_ctx, name, &source, reterr);
+        if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+            return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                             "%s: shard %s is missing; its samples cannot be read", p->path, name);
+        if (r < 0)
+            return r;
+        far = source->is_far;
+        r = pen__shard_open(ret, source, e->id, e, reterr);
+    }
+    if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: blocks of %" PRIu64 " samples, expected %" PRIu64
                       " as the manifest says",
-                      source->name, ref->shard.block_samples, p->m.block_samples);
-    if (r < 0) {
-        pen__free(ref->shard.tail);
+                      source->name, ret->block_samples, p->m.block_samples);
+        pen__free(ret->tail);
+    }
+    if (r < 0)
         pen__source_close(&source);
+    return r;
+}
+
+static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
+{
+    PenShardRef *ref = pen__zalloc(sizeof *ref);
+    if (!ref)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = load_shard(p, number, &ref->shard, reterr);
+    if (r < 0) {
         pen__free(ref);
         return r;
     }
@@ -344,109 +357,4 @@ int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenE
     }
     *ret = keys;
     return PEN_OK;
-}
-
-static int check_count(const PenPack *p, uint64_t number, const PenBlockView *v, const char *name,
-                       PenError *reterr)
-{
-    uint64_t left = p->m.n_samples - number * p->m.block_samples;
-    if (v->n_samples == PEN_MIN(left, p->m.block_samples))
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: block %u: %u samples, expected %" PRIu64,
-                     name, v->block, v->n_samples, PEN_MIN(left, p->m.block_samples));
-}
-
-int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
-                           PenBlock *ret, PenError *reterr)
-{
-    const PenShard *s = &shard->shard;
-    uint64_t in_shard = block - p->first_blocks[shard->number];
-    PenBlockEntry e = pen__shard_block(s, in_shard);
-    *ret = (PenBlock){.number = block,
-                      .first_sample = block * p->m.block_samples,
-                      .offset = e.offset,
-                      .shard = shard};
-    int r = pen__block_view(&ret->view, &p->m.schema, s->entry.id, (uint32_t)in_shard, &e, data,
-                            s->source->name, reterr);
-    return r < 0 ? r : check_count(p, block, &ret->view, s->source->name, reterr);
-}
-
-static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
-{
-    uint64_t shard_number = pen__pack_shard_of(p, number);
-    PenBlock *b = pen__zalloc(sizeof *b);
-    if (!b)
-        return pen__fail_memory(reterr, WHERE, p->path);
-    int r = pen__pack_shard(p, shard_number, &b->shard, reterr);
-    if (r < 0) {
-        pen__free(b);
-        return r;
-    }
-    PenShard *shard = &b->shard->shard;
-    uint64_t in_shard = number - p->first_blocks[shard_number];
-    r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
-    if (r == PEN_OK)
-        r = check_count(p, number, &b->view, shard->source->name, reterr);
-    if (r < 0) {
-        pen__free(b->data);
-        pen__pack_shard_put(p, b->shard);
-        pen__free(b);
-        return r;
-    }
-    b->number = number;
-    b->first_sample = number * p->m.block_samples;
-    b->offset = pen__shard_block(shard, in_shard).offset;
-    b->refs = 2;
-    *ret = b;
-    return PEN_OK;
-}
-
-int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
-{
-    pthread_mutex_lock(&p->mutex);
-    PenBlock *b = p->blocks[number % p->block_slots];
-    if (b && b->number == number) {
-        b->refs++;
-        pthread_mutex_unlock(&p->mutex);
-        *ret = b;
-        return PEN_OK;
-    }
-    pthread_mutex_unlock(&p->mutex);
-    int r = open_block(p, number, &b, reterr);
-    if (r < 0)
-        return r;
-    pthread_mutex_lock(&p->mutex);
-    PenBlock *old = keep_block(p, b);
-    pthread_mutex_unlock(&p->mutex);
-    if (old)
-        pen__pack_block_put(p, old);
-    *ret = b;
-    return PEN_OK;
-}
-
-void pen__pack_block_put(PenPack *p, PenBlock *b)
-{
-    pthread_mutex_lock(&p->mutex);
-    int left = --b->refs;
-    pthread_mutex_unlock(&p->mutex);
-    if (left)
-        return;
-    pen__pack_shard_put(p, b->shard);
-    pen__free(b->data);
-    pen__free(b);
-}
-
-int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,
-                     PenError *reterr)
-{
-    if (sample >= p->m.n_samples)
-        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                         "%s: sample %" PRIu64 ": expected a number below %" PRIu64, p->path,
-                         sample, p->m.n_samples);
-    int r = pen__pack_block(p, sample / p->m.block_samples, ret, reterr);
-    if (r == PEN_OK)
-        *ret_sample = (uint32_t)(sample % p->m.block_samples);
-    else if (reterr)
-        reterr->sample = (int64_t)sample;
-    return r;
 }

@@ -5,6 +5,7 @@
 
 #include <penstock/pack.h>
 
+#include "io/store.h"
 #include "pack/manifest.h"
 #include "pack/shard_read.h"
 
@@ -16,6 +17,7 @@ typedef struct PenBlock {
     PenBlockView view;
     struct PenShardRef *shard;
     uint8_t *data;
+    uint8_t is_whole; /* data is all of the block, checked; else its index */
     int refs;
 } PenBlock;
 
@@ -38,6 +40,11 @@ typedef int (*PenOpenFn)(void *ctx, const char *name, PenSource **ret, PenError 
 int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **ret,
                         PenError *reterr);
 
+int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
+/* 1: every read is a request to a server; blocks are read whole. */
+int pen__pack_is_far(const PenPack *p);
+const PenObject *pen__pack_object(const PenPack *p); /* its manifest; empty when it is a file */
+
 /* Which shard holds block `block` of the pack? Arithmetic and one search; reads nothing. */
 uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block);
 
@@ -58,6 +65,15 @@ void pen__pack_block_put(PenPack *p, PenBlock *b);
 
 /* The block of a sample, and its number in it. */
 int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,
+                     PenError *reterr);
+
+/* Bytes of a block that its index has named. */
+int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf,
+                    PenError *reterr);
+
+/* All bytes of a block, in memory of that size. Of a far one they were checked, and asked for once
+ * more when they did not fit; whether they do is still for the caller to see. */
+int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
                      PenError *reterr);
 
 /* Every byte of one block: header, index, payloads, sections. `data` holds the whole block. */

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
-#include "io/dir.h"
 #include "pack/shard_read.h"
 #include "pack/shard_write.h"
 
@@ -42,31 +41,20 @@ void pen__shard_id(const uint8_t plan_id[32], uint64_t task, uint64_t n_tasks, u
     memcpy(ret, hash, PEN_ID_BYTES);
 }
 
-static char *shard_path(const char *dir, const uint8_t id[PEN_ID_BYTES])
-{
-    char name[PEN_SHARD_NAME_BYTES];
-    pen__shard_name(id, name);
-    return pen__path_join(dir, name);
-}
-
-int pen__shard_find(const char *dir, const uint8_t id[PEN_ID_BYTES], PenShardEntry *ret,
+int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEntry *ret,
                     PenPackStats *ret_stats, uint64_t *ret_plan_end, PenError *reterr)
 {
     PenSource *source = NULL;
     PenShard shard;
-    char *path = shard_path(dir, id);
-    if (!path)
-        return pen__fail_memory(reterr, WHERE, dir);
-    int r = pen__file_exists(path, reterr);
-    if (r == 1)
-        r = pen__source_open_file(path, &source, reterr);
-    else
-        goto out;
-    if (r == PEN_OK)
-        r = pen__shard_open(&shard, source, id, NULL, reterr);
+    char name[PEN_SHARD_NAME_BYTES];
+    pen__shard_name(id, name);
+    int r = pen__store_source(store, name, &source, reterr);
+    if (r < 0)
+        return r == PEN_E_NOT_FOUND ? 0 : r;
+    r = pen__shard_open(&shard, source, id, NULL, reterr);
     if (r < 0) {
         pen__source_close(&source);
-        goto out;
+        return r;
     }
     *ret = shard.entry;
     if (ret_stats)
@@ -74,10 +62,7 @@ int pen__shard_find(const char *dir, const uint8_t id[PEN_ID_BYTES], PenShardEnt
     if (ret_plan_end)
         *ret_plan_end = shard.plan_end;
     pen__shard_close(&shard);
-    r = 1;
-out:
-    pen__free(path);
-    return r;
+    return 1;
 }
 
 int pen__roll_open(const PenRollSettings *settings, PenRoll **ret, PenError *reterr)
@@ -85,17 +70,14 @@ int pen__roll_open(const PenRollSettings *settings, PenRoll **ret, PenError *ret
     PenRoll *r = pen__zalloc(sizeof *r);
     const PenStoredSample **held =
         pen__alloc_array(PEN_MIN(settings->block_samples, PEN_MAX_BLOCK_SAMPLES), sizeof *held);
-    char *dir = pen__strdup(settings->dir);
     char *part = pen__strdup(settings->part_path);
-    if (!r || !held || !dir || !part) {
+    if (!r || !held || !part) {
         pen__free(r);
         pen__free(held);
-        pen__free(dir);
         pen__free(part);
-        return pen__fail_memory(reterr, WHERE, settings->dir);
+        return pen__fail_memory(reterr, WHERE, pen__store_name(settings->store));
     }
     r->s = *settings;
-    r->s.dir = dir;
     r->s.part_path = part;
     r->held = held;
     *ret = r;
@@ -121,10 +103,9 @@ static int note_shard(PenRoll *r, const PenShardEntry *entry, const PenPackStats
  * name has to be safe before a manifest relies on it. */
 static int sync_name(const PenRoll *r, PenError *reterr)
 {
-    char *path = shard_path(r->s.dir, r->id);
-    int ret = path ? pen__dir_sync_parent(path, reterr) : pen__fail_memory(reterr, WHERE, r->s.dir);
-    pen__free(path);
-    return ret;
+    char name[PEN_SHARD_NAME_BYTES];
+    pen__shard_name(r->id, name);
+    return pen__store_sync(r->s.store, name, reterr);
 }
 
 int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
@@ -135,21 +116,21 @@ int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
         PenPackStats stats;
         uint64_t end = 0;
         pen__shard_id(r->s.plan_id, r->s.task, r->s.n_tasks, r->ordinal, r->id);
-        int found = pen__shard_find(r->s.dir, r->id, &entry, &stats, &end, reterr);
+        int found = pen__shard_find(r->s.store, r->id, &entry, &stats, &end, reterr);
         if (found < 0)
             return found;
         /* A short last block is written again: an input left out behind it may be whole by now. */
         if (!found || entry.samples_used % r->s.block_samples)
             break;
         if (note_shard(r, &entry, &stats) < 0)
-            return pen__fail_memory(reterr, WHERE, r->s.dir);
+            return pen__fail_memory(reterr, WHERE, pen__store_name(r->s.store));
         int synced = sync_name(r, reterr);
         if (synced < 0)
             return synced;
         position = end;
         r->ordinal++;
     }
-    int ret = r->n_shards ? pen__dir_sync(r->s.dir, reterr) : PEN_OK;
+    int ret = r->n_shards ? pen__store_sync(r->s.store, NULL, reterr) : PEN_OK;
     if (ret == PEN_OK)
         *ret_position = position;
     return ret;
@@ -167,8 +148,8 @@ static int start_shard(PenRoll *r, uint64_t ordinal, PenError *reterr)
     pen__shard_id(r->s.plan_id, r->s.task, r->s.n_tasks, ordinal, r->id);
     r->n_bad = 0;
     r->first = r->held[0]->position;
-    return pen__shard_create(r->s.part_path, r->s.schema, r->id, r->s.block_samples, &r->writer,
-                             reterr);
+    return pen__shard_create(r->s.store, r->s.part_path, r->s.schema, r->id, r->s.block_samples,
+                             &r->writer, reterr);
 }
 
 static int write_held(PenRoll *r, PenError *reterr)
@@ -190,24 +171,18 @@ static int commit(PenRoll *r, PenShardEntry *ret_entry, PenPackStats *ret_stats,
 {
     PenShardPlan plan = {r->first, r->end, r->n_bad};
     char name[PEN_SHARD_NAME_BYTES];
+    int ret = PEN_OK;
     pen__shard_name(r->id, name);
-    char *path = pen__path_join(r->s.dir, name);
-    name[2] = 0;
-    char *folder = pen__path_join(r->s.dir, name);
-    int ret = path && folder ? PEN_OK : pen__fail_memory(reterr, WHERE, r->s.dir);
-    if (ret == PEN_OK && r->s.before_commit)
+    if (r->s.before_commit)
         ret = r->s.before_commit(r->s.ctx, reterr);
     if (ret == PEN_OK)
-        ret = pen__dir_make(folder, reterr);
+        ret = pen__shard_commit(&r->writer, &plan, reterr);
     if (ret == PEN_OK)
-        ret = pen__shard_commit(&r->writer, &plan, path, reterr);
-    if (ret == PEN_OK)
-        ret = pen__shard_find(r->s.dir, r->id, ret_entry, ret_stats, NULL, reterr);
+        ret = pen__shard_find(r->s.store, r->id, ret_entry, ret_stats, NULL, reterr);
     if (ret == 0)
-        ret = pen__fail(reterr, PEN_E_IO, WHERE, "%s: gone right after it was written", path);
+        ret = pen__fail(reterr, PEN_E_IO, WHERE, "%s/%s: gone right after it was written",
+                        pen__store_name(r->s.store), name);
     pen__shard_abort(&r->writer);
-    pen__free(path);
-    pen__free(folder);
     return ret < 0 ? ret : PEN_OK;
 }
 
@@ -217,7 +192,7 @@ static int end_shard(PenRoll *r, PenError *reterr)
     PenPackStats stats;
     int ret = commit(r, &entry, &stats, reterr);
     if (ret == PEN_OK && note_shard(r, &entry, &stats) < 0)
-        ret = pen__fail_memory(reterr, WHERE, r->s.dir);
+        ret = pen__fail_memory(reterr, WHERE, pen__store_name(r->s.store));
     r->ordinal++;
     return ret;
 }
@@ -281,10 +256,9 @@ void pen__roll_remove(PenRoll *r)
 {
     pen__shard_abort(&r->writer);
     for (uint64_t i = 0; i < r->n_shards; i++) {
-        char *path = shard_path(r->s.dir, r->shards[i].id);
-        if (path)
-            pen__file_remove(path, NULL);
-        pen__free(path);
+        char name[PEN_SHARD_NAME_BYTES];
+        pen__shard_name(r->shards[i].id, name);
+        pen__store_remove(r->s.store, name, NULL);
     }
 }
 
@@ -297,7 +271,6 @@ void pen__roll_close(PenRoll **roll)
     pen__shard_abort(&r->writer);
     pen__free(r->held);
     pen__free(r->shards);
-    pen__free((char *)r->s.dir);
     pen__free((char *)r->s.part_path);
     pen__free(r);
     *roll = NULL;

@@ -5,6 +5,7 @@
 #ifndef PEN_PACK_ROLL_H
 #define PEN_PACK_ROLL_H
 
+#include "io/store.h"
 #include "pack/manifest.h"
 #include "pack/schema.h"
 #include "pack/stored.h"
@@ -12,7 +13,7 @@
 typedef struct PenRoll PenRoll;
 
 typedef struct PenRollSettings {
-    const char *dir;       /* of the pack */
+    PenStore *store;       /* of the pack; has to outlive the roll */
     const char *part_path; /* where a shard is while it is being written */
     const PenSchema *schema;
     uint64_t block_samples, shard_bytes;
@@ -25,7 +26,7 @@ typedef struct PenRollSettings {
     void *ctx;
 } PenRollSettings;
 
-/* The paths are copied; the schema has to outlive the roll. */
+/* The path is copied; the schema has to outlive the roll. */
 int pen__roll_open(const PenRollSettings *settings, PenRoll **ret, PenError *reterr);
 /* Takes over the shards that are finished; the sequence goes on at *ret_position. */
 int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr);
@@ -49,9 +50,8 @@ void pen__shard_id(const uint8_t plan_id[32], uint64_t task, uint64_t n_tasks, u
                    uint8_t ret[PEN_ID_BYTES]);
 #define PEN_ORDINAL_REST UINT64_MAX
 
-/* Opens the shard `id` in `dir` by itself: 1 there and whole, 0 not there. ret_plan_end may be
- * NULL. */
-int pen__shard_find(const char *dir, const uint8_t id[PEN_ID_BYTES], PenShardEntry *ret,
+/* Opens the shard `id` by itself: 1 there and whole, 0 not there. ret_plan_end may be NULL. */
+int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEntry *ret,
                     PenPackStats *ret_stats, uint64_t *ret_plan_end, PenError *reterr);
 
 #endif

@@ -73,8 +73,7 @@ static int find_metadata(const PenBlock *b, Find *find, uint8_t **ret_all, PenEr
     uint8_t *all = pen__alloc_array(bytes, 1);
     if (!all)
         return pen__fail_memory(reterr, WHERE, "metadata");
-    int r = pen__source_read(b->shard->shard.source, all, (size_t)bytes,
-                             b->offset + b->view.sections_offset, reterr);
+    int r = pen__block_read(b, b->view.sections_offset, bytes, all, reterr);
     if (r == PEN_OK)
         r = pen__sections_walk(b, all, match, find, reterr);
     if (r < 0) {

@@ -18,6 +18,8 @@ struct PenShardWriter {
     const PenSchema *schema;
     uint8_t id[PEN_ID_BYTES];
     uint64_t block_samples;
+    PenStore *store;
+    char name[PEN_SHARD_NAME_BYTES];
     PenBlockBuild build;
     PenBuf table;
     PenKeyHash *keys;
@@ -25,16 +27,19 @@ struct PenShardWriter {
     uint64_t stats[PEN_STAT_COUNT];
 };
 
-int pen__shard_create(const char *part_path, const PenSchema *schema, const uint8_t *id,
-                      uint64_t block_samples, PenShardWriter **ret, PenError *reterr)
+int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
+                      const uint8_t *id, uint64_t block_samples, PenShardWriter **ret,
+                      PenError *reterr)
 {
     PenShardWriter *w = pen__zalloc(sizeof *w);
     if (!w)
         return pen__fail_memory(reterr, WHERE, part_path);
+    w->store = store;
+    pen__shard_name(id, w->name);
     w->schema = schema;
     w->block_samples = block_samples;
     memcpy(w->id, id, PEN_ID_BYTES);
-    int r = pen__sink_open(part_path, &w->sink, reterr);
+    int r = pen__store_sink(store, part_path, w->name, &w->sink, reterr);
     if (r == PEN_OK) {
         uint8_t h[PEN_SHARD_HEADER_BYTES] = "PENSHARD";
         pen__store32(h + 8, PEN_FORMAT_VERSION);
@@ -140,8 +145,7 @@ static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
     return pen__buf_add(out, f, sizeof f);
 }
 
-int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, const char *path,
-                      PenError *reterr)
+int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, PenError *reterr)
 {
     PenShardWriter *w = *writer;
     PenBuf end = {0};
@@ -151,7 +155,7 @@ int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, const c
     else
         r = pen__sink_write(w->sink, end.data, end.bytes, reterr);
     if (r == PEN_OK)
-        r = pen__sink_commit(&w->sink, path, reterr);
+        r = pen__store_commit(w->store, &w->sink, w->name, reterr);
     pen__buf_free(&end);
     pen__shard_abort(writer);
     return r;

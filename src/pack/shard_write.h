@@ -3,6 +3,7 @@
 #ifndef PEN_PACK_SHARD_WRITE_H
 #define PEN_PACK_SHARD_WRITE_H
 
+#include "io/store.h"
 #include "pack/manifest.h"
 #include "pack/schema.h"
 #include "pack/stored.h"
@@ -14,16 +15,16 @@ typedef struct PenShardPlan { /* what part of the plan is in it */
     uint64_t n_bad;
 } PenShardPlan;
 
-/* The schema has to outlive the writer. */
-int pen__shard_create(const char *part_path, const PenSchema *schema, const uint8_t *id,
-                      uint64_t block_samples, PenShardWriter **ret, PenError *reterr);
+/* The store and the schema have to outlive the writer. */
+int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
+                      const uint8_t *id, uint64_t block_samples, PenShardWriter **ret,
+                      PenError *reterr);
 /* n is block_samples, or less for the last one. */
 int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
                    PenError *reterr);
 uint64_t pen__shard_bytes(const PenShardWriter *w);
-/* Ends the file and puts it at `path`. */
-int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, const char *path,
-                      PenError *reterr);
+/* Ends the file and gives it its name. */
+int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, PenError *reterr);
 void pen__shard_abort(PenShardWriter **w); /* accepts NULL */
 
 #endif

@@ -147,12 +147,13 @@ static int check_keys(const PenBlock *b, const uint8_t *keys, PenError *e)
     return PEN_OK;
 }
 
-static int load_block(PenBuf *buf, const PenShardRef *ref, const PenBlockEntry *e, PenError *reterr)
+static int load_block(PenPack *p, uint64_t block, PenBuf *buf, PenShardRef *ref,
+                      const PenBlockEntry *e, PenError *reterr)
 {
     buf->bytes = 0;
     if (e->bytes > SIZE_MAX / 4 || pen__buf_reserve(buf, (size_t)e->bytes + PEN_SLACK) < 0)
         return pen__fail_memory(reterr, WHERE, ref->shard.source->name);
-    return pen__source_read(ref->shard.source, buf->data, (size_t)e->bytes, e->offset, reterr);
+    return pen__block_fetch(p, block, ref, buf->data, reterr);
 }
 
 static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
@@ -163,7 +164,7 @@ static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf
     PenBlock b;
     uint64_t in_shard = block - pen__pack_manifest(v->pack)->shards[ref->number].first_block;
     PenBlockEntry entry = pen__shard_block(&ref->shard, in_shard);
-    int r = load_block(buf, ref, &entry, &e);
+    int r = load_block(v->pack, block, buf, ref, &entry, &e);
     if (r == PEN_OK)
         r = pen__block_open_memory(v->pack, block, ref, buf->data, &b, &e);
     if (r < 0) {

@@ -110,14 +110,17 @@ static void write_as_is(const char *dir, const LoadSpec *spec)
     PenRoll *roll = NULL;
     char part[600];
     snprintf(part, sizeof part, "%s/part", dir);
-    PenRollSettings s = {.dir = dir,
-                         .part_path = part,
+    PenStore *store = NULL;
+    PenRollSettings s = {.part_path = part,
                          .schema = &schema,
                          .block_samples = spec->block_samples,
                          .shard_bytes = spec->shard_bytes,
                          .release = release};
     MUST(mkdir(dir, 0777) == 0);
     int r = pen__schema_init(&schema, fields, N_FIELDS, &e);
+    if (r == PEN_OK)
+        r = pen__store_open(dir, NULL, &store, &e);
+    s.store = store;
     schema.class_field = -1;
     if (r == PEN_OK)
         r = pen__roll_open(&s, &roll, &e);
@@ -129,9 +132,10 @@ static void write_as_is(const char *dir, const LoadSpec *spec)
         PenManifest m = {.block_samples = spec->block_samples, .schema = schema};
         m.shards = (PenShardEntry *)(uintptr_t)pen__roll_shards(roll, &m.n_shards);
         m.stats = *pen__roll_stats(roll);
-        r = pen__pack_publish(dir, part, &m, &e);
+        r = pen__pack_publish(store, NULL, part, &m, &e);
     }
     pen__roll_close(&roll);
+    pen__store_close(&store);
     pen__schema_fini(&schema);
     if (r < 0)
         must_failed(dir, 0, e.message);

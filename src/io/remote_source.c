@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/remote_source.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+
+#define WHERE "io/remote"
+
+enum { TAIL_BYTES = 64 * 1024 };
+
+typedef struct RemoteSource {
+    PenSource base;
+    PenRemote *remote;
+    char *object_name;
+    PenObject object;
+    uint8_t *tail; /* the last bytes of it */
+    size_t tail_bytes;
+} RemoteSource;
+
+static int remote_read(PenSource *source, void *buf, size_t bytes, uint64_t offset, int again,
+                       PenError *reterr)
+{
+    RemoteSource *s = (RemoteSource *)source;
+    uint64_t tail_at = s->object.bytes - s->tail_bytes;
+    if (offset >= tail_at && !again) {
+        memcpy(buf, s->tail + (offset - tail_at), bytes);
+        return PEN_OK;
+    }
+    return pen__remote_read(s->remote, s->object_name, &s->object, buf, bytes, offset, again,
+                            reterr);
+}
+
+static void remote_close(PenSource *source)
+{
+    RemoteSource *s = (RemoteSource *)source;
+    pen__remote_close(&s->remote);
+    pen__free((char *)s->base.name);
+    pen__free(s->object_name);
+    pen__free(s->tail);
+    pen__free(s);
+}
+
+static const PenSourceClass remote_class = {remote_read, remote_close};
+
+static char *full_name(PenRemote *remote, const char *name)
+{
+    const char *place = pen__remote_text(remote);
+    size_t n = strlen(place);
+    char *full = pen__alloc(n + strlen(name) + 2);
+    if (!full)
+        return NULL;
+    memcpy(full, place, n);
+    if (*name && n && place[n - 1] != '/')
+        full[n++] = '/';
+    memcpy(full + n, name, strlen(name) + 1);
+    return full;
+}
+
+int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret, PenError *reterr)
+{
+    RemoteSource *s = pen__zalloc(sizeof *s);
+    if (!s)
+        return pen__fail_memory(reterr, WHERE, name);
+    s->remote = pen__remote_ref(remote);
+    s->object_name = pen__strdup(name);
+    s->tail = pen__alloc(TAIL_BYTES);
+    s->base = (PenSource){.class_ = &remote_class, .name = full_name(remote, name), .is_far = 1};
+    int r =
+        s->object_name && s->tail && s->base.name ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
+    if (r == PEN_OK)
+        r = pen__remote_tail(remote, name, s->tail, TAIL_BYTES, &s->tail_bytes, &s->object, reterr);
+    if (r < 0) {
+        remote_close(&s->base);
+        return r;
+    }
+    s->base.bytes = s->object.bytes;
+    *ret = &s->base;
+    return PEN_OK;
+}
+
+const PenObject *pen__source_object(const PenSource *source)
+{
+    return source->class_ == &remote_class ? &((const RemoteSource *)source)->object : NULL;
+}

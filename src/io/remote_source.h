@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An object of a remote place as a source. It is the object that was there when it was opened, or
+ * an error. */
+#ifndef PEN_IO_REMOTE_SOURCE_H
+#define PEN_IO_REMOTE_SOURCE_H
+
+#include "io/source.h"
+#include "net/remote.h"
+
+/* One request brings its size and its end, which is where a shard's index lies. */
+int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret, PenError *reterr);
+/* NULL: it is not remote. What the object was when it was opened. */
+const PenObject *pen__source_object(const PenSource *s);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks: their indexes are read when they are first needed, and kept. Of a pack that is far away
+ * whole blocks are, each by one request, and checked before anybody sees them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "pack/reader_impl.h"
+#include "pack/sections.h"
+
+#define WHERE "pack/blocks"
+
+/* More block indexes than this are not kept, whatever the memory; and of whole blocks no more bytes
+ * than this, until a loader says how many. */
+#define MAX_BLOCK_SLOTS (1u << 22)
+#define FAR_KEEP_BYTES (256ull << 20)
+
+int pen__blocks_open(PenPack *p, PenError *reterr)
+{
+    p->block_slots = BLOCK_SLOTS;
+    p->keep_bytes = pen__pack_is_far(p) ? FAR_KEEP_BYTES : UINT64_MAX;
+    p->blocks = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
+    return p->blocks ? PEN_OK : pen__fail_memory(reterr, WHERE, p->path);
+}
+
+void pen__blocks_close(PenPack *p)
+{
+    for (uint64_t i = 0; p->blocks && i < p->block_slots; i++)
+        if (p->blocks[i])
+            pen__pack_block_put(p, p->blocks[i]);
+    pen__free(p->blocks);
+    p->blocks = NULL;
+}
+
+static uint64_t weight(const PenBlock *b)
+{
+    return (b->is_whole ? b->view.bytes : b->view.index_bytes) + sizeof *b;
+}
+
+/* Puts a block into its slot, when there is room; returns the one to put back. With the lock. */
+static PenBlock *keep_block(PenPack *p, PenBlock *b)
+{
+    PenBlock **slot = &p->blocks[b->number % p->block_slots], *old = *slot;
+    uint64_t left = p->kept_bytes - (old ? weight(old) : 0);
+    if (weight(b) > p->keep_bytes || left > p->keep_bytes - weight(b))
+        return b;
+    p->kept_bytes = left + weight(b);
+    *slot = b;
+    return old;
+}
+
+int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
+{
+    uint64_t all = pen__pack_is_far(p) ? p->info.total_bytes : p->m.stats.index_bytes;
+    uint64_t each = all / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
+    uint64_t n = PEN_MIN(PEN_MIN(bytes / each, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
+    n = PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
+    PenBlock **fresh = pen__alloc_array(n, sizeof *fresh);
+    if (!fresh)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    memset(fresh, 0, n * sizeof *fresh);
+    pthread_mutex_lock(&p->mutex);
+    PenBlock **old = p->blocks;
+    uint64_t n_old = p->block_slots;
+    bool chosen = p->keep_bytes != (pen__pack_is_far(p) ? FAR_KEEP_BYTES : UINT64_MAX);
+    bool more = !chosen || bytes > p->keep_bytes;
+    if (more) {
+        p->blocks = fresh;
+        p->block_slots = n;
+        p->keep_bytes = bytes;
+        p->kept_bytes = 0;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    for (uint64_t i = 0; more && i < n_old; i++)
+        if (old[i])
+            pen__pack_block_put(p, old[i]);
+    pen__free(more ? old : fresh);
+    return PEN_OK;
+}
+
+static int check_count(const PenPack *p, uint64_t number, const PenBlockView *v, const char *name,
+                       PenError *reterr)
+{
+    uint64_t left = p->m.n_samples - number * p->m.block_samples;
+    if (v->n_samples == PEN_MIN(left, p->m.block_samples))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: block %u: %u samples, expected %" PRIu64,
+                     name, v->block, v->n_samples, PEN_MIN(left, p->m.block_samples));
+}
+
+int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
+                           PenBlock *ret, PenError *reterr)
+{
+    const PenShard *s = &shard->shard;
+    uint64_t in_shard = block - p->first_blocks[shard->number];
+    PenBlockEntry e = pen__shard_block(s, in_shard);
+    *ret = (PenBlock){.number = block,
+                      .first_sample = block * p->m.block_samples,
+                      .offset = e.offset,
+                      .shard = shard};
+    int r = pen__block_view(&ret->view, &p->m.schema, s->entry.id, (uint32_t)in_shard, &e, data,
+                            s->source->name, reterr);
+    return r < 0 ? r : check_count(p, block, &ret->view, s->source->name, reterr);
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+static int check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
+{
+    const PenSchema *schema = b->view.schema;
+    PenSpot at = {.block = b, .sample = sample};
+    int r = PEN_OK;
+    for (at.field = 0; at.field < schema->n_fields && r == PEN_OK; at.field++) {
+        int type = schema->fields[at.field].type;
+        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
+                                           : type == PEN_TYPE_IMAGE;
+        for (at.frame = 0; at.frame < n && r == PEN_OK; at.frame++) {
+            PenImageEntry e = pen__block_image(&b->view, sample, at.field, at.frame);
+            r = pen__payload_check(&at, &e, b->data + e.offset, reterr);
+        }
+        at.frame = 0;
+        if (r == PEN_OK && pen__type_is_blob(type)) {
+            PenBlobEntry e = pen__block_blob(&b->view, sample, at.field);
+            r = pen__blob_check(&at, &e, b->data + e.offset, reterr);
+        }
+    }
+    return r;
+}
+
+static int check_whole(const PenBlock *b, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint32_t s = 0; s < b->view.n_samples && r == PEN_OK; s++)
+        r = check_sample(b, s, reterr);
+    if (r == PEN_OK)
+        r = pen__sections_walk(b, b->data + b->view.sections_offset, NULL, NULL, reterr);
+    return r;
+}
+
+int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
+                     PenError *reterr)
+{
+    PenSource *source = shard->shard.source;
+    PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
+    PenBlock b;
+    int r = pen__source_read(source, data, (size_t)e.bytes, e.offset, reterr);
+    if (r < 0 || !source->is_far)
+        return r;
+    r = pen__block_open_memory(p, block, shard, data, &b, NULL);
+    b.data = data;
+    if (r == PEN_OK)
+        r = check_whole(&b, NULL);
+    /* Wrong on its way, maybe. What comes wrong a second time, over another connection, is. */
+    if (r == PEN_E_CORRUPT)
+        r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
+    return r;
+}
+
+static int load_whole(PenPack *p, PenBlock *b, const PenBlockEntry *e, PenError *reterr)
+{
+    if (e->bytes > SIZE_MAX / 4 || !(b->data = pen__alloc((size_t)e->bytes + PEN_SLACK)))
+        return pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+    memset(b->data + e->bytes, 0, PEN_SLACK);
+    b->is_whole = 1;
+    PenBlock whole = {0};
+    int r = pen__block_fetch(p, b->number, b->shard, b->data, reterr);
+    if (r == PEN_OK)
+        r = pen__block_open_memory(p, b->number, b->shard, b->data, &whole, reterr);
+    b->view = whole.view;
+    return r;
+}
+
+static int load_index(PenPack *p, PenBlock *b, uint64_t in_shard, PenError *reterr)
+{
+    PenShard *shard = &b->shard->shard;
+    int r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
+    return r < 0 ? r : check_count(p, b->number, &b->view, shard->source->name, reterr);
+}
+
+static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+{
+    uint64_t shard_number = pen__pack_shard_of(p, number);
+    uint64_t in_shard = number - p->first_blocks[shard_number];
+    PenBlock *b = pen__zalloc(sizeof *b);
+    if (!b)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = pen__pack_shard(p, shard_number, &b->shard, reterr);
+    if (r < 0) {
+        pen__free(b);
+        return r;
+    }
+    PenBlockEntry e = pen__shard_block(&b->shard->shard, in_shard);
+    b->number = number;
+    b->first_sample = number * p->m.block_samples;
+    b->offset = e.offset;
+    b->refs = 2;
+    r = b->shard->shard.source->is_far ? load_whole(p, b, &e, reterr)
+                                       : load_index(p, b, in_shard, reterr);
+    if (r < 0) {
+        pen__free(b->data);
+        pen__pack_shard_put(p, b->shard);
+        pen__free(b);
+        return r;
+    }
+    *ret = b;
+    return PEN_OK;
+}
+
+int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
+{
+    if (!b->is_whole)
+        return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset,
+                                reterr);
+    if (bytes)
+        memcpy(buf, b->data + offset, (size_t)bytes);
+    return PEN_OK;
+}
+
+/* ---- all of them; with the lock ------------------------------------------------------------- */
+
+static int is_loading(const PenPack *p, uint64_t number)
+{
+    for (uint32_t i = 0; i < p->n_loading; i++)
+        if (p->loading[i] == number)
+            return 1;
+    return 0;
+}
+
+/* A far block is asked for once: who needs it while it is on its way waits for it. */
+static PenBlock *find_block(PenPack *p, uint64_t number)
+{
+    for (;;) {
+        PenBlock *b = p->blocks[number % p->block_slots];
+        if (b && b->number == number) {
+            b->refs++;
+            return b;
+        }
+        if (!p->is_far || !is_loading(p, number))
+            return NULL;
+        (void)pen__cond_wait(&p->loaded, &p->mutex, pen__deadline_after(1000000000u));
+    }
+}
+
+static void begin_loading(PenPack *p, uint64_t number)
+{
+    if (p->is_far && p->n_loading < LOADING)
+        p->loading[p->n_loading++] = number;
+}
+
+static void end_loading(PenPack *p, uint64_t number)
+{
+    for (uint32_t i = 0; i < p->n_loading; i++)
+        if (p->loading[i] == number) {
+            p->loading[i] = p->loading[--p->n_loading];
+            pthread_cond_broadcast(&p->loaded);
+            return;
+        }
+}
+
+int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+{
+    pthread_mutex_lock(&p->mutex);
+    PenBlock *b = find_block(p, number);
+    if (!b)
+        begin_loading(p, number);
+    pthread_mutex_unlock(&p->mutex);
+    if (b) {
+        *ret = b;
+        return PEN_OK;
+    }
+    int r = open_block(p, number, &b, reterr);
+    pthread_mutex_lock(&p->mutex);
+    PenBlock *old = r == PEN_OK ? keep_block(p, b) : NULL;
+    end_loading(p, number);
+    pthread_mutex_unlock(&p->mutex);
+    if (old)
+        pen__pack_block_put(p, old);
+    if (r == PEN_OK)
+        *ret = b;
+    return r;
+}
+
+void pen__pack_block_put(PenPack *p, PenBlock *b)
+{
+    pthread_mutex_lock(&p->mutex);
+    int left = --b->refs;
+    pthread_mutex_unlock(&p->mutex);
+    if (left)
+        return;
+    pen__pack_shard_put(p, b->shard);
+    pen__free(b->data);
+    pen__free(b);
+}
+
+int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,
+                     PenError *reterr)
+{
+    if (sample >= p->m.n_samples)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: sample %" PRIu64 ": expected a number below %" PRIu64, p->path,
+                         sample, p->m.n_samples);
+    int r = pen__pack_block(p, sample / p->m.block_samples, ret, reterr);
+    if (r == PEN_OK)
+        *ret_sample = (uint32_t)(sample % p->m.block_samples);
+    else if (reterr)
+        reterr->sample = (int64_t)sample;
+    return r;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an open pack: what opening, shards and blocks share. */
+#ifndef PEN_PACK_READER_IMPL_H
+#define PEN_PACK_READER_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "pack/reader.h"
+
+/* Slots are chosen by number, so neighbours never push each other out. */
+enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 64 };
+
+struct PenPack {
+    char *path;
+    PenManifest m;
+    PenObject object; /* the manifest, in an object store */
+    bool is_far;
+    PenPackInfo info;
+    uint64_t *first_blocks; /* of the shards, side by side for the search */
+    PenOpenFn open;
+    void *open_ctx;
+    PenStore *store;       /* that it was opened from; NULL: by pen__pack_open_with */
+    pthread_mutex_t mutex; /* of the slots and all counts of references */
+    pthread_cond_t loaded; /* a far block has come, or not */
+    uint64_t loading[LOADING];
+    uint32_t n_loading;
+    PenShardRef *shards[SHARD_SLOTS];
+    PenBlock **blocks;
+    uint64_t block_slots;
+    uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
+    int refs;                        /* of the pack itself: the caller's and those of loaders */
+    pid_t pid;                       /* that opened it */
+};
+
+/* blocks.c */
+int pen__blocks_open(PenPack *p, PenError *reterr);
+void pen__blocks_close(PenPack *p);
+
+#endif
