@@ -10,6 +10,8 @@
 
 #include "dsp/filter.h"
 
+struct PenDsp;
+
 /* Functions that are made fast by arguments which are constants where they are called. */
 #define PEN_INLINE __attribute__((always_inline)) static inline
 
@@ -20,10 +22,13 @@ typedef struct PenAxis {
     uint32_t *at;       /* the first input of an output, in samples from the origin */
     uint32_t *count;    /* inputs of an output, 1 or more */
     int16_t *weights;
+    void *room;           /* for the form that kernels of a tier want; NULL: none */
+    const uint32_t *from; /* that form, once it is made: see resample_avx512.c */
+    const uint8_t *parts;
 } PenAxis;
 
 typedef struct PenAxisSpec {
-    uint32_t size, n;    /* inputs and outputs of the whole axis */
+    uint32_t size, n;    /* inputs and outputs of the whole axis, up to 2^28 */
     uint32_t first, len; /* the outputs that are wanted */
     int32_t filter;      /* PEN_FILTER_*; of no effect when size and n are equal */
     bool flip;           /* entries in reversed order */
@@ -38,9 +43,18 @@ uint32_t pen__axis_reach(const PenAxisSpec *spec);
 /* Room for the table, and for making it, at most; a multiple of 64. */
 uint64_t pen__axis_bytes(const PenAxisSpec *spec);
 uint64_t pen__axis_scratch_bytes(const PenAxisSpec *spec);
-/* `at` counts from input `origin`. Both memories are aligned to 8; the axis points into the first.
- */
-void pen__axis_fill(const PenAxisSpec *spec, uint32_t origin, void *memory, void *scratch,
-                    PenAxis *ret);
+/* For the kernels of `dsp`. `at` counts from input `origin`. Both memories are aligned to 64; the
+ * axis points into the first. */
+void pen__axis_fill(const PenAxisSpec *spec, uint32_t origin, const struct PenDsp *dsp,
+                    void *memory, void *scratch, PenAxis *ret);
+
+/* What all outputs of an axis share. */
+typedef struct PenAxisShape {
+    double scale, support, inverse;
+    uint32_t size, n;
+    uint32_t reach; /* torch's limit for the inputs of one output */
+} PenAxisShape;
+
+PenAxisShape pen__axis_shape(const PenAxisSpec *spec);
 
 #endif

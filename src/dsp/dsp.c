@@ -7,6 +7,7 @@
 
 static const PenDsp tier_c = {
     .tier = "c",
+    .weigh = pen__weigh_c,
     .across = pen__across_c,
     .down = pen__down_c,
     .store = pen__store_c,
@@ -22,8 +23,25 @@ static const PenDsp tier_c = {
 #ifdef __x86_64__
 static const PenDsp tier_avx2 = {
     .tier = "avx2",
+    .weigh = pen__weigh_avx2,
     .across = pen__across_avx2,
     .down = pen__down_avx2,
+    .store = pen__store_avx2,
+    .planes_u8 = pen__planes_u8_avx2,
+    .brightness = pen__brightness_avx2,
+    .contrast = pen__contrast_avx2,
+    .saturation = pen__saturation_avx2,
+    .hue = pen__hue_c,
+    .grey = pen__grey_avx2,
+    .grey_sum = pen__grey_sum_avx2,
+};
+
+static const PenDsp tier_avx512 = {
+    .tier = "avx512",
+    .weigh = pen__weigh_avx512,
+    .spread = pen__spread_avx512,
+    .across = pen__across_avx512,
+    .down = pen__down_avx512,
     .store = pen__store_avx2,
     .planes_u8 = pen__planes_u8_avx2,
     .brightness = pen__brightness_avx2,
@@ -43,6 +61,7 @@ static const struct {
     {PEN_CPU_C, &tier_c},
 #ifdef __x86_64__
     {PEN_CPU_AVX2, &tier_avx2},
+    {PEN_CPU_AVX512, &tier_avx512},
 #endif
 };
 

@@ -33,7 +33,11 @@ void pen__store_table_init(PenStoreTable *t, int dtype, uint32_t channels, const
                            const float *std);
 
 typedef struct PenDsp {
-    const char *tier; /* "c", "avx2" */
+    const char *tier; /* "c", "avx2", "avx512" */
+    /* Of a table: entries, taps, precision and weights; then the form that `across` of this tier
+     * likes better, where it has one (NULL: it has not). pen__axis_fill calls both. */
+    void (*weigh)(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
+    void (*spread)(PenAxis *axis, uint32_t channels);
     /* Resampling of one row of axis->n pixels, and of n_rows rows to one of n bytes. */
     void (*across)(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
     void (*down)(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,

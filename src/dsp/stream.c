@@ -88,7 +88,7 @@ void pen__resize_needs(const PenResize *w, PenBox *ret)
 /* Places in the one piece of memory. Tables are made before there are rows, so their scratch lies
  * where the ring will be. */
 typedef struct Layout {
-    uint64_t y, picked, out, ring; /* the table of x is at 0 */
+    uint64_t y, picked, out, ring; /* the table of x is at 0, which is aligned to 64 */
     uint64_t total;
     uint64_t stride;
     uint32_t ring_rows;
@@ -109,7 +109,7 @@ static Layout lay_out(const PenResize *w)
     l.out = l.picked + padded((uint64_t)l.ring_rows * sizeof(uint8_t *), 64);
     l.ring = l.out + l.stride;
     uint64_t scratch = PEN_MAX(pen__axis_scratch_bytes(&x), pen__axis_scratch_bytes(&y));
-    l.total = l.ring + PEN_MAX(l.stride * l.ring_rows, scratch);
+    l.total = l.ring + PEN_MAX(l.stride * l.ring_rows, scratch) + 64;
     return l;
 }
 
@@ -175,12 +175,12 @@ static bool same(const PenResize *a, const PenResize *b)
 static void fill_tables(PenStream *s, const PenResize *what, const Layout *l)
 {
     PenAxisSpec x = x_spec(what), y = y_spec(what);
-    uint8_t *m = s->memory;
+    uint8_t *m = s->memory + (-(uintptr_t)s->memory & 63);
     pen__resize_needs(what, &s->needs);
     s->copies_x = what->src_width == what->width && !what->flip_x;
     if (!s->copies_x)
-        pen__axis_fill(&x, s->needs.x, m, m + l->ring, &s->x);
-    pen__axis_fill(&y, s->needs.y, m + l->y, m + l->ring, &s->y);
+        pen__axis_fill(&x, s->needs.x, s->dsp, m, m + l->ring, &s->x);
+    pen__axis_fill(&y, s->needs.y, s->dsp, m + l->y, m + l->ring, &s->y);
     s->picked = (const uint8_t **)(void *)(m + l->picked);
     s->out = m + l->out;
     s->ring = m + l->ring;

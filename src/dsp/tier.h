@@ -5,6 +5,7 @@
 
 #include "dsp/dsp.h"
 
+void pen__weigh_c(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_c(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
 void pen__down_c(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                  uint32_t precision, uint8_t *dst, size_t n);
@@ -19,6 +20,7 @@ void pen__hue_c(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_c(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
 
+void pen__weigh_avx2(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
 void pen__down_avx2(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                     uint32_t precision, uint8_t *dst, size_t n);
@@ -31,6 +33,12 @@ void pen__contrast_avx2(uint8_t *p, size_t n, int32_t factor, int32_t mean);
 void pen__saturation_avx2(uint8_t *p, size_t n, int32_t factor);
 void pen__grey_avx2(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
+
+void pen__weigh_avx512(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
+void pen__spread_avx512(PenAxis *x, uint32_t channels);
+void pen__across_avx512(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
+void pen__down_avx512(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
+                      uint32_t precision, uint8_t *dst, size_t n);
 
 static inline int32_t pen__factor_clip(int32_t factor)
 {

@@ -11,7 +11,7 @@
 #include "dsp/dsp.h"
 #include "test.h"
 
-static const char *const check_tiers[] = {"c", "avx2"};
+static const char *const check_tiers[] = {"c", "avx2", "avx512"};
 
 static uint32_t check_seed = 1;
 

@@ -5,31 +5,28 @@
 #include "check.h"
 #include "dsp/stream.h"
 
-/* ---- across --------------------------------------------------------------------------------- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
-typedef struct Across {
-    PenAxisSpec spec;
+typedef struct Table {
     PenAxis axis;
     uint32_t first, end;
     void *memory, *scratch;
-} Across;
+} Table;
 
-static void across_new(Across *a)
+static void table_new(Table *t, const PenAxisSpec *s, const PenDsp *dsp)
 {
-    PenAxisSpec *s = &a->spec;
-    s->inside = true;
-    a->memory = malloc(pen__axis_bytes(s));
-    a->scratch = malloc(pen__axis_scratch_bytes(s) + 1);
-    if (!a->memory || !a->scratch)
+    t->memory = aligned_alloc(64, pen__axis_bytes(s));
+    t->scratch = aligned_alloc(64, pen__axis_scratch_bytes(s) + 64);
+    if (!t->memory || !t->scratch)
         abort();
-    pen__axis_needs(s, &a->first, &a->end);
-    pen__axis_fill(s, a->first, a->memory, a->scratch, &a->axis);
+    pen__axis_needs(s, &t->first, &t->end);
+    pen__axis_fill(s, t->first, dsp, t->memory, t->scratch, &t->axis);
 }
 
-static void across_free(Across *a)
+static void table_free(Table *t)
 {
-    free(a->memory);
-    free(a->scratch);
+    free(t->memory);
+    free(t->scratch);
 }
 
 static uint32_t random_side(void)
@@ -38,32 +35,70 @@ static uint32_t random_side(void)
     return 1 + chance(most[chance(4)]);
 }
 
+static PenAxisSpec random_spec(void)
+{
+    PenAxisSpec s = {.size = random_side(), .n = random_side(), .unit = 1 + chance(4)};
+    s.filter = (int32_t)chance(5);
+    s.flip = chance(2);
+    s.inside = true;
+    s.first = chance(2) ? chance(s.n) : 0;
+    s.len = chance(2) ? 1 + chance(s.n - s.first) : s.n - s.first;
+    return s;
+}
+
+TEST(tables)
+{
+    for (int i = 0; i < 5000; i++) {
+        PenAxisSpec s = random_spec();
+        s.inside = chance(2);
+        Table expected;
+        table_new(&expected, &s, pen__dsp_tier("c"));
+        const PenAxis *e = &expected.axis;
+        FOR_TIERS(d)
+        {
+            Table found;
+            table_new(&found, &s, d);
+            const PenAxis *a = &found.axis;
+            CHECK_INT(a->taps, e->taps);
+            CHECK_INT(a->precision, e->precision);
+            CHECK_MEM(a->at, e->at, e->n * sizeof *a->at);
+            CHECK_MEM(a->count, e->count, e->n * sizeof *a->count);
+            CHECK_MEM(a->weights, e->weights, (size_t)e->n * e->taps * sizeof *a->weights);
+            table_free(&found);
+        }
+        table_free(&expected);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+/* ---- across --------------------------------------------------------------------------------- */
+
+/* With a table of its own, and now and then with one that was made for C. */
 TEST(across)
 {
     const PenDsp *c = pen__dsp_tier("c");
     for (int i = 0; i < 3000; i++) {
-        Across a = {.spec = {.size = random_side(), .n = random_side(), .unit = 1 + chance(4)}};
-        PenAxisSpec *s = &a.spec;
-        s->filter = (int32_t)chance(5);
-        s->flip = chance(2);
-        s->first = chance(s->n);
-        s->len = 1 + chance(s->n - s->first);
-        across_new(&a);
-        size_t bytes = (size_t)s->len * s->unit;
-        uint8_t *src = row_new((size_t)(a.end - a.first) * s->unit);
+        PenAxisSpec s = random_spec();
+        Table t;
+        table_new(&t, &s, c);
+        size_t bytes = (size_t)s.len * s.unit;
+        uint8_t *src = row_new((size_t)(t.end - t.first) * s.unit);
         uint8_t *expected = guarded_new(bytes + PEN_SLACK);
-        c->across(src, expected, &a.axis, s->unit);
+        c->across(src, expected, &t.axis, s.unit);
         FOR_TIERS(d)
         {
+            Table own;
             uint8_t *found = guarded_new(bytes + PEN_SLACK);
-            d->across(src, found, &a.axis, s->unit);
+            table_new(&own, &s, d);
+            d->across(src, found, chance(8) ? &own.axis : &t.axis, s.unit);
             CHECK_MEM(found, expected, bytes);
             CHECK(guarded_ok(found, bytes + PEN_SLACK));
             guarded_free(found);
+            table_free(&own);
         }
         guarded_free(expected);
         free(src);
-        across_free(&a);
+        table_free(&t);
     }
 }
 
@@ -139,7 +174,7 @@ static void bench_size(const char *tier, uint32_t w, uint32_t h, uint32_t side, 
     double all = time_of(run_bench, &b);
     b.tables_only = true;
     double tables = time_of(run_bench, &b);
-    printf("%-5s %4u x %4u of %u to %u, %-9s %8.1f us, of it tables %5.1f us (%.1f %%)\n", tier, w,
+    printf("%-6s %4u x %4u of %u to %u, %-9s %8.1f us, of it tables %5.1f us (%.1f %%)\n", tier, w,
            h, channels, side, names[filter], all / 1000, tables / 1000, tables / all * 100);
     pen__stream_free(&b.stream);
     free(b.src);
@@ -179,6 +214,7 @@ int main(int argc, char **argv)
         argc = 1;
     }
     TEST_START(argc, argv);
+    RUN(tables);
     RUN(across);
     RUN(down);
     return TEST_END();

@@ -593,7 +593,7 @@ def print_digests(packs):
 def tiers(sets):
     packs = [str(pictures.packs["tile"].path) for pictures in sets]
     texts = {}
-    for tier in ("", "c", "avx2"):
+    for tier in ("", "c", "avx2", "avx512"):
         env = {**os.environ, "PENSTOCK_CPU": tier}
         done = subprocess.run(
             [sys.executable, __file__, "--digests", *packs], env=env, capture_output=True,

@@ -55,7 +55,7 @@ static void fill(uint8_t *p, size_t n)
     }
 }
 
-static const char *const tiers[] = {"c", "avx2"};
+static const char *const tiers[] = {"c", "avx2", "avx512"};
 
 TEST(colours_are_those_of_pillow)
 {

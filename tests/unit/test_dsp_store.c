@@ -157,7 +157,7 @@ static void check_store(const PenDsp *d, int dtype, uint32_t channels, size_t pl
 
 TEST(store_puts_every_value_in_its_place)
 {
-    static const char *const tiers[] = {"c", "avx2"};
+    static const char *const tiers[] = {"c", "avx2", "avx512"};
     for (size_t i = 0; i < PEN_LEN(tiers); i++) {
         const PenDsp *d = pen__dsp_tier(tiers[i]);
         for (int dtype = PEN_U8; d && dtype <= PEN_F32; dtype++)
@@ -174,12 +174,14 @@ TEST(store_puts_every_value_in_its_place)
 
 TEST(tier_is_chosen_by_name)
 {
-    const PenDsp *c = pen__dsp_tier("c"), *avx2 = pen__dsp_tier("avx2"), *best = avx2 ? avx2 : c;
+    const PenDsp *c = pen__dsp_tier("c"), *avx2 = pen__dsp_tier("avx2");
+    const PenDsp *avx512 = pen__dsp_tier("avx512"), *best = avx512 ? avx512 : avx2 ? avx2 : c;
     CHECK(c != NULL);
     CHECK_STR(c->tier, "c");
     CHECK(pen__dsp_tier("sse") == NULL);
     CHECK(pen__dsp_choose("c") == c);
-    CHECK(pen__dsp_choose("avx2") == best);
+    CHECK(pen__dsp_choose("avx2") == (avx2 ? avx2 : c));
+    CHECK(pen__dsp_choose("avx512") == best);
     CHECK(pen__dsp_choose(NULL) == best);
     CHECK(pen__dsp_choose("") == best);
     CHECK(pen__dsp_choose("avx1024") == best);

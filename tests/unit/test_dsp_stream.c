@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "dsp/axis.h"
+#include "dsp/dsp.h"
 #include "dsp/resample.h"
 #include "test.h"
 
@@ -301,13 +302,14 @@ TEST(table_of_a_window_has_the_precision_of_the_axis)
         PenAxisSpec part = s;
         part.first = chance(s.n);
         part.len = 1 + chance(s.n - part.first);
-        void *m = malloc(pen__axis_bytes(&s)), *scratch = malloc(pen__axis_scratch_bytes(&s) + 1);
-        void *m2 = malloc(pen__axis_bytes(&part));
-        void *scratch2 = malloc(pen__axis_scratch_bytes(&part) + 1);
+        void *m = aligned_alloc(64, pen__axis_bytes(&s));
+        void *scratch = aligned_alloc(64, pen__axis_scratch_bytes(&s) + 64);
+        void *m2 = aligned_alloc(64, pen__axis_bytes(&part));
+        void *scratch2 = aligned_alloc(64, pen__axis_scratch_bytes(&part) + 64);
         PenAxis whole, a;
         CHECK(m && scratch && m2 && scratch2);
-        pen__axis_fill(&s, 0, m, scratch, &whole);
-        pen__axis_fill(&part, 0, m2, scratch2, &a);
+        pen__axis_fill(&s, 0, pen__dsp(), m, scratch, &whole);
+        pen__axis_fill(&part, 0, pen__dsp(), m2, scratch2, &a);
         CHECK_INT(a.precision, whole.precision);
         for (uint32_t k = 0; k < a.n; k++) {
             CHECK_INT(a.at[k], whole.at[part.first + k]);

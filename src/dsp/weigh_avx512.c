@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dsp/weigh.h"
+
+void pen__weigh_avx512(const PenAxisSpec *spec, void *scratch, PenAxis *axis)
+{
+    weigh_axis(spec, scratch, axis);
+}
