@@ -31,7 +31,7 @@ static const PenDsp tier_avx2 = {
     .brightness = pen__brightness_avx2,
     .contrast = pen__contrast_avx2,
     .saturation = pen__saturation_avx2,
-    .hue = pen__hue_c,
+    .hue = pen__hue_avx2,
     .grey = pen__grey_avx2,
     .grey_sum = pen__grey_sum_avx2,
 };
@@ -47,7 +47,7 @@ static const PenDsp tier_avx512 = {
     .brightness = pen__brightness_avx2,
     .contrast = pen__contrast_avx2,
     .saturation = pen__saturation_avx2,
-    .hue = pen__hue_c,
+    .hue = pen__hue_avx2,
     .grey = pen__grey_avx2,
     .grey_sum = pen__grey_sum_avx2,
 };

@@ -31,6 +31,7 @@ void pen__planes_u8_avx2(const uint8_t *row, uint32_t channels, uint32_t n, uint
 void pen__brightness_avx2(uint8_t *p, size_t n, int32_t factor);
 void pen__contrast_avx2(uint8_t *p, size_t n, int32_t factor, int32_t mean);
 void pen__saturation_avx2(uint8_t *p, size_t n, int32_t factor);
+void pen__hue_avx2(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_avx2(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
 

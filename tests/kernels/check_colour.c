@@ -79,6 +79,34 @@ TEST(hue)
     check_kind(HUE);
 }
 
+/* Tiers round by other steps here. */
+TEST(hue_of_every_colour)
+{
+    enum { N = 256 * 256 };
+    const PenDsp *c = pen__dsp_tier("c");
+    uint8_t *pixels = row_new(N * 3), *expected = row_new(N * 3), *found = row_new(N * 3);
+    for (uint32_t red = 0; red < 256; red++) {
+        int32_t shift = (int32_t)chance(256);
+        for (uint32_t i = 0; i < N; i++) {
+            pixels[i * 3] = (uint8_t)red;
+            pixels[i * 3 + 1] = (uint8_t)(i >> 8);
+            pixels[i * 3 + 2] = (uint8_t)i;
+        }
+        memcpy(expected, pixels, N * 3);
+        c->hue(expected, N, shift);
+        FOR_TIERS(d)
+        {
+            memcpy(found, pixels, N * 3);
+            d->hue(found, N, shift);
+            CHECK_MEM(found, expected, N * 3);
+        }
+        CHECK_OK_SO_FAR();
+    }
+    free(pixels);
+    free(expected);
+    free(found);
+}
+
 TEST(grey)
 {
     check_kind(GREY);
@@ -112,7 +140,7 @@ static void bench(void)
         for (int kind = 0; kind < KINDS; kind++) {
             Bench b = {pen__dsp_tier(check_tiers[i]), kind, row_new(SIDE * SIDE * 3)};
             if (b.dsp)
-                printf("%-5s %-10s %d x %d %8.1f us\n", b.dsp->tier, names[kind], SIDE, SIDE,
+                printf("%-6s %-10s %d x %d %8.1f us\n", b.dsp->tier, names[kind], SIDE, SIDE,
                        time_of(run_bench, &b) / 1000);
             free(b.pixels);
         }
@@ -129,6 +157,7 @@ int main(int argc, char **argv)
     RUN(contrast);
     RUN(saturation);
     RUN(hue);
+    RUN(hue_of_every_colour);
     RUN(grey);
     RUN(grey_sum);
     return TEST_END();
