@@ -105,6 +105,8 @@ def run_one(command, limit, plain):
 
 def name_of(command):
     words = shlex.split(command)
+    while len(words) > 1 and (words[0] in ("env", "qemu-aarch64") or "=" in words[0]):
+        words.pop(0)
     scripts = [w for w in words if w.endswith((".py", ".sh"))]
     return os.path.basename((scripts or words)[0])
 
