@@ -229,6 +229,8 @@ void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes)
 
 static int core_fill(Core *k, const PenSecretSettings *s, PenError *reterr)
 {
+    k->call_ctx = s->call_ctx;
+    k->call_free = s->call_free;
     if (s->key_id || s->secret) {
         k->given = true;
         k->end_ns = UINT64_MAX;
@@ -236,8 +238,6 @@ static int core_fill(Core *k, const PenSecretSettings *s, PenError *reterr)
         return pen__secret_new(s->key_id, s->secret, s->token, 0, &k->now, reterr);
     }
     k->call = s->call;
-    k->call_ctx = s->call_ctx;
-    k->call_free = s->call_free;
     if (s->profile && *s->profile && !(k->profile = pen__strdup(s->profile)))
         return pen__fail_memory(reterr, WHERE, "keyring");
     return s->call ? PEN_OK : pen__aws_env_read(&k->env, reterr);
@@ -251,6 +251,8 @@ int pen__keyring_new(const PenSecretSettings *settings, PenTransport *t, PenKeyr
     if (!ring || !k || pen__cond_init(&k->cond) < 0) {
         pen__free(ring);
         pen__free(k);
+        if (settings->call_free)
+            settings->call_free(settings->call_ctx);
         return pen__fail_memory(reterr, WHERE, "keyring");
     }
     pthread_mutex_init(&k->mutex, NULL);

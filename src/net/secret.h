@@ -27,8 +27,10 @@ typedef struct PenSecretSettings {
     const char *key_id, *secret, *token; /* given by the caller: used, nothing is looked for */
     PenSecretCall *call;                 /* else asked, when set */
     void *call_ctx;
-    void (*call_free)(void *ctx); /* when nobody can be in the call any more; may be NULL */
-    const char *profile;          /* else AWS_PROFILE, else "default" */
+    void (*call_free)(void *ctx); /* when nobody can be in the call any more, and when
+                                     pen__keyring_new fails; may be NULL */
+    const char *profile; /* when set, the environment's keys do not count, as botocore has it; else
+                          * AWS_PROFILE, else "default" */
 } PenSecretSettings;
 
 typedef struct PenKeyring PenKeyring;

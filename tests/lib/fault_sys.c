@@ -167,27 +167,25 @@ static int fault_thread_start(pthread_t *ret, void *(*run)(void *), void *arg)
 void fault_begin(const FaultPlan *p)
 {
     static PenSys sys;
-    sys = (PenSys){
-        .alloc = fault_alloc,
-        .resize = fault_resize,
-        .release = fault_release,
-        .open = fault_open,
-        .close = fault_close,
-        .pread = fault_pread,
-        .pwritev = fault_pwritev,
-        .fsync = fault_fsync,
-        .stat_fd = fault_stat_fd,
-        .stat_path = fault_stat_path,
-        .rename = fault_rename,
-        .mkdir = fault_mkdir,
-        .unlink = fault_unlink,
-        .rmdir = fault_rmdir,
-        .lock = fault_lock,
-        .list = fault_list,
-        .now_ns = pen__sys_real.now_ns,
-        .random = fault_random,
-        .thread_start = fault_thread_start,
-    };
+    sys = pen__sys_real;
+    sys.alloc = fault_alloc;
+    sys.resize = fault_resize;
+    sys.release = fault_release;
+    sys.open = fault_open;
+    sys.close = fault_close;
+    sys.pread = fault_pread;
+    sys.pwritev = fault_pwritev;
+    sys.fsync = fault_fsync;
+    sys.stat_fd = fault_stat_fd;
+    sys.stat_path = fault_stat_path;
+    sys.rename = fault_rename;
+    sys.mkdir = fault_mkdir;
+    sys.unlink = fault_unlink;
+    sys.rmdir = fault_rmdir;
+    sys.lock = fault_lock;
+    sys.list = fault_list;
+    sys.random = fault_random;
+    sys.thread_start = fault_thread_start;
     plan = *p;
     atomic_store(&calls, 0);
     atomic_store(&n_failed, 0);

@@ -419,6 +419,7 @@ def left_over(w, q, a):
     time.sleep(0.05)
     false = Answer(a.status, a.headers, bytes(a.size()))
     w.send(false.head() + false.body)
+    w.server.left_over += 1
     return True
 
 

@@ -101,7 +101,8 @@ class BadServer:
         with self.lock:
             self.plans = []
             self.counts = {}
-            self.n_connections = self.n_requests = self.trapped = 0
+            self.n_connections = self.n_requests = 0
+            self.trapped = self.left_over = 0
             self.log = []
 
     def choose(self, q):
@@ -135,6 +136,7 @@ class BadServer:
                     "connections": self.n_connections,
                     "requests": self.n_requests,
                     "trapped": self.trapped,
+                    "left_over": self.left_over,
                     "open": len(self.wires),
                 }
                 if "log" in q.query:

@@ -20,6 +20,7 @@ typedef struct Case {
     const char *method;
 } Case;
 
+#define ANY (-1) /* a slow machine may not have got it yet */
 #define B(name) "/behave/" name "/1/data"
 #define AT(at, what, as, number, ...)                                                              \
     {                                                                                              \
@@ -95,7 +96,7 @@ static const Case CASES[] = {
     AT("http", B("body_stall"), PEN_HTTP_T_SLOW, 206, .slow_ms = 400),
     AT("http", B("body_drip"), PEN_HTTP_T_SLOW, 206, .slow_ms = 400),
     AT("http", B("slow_right"), PEN_HTTP_OK, 206, .slow_ms = 2000, .right = true),
-    AT("http", B("body_stall"), PEN_HTTP_T_DEADLINE, 206, .deadline_ms = 1000),
+    AT("http", B("body_stall"), PEN_HTTP_T_DEADLINE, ANY, .deadline_ms = 1000),
     AT("http", B("slow_start"), PEN_HTTP_OK, 206, .right = true),
     AT("http", B("body_flip"), PEN_HTTP_OK, 206),
     AT("http", B("range_ignored"), PEN_HTTP_TOO_LONG, 200),
@@ -132,11 +133,11 @@ static void case_check(const Job *j, const Case *c)
     const PenHttpReply *reply = &j->reply;
     uint64_t limit = c->connect_ms + c->first_byte_ms + c->slow_ms + c->deadline_ms;
     bool timed = c->failure >= PEN_HTTP_T_CONNECT && c->failure <= PEN_HTTP_T_DEADLINE;
-    if (reply->failure != c->failure || reply->status != c->status)
-        printf("%s %s: %s: %s\n", c->port, c->path, pen__http_failure_text(reply->failure),
-               reply->detail);
+    if (reply->failure != c->failure || (c->status != ANY && reply->status != c->status))
+        printf("%s %s: status %d, %s: %s\n", c->port, c->path, reply->status,
+               pen__http_failure_text(reply->failure), reply->detail);
     CHECK_INT(reply->failure, c->failure);
-    CHECK_INT(reply->status, c->status);
+    CHECK(c->status == ANY || reply->status == c->status);
     CHECK(!c->error || strstr(j->error, c->error));
     if (c->right) {
         CHECK_INT(reply->bytes, BYTES);
@@ -220,7 +221,7 @@ TEST(connections_are_used_again)
 }
 
 /* Never over the connection of the request before, and without anybody having to ask again. */
-static void check_reuse(const char *path, bool upload, unsigned pause_ms)
+static void check_reuse(const char *path, bool upload, bool left_over)
 {
     PenEngine *e = NULL;
     PenEngineSettings settings = {.connections = 1};
@@ -238,7 +239,8 @@ static void check_reuse(const char *path, bool upload, unsigned pause_ms)
         CHECK_INT(j.reply.failure, PEN_HTTP_OK);
         CHECK_INT(j.reply.reused, 0);
         CHECK(upload || memcmp(j.into, server.data + FIRST, BYTES) == 0);
-        nap(pause_ms);
+        for (int k = 0; left_over && k < 300 && stat_of(engine, "left_over") <= i; k++)
+            nap(10);
         job_free(&j);
     }
     pen__engine_free(&e);
@@ -246,14 +248,14 @@ static void check_reuse(const char *path, bool upload, unsigned pause_ms)
 
 TEST(connection_closed_when_used_again)
 {
-    check_reuse("/behave/close_on_reuse/1/data", false, 0);
-    check_reuse("/behave/reset_on_reuse/1/data", false, 0);
-    check_reuse("/behave/close_on_reuse/1/up", true, 0);
+    check_reuse("/behave/close_on_reuse/1/data", false, false);
+    check_reuse("/behave/reset_on_reuse/1/data", false, false);
+    check_reuse("/behave/close_on_reuse/1/up", true, false);
 }
 
 TEST(answer_left_over)
 {
-    check_reuse("/behave/left_over/1/data", false, 100);
+    check_reuse("/behave/left_over/1/data", false, true);
 }
 
 static void read_file(const char *name, uint8_t *ret, size_t bytes, size_t *ret_bytes)

@@ -91,6 +91,31 @@ TEST(given)
     CHECK_INT(world.dirty, 0);
 }
 
+static void count_free(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* What a callback stands on is let go once, whatever comes of it. */
+TEST(callback_is_let_go)
+{
+    PenError err;
+    for (int i = 0; i < 4; i++) {
+        int freed = 0;
+        PenKeyring *k = NULL;
+        PenSecretSettings s = {.call = give, .call_ctx = &freed, .call_free = count_free};
+        world_reset();
+        s.key_id = i == 1 ? "CANARY1" : NULL;
+        atomic_store(&world.alloc_fails_at, i > 1 ? i - 1 : 0);
+        int r = pen__keyring_new(&s, NULL, &k, &err);
+        atomic_store(&world.alloc_fails_at, 0);
+        CHECK_INT(r, i == 0 ? PEN_OK : i == 1 ? PEN_E_INVALID : PEN_E_NO_MEMORY);
+        CHECK_INT(freed, r < 0);
+        pen__keyring_free(&k);
+        CHECK_INT(freed, 1);
+    }
+}
+
 TEST(first_fetch)
 {
     Giver g = {.hangs = true};
@@ -458,6 +483,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     world_begin();
     RUN(given);
+    RUN(callback_is_let_go);
     RUN(first_fetch);
     RUN(renewed_ahead);
     RUN(failed_renewal_keeps_what_is_valid);
