@@ -71,13 +71,9 @@ static void help_make_data(void)
         abort();
 }
 
-/* tests/net beside the folder this file is in. */
 static void help_script(char *ret, size_t room)
 {
-    snprintf(ret, room, "%s", __FILE__);
-    char *slash = strrchr(ret, '/');
-    size_t n = slash ? (size_t)(slash - ret) : 0;
-    snprintf(ret + n, room - n, "%s", slash ? "/../net/bad_server.py" : "../net/bad_server.py");
+    snprintf(ret, room, "%s/net/bad_server.py", TESTS_DIR);
 }
 
 static void help_take_line(char *line)

@@ -147,25 +147,12 @@ static struct {
     int port; /* 0: could not be started */
 } server;
 
-/* tests/net/metadata_server.py, from where this file is, or from where the program runs. */
-static bool find_script(char *ret, size_t bytes)
-{
-    static const char *const up[] = {"", "../", "../../", "../../../"};
-    const char *end = strstr(__FILE__, "tests/unit/");
-    for (size_t i = 0; i < sizeof up / sizeof *up; i++) {
-        snprintf(ret, bytes, "%s%.*stests/net/metadata_server.py", up[i],
-                 (int)(i || !end ? 0 : end - __FILE__), __FILE__);
-        if (access(ret, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void server_start(void)
 {
-    char script[512], line[64] = "";
+    static const char script[] = TESTS_DIR "/net/metadata_server.py";
+    char line[64] = "";
     int in[2], out[2];
-    if (!find_script(script, sizeof script) || pipe(in) < 0 || pipe(out) < 0)
+    if (access(script, R_OK) < 0 || pipe(in) < 0 || pipe(out) < 0)
         return;
     server.pid = fork();
     if (server.pid == 0) {
