@@ -65,7 +65,7 @@ def long_pack(folder, files):
     """The photographs several times over: a short epoch is mostly its beginning and its end."""
     pack, links = folder / "accelerator.pen", folder / "accelerator-links"
     if not (pack / "manifest").exists():
-        for number, file in enumerate(files):
+        for number, file in enumerate(map(pathlib.Path, files)):
             place = links / file.parent.name
             place.mkdir(parents=True, exist_ok=True)
             for k in range(ROUNDS_THROUGH):
