@@ -139,7 +139,10 @@ static int check_operands(const CliArgs *args, PenError *reterr)
     if (args->n_operands && verb->never)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes no operand, found: %s", verb->name,
                         args->operands[0]);
-    if (args->n_operands > 1 && !verb->many)
+    if (verb->two && args->n_operands != 2)
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes two places, found %zu: penstock %s %s",
+                        verb->name, args->n_operands, verb->name, verb->usage);
+    if (args->n_operands > 1 && !verb->many && !verb->two)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
                         verb->name, args->operands[1]);
     for (size_t i = 0; i < args->n_operands; i++)

@@ -17,6 +17,7 @@ typedef enum CliVerbId {
     CLI_INFO,
     CLI_VERIFY,
     CLI_EXTRACT,
+    CLI_COPY,
     CLI_OPS,
     CLI_BENCH,
     CLI_PROBE,
@@ -52,8 +53,20 @@ typedef enum CliOpt {
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
     CLI_OPT_THREADS,
+    CLI_OPT_AT_ONCE,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
+    CLI_OPT_WORK, /* from here on: of packs at an address */
+    CLI_OPT_ENDPOINT,
+    CLI_OPT_REGION,
+    CLI_OPT_PROFILE,
+    CLI_OPT_FROM_ENDPOINT,
+    CLI_OPT_FROM_REGION,
+    CLI_OPT_FROM_PROFILE,
+    CLI_OPT_NO_SIGN,
+    CLI_OPT_REQUESTER_PAYS,
+    CLI_OPT_ALLOW_HTTP,
+    CLI_OPT_CA,
     CLI_N_OPTIONS
 } CliOpt;
 

@@ -4,6 +4,7 @@
 #include <penstock/pack.h>
 
 #include "account.h"
+#include "far.h"
 #include "outcome.h"
 #include "samples.h"
 #include "say.h"
@@ -82,7 +83,7 @@ int cli_info(const CliArgs *args)
     PenPack *pack = NULL;
     PenError error = {0};
     int code;
-    if (pen_pack_open(args->operands[0], &pack, &error) < 0)
+    if (cli_far_open(args, args->operands[0], &pack, &error) < 0)
         return cli_end_failed(args, &error);
     if (!args->values[CLI_OPT_SAMPLES].given) {
         code = print_info(args, pack);

@@ -7,6 +7,7 @@
 #include <penstock/ingest.h>
 
 #include "account.h"
+#include "far.h"
 #include "outcome.h"
 #include "print.h"
 #include "progress.h"
@@ -27,6 +28,7 @@ typedef struct Run {
     uint64_t done, total; /* when last told */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
+    PenRemoteSettings remote;
 } Run;
 
 static int on_progress(void *ctx, const PenIngestProgress *p)
@@ -71,7 +73,8 @@ static int take_name(Run *run, PenError *reterr)
 /* Where the library lists broken inputs when it is not told. */
 static void default_report(const char *out, char *buf, size_t cap)
 {
-    snprintf(buf, cap, "%s-bad.jsonl", out);
+    const char *slash = pen_is_remote(out) ? strrchr(out, '/') : NULL;
+    snprintf(buf, cap, "%s-bad.jsonl", slash ? slash + 1 : out);
 }
 
 static void take_bad_report(Run *run, PenIngestSettings *s)
@@ -92,6 +95,9 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->sources = run->args->operands;
     s->n_sources = (uint32_t)run->args->n_operands;
     s->out = run->out;
+    cli_far_settings(run->args, &run->remote);
+    s->remote = &run->remote;
+    s->work = v[CLI_OPT_WORK].text;
     s->mode = (int32_t)v[CLI_OPT_MODE].number;
     s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
     s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;
@@ -257,14 +263,21 @@ int cli_gc(const CliArgs *args)
     PenGcResult result = {0};
     PenError error = {0};
     CliReport report = {0};
-    char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT];
-    if (pen_ingest_gc(args->operands[0], &result, &error) < 0)
+    PenRemoteSettings remote;
+    char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], uploads[CLI_NUMBER_TEXT];
+    const char *pack = args->operands[0];
+    cli_far_settings(args, &remote);
+    if (pen_ingest_gc_at(pack, &remote, args->values[CLI_OPT_WORK].text, &result, &error) < 0)
         return cli_end_failed(args, &error);
-    cli_report_text(&report, "pack", args->operands[0]);
+    cli_report_text(&report, "pack", pack);
     cli_report_number(&report, "files", result.files);
     cli_report_size(&report, "bytes", (int64_t)result.bytes);
-    snprintf(line, sizeof line, "%s removed, %s", cli_text_count(result.files, "file", files),
-             cli_text_size((double)result.bytes, bytes));
+    if (pen_is_remote(pack))
+        cli_report_number(&report, "uploads", result.uploads);
+    snprintf(line, sizeof line, "%s removed, %s%s%s%s", cli_text_count(result.files, "file", files),
+             cli_text_size((double)result.bytes, bytes), pen_is_remote(pack) ? "; " : "",
+             pen_is_remote(pack) ? cli_text_count(result.uploads, "upload", uploads) : "",
+             pen_is_remote(pack) ? " given up" : "");
     int code = cli_end_done(args, &report, line);
     cli_report_fini(&report);
     return code;

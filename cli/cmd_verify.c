@@ -4,6 +4,7 @@
 #include <penstock/pack.h>
 
 #include "account.h"
+#include "far.h"
 #include "outcome.h"
 #include "print.h"
 #include "progress.h"
@@ -127,7 +128,7 @@ int cli_verify(const CliArgs *args)
     PenPack *pack = NULL;
     PenError error = {0};
     cli_stop_install();
-    if (pen_pack_open(args->operands[0], &pack, &error) < 0)
+    if (cli_far_open(args, args->operands[0], &pack, &error) < 0)
         return cli_end_failed(args, &error);
     int code = verify_pack(args, pack);
     pen_pack_close(&pack);

@@ -80,6 +80,13 @@ static void put_option(FILE *to, const CliOption *o)
     fputs("\n", to);
 }
 
+static void put_options(FILE *to, CliVerbId verb, CliOpt first, CliOpt end)
+{
+    for (CliOpt i = first; i < end; i++)
+        if (cli_options[i].verbs & 1u << verb)
+            put_option(to, &cli_options[i]);
+}
+
 void cli_help_verb(FILE *to, CliVerbId verb)
 {
     const CliVerb *v = &cli_verbs[verb];
@@ -89,9 +96,11 @@ void cli_help_verb(FILE *to, CliVerbId verb)
     fputs("\nExamples:\n", to);
     put_lines(to, v->examples);
     fputs("\nOptions:\n", to);
-    for (CliOpt i = 0; i < CLI_N_OPTIONS; i++)
-        if (cli_options[i].verbs & 1u << verb)
-            put_option(to, &cli_options[i]);
+    put_options(to, verb, 0, CLI_OPT_WORK);
+    if (cli_options[CLI_OPT_ENDPOINT].verbs & 1u << verb) {
+        fputs("\nFor a pack at s3://bucket/name or https://host/path:\n", to);
+        put_options(to, verb, CLI_OPT_WORK, CLI_N_OPTIONS);
+    }
     fputs("\nNext: ", to);
     put_words(to, v->next, strlen("Next: "), 0);
     fputs("\n", to);

@@ -25,13 +25,16 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
             "The pack comes into being at the very end, by one rename. A run that was "
             "interrupted, even by kill -9, goes on from its last finished shard when the same "
             "command is run again. The same input and options give the same bytes with any "
-            "number of threads.",
+            "number of threads.\n"
+            "NAME.pen may be s3://bucket/NAME.pen: shards are uploaded as they are finished, and "
+            "the manifest comes last, under the condition that no other has come.",
         .examples = "penstock pack photos -o photos.pen\n"
                     "penstock pack val -o val.pen --classes-from train.pen\n"
                     "penstock pack photos -o small.pen --mode encode --quality 85 --max-side 512\n"
                     "penstock pack list.csv -o set.pen --on-bad skip --max-bad 100\n"
                     "penstock pack 'web-{000..017}.tar' -o web.pen --order source\n"
-                    "penstock pack photos -o photos.pen --append",
+                    "penstock pack photos -o photos.pen --append\n"
+                    "penstock pack photos -o s3://bucket/photos.pen",
         .next = "'penstock info NAME.pen' shows what is in it, 'penstock verify NAME.pen' checks "
                 "every byte. For several machines see 'penstock help plan'.",
         .run = cli_pack,
@@ -78,10 +81,11 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .summary = "remove what interrupted runs left behind",
         .about = "Removes from the directory of a pack what the pack does not use: work of runs "
                  "that were interrupted, shards of states before an --append. It touches nothing "
-                 "that penstock did not make. After it an interrupted run starts anew instead of "
+                 "that penstock did not make. In an object store, uploads that were begun and not "
+                 "finished are given up, too. After it an interrupted run starts anew instead of "
                  "going on; a reader that has an older state of the pack open loses it.",
         .examples = "penstock gc train.pen\n"
-                    "penstock gc train.pen --json",
+                    "penstock gc s3://bucket/train.pen --json",
         .next = "'penstock info NAME.pen' shows what is there.",
         .run = cli_gc,
     },
@@ -141,6 +145,29 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
                     "penstock pack out/samples.csv -o again.pen",
         .next = "'penstock info NAME.pen --samples' lists numbers and keys.",
         .run = cli_extract,
+    },
+    [CLI_COPY] = {
+        .name = "copy",
+        .usage = "FROM.pen TO.pen [options]",
+        .operand_help = "the pack and the place for its copy",
+        .two = 1,
+        .summary = "copy a pack to another place, every byte checked",
+        .about =
+            "Copies a pack between any two places: a directory, s3://bucket/name, and "
+            "https://host/path to copy from. The copy has the same bytes; each is checked against "
+            "its checksum on its way.\n"
+            "The shards come first and the manifest last, so that TO is no pack, or the whole "
+            "one. A copy that was interrupted, even by kill -9, goes on when the same command is "
+            "run again: shards that are there are not copied again. Another pack that is at TO "
+            "already stays as it is, and is an error.\n"
+            "Keys are found where the AWS command line finds them.",
+        .examples = "penstock copy train.pen s3://bucket/train.pen\n"
+                    "penstock copy s3://bucket/train.pen train.pen --threads 16\n"
+                    "penstock copy s3://bucket/train.pen s3://other/train.pen --from-profile a\n"
+                    "penstock copy https://host/train.pen /data/train.pen",
+        .next = "'penstock info TO.pen' shows what is there; 'penstock gc TO.pen' removes what a "
+                "copy left that is not wanted any more.",
+        .run = cli_copy,
     },
     [CLI_OPS] = {
         .name = "ops",
@@ -227,7 +254,9 @@ const char *cli_verb_near(const char *name)
         {"stat", "info"},        {"check", "verify"},   {"test", "verify"},
         {"fsck", "verify"},      {"unpack", "extract"}, {"export", "extract"},
         {"publish", "finalise"}, {"merge", "finalise"}, {"clean", "gc"},
-        {"prune", "gc"},
+        {"prune", "gc"},         {"cp", "copy"},        {"upload", "copy"},
+        {"download", "copy"},    {"sync", "copy"},      {"push", "copy"},
+        {"pull", "copy"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(name, others[i][0]) == 0)

@@ -11,6 +11,7 @@ typedef struct CliVerb {
     const char *usage;               /* what stands behind the verb */
     const char *operand_help;        /* what it needs, for the message when it is missing */
     int many;                        /* several operands */
+    int two;                         /* just two */
     int none;                        /* or no operand at all */
     int never;                       /* takes no operand */
     const char *summary;             /* for the list of verbs */
@@ -33,6 +34,7 @@ int cli_gc(const CliArgs *args);
 int cli_info(const CliArgs *args);
 int cli_verify(const CliArgs *args);
 int cli_extract(const CliArgs *args);
+int cli_copy(const CliArgs *args);
 int cli_ops(const CliArgs *args);
 int cli_bench(const CliArgs *args);
 int cli_probe(const CliArgs *args);

@@ -37,10 +37,11 @@ typedef struct PenRemoteSettings {
     int8_t path_style; /* 1: bucket in the path, 0: in the host, -1: by the endpoint */
     uint8_t no_sign;   /* public buckets */
     uint8_t requester_pays;
-    uint8_t allow_http;   /* secrets may go over http to hosts other than this one */
-    uint32_t deadline_ms; /* of one request; 0: 30,000 */
-    uint32_t outage_ms;   /* how long a server may be away; 0: 300,000 */
-    uint32_t in_flight;   /* requests at once; 0: 64 */
+    uint8_t allow_http;    /* secrets may go over http to hosts other than this one */
+    uint32_t deadline_ms;  /* of one request; 0: 30,000 */
+    uint32_t outage_ms;    /* how long a server may be away; 0: 300,000 */
+    uint32_t in_flight;    /* requests at once; 0: 64 */
+    uint32_t upload_parts; /* parts of one object that are sent at once; 0: 4 */
 } PenRemoteSettings;
 
 PEN_API void pen_remote_settings_init(PenRemoteSettings *s);

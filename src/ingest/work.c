@@ -76,7 +76,8 @@ static int check_ours(const char *work, PenError *reterr)
     PenNames names = {0};
     int r = pen__dir_list(work, &names, reterr);
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
-        int known = strncmp(names.names[i], "task-", 5) == 0;
+        int known =
+            strncmp(names.names[i], "task-", 5) == 0 || strncmp(names.names[i], "copy-", 5) == 0;
         for (size_t k = 0; k < PEN_LEN(ours); k++)
             known |= strcmp(names.names[i], ours[k]) == 0;
         if (!known)

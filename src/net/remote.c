@@ -127,6 +127,7 @@ static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
     r->transport = pen__engine_transport(r->engine);
     policy_settings(s, &policy);
     r->outage_ms = policy.outage_ms;
+    r->upload_parts = s->upload_parts;
     e = pen__policy_new(r->transport, &policy, &r->policy, reterr);
     if (e == PEN_OK && pen__remote_is_s3(r) && !r->endpoint.unsigned_)
         e = make_keyring(r, s, reterr);

@@ -21,6 +21,7 @@ struct PenRemote {
     PenPolicy *policy;
     PenKeyring *keyring; /* NULL: nothing is signed */
     uint32_t outage_ms;
+    uint32_t upload_parts;
     atomic_uint refs;
     /* The loop's own from here on. */
     PenEndpoint endpoint;

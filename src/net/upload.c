@@ -18,6 +18,7 @@ enum {
     PART_BYTES = 8 << 20,
     MOST_PARTS = 10000,
     AT_ONCE = 4,
+    MOST_AT_ONCE = 64,
     ANSWER_BYTES = 65536,
     GROWS_AT = 1000
 };
@@ -41,7 +42,8 @@ struct PenUpload {
     char *name, *id;
     pthread_mutex_t mutex;
     pthread_cond_t cond;
-    Part parts[AT_ONCE];
+    Part parts[MOST_AT_ONCE];
+    uint32_t at_once;
     Part *filling;
     ETag *etags;
     uint32_t n, cap, sending;
@@ -169,11 +171,11 @@ static int wait_for(PenUpload *u, uint32_t most, PenError *reterr)
 
 static int next_part(PenUpload *u, PenError *reterr)
 {
-    int r = wait_for(u, AT_ONCE - 1, reterr);
+    int r = wait_for(u, u->at_once - 1, reterr);
     if (r < 0)
         return r;
     pthread_mutex_lock(&u->mutex);
-    for (int i = 0; i < AT_ONCE && !u->filling; i++)
+    for (uint32_t i = 0; i < u->at_once && !u->filling; i++)
         if (u->parts[i].state == PART_FREE)
             u->filling = &u->parts[i];
     Part *p = u->filling;
@@ -227,7 +229,7 @@ static int begin(PenUpload *u, PenError *reterr)
 
 static void destroy(PenUpload *u)
 {
-    for (int i = 0; i < AT_ONCE; i++)
+    for (uint32_t i = 0; i < u->at_once; i++)
         pen__free_large(u->parts[i].data, u->parts[i].cap);
     pen__free(u->etags);
     pen__free(u->id);
@@ -248,7 +250,8 @@ int pen__upload_begin(PenRemote *r, const char *name, PenUpload **ret, PenError 
     pthread_mutex_init(&u->mutex, NULL);
     u->r = pen__remote_ref(r);
     u->name = pen__strdup(name);
-    for (int i = 0; i < AT_ONCE; i++)
+    u->at_once = PEN_MIN(r->upload_parts ? r->upload_parts : AT_ONCE, (uint32_t)MOST_AT_ONCE);
+    for (uint32_t i = 0; i < u->at_once; i++)
         u->parts[i].u = u;
     int e = u->name ? begin(u, reterr) : pen__fail_memory(reterr, WHERE, name);
     if (e < 0)

@@ -128,7 +128,7 @@ static int check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
     return r;
 }
 
-static int check_whole(const PenBlock *b, PenError *reterr)
+int pen__block_check(const PenBlock *b, PenError *reterr)
 {
     int r = PEN_OK;
     for (uint32_t s = 0; s < b->view.n_samples && r == PEN_OK; s++)
@@ -150,7 +150,7 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
     r = pen__block_open_memory(p, block, shard, data, &b, NULL);
     b.data = data;
     if (r == PEN_OK)
-        r = check_whole(&b, NULL);
+        r = pen__block_check(&b, NULL);
     /* Wrong on its way, maybe. What comes wrong a second time, over another connection, is. */
     if (r == PEN_E_CORRUPT)
         r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);

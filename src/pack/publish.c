@@ -31,25 +31,36 @@ void pen__draft_close(PenDraft *d)
     pen__buf_free(&d->manifest);
 }
 
+int pen__manifest_is(PenStore *store, const PenBuf *manifest, PenError *reterr)
+{
+    PenSource *source = NULL;
+    int r = pen__store_source(store, PEN_MANIFEST_NAME, &source, reterr);
+    if (r < 0)
+        return r;
+    uint8_t *data = source->bytes == manifest->bytes ? pen__alloc(manifest->bytes) : NULL;
+    if (source->bytes != manifest->bytes)
+        r = 0;
+    else if (!data)
+        r = pen__fail_memory(reterr, WHERE, source->name);
+    else
+        r = pen__source_read(source, data, manifest->bytes, 0, reterr);
+    if (r == PEN_OK)
+        r = data && memcmp(data, manifest->data, manifest->bytes) == 0;
+    pen__free(data);
+    pen__source_close(&source);
+    return r;
+}
+
 /* The answer to an earlier attempt may have been lost: then the manifest that is in the way is
  * ours.
  */
 static int is_ours(PenStore *store, const PenBuf *manifest)
 {
-    PenSource *source = NULL;
-    int same = 0;
-    if (pen__store_source(store, PEN_MANIFEST_NAME, &source, NULL) < 0)
-        return 0;
-    uint8_t *data = source->bytes == manifest->bytes ? pen__alloc(manifest->bytes) : NULL;
-    if (data && pen__source_read(source, data, manifest->bytes, 0, NULL) == PEN_OK)
-        same = memcmp(data, manifest->data, manifest->bytes) == 0;
-    pen__free(data);
-    pen__source_close(&source);
-    return same;
+    return pen__manifest_is(store, manifest, NULL) == 1;
 }
 
-static int put_manifest(PenStore *store, const PenPack *base, const char *part_path,
-                        const PenBuf *manifest, PenError *reterr)
+int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_path,
+                      const PenBuf *manifest, PenError *reterr)
 {
     int r = pen__store_put(store, part_path, PEN_MANIFEST_NAME, manifest,
                            base ? PEN_IF_SAME : PEN_IF_ABSENT, base ? pen__pack_object(base) : NULL,
@@ -72,7 +83,7 @@ int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_pat
     if (r == PEN_OK)
         r = pen__pack_check_duplicates(draft.pack, reterr);
     if (r == PEN_OK)
-        r = put_manifest(store, base, part_path, &draft.manifest, reterr);
+        r = pen__manifest_put(store, base, part_path, &draft.manifest, reterr);
     pen__draft_close(&draft);
     return r;
 }

@@ -22,4 +22,10 @@ void pen__draft_close(PenDraft *d); /* a zeroed one is fine */
 int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
                       PenError *reterr);
 
+/* The same for a manifest that has been written already. */
+int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_path,
+                      const PenBuf *manifest, PenError *reterr);
+/* 1: the manifest in the store has these bytes; 0: others; PEN_E_NOT_FOUND: there is none. */
+int pen__manifest_is(PenStore *store, const PenBuf *manifest, PenError *reterr);
+
 #endif

@@ -65,6 +65,11 @@ int pen__pack_is_far(const PenPack *p)
     return p->is_far;
 }
 
+PenStore *pen__pack_store(const PenPack *p)
+{
+    return p->store;
+}
+
 const PenObject *pen__pack_object(const PenPack *p)
 {
     return &p->object;

@@ -43,6 +43,7 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
 int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
 /* 1: every read is a request to a server; blocks are read whole. */
 int pen__pack_is_far(const PenPack *p);
+PenStore *pen__pack_store(const PenPack *p);         /* that it was opened from, or NULL */
 const PenObject *pen__pack_object(const PenPack *p); /* its manifest; empty when it is a file */
 
 /* Which shard holds block `block` of the pack? Arithmetic and one search; reads nothing. */
@@ -79,6 +80,8 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
 /* Every byte of one block: header, index, payloads, sections. `data` holds the whole block. */
 int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
                            PenBlock *ret, PenError *reterr);
+/* The payloads and sections of a block whose view is there and whose data is all of it. */
+int pen__block_check(const PenBlock *b, PenError *reterr);
 
 /* The hashes of all keys, for whoever looks for many of them: 16 bytes of memory for each sample.
  */

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "pack/keys.h"
 #include "pack/sections.h"
+#include "pack/shard_check.h"
 
 #define WHERE "pack/verify"
 
@@ -192,22 +193,8 @@ static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf
 static int check_shard_header(PenShardRef *ref, PenError *e)
 {
     uint8_t h[PEN_SHARD_HEADER_BYTES];
-    const PenShard *s = &ref->shard;
-    PenPlace place = {
-        .id = s->entry.id, .block = PEN_ALL, .sample = PEN_ALL, .field = PEN_PART_SHARD_HEADER};
-    int r = pen__source_read(s->source, h, sizeof h, 0, e);
-    if (r < 0)
-        return r;
-    uint32_t sum = pen__place_sum(&place, h + 16, sizeof h - 16);
-    int zero = 1;
-    for (size_t i = 40; i < sizeof h; i++)
-        zero &= h[i] == 0;
-    if (memcmp(h, "PENSHARD", 8) == 0 && pen__load32(h + 8) == PEN_FORMAT_VERSION &&
-        sum == pen__load32(h + 12) && pen__load64(h + 16) == 0 && zero &&
-        memcmp(h + 24, s->entry.id, PEN_ID_BYTES) == 0)
-        return PEN_OK;
-    return pen__fail(e, PEN_E_CORRUPT, WHERE,
-                     "%s: offset 0: header damaged; its samples can be read", s->source->name);
+    int r = pen__source_read(ref->shard.source, h, sizeof h, 0, e);
+    return r < 0 ? r : pen__shard_header_check(&ref->shard, h, e);
 }
 
 static void check_shard(Verify *v, PenShardRef *ref)
