@@ -19,7 +19,10 @@ static char *in_cache(const char *base, const char *below, const char *out)
     uint8_t hash[32];
     char name[64];
     size_t at = (size_t)snprintf(name, sizeof name, "%s", below);
-    pen__sha256(out, strlen(out), hash);
+    size_t n = strlen(out);
+    while (n > 1 && out[n - 1] == '/') /* means the same place */
+        n--;
+    pen__sha256(out, n, hash);
     for (int i = 0; i < 8; i++)
         at += (size_t)snprintf(name + at, sizeof name - at, "%02x", hash[i]);
     return pen__path_join(base, name);

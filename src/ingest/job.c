@@ -316,9 +316,9 @@ static void leave_nothing(const PenJob *job)
 
 /* Tasks on several machines share the plan and what they leave: a directory that all of them have.
  */
-static int check_place(const PenIngestSettings *s, PenError *reterr)
+int pen__job_shares(const PenIngestSettings *s, PenError *reterr)
 {
-    if (!pen_is_remote(s->out) || !s->n_tasks)
+    if (!s->out || !pen_is_remote(s->out))
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                      "%s: tasks share a directory; pack into one, 'penstock finalise' it, and "
@@ -329,7 +329,7 @@ static int check_place(const PenIngestSettings *s, PenError *reterr)
 static int open_place(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    int r = check_place(s, reterr);
+    int r = s->n_tasks ? pen__job_shares(s, reterr) : PEN_OK;
     if (r == PEN_OK)
         r = pen__home_find(s->out, s->work, &job->home, reterr);
     if (r == PEN_OK)

@@ -28,6 +28,8 @@ typedef struct PenJob {
     uint64_t first, end; /* of the plan: this job's part */
 } PenJob;
 
+/* PEN_E_UNSUPPORTED where tasks could not share the plan. */
+int pen__job_shares(const PenIngestSettings *settings, PenError *reterr);
 /* Checks, locks, makes the plan or takes up the one that is there. On failure closes what it
  * opened. */
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,

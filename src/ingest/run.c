@@ -16,7 +16,9 @@ int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, Pen
 {
     PenJob job;
     PenIngestResult result = {0};
-    int r = pen__job_open(&job, settings, &result, reterr);
+    int r = pen__job_shares(settings, reterr);
+    if (r == PEN_OK)
+        r = pen__job_open(&job, settings, &result, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);

@@ -38,17 +38,18 @@ class Result:
         return lines[0][len("penstock: "):]
 
 
-def run(*args, cwd=None, timeout=60):
+def run(*args, cwd=None, timeout=60, env=None):
     return Result(
         subprocess.run(
             [PENSTOCK, *(os.fspath(a) for a in args)],
-            cwd=cwd, timeout=timeout, capture_output=True, stdin=subprocess.DEVNULL, check=False,
+            cwd=cwd, env=env, timeout=timeout, capture_output=True, stdin=subprocess.DEVNULL,
+            check=False,
         )
     )
 
 
-def good(*args, cwd=None):
-    result = run(*args, cwd=cwd)
+def good(*args, cwd=None, env=None):
+    result = run(*args, cwd=cwd, env=env)
     assert result.code == 0, result.err
     return result
 
