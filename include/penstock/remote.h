@@ -31,7 +31,14 @@ typedef struct PenRemoteSettings {
     int (*credentials)(void *ctx, PenCredentials *ret, PenError *reterr);
     /* Called when what `credentials` gave has been copied; may be NULL. */
     void (*credentials_taken)(void *ctx);
+    /* Asked now and then (250 ms) by every thread that waits for a server, without locks. Not 0: it
+     * waits no longer, and the call ends with PEN_E_CANCELLED. May be NULL. */
+    int (*interrupted)(void *ctx);
     void *ctx;
+    /* Threads may need `ctx` for longer than what was opened lives: `hold` is called when something
+     * begins to use it, `release` when it ends to, from any thread. May be NULL. */
+    void (*hold)(void *ctx);
+    void (*release)(void *ctx);
     const char *ca_file; /* certificates to trust instead of the system's */
     const char *proxy;
     int8_t path_style; /* 1: bucket in the path, 0: in the host, -1: by the endpoint */

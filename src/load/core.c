@@ -152,7 +152,7 @@ int pen__core_start(PenCore *c, PenError *reterr)
     if (c->n_threads)
         return PEN_OK;
     uint32_t n = c->plan.threads + c->plan.io_threads;
-    int r = pen__pack_keep(c->plan.pack, c->plan.shares.index, reterr);
+    int r = pen__pack_keep(c->plan.pack, c->plan.shares.keep, reterr);
     if (r == PEN_OK && !c->idle)
         r = make_tasks(c, reterr);
     if (r == PEN_OK && !c->threads) {

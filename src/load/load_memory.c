@@ -40,6 +40,35 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
                      need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
 }
 
+static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
+                     " bytes read over a network by %u threads, found %" PRIu64
+                     " MiB; give more memory, or fewer io_threads",
+                     need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes, p->io_threads,
+                     p->set.memory_bytes / MiB);
+}
+
+/* Blocks of a pack that is far away are in memory whole: half of the rest is for them, and so much
+ * that every thread has one, and some. */
+static int share_far(PenLoadPlan *p, uint64_t ring_need, uint64_t rest_need, PenError *reterr)
+{
+    PenShares *s = &p->shares;
+    uint64_t block = pen_pack_info(p->pack)->largest_block_bytes, m = s->total, need, all;
+    if (pen__mul_over(block, p->threads + p->io_threads + 2, &need) ||
+        pen__add_over(need, ring_need + rest_need, &all))
+        return blocks_too_large(p, UINT64_MAX, reterr);
+    if (m < all)
+        return blocks_too_large(p, all, reterr);
+    s->ring = PEN_MAX(ring_need, PEN_MIN(m / 2, m - rest_need - need));
+    s->index = PEN_MAX((m - s->ring) / 2, need);
+    s->keep = s->index - p->io_threads * block;
+    s->scratch = (m - s->ring - s->index) / 2;
+    s->read = m - s->ring - s->index - s->scratch;
+    return PEN_OK;
+}
+
 /* Half is for the ring, an eighth for what is read ahead, a quarter for scratch, an eighth for
  * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
  * without. */
@@ -58,7 +87,13 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     uint64_t rest = m - s->ring;
     s->scratch = rest / 2;
     s->read = rest / 4;
-    s->index = rest - s->scratch - s->read;
+    s->index = s->keep = rest - s->scratch - s->read;
+    s->window = s->read;
+    if (pen__pack_is_far(p->pack)) {
+        int r = share_far(p, ring_need, rest_need, reterr);
+        if (r < 0)
+            return r;
+    }
     s->scratch_each = PEN_MIN(s->scratch / 2 / p->threads, 8 * MiB);
     uint64_t wanted = (p->set.prefetch ? p->set.prefetch : PREFETCH) + 2;
     p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted, s->ring / slot), (uint64_t)MIN_SLOTS);

@@ -12,6 +12,7 @@
 #define WHERE "load/plan"
 
 enum { MAX_BATCH = 1 << 20, MAX_WORLD = 1 << 20, MAX_THREADS = 1024, MAX_PREFETCH = 1024 };
+enum { FAR_IO_THREADS = 8 };
 
 void pen__load_plan_fini(PenLoadPlan *p)
 {
@@ -299,6 +300,8 @@ static void choose_threads(PenLoadPlan *p)
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads =
         p->set.io_threads ? (uint32_t)p->set.io_threads : PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
+    if (!p->set.io_threads && pen__pack_is_far(p->pack)) /* each waits for a server */
+        p->io_threads = FAR_IO_THREADS;
 }
 
 int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
@@ -329,7 +332,7 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
     p->set.pipeline = p->text;
     if (order->kind == PEN_ORDER_BLOCK) {
         uint32_t lanes, window;
-        pen__order_choose(p->shares.read, info->largest_block_bytes, info->n_blocks, &lanes,
+        pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks, &lanes,
                           &window);
         order->block_samples = info->block_samples;
         order->lanes = settings->lanes ? settings->lanes : lanes;

@@ -27,6 +27,8 @@ typedef struct PenShares {
     uint64_t total;
     uint64_t ring, read, scratch, index;
     uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
+    uint64_t window; /* what lanes and windows are chosen from: the same for all places of a pack */
+    uint64_t keep;   /* of `index`: what is kept, beside the blocks that are being read */
 } PenShares;
 
 typedef struct PenLoadPlan {

@@ -46,6 +46,9 @@ typedef struct PenWish {
     PenVerdict (*judge)(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);
     /* Once, on the loop. `r` is PEN_OK or the status in `err`. The operation is gone after it. */
     void (*done)(void *ctx, int r, const PenError *err);
+    /* Asked by a thread in pen__policy_wait, now and then: not 0 ends the wait with
+     * PEN_E_CANCELLED. May be NULL. */
+    int (*interrupted)(void *ctx);
     void *ctx;
     const char *name;  /* for messages: "s3://bucket/key" */
     uint8_t may_hedge; /* a second attempt at the same time does no harm: a GET */
@@ -78,8 +81,8 @@ int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOp **ret, PenEr
 void pen__policy_cancel(PenOp *op); /* done is not called any more */
 
 /* From any other thread: starts it and waits; `wish->done` is not called. PEN_E_TIMEOUT after
- * `deadline_ns` (then it is cancelled), PEN_E_CLOSED when the loop has ended. On return nothing
- * uses the wish any more. */
+ * `deadline_ns` (then it is cancelled), PEN_E_CANCELLED when interrupted, PEN_E_CLOSED when the
+ * loop has ended. On return nothing uses the wish any more. */
 int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_ns,
                      PenError *reterr);
 

@@ -23,6 +23,7 @@ typedef struct Waiter {
     pthread_cond_t cond;
     bool ended;
     bool let_go; /* the call that cancels has run */
+    bool interrupted;
     int r;
     PenError err;
 } Waiter;
@@ -77,8 +78,9 @@ static void cancel_on_loop(void *ctx)
     Waiter *w = ctx;
     PenError err = {.status = PEN_OK};
     if (w->op) {
-        pen__op_tell(w->op, "not done in the time allowed,", &err);
-        err.status = PEN_E_TIMEOUT;
+        pen__op_tell(w->op, w->interrupted ? "interrupted after" : "not done in the time allowed,",
+                     &err);
+        err.status = w->interrupted ? PEN_E_CANCELLED : PEN_E_TIMEOUT;
         pen__policy_cancel(w->op);
         w->op = NULL;
     }
@@ -86,7 +88,7 @@ static void cancel_on_loop(void *ctx)
     w->let_go = true;
     if (!w->ended) {
         w->ended = true;
-        w->r = PEN_E_TIMEOUT;
+        w->r = w->interrupted ? PEN_E_CANCELLED : PEN_E_TIMEOUT;
         w->err = err;
     }
     pthread_cond_signal(&w->cond);
@@ -96,6 +98,11 @@ static void cancel_on_loop(void *ctx)
 static void nothing(void *ctx)
 {
     (void)ctx;
+}
+
+static bool is_interrupted(const Waiter *w)
+{
+    return w->wish->interrupted && w->wish->interrupted(w->wish->ctx);
 }
 
 static bool is_over(const Waiter *w, bool cancelled)
@@ -118,9 +125,11 @@ static int wait_for_end(Waiter *w, uint64_t deadline_ns)
             ;
         if (is_over(w, cancelled))
             break;
+        pthread_mutex_unlock(&w->mutex);
+        if (!late && is_interrupted(w))
+            late = w->interrupted = true; /* the loop sees it behind the post */
         late = late || pen__sys->now_ns() >= deadline_ns;
         bool cancel = late && !cancelled;
-        pthread_mutex_unlock(&w->mutex);
         /* Where there is no memory for it: the next time round. */
         r = t->class_->post(t, cancel ? cancel_on_loop : nothing, cancel ? w : NULL);
         cancelled = cancelled || (cancel && r == PEN_OK);

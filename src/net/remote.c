@@ -26,8 +26,17 @@ int pen_is_remote(const char *text)
 typedef struct Caller {
     int (*credentials)(void *ctx, PenCredentials *ret, PenError *reterr);
     void (*taken)(void *ctx);
+    void (*release)(void *ctx);
     void *ctx;
 } Caller;
+
+static void free_caller(void *ctx)
+{
+    Caller *caller = ctx;
+    if (caller->release)
+        caller->release(caller->ctx);
+    pen__free(caller);
+}
 
 static int ask_caller(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr)
 {
@@ -53,10 +62,12 @@ static int make_keyring(PenRemote *r, const PenRemoteSettings *s, PenError *rete
         Caller *caller = pen__zalloc(sizeof *caller);
         if (!caller)
             return pen__fail_memory(reterr, WHERE, "credentials");
-        *caller = (Caller){s->credentials, s->credentials_taken, s->ctx};
+        *caller = (Caller){s->credentials, s->credentials_taken, s->release, s->ctx};
+        if (s->hold)
+            s->hold(s->ctx);
         keys.call = ask_caller;
         keys.call_ctx = caller;
-        keys.call_free = pen__free;
+        keys.call_free = free_caller;
     }
     return pen__keyring_new(&keys, r->transport, &r->keyring, reterr);
 }
@@ -175,6 +186,8 @@ static void destroy(PenRemote *r)
     pen__engine_free(&r->engine);
     pen__address_free(&r->address);
     pen__buf_free(&r->text);
+    if (r->release)
+        r->release(r->ctx);
     pen__free(r);
 }
 
@@ -187,6 +200,13 @@ int pen__remote_open(const char *address, const PenRemoteSettings *settings, Pen
     if (!r)
         return pen__fail_memory(reterr, WHERE, "remote place");
     atomic_init(&r->refs, 1);
+    if (settings && settings->interrupted) {
+        r->interrupted = settings->interrupted;
+        r->release = settings->release;
+        r->ctx = settings->ctx;
+        if (settings->hold)
+            settings->hold(settings->ctx);
+    }
     int e = pen__address_parse(address, &r->address, reterr);
     if (e == PEN_OK && pen__address_text(&r->address, &r->text) < 0)
         e = pen__fail_memory(reterr, WHERE, "address");
@@ -221,6 +241,11 @@ const char *pen__remote_text(const PenRemote *r)
 int pen__remote_is_s3(const PenRemote *r)
 {
     return r->address.scheme == PEN_SCHEME_S3;
+}
+
+int pen__remote_interrupted(const PenRemote *r)
+{
+    return r->interrupted && r->interrupted(r->ctx);
 }
 
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)

@@ -26,6 +26,8 @@ PenRemote *pen__remote_ref(PenRemote *r);
 void pen__remote_close(PenRemote **r);            /* the last one ends the thread; accepts NULL */
 const char *pen__remote_text(const PenRemote *r); /* the address, for messages */
 int pen__remote_is_s3(const PenRemote *r);        /* 0: can only be read */
+/* 1: a thread that waits for it is to give up. Not with a lock held. */
+int pen__remote_interrupted(const PenRemote *r);
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
 
 /* `name` is below the address: "manifest", "3f/3f...shard"; "" is the address itself. */

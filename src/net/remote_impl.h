@@ -22,6 +22,9 @@ struct PenRemote {
     PenKeyring *keyring; /* NULL: nothing is signed */
     uint32_t outage_ms;
     uint32_t upload_parts;
+    int (*interrupted)(void *ctx);
+    void (*release)(void *ctx);
+    void *ctx; /* of both */
     atomic_uint refs;
     /* The loop's own from here on. */
     PenEndpoint endpoint;

@@ -167,10 +167,17 @@ int pen__remote_begin(PenRemoteOp *op, PenError *reterr)
                      op->title);
 }
 
+static int interrupted(void *ctx)
+{
+    const PenRemoteOp *op = ctx;
+    return pen__remote_interrupted(op->r);
+}
+
 PenWish pen__remote_wish(PenRemoteOp *op)
 {
     return (PenWish){.prepare = prepare,
                      .judge = pen__remote_judge,
+                     .interrupted = interrupted,
                      .ctx = op,
                      .name = op->title,
                      .may_hedge = strcmp(op->method, "GET") == 0};

@@ -20,7 +20,8 @@ enum {
     AT_ONCE = 4,
     MOST_AT_ONCE = 64,
     ANSWER_BYTES = 65536,
-    GROWS_AT = 1000
+    GROWS_AT = 1000,
+    LOOK_MS = 250
 };
 
 typedef struct Part {
@@ -152,19 +153,33 @@ static int failed(PenUpload *u, PenError *reterr)
     return u->status;
 }
 
-/* Waits until `ready` parts at most are under way, and for the first failure. */
+/* Until a part has ended or it is time to look whether somebody interrupts. With the lock. */
+static int wait_a_little(PenUpload *u, uint64_t deadline)
+{
+    uint64_t until = PEN_MIN(deadline, pen__deadline_after(LOOK_MS * 1000000ull));
+    if (pen__cond_wait(&u->cond, &u->mutex, until) == PEN_OK)
+        return PEN_OK;
+    pthread_mutex_unlock(&u->mutex);
+    int r = pen__remote_interrupted(u->r)    ? PEN_E_CANCELLED
+            : pen__sys->now_ns() >= deadline ? PEN_E_TIMEOUT
+                                             : PEN_OK;
+    pthread_mutex_lock(&u->mutex);
+    return r;
+}
+
+/* Waits until `most` parts at most are under way, and for the first failure. */
 static int wait_for(PenUpload *u, uint32_t most, PenError *reterr)
 {
     uint64_t deadline = pen__deadline_after((u->r->outage_ms + 60000ull) * 1000000u);
     int r = PEN_OK;
     pthread_mutex_lock(&u->mutex);
     while (u->sending > most && r == PEN_OK)
-        r = pen__cond_wait(&u->cond, &u->mutex, deadline);
+        r = wait_a_little(u, deadline);
     if (r == PEN_OK)
         r = failed(u, reterr);
     else
-        r = pen__fail(reterr, PEN_E_TIMEOUT, WHERE, "%s/%s: a part was not taken in time",
-                      pen__remote_text(u->r), u->name);
+        r = pen__fail(reterr, r, WHERE, "%s/%s: %s", pen__remote_text(u->r), u->name,
+                      r == PEN_E_CANCELLED ? "interrupted" : "a part was not taken in time");
     pthread_mutex_unlock(&u->mutex);
     return r;
 }
@@ -383,7 +398,11 @@ void pen__upload_abort(PenUpload **upload)
     if (!u)
         return;
     /* Parts that are under way use its memory: when they do not end, it is left to them. */
-    if (wait_for(u, 0, NULL) == PEN_E_TIMEOUT)
+    (void)wait_for(u, 0, NULL);
+    pthread_mutex_lock(&u->mutex);
+    uint32_t sending = u->sending;
+    pthread_mutex_unlock(&u->mutex);
+    if (sending)
         return;
     PenHttpHeader query[] = {{"uploadId", u->id}};
     PenRemoteOp op = {.r = u->r, .method = "DELETE", .name = u->name, .query = query, .n_query = 1};

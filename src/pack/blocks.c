@@ -15,6 +15,7 @@
  * than this, until a loader says how many. */
 #define MAX_BLOCK_SLOTS (1u << 22)
 #define FAR_KEEP_BYTES (256ull << 20)
+#define LOOK_NS 250000000u /* between two looks whether somebody interrupts */
 
 int pen__blocks_open(PenPack *p, PenError *reterr)
 {
@@ -38,9 +39,56 @@ static uint64_t weight(const PenBlock *b)
     return (b->is_whole ? b->view.bytes : b->view.index_bytes) + sizeof *b;
 }
 
+/* ---- by last use: whole blocks alone; with the lock ----------------------------------------- */
+
+static void list_remove(PenPack *p, PenBlock *b)
+{
+    *(b->newer ? &b->newer->older : &p->newest) = b->older;
+    *(b->older ? &b->older->newer : &p->oldest) = b->newer;
+    b->newer = b->older = NULL;
+}
+
+static void list_add(PenPack *p, PenBlock *b)
+{
+    b->older = p->newest;
+    *(p->newest ? &p->newest->newer : &p->oldest) = b;
+    p->newest = b;
+}
+
+/* Takes a block out of its slot and puts it into the row of those to put back. */
+static PenBlock *evict(PenPack *p, PenBlock *b, PenBlock *row)
+{
+    list_remove(p, b);
+    p->blocks[b->number % p->block_slots] = NULL;
+    p->kept_bytes -= weight(b);
+    b->older = row;
+    return b;
+}
+
+/* Makes room by giving up those that were not used for longest. Gives a row of what is to be put
+ * back. */
+static PenBlock *keep_whole(PenPack *p, PenBlock *b)
+{
+    PenBlock **slot = &p->blocks[b->number % p->block_slots], *row = NULL;
+    if (weight(b) > p->keep_bytes)
+        return b;
+    if (*slot)
+        row = evict(p, *slot, row);
+    while (p->oldest && p->kept_bytes > p->keep_bytes - weight(b))
+        row = evict(p, p->oldest, row);
+    p->kept_bytes += weight(b);
+    *slot = b;
+    list_add(p, b);
+    return row;
+}
+
+/* ---- which are kept ------------------------------------------------------------------------- */
+
 /* Puts a block into its slot, when there is room; returns the one to put back. With the lock. */
 static PenBlock *keep_block(PenPack *p, PenBlock *b)
 {
+    if (b->is_whole)
+        return keep_whole(p, b);
     PenBlock **slot = &p->blocks[b->number % p->block_slots], *old = *slot;
     uint64_t left = p->kept_bytes - (old ? weight(old) : 0);
     if (weight(b) > p->keep_bytes || left > p->keep_bytes - weight(b))
@@ -50,12 +98,28 @@ static PenBlock *keep_block(PenPack *p, PenBlock *b)
     return old;
 }
 
+static void put_row(PenPack *p, PenBlock *row)
+{
+    for (PenBlock *next; row; row = next) {
+        next = row->older;
+        row->older = NULL;
+        pen__pack_block_put(p, row);
+    }
+}
+
+/* Of whole blocks few fit; with more slots than that they seldom meet in one. */
+static uint64_t slots_for(const PenPack *p, uint64_t bytes)
+{
+    uint64_t all = p->is_far ? p->info.total_bytes : p->m.stats.index_bytes;
+    uint64_t each = all / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
+    uint64_t n = PEN_MIN(bytes / each, (uint64_t)MAX_BLOCK_SLOTS) * (p->is_far ? 16 : 1);
+    n = PEN_MIN(PEN_MIN(n, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
+    return PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
+}
+
 int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
 {
-    uint64_t all = pen__pack_is_far(p) ? p->info.total_bytes : p->m.stats.index_bytes;
-    uint64_t each = all / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
-    uint64_t n = PEN_MIN(PEN_MIN(bytes / each, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
-    n = PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
+    uint64_t n = slots_for(p, bytes);
     PenBlock **fresh = pen__alloc_array(n, sizeof *fresh);
     if (!fresh)
         return pen__fail_memory(reterr, WHERE, p->path);
@@ -63,9 +127,11 @@ int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
     pthread_mutex_lock(&p->mutex);
     PenBlock **old = p->blocks;
     uint64_t n_old = p->block_slots;
-    bool chosen = p->keep_bytes != (pen__pack_is_far(p) ? FAR_KEEP_BYTES : UINT64_MAX);
-    bool more = !chosen || bytes > p->keep_bytes;
+    bool more = !p->keep_chosen || bytes > p->keep_bytes;
     if (more) {
+        while (p->oldest)
+            list_remove(p, p->oldest);
+        p->keep_chosen = true;
         p->blocks = fresh;
         p->block_slots = n;
         p->keep_bytes = bytes;
@@ -219,43 +285,64 @@ int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *bu
 
 /* ---- all of them; with the lock ------------------------------------------------------------- */
 
-static int is_loading(const PenPack *p, uint64_t number)
+static bool is_loading(const PenPack *p, uint64_t what)
 {
     for (uint32_t i = 0; i < p->n_loading; i++)
-        if (p->loading[i] == number)
-            return 1;
-    return 0;
+        if (p->loading[i] == what)
+            return true;
+    return false;
 }
 
-/* A far block is asked for once: who needs it while it is on its way waits for it. */
-static PenBlock *find_block(PenPack *p, uint64_t number)
+/* Whoever interrupts may need other locks. */
+static bool is_interrupted(PenPack *p)
 {
-    for (;;) {
-        PenBlock *b = p->blocks[number % p->block_slots];
-        if (b && b->number == number) {
-            b->refs++;
-            return b;
-        }
-        if (!p->is_far || !is_loading(p, number))
-            return NULL;
-        (void)pen__cond_wait(&p->loaded, &p->mutex, pen__deadline_after(1000000000u));
-    }
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    if (!remote)
+        return false;
+    pthread_mutex_unlock(&p->mutex);
+    bool yes = pen__remote_interrupted(remote) != 0;
+    pthread_mutex_lock(&p->mutex);
+    return yes;
 }
 
-static void begin_loading(PenPack *p, uint64_t number)
+int pen__loading_wait(PenPack *p, uint64_t what)
+{
+    if (!p->is_far || !is_loading(p, what))
+        return 0;
+    return pen__cond_wait(&p->loaded, &p->mutex, pen__deadline_after(LOOK_NS)) == PEN_OK ||
+           !is_interrupted(p);
+}
+
+void pen__loading_begin(PenPack *p, uint64_t what)
 {
     if (p->is_far && p->n_loading < LOADING)
-        p->loading[p->n_loading++] = number;
+        p->loading[p->n_loading++] = what;
 }
 
-static void end_loading(PenPack *p, uint64_t number)
+void pen__loading_end(PenPack *p, uint64_t what)
 {
     for (uint32_t i = 0; i < p->n_loading; i++)
-        if (p->loading[i] == number) {
+        if (p->loading[i] == what) {
             p->loading[i] = p->loading[--p->n_loading];
             pthread_cond_broadcast(&p->loaded);
             return;
         }
+}
+
+static PenBlock *find_block(PenPack *p, uint64_t number)
+{
+    do {
+        PenBlock *b = p->blocks[number % p->block_slots];
+        if (b && b->number == number) {
+            b->refs++;
+            if (b->is_whole && b != p->newest) {
+                list_remove(p, b);
+                list_add(p, b);
+            }
+            return b;
+        }
+    } while (pen__loading_wait(p, number));
+    return NULL;
 }
 
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
@@ -263,7 +350,7 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
     pthread_mutex_lock(&p->mutex);
     PenBlock *b = find_block(p, number);
     if (!b)
-        begin_loading(p, number);
+        pen__loading_begin(p, number);
     pthread_mutex_unlock(&p->mutex);
     if (b) {
         *ret = b;
@@ -272,10 +359,9 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
     int r = open_block(p, number, &b, reterr);
     pthread_mutex_lock(&p->mutex);
     PenBlock *old = r == PEN_OK ? keep_block(p, b) : NULL;
-    end_loading(p, number);
+    pen__loading_end(p, number);
     pthread_mutex_unlock(&p->mutex);
-    if (old)
-        pen__pack_block_put(p, old);
+    put_row(p, old);
     if (r == PEN_OK)
         *ret = b;
     return r;

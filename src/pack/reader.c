@@ -303,6 +303,19 @@ static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *
     return PEN_OK;
 }
 
+/* With the lock. */
+static PenShardRef *find_shard(PenPack *p, uint64_t number)
+{
+    do {
+        PenShardRef *ref = p->shards[number % SHARD_SLOTS];
+        if (ref && ref->number == number) {
+            ref->refs++;
+            return ref;
+        }
+    } while (pen__loading_wait(p, number + PEN_LOADING_SHARD));
+    return NULL;
+}
+
 int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
 {
     PenShardRef **slot = &p->shards[number % SHARD_SLOTS];
@@ -310,26 +323,29 @@ int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *re
     if (r < 0)
         return r;
     pthread_mutex_lock(&p->mutex);
-    PenShardRef *ref = *slot;
-    if (ref && ref->number == number) {
-        ref->refs++;
-        pthread_mutex_unlock(&p->mutex);
+    PenShardRef *ref = find_shard(p, number);
+    if (!ref)
+        pen__loading_begin(p, number + PEN_LOADING_SHARD);
+    pthread_mutex_unlock(&p->mutex);
+    if (ref) {
         *ret = ref;
         return PEN_OK;
     }
-    pthread_mutex_unlock(&p->mutex);
-    /* Two threads may open the same one at once: the later one stays. */
+    /* Of a local one: two threads may open the same at once, and the later one stays. */
     r = open_shard(p, number, &ref, reterr);
-    if (r < 0)
-        return r;
     pthread_mutex_lock(&p->mutex);
-    PenShardRef *old = *slot;
-    *slot = ref;
+    PenShardRef *old = NULL;
+    if (r == PEN_OK) {
+        old = *slot;
+        *slot = ref;
+    }
+    pen__loading_end(p, number + PEN_LOADING_SHARD);
     pthread_mutex_unlock(&p->mutex);
     if (old)
         pen__pack_shard_put(p, old);
-    *ret = ref;
-    return PEN_OK;
+    if (r == PEN_OK)
+        *ret = ref;
+    return r;
 }
 
 void pen__pack_shard_put(PenPack *p, PenShardRef *ref)

@@ -19,6 +19,7 @@ typedef struct PenBlock {
     uint8_t *data;
     uint8_t is_whole; /* data is all of the block, checked; else its index */
     int refs;
+    struct PenBlock *newer, *older; /* of those that are kept whole */
 } PenBlock;
 
 const PenManifest *pen__pack_manifest(const PenPack *p);
@@ -29,8 +30,8 @@ const char *pen__pack_path(const PenPack *p);
 int pen__pack_alive(const PenPack *p, PenError *reterr);
 /* One more user of the pack; each closes it for itself. */
 PenPack *pen__pack_ref(PenPack *p);
-/* From now on `bytes` of block indexes are kept in memory at most; of several calls the largest
- * counts. */
+/* From now on `bytes` of block indexes, or of whole blocks when the pack is far away, are kept in
+ * memory at most; of several calls the largest counts. */
 int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr);
 
 /* Opens a pack whose manifest and shards come from somewhere else than a directory: `open` gives

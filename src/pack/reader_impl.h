@@ -10,7 +10,7 @@
 #include "pack/reader.h"
 
 /* Slots are chosen by number, so neighbours never push each other out. */
-enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 64 };
+enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
 
 struct PenPack {
     char *path;
@@ -21,18 +21,29 @@ struct PenPack {
     uint64_t *first_blocks; /* of the shards, side by side for the search */
     PenOpenFn open;
     void *open_ctx;
-    PenStore *store;       /* that it was opened from; NULL: by pen__pack_open_with */
-    pthread_mutex_t mutex; /* of the slots and all counts of references */
-    pthread_cond_t loaded; /* a far block has come, or not */
-    uint64_t loading[LOADING];
+    PenStore *store;           /* that it was opened from; NULL: by pen__pack_open_with */
+    pthread_mutex_t mutex;     /* of the slots and all counts of references */
+    pthread_cond_t loaded;     /* a far block has come, or not */
+    uint64_t loading[LOADING]; /* blocks, and shards + PEN_LOADING_SHARD */
     uint32_t n_loading;
     PenShardRef *shards[SHARD_SLOTS];
     PenBlock **blocks;
     uint64_t block_slots;
     uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
+    bool keep_chosen;                /* by a loader */
+    PenBlock *newest, *oldest;       /* whole blocks that are kept, by their last use */
     int refs;                        /* of the pack itself: the caller's and those of loaders */
     pid_t pid;                       /* that opened it */
 };
+
+/* What is far is asked for once: who needs it while it is on its way waits for it. With the lock.
+ */
+#define PEN_LOADING_SHARD (UINT64_C(1) << 63)
+/* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
+ * the caller is interrupted, and is to ask for itself. */
+int pen__loading_wait(PenPack *p, uint64_t what);
+void pen__loading_begin(PenPack *p, uint64_t what);
+void pen__loading_end(PenPack *p, uint64_t what);
 
 /* blocks.c */
 int pen__blocks_open(PenPack *p, PenError *reterr);

@@ -215,7 +215,7 @@ static void loop_end(Loop *l)
 
 typedef struct Get {
     char into[256];
-    unsigned prepared;
+    unsigned prepared, looks;
 } Get;
 
 static int get_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
@@ -357,6 +357,37 @@ TEST(a_failure_is_handed_over)
     loop_end(&l);
 }
 
+static int at_third_look(void *ctx)
+{
+    Get *g = ctx;
+    return ++g->looks >= 3;
+}
+
+TEST(the_waiting_thread_is_interrupted)
+{
+    static Loop l; /* outlives a check that fails: its thread goes on */
+    PenPolicy *p;
+    PenError err;
+    Get g = {.prepared = 0};
+    PenWish wish = {.prepare = get_prepare,
+                    .judge = get_judge,
+                    .interrupted = at_third_look,
+                    .ctx = &g,
+                    .name = NAME};
+    loop_begin(&l, 0, 0);
+    CHECK_INT(pen__policy_new(&l.transport, NULL, &p, NULL), PEN_OK);
+    uint64_t start = pen__sys->now_ns();
+    CHECK_INT(pen__policy_wait(p, &wish, pen__deadline_after(60000 * MS), &err), PEN_E_CANCELLED);
+    CHECK(pen__sys->now_ns() - start < 20000 * MS);
+    CHECK_INT(err.status, PEN_E_CANCELLED);
+    CHECK(strstr(err.message, "interrupted") != NULL);
+    CHECK_INT(g.looks, 3);
+    CHECK_INT(l.live, 0); /* the request was cut */
+    loop_stop(&l);
+    pen__policy_free(&p);
+    loop_end(&l);
+}
+
 static void *stop_soon(void *arg)
 {
     uint64_t until = pen__deadline_after(100 * MS);
@@ -393,6 +424,7 @@ int main(int argc, char **argv)
     RUN(the_deadline_passes);
     RUN(the_deadline_and_the_answer_race);
     RUN(a_failure_is_handed_over);
+    RUN(the_waiting_thread_is_interrupted);
     RUN(the_loop_ends);
     return TEST_END();
 }
