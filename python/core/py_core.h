@@ -18,6 +18,7 @@
 
 /* Names that every error here has as its `where`. */
 #define CORE_WHERE "python"
+#define CORE_CREDENTIALS "python/credentials" /* of those from a callback for credentials */
 
 typedef struct CoreState {
     PyObject *make_error; /* penstock._error.make */
@@ -42,13 +43,38 @@ PyObject *core_text(const char *text);
 /* dict[key] = value, and gives up the reference to value; accepts a NULL value. -1 on failure. */
 int core_set(PyObject *dict, const char *key, PyObject *value);
 
+/* py_remote.c: how packs in object stores are asked for; counted, and used by the library's threads
+ * too. NULL stands for a path, or for what the environment says. */
+typedef struct CoreRemote CoreRemote;
+CoreRemote *core_remote_new(PyObject *options); /* a tuple; NULL with an exception */
+CoreRemote *core_remote_ref(CoreRemote *self);
+void core_remote_unref(CoreRemote *self); /* with the GIL or without */
+const PenRemoteSettings *core_remote_settings(const CoreRemote *self);
+PyObject *core_end(PyObject *module, PyObject *unused);
+
+/* Around calls that may wait for a server: other Python threads run meanwhile, and Ctrl-C ends the
+ * wait. */
+typedef struct CoreWait {
+    PyThreadState *thread;
+    struct CoreWait *outer; /* a signal's handler may wait too */
+    int raised;             /* an exception is set */
+    int give_up;            /* wait for nothing: the user has interrupted before */
+} CoreWait;
+void core_wait_begin(CoreWait *w);
+void core_wait_end(CoreWait *w);
+/* As core_raise; what a signal or a callback for credentials has raised comes first, or is the
+ * cause. */
+PyObject *core_remote_raise(CoreState *state, CoreRemote *self, const CoreWait *w,
+                            const PenError *error);
+
 /* py_open.c: a pack, or NULL with an exception; other Python threads run meanwhile. */
-PenPack *core_open(CoreState *state, const char *path);
+PenPack *core_open(CoreState *state, const char *path, CoreRemote *remote);
 
 /* py_pack.c: the pack for a call that is about to begin, or NULL; every enter has its leave. */
 typedef struct CorePack CorePack;
 PenPack *core_pack_enter(CorePack *self);
 void core_pack_leave(CorePack *self);
+CoreRemote *core_pack_remote(CorePack *self);
 
 /* py_batch.c: takes over the lease, also when it fails. */
 PyObject *core_batch_new(CoreState *state, PenBatch *batch);

@@ -14,9 +14,10 @@ typedef struct CoreLoader {
     pthread_mutex_t lock;
     pid_t pid;
     uint32_t stall_ms;
-    uint64_t pass;   /* counts passes that were begun or ended */
-    int is_used;     /* the pass has given something */
-    uint32_t queued; /* threads that wait for the lock; guarded by the GIL */
+    uint64_t pass;      /* counts passes that were begun or ended */
+    int is_used;        /* the pass has given something */
+    uint32_t queued;    /* threads that wait for the lock; guarded by the GIL */
+    CoreRemote *remote; /* the pack's */
 } CoreLoader;
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -63,6 +64,7 @@ static int open_loader(CoreLoader *self, CorePack *from, const PenLoaderSettings
         return -1;
     Py_BEGIN_ALLOW_THREADS r = pen_loader_open(pack, s, &self->loader, &error);
     Py_END_ALLOW_THREADS core_pack_leave(from);
+    self->remote = core_remote_ref(core_pack_remote(from));
     if (r < 0)
         core_raise(core_state((PyObject *)self), &error);
     return r < 0 ? -1 : 0;
@@ -147,6 +149,7 @@ static void loader_dealloc(CoreLoader *self)
         Py_BEGIN_ALLOW_THREADS pen_loader_close(&self->loader);
         Py_END_ALLOW_THREADS pthread_mutex_destroy(&self->lock);
     }
+    core_remote_unref(self->remote);
     core_free((PyObject *)self);
 }
 
@@ -352,7 +355,7 @@ static PyObject *loader_next(CoreLoader *self, PyObject *args)
         if (r == PEN_END)
             Py_RETURN_NONE;
         if (r != PEN_E_TIMEOUT || left <= SLICE_MS)
-            return core_raise(core_state((PyObject *)self), &error);
+            return core_remote_raise(core_state((PyObject *)self), self->remote, NULL, &error);
         if (pause_wait(self) < 0)
             return NULL;
     }

@@ -77,6 +77,18 @@ static PyObject *run_main(PyObject *module, PyObject *list)
     return PyLong_FromLong(code);
 }
 
+static PyObject *is_remote(PyObject *module, PyObject *text)
+{
+    Py_ssize_t bytes;
+    (void)module;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &bytes);
+    if (!utf8 && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+        PyErr_Clear(); /* a file's name of bytes that are no text */
+        utf8 = "";
+    }
+    return utf8 ? PyBool_FromLong(pen_is_remote(utf8)) : NULL;
+}
+
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
@@ -132,6 +144,8 @@ static int clear_module(PyObject *module)
 static PyMethodDef methods[] = {
     {"ops", core_ops, METH_NOARGS, "The table of operations."},
     {"pipeline_check", core_pipeline_check, METH_O, "The full form of a pipeline's text."},
+    {"is_remote", is_remote, METH_O, "Is this text an address of an object store or a server?"},
+    {"end", core_end, METH_NOARGS, "The interpreter ends: nothing waits for servers any more."},
     {"main", run_main, METH_O, "Run the command line with these arguments."},
     {NULL, NULL, 0, NULL},
 };

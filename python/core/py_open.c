@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a pack: by a thread, so that the caller hears Ctrl-C while the storage does not answer.
+/* Opening a pack: by a thread, so that the caller hears Ctrl-C while a file system does not answer.
  */
 #include "py_core.h"
 
@@ -109,8 +109,26 @@ static int wait_for(Opening *o, pthread_t thread)
     return -1;
 }
 
-PenPack *core_open(CoreState *state, const char *path)
+/* The library itself ends waits for servers. */
+static PenPack *open_remote(CoreState *state, const char *path, CoreRemote *remote)
 {
+    PenError error = {0};
+    PenPack *pack = NULL;
+    CoreWait w;
+    core_wait_begin(&w);
+    int r = pen_pack_open_at(path, core_remote_settings(remote), &pack, &error);
+    if (r == PEN_OK && w.raised)
+        pen_pack_close(&pack);
+    core_wait_end(&w);
+    if (r < 0)
+        core_remote_raise(state, remote, &w, &error);
+    return pack;
+}
+
+PenPack *core_open(CoreState *state, const char *path, CoreRemote *remote)
+{
+    if (remote)
+        return open_remote(state, path, remote);
     pthread_t thread;
     Opening *o = opening_new(path);
     if (!o) {

@@ -8,6 +8,7 @@
 struct CorePack {
     PyObject_HEAD PenPack *pack;
     PyObject *path; /* bytes, for opening again in a child process */
+    CoreRemote *remote;
     pid_t pid;
     uint8_t id[16];
     uint32_t users; /* calls under way; guarded by the GIL, as is all here */
@@ -16,14 +17,26 @@ struct CorePack {
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
+/* Threads that end with it may want the interpreter first. */
+static void close_pack(PenPack **pack)
+{
+    PenPack *old = *pack;
+    *pack = NULL;
+    if (!old)
+        return;
+    Py_BEGIN_ALLOW_THREADS pen_pack_close(&old);
+    Py_END_ALLOW_THREADS
+}
+
 /* In a child process several threads may open it again at once: the first one's is kept. */
 static int open_pack(CorePack *self)
 {
-    PenPack *pack = core_open(core_state((PyObject *)self), PyBytes_AsString(self->path));
+    PenPack *pack =
+        core_open(core_state((PyObject *)self), PyBytes_AsString(self->path), self->remote);
     if (!pack)
         return -1;
     if (self->pack && self->pid == getpid()) {
-        pen_pack_close(&pack);
+        close_pack(&pack);
         return 0;
     }
     self->pack = pack;
@@ -34,9 +47,10 @@ static int open_pack(CorePack *self)
 
 static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", NULL};
-    PyObject *path = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&", names, PyUnicode_FSConverter, &path))
+    static char *names[] = {"path", "remote", NULL};
+    PyObject *path = NULL, *remote;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O", names, PyUnicode_FSConverter, &path,
+                                     &remote))
         return NULL;
     CorePack *self = (CorePack *)core_alloc(type);
     if (!self) {
@@ -44,7 +58,9 @@ static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->path = path;
-    if (open_pack(self) < 0) {
+    if (remote != Py_None)
+        self->remote = core_remote_new(remote);
+    if ((remote != Py_None && !self->remote) || open_pack(self) < 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -59,7 +75,7 @@ static int open_again(CorePack *self)
         return -1;
     if (memcmp(self->id, pen_pack_info(self->pack)->id, sizeof self->id) == 0)
         return 0;
-    pen_pack_close(&self->pack);
+    close_pack(&self->pack);
     self->closed = 1;
     core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
                     "%s: another pack is here now than the parent process had open; open it again",
@@ -84,7 +100,12 @@ void core_pack_leave(CorePack *self)
 {
     self->users--;
     if (self->closed && self->users == 0)
-        pen_pack_close(&self->pack);
+        close_pack(&self->pack);
+}
+
+CoreRemote *core_pack_remote(CorePack *self)
+{
+    return self->remote;
 }
 
 static PyObject *pack_close(CorePack *self, PyObject *unused)
@@ -93,7 +114,7 @@ static PyObject *pack_close(CorePack *self, PyObject *unused)
     if (!self->closed) {
         self->closed = 1;
         if (self->users == 0 && self->pid == getpid())
-            pen_pack_close(&self->pack);
+            close_pack(&self->pack);
     }
     Py_RETURN_NONE;
 }
@@ -101,7 +122,8 @@ static PyObject *pack_close(CorePack *self, PyObject *unused)
 static void pack_dealloc(CorePack *self)
 {
     if (self->pid == getpid())
-        pen_pack_close(&self->pack);
+        close_pack(&self->pack);
+    core_remote_unref(self->remote);
     Py_XDECREF(self->path);
     core_free((PyObject *)self);
 }
@@ -134,6 +156,23 @@ static int give_metadata(PenPack *pack, const Request *q, void *buf, size_t cap,
     return pen_pack_metadata(pack, q->sample, q->field, q->frame, buf, cap, ret_bytes, reterr);
 }
 
+/* The end of a call that may have waited: the object, or NULL with what was raised. */
+static PyObject *finish(CorePack *self, const CoreWait *w, int r, const PenError *error,
+                        PyObject *made)
+{
+    if (r < 0) {
+        Py_CLEAR(made);
+        core_remote_raise(core_state((PyObject *)self), self->remote, w, error);
+    } else if (w->raised) {
+        Py_CLEAR(made); /* the signal came with the answer */
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* leaving may run other code */
+    core_pack_leave(self);
+    PyErr_Restore(type, value, trace);
+    return made;
+}
+
 /* Asks for the size, then for the bytes. */
 static PyObject *bytes_of(CorePack *self, const Request *q, GiveBytes give)
 {
@@ -141,22 +180,22 @@ static PyObject *bytes_of(CorePack *self, const Request *q, GiveBytes give)
     PyObject *made = NULL;
     size_t bytes = 0;
     int r;
+    CoreWait w;
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = give(pack, q, NULL, 0, &bytes, &error);
-    Py_END_ALLOW_THREADS if (r == PEN_OK) made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    core_wait_begin(&w);
+    r = give(pack, q, NULL, 0, &bytes, &error);
+    core_wait_end(&w);
+    if (r == PEN_OK && !w.raised)
+        made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
     if (made) {
         char *buf = PyBytes_AsString(made);
-        Py_BEGIN_ALLOW_THREADS r = give(pack, q, buf, bytes, &bytes, &error);
-        Py_END_ALLOW_THREADS
+        core_wait_begin(&w);
+        r = give(pack, q, buf, bytes, &bytes, &error);
+        core_wait_end(&w);
     }
-    core_pack_leave(self);
-    if (r < 0) {
-        Py_CLEAR(made);
-        return core_raise(core_state((PyObject *)self), &error);
-    }
-    return made;
+    return finish(self, &w, r, &error, made);
 }
 
 static PyObject *pack_key(CorePack *self, PyObject *args)
@@ -190,16 +229,16 @@ static PyObject *pack_find(CorePack *self, PyObject *args)
     Py_ssize_t bytes;
     uint64_t sample = 0;
     int r;
+    CoreWait w;
     if (!PyArg_ParseTuple(args, "y#", &key, &bytes))
         return NULL;
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_pack_find(pack, key, (size_t)bytes, &sample, &error);
-    Py_END_ALLOW_THREADS core_pack_leave(self);
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
-    return PyLong_FromUnsignedLongLong(sample);
+    core_wait_begin(&w);
+    r = pen_pack_find(pack, key, (size_t)bytes, &sample, &error);
+    core_wait_end(&w);
+    return finish(self, &w, r, &error, r < 0 ? NULL : PyLong_FromUnsignedLongLong(sample));
 }
 
 static PyObject *pack_extract(CorePack *self, PyObject *args)
@@ -210,19 +249,18 @@ static PyObject *pack_extract(CorePack *self, PyObject *args)
     size_t bytes = 0;
     const char *suffix = "";
     int r;
+    CoreWait w;
     if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
         return NULL;
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r =
-        pen_pack_extract(pack, q.sample, q.field, q.frame, &data, &bytes, &suffix, &error);
-    Py_END_ALLOW_THREADS core_pack_leave(self);
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
-    PyObject *made = Py_BuildValue("(y#s)", data, (Py_ssize_t)bytes, suffix);
+    core_wait_begin(&w);
+    r = pen_pack_extract(pack, q.sample, q.field, q.frame, &data, &bytes, &suffix, &error);
+    core_wait_end(&w);
+    PyObject *made = r < 0 ? NULL : Py_BuildValue("(y#s)", data, (Py_ssize_t)bytes, suffix);
     pen_free(data);
-    return made;
+    return finish(self, &w, r, &error, made);
 }
 
 /* ---- images and clips ----------------------------------------------------------------------- */
@@ -238,14 +276,17 @@ static PyObject *pack_image(CorePack *self, PyObject *args)
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_pack_image(pack, q.sample, q.field, q.frame, &i, &error);
-    Py_END_ALLOW_THREADS core_pack_leave(self);
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
-    return Py_BuildValue("(IIssiiKKL)", i.width, i.height, pen_stored_name(i.codec),
-                         pen_how_name(i.how), (int)i.orientation, (int)i.channels,
-                         (unsigned long long)i.bytes, (unsigned long long)i.source_bytes,
-                         (long long)i.timestamp_ns);
+    CoreWait w;
+    core_wait_begin(&w);
+    r = pen_pack_image(pack, q.sample, q.field, q.frame, &i, &error);
+    core_wait_end(&w);
+    PyObject *made =
+        r < 0 ? NULL
+              : Py_BuildValue("(IIssiiKKL)", i.width, i.height, pen_stored_name(i.codec),
+                              pen_how_name(i.how), (int)i.orientation, (int)i.channels,
+                              (unsigned long long)i.bytes, (unsigned long long)i.source_bytes,
+                              (long long)i.timestamp_ns);
+    return finish(self, &w, r, &error, made);
 }
 
 static PyObject *pack_frame_count(CorePack *self, PyObject *args)
@@ -259,9 +300,11 @@ static PyObject *pack_frame_count(CorePack *self, PyObject *args)
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_pack_frame_count(pack, q.sample, q.field, &n, &error);
-    Py_END_ALLOW_THREADS core_pack_leave(self);
-    return r < 0 ? core_raise(core_state((PyObject *)self), &error) : PyLong_FromUnsignedLong(n);
+    CoreWait w;
+    core_wait_begin(&w);
+    r = pen_pack_frame_count(pack, q.sample, q.field, &n, &error);
+    core_wait_end(&w);
+    return finish(self, &w, r, &error, r < 0 ? NULL : PyLong_FromUnsignedLong(n));
 }
 
 static PyObject *split(const char *data, const size_t *sizes, uint32_t n)
@@ -286,19 +329,20 @@ static PyObject *read_range(CorePack *self, const Request *q, const PenFrameRang
     PenPack *pack = core_pack_enter(self);
     if (!pack)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r =
-        pen_pack_read_frames(pack, q->sample, q->field, range, NULL, 0, &bytes, &error);
+    CoreWait w;
+    core_wait_begin(&w);
+    r = pen_pack_read_frames(pack, q->sample, q->field, range, NULL, 0, &bytes, &error);
     if (r == PEN_OK) {
         data = malloc(bytes + 1);
         if (data)
             r = pen_pack_read_frames(pack, q->sample, q->field, range, data, bytes, &bytes, &error);
     }
-    Py_END_ALLOW_THREADS core_pack_leave(self);
-    PyObject *made = r < 0   ? core_raise(core_state((PyObject *)self), &error)
-                     : !data ? PyErr_NoMemory()
-                             : split(data, range->ret_frame_bytes, range->n);
+    core_wait_end(&w);
+    PyObject *made = NULL;
+    if (r == PEN_OK && !w.raised)
+        made = data ? split(data, range->ret_frame_bytes, range->n) : PyErr_NoMemory();
     free(data);
-    return made;
+    return finish(self, &w, r, &error, made);
 }
 
 static PyObject *pack_frames(CorePack *self, PyObject *args)

@@ -10,6 +10,8 @@ typedef struct CoreWriter {
     pthread_mutex_t lock;
     pid_t pid;
     uint32_t n_fields;
+    CoreRemote *remote;
+    int interrupted; /* by a signal: closing waits for no server */
 } CoreWriter;
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -89,31 +91,53 @@ static int read_classes(PyObject *list, Fields *ret, PenWriterSettings *s)
     return 0;
 }
 
+/* 0, or -1 with what was raised. */
+static int end_call(CoreWriter *self, const CoreWait *w, int r, const PenError *error)
+{
+    if (r < 0)
+        core_remote_raise(core_state((PyObject *)self), self->remote, w, error);
+    self->interrupted |= w->raised;
+    return r < 0 || w->raised ? -1 : 0;
+}
+
+/* Without a server that answers, what was begun there is left to `penstock gc`. */
+static int close_writer(CoreWriter *self)
+{
+    CoreWait w;
+    core_wait_begin(&w);
+    w.give_up = self->interrupted;
+    pen_writer_close(&self->writer);
+    core_wait_end(&w);
+    return w.raised ? -1 : 0;
+}
+
 static int open_writer(CoreWriter *self, const char *path, const PenWriterSettings *s)
 {
     PenError error = {0};
-    int r;
-    Py_BEGIN_ALLOW_THREADS r = pen_writer_open(path, s, &self->writer, &error);
-    Py_END_ALLOW_THREADS if (r < 0) core_raise(core_state((PyObject *)self), &error);
+    CoreWait w;
+    core_wait_begin(&w);
+    int r = pen_writer_open(path, s, &self->writer, &error);
+    core_wait_end(&w);
     self->n_fields = s->n_fields;
-    return r < 0 ? -1 : 0;
+    return end_call(self, &w, r, &error);
 }
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {
-        "path",          "fields",      "class_field", "classes",   "mode",
-        "quality",       "max_side",    "short_side",  "raw_share", "check_decode",
-        "block_samples", "shard_bytes", "name",        NULL};
+    static char *names[] = {"path",      "fields",       "class_field",   "classes",
+                            "mode",      "quality",      "max_side",      "short_side",
+                            "raw_share", "check_decode", "block_samples", "shard_bytes",
+                            "name",      "remote",       "work",          NULL};
     PenWriterSettings s;
     Fields f = {0};
-    PyObject *path = NULL, *fields, *classes;
+    PyObject *path = NULL, *fields, *classes, *remote;
     unsigned long long block_samples, shard_bytes;
     pen_writer_settings_init(&s);
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&O!zO!iiIIdpKKs", names, PyUnicode_FSConverter, &path, &PyList_Type,
-            &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality, &s.max_side,
-            &s.short_side, &s.raw_share, &s.check_decode, &block_samples, &shard_bytes, &s.name))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O!zO!iiIIdpKKsOz", names,
+                                     PyUnicode_FSConverter, &path, &PyList_Type, &fields,
+                                     &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
+                                     &s.max_side, &s.short_side, &s.raw_share, &s.check_decode,
+                                     &block_samples, &shard_bytes, &s.name, &remote, &s.work))
         return NULL;
     s.block_samples = block_samples;
     s.shard_bytes = shard_bytes;
@@ -121,8 +145,11 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (self) {
         pthread_mutex_init(&self->lock, NULL);
         self->pid = getpid();
-        if (read_fields(fields, &f, &s) < 0 || read_classes(classes, &f, &s) < 0 ||
-            open_writer(self, PyBytes_AsString(path), &s) < 0)
+        if (remote != Py_None)
+            self->remote = core_remote_new(remote);
+        s.remote = core_remote_settings(self->remote);
+        if ((remote != Py_None && !self->remote) || read_fields(fields, &f, &s) < 0 ||
+            read_classes(classes, &f, &s) < 0 || open_writer(self, PyBytes_AsString(path), &s) < 0)
             Py_CLEAR(self);
     }
     fields_free(&f);
@@ -251,6 +278,7 @@ static PyObject *writer_add(CoreWriter *self, PyObject *args)
     const char *key;
     Py_ssize_t key_bytes;
     PyObject *values;
+    CoreWait w = {0};
     int r = 0;
     if (!PyArg_ParseTuple(args, "y#O!", &key, &key_bytes, &PyList_Type, &values))
         return NULL;
@@ -260,16 +288,15 @@ static PyObject *writer_add(CoreWriter *self, PyObject *args)
         return NULL;
     int ready = fill_row(&row, values, self->n_fields) == 0;
     if (ready) {
-        Py_BEGIN_ALLOW_THREADS r = pen_writer_add(self->writer, key, (size_t)key_bytes, row.values,
-                                                  self->n_fields, &error);
-        Py_END_ALLOW_THREADS
+        core_wait_begin(&w);
+        r = pen_writer_add(self->writer, key, (size_t)key_bytes, row.values, self->n_fields,
+                           &error);
+        core_wait_end(&w);
     }
     pthread_mutex_unlock(&self->lock);
     row_free(&row);
-    if (!ready)
+    if (!ready || end_call(self, &w, r, &error) < 0)
         return NULL;
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
     Py_RETURN_NONE;
 }
 
@@ -279,15 +306,17 @@ static PyObject *writer_finish(CoreWriter *self, PyObject *unused)
 {
     PenError error = {0};
     uint64_t n = 0;
-    int r;
+    CoreWait w;
     (void)unused;
     if (enter(self) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = pen_writer_finish(self->writer, &n, &error);
+    core_wait_begin(&w);
+    int r = pen_writer_finish(self->writer, &n, &error);
     pen_writer_close(&self->writer);
-    Py_END_ALLOW_THREADS pthread_mutex_unlock(&self->lock);
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
+    core_wait_end(&w);
+    pthread_mutex_unlock(&self->lock);
+    if (end_call(self, &w, r, &error) < 0)
+        return NULL;
     return PyLong_FromUnsignedLongLong(n);
 }
 
@@ -296,8 +325,10 @@ static PyObject *writer_close(CoreWriter *self, PyObject *unused)
     (void)unused;
     if (self->pid == getpid()) {
         core_lock(&self->lock);
-        Py_BEGIN_ALLOW_THREADS pen_writer_close(&self->writer);
-        Py_END_ALLOW_THREADS pthread_mutex_unlock(&self->lock);
+        int r = close_writer(self);
+        pthread_mutex_unlock(&self->lock);
+        if (r < 0)
+            return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -306,9 +337,11 @@ static PyObject *writer_close(CoreWriter *self, PyObject *unused)
 static void writer_dealloc(CoreWriter *self)
 {
     if (self->pid == getpid()) {
-        pen_writer_close(&self->writer);
+        if (close_writer(self) < 0)
+            PyErr_WriteUnraisable(NULL);
         pthread_mutex_destroy(&self->lock);
     }
+    core_remote_unref(self->remote);
     core_free((PyObject *)self);
 }
 

@@ -34,6 +34,7 @@ from ._error import (
 )
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Sample, open
+from ._remote import StorageOptions
 from ._writer import Writer, write
 
 __version__: str = _core.version
@@ -61,6 +62,7 @@ __all__ = [
     "Pack",
     "ReadWriteError",
     "Sample",
+    "StorageOptions",
     "TimeoutError",
     "UnsupportedError",
     "Writer",

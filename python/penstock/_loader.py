@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
-from . import _check, _core, _dist, _pipeline
-from ._error import ClosedError, InvalidError
+from . import _check, _core, _dist, _pipeline, _remote
+from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2}
@@ -54,6 +54,7 @@ def _close_all() -> None:
     """Threads end before the interpreter does; __del__ is not relied on. When storage does not
     answer, its loaders are left as they are: their threads know nothing of Python."""
     _ending_in.append(_thread.get_ident())
+    _core.end()
     deadline = time.monotonic() + _CLOSE_SECONDS
     for reference in list(_alive):
         loader = reference()
@@ -156,9 +157,9 @@ def _make_output(output: str, pin_memory: bool) -> _Output:
     return _numpy_output() if output == "numpy" else _Plain(None)
 
 
-def _order(order: str | None, shuffle: bool | None) -> int:
+def _order(order: str | None, shuffle: bool | None, far: bool) -> int:
     if order is None:
-        return _ORDERS["random" if shuffle else "sequential"]
+        return _ORDERS[("block" if far else "random") if shuffle else "sequential"]
     number = _ORDERS[_check.word("order", order, _ORDERS)]
     if shuffle is not None and bool(shuffle) != (order != "sequential"):
         raise InvalidError(f"shuffle={shuffle} and order={order!r} say different things; use order")
@@ -243,9 +244,9 @@ class Loader:
     """Batches of a pack, decoded and transformed, the same ones for any number of threads, ranks
     and restarts.
 
-    pack         a Pack or its path
+    pack         a Pack, its path or its address
     batch_size   of this rank
-    shuffle      True is order="random"
+    shuffle      True is order="random"; of a pack at an address, order="block"
     order        "sequential"; "random": any sample can follow any; "block": random within windows
                  of blocks, for disks and object stores
     seed         of order and operations
@@ -266,6 +267,8 @@ class Loader:
     pin_memory   make batches page-locked, for asynchronous copies to a GPU
     transform    a function that is called with each batch; what it returns is given out
     return_info  append a BatchInfo to each batch
+    storage_options
+                 for an address, as in penstock.open
 
     Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
     says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
@@ -299,11 +302,14 @@ class Loader:
         io_threads: int | None = None,
         lanes: int | None = None,
         window: int | None = None,
+        storage_options: _remote.StorageOptions | None = None,
         **unknown: Any,
     ) -> None:
         for name in unknown:
             raise TypeError(_unknown(name))
-        self.dataset = pack if isinstance(pack, Pack) else Pack(pack)
+        if isinstance(pack, Pack) and storage_options is not None:
+            raise InvalidError("storage_options: the pack is open already; give them to open()")
+        self.dataset = pack if isinstance(pack, Pack) else Pack(pack, storage_options)
         self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.drop_last = bool(drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
@@ -316,7 +322,7 @@ class Loader:
             pack=self.dataset._core,
             pipeline=_pipeline.text(pipeline),
             batch_size=self.batch_size,
-            order=_order(order, shuffle),
+            order=_order(order, shuffle, self.dataset._is_remote),
             drop_last=self.drop_last,
             seed=_check.integer("seed", seed, 0, 2**64 - 1),
             rank=self.rank,
@@ -359,7 +365,7 @@ class Loader:
         """Begin a pass. One that is under way ends: a loader makes one pass at a time."""
         try:
             return _Pass(self, self._core.begin())
-        except ClosedError:
+        except (CancelledError, ClosedError):
             _end_quietly()
             raise
 
@@ -367,7 +373,7 @@ class Loader:
         self._output.before_next()
         try:
             batch = self._core.next(number)
-        except ClosedError:
+        except (CancelledError, ClosedError):
             _end_quietly()
             raise
         if batch is not None:

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from . import _check, _core
+from . import _check, _core, _remote
 from ._error import InvalidError, NotFoundError
 
 # Codes of memoryview.cast.
@@ -80,11 +80,22 @@ class Sample(Mapping[str, Any]):
 
 class Pack:
     """An open pack. Several threads may read it at once; a forked child opens it again by itself;
-    pickling carries the path, not the data."""
+    pickling carries the path or address, not the data and no keys."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        storage_options: _remote.StorageOptions | None = None,
+    ) -> None:
         self.path = _check.path(path)
-        self._core = _core.Pack(self.path)
+        options, self._options = _remote.check(self.path, storage_options)
+        self._has_secrets = len(self._options) < sum(
+            value is not None for value in (storage_options or {}).values()
+        )
+        self._core = _core.Pack(self.path, options)
+        self._is_remote = options is not None
+        if self._is_remote:
+            _remote.opened(self)
         self._info: dict[str, Any] = self._core.info()
         self.fields: tuple[Field, ...] = tuple(Field(*row) for row in self._info["fields"])
         self._numbers = {field.name: i for i, field in enumerate(self.fields)}
@@ -208,13 +219,22 @@ class Pack:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[type[Pack], tuple[str]]:
-        return Pack, (self.path,)
+    def __reduce__(self) -> tuple[type[Pack], tuple[Any, ...]]:
+        if self._has_secrets:
+            raise TypeError(
+                f"{self.path}: opened with keys, a function for credentials or a password, which "
+                "are not pickled; name a profile (storage_options={'profile': ...}) or set the "
+                "AWS_ variables, which the other process finds by itself, or open the pack there"
+            )
+        return Pack, (self.path, self._options) if self._options else (self.path,)
 
     def __repr__(self) -> str:
         return f"<penstock.Pack {self.path}: {self._len} samples>"
 
 
-def open(path: str | os.PathLike[str]) -> Pack:
-    """Open the pack in directory `path`. Reads the manifest, nothing of any shard."""
-    return Pack(path)
+def open(
+    path: str | os.PathLike[str], storage_options: _remote.StorageOptions | None = None
+) -> Pack:
+    """Open the pack in directory `path`, or at an s3://, https:// or http:// address, for which
+    there are `storage_options`. Reads the manifest, nothing of any shard."""
+    return Pack(path, storage_options)

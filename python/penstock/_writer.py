@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from . import _check, _core
+from . import _check, _core, _remote
 from ._error import InvalidError
 from ._pack import Field
 
@@ -153,6 +153,10 @@ class Writer:
     mode         of JPEGs: tile (the default: lossless), keep, encode, raw, mix; with `quality`,
                  `max_side`, `short_side`, `raw_share` as in `penstock pack`
     name         which data this is: it goes into the ids of the shards
+    storage_options
+                 for an s3:// address, as in penstock.open
+    work         for an s3:// address: a directory for what is under way; None: one in the user's
+                 cache
     """
 
     def __init__(
@@ -171,8 +175,11 @@ class Writer:
         block_samples: int = 32,
         shard_size: int | str = "512MiB",
         name: str = "",
+        storage_options: _remote.StorageOptions | None = None,
+        work: str | os.PathLike[str] | None = None,
     ) -> None:
         self.path = _check.path(path)
+        options, _ = _remote.check(self.path, storage_options)
         self.fields = tuple(_parse_field(key, text) for key, text in schema.items())
         self._names = {field.name for field in self.fields}
         if classes is not None and class_field is None:
@@ -191,6 +198,8 @@ class Writer:
             block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
             shard_bytes=_check.size("shard_size", shard_size),
             name=name,
+            remote=options,
+            work=None if work is None else _check.path(work),
         )
         self._n = 0
         self._finished = False

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 
+import net_stage
 import pytest
 from example_tools import EXAMPLES, ROOT, need, python, torchrun
 from py_tools import need_penstock
@@ -61,6 +62,18 @@ def assert_same(figures, others):
 def test_train(trained):
     losses = [loss for loss, _ in trained]
     assert 0.7 < losses[-1] < losses[0] < 1.3
+
+
+def test_train_s3(work):
+    """Stopped in an epoch, and gone on with by a state that lies in no file of ours."""
+    script = EXAMPLES / "train_s3.py"
+    with net_stage.S3Server(buckets=["packs"]) as server:
+        env = server.environment()
+        python("-m", "penstock", "pack", "photos", "-o", "s3://packs/photos.pen", cwd=work, **env)
+        args = [script, "s3://packs/photos.pen", "--batch-size", "8", "--save", "s3.pt"]
+        lines(python(*args, "--epochs", "1", cwd=work, **env))
+        places, figures = lines(python(*args, cwd=work, **env))
+    assert places == FOUR_LINES[2:] and 0.7 < figures[-1][0] < 1.3
 
 
 def test_train_dataloader(work):
@@ -143,4 +156,5 @@ def test_every_example_is_here():
     assert scripts == tested
     for name in scripts:
         doc = ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
-        assert re.search(rf"    (python3|torchrun .*) examples/python/{name} photos", doc), name
+        how = rf"    (python3|torchrun .*) examples/python/{name} (s3://packs/)?photos"
+        assert re.search(how, doc), name

@@ -19,6 +19,18 @@ def convert(folder: pathlib.Path, out: pathlib.Path) -> int:
     return penstock.write(out, samples(folder), {"image": "image", "label": "i64"}, mode="keep")
 
 
+def keys() -> dict[str, object]:
+    return {"key_id": "id", "secret": "secret", "token": None, "expires": 1.9e9}
+
+
+def upload(folder: pathlib.Path, bucket: str) -> penstock.Pack:
+    options: penstock.StorageOptions = {"region": "eu-central-1", "credentials": keys}
+    address = f"s3://{bucket}/{folder.name}.pen"
+    schema = {"image": "image", "label": "i64"}
+    penstock.write(address, samples(folder), schema, storage_options=options)
+    return penstock.open(address, storage_options={"endpoint": "https://store", "no_sign": True})
+
+
 def train(path: str, epochs: int) -> dict[str, int | str]:
     pack = penstock.open(path)
     names: list[str] = pack.classes

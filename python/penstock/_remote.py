@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs in object stores: how they are asked for, and with what."""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, Union
+
+from . import _check, _core
+from ._error import InvalidError
+
+if TYPE_CHECKING:
+    from ._pack import Pack
+
+# Key id, secret, token, end; the last two may be left out.
+Credentials = Union[Mapping[str, Any], tuple[Any, ...]]
+
+
+class StorageOptions(TypedDict, total=False):
+    """How a pack at an s3://, https:// or http:// address is asked for. All may be left out: then
+    the environment, the AWS profile and the instance say, as they do for the AWS command line.
+
+    endpoint        "https://host[:port]" of a store other than AWS
+    region          of the bucket
+    profile         of ~/.aws/config and ~/.aws/credentials
+    key_id, secret, token
+                    keys; nothing else is looked for
+    credentials     a function that gives them, asked again before they end: a dict with key_id,
+                    secret, token and expires, or a tuple of these; token and expires may be None;
+                    expires is a datetime or seconds since 1970. It is called from another thread.
+    no_sign         public buckets: no keys are used
+    requester_pays  this account pays for what is read
+    path_style      True: the bucket is in the path, False: in the host's name
+    ca_file         certificates to trust instead of the system's
+    proxy           "http://host:port"
+    allow_http      keys may go over http to other hosts than this one
+    deadline        of one request, in seconds (30)
+    outage          how long a server may be away before it is an error, in seconds (300)
+    in_flight       requests at once (64)
+    """
+
+    endpoint: str | None
+    region: str | None
+    profile: str | None
+    key_id: str | None
+    secret: str | None
+    token: str | None
+    credentials: Callable[[], Credentials] | None
+    no_sign: bool
+    requester_pays: bool
+    path_style: bool | None
+    ca_file: str | None
+    proxy: str | None
+    allow_http: bool
+    deadline: float | None
+    outage: float | None
+    in_flight: int | None
+
+
+_TEXTS = ("endpoint", "region", "profile", "key_id", "secret", "token", "ca_file", "proxy")
+_FLAGS = ("no_sign", "requester_pays", "allow_http")
+_SECRETS = ("key_id", "secret", "token", "credentials")
+_NAMES = tuple(StorageOptions.__annotations__)
+
+# What other libraries call them.
+_REPLACED = {
+    "endpoint_url": "endpoint",
+    "aws_endpoint_url": "endpoint",
+    "region_name": "region",
+    "aws_region": "region",
+    "key": "key_id",
+    "aws_access_key_id": "key_id",
+    "aws_secret_access_key": "secret",
+    "aws_session_token": "token",
+    "anon": "no_sign",
+    "verify": "ca_file",
+    "timeout": "deadline",
+    "profile_name": "profile",
+}
+
+
+class Options(tuple[Any, ...]):
+    """What the extension takes. It holds secrets: it is made for a call, and not kept."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<storage options>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("storage options are not pickled")
+
+
+def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict[str, Any]]:
+    """What the extension takes, None for a path; and those options that are no secrets."""
+    if not _core.is_remote(path):
+        if given:
+            raise InvalidError(
+                "storage_options: expected an s3://, https:// or http:// address, found a path"
+            )
+        return None, {}
+    known = _known(given)
+    if ("key_id" in known) != ("secret" in known):
+        raise InvalidError("storage_options: expected key_id and secret together, found one")
+    if "token" in known and "key_id" not in known:
+        raise InvalidError("storage_options: expected key_id and secret with token, found it alone")
+    ways = [name for name in ("key_id", "credentials", "no_sign") if known.get(name)]
+    if len(ways) > 1:
+        raise InvalidError(f"storage_options: {ways[0]} and {ways[1]} exclude each other; give one")
+    options = Options(
+        (
+            *(known.get(name) for name in _TEXTS),
+            _asker(known.get("credentials")),
+            {None: -1, False: 0, True: 1}[known.get("path_style")],
+            *(bool(known.get(name)) for name in _FLAGS),
+            _milliseconds("deadline", known.get("deadline")),
+            _milliseconds("outage", known.get("outage")),
+            _check.integer("in_flight", known.get("in_flight", 0), 0, 4096),
+        )
+    )
+    return options, {name: value for name, value in known.items() if not is_secret(name, value)}
+
+
+def is_secret(name: str, value: Any) -> bool:
+    """Keys are, and so is a proxy with a password."""
+    return name in _SECRETS or (name in ("proxy", "endpoint") and "@" in value)
+
+
+def _known(given: StorageOptions | None) -> dict[str, Any]:
+    """Checked; without those that are None. No message shows a value that may be a secret."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"storage_options: expected a dict, found {type(given).__name__}")
+    known: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _NAMES:
+            other = _REPLACED.get(str(name))
+            near = f"; it is called {other!r} here" if other else _check.nearest(str(name), _NAMES)
+            raise InvalidError(f"storage_options: no option {name!r}{near}")
+        if value is None:
+            continue
+        if name in _TEXTS and not isinstance(value, str):
+            value = _text(name, value)
+        if name in (*_FLAGS, "path_style") and not isinstance(value, bool):
+            raise TypeError(f"storage_options: {name}: expected True or False")
+        known[name] = value
+    return known
+
+
+def _text(name: str, value: object) -> str:
+    if name == "ca_file" and hasattr(value, "__fspath__"):
+        return str(value)
+    raise TypeError(f"storage_options: {name}: expected str, found {type(value).__name__}")
+
+
+def _milliseconds(name: str, seconds: object) -> int:
+    if seconds is None:
+        return 0
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f"storage_options: {name}: expected seconds, found {seconds!r}")
+    if not 0.001 <= seconds <= 4_000_000:
+        raise InvalidError(
+            f"storage_options: {name}: expected 0.001 to 4,000,000 seconds, found {seconds}"
+        )
+    return round(seconds * 1000)
+
+
+def _asker(credentials: object) -> Callable[[], tuple[str, str, str | None, int]] | None:
+    if credentials is None:
+        return None
+    if not callable(credentials):
+        raise TypeError("storage_options: credentials: expected a function")
+    ask: Callable[[], Any] = credentials
+
+    def call() -> tuple[str, str, str | None, int]:
+        return _given(ask())
+
+    return call
+
+
+def _given(found: Any) -> tuple[str, str, str | None, int]:
+    """What a callback gave, as the extension takes it; its errors show no values."""
+    names = ("key_id", "secret", "token", "expires")
+    if isinstance(found, Mapping):
+        unknown = [name for name in found if name not in names]
+        if unknown:
+            raise InvalidError(f"credentials: expected {', '.join(names)}, found {unknown[0]!r}")
+        found = tuple(found.get(name) for name in names)
+    if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
+        raise TypeError(
+            "credentials: expected a dict with key_id, secret, token and expires, or a tuple of "
+            f"2 to 4, found {type(found).__name__}"
+        )
+    key_id, secret, token, expires = (*found, None, None)[:4]
+    if not isinstance(key_id, str) or not isinstance(secret, str):
+        raise TypeError("credentials: expected key_id and secret as str")
+    if token is not None and not isinstance(token, str):
+        raise TypeError("credentials: expected token as str or None")
+    return key_id, secret, token, _end(expires)
+
+
+def _end(expires: object) -> int:
+    """Seconds since 1970; 0 for never."""
+    if expires is None:
+        return 0
+    if isinstance(expires, datetime.datetime):
+        if expires.tzinfo is None:
+            raise InvalidError(
+                "credentials: expires: expected a datetime with a time zone, found one without"
+            )
+        expires = expires.timestamp()
+    if isinstance(expires, bool) or not isinstance(expires, (int, float)):
+        raise TypeError(
+            "credentials: expires: expected a datetime, seconds since 1970 or None, "
+            f"found {type(expires).__name__}"
+        )
+    if not 0 < expires < 2**53:
+        raise InvalidError(f"credentials: expires: expected seconds since 1970, found {expires}")
+    return int(expires)
+
+
+# ---- the end of the interpreter
+
+_open: weakref.WeakSet[Pack] = weakref.WeakSet()
+_CLOSE_SECONDS = 1.0
+
+
+def opened(pack: Pack) -> None:
+    """To be closed before the interpreter ends: a thread carries its requests."""
+    _open.add(pack)
+
+
+@atexit.register
+def _end_all() -> None:
+    _core.end()
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    for pack in list(_open):
+        if time.monotonic() < deadline:
+            pack.close()
