@@ -38,8 +38,10 @@ static int collect(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, Pe
     (void)reterr;
     r->data = realloc(r->data, (r->n + n) * r->row_bytes);
     REQUIRE(r->data);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        require_written(rows + i * stride, r->row_bytes);
         memcpy(r->data + (r->n + i) * r->row_bytes, rows + i * stride, r->row_bytes);
+    }
     r->n += n;
     return PEN_OK;
 }
@@ -169,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static uint32_t n_tiers;
     if (!turbo) {
         turbo = make_decoder("turbo");
-        for (int i = 0; i < PEN_CPU_TIERS; i++)
+        for (int i = 0; i <= pen__cpu(); i++)
             if ((tiers[n_tiers] = make_decoder(pen__cpu_name(i))))
                 n_tiers++;
     }

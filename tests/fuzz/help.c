@@ -7,6 +7,13 @@
 
 #include "base/bytes.h"
 
+#ifdef __has_feature
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define HAS_MSAN
+#endif
+#endif
+
 _Noreturn void require_failed(const char *file, int line, const char *condition,
                               const PenError *error)
 {
@@ -22,6 +29,16 @@ int checked(int r, const PenError *err, const char *file, int line, const char *
     if (!fine)
         require_failed(file, line, call, err);
     return r;
+}
+
+void require_written(const void *data, size_t bytes)
+{
+#ifdef HAS_MSAN
+    __msan_check_mem_is_initialized(data, bytes);
+#else
+    (void)data;
+    (void)bytes;
+#endif
 }
 
 void *copy_of(const void *data, size_t bytes)

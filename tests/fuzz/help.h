@@ -32,6 +32,9 @@ _Noreturn void require_failed(const char *file, int line, const char *condition,
 
 int checked(int r, const PenError *err, const char *file, int line, const char *call);
 
+/* Every byte has been written: what the memory sanitizer knows, and nothing else does. */
+void require_written(const void *data, size_t bytes);
+
 /* Exactly so many bytes; free() it. */
 void *copy_of(const void *data, size_t bytes);
 

@@ -135,6 +135,7 @@ static int64_t fs_pwritev(int fd, const struct iovec *iov, int n, uint64_t offse
         size_t bytes = at_once ? PEN_MIN(iov[i].iov_len, at_once - done) : iov[i].iov_len;
         if (!bytes)
             continue;
+        require_written(iov[i].iov_base, bytes);
         node->data = realloc(node->data, node->bytes + bytes);
         REQUIRE(node->data);
         memcpy(node->data + node->bytes, iov[i].iov_base, bytes);
@@ -251,10 +252,13 @@ static int fs_lock(int fd, int exclusive)
 
 /* ---- for the targets ------------------------------------------------------------------------- */
 
+static const PenSys *before;
+
 void fs_begin(size_t piece)
 {
     static PenSys sys;
-    sys = pen__sys_real;
+    before = pen__sys;
+    sys = *before;
     sys.open = fs_open;
     sys.close = fs_close;
     sys.pread = fs_pread;
@@ -281,7 +285,7 @@ void fs_end(void)
     for (size_t i = 0; i < MAX_NODES; i++)
         if (nodes[i])
             drop(nodes[i]);
-    pen__sys = &pen__sys_real;
+    pen__sys = before;
 }
 
 void fs_folder(const char *path)

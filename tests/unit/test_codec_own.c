@@ -285,6 +285,48 @@ TEST(nothing_is_touched_behind_buffers)
         }
 }
 
+static int fill_byte;
+
+static void *filled_alloc(size_t bytes)
+{
+    void *p = malloc(bytes);
+    return p ? memset(p, fill_byte, bytes) : p;
+}
+
+static void check_filled(const char *tier, uint32_t i)
+{
+    PenPixels whole = {0};
+    JpegSpec spec = kinds[i % PEN_LEN(kinds)];
+    spec.width = 1 + dice(300);
+    spec.height = 1 + dice(200);
+    PenTiledJpeg t = make_tiled(&spec, &whole);
+    PenEncoded e = whole_tiled(&t);
+    CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
+    if (pen__own_use(decoder, tier, NULL) == PEN_OK)
+        check_boxes(&e, &whole, i % 10 ? 1 : 12);
+    pen__decoder_free(&decoder);
+    pen__tiled_free(&t);
+    pen__pixels_free(&whole);
+}
+
+/* Kernels compute more pixels than there are, of what happens to lie there: with every first image
+ * of a decoder that is something else. */
+TEST(what_was_in_memory_is_not_seen)
+{
+    static const int fills[] = {0x00, 0xFF, 0x80, 0x35};
+    PenSys sys = pen__sys_real;
+    sys.alloc = filled_alloc;
+    pen__sys = &sys;
+    for (int tier = 0; tier < PEN_CPU_TIERS; tier++)
+        for (uint32_t i = 0; i < 100; i++) {
+            fill_byte = fills[i % PEN_LEN(fills)];
+            check_filled(pen__cpu_name(tier), i);
+            if (test__now.state != TEST_PASSED)
+                break;
+        }
+    pen__sys = &pen__sys_real;
+}
+
 /* ---- damaged files ---- */
 
 /* The same bytes and rows, or the same error, as by libjpeg. Not so when libjpeg finds damage
@@ -551,6 +593,7 @@ int main(int argc, char **argv)
     RUN(every_quality);
     RUN(masks_have_one_channel);
     RUN(nothing_is_touched_behind_buffers);
+    RUN(what_was_in_memory_is_not_seen);
     RUN(every_byte_damaged);
     RUN(segments_that_are_too_short_or_too_long);
     RUN(libjpeg_goes_on_where_it_has_to);
