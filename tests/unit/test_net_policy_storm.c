@@ -250,7 +250,12 @@ static void on_tick(void *ctx)
         return;
     Block *b = calloc(1, sizeof *b);
     b->client = c;
-    PenWish wish = {block_prepare, block_judge, block_done, b, NAME, 1};
+    PenWish wish = {.prepare = block_prepare,
+                    .judge = block_judge,
+                    .done = block_done,
+                    .ctx = b,
+                    .name = NAME,
+                    .may_hedge = 1};
     PenOp *op;
     if (pen__policy_start(c->p, &wish, &op, NULL) == PEN_OK)
         c->out++;
