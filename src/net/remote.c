@@ -139,6 +139,7 @@ static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
     policy_settings(s, &policy);
     r->outage_ms = policy.outage_ms;
     r->upload_parts = s->upload_parts;
+    r->hashes = !r->endpoint.unsigned_ && strcmp(r->endpoint.scheme, "https") != 0;
     e = pen__policy_new(r->transport, &policy, &r->policy, reterr);
     if (e == PEN_OK && pen__remote_is_s3(r) && !r->endpoint.unsigned_)
         e = make_keyring(r, s, reterr);

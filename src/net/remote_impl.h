@@ -25,6 +25,7 @@ struct PenRemote {
     int (*interrupted)(void *ctx);
     void (*release)(void *ctx);
     void *ctx; /* of both */
+    uint8_t hashes; /* what is sent is hashed for its signature: http has no other seal */
     atomic_uint refs;
     /* The loop's own from here on. */
     PenEndpoint endpoint;

@@ -21,14 +21,15 @@ enum {
     MOST_AT_ONCE = 64,
     ANSWER_BYTES = 65536,
     GROWS_AT = 1000,
-    LOOK_MS = 250
+    LOOK_MS = 250,
+    JOIN_ATTEMPTS = 6
 };
 
 typedef struct Part {
     struct PenUpload *u;
     PenRemoteOp op;
     PenHttpHeader query[2];
-    char number[16];
+    char number[16], hash[65];
     struct iovec body;
     uint8_t *data;
     size_t bytes, cap;
@@ -127,13 +128,16 @@ static int send_part(PenUpload *u, PenError *reterr)
     p->query[0] = (PenHttpHeader){"partNumber", p->number};
     p->query[1] = (PenHttpHeader){"uploadId", u->id};
     p->body = (struct iovec){p->data, p->bytes};
+    if (u->r->hashes) /* here, because the loop has all other transfers to serve */
+        pen__sha256_hex(p->data, p->bytes, p->hash);
     p->op = (PenRemoteOp){.r = u->r,
                           .method = "PUT",
                           .name = u->name,
                           .query = p->query,
                           .n_query = 2,
                           .body = &p->body,
-                          .n_body = 1};
+                          .n_body = 1,
+                          .payload_hash = u->r->hashes ? p->hash : NULL};
     r = u->r->transport->class_->post(u->r->transport, part_start, p);
     if (r < 0) {
         pthread_mutex_lock(&u->mutex);
@@ -326,14 +330,48 @@ static int list_parts(const PenUpload *u, PenBuf *body)
     return r == PEN_OK ? pen__buf_add(body, "</CompleteMultipartUpload>", 26) : r;
 }
 
-/* An answer of 200 may still be an error: it was sent before the parts were joined. An upload that
- * is gone may have been completed by an attempt whose answer was lost. */
+static void rest(PenUpload *u, uint64_t ms)
+{
+    uint64_t deadline = pen__deadline_after(ms * 1000000u);
+    pthread_mutex_lock(&u->mutex);
+    while (pen__cond_wait(&u->cond, &u->mutex, deadline) == PEN_OK)
+        ;
+    pthread_mutex_unlock(&u->mutex);
+}
+
+/* The server's own trouble, told behind an answer of 200. */
+static int may_pass(const char *code)
+{
+    return strcmp(code, "InternalError") == 0 || strcmp(code, "ServiceUnavailable") == 0 ||
+           strcmp(code, "SlowDown") == 0 || strcmp(code, "RequestTimeout") == 0;
+}
+
+/* An answer of 200 may still be an error: it was sent before the parts were joined. Such a one is
+ * asked again, which the policy below cannot know. */
+static int join_parts(PenUpload *u, PenRemoteOp *op, PenError *reterr)
+{
+    int r = 1;
+    for (unsigned i = 0; r > 0; i++) {
+        PenS3Completed done = {0};
+        PenS3Error why = {0};
+        PenRemoteOp attempt = *op;
+        r = pen__remote_run(&attempt, reterr);
+        if (r == PEN_OK)
+            r = pen__s3_read_completed(op->into, (size_t)attempt.bytes, &done, &why, reterr);
+        if (r > 0 && (i == JOIN_ATTEMPTS || !may_pass(why.code)))
+            r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: joining its parts was answered %s",
+                          attempt.title, why.code);
+        if (r > 0)
+            rest(u, 50u << i);
+    }
+    return r;
+}
+
+/* An upload that is gone may have been completed by an attempt whose answer was lost. */
 static int complete(PenUpload *u, PenObject *ret, PenError *reterr)
 {
     PenBuf body = {0};
     char *answer = pen__alloc(ANSWER_BYTES);
-    PenS3Completed done = {0};
-    PenS3Error why = {0};
     int r = answer && list_parts(u, &body) == PEN_OK ? PEN_OK
                                                      : pen__fail_memory(reterr, WHERE, u->name);
     PenHttpHeader query[] = {{"uploadId", u->id}};
@@ -348,12 +386,7 @@ static int complete(PenUpload *u, PenObject *ret, PenError *reterr)
                       .into = answer,
                       .into_bytes = ANSWER_BYTES};
     if (r == PEN_OK)
-        r = pen__remote_run(&op, reterr);
-    if (r == PEN_OK)
-        r = pen__s3_read_completed(answer, (size_t)op.bytes, &done, &why, reterr);
-    if (r > 0)
-        r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: joining its parts was answered %s", op.title,
-                      why.code);
+        r = join_parts(u, &op, reterr);
     pen__buf_free(&body);
     pen__free(answer);
     int gone = r == PEN_E_NOT_FOUND;
@@ -361,8 +394,8 @@ static int complete(PenUpload *u, PenObject *ret, PenError *reterr)
         r = pen__remote_stat(u->r, u->name, ret, reterr);
         if (r == PEN_OK && ret->bytes != u->bytes)
             r = pen__fail(reterr, PEN_E_IO, WHERE,
-                          "%s: expected %" PRIu64 " bytes after the upload, found %" PRIu64,
-                          op.title, u->bytes, ret->bytes);
+                          "%s/%s: expected %" PRIu64 " bytes after the upload, found %" PRIu64,
+                          pen__remote_text(u->r), u->name, u->bytes, ret->bytes);
     }
     return r;
 }
