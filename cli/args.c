@@ -130,7 +130,7 @@ static int fill_defaults(CliArgs *args, PenError *reterr)
     return PEN_OK;
 }
 
-static int check_operands(const CliArgs *args, PenError *reterr)
+static int count_operands(const CliArgs *args, PenError *reterr)
 {
     const CliVerb *verb = &cli_verbs[args->verb];
     if (args->n_operands == 0 && !verb->none)
@@ -145,6 +145,15 @@ static int check_operands(const CliArgs *args, PenError *reterr)
     if (args->n_operands > 1 && !verb->many && !verb->two)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
                         verb->name, args->operands[1]);
+    return PEN_OK;
+}
+
+static int check_operands(const CliArgs *args, PenError *reterr)
+{
+    const CliVerb *verb = &cli_verbs[args->verb];
+    int r = count_operands(args, reterr);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < args->n_operands; i++)
         if (args->operands[i][0] == '\0')
             return cli_fail(reterr, PEN_E_INVALID, "operand %zu of %s is empty", i + 1, verb->name);

@@ -252,6 +252,17 @@ static int gc(PenError *reterr)
     return pen_ingest_gc(out, &result, reterr);
 }
 
+static int copy(PenError *reterr)
+{
+    PenCopySettings s;
+    PenCopyResult result;
+    pen_copy_settings_init(&s);
+    s.from = mixed;
+    s.to = out;
+    s.threads = 2;
+    return pen_copy(&s, &result, reterr);
+}
+
 static const Scenario scenarios[] = {
     {"open and read all", nothing, read_all, false},
     {"extract", nothing, extract_all, false},
@@ -269,6 +280,7 @@ static const Scenario scenarios[] = {
     {"finalise of 3 tasks", before_finalise, finalise, true},
     {"writer with clips", nothing, write_mixed, true},
     {"gc", before_gc, gc, true},
+    {"copy", nothing, copy, true},
 };
 
 /* ---- one point ------------------------------------------------------------------------------- */

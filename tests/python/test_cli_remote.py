@@ -12,14 +12,20 @@ import time
 
 import net_stage
 import pytest
-from cli_tools import PENSTOCK, good, make_folder, run, usage_error
+from cli_tools import PENSTOCK, good, image_bytes, make_folder, run, usage_error
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
+MANY = ("--block-samples", "2", "--shard-bytes", "1")  # shards: the first comes long before the end
 
 
 def tree(top):
     return {str(p.relative_to(top)): p.read_bytes() for p in pathlib.Path(top).rglob("*")
             if p.is_file()}
+
+
+def add_pictures(folder, n):
+    for i in range(n):
+        (folder / "cat" / f"more{i}.jpg").write_bytes(image_bytes(500 + i))
 
 
 class Place:
@@ -94,6 +100,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def many(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("packs") / "many.pen"
+    good("pack", folder, "-o", out, *MANY)
+    return out
+
+
+@pytest.fixture(scope="module")
 def pack(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("packs") / "photos.pen"
     good("pack", folder, "-o", out, *SMALL)
@@ -142,7 +155,7 @@ def test_append_in_a_bucket_is_the_append_on_disk(place, tmp_path):
     here, there = tmp_path / "set.pen", place.at("set.pen")
     for out in (here, there):
         place.good("pack", source, "-o", out, *SMALL)
-    make_folder(tmp_path / "src", classes=("emu", "fox"), each=9)
+    add_pictures(source, 18)
     for out in (here, there):
         found = place.good("pack", source, "-o", out, "--append", *SMALL, "--json").json()
         assert found["samples"] == 28
@@ -151,13 +164,13 @@ def test_append_in_a_bucket_is_the_append_on_disk(place, tmp_path):
         f"{there}: a pack is here already")
 
 
-def test_two_writers_one_wins_and_the_other_says_so(place, folder, pack, tmp_path):
+def test_two_writers_one_wins_and_the_other_says_so(place, folder, tmp_path):
     other = make_folder(tmp_path / "other", each=6)
-    slow = place.start("pack", folder, "-o", place.at("set.pen"), "--threads", "1", *SMALL)
+    slow = place.start("pack", folder, "-o", place.at("set.pen"), "--threads", "1", *MANY)
     place.wait_for_shard("set.pen", slow)
     slow.send_signal(signal.SIGSTOP)
     assert "set.pen/manifest" not in place.names("set.pen")
-    quick = place.start("pack", other, "-o", place.at("set.pen"), *SMALL, home=tmp_path / "second")
+    quick = place.start("pack", other, "-o", place.at("set.pen"), *MANY, home=tmp_path / "second")
     _, err = quick.communicate(timeout=60)
     assert quick.returncode == 0, err
     slow.send_signal(signal.SIGCONT)
@@ -166,15 +179,15 @@ def test_two_writers_one_wins_and_the_other_says_so(place, folder, pack, tmp_pat
     assert "another pack was published here in the meantime; it stays as it is" in err
     assert place.good("verify", place.at("set.pen")).out.startswith("ok: 12 samples")
     place.good("gc", place.at("set.pen"))
-    good("pack", other, "-o", tmp_path / "set.pen", *SMALL)
+    good("pack", other, "-o", tmp_path / "set.pen", *MANY)
     assert place.tree("set.pen") == tree(tmp_path / "set.pen")
 
 
 def test_two_writers_of_the_same_machine_are_kept_apart(near, folder):
-    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *SMALL)
+    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
     near.wait_for_shard("set.pen", first)
     first.send_signal(signal.SIGSTOP)
-    second = near.run("pack", folder, "-o", near.at("set.pen"), *SMALL)
+    second = near.run("pack", folder, "-o", near.at("set.pen"), *MANY)
     gone = near.run("gc", near.at("set.pen") + "/")
     first.send_signal(signal.SIGCONT)
     assert first.wait(60) == 0
@@ -183,26 +196,28 @@ def test_two_writers_of_the_same_machine_are_kept_apart(near, folder):
         assert "another process" in late.message()
 
 
-def test_killed_pack_uploads_only_what_is_missing(near, folder, pack):
-    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *SMALL)
+def test_killed_pack_uploads_only_what_is_missing(near, folder, many):
+    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
     near.wait_for_shard("set.pen", first)
     first.kill()
     assert first.wait(10) == -9
     there = set(near.names("set.pen"))
     assert there
     before = len(near.server.log())
-    again = near.good("pack", folder, "-o", near.at("set.pen"), *SMALL)
+    again = near.good("pack", folder, "-o", near.at("set.pen"), *MANY)
     assert "resumed: " in again.err
-    sent = {e["what"].split("/", 1)[1] for e in near.server.log()[before:] if e["kind"] == "begin"}
+    begun = [e for e in near.server.log()[before:] if e["kind"] == "CreateMultipartUpload"]
+    sent = {e["what"].split("/", 1)[1] for e in begun}
+    assert sent
     assert not sent & there
     near.good("gc", near.at("set.pen"))
     assert near.uploads() == []
-    assert near.tree("set.pen") == tree(pack)
+    assert near.tree("set.pen") == tree(many)
 
 
 def test_work_lies_where_it_is_said(near, folder, tmp_path):
     work = tmp_path / "work"
-    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *SMALL,
+    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY,
                        "--work", work)
     near.wait_for_shard("set.pen", first)
     first.kill()
@@ -242,8 +257,8 @@ def test_settings_come_from_options(scripted, folder, pack, tmp_path):
     there = ("--endpoint", scripted.url, "--region", "us-east-1")
     out = place.at("p.pen")
     good("pack", folder, "-o", out, *there, *SMALL, env=env)
-    for args in (("info", out), ("verify", out), ("gc", out), ("extract", out, "-o", tmp_path / "x"),
-                 ("copy", out, tmp_path / "back.pen")):
+    for args in (("info", out), ("verify", out), ("gc", out), ("copy", out, tmp_path / "back.pen"),
+                 ("extract", out, "-o", tmp_path / "x")):
         good(*args, *there, env=env)
     assert tree(tmp_path / "back.pen") == tree(pack)
     config = tmp_path / "config"
@@ -292,7 +307,7 @@ def test_copy_of_an_appended_pack_has_all_of_its_shards(tmp_path):
     """A short last block that is written anew stays in its old shard."""
     source = make_folder(tmp_path / "src", each=5)
     good("pack", source, "-o", tmp_path / "set.pen", *SMALL)
-    make_folder(tmp_path / "src", classes=("emu",), each=9)
+    add_pictures(source, 9)
     good("pack", source, "-o", tmp_path / "set.pen", "--append", *SMALL)
     good("copy", tmp_path / "set.pen", tmp_path / "b.pen")
     assert tree(tmp_path / "b.pen") == tree(tmp_path / "set.pen")
@@ -319,14 +334,14 @@ def test_copy_does_not_touch_another_pack(near, pack, tmp_path):
 
 
 def test_copy_does_not_touch_a_pack_under_way(near, folder, pack):
-    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *SMALL)
+    first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
     near.wait_for_shard("set.pen", first)
     first.kill()
     first.wait(10)
     result = near.run("copy", pack, near.at("set.pen"))
     assert result.code == 1
     assert "an interrupted run of 'penstock pack' is here" in result.message()
-    assert "resumed: " in near.good("pack", folder, "-o", near.at("set.pen"), *SMALL).err
+    assert "resumed: " in near.good("pack", folder, "-o", near.at("set.pen"), *MANY).err
 
 
 def damage_places(pack):

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from cli_tools import PENSTOCK, VERBS, good, run, usage_error
+from net_stage import clean_environment
 
 PACK = ("pack", "src", "-o", "x.pen")
 
@@ -23,7 +24,7 @@ def test_version_names_program_and_api():
 
 @pytest.mark.parametrize("word, meant", [
     ("pakc", "pack"), ("inf", "info"), ("verfy", "verify"), ("unpack", "extract"),
-    ("list", "info"), ("finalisse", "finalise"),
+    ("list", "info"), ("finalisse", "finalise"), ("upload", "copy"), ("cp", "copy"),
 ])
 def test_wrong_verb_names_the_near_one(word, meant):
     assert f"unknown verb {word}; did you mean {meant}?" in usage_error(word)
@@ -43,6 +44,7 @@ def test_verb_that_is_like_none_gets_no_guess():
     ("pack", "--resize", "--max-side"), ("pack", "--apend", "--append"),
     ("plan", "--ordre", "--order"), ("verify", "--decod", "--decode"),
     ("extract", "--index", "--sample"), ("extract", "--outt", "--out"), ("info", "--jsn", "--json"),
+    ("verify", "--endpoint-url", "--endpoint"), ("info", "--no-sign-request", "--no-sign"),
 ])
 def test_wrong_option_names_the_near_one(verb, word, meant):
     assert f"unknown option {word}; did you mean {meant}?" in usage_error(verb, "x.pen", word)
@@ -163,11 +165,15 @@ def test_help_of_pack_has_every_option_with_its_default():
 
 
 def test_every_example_in_the_help_parses(tmp_path):
-    """Each is run up to the point where its input is missing: a failure, not wrong use."""
+    """Each is run up to the point where its input is missing: a failure, not wrong use. Addresses
+    lead to a port of this machine where nobody listens."""
+    nowhere = clean_environment(
+        AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b",
+        https_proxy="http://127.0.0.1:1", HOME=str(tmp_path))
     for verb in VERBS:
         for line in re.findall(r"^  penstock (.*)$", good("help", verb).out, re.M):
             words = [w.strip("'") for w in line.split(" | ")[0].split(" 2>")[0].split()]
-            result = run(*words, cwd=tmp_path)
+            result = run(*words, cwd=tmp_path, env=nowhere)
             assert result.code == 1, (line, result.code, result.err)
 
 
