@@ -31,7 +31,8 @@ def main() -> None:
         batch_size=args.batch_size,
         shuffle=True,  # by windows of blocks, as whole blocks are read
         drop_last=True,
-        pipeline=[ops.decode(), ops.random_resized_crop(64), ops.hflip(), ops.normalize()],
+        pipeline=[ops.decode(), ops.random_resized_crop(64), ops.hflip(), ops.normalize(),
+                  ops.tensor("f32")],
         storage_options={"profile": args.profile, "endpoint": args.endpoint},
     )
     model = small_net(len(loader.dataset.classes))

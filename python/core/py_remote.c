@@ -68,6 +68,11 @@ PyObject *core_end(PyObject *module, PyObject *unused)
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
+int core_is_ending(void)
+{
+    return atomic_load(&is_ending);
+}
+
 /* ---- Ctrl-C --------------------------------------------------------------------------------- */
 
 static _Thread_local CoreWait *waiting;

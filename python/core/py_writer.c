@@ -105,7 +105,7 @@ static int close_writer(CoreWriter *self)
 {
     CoreWait w;
     core_wait_begin(&w);
-    w.give_up = self->interrupted;
+    w.give_up = self->interrupted || core_is_ending();
     pen_writer_close(&self->writer);
     core_wait_end(&w);
     return w.raised ? -1 : 0;
