@@ -78,6 +78,7 @@ struct PenEngine {
     CURLM *multi;
     int epoll_fd, wake_fd;
     uint64_t curl_ns;               /* when curl wants to be called, whatever its sockets do */
+    uint8_t look;                   /* curl has to be called for all transfers */
     PenTransfer transfers, expired; /* heads of lists */
     uint64_t due_ns;                /* the earliest of the transfers */
     PenTimer *timers;               /* in order */

@@ -15,15 +15,26 @@
 #define MS 1000000ull
 #define EVENTS 64
 
+/* A socket of one that is not connected yet: curl gives an address up, and some versions (7.88) do
+ * not begin with the next one before they are called again, which they do not ask for. */
+static void note_given_up(PenEngine *e, CURL *easy)
+{
+    char *private = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private) || !private)
+        return;
+    const PenTransfer *t = (const PenTransfer *)(const void *)private;
+    e->look = e->look || t->phase == PEN_PHASE_CONNECT;
+}
+
 /* curl says what it waits for on a socket. Always before it closes it, so that none is left in the
  * set that a child process still has open. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 {
-    (void)easy;
     PenEngine *e = ctx;
     struct epoll_event ev = {.data.fd = fd};
     if (what == CURL_POLL_REMOVE) {
         epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, fd, &ev);
+        note_given_up(e, easy);
         return 0;
     }
     if (what & CURL_POLL_IN)
@@ -93,6 +104,18 @@ static void take_event(PenEngine *e, const struct epoll_event *ev)
     curl_multi_socket_action(e->multi, ev->data.fd, bits, &running);
 }
 
+/* Deprecated because it is slow with many; there is no other call that looks at one without a timer
+ * or a socket, and it is seldom. */
+static void look_at_all(PenEngine *e)
+{
+    int running;
+    e->look = 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    curl_multi_socket_all(e->multi, &running);
+#pragma GCC diagnostic pop
+}
+
 void pen__poll_turn(PenEngine *e, uint64_t until_ns)
 {
     struct epoll_event events[EVENTS];
@@ -102,8 +125,10 @@ void pen__poll_turn(PenEngine *e, uint64_t until_ns)
     int n = epoll_wait(e->epoll_fd, events, EVENTS, (int)PEN_MIN(ms, 1000));
     for (int i = 0; i < n; i++)
         take_event(e, &events[i]);
-    if (pen__sys->now_ns() < e->curl_ns)
-        return;
-    e->curl_ns = UINT64_MAX;
-    curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    if (pen__sys->now_ns() >= e->curl_ns) {
+        e->curl_ns = UINT64_MAX;
+        curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+    if (e->look)
+        look_at_all(e);
 }

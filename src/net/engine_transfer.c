@@ -203,6 +203,8 @@ void pen__transfer_expire(PenTransfer *t, PenHttpFailure failure)
     t->reply.failure = failure;
     t->reply.os_errno = ETIMEDOUT;
     note_peer(t);
-    snprintf(t->reply.detail, sizeof t->reply.detail, "%s", pen__http_failure_text(failure));
+    bool early = failure == PEN_HTTP_T_DEADLINE && t->phase == PEN_PHASE_CONNECT;
+    snprintf(t->reply.detail, sizeof t->reply.detail, "%s%s", pen__http_failure_text(failure),
+             early ? ": no connection in time" : "");
     deliver(t);
 }
