@@ -2,6 +2,7 @@
 /* What an answer means to who asked: nothing is believed that does not fit the request. On the
  * loop. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,24 @@ static int range_fits(const PenRemoteOp *op, const PenHttpReply *r)
     return r->range_first == op->range_first && r->bytes == op->range_bytes;
 }
 
+/* Some stores, and what stands before them, say 200 and send an error's text as the object. */
+static int is_error_text(const PenRemoteOp *op, const PenHttpReply *reply)
+{
+    PenS3Error s3 = {0};
+    return pen__remote_is_s3(op->r) && op->ranged && reply->status == 200 && reply->bytes &&
+           reply->bytes < PEN_HTTP_ERROR_BYTES && *(const char *)op->into == '<' &&
+           pen__s3_error(op->into, (size_t)reply->bytes, &s3) > 0 && *s3.code;
+}
+
 static PenVerdict take(PenRemoteOp *op, const PenHttpReply *reply, PenError *err)
 {
+    if (is_error_text(op, reply)) {
+        pen__fail(err, PEN_E_IO, WHERE,
+                  "%s: expected bytes of the object, found an error's text although the server "
+                  "answered 200; the server or a proxy before it is at fault",
+                  op->title);
+        return wrong(op, err, PEN_E_IO);
+    }
     if (op->ranged && !range_fits(op, reply))
         return wrong_range(op, reply, err);
     if (op->etag && *op->etag && op->into && strcmp(op->etag, reply->etag) != 0) {
@@ -130,18 +147,26 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
         {"AccessDenied", "; may these keys read it? see docs/s3.md for the policy"},
         {"InvalidAccessKeyId", "; the endpoint does not know this key"},
         {"SignatureDoesNotMatch", "; is the secret right, and the endpoint?"},
-        {"AllAccessDisabled", ""},
+        {"ExpiredToken", "; renew the credentials"},
+        {"ExpiredTokenException", "; renew the credentials"},
+        {"InvalidToken", "; the endpoint does not know this token"},
+        {"RequestTimeTooSkewed", "; is this machine's clock right, and the server's?"},
+        {"RequestExpired", "; is this machine's clock right, and the server's?"},
     };
-    const char *hint = "";
-    char source[160] = "";
+    const char *hint = "", *region = *s3->region ? s3->region : reply->region;
+    char source[160] = "", where[128] = "";
+    if (*region && strcmp(region, op->r->endpoint.region) != 0)
+        snprintf(where, sizeof where, "; it is in region %s", region);
+    else if (*region && reply->status == 301)
+        snprintf(where, sizeof where, "; asked for in region %s, as it says", region);
     for (size_t i = 0; i < PEN_LEN(hints); i++)
         if (strcmp(s3->code, hints[i].code) == 0)
             hint = hints[i].hint;
     if (op->r->keyring && err->status == PEN_E_ACCESS)
         pen__keyring_source(op->r->keyring, source, sizeof source);
-    pen__fail(err, err->status, WHERE, "%s: %s answered %d %s%s%s%s%s%s%s", op->title,
+    pen__fail(err, err->status, WHERE, "%s: %s answered %d %s%s%s%s%s%s%s%s", op->title,
               op->r->endpoint.host, reply->status, s3->code, *source ? ", keys from " : "", source,
-              *reply->request_id ? ", request " : "", reply->request_id, hint,
+              *reply->request_id ? ", request " : "", reply->request_id, where, hint,
               err->status == PEN_E_ACCESS && op->r->endpoint.unsigned_ ? "; no keys were used"
                                                                        : "");
 }
@@ -157,6 +182,13 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
     PenS3Error s3 = {0};
     if (reply->error_bytes)
         (void)pen__s3_error(reply->error, reply->error_bytes, &s3);
+    PenVerdict v = pen__policy_judge(op->title, reply, err);
+    if (is_one_of(s3.code, expired, PEN_LEN(expired)))
+        err->status = PEN_E_ACCESS;
+    if (reply->status == 412 && op->when == PEN_IF_ABSENT)
+        err->status = PEN_E_EXISTS;
+    if (v == PEN_VERDICT_FAIL)
+        say_refused(op, reply, &s3, err);
     if (op->secret && is_one_of(s3.code, expired, PEN_LEN(expired)))
         return new_keys(op, cause);
     if (reply->date_s != PEN_HTTP_NONE && is_one_of(s3.code, skewed, PEN_LEN(skewed)))
@@ -168,13 +200,8 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
         *cause = CAUSE_REGION;
         return PEN_VERDICT_AGAIN;
     }
-    PenVerdict v = pen__policy_judge(op->title, reply, err);
     if (reply->status == 400 && is_one_of(s3.code, again, PEN_LEN(again)))
         v = PEN_VERDICT_RETRY;
-    if (reply->status == 412 && op->when == PEN_IF_ABSENT)
-        err->status = PEN_E_EXISTS;
-    if (v == PEN_VERDICT_FAIL)
-        say_refused(op, reply, &s3, err);
     return v;
 }
 
