@@ -360,13 +360,24 @@ def range_ignored(w, q, a):
 @behaviour
 def range_other(w, q, a):
     """As many bytes as asked for, but others, and says so."""
-    return give(w, q, shifted(w, q, 16))
+    return give(w, q, shifted(w, q, a, 16))
 
 
-def shifted(w, q, by):
+def asked_range(q, a):
+    """(first, last) of what was asked for, the last bytes of an object included."""
     first, _, last = q.headers.get("range", "bytes=0-99").partition("=")[2].partition("-")
+    if first:
+        return int(first), int(last)
+    total = int(a.get("Content-Range").rpartition("/")[2])
+    return max(0, total - int(last)), total - 1
+
+
+def shifted(w, q, a, by):
+    first, last = asked_range(q, a)
+    if "bytes=-" in q.headers.get("range", ""):
+        by = -min(by, first)  # there is nothing behind it
     moved = without(q, "range")
-    moved.headers["range"] = f"bytes={int(first) + by}-{int(last) + by}"
+    moved.headers["range"] = f"bytes={first + by}-{last + by}"
     return w.server.right(moved)
 
 
@@ -380,16 +391,16 @@ def without(q, name):
 @behaviour
 def range_lies(w, q, a):
     """Other bytes under the right Content-Range: only a checksum tells."""
-    a.body = shifted(w, q, 16).bytes()
+    a.body = shifted(w, q, a, 16).bytes()
     return give(w, q, a)
 
 
 @behaviour
 def range_short(w, q, a):
     """Fewer bytes than asked for, and says so."""
-    first, _, last = q.headers.get("range", "bytes=0-99").partition("=")[2].partition("-")
+    first, last = asked_range(q, a)
     short = without(q, "range")
-    short.headers["range"] = f"bytes={first}-{int(last) - 10}"
+    short.headers["range"] = f"bytes={first}-{last - 10}"
     return give(w, q, w.server.right(short))
 
 

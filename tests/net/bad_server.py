@@ -57,6 +57,7 @@ class BadServer:
         self.lock = threading.Lock()
         self.sockets = []
         self.wires = set()
+        self.contexts = {}  # of TLS, by the port's name
         self.forget()
 
     # --- what is right; to be overridden
@@ -286,6 +287,7 @@ class BadServer:
             here = name != "tls_wrong_host"
             subject = "DNS:localhost,IP:127.0.0.1" if here else "DNS:elsewhere.test"
             context, cert = self.certificate(name, subject, name == "tls_expired")
+            self.contexts[name] = context
             if name != "tls_untrusted":
                 trusted += cert
             self.thread(self.accept, self.listen(name), context)
