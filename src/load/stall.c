@@ -23,7 +23,7 @@ void pen__thread_doing(PenThread *t, int doing, uint64_t sample)
 
 int pen__core_stalled(PenCore *c, uint64_t waited_ns, PenError *reterr)
 {
-    char text[256] = "";
+    char text[160] = "", far[240];
     size_t at = 0;
     uint64_t now = pen__sys->now_ns(), oldest = UINT64_MAX;
     uint32_t idle = 0;
@@ -45,11 +45,13 @@ int pen__core_stalled(PenCore *c, uint64_t waited_ns, PenError *reterr)
     const PenSlot *s = c->under_way;
     uint64_t block =
         slowest ? slowest->sample / pen_pack_info(c->plan.pack)->block_samples : UINT64_MAX;
+    pen__pack_tell(c->plan.pack, far, sizeof far);
     int r = pen__fail(reterr, PEN_E_TIMEOUT, WHERE,
-                      "%s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
-                      " missing; %u threads idle%s%s; is the storage answering?",
+                      "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
+                      " missing; %u threads idle%s%s; %s",
                       pen__pack_path(c->plan.pack), (double)waited_ns / 1e9, s ? s->left : 0,
-                      c->plan.set.batch_size, c->pass.next_batch, idle, at ? ", " : "", text);
+                      c->plan.set.batch_size, c->pass.next_batch, idle, at ? ", " : "", text,
+                      *far ? far : "is the storage answering?");
     if (slowest && reterr) {
         reterr->sample = (int64_t)slowest->sample;
         size_t used = 0;

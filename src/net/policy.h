@@ -50,8 +50,9 @@ typedef struct PenWish {
      * PEN_E_CANCELLED. May be NULL. */
     int (*interrupted)(void *ctx);
     void *ctx;
-    const char *name;  /* for messages: "s3://bucket/key" */
-    uint8_t may_hedge; /* a second attempt at the same time does no harm: a GET */
+    const char *name;       /* for messages: "s3://bucket/key" */
+    uint64_t offset, bytes; /* of what is asked for, where that is known; for messages */
+    uint8_t may_hedge;      /* a second attempt at the same time does no harm: a GET */
 } PenWish;
 
 typedef struct PenPolicy PenPolicy;
@@ -75,6 +76,10 @@ int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolic
  * are cancelled. Nobody may be in pen__policy_wait. */
 void pen__policy_free(PenPolicy **policy);
 void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread */
+
+/* From any thread: what the operation that was begun first is at, as one line: its name, place,
+ * attempts and last error. "" when there is none, or the loop does not say so shortly. */
+void pen__policy_tell(PenPolicy *policy, char *ret, size_t bytes);
 
 /* On the loop; calls of other wishes may start and cancel. No call is made from within start. */
 int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOp **ret, PenError *reterr);

@@ -253,3 +253,8 @@ void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)
 {
     pen__policy_counts(r->policy, ret);
 }
+
+void pen__remote_tell(PenRemote *r, char *ret, size_t bytes)
+{
+    pen__policy_tell(r->policy, ret, bytes);
+}

@@ -180,6 +180,8 @@ PenWish pen__remote_wish(PenRemoteOp *op)
                      .interrupted = interrupted,
                      .ctx = op,
                      .name = op->title,
+                     .offset = op->suffix ? 0 : op->range_first,
+                     .bytes = op->suffix ? 0 : op->range_bytes,
                      .may_hedge = strcmp(op->method, "GET") == 0};
 }
 

@@ -70,6 +70,18 @@ PenStore *pen__pack_store(const PenPack *p)
     return p->store;
 }
 
+void pen__pack_tell(const PenPack *p, char *ret, size_t bytes)
+{
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    ret[0] = 0;
+    if (!remote)
+        return;
+    pen__remote_tell(remote, ret, bytes);
+    size_t n = strlen(p->path);
+    if (strncmp(ret, p->path, n) == 0) /* said already where this is shown */
+        memmove(ret, ret + n, strlen(ret + n) + 1);
+}
+
 const PenObject *pen__pack_object(const PenPack *p)
 {
     return &p->object;

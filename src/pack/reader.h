@@ -44,6 +44,8 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
 int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
 /* 1: every read is a request to a server; blocks are read whole. */
 int pen__pack_is_far(const PenPack *p);
+/* What the oldest request to where the pack is is at, for messages; "" when there is none. */
+void pen__pack_tell(const PenPack *p, char *ret, size_t bytes);
 PenStore *pen__pack_store(const PenPack *p);         /* that it was opened from, or NULL */
 const PenObject *pen__pack_object(const PenPack *p); /* its manifest; empty when it is a file */
 
