@@ -21,7 +21,7 @@ static int is_odd(void)
 {
     static atomic_uint lookups;
     const char *most = getenv("ODD_NAMES");
-    return atomic_fetch_add(&lookups, 1) < (most ? (unsigned)atoi(most) : 0);
+    return atomic_fetch_add(&lookups, 1) < (most ? (unsigned)strtol(most, NULL, 10) : 0);
 }
 
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,

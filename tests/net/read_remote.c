@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads every sample of a pack, as a program of a user's would, and tells how it went:
  *
- *     read_remote ADDRESS [deadline_ms=N] [outage_ms=N] [in_flight=N] [threads=N] [passes=N]
+ *     read_remote ADDRESS [deadline_ms=N] [outage_ms=N] [in_flight=N] [threads=N] [seconds=N]
  *                 [ca=FILE] [step=1]
  *
  * prints "sample I HASH" for every sample read, then "status NAME", "message TEXT", "hash HEX" of
  * all samples in order, "seconds S", "threads BEFORE AFTER", "files BEFORE AFTER" and "settled S":
  * how long after the end they were back at what they had been, at most 10 s.
- * step=1: waits for a line of input before each sample. */
+ * seconds=N: opens and reads it again and again for so long. step=1: waits for a line of input
+ * before each sample. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@ enum { MOST_THREADS = 64 };
 typedef struct Run {
     const char *address;
     PenRemoteSettings remote;
-    uint32_t threads, passes;
+    uint32_t threads, seconds;
     int step;
     PenPack *pack;
     uint64_t n;
@@ -96,7 +97,7 @@ static int take_option(Run *run, char *option)
         {"outage_ms", &run->remote.outage_ms},
         {"in_flight", &run->remote.in_flight},
         {"threads", &run->threads},
-        {"passes", &run->passes},
+        {"seconds", &run->seconds},
         {"step", &step},
     };
     for (size_t i = 0; i < PEN_LEN(numbers); i++)
@@ -202,7 +203,7 @@ static double settle(int threads, int files)
 
 int main(int argc, char **argv)
 {
-    Run run = {.threads = 1, .passes = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    Run run = {.threads = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
     pen_remote_settings_init(&run.remote);
     if (argc < 2)
         return 2;
@@ -214,12 +215,12 @@ int main(int argc, char **argv)
         return 2;
     int threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
     uint64_t began = pen__sys->now_ns();
-    for (uint32_t i = 0; i < run.passes && run.status == PEN_OK; i++) {
+    do {
         run.status = pen_pack_open_at(run.address, &run.remote, &run.pack, &run.err);
         if (run.status == PEN_OK)
             read_all(&run);
         pen_pack_close(&run.pack);
-    }
+    } while (run.status == PEN_OK && pen__sys->now_ns() - began < run.seconds * 1000000000ull);
     uint64_t ended = pen__sys->now_ns();
     printf("seconds %.3f\n", (double)(ended - began) / 1e9);
     printf("threads %d %d\n", threads, entries("/proc/self/task"));
