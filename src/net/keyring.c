@@ -219,6 +219,15 @@ void pen__keyring_refuse(PenKeyring *ring, const PenSecret *s)
     pthread_mutex_unlock(&k->mutex);
 }
 
+void pen__keyring_hide(PenKeyring *ring, char *message)
+{
+    Core *k = ring->core;
+    pthread_mutex_lock(&k->mutex);
+    if (k->now)
+        pen__secret_hide(k->now, message);
+    pthread_mutex_unlock(&k->mutex);
+}
+
 void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes)
 {
     Core *k = ring->core;

@@ -77,6 +77,8 @@ int pen__remote_run(PenRemoteOp *op, PenError *reterr);
 PenWish pen__remote_wish(PenRemoteOp *op);
 int pen__remote_begin(PenRemoteOp *op, PenError *reterr); /* its title; refuses what cannot be */
 void pen__remote_end(PenRemoteOp *op);
+/* Of a message with words of the server's: nothing of the keys is left. Accepts NULL. */
+void pen__remote_hide(PenRemote *r, PenError *err);
 
 /* remote_judge.c */
 PenVerdict pen__remote_judge(void *op, const PenHttpReply *reply, unsigned *cause, PenError *err);

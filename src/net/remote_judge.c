@@ -164,9 +164,10 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
             hint = hints[i].hint;
     if (op->r->keyring && err->status == PEN_E_ACCESS)
         pen__keyring_source(op->r->keyring, source, sizeof source);
-    pen__fail(err, err->status, WHERE, "%s: %s answered %d %s%s%s%s%s%s%s%s", op->title,
-              op->r->endpoint.host, reply->status, s3->code, *source ? ", keys from " : "", source,
-              *reply->request_id ? ", request " : "", reply->request_id, where, hint,
+    pen__fail(err, err->status, WHERE, "%s: %s answered %d%s%s%s%s%s%s%s%s%s", op->title,
+              op->r->endpoint.host, reply->status, *s3->code ? " " : "", s3->code,
+              *source ? ", keys from " : "", source, *reply->request_id ? ", request " : "",
+              reply->request_id, where, hint,
               err->status == PEN_E_ACCESS && op->r->endpoint.unsigned_ ? "; no keys were used"
                                                                        : "");
 }
@@ -205,9 +206,8 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
     return v;
 }
 
-PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+static PenVerdict judge(PenRemoteOp *op, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
-    PenRemoteOp *op = ctx;
     if (reply->failure == PEN_HTTP_OK && reply->status >= 200 && reply->status < 300)
         return take(op, reply, err);
     if (reply->failure == PEN_HTTP_OK && pen__remote_is_s3(op->r))
@@ -224,5 +224,25 @@ PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cau
                     (reply->failure == PEN_HTTP_RESOLVE || reply->failure == PEN_HTTP_CONNECT);
     if (v == PEN_VERDICT_RETRY && unreached && ++op->unreached >= MOST_UNREACHED)
         return PEN_VERDICT_FAIL;
+    return v;
+}
+
+/* What servers send goes into messages only in small parts, but any of them may be what it was
+ * sent: the token, the key's name, the signature. */
+static void hide_secrets(const PenRemoteOp *op, PenError *err)
+{
+    const char *text = (const char *)op->sign.authorization.data;
+    const char *signature = text ? strstr(text, "Signature=") : NULL;
+    pen__secret_hide(op->secret, err->message);
+    if (signature)
+        pen__text_hide(signature + strlen("Signature="), err->message);
+}
+
+PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+{
+    PenRemoteOp *op = ctx;
+    PenVerdict v = judge(op, reply, cause, err);
+    if (v != PEN_VERDICT_DONE && op->secret)
+        hide_secrets(op, err);
     return v;
 }

@@ -55,8 +55,10 @@ static int refused(const Pages *p, int e, const PenS3Error *why, PenError *reter
 {
     if (e <= 0)
         return e;
-    return pen__fail(reterr, PEN_E_IO, WHERE, "%s: listing it was answered %s",
-                     pen__remote_text(p->r), why->code);
+    e = pen__fail(reterr, PEN_E_IO, WHERE, "%s: listing it was answered %s", pen__remote_text(p->r),
+                  why->code);
+    pen__remote_hide(p->r, reterr);
+    return e;
 }
 
 /* The name below the address, or NULL for what is not. */

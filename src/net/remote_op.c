@@ -192,6 +192,12 @@ void pen__remote_end(PenRemoteOp *op)
     pen__buf_free(&op->url);
 }
 
+void pen__remote_hide(PenRemote *r, PenError *err)
+{
+    if (err && r->keyring)
+        pen__keyring_hide(r->keyring, err->message);
+}
+
 int pen__remote_run(PenRemoteOp *op, PenError *reterr)
 {
     int e = pen__remote_begin(op, reterr);

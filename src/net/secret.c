@@ -110,3 +110,27 @@ uint64_t pen__secret_expires(const PenSecret *s)
 {
     return s->expires_s;
 }
+
+enum { HIDE_LEAST = 4, HIDE_BYTES = 10 };
+
+/* A place is overwritten when all that begins there has been looked at. */
+void pen__text_hide(const char *secret, char *message)
+{
+    size_t n = strlen(secret), bytes = strlen(message), part = n < HIDE_BYTES ? n : HIDE_BYTES;
+    if (n < HIDE_LEAST)
+        return;
+    for (size_t i = 0, end = 0; i < bytes; i++) {
+        if (i + part <= bytes && memmem(secret, n, message + i, part))
+            end = i + part;
+        if (i < end)
+            message[i] = '*';
+    }
+}
+
+void pen__secret_hide(const PenSecret *s, char *message)
+{
+    pen__text_hide(s->key_id, message);
+    pen__text_hide(s->secret, message);
+    if (s->token)
+        pen__text_hide(s->token, message);
+}

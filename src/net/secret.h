@@ -19,6 +19,11 @@ const char *pen__secret_key_id(const PenSecret *s);
 const char *pen__secret_secret(const PenSecret *s);
 const char *pen__secret_token(const PenSecret *s); /* NULL when there is none */
 uint64_t pen__secret_expires(const PenSecret *s);
+/* Overwrites what a message repeats of them, because a server sent it back: any 10 characters in a
+ * row, or all of a shorter one. */
+void pen__secret_hide(const PenSecret *s, char *message);
+/* The same for any one text. */
+void pen__text_hide(const char *secret, char *message);
 
 /* Asked for new ones from a thread of the library's. < 0 with the error filled in. */
 typedef int PenSecretCall(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr);
@@ -47,6 +52,7 @@ void pen__keyring_free(PenKeyring **k); /* waits for a fetch under way, a second
 int pen__keyring_now(PenKeyring *k, PenSecret **ret, PenError *reterr);
 /* The server called these expired: the next _now fetches anew, unless somebody did already. */
 void pen__keyring_refuse(PenKeyring *k, const PenSecret *s);
+void pen__keyring_hide(PenKeyring *k, char *message); /* pen__secret_hide of the current ones */
 /* Where they came from, for messages: "environment", "profile train in ~/.aws/credentials", ... */
 void pen__keyring_source(PenKeyring *k, char *ret, size_t bytes);
 

@@ -235,8 +235,10 @@ static int begin(PenUpload *u, PenError *reterr)
     int r = pen__remote_run(&op, reterr);
     if (r == PEN_OK)
         r = pen__s3_read_started(answer, (size_t)op.bytes, &started, &why, reterr);
-    if (r > 0)
+    if (r > 0) {
         r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: an upload was answered %s", op.title, why.code);
+        pen__remote_hide(u->r, reterr);
+    }
     if (r == PEN_OK) {
         u->id = started.upload_id;
         started.upload_id = NULL;
@@ -358,9 +360,11 @@ static int join_parts(PenUpload *u, PenRemoteOp *op, PenError *reterr)
         r = pen__remote_run(&attempt, reterr);
         if (r == PEN_OK)
             r = pen__s3_read_completed(op->into, (size_t)attempt.bytes, &done, &why, reterr);
-        if (r > 0 && (i == JOIN_ATTEMPTS || !may_pass(why.code)))
+        if (r > 0 && (i == JOIN_ATTEMPTS || !may_pass(why.code))) {
             r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: joining its parts was answered %s",
                           attempt.title, why.code);
+            pen__remote_hide(u->r, reterr);
+        }
         if (r > 0)
             rest(u, 50u << i);
     }

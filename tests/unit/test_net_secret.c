@@ -474,6 +474,30 @@ TEST(every_allocation_fails_once)
     CHECK(n > 20);
 }
 
+static void hide(const char *text, const char *expected)
+{
+    char message[472];
+    PenSecret *s = NULL;
+    CHECK_INT(pen__secret_new("KEYABCDEFGHIJ", "secret/abcdefghijklmnop", "tok", 0, &s, NULL),
+              PEN_OK);
+    snprintf(message, sizeof message, "%s", text);
+    pen__secret_hide(s, message);
+    CHECK_STR(message, expected);
+    pen__secret_put(&s);
+}
+
+TEST(message_that_repeats_a_secret)
+{
+    hide("", "");
+    hide("403 AccessDenied", "403 AccessDenied");
+    hide("403 secret/abcdefghijklmnop!", "403 ***********************!");
+    hide("of 10: abcdefghij.", "of 10: **********.");
+    hide("of 9: abcdefghi.", "of 9: abcdefghi.");
+    hide("abcdefghijsecret/abcdefgh", "*************************");
+    hide("KEYABCDEFGHIJ/20260101 cdefghijklm", "*************/20260101 ***********");
+    hide("too short to be told from words: tok", "too short to be told from words: tok");
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -482,6 +506,7 @@ int main(int argc, char **argv)
     RUN(secret);
     RUN(secret_that_is_none);
     RUN(secret_is_in_no_core_dump);
+    RUN(message_that_repeats_a_secret);
     RUN(rooms);
     RUN(environment);
     RUN(environment_or_profile);
