@@ -237,6 +237,69 @@ BEHAVIOURS.update(
 )
 
 
+def sent(q):
+    """What a client has to keep to itself."""
+    authorization = q.headers.get("authorization", "none")
+    words = {
+        "token": q.headers.get("x-amz-security-token", "none"),
+        "key": authorization.partition("Credential=")[2].partition("/")[0] or "none",
+        "signature": authorization.rpartition("=")[2],
+    }
+    return authorization, words
+
+
+def echo(status, word):
+    """Sends back what it was sent, wherever something can be sent back."""
+
+    def call(w, q, a):
+        authorization, words = sent(q)
+        what = words[word]
+        body = (
+            f"<Error><Code>{what}</Code><Message>{authorization} {what}</Message><Region>{what}"
+            f"</Region><AWSAccessKeyId>{what}</AWSAccessKeyId><StringToSign>{authorization}"
+            f"</StringToSign><RequestId>{what}</RequestId><Endpoint>{what}</Endpoint></Error>"
+        )
+        headers = [
+            ("x-amz-request-id", what), ("x-amz-id-2", authorization), ("Content-Type", what),
+            ("x-amz-bucket-region", what), ("Location", f"http://{what}.test/{authorization}"),
+            ("ETag", f'"{what}"'), ("Retry-After", what), ("Server", authorization),
+        ]
+        return give(w, q, Answer(status, base_headers() + headers, body.encode()))
+
+    return call
+
+
+for _status in (200, 301, 400, 403, 404, 412, 500, 503):
+    for _word in ("token", "key", "signature"):
+        BEHAVIOURS[f"echo_{_status}_{_word}"] = echo(_status, _word)
+
+
+@behaviour
+def echo_etag(w, q, a):
+    """The right answer, with what was sent as its ETag; another one each time."""
+    a.put("ETag", f'"{sent(q)[1]["token"][:100]}-{w.server.n_requests}"')
+    return give(w, q, a)
+
+
+@behaviour
+def echo_status_line(w, q, a):
+    authorization, words = sent(q)
+    w.send(f"HTTP/9.{words['token']} {words['token']} {authorization}\r\n\r\n".encode())
+
+
+@behaviour
+def echo_header(w, q, a):
+    authorization, words = sent(q)
+    w.send(f"HTTP/1.1 200 OK\r\nContent-Length: {words['token']}\r\n{authorization}\r\n"
+           f"Transfer-Encoding: {words['token']}\r\n\r\n".encode())
+
+
+@behaviour
+def echo_encoding(w, q, a):
+    a.put("Content-Encoding", sent(q)[1]["token"])
+    return give(w, q, a)
+
+
 @behaviour
 def status_503_date(w, q, a):
     """Retry-After as a date, an hour from now by the server's own clock."""
