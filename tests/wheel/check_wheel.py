@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wheel as its users get it: tests/wheel/check_wheel.py WHEEL [--beside SITE_PACKAGES]
+
+It goes into a new environment, and a pack is written, served by TLS from this machine and read
+again, with the certificates where different systems keep them, and beside others that bring an
+OpenSSL. Of what is to stand beside it, that which is not there is said and left out. SITE_PACKAGES
+is where an environment has such (torch, Pillow). Ends with "N passed, M failed"."""
+
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+
+import net_stage  # noqa: E402
+
+# What every Linux has that the wheel's tag names.
+SYSTEM = re.compile(r"(ld-linux-x86-64|ld-linux-aarch64|lib(c|m|pthread|dl|rt|z|gcc_s))\.so\.\d+")
+# Others that bring an OpenSSL or a libcurl, or much else.
+OTHERS = ("ssl", "torch", "PIL", "cv2", "pycurl", "cryptography.hazmat.bindings._rust", "pyexpat")
+PIP = ("pycurl", "cryptography", "cffi", "opencv-python-headless")
+LAYOUTS = {
+    "Debian": "ssl/certs/ca-certificates.crt",
+    "Red Hat": "pki/tls/certs/ca-bundle.crt",
+    "Red Hat, extracted": "pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "SUSE": "ssl/ca-bundle.pem",
+    "Alpine": "ssl/cert.pem",
+}
+USE_SSL = """
+import ssl
+def handshake(port, ca):
+    import socket
+    with socket.create_connection(("127.0.0.1", port), 10) as plain:
+        with ssl.create_default_context(cafile=ca).wrap_socket(plain, server_hostname="localhost"):
+            pass
+handshake({port}, {ca!r})
+"""
+READ = """
+import penstock
+pack = penstock.open({address!r})
+assert len(pack) == 40
+assert [pack[i]["label"] for i in range(40)] == list(range(40))
+print("read")
+"""
+results = {"passed": 0, "failed": 0}
+
+
+def check(name, test, *arguments):
+    try:
+        said = test(*arguments)
+    except Exception as e:  # every one is a finding
+        results["failed"] += 1
+        print(f"FAILED {name}: {type(e).__name__}: {e}")
+    else:
+        results["passed"] += 1
+        print(f"ok     {name}{': ' + said if said else ''}")
+
+
+def run(*command, env=None, seconds=120):
+    done = subprocess.run([os.fspath(word) for word in command], env=env, timeout=seconds,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done.stdout
+
+
+# --- what is in it -------------------------------------------------------------------------------
+
+
+def record_holds(wheel):
+    with zipfile.ZipFile(wheel) as z:
+        names = [name for name in z.namelist() if not name.endswith("/")]
+        (record,) = [name for name in names if name.endswith(".dist-info/RECORD")]
+        rows = {row[0]: row for row in csv.reader(io.StringIO(z.read(record).decode()))}
+        assert set(rows) == set(names), set(rows) ^ set(names)
+        for name in set(names) - {record}:
+            data = z.read(name)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert rows[name][1:] == [f"sha256={digest}", str(len(data))], name
+    return f"{len(names)} files, {os.path.getsize(wheel):,} bytes"
+
+
+def licences_are_there(wheel):
+    with zipfile.ZipFile(wheel) as z:
+        names = z.namelist()
+        metadata = next(z.read(n).decode() for n in names if n.endswith(".dist-info/METADATA"))
+        texts = {n.rpartition("/licenses/")[2]: z.read(n) for n in names
+                 if "/licenses/" in n and not n.endswith("/")}
+    libraries = [n for n in names if ".libs/" in n and not n.endswith("/")]
+    own = {"LICENSE", "bundled/curl.txt", "bundled/libssl-dev.txt", "bundled/libexpat1-dev.txt",
+           "bundled/libarchive-dev.txt"}
+    assert own <= set(texts), own - set(texts)
+    assert len(texts) == len(own) + len(libraries), (sorted(texts), libraries)
+    assert all(len(text) > 500 for text in texts.values())
+    assert set(re.findall(r"^License-File: (.+)$", metadata, re.M)) == set(texts)
+    return f"{len(texts)} texts"
+
+
+def nothing_else_is_needed(site):
+    libraries = [*site.glob("penstock/*.so*"), *site.glob("penstock.libs/*.so*")]
+    own = {path.name for path in libraries}
+    needed = set()
+    for path in libraries:
+        shown = run("readelf", "-d", path)
+        needed |= set(re.findall(r"\(NEEDED\).*\[(.+)\]", shown))
+    strange = {name for name in needed - own if not SYSTEM.fullmatch(name)}
+    assert not strange, strange
+    return " ".join(sorted(needed - own))
+
+
+def one_name_leaves(core):
+    shown = run("nm", "-D", "--defined-only", core)
+    assert [line.split()[-1] for line in shown.splitlines()] == ["PyInit__core"], shown[:500]
+
+
+# --- what it does --------------------------------------------------------------------------------
+
+
+class Stage:
+    """The environment, the certificates, the server and a pack in it."""
+
+    def __init__(self, folder, wheel, beside):
+        self.folder = folder
+        self.python = folder / "env" / "bin" / "python"
+        run(sys.executable, "-m", "venv", folder / "env", seconds=300)
+        run(self.python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel,
+            seconds=300)
+        site = run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+        self.site = pathlib.Path(site.strip())
+        if beside:  # behind its own
+            (self.site / "beside.pth").write_text(f"{beside}\n")
+        self.ca, self.key = folder / "ca.pem", folder / "key.pem"
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
+            self.key, "-out", self.ca, "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        self.server = net_stage.S3Server(["packs,public"], tls=(self.ca, self.key))
+
+    def write(self):
+        run(self.python, "-c", f"""
+import penstock
+with penstock.Writer({str(self.folder / 'a.pen')!r}, {{"image": "bytes", "label": "i64"}}) as w:
+    for i in range(40):
+        w.add(key=f"s{{i}}", image=bytes([i]) * 5000, label=i)
+""")
+        for path in sorted((self.folder / "a.pen").rglob("*")):
+            if path.is_file():
+                key = f"a.pen/{path.relative_to(self.folder / 'a.pen')}"
+                self.server.boto3(verify=str(self.ca)).put_object(
+                    Bucket="packs", Key=key, Body=path.read_bytes())
+
+    def address(self, scheme):
+        if scheme == "s3":
+            return "s3://packs/a.pen"
+        return f"https://localhost:{self.server.port}/packs/a.pen"
+
+    def environment(self, **more):
+        found = self.server.environment(PYTHONNOUSERSITE="1", OMP_NUM_THREADS="1")
+        found = {name: v for name, v in found.items() if not name.startswith("SSL_CERT_")}
+        return {**found, **more}
+
+    def read(self, scheme, before="", after="", **env):
+        text = before + READ.format(address=self.address(scheme)) + after
+        return run(self.python, "-c", text, env=self.environment(**env))
+
+
+def reads(stage, scheme, **env):
+    assert stage.read(scheme, **env).strip() == "read"
+
+
+def does_not_trust(stage, scheme):
+    done = subprocess.run([stage.python, "-c", READ.format(address=stage.address(scheme))],
+                          env=stage.environment(), capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert done.returncode != 0 and "certificate" in done.stderr, done.stderr[-500:]
+
+
+def loads_its_own_alone(stage):
+    """Of libraries it and what it needs; Python's own modules of C are not looked at."""
+    after = "print(*{line.split()[-1] for line in open('/proc/self/maps') if '.so' in line})"
+    said = stage.read("s3", after=after, AWS_CA_BUNDLE=str(stage.ca))
+    mapped = {pathlib.Path(name) for name in said.split()[1:]}
+    ours = [p.name for p in mapped if stage.site in p.parents]
+    strange = [str(p) for p in mapped if stage.site not in p.parents
+               and re.search(r"libcurl|libssl|libcrypto|libexpat|libjansson|libarchive|libxml2|"
+                             r"libldap|libssh|libgssapi|libjpeg|libwebp", p.name)]
+    # pyexpat and _ssl may have brought theirs, but nobody imported them.
+    assert ours and not strange, strange
+    return f"{len(ours)} of its own"
+
+
+def beside(stage, module, first):
+    other = f"import {module}\n"
+    use = USE_SSL.format(port=stage.server.port, ca=str(stage.ca)) if module == "ssl" else ""
+    if module == "pycurl":
+        use = (f"c = pycurl.Curl(); c.setopt(c.URL, 'https://localhost:{stage.server.port}/_counts')"
+               f"; c.setopt(c.CAINFO, {str(stage.ca)!r}); c.setopt(c.WRITEFUNCTION, len)"
+               "; c.perform(); c.close()\n")
+    other += use
+    texts = {"before": other} if first else {"after": other}
+    if first and use:
+        texts["after"] = use  # again, when both have been used
+    assert "read" in stage.read("s3", **texts, AWS_CA_BUNDLE=str(stage.ca))
+
+
+def is_there(stage, module):
+    done = subprocess.run([stage.python, "-c", f"import {module}"], capture_output=True,
+                          env=stage.environment(), timeout=120, check=False)
+    return done.returncode == 0
+
+
+def layout(stage, place):
+    """In a name space of its own, where /etc holds no other certificates."""
+    script = f"""
+set -e
+mount -t tmpfs none /mnt
+for f in hosts passwd group nsswitch.conf resolv.conf ld.so.cache ld.so.conf localtime; do
+    [ ! -e /etc/$f ] || cp -aL /etc/$f /mnt/$f
+done
+mkdir -p "$(dirname /mnt/{place})"
+cp {stage.ca} /mnt/{place}
+mount --move /mnt /etc
+exec {stage.python} -c "$READ"
+"""
+    env = stage.environment(READ=READ.format(address=stage.address("https")))
+    assert run("unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, env=env,
+               ).strip() == "read"
+
+
+def have_name_spaces():
+    return subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "true"],
+                          capture_output=True, check=False).returncode == 0
+
+
+def check_all(stage, wheel):
+    check("every file is in RECORD", record_holds, wheel)
+    check("licences", licences_are_there, wheel)
+    check("needs nothing but glibc and zlib", nothing_else_is_needed, stage.site)
+    check("exports PyInit__core alone", one_name_leaves, stage.site / "penstock" / "_core.abi3.so")
+    check("https://, CA by SSL_CERT_FILE", lambda: reads(stage, "https",
+                                                         SSL_CERT_FILE=str(stage.ca)))
+    check("s3://, CA by AWS_CA_BUNDLE", lambda: reads(stage, "s3", AWS_CA_BUNDLE=str(stage.ca)))
+    check("https://, a CA that is not trusted", does_not_trust, stage, "https")
+    check("s3://, a CA that is not trusted", does_not_trust, stage, "s3")
+    check("loads no library of the system's", loads_its_own_alone, stage)
+    if have_name_spaces():
+        for name, place in LAYOUTS.items():
+            check(f"certificates as on {name}", layout, stage, place)
+    else:
+        print("left out: certificates of other systems (no name spaces here)")
+    for module in OTHERS:
+        if not is_there(stage, module):
+            print(f"left out: {module}: not installed")
+            continue
+        check(f"after {module}", beside, stage, module, True)
+        check(f"before {module}", beside, stage, module, False)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("wheel", type=pathlib.Path)
+    p.add_argument("--beside", help="site-packages with torch and Pillow")
+    p.add_argument("--install", action="store_true", help=f"{', '.join(PIP)} from the index, too")
+    options = p.parse_args()
+    with tempfile.TemporaryDirectory(prefix="penstock-wheel-") as folder:
+        stage = Stage(pathlib.Path(folder), options.wheel.resolve(), options.beside)
+        if options.install:
+            subprocess.run([stage.python, "-m", "pip", "install", "-q", "--no-deps", *PIP],
+                           check=False, timeout=600)
+        with stage.server:
+            stage.write()
+            check_all(stage, options.wheel)
+    print(f"{results['passed']} passed, {results['failed']} failed")
+    return 1 if results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
