@@ -137,6 +137,16 @@ static int new_region(PenRemoteOp *op, const char *region)
     return 1;
 }
 
+/* To who may not list a bucket S3 says 403 also for what is not there. */
+static const char *denied_hint(const PenRemoteOp *op)
+{
+    if (strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0)
+        return op->at_bucket ? "; listing is not allowed: docs/s3.md has the policy"
+                             : "; there is no such object, or reading it is not allowed (S3 tells "
+                               "only who may list the bucket): docs/s3.md has the policy";
+    return "; writing it is not allowed: docs/s3.md has the policy";
+}
+
 static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const PenS3Error *s3,
                         PenError *err)
 {
@@ -144,7 +154,7 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
         const char *code, *hint;
     } hints[] = {
         {"NoSuchBucket", "; is the bucket's name right, and the endpoint?"},
-        {"AccessDenied", "; may these keys read it? see docs/s3.md for the policy"},
+        {"AccessDenied", NULL},
         {"InvalidAccessKeyId", "; the endpoint does not know this key"},
         {"SignatureDoesNotMatch", "; is the secret right, and the endpoint?"},
         {"ExpiredToken", "; renew the credentials"},
@@ -162,6 +172,8 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
     for (size_t i = 0; i < PEN_LEN(hints); i++)
         if (strcmp(s3->code, hints[i].code) == 0)
             hint = hints[i].hint;
+    if (!hint || (reply->status == 403 && !*s3->code)) /* an answer to HEAD has no text */
+        hint = denied_hint(op);
     if (op->r->keyring && err->status == PEN_E_ACCESS)
         pen__keyring_source(op->r->keyring, source, sizeof source);
     pen__fail(err, err->status, WHERE, "%s: %s answered %d%s%s%s%s%s%s%s%s%s", op->title,

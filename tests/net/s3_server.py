@@ -157,11 +157,13 @@ class Server:
             [("Region", region)], where,
         )
 
-    def check_rights(self, claim, bucket, request):
+    def check_rights(self, kind, claim, bucket, request):
         if claim is None:
             reads = request.method in ("GET", "HEAD")
             if bucket is None or not bucket.public or not reads:
                 raise Refused(403, "AccessDenied", "Access Denied")
+        elif bucket is not None and not bucket.lists and kind.startswith("List"):
+            raise Refused(403, "AccessDenied", "Access Denied")
         elif bucket is not None and bucket.requester_pays:
             if request.header("x-amz-request-payer") != "requester":
                 raise Refused(403, "AccessDenied", "Access Denied: the requester has to pay.")
@@ -175,10 +177,15 @@ class Server:
             bucket = self.store.bucket(request.bucket)
         if claim is not None:
             self.check_region(claim, bucket)
-        self.check_rights(claim, bucket, request)
+        self.check_rights(kind, claim, bucket, request)
         if kind not in OPERATIONS:
             raise Refused(501, "NotImplemented", f"{kind}: not implemented here.")
-        reply = OPERATIONS[kind](self, request)
+        try:
+            reply = OPERATIONS[kind](self, request)
+        except Refused as refused:
+            if refused.code == "NoSuchKey" and not bucket.lists:
+                raise Refused(403, "AccessDenied", "Access Denied") from None
+            raise
         if bucket is not None and bucket.requester_pays:
             reply.headers.append(("x-amz-request-charged", "requester"))
         return reply
@@ -348,7 +355,7 @@ def read_key(text):
 
 
 def read_bucket(text, region):
-    """NAME[,region=R][,requester-pays][,public]"""
+    """NAME[,region=R][,requester-pays][,public][,no-list]"""
     name, *flags = text.split(",")
     bucket = Bucket(name, region)
     for flag in flags:
@@ -358,6 +365,8 @@ def read_bucket(text, region):
             bucket.requester_pays = True
         elif flag == "public":
             bucket.public = True
+        elif flag == "no-list":
+            bucket.lists = False
         else:
             raise SystemExit(f"--bucket {text}: {flag}: not known")
     return bucket
@@ -369,7 +378,7 @@ def read_options():
     p.add_argument("--key", action="append", metavar="ID:SECRET[:TOKEN[:REQUESTS]]",
                    help="a key that is known; the token counts as expired after REQUESTS")
     p.add_argument("--bucket", action="append", default=[],
-                   metavar="NAME[,region=R][,requester-pays][,public]")
+                   metavar="NAME[,region=R][,requester-pays][,public][,no-list]")
     p.add_argument("--region", default="us-east-1")
     p.add_argument("--domain", action="append", help="for BUCKET.DOMAIN; localhost, s3.test")
     p.add_argument("--directory", help="keep objects as files here; those there are served")

@@ -59,6 +59,7 @@ class Bucket:
     def __init__(self, name, region, requester_pays=False, public=False):
         self.name, self.region = name, region
         self.requester_pays, self.public = requester_pays, public
+        self.lists = True  # False: as to keys without s3:ListBucket, what is not there is a 403
 
 
 def stamp(info):
