@@ -288,7 +288,7 @@ int pen__address_join(const PenAddress *a, const char *name, PenAddress *ret, Pe
 int pen__address_text(const PenAddress *a, PenBuf *ret)
 {
     char port[8] = "";
-    const char *name = a->host ? a->host : a->bucket;
+    const char *name = a->host ? a->host : a->bucket ? a->bucket : "";
     const char *slash = a->bucket && *a->path ? "/" : "";
     if (a->port)
         snprintf(port, sizeof port, ":%u", a->port);

@@ -5,10 +5,10 @@
 
 #include "base/sys.h"
 
-void arc4random_buf(void *buf, size_t bytes);
+void arc4random_buf(void *buf, size_t size);
 
-void arc4random_buf(void *buf, size_t bytes)
+void arc4random_buf(void *buf, size_t size)
 {
     /* A salt that is not random makes tables slow at the worst, and answers are limited. */
-    (void)pen__sys->random(buf, bytes);
+    (void)pen__sys->random(buf, size);
 }

@@ -130,7 +130,7 @@ void pen__op_tell(const PenOp *op, const char *what, PenError *ret);
 /* Both end with a call of the wisher's; the operation is gone. */
 void pen__op_finish(PenOp *op, int r, const PenError *err);
 void pen__op_give_up(PenOp *op);
-void pen__op_sleep(PenOp *op, uint64_t until_ns);
+void pen__op_sleep(PenOp *op, uint64_t at_ns);
 void pen__policy_wake(PenPolicy *p); /* all who sleep, soon */
 /* Later, but no later than then: what comes from a wisher's call is not answered from within. */
 void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns);

@@ -24,7 +24,7 @@ struct PenRemote {
     uint32_t upload_parts;
     int (*interrupted)(void *ctx);
     void (*release)(void *ctx);
-    void *ctx; /* of both */
+    void *ctx;      /* of both */
     uint8_t hashes; /* what is sent is hashed for its signature: http has no other seal */
     atomic_uint refs;
     /* The loop's own from here on. */
@@ -81,6 +81,6 @@ void pen__remote_end(PenRemoteOp *op);
 void pen__remote_hide(PenRemote *r, PenError *err);
 
 /* remote_judge.c */
-PenVerdict pen__remote_judge(void *op, const PenHttpReply *reply, unsigned *cause, PenError *err);
+PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);
 
 #endif

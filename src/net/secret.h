@@ -43,18 +43,18 @@ typedef struct PenKeyring PenKeyring;
 /* Reads nothing yet. The transport carries requests to metadata services and STS. */
 int pen__keyring_new(const PenSecretSettings *settings, PenTransport *t, PenKeyring **ret,
                      PenError *reterr);
-void pen__keyring_free(PenKeyring **k); /* waits for a fetch under way, a second at most */
+void pen__keyring_free(PenKeyring **ring); /* waits for a fetch under way, a second at most */
 
 /* Never waits: the current credentials, and a fetch begun in a thread of its own where they are
  * missing or near their end (5-10 minutes before, jittered; one fetch at a time). PEN_E_BUSY while
  * there are none yet; the failure of the last fetch when there are none and it failed (then asked
  * again after a while). A failed renewal keeps what is still valid. */
-int pen__keyring_now(PenKeyring *k, PenSecret **ret, PenError *reterr);
+int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr);
 /* The server called these expired: the next _now fetches anew, unless somebody did already. */
-void pen__keyring_refuse(PenKeyring *k, const PenSecret *s);
-void pen__keyring_hide(PenKeyring *k, char *message); /* pen__secret_hide of the current ones */
+void pen__keyring_refuse(PenKeyring *ring, const PenSecret *s);
+void pen__keyring_hide(PenKeyring *ring, char *message); /* pen__secret_hide of the current ones */
 /* Where they came from, for messages: "environment", "profile train in ~/.aws/credentials", ... */
-void pen__keyring_source(PenKeyring *k, char *ret, size_t bytes);
+void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes);
 
 /* region, endpoint, ... of the environment and the profile; "" when not said. */
 typedef struct PenAwsConfig {

@@ -198,8 +198,11 @@ static int next_part(PenUpload *u, PenError *reterr)
         if (u->parts[i].state == PART_FREE)
             u->filling = &u->parts[i];
     Part *p = u->filling;
-    p->state = PART_FILLING;
+    if (p)
+        p->state = PART_FILLING;
     pthread_mutex_unlock(&u->mutex);
+    if (!p) /* cannot be: fewer are being sent than there are */
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: no part of the upload is free", u->name);
     size_t want = (size_t)PART_BYTES * (1 + u->n / GROWS_AT);
     if (p->cap < want) {
         pen__free_large(p->data, p->cap);
