@@ -4,13 +4,15 @@
 What was drawn for a sample (box, flip, factor) is computed a second time in _draws.py, so that the
 same can be done to the whole image by other means. The pictures are photographs (PENSTOCK_PHOTOS,
 or ../shared/data/photos beside the tree) and some made here; without photographs only these.
-PENSTOCK_SCALE=full takes all photographs and 20 boxes of each, anything else 30 and 3.
+PENSTOCK_SCALE=full takes all photographs and 20 boxes of each, anything else 30 (or as many as
+PENSTOCK_SAMPLE says) and 3. With PENSTOCK_CPU and PENSTOCK_JPEG set all of it holds as well.
 """
 
 import collections
 import functools
 import hashlib
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -37,7 +39,7 @@ from penstock import ops
 from PIL import Image, ImageEnhance, ImageOps
 
 BOXES = scaled(20, 3)
-PHOTOS = 30
+PHOTOS = int(os.environ.get("PENSTOCK_SAMPLE") or 30)
 CHUNK = 50  # images whose pixels are held at a time
 MODES = {"tile": {}, "keep": {}, "encode": {"quality": 90, "max_side": 400}}
 FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box")
@@ -591,17 +593,18 @@ def print_digests(packs):
 
 
 def tiers(sets):
+    """Every tier with the own decoder and without it; "" is the best there is."""
     packs = [str(pictures.packs["tile"].path) for pictures in sets]
     texts = {}
-    for tier in ("", "c", "avx2", "avx512"):
-        env = {**os.environ, "PENSTOCK_CPU": tier}
+    for tier, decoder in itertools.product(("", "c", "avx2", "avx512"), ("own", "turbo")):
+        env = {**os.environ, "PENSTOCK_CPU": tier, "PENSTOCK_JPEG": decoder}
         done = subprocess.run(
             [sys.executable, __file__, "--digests", *packs], env=env, capture_output=True,
             text=True, check=False,
         )
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.split()) == 2 * len(packs)
-        texts[tier or "default"] = done.stdout
+        texts[tier or "best", decoder] = done.stdout
     assert len(set(texts.values())) == 1, texts
     n = sum(len(pictures) for pictures in sets) * len(PIPELINES)
     return f"{n} results each in {len(texts)} runs, one digest {done.stdout.split()[1][:16]}"
@@ -637,7 +640,8 @@ def main():
         tests.run("boxes of another rule", test_of_the_test)
         tests.run("masks", masks, work)
         tests.run("orientations", orientations, work)
-        tests.run("tiers", tiers, sets)
+        if not {"PENSTOCK_CPU", "PENSTOCK_JPEG"} & os.environ.keys():
+            tests.run("tiers", tiers, sets)
     if len(sets) == 1:
         print("exact: photos: none found; set PENSTOCK_PHOTOS")
     return tests.end(skipped=int(len(sets) == 1))
