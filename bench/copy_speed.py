@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast `penstock copy` is beside curl and the AWS command line, against the same store.
 
-    copy_speed.py [--penstock PROGRAM] [--mib N] [--at-once N] [--rounds N] [--json FILE]
-                  [upload] [download]
+    copy_speed.py [--penstock PROGRAM] [--mib N] [--at-once N] [--rounds N] [--no-aws]
+                  [--json FILE] [upload] [download]
 
 upload    a pack from memory (/dev/shm) into a bucket: `penstock copy`, every byte checked on its
           way and the payload signed; curl: parts of a multipart upload to presigned addresses,
@@ -197,7 +197,8 @@ class Clients:
 
 
 def measure(clients, what, rounds):
-    sides = ["penstock", "curl"] + (["aws"] if net_stage.aws_command() else [])
+    with_aws = not clients.options.no_aws and net_stage.aws_command()
+    sides = ["penstock", "curl"] + (["aws"] if with_aws else [])
     found = {side: [] for side in sides}
     for n in range(rounds + 1):
         for side in sides if n % 2 else reversed(sides):
@@ -234,6 +235,7 @@ def read_options():
     p.add_argument("--mib", type=int, default=512)
     p.add_argument("--at-once", type=int, default=8)
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--no-aws", action="store_true", help="without the AWS command line")
     p.add_argument("--json", type=pathlib.Path)
     options = p.parse_args()
     options.what = options.what or ["upload", "download"]
