@@ -186,7 +186,10 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
         r = take_place(c, reterr);
     if (r == PEN_OK) /* again: nobody else of this machine is at it from here on */
         r = check_target(c, reterr);
-    PenCopyJob job = {c->settings, c->pack, c->to, c->home, threads};
+    /* Of files that are near, checking takes the time: more threads than cores only take memory. */
+    unsigned readers =
+        c->pack && pen__pack_is_far(c->pack) ? threads : PEN_MIN(threads, pen__thread_cores());
+    PenCopyJob job = {c->settings, c->pack, c->to, c->home, readers};
     if (r == PEN_OK)
         r = pen__copy_shards(&job, ret, reterr);
     if (r == PEN_OK)

@@ -44,8 +44,8 @@ struct PenUpload {
     char *name, *id;
     pthread_mutex_t mutex;
     pthread_cond_t cond;
-    Part parts[MOST_AT_ONCE];
-    uint32_t at_once;
+    Part parts[MOST_AT_ONCE + 1]; /* one is filled while the others are sent */
+    uint32_t at_once, n_parts;
     Part *filling;
     ETag *etags;
     uint32_t n, cap, sending;
@@ -108,48 +108,6 @@ static int grow_etags(PenUpload *u)
     return PEN_OK;
 }
 
-/* Hands the part that is being filled over to the loop. */
-static int send_part(PenUpload *u, PenError *reterr)
-{
-    Part *p = u->filling;
-    u->filling = NULL;
-    pthread_mutex_lock(&u->mutex);
-    int r = u->n < MOST_PARTS ? grow_etags(u) : PEN_E_LIMIT;
-    if (r == PEN_OK) {
-        p->index = u->n++;
-        p->state = PART_SENDING;
-        u->sending++;
-    }
-    pthread_mutex_unlock(&u->mutex);
-    if (r < 0)
-        return pen__fail(reterr, r, WHERE, "%s/%s: no room for another part",
-                         pen__remote_text(u->r), u->name);
-    snprintf(p->number, sizeof p->number, "%" PRIu32, p->index + 1);
-    p->query[0] = (PenHttpHeader){"partNumber", p->number};
-    p->query[1] = (PenHttpHeader){"uploadId", u->id};
-    p->body = (struct iovec){p->data, p->bytes};
-    if (u->r->hashes) /* here, because the loop has all other transfers to serve */
-        pen__sha256_hex(p->data, p->bytes, p->hash);
-    p->op = (PenRemoteOp){.r = u->r,
-                          .method = "PUT",
-                          .name = u->name,
-                          .query = p->query,
-                          .n_query = 2,
-                          .body = &p->body,
-                          .n_body = 1,
-                          .payload_hash = u->r->hashes ? p->hash : NULL};
-    r = u->r->transport->class_->post(u->r->transport, part_start, p);
-    if (r < 0) {
-        pthread_mutex_lock(&u->mutex);
-        p->state = PART_FREE;
-        u->sending--;
-        pthread_mutex_unlock(&u->mutex);
-        return pen__fail(reterr, r, WHERE, "%s/%s: the connection's thread has ended",
-                         pen__remote_text(u->r), u->name);
-    }
-    return PEN_OK;
-}
-
 static int failed(PenUpload *u, PenError *reterr)
 {
     if (u->status < 0 && reterr)
@@ -188,13 +146,58 @@ static int wait_for(PenUpload *u, uint32_t most, PenError *reterr)
     return r;
 }
 
-static int next_part(PenUpload *u, PenError *reterr)
+/* Hands the part that is being filled over to the loop. */
+static int send_part(PenUpload *u, PenError *reterr)
 {
+    Part *p = u->filling;
+    u->filling = NULL;
+    if (u->r->hashes) /* here, because the loop has all other transfers to serve */
+        pen__sha256_hex(p->data, p->bytes, p->hash);
     int r = wait_for(u, u->at_once - 1, reterr);
     if (r < 0)
         return r;
     pthread_mutex_lock(&u->mutex);
-    for (uint32_t i = 0; i < u->at_once && !u->filling; i++)
+    r = u->n < MOST_PARTS ? grow_etags(u) : PEN_E_LIMIT;
+    if (r == PEN_OK) {
+        p->index = u->n++;
+        p->state = PART_SENDING;
+        u->sending++;
+    }
+    pthread_mutex_unlock(&u->mutex);
+    if (r < 0)
+        return pen__fail(reterr, r, WHERE, "%s/%s: no room for another part",
+                         pen__remote_text(u->r), u->name);
+    snprintf(p->number, sizeof p->number, "%" PRIu32, p->index + 1);
+    p->query[0] = (PenHttpHeader){"partNumber", p->number};
+    p->query[1] = (PenHttpHeader){"uploadId", u->id};
+    p->body = (struct iovec){p->data, p->bytes};
+    p->op = (PenRemoteOp){.r = u->r,
+                          .method = "PUT",
+                          .name = u->name,
+                          .query = p->query,
+                          .n_query = 2,
+                          .body = &p->body,
+                          .n_body = 1,
+                          .payload_hash = u->r->hashes ? p->hash : NULL};
+    r = u->r->transport->class_->post(u->r->transport, part_start, p);
+    if (r < 0) {
+        pthread_mutex_lock(&u->mutex);
+        p->state = PART_FREE;
+        u->sending--;
+        pthread_mutex_unlock(&u->mutex);
+        return pen__fail(reterr, r, WHERE, "%s/%s: the connection's thread has ended",
+                         pen__remote_text(u->r), u->name);
+    }
+    return PEN_OK;
+}
+
+static int next_part(PenUpload *u, PenError *reterr)
+{
+    int r = wait_for(u, u->at_once, reterr);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&u->mutex);
+    for (uint32_t i = 0; i < u->n_parts && !u->filling; i++)
         if (u->parts[i].state == PART_FREE)
             u->filling = &u->parts[i];
     Part *p = u->filling;
@@ -253,7 +256,7 @@ static int begin(PenUpload *u, PenError *reterr)
 
 static void destroy(PenUpload *u)
 {
-    for (uint32_t i = 0; i < u->at_once; i++)
+    for (uint32_t i = 0; i < u->n_parts; i++)
         pen__free_large(u->parts[i].data, u->parts[i].cap);
     pen__free(u->etags);
     pen__free(u->id);
@@ -275,7 +278,8 @@ int pen__upload_begin(PenRemote *r, const char *name, PenUpload **ret, PenError 
     u->r = pen__remote_ref(r);
     u->name = pen__strdup(name);
     u->at_once = PEN_MIN(r->upload_parts ? r->upload_parts : AT_ONCE, (uint32_t)MOST_AT_ONCE);
-    for (uint32_t i = 0; i < u->at_once; i++)
+    u->n_parts = u->at_once + 1;
+    for (uint32_t i = 0; i < u->n_parts; i++)
         u->parts[i].u = u;
     int e = u->name ? begin(u, reterr) : pen__fail_memory(reterr, WHERE, name);
     if (e < 0)
