@@ -51,6 +51,7 @@ CoreRemote *core_remote_ref(CoreRemote *self);
 void core_remote_unref(CoreRemote *self); /* with the GIL or without */
 const PenRemoteSettings *core_remote_settings(const CoreRemote *self);
 PyObject *core_end(PyObject *module, PyObject *unused);
+PyObject *core_end_wait(PyObject *module, PyObject *unused);
 int core_is_ending(void);
 
 /* Around calls that may wait for a server: other Python threads run meanwhile, and Ctrl-C ends the

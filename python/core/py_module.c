@@ -146,6 +146,7 @@ static PyMethodDef methods[] = {
     {"pipeline_check", core_pipeline_check, METH_O, "The full form of a pipeline's text."},
     {"is_remote", is_remote, METH_O, "Is this text an address of an object store or a server?"},
     {"end", core_end, METH_NOARGS, "The interpreter ends: nothing waits for servers any more."},
+    {"end_wait", core_end_wait, METH_NOARGS, "Until threads left behind have closed their share."},
     {"main", run_main, METH_O, "Run the command line with these arguments."},
     {NULL, NULL, 0, NULL},
 };

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { N_TEXTS = 8, END_MS = 500 };
+enum { N_TEXTS = 8, END_MS = 500, LAST_MS = 2000 };
 
 struct CoreRemote {
     atomic_uint refs;
@@ -29,14 +29,23 @@ struct CoreRemote {
 /* Of this process: set once, when Python's exit begins. */
 static atomic_int is_ending;
 static pthread_t ending_in; /* set before it */
+static atomic_int counts_pid;
 static atomic_int n_inside; /* calls from the library's threads */
-static atomic_int inside_pid;
+static atomic_int n_held;   /* by what the library has open */
+
+/* In a forked child they begin anew: its parent's threads are not here. */
+static void own_counts(void)
+{
+    int pid = (int)getpid();
+    if (atomic_exchange(&counts_pid, pid) == pid)
+        return;
+    atomic_store(&n_inside, 0);
+    atomic_store(&n_held, 0);
+}
 
 static int enter_python(PyGILState_STATE *ret)
 {
-    int pid = (int)getpid();
-    if (atomic_exchange(&inside_pid, pid) != pid)
-        atomic_store(&n_inside, 0); /* a forked child: its parent's threads are not here */
+    own_counts();
     atomic_fetch_add(&n_inside, 1);
     if (atomic_load(&is_ending)) {
         atomic_fetch_sub(&n_inside, 1);
@@ -52,20 +61,34 @@ static void leave_python(PyGILState_STATE state)
     atomic_fetch_sub(&n_inside, 1);
 }
 
+static void wait_for_none(atomic_int *count, int ms)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    own_counts();
+    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < ms && atomic_load(count) > 0; i++)
+        nanosleep(&moment, NULL);
+    Py_END_ALLOW_THREADS
+}
+
 /* Nothing is asked for from now on, and all waits for servers end. Those who are in Python get a
  * moment to leave it. */
 PyObject *core_end(PyObject *module, PyObject *unused)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
     (void)module, (void)unused;
     if (!atomic_load(&is_ending))
         ending_in = pthread_self();
     atomic_store(&is_ending, 1);
-    if (atomic_load(&inside_pid) != (int)getpid())
-        Py_RETURN_NONE;
-    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < END_MS && atomic_load(&n_inside) > 0; i++)
-        nanosleep(&moment, NULL);
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    wait_for_none(&n_inside, END_MS);
+    Py_RETURN_NONE;
+}
+
+/* Behind it, when all was closed: until threads that were left behind have closed their share.
+ * Libraries that they use are torn down at the very end of the process. */
+PyObject *core_end_wait(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    wait_for_none(&n_held, LAST_MS);
+    Py_RETURN_NONE;
 }
 
 int core_is_ending(void)
@@ -232,11 +255,14 @@ void core_remote_unref(CoreRemote *self)
 
 static void hold(void *ctx)
 {
+    own_counts();
+    atomic_fetch_add(&n_held, 1);
     core_remote_ref(ctx);
 }
 
 static void release(void *ctx)
 {
+    atomic_fetch_sub(&n_held, 1);
     core_remote_unref(ctx);
 }
 

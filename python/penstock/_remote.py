@@ -15,6 +15,7 @@ from ._error import InvalidError
 
 if TYPE_CHECKING:
     from ._pack import Pack
+    from ._writer import Writer
 
 # Key id, secret, token, end; the last two may be left out.
 Credentials = Union[Mapping[str, Any], tuple[Any, ...]]
@@ -226,19 +227,20 @@ def _end(expires: object) -> int:
 
 # ---- the end of the interpreter
 
-_open: weakref.WeakSet[Pack] = weakref.WeakSet()
+_open: weakref.WeakSet[Pack | Writer] = weakref.WeakSet()
 _CLOSE_SECONDS = 1.0
 
 
-def opened(pack: Pack) -> None:
+def opened(what: Pack | Writer) -> None:
     """To be closed before the interpreter ends: a thread carries its requests."""
-    _open.add(pack)
+    _open.add(what)
 
 
 @atexit.register
 def _end_all() -> None:
     _core.end()
     deadline = time.monotonic() + _CLOSE_SECONDS
-    for pack in list(_open):
+    for what in list(_open):
         if time.monotonic() < deadline:
-            pack.close()
+            what.close()
+    _core.end_wait()

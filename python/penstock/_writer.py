@@ -203,6 +203,8 @@ class Writer:
         )
         self._n = 0
         self._finished = False
+        if options is not None:
+            _remote.opened(self)
 
     def _first_label(self) -> str:
         for field in self.fields:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sys.h"
 #include "base/thread.h"
 #include "pack/reader_impl.h"
 #include "pack/sections.h"
@@ -305,12 +306,17 @@ static bool is_interrupted(PenPack *p)
     return yes;
 }
 
-int pen__loading_wait(PenPack *p, uint64_t what)
+int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
 {
     if (!p->is_far || !is_loading(p, what))
         return 0;
-    return pen__cond_wait(&p->loaded, &p->mutex, pen__deadline_after(LOOK_NS)) == PEN_OK ||
-           !is_interrupted(p);
+    if (!*look_ns)
+        *look_ns = pen__deadline_after(LOOK_NS);
+    (void)pen__cond_wait(&p->loaded, &p->mutex, *look_ns);
+    if (pen__sys->now_ns() < *look_ns)
+        return 1;
+    *look_ns = 0;
+    return !is_interrupted(p);
 }
 
 void pen__loading_begin(PenPack *p, uint64_t what)
@@ -331,6 +337,7 @@ void pen__loading_end(PenPack *p, uint64_t what)
 
 static PenBlock *find_block(PenPack *p, uint64_t number)
 {
+    uint64_t look_ns = 0;
     do {
         PenBlock *b = p->blocks[number % p->block_slots];
         if (b && b->number == number) {
@@ -341,7 +348,7 @@ static PenBlock *find_block(PenPack *p, uint64_t number)
             }
             return b;
         }
-    } while (pen__loading_wait(p, number));
+    } while (pen__loading_wait(p, number, &look_ns));
     return NULL;
 }
 

@@ -318,13 +318,14 @@ static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *
 /* With the lock. */
 static PenShardRef *find_shard(PenPack *p, uint64_t number)
 {
+    uint64_t look_ns = 0;
     do {
         PenShardRef *ref = p->shards[number % SHARD_SLOTS];
         if (ref && ref->number == number) {
             ref->refs++;
             return ref;
         }
-    } while (pen__loading_wait(p, number + PEN_LOADING_SHARD));
+    } while (pen__loading_wait(p, number + PEN_LOADING_SHARD, &look_ns));
     return NULL;
 }
 

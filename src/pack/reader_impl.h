@@ -40,8 +40,8 @@ struct PenPack {
  */
 #define PEN_LOADING_SHARD (UINT64_C(1) << 63)
 /* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
- * the caller is interrupted, and is to ask for itself. */
-int pen__loading_wait(PenPack *p, uint64_t what);
+ * the caller is interrupted, and is to ask for itself. `look_ns` begins with 0. */
+int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
 void pen__loading_begin(PenPack *p, uint64_t what);
 void pen__loading_end(PenPack *p, uint64_t what);
 

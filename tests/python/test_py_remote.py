@@ -469,8 +469,9 @@ end = time.monotonic()
 def test_ctrl_c_ends_every_wait(root, tmp_path, what):
     with net_stage.S3Server(buckets=["packs"], directory=root) as server:
         start = time.monotonic()
-        done = run_python(WAIT_CODE.replace("WHAT", WAITS[what]), json.dumps(options(server)),
-                          server.url, WAITS[what], tmp_path, env=server.environment())
+        code = WAIT_CODE.replace("WHAT", WAITS[what])
+        done = run_python(code, json.dumps(options(server)), server.url, WAITS[what], tmp_path,
+                          env=server.environment())
         seconds = time.monotonic() - start
     assert done.returncode == 0 and done.stderr == "", done.stderr
     words = done.stdout.split()
