@@ -96,6 +96,12 @@ int core_is_ending(void)
     return atomic_load(&is_ending);
 }
 
+/* By another thread than this one. */
+static int ends_elsewhere(void)
+{
+    return atomic_load(&is_ending) && !pthread_equal(pthread_self(), ending_in);
+}
+
 /* ---- Ctrl-C --------------------------------------------------------------------------------- */
 
 static _Thread_local CoreWait *waiting;
@@ -118,7 +124,7 @@ static int interrupted(void *ctx)
 {
     CoreWait *w = waiting;
     (void)ctx;
-    if (atomic_load(&is_ending) && !pthread_equal(pthread_self(), ending_in))
+    if (ends_elsewhere())
         return 1;
     if (!w || w->give_up)
         return w != NULL;
@@ -349,6 +355,11 @@ PyObject *core_remote_raise(CoreState *state, CoreRemote *self, const CoreWait *
 {
     if (w && w->raised && PyErr_Occurred()) /* KeyboardInterrupt, mostly */
         return NULL;
+    if (error->status == PEN_E_CANCELLED && ends_elsewhere()) {
+        /* The thread ends too, quietly: an error would only be printed. */
+        PyErr_SetNone(PyExc_SystemExit);
+        return NULL;
+    }
     core_raise(state, error);
     if (!self || !self->raised || strcmp(error->where, CORE_CREDENTIALS) != 0)
         return NULL;
