@@ -397,6 +397,47 @@ static void *stop_soon(void *arg)
     return NULL;
 }
 
+/* Asks while it waits: the wait's own thread does, as it looks whether it is to go on. */
+typedef struct Curious {
+    Get get; /* first: the calls of a Get are taken */
+    PenPolicy *p;
+    char told[320];
+} Curious;
+
+static int ask_and_go(void *ctx)
+{
+    Curious *c = ctx;
+    pen__policy_tell(c->p, c->told, sizeof c->told);
+    return 1;
+}
+
+TEST(what_is_waited_for_is_told)
+{
+    static Loop l; /* outlives a check that fails: its thread goes on */
+    Curious c = {.p = NULL};
+    char told[320] = "x";
+    PenWish wish = {.prepare = get_prepare,
+                    .judge = get_judge,
+                    .interrupted = ask_and_go,
+                    .ctx = &c,
+                    .name = NAME,
+                    .offset = 4096,
+                    .bytes = 256};
+    loop_begin(&l, 0, 0);
+    CHECK_INT(pen__policy_new(&l.transport, NULL, &c.p, NULL), PEN_OK);
+    pen__policy_tell(c.p, told, sizeof told);
+    CHECK_STR(told, ""); /* nothing is under way */
+    CHECK_INT(pen__policy_wait(c.p, &wish, pen__deadline_after(60000 * MS), NULL), PEN_E_CANCELLED);
+    CHECK(strstr(c.told, NAME " offset 4096, 256 bytes: 1 attempt in 0.") == c.told);
+    CHECK(strstr(c.told, " s, last: no answer yet"));
+    loop_stop(&l);
+    told[0] = 'x';
+    pen__policy_tell(c.p, told, sizeof told);
+    CHECK_STR(told, ""); /* nobody answers */
+    pen__policy_free(&c.p);
+    loop_end(&l);
+}
+
 TEST(the_loop_ends)
 {
     static Loop l; /* outlives a check that fails: its thread goes on */
@@ -425,6 +466,7 @@ int main(int argc, char **argv)
     RUN(the_deadline_and_the_answer_race);
     RUN(a_failure_is_handed_over);
     RUN(the_waiting_thread_is_interrupted);
+    RUN(what_is_waited_for_is_told);
     RUN(the_loop_ends);
     return TEST_END();
 }
