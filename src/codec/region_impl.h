@@ -35,6 +35,7 @@ struct PenDecoder {
     PenJpegInput input;
     const PenRegion *region;
     uint32_t images; /* decoded by this decompressor */
+    bool started;    /* libjpeg has read the head */
     PenBuf rows, converted, head;
     struct PenOwn *own; /* NULL until it is needed */
 };

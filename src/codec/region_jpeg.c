@@ -102,6 +102,7 @@ static int decode_body(PenTurbo *t)
     t->d.dct_method = JDCT_ISLOW;
     t->d.do_fancy_upsampling = TRUE;
     jpeg_start_decompress(&t->d);
+    d->started = true;
     /* What libjpeg makes up for missing scans depends on the blocks around, cropped ones too. */
     bool exact = !pen__turbo_scans_missing(&t->d);
     Columns columns = {.x = 0, .w = t->d.output_width};
@@ -146,6 +147,7 @@ int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion 
     pen__turbo_start(&d->turbo, region->limits, reterr);
     d->input = *input;
     d->region = region;
+    d->started = false;
     int r = pen__turbo_guard(&d->turbo, decode_body);
     end_image(d, r);
     return r;

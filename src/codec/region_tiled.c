@@ -111,12 +111,17 @@ static int check_segments(const PenEncoded *image, const Cut *cut, PenError *ret
                      cut->first, cut->last, image->first_segment, image->end_segment);
 }
 
+static uint32_t closing_code(const Cut *cut, uint32_t s)
+{
+    return s + 1 == cut->g.n_segments ? JPEG_EOI : JPEG_RST0 + s % 8;
+}
+
 /* Does segment `s`, which ends at `at`, end with its marker? So every segment that is used is one,
  * whatever the table says. */
 static int check_end(const PenEncoded *image, const Cut *cut, uint32_t s, uint64_t at,
                      PenError *reterr)
 {
-    uint32_t code = s + 1 == cut->g.n_segments ? JPEG_EOI : JPEG_RST0 + s % 8;
+    uint32_t code = closing_code(cut, s);
     if (at > image->bytes)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected %llu bytes up to the end of segment %u, found %zu",
@@ -125,8 +130,9 @@ static int check_end(const PenEncoded *image, const Cut *cut, uint32_t s, uint64
     if (p[0] == 0xFF && p[1] == code)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "tiled jpeg: segment %u: expected marker ff %02x at its end, found %02x %02x",
-                     s, code, p[0], p[1]);
+                     "tiled jpeg of %u x %u: segment %u of %u: expected marker ff %02x at its end, "
+                     "found %02x %02x",
+                     image->width, image->height, s, cut->g.n_segments, code, p[0], p[1]);
 }
 
 /* Segments that are there need no others in their place. */
@@ -204,6 +210,31 @@ static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, Pe
     return r;
 }
 
+/* The segment in which libjpeg stopped. It knows where its last whole MCU ended, with the bits that
+ * it had in stock; between two segments the marker it has come upon says whether it had passed
+ * over the end of the first. */
+static uint32_t failed_segment(const PenDecoder *d, const PenEncoded *image, const Cut *cut)
+{
+    uint64_t place = pen__turbo_place(&d->turbo), end = image->head_bytes;
+    uint32_t s = image->first_segment, code = (uint32_t)d->turbo.d.unread_marker;
+    for (; s < cut->last; s++) {
+        end += image->segment_bytes[s - image->first_segment];
+        if (place < end || (place == end && code == closing_code(cut, s)))
+            break;
+    }
+    return s;
+}
+
+static void name_place(const PenDecoder *d, const PenEncoded *image, const Cut *cut,
+                       PenError *reterr)
+{
+    if (!d->started)
+        pen__error_prefix(reterr, "tiled jpeg of %u x %u: head", image->width, image->height);
+    else
+        pen__error_prefix(reterr, "tiled jpeg of %u x %u: segment %u of %u", image->width,
+                          image->height, failed_segment(d, image, cut), cut->g.n_segments);
+}
+
 static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
                            const PenRegion *region, PenError *reterr)
 {
@@ -212,7 +243,12 @@ static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpeg
     cut_rows(info, region->box.y, region->box.h, &cut);
     use_what_is_there(image, &cut);
     int r = make_input(d, image, &cut, &input, reterr);
-    return r < 0 ? r : pen__region_turbo(d, &input, region, reterr);
+    if (r < 0)
+        return r;
+    r = pen__region_turbo(d, &input, region, reterr);
+    if (r < 0 && d->turbo.status == PEN_E_DECODE) /* of libjpeg's, not of who takes the rows */
+        name_place(d, image, &cut, reterr);
+    return r;
 }
 
 int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *region,

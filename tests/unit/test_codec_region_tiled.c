@@ -203,6 +203,94 @@ TEST(tiled_wrong_restart_markers)
     pen__tiled_free(&t);
 }
 
+/* From some byte of a segment on there is the code of ones, which none is; or nothing at all. */
+static PenBuf damaged(const PenTiledJpeg *t, uint32_t segment, uint32_t from, bool cut)
+{
+    PenBuf b = {0};
+    size_t at = t->head_bytes, n = 6;
+    for (uint32_t s = 0; s < segment; s++)
+        at += t->segment_bytes[s];
+    from -= from && t->jpeg.data[at + from - 1] == 0xFF;
+    at += from;
+    if (cut)
+        n = t->segment_bytes[segment] - 2 - from;
+    if (pen__buf_add(&b, t->jpeg.data, at) < 0 ||
+        (!cut && pen__buf_add(&b, "\xFF\0\xFF\0\xFF\0", n) < 0) ||
+        pen__buf_add(&b, t->jpeg.data + at + n, t->jpeg.bytes - at - n) < 0)
+        abort();
+    return b;
+}
+
+static void check_named(const PenTiledJpeg *t, uint32_t segment, PenBox box, bool cut)
+{
+    PenTiledJpeg bad = *t;
+    PenError err = {0};
+    char expected[80];
+    uint8_t *part = NULL;
+    uint32_t length = t->segment_bytes[segment], from = dice(2) ? dice(length / 2) : 0;
+    bad.jpeg = damaged(t, segment, from, cut);
+    t->segment_bytes[segment] -= (uint32_t)(t->jpeg.bytes - bad.jpeg.bytes);
+    PenEncoded e = part_of(&bad, box, dice(2), &part);
+    CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, &err), PEN_E_DECODE);
+    snprintf(expected, sizeof expected, "tiled jpeg of %u x %u: segment %u of %u: jpeg: damaged ",
+             t->info.width, t->info.height, segment, t->n_segments);
+    if (strncmp(err.message, expected, strlen(expected)) != 0)
+        printf("%s... expected, %u bytes from %u, cut %d\n", expected, length, from, cut);
+    CHECK_MEM(err.message, expected, strlen(expected));
+    t->segment_bytes[segment] = length;
+    pen__buf_free(&bad.jpeg);
+    free(part);
+}
+
+/* All of the image, and from the rows of the segment on. */
+static void check_all_named(const PenTiledJpeg *t)
+{
+    PenTileGeometry g;
+    PenBox box = {.w = t->info.width, .h = t->info.height};
+    pen__tile_geometry(&t->info, &g);
+    for (uint32_t s = 0; s < t->n_segments; s++) {
+        uint32_t row = s * PEN_TILE_MCUS / g.mcus_x * g.mcu_height;
+        PenBox rest = {.y = row, .w = box.w, .h = box.h - row};
+        for (uint32_t i = 0; i < 8; i++) {
+            check_named(t, s, i & 1 ? box : rest, i & 2);
+            CHECK_OK_SO_FAR();
+        }
+    }
+}
+
+/* Whoever decodes it. */
+TEST(tiled_damage_is_named)
+{
+    static const uint32_t widths[] = {250, 90, 37, 130};
+    for (size_t i = 0; i < PEN_LEN(widths); i++) {
+        PenBuf b = {0};
+        PenTiledJpeg t = {0};
+        const char *why = NULL;
+        JpegSpec spec = tileable[i];
+        spec.width = widths[i];
+        spec.height = 150;
+        make_jpeg(&spec, &b);
+        CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+        check_all_named(&t);
+        pen__tiled_free(&t);
+        pen__buf_free(&b);
+        CHECK_OK_SO_FAR();
+    }
+}
+
+TEST(tiled_damage_in_the_head_is_named)
+{
+    PenTiledJpeg t = a_tiled_jpeg();
+    PenEncoded e = whole_tiled(&t);
+    PenError err = {0};
+    size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, 0);
+    t.jpeg.data[dht + 5] = 200; /* codes of one bit */
+    CHECK_INT(find_region(decoder, &e, (PenBox){.w = 250, .h = 240}, PEN_COLOUR_RGB, &found, &err),
+              PEN_E_DECODE);
+    CHECK_MEM(err.message, "tiled jpeg of 250 x 240: head: jpeg: ", 37);
+    pen__tiled_free(&t);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -214,6 +302,8 @@ int main(int argc, char **argv)
     RUN(tiled_hostile_tables);
     RUN(tiled_hostile_heads);
     RUN(tiled_wrong_restart_markers);
+    RUN(tiled_damage_is_named);
+    RUN(tiled_damage_in_the_head_is_named);
     end_regions();
     return TEST_END();
 }
