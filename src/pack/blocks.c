@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "pack/reader_impl.h"
@@ -205,23 +206,42 @@ int pen__block_check(const PenBlock *b, PenError *reterr)
     return r;
 }
 
+static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
+{
+    PenBlock b;
+    int r = pen__block_open_memory(p, block, shard, data, &b, NULL);
+    b.data = data;
+    if (r == PEN_OK)
+        r = pen__block_check(&b, NULL);
+    return r != PEN_E_CORRUPT; /* another failure is the caller's to see */
+}
+
 int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
                      PenError *reterr)
 {
     PenSource *source = shard->shard.source;
     PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
-    PenBlock b;
+    uint32_t seen = 0;
     int r = pen__source_read(source, data, (size_t)e.bytes, e.offset, reterr);
     if (r < 0 || !source->is_far)
         return r;
-    r = pen__block_open_memory(p, block, shard, data, &b, NULL);
-    b.data = data;
-    if (r == PEN_OK)
-        r = pen__block_check(&b, NULL);
-    /* Wrong on its way, maybe. What comes wrong a second time, over another connection, is. */
-    if (r == PEN_E_CORRUPT)
-        r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
-    return r;
+    /* Wrong on its way, maybe. What comes wrong in the same way over another connection lies there
+     * so; what comes otherwise each time is not believed. */
+    for (int i = 0; i < PEN_FAR_READS; i++) {
+        if (i)
+            r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
+        if (r < 0)
+            return r;
+        uint32_t sum = pen__crc32c(0, data, (size_t)e.bytes);
+        if (fits(p, block, shard, data) || (i && sum == seen))
+            return PEN_OK;
+        seen = sum;
+    }
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                     "%s: block %u: %d reads gave other bytes each time, none of which fit their "
+                     "checksums; look at the network",
+                     source->name, (unsigned)(block - p->first_blocks[shard->number]),
+                     (int)PEN_FAR_READS);
 }
 
 static int load_whole(PenPack *p, PenBlock *b, const PenBlockEntry *e, PenError *reterr)

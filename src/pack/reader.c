@@ -87,18 +87,29 @@ const PenObject *pen__pack_object(const PenPack *p)
     return &p->object;
 }
 
-/* What comes over a network may be wrong once. */
+/* Is it worth reading once more? What is wrong in the same way lies there so. */
+static bool is_other(const PenError *now, PenError *before)
+{
+    bool other = strcmp(now->message, before->message) != 0;
+    *before = *now;
+    return other;
+}
+
 static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
 {
-    int r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, reterr);
-    if (r == PEN_OK)
-        r = pen__manifest_read(&p->m, *ret, reterr);
-    if (r < 0 && r != PEN_E_NO_MEMORY && *ret && (*ret)->is_far) {
+    PenError now = {0}, before = {0};
+    int r = PEN_OK;
+    for (int i = 0; i < PEN_FAR_READS; i++) {
         pen__source_close(ret);
-        r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, reterr);
+        r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, &now);
         if (r == PEN_OK)
-            r = pen__manifest_read(&p->m, *ret, reterr);
+            r = pen__manifest_read(&p->m, *ret, &now);
+        if (r == PEN_OK || r == PEN_E_NO_MEMORY || r == PEN_E_CANCELLED || !*ret ||
+            !(*ret)->is_far || !is_other(&now, &before))
+            break;
     }
+    if (r < 0 && reterr)
+        *reterr = now;
     return r;
 }
 
@@ -272,21 +283,22 @@ static int load_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *rete
     const PenShardEntry *e = &p->m.shards[number];
     char name[PEN_SHARD_NAME_BYTES];
     PenSource *source = NULL;
+    PenError now = {0}, before = {0};
     int r = PEN_E_CORRUPT;
-    int far = 1;
     pen__shard_name(e->id, name);
-    /* What comes over a network may be wrong once. */
-    for (int i = 0; i < 2 && r == PEN_E_CORRUPT && far; i++) {
+    for (int i = 0; i < PEN_FAR_READS && r == PEN_E_CORRUPT; i++) {
         pen__source_close(&source);
-        r = p->open(p->open_ctx, name, &source, reterr);
+        r = p->open(p->open_ctx, name, &source, &now);
         if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                              "%s: shard %s is missing; its samples cannot be read", p->path, name);
-        if (r < 0)
-            return r;
-        far = source->is_far;
-        r = pen__shard_open(ret, source, e->id, e, reterr);
+        if (r == PEN_OK)
+            r = pen__shard_open(ret, source, e->id, e, &now);
+        if (r == PEN_E_CORRUPT && (!source || !source->is_far || !is_other(&now, &before)))
+            break;
     }
+    if (r < 0 && reterr)
+        *reterr = now;
     if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: blocks of %" PRIu64 " samples, expected %" PRIu64

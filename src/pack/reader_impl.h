@@ -12,6 +12,9 @@
 /* Slots are chosen by number, so neighbours never push each other out. */
 enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
 
+/* What comes over a network is read so often, until it fits or is wrong twice in the same way. */
+enum { PEN_FAR_READS = 4 };
+
 struct PenPack {
     char *path;
     PenManifest m;
