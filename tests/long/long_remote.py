@@ -15,7 +15,7 @@ TESTS = ("test_chaos_changes_nothing", "test_many_processes_start_at_once")
 
 def main():
     if os.environ.get("PENSTOCK_SCALE") != "full":
-        print("1 passed, 0 failed (the python tests have them)")
+        print("0 passed, 0 failed, 1 skipped")  # the python tests have them, sampled
         return 0
     file = ROOT / "tests" / "python" / "test_py_remote.py"
     done = subprocess.run(
