@@ -198,11 +198,13 @@ static int parse_text(Parser *p, char *text, size_t bytes, PenError *reterr)
     if (memchr(text, 0, bytes))
         return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a text file: it holds a NUL",
                          p->name);
+    const char *end = text + bytes;
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         text += 3;
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        bool last = !text[n];
+    while (text < end) {
+        char *newline = memchr(text, '\n', (size_t)(end - text));
+        bool last = !newline;
+        size_t n = (size_t)((last ? end : newline) - text);
         p->line++;
         if (n > PEN_INI_LINE_BYTES)
             return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s line %u: over %d bytes", p->name,
