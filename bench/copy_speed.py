@@ -6,8 +6,9 @@
                   [--json FILE] [upload] [download]
 
 upload    a pack from memory (/dev/shm) into a bucket: `penstock copy`, every byte checked on its
-          way and the payload signed; curl: parts of a multipart upload to presigned addresses,
-          and the uploads finished; `aws s3 cp --recursive`
+          way and its hash signed, which the store checks (over http there is no other seal);
+          curl: the same requests, hashed and signed beforehand; plain: curl with requests
+          whose hash is not signed, as penstock sends them over https; `aws s3 cp --recursive`
 download  the same back: `penstock copy`, every byte checked and written; curl: ranges to files
 
 All with the same number of transfers at once and requests of the same size (8 MiB), over http to
@@ -142,7 +143,31 @@ class Clients:
         return run(self.env, self.options.penstock, "copy", self.pack, f"s3://{BUCKET}/ours.pen",
                    "--threads", str(self.options.at_once))
 
+    def hashed_lines(self, what, piece):
+        """Where a part is sent, with its hash and a signature, made beforehand."""
+        import botocore.auth
+        import botocore.awsrequest
+        import botocore.credentials
+
+        url = (f"{self.store.url}/{BUCKET}/{what['Key']}?partNumber={what['PartNumber']}"
+               f"&uploadId={what['UploadId']}")
+        keys = botocore.credentials.Credentials(self.store.key_id, self.store.secret)
+        request = botocore.awsrequest.AWSRequest("PUT", url, data=piece.read_bytes())
+        signer = botocore.auth.S3SigV4Auth(keys, "s3", self.store.region)
+        request.headers["X-Amz-Content-SHA256"] = signer.payload(request)
+        signer.add_auth(request)
+        return [f'url = "{url}"', *(f'header = "{n}: {v}"' for n, v in request.headers.items())]
+
+    def plain_lines(self, what, _piece):
+        return [f'url = "{self.sign("upload_part", **what)}"']
+
     def upload_curl(self):
+        return self.upload_parts(self.hashed_lines)
+
+    def upload_plain(self):
+        return self.upload_parts(self.plain_lines)
+
+    def upload_parts(self, lines_of):
         self.remove("curl")
         ids = {}
         for file in self.files:
@@ -150,11 +175,11 @@ class Clients:
             ids[file] = begun["UploadId"]
         lines = []
         for file, at, _, piece in self.pieces:
-            url = self.sign("upload_part", Key=self.key(file, "curl"), UploadId=ids[file],
-                            PartNumber=at // REQUEST + 1)
-            lines += [f'url = "{url}"', f'upload-file = "{piece}"', 'output = "/dev/null"']
-        lines.append('header = "Expect:"')
-        figure = self.curl(lines)
+            what = {"Key": self.key(file, "curl"), "UploadId": ids[file],
+                    "PartNumber": at // REQUEST + 1}
+            lines += [*lines_of(what, piece), f'upload-file = "{piece}"',
+                      'output = "/dev/null"', 'header = "Expect:"', "next"]
+        figure = self.curl(lines[:-1])
         begin = time.monotonic()
         for file, name in ids.items():
             key = self.key(file, "curl")
@@ -198,7 +223,8 @@ class Clients:
 
 def measure(clients, what, rounds):
     with_aws = not clients.options.no_aws and net_stage.aws_command()
-    sides = ["penstock", "curl"] + (["aws"] if with_aws else [])
+    sides = ["penstock", "curl"] + (["plain"] if what == "upload" else [])
+    sides += ["aws"] if with_aws else []
     found = {side: [] for side in sides}
     for n in range(rounds + 1):
         for side in sides if n % 2 else reversed(sides):
@@ -208,13 +234,20 @@ def measure(clients, what, rounds):
     return found
 
 
+def ratios_to(found, side):
+    """Of one round each, sorted."""
+    pairs = zip(found["penstock"], found[side], strict=True)
+    return sorted(theirs.seconds / ours.seconds for ours, theirs in pairs)
+
+
 def report(what, found, n_bytes):
     gigabytes = n_bytes / 1e9
-    ratios = sorted(c.seconds / o.seconds
-                    for o, c in zip(found["penstock"], found["curl"], strict=True))
+    ratios = ratios_to(found, "curl")
     result = {"what": what, "bytes": n_bytes, "rounds": len(ratios),
               "ratio": round(statistics.median(ratios), 3),
               "low": round(ratios[0], 3), "high": round(ratios[-1], 3)}
+    if "plain" in found:
+        result["plain_ratio"] = round(statistics.median(ratios_to(found, "plain")), 3)
     for side, figures in found.items():
         seconds = statistics.median(f.seconds for f in figures)
         cpu = statistics.median(f.cpu for f in figures)
@@ -223,7 +256,8 @@ def report(what, found, n_bytes):
         print(f"{what:9} {side:9} {n_bytes / seconds / 1e6:7.1f} MB/s"
               f"  {cpu / gigabytes:6.3f} CPU seconds per GB")
     print(f"{what:9} ratio to curl {result['ratio']:.2f} ({result['low']:.2f} to "
-          f"{result['high']:.2f}), needed {NEEDED}")
+          f"{result['high']:.2f}), needed {NEEDED}" +
+          (f"; to plain {result['plain_ratio']:.2f}" if "plain_ratio" in result else ""))
     return result
 
 
