@@ -183,6 +183,13 @@ def test_blocks_are_given_up_by_age(root, server):
                          output="numpy", storage_options=options(server)) as loader:
         assert [x for batch in loader for x in batch.x.tolist()] == list(range(400))
     assert asked_once(server) == 2 + 50
+    # Its order is not that of a local one by chance: it is chosen from the same share.
+    for memory in ("16MiB", "24MiB", "48MiB"):
+        settings = {"memory": memory, "threads": 1, "io_threads": 2, "order": "block",
+                    "output": "numpy"}
+        with penstock.Loader(path, 8, **settings) as near, penstock.Loader(
+                "s3://packs/aged.pen", 8, storage_options=options(server), **settings) as far:
+            assert near.state_dict() == far.state_dict() and near.state_dict()["lanes"] < 48
 
 
 # ---- state
