@@ -35,15 +35,16 @@ def test_import_brings_neither_numpy_nor_torch():
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take their time")
-def test_import_takes_under_50_ms():
-    times = []
-    for _ in range(5):
-        # Of the processor, not of the clock: other tests may run at the same time.
-        done = run_python(
-            "import time; start = time.process_time(); import penstock\n"
-            "print(time.process_time() - start)"
-        )
-        times.append(float(done.stdout))
+def test_import_takes_under_50_ms(tmp_path):
+    # As installed: with its modules compiled, which some machines forbid by default.
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Of the processor, not of the clock: other tests may run at the same time.
+    code = (
+        "import time; start = time.process_time(); import penstock\n"
+        "print(time.process_time() - start)"
+    )
+    times = [float(run_python(code, env=environment).stdout) for _ in range(9)]
     assert min(times) < 0.05, times
 
 
