@@ -51,4 +51,19 @@ static inline bool pen__range_ok(uint64_t offset, uint64_t bytes, uint64_t total
     return bytes <= total && offset <= total - bytes;
 }
 
+/* The next multiple of `to`. */
+static inline uint64_t pen__padded(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* 0 to 15, or -1 when it is no hexadecimal digit of either case. */
+static inline int pen__hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 #endif

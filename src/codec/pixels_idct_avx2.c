@@ -59,40 +59,38 @@ INLINE bool is_beyond(V first_row)
     return __builtin_expect(!_mm256_testz_si256(b, b), 0);
 }
 
-void pen__idct_full_avx2(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n,
-                         const uint16_t *quant, uint8_t *plane, size_t stride)
+/* `rows` is a constant wherever this is inlined: the rows of coefficients that may not be zero. */
+INLINE void idct(int rows, int16_t *coefs, const PenJpegBlock *blocks, uint32_t n,
+                 const uint16_t *quant, uint8_t *plane, size_t stride)
 {
     for (uint32_t i = 0; i < n; i += 2) {
         Two t = two_of(coefs, blocks, i, n, plane);
         V x[8], out[4];
-        for (int row = 0; row < 8; row++)
+        for (int row = 0; row < rows; row++)
             x[row] = load_row(&t, row, quant);
         if (is_beyond(x[0])) {
             pen__idct_full_c(coefs, blocks + i, n - i < 2 ? n - i : 2, quant, plane, stride);
             continue;
         }
-        clear(&t, 8);
-        full_idct(x, out);
+        clear(&t, rows);
+        if (rows == 8)
+            full_idct(x, out);
+        else
+            top4_idct(x, out);
         store(&t, out, stride);
     }
+}
+
+void pen__idct_full_avx2(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n,
+                         const uint16_t *quant, uint8_t *plane, size_t stride)
+{
+    idct(8, coefs, blocks, n, quant, plane, stride);
 }
 
 void pen__idct_top4_avx2(int16_t *coefs, const PenJpegBlock *blocks, uint32_t n,
                          const uint16_t *quant, uint8_t *plane, size_t stride)
 {
-    for (uint32_t i = 0; i < n; i += 2) {
-        Two t = two_of(coefs, blocks, i, n, plane);
-        V x[4], out[4];
-        for (int row = 0; row < 4; row++)
-            x[row] = load_row(&t, row, quant);
-        if (is_beyond(x[0])) {
-            pen__idct_full_c(coefs, blocks + i, n - i < 2 ? n - i : 2, quant, plane, stride);
-            continue;
-        }
-        clear(&t, 4);
-        top4_idct(x, out);
-        store(&t, out, stride);
-    }
+    idct(4, coefs, blocks, n, quant, plane, stride);
 }
 
 /* Everything but the first coefficient, and of it what is outside of the top left quarter. */

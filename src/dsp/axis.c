@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/bytes.h"
 #include "dsp/dsp.h"
 
 enum {
@@ -80,14 +81,9 @@ uint32_t pen__axis_reach(const PenAxisSpec *s)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static uint64_t padded(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static uint64_t list_bytes(uint64_t entries, uint64_t taps)
 {
-    return padded(entries * (2 * sizeof(uint32_t) + taps * sizeof(int16_t)), 64);
+    return pen__padded(entries * (2 * sizeof(uint32_t) + taps * sizeof(int16_t)), 64);
 }
 
 /* For what dsp->spread makes. It makes nothing where inputs lie far apart; and tables of very long
@@ -96,15 +92,15 @@ static uint64_t room_bytes(const PenAxisSpec *s)
 {
     if (!s->inside || !is_weighted(s) || s->size / s->n >= MAX_APART || s->len > MAX_SPREAD)
         return 0;
-    uint64_t vectors = padded((uint64_t)s->len * s->unit, 64) / 16;
-    uint64_t pairs = padded(pen__axis_reach(s), 2) / 2;
-    return padded(vectors * sizeof(uint32_t), 64) + vectors * 64 * (1 + pairs);
+    uint64_t vectors = pen__padded((uint64_t)s->len * s->unit, 64) / 16;
+    uint64_t pairs = pen__padded(pen__axis_reach(s), 2) / 2;
+    return pen__padded(vectors * sizeof(uint32_t), 64) + vectors * 64 * (1 + pairs);
 }
 
 uint64_t pen__axis_bytes(const PenAxisSpec *s)
 {
-    uint64_t taps = is_weighted(s) ? padded(pen__axis_reach(s), 2) : 0;
-    return list_bytes(padded(s->len, GROUP), taps) + room_bytes(s);
+    uint64_t taps = is_weighted(s) ? pen__padded(pen__axis_reach(s), 2) : 0;
+    return list_bytes(pen__padded(s->len, GROUP), taps) + room_bytes(s);
 }
 
 /* Blocks of outputs (weigh.h), of which the wanted ones begin and end anywhere, and one more. */
@@ -134,7 +130,7 @@ static void move_inside(PenAxis *a, uint32_t origin, uint32_t end)
 void pen__axis_fill(const PenAxisSpec *s, uint32_t origin, const PenDsp *dsp, void *memory,
                     void *scratch, PenAxis *ret)
 {
-    size_t entries = (size_t)padded(s->len, GROUP);
+    size_t entries = (size_t)pen__padded(s->len, GROUP);
     PenAxis a = {.n = s->len, .taps = 0, .at = memory};
     a.count = a.at + entries;
     a.weights = (int16_t *)(a.count + entries);

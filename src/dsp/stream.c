@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "dsp/axis.h"
 #include "dsp/dsp.h"
@@ -94,19 +95,14 @@ typedef struct Layout {
     uint32_t ring_rows;
 } Layout;
 
-static uint64_t padded(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static Layout lay_out(const PenResize *w)
 {
     PenAxisSpec x = x_spec(w), y = y_spec(w);
     Layout l = {.ring_rows = pen__axis_reach(&y)};
-    l.stride = padded((uint64_t)w->window.w * w->channels + PEN_SLACK, 64);
+    l.stride = pen__padded((uint64_t)w->window.w * w->channels + PEN_SLACK, 64);
     l.y = pen__axis_bytes(&x);
     l.picked = l.y + pen__axis_bytes(&y);
-    l.out = l.picked + padded((uint64_t)l.ring_rows * sizeof(uint8_t *), 64);
+    l.out = l.picked + pen__padded((uint64_t)l.ring_rows * sizeof(uint8_t *), 64);
     l.ring = l.out + l.stride;
     uint64_t scratch = PEN_MAX(pen__axis_scratch_bytes(&x), pen__axis_scratch_bytes(&y));
     l.total = l.ring + PEN_MAX(l.stride * l.ring_rows, scratch) + 64;

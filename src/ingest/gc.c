@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/bytes.h"
 #include "base/sys.h"
 #include "ingest/gc.h"
 #include "ingest/home.h"
@@ -43,27 +44,17 @@ int pen__named_load(PenStore *store, PenNamed *ret, PenError *reterr)
     return r;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Is it the name of a shard of ours, in this folder? */
+/* Is it the name of a shard of ours, in this folder? Then it is the one we would give. */
 static int parse_name(const char *folder, const char *name, uint8_t id[PEN_ID_BYTES])
 {
-    if (strlen(name) != 2 * PEN_ID_BYTES + 6 || strcmp(name + 2 * PEN_ID_BYTES, ".shard") != 0 ||
-        strncmp(folder, name, 2) != 0)
+    char ours[PEN_SHARD_NAME_BYTES];
+    if (strlen(name) < 2 * PEN_ID_BYTES)
         return 0;
-    for (int i = 0; i < PEN_ID_BYTES; i++) {
-        int high = hex_value(name[2 * i]);
-        int low = hex_value(name[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return 0;
-        id[i] = (uint8_t)(high << 4 | low);
-    }
-    return 1;
+    for (int i = 0; i < PEN_ID_BYTES; i++)
+        id[i] = (uint8_t)((unsigned)pen__hex_value(name[2 * i]) << 4 |
+                          (unsigned)pen__hex_value(name[2 * i + 1]));
+    pen__shard_name(id, ours);
+    return strncmp(ours, folder, 2) == 0 && strcmp(ours + 3, name) == 0;
 }
 
 static int is_named(const PenNamed *named, const uint8_t id[PEN_ID_BYTES])
@@ -122,7 +113,7 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
         r = pen__dir_list(home, &names, reterr);
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
         const char *name = names.names[i];
-        if (strlen(name) == 2 && hex_value(name[0]) >= 0 && hex_value(name[1]) >= 0)
+        if (strlen(name) == 2 && pen__hex_value(name[0]) >= 0 && pen__hex_value(name[1]) >= 0)
             r = clean_folder(home, name, &named, ret, reterr);
     }
     pen__names_free(&names);

@@ -118,17 +118,9 @@ int pen__text_is_host(const char *text, size_t bytes)
     return !is_number(text + label, bytes - label) || pen__text_is_ipv4(text, bytes);
 }
 
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c = (char)(c | 32);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int is_escape(const char *s, size_t bytes)
 {
-    return bytes >= 3 && *s == '%' && hex_value(s[1]) >= 0 && hex_value(s[2]) >= 0;
+    return bytes >= 3 && *s == '%' && pen__hex_value(s[1]) >= 0 && pen__hex_value(s[2]) >= 0;
 }
 
 int pen__path_clean(PenBuf *to, const char *path, size_t bytes)
@@ -157,7 +149,7 @@ int pen__path_decode(PenBuf *to, const char *path, size_t bytes)
     for (size_t i = 0; i < bytes; i++) {
         uint8_t c = (uint8_t)path[i];
         if (is_escape(path + i, bytes - i)) {
-            c = (uint8_t)(hex_value(path[i + 1]) << 4 | hex_value(path[i + 2]));
+            c = (uint8_t)(pen__hex_value(path[i + 1]) << 4 | pen__hex_value(path[i + 2]));
             i += 2;
         }
         to->data[to->bytes++] = c;

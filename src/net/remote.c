@@ -249,11 +249,6 @@ int pen__remote_interrupted(const PenRemote *r)
     return r->interrupted && r->interrupted(r->ctx);
 }
 
-void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)
-{
-    pen__policy_counts(r->policy, ret);
-}
-
 void pen__remote_tell(PenRemote *r, char *ret, size_t bytes)
 {
     pen__policy_tell(r->policy, ret, bytes);

@@ -28,7 +28,6 @@ const char *pen__remote_text(const PenRemote *r); /* the address, for messages *
 int pen__remote_is_s3(const PenRemote *r);        /* 0: can only be read */
 /* 1: a thread that waits for it is to give up. Not with a lock held. */
 int pen__remote_interrupted(const PenRemote *r);
-void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
 /* What the oldest request is at, for messages; "" when there is none. */
 void pen__remote_tell(PenRemote *r, char *ret, size_t bytes);
 

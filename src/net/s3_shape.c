@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "net/xml.h"
@@ -245,12 +246,6 @@ static int on_text(void *ctx, const char *path, const char *text, size_t bytes, 
     return put_at(place, path, text, bytes, reterr);
 }
 
-static int hex_value(char c)
-{
-    const char *digits = "0123456789ABCDEF0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)((at - digits) & 15) : -1;
-}
-
 /* As forms are encoded, with '+' for a space. In place. */
 static int decode(char *s, PenError *reterr)
 {
@@ -260,7 +255,7 @@ static int decode(char *s, PenError *reterr)
             *to++ = *s == '+' ? ' ' : *s;
             continue;
         }
-        int high = hex_value(s[1]), low = high < 0 ? -1 : hex_value(s[2]);
+        int high = pen__hex_value(s[1]), low = high < 0 ? -1 : pen__hex_value(s[2]);
         if (low < 0 || high + low == 0)
             return wrong("Key", "two hex digits behind every '%'", reterr);
         *to++ = (char)(high << 4 | low);
