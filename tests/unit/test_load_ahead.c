@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The window: every block once, never more bytes than there is room for, and always a way on. */
+#include "load/ahead.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/mem.h"
+#include "test.h"
+
+enum { BLOCK = 1000 };
+
+typedef struct Run {
+    PenAhead ahead;
+    uint64_t dropped, fetched[5000];
+} Run;
+
+static uint64_t bytes_of(void *ctx, uint64_t number)
+{
+    (void)ctx;
+    return BLOCK + number % 7;
+}
+
+static void drop(void *ctx, uint64_t number, void *data)
+{
+    Run *run = ctx;
+    CHECK(data == run && number < 5000);
+    run->dropped++;
+}
+
+static PenAheadPlan plan_of(Run *run, const PenOrderPlan *order, uint64_t room)
+{
+    return (PenAheadPlan){.block_samples = order->block_samples ? order->block_samples : 8,
+                          .n_samples = order->n,
+                          .room = room,
+                          .block_bytes = bytes_of,
+                          .drop = drop,
+                          .ctx = run};
+}
+
+/* A whole pass: asks for all there is room for, lets the newest arrive first, takes a sample. False
+ * when it does not go on. */
+static bool pass(Run *run, const PenOrderPlan *order, const PenSplit *split, uint64_t epoch)
+{
+    PenAhead *a = &run->ahead;
+    PenOrder o;
+    PenAheadBlock *asked[5000];
+    if (pen__order_init(&o, order, epoch, NULL) < 0)
+        return false;
+    pen__ahead_begin(a, &o, split, pen__split_steps(split));
+    for (uint64_t i = 0; i < a->n; i++) {
+        int n = 0;
+        for (PenAheadBlock *b;;) {
+            uint64_t before = a->cursor;
+            if (pen__ahead_want(a, &b, NULL) < 0)
+                return false;
+            if (b)
+                asked[n++] = b;
+            else if (a->cursor == before)
+                break;
+        }
+        while (n-- > 0) {
+            run->fetched[asked[n]->number]++;
+            pen__ahead_arrived(a, asked[n], run, bytes_of(NULL, asked[n]->number) - 1);
+        }
+        PenAheadBlock *b = i < a->cursor ? pen__ahead_at(a, pen__ahead_block(a, i)) : NULL;
+        if (a->bytes > a->plan.room || !b || b->state != PEN_AHEAD_HERE || !b->uses)
+            return false;
+        pen__ahead_used(a, b);
+    }
+    return true;
+}
+
+static uint64_t most(const Run *run)
+{
+    uint64_t m = 0;
+    for (int i = 0; i < 5000; i++)
+        m = PEN_MAX(m, run->fetched[i]);
+    return m;
+}
+
+static uint64_t all(const Run *run)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 5000; i++)
+        n += run->fetched[i];
+    return n;
+}
+
+TEST(each_block_once)
+{
+    static Run run;
+    const uint32_t worlds[] = {1, 2, 3, 4};
+    for (size_t w = 0; w < PEN_LEN(worlds); w++) {
+        uint64_t blocks = 0;
+        for (uint32_t rank = 0; rank < worlds[w]; rank++) {
+            PenOrderPlan order = {PEN_ORDER_BLOCK, 3205, 9, 8, 12, 4};
+            PenSplit split = {3205, 0, 16, rank, worlds[w], false};
+            memset(&run, 0, sizeof run);
+            /* Two windows of all lanes: the one in use and the one ahead. */
+            PenAheadPlan plan = plan_of(&run, &order, 2 * 12 * 4 * (BLOCK + 10));
+            CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+            CHECK(pass(&run, &order, &split, 3));
+            if (worlds[w] < 3) /* a last batch that is filled up may need some once more */
+                CHECK(most(&run) <= 2);
+            blocks += all(&run);
+            pen__ahead_fini(&run.ahead);
+            CHECK_INT(run.dropped, all(&run));
+        }
+        /* Ranks that keep to their lanes share the blocks out; 401 there are. The rest behind the
+         * lanes belongs to all. */
+        CHECK(blocks >= 401 && blocks <= 401 + 60u * (worlds[w] - 1) + 16);
+    }
+}
+
+TEST(whole_pack_stays)
+{
+    static Run run;
+    PenOrderPlan order = {PEN_ORDER_BLOCK, 800, 9, 8, 12, 4};
+    PenSplit split = {800, 0, 16, 0, 1, true};
+    PenAheadPlan plan = plan_of(&run, &order, 1000 * BLOCK);
+    CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+    for (uint64_t epoch = 0; epoch < 3; epoch++)
+        CHECK(pass(&run, &order, &split, epoch));
+    CHECK_INT(all(&run), 100);
+    pen__ahead_fini(&run.ahead);
+}
+
+TEST(tight)
+{
+    static Run run;
+    const int32_t kinds[] = {PEN_ORDER_SEQUENTIAL, PEN_ORDER_RANDOM, PEN_ORDER_BLOCK};
+    for (size_t i = 0; i < PEN_LEN(kinds); i++)
+        for (uint64_t room = 1; room < 6; room++) {
+            PenOrderPlan order = {kinds[i], 403, 9, 8, 3, 2};
+            PenSplit split = {403, 17, 10, 1, 3, false};
+            memset(&run, 0, sizeof run);
+            PenAheadPlan plan = plan_of(&run, &order, room * (BLOCK + 10));
+            CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+            CHECK(pass(&run, &order, &split, 1));
+            if (kinds[i] == PEN_ORDER_SEQUENTIAL)
+                CHECK(most(&run) <= 1 + (room == 1));
+            pen__ahead_fini(&run.ahead);
+        }
+}
+
+TEST(list_and_range)
+{
+    static Run run;
+    uint64_t list[200];
+    for (uint64_t i = 0; i < 200; i++)
+        list[i] = (i * 37) % 800;
+    PenOrderPlan order = {PEN_ORDER_RANDOM, 200, 9, 0, 0, 0};
+    PenSplit split = {200, 0, 10, 0, 1, false};
+    for (int listed = 0; listed < 2; listed++) {
+        memset(&run, 0, sizeof run);
+        PenAheadPlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
+        plan.n_samples = 800;
+        plan.subset = listed ? list : NULL;
+        plan.first = listed ? 0 : 301;
+        CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+        CHECK(pass(&run, &order, &split, 1));
+        if (!listed)
+            for (uint64_t b = 0; b < 5000; b++)
+                CHECK(!run.fetched[b] == (b < 301 / 8 || b > 500 / 8));
+        pen__ahead_fini(&run.ahead);
+    }
+}
+
+TEST(failed)
+{
+    static Run run;
+    PenOrderPlan order = {PEN_ORDER_SEQUENTIAL, 80, 9, 0, 0, 0};
+    PenSplit split = {80, 0, 8, 0, 1, true};
+    PenAheadPlan plan = plan_of(&run, &order, 100 * BLOCK);
+    PenOrder o;
+    PenAheadBlock *b, *next;
+    CHECK(pen__order_init(&o, &order, 0, NULL) == PEN_OK);
+    CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+    PenAhead *a = &run.ahead;
+    pen__ahead_begin(a, &o, &split, 10);
+    CHECK(pen__ahead_want(a, &b, NULL) == PEN_OK && b && b->number == 0);
+    CHECK(pen__ahead_want_next(a, b, &next, NULL) == PEN_OK && next && next->number == 1);
+    CHECK(!b->last || b->last == 7);
+    pen__ahead_failed(a, b);
+    CHECK(b->uses == 8 && b->state == PEN_AHEAD_FAILED);
+    pen__ahead_again(b);
+    CHECK(b->state == PEN_AHEAD_ASKED);
+    pen__ahead_failed(a, b);
+    for (int i = 0; i < 8; i++)
+        pen__ahead_used(a, b);
+    CHECK(!pen__ahead_at(a, 0)); /* nobody needs it: it is not kept */
+    /* One that arrives when the pass it was for is over. */
+    pen__ahead_begin(a, &o, &split, 0);
+    pen__ahead_arrived(a, next, &run, BLOCK);
+    CHECK(a->finished.newest == next);
+    pen__ahead_fini(a);
+    CHECK_INT(run.dropped, 1);
+}
+
+int main(void)
+{
+    RUN(each_block_once);
+    RUN(whole_pack_stays);
+    RUN(tight);
+    RUN(list_and_range);
+    RUN(failed);
+    return TEST_END();
+}
