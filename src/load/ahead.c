@@ -77,7 +77,7 @@ static void drop(PenAhead *a, PenAheadBlock *b)
     a->bytes -= b->bytes;
     a->n_blocks--;
     if (b->data)
-        a->plan.drop(a->plan.ctx, b->number, b->data);
+        a->plan.drop(a->plan.ctx, b);
     pen__free(b);
 }
 
@@ -95,11 +95,16 @@ static bool fits(const PenAhead *a, uint64_t bytes)
     return !a->n_blocks || (a->bytes <= a->plan.room && bytes <= a->plan.room - a->bytes);
 }
 
+bool pen__ahead_is_starved(const PenAhead *a)
+{
+    return a->cursor - a->done < STARVED;
+}
+
 /* First those that are finished. One that is needed later would have to be fetched again; it goes
  * only when the batches would have to wait otherwise. */
 static bool make_room(PenAhead *a, uint64_t bytes)
 {
-    bool starved = a->cursor - a->done < STARVED;
+    bool starved = pen__ahead_is_starved(a);
     while (!fits(a, bytes)) {
         PenAheadBlock *b = a->finished.oldest;
         if (!b && starved)

@@ -22,8 +22,9 @@ typedef struct PenAheadBlock {
     uint64_t last;  /* which of the rank's samples of this pass is the last to need it */
     uint32_t uses;  /* samples the cursor has seen that need it and are not done */
     PenAheadState state;
-    void *data;    /* the caller's: what was fetched */
-    void *waiting; /* the caller's: who waits for it */
+    void *data;                 /* the caller's: what was fetched */
+    void *waiting;              /* the caller's: who waits for it */
+    struct PenAheadBlock *link; /* the caller's */
     struct PenAheadBlock *chain;
     struct PenAheadBlock *newer, *older; /* among those that nobody seen needs */
     uint8_t finished;                    /* in which of the two lists */
@@ -38,8 +39,9 @@ typedef struct PenAheadPlan {
     uint64_t first;                    /* sample of the pack that index 0 of the order is */
     const uint64_t *subset;            /* or a list of them; must outlive it */
     uint64_t room;                     /* bytes of blocks that are here or on their way */
-    uint64_t (*block_bytes)(void *ctx, uint64_t number);  /* at most */
-    void (*drop)(void *ctx, uint64_t number, void *data); /* `data` is not needed any more */
+    uint64_t (*block_bytes)(void *ctx, uint64_t number); /* at most */
+    /* Its data is not needed any more. Only of blocks with data. */
+    void (*drop)(void *ctx, const PenAheadBlock *b);
     void *ctx;
 } PenAheadPlan;
 
@@ -79,6 +81,8 @@ void pen__ahead_failed(PenAhead *a, PenAheadBlock *b);
 void pen__ahead_again(PenAheadBlock *b);
 
 PenAheadBlock *pen__ahead_at(const PenAhead *a, uint64_t number); /* NULL: not asked for */
+/* So few samples ahead that blocks which are needed later make room, too. */
+bool pen__ahead_is_starved(const PenAhead *a);
 /* A sample that needed it is done. */
 void pen__ahead_used(PenAhead *a, PenAheadBlock *b);
 

@@ -46,6 +46,7 @@ static void free_core(PenCore *c)
         pen__kitchen_free(&c->threads[i].kitchen);
     pen__free(c->threads);
     pen__buf_free(&c->bad);
+    pen__window_free(&c->window);
     pen__load_plan_fini(&c->plan);
     pthread_cond_destroy(&c->for_io);
     pthread_cond_destroy(&c->for_work);
@@ -105,8 +106,9 @@ static int make_tasks(PenCore *c, PenError *reterr)
 
 static int start_thread(PenCore *c, PenThread *t, PenError *reterr)
 {
+    static void *(*const run[])(void *) = {pen__fetcher_run, pen__feeder_run, pen__worker_run};
     t->core = c;
-    int r = t->reads ? PEN_OK : pen__kitchen_new(&t->kitchen, reterr);
+    int r = t->role == PEN_ROLE_DECODE ? pen__kitchen_new(&t->kitchen, reterr) : PEN_OK;
     if (r < 0)
         return r;
     /* Before it runs, so that it never sees a count that is too low. */
@@ -114,7 +116,7 @@ static int start_thread(PenCore *c, PenThread *t, PenError *reterr)
     c->refs++;
     c->live++;
     pthread_mutex_unlock(&c->mutex);
-    r = pen__thread_start(&t->id, t->reads ? pen__feeder_run : pen__worker_run, t, reterr);
+    r = pen__thread_start(&t->id, run[t->role], t, reterr);
     if (r == PEN_OK)
         return PEN_OK;
     pthread_mutex_lock(&c->mutex);
@@ -135,6 +137,7 @@ static void end_threads(PenCore *c)
     pthread_cond_broadcast(&c->for_io);
     pthread_cond_broadcast(&c->for_work);
     pthread_cond_broadcast(&c->for_bytes);
+    pen__window_stop(c->window);
     while (c->live && pen__cond_wait(&c->for_user, &c->mutex, deadline) == 0)
         ;
     bool all = !c->live;
@@ -151,8 +154,11 @@ int pen__core_start(PenCore *c, PenError *reterr)
 {
     if (c->n_threads)
         return PEN_OK;
-    uint32_t n = c->plan.threads + c->plan.io_threads;
+    uint32_t fetch = c->plan.fetchers, read = fetch + c->plan.io_threads;
+    uint32_t n = read + c->plan.threads;
     int r = pen__pack_keep(c->plan.pack, c->plan.shares.keep, reterr);
+    if (r == PEN_OK && fetch && !c->window)
+        r = pen__window_new(c, &c->window, reterr);
     if (r == PEN_OK && !c->idle)
         r = make_tasks(c, reterr);
     if (r == PEN_OK && !c->threads) {
@@ -163,7 +169,9 @@ int pen__core_start(PenCore *c, PenError *reterr)
         return r;
     memset(c->threads, 0, n * sizeof *c->threads);
     for (uint32_t i = 0; i < n && r == PEN_OK; i++) {
-        c->threads[i].reads = i < c->plan.io_threads;
+        c->threads[i].role = i < fetch  ? PEN_ROLE_FETCH
+                             : i < read ? PEN_ROLE_READ
+                                        : PEN_ROLE_DECODE;
         r = start_thread(c, &c->threads[i], reterr);
         if (r == PEN_OK)
             c->n_threads++;
@@ -187,6 +195,8 @@ static void drop_all(PenCore *c)
 {
     for (PenTask *t; (t = pen__ready_pop(c));)
         pen__task_recycle(c, t);
+    if (c->window)
+        pen__window_quiet(c);
     while (c->under_way) {
         PenSlot *s = c->under_way;
         c->under_way = s->next;

@@ -11,6 +11,7 @@
 
 #include "load/load_plan.h"
 #include "load/task.h"
+#include "load/window.h"
 
 /* A sample that was replaced. */
 typedef struct PenSwap {
@@ -44,10 +45,12 @@ typedef struct PenBudget {
 
 enum { THREAD_IDLE, THREAD_LOCATING, THREAD_READING, THREAD_DECODING };
 
+typedef enum PenRole { PEN_ROLE_FETCH, PEN_ROLE_READ, PEN_ROLE_DECODE } PenRole;
+
 typedef struct PenThread {
     struct PenCore *core;
     pthread_t id;
-    bool reads;
+    PenRole role;
     PenKitchen *kitchen; /* of those who decode */
     int doing;           /* THREAD_* */
     uint64_t sample, since_ns;
@@ -93,6 +96,7 @@ typedef struct PenCore {
     PenTask *idle; /* tasks not in use */
     uint32_t n_idle;
     PenTaskList ready;
+    PenWindow *window; /* of a far pack; else NULL */
     PenBudget read, scratch;
     PenLoaderStats stats;
     PenBuf bad; /* PenBadSample each */

@@ -18,7 +18,8 @@ static bool feed_left(const PenCore *c)
 
 static bool can_feed(const PenCore *c)
 {
-    return c->idle && feed_left(c) && !c->pass_status && (c->feed_slot || pen__ring_has_room(c));
+    return (c->window ? pen__window_can_give(c) : c->idle != NULL) && feed_left(c) &&
+           !c->pass_status && (c->feed_slot || pen__ring_has_room(c));
 }
 
 static int open_slot(PenCore *c, PenError *reterr)
@@ -36,8 +37,8 @@ static int open_slot(PenCore *c, PenError *reterr)
     return PEN_OK;
 }
 
-/* Fills in a task for the next sample of the order. */
-static int take_next(PenCore *c, PenTask **ret, PenError *reterr)
+/* The next sample of the order gets its place in a batch. */
+static int place_next(PenCore *c, PenTicket *ret, PenError *reterr)
 {
     PenPassState *pass = &c->pass;
     if (!c->feed_slot) {
@@ -46,27 +47,30 @@ static int take_next(PenCore *c, PenTask **ret, PenError *reterr)
             return r;
     }
     PenSlot *s = c->feed_slot;
-    PenTask *t = c->idle;
-    c->idle = t->next;
-    c->n_idle--;
+    uint32_t i = pass->feed_sample;
     bool valid;
-    uint64_t p = pen__split_position(&pass->split, pass->feed_batch, pass->feed_sample, &valid);
-    t->slot = s;
-    t->index = pass->feed_sample;
-    t->epoch = pass->order.epoch;
-    t->sample = pen__load_plan_sample(&c->plan, pen__order_at(&pass->order, p));
-    t->status = PEN_OK;
-    t->reserved = 0;
-    s->samples[t->index] = t->sample;
-    s->valid[t->index] = valid;
+    uint64_t p = pen__split_position(&pass->split, pass->feed_batch, i, &valid);
+    s->samples[i] = pen__load_plan_sample(&c->plan, pen__order_at(&pass->order, p));
+    s->valid[i] = valid;
     s->batch.n_valid += valid;
+    *ret = (PenTicket){.slot = s, .index = i, .sample = s->samples[i]};
     if (++pass->feed_sample == c->plan.set.batch_size) {
         pass->feed_sample = 0;
         pass->feed_batch++;
         c->feed_slot = NULL;
     }
-    *ret = t;
     return PEN_OK;
+}
+
+static PenTask *take_task(PenCore *c)
+{
+    PenTask *t = c->idle;
+    c->idle = t->next;
+    c->n_idle--;
+    t->epoch = c->pass.order.epoch;
+    t->status = PEN_OK;
+    t->reserved = 0;
+    return t;
 }
 
 /* ---- one sample; without the lock ---- */
@@ -103,22 +107,19 @@ static void no_slot(PenCore *c, const PenError *err)
     (void)pen__cond_wait(&c->for_io, &c->mutex, pen__deadline_after(100000000u));
 }
 
-static void feed_one(PenCore *c, PenThread *me)
+/* Reads for a task, with the lock released meanwhile. `from` is the block of a far pack. */
+static void read_for(PenCore *c, PenThread *me, PenTask *t, PenAheadBlock *from)
 {
-    PenTask *t;
-    PenError err;
-    if (take_next(c, &t, &err) < 0) {
-        no_slot(c, &err);
-        return;
-    }
     c->busy++;
     pen__thread_doing(me, THREAD_LOCATING, t->sample);
     pthread_mutex_unlock(&c->mutex);
-    int r = pen__task_fetch(c, me, t);
+    if (t->status == PEN_OK)
+        t->status = pen__task_fetch(c, me, t);
     pthread_mutex_lock(&c->mutex);
-    t->status = r;
     c->busy--;
     pen__thread_doing(me, THREAD_IDLE, 0);
+    if (from)
+        pen__window_used(c, from);
     if (c->paused || c->stop)
         pen__task_recycle(c, t);
     else
@@ -127,12 +128,47 @@ static void feed_one(PenCore *c, PenThread *me)
         pthread_cond_broadcast(&c->for_user);
 }
 
+static void feed_one(PenCore *c, PenThread *me)
+{
+    PenTicket next;
+    PenError err;
+    if (place_next(c, &next, &err) < 0) {
+        no_slot(c, &err);
+        return;
+    }
+    if (c->window) {
+        pen__window_give(c, &next);
+        return;
+    }
+    PenTask *t = take_task(c);
+    t->slot = next.slot;
+    t->index = next.index;
+    t->sample = next.sample;
+    read_for(c, me, t, NULL);
+}
+
+/* A sample whose block has arrived. */
+static bool feed_arrived(PenCore *c, PenThread *me)
+{
+    if (!c->window || c->paused || !c->idle || !pen__window_has_arrived(c->window))
+        return false;
+    PenTask *t = take_task(c);
+    PenAheadBlock *from;
+    if (pen__window_take(c, t, &from))
+        read_for(c, me, t, from);
+    else
+        pen__task_recycle(c, t);
+    return true;
+}
+
 void *pen__feeder_run(void *thread)
 {
     PenThread *me = thread;
     PenCore *c = me->core;
     pthread_mutex_lock(&c->mutex);
     while (!c->stop) {
+        if (feed_arrived(c, me))
+            continue;
         if (can_feed(c))
             feed_one(c, me);
         else

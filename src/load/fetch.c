@@ -92,11 +92,21 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     return r;
 }
 
+static int find(const PenLoadPlan *plan, const PenTask *task, PenWhere *ret, PenError *reterr)
+{
+    *ret = (PenWhere){0};
+    if (!task->block)
+        return pen__pack_locate(plan->pack, task->sample, &ret->block, &ret->in_block, reterr);
+    ret->block = task->block;
+    ret->in_block = (uint32_t)(task->sample - task->block->first_sample);
+    ret->borrowed = true;
+    return PEN_OK;
+}
+
 int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenWhere *ret,
                       PenError *reterr)
 {
-    *ret = (PenWhere){0};
-    int r = pen__pack_locate(plan->pack, task->sample, &ret->block, &ret->in_block, reterr);
+    int r = find(plan, task, ret, reterr);
     /* Images first: masks are compared with them. */
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++)
         if (plan->fields[i].kind == PEN_KIND_IMAGE)
@@ -117,7 +127,7 @@ int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenW
 
 void pen__fetch_leave(const PenLoadPlan *plan, PenWhere *at)
 {
-    if (at->block)
+    if (at->block && !at->borrowed)
         pen__pack_block_put(plan->pack, at->block);
     at->block = NULL;
 }

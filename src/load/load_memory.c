@@ -8,7 +8,7 @@
 
 #define WHERE "load/plan"
 
-enum { MIN_SLOTS = 2, PREFETCH = 2 };
+enum { MIN_SLOTS = 2, PREFETCH = 2, FAR_SLOTS = 8, MOST_TICKETS = 16384 };
 static const uint64_t MiB = 1 << 20;
 
 /* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
@@ -40,32 +40,43 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
                      need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
 }
 
+static uint64_t mean_block(const PenLoadPlan *p)
+{
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    return info->total_bytes / PEN_MAX(info->n_blocks, 1u) + 1;
+}
+
 static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
-                     " bytes read over a network by %u threads, found %" PRIu64
-                     " MiB; give more memory, or fewer io_threads",
-                     need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes, p->io_threads,
+                     " bytes that are read whole, found %" PRIu64
+                     " MiB; give more memory, or pack with fewer samples in a block",
+                     need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes,
                      p->set.memory_bytes / MiB);
 }
 
-/* Blocks of a pack that is far away are in memory whole: half of the rest is for them, and so much
- * that every thread has one, and some. */
-static int share_far(PenLoadPlan *p, uint64_t ring_need, uint64_t rest_need, PenError *reterr)
+/* Blocks of a pack that is far away are in memory whole: half of what the ring does not need is for
+ * them. Beside the window's there are two that the pack keeps for whoever asks, and one of each
+ * worker that replaces a broken sample. */
+static int share_far(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t rest_need,
+                     PenError *reterr)
 {
     PenShares *s = &p->shares;
-    uint64_t block = pen_pack_info(p->pack)->largest_block_bytes, m = s->total, need, all;
-    if (pen__mul_over(block, p->threads + p->io_threads + 2, &need) ||
-        pen__add_over(need, ring_need + rest_need, &all))
+    uint64_t block = pen_pack_info(p->pack)->largest_block_bytes + sizeof(PenBlock);
+    uint64_t m = s->total, beside = 2 + (p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0);
+    uint64_t need, all, ring = PEN_MAX(slot * FAR_SLOTS, ring_need);
+    if (pen__mul_over(block, beside + 2, &need) || pen__add_over(need, ring_need + rest_need, &all))
         return blocks_too_large(p, UINT64_MAX, reterr);
     if (m < all)
         return blocks_too_large(p, all, reterr);
-    s->ring = PEN_MAX(ring_need, PEN_MIN(m / 2, m - rest_need - need));
+    s->ring = PEN_MAX(ring_need, PEN_MIN(PEN_MIN(ring, m / 2), m - rest_need - need));
     s->index = PEN_MAX((m - s->ring) / 2, need);
-    s->keep = s->index - p->io_threads * block;
+    s->keep = 2 * block;
+    s->room = s->index - beside * block;
     s->scratch = (m - s->ring - s->index) / 2;
     s->read = m - s->ring - s->index - s->scratch;
+    p->fetchers = (uint32_t)PEN_MIN(p->fetchers, PEN_MAX(s->room / mean_block(p), 2u));
     return PEN_OK;
 }
 
@@ -90,7 +101,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     s->index = s->keep = rest - s->scratch - s->read;
     s->window = s->read;
     if (pen__pack_is_far(p->pack)) {
-        int r = share_far(p, ring_need, rest_need, reterr);
+        int r = share_far(p, slot, ring_need, rest_need, reterr);
         if (r < 0)
             return r;
     }
@@ -106,5 +117,6 @@ int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr)
     if (r == PEN_OK)
         r = share_out(p, reterr);
     p->tasks = 2 * (p->threads + p->io_threads) + 8;
+    p->tickets = (uint32_t)PEN_MIN((uint64_t)p->slots * p->set.batch_size, (uint64_t)MOST_TICKETS);
     return r;
 }

@@ -12,7 +12,7 @@
 #define WHERE "load/plan"
 
 enum { MAX_BATCH = 1 << 20, MAX_WORLD = 1 << 20, MAX_THREADS = 1024, MAX_PREFETCH = 1024 };
-enum { FAR_IO_THREADS = 8 };
+enum { FETCHERS = 64 };
 
 void pen__load_plan_fini(PenLoadPlan *p)
 {
@@ -298,10 +298,11 @@ static void choose_threads(PenLoadPlan *p)
     unsigned cores = pen__thread_cores();
     p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (unsigned)MAX_THREADS);
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
-    p->io_threads =
-        p->set.io_threads ? (uint32_t)p->set.io_threads : PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
-    if (!p->set.io_threads && pen__pack_is_far(p->pack)) /* each waits for a server */
-        p->io_threads = FAR_IO_THREADS;
+    p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
+    if (pen__pack_is_far(p->pack)) /* what is set is how many wait for a server */
+        p->fetchers = p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
+    else if (p->set.io_threads)
+        p->io_threads = (uint32_t)p->set.io_threads;
 }
 
 int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,

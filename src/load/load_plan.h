@@ -28,7 +28,8 @@ typedef struct PenShares {
     uint64_t ring, read, scratch, index;
     uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
     uint64_t window; /* what lanes and windows are chosen from: the same for all places of a pack */
-    uint64_t keep;   /* of `index`: what is kept, beside the blocks that are being read */
+    uint64_t keep;   /* of `index`: what the pack keeps for whoever asks */
+    uint64_t room;   /* of `index`, of a far pack: blocks of the window */
 } PenShares;
 
 typedef struct PenLoadPlan {
@@ -45,6 +46,8 @@ typedef struct PenLoadPlan {
     uint32_t slots; /* made ahead, filled or leased in the usual case */
     uint32_t tasks; /* samples read ahead */
     uint32_t threads, io_threads;
+    uint32_t fetchers; /* of a far pack: blocks on their way at once; else 0 */
+    uint32_t tickets;  /* of a far pack: samples that may wait for their blocks */
     PenShares shares;
 } PenLoadPlan;
 

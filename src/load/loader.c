@@ -198,6 +198,8 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
     pthread_mutex_lock(&c->mutex);
     c->pass = pass;
     c->pass_status = PEN_OK;
+    if (c->window)
+        pen__window_begin(c);
     pthread_cond_broadcast(&c->for_io);
     pthread_mutex_unlock(&c->mutex);
     return PEN_OK;
@@ -405,7 +407,7 @@ void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
     *ret = c->stats;
     ret->struct_size = sizeof *ret;
     ret->threads = c->plan.threads;
-    ret->io_threads = c->plan.io_threads;
+    ret->io_threads = c->plan.fetchers ? c->plan.fetchers : c->plan.io_threads;
     ret->slots = c->n_slots;
     ret->slots_leased = c->n_leased;
     uint64_t own = c->plan.threads * shares->scratch_each + shares->index;

@@ -28,6 +28,7 @@ typedef struct PenTask {
     uint64_t bytes_read;
     int status;
     PenError error;
+    PenBlock *block;      /* that was fetched for it; NULL: to be looked for */
     PenTaskImage *images; /* plan->n_images of them */
 } PenTask;
 
@@ -41,6 +42,7 @@ typedef struct PenWhere {
     PenBlock *block;
     uint32_t in_block;
     uint64_t bytes; /* the most that reading takes */
+    bool borrowed;  /* the block is held by somebody else for so long */
 } PenWhere;
 
 /* Finds the sample, makes its recipes, and stores its numbers at `out` (the slot's memory). */

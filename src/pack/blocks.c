@@ -372,7 +372,7 @@ static PenBlock *find_block(PenPack *p, uint64_t number)
     return NULL;
 }
 
-int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+static int get_block(PenPack *p, uint64_t number, bool keep, PenBlock **ret, PenError *reterr)
 {
     pthread_mutex_lock(&p->mutex);
     PenBlock *b = find_block(p, number);
@@ -385,13 +385,25 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
     }
     int r = open_block(p, number, &b, reterr);
     pthread_mutex_lock(&p->mutex);
-    PenBlock *old = r == PEN_OK ? keep_block(p, b) : NULL;
+    PenBlock *old = NULL;
+    if (r == PEN_OK)
+        old = keep ? keep_block(p, b) : b;
     pen__loading_end(p, number);
     pthread_mutex_unlock(&p->mutex);
     put_row(p, old);
     if (r == PEN_OK)
         *ret = b;
     return r;
+}
+
+int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+{
+    return get_block(p, number, true, ret, reterr);
+}
+
+int pen__pack_block_take(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+{
+    return get_block(p, number, false, ret, reterr);
 }
 
 void pen__pack_block_put(PenPack *p, PenBlock *b)

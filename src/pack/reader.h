@@ -65,6 +65,8 @@ void pen__pack_shard_put(PenPack *p, PenShardRef *ref);
 /* Its sorted key hashes, 12 bytes each; they live as long as the shard. */
 int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenError *reterr);
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
+/* The same, but it is not kept: it is the caller's alone. */
+int pen__pack_block_take(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
 void pen__pack_block_put(PenPack *p, PenBlock *b);
 
 /* The block of a sample, and its number in it. */

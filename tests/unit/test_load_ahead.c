@@ -21,10 +21,10 @@ static uint64_t bytes_of(void *ctx, uint64_t number)
     return BLOCK + number % 7;
 }
 
-static void drop(void *ctx, uint64_t number, void *data)
+static void drop(void *ctx, const PenAheadBlock *b)
 {
     Run *run = ctx;
-    CHECK(data == run && number < 5000);
+    CHECK(b->data == run && b->number < 5000);
     run->dropped++;
 }
 
