@@ -50,6 +50,15 @@ static int64_t real_pread(int fd, void *buf, size_t bytes, uint64_t offset)
     return n < 0 ? -errno : n;
 }
 
+static int64_t real_preadv(int fd, const struct iovec *iov, int n_iov, uint64_t offset)
+{
+    ssize_t n;
+    do
+        n = preadv(fd, iov, n_iov, (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
 /* Asks the disk to begin with what is complete, so that fsync at the end has little left to wait
  * for. Only a hint: what it returns says nothing about the data, fsync does. */
 static void start_writing(int fd, uint64_t from, uint64_t to)
@@ -393,6 +402,7 @@ const PenSys pen__sys_real = {
     .open = real_open,
     .close = real_close,
     .pread = real_pread,
+    .preadv = real_preadv,
     .pwritev = real_pwritev,
     .fsync = real_fsync,
     .stat_fd = real_stat_fd,

@@ -52,6 +52,7 @@ typedef struct PenSys {
     int (*open)(const char *path, int how); /* fd or -errno */
     int (*close)(int fd);
     int64_t (*pread)(int fd, void *buf, size_t bytes, uint64_t offset);
+    int64_t (*preadv)(int fd, const struct iovec *iov, int n, uint64_t offset);
     int64_t (*pwritev)(int fd, const struct iovec *iov, int n, uint64_t offset);
     int (*fsync)(int fd);
     int (*stat_fd)(int fd, PenFileStat *ret);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/iov.h"
 
 #define WHERE "io/remote"
 
@@ -31,6 +32,17 @@ static int remote_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
                             reterr);
 }
 
+static int remote_read_v(PenSource *source, const struct iovec *v, int n, uint64_t offset,
+                         PenError *reterr)
+{
+    RemoteSource *s = (RemoteSource *)source;
+    uint64_t tail_at = s->object.bytes - s->tail_bytes;
+    if (offset < tail_at)
+        return pen__remote_read_v(s->remote, s->object_name, &s->object, v, n, offset, 0, reterr);
+    pen__iov_put(v, n, 0, s->tail + (offset - tail_at), (size_t)pen__iov_bytes(v, n));
+    return PEN_OK;
+}
+
 static void remote_close(PenSource *source)
 {
     RemoteSource *s = (RemoteSource *)source;
@@ -41,7 +53,7 @@ static void remote_close(PenSource *source)
     pen__free(s);
 }
 
-static const PenSourceClass remote_class = {remote_read, remote_close};
+static const PenSourceClass remote_class = {remote_read, remote_close, remote_read_v};
 
 static char *full_name(PenRemote *remote, const char *name)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/iov.h"
 #include "base/sys.h"
 
 typedef struct FileSource {
@@ -17,6 +18,20 @@ typedef struct MemorySource {
     const uint8_t *data;
 } MemorySource;
 
+/* What a read gave that did not give all: an error, or the end. */
+static int file_failed(const PenSource *s, int64_t n, uint64_t bytes, uint64_t offset,
+                       PenError *reterr)
+{
+    if (n < 0)
+        return pen__fail_os(reterr, (int)-n, "io/file",
+                            "%s: read of %" PRIu64 " bytes at offset %" PRIu64, s->name, bytes,
+                            offset);
+    return pen__fail(reterr, PEN_E_CORRUPT, "io/file",
+                     "%s: ends at offset %" PRIu64 ", expected %" PRIu64
+                     " bytes: it was cut while in use",
+                     s->name, offset, s->bytes);
+}
+
 static int file_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN_UNUSED int again,
                      PenError *reterr)
 {
@@ -24,17 +39,42 @@ static int file_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN
     uint8_t *to = buf;
     while (bytes) {
         int64_t n = pen__sys->pread(f->fd, to, bytes, offset);
-        if (n < 0)
-            return pen__fail_os(reterr, (int)-n, "io/file",
-                                "%s: read of %zu bytes at offset %" PRIu64, s->name, bytes, offset);
-        if (n == 0)
-            return pen__fail(reterr, PEN_E_CORRUPT, "io/file",
-                             "%s: ends at offset %" PRIu64 ", expected %" PRIu64
-                             " bytes: it was cut while in use",
-                             s->name, offset, s->bytes);
+        if (n <= 0)
+            return file_failed(s, n, bytes, offset, reterr);
         to += n;
         bytes -= (size_t)n;
         offset += (uint64_t)n;
+    }
+    return PEN_OK;
+}
+
+/* Takes so many bytes off the front. Returns how many places are left. */
+static int skip(struct iovec *v, int n, uint64_t bytes)
+{
+    int done = 0;
+    while (done < n && bytes >= v[done].iov_len)
+        bytes -= v[done++].iov_len;
+    memmove(v, v + done, (size_t)(n - done) * sizeof *v);
+    if (n > done) {
+        v->iov_base = (uint8_t *)v->iov_base + bytes;
+        v->iov_len -= (size_t)bytes;
+    }
+    return n - done;
+}
+
+static int file_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                       PenError *reterr)
+{
+    FileSource *f = (FileSource *)s;
+    struct iovec left[PEN_SOURCE_PLACES];
+    memcpy(left, v, (size_t)n * sizeof *v);
+    n = skip(left, n, 0);
+    while (n) {
+        int64_t got = pen__sys->preadv(f->fd, left, n, offset);
+        if (got <= 0)
+            return file_failed(s, got, pen__iov_bytes(left, n), offset, reterr);
+        n = skip(left, n, (uint64_t)got);
+        offset += (uint64_t)got;
     }
     return PEN_OK;
 }
@@ -46,7 +86,7 @@ static void file_close(PenSource *s)
     pen__free(s);
 }
 
-static const PenSourceClass file_class = {file_read, file_close};
+static const PenSourceClass file_class = {file_read, file_close, file_read_v};
 
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
 {
@@ -99,7 +139,7 @@ static void memory_close(PenSource *s)
     pen__free(s);
 }
 
-static const PenSourceClass memory_class = {memory_read, memory_close};
+static const PenSourceClass memory_class = {memory_read, memory_close, NULL};
 
 int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,
                             PenError *reterr)
@@ -117,15 +157,21 @@ int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, 
     return PEN_OK;
 }
 
+static int check_range(const PenSource *s, uint64_t bytes, uint64_t offset, PenError *reterr)
+{
+    if (pen__range_ok(offset, bytes, s->bytes))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CORRUPT, "io/source",
+                     "%s: expected %" PRIu64 " bytes at offset %" PRIu64 ", found only %" PRIu64
+                     " in all",
+                     s->name, bytes, offset, s->bytes);
+}
+
 static int read_range(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
                       PenError *reterr)
 {
-    if (!pen__range_ok(offset, bytes, s->bytes))
-        return pen__fail(reterr, PEN_E_CORRUPT, "io/source",
-                         "%s: expected %zu bytes at offset %" PRIu64 ", found only %" PRIu64
-                         " in all",
-                         s->name, bytes, offset, s->bytes);
-    return bytes ? s->class_->read(s, buf, bytes, offset, again, reterr) : PEN_OK;
+    int r = check_range(s, bytes, offset, reterr);
+    return r == PEN_OK && bytes ? s->class_->read(s, buf, bytes, offset, again, reterr) : r;
 }
 
 int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
@@ -136,6 +182,26 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset, PenError *reterr)
 {
     return read_range(s, buf, bytes, offset, 1, reterr);
+}
+
+int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                       PenError *reterr)
+{
+    if (n > PEN_SOURCE_PLACES)
+        return pen__fail(reterr, PEN_E_INVALID, "io/source",
+                         "%s: expected at most %d places for one read, found %d", s->name,
+                         PEN_SOURCE_PLACES, n);
+    uint64_t bytes = pen__iov_bytes(v, n);
+    int r = check_range(s, bytes, offset, reterr);
+    if (r < 0 || !bytes)
+        return r;
+    if (s->class_->read_v)
+        return s->class_->read_v(s, v, n, offset, reterr);
+    for (int i = 0; i < n && r == PEN_OK; i++) {
+        r = read_range(s, v[i].iov_base, v[i].iov_len, offset, 0, reterr);
+        offset += v[i].iov_len;
+    }
+    return r;
 }
 
 void pen__source_close(PenSource **s)

@@ -6,17 +6,22 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 
 typedef struct PenSource PenSource;
 
+enum { PEN_SOURCE_PLACES = 16 };
+
 typedef struct PenSourceClass {
     /* `again`: what came the last time was wrong; not from where it came from then. */
     int (*read)(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
                 PenError *reterr);
     void (*close)(PenSource *s);
+    /* NULL: place by place. */
+    int (*read_v)(PenSource *s, const struct iovec *v, int n, uint64_t offset, PenError *reterr);
 } PenSourceClass;
 
 struct PenSource {
@@ -37,6 +42,10 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 /* The same once more, because the bytes did not fit their checksum. */
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
                            PenError *reterr);
+/* By one request into up to PEN_SOURCE_PLACES places, one after another: blocks that lie side by
+ * side in a file, but not in memory. */
+int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                       PenError *reterr);
 void pen__source_close(PenSource **s); /* accepts NULL */
 
 /* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */

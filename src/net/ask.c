@@ -150,6 +150,7 @@ static int copy_request(PenAskCall *c, const PenHttpRequest *q, PenError *reterr
     c->request.n_body = q->n_body ? 1 : 0;
     c->request.into = c->answer.body.data;
     c->request.into_bytes = PEN_ASK_ANSWER_BYTES;
+    c->request.into_v = NULL;
     return PEN_OK;
 }
 

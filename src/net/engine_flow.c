@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/iov.h"
 #include "base/sys.h"
 
 static size_t refuse(PenTransfer *t, PenHttpFailure failure, const char *why)
@@ -63,7 +64,10 @@ size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx)
         return take_error(t, data, n);
     if (n > t->request.into_bytes - t->reply.bytes)
         return refuse(t, PEN_HTTP_TOO_LONG, "more bytes came than were asked for");
-    memcpy((char *)t->request.into + t->reply.bytes, data, n);
+    struct iovec whole;
+    const struct iovec *v;
+    int n_v = pen__http_into(&t->request, &whole, &v);
+    pen__iov_put(v, n_v, t->reply.bytes, data, n);
     t->reply.bytes += n;
     return n;
 }

@@ -9,6 +9,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/iov.h"
 #include "base/sys.h"
 
 #define WHERE "net/engine"
@@ -39,6 +40,15 @@ static int add(PenTransfer *t, PenError *reterr)
     return PEN_OK;
 }
 
+/* No more than there is, whatever was said. */
+static size_t room_of(const PenHttpRequest *q)
+{
+    struct iovec one;
+    const struct iovec *v;
+    int n = pen__http_into(q, &one, &v);
+    return (size_t)PEN_MIN((uint64_t)q->into_bytes, pen__iov_bytes(v, n));
+}
+
 int pen__transfer_start(PenTransport *transport, const PenHttpRequest *request,
                         void (*done)(void *ctx, const PenHttpReply *reply), void *ctx,
                         PenTransfer **ret, PenError *reterr)
@@ -55,8 +65,7 @@ int pen__transfer_start(PenTransport *transport, const PenHttpRequest *request,
     t->engine = e;
     t->fd = CURL_SOCKET_BAD;
     t->request = *request;
-    if (!t->request.into)
-        t->request.into_bytes = 0;
+    t->request.into_bytes = room_of(&t->request);
     t->done = done;
     t->ctx = ctx;
     t->start_ns = pen__sys->now_ns();

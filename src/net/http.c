@@ -33,3 +33,12 @@ const char *pen__http_failure_text(PenHttpFailure failure)
     }
     return "unknown failure";
 }
+
+int pen__http_into(const PenHttpRequest *request, struct iovec *one, const struct iovec **ret)
+{
+    *ret = request->into_v ? request->into_v : one;
+    if (request->into_v)
+        return request->n_into;
+    *one = (struct iovec){request->into, request->into_bytes};
+    return request->into != NULL;
+}

@@ -36,7 +36,11 @@ typedef struct PenHttpRequest {
     int n_body;
     void *into; /* the body of a 2xx answer; NULL: not wanted, more than 0 bytes are a failure */
     size_t into_bytes; /* more than this is PEN_HTTP_TOO_LONG */
-    uint8_t fresh;     /* a connection of its own, none that was used before */
+    /* Instead of `into`: the body goes to these places, one after another; into_bytes is their sum.
+     */
+    const struct iovec *into_v;
+    int n_into;
+    uint8_t fresh; /* a connection of its own, none that was used before */
     PenHttpLimits limits;
 } PenHttpRequest;
 
@@ -64,7 +68,7 @@ typedef struct PenHttpReply {
     PenHttpFailure failure;
     int os_errno;
     int status;                                    /* 0 when no status line came */
-    uint64_t bytes;                                /* of the body that lie in `into` */
+    uint64_t bytes;                                /* of the body that lie in `into` or `into_v` */
     uint64_t content_length;                       /* as declared */
     uint64_t range_first, range_last, range_total; /* Content-Range; total NONE for "*" */
     uint64_t retry_after_ms;                       /* Retry-After, seconds or a date */
@@ -82,5 +86,8 @@ typedef struct PenHttpReply {
 } PenHttpReply;
 
 const char *pen__http_failure_text(PenHttpFailure failure);
+
+/* Where the body goes, whichever way it was said; `one` is room for it. Returns how many places. */
+int pen__http_into(const PenHttpRequest *request, struct iovec *one, const struct iovec **ret);
 
 #endif

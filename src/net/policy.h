@@ -39,8 +39,8 @@ typedef struct PenWish {
      * fetched), asked again shortly and not counted. Another failure is final. A second request for
      * a slow one is the same request once more, and asks for nothing. */
     int (*prepare)(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr);
-    /* What an answer means; a 2xx answer's body lies in the request's `into`. Fills in `err` for
-     * all but DONE: it is the message if the outage budget ends, or if AGAIN did not help. For
+    /* What an answer means; a 2xx answer's body lies where the request wanted it. Fills in `err`
+     * for all but DONE: it is the message if the outage budget ends, or if AGAIN did not help. For
      * AGAIN, `cause` (0-7) says what was put right. RETRY of a 2xx answer (a checksum that does not
      * fit) goes over a fresh connection. */
     PenVerdict (*judge)(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);

@@ -3,9 +3,8 @@
  * of its own, for a few requests in a hundred. Whoever answers first is taken. */
 #include "net/policy_core.h"
 
-#include <string.h>
-
 #include "base/attr.h"
+#include "base/iov.h"
 #include "base/mem.h"
 
 /* Credit is had by requests and spent by hedges; no more than this is saved up, so that a calm hour
@@ -113,11 +112,12 @@ void pen__hedge_start(PenOp *op)
         return;
     hedge->request = op->try[0].request;
     hedge->request.fresh = 1;
-    if (hedge->request.into) {
+    if (hedge->request.into || hedge->request.into_v) {
         op->spare = pen__alloc(PEN_MAX(hedge->request.into_bytes, 1u));
         if (!op->spare)
             return; /* the first one is still under way */
         hedge->request.into = op->spare;
+        hedge->request.into_v = NULL; /* in one piece, until it is known whose bytes are taken */
     }
     if (pen__attempt_start(hedge, NULL) < 0) {
         free_spare(op);
@@ -144,8 +144,12 @@ void pen__hedge_take(PenOp *op, uint64_t bytes)
         pen__hedge_learn(&op->try[0]);
         pen__attempt_cancel(&op->try[0]);
     }
-    if (op->spare)
-        memcpy(first->into, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
+    if (op->spare) {
+        struct iovec one;
+        const struct iovec *v;
+        int n = pen__http_into(first, &one, &v);
+        pen__iov_put(v, n, 0, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
+    }
     free_spare(op);
     pen__policy_count(&op->policy->hedges_won, 1);
 }

@@ -50,6 +50,8 @@ typedef struct PenRemoteOp {
     const char *payload_hash; /* of the body; NULL: unsigned when that is safe, else computed */
     void *into;
     size_t into_bytes;
+    const struct iovec *into_v; /* instead of `into` */
+    int n_into;
     uint8_t ranged, suffix, fresh, may_be_absent;
     uint64_t range_first, range_bytes;
     const char *etag;  /* "": any */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/iov.h"
 #include "net/remote_impl.h"
 #include "net/s3_answer.h"
 
@@ -61,9 +62,14 @@ static int range_fits(const PenRemoteOp *op, const PenHttpReply *r)
 static int is_error_text(const PenRemoteOp *op, const PenHttpReply *reply)
 {
     PenS3Error s3 = {0};
-    return pen__remote_is_s3(op->r) && op->ranged && reply->status == 200 && reply->bytes &&
-           reply->bytes < PEN_HTTP_ERROR_BYTES && *(const char *)op->into == '<' &&
-           pen__s3_error(op->into, (size_t)reply->bytes, &s3) > 0 && *s3.code;
+    char text[PEN_HTTP_ERROR_BYTES];
+    struct iovec one = {op->into, op->into_bytes};
+    if (!pen__remote_is_s3(op->r) || !op->ranged || reply->status != 200 || !reply->bytes ||
+        reply->bytes >= PEN_HTTP_ERROR_BYTES)
+        return 0;
+    size_t n = pen__iov_get(op->into_v ? op->into_v : &one, op->into_v ? op->n_into : 1, text,
+                            (size_t)reply->bytes);
+    return n && text[0] == '<' && pen__s3_error(text, n, &s3) > 0 && *s3.code;
 }
 
 static PenVerdict take(PenRemoteOp *op, const PenHttpReply *reply, PenError *err)
@@ -77,7 +83,7 @@ static PenVerdict take(PenRemoteOp *op, const PenHttpReply *reply, PenError *err
     }
     if (op->ranged && !range_fits(op, reply))
         return wrong_range(op, reply, err);
-    if (op->etag && *op->etag && op->into && strcmp(op->etag, reply->etag) != 0) {
+    if (op->etag && *op->etag && (op->into || op->into_v) && strcmp(op->etag, reply->etag) != 0) {
         pen__fail(err, PEN_E_CHANGED, WHERE, "%s: expected ETag %s, found %s: it was overwritten",
                   op->title, op->etag, *reply->etag ? reply->etag : "none");
         return PEN_VERDICT_FAIL;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "net/remote_impl.h"
 
 #define WHERE "net/remote"
@@ -51,14 +52,16 @@ int pen__remote_tail(PenRemote *r, const char *name, void *buf, size_t bytes, si
     return PEN_OK;
 }
 
-int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,
-                     uint64_t offset, int fresh, PenError *reterr)
+int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
+                       int n, uint64_t offset, int fresh, PenError *reterr)
 {
+    uint64_t bytes = pen__iov_bytes(v, n);
     PenRemoteOp op = {.r = r,
                       .method = "GET",
                       .name = name,
-                      .into = buf,
-                      .into_bytes = bytes,
+                      .into_v = v,
+                      .n_into = n,
+                      .into_bytes = (size_t)bytes,
                       .ranged = 1,
                       .range_first = offset,
                       .range_bytes = bytes,
@@ -73,6 +76,13 @@ int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *
                       ": it was overwritten",
                       op.title, of->bytes, op.range_total);
     return e;
+}
+
+int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,
+                     uint64_t offset, int fresh, PenError *reterr)
+{
+    struct iovec one = {buf, bytes};
+    return pen__remote_read_v(r, name, of, &one, 1, offset, fresh, reterr);
 }
 
 int pen__remote_stat(PenRemote *r, const char *name, PenObject *ret, PenError *reterr)

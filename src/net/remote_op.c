@@ -148,6 +148,8 @@ static int prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *r
     ret->n_body = op->n_body;
     ret->into = op->into;
     ret->into_bytes = op->into_bytes;
+    ret->into_v = op->into_v;
+    ret->n_into = op->n_into;
     ret->fresh = op->fresh || op->wrong;
     return PEN_OK;
 }

@@ -82,6 +82,14 @@ static int64_t fault_pread(int fd, void *buf, size_t bytes, uint64_t offset)
     return pen__sys_real.pread(fd, buf, plan.trickle ? 1 : bytes, offset);
 }
 
+static int64_t fault_preadv(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    struct iovec one = {iov->iov_base, PEN_MIN(iov->iov_len, 1u)};
+    if (fails(FAULT_PREAD))
+        return reason(EIO, ESTALE);
+    return pen__sys_real.preadv(fd, plan.trickle ? &one : iov, plan.trickle ? 1 : n, offset);
+}
+
 static int64_t fault_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
 {
     struct iovec one = {iov->iov_base, 1};
@@ -174,6 +182,7 @@ void fault_begin(const FaultPlan *p)
     sys.open = fault_open;
     sys.close = fault_close;
     sys.pread = fault_pread;
+    sys.preadv = fault_preadv;
     sys.pwritev = fault_pwritev;
     sys.fsync = fault_fsync;
     sys.stat_fd = fault_stat_fd;

@@ -111,13 +111,16 @@ static uint32_t body_key(const char *url)
 
 static void fill_body(const PenTransfer *x)
 {
-    uint8_t *into = x->request->into;
-    size_t bytes = (size_t)x->reply.bytes;
+    struct iovec one;
+    const struct iovec *v;
+    int n = pen__http_into(x->request, &one, &v);
+    size_t bytes = (size_t)x->reply.bytes, at = 0;
     uint32_t key = body_key(x->request->url);
-    for (size_t i = 0; into && i < bytes; i++)
-        into[i] = body_byte(key, i);
-    if (into && bytes && x->corrupt)
-        into[bytes / 2] ^= 0x10;
+    for (int k = 0; k < n; k++) {
+        uint8_t *into = v[k].iov_base;
+        for (size_t i = 0; i < v[k].iov_len && at < bytes; i++, at++)
+            into[i] = body_byte(key, at) ^ (x->corrupt && at == bytes / 2 ? 0x10 : 0);
+    }
 }
 
 bool simnet_body_is(const char *url, const void *body, size_t bytes)
@@ -191,7 +194,7 @@ static void plan_body(PenTransfer *x, const SimAnswer *a, uint64_t first_ns)
 {
     const SimServer *s = &x->client->net->server;
     const PenHttpRequest *q = x->request;
-    uint64_t bytes = q->into ? q->into_bytes : 0;
+    uint64_t bytes = q->into || q->into_v ? q->into_bytes : 0;
     x->at_ns = first_ns;
     if (x->reply.status >= 300 || !x->reply.status) {
         x->reply.error = a->error;

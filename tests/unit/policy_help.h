@@ -19,6 +19,8 @@ typedef struct Want {
     PenOp *op;
     char url[64];
     uint8_t into[4096];
+    const struct iovec *v; /* instead */
+    int n_v;
     unsigned prepared, judged, done; /* calls */
     unsigned attempt;                /* the number that prepare was last told */
     unsigned busy;                   /* prepare says so as often */
@@ -50,6 +52,8 @@ __attribute__((unused)) static int want_prepare(void *ctx, unsigned attempt, Pen
     ret->url = w->url;
     ret->into = w->into;
     ret->into_bytes = sizeof w->into;
+    ret->into_v = w->v;
+    ret->n_into = w->n_v;
     return PEN_OK;
 }
 

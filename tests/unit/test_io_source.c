@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/source.h"
 
+#include <errno.h>
+
+#include "base/sys.h"
 #include "ingest_help.h"
 
 TEST(ranges_of_a_file)
@@ -64,6 +67,76 @@ TEST(ranges_of_memory)
     pen__source_close(&s);
 }
 
+/* Cut into places in every way, a file gives what one read gives. */
+static void check_places(PenSource *s, const char *all)
+{
+    for (size_t i = 0; i <= 6; i++)
+        for (size_t k = i; k <= 6; k++) {
+            char buf[8] = "--------";
+            struct iovec v[4] = {{buf, i}, {buf + i, k - i}, {NULL, 0}, {buf + k, 6 - k}};
+            CHECK_INT(pen__source_read_v(s, v, 4, 3, NULL), PEN_OK);
+            CHECK_MEM(buf, all + 3, 6);
+            CHECK_MEM(buf + 6, "--", 2);
+        }
+}
+
+TEST(several_places)
+{
+    char one[64];
+    struct iovec v[PEN_SOURCE_PLACES + 1], huge[2] = {{one, SIZE_MAX}, {one, 2}};
+    help_text("places", "0123456789abcdef");
+    for (int kind = 0; kind < 2; kind++) {
+        PenSource *s = NULL;
+        CHECK_INT(kind ? pen__source_open_memory("m", "0123456789abcdef", 16, &s, NULL)
+                       : pen__source_open_file(at("places"), &s, NULL),
+                  PEN_OK);
+        check_places(s, "0123456789abcdef");
+        for (int i = 0; i <= PEN_SOURCE_PLACES; i++)
+            v[i] = (struct iovec){one + i, 1};
+        CHECK_INT(pen__source_read_v(s, v, PEN_SOURCE_PLACES, 0, NULL), PEN_OK);
+        CHECK_MEM(one, "0123456789abcdef", 16);
+        CHECK_INT(pen__source_read_v(s, v, 0, 16, NULL), PEN_OK);
+        CHECK_FAILS(pen__source_read_v(s, v, PEN_SOURCE_PLACES + 1, 0, &err), PEN_E_INVALID,
+                    "at most 16 places for one read, found 17");
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 15, &err), PEN_E_CORRUPT, "found only 16 in all");
+        CHECK_FAILS(pen__source_read_v(s, huge, 2, 0, &err), PEN_E_CORRUPT, "found only 16 in all");
+        pen__source_close(&s);
+    }
+}
+
+static int calls, call_fails;
+
+/* One byte at a time, which is no failure; the call of that number is one. */
+static int64_t odd_preadv(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    struct iovec one = {iov->iov_base, 1};
+    if (n < 1 || !iov->iov_len)
+        return -EINVAL;
+    return ++calls == call_fails ? -EIO : pen__sys_real.preadv(fd, &one, 1, offset);
+}
+
+/* Every call that reads may give a single byte, or fail, or find the file cut. */
+TEST(several_places_of_a_file_that_fails)
+{
+    PenSource *s = NULL;
+    char buf[8];
+    struct iovec v[2] = {{buf, 3}, {buf + 3, 4}};
+    help_text("fails", "0123456789");
+    CHECK_INT(pen__source_open_file(at("fails"), &s, NULL), PEN_OK);
+    PenSys odd = pen__sys_real;
+    odd.preadv = odd_preadv;
+    pen__sys = &odd;
+    check_places(s, "0123456789");
+    for (call_fails = 1; call_fails <= 7; call_fails++) {
+        calls = 0;
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_IO, "fails: read of ");
+    }
+    pen__sys = &pen__sys_real;
+    CHECK_INT(truncate(at("fails"), 5), 0);
+    CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_CORRUPT, "ends at offset 5");
+    pen__source_close(&s);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -72,6 +145,8 @@ int main(int argc, char **argv)
     RUN(a_file_that_is_cut_while_open);
     RUN(what_is_not_a_file);
     RUN(ranges_of_memory);
+    RUN(several_places);
+    RUN(several_places_of_a_file_that_fails);
     help_end();
     return TEST_END();
 }

@@ -90,6 +90,26 @@ TEST(the_hedge_loses)
     bench_free(b);
 }
 
+/* What the request would have put into several places comes from one, and is shared out. */
+TEST(the_hedge_wins_for_several_places)
+{
+    for (int corrupt = 0; corrupt < 2; corrupt++) {
+        Bench *b = seasoned(NULL, SCRIPT({.after_ns = 4 * SIM_S}, {.corrupt = corrupt == 1}));
+        Want *w = &b->w[0];
+        struct iovec v[4] = {
+            {w->into, 1}, {w->into + 1, 0}, {w->into + 1, 3000}, {w->into + 3001, 1095}};
+        w->v = v;
+        w->n_v = 4;
+        want_start(w, b->p);
+        run_s(b, 2);
+        CHECK_INT(w->r, PEN_OK);
+        CHECK_INT(b->n, 2 + corrupt); /* a wrong byte is seen, so it was taken from there */
+        CHECK_INT(b->p->hedges_won, 1);
+        CHECK(simnet_body_is(w->url, w->into, sizeof w->into));
+        bench_free(b);
+    }
+}
+
 TEST(one_of_the_two_fails)
 {
     /* The first, then the hedge: the other one goes on, and nothing is prepared anew. */
@@ -283,6 +303,7 @@ int main(int argc, char **argv)
     RUN(the_tail);
     RUN(the_hedge_wins);
     RUN(the_hedge_loses);
+    RUN(the_hedge_wins_for_several_places);
     RUN(one_of_the_two_fails);
     RUN(both_fail);
     RUN(a_hedge_with_a_wrong_body);
