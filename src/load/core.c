@@ -47,6 +47,8 @@ static void free_core(PenCore *c)
     pen__free(c->threads);
     pen__buf_free(&c->bad);
     pen__window_free(&c->window);
+    if (c->plan.pack)
+        pen__pack_trim(c->plan.pack);
     pen__load_plan_fini(&c->plan);
     pthread_cond_destroy(&c->for_io);
     pthread_cond_destroy(&c->for_work);

@@ -8,13 +8,15 @@
 
 #define WHERE "load/window"
 
+enum { JOIN_BYTES = 8 << 20 }; /* of one request for blocks side by side */
+
 /* ---- life ---- */
 
 static uint64_t block_bytes(void *ctx, uint64_t number)
 {
     const PenPack *p = ctx;
     uint64_t shard = pen__pack_shard_of(p, number);
-    return pen__pack_manifest(p)->shards[shard].largest_block + sizeof(PenBlock);
+    return pen__pack_manifest(p)->shards[shard].largest_block + sizeof(PenBlock) + PEN_SLACK;
 }
 
 static void drop_block(void *ctx, const PenAheadBlock *b)
@@ -259,7 +261,7 @@ static void land(PenCore *c, PenAheadBlock *b, int r, PenBlock *block, const Pen
 {
     PenWindow *w = c->window;
     if (r == PEN_OK) {
-        pen__ahead_arrived(&w->ahead, b, block, block->view.bytes + sizeof *block);
+        pen__ahead_arrived(&w->ahead, b, block, block->cap + sizeof *block);
         wake_tickets(c, b);
         return;
     }
@@ -271,17 +273,39 @@ static void land(PenCore *c, PenAheadBlock *b, int r, PenBlock *block, const Pen
     pen__ahead_failed(&w->ahead, b); /* gone when nobody needs it */
 }
 
-static void fetch_one(PenCore *c, PenThread *me, PenAheadBlock *b)
+/* Blocks behind the first one that come by the same request. */
+static int join(PenCore *c, PenAheadBlock *run[])
 {
-    uint64_t number = b->number;
-    PenBlock *block = NULL;
+    const PenPack *p = c->plan.pack;
+    uint64_t most = PEN_MIN((uint64_t)JOIN_BYTES, c->window->ahead.plan.room / 4);
+    uint64_t bytes = run[0]->bytes, shard = pen__pack_shard_of(p, run[0]->number);
+    int n = 1;
+    while (n < PEN_JOIN_MOST && bytes + run[0]->bytes <= most &&
+           run[n - 1]->number + 1 < pen_pack_info(p)->n_blocks &&
+           pen__pack_shard_of(p, run[n - 1]->number + 1) == shard) {
+        run[n] = NULL;
+        if (pen__ahead_want_next(&c->window->ahead, run[n - 1], &run[n], NULL) < 0 || !run[n])
+            break;
+        bytes += run[n++]->bytes;
+    }
+    return n;
+}
+
+static void fetch_some(PenCore *c, PenThread *me, PenAheadBlock *first)
+{
+    PenAheadBlock *run[PEN_JOIN_MOST] = {first};
+    PenBlock *blocks[PEN_JOIN_MOST] = {0};
     PenError err = {0};
+    uint64_t number = first->number;
+    int n = join(c, run);
     pen__thread_doing(me, THREAD_READING, number * c->window->ahead.plan.block_samples);
     pthread_mutex_unlock(&c->mutex);
-    int r = pen__pack_block_take(c->plan.pack, number, &block, &err);
+    int r = n > 1 ? pen__pack_blocks_take(c->plan.pack, number, n, blocks, &err)
+                  : pen__pack_block_take(c->plan.pack, number, blocks, &err);
     pthread_mutex_lock(&c->mutex);
     pen__thread_doing(me, THREAD_IDLE, 0);
-    land(c, b, r, block, &err);
+    for (int i = 0; i < n; i++)
+        land(c, run[i], r, blocks[i], &err);
 }
 
 void *pen__fetcher_run(void *thread)
@@ -292,7 +316,7 @@ void *pen__fetcher_run(void *thread)
     while (!c->stop) {
         PenAheadBlock *b = next_block(c);
         if (b)
-            fetch_one(c, me, b);
+            fetch_some(c, me, b);
         else
             (void)pen__cond_wait(&c->window->for_blocks, &c->mutex,
                                  pen__deadline_after(1000000000u));

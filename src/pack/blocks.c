@@ -34,11 +34,12 @@ void pen__blocks_close(PenPack *p)
             pen__pack_block_put(p, p->blocks[i]);
     pen__free(p->blocks);
     p->blocks = NULL;
+    pen__pack_trim(p);
 }
 
 static uint64_t weight(const PenBlock *b)
 {
-    return (b->is_whole ? b->view.bytes : b->view.index_bytes) + sizeof *b;
+    return (b->is_whole ? b->cap : b->view.index_bytes) + sizeof *b;
 }
 
 /* ---- by last use: whole blocks alone; with the lock ----------------------------------------- */
@@ -244,12 +245,8 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
                      (int)PEN_FAR_READS);
 }
 
-static int load_whole(PenPack *p, PenBlock *b, const PenBlockEntry *e, PenError *reterr)
+int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr)
 {
-    if (e->bytes > SIZE_MAX / 4 || !(b->data = pen__alloc((size_t)e->bytes + PEN_SLACK)))
-        return pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
-    memset(b->data + e->bytes, 0, PEN_SLACK);
-    b->is_whole = 1;
     PenBlock whole = {0};
     int r = pen__block_fetch(p, b->number, b->shard, b->data, reterr);
     if (r == PEN_OK)
@@ -258,17 +255,27 @@ static int load_whole(PenPack *p, PenBlock *b, const PenBlockEntry *e, PenError 
     return r;
 }
 
-static int load_index(PenPack *p, PenBlock *b, uint64_t in_shard, PenError *reterr)
+static int load_index(PenPack *p, PenBlock *b, PenError *reterr)
 {
     PenShard *shard = &b->shard->shard;
+    uint64_t in_shard = b->number - p->first_blocks[b->shard->number];
     int r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
     return r < 0 ? r : check_count(p, b->number, &b->view, shard->source->name, reterr);
 }
 
-static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+static void free_block(PenPack *p, PenBlock *b)
+{
+    if (b->is_whole)
+        pen__block_room_free(p, b);
+    else
+        pen__free(b->data);
+    pen__pack_shard_put(p, b->shard);
+    pen__free(b);
+}
+
+int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
     uint64_t shard_number = pen__pack_shard_of(p, number);
-    uint64_t in_shard = number - p->first_blocks[shard_number];
     PenBlock *b = pen__zalloc(sizeof *b);
     if (!b)
         return pen__fail_memory(reterr, WHERE, p->path);
@@ -277,21 +284,35 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
         pen__free(b);
         return r;
     }
-    PenBlockEntry e = pen__shard_block(&b->shard->shard, in_shard);
+    PenBlockEntry e = pen__shard_block(&b->shard->shard, number - p->first_blocks[shard_number]);
     b->number = number;
     b->first_sample = number * p->m.block_samples;
     b->offset = e.offset;
-    b->refs = 2;
-    r = b->shard->shard.source->is_far ? load_whole(p, b, &e, reterr)
-                                       : load_index(p, b, in_shard, reterr);
-    if (r < 0) {
-        pen__free(b->data);
-        pen__pack_shard_put(p, b->shard);
-        pen__free(b);
+    b->whole_bytes = e.bytes;
+    b->refs = 1;
+    b->is_whole = b->shard->shard.source->is_far;
+    if (b->is_whole && pen__block_room(p, b, e.bytes) < 0) {
+        r = pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+        free_block(p, b);
         return r;
     }
     *ret = b;
     return PEN_OK;
+}
+
+static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+{
+    PenBlock *b;
+    int r = pen__block_new(p, number, &b, reterr);
+    if (r < 0)
+        return r;
+    b->refs = 2;
+    r = b->is_whole ? pen__block_load(p, b, reterr) : load_index(p, b, reterr);
+    if (r < 0)
+        free_block(p, b);
+    else
+        *ret = b;
+    return r;
 }
 
 int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
@@ -411,11 +432,8 @@ void pen__pack_block_put(PenPack *p, PenBlock *b)
     pthread_mutex_lock(&p->mutex);
     int left = --b->refs;
     pthread_mutex_unlock(&p->mutex);
-    if (left)
-        return;
-    pen__pack_shard_put(p, b->shard);
-    pen__free(b->data);
-    pen__free(b);
+    if (!left)
+        free_block(p, b);
 }
 
 int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,

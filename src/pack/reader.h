@@ -17,6 +17,8 @@ typedef struct PenBlock {
     PenBlockView view;
     struct PenShardRef *shard;
     uint8_t *data;
+    size_t cap; /* of data, of a whole block */
+    uint64_t whole_bytes;
     uint8_t is_whole; /* data is all of the block, checked; else its index */
     int refs;
     struct PenBlock *newer, *older; /* of those that are kept whole */
@@ -67,6 +69,11 @@ int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenE
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
 /* The same, but it is not kept: it is the caller's alone. */
 int pen__pack_block_take(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
+/* Of a far pack: n of them from `first` on, all in one shard, by one request; all or none. */
+enum { PEN_JOIN_MOST = 16 };
+int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr);
+/* Gives back memory that is kept for further blocks. */
+void pen__pack_trim(PenPack *p);
 void pen__pack_block_put(PenPack *p, PenBlock *b);
 
 /* The block of a sample, and its number in it. */

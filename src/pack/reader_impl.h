@@ -35,6 +35,7 @@ struct PenPack {
     uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
     bool keep_chosen;                /* by a loader */
     PenBlock *newest, *oldest;       /* whole blocks that are kept, by their last use */
+    struct Spare *spare;             /* memory of whole blocks, to be used again */
     int refs;                        /* of the pack itself: the caller's and those of loaders */
     pid_t pid;                       /* that opened it */
 };
@@ -51,5 +52,12 @@ void pen__loading_end(PenPack *p, uint64_t what);
 /* blocks.c */
 int pen__blocks_open(PenPack *p, PenError *reterr);
 void pen__blocks_close(PenPack *p);
+/* A whole block that is the caller's, with memory but nothing in it yet; then what is in it. */
+int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
+int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr);
+
+/* block_room.c: memory for `bytes` bytes and PEN_SLACK; 0, or -1 when there is none. */
+int pen__block_room(PenPack *p, PenBlock *b, uint64_t bytes);
+void pen__block_room_free(PenPack *p, PenBlock *b);
 
 #endif

@@ -174,7 +174,8 @@ def test_memory_covers_whole_blocks(root, server):
 
 
 def test_blocks_are_given_up_by_age(root, server):
-    """With room for a part of the blocks, an epoch in order asks for each of them once."""
+    """With room for a part of the blocks, an epoch in order asks for each of them once, and for
+    neighbours together."""
     path = root / "packs" / "aged.pen"
     with penstock.Writer(path, {"blob": "bytes", "x": "i64"}, block_samples=8) as writer:
         for i in range(400):
@@ -182,7 +183,7 @@ def test_blocks_are_given_up_by_age(root, server):
     with penstock.Loader("s3://packs/aged.pen", 8, memory="13MiB", threads=1, io_threads=2,
                          output="numpy", storage_options=options(server)) as loader:
         assert [x for batch in loader for x in batch.x.tolist()] == list(range(400))
-    assert asked_once(server) == 2 + 50
+    assert 2 + 3 < asked_once(server) < 2 + 50 // 2
     # Its order is not that of a local one by chance: it is chosen from the same share.
     for memory in ("16MiB", "24MiB", "48MiB"):
         settings = {"memory": memory, "threads": 1, "io_threads": 2, "order": "block",
