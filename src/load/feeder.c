@@ -70,6 +70,7 @@ static PenTask *take_task(PenCore *c)
     t->epoch = c->pass.order.epoch;
     t->status = PEN_OK;
     t->reserved = 0;
+    t->block = NULL;
     return t;
 }
 
@@ -118,6 +119,7 @@ static void read_for(PenCore *c, PenThread *me, PenTask *t, PenAheadBlock *from)
     pthread_mutex_lock(&c->mutex);
     c->busy--;
     pen__thread_doing(me, THREAD_IDLE, 0);
+    t->block = NULL; /* if another sample comes instead, it is looked for */
     if (from)
         pen__window_used(c, from);
     if (c->paused || c->stop)

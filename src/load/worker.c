@@ -47,7 +47,6 @@ void pen__task_recycle(PenCore *c, PenTask *t)
     const PenLoadPlan *plan = &c->plan;
     pen__task_give(c, t);
     pen__task_trim(plan, t, (size_t)(plan->shares.read / 2 / plan->tasks / (plan->n_images + 1)));
-    t->block = NULL;
     t->next = c->idle;
     c->idle = t;
     c->n_idle++;

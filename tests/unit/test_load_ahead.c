@@ -198,8 +198,9 @@ TEST(failed)
     CHECK_INT(run.dropped, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    TEST_START(argc, argv);
     RUN(each_block_once);
     RUN(whole_pack_stays);
     RUN(tight);
