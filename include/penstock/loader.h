@@ -58,7 +58,9 @@ typedef struct PenBatch { /* a lease on a slot of the ring */
     size_t memory_bytes;
 } PenBatch;
 
-enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2 };
+/* Block: random within windows of blocks, for disks and object stores. Sticky: the same, and lanes
+ * have the same blocks in every epoch, so that a node's cache serves it again. */
+enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2, PEN_ORDER_STICKY = 3 };
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
@@ -72,7 +74,8 @@ typedef struct PenLoaderSettings {
     int32_t threads;        /* that decode; 0 = the cores this process may use */
     int32_t io_threads;     /* that read; 0 = chosen */
     uint32_t prefetch;      /* batches made ahead; 0 = chosen */
-    uint32_t lanes, window; /* of PEN_ORDER_BLOCK; 0 = chosen from memory_bytes */
+    uint32_t lanes, window; /* of PEN_ORDER_BLOCK and PEN_ORDER_STICKY; 0 = chosen from
+                               memory_bytes; lanes are a multiple of world then */
     uint64_t memory_bytes;  /* for ring, read-ahead and scratch; 2 GiB */
     int32_t on_bad;         /* PEN_BAD_RAISE */
     uint32_t stall_ms;      /* the longest a batch may take to come; 300,000 */

@@ -18,7 +18,7 @@ from . import _check, _core, _dist, _pipeline, _remote
 from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack
 
-_ORDERS = {"sequential": 0, "random": 1, "block": 2}
+_ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
 _ON_BAD = {"raise": 0, "substitute": 1}
 _OUTPUTS = ("torch", "numpy", "dlpack")
 
@@ -248,7 +248,8 @@ class Loader:
     batch_size   of this rank
     shuffle      True is order="random"; of a pack at an address, order="block"
     order        "sequential"; "random": any sample can follow any; "block": random within windows
-                 of blocks, for disks and object stores
+                 of blocks, for disks and object stores; "sticky": the same, and a rank has the same
+                 blocks in every epoch, so that a node's cache serves it again
     seed         of order and operations
     drop_last    leave out the last batch when it is short; otherwise it is filled up by repetition,
                  so that all batches and ranks are equal: `return_info=True` tells which are real

@@ -45,8 +45,8 @@ static int check_settings(const PenLoaderSettings *s, PenError *reterr)
     if (s->rank >= s->world)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "rank: expected a number below world (%u), found %u", s->world, s->rank);
-    if (s->order < PEN_ORDER_SEQUENTIAL || s->order > PEN_ORDER_BLOCK)
-        return out_of_range(reterr, "order", (uint64_t)s->order, "0, 1 or 2");
+    if (s->order < PEN_ORDER_SEQUENTIAL || s->order > PEN_ORDER_STICKY)
+        return out_of_range(reterr, "order", (uint64_t)s->order, "0, 1, 2 or 3");
     if (s->threads < 0 || s->threads > MAX_THREADS)
         return out_of_range(reterr, "threads", (uint64_t)s->threads, "0 to 1024");
     if (s->io_threads < 0 || s->io_threads > MAX_THREADS)
@@ -331,10 +331,10 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
     order->kind = settings->order;
     order->seed = settings->seed;
     p->set.pipeline = p->text;
-    if (order->kind == PEN_ORDER_BLOCK) {
+    if (pen__order_by_block(order->kind)) {
         uint32_t lanes, window;
-        pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks, &lanes,
-                          &window);
+        pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks,
+                          settings->world, &lanes, &window);
         order->block_samples = info->block_samples;
         order->lanes = settings->lanes ? settings->lanes : lanes;
         order->window = settings->window ? settings->window : window;

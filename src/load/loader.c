@@ -376,7 +376,7 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     PenState mine = plan->state;
     /* Lanes and window are chosen once, and the order depends on them: the state's are taken over.
      */
-    if (s.order.kind == PEN_ORDER_BLOCK && mine.order.kind == PEN_ORDER_BLOCK) {
+    if (s.order.kind == mine.order.kind && pen__order_by_block(mine.order.kind)) {
         mine.order.lanes = s.order.lanes;
         mine.order.window = s.order.window;
     }

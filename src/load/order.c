@@ -11,7 +11,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 
-enum { FOR_SAMPLES = 1, FOR_BLOCKS = 2, FOR_WINDOW = 3, FOR_REST = 4 };
+enum { FOR_SAMPLES = 1, FOR_BLOCKS = 2, FOR_WINDOW = 3, FOR_REST = 4, FOR_LANE = 5 };
 
 /* A window of a lane: blocks [first, first + n) of it. */
 typedef struct Window {
@@ -20,19 +20,24 @@ typedef struct Window {
 
 const char *pen__order_name(int32_t kind)
 {
-    static const char *const names[] = {"sequential", "random", "block"};
+    static const char *const names[] = {"sequential", "random", "block", "sticky"};
     return kind >= 0 && kind < (int32_t)PEN_LEN(names) ? names[kind] : NULL;
+}
+
+bool pen__order_by_block(int32_t kind)
+{
+    return kind == PEN_ORDER_BLOCK || kind == PEN_ORDER_STICKY;
 }
 
 int pen__order_check(const PenOrderPlan *p, PenError *reterr)
 {
     if (!pen__order_name(p->kind))
         return pen__fail(reterr, PEN_E_INVALID, "load/order",
-                         "order %d: expected sequential, random or block", (int)p->kind);
+                         "order %d: expected sequential, random, block or sticky", (int)p->kind);
     if (p->n == 0 || p->n > PEN_PERMUTE_MOST)
         return pen__fail(reterr, PEN_E_INVALID, "load/order",
                          "order of %" PRIu64 " samples: expected 1 to 2^63", p->n);
-    if (p->kind == PEN_ORDER_BLOCK && (!p->block_samples || !p->lanes || !p->window))
+    if (pen__order_by_block(p->kind) && (!p->block_samples || !p->lanes || !p->window))
         return pen__fail(reterr, PEN_E_INVALID, "load/order",
                          "block order with %" PRIu64 " samples a block, %" PRIu32 " lanes, %" PRIu32
                          " blocks a window: expected at least 1 of each",
@@ -51,8 +56,13 @@ static void init_block(PenOrder *o)
     o->full_blocks = p->n / p->block_samples;
     o->lane_blocks = o->full_blocks / p->lanes;
     o->body = o->lane_blocks * p->lanes * p->block_samples;
-    if (o->full_blocks)
+    if (o->full_blocks && p->kind == PEN_ORDER_BLOCK)
         permute_for(&o->blocks, o, o->full_blocks, FOR_BLOCKS);
+    /* Dealt once for all epochs; then every lane is mixed. */
+    if (o->full_blocks && p->kind == PEN_ORDER_STICKY)
+        pen__permute_init(&o->blocks, o->full_blocks, pen__permute_key(p->seed, 0, FOR_BLOCKS, 0));
+    if (o->lane_blocks && p->kind == PEN_ORDER_STICKY)
+        pen__permute_init(&o->lane, o->lane_blocks, 0);
     if (o->body < p->n)
         permute_for(&o->samples, o, p->n - o->body, FOR_REST);
     if (p->window <= o->lane_blocks)
@@ -67,7 +77,7 @@ int pen__order_init(PenOrder *ret, const PenOrderPlan *plan, uint64_t epoch, Pen
     PenOrder o = {.plan = *plan, .epoch = epoch};
     if (plan->kind == PEN_ORDER_RANDOM)
         permute_for(&o.samples, &o, plan->n, FOR_SAMPLES);
-    if (plan->kind == PEN_ORDER_BLOCK)
+    if (pen__order_by_block(plan->kind))
         init_block(&o);
     *ret = o;
     return PEN_OK;
@@ -108,6 +118,30 @@ static PenPermutation window_mix(const PenOrder *o, uint32_t lane, const Window 
     return p;
 }
 
+/* Which of a lane's blocks is the one at `slot` in this epoch? And back. */
+static PenPermutation lane_mix(const PenOrder *o, uint32_t lane)
+{
+    PenPermutation p = o->lane;
+    pen__permute_rekey(&p, pen__permute_key(o->plan.seed, o->epoch, FOR_LANE, lane));
+    return p;
+}
+
+static uint64_t lane_at(const PenOrder *o, uint32_t lane, uint64_t slot)
+{
+    if (o->plan.kind != PEN_ORDER_STICKY)
+        return slot;
+    PenPermutation mix = lane_mix(o, lane);
+    return pen__permute_at(&mix, slot);
+}
+
+static uint64_t lane_find(const PenOrder *o, uint32_t lane, uint64_t block)
+{
+    if (o->plan.kind != PEN_ORDER_STICKY)
+        return block;
+    PenPermutation mix = lane_mix(o, lane);
+    return pen__permute_find(&mix, block);
+}
+
 /* ---- positions ------------------------------------------------------------------------------- */
 
 static uint64_t body_at(const PenOrder *o, uint64_t position)
@@ -118,7 +152,7 @@ static uint64_t body_at(const PenOrder *o, uint64_t position)
     Window w = window_of(o, lane, q / k);
     PenPermutation mix = window_mix(o, lane, &w);
     uint64_t t = pen__permute_at(&mix, q - w.first * k);
-    uint64_t slot = w.first + t / k;
+    uint64_t slot = lane_at(o, lane, w.first + t / k);
     return pen__permute_at(&o->blocks, slot * o->plan.lanes + lane) * k + t % k;
 }
 
@@ -127,7 +161,7 @@ static uint64_t body_find(const PenOrder *o, uint64_t dealt, uint64_t in_block)
 {
     uint64_t k = o->plan.block_samples;
     uint32_t lane = (uint32_t)(dealt % o->plan.lanes);
-    uint64_t slot = dealt / o->plan.lanes;
+    uint64_t slot = lane_find(o, lane, dealt / o->plan.lanes);
     Window w = window_of(o, lane, slot);
     PenPermutation mix = window_mix(o, lane, &w);
     uint64_t t = pen__permute_find(&mix, (slot - w.first) * k + in_block);
@@ -188,19 +222,22 @@ static uint32_t more_lanes(uint32_t lanes)
     return lanes == 4 ? 6 : lanes * 2;
 }
 
-void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint32_t *ret_lanes,
-                       uint32_t *ret_window)
+void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint32_t world,
+                       uint32_t *ret_lanes, uint32_t *ret_window)
 {
     uint64_t fit = bytes / 2 / PEN_MAX(block_bytes, 1); /* half of it is for reading ahead */
     uint64_t most = UINT64_C(1) << 20;
     uint32_t lanes = 1;
-    if (n_blocks <= fit && n_blocks < most)
+    bool all_fit = n_blocks <= fit && n_blocks < most;
+    if (all_fit)
         while (lanes <= n_blocks)
             lanes = more_lanes(lanes);
     else
         while (more_lanes(lanes) <= PEN_MIN(fit / WINDOW_LEAST, most))
             lanes = more_lanes(lanes);
     uint64_t window = PEN_MIN(fit / lanes, WINDOW_MOST);
+    if (!all_fit)
+        lanes += (world - lanes % world) % world;
     *ret_lanes = lanes;
     *ret_window = (uint32_t)PEN_MAX(window, 1);
 }

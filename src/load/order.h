@@ -16,8 +16,8 @@ typedef struct PenOrderPlan {
     int32_t kind; /* PEN_ORDER_* */
     uint64_t n;   /* samples; 1 to PEN_PERMUTE_MOST */
     uint64_t seed;
-    uint64_t block_samples; /* K, of PEN_ORDER_BLOCK */
-    uint32_t lanes, window; /* C and W, of PEN_ORDER_BLOCK; at least 1 */
+    uint64_t block_samples; /* K, of orders by block */
+    uint32_t lanes, window; /* C and W, of orders by block; at least 1 */
 } PenOrderPlan;
 
 /* Of one epoch. A plain value; may be copied. */
@@ -30,6 +30,7 @@ typedef struct PenOrder {
     PenPermutation samples; /* of PEN_ORDER_RANDOM, and of the positions behind the body */
     PenPermutation blocks;
     PenPermutation window; /* of a whole window, but for its key; n is 0 when there is none */
+    PenPermutation lane;   /* of a lane's blocks, but for its key; of PEN_ORDER_STICKY */
 } PenOrder;
 
 int pen__order_check(const PenOrderPlan *plan, PenError *reterr); /* what the next one refuses */
@@ -38,13 +39,15 @@ int pen__order_init(PenOrder *ret, const PenOrderPlan *plan, uint64_t epoch, Pen
 uint64_t pen__order_at(const PenOrder *o, uint64_t position);
 uint64_t pen__order_find(const PenOrder *o, uint64_t sample);
 
-/* "sequential", "random" or "block"; NULL for another number. */
+/* "sequential", "random", "block" or "sticky"; NULL for another number. */
 const char *pen__order_name(int32_t kind);
+bool pen__order_by_block(int32_t kind); /* has lanes and windows */
 
 /* Lanes and window for a memory of `bytes`: C * W blocks of block_bytes and as many read ahead have
- * to fit. When all n_blocks do, there are more lanes than blocks and the order is fully random. */
-void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint32_t *ret_lanes,
-                       uint32_t *ret_window);
+ * to fit. When all n_blocks do, there are more lanes than blocks and the order is fully random.
+ * Otherwise lanes are a multiple of the ranks, so that no two of these need the same block. */
+void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint32_t world,
+                       uint32_t *ret_lanes, uint32_t *ret_window);
 
 /* How the sequence is cut into batches. A pass starts at `start` (0, or where a state left off);
  * global batch g is the positions [start + g*B*R, start + (g+1)*B*R); rank r has those with

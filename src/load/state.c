@@ -50,7 +50,7 @@ static void hex_write(const uint8_t id[16], char ret[PACK_DIGITS + 1])
 int pen__state_write(const PenState *s, char *buf, PenError *reterr)
 {
     const PenOrderPlan *o = &s->order;
-    bool by_block = o->kind == PEN_ORDER_BLOCK;
+    bool by_block = pen__order_by_block(o->kind);
     char pack[PACK_DIGITS + 1];
     int r = pen__order_check(o, reterr);
     if (r < 0)
@@ -231,7 +231,7 @@ static int read_pack(const Words *words, uint8_t ret[16], PenError *reterr)
 /* Lanes, window and block: at least 1 each by blocks, 0 otherwise. */
 static int read_lanes(const Words *words, PenOrderPlan *o, PenError *reterr)
 {
-    bool by_block = o->kind == PEN_ORDER_BLOCK;
+    bool by_block = pen__order_by_block(o->kind);
     uint64_t least = by_block ? 1 : 0;
     uint64_t lanes = 0;
     uint64_t window = 0;
@@ -324,7 +324,7 @@ static int match_order(const PenOrderPlan *mine, const PenOrderPlan *theirs, Pen
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
                          "state: it was saved with order=%s, expected %s; " GO_ON,
                          pen__order_name(theirs->kind), pen__order_name(mine->kind));
-    if (mine->kind != PEN_ORDER_BLOCK)
+    if (!pen__order_by_block(mine->kind))
         return PEN_OK;
     r = match_number(KEY_LANES, mine->lanes, theirs->lanes, reterr);
     if (r == PEN_OK)

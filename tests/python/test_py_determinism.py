@@ -22,7 +22,7 @@ pytestmark = pytest.mark.threads
 
 N = 256
 GLOBAL = 12  # samples of a batch over all ranks
-ORDERS = ("sequential", "random", "block")
+ORDERS = ("sequential", "random", "block", "sticky")
 SEEDS = (0, 2**63 + 11)
 EPOCHS = (0, 7)
 RESTARTS = 200 if os.environ.get("PENSTOCK_SCALE") == "full" else 20

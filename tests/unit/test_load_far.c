@@ -108,7 +108,7 @@ TEST(batches_are_those_of_a_local_pack)
     PenPack *near = help_load_pack("a.pen", N, -1, PEN_MODE_TILE), *far = open_far("a.pen");
     CHECK(near && far);
     atomic_store(&slow_us, 500);
-    for (int order = 0; order <= PEN_ORDER_BLOCK; order++)
+    for (int order = 0; order <= PEN_ORDER_STICKY; order++)
         for (uint32_t world = 1; world <= 3; world += 2) {
             PenLoaderSettings s = settings(order);
             s.world = world;

@@ -31,6 +31,8 @@ TEST(block_is_whole)
         for (size_t i = 0; i < PEN_LEN(shapes); i++) {
             PenOrder o = block_order(n, 5, n, shapes[i]);
             CHECK(order_is_whole(&o, seen));
+            o = order_of(PEN_ORDER_STICKY, n, 5, n, shapes[i]);
+            CHECK(order_is_whole(&o, seen));
         }
 }
 
@@ -113,7 +115,7 @@ static void refuse(int32_t kind, uint64_t n, Shape s, const char *message)
 
 TEST(refuses_plans_that_make_no_sense)
 {
-    refuse(3, 10, (Shape){1, 1, 1}, "order 3: expected sequential");
+    refuse(4, 10, (Shape){1, 1, 1}, "order 4: expected sequential");
     refuse(-1, 10, (Shape){1, 1, 1}, "order -1: expected sequential");
     refuse(PEN_ORDER_RANDOM, 0, (Shape){0}, "order of 0 samples: expected 1 to");
     refuse(PEN_ORDER_RANDOM, PEN_PERMUTE_MOST + 1, (Shape){0}, "expected 1 to 2^63");
@@ -269,6 +271,28 @@ TEST(fewer_blocks_than_lanes_are_fully_random)
     CHECK(first > 55 && first < 105);
 }
 
+/* Which lane is a block in, and where? */
+static uint64_t lane_of(const PenOrder *o, uint64_t block)
+{
+    return pen__order_find(o, block * o->plan.block_samples) % o->plan.lanes;
+}
+
+TEST(sticky_lanes_keep_their_blocks)
+{
+    PenOrder first = order_of(PEN_ORDER_STICKY, 100 * K, 3, 0, (Shape){K, 4, 5});
+    uint64_t moved = 0, other = 0;
+    for (uint64_t epoch = 1; epoch < 6; epoch++) {
+        PenOrder o = order_of(PEN_ORDER_STICKY, 100 * K, 3, epoch, (Shape){K, 4, 5});
+        PenOrder free = order_of(PEN_ORDER_BLOCK, 100 * K, 3, epoch, (Shape){K, 4, 5});
+        for (uint64_t b = 0; b < 100; b++) {
+            CHECK_INT(lane_of(&o, b), lane_of(&first, b));
+            other += lane_of(&free, b) != lane_of(&first, b);
+            moved += pen__order_find(&o, b * K) != pen__order_find(&first, b * K);
+        }
+    }
+    CHECK(moved > 480 && other > 300);
+}
+
 /* ---- lanes from memory ----------------------------------------------------------------------- */
 
 #define MIB (UINT64_C(1) << 20)
@@ -278,7 +302,7 @@ static void choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint
 {
     uint32_t c = 0;
     uint32_t w = 0;
-    pen__order_choose(bytes, block_bytes, n_blocks, &c, &w);
+    pen__order_choose(bytes, block_bytes, n_blocks, 1, &c, &w);
     CHECK_INT(c, lanes);
     CHECK_INT(w, window);
 }
@@ -310,6 +334,21 @@ TEST(lanes_follow_from_memory)
     }
 }
 
+TEST(lanes_are_a_multiple_of_the_ranks)
+{
+    static const struct {
+        uint32_t world, lanes;
+    } cases[] = {{1, 24}, {2, 24}, {3, 24}, {5, 25}, {8, 24}, {16, 32}, {64, 64}, {8000, 8000}};
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        uint32_t c, w;
+        pen__order_choose(2048 * MIB, 4 * MIB, 100000, cases[i].world, &c, &w);
+        CHECK_INT(c, cases[i].lanes);
+        CHECK_INT(w, 10);
+        pen__order_choose(2048 * MIB, 4 * MIB, 200, cases[i].world, &c, &w);
+        CHECK_INT(c, 384); /* all fit: every rank keeps all */
+    }
+}
+
 TEST(chosen_lanes_fit_into_memory)
 {
     PenRng rng = pen__rng_init(8, 8);
@@ -319,7 +358,7 @@ TEST(chosen_lanes_fit_into_memory)
         uint64_t n_blocks = pen__rng_next(&rng) >> pen__rng_below(&rng, 64);
         uint64_t fit = bytes / block_bytes;
         uint32_t c, w;
-        pen__order_choose(bytes, block_bytes, n_blocks, &c, &w);
+        pen__order_choose(bytes, block_bytes, n_blocks, 1, &c, &w);
         CHECK(c >= 1 && w >= 1 && w <= 16);
         if (c > n_blocks)
             CHECK(n_blocks <= fit / 2);
@@ -369,7 +408,7 @@ static void check_worlds(const PenOrder *o, uint64_t start, bool drop_last)
 
 TEST(global_batches_are_the_same_for_any_number_of_ranks)
 {
-    for (int32_t kind = PEN_ORDER_SEQUENTIAL; kind <= PEN_ORDER_BLOCK; kind++) {
+    for (int32_t kind = PEN_ORDER_SEQUENTIAL; kind <= PEN_ORDER_STICKY; kind++) {
         PenOrder o = order_of(kind, 1003, 1, 2, (Shape){8, 12, 4});
         check_worlds(&o, 0, true);
         CHECK_OK_SO_FAR();
@@ -497,7 +536,9 @@ int main(int argc, char **argv)
     RUN(every_window_has_a_mix_of_its_own);
     RUN(what_does_not_fit_into_lanes_comes_last);
     RUN(fewer_blocks_than_lanes_are_fully_random);
+    RUN(sticky_lanes_keep_their_blocks);
     RUN(lanes_follow_from_memory);
+    RUN(lanes_are_a_multiple_of_the_ranks);
     RUN(chosen_lanes_fit_into_memory);
     RUN(global_batches_are_the_same_for_any_number_of_ranks);
     RUN(a_pass_has_every_position_once_and_counts_what_fills_up);
