@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,11 +27,17 @@ static int real_open(const char *path, int how)
         flags |= O_WRONLY | O_CREAT | O_TRUNC;
     else if (how == PEN_OPEN_DIR)
         flags |= O_RDONLY | O_DIRECTORY;
+    else if (how == PEN_OPEN_PLAIN)
+        flags |= O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+    else if (how == PEN_OPEN_UPDATE)
+        flags |= O_RDWR | O_NOFOLLOW | O_NONBLOCK;
+    else if (how == PEN_OPEN_NEW)
+        flags |= O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
     else
         flags |= O_RDONLY;
     int fd;
     do
-        fd = open(path, flags, 0666);
+        fd = open(path, flags, how == PEN_OPEN_NEW ? 0600 : 0666);
     while (fd < 0 && errno == EINTR);
     return fd < 0 ? -errno : fd;
 }
@@ -93,6 +100,8 @@ static void stat_out(const struct stat *st, PenFileStat *ret)
     ret->disk_bytes = (uint64_t)st->st_blocks * 512;
     ret->is_dir = S_ISDIR(st->st_mode);
     ret->is_file = S_ISREG(st->st_mode);
+    ret->uid = st->st_uid;
+    ret->mode = st->st_mode & 07777;
 }
 
 static int real_stat_fd(int fd, PenFileStat *ret)
@@ -113,6 +122,24 @@ static int real_stat_path(const char *path, PenFileStat *ret)
     return 0;
 }
 
+static int real_stat_link(const char *path, PenFileStat *ret)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    stat_out(&st, ret);
+    return 0;
+}
+
+static int real_disk_room(int fd, PenDiskRoom *ret)
+{
+    struct statvfs st;
+    if (fstatvfs(fd, &st) < 0)
+        return -errno;
+    *ret = (PenDiskRoom){(uint64_t)st.f_blocks * st.f_frsize, (uint64_t)st.f_bavail * st.f_frsize};
+    return 0;
+}
+
 static int real_rename(const char *from, const char *to)
 {
     return rename(from, to) < 0 ? -errno : 0;
@@ -121,6 +148,11 @@ static int real_rename(const char *from, const char *to)
 static int real_mkdir(const char *path)
 {
     return mkdir(path, 0777) < 0 ? -errno : 0;
+}
+
+static int real_mkdir_own(const char *path)
+{
+    return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
 static int real_unlink(const char *path)
@@ -136,6 +168,19 @@ static int real_rmdir(const char *path)
 static int real_lock(int fd, int exclusive)
 {
     return flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0 ? -errno : 0;
+}
+
+static int real_lock_byte(int fd, int how, uint64_t offset)
+{
+    struct flock range = {.l_type = how == PEN_RANGE_ALONE    ? F_WRLCK
+                                    : how == PEN_RANGE_SHARED ? F_RDLCK
+                                                              : F_UNLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)offset,
+                          .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &range) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
 }
 
 static int real_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
@@ -407,11 +452,15 @@ const PenSys pen__sys_real = {
     .fsync = real_fsync,
     .stat_fd = real_stat_fd,
     .stat_path = real_stat_path,
+    .stat_link = real_stat_link,
+    .disk_room = real_disk_room,
     .rename = real_rename,
     .mkdir = real_mkdir,
+    .mkdir_own = real_mkdir_own,
     .unlink = real_unlink,
     .rmdir = real_rmdir,
     .lock = real_lock,
+    .lock_byte = real_lock_byte,
     .list = real_list,
     .now_ns = real_now_ns,
     .unix_ns = real_unix_ns,

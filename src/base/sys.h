@@ -15,12 +15,24 @@ typedef struct PenFileStat {
     uint64_t disk_bytes; /* what it takes on disk */
     int is_dir;
     int is_file;
+    uint32_t uid;  /* whose it is */
+    uint32_t mode; /* permissions */
 } PenFileStat;
+
+typedef struct PenDiskRoom { /* of a file system */
+    uint64_t bytes, free_bytes;
+} PenDiskRoom;
+
+enum { PEN_RANGE_FREE = 0, PEN_RANGE_SHARED = 1, PEN_RANGE_ALONE = 2 };
 
 enum {
     PEN_OPEN_READ = 0,
     PEN_OPEN_CREATE = 1, /* write, create, truncate */
-    PEN_OPEN_DIR = 2
+    PEN_OPEN_DIR = 2,
+    /* Never through a symbolic link, never waiting for a FIFO's other end: */
+    PEN_OPEN_PLAIN = 3,  /* read */
+    PEN_OPEN_UPDATE = 4, /* read and write */
+    PEN_OPEN_NEW = 5     /* read and write, for this user alone; -EEXIST when the name is there */
 };
 
 /* A program to be run: without a shell, in a process group of its own, with no input and none of
@@ -57,11 +69,17 @@ typedef struct PenSys {
     int (*fsync)(int fd);
     int (*stat_fd)(int fd, PenFileStat *ret);
     int (*stat_path)(const char *path, PenFileStat *ret);
+    int (*stat_link)(const char *path, PenFileStat *ret); /* of a symbolic link itself */
+    int (*disk_room)(int fd, PenDiskRoom *ret);
     int (*rename)(const char *from, const char *to);
     int (*mkdir)(const char *path);
+    int (*mkdir_own)(const char *path); /* for this user alone */
     int (*unlink)(const char *path);
     int (*rmdir)(const char *path);
     int (*lock)(int fd, int exclusive); /* never waits; dies with the process */
+    /* One byte, which need not be there: PEN_RANGE_*. Belongs to what was opened, not to the
+     * process: two that opened the file keep each other out. Never waits: -EAGAIN. */
+    int (*lock_byte)(int fd, int how, uint64_t offset);
     /* Calls `each` for every entry but . and ..; stops when it returns non-zero and returns that.
      */
     int (*list)(const char *path, int (*each)(void *ctx, const char *name), void *ctx);

@@ -14,9 +14,9 @@ static atomic_int_fast64_t memory, files;
 
 const char *fault_name(FaultKind kind)
 {
-    static const char *const names[] = {"alloc", "open", "close",  "read",   "write",
-                                        "sync",  "stat", "rename", "mkdir",  "unlink",
-                                        "rmdir", "lock", "list",   "random", "thread"};
+    static const char *const names[] = {"alloc", "open",   "close",  "read",   "write", "sync",
+                                        "stat",  "rename", "mkdir",  "unlink", "rmdir", "lock",
+                                        "list",  "random", "thread", "range",  "room"};
     return names[kind];
 }
 
@@ -60,7 +60,8 @@ static void fault_release(void *p)
 static int fault_open(const char *path, int how)
 {
     if (fails(FAULT_OPEN))
-        return how == PEN_OPEN_CREATE ? reason(ENOSPC, EACCES) : reason(EMFILE, EIO);
+        return how == PEN_OPEN_CREATE || how == PEN_OPEN_NEW ? reason(ENOSPC, EACCES)
+                                                             : reason(EMFILE, EIO);
     int fd = pen__sys_real.open(path, how);
     atomic_fetch_add(&files, fd >= 0);
     return fd;
@@ -111,6 +112,29 @@ static int fault_stat_fd(int fd, PenFileStat *ret)
 static int fault_stat_path(const char *path, PenFileStat *ret)
 {
     return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_path(path, ret);
+}
+
+static int fault_stat_link(const char *path, PenFileStat *ret)
+{
+    return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_link(path, ret);
+}
+
+static int fault_disk_room(int fd, PenDiskRoom *ret)
+{
+    return fails(FAULT_ROOM) ? reason(EIO, ENOSYS) : pen__sys_real.disk_room(fd, ret);
+}
+
+static int fault_mkdir_own(const char *path)
+{
+    return fails(FAULT_MKDIR) ? reason(ENOSPC, EROFS) : pen__sys_real.mkdir_own(path);
+}
+
+static int fault_lock_byte(int fd, int how, uint64_t offset)
+{
+    /* What is given back, is given back. */
+    if (how != PEN_RANGE_FREE && fails(FAULT_LOCK_BYTE))
+        return reason(EAGAIN, ENOLCK);
+    return pen__sys_real.lock_byte(fd, how, offset);
 }
 
 static int fault_rename(const char *from, const char *to)
@@ -187,11 +211,15 @@ void fault_begin(const FaultPlan *p)
     sys.fsync = fault_fsync;
     sys.stat_fd = fault_stat_fd;
     sys.stat_path = fault_stat_path;
+    sys.stat_link = fault_stat_link;
+    sys.disk_room = fault_disk_room;
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;
+    sys.mkdir_own = fault_mkdir_own;
     sys.unlink = fault_unlink;
     sys.rmdir = fault_rmdir;
     sys.lock = fault_lock;
+    sys.lock_byte = fault_lock_byte;
     sys.list = fault_list;
     sys.random = fault_random;
     sys.thread_start = fault_thread_start;

@@ -23,6 +23,8 @@ typedef enum FaultKind {
     FAULT_LIST,
     FAULT_RANDOM,
     FAULT_THREAD,
+    FAULT_LOCK_BYTE,
+    FAULT_ROOM,
     FAULT_KINDS
 } FaultKind;
 
