@@ -3,6 +3,7 @@
 #define PENSTOCK_PENSTOCK_H
 
 #include <penstock/bench.h>
+#include <penstock/cache.h>
 #include <penstock/copy.h>
 #include <penstock/error.h>
 #include <penstock/ingest.h>

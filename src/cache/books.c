@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many bytes the cache holds. What is to be written is added first and under the lock, so that
+ * all processes together stay below the limit; one that is killed in between leaves too much in the
+ * books, and a count of what it had begun by which that is noticed. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "cache/cache_impl.h"
+
+enum { BOOKS_BYTES = 64, VERSION = 1 };
+#define DAY_S (24 * 3600u)
+#define PRESENT_NS 5000000000u /* for somebody who counts */
+
+static const char magic[8] = "PENCACHE";
+
+static int read_books(PenCache *c, PenBooks *ret)
+{
+    uint8_t data[BOOKS_BYTES];
+    size_t got = 0;
+    *ret = (PenBooks){0};
+    while (got < sizeof data) {
+        int64_t n = pen__sys->pread(c->fd, data + got, sizeof data - got, got);
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            return got ? -EPROTO : -ENODATA;
+        got += (size_t)n;
+    }
+    if (memcmp(data, magic, sizeof magic) != 0 || pen__load32(data + 8) != VERSION)
+        return -EPROTO;
+    if (pen__crc32c(0, data + 16, sizeof data - 16) != pen__load32(data + 12))
+        return -EBADMSG;
+    *ret = (PenBooks){pen__load64(data + 16), pen__load64(data + 24), pen__load64(data + 32)};
+    return 0;
+}
+
+static int write_books(PenCache *c, const PenBooks *b)
+{
+    uint8_t data[BOOKS_BYTES] = {0};
+    memcpy(data, magic, sizeof magic);
+    pen__store32(data + 8, VERSION);
+    pen__store64(data + 16, b->used);
+    pen__store64(data + 24, b->pending);
+    pen__store64(data + 32, b->counted_s);
+    pen__store32(data + 12, pen__crc32c(0, data + 16, sizeof data - 16));
+    for (size_t done = 0; done < sizeof data;) {
+        struct iovec iov = {data + done, sizeof data - done};
+        int64_t n = pen__sys->pwritev(c->fd, &iov, 1, done);
+        if (n <= 0)
+            return n < 0 ? (int)n : -ENOSPC;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int pen__books_begin(PenCache *c, uint64_t wait_ns, PenBooks *ret)
+{
+    pthread_mutex_lock(&c->books);
+    int r = pen__range_lock(c, PEN_RANGE_ALONE, PEN_RANGE_BOOKS, wait_ns);
+    if (r == 0) {
+        r = read_books(c, ret);
+        if (r == 0 || r == -ENODATA || r == -EBADMSG)
+            return r;
+        pen__range_free(c, PEN_RANGE_BOOKS);
+    }
+    pthread_mutex_unlock(&c->books);
+    return r;
+}
+
+int pen__books_end(PenCache *c, const PenBooks *books)
+{
+    int r = books ? write_books(c, books) : 0;
+    pen__range_free(c, PEN_RANGE_BOOKS);
+    pthread_mutex_unlock(&c->books);
+    return r;
+}
+
+static uint64_t add(uint64_t a, int64_t b)
+{
+    uint64_t less = b < 0 ? (uint64_t)-b : 0;
+    return b < 0 ? (a > less ? a - less : 0) : a + (uint64_t)b;
+}
+
+int pen__books_change(PenCache *c, int64_t used, int64_t pending)
+{
+    PenBooks b;
+    int r = pen__books_begin(c, PEN_BOOKS_NS(c), &b);
+    if (r == -ENODATA || r == -EBADMSG)
+        return pen__books_end(c, NULL); /* for a recount to put right */
+    if (r < 0)
+        return r;
+    b.used = add(b.used, used);
+    b.pending = add(b.pending, pending);
+    return pen__books_end(c, &b);
+}
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+typedef struct Count {
+    PenCache *cache;
+    uint64_t bytes;
+    bool sweep; /* remove what nobody finished */
+} Count;
+
+static int count_entry(void *ctx, const char *path, uint64_t bytes)
+{
+    (void)path;
+    ((Count *)ctx)->bytes += bytes;
+    return 0;
+}
+
+static int count_pack(void *ctx, const char *id)
+{
+    Count *count = ctx;
+    if (count->sweep)
+        pen__shelf_sweep(count->cache, id);
+    return pen__shelf_entries(count->cache, id, count_entry, count);
+}
+
+/* With the books. */
+static int recount(PenCache *c, bool alone, PenBooks *b)
+{
+    Count count = {.cache = c, .sweep = alone};
+    int r = pen__shelf_packs(c, count_pack, &count);
+    if (r == 0)
+        *b = (PenBooks){.used = count.bytes,
+                        .pending = alone ? 0 : b->pending,
+                        .counted_s = pen__sys->unix_ns() / 1000000000u};
+    return r;
+}
+
+/* Nobody else has the cache open, and nobody can come in. */
+static bool is_alone(PenCache *c)
+{
+    return pen__range_lock(c, PEN_RANGE_ALONE, PEN_RANGE_PRESENT, 0) == 0;
+}
+
+void pen__books_recount(PenCache *c, bool force)
+{
+    PenBooks b;
+    int r = pen__books_begin(c, PEN_BOOKS_NS(c), &b);
+    if (r < 0 && r != -EBADMSG)
+        return;
+    bool bad = r<0, old = pen__sys->unix_ns() / 1000000000u - b.counted_s> DAY_S;
+    bool alone = (bad || b.pending || old || force) && is_alone(c);
+    bool done = (alone || bad) && recount(c, alone, &b) == 0;
+    (void)pen__books_end(c, done ? &b : NULL);
+    if (alone)
+        pen__books_present(c);
+}
+
+/* Who counts holds the books as well, so not being marked as present does no harm but to the count.
+ */
+void pen__books_present(PenCache *c)
+{
+    (void)pen__range_lock(c, PEN_RANGE_SHARED, PEN_RANGE_PRESENT, PRESENT_NS);
+}
