@@ -100,7 +100,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     s->read = rest / 4;
     s->index = s->keep = rest - s->scratch - s->read;
     s->window = s->read;
-    if (pen__pack_is_far(p->pack)) {
+    if (pen__pack_is_whole(p->pack)) {
         int r = share_far(p, slot, ring_need, rest_need, reterr);
         if (r < 0)
             return r;

@@ -280,7 +280,7 @@ static int join(PenCore *c, PenAheadBlock *run[])
     uint64_t most = PEN_MIN((uint64_t)JOIN_BYTES, c->window->ahead.plan.room / 4);
     uint64_t bytes = run[0]->bytes, shard = pen__pack_shard_of(p, run[0]->number);
     int n = 1;
-    while (n < PEN_JOIN_MOST && bytes + run[0]->bytes <= most &&
+    while (n < PEN_JOIN_MOST && pen__pack_joins(p) && bytes + run[0]->bytes <= most &&
            run[n - 1]->number + 1 < pen_pack_info(p)->n_blocks &&
            pen__pack_shard_of(p, run[n - 1]->number + 1) == shard) {
         run[n] = NULL;

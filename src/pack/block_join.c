@@ -60,6 +60,11 @@ static int read_all(PenPack *p, PenBlock *const *blocks, int n, PenError *reterr
     return r;
 }
 
+int pen__pack_joins(const PenPack *p)
+{
+    return p->is_far && !p->cache;
+}
+
 int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr)
 {
     int r = PEN_OK, made = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks: their indexes are read when they are first needed, and kept. Of a pack that is far away
- * whole blocks are, each by one request, and checked before anybody sees them. */
+ * or has a cache whole blocks are, each by one request, and checked before anybody sees them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,16 +13,14 @@
 
 #define WHERE "pack/blocks"
 
-/* More block indexes than this are not kept, whatever the memory; and of whole blocks no more bytes
- * than this, until a loader says how many. */
+/* More block indexes than this are not kept, whatever the memory. */
 #define MAX_BLOCK_SLOTS (1u << 22)
-#define FAR_KEEP_BYTES (256ull << 20)
 #define LOOK_NS 250000000u /* between two looks whether somebody interrupts */
 
 int pen__blocks_open(PenPack *p, PenError *reterr)
 {
     p->block_slots = BLOCK_SLOTS;
-    p->keep_bytes = pen__pack_is_far(p) ? FAR_KEEP_BYTES : UINT64_MAX;
+    p->keep_bytes = p->is_whole ? WHOLE_KEEP_BYTES : UINT64_MAX;
     p->blocks = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
     return p->blocks ? PEN_OK : pen__fail_memory(reterr, WHERE, p->path);
 }
@@ -113,9 +111,9 @@ static void put_row(PenPack *p, PenBlock *row)
 /* Of whole blocks few fit; with more slots than that they seldom meet in one. */
 static uint64_t slots_for(const PenPack *p, uint64_t bytes)
 {
-    uint64_t all = p->is_far ? p->info.total_bytes : p->m.stats.index_bytes;
+    uint64_t all = p->is_whole ? p->info.total_bytes : p->m.stats.index_bytes;
     uint64_t each = all / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
-    uint64_t n = PEN_MIN(bytes / each, (uint64_t)MAX_BLOCK_SLOTS) * (p->is_far ? 16 : 1);
+    uint64_t n = PEN_MIN(bytes / each, (uint64_t)MAX_BLOCK_SLOTS) * (p->is_whole ? 16 : 1);
     n = PEN_MIN(PEN_MIN(n, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
     return PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
 }
@@ -207,14 +205,18 @@ int pen__block_check(const PenBlock *b, PenError *reterr)
     return r;
 }
 
-static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
+int pen__block_judge(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
 {
     PenBlock b;
     int r = pen__block_open_memory(p, block, shard, data, &b, NULL);
     b.data = data;
-    if (r == PEN_OK)
-        r = pen__block_check(&b, NULL);
-    return r != PEN_E_CORRUPT; /* another failure is the caller's to see */
+    return r == PEN_OK ? pen__block_check(&b, NULL) : r;
+}
+
+static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
+{
+    /* Another failure is the caller's to see. */
+    return pen__block_judge(p, block, shard, data) != PEN_E_CORRUPT;
 }
 
 int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
@@ -248,7 +250,7 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
 int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr)
 {
     PenBlock whole = {0};
-    int r = pen__block_fetch(p, b->number, b->shard, b->data, reterr);
+    int r = pen__block_get(p, b->number, b->shard, b->data, reterr);
     if (r == PEN_OK)
         r = pen__block_open_memory(p, b->number, b->shard, b->data, &whole, reterr);
     b->view = whole.view;
@@ -290,7 +292,7 @@ int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr
     b->offset = e.offset;
     b->whole_bytes = e.bytes;
     b->refs = 1;
-    b->is_whole = b->shard->shard.source->is_far;
+    b->is_whole = p->is_whole;
     if (b->is_whole && pen__block_room(p, b, e.bytes) < 0) {
         r = pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
         free_block(p, b);
@@ -349,7 +351,7 @@ static bool is_interrupted(PenPack *p)
 
 int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
 {
-    if (!p->is_far || !is_loading(p, what))
+    if (!p->is_whole || !is_loading(p, what))
         return 0;
     if (!*look_ns)
         *look_ns = pen__deadline_after(LOOK_NS);
@@ -362,7 +364,7 @@ int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
 
 void pen__loading_begin(PenPack *p, uint64_t what)
 {
-    if (p->is_far && p->n_loading < LOADING)
+    if (p->is_whole && p->n_loading < LOADING)
         p->loading[p->n_loading++] = what;
 }
 

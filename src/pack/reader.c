@@ -65,6 +65,11 @@ int pen__pack_is_far(const PenPack *p)
     return p->is_far;
 }
 
+int pen__pack_is_whole(const PenPack *p)
+{
+    return p->is_whole;
+}
+
 PenStore *pen__pack_store(const PenPack *p)
 {
     return p->store;
@@ -119,7 +124,7 @@ static int read_manifest(PenPack *p, PenError *reterr)
     int r = load_manifest(p, &source, reterr);
     if (r == PEN_OK) {
         const PenObject *object = pen__source_object(source);
-        p->is_far = source->is_far;
+        p->is_far = p->is_whole = source->is_far;
         if (object)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
@@ -240,6 +245,7 @@ void pen_pack_close(PenPack **pack)
     for (int i = 0; i < SHARD_SLOTS; i++)
         if (p->shards[i])
             pen__pack_shard_put(p, p->shards[i]);
+    pen__cache_close(&p->cache);
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->loaded);
     pen__store_close(&p->store);
@@ -278,7 +284,7 @@ uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
     return low;
 }
 
-static int load_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
+int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
 {
     const PenShardEntry *e = &p->m.shards[number];
     char name[PEN_SHARD_NAME_BYTES];
@@ -316,7 +322,7 @@ static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *
     PenShardRef *ref = pen__zalloc(sizeof *ref);
     if (!ref)
         return pen__fail_memory(reterr, WHERE, p->path);
-    int r = load_shard(p, number, &ref->shard, reterr);
+    int r = pen__shard_get(p, number, &ref->shard, reterr);
     if (r < 0) {
         pen__free(ref);
         return r;
@@ -356,7 +362,8 @@ int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *re
         *ret = ref;
         return PEN_OK;
     }
-    /* Of a local one: two threads may open the same at once, and the later one stays. */
+    /* Of one that is not read whole: two threads may open the same at once, and the later one
+     * stays. */
     r = open_shard(p, number, &ref, reterr);
     pthread_mutex_lock(&p->mutex);
     PenShardRef *old = NULL;

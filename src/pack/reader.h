@@ -32,8 +32,8 @@ const char *pen__pack_path(const PenPack *p);
 int pen__pack_alive(const PenPack *p, PenError *reterr);
 /* One more user of the pack; each closes it for itself. */
 PenPack *pen__pack_ref(PenPack *p);
-/* From now on `bytes` of block indexes, or of whole blocks when the pack is far away, are kept in
- * memory at most; of several calls the largest counts. */
+/* From now on `bytes` of block indexes, or of whole blocks when these are read, are kept in memory
+ * at most; of several calls the largest counts. */
 int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr);
 
 /* Opens a pack whose manifest and shards come from somewhere else than a directory: `open` gives
@@ -44,8 +44,10 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
                         PenError *reterr);
 
 int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
-/* 1: every read is a request to a server; blocks are read whole. */
+/* 1: every read is a request to a server. */
 int pen__pack_is_far(const PenPack *p);
+/* 1: blocks are read and kept whole: it is far, or has a cache. */
+int pen__pack_is_whole(const PenPack *p);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */
 void pen__pack_tell(const PenPack *p, char *ret, size_t bytes);
 PenStore *pen__pack_store(const PenPack *p);         /* that it was opened from, or NULL */
@@ -71,6 +73,8 @@ int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reter
 int pen__pack_block_take(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
 /* Of a far pack: n of them from `first` on, all in one shard, by one request; all or none. */
 enum { PEN_JOIN_MOST = 16 };
+/* 1: that is worth it; with a cache each comes by itself. */
+int pen__pack_joins(const PenPack *p);
 int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr);
 /* Gives back memory that is kept for further blocks. */
 void pen__pack_trim(PenPack *p);
