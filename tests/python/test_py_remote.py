@@ -276,12 +276,16 @@ def test_what_a_callback_may_give(server, given):
 
 
 def test_an_object_that_is_overwritten(tmp_path):
-    make_pack(penstock, tmp_path / "packs" / "train.pen", 600, shard_size="512MiB")
+    (tmp_path / "packs").mkdir()
+    with penstock.Writer(tmp_path / "packs" / "train.pen", {"blob": "bytes", "x": "i64"},
+                         block_samples=8) as writer:
+        for i in range(400):  # more than there is room for ahead
+            writer.add(blob=bytes([i % 251]) * 2**16, x=i)
     with net_stage.S3Server(buckets=["packs"]) as server:
         client = server.boto3()
         net_stage.fill_bucket(client, "packs", tmp_path / "packs")
         loader = penstock.Loader(ADDRESS, 8, output="numpy", storage_options=options(server),
-                                 io_threads=1, threads=1, prefetch=1)
+                                 io_threads=1, threads=1, prefetch=1, memory="16MiB")
         batches = iter(loader)
         next(batches)
         for entry in client.list_objects_v2(Bucket="packs")["Contents"]:
