@@ -27,10 +27,6 @@ static int open_origin(TailSource *s, PenError *reterr)
 {
     PenSource *origin = NULL;
     int r = s->pack->open(s->pack->open_ctx, s->name, &origin, reterr);
-    if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
-        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: shard %s is missing; its samples cannot be read", s->pack->path,
-                         s->name);
     if (r < 0)
         return r;
     if (origin->bytes != s->base.bytes) {
@@ -46,6 +42,24 @@ static int open_origin(TailSource *s, PenError *reterr)
     return PEN_OK;
 }
 
+/* An object need not be opened: its size is compared with every answer, and what comes with the
+ * checksums that the tail has. */
+static int read_origin(TailSource *s, void *buf, size_t bytes, uint64_t offset, int again,
+                       PenError *reterr)
+{
+    PenRemote *remote = s->pack->store ? pen__store_remote(s->pack->store) : NULL;
+    PenObject object = {.bytes = s->base.bytes};
+    if (remote)
+        return pen__remote_read(remote, s->name, &object, buf, bytes, offset, again, reterr);
+    pthread_mutex_lock(&s->mutex);
+    int r = s->origin ? PEN_OK : open_origin(s, reterr);
+    pthread_mutex_unlock(&s->mutex);
+    if (r < 0)
+        return r;
+    return again ? pen__source_read_again(s->origin, buf, bytes, offset, reterr)
+                 : pen__source_read(s->origin, buf, bytes, offset, reterr);
+}
+
 static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset, int again,
                      PenError *reterr)
 {
@@ -55,13 +69,12 @@ static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset
         memcpy(buf, s->tail + (offset - tail_at), bytes);
         return PEN_OK;
     }
-    pthread_mutex_lock(&s->mutex);
-    int r = s->origin ? PEN_OK : open_origin(s, reterr);
-    pthread_mutex_unlock(&s->mutex);
-    if (r < 0)
-        return r;
-    return again ? pen__source_read_again(s->origin, buf, bytes, offset, reterr)
-                 : pen__source_read(s->origin, buf, bytes, offset, reterr);
+    int r = read_origin(s, buf, bytes, offset, again, reterr);
+    if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: shard %s is missing; its samples cannot be read", s->pack->path,
+                      s->name);
+    return r;
 }
 
 static void tail_close(PenSource *source)
