@@ -20,6 +20,7 @@ typedef enum CliVerbId {
     CLI_COPY,
     CLI_OPS,
     CLI_BENCH,
+    CLI_CACHE,
     CLI_PROBE,
     CLI_N_VERBS
 } CliVerbId;
@@ -54,6 +55,9 @@ typedef enum CliOpt {
     CLI_OPT_CONSUMER,
     CLI_OPT_THREADS,
     CLI_OPT_AT_ONCE,
+    CLI_OPT_CACHE,
+    CLI_OPT_CACHE_BYTES,
+    CLI_OPT_CLEAR,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_OPT_WORK, /* from here on: of packs at an address */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <penstock/bench.h>
+#include <penstock/cache.h>
 
 #include "account.h"
 #include "far.h"
@@ -165,7 +166,25 @@ static void add_stages(CliReport *report, const PenStages *stages)
     cli_report_close(report);
 }
 
-static int finish(const CliArgs *args, Run *run, const PenStages *stages,
+static void add_cache(CliReport *report, const PenPack *pack)
+{
+    PenCacheStats c;
+    pen_pack_cache_stats(pack, &c);
+    cli_report_object(report, "cache");
+    cli_report_number(report, "hits", c.hits);
+    cli_report_number(report, "misses", c.misses);
+    cli_report_size(report, "from_cache", (int64_t)c.bytes_cache);
+    cli_report_size(report, "from_origin", (int64_t)c.bytes_origin);
+    cli_report_number(report, "stored", c.stored);
+    cli_report_count(report, "not_stored_full", c.not_stored_full);
+    cli_report_count(report, "not_stored_disk", c.not_stored_disk);
+    cli_report_count(report, "not_stored_error", c.not_stored_error);
+    cli_report_count(report, "not_stored_busy", c.not_stored_busy);
+    cli_report_count(report, "bad", c.bad);
+    cli_report_close(report);
+}
+
+static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenStages *stages,
                   const PenLoaderSettings *settings)
 {
     CliReport report = {0};
@@ -178,6 +197,8 @@ static int finish(const CliArgs *args, Run *run, const PenStages *stages,
         cli_report_real(&report, "simulated_consumer", run->consumer * 1e3, "ms");
     if (run->n_waits)
         add_run(&report, run);
+    if (args->values[CLI_OPT_CACHE].given)
+        add_cache(&report, pack);
     add_stages(&report, stages);
     cli_report_text(&report, "binds", what_binds(stages, run, settings->batch_size));
     int code = cli_end_done(args, &report, NULL);
@@ -189,7 +210,7 @@ static PenLoaderSettings settings_of(const CliArgs *args)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    s.order = PEN_ORDER_RANDOM;
+    s.order = args->values[CLI_OPT_CACHE].given ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
     s.drop_last = 0;
     s.pipeline = args->values[CLI_OPT_PIPELINE].text;
     s.batch_size = (uint32_t)args->values[CLI_OPT_BATCH].number;
@@ -215,7 +236,7 @@ int cli_bench(const CliArgs *args)
         r = load(&run, &error);
     if (r == PEN_OK && !cli_stop_requested())
         r = pen_bench_stages(pack, &s, run.seconds / PEN_STAGE_COUNT, &stages, &error);
-    int code = r < 0 ? cli_end_failed(args, &error) : finish(args, &run, &stages, &s);
+    int code = r < 0 ? cli_end_failed(args, &error) : finish(args, &run, pack, &stages, &s);
     pen_loader_close(&run.loader);
     pen_pack_close(&pack);
     free(run.waits);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "far.h"
 
+#include <penstock/cache.h>
+
+#include "say.h"
+
 void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret)
 {
     const CliValue *v = args->values;
@@ -26,9 +30,29 @@ void cli_far_settings_from(const CliArgs *args, PenRemoteSettings *ret)
         ret->profile = v[CLI_OPT_FROM_PROFILE].text;
 }
 
+static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
+{
+    PenCacheSettings settings;
+    pen_cache_settings_init(&settings);
+    settings.directory = args->values[CLI_OPT_CACHE].text;
+    settings.bytes = args->values[CLI_OPT_CACHE_BYTES].number;
+    return pen_pack_cache(pack, &settings, reterr);
+}
+
 int cli_far_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
 {
     PenRemoteSettings settings;
+    PenPack *pack = NULL;
+    if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "--cache-bytes: there is no cache; name its directory with --cache DIR");
     cli_far_settings(args, &settings);
-    return pen_pack_open_at(where, &settings, ret, reterr);
+    int r = pen_pack_open_at(where, &settings, &pack, reterr);
+    if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)
+        r = add_cache(args, pack, reterr);
+    if (r < 0)
+        pen_pack_close(&pack);
+    else
+        *ret = pack;
+    return r;
 }

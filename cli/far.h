@@ -11,7 +11,7 @@
 void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret);
 /* The same of the place that is copied from. */
 void cli_far_settings_from(const CliArgs *args, PenRemoteSettings *ret);
-/* Opens the pack at `where`, a path or an address. */
+/* Opens the pack at `where`, a path or an address, with the cache that --cache names. */
 int cli_far_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr);
 
 #endif

@@ -200,8 +200,8 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .operand_help = "a pack",
         .summary = "measure loading, and say which stage binds",
         .about =
-            "Loads batches from a pack as a training loop would, in random order, and prints "
-            "samples "
+            "Loads batches from a pack as a training loop would, in random order (with --cache, by "
+            "blocks), and prints samples "
             "per second, how long a batch was waited for, processor time and memory. Then it "
             "runs each stage alone (read, verify, decode, resample and store) with the same "
             "number of "
@@ -217,6 +217,23 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
                 "bytes for "
                 "speed.",
         .run = cli_bench,
+    },
+    [CLI_CACHE] = {
+        .name = "cache",
+        .usage = "DIR [options]",
+        .operand_help = "the directory of a cache",
+        .summary = "show what a cache of blocks holds, or clear it",
+        .about = "Shows the packs of which a cache keeps blocks, the one opened longest ago "
+                 "first: it is the first to make room. A cache is made by naming a directory when "
+                 "a pack is opened (cache= in Python, --cache here).\n"
+                 "With --clear it removes all packs that no process has open. It touches nothing "
+                 "that penstock did not make. After files were removed by hand, showing it counts "
+                 "what is left.",
+        .examples = "penstock cache /nvme/cache\n"
+                    "penstock cache /nvme/cache --json | jq .bytes\n"
+                    "penstock cache /nvme/cache --clear",
+        .next = "'penstock bench s3://bucket/name --cache DIR' measures loading with it.",
+        .run = cli_cache,
     },
     [CLI_PROBE] = {
         .name = "probe",

@@ -70,7 +70,13 @@ PyObject *core_remote_raise(CoreState *state, CoreRemote *self, const CoreWait *
                             const PenError *error);
 
 /* py_open.c: a pack, or NULL with an exception; other Python threads run meanwhile. */
-PenPack *core_open(CoreState *state, const char *path, CoreRemote *remote);
+typedef struct CorePlace {
+    const char *path;
+    const char *cache; /* a directory, or NULL */
+    unsigned long long cache_bytes;
+    CoreRemote *remote;
+} CorePlace;
+PenPack *core_open(CoreState *state, const CorePlace *place);
 
 /* py_pack.c: the pack for a call that is about to begin, or NULL; every enter has its leave. */
 typedef struct CorePack CorePack;

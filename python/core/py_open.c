@@ -18,17 +18,21 @@ typedef struct Opening {
     int r;
     int is_over;
     int is_left; /* by the caller: what comes of it is the thread's to free */
-    char path[];
+    CorePlace place;
+    char text[]; /* of the place */
 } Opening;
 
-static Opening *opening_new(const char *path)
+static Opening *opening_new(const CorePlace *place)
 {
-    size_t bytes = strlen(path) + 1;
+    size_t bytes = strlen(place->path) + 1, more = place->cache ? strlen(place->cache) + 1 : 0;
     pthread_condattr_t attr;
-    Opening *o = calloc(1, sizeof *o + bytes);
+    Opening *o = calloc(1, sizeof *o + bytes + more);
     if (!o)
         return NULL;
-    memcpy(o->path, path, bytes);
+    o->place = *place;
+    o->place.path = memcpy(o->text, place->path, bytes);
+    if (more)
+        o->place.cache = memcpy(o->text + bytes, place->cache, more);
     pthread_mutex_init(&o->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -45,10 +49,30 @@ static void opening_free(Opening *o)
     free(o);
 }
 
+/* Without the GIL. */
+static int open_pack(const CorePlace *place, PenPack **ret, PenError *error)
+{
+    PenPack *pack = NULL;
+    PenCacheSettings cache;
+    int r = pen_pack_open_at(
+        place->path, place->remote ? core_remote_settings(place->remote) : NULL, &pack, error);
+    if (r == PEN_OK && place->cache) {
+        pen_cache_settings_init(&cache);
+        cache.directory = place->cache;
+        cache.bytes = place->cache_bytes;
+        r = pen_pack_cache(pack, &cache, error);
+    }
+    if (r < 0)
+        pen_pack_close(&pack);
+    else
+        *ret = pack;
+    return r;
+}
+
 static void *run(void *arg)
 {
     Opening *o = arg;
-    o->r = pen_pack_open(o->path, &o->pack, &o->error);
+    o->r = open_pack(&o->place, &o->pack, &o->error);
     pthread_mutex_lock(&o->lock);
     o->is_over = 1;
     int left = o->is_left;
@@ -110,33 +134,33 @@ static int wait_for(Opening *o, pthread_t thread)
 }
 
 /* The library itself ends waits for servers. */
-static PenPack *open_remote(CoreState *state, const char *path, CoreRemote *remote)
+static PenPack *open_remote(CoreState *state, const CorePlace *place)
 {
     PenError error = {0};
     PenPack *pack = NULL;
     CoreWait w;
     core_wait_begin(&w);
-    int r = pen_pack_open_at(path, core_remote_settings(remote), &pack, &error);
+    int r = open_pack(place, &pack, &error);
     if (r == PEN_OK && w.raised)
         pen_pack_close(&pack);
     core_wait_end(&w);
     if (r < 0)
-        core_remote_raise(state, remote, &w, &error);
+        core_remote_raise(state, place->remote, &w, &error);
     return pack;
 }
 
-PenPack *core_open(CoreState *state, const char *path, CoreRemote *remote)
+PenPack *core_open(CoreState *state, const CorePlace *place)
 {
-    if (remote)
-        return open_remote(state, path, remote);
+    if (place->remote)
+        return open_remote(state, place);
     pthread_t thread;
-    Opening *o = opening_new(path);
+    Opening *o = opening_new(place);
     if (!o) {
         PyErr_NoMemory();
         return NULL;
     }
     if (start(o, &thread) != 0) { /* no thread to be had: then without Ctrl-C */
-        Py_BEGIN_ALLOW_THREADS o->r = pen_pack_open(o->path, &o->pack, &o->error);
+        Py_BEGIN_ALLOW_THREADS o->r = open_pack(&o->place, &o->pack, &o->error);
         Py_END_ALLOW_THREADS;
     } else if (wait_for(o, thread) < 0) {
         return NULL;

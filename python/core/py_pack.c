@@ -7,7 +7,9 @@
 
 struct CorePack {
     PyObject_HEAD PenPack *pack;
-    PyObject *path; /* bytes, for opening again in a child process */
+    PyObject *path;  /* bytes, for opening again in a child process */
+    PyObject *cache; /* bytes; NULL: none */
+    unsigned long long cache_bytes;
     CoreRemote *remote;
     pid_t pid;
     uint8_t id[16];
@@ -31,8 +33,11 @@ static void close_pack(PenPack **pack)
 /* In a child process several threads may open it again at once: the first one's is kept. */
 static int open_pack(CorePack *self)
 {
-    PenPack *pack =
-        core_open(core_state((PyObject *)self), PyBytes_AsString(self->path), self->remote);
+    CorePlace place = {.path = PyBytes_AsString(self->path),
+                       .cache = self->cache ? PyBytes_AsString(self->cache) : NULL,
+                       .cache_bytes = self->cache_bytes,
+                       .remote = self->remote};
+    PenPack *pack = core_open(core_state((PyObject *)self), &place);
     if (!pack)
         return -1;
     if (self->pack && self->pid == getpid()) {
@@ -47,10 +52,11 @@ static int open_pack(CorePack *self)
 
 static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", "remote", NULL};
-    PyObject *path = NULL, *remote;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O", names, PyUnicode_FSConverter, &path,
-                                     &remote))
+    static char *names[] = {"path", "remote", "cache", "cache_bytes", NULL};
+    PyObject *path = NULL, *remote, *cache = NULL;
+    unsigned long long cache_bytes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O|OK", names, PyUnicode_FSConverter, &path,
+                                     &remote, &cache, &cache_bytes))
         return NULL;
     CorePack *self = (CorePack *)core_alloc(type);
     if (!self) {
@@ -58,6 +64,11 @@ static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->path = path;
+    self->cache_bytes = cache_bytes;
+    if (cache && cache != Py_None && !PyUnicode_FSConverter(cache, &self->cache)) {
+        Py_DECREF(self);
+        return NULL;
+    }
     if (remote != Py_None)
         self->remote = core_remote_new(remote);
     if ((remote != Py_None && !self->remote) || open_pack(self) < 0) {
@@ -125,6 +136,7 @@ static void pack_dealloc(CorePack *self)
         close_pack(&self->pack);
     core_remote_unref(self->remote);
     Py_XDECREF(self->path);
+    Py_XDECREF(self->cache);
     core_free((PyObject *)self);
 }
 
@@ -443,6 +455,42 @@ static int add_numbers(PyObject *dict, const PenPackInfo *info)
     return 0;
 }
 
+static PyObject *pack_cache_stats(CorePack *self, PyObject *unused)
+{
+    PenCacheStats c;
+    (void)unused;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    pen_pack_cache_stats(pack, &c);
+    core_pack_leave(self);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"hits", c.hits},
+        {"misses", c.misses},
+        {"tail_hits", c.tail_hits},
+        {"tail_misses", c.tail_misses},
+        {"bytes_cache", c.bytes_cache},
+        {"bytes_origin", c.bytes_origin},
+        {"waited", c.waited},
+        {"bad", c.bad},
+        {"stored", c.stored},
+        {"stored_bytes", c.stored_bytes},
+        {"not_stored_full", c.not_stored_full},
+        {"not_stored_disk", c.not_stored_disk},
+        {"not_stored_error", c.not_stored_error},
+        {"not_stored_busy", c.not_stored_busy},
+        {"evicted_bytes", c.evicted_bytes},
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof numbers / sizeof *numbers; i++)
+        if (core_set(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) < 0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
 static PyObject *pack_info(CorePack *self, PyObject *unused)
 {
     (void)unused;
@@ -468,6 +516,7 @@ static PyObject *pack_info(CorePack *self, PyObject *unused)
 static PyMethodDef methods[] = {
     {"close", (PyCFunction)pack_close, METH_NOARGS, NULL},
     {"info", (PyCFunction)pack_info, METH_NOARGS, NULL},
+    {"cache_stats", (PyCFunction)pack_cache_stats, METH_NOARGS, NULL},
     {"key", (PyCFunction)pack_key, METH_VARARGS, NULL},
     {"find", (PyCFunction)pack_find, METH_VARARGS, NULL},
     {"read", (PyCFunction)pack_read, METH_VARARGS, NULL},

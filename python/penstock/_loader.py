@@ -157,9 +157,9 @@ def _make_output(output: str, pin_memory: bool) -> _Output:
     return _numpy_output() if output == "numpy" else _Plain(None)
 
 
-def _order(order: str | None, shuffle: bool | None, far: bool) -> int:
+def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
     if order is None:
-        return _ORDERS[("block" if far else "random") if shuffle else "sequential"]
+        return _ORDERS[("block" if whole else "random") if shuffle else "sequential"]
     number = _ORDERS[_check.word("order", order, _ORDERS)]
     if shuffle is not None and bool(shuffle) != (order != "sequential"):
         raise InvalidError(f"shuffle={shuffle} and order={order!r} say different things; use order")
@@ -246,7 +246,7 @@ class Loader:
 
     pack         a Pack, its path or its address
     batch_size   of this rank
-    shuffle      True is order="random"; of a pack at an address, order="block"
+    shuffle      True is order="random"; of a pack at an address or with a cache, order="block"
     order        "sequential"; "random": any sample can follow any; "block": random within windows
                  of blocks, for disks and object stores; "sticky": the same, and a rank has the same
                  blocks in every epoch, so that a node's cache serves it again
@@ -270,6 +270,8 @@ class Loader:
     return_info  append a BatchInfo to each batch
     storage_options
                  for an address, as in penstock.open
+    cache, cache_bytes
+                 a directory that keeps blocks, as in penstock.open
 
     Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
     says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
@@ -304,13 +306,19 @@ class Loader:
         lanes: int | None = None,
         window: int | None = None,
         storage_options: _remote.StorageOptions | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | str | None = None,
         **unknown: Any,
     ) -> None:
         for name in unknown:
             raise TypeError(_unknown(name))
         if isinstance(pack, Pack) and storage_options is not None:
             raise InvalidError("storage_options: the pack is open already; give them to open()")
-        self.dataset = pack if isinstance(pack, Pack) else Pack(pack, storage_options)
+        if isinstance(pack, Pack) and (cache is not None or cache_bytes is not None):
+            raise InvalidError("cache: the pack is open already; give it to open()")
+        self.dataset = (
+            pack if isinstance(pack, Pack) else Pack(pack, storage_options, cache, cache_bytes)
+        )
         self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.drop_last = bool(drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
@@ -323,7 +331,7 @@ class Loader:
             pack=self.dataset._core,
             pipeline=_pipeline.text(pipeline),
             batch_size=self.batch_size,
-            order=_order(order, shuffle, self.dataset._is_remote),
+            order=_order(order, shuffle, self.dataset._is_whole),
             drop_last=self.drop_last,
             seed=_check.integer("seed", seed, 0, 2**64 - 1),
             rank=self.rank,

@@ -86,15 +86,19 @@ class Pack:
         self,
         path: str | os.PathLike[str],
         storage_options: _remote.StorageOptions | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | str | None = None,
     ) -> None:
         self.path = _check.path(path)
+        self._cache, self._cache_bytes = _cache(cache, cache_bytes)
         options, self._options = _remote.check(self.path, storage_options)
         self._has_secrets = len(self._options) < sum(
             value is not None for value in (storage_options or {}).values()
         )
-        self._core = _core.Pack(self.path, options)
-        self._is_remote = options is not None
-        if self._is_remote:
+        self._core = _core.Pack(self.path, options, self._cache, self._cache_bytes)
+        # Blocks are read whole, so samples had better come by blocks.
+        self._is_whole = options is not None or self._cache is not None
+        if options is not None:
             _remote.opened(self)
         self._info: dict[str, Any] = self._core.info()
         self.fields: tuple[Field, ...] = tuple(Field(*row) for row in self._info["fields"])
@@ -119,6 +123,25 @@ class Pack:
         figures["settings"] = json.loads(self._info["settings"])
         figures["class_field"] = self.class_field
         return figures
+
+    def cache_stats(self) -> dict[str, int]:
+        """What the cache did since the pack was opened; all 0 without one.
+
+        hits, misses  blocks that were there, and that were not
+        tail_hits, tail_misses
+                      the same of indexes of shards
+        bytes_cache, bytes_origin
+                      of blocks, from the cache and from where the pack is
+        waited        hits that another process was fetching
+        bad           entries that did not fit their checksums, and were replaced
+        stored, stored_bytes
+                      what was put there
+        not_stored_full, not_stored_disk, not_stored_error, not_stored_busy
+                      what was not: cache_bytes are reached; the disk is full; it failed; another
+                      process held a lock for too long
+        evicted_bytes of packs not in use, to make room
+        """
+        return self._core.cache_stats()
 
     @property
     def class_field(self) -> str | None:
@@ -226,15 +249,37 @@ class Pack:
                 "are not pickled; name a profile (storage_options={'profile': ...}) or set the "
                 "AWS_ variables, which the other process finds by itself, or open the pack there"
             )
+        if self._cache is not None:
+            return Pack, (self.path, self._options, self._cache, self._cache_bytes or None)
         return Pack, (self.path, self._options) if self._options else (self.path,)
 
     def __repr__(self) -> str:
         return f"<penstock.Pack {self.path}: {self._len} samples>"
 
 
+def _cache(
+    cache: str | os.PathLike[str] | None, cache_bytes: int | str | None
+) -> tuple[str | None, int]:
+    if cache is None:
+        if cache_bytes is not None:
+            raise InvalidError("cache_bytes: there is no cache; name its directory with cache=")
+        return None, 0
+    path = _check.path(cache)
+    if "://" in path:
+        raise InvalidError(f"cache: expected a directory of this machine, found {path!r}")
+    return path, 0 if cache_bytes is None else _check.size("cache_bytes", cache_bytes)
+
+
 def open(
-    path: str | os.PathLike[str], storage_options: _remote.StorageOptions | None = None
+    path: str | os.PathLike[str],
+    storage_options: _remote.StorageOptions | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int | str | None = None,
 ) -> Pack:
     """Open the pack in directory `path`, or at an s3://, https:// or http:// address, for which
-    there are `storage_options`. Reads the manifest, nothing of any shard."""
-    return Pack(path, storage_options)
+    there are `storage_options`. Reads the manifest, nothing of any shard.
+
+    `cache` is a directory on a fast disk of this machine in which blocks are kept, shared by all
+    processes and jobs; it is made when it is not there. `cache_bytes` ("500GiB") is the most that
+    all packs in it may take together; None: half of the disk."""
+    return Pack(path, storage_options, cache, cache_bytes)
