@@ -36,6 +36,11 @@ void pen__thread_join(pthread_t thread)
     pthread_join(thread, NULL);
 }
 
+void pen__thread_name(const char *name)
+{
+    (void)pthread_setname_np(pthread_self(), name);
+}
+
 uint64_t pen__deadline_after(uint64_t ns)
 {
     uint64_t at;

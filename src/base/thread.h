@@ -16,6 +16,9 @@ unsigned pen__thread_cores(void);
 int pen__thread_start(pthread_t *ret, void *(*run)(void *), void *arg, PenError *reterr);
 void pen__thread_join(pthread_t thread);
 
+/* What the calling thread, one of ours, is called in top, perf and /proc: at most 15 letters. */
+void pen__thread_name(const char *name);
+
 /* The deadline that lies `ns` after now; saturates, so UINT64_MAX means never. */
 uint64_t pen__deadline_after(uint64_t ns);
 

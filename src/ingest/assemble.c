@@ -80,6 +80,7 @@ static void *work(void *arg)
     Worker *w = arg;
     Crew *c = w->crew;
     uint64_t position;
+    pen__thread_name("pen-pack");
     pthread_mutex_lock(&c->mutex);
     while (next_position(c, &position)) {
         PenError e = {0};

@@ -248,6 +248,7 @@ static void *run(void *arg)
     Copy *c = arg;
     PenBuf buf = {0};
     Turn turn;
+    pen__thread_name("pen-copy");
     while (take(c, &turn)) {
         PenError e = {0};
         int r = turn.opens ? open_way(c, turn.way, &e) : copy_part(c, &turn, &buf, &e);

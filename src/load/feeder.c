@@ -167,6 +167,7 @@ void *pen__feeder_run(void *thread)
 {
     PenThread *me = thread;
     PenCore *c = me->core;
+    pen__thread_name("pen-read");
     pthread_mutex_lock(&c->mutex);
     while (!c->stop) {
         if (feed_arrived(c, me))

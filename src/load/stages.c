@@ -157,6 +157,7 @@ static void *run(void *arg)
 {
     Runner *r = arg;
     Bench *b = r->bench;
+    pen__thread_name("pen-stage");
     uint64_t start = pen__sys->now_ns();
     uint32_t i = r->first;
     do {

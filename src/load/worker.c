@@ -176,6 +176,7 @@ void *pen__worker_run(void *thread)
     PenThread *me = thread;
     PenCore *c = me->core;
     PenKitchen *k = me->kitchen;
+    pen__thread_name("pen-decode");
     pthread_mutex_lock(&c->mutex);
     while (!c->stop) {
         if (c->ready.first && !c->paused)

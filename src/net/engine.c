@@ -131,6 +131,7 @@ static bool note(PenEngine *e, uint8_t *what)
 static void *run(void *arg)
 {
     PenEngine *e = arg;
+    pen__thread_name("pen-net");
     while (!run_posted(e)) {
         pen__timers_run(e);
         pen__poll_turn(e, next_ns(e));

@@ -140,6 +140,7 @@ static void *fetch(void *arg)
         .deadline_ns = pen__deadline_after(FETCH_S * SECOND),
         .process_ms = PROCESS_MS,
     };
+    pen__thread_name("pen-keys");
     int r = ask_sources(k, &c, &found, &err);
     uint64_t left = r == PEN_OK ? left_s(found, c.date_s) : 0;
     if (r == PEN_OK && !left) {

@@ -224,6 +224,7 @@ static void *run(void *arg)
     Verify *v = arg;
     PenBuf buf = {0};
     const PenManifest *m = pen__pack_manifest(v->pack);
+    pen__thread_name("pen-verify");
     while (!atomic_load(&v->stop)) {
         uint64_t block = atomic_fetch_add(&v->next, 1);
         if (block >= m->n_blocks)

@@ -187,6 +187,24 @@ TEST(start_and_refusal)
     CHECK_INT(err.os_errno, EAGAIN);
 }
 
+static void *tell_name(void *arg)
+{
+    pen__thread_name("pen-decode");
+    return pthread_getname_np(pthread_self(), arg, 16) == 0 ? arg : NULL;
+}
+
+TEST(a_name_of_its_own)
+{
+    char before[16] = "", name[16] = "", after[16] = "";
+    pthread_t t;
+    pthread_getname_np(pthread_self(), before, sizeof before);
+    CHECK_INT(pen__thread_start(&t, tell_name, name, NULL), PEN_OK);
+    pen__thread_join(t);
+    pthread_getname_np(pthread_self(), after, sizeof after);
+    CHECK_STR(name, "pen-decode");
+    CHECK_STR(after, before);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -197,5 +215,6 @@ int main(int argc, char **argv)
     RUN(nonsense_is_ignored);
     RUN(deadline_saturates);
     RUN(start_and_refusal);
+    RUN(a_name_of_its_own);
     return TEST_END();
 }
