@@ -27,7 +27,7 @@ import shlex
 import subprocess
 import sys
 
-from compare import environments, figures, places, report, scenario
+from compare import drawing, environments, figures, places, report, scenario
 from compare.rounds import Run, Set, say
 
 LEAST_ROUNDS = 7
@@ -91,18 +91,6 @@ def accelerate(run, photos, seconds):
                  cpu_per_1000=row["cpu_seconds_per_1000_samples"])
 
 
-def draw_chart(lines, path):
-    try:
-        python = environments.python_of("chart")
-    except environments.Absent as why:
-        say(f"no chart: {why}")
-        return
-    script = places.BENCH / "compare" / "chart.py"
-    subprocess.run([python, script, path], input=json.dumps(report.chart_data(lines)), text=True,
-                   check=True)
-    say(f"chart: {path}")
-
-
 def setting_of(name, options):
     setting = scenario.read(name)
     if options.loaders:
@@ -136,7 +124,7 @@ def run_one(name, options, photos):
     text = report.markdown(lines)
     out.with_suffix(".md").write_text(text, encoding="utf-8")
     say("\n" + text)
-    draw_chart(lines, out.with_suffix(".png"))
+    drawing.draw(report.chart_data(lines), out.with_suffix(".png"))
     return 0
 
 

@@ -91,7 +91,7 @@ def wanted_table(head, found):
         else:
             enough = figures.reached(result, pair["at_least"])
             figure, word = spread(result), "reached" if enough else "NOT reached"
-        rows.append([pair["of"], pair["against"], f"{pair['at_least']:.1f}", figure, word])
+        rows.append([pair["of"], pair["against"], f"{pair['at_least']:.4g}", figure, word])
     return table(rows) if len(rows) > 1 else ""
 
 

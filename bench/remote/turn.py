@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One turn of one loader, in a process of its own: nothing is warm.
+
+    turn.py MODULE < task     the answer is one line of JSON
+
+The clock starts when all is imported. The first batch is told by itself; what counts is from its
+arrival on, until `seconds` are over or the epoch is. Workers bring their batches at about the same
+time, so that a turn ends after as many batches of each. Uses nothing but the standard library and
+NumPy, as it runs in the loader's environment.
+"""
+
+import importlib
+import json
+import os
+import pathlib
+import sys
+import time
+import traceback
+
+import numpy as np
+
+
+def once_only(ids, n, whole):
+    """How many came more than once; of a whole epoch also how many are missing."""
+    counts = np.bincount(ids, minlength=n)
+    return {"missing": int((counts[:n] == 0).sum()) if whole else 0,
+            "again": int((counts[:n] > 1).sum()), "strange": int(counts[n:].sum())}
+
+
+class Turn:
+    def __init__(self, task):
+        self.task, self.ids = task, []
+        self.began = time.perf_counter()
+        self.first = self.last = None
+        self.threads, self.cpu = {}, 0.0
+
+    def used(self):
+        from compare.workers import tree
+
+        from remote import cores
+
+        return cores.seconds_of(os.getpid()), sum(tree(os.getpid()).values())
+
+    def is_over(self):
+        if self.last - self.first < self.task["seconds"]:
+            return False
+        return (len(self.ids) - 1) % self.task["group"] == 0
+
+    def take(self, ids):
+        """A batch has come; whether it was the last of the turn."""
+        self.last = time.perf_counter()
+        self.ids.append(np.array(ids, dtype=np.int64))  # a copy: it must not hold the batch
+        if self.first is None:
+            self.first = self.last
+            self.before = self.used()
+        return self.is_over() and len(self.ids) > 1
+
+    def answer(self, whole):
+        from remote import cores
+
+        threads, cpu = self.used()
+        ids, n = np.concatenate(self.ids), self.task["samples"]
+        return {"first_seconds": self.first - self.began, "seconds": self.last - self.first,
+                "samples": len(ids) - len(self.ids[0]), "batches": len(self.ids) - 1,
+                "cpu": cpu - self.before[1], "threads": cores.since(self.before[0], threads),
+                "first_ids": self.ids[0].tolist(), "whole": whole, **once_only(ids, n, whole)}
+
+
+def take_turn(module, task):
+    turn, batches = Turn(task), module.batches(task)
+    ended = any(turn.take(ids) for ids in batches)
+    found = turn.answer(not ended)
+    batches.close()
+    return found
+
+
+def answer(name, task):
+    try:
+        module = importlib.import_module(f"remote.sides.{name}")
+        if task["do"] == "prepare":
+            module.prepare(task)
+            found = {"versions": module.versions(task)}
+        else:
+            found = {**take_turn(module, task), "notes": getattr(module, "notes", [])}
+        return {"ok": True, **found}
+    except Exception as error:  # whatever another project raises is its reason for being absent
+        traceback.print_exc()
+        text = str(error).strip().splitlines() or [""]
+        return {"ok": False, "error": f"{type(error).__name__}: {text[0][:300]}"}
+
+
+def main():
+    # What libraries print must not get between the answers.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+    out.write(json.dumps(answer(sys.argv[1], json.load(sys.stdin))) + "\n")
+    out.flush()
+    os._exit(0)  # threads and children of some loaders do not end by themselves
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""From an object store beside the local disk, and beside the other loaders.
+
+    remote_speed.py far     training: penstock from the local disk and from a store 110 ms away, one
+                            decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
+    remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
+    remote_speed.py table NAME...
+
+The store is a Ceph gateway on this machine, the distance HAProxy before it (tests/net). Loaders
+take turns, there and back again; a turn is a process of its own with empty caches. The figures are
+medians; a ratio is that of two medians, with the lowest and highest of one round behind it. No
+winner is called when the rounds differ by more than the two sides do. The others are installed by
+`bench/peers.py setup objects mosaic litdata chart`.
+
+Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md and, of far, .png.
+Ends with 1 when an aim of the scenario is not reached.
+"""
+
+import argparse
+import pathlib
+import shlex
+import sys
+
+import tomllib
+from compare import drawing, figures, places, report
+from compare.rounds import Set, say
+from remote import stores, tables
+from remote.far import Far
+from remote.raw import Raw
+from remote.stock import Stock
+
+REMOTE = places.BENCH / "remote"
+
+
+def scenario(name, options):
+    found = tomllib.loads((REMOTE / f"{name}.toml").read_text(encoding="utf-8"))
+    if options.copies:
+        found["copies"] = options.copies
+    if options.loaders:
+        found["loaders"] = options.loaders.split(",")
+    return found
+
+
+def loaders():
+    return tomllib.loads((REMOTE / "loaders.toml").read_text(encoding="utf-8"))
+
+
+def stock_of(setting, options):
+    photos = options.photos or places.default_photos()
+    files = places.photo_files(photos, options.count)
+    if not files:
+        import ratio_check
+
+        say(f"no photographs in {photos}: drawn ones take their place")
+        files = places.photo_files(ratio_check.drawn(options.count or 1000))
+    return Stock(files, Set(files, options.python).folder, setting["copies"])
+
+
+def head_of(name, setting, stock, options):
+    return {"kind": "parameters", "name": f"remote-{name}", "scenario": setting,
+            "machine": places.machine(), "photographs": len(stock.files),
+            "rounds": options.rounds, "seconds": options.seconds,
+            "command": shlex.join(["bench/remote_speed.py", *sys.argv[1:]])}
+
+
+def keep(name, lines, text):
+    out = places.WORK / f"remote-{name}"
+    report.write(out.with_suffix(".jsonl"), lines)
+    out.with_suffix(".md").write_text(text, encoding="utf-8")
+    say("\n" + text)
+    return out
+
+
+def chart_data(lines):
+    found, _ = tables.results(lines)
+    bars = [{"title": figure["title"], "ours": name.startswith("penstock"), "rate": figure["rate"],
+             "low": figure["low"], "high": figure["high"]} for name, figure in found.items()]
+    here = lines[0]["machine"]
+    return {"title": lines[0]["scenario"]["title"], "bars": bars,
+            "machine": f"{here['cpu']}, {here['cores']} cores, {here['date']}"}
+
+
+def far_reached(lines):
+    found, _ = tables.results(lines)
+    pairs = lines[0]["scenario"]["wanted"]
+    results = [(report.comparison(found, pair["of"], pair["against"]), pair["at_least"])
+               for pair in pairs]
+    return all(result and figures.reached(result, least) for result, least in results)
+
+
+def do_far(options):
+    setting = scenario("far", options)
+    stock = stock_of(setting, options)
+    stock.make_pack()
+    head = head_of("far", setting, stock, options)
+    say(f"far: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
+    with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
+        lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
+    out = keep(options.name or "far", lines, tables.far_markdown(lines))
+    drawing.draw(chart_data(lines), out.with_suffix(".png"))
+    return 0 if far_reached(lines) else 1
+
+
+def do_raw(options):
+    setting = scenario("raw", options)
+    stock = stock_of(setting, options)
+    stock.make_pack()
+    head = head_of("raw", setting, stock, options)
+    say(f"raw: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
+    with stores.Servers(stores.ceph(), 0) as servers:
+        lines = [head, *Raw(setting, stock, servers, options).all()]
+    keep(options.name or "raw", lines, tables.raw_markdown(lines))
+    return 0 if all(row[-1] for row in tables.raw_verdicts(head, tables.raw_results(lines))) else 1
+
+
+def do_table(options):
+    for name in options.names:
+        lines = report.read(places.WORK / f"remote-{name}.jsonl")
+        is_raw = lines[0]["name"] == "remote-raw"
+        print((tables.raw_markdown if is_raw else tables.far_markdown)(lines))
+    return 0
+
+
+def options_of():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for name in ("far", "raw"):
+        verb = verbs.add_parser(name)
+        verb.add_argument("--rounds", type=int, default=5)
+        verb.add_argument("--seconds", type=float, default=10.0, help="of a turn of far (10)")
+        verb.add_argument("--photos", type=pathlib.Path)
+        verb.add_argument("--count", type=int, help="take only so many photographs")
+        verb.add_argument("--copies", type=int, help="of each; the scenario's when not given")
+        verb.add_argument("--loaders", help="only these, divided by commas")
+        verb.add_argument("--name", help="of what is written; the scenario's when not given")
+        verb.add_argument("--python", type=pathlib.Path, default=places.VENV_PYTHON,
+                          help="with torch, NumPy and boto3, for penstock (build/venv)")
+    verb = verbs.add_parser("table")
+    verb.add_argument("names", nargs="+", metavar="NAME")
+    return parser.parse_args()
+
+
+def main():
+    options = options_of()
+    return {"far": do_far, "raw": do_raw, "table": do_table}[options.verb](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
