@@ -47,7 +47,7 @@ typedef struct PenRemoteSettings {
     uint8_t allow_http;    /* secrets may go over http to hosts other than this one */
     uint32_t deadline_ms;  /* of one request; 0: 30,000 */
     uint32_t outage_ms;    /* how long a server may be away; 0: 300,000 */
-    uint32_t in_flight;    /* requests at once; 0: 64 */
+    uint32_t in_flight;    /* requests at once, at most; 0: 64 */
     uint32_t upload_parts; /* parts of one object that are sent at once; 0: 4 */
 } PenRemoteSettings;
 

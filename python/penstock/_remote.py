@@ -41,7 +41,7 @@ class StorageOptions(TypedDict, total=False):
     allow_http      keys may go over http to other hosts than this one
     deadline        of one request, in seconds (30)
     outage          how long a server may be away before it is an error, in seconds (300)
-    in_flight       requests at once (64)
+    in_flight       requests at once, at most (64)
     """
 
     endpoint: str | None

@@ -129,7 +129,7 @@ void pen__op_tell(const PenOp *op, const char *what, PenError *ret)
         pen__fail(
             ret, PEN_E_TIMEOUT, WHERE,
             "%.160s: %s no attempt in %.1f s: others took all %u places; ask for less at once",
-            name, what, seconds, op->policy->rate.limit);
+            name, what, seconds, op->policy->pace.limit);
     ret->os_errno = last->os_errno;
 }
 
@@ -221,7 +221,8 @@ int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolic
     p->t = t;
     p->s = s;
     pen__rate_init(&p->rate, &s, pen__policy_now(p));
-    atomic_store_explicit(&p->seen_limit, s.in_flight, memory_order_relaxed);
+    pen__pace_init(&p->pace, s.in_flight, pen__policy_now(p));
+    atomic_store_explicit(&p->seen_limit, p->pace.limit, memory_order_relaxed);
     *ret = p;
     return PEN_OK;
 }

@@ -9,6 +9,7 @@
 #define WHERE "net/policy"
 
 #define BUSY_NS (20 * PEN_NS_PER_MS) /* until prepare is asked again */
+#define AWAY_NS (5 * PEN_NS_PER_S)   /* after so long a server may be another one */
 #define LAST_NS PEN_NS_PER_S         /* an attempt may go on after the outage budget's end */
 
 static void back_off(PenOp *op, PenVerdict verdict, const PenHttpReply *reply)
@@ -43,7 +44,7 @@ static void set_in_flight(PenPolicy *p, uint32_t n)
 {
     p->in_flight = n;
     atomic_store_explicit(&p->seen_in_flight, n, memory_order_relaxed);
-    atomic_store_explicit(&p->seen_limit, p->rate.limit, memory_order_relaxed);
+    atomic_store_explicit(&p->seen_limit, p->pace.limit, memory_order_relaxed);
 }
 
 /* The timer of the budget's end has passed it by while an attempt was under way. */
@@ -59,11 +60,23 @@ static void go_again(PenOp *op)
     pen__op_queue(op, &op->policy->at_once);
 }
 
+/* Is a place worth something? */
+static bool is_wanted(const PenPolicy *p)
+{
+    return p->at_once.first || p->again.first || p->wanted.first;
+}
+
 static void on_done(PenOp *op, const PenHttpReply *reply)
 {
     PenPolicy *p = op->policy;
     pen__policy_count(&p->bytes, reply->bytes);
-    bool is_back = pen__rate_success(&p->rate, op->paid, pen__policy_now(p));
+    uint64_t now = pen__policy_now(p), away_ns = now - p->rate.success_ns;
+    bool is_back = pen__rate_success(&p->rate, op->paid, now);
+    if (is_back && away_ns >= AWAY_NS)
+        pen__pace_anew(&p->pace);
+    else if (is_back)
+        pen__pace_idle(&p->pace);
+    pen__pace_success(&p->pace, reply->bytes, is_wanted(p), now);
     pen__op_finish(op, PEN_OK, NULL);
     if (is_back)
         pen__policy_wake(p);
@@ -78,10 +91,10 @@ static void on_trouble(PenOp *op, PenAttempt *a, PenVerdict verdict, const PenHt
     bool free_of_charge = stale && !reply->status && !op->was_stale;
     if (slow) {
         pen__policy_count(&p->throttles, 1);
-        pen__rate_throttle(&p->rate, a->started_ns, pen__policy_now(p));
-    } else if (!free_of_charge) {
-        pen__rate_failure(&p->rate);
+        pen__pace_throttle(&p->pace, a->started_ns, pen__policy_now(p));
     }
+    if (!free_of_charge)
+        pen__rate_failure(&p->rate);
     op->fresh = op->fresh || stale || is_2xx(reply);
     if (op->try[0].transfer || op->try[1].transfer)
         return; /* the other one may still make it */
@@ -250,7 +263,7 @@ static PenOp *next_op(PenPolicy *p)
 
 void pen__policy_pump(PenPolicy *p)
 {
-    while (p->in_flight < p->rate.limit) {
+    while (p->in_flight < p->pace.limit) {
         if (p->slow.first) {
             pen__hedge_start(p->slow.first);
             continue;
@@ -260,5 +273,7 @@ void pen__policy_pump(PenPolicy *p)
             break;
         launch(op);
     }
+    if (p->in_flight < p->pace.limit)
+        pen__pace_idle(&p->pace);
     set_in_flight(p, p->in_flight);
 }

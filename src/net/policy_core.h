@@ -11,18 +11,13 @@
 #define PEN_NS_PER_MS 1000000ull
 #define PEN_NS_PER_S 1000000000ull
 
-/* ---- how often and how many at once (policy_rate.c) ---- */
+/* ---- how often it is tried again (policy_rate.c) ---- */
 
 enum { PEN_COST_RETRY = 5, PEN_COST_TIMEOUT = 14, PEN_TOKENS_PER_S = 5 };
 
 typedef struct PenRate {
     uint32_t bucket, tokens;
     uint64_t refilled_ns; /* up to here the seconds have been paid out */
-    uint32_t most, limit; /* attempts at once */
-    uint32_t safe;        /* below this the limit grows with each success, above it with a round */
-    uint32_t round;       /* successes since the limit last changed */
-    uint32_t worked;      /* successes since it was last halved */
-    uint64_t halved_ns;   /* an attempt from before does not halve again */
     uint32_t failed;      /* attempts since the last success */
     uint64_t success_ns;
 } PenRate;
@@ -34,11 +29,47 @@ uint64_t pen__rate_when(const PenRate *rate, uint32_t cost); /* time alone will 
  */
 bool pen__rate_success(PenRate *rate, uint32_t paid, uint64_t now_ns);
 void pen__rate_failure(PenRate *rate);
-void pen__rate_throttle(PenRate *rate, uint64_t started_ns, uint64_t now_ns);
 /* Full jitter: evenly from [0, min(cap, base * 2^n)]. */
 uint64_t pen__backoff_ns(uint32_t base_ms, uint32_t cap_ms, unsigned n, uint64_t random);
 /* How long to wait where the server said so; never over the cap. */
 uint64_t pen__retry_after_ns(uint64_t asked_ms, uint32_t base_ms, uint32_t cap_ms, uint64_t random);
+
+/* ---- how many at once (policy_pace.c) ---- */
+
+typedef enum PenPaceMode {
+    PEN_PACE_FAST, /* it doubles */
+    PEN_PACE_HOLD, /* it stays, and what that brings is measured */
+    PEN_PACE_UP,   /* a greater number is tried */
+    PEN_PACE_DOWN
+} PenPaceMode;
+
+typedef struct PenPace {
+    uint32_t most, limit;   /* attempts at once */
+    PenPaceMode mode, last; /* the direction that did good last */
+    uint32_t from;          /* what a trial is compared with */
+    double base;            /* and what that brought, bytes a second; 0: not known */
+    uint32_t hold, calm;    /* rounds until the next trial; after one that fails */
+    /* The round: answers that are not counted yet, that came, that said "slow down". */
+    uint32_t skip, n, refused;
+    uint32_t begun; /* the limit at its beginning */
+    uint64_t start_ns, work;
+    /* Being told to slow down. */
+    uint32_t told;                  /* how many of the last answers did, of 65,536 */
+    uint32_t in_second, per_second; /* answers: in this one, in the last */
+    uint64_t second_ns, told_ns;
+    uint32_t safe;   /* below this the limit grows with each success */
+    uint32_t worked; /* successes since it was last cut */
+    uint64_t cut_ns; /* an attempt from before does not cut it again */
+} PenPace;
+
+void pen__pace_init(PenPace *pace, uint32_t most, uint64_t now_ns);
+void pen__pace_most(PenPace *pace, uint32_t most);
+void pen__pace_anew(PenPace *pace); /* what was known may hold no longer */
+/* `wanted`: others wait for its place. */
+void pen__pace_success(PenPace *pace, uint64_t bytes, bool wanted, uint64_t now_ns);
+void pen__pace_throttle(PenPace *pace, uint64_t started_ns, uint64_t now_ns);
+void pen__pace_idle(PenPace *pace);          /* places are free and nobody wants them */
+bool pen__pace_is_told(const PenPace *pace); /* to slow down, lately */
 
 /* ---- how long answers take (policy_hedge.c) ---- */
 
@@ -95,6 +126,7 @@ struct PenPolicy {
     PenTransport *t;
     PenPolicySettings s;
     PenRate rate;
+    PenPace pace;
     PenTail tails[PEN_TAIL_CLASSES];
     uint32_t hedge_credit; /* hundredths of a hedge */
     PenOpList all;         /* in order of their beginning, so of their end */

@@ -74,7 +74,7 @@ static void on_moment(void *ctx)
     PenOp *op = ctx;
     PenPolicy *p = op->policy;
     /* Who was told to slow down does not ask twice. */
-    if (p->hedge_credit < CREDIT_HEDGE || p->rate.limit < p->rate.most) {
+    if (p->hedge_credit < CREDIT_HEDGE || pen__pace_is_told(&p->pace)) {
         pen__hedge_arm(op);
         return;
     }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often it is tried again, and how many requests go at once.
+/* How often it is tried again.
  *
  * Retries pay with tokens, so that a server that is down gets few of them however many operations
  * wait; the seconds alone pay for one retry each, which is how the end of an outage is noticed. A
- * retry that succeeds has its tokens back, so that those who wait then follow ever faster. The
- * number at once is halved when the server says so, and grows back: quickly up to where it was
- * known to be safe, then by one for each round of successes. */
+ * retry that succeeds has its tokens back, so that those who wait then follow ever faster. */
 #include "net/policy_core.h"
 
 #include "base/attr.h"
@@ -21,9 +19,6 @@ void pen__rate_init(PenRate *rate, const PenPolicySettings *s, uint64_t now_ns)
         .bucket = s->bucket,
         .tokens = s->bucket,
         .refilled_ns = now_ns,
-        .most = s->in_flight,
-        .limit = s->in_flight,
-        .worked = s->in_flight,
         .success_ns = now_ns,
     };
 }
@@ -58,25 +53,12 @@ uint64_t pen__rate_when(const PenRate *rate, uint32_t cost)
     return rate->refilled_ns + lacking * (PEN_NS_PER_S / PEN_TOKENS_PER_S);
 }
 
-static void grow(PenRate *rate)
-{
-    if (rate->worked < UINT32_MAX)
-        rate->worked++;
-    if (rate->round < UINT32_MAX)
-        rate->round++;
-    if (rate->limit < rate->most && (rate->limit < rate->safe || rate->round >= rate->limit)) {
-        rate->limit++;
-        rate->round = 0;
-    }
-}
-
 bool pen__rate_success(PenRate *rate, uint32_t paid, uint64_t now_ns)
 {
     bool was_down = rate->failed >= DOWN_FAILED && now_ns - rate->success_ns >= DOWN_NS;
     rate->failed = 0;
     rate->success_ns = now_ns;
     add_tokens(rate, paid ? paid : 1);
-    grow(rate);
     return was_down;
 }
 
@@ -84,20 +66,6 @@ void pen__rate_failure(PenRate *rate)
 {
     if (rate->failed < UINT32_MAX)
         rate->failed++;
-}
-
-void pen__rate_throttle(PenRate *rate, uint64_t started_ns, uint64_t now_ns)
-{
-    pen__rate_failure(rate);
-    if (started_ns < rate->halved_ns)
-        return;
-    /* Half of what worked until now is safe. Halvings one after another, with less than a round of
-     * successes between them, are the same trouble still and say nothing new. */
-    if (rate->worked >= rate->limit)
-        rate->safe = rate->limit / 2;
-    rate->limit = PEN_MAX(rate->limit / 2, 1u);
-    rate->round = rate->worked = 0;
-    rate->halved_ns = now_ns;
 }
 
 uint64_t pen__backoff_ns(uint32_t base_ms, uint32_t cap_ms, unsigned n, uint64_t random)

@@ -131,7 +131,7 @@ TEST(one_of_the_two_fails)
     CHECK_INT(b->w[0].r, PEN_OK);
     CHECK_INT(b->w[0].prepared, 1);
     CHECK_INT(b->n, 2);
-    CHECK_INT(b->p->rate.limit, 32);
+    CHECK_INT(b->p->throttles, 1);
     bench_free(b);
 }
 
@@ -194,7 +194,7 @@ TEST(not_every_wish_and_not_when_told_to_slow_down)
     CHECK_OK_SO_FAR();
 
     b = seasoned(NULL, SCRIPT({.after_ns = SIM_S}));
-    pen__rate_throttle(&b->p->rate, SIM_S, SIM_S);
+    pen__pace_throttle(&b->p->pace, SIM_S, SIM_S);
     want_start(&b->w[0], b->p);
     run_s(b, 3);
     CHECK_INT(b->w[0].r, PEN_OK);

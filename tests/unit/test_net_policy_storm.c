@@ -103,7 +103,7 @@ static void check_now(const Schedule *x)
     CHECK_INT(p->in_flight, simnet_transfers(x->t));
     CHECK(p->in_flight <= x->s.in_flight);
     CHECK(p->rate.tokens <= x->s.bucket); /* one below 0 would be a large one */
-    CHECK(p->rate.limit >= 1 && p->rate.limit <= x->s.in_flight);
+    CHECK(p->pace.limit >= 1 && p->pace.limit <= x->s.in_flight);
 }
 
 static void check_end(const Schedule *x)
