@@ -39,6 +39,17 @@ static int make_tickets(PenWindow *w, uint32_t n, PenError *reterr)
     return PEN_OK;
 }
 
+static int init_conds(PenWindow *w)
+{
+    if (pen__cond_init(&w->for_blocks) < 0)
+        return -1;
+    if (pen__cond_init(&w->for_turn) < 0) {
+        pthread_cond_destroy(&w->for_blocks);
+        return -1;
+    }
+    return 0;
+}
+
 int pen__window_new(PenCore *c, PenWindow **ret, PenError *reterr)
 {
     const PenLoadPlan *plan = &c->plan;
@@ -52,7 +63,7 @@ int pen__window_new(PenCore *c, PenWindow **ret, PenError *reterr)
                           .drop = drop_block,
                           .ctx = plan->pack};
     PenWindow *w = pen__zalloc(sizeof *w);
-    if (!w || pen__cond_init(&w->for_blocks) < 0) {
+    if (!w || init_conds(w) < 0) {
         pen__free(w);
         return pen__fail_memory(reterr, WHERE, "window");
     }
@@ -75,6 +86,7 @@ void pen__window_free(PenWindow **window)
     *window = NULL;
     pen__ahead_fini(&w->ahead);
     pthread_cond_destroy(&w->for_blocks);
+    pthread_cond_destroy(&w->for_turn);
     pen__free(w->tickets);
     pen__free(w);
 }
@@ -83,13 +95,17 @@ void pen__window_begin(PenCore *c)
 {
     PenWindow *w = c->window;
     pen__ahead_begin(&w->ahead, &c->pass.order, &c->pass.split, c->pass.steps);
+    w->first = w->landed = w->turns = w->turn = 0;
+    w->warm = false;
     pthread_cond_broadcast(&w->for_blocks);
 }
 
 void pen__window_stop(PenWindow *w)
 {
-    if (w)
-        pthread_cond_broadcast(&w->for_blocks);
+    if (!w)
+        return;
+    pthread_cond_broadcast(&w->for_blocks);
+    pthread_cond_broadcast(&w->for_turn);
 }
 
 /* ---- tickets ---- */
@@ -291,19 +307,51 @@ static int join(PenCore *c, PenAheadBlock *run[])
     return n;
 }
 
+/* Shards are opened in any order, and then the first ones would send all their requests before
+ * the others, needed or not. */
+static void wait_for_turn(PenCore *c, uint64_t number)
+{
+    PenWindow *w = c->window;
+    uint64_t mine = w->turns++;
+    PenShardRef *shard = NULL;
+    pthread_mutex_unlock(&c->mutex);
+    int r = pen__pack_shard(c->plan.pack, pen__pack_shard_of(c->plan.pack, number), &shard, NULL);
+    pthread_mutex_lock(&c->mutex);
+    while (!c->stop && !w->warm && w->turn < mine)
+        (void)pen__cond_wait(&w->for_turn, &c->mutex, pen__deadline_after(1000000000u));
+    w->turn = PEN_MAX(w->turn, mine + 1);
+    pthread_cond_broadcast(&w->for_turn);
+    if (r == PEN_OK)
+        pen__pack_shard_put(c->plan.pack, shard);
+}
+
+static void count_landed(PenWindow *w)
+{
+    w->landed++;
+    if (!w->first && w->ahead.cursor >= w->ahead.split.batch)
+        w->first = w->turns;
+    w->warm = w->warm || (w->first && w->landed >= w->first);
+    if (w->warm)
+        pthread_cond_broadcast(&w->for_turn);
+}
+
 static void fetch_some(PenCore *c, PenThread *me, PenAheadBlock *first)
 {
+    PenWindow *w = c->window;
     PenAheadBlock *run[PEN_JOIN_MOST] = {first};
     PenBlock *blocks[PEN_JOIN_MOST] = {0};
     PenError err = {0};
     uint64_t number = first->number;
     int n = join(c, run);
-    pen__thread_doing(me, THREAD_READING, number * c->window->ahead.plan.block_samples);
+    pen__thread_doing(me, THREAD_READING, number * w->ahead.plan.block_samples);
+    if (!w->warm)
+        wait_for_turn(c, number);
     pthread_mutex_unlock(&c->mutex);
     int r = n > 1 ? pen__pack_blocks_take(c->plan.pack, number, n, blocks, &err)
                   : pen__pack_block_take(c->plan.pack, number, blocks, &err);
     pthread_mutex_lock(&c->mutex);
     pen__thread_doing(me, THREAD_IDLE, 0);
+    count_landed(w);
     for (int i = 0; i < n; i++)
         land(c, run[i], r, blocks[i], &err);
 }

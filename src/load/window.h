@@ -25,6 +25,11 @@ typedef struct PenTicket {
 typedef struct PenWindow {
     PenAhead ahead;       /* data of its blocks: PenBlock, or PenError of failed ones */
     PenAheadBlock *again; /* failed and needed still */
+    /* Until the first batch of a pass has its blocks, requests are sent in the order of need: */
+    bool warm;              /* it has */
+    uint64_t turns, turn;   /* given out, and whose it is */
+    uint64_t first, landed; /* blocks of the first batch (0: not all asked for), and come */
+    pthread_cond_t for_turn;
     pthread_cond_t for_blocks;
     PenTicket *tickets; /* all of them */
     PenTicket *free_tickets;
