@@ -61,6 +61,12 @@ static int post(PenTransport *t, PenCall *call, void *ctx)
     return taken ? PEN_OK : PEN_E_CLOSED;
 }
 
+static uint64_t progress(PenTransport *t, const PenTransfer *transfer)
+{
+    (void)t;
+    return transfer->reply.bytes;
+}
+
 static const PenTransportClass CLASS = {
     .now_ns = now_ns,
     .unix_ns = unix_ns,
@@ -70,6 +76,7 @@ static const PenTransportClass CLASS = {
     .timer_set = pen__timer_set,
     .timer_clear = pen__timer_clear,
     .post = post,
+    .progress = progress,
 };
 
 /* True when the engine is being freed. What was posted before that is still called. */

@@ -85,7 +85,9 @@ typedef struct PenTail {
 
 unsigned pen__tail_class(size_t bytes);
 void pen__tail_add(PenTail *tail, uint64_t ns);
-uint64_t pen__tail_p99(const PenTail *tail); /* 0 while too few are known */
+/* 0 while too few are known. */
+uint64_t pen__tail_p99(const PenTail *tail);
+uint64_t pen__tail_median(const PenTail *tail);
 
 /* ---- operations (policy.c) ---- */
 
@@ -106,10 +108,14 @@ struct PenOp {
     PenPolicy *policy;
     PenWish wish;
     PenOp *prev[2], *next[2];
-    PenOpList *queue;  /* the one it stands in, or NULL */
-    PenTimer timer;    /* the end of its sleep; while an attempt is under way, the hedge's moment */
-    PenAttempt try[2]; /* the attempt and its hedge */
-    void *spare;       /* what the hedge reads into */
+    PenOpList *queue;      /* the one it stands in, or NULL */
+    PenTimer timer;        /* the end of its sleep; while an attempt is under way, a look at it */
+    PenAttempt try[2];     /* the attempt and its hedge */
+    void *spare;           /* what the hedge reads into */
+    uint64_t late_ns;      /* from then on the attempt is */
+    uint64_t look_ns;      /* from one look at it to the next; 0: only when it is late */
+    uint64_t seen, enough; /* bytes that had come at the last one; that are to come until the next
+                            */
     uint64_t began_ns, end_ns;
     uint64_t not_before_ns; /* as a Retry-After said */
     unsigned attempts;      /* prepared and sent, hedges apart */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second request for a slow one: later than 99 of 100 answers of its size came, over a connection
- * of its own, for a few requests in a hundred. Whoever answers first is taken. */
+/* A second request for a slow one, over a connection of its own, for a few requests in a hundred:
+ * later than 99 of 100 answers of its size came, or when the body has begun and comes at less than
+ * a quarter of their usual speed. Whoever answers first is taken. */
 #include "net/policy_core.h"
 
 #include "base/attr.h"
@@ -10,6 +11,8 @@
 /* Credit is had by requests and spent by hedges; no more than this is saved up, so that a calm hour
  * does not pay for a storm. */
 enum { CREDIT_HEDGE = 100, CREDIT_MOST = 10 * CREDIT_HEDGE };
+
+enum { SLOW_PART = 4 }; /* slower than the median by this is too slow */
 
 unsigned pen__tail_class(size_t bytes)
 {
@@ -45,17 +48,28 @@ void pen__tail_add(PenTail *tail, uint64_t ns)
     tail->at = (uint16_t)((tail->at + 1) % PEN_TAIL_LAST);
 }
 
-uint64_t pen__tail_p99(const PenTail *tail)
+/* So many are later. */
+static uint64_t tail_ns(const PenTail *tail, unsigned later)
 {
     if (tail->n < PEN_TAIL_LEAST)
         return 0;
     unsigned above = 0, bin = PEN_TAIL_BINS - 1;
     for (; bin > 0; bin--) {
         above += tail->count[bin];
-        if (above > tail->n / 100u)
+        if (above > later)
             break;
     }
     return bin_end_ns(bin);
+}
+
+uint64_t pen__tail_p99(const PenTail *tail)
+{
+    return tail_ns(tail, tail->n / 100u);
+}
+
+uint64_t pen__tail_median(const PenTail *tail)
+{
+    return tail_ns(tail, tail->n / 2u);
 }
 
 static PenTail *tail_of(const PenOp *op)
@@ -69,10 +83,38 @@ void pen__hedge_learn(PenAttempt *a)
         pen__tail_add(tail_of(a->op), pen__policy_now(a->op->policy) - a->started_ns);
 }
 
-static void on_moment(void *ctx)
+/* A body that has begun, and brings little. */
+static bool is_slow(PenOp *op)
+{
+    PenTransport *t = op->policy->t;
+    if (!op->look_ns || !op->try[0].transfer)
+        return false;
+    uint64_t before = op->seen;
+    op->seen = t->class_->progress(t, op->try[0].transfer);
+    return before && op->seen - before < op->enough;
+}
+
+static void on_look(void *ctx);
+
+static void look_again(PenOp *op, uint64_t now)
+{
+    PenTransport *t = op->policy->t;
+    uint64_t at = op->late_ns;
+    if (op->look_ns)
+        at = PEN_MIN(at, now + op->look_ns);
+    t->class_->timer_set(t, &op->timer, at, on_look, op);
+}
+
+static void on_look(void *ctx)
 {
     PenOp *op = ctx;
     PenPolicy *p = op->policy;
+    uint64_t now = pen__policy_now(p);
+    bool slow = is_slow(op);
+    if (!slow && now < op->late_ns) {
+        look_again(op, now);
+        return;
+    }
     /* Who was told to slow down does not ask twice. */
     if (p->hedge_credit < CREDIT_HEDGE || pen__pace_is_told(&p->pace)) {
         pen__hedge_arm(op);
@@ -85,11 +127,17 @@ static void on_moment(void *ctx)
 void pen__hedge_arm(PenOp *op)
 {
     PenPolicy *p = op->policy;
-    uint64_t p99 = pen__tail_p99(tail_of(op));
+    const PenTail *tail = tail_of(op);
+    uint64_t p99 = pen__tail_p99(tail), median = pen__tail_median(tail), now = pen__policy_now(p);
     if (!op->wish.may_hedge || !p->s.hedge_percent || !p99)
         return;
-    uint64_t wait = PEN_MAX(p99, p->s.hedge_least_ms * PEN_NS_PER_MS);
-    p->t->class_->timer_set(p->t, &op->timer, pen__policy_now(p) + wait, on_moment, op);
+    uint64_t least = p->s.hedge_least_ms * PEN_NS_PER_MS;
+    op->late_ns = now + PEN_MAX(p99, least);
+    op->look_ns = p->t->class_->progress ? PEN_MAX(median, least / 2) : 0;
+    op->seen = 0;
+    op->enough = (uint64_t)((double)op->try[0].request.into_bytes * (double)op->look_ns /
+                            ((double)median * SLOW_PART));
+    look_again(op, now);
 }
 
 void pen__hedge_earn(PenPolicy *p)

@@ -43,6 +43,9 @@ typedef struct PenTransportClass {
     /* From any thread: has `call` made on the loop, soon. PEN_E_CLOSED when the loop has ended,
      * PEN_E_NO_MEMORY. */
     int (*post)(PenTransport *t, PenCall *call, void *ctx);
+
+    /* Bytes of the body that have come so far. NULL: not known. */
+    uint64_t (*progress)(PenTransport *t, const PenTransfer *transfer);
 } PenTransportClass;
 
 struct PenTransport {

@@ -30,7 +30,7 @@ struct PenTransfer {
     const PenHttpRequest *request;
     void (*done)(void *ctx, const PenHttpReply *reply);
     void *ctx;
-    uint64_t at_ns, number;
+    uint64_t at_ns, first_ns, number;
     size_t heap_at;
     PenHttpReply reply;
     bool corrupt;
@@ -250,6 +250,7 @@ static void plan(PenTransfer *x)
     reply->failure = a.failure;
     reply->status = a.status;
     reply->retry_after_ms = a.retry_after_ms ? a.retry_after_ms : PEN_HTTP_NONE;
+    x->first_ns = first;
     plan_body(x, &a, a.mute ? UINT64_MAX / 2 : first);
     plan_limits(x, &a, connected, first);
 }
@@ -340,6 +341,12 @@ static int sim_post(PenTransport *t, PenCall *call, void *ctx)
     return PEN_OK;
 }
 
+static uint64_t sim_progress(PenTransport *t, const PenTransfer *x)
+{
+    uint64_t now = sim_now(t);
+    return now <= x->first_ns ? 0 : x->reply.bytes * (now - x->first_ns) / (x->at_ns - x->first_ns);
+}
+
 static const PenTransportClass sim_class = {
     .now_ns = sim_now,
     .unix_ns = sim_unix,
@@ -349,6 +356,7 @@ static const PenTransportClass sim_class = {
     .timer_set = sim_timer_set,
     .timer_clear = sim_timer_clear,
     .post = sim_post,
+    .progress = sim_progress,
 };
 
 /* ---- the clock ---- */

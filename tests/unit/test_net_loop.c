@@ -11,8 +11,10 @@ static void cancel_job(void *ctx)
 {
     Job *j = ctx;
     PenTransport *t = pen__engine_transport(j->engine);
+    uint64_t bytes = t->class_->progress(t, j->transfer);
     t->class_->cancel(t, j->transfer);
     pthread_mutex_lock(&help_mutex);
+    j->reply.bytes = bytes;
     j->transfer = NULL;
     pthread_cond_broadcast(&help_cond);
     pthread_mutex_unlock(&help_mutex);
@@ -33,6 +35,8 @@ TEST(cancelled_in_mid_body)
     pthread_mutex_unlock(&help_mutex);
     CHECK(!ended && gone);
     CHECK(j.into[0] == server.data[FIRST]); /* half of it was there */
+    CHECK(j.reply.bytes > 0 && j.reply.bytes < BYTES);
+    CHECK_MEM(j.into, server.data + FIRST, j.reply.bytes);
     job_free(&j);
 }
 

@@ -42,6 +42,7 @@ TEST(the_tail)
     for (int i = 0; i < PEN_TAIL_BINS; i++)
         sum += tail.count[i];
     CHECK_INT(sum, PEN_TAIL_LAST);
+    CHECK(pen__tail_median(&tail) >= 3 * SIM_MS && pen__tail_median(&tail) <= 4 * SIM_MS);
     CHECK_INT(pen__tail_class(0), 0);
     CHECK_INT(pen__tail_class(65536), 0);
     CHECK_INT(pen__tail_class(65537), 1);
@@ -230,6 +231,101 @@ TEST(a_hedge_goes_before_new_requests)
     bench_free(b);
 }
 
+/* ---- bodies that come slowly ---- */
+
+static uint64_t first_bytes_per_s;
+
+/* The first request's body comes as slowly as that, all others at once. */
+static void slow_first(void *ctx, uint64_t now_ns, int client, const PenHttpRequest *request,
+                       const SimAnswer *answer)
+{
+    Bench *b = ctx;
+    simnet_server(b->net)->bytes_per_s = b->n ? 0 : first_bytes_per_s;
+    on_request(ctx, now_ns, client, request, answer);
+}
+
+/* A body of 4,096 bytes after `first_ms`; the usual is 100 ms in all, but one in 50 takes 5 s. */
+static Bench *slow_body(unsigned first_ms, unsigned body_ms)
+{
+    SimAnswer *script = calloc(1, sizeof *script);
+    PenPolicySettings s;
+    pen__policy_settings_init(&s);
+    s.limits.slow_bytes = 1;
+    script->after_ns = first_ms * SIM_MS;
+    first_bytes_per_s = 4096 * 1000 / body_ms;
+    Bench *b = bench_new(&s, script, 1);
+    simnet_server(b->net)->on_request = slow_first;
+    for (int i = 0; i < 200; i++)
+        pen__tail_add(&b->p->tails[0], i % 50 ? 100 * SIM_MS : 5 * SIM_S);
+    b->p->hedge_credit = 100;
+    want_start(&b->w[0], b->p);
+    run_s(b, 9);
+    free(script);
+    return b;
+}
+
+static bool came(const Bench *b)
+{
+    const Want *w = &b->w[0];
+    return w->done == 1 && w->r == PEN_OK && simnet_body_is(w->url, w->into, sizeof w->into);
+}
+
+TEST(a_body_that_comes_slowly)
+{
+    /* At a tenth of the usual speed: seen at the second look. */
+    Bench *b = slow_body(20, 1000);
+    CHECK(came(b));
+    CHECK_INT(b->n, 2);
+    CHECK_INT(b->fresh[1], 1);
+    uint64_t at_ms = (b->at_ns[1] - b->at_ns[0]) / SIM_MS;
+    CHECK(at_ms >= 200 && at_ms <= 240);
+    CHECK_INT(b->p->hedges_won, 1);
+    bench_free(b);
+    CHECK_OK_SO_FAR();
+
+    /* At half of it: left alone. */
+    b = slow_body(20, 200);
+    CHECK(came(b));
+    CHECK_INT(b->n, 1);
+    bench_free(b);
+    CHECK_OK_SO_FAR();
+
+    /* It has not begun: that is for the other rule, which waits for as long as 99 of 100 take. */
+    b = slow_body(1500, 50);
+    CHECK(came(b));
+    CHECK_INT(b->n, 1);
+    bench_free(b);
+    CHECK_OK_SO_FAR();
+
+    /* It begins late and then comes slowly. */
+    b = slow_body(1500, 3000);
+    CHECK(came(b));
+    CHECK_INT(b->n, 2);
+    at_ms = (b->at_ns[1] - b->at_ns[0]) / SIM_MS;
+    CHECK(at_ms >= 1600 && at_ms <= 1850);
+    bench_free(b);
+}
+
+/* Hedges for whatever reason are paid from the same credit. */
+TEST(slow_bodies_are_few_too)
+{
+    Bench *b = bench_new(NULL, NULL, 0);
+    SimServer *server = simnet_server(b->net);
+    server->bytes_per_s = 4096 * 10;
+    for (int round = 0; round < 100; round++) {
+        if (round == 50)
+            server->bytes_per_s = 4096 * 2 / 3;
+        for (int i = 0; i < 40; i++) {
+            want_init(&b->w[i], b->net, (unsigned)i);
+            want_start(&b->w[i], b->p);
+        }
+        run_s(b, 10);
+        CHECK(b->p->hedges * 20 <= b->p->attempts);
+    }
+    CHECK(b->p->hedges > 0);
+    bench_free(b);
+}
+
 TEST(hedges_are_few)
 {
     /* At first none is slow, then all, then a fifth: more than may be hedged. */
@@ -311,6 +407,8 @@ int main(int argc, char **argv)
     RUN(not_every_wish_and_not_when_told_to_slow_down);
     RUN(a_hedge_goes_before_new_requests);
     RUN(hedges_are_few);
+    RUN(a_body_that_comes_slowly);
+    RUN(slow_bodies_are_few_too);
     RUN(every_allocation_may_fail);
     return TEST_END();
 }
