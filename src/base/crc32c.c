@@ -82,6 +82,11 @@ static inline __attribute__((always_inline)) HW uint64_t lanes(uint64_t c, const
         const uint8_t *q = *p;
         uint64_t c1 = 0, c2 = 0;
         for (size_t i = 0; i < lane; i += 8) {
+            if (i % 64 == 0) { /* three streams are more than the processor guesses */
+                _mm_prefetch((const char *)q + 3 * lane + i, _MM_HINT_T0);
+                _mm_prefetch((const char *)q + 4 * lane + i, _MM_HINT_T0);
+                _mm_prefetch((const char *)q + 5 * lane + i, _MM_HINT_T0);
+            }
             c = _mm_crc32_u64(c, pen__load64(q + i));
             c1 = _mm_crc32_u64(c1, pen__load64(q + lane + i));
             c2 = _mm_crc32_u64(c2, pen__load64(q + 2 * lane + i));

@@ -236,7 +236,11 @@ int pen__ahead_want_next(PenAhead *a, const PenAheadBlock *after, PenAheadBlock 
  * last stay longest. */
 static void leave(PenAhead *a, PenAheadBlock *b)
 {
-    enlist(a, b, b->last < a->cursor || b->last == UINT64_MAX);
+    bool finished = b->last < a->cursor;
+    if (finished && !a->plan.keeps)
+        drop(a, b);
+    else
+        enlist(a, b, finished || b->last == UINT64_MAX);
 }
 
 void pen__ahead_arrived(PenAhead *a, PenAheadBlock *b, void *data, uint64_t bytes)

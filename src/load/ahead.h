@@ -39,6 +39,7 @@ typedef struct PenAheadPlan {
     uint64_t first;                    /* sample of the pack that index 0 of the order is */
     const uint64_t *subset;            /* or a list of them; must outlive it */
     uint64_t room;                     /* bytes of blocks that are here or on their way */
+    bool keeps; /* finished blocks stay while there is room: all of them fit, for the next pass */
     uint64_t (*block_bytes)(void *ctx, uint64_t number); /* at most */
     /* Its data is not needed any more. Only of blocks with data. */
     void (*drop)(void *ctx, const PenAheadBlock *b);

@@ -59,6 +59,7 @@ int pen__window_new(PenCore *c, PenWindow **ret, PenError *reterr)
                           .first = plan->set.first,
                           .subset = plan->subset,
                           .room = plan->shares.room,
+                          .keeps = info->total_bytes <= plan->shares.room,
                           .block_bytes = block_bytes,
                           .drop = drop_block,
                           .ctx = plan->pack};
@@ -95,7 +96,8 @@ void pen__window_begin(PenCore *c)
 {
     PenWindow *w = c->window;
     pen__ahead_begin(&w->ahead, &c->pass.order, &c->pass.split, c->pass.steps);
-    w->first = w->landed = w->turns = w->turn = 0;
+    w->first = w->landed = 0;
+    w->turns_before = w->turns; /* some of these may wait still */
     w->warm = false;
     pthread_cond_broadcast(&w->for_blocks);
 }
@@ -277,8 +279,8 @@ static void land(PenCore *c, PenAheadBlock *b, int r, PenBlock *block, const Pen
 {
     PenWindow *w = c->window;
     if (r == PEN_OK) {
-        pen__ahead_arrived(&w->ahead, b, block, block->cap + sizeof *block);
         wake_tickets(c, b);
+        pen__ahead_arrived(&w->ahead, b, block, block->cap + sizeof *block);
         return;
     }
     PenError *kept = pen__alloc(sizeof *kept);
@@ -329,7 +331,7 @@ static void count_landed(PenWindow *w)
 {
     w->landed++;
     if (!w->first && w->ahead.cursor >= w->ahead.split.batch)
-        w->first = w->turns;
+        w->first = w->turns - w->turns_before;
     w->warm = w->warm || (w->first && w->landed >= w->first);
     if (w->warm)
         pthread_cond_broadcast(&w->for_turn);

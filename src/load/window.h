@@ -28,6 +28,7 @@ typedef struct PenWindow {
     /* Until the first batch of a pass has its blocks, requests are sent in the order of need: */
     bool warm;              /* it has */
     uint64_t turns, turn;   /* given out, and whose it is */
+    uint64_t turns_before;  /* given out in passes before */
     uint64_t first, landed; /* blocks of the first batch (0: not all asked for), and come */
     pthread_cond_t for_turn;
     pthread_cond_t for_blocks;

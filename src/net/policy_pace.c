@@ -19,7 +19,7 @@
 #include "base/attr.h"
 
 enum {
-    FIRST = 16,      /* at the beginning */
+    FIRST = 24,      /* at the beginning */
     LEAST = 4,       /* fewer only when told to slow down */
     ROUND_FEW = 32,  /* answers in a round that is compared, at the least */
     ROUND_MANY = 96, /* so many are enough, or three for each place */
@@ -210,7 +210,8 @@ void pen__pace_success(PenPace *pace, uint64_t bytes, bool wanted, uint64_t now_
     pace->told -= pace->told / told_over(pace, now_ns);
     if (pace->worked < UINT32_MAX)
         pace->worked++;
-    bool fast = pace->mode == PEN_PACE_FAST && wanted;
+    /* In the first round connections are made: what it brings is no measure. */
+    bool fast = pace->mode == PEN_PACE_FAST && wanted && pace->base > 0;
     if (pace->limit < pace->most && (fast || pace->limit < pace->safe))
         pace->limit++;
     if (pace->skip) {

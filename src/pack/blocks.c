@@ -235,8 +235,10 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
             r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
         if (r < 0)
             return r;
+        if (fits(p, block, shard, data))
+            return PEN_OK;
         uint32_t sum = pen__crc32c(0, data, (size_t)e.bytes);
-        if (fits(p, block, shard, data) || (i && sum == seen))
+        if (i && sum == seen)
             return PEN_OK;
         seen = sum;
     }

@@ -119,6 +119,7 @@ TEST(whole_pack_stays)
     PenOrderPlan order = {PEN_ORDER_BLOCK, 800, 9, 8, 12, 4};
     PenSplit split = {800, 0, 16, 0, 1, true};
     PenAheadPlan plan = plan_of(&run, &order, 1000 * BLOCK);
+    plan.keeps = true;
     CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
     for (uint64_t epoch = 0; epoch < 3; epoch++)
         CHECK(pass(&run, &order, &split, epoch));

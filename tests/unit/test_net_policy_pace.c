@@ -302,12 +302,12 @@ TEST(little_is_wanted)
         want_one(&x->pens[i]);
     simnet_run(x->net, x->began_ns + 20 * SIM_S);
     CHECK(sum(x->came, 0, 20000) > 5000);
-    CHECK_INT(x->p->pace.limit, 16);
+    CHECK_INT(x->p->pace.limit, 24);
     CHECK_INT(x->p->pace.mode, PEN_PACE_FAST);
     /* Then much is. */
     for (int i = 12; i < WANTS; i++)
         want_one(&x->pens[i]);
-    simnet_run(x->net, x->began_ns + 21 * SIM_S);
+    simnet_run(x->net, x->began_ns + 23 * SIM_S);
     CHECK_INT(x->p->pace.limit, 64);
     reader_free(x);
 }
@@ -325,19 +325,19 @@ TEST(doubling)
     PenPace pace;
     uint64_t now = SIM_S;
     pen__pace_init(&pace, 64, now);
-    CHECK_INT(pace.limit, 16);
+    CHECK_INT(pace.limit, 24);
+    answers(&pace, 24, &now, SIM_MS);
+    CHECK_INT(pace.limit, 24); /* the first round is no measure */
     for (int i = 0; i < 10; i++)
-        pen__pace_success(&pace, BLOCK, false, now += SIM_MS);
-    CHECK_INT(pace.limit, 16); /* nobody wants more */
-    answers(&pace, 6, &now, SIM_MS);
-    CHECK_INT(pace.limit, 22);
-    answers(&pace, 22, &now, SIM_MS / 3); /* three times as many in a second */
-    CHECK_INT(pace.limit, 44);
+        pen__pace_success(&pace, BLOCK, false, now += SIM_MS / 3);
+    CHECK_INT(pace.limit, 24);            /* nobody wants more */
+    answers(&pace, 14, &now, SIM_MS / 3); /* three times as many in a second */
+    CHECK_INT(pace.limit, 38);
     CHECK_INT(pace.mode, PEN_PACE_FAST);
-    answers(&pace, 43, &now, SIM_MS / 3);
+    answers(&pace, 37, &now, SIM_MS / 3);
     CHECK_INT(pace.limit, 64);
     answers(&pace, 1, &now, SIM_MS / 3); /* no more than before: the number before was enough */
-    CHECK_INT(pace.limit, 22);
+    CHECK_INT(pace.limit, 24);
     CHECK_INT(pace.mode, PEN_PACE_HOLD);
 
     pen__pace_init(&pace, 3, now);
@@ -351,8 +351,9 @@ TEST(told_to_slow_down)
     PenPace pace;
     uint64_t now = SIM_S;
     pen__pace_init(&pace, 64, now);
-    answers(&pace, 16, &now, SIM_MS);
-    answers(&pace, 32, &now, SIM_MS / 2);
+    answers(&pace, 24, &now, SIM_MS);
+    answers(&pace, 24, &now, SIM_MS / 2);
+    answers(&pace, 48, &now, SIM_MS / 4);
     CHECK_INT(pace.limit, 64);
     pen__pace_throttle(&pace, now, now); /* one alone changes nothing */
     CHECK_INT(pace.limit, 64);
@@ -377,15 +378,16 @@ TEST(another_most)
     PenPace pace;
     uint64_t now = SIM_S;
     pen__pace_init(&pace, 64, now);
-    answers(&pace, 16, &now, SIM_MS);
-    answers(&pace, 32, &now, SIM_MS / 2);
+    answers(&pace, 24, &now, SIM_MS);
+    answers(&pace, 24, &now, SIM_MS / 2);
+    answers(&pace, 48, &now, SIM_MS / 4);
     CHECK_INT(pace.limit, 64);
-    answers(&pace, 64, &now, SIM_MS / 4);
+    answers(&pace, 64, &now, SIM_MS / 8);
     CHECK_INT(pace.mode, PEN_PACE_HOLD);
     pen__pace_most(&pace, 64);
     CHECK_INT(pace.mode, PEN_PACE_HOLD);
     pen__pace_most(&pace, 256);
-    answers(&pace, 64, &now, SIM_MS / 4);
+    answers(&pace, 128, &now, SIM_MS / 4);
     CHECK_INT(pace.limit, 128); /* doubles again */
     pen__pace_most(&pace, 8);
     CHECK_INT(pace.limit, 8);
