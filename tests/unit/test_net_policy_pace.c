@@ -387,7 +387,8 @@ TEST(another_most)
     pen__pace_most(&pace, 64);
     CHECK_INT(pace.mode, PEN_PACE_HOLD);
     pen__pace_most(&pace, 256);
-    answers(&pace, 128, &now, SIM_MS / 4);
+    answers(&pace, 64, &now, SIM_MS / 4);
+    answers(&pace, 64, &now, SIM_MS / 8);
     CHECK_INT(pace.limit, 128); /* doubles again */
     pen__pace_most(&pace, 8);
     CHECK_INT(pace.limit, 8);
