@@ -305,10 +305,10 @@ static int parse(CoreRemote *self, PyObject *options)
                                 &s->secret,   &s->token,  &s->ca_file, &s->proxy};
     PyObject *credentials;
     int path_style, no_sign, requester_pays, allow_http;
-    if (!PyArg_ParseTuple(options, "zzzzzzzzOipppIII", &from[0], &from[1], &from[2], &from[3],
+    if (!PyArg_ParseTuple(options, "zzzzzzzzOipppIIII", &from[0], &from[1], &from[2], &from[3],
                           &from[4], &from[5], &from[6], &from[7], &credentials, &path_style,
                           &no_sign, &requester_pays, &allow_http, &s->deadline_ms, &s->outage_ms,
-                          &s->in_flight))
+                          &s->in_flight, &s->node_ranks))
         return -1;
     s->path_style = (int8_t)path_style;
     s->no_sign = (uint8_t)no_sign;

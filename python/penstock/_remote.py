@@ -41,7 +41,8 @@ class StorageOptions(TypedDict, total=False):
     allow_http      keys may go over http to other hosts than this one
     deadline        of one request, in seconds (30)
     outage          how long a server may be away before it is an error, in seconds (300)
-    in_flight       requests at once, at most (64)
+    in_flight       requests of this node at once, at most (64)
+    node_ranks      processes of this node that share them (found in the environment)
     """
 
     endpoint: str | None
@@ -60,6 +61,7 @@ class StorageOptions(TypedDict, total=False):
     deadline: float | None
     outage: float | None
     in_flight: int | None
+    node_ranks: int | None
 
 
 _TEXTS = ("endpoint", "region", "profile", "key_id", "secret", "token", "ca_file", "proxy")
@@ -121,6 +123,7 @@ def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict
             _milliseconds("deadline", known.get("deadline")),
             _milliseconds("outage", known.get("outage")),
             _check.integer("in_flight", known.get("in_flight", 0), 0, 4096),
+            _check.integer("node_ranks", known.get("node_ranks", 0), 0, 4096),
         )
     )
     return options, {name: value for name, value in known.items() if not is_secret(name, value)}

@@ -143,6 +143,7 @@ struct PenPolicy {
     uint32_t in_flight;
     _Atomic uint64_t ops, attempts, retries, throttles, hedges, hedges_won, failures, bytes;
     _Atomic uint64_t seen_in_flight, seen_limit;
+    _Atomic uint32_t most; /* as was asked for last */
 };
 
 static inline uint64_t pen__policy_now(PenPolicy *p)

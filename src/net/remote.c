@@ -6,9 +6,12 @@
 
 #include "base/attr.h"
 #include "base/thread.h"
+#include "net/node.h"
 #include "net/remote_impl.h"
 
 #define WHERE "net/remote"
+
+enum { WANT_MOST = 256 };
 
 void pen_remote_settings_init(PenRemoteSettings *s)
 {
@@ -102,7 +105,7 @@ static int find_endpoint(PenRemote *r, const PenRemoteSettings *s, const PenAwsC
     return PEN_OK;
 }
 
-static void policy_settings(const PenRemoteSettings *s, PenPolicySettings *ret)
+static void policy_settings(const PenRemoteSettings *s, uint32_t node_ranks, PenPolicySettings *ret)
 {
     pen__policy_settings_init(ret);
     if (s->deadline_ms) {
@@ -115,16 +118,15 @@ static void policy_settings(const PenRemoteSettings *s, PenPolicySettings *ret)
     }
     if (s->outage_ms)
         ret->outage_ms = s->outage_ms;
-    if (s->in_flight)
-        ret->in_flight = s->in_flight;
+    ret->in_flight = pen__node_share(s->in_flight ? s->in_flight : ret->in_flight, node_ranks);
 }
 
 static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
 {
     PenAwsConfig aws = {0};
     PenPolicySettings policy;
-    int e = PEN_OK;
-    if (pen__remote_is_s3(r)) {
+    int e = pen__node_ranks(s->node_ranks, &r->node_ranks, reterr);
+    if (e == PEN_OK && pen__remote_is_s3(r)) {
         e = pen__aws_config(s->profile, &aws, reterr);
         if (e == PEN_OK)
             e = find_endpoint(r, s, &aws, reterr);
@@ -136,7 +138,8 @@ static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
     if (e < 0)
         return e;
     r->transport = pen__engine_transport(r->engine);
-    policy_settings(s, &policy);
+    policy_settings(s, r->node_ranks, &policy);
+    r->given_in_flight = s->in_flight != 0;
     r->outage_ms = policy.outage_ms;
     r->upload_parts = s->upload_parts;
     r->hashes = !r->endpoint.unsigned_ && strcmp(r->endpoint.scheme, "https") != 0;
@@ -247,6 +250,20 @@ int pen__remote_is_s3(const PenRemote *r)
 int pen__remote_interrupted(const PenRemote *r)
 {
     return r->interrupted && r->interrupted(r->ctx);
+}
+
+void pen__remote_want(PenRemote *r, uint32_t in_flight)
+{
+    PenPolicySettings s;
+    pen__policy_settings_init(&s);
+    in_flight = PEN_MIN(PEN_MAX(in_flight, s.in_flight), (uint32_t)WANT_MOST);
+    if (!r->given_in_flight)
+        pen__policy_most(r->policy, pen__node_share(in_flight, r->node_ranks));
+}
+
+void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)
+{
+    pen__policy_counts(r->policy, ret);
 }
 
 void pen__remote_tell(PenRemote *r, char *ret, size_t bytes)

@@ -21,6 +21,8 @@ struct PenRemote {
     PenPolicy *policy;
     PenKeyring *keyring; /* NULL: nothing is signed */
     uint32_t outage_ms;
+    uint32_t node_ranks;
+    uint8_t given_in_flight;
     uint32_t upload_parts;
     int (*interrupted)(void *ctx);
     void (*release)(void *ctx);

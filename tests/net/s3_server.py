@@ -6,7 +6,7 @@ It checks signatures, serves what a store's clients use, counts requests, and mi
 faults drawn from a seed, outages, silence, expired tokens, a wrong clock, other regions.
 Its first line on standard output is {"port": N}.
 
-    GET  /_counts     what was asked for: by kind, by key, by status, by second (JSON)
+    GET  /_counts     what was asked for: by kind, by key, by status, by second, at once (JSON)
     GET  /_log        the last requests, one by one (JSON)
     POST /_control    {"reset": true} {"outage": true|false|SECONDS} {"outage_how": "503"|"reset"}
                       {"mute": true|false} {"chaos": "error=0.1", "seed": 1} {"clock": SECONDS}
@@ -38,13 +38,14 @@ BODY_BYTES = 1 << 30
 class Counts:
     def __init__(self):
         self.lock = threading.Lock()
-        self.connections = self.open = 0
+        self.connections = self.open = self.at_once = 0
         self.reset()
 
     def reset(self):
         with self.lock:
             self.start = time.monotonic()
             self.total = self.bytes_in = self.bytes_out = 0
+            self.most_at_once = self.at_once
             self.kinds, self.statuses = collections.Counter(), collections.Counter()
             self.faults = collections.Counter()
             self.keys = collections.defaultdict(collections.Counter)
@@ -57,6 +58,11 @@ class Counts:
             if step > 0:
                 self.connections += 1
                 return self.connections
+
+    def under_way(self, step):
+        with self.lock:
+            self.at_once += step
+            self.most_at_once = max(self.most_at_once, self.at_once)
 
     def add(self, entry):
         """Before it is answered, so that a client that has its answer finds it counted."""
@@ -86,6 +92,7 @@ class Counts:
                 "seconds": [self.seconds.get(s, [0, 0]) for s in range(last + 1)],
                 "bytes_in": self.bytes_in, "bytes_out": self.bytes_out,
                 "connections": self.connections, "open_connections": self.open,
+                "most_at_once": self.most_at_once,
             }
 
     def log_as_json(self):
@@ -233,6 +240,13 @@ class Server:
         if request.bucket in ("_counts", "_log", "_control"):
             connection.send_reply(request, self.control(request), self.clock())
             return
+        self.counts.under_way(+1)
+        try:
+            self.serve_objects(connection, request)
+        finally:
+            self.counts.under_way(-1)
+
+    def serve_objects(self, connection, request):
         kind = kind_of(request)
         what = "/".join(filter(None, (request.bucket, request.key))) or "/"
         asked = request.header("range") or request.arguments.get("partNumber") or ""

@@ -569,6 +569,62 @@ def test_signal_handlers_run_while_it_waits(server):
     assert len(seen) == 1
 
 
+# ---- processes of one node
+
+
+NODE_CODE = f'''
+import concurrent.futures, json, sys
+import penstock
+pack = penstock.open({ADDRESS!r}, json.loads(sys.argv[1]))
+print("open", flush=True)
+sys.stdin.readline()
+with concurrent.futures.ThreadPoolExecutor(24) as pool:
+    list(pool.map(lambda i: pack[i]["label"], range(0, 320, 8)))
+'''
+
+
+def read_with(server, n, environment, given):
+    """The most requests at once that the server sees of `n` processes."""
+    environment = net_stage.clean_environment(**environment)
+    children = [
+        subprocess.Popen([sys.executable, "-c", NODE_CODE, json.dumps(options(server, **given))],
+                         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(n)
+    ]
+    for child in children:
+        assert child.stdout.readline() == "open\n"
+    server.control(chaos="delay=1.0,delay_ms=200", reset=True)
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.close()
+    assert [child.wait(60) for child in children] == [0] * n
+    for child in children:
+        child.stdout.close()
+    return server.counts()["most_at_once"]
+
+
+@pytest.mark.parametrize("n, environment, given, most", [
+    (8, {"LOCAL_WORLD_SIZE": "8"}, {"in_flight": 32}, 32),
+    (2, {"LOCAL_WORLD_SIZE": "8"}, {"in_flight": 24, "node_ranks": 2}, 24),
+])
+def test_ranks_of_a_node_share_requests(server, n, environment, given, most):
+    assert most // 2 < read_with(server, n, environment, given) <= most
+
+
+def test_a_process_alone_has_them_all(server):
+    # Slurm's numbers are those of its tasks; and the number at once grows beyond what it begins with.
+    assert read_with(server, 1, {"SLURM_NTASKS_PER_NODE": "8"}, {"in_flight": 22}) > 16
+
+
+@pytest.mark.parametrize("name, text", [
+    ("LOCAL_WORLD_SIZE", "many"), ("LOCAL_WORLD_SIZE", "0"), ("SLURM_STEP_TASKS_PER_NODE", "5000")])
+def test_a_number_of_ranks_that_is_none(monkeypatch, name, text):
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    monkeypatch.setenv(name, text)
+    with pytest.raises(penstock.InvalidError, match=f"{name}: expected 1 to 4096 .* found {text}"):
+        penstock.open(ADDRESS)
+
+
 # ---- arguments
 
 
@@ -580,6 +636,7 @@ def test_signal_handlers_run_while_it_waits(server):
     ({"key_id": "a", "secret": "b", "credentials": lambda: None}, "exclude each other"),
     ({"deadline": 0}, "0.001 to 4,000,000 seconds"),
     ({"in_flight": 10**6}, "in_flight"),
+    ({"node_ranks": 10**6}, "node_ranks"),
     ({"endpoint": "ftp://x"}, "endpoint"),
 ])
 def test_wrong_options(given, match):

@@ -396,6 +396,22 @@ TEST(another_most)
     CHECK(pace.limit <= 8);
 }
 
+/* From any thread: holds with the next event. */
+TEST(another_most_of_a_policy)
+{
+    Reader *x = reader_new(&(World){.latency_ns = 30 * SIM_MS}, 3, UINT32_MAX);
+    simnet_run(x->net, x->began_ns + SIM_S);
+    CHECK_INT(x->p->pace.limit, 64);
+    pen__policy_most(x->p, 256);
+    simnet_run(x->net, x->began_ns + 2 * SIM_S);
+    CHECK_INT(x->p->pace.limit, 256);
+    pen__policy_most(x->p, 8);
+    simnet_run(x->net, x->began_ns + 3 * SIM_S);
+    CHECK(x->p->pace.limit <= 8);
+    CHECK(simnet_transfers(x->t) <= 8);
+    reader_free(x);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -410,5 +426,6 @@ int main(int argc, char **argv)
     RUN(doubling);
     RUN(told_to_slow_down);
     RUN(another_most);
+    RUN(another_most_of_a_policy);
     return TEST_END();
 }
