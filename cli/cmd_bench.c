@@ -184,6 +184,20 @@ static void add_cache(CliReport *report, const PenPack *pack)
     cli_report_close(report);
 }
 
+static void add_requests(CliReport *report, const PenPack *pack)
+{
+    PenRemoteStats s;
+    pen_pack_remote_stats(pack, &s);
+    cli_report_object(report, "requests");
+    cli_report_number(report, "made", s.requests);
+    cli_report_size(report, "bytes", (int64_t)s.bytes);
+    cli_report_number(report, "at_once", s.limit);
+    cli_report_count(report, "retries", s.retries);
+    cli_report_count(report, "hedges", s.hedges);
+    cli_report_count(report, "throttles", s.throttles);
+    cli_report_close(report);
+}
+
 static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenStages *stages,
                   const PenLoaderSettings *settings)
 {
@@ -199,6 +213,8 @@ static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenS
         add_run(&report, run);
     if (args->values[CLI_OPT_CACHE].given)
         add_cache(&report, pack);
+    if (pen_is_remote(args->operands[0]))
+        add_requests(&report, pack);
     add_stages(&report, stages);
     cli_report_text(&report, "binds", what_binds(stages, run, settings->batch_size));
     int code = cli_end_done(args, &report, NULL);

@@ -99,6 +99,8 @@ PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSet
                                            PenPack **ret_pack, PenError *reterr);
 PEN_API void pen_pack_close(PenPack **pack); /* accepts NULL; sets *pack to NULL */
 PEN_API const PenPackInfo *pen_pack_info(const PenPack *pack);
+/* All 0 when it is not at an address. struct_size is set. */
+PEN_API void pen_pack_remote_stats(const PenPack *pack, PenRemoteStats *ret);
 
 /* Number of the field with this name, or PEN_E_NOT_FOUND. */
 PEN_NODISCARD PEN_API int pen_pack_field(const PenPack *pack, const char *name, uint32_t *ret_field,

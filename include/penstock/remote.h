@@ -54,6 +54,20 @@ typedef struct PenRemoteSettings {
     uint32_t node_ranks;
 } PenRemoteSettings;
 
+/* Of one open pack, since it was opened. */
+typedef struct PenRemoteStats {
+    uint32_t struct_size;
+    uint32_t in_flight;  /* requests that are under way now */
+    uint32_t limit;      /* as many may be */
+    uint64_t requests;   /* all: first ones, and those that follow */
+    uint64_t retries;    /* again after a failure */
+    uint64_t hedges;     /* a second one for one that is slow */
+    uint64_t hedges_won; /* of these, the ones that answered first */
+    uint64_t throttles;  /* answers that said "slow down" */
+    uint64_t failures;   /* what was given up */
+    uint64_t bytes;      /* of bodies that were taken */
+} PenRemoteStats;
+
 PEN_API void pen_remote_settings_init(PenRemoteSettings *s);
 /* 1: the text is such an address; 0: a path. */
 PEN_API int pen_is_remote(const char *text);

@@ -455,6 +455,20 @@ static int add_numbers(PyObject *dict, const PenPackInfo *info)
     return 0;
 }
 
+typedef struct Number {
+    const char *name;
+    uint64_t value;
+} Number;
+
+static PyObject *number_dict(const Number *numbers, size_t n)
+{
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < n; i++)
+        if (core_set(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) < 0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
 static PyObject *pack_cache_stats(CorePack *self, PyObject *unused)
 {
     PenCacheStats c;
@@ -464,10 +478,7 @@ static PyObject *pack_cache_stats(CorePack *self, PyObject *unused)
         return NULL;
     pen_pack_cache_stats(pack, &c);
     core_pack_leave(self);
-    const struct {
-        const char *name;
-        uint64_t value;
-    } numbers[] = {
+    const Number numbers[] = {
         {"hits", c.hits},
         {"misses", c.misses},
         {"tail_hits", c.tail_hits},
@@ -484,11 +495,24 @@ static PyObject *pack_cache_stats(CorePack *self, PyObject *unused)
         {"not_stored_busy", c.not_stored_busy},
         {"evicted_bytes", c.evicted_bytes},
     };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof numbers / sizeof *numbers; i++)
-        if (core_set(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) < 0)
-            Py_CLEAR(dict);
-    return dict;
+    return number_dict(numbers, sizeof numbers / sizeof *numbers);
+}
+
+static PyObject *pack_remote_stats(CorePack *self, PyObject *unused)
+{
+    PenRemoteStats s;
+    (void)unused;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    pen_pack_remote_stats(pack, &s);
+    core_pack_leave(self);
+    const Number numbers[] = {
+        {"requests", s.requests},     {"retries", s.retries},     {"hedges", s.hedges},
+        {"hedges_won", s.hedges_won}, {"throttles", s.throttles}, {"failures", s.failures},
+        {"bytes", s.bytes},           {"in_flight", s.in_flight}, {"limit", s.limit},
+    };
+    return number_dict(numbers, sizeof numbers / sizeof *numbers);
 }
 
 static PyObject *pack_info(CorePack *self, PyObject *unused)
@@ -517,6 +541,7 @@ static PyMethodDef methods[] = {
     {"close", (PyCFunction)pack_close, METH_NOARGS, NULL},
     {"info", (PyCFunction)pack_info, METH_NOARGS, NULL},
     {"cache_stats", (PyCFunction)pack_cache_stats, METH_NOARGS, NULL},
+    {"remote_stats", (PyCFunction)pack_remote_stats, METH_NOARGS, NULL},
     {"key", (PyCFunction)pack_key, METH_VARARGS, NULL},
     {"find", (PyCFunction)pack_find, METH_VARARGS, NULL},
     {"read", (PyCFunction)pack_read, METH_VARARGS, NULL},

@@ -143,6 +143,21 @@ class Pack:
         """
         return self._core.cache_stats()
 
+    def remote_stats(self) -> dict[str, int]:
+        """Requests since the pack was opened; all 0 when it is on a disk.
+
+        requests      all of them
+        retries       of these, again after a failure
+        hedges, hedges_won
+                      second ones for those that are slow, and those of them that answered first
+        throttles     answers that said "slow down"
+        failures      what was given up
+        bytes         of bodies that were taken
+        in_flight, limit
+                      under way now, and as many may be
+        """
+        return self._core.remote_stats()
+
     @property
     def class_field(self) -> str | None:
         """The field whose numbers the classes name."""

@@ -201,6 +201,24 @@ static int no_object(const char *address, PenError *reterr)
                      address, PEN_MANIFEST_NAME);
 }
 
+void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
+{
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    PenPolicyCounts n = {0};
+    if (remote)
+        pen__remote_counts(remote, &n);
+    *ret = (PenRemoteStats){.struct_size = sizeof *ret,
+                            .in_flight = (uint32_t)n.in_flight,
+                            .limit = (uint32_t)n.limit,
+                            .requests = n.attempts,
+                            .retries = n.retries,
+                            .hedges = n.hedges,
+                            .hedges_won = n.hedges_won,
+                            .throttles = n.throttles,
+                            .failures = n.failures,
+                            .bytes = n.bytes};
+}
+
 int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
                      PenError *reterr)
 {

@@ -569,6 +569,27 @@ def test_signal_handlers_run_while_it_waits(server):
     assert len(seen) == 1
 
 
+# ---- figures
+
+
+def test_requests_are_counted(server, disk):
+    assert set(penstock.open(disk).remote_stats().values()) == {0}
+    pack = penstock.open(ADDRESS, options(server))
+    assert pack.remote_stats()["requests"] == 1
+    server.control(chaos="throttle=0.1", seed=5, reset=True)
+    before = pack.remote_stats()
+    for i in range(0, N, 8):
+        assert pack[i]["label"] == i
+    told, counts = pack.remote_stats(), server.counts()
+    assert told["requests"] - before["requests"] == counts["total"]
+    assert told["throttles"] == told["retries"] == counts["statuses"]["503"] > 0
+    assert told["bytes"] > counts["bytes_out"] // 2
+    assert (told["in_flight"], told["limit"], told["failures"]) == (0, 16, 0)
+    pack.close()
+    with pytest.raises(penstock.ClosedError):
+        pack.remote_stats()
+
+
 # ---- processes of one node
 
 
@@ -612,7 +633,7 @@ def test_ranks_of_a_node_share_requests(server, n, environment, given, most):
 
 
 def test_a_process_alone_has_them_all(server):
-    # Slurm's numbers are those of its tasks; and the number at once grows beyond what it begins with.
+    # Slurm's numbers are those of its tasks; and the number at once grows beyond what it is first.
     assert read_with(server, 1, {"SLURM_NTASKS_PER_NODE": "8"}, {"in_flight": 22}) > 16
 
 
