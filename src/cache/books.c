@@ -11,7 +11,6 @@
 
 enum { BOOKS_BYTES = 64, VERSION = 1 };
 #define DAY_S (24 * 3600u)
-#define PRESENT_NS 5000000000u /* for somebody who counts */
 
 static const char magic[8] = "PENCACHE";
 
@@ -86,7 +85,7 @@ static uint64_t add(uint64_t a, int64_t b)
 int pen__books_change(PenCache *c, int64_t used, int64_t pending)
 {
     PenBooks b;
-    int r = pen__books_begin(c, PEN_BOOKS_NS(c), &b);
+    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
     if (r == -ENODATA || r == -EBADMSG)
         return pen__books_end(c, NULL); /* for a recount to put right */
     if (r < 0)
@@ -140,7 +139,7 @@ static bool is_alone(PenCache *c)
 void pen__books_recount(PenCache *c, bool force)
 {
     PenBooks b;
-    int r = pen__books_begin(c, PEN_BOOKS_NS(c), &b);
+    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
     if (r < 0 && r != -EBADMSG)
         return;
     bool bad = r<0, old = pen__sys->unix_ns() / 1000000000u - b.counted_s> DAY_S;
@@ -155,5 +154,5 @@ void pen__books_recount(PenCache *c, bool force)
  */
 void pen__books_present(PenCache *c)
 {
-    (void)pen__range_lock(c, PEN_RANGE_SHARED, PEN_RANGE_PRESENT, PRESENT_NS);
+    (void)pen__range_lock(c, PEN_RANGE_SHARED, PEN_RANGE_PRESENT, PEN_SHORT_NS(c));
 }

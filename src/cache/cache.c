@@ -10,7 +10,6 @@
 
 #define WHERE "cache/open"
 #define WAIT_MS 10000u
-#define IN_USE_NS 5000000000u /* for somebody who removes what we are about to use */
 
 void pen_cache_settings_init(PenCacheSettings *settings)
 {
@@ -68,7 +67,8 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
 {
     char path[PEN_CACHE_PATH];
     PenFileStat st;
-    (void)pen__range_lock(c, PEN_RANGE_SHARED, pen__range_pack(c->id), IN_USE_NS);
+    /* Not at once, when somebody is removing what we are about to use. */
+    (void)pen__range_lock(c, PEN_RANGE_SHARED, pen__range_pack(c->id), PEN_SHORT_NS(c));
     pen__shelf_path(c, c->id, NULL, path);
     if (pen__sys->stat_link(path, &st) == 0 && !pen__shelf_is_own(path))
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,

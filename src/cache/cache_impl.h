@@ -38,6 +38,8 @@ int pen__cache_open_dir(const char *dir, bool make, uint32_t wait_ms, PenCache *
 enum { PEN_RANGE_BOOKS = 0, PEN_RANGE_PRESENT = 1, PEN_RANGE_EVICTOR = 2 };
 uint64_t pen__range_pack(const char *id);
 uint64_t pen__range_entry(const char *id, PenCacheKey key);
+/* How long locks are waited for that nobody holds for long, unless he counts or hangs. */
+#define PEN_SHORT_NS(c) ((c)->wait_ns < 2000000000u ? (c)->wait_ns : 2000000000u)
 /* 0, or -EAGAIN when somebody else has held it for `wait_ns`. */
 int pen__range_lock(PenCache *c, int how, uint64_t range, uint64_t wait_ns);
 void pen__range_free(PenCache *c, uint64_t range);
@@ -56,9 +58,6 @@ typedef struct PenBooks {
     uint64_t pending;   /* how many are being written; of killed processes as well */
     uint64_t counted_s; /* when they were last counted, seconds since 1970 */
 } PenBooks;
-
-/* How long they are waited for; nobody holds them for long, unless he counts. */
-#define PEN_BOOKS_NS(c) ((c)->wait_ns < 2000000000u ? (c)->wait_ns : 2000000000u)
 
 /* Locks and reads them. 0 or -errno, and then nothing is locked. -EBADMSG: they are locked, and
  * wrong. */

@@ -115,7 +115,7 @@ static uint64_t missing_on_disk(PenCache *c, uint64_t bytes)
 static int64_t try_reserve(PenCache *c, uint64_t bytes, int *ret_why)
 {
     PenBooks b;
-    int r = pen__books_begin(c, PEN_BOOKS_NS(c), &b);
+    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
     if (r == -ENODATA || r == -EBADMSG) {
         (void)pen__books_end(c, NULL);
         return -EBADMSG;

@@ -132,11 +132,15 @@ static int check_expected(const PenShard *s, const PenShardEntry *e, PenError *r
 
 /* The tail in one read: most are far smaller than the guess, and the footer tells when one is not.
  */
+enum { TAIL_GUESS = 16 * 1024 };
+
 static int read_tail(PenShard *s, PenError *reterr)
 {
-    uint8_t guess[PEN_TAIL_GUESS];
+    uint8_t guess[TAIL_GUESS];
     uint64_t total = s->source->bytes;
-    size_t n = (size_t)PEN_MIN((uint64_t)PEN_TAIL_GUESS, total);
+    size_t n = (size_t)PEN_MIN((uint64_t)TAIL_GUESS, total);
+    if (s->source->end_bytes >= PEN_SHARD_FOOTER_BYTES)
+        n = PEN_MIN(n, s->source->end_bytes);
     int r = pen__source_read(s->source, guess, n, total - n, reterr);
     if (r == PEN_OK)
         r = check_footer(s, guess + n - PEN_SHARD_FOOTER_BYTES, reterr);

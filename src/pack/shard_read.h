@@ -18,9 +18,6 @@ typedef struct PenShard {
     uint8_t *tail; /* begins with the block table */
 } PenShard;
 
-/* So much of the end of a file is read first. */
-enum { PEN_TAIL_GUESS = 16 * 1024 };
-
 /* Opens the file of the shard `id`. `expected` (may be NULL) is the manifest's entry, which it has
  * to fit. On success the shard owns `source`, else the caller keeps it. */
 int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,

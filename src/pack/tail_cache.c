@@ -8,7 +8,7 @@
 
 #define WHERE "pack/cache"
 
-/* More than the table of blocks is some statistics and the footer. */
+/* Beside the table of blocks and the footer there are some statistics. */
 enum { TAIL_MORE = 1 << 20 };
 
 /* ---- a shard whose end is in memory ---------------------------------------------------------- */
@@ -117,7 +117,8 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
     s->base = (PenSource){.class_ = &tail_class,
                           .name = full_name(p->path, s->name),
                           .bytes = e->file_bytes,
-                          .is_far = p->is_far};
+                          .is_far = p->is_far,
+                          .end_bytes = bytes};
     if (s->base.name)
         return &s->base;
     tail_close(&s->base);
@@ -130,13 +131,19 @@ typedef struct Tail {
     PenCached base;
     const PenShardEntry *entry; /* of the manifest */
     PenShard shard;             /* that was opened */
-    PenBuf buf;                 /* for what is stored */
 } Tail;
 
 static bool size_fits(const PenShardEntry *e, uint64_t bytes)
 {
-    return bytes <= e->file_bytes && bytes >= PEN_MIN((uint64_t)PEN_TAIL_GUESS, e->file_bytes) &&
-           bytes <= e->n_blocks * PEN_BLOCK_ENTRY_BYTES + TAIL_MORE;
+    uint64_t least = e->n_blocks * PEN_BLOCK_ENTRY_BYTES + PEN_SHARD_FOOTER_BYTES;
+    return bytes <= e->file_bytes && bytes >= least && bytes <= least + TAIL_MORE;
+}
+
+/* The whole of the tail, which the manifest's digest covers, and not a byte more. */
+static bool is_right(const PenCached *w, const PenShard *s, size_t bytes)
+{
+    return s->source->bytes - s->tail_offset == bytes &&
+           s->block_samples == w->pack->m.block_samples;
 }
 
 static int look(PenCached *w)
@@ -159,7 +166,7 @@ static int look(PenCached *w)
     if (!source)
         return 0;
     int r = pen__shard_open(&t->shard, source, t->entry->id, t->entry, NULL);
-    if (r == PEN_OK && t->shard.block_samples == w->pack->m.block_samples)
+    if (r == PEN_OK && is_right(w, &t->shard, bytes))
         return 1;
     if (r == PEN_OK)
         pen__shard_close(&t->shard);
@@ -176,18 +183,8 @@ static int fetch(PenCached *w, PenError *reterr)
 static const void *give(PenCached *w, uint64_t *ret_bytes)
 {
     Tail *t = (Tail *)w;
-    PenSource *source = t->shard.source;
-    uint64_t bytes = source->bytes - t->shard.tail_offset;
-    if (bytes >= PEN_TAIL_GUESS) {
-        *ret_bytes = bytes;
-        return size_fits(t->entry, bytes) ? t->shard.tail : NULL;
-    }
-    bytes = PEN_MIN((uint64_t)PEN_TAIL_GUESS, source->bytes);
-    if (pen__buf_reserve(&t->buf, (size_t)bytes) < 0 ||
-        pen__source_read(source, t->buf.data, (size_t)bytes, source->bytes - bytes, NULL) < 0)
-        return NULL;
-    *ret_bytes = bytes;
-    return t->buf.data;
+    *ret_bytes = t->shard.source->bytes - t->shard.tail_offset;
+    return size_fits(t->entry, *ret_bytes) ? t->shard.tail : NULL;
 }
 
 int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
@@ -196,13 +193,12 @@ int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
         return pen__shard_fetch(p, number, ret, reterr);
     Tail t = {.base = {.pack = p,
                        .key = {PEN_CACHE_TAIL, number},
-                       .bytes = PEN_TAIL_GUESS,
+                       .bytes = p->m.shards[number].n_blocks * PEN_BLOCK_ENTRY_BYTES,
                        .look = look,
                        .fetch = fetch,
                        .give = give},
               .entry = &p->m.shards[number]};
     int r = pen__cached_get(&t.base, reterr);
-    pen__buf_free(&t.buf);
     if (r < 0)
         return r;
     pen__cache_count(p->cache, r ? PEN_COUNT_TAIL_HITS : PEN_COUNT_TAIL_MISSES, 1);
