@@ -15,7 +15,9 @@ need("torch", "numpy", "PIL")
 import ops_table  # noqa: E402
 
 DOCS = ROOT / "docs"
-PAGES = ["python.md", "pipeline.md", "moving-from-dataloader.md", "moving-from-ffcv.md"]
+PAGES = [
+    "python.md", "pipeline.md", "cache.md", "moving-from-dataloader.md", "moving-from-ffcv.md"
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
