@@ -74,7 +74,8 @@ static int far_open(void *ctx, const char *name, PenSource **ret, PenError *rete
         pen__free(f);
         return r;
     }
-    f->base = (PenSource){&far_class, f->near->name, f->near->bytes, 1};
+    f->base = (PenSource){
+        .class_ = &far_class, .name = f->near->name, .bytes = f->near->bytes, .is_far = 1};
     *ret = &f->base;
     return PEN_OK;
 }
