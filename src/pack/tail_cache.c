@@ -153,10 +153,11 @@ static int look(PenCached *w)
     if (!pen__cache_find(w->pack->cache, w->key, &found))
         return 0;
     size_t bytes = (size_t)found.bytes;
-    uint8_t *data = size_fits(t->entry, found.bytes) ? pen__alloc(bytes) : NULL;
+    bool fits = size_fits(t->entry, found.bytes);
+    uint8_t *data = fits ? pen__alloc(bytes) : NULL;
     if (!data) {
         pen__cache_leave(&found);
-        return -1;
+        return fits ? 0 : -1;
     }
     if (!pen__cache_read(&found, data)) {
         pen__free(data);

@@ -87,7 +87,7 @@ static int flip_a_bit(const char *path)
     fstat(fd, &st);
     off_t at_byte = (off_t)(flips++ * 7919u % (unsigned)st.st_size);
     int r = pread(fd, &byte, 1, at_byte) == 1 ? 0 : -1;
-    byte ^= 1 << flips % 8;
+    byte = (uint8_t)(byte ^ 1u << flips % 8);
     r |= pwrite(fd, &byte, 1, at_byte) == 1 ? 0 : -1;
     close(fd);
     return r;
@@ -325,6 +325,49 @@ TEST(eight_processes_fetch_each_block_once)
     CHECK_INT(fetched, total.entries);
 }
 
+typedef struct Reader {
+    PenPack *pack;
+    pthread_t thread;
+    unsigned wrong;
+} Reader;
+
+static void *read_in_thread(void *arg)
+{
+    Reader *r = arg;
+    static _Thread_local uint8_t buf[1 << 17];
+    for (uint64_t i = 0; i < 3 * N; i++) {
+        uint64_t n = i * 5 % N;
+        size_t bytes = 0;
+        int e = pen_pack_read(r->pack, n, 0, buf, sizeof buf, &bytes, NULL);
+        r->wrong +=
+            e != PEN_OK || bytes != right[n].bytes || memcmp(buf, right[n].data, bytes) != 0;
+    }
+    return NULL;
+}
+
+/* Two packs of one process exclude each other as two processes do; threads of one pack wait for
+ * each other in it. */
+TEST(threads_of_two_packs_fetch_each_block_once)
+{
+    enum { READERS = 8 };
+    PenPack *packs[2] = {open_with(at("c12"), 0, 0, NULL), open_with(at("c12"), 0, 0, NULL)};
+    Reader readers[READERS] = {0};
+    CHECK(packs[0] && packs[1]);
+    for (int i = 0; i < READERS; i++) {
+        readers[i].pack = packs[i % 2];
+        CHECK_INT(pthread_create(&readers[i].thread, NULL, read_in_thread, &readers[i]), 0);
+    }
+    for (int i = 0; i < READERS; i++) {
+        CHECK_INT(pthread_join(readers[i].thread, NULL), 0);
+        CHECK_INT(readers[i].wrong, 0);
+    }
+    PenCacheStats a = stats_of(packs[0]), b = stats_of(packs[1]);
+    CHECK_INT(a.misses + b.misses, pen_pack_info(packs[0])->n_blocks);
+    CHECK_INT(a.tail_misses + b.tail_misses, pen_pack_info(packs[0])->n_shards);
+    pen_pack_close(&packs[0]);
+    pen_pack_close(&packs[1]);
+}
+
 /* ---- limits and refusals --------------------------------------------------------------------- */
 
 TEST(half_a_cache_gives_half_the_blocks)
@@ -435,6 +478,7 @@ int main(int argc, char **argv)
     RUN(a_damaged_pack_is_not_cached);
     RUN(who_hangs_is_waited_for_and_then_not);
     RUN(eight_processes_fetch_each_block_once);
+    RUN(threads_of_two_packs_fetch_each_block_once);
     RUN(half_a_cache_gives_half_the_blocks);
     RUN(a_full_disk_is_no_error);
     RUN(a_cache_is_for_a_pack_just_opened);
