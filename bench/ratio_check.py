@@ -23,8 +23,8 @@ from compare.rounds import Run, Set
 SIDES = (500, 375)
 
 
-def floors():
-    return tomllib.loads((places.BENCH / "floors.toml").read_text(encoding="utf-8"))["floor"]
+def floors(kind="floor"):
+    return tomllib.loads((places.BENCH / "floors.toml").read_text(encoding="utf-8"))[kind]
 
 
 def drawn_picture(rng):

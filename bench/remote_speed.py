@@ -4,6 +4,7 @@
 
     remote_speed.py far     training: penstock from the local disk and from a store 110 ms away, one
                             decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
+    remote_speed.py check   the short form of far for CI: a scripted server, drawn pictures, a floor
     remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
     remote_speed.py table NAME...
 
@@ -20,6 +21,7 @@ Ends with 1 when an aim of the scenario is not reached.
 import argparse
 import pathlib
 import shlex
+import statistics
 import sys
 
 import tomllib
@@ -102,6 +104,42 @@ def do_far(options):
     return 0 if far_reached(lines) else 1
 
 
+def late(rows, found):
+    """How many first batches took longer than they may."""
+    count = 0
+    for row in rows:
+        seconds = statistics.median(found[row["of"]]["first"]) if row["of"] in found else 0
+        if seconds > row["first_seconds"]:
+            say(f"{row['of']}: first batch in {seconds:.2f} s, at most {row['first_seconds']}  "
+                f"TOO LATE: {row['reason']}")
+            count += 1
+    return count
+
+
+def do_check(options):
+    """Ends with 1 when a ratio is under its floor in floors.toml, or samples came twice."""
+    import ratio_check
+
+    setting = scenario("check", options)
+    if places.machine()["cores"] < 2:
+        setting.update(decode_core=None, other_core=None)
+    files = places.photo_files(options.photos or ratio_check.drawn(options.count or 200))
+    stock = Stock(files, Set(files, options.python).folder, setting["copies"])
+    stock.make_pack()
+    head = head_of("check", setting, stock, options)
+    servers = stores.Servers(stores.scripted(), setting["delay_ms"], setting["other_core"])
+    with servers:
+        lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
+    found, absent = tables.results(lines)
+    for name, figure in found.items():
+        say(f"{name}: {figure['rate']:.0f} images/s, first batch "
+            f"{tables.seconds_text(figure['first'])} s, each once: {figure['exactly_once']}")
+    wrong = [name for name, figure in found.items() if figure["exactly_once"] != "yes"]
+    rows = ratio_check.floors("remote")
+    short = ratio_check.judge(rows, found, "drawn") + late(rows, found)
+    return 1 if absent or wrong or short else 0
+
+
 def do_raw(options):
     setting = scenario("raw", options)
     stock = stock_of(setting, options)
@@ -126,10 +164,11 @@ def options_of():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("far", "raw"):
+    for name, rounds, seconds in (("far", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0)):
         verb = verbs.add_parser(name)
-        verb.add_argument("--rounds", type=int, default=5)
-        verb.add_argument("--seconds", type=float, default=10.0, help="of a turn of far (10)")
+        verb.add_argument("--rounds", type=int, default=rounds)
+        verb.add_argument("--seconds", type=float, default=seconds,
+                          help=f"of a turn, or its epoch ({seconds:g}); raw reads all")
         verb.add_argument("--photos", type=pathlib.Path)
         verb.add_argument("--count", type=int, help="take only so many photographs")
         verb.add_argument("--copies", type=int, help="of each; the scenario's when not given")
@@ -144,7 +183,8 @@ def options_of():
 
 def main():
     options = options_of()
-    return {"far": do_far, "raw": do_raw, "table": do_table}[options.verb](options)
+    verbs = {"far": do_far, "raw": do_raw, "check": do_check, "table": do_table}
+    return verbs[options.verb](options)
 
 
 if __name__ == "__main__":

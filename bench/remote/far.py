@@ -112,15 +112,18 @@ class Far:
             say(f"  uploading {what}")
             self.stock.upload(self.servers, what)
         self.servers.pin()
-        self.curl = Curl(self.servers.far, self.stock.blocks(), self.stock.folder,
-                         self.setting["at_once"], PROBE_BYTES)
+        if self.setting["at_once"]:
+            self.curl = Curl(self.servers.far, self.stock.blocks(), self.stock.folder,
+                             self.setting["at_once"], PROBE_BYTES)
 
     def probe(self, number):
         """What the way carries, with the client on the core of everything else."""
+        if not self.setting["at_once"]:
+            return ""
         figure = self.curl.run(self.setting["other_core"])
         self.note("bandwidth", round=number, bytes=figure.bytes, seconds=figure.seconds,
                   cpu=figure.cpu)
-        return figure.bytes / figure.seconds
+        return f"curl {figure.bytes / figure.seconds / 1e6:.0f} MB/s, "
 
     def add_turn(self, name, number):
         found = self.turn(name)
@@ -139,7 +142,7 @@ class Far:
                 rates[name] = self.add_turn(name, number)
             except environments.Absent as why:
                 self.leave_out(name, why)
-        say(f"  round {number + 1} of {self.options.rounds}: curl {carried / 1e6:.0f} MB/s, " +
+        say(f"  round {number + 1} of {self.options.rounds}: {carried}" +
             ", ".join(f"{name} {rates[name]:.0f}" for name in names if name in rates))
 
     def all(self):

@@ -47,7 +47,7 @@ class Stock:
 
     def task(self, setting, spec):
         """What a loader is told; of a turn or of its preparation."""
-        keys = ("batch", "size", "short", "transform", "workers")
+        keys = ("batch", "size", "short", "transform", "workers", "output", "memory")
         prefix = spec["stock"]
         return {**{key: setting[key] for key in keys}, "options": spec.get("options", {}),
                 "samples": self.samples, "bucket": stores.BUCKET, "prefix": prefix,

@@ -49,7 +49,7 @@ class Servers:
         return found
 
     def pin(self):
-        for pid in self.pids():
+        for pid in self.pids() if self.core is not None else ():
             cores.pin_process(pid, self.core)
 
     def seconds(self):

@@ -68,6 +68,8 @@ class Turn:
 
 
 def take_turn(module, task):
+    if hasattr(module, "warm"):
+        module.warm(task)
     turn, batches = Turn(task), module.batches(task)
     ended = any(turn.take(ids) for ids in batches)
     found = turn.answer(not ended)

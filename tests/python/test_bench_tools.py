@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bench/ makes of its measurements: ratios, winners, tables, and the files it reads."""
 
+import argparse
 import json
 import os
 import pathlib
 import sys
+import threading
 
 import pytest
 
@@ -12,9 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import ratio_check  # noqa: E402
+import remote_speed  # noqa: E402
 from compare import environments, figures, report, scenario, workers  # noqa: E402
 from loaders.draws import centre, random_box, resized  # noqa: E402
 from loaders.serve import once_only  # noqa: E402
+from remote import cores, tables  # noqa: E402
+from remote import turn as remote_turn  # noqa: E402
 
 
 def test_a_ratio_is_that_of_the_medians_and_the_spread_that_of_rounds():
@@ -230,3 +235,106 @@ def test_a_process_is_in_its_own_tree():
     mine = workers.tree(os.getpid())
     assert os.getpid() in mine and mine[os.getpid()] > 0
     assert workers.memory_of(os.getpid()) > 1e6
+
+
+# --- from a store --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def far_lines(lines):
+    options = argparse.Namespace(copies=None, loaders="penstock-local,penstock-s3,mosaic")
+    setting = remote_speed.scenario("far", options)
+    head = {**lines[0], "name": "remote-far", "scenario": setting}
+    out = [head, {"kind": "blocks", "count": 10, "samples": 32, "mean_bytes": 4e6},
+           {"kind": "absent", "loader": "mosaic", "reason": "no wheel"}]
+    for name in ("penstock-local", "penstock-s3"):
+        out.append({"kind": "prepared", "loader": name, "title": name.upper(),
+                    "versions": {name: "1.2"}, "stored_mb": 2000.0})
+    for number, rate in enumerate((1900, 2000, 2100)):
+        out.append({"kind": "bandwidth", "round": number, "bytes": 4e8, "seconds": 1.0, "cpu": 0.1})
+        for name, share in (("penstock-local", 1.0), ("penstock-s3", 0.96)):
+            out.append(turn(name, number, rate * share, first_seconds=0.7, first_blocks=20,
+                            threads={"pen-decode": 1.9}, servers={"gateway": 0.54}))
+    return out
+
+
+def test_the_table_of_a_far_store(far_lines):
+    text = tables.far_markdown(far_lines)
+    (local,), (far,) = rows_of(text, "PENSTOCK-LOCAL"), rows_of(text, "PENSTOCK-S3")
+    assert local[1:4] == ["2,000 (1,900-2,100)", "0.96 (0.96-0.96)", "faster"]
+    assert far[1:3] == ["1,920 (1,824-2,016)", "-"] and far[4] == "0.70 (0.70-0.70)"
+    assert [row[-1] for row in rows_of(text, "penstock-s3")][:2] == ["reached", "not measured"]
+    assert "are 0.75 s: reached" in text  # 5 x 110 ms, 80 MB of 400 MB/s
+    assert "400 MB/s (400-400): 3,200 images/s" in text
+    assert "pen-decode 0.95 | gateway 0.20" in text
+    assert rows_of(text, "mosaic")[0][1] == "absent: no wheel"
+
+
+def test_a_first_batch_that_comes_late_is_told(far_lines):
+    for line in far_lines:
+        if line["kind"] == "turn":
+            line["first_seconds"] = 0.76
+    assert "are 0.75 s: NOT reached" in tables.far_markdown(far_lines)
+    found, _ = tables.results(far_lines)
+    row = {"of": "penstock-s3", "first_seconds": 0.75, "reason": "because"}
+    assert remote_speed.late([row], found) == 1
+    assert remote_speed.late([{**row, "first_seconds": 0.8}], found) == 0
+
+
+def test_bytes_and_processor_time_against_curl(far_lines):
+    options = argparse.Namespace(copies=None, loaders=None)
+    head = {**far_lines[0], "scenario": remote_speed.scenario("raw", options)}
+    rows = {"penstock": (1.0, 0.5), "curl": (0.9, 0.25), "boto3": (2.0, 1.0)}
+    lines = [head] + [{"kind": "turn", "loader": name, "round": 0, "bytes": 1e9, "seconds": seconds,
+                       "cpu": cpu} for name, (seconds, cpu) in rows.items()]
+    rate, cpu = remote_speed.tables.raw_verdicts(head, tables.raw_results(lines))
+    assert (round(rate[1]["ratio"], 2), rate[3], cpu[1]["ratio"], cpu[3]) == (0.9, True, 2.0, False)
+    assert rows_of(tables.raw_markdown(lines), "curl")[0][1] == "1,111 (1,111-1,111)"
+
+
+def test_loaders_of_a_store_have_modules_and_environments():
+    known = remote_speed.loaders()
+    for name in ("far", "check"):
+        setting = remote_speed.scenario(name, argparse.Namespace(copies=None, loaders=None))
+        assert set(setting["loaders"]) <= known.keys() and setting["base"] in setting["loaders"]
+    for spec in known.values():
+        assert (ROOT / "bench" / "remote" / "sides" / f"{spec['module']}.py").exists()
+        assert spec.get("environment") in {None, *environments.specs()}
+    for row in ratio_check.floors("remote"):
+        assert {row["of"], row["against"]} <= known.keys()
+        assert row["reason"] and row["drawn"] > 0 and row["first_seconds"] > 0
+
+
+def test_a_turn_counts_from_the_first_batch_on_and_ends_with_whole_groups():
+    class Module:
+        @staticmethod
+        def batches(_task):
+            for number in range(9):
+                yield range(number * 10, number * 10 + 10)
+
+    task = {"seconds": 0.0, "group": 4, "samples": 90}
+    found = remote_turn.take_turn(Module, task)
+    assert (found["samples"], found["batches"], found["whole"]) == (40, 4, False)
+    assert found["first_ids"] == list(range(10)) and found["missing"] == found["again"] == 0
+    found = remote_turn.take_turn(Module, {**task, "seconds": 60.0})
+    assert (found["samples"], found["whole"], found["missing"]) == (80, True, 0)
+
+
+def test_threads_are_found_by_their_names():
+    allowed, stop = os.sched_getaffinity(0), threading.Event()
+
+    def wait():
+        pathlib.Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("pen-test")
+        stop.wait(60)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        assert cores.pin_named(os.getpid(), "pen-test", min(allowed)) == 1
+        assert os.sched_getaffinity(thread.native_id) == {min(allowed)}
+        assert os.sched_getaffinity(0) == allowed
+        assert cores.pin_named(os.getpid(), "nobody", 0, seconds=0.01) == 0
+        assert "pen-test" in cores.seconds_of(os.getpid())
+    finally:
+        stop.set()
+        thread.join()

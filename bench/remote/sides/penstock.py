@@ -6,7 +6,6 @@ import os
 import sys
 
 import numpy as np
-import torch
 
 from remote import cores
 
@@ -14,28 +13,37 @@ PIPELINE = "decode | random_resized_crop {size} | hflip | tensor u8"
 
 
 def package(task):
+    """With what it gives batches to; imported before the clock starts."""
     if f"{task['build']}/python" not in sys.path:
         sys.path.insert(0, f"{task['build']}/python")
+    if task["output"] == "torch":
+        importlib.import_module("torch").set_num_threads(1)
     return importlib.import_module("penstock")
 
 
 def versions(task):
-    return {"penstock": package(task).__version__, "torch": torch.__version__}
+    found = {"penstock": package(task).__version__}
+    if task["output"] == "torch":
+        found["torch"] = importlib.import_module("torch").__version__
+    return found
 
 
 def prepare(task):
     """The stock has packed already."""
 
 
+def warm(task):
+    package(task)
+
+
 def opened(task, penstock):
     return penstock.Loader(
         task["pack"] if task["options"]["place"] == "local" else task["address"], task["batch"],
-        pipeline=PIPELINE.format(size=task["size"]), order="block", threads=1, output="torch",
-        return_info=True, drop_last=False, **task["options"].get("loader", {}))
+        pipeline=PIPELINE.format(size=task["size"]), order="block", threads=1,
+        output=task["output"], memory=task["memory"], return_info=True, drop_last=False)
 
 
 def batches(task):
-    torch.set_num_threads(1)
     pinned = task["decode_core"] is not None
     if pinned:
         # All threads of the library that follow inherit it; the one that decodes is moved.
