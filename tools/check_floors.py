@@ -30,7 +30,7 @@ SEAM_FILE = "src/base/sys.c"
 SEAM_CALL = re.compile(
     r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|posix_memalign|aligned_alloc|mmap|"
     r"open|openat|fopen|creat|close|read|write|pread|pwrite|readv|writev|preadv|pwritev|lseek|"
-    r"fsync|fdatasync|ftruncate|stat|fstat|lstat|statvfs|fstatvfs|rename|mkdir|unlink|rmdir|opendir|"
+    r"fsync|fdatasync|ftruncate|memfd_create|stat|fstat|lstat|statvfs|fstatvfs|rename|mkdir|unlink|rmdir|opendir|"
     r"flock|fcntl|"
     r"clock_gettime|gettimeofday|time|nanosleep|usleep|sleep|getrandom|rand|random|"
     r"pthread_create|printf|fprintf|puts|putchar|perror|exit|abort|_exit|signal|sigaction)\s*\("

@@ -13,9 +13,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +35,8 @@ static int real_open(const char *path, int how)
         flags |= O_RDWR | O_NOFOLLOW | O_NONBLOCK;
     else if (how == PEN_OPEN_NEW)
         flags |= O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
+    else if (how == PEN_OPEN_MEMORY)
+        flags |= O_RDWR | O_NONBLOCK | O_NOCTTY;
     else
         flags |= O_RDONLY;
     int fd;
@@ -440,6 +444,53 @@ static void real_process_reap(int pid)
     (void)waitpid(pid, NULL, WNOHANG);
 }
 
+static int real_memory_make(const char *name, uint64_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    if (fchmod(fd, 0600) == 0 && ftruncate(fd, (off_t)bytes) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+        return fd;
+    int e = errno;
+    close(fd);
+    return -e;
+}
+
+static int real_memory_seal(int fd)
+{
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) < 0 ? -errno : 0;
+}
+
+static int real_memory_is_sealed(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0)
+        return -errno;
+    if (!(seals & F_SEAL_SHRINK) || !(seals & F_SEAL_GROW))
+        return -EINVAL;
+    return (seals & F_SEAL_WRITE) != 0;
+}
+
+static int real_name_take(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    size_t n = strlen(name);
+    if (n >= sizeof at.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(at.sun_path + 1, name, n); /* that begins with 0: of no file */
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+    /* Nobody is to send us anything. */
+    if (shutdown(fd, SHUT_RDWR) == 0 && bind(fd, (const struct sockaddr *)&at, bytes) == 0)
+        return fd;
+    int e = errno;
+    close(fd);
+    return -e;
+}
+
 const PenSys pen__sys_real = {
     .alloc = malloc,
     .resize = realloc,
@@ -475,6 +526,10 @@ const PenSys pen__sys_real = {
     .process_ended = real_process_ended,
     .process_kill = real_process_kill,
     .process_reap = real_process_reap,
+    .memory_make = real_memory_make,
+    .memory_seal = real_memory_seal,
+    .memory_is_sealed = real_memory_is_sealed,
+    .name_take = real_name_take,
 };
 
 const PenSys *pen__sys = &pen__sys_real;

@@ -32,7 +32,8 @@ enum {
     /* Never through a symbolic link, never waiting for a FIFO's other end: */
     PEN_OPEN_PLAIN = 3,  /* read */
     PEN_OPEN_UPDATE = 4, /* read and write */
-    PEN_OPEN_NEW = 5     /* read and write, for this user alone; -EEXIST when the name is there */
+    PEN_OPEN_NEW = 5,    /* read and write, for this user alone; -EEXIST when the name is there */
+    PEN_OPEN_MEMORY = 6  /* read and write what another process has open: "/proc/7/fd/3" */
 };
 
 /* A program to be run: without a shell, in a process group of its own, with no input and none of
@@ -103,6 +104,14 @@ typedef struct PenSys {
     int (*process_ended)(int pid, PenExit *ret);
     void (*process_kill)(int pid); /* all of its group */
     void (*process_reap)(int pid);
+
+    /* Memory as a file without a name, of a size that nobody can change. */
+    int (*memory_make)(const char *name, uint64_t bytes);
+    int (*memory_seal)(int fd);      /* from now on nobody can write to it, ever */
+    int (*memory_is_sealed)(int fd); /* 1, 0; -EINVAL: not such memory */
+    /* Takes a name of this machine's (network namespace's), which no file has: an fd that holds it,
+     * or -EADDRINUSE. /proc/net/unix lists them. */
+    int (*name_take)(const char *name);
 } PenSys;
 
 extern const PenSys pen__sys_real;

@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/attr.h"
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/sys.h"
 
@@ -73,24 +72,6 @@ int pen__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadli
     return PEN_OK;
 }
 
-/* The whole of a small file as text; false when it cannot be read. */
-static bool read_small(const char *path, char *buf, size_t cap)
-{
-    int fd = pen__sys->open(path, PEN_OPEN_READ);
-    if (fd < 0)
-        return false;
-    size_t used = 0;
-    int64_t n = 1;
-    while (n > 0 && used < cap - 1) {
-        n = pen__sys->pread(fd, buf + used, cap - 1 - used, used);
-        if (n > 0)
-            used += (size_t)n;
-    }
-    pen__sys->close(fd);
-    buf[used] = 0;
-    return n >= 0;
-}
-
 /* Cores that a quota per period amounts to, rounded up; 0 for none. */
 static unsigned quota_cores(long long quota, long long period)
 {
@@ -103,9 +84,8 @@ static unsigned quota_cores(long long quota, long long period)
 /* "max 100000" or "150000 100000" */
 static unsigned quota_v2(const char *dir)
 {
-    char path[640], text[64];
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", dir);
-    if (!read_small(path, text, sizeof text))
+    char text[64];
+    if (!pen__cgroup_text(dir, "cpu.max", text, sizeof text))
         return 0;
     char *end;
     long long quota = strtoll(text, &end, 10);
@@ -114,41 +94,18 @@ static unsigned quota_v2(const char *dir)
 
 static unsigned quota_v1(const char *dir)
 {
-    char path[640], quota[32], period[32];
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", dir);
-    if (!read_small(path, quota, sizeof quota))
-        return 0;
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", dir);
-    if (!read_small(path, period, sizeof period))
+    char quota[32], period[32];
+    if (!pen__cgroup_text(dir, "cpu.cfs_quota_us", quota, sizeof quota) ||
+        !pen__cgroup_text(dir, "cpu.cfs_period_us", period, sizeof period))
         return 0;
     return quota_cores(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
 }
 
-/* The least of `cores` and the quotas of `dir` and all that contain it. Inside a container the path
- * may be the host's, of which only the root is visible: the walk upwards ends there. */
-static unsigned least_quota(char *dir, unsigned cores, unsigned (*quota)(const char *dir))
+static void least_cores(void *ctx, int version, const char *dir)
 {
-    for (;;) {
-        size_t n = strlen(dir);
-        if (n && dir[n - 1] == '/')
-            dir[n - 1] = 0;
-        unsigned q = quota(dir);
-        if (q && q < cores)
-            cores = q;
-        char *slash = strrchr(dir, '/');
-        if (!slash)
-            return cores;
-        *slash = 0;
-    }
-}
-
-/* Is "cpu" one of the names in "cpu,cpuacct"? */
-static bool has_cpu(char *names)
-{
-    for (char *name; (name = strsep(&names, ","));)
-        if (strcmp(name, "cpu") == 0)
-            return true;
-    return false;
+    unsigned *cores = ctx, quota = version == 2 ? quota_v2(dir) : quota_v1(dir);
+    if (quota && quota < *cores)
+        *cores = quota;
 }
 
 static unsigned affinity_cores(void)
@@ -166,19 +123,6 @@ static unsigned affinity_cores(void)
 unsigned pen__thread_cores(void)
 {
     unsigned cores = affinity_cores();
-    char text[4096];
-    if (!read_small("/proc/self/cgroup", text, sizeof text))
-        return cores;
-    /* Lines "id:controllers:path"; version 2 has id 0 and no controllers. */
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        char *id = strsep(&line, ":"), *names = strsep(&line, ":");
-        if (!line || line[0] != '/' || strlen(line) > 500)
-            continue;
-        if (strcmp(id, "0") == 0 && !*names)
-            cores = least_quota(line, cores, quota_v2);
-        else if (has_cpu(names))
-            cores = least_quota(line, cores, quota_v1);
-    }
+    pen__cgroup_each("cpu", least_cores, &cores);
     return cores;
 }

@@ -14,9 +14,9 @@ static atomic_int_fast64_t memory, files;
 
 const char *fault_name(FaultKind kind)
 {
-    static const char *const names[] = {"alloc", "open",   "close",  "read",   "write", "sync",
-                                        "stat",  "rename", "mkdir",  "unlink", "rmdir", "lock",
-                                        "list",  "random", "thread", "range",  "room"};
+    static const char *const names[] = {
+        "alloc", "open", "close", "read",   "write",  "sync",  "stat", "rename", "mkdir", "unlink",
+        "rmdir", "lock", "list",  "random", "thread", "range", "room", "memory", "name"};
     return names[kind];
 }
 
@@ -162,6 +162,39 @@ static int fault_lock(int fd, int exclusive)
     return fails(FAULT_LOCK) ? reason(EWOULDBLOCK, ENOLCK) : pen__sys_real.lock(fd, exclusive);
 }
 
+static int fault_lock_byte(int fd, int how, uint64_t offset)
+{
+    return fails(FAULT_LOCK) ? reason(EAGAIN, ENOLCK) : pen__sys_real.lock_byte(fd, how, offset);
+}
+
+static int fault_memory_make(const char *name, uint64_t bytes)
+{
+    if (fails(FAULT_MEMORY))
+        return reason(ENOMEM, EMFILE);
+    int fd = pen__sys_real.memory_make(name, bytes);
+    atomic_fetch_add(&files, fd >= 0);
+    return fd;
+}
+
+static int fault_memory_seal(int fd)
+{
+    return fails(FAULT_MEMORY) ? reason(EBUSY, EPERM) : pen__sys_real.memory_seal(fd);
+}
+
+static int fault_memory_is_sealed(int fd)
+{
+    return fails(FAULT_MEMORY) ? reason(EINVAL, EBADF) : pen__sys_real.memory_is_sealed(fd);
+}
+
+static int fault_name_take(const char *name)
+{
+    if (fails(FAULT_NAME))
+        return reason(EMFILE, EAFNOSUPPORT);
+    int fd = pen__sys_real.name_take(name);
+    atomic_fetch_add(&files, fd >= 0);
+    return fd;
+}
+
 /* A directory whose reading breaks off after the first entry. */
 typedef struct Broken {
     int (*each)(void *ctx, const char *name);
@@ -223,6 +256,10 @@ void fault_begin(const FaultPlan *p)
     sys.list = fault_list;
     sys.random = fault_random;
     sys.thread_start = fault_thread_start;
+    sys.memory_make = fault_memory_make;
+    sys.memory_seal = fault_memory_seal;
+    sys.memory_is_sealed = fault_memory_is_sealed;
+    sys.name_take = fault_name_take;
     plan = *p;
     atomic_store(&calls, 0);
     atomic_store(&n_failed, 0);

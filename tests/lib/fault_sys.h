@@ -25,6 +25,8 @@ typedef enum FaultKind {
     FAULT_THREAD,
     FAULT_LOCK_BYTE,
     FAULT_ROOM,
+    FAULT_MEMORY,
+    FAULT_NAME,
     FAULT_KINDS
 } FaultKind;
 
