@@ -10,6 +10,7 @@
 #include <penstock/loader.h>
 #include <penstock/ops.h>
 #include <penstock/pack.h>
+#include <penstock/preload.h>
 #include <penstock/remote.h>
 #include <penstock/version.h>
 #include <penstock/writer.h>

@@ -196,25 +196,6 @@ static int close_way(Copy *c, Way *w, PenError *reterr)
 
 /* ---- one part -------------------------------------------------------------------------------- */
 
-/* What came wrong over a network may come right over another connection. */
-static int read_part(Copy *c, const Turn *t, PenBuf *buf, PenError *reterr)
-{
-    PenSource *source = t->way->ref->shard.source;
-    const PenShardPart *p = &t->part;
-    buf->bytes = 0;
-    if (p->bytes > SIZE_MAX / 4 || pen__buf_reserve(buf, (size_t)p->bytes + PEN_SLACK) < 0)
-        return pen__fail_memory(reterr, WHERE, source->name);
-    int r = pen__source_read(source, buf->data, (size_t)p->bytes, p->offset, reterr);
-    if (r == PEN_OK)
-        r = pen__shard_part_check(t->way->ref, &c->m->schema, p, buf->data, reterr);
-    if (r == PEN_E_CORRUPT && source->is_far) {
-        r = pen__source_read_again(source, buf->data, (size_t)p->bytes, p->offset, reterr);
-        if (r == PEN_OK)
-            r = pen__shard_part_check(t->way->ref, &c->m->schema, p, buf->data, reterr);
-    }
-    return r;
-}
-
 /* 0: the copy has been stopped. */
 static int wait_for_turn(Copy *c, const Turn *t)
 {
@@ -228,7 +209,7 @@ static int wait_for_turn(Copy *c, const Turn *t)
 
 static int copy_part(Copy *c, const Turn *t, PenBuf *buf, PenError *reterr)
 {
-    int r = read_part(c, t, buf, reterr);
+    int r = pen__shard_part_read(t->way->ref, &c->m->schema, &t->part, buf, reterr);
     if (r < 0 || !wait_for_turn(c, t))
         return r;
     r = pen__sink_write(t->way->sink, buf->data, (size_t)t->part.bytes, reterr);

@@ -35,6 +35,21 @@ void pen__blocks_close(PenPack *p)
     pen__pack_trim(p);
 }
 
+int pen__blocks_renew(PenPack *p, PenError *reterr)
+{
+    PenBlock **fresh = pen__zalloc(BLOCK_SLOTS * sizeof(PenBlock *));
+    if (!fresh)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    pen__blocks_close(p);
+    p->newest = p->oldest = NULL;
+    p->kept_bytes = 0;
+    p->keep_chosen = false;
+    p->keep_bytes = p->is_whole ? WHOLE_KEEP_BYTES : UINT64_MAX;
+    p->block_slots = BLOCK_SLOTS;
+    p->blocks = fresh;
+    return PEN_OK;
+}
+
 static uint64_t weight(const PenBlock *b)
 {
     return (b->is_whole ? b->cap : b->view.index_bytes) + sizeof *b;

@@ -246,6 +246,30 @@ static void free_shard(PenShardRef *ref)
     pen__free(ref);
 }
 
+static void drop_shards(PenPack *p)
+{
+    for (int i = 0; i < SHARD_SLOTS; i++)
+        if (p->shards[i]) {
+            pen__pack_shard_put(p, p->shards[i]);
+            p->shards[i] = NULL;
+        }
+}
+
+int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
+{
+    bool was_far = p->is_far, was_whole = p->is_whole;
+    p->is_far = p->is_whole = false;
+    int r = pen__blocks_renew(p, reterr);
+    if (r < 0) {
+        p->is_far = was_far;
+        p->is_whole = was_whole;
+        return r;
+    }
+    drop_shards(p);
+    p->preload = preload;
+    return PEN_OK;
+}
+
 void pen_pack_close(PenPack **pack)
 {
     if (!pack || !*pack)
@@ -260,9 +284,8 @@ void pen_pack_close(PenPack **pack)
     if (left)
         return;
     pen__blocks_close(p);
-    for (int i = 0; i < SHARD_SLOTS; i++)
-        if (p->shards[i])
-            pen__pack_shard_put(p, p->shards[i]);
+    drop_shards(p);
+    pen__preload_close(&p->preload);
     pen__cache_close(&p->cache);
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->loaded);
@@ -312,7 +335,8 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
     pen__shard_name(e->id, name);
     for (int i = 0; i < PEN_FAR_READS && r == PEN_E_CORRUPT; i++) {
         pen__source_close(&source);
-        r = p->open(p->open_ctx, name, &source, &now);
+        r = p->preload ? pen__preload_source(p, number, &source, &now)
+                       : p->open(p->open_ctx, name, &source, &now);
         if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                              "%s: shard %s is missing; its samples cannot be read", p->path, name);

@@ -42,6 +42,7 @@ struct PenPack {
     bool keep_chosen;                /* by a loader */
     PenBlock *newest, *oldest;       /* whole blocks that are kept, by their last use */
     struct Spare *spare;             /* memory of whole blocks, to be used again */
+    struct PenPreload *preload;      /* where its shards come from, once it is in memory */
     int refs;                        /* of the pack itself: the caller's and those of loaders */
     pid_t pid;                       /* that opened it */
 };
@@ -77,5 +78,16 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
 /* block_cache.c, tail_cache.c: from the cache, when the pack has one and it is there. */
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr);
 int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
+
+/* Gives up all that are kept; nobody else may be using the pack. On failure all is as it was. */
+int pen__blocks_renew(PenPack *p, PenError *reterr);
+
+/* reader.c: from now on shards come from there, on success the pack's to close; nobody else may be
+ * using the pack. */
+int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr);
+
+/* preload.c */
+int pen__preload_source(const PenPack *p, uint64_t shard, PenSource **ret, PenError *reterr);
+void pen__preload_close(struct PenPreload **preload); /* the last one; accepts NULL */
 
 #endif

@@ -124,3 +124,26 @@ int pen__shard_part_check(const PenShardRef *ref, const PenSchema *schema, const
     }
     return r;
 }
+
+int pen__shard_part_read(const PenShardRef *ref, const PenSchema *schema, const PenShardPart *part,
+                         PenBuf *buf, PenError *reterr)
+{
+    PenSource *source = ref->shard.source;
+    size_t bytes = (size_t)part->bytes;
+    buf->bytes = 0;
+    if (part->bytes > SIZE_MAX / 4 || pen__buf_reserve(buf, bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, source->name);
+    int r = pen__source_read(source, buf->data, bytes, part->offset, reterr);
+    if (r < 0)
+        return r;
+    r = pen__shard_part_check(ref, schema, part, buf->data, reterr);
+    /* It may come right over another connection. */
+    if (r == PEN_E_CORRUPT && source->is_far) {
+        r = pen__source_read_again(source, buf->data, bytes, part->offset, reterr);
+        if (r < 0)
+            return r;
+        r = pen__shard_part_check(ref, schema, part, buf->data, reterr);
+    }
+    buf->bytes = bytes;
+    return r;
+}

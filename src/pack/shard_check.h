@@ -20,6 +20,11 @@ PenShardPart pen__shard_part(const PenShard *s, uint64_t first, uint64_t want);
 int pen__shard_part_check(const PenShardRef *ref, const PenSchema *schema, const PenShardPart *part,
                           const uint8_t *data, PenError *reterr);
 
+/* Reads it into `buf` and checks it; what comes wrong over a network is asked for once more. With
+ * PEN_E_CORRUPT the bytes that are there are in `buf`, when buf->bytes is not 0. */
+int pen__shard_part_read(const PenShardRef *ref, const PenSchema *schema, const PenShardPart *part,
+                         PenBuf *buf, PenError *reterr);
+
 /* The header alone. */
 int pen__shard_header_check(const PenShard *s, const uint8_t header[PEN_SHARD_HEADER_BYTES],
                             PenError *reterr);

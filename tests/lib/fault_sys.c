@@ -162,11 +162,6 @@ static int fault_lock(int fd, int exclusive)
     return fails(FAULT_LOCK) ? reason(EWOULDBLOCK, ENOLCK) : pen__sys_real.lock(fd, exclusive);
 }
 
-static int fault_lock_byte(int fd, int how, uint64_t offset)
-{
-    return fails(FAULT_LOCK) ? reason(EAGAIN, ENOLCK) : pen__sys_real.lock_byte(fd, how, offset);
-}
-
 static int fault_memory_make(const char *name, uint64_t bytes)
 {
     if (fails(FAULT_MEMORY))
