@@ -78,6 +78,10 @@ typedef struct CorePlace {
 } CorePlace;
 PenPack *core_open(CoreState *state, const CorePlace *place);
 
+/* py_preload.c: `how` may be a function to be told of progress. -1 with an exception. */
+int core_preload(CoreState *state, PenPack *pack, CoreRemote *remote, PyObject *how,
+                 PenPreloadResult *ret);
+
 /* py_pack.c: the pack for a call that is about to begin, or NULL; every enter has its leave. */
 typedef struct CorePack CorePack;
 PenPack *core_pack_enter(CorePack *self);

@@ -11,6 +11,8 @@ struct CorePack {
     PyObject *cache; /* bytes; NULL: none */
     unsigned long long cache_bytes;
     CoreRemote *remote;
+    PyObject *preload; /* NULL: it is read where it lies; True, or a function to be told */
+    PenPreloadResult preloaded;
     pid_t pid;
     uint8_t id[16];
     uint32_t users; /* calls under way; guarded by the GIL, as is all here */
@@ -40,11 +42,21 @@ static int open_pack(CorePack *self)
     PenPack *pack = core_open(core_state((PyObject *)self), &place);
     if (!pack)
         return -1;
+    PenPreloadResult preloaded = {0};
+    if (self->preload && core_preload(core_state((PyObject *)self), pack, self->remote,
+                                      self->preload, &preloaded) < 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        close_pack(&pack);
+        PyErr_Restore(type, value, trace);
+        return -1;
+    }
     if (self->pack && self->pid == getpid()) {
         close_pack(&pack);
         return 0;
     }
     self->pack = pack;
+    self->preloaded = preloaded;
     self->pid = getpid();
     self->users = 0;
     return 0;
@@ -52,11 +64,11 @@ static int open_pack(CorePack *self)
 
 static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", "remote", "cache", "cache_bytes", NULL};
-    PyObject *path = NULL, *remote, *cache = NULL;
+    static char *names[] = {"path", "remote", "cache", "cache_bytes", "preload", NULL};
+    PyObject *path = NULL, *remote, *cache, *preload;
     unsigned long long cache_bytes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O|OK", names, PyUnicode_FSConverter, &path,
-                                     &remote, &cache, &cache_bytes))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOKO", names, PyUnicode_FSConverter, &path,
+                                     &remote, &cache, &cache_bytes, &preload))
         return NULL;
     CorePack *self = (CorePack *)core_alloc(type);
     if (!self) {
@@ -65,15 +77,21 @@ static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->path = path;
     self->cache_bytes = cache_bytes;
-    if (cache && cache != Py_None && !PyUnicode_FSConverter(cache, &self->cache)) {
+    if (cache != Py_None && !PyUnicode_FSConverter(cache, &self->cache)) {
         Py_DECREF(self);
         return NULL;
     }
+    if (preload != Py_False)
+        self->preload = Py_NewRef(preload);
     if (remote != Py_None)
         self->remote = core_remote_new(remote);
     if ((remote != Py_None && !self->remote) || open_pack(self) < 0) {
         Py_DECREF(self);
         return NULL;
+    }
+    if (self->preload) { /* a function is not called again, in a child */
+        Py_DECREF(self->preload);
+        self->preload = Py_NewRef(Py_True);
     }
     memcpy(self->id, pen_pack_info(self->pack)->id, sizeof self->id);
     return (PyObject *)self;
@@ -130,11 +148,22 @@ static PyObject *pack_close(CorePack *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *pack_preloaded(CorePack *self, PyObject *unused)
+{
+    (void)unused;
+    const PenPreloadResult *p = &self->preloaded;
+    if (!self->preload)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(KKOO)", (unsigned long long)p->bytes, (unsigned long long)p->read_bytes,
+                         p->was_there ? Py_True : Py_False, p->is_sealed ? Py_True : Py_False);
+}
+
 static void pack_dealloc(CorePack *self)
 {
     if (self->pid == getpid())
         close_pack(&self->pack);
     core_remote_unref(self->remote);
+    Py_XDECREF(self->preload);
     Py_XDECREF(self->path);
     Py_XDECREF(self->cache);
     core_free((PyObject *)self);
@@ -539,6 +568,7 @@ static PyObject *pack_info(CorePack *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"close", (PyCFunction)pack_close, METH_NOARGS, NULL},
+    {"preloaded", (PyCFunction)pack_preloaded, METH_NOARGS, NULL},
     {"info", (PyCFunction)pack_info, METH_NOARGS, NULL},
     {"cache_stats", (PyCFunction)pack_cache_stats, METH_NOARGS, NULL},
     {"remote_stats", (PyCFunction)pack_remote_stats, METH_NOARGS, NULL},

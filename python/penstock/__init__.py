@@ -33,7 +33,7 @@ from ._error import (
     UnsupportedError,
 )
 from ._loader import BadSample, BatchInfo, Loader
-from ._pack import Field, ImageInfo, Pack, Sample, open
+from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
 from ._writer import Writer, write
 
@@ -60,6 +60,7 @@ __all__ = [
     "NoMemoryError",
     "NotFoundError",
     "Pack",
+    "Preloaded",
     "ReadWriteError",
     "Sample",
     "StorageOptions",

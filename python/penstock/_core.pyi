@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 version: str
@@ -19,10 +19,12 @@ class Pack:
         cls,
         path: str | bytes,
         remote: tuple[Any, ...] | None,
-        cache: str | None = None,
-        cache_bytes: int = 0,
+        cache: str | None,
+        cache_bytes: int,
+        preload: bool | Callable[[int, int], object],
     ) -> Pack: ...
     def close(self) -> None: ...
+    def preloaded(self) -> tuple[int, int, bool, bool] | None: ...
     def info(self) -> dict[str, Any]: ...
     def cache_stats(self) -> dict[str, int]: ...
     def remote_stats(self) -> dict[str, int]: ...

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, Union
 
 from . import _check, _core, _dist, _pipeline, _remote
 from ._error import CancelledError, ClosedError, InvalidError
-from ._pack import Pack
+from ._pack import Pack, Preload
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
 _ON_BAD = {"raise": 0, "substitute": 1}
@@ -272,6 +272,8 @@ class Loader:
                  for an address, as in penstock.open
     cache, cache_bytes
                  a directory that keeps blocks, as in penstock.open
+    preload      bring the whole pack into memory first, once for all processes of this machine, as
+                 in penstock.open; a pack at an address then is as good as a local one
 
     Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
     says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
@@ -308,6 +310,7 @@ class Loader:
         storage_options: _remote.StorageOptions | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
+        preload: Preload = False,
         **unknown: Any,
     ) -> None:
         for name in unknown:
@@ -316,8 +319,12 @@ class Loader:
             raise InvalidError("storage_options: the pack is open already; give them to open()")
         if isinstance(pack, Pack) and (cache is not None or cache_bytes is not None):
             raise InvalidError("cache: the pack is open already; give it to open()")
+        if isinstance(pack, Pack) and preload is not False:
+            raise InvalidError("preload: the pack is open already; give it to open()")
         self.dataset = (
-            pack if isinstance(pack, Pack) else Pack(pack, storage_options, cache, cache_bytes)
+            pack
+            if isinstance(pack, Pack)
+            else Pack(pack, storage_options, cache, cache_bytes, preload)
         )
         self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.drop_last = bool(drop_last)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import operator
 import os
 import typing
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Union
 
 from . import _check, _core, _remote
 from ._error import InvalidError, NotFoundError
@@ -41,6 +41,23 @@ class ImageInfo(NamedTuple):
     bytes: int
     source_bytes: int
     timestamp_ns: int
+
+
+# True, or a function that is called with the bytes in memory and those of the pack.
+Preload = Union[bool, Callable[[int, int], object]]
+
+
+class Preloaded(NamedTuple):
+    """A pack in memory."""
+
+    bytes: int
+    """Of memory, once for all processes that share it."""
+    read_bytes: int
+    """Of the pack, by this process."""
+    was_there: bool
+    """Another process, or this one, had it in memory already."""
+    is_sealed: bool
+    """Nobody can change it any more; False: some of the pack is damaged."""
 
 
 class Sample(Mapping[str, Any]):
@@ -88,16 +105,22 @@ class Pack:
         storage_options: _remote.StorageOptions | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
+        preload: Preload = False,
     ) -> None:
         self.path = _check.path(path)
+        if not isinstance(preload, bool) and not callable(preload):
+            raise TypeError(f"preload: expected True, False or a function, found {preload!r}")
+        if preload is not False and cache is not None:
+            raise InvalidError("preload: the pack is in memory then; leave cache out")
         self._cache, self._cache_bytes = _cache(cache, cache_bytes)
         options, self._options = _remote.check(self.path, storage_options)
         self._has_secrets = len(self._options) < sum(
             value is not None for value in (storage_options or {}).values()
         )
-        self._core = _core.Pack(self.path, options, self._cache, self._cache_bytes)
+        self._core = _core.Pack(self.path, options, self._cache, self._cache_bytes, preload)
+        self._preload = preload is not False
         # Blocks are read whole, so samples had better come by blocks.
-        self._is_whole = options is not None or self._cache is not None
+        self._is_whole = self._cache is not None or (options is not None and not self._preload)
         if options is not None:
             _remote.opened(self)
         self._info: dict[str, Any] = self._core.info()
@@ -163,6 +186,12 @@ class Pack:
         """The field whose numbers the classes name."""
         number = self._info["class_field"]
         return None if number < 0 else self.fields[number].name
+
+    @property
+    def preloaded(self) -> Preloaded | None:
+        """What preload=True has done; None without."""
+        figures = self._core.preloaded()
+        return None if figures is None else Preloaded(*figures)
 
     def __len__(self) -> int:
         return self._len
@@ -264,9 +293,9 @@ class Pack:
                 "are not pickled; name a profile (storage_options={'profile': ...}) or set the "
                 "AWS_ variables, which the other process finds by itself, or open the pack there"
             )
-        if self._cache is not None:
-            return Pack, (self.path, self._options, self._cache, self._cache_bytes or None)
-        return Pack, (self.path, self._options) if self._options else (self.path,)
+        return Pack, (
+            self.path, self._options or None, self._cache, self._cache_bytes or None, self._preload
+        )
 
     def __repr__(self) -> str:
         return f"<penstock.Pack {self.path}: {self._len} samples>"
@@ -290,11 +319,15 @@ def open(
     storage_options: _remote.StorageOptions | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int | str | None = None,
+    preload: Preload = False,
 ) -> Pack:
     """Open the pack in directory `path`, or at an s3://, https:// or http:// address, for which
     there are `storage_options`. Reads the manifest, nothing of any shard.
 
     `cache` is a directory on a fast disk of this machine in which blocks are kept, shared by all
     processes and jobs; it is made when it is not there. `cache_bytes` ("500GiB") is the most that
-    all packs in it may take together; None: half of the disk."""
-    return Pack(path, storage_options, cache, cache_bytes)
+    all packs in it may take together; None: half of the disk.
+
+    `preload` brings all of it into memory that the processes of this user share; it may be a
+    function that is called with the bytes there and the bytes of the pack."""
+    return Pack(path, storage_options, cache, cache_bytes, preload)

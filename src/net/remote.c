@@ -249,7 +249,12 @@ int pen__remote_is_s3(const PenRemote *r)
 
 int pen__remote_interrupted(const PenRemote *r)
 {
-    return r->interrupted && r->interrupted(r->ctx);
+    return atomic_load(&r->is_stopped) || (r->interrupted && r->interrupted(r->ctx));
+}
+
+void pen__remote_stop(PenRemote *r, int stop)
+{
+    atomic_store(&r->is_stopped, stop);
 }
 
 void pen__remote_want(PenRemote *r, uint32_t in_flight)

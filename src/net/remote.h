@@ -32,6 +32,8 @@ int pen__remote_interrupted(const PenRemote *r);
  * unless the settings say how many. */
 void pen__remote_want(PenRemote *r, uint32_t in_flight);
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
+/* 1: from now on, until it is 0 again, all who wait for it give up. */
+void pen__remote_stop(PenRemote *r, int stop);
 /* What the oldest request is at, for messages; "" when there is none. */
 void pen__remote_tell(PenRemote *r, char *ret, size_t bytes);
 

@@ -24,6 +24,7 @@ struct PenRemote {
     uint32_t node_ranks;
     uint8_t given_in_flight;
     uint32_t upload_parts;
+    atomic_int is_stopped;
     int (*interrupted)(void *ctx);
     void (*release)(void *ctx);
     void *ctx;      /* of both */

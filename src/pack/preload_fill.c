@@ -289,6 +289,15 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Waits for a server end; those for a file system may not. */
+static void stop_reads(PenFill *f, int stop)
+{
+    PenStore *store = pen__pack_store(f->pack);
+    PenRemote *remote = store ? pen__store_remote(store) : NULL;
+    if (remote)
+        pen__remote_stop(remote, stop);
+}
+
 /* True when all threads have ended. */
 static bool watch(PenFill *f, int (*tick)(void *ctx, PenError *reterr), void *ctx)
 {
@@ -296,8 +305,10 @@ static bool watch(PenFill *f, int (*tick)(void *ctx, PenError *reterr), void *ct
     pthread_mutex_lock(&f->mutex);
     while (f->running) {
         (void)pen__cond_wait(&f->news, &f->mutex, pen__deadline_after(TICK_NS));
-        if (f->stop && !leave_at)
+        if (f->stop && !leave_at) {
             leave_at = pen__deadline_after(LEAVE_NS);
+            stop_reads(f, 1);
+        }
         if (f->stop && pen__deadline_after(0) >= leave_at)
             break;
         if (f->stop)
@@ -310,6 +321,8 @@ static bool watch(PenFill *f, int (*tick)(void *ctx, PenError *reterr), void *ct
     }
     bool all = !f->running;
     pthread_mutex_unlock(&f->mutex);
+    if (leave_at)
+        stop_reads(f, 0);
     return all;
 }
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of packs in shared memory look at."""
+
+import os
+import pathlib
+
+
+def names(pack_id):
+    """Names that the kernel lists for a pack, of this user's: one for each that has it open."""
+    lines = pathlib.Path("/proc/net/unix").read_text(encoding="ascii", errors="replace")
+    return [line for line in lines.splitlines() if f"@penstock/{os.geteuid()}/{pack_id}" in line]
+
+
+def memory_kib():
+    """What this process holds: all it has touched, its share of that, and what nobody else has."""
+    found = {}
+    text = pathlib.Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
+    for line in text.splitlines()[1:]:
+        name, kib, _ = line.split()
+        found[name.rstrip(":")] = int(kib)
+    private = sum(found[name] for name in found if name.startswith("Private_"))
+    return {"rss": found["Rss"], "pss": found["Pss"], "private": private}
+
+
+def memory_files():
+    """Memory files of ours that any process of this user has open: pid and inode."""
+    found = set()
+    for folder in pathlib.Path("/proc").glob("[0-9]*/fd"):
+        try:
+            for link in folder.iterdir():
+                if os.readlink(link).startswith("/memfd:penstock"):
+                    found.add((folder.parent.name, link.stat().st_ino))
+        except OSError:
+            continue
+    return found
