@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+import conftest
 import net_stage
 import pytest
 from preload_tools import memory_kib, names
@@ -197,6 +198,7 @@ def test_a_forked_child_shares_it(disk):
 # ---- several processes
 
 
+@pytest.mark.skipif(conftest.is_sanitized(conftest.BUILD), reason="it keeps what was freed")
 def test_the_second_process_adds_no_memory(large):
     """Reads all of it, twice: what it holds grows by a few buffers, not by 60 MiB."""
     code = """

@@ -3,8 +3,51 @@
 #include "io/shared.h"
 #include "preload_help.h"
 
+/* The memory of a pack, as docs/adr/0014 and pack/preload.h say that it lies. */
+static uint64_t shared_head(const PenPack *pack, uint8_t head[PEN_SHARED_HEAD_BYTES])
+{
+    const PenManifest *m = pen__pack_manifest(pack);
+    uint64_t bytes = 4096 + 16 * m->n_shards;
+    for (uint64_t i = 0; i < m->n_shards; i++)
+        bytes += m->shards[i].n_blocks + 3;
+    for (uint64_t i = 0; i < m->n_shards; i++)
+        bytes = pen__padded(bytes, 4096) + m->shards[i].file_bytes;
+    bytes = pen__padded(bytes, 4096);
+    memset(head, 0, PEN_SHARED_HEAD_BYTES);
+    memcpy(head, "PENSHARE", 8);
+    head[8] = 1;
+    memcpy(head + 16, m->id, 16);
+    pen__store64(head + 32, bytes);
+    return bytes;
+}
+
+static int open_shared(const PenPack *pack, PenShared **ret)
+{
+    uint8_t head[PEN_SHARED_HEAD_BYTES];
+    uint64_t bytes = shared_head(pack, head);
+    PenSharedWish wish = {pen_pack_info(pack)->id, head, bytes, "test"};
+    return pen__shared_open(&wish, ret, NULL);
+}
+
 /* ---- one process, several handles --------------------------------------------------------------
  */
+
+/* Not even we can write to it any more. */
+TEST(sealed_when_it_is_there)
+{
+    static uint8_t garbage[100000];
+    PenError err = {0};
+    PenShared *shared = NULL;
+    PenPack *pack = open_pack("two");
+    memset(garbage, 7, sizeof garbage);
+    CHECK_INT(pen_pack_preload(pack, NULL, NULL, &err), PEN_OK);
+    CHECK_INT(open_shared(pack, &shared), 1);
+    CHECK_INT(pen__shared_is_sealed(shared), 1);
+    CHECK_INT(pen__shared_write(shared, garbage, sizeof garbage, 4096, &err), PEN_OK);
+    CHECK_INT(first_wrong(pack, SMALL_BYTES), -1);
+    pen__shared_close(&shared);
+    pen_pack_close(&pack);
+}
 
 TEST(two_handles_share_and_leave_nothing)
 {
@@ -47,9 +90,20 @@ static void wait_until(atomic_int *count, int n)
         (void)poll(NULL, 0, 1);
 }
 
+static int64_t slow_pread(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    if (bytes > 20000)
+        (void)poll(NULL, 0, 20);
+    return pen__sys_real.pread(fd, buf, bytes, offset);
+}
+
 /* Preloads together with the others, and stays until all have. */
 static int together(Told *t, const char *name, size_t bytes, int n)
 {
+    static PenSys sys;
+    sys = pen__sys_real;
+    sys.pread = slow_pread; /* so that none is done before the others begin */
+    pen__sys = &sys;
     PenPreloadResult result = {0};
     PenPack *pack = open_pack(name);
     atomic_fetch_add(&t->ready, 1);
@@ -124,16 +178,7 @@ TEST(another_goes_on_where_a_killed_one_was)
     wait_until(&filling->ready, 1);
     /* Memory that is to stay has to be open somewhere else than in the child. */
     PenShared *shared = NULL;
-    uint8_t head[PEN_SHARED_HEAD_BYTES] = {0};
-    uint64_t bytes = 0;
-    memcpy(head, "PENSHARE", 8);
-    head[8] = 1;
-    memcpy(head + 16, pen_pack_info(pack)->id, 16);
-    bytes = pen__padded(4096 + 16 + pen_pack_info(pack)->n_blocks + 3, 4096) +
-            pen__padded(shard_bytes(pack), 4096);
-    pen__store64(head + 32, bytes);
-    PenSharedWish wish = {pen_pack_info(pack)->id, head, bytes, "test"};
-    CHECK_INT(pen__shared_open(&wish, &shared, &err), 1);
+    CHECK_INT(open_shared(pack, &shared), 1);
     wait_until(&filling->ready, 3);
     CHECK_INT(kill(child, SIGKILL), 0);
     CHECK_INT(waitpid(child, NULL, 0), child);
@@ -209,13 +254,15 @@ TEST(names_that_lie)
     PenPack *pack = open_pack("two");
     char place[64];
     int pipes[2], fds[16], n = 0;
-    uint64_t bytes = pen__padded(4096 + 16 * pen_pack_info(pack)->n_shards, 4096) + 4096;
+    uint8_t head[PEN_SHARED_HEAD_BYTES];
+    uint64_t bytes = shared_head(pack, head);
     CHECK_INT(pipe(pipes), 0);
     help_text("text", "not memory");
     int small = pen__sys_real.memory_make("x", 4096), file = open(at("text"), O_RDWR);
-    int unsealed = memfd_create("x", 0);
-    CHECK(small >= 0 && file >= 0 && unsealed >= 0 && ftruncate(unsealed, (off_t)bytes) == 0);
-    const int lies[] = {pipes[0], pipes[1], small, file, unsealed, 9999};
+    int unsealed = memfd_create("x", 0), empty = pen__sys_real.memory_make("x", bytes);
+    CHECK(small >= 0 && file >= 0 && empty >= 0 && unsealed >= 0);
+    CHECK(ftruncate(unsealed, (off_t)bytes) == 0 && pwrite(unsealed, head, sizeof head, 0) > 0);
+    const int lies[] = {pipes[0], pipes[1], small, file, unsealed, empty, 9999};
     for (size_t i = 0; i < PEN_LEN(lies); i++) {
         snprintf(place, sizeof place, "/%d.%d", (int)getpid(), lies[i]);
         fds[n++] = take_name(pack, place);
@@ -231,7 +278,7 @@ TEST(names_that_lie)
     CHECK_INT(first_wrong(pack, SMALL_BYTES), -1);
     for (int i = 0; i < n; i++)
         close(fds[i]);
-    close(small), close(file), close(unsealed), close(pipes[0]), close(pipes[1]);
+    close(small), close(file), close(unsealed), close(empty), close(pipes[0]), close(pipes[1]);
     pen_pack_close(&pack);
 }
 
@@ -269,6 +316,7 @@ int main(int argc, char **argv)
     help_begin();
     make_pack("two", SMALL, SMALL_BYTES, 50000);
     make_pack("large", LARGE, LARGE_BYTES, 1u << 30);
+    RUN(sealed_when_it_is_there);
     RUN(two_handles_share_and_leave_nothing);
     RUN(four_processes_read_it_once);
     RUN(another_goes_on_where_a_killed_one_was);
