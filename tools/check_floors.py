@@ -18,6 +18,7 @@ FLOORS = (
     ("io", "codec", "dsp", "cache"),
     ("pack", "ops"),
     ("load", "ingest"),
+    ("sim",),
 )
 ON_TOP = ("cli", "python", "examples")
 

@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated network: one server and any number of clients on one clock that only events turn. The
- * same seed and the same calls give the same run. One thread.
- *
- * Every client is a PenTransport. Its time limits, kept connections and bodies are as a real one's;
- * a body is a function of the URL, so that a test can see whether it came whole. */
+/* The simulated network (sim/sim_net.h) with a server that does what a test says. A body is a
+ * function of the URL, so that a test can see whether it came whole. */
 #ifndef PEN_TESTS_NET_SIMNET_H
 #define PEN_TESTS_NET_SIMNET_H
 
 #include <stdbool.h>
 
-#include "net/transport.h"
+#include "sim/sim_net.h"
 
-#define SIM_MS 1000000ull
-#define SIM_S 1000000000ull
+#define SIM_MS PEN_SIM_MS
+#define SIM_S PEN_SIM_S
 
-/* What the server does with a request; all 0: 200 and the body. */
-typedef struct SimAnswer {
-    PenHttpFailure failure;
-    int status;
-    uint64_t after_ns; /* to the first byte; 0: drawn as usual */
-    uint64_t retry_after_ms;
-    const char *error; /* body of the error */
-    bool mute;         /* no answer at all */
-    bool stale;        /* the connection, if it was kept, turns out to be closed; otherwise 200 */
-    bool corrupt;      /* a body with a wrong byte */
-} SimAnswer;
+/* What the server does with a request; all 0: 206 and the body, after the time that is drawn. */
+typedef PenSimAnswer SimAnswer;
 
 typedef struct SimServer {
     uint64_t latency_ns; /* to the first byte: evenly from half of it to three halves */
