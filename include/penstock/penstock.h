@@ -12,6 +12,7 @@
 #include <penstock/pack.h>
 #include <penstock/preload.h>
 #include <penstock/remote.h>
+#include <penstock/simulate.h>
 #include <penstock/version.h>
 #include <penstock/writer.h>
 

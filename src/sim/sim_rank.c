@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/sim_rank.h"
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "pack/reader.h"
+
+#define WHERE "sim/rank"
+
+enum { TAIL_BYTES = 65536, SLOTS_MORE = 2 };
+
+typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, BLOCK } Stage;
+
+typedef struct PenSimFetch {
+    PenSimRank *rank;
+    PenAheadBlock *block;
+    PenOp *op;
+    Stage stage;
+    unsigned prefix;
+    uint64_t shard, bytes;
+    struct PenSimFetch *prev, *next; /* of the rank */
+} Fetch;
+
+static void pump(PenSimRank *k);
+static void make(PenSimRank *k);
+
+static uint64_t now_of(const PenSimRank *k)
+{
+    return k->t->class_->now_ns(k->t);
+}
+
+static void give_up(PenSimRank *k, int r, const PenError *err)
+{
+    if (k->job->r < 0)
+        return;
+    k->job->r = r;
+    k->job->err = *err;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
+{
+    const Fetch *f = ctx;
+    (void)attempt;
+    (void)reterr;
+    ret->method = "GET";
+    ret->url = pen__sim_store_url(f->prefix);
+    ret->into_bytes = (size_t)f->bytes;
+    return PEN_OK;
+}
+
+static PenVerdict fetch_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+{
+    (void)ctx;
+    (void)cause;
+    return pen__policy_judge("simulated", reply, err);
+}
+
+static void fetch_end(Fetch *f)
+{
+    *(f->prev ? &f->prev->next : &f->rank->fetches) = f->next;
+    if (f->next)
+        f->next->prev = f->prev;
+    f->rank->fetching--;
+    pen__free(f);
+}
+
+static void fetch_done(void *ctx, int r, const PenError *err);
+
+static void fetch_ask(Fetch *f, Stage stage, uint64_t bytes)
+{
+    PenWish wish = {.prepare = fetch_prepare,
+                    .judge = fetch_judge,
+                    .done = fetch_done,
+                    .ctx = f,
+                    .name = "simulated",
+                    .bytes = bytes,
+                    .may_hedge = 1};
+    PenError err = {0};
+    f->stage = stage;
+    f->bytes = bytes;
+    int r = pen__policy_start(f->rank->policy, &wish, &f->op, &err);
+    if (r < 0)
+        give_up(f->rank, r, &err);
+}
+
+static Fetch *fetch_new(PenSimRank *k)
+{
+    Fetch *f = pen__zalloc(sizeof *f);
+    if (!f) {
+        PenError err = {0};
+        give_up(k, pen__fail_memory(&err, WHERE, "fetch"), &err);
+        return NULL;
+    }
+    f->rank = k;
+    f->next = k->fetches;
+    if (f->next)
+        f->next->prev = f;
+    k->fetches = f;
+    k->fetching++;
+    return f;
+}
+
+static uint64_t bytes_of(const PenSimPack *p, uint64_t shard)
+{
+    if (!p->pack)
+        return p->block_bytes;
+    const PenShardEntry *e = &pen__pack_manifest(p->pack)->shards[shard];
+    return e->file_bytes / PEN_MAX(e->n_blocks, 1u);
+}
+
+static void begin_epoch(PenSimRank *k)
+{
+    const PenSimJob *job = k->job;
+    PenSplit split = {.n = job->pack.n_samples,
+                      .batch = job->s->batch,
+                      .rank = k->rank,
+                      .world = (uint32_t)job->n_ranks,
+                      .drop_last = true};
+    pen__ahead_begin(&k->ahead, &job->order, &split, job->steps);
+    k->opened = true;
+}
+
+static void fetch_done(void *ctx, int r, const PenError *err)
+{
+    Fetch *f = ctx;
+    PenSimRank *k = f->rank;
+    const PenSimPack *p = &k->job->pack;
+    f->op = NULL;
+    if (r < 0) {
+        give_up(k, r, err);
+        return;
+    }
+    if (f->stage == MANIFEST && p->manifest_bytes > TAIL_BYTES) {
+        fetch_ask(f, MANIFEST_REST, p->manifest_bytes - TAIL_BYTES);
+        return;
+    }
+    if (f->stage == TAIL) {
+        k->shards[f->shard % PEN_SIM_SHARDS] = (uint32_t)f->shard + 1;
+        fetch_ask(f, BLOCK, bytes_of(p, f->shard));
+        return;
+    }
+    if (f->stage == BLOCK)
+        pen__ahead_arrived(&k->ahead, f->block, NULL, f->bytes);
+    else
+        begin_epoch(k);
+    fetch_end(f);
+    make(k);
+    pump(k);
+}
+
+static void fetch_block(PenSimRank *k, PenAheadBlock *b)
+{
+    const PenSimPack *p = &k->job->pack;
+    uint64_t shard = pen__sim_pack_shard(p, b->number);
+    if (k->job->s->epoch && pen__sim_cache_has(&k->job->cache, b->number, k->node)) {
+        k->hits++;
+        pen__ahead_arrived(&k->ahead, b, NULL, bytes_of(p, shard));
+        return;
+    }
+    Fetch *f = fetch_new(k);
+    if (!f)
+        return;
+    f->block = b;
+    f->shard = shard;
+    f->prefix = pen__sim_pack_prefix(p, shard);
+    if (k->shards[shard % PEN_SIM_SHARDS] == (uint32_t)shard + 1) {
+        fetch_ask(f, BLOCK, bytes_of(p, shard));
+    } else {
+        k->tails++;
+        fetch_ask(f, TAIL, TAIL_BYTES);
+    }
+}
+
+/* As much is asked for at once as the policy would send. */
+static void pump(PenSimRank *k)
+{
+    while (k->opened && k->fetching < k->in_flight && k->job->r == PEN_OK) {
+        uint64_t cursor = k->ahead.cursor;
+        PenAheadBlock *b = NULL;
+        PenError err = {0};
+        int r = pen__ahead_want(&k->ahead, &b, &err);
+        if (r < 0)
+            give_up(k, r, &err);
+        if (b)
+            fetch_block(k, b);
+        else if (cursor == k->ahead.cursor)
+            break;
+    }
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static void on_computed(void *ctx);
+
+static void take(PenSimRank *k)
+{
+    uint64_t now = now_of(k);
+    if (!k->batches) {
+        k->first_ns = now;
+    } else {
+        k->waiting_ns += now - k->wait_from_ns;
+        k->longest_ns = PEN_MAX(k->longest_ns, now - k->wait_from_ns);
+    }
+    k->last_ns = now;
+    k->batches++;
+    k->ready--;
+    k->computing = true;
+    k->t->class_->timer_set(k->t, &k->compute, now + (uint64_t)(k->job->s->step_ms * 1e6),
+                            on_computed, k);
+}
+
+static void on_computed(void *ctx)
+{
+    PenSimRank *k = ctx;
+    k->computing = false;
+    k->wait_from_ns = now_of(k);
+    if (k->ready)
+        take(k);
+    make(k);
+    pump(k);
+}
+
+static void on_made(void *ctx)
+{
+    PenSimRank *k = ctx;
+    k->making = false;
+    k->ready++;
+    if (!k->computing)
+        take(k);
+    make(k);
+    pump(k);
+}
+
+/* The next sample, if its bytes are here and its batch has a slot. */
+static bool make_one(PenSimRank *k)
+{
+    const PenSimSettings *s = k->job->s;
+    if (k->made % s->batch == 0 && k->ready + k->computing >= s->prefetch + SLOTS_MORE)
+        return false;
+    PenAheadBlock *b = pen__ahead_at(&k->ahead, pen__ahead_block(&k->ahead, k->made));
+    if (!b || b->state != PEN_AHEAD_HERE)
+        return false;
+    k->made_ns = PEN_MAX(k->made_ns, now_of(k)) + (uint64_t)(s->decode_ms * 1e6 / s->batch);
+    k->made++;
+    pen__ahead_used(&k->ahead, b);
+    return true;
+}
+
+static void make(PenSimRank *k)
+{
+    while (k->opened && !k->making && k->made < k->ahead.n && make_one(k))
+        if (k->made % k->job->s->batch == 0) {
+            k->making = true;
+            k->t->class_->timer_set(k->t, &k->make, k->made_ns, on_made, k);
+        }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static uint64_t most_bytes(void *ctx, uint64_t number)
+{
+    const PenSimPack *p = &((PenSimRank *)ctx)->job->pack;
+    (void)number;
+    return p->largest_block;
+}
+
+int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink *link,
+                       PenError *reterr)
+{
+    PenPolicySettings settings;
+    pen__policy_settings_init(&settings);
+    *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
+    k->in_flight = settings.in_flight = PEN_MAX(job->s->in_flight / job->s->ranks, 1u);
+    /* The size of the pack is for the table alone, which is to be small here. */
+    uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
+    PenAheadPlan plan = {.block_samples = job->pack.block_samples,
+                         .n_samples =
+                             PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
+                         .room = job->room,
+                         .block_bytes = most_bytes,
+                         .ctx = k};
+    k->t = pen__sim_net_client(job->net, link);
+    if (!k->t)
+        return pen__fail_memory(reterr, WHERE, "client");
+    int r = pen__policy_new(k->t, &settings, &k->policy, reterr);
+    return r < 0 ? r : pen__ahead_init(&k->ahead, &plan, reterr);
+}
+
+static void on_start(void *ctx)
+{
+    PenSimRank *k = ctx;
+    Fetch *f = fetch_new(k);
+    if (!f)
+        return;
+    f->prefix = PEN_SIM_MANIFEST;
+    fetch_ask(f, MANIFEST, PEN_MIN(k->job->pack.manifest_bytes, (uint64_t)TAIL_BYTES));
+}
+
+void pen__sim_rank_start(PenSimRank *k, uint64_t at_ns)
+{
+    k->t->class_->timer_set(k->t, &k->compute, at_ns, on_start, k);
+}
+
+void pen__sim_rank_fini(PenSimRank *k)
+{
+    pen__policy_free(&k->policy);
+    while (k->fetches)
+        fetch_end(k->fetches);
+    pen__ahead_fini(&k->ahead);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <penstock/simulate.h>
+
+#include <inttypes.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "sim/sim_count.h"
+#include "sim/sim_rank.h"
+#include "sim/sim_result.h"
+
+#define WHERE "sim/simulate"
+
+/* What a sample and a block cost to simulate, in seconds of a processor of about 2020. */
+#define SAMPLE_S 0.5e-6
+#define BLOCK_S 20e-6
+
+enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
+
+void pen_sim_settings_init(PenSimSettings *s)
+{
+    *s = (PenSimSettings){
+        .struct_size = sizeof *s,
+        .block_samples = 32,
+        .shard_bytes = 512ull << 20,
+        .nodes = 1,
+        .ranks = 8,
+        .batch = 256,
+        .prefetch = 2,
+        .step_ms = 100,
+        .memory_bytes = 2ull << 30,
+        .in_flight = 64,
+        .latency_ms = 100,
+        .latency_p99_ms = 300,
+        .connect_ms = 30,
+        .connection_bytes_per_s = 90000000,
+        .node_bytes_per_s = 12500000000,
+        .prefixes = PEN_SIM_PREFIXES,
+        .prefix_per_s = 5500,
+        .failures = 0.1,
+        .seconds = 60,
+        .effort = 100,
+    };
+}
+
+static int refuse(PenError *reterr, const char *what, double found, const char *expected)
+{
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %s, found %g", what, expected,
+                     found);
+}
+
+static int check(const PenSimSettings *s, PenError *reterr)
+{
+    const double times[] = {s->step_ms, s->decode_ms, s->latency_ms, s->latency_p99_ms,
+                            s->connect_ms};
+    if (s->nodes < 1 || s->nodes > MAX_NODES)
+        return refuse(reterr, "nodes", s->nodes, "1 to 65536");
+    if (s->ranks < 1 || (uint64_t)s->nodes * s->ranks > MAX_RANKS)
+        return refuse(reterr, "ranks", s->ranks, "1 or more, and at most 1048576 on all nodes");
+    if (s->batch < 1 || s->batch > 1u << 20)
+        return refuse(reterr, "batch", s->batch, "1 to 1048576");
+    for (size_t i = 0; i < PEN_LEN(times); i++)
+        if (!(times[i] >= 0 && times[i] <= 3600e3))
+            return refuse(reterr, "milliseconds", times[i], "0 to 3600000");
+    if (!(s->step_ms + s->decode_ms > 0))
+        return refuse(reterr, "time of a step", 0, "more than 0 for computing or decoding");
+    if (s->latency_p99_ms < s->latency_ms)
+        return refuse(reterr, "latency p99", s->latency_p99_ms, "no less than the median");
+    if (!s->in_flight || !s->prefetch)
+        return refuse(reterr, "requests at once and prefetch", 0, "at least 1");
+    if (s->prefixes < 1 || s->prefixes > PEN_SIM_PREFIXES)
+        return refuse(reterr, "prefixes", s->prefixes, "1 to 256");
+    if (!(s->failures >= 0 && s->failures <= 1000))
+        return refuse(reterr, "failures", s->failures, "0 to 1000 of a thousand");
+    if (!(s->seconds > 0 && s->seconds <= 1e6) || !(s->effort > 0))
+        return refuse(reterr, "seconds", s->seconds, "more than 0, at most 1000000");
+    if (!(s->spread_s >= 0 && s->spread_s <= 1e6))
+        return refuse(reterr, "seconds over which ranks start", s->spread_s, "0 to 1000000");
+    return PEN_OK;
+}
+
+/* ---- the order ------------------------------------------------------------------------------- */
+
+/* An eighth of a rank's memory is what lanes and windows are chosen from, a quarter is for blocks:
+ * see load_memory.c. Every rank has lanes of its own, or a block would be fetched by several. */
+static void choose_lanes(const PenSimJob *job, uint32_t *ret_lanes, uint32_t *ret_window)
+{
+    uint64_t bytes = job->s->memory_bytes / 8, block = job->pack.largest_block;
+    uint64_t world = job->n_ranks, n = job->pack.n_blocks, lanes;
+    pen__order_choose(bytes, block, world == 1 ? n : UINT64_MAX, ret_lanes, ret_window);
+    if (world > 1) {
+        lanes = PEN_MAX(PEN_MIN(*ret_lanes, n / world), 1u) * world;
+        *ret_lanes = (uint32_t)PEN_MIN(lanes, (uint64_t)UINT32_MAX / world * world);
+    }
+}
+
+static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
+{
+    uint32_t lanes, window;
+    choose_lanes(job, &lanes, &window);
+    *ret = (PenOrderPlan){.kind = PEN_ORDER_BLOCK,
+                          .n = job->pack.n_samples,
+                          .seed = job->s->seed,
+                          .block_samples = job->pack.block_samples,
+                          .lanes = job->s->lanes ? job->s->lanes : lanes,
+                          .window = job->s->window ? job->s->window : window};
+    job->room = job->s->memory_bytes / 4;
+    return pen__order_init(&job->order, ret, job->s->epoch, reterr);
+}
+
+static int plan_cache(PenSimJob *job, const PenOrderPlan *plan, PenError *reterr)
+{
+    job->cache = (PenSimCache){.nodes = job->s->nodes, .ranks = job->s->ranks};
+    if (plan->lanes % job->n_ranks == 0)
+        job->cache.blocks = job->s->cache_bytes / PEN_MAX(job->pack.block_bytes, 1u);
+    return pen__order_init(&job->cache.first, plan, 0, reterr);
+}
+
+static int count(PenSimJob *job, const PenOrderPlan *plan, PenSimResult *ret, PenError *reterr)
+{
+    PenSplit split = {
+        .n = plan->n, .batch = job->s->batch, .world = (uint32_t)job->n_ranks, .drop_last = true};
+    PenSimCount n;
+    /* Ranks of a node share what they fetch through its cache alone. */
+    int r = pen__sim_count(&job->cache.first, &split, job->s->cache_bytes ? job->s->ranks : 1, &n,
+                           reterr);
+    if (r < 0)
+        return r;
+    job->steps = pen__split_steps(&split);
+    ret->steps = job->steps;
+    ret->block_fetches = (uint64_t)(n.fetches + 0.5);
+    ret->is_exact = n.is_exact;
+    ret->amplification = n.fetches / (double)job->pack.n_blocks;
+    ret->second_epoch = -1;
+    PenOrder second;
+    if (!job->cache.blocks)
+        return PEN_OK;
+    r = pen__order_init(&second, plan, 1, reterr);
+    if (r == PEN_OK)
+        ret->second_epoch = ret->amplification - pen__sim_count_hits(&job->cache, &second);
+    return r;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* What a simulated second costs, in seconds of this one: most of it is the order. */
+static double cost(const PenSimJob *job)
+{
+    const PenSimSettings *s = job->s;
+    double sample_bytes = (double)job->pack.block_bytes / (double)job->pack.block_samples;
+    double a_step = PEN_MAX(s->step_ms, s->decode_ms) / 1e3;
+    double per_s = s->batch / a_step * (double)job->n_ranks;
+    if (s->node_bytes_per_s)
+        per_s = PEN_MIN(per_s, (double)s->node_bytes_per_s * s->nodes / sample_bytes);
+    if (s->store_bytes_per_s)
+        per_s = PEN_MIN(per_s, (double)s->store_bytes_per_s / sample_bytes);
+    return per_s * (SAMPLE_S + BLOCK_S / (double)job->pack.block_samples);
+}
+
+static int build(PenSimJob *job, PenError *reterr)
+{
+    const PenSimSettings *s = job->s;
+    PenSimServer server = {.answer = pen__sim_store_answer, .ctx = &job->store};
+    pen__sim_store_init(&job->store, s);
+    job->net = pen__sim_net_new(s->seed, &server);
+    job->ranks = pen__alloc_array(job->n_ranks, sizeof *job->ranks);
+    job->links = pen__alloc_array(s->nodes, sizeof(PenSimLink *));
+    if (!job->net || !job->ranks || !job->links)
+        return pen__fail_memory(reterr, WHERE, "ranks");
+    job->store.net = job->net;
+    job->start_ns = pen__sim_net_now(job->net);
+    uint64_t spread = (uint64_t)(s->spread_s * 1e9);
+    for (uint32_t i = 0; i < job->n_ranks; i++) {
+        if (i % s->ranks == 0)
+            job->links[i / s->ranks] =
+                pen__sim_net_link(job->net, s->node_bytes_per_s, s->connection_bytes_per_s);
+        if (!job->links[i / s->ranks])
+            return pen__fail_memory(reterr, WHERE, "nodes");
+        int r = pen__sim_rank_init(&job->ranks[i], job, i, job->links[i / s->ranks], reterr);
+        job->n_built = i + 1;
+        if (r < 0)
+            return r;
+        pen__sim_rank_start(&job->ranks[i],
+                            job->start_ns + pen__sim_net_draw(job->net, spread + 1));
+    }
+    return pen__sim_net_limit(job->net, s->store_bytes_per_s);
+}
+
+static int go(PenSimJob *job, double seconds, PenError *reterr)
+{
+    uint64_t end = job->start_ns + (uint64_t)(seconds * 1e9);
+    for (uint64_t n = 1; pen__sim_net_step(job->net, end); n++) {
+        if (job->r < 0) {
+            if (reterr)
+                *reterr = job->err;
+            return job->r;
+        }
+        if (n % LOOK_EVENTS == 0 && job->s->progress &&
+            job->s->progress(job->s->ctx,
+                             (double)(pen__sim_net_now(job->net) - job->start_ns) / 1e9))
+            return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "the simulation was interrupted");
+    }
+    return PEN_OK;
+}
+
+static void tear_down(PenSimJob *job)
+{
+    for (uint64_t i = 0; i < job->n_built; i++)
+        pen__sim_rank_fini(&job->ranks[i]);
+    pen__sim_net_free(&job->net);
+    pen__free(job->ranks);
+    pen__free(job->links);
+}
+
+int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *reterr)
+{
+    PenSimJob job = {.s = settings};
+    PenSimResult result = {0};
+    PenOrderPlan plan;
+    int r = check(settings, reterr);
+    if (r == PEN_OK)
+        r = pen__sim_pack_init(&job.pack, settings, reterr);
+    if (r < 0)
+        return r;
+    job.n_ranks = (uint64_t)settings->nodes * settings->ranks;
+    r = plan_order(&job, &plan, reterr);
+    if (r == PEN_OK)
+        r = plan_cache(&job, &plan, reterr);
+    if (r == PEN_OK)
+        r = count(&job, &plan, &result, reterr);
+    if (r == PEN_OK && !job.steps)
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%" PRIu64 " ranks with batches of %u: expected at least as many samples as "
+                      "all of them take at once, found %" PRIu64,
+                      job.n_ranks, settings->batch, plan.n);
+    if (r == PEN_OK)
+        r = build(&job, reterr);
+    if (r == PEN_OK)
+        r = go(&job, PEN_MIN(settings->seconds, settings->effort / cost(&job)), reterr);
+    if (r == PEN_OK)
+        r = pen__sim_result(&job, &result, reterr);
+    tear_down(&job);
+    if (r == PEN_OK)
+        *ret = result;
+    return r;
+}
