@@ -25,6 +25,7 @@ typedef struct PenSimSettings {
     uint32_t nodes, ranks;  /* ranks of each node: 1, 8 */
     uint32_t batch;         /* of a rank: 256 */
     uint32_t prefetch;      /* batches made ahead: 2 */
+    uint64_t batch_bytes;   /* of tensors; 0: of images of 224 x 224 x 3 bytes */
     double step_ms;         /* that a rank computes on a batch: 100 */
     double decode_ms;       /* that a batch takes to be made of its bytes: 0 */
     uint64_t memory_bytes;  /* of a rank's loader: 2 GiB */

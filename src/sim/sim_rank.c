@@ -8,7 +8,7 @@
 
 #define WHERE "sim/rank"
 
-enum { TAIL_BYTES = 65536, SLOTS_MORE = 2 };
+enum { TAIL_BYTES = 65536 };
 
 typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, BLOCK } Stage;
 
@@ -21,14 +21,6 @@ typedef struct PenSimFetch {
     uint64_t shard, bytes;
     struct PenSimFetch *prev, *next; /* of the rank */
 } Fetch;
-
-static void pump(PenSimRank *k);
-static void make(PenSimRank *k);
-
-static uint64_t now_of(const PenSimRank *k)
-{
-    return k->t->class_->now_ns(k->t);
-}
 
 static void give_up(PenSimRank *k, int r, const PenError *err)
 {
@@ -142,13 +134,14 @@ static void fetch_done(void *ctx, int r, const PenError *err)
         fetch_ask(f, BLOCK, bytes_of(p, f->shard));
         return;
     }
-    if (f->stage == BLOCK)
+    if (f->stage == BLOCK) {
         pen__ahead_arrived(&k->ahead, f->block, NULL, f->bytes);
-    else
+        pen__sim_batch_arrived(k, f->block);
+    } else {
         begin_epoch(k);
+    }
     fetch_end(f);
-    make(k);
-    pump(k);
+    pen__sim_batch_turn(k);
 }
 
 static void fetch_block(PenSimRank *k, PenAheadBlock *b)
@@ -174,8 +167,7 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
     }
 }
 
-/* As much is asked for at once as the policy would send. */
-static void pump(PenSimRank *k)
+void pen__sim_rank_pump(PenSimRank *k)
 {
     while (k->opened && k->fetching < k->in_flight && k->job->r == PEN_OK) {
         uint64_t cursor = k->ahead.cursor;
@@ -189,73 +181,6 @@ static void pump(PenSimRank *k)
         else if (cursor == k->ahead.cursor)
             break;
     }
-}
-
-/* ---- batches --------------------------------------------------------------------------------- */
-
-static void on_computed(void *ctx);
-
-static void take(PenSimRank *k)
-{
-    uint64_t now = now_of(k);
-    if (!k->batches) {
-        k->first_ns = now;
-    } else {
-        k->waiting_ns += now - k->wait_from_ns;
-        k->longest_ns = PEN_MAX(k->longest_ns, now - k->wait_from_ns);
-    }
-    k->last_ns = now;
-    k->batches++;
-    k->ready--;
-    k->computing = true;
-    k->t->class_->timer_set(k->t, &k->compute, now + (uint64_t)(k->job->s->step_ms * 1e6),
-                            on_computed, k);
-}
-
-static void on_computed(void *ctx)
-{
-    PenSimRank *k = ctx;
-    k->computing = false;
-    k->wait_from_ns = now_of(k);
-    if (k->ready)
-        take(k);
-    make(k);
-    pump(k);
-}
-
-static void on_made(void *ctx)
-{
-    PenSimRank *k = ctx;
-    k->making = false;
-    k->ready++;
-    if (!k->computing)
-        take(k);
-    make(k);
-    pump(k);
-}
-
-/* The next sample, if its bytes are here and its batch has a slot. */
-static bool make_one(PenSimRank *k)
-{
-    const PenSimSettings *s = k->job->s;
-    if (k->made % s->batch == 0 && k->ready + k->computing >= s->prefetch + SLOTS_MORE)
-        return false;
-    PenAheadBlock *b = pen__ahead_at(&k->ahead, pen__ahead_block(&k->ahead, k->made));
-    if (!b || b->state != PEN_AHEAD_HERE)
-        return false;
-    k->made_ns = PEN_MAX(k->made_ns, now_of(k)) + (uint64_t)(s->decode_ms * 1e6 / s->batch);
-    k->made++;
-    pen__ahead_used(&k->ahead, b);
-    return true;
-}
-
-static void make(PenSimRank *k)
-{
-    while (k->opened && !k->making && k->made < k->ahead.n && make_one(k))
-        if (k->made % k->job->s->batch == 0) {
-            k->making = true;
-            k->t->class_->timer_set(k->t, &k->make, k->made_ns, on_made, k);
-        }
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -273,7 +198,9 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     PenPolicySettings settings;
     pen__policy_settings_init(&settings);
     *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
-    k->in_flight = settings.in_flight = PEN_MAX(job->s->in_flight / job->s->ranks, 1u);
+    settings.in_flight = PEN_MAX(job->s->in_flight / job->s->ranks, 1u);
+    k->in_flight = (uint32_t)PEN_MIN(settings.in_flight,
+                                     PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u));
     /* The size of the pack is for the table alone, which is to be small here. */
     uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
     PenAheadPlan plan = {.block_samples = job->pack.block_samples,
@@ -286,7 +213,9 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     if (!k->t)
         return pen__fail_memory(reterr, WHERE, "client");
     int r = pen__policy_new(k->t, &settings, &k->policy, reterr);
-    return r < 0 ? r : pen__ahead_init(&k->ahead, &plan, reterr);
+    if (r == PEN_OK)
+        r = pen__ahead_init(&k->ahead, &plan, reterr);
+    return r < 0 ? r : pen__sim_batch_init(k, reterr);
 }
 
 static void on_start(void *ctx)
@@ -310,4 +239,5 @@ void pen__sim_rank_fini(PenSimRank *k)
     while (k->fetches)
         fetch_end(k->fetches);
     pen__ahead_fini(&k->ahead);
+    pen__sim_batch_fini(k);
 }

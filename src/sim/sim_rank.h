@@ -8,6 +8,11 @@
 
 enum { PEN_SIM_SHARDS = 128 }; /* indexes that a reader keeps, by number */
 
+typedef struct PenSimSlot {
+    uint32_t left;    /* samples that are not made */
+    uint64_t made_ns; /* when its last one is */
+} PenSimSlot;
+
 typedef struct PenSimRank {
     PenSimJob *job;
     uint32_t rank, node;
@@ -18,11 +23,15 @@ typedef struct PenSimRank {
     uint32_t shards[PEN_SIM_SHARDS]; /* number + 1 */
     struct PenSimFetch *fetches;
     bool opened;
-    /* A batch is made (read, decoded), waits in a slot, is computed on. */
-    uint64_t made;    /* samples */
-    uint64_t made_ns; /* when the last of them is, or will be, made */
-    bool making, computing;
-    uint64_t ready; /* batches that wait to be computed on */
+    /* Samples are given places in batches, in order; made when their block is here, in any order;
+     * batches are computed on in order. */
+    uint64_t given;    /* samples */
+    uint64_t released; /* batches whose slot is free again */
+    uint64_t made_ns;  /* when the last sample that could be made is, or will be, made */
+    bool computing;
+    uint32_t n_slots;
+    PenSimSlot *slots;
+    uint32_t *next; /* of each place in the slots: which place waits for the same block, + 1 */
     PenTimer make, compute;
     /* Counted. */
     uint64_t batches;           /* given out */
@@ -35,5 +44,14 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
                        PenError *reterr);
 void pen__sim_rank_start(PenSimRank *k, uint64_t at_ns);
 void pen__sim_rank_fini(PenSimRank *k); /* before the network; a zeroed one is fine */
+
+/* Asks for what the window wants, as much at once as the loader does. */
+void pen__sim_rank_pump(PenSimRank *k);
+
+/* sim_batch.c */
+int pen__sim_batch_init(PenSimRank *k, PenError *reterr);
+void pen__sim_batch_fini(PenSimRank *k);
+void pen__sim_batch_arrived(PenSimRank *k, PenAheadBlock *b); /* for those that wait for it */
+void pen__sim_batch_turn(PenSimRank *k);                      /* after any change */
 
 #endif

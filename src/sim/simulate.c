@@ -16,6 +16,9 @@
 #define SAMPLE_S 0.5e-6
 #define BLOCK_S 20e-6
 
+#define SAMPLE_BYTES (224ull * 224 * 3) /* of a batch, when it is not said how large one is */
+enum { FAR_SLOTS = 8 };                 /* batches that memory is kept for */
+
 enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
 
 void pen_sim_settings_init(PenSimSettings *s)
@@ -82,8 +85,8 @@ static int check(const PenSimSettings *s, PenError *reterr)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* An eighth of a rank's memory is what lanes and windows are chosen from, a quarter is for blocks:
- * see load_memory.c. Every rank has lanes of its own, or a block would be fetched by several. */
+/* An eighth of a rank's memory is what lanes and windows are chosen from, see load_memory.c. Every
+ * rank has lanes of its own, or a block would be fetched by several. */
 static void choose_lanes(const PenSimJob *job, uint32_t *ret_lanes, uint32_t *ret_window)
 {
     uint64_t bytes = job->s->memory_bytes / 8, block = job->pack.largest_block;
@@ -93,6 +96,22 @@ static void choose_lanes(const PenSimJob *job, uint32_t *ret_lanes, uint32_t *re
         lanes = PEN_MAX(PEN_MIN(*ret_lanes, n / world), 1u) * world;
         *ret_lanes = (uint32_t)PEN_MIN(lanes, (uint64_t)UINT32_MAX / world * world);
     }
+}
+
+/* Half of what eight batches leave, see load_memory.c. */
+static int plan_memory(PenSimJob *job, PenError *reterr)
+{
+    uint64_t m = job->s->memory_bytes, block = job->pack.largest_block;
+    uint64_t batch = job->s->batch_bytes ? job->s->batch_bytes : job->s->batch * SAMPLE_BYTES;
+    uint64_t ring = PEN_MIN(batch, UINT64_MAX / FAR_SLOTS) * FAR_SLOTS;
+    uint64_t half = (m - PEN_MIN(ring, m / 2)) / 2;
+    if (half / 4 < block)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "memory: expected at least %" PRIu64 " bytes for blocks of %" PRIu64
+                         " bytes, found %" PRIu64 "; give more memory, or smaller blocks",
+                         block < UINT64_MAX / 16 ? 16 * block : UINT64_MAX, block, m);
+    job->room = half - 2 * block;
+    return PEN_OK;
 }
 
 static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
@@ -105,7 +124,6 @@ static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
                           .block_samples = job->pack.block_samples,
                           .lanes = job->s->lanes ? job->s->lanes : lanes,
                           .window = job->s->window ? job->s->window : window};
-    job->room = job->s->memory_bytes / 4;
     return pen__order_init(&job->order, ret, job->s->epoch, reterr);
 }
 
@@ -224,7 +242,9 @@ int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *re
     if (r < 0)
         return r;
     job.n_ranks = (uint64_t)settings->nodes * settings->ranks;
-    r = plan_order(&job, &plan, reterr);
+    r = plan_memory(&job, reterr);
+    if (r == PEN_OK)
+        r = plan_order(&job, &plan, reterr);
     if (r == PEN_OK)
         r = plan_cache(&job, &plan, reterr);
     if (r == PEN_OK)
