@@ -21,6 +21,7 @@ typedef enum CliVerbId {
     CLI_OPS,
     CLI_BENCH,
     CLI_CACHE,
+    CLI_SIMULATE,
     CLI_PROBE,
     CLI_N_VERBS
 } CliVerbId;
@@ -53,6 +54,38 @@ typedef enum CliOpt {
     CLI_OPT_BATCH,
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
+    CLI_OPT_SIM_SAMPLES, /* from here on: of simulate */
+    CLI_OPT_SIM_SAMPLE_BYTES,
+    CLI_OPT_SIM_BLOCK_SAMPLES,
+    CLI_OPT_SIM_SHARD_BYTES,
+    CLI_OPT_SIM_NODES,
+    CLI_OPT_SIM_RANKS,
+    CLI_OPT_SIM_BATCH,
+    CLI_OPT_SIM_STEP,
+    CLI_OPT_SIM_DECODE,
+    CLI_OPT_SIM_MEMORY,
+    CLI_OPT_SIM_BATCH_BYTES,
+    CLI_OPT_SIM_PREFETCH,
+    CLI_OPT_SIM_LANES,
+    CLI_OPT_SIM_WINDOW,
+    CLI_OPT_SIM_CACHE,
+    CLI_OPT_SIM_EPOCH,
+    CLI_OPT_SIM_IN_FLIGHT,
+    CLI_OPT_SIM_SPREAD,
+    CLI_OPT_SIM_LATENCY,
+    CLI_OPT_SIM_LATENCY_P99,
+    CLI_OPT_SIM_CONNECT,
+    CLI_OPT_SIM_CONNECTION,
+    CLI_OPT_SIM_NODE,
+    CLI_OPT_SIM_STORE,
+    CLI_OPT_SIM_PREFIXES,
+    CLI_OPT_SIM_PREFIX_RATE,
+    CLI_OPT_SIM_FAILURES,
+    CLI_OPT_SIM_SECONDS,
+    CLI_OPT_SIM_EFFORT,
+    CLI_OPT_SIM_SEED,
+    CLI_OPT_SIM_MEASURED_RATE,
+    CLI_OPT_SIM_MEASURED_FIRST,
     CLI_OPT_THREADS,
     CLI_OPT_AT_ONCE,
     CLI_OPT_CACHE,
@@ -80,6 +113,7 @@ typedef enum CliArgKind {
     CLI_ARG_NUMBER, /* a whole number from min to max */
     CLI_ARG_BYTES,  /* the same, with a unit: 512MiB, 1GiB, 256M */
     CLI_ARG_SHARE,  /* a number from 0 to 1; min 1 = without the 0 */
+    CLI_ARG_REAL,   /* a number from min to max: 12.5, 1e9 */
     CLI_ARG_CHOICE, /* one of the words in `choices`; its number is the value */
     CLI_ARG_TASK,   /* I/N with I < N */
     CLI_ARG_RANGE   /* I, or I-J with I <= J */

@@ -94,6 +94,16 @@ static int parse_share(const CliOption *o, const char *text, CliValue *ret, PenE
     return PEN_OK;
 }
 
+static int parse_real(const CliOption *o, const char *text, CliValue *ret, PenError *reterr)
+{
+    char *end = NULL;
+    int plain = text[0] != '\0' && strspn(text, "0123456789.eE-+") == strlen(text);
+    ret->real = plain ? strtod(text, &end) : -1;
+    if (!plain || *end != '\0' || !(ret->real >= (double)o->min && ret->real <= (double)o->max))
+        return bad_number(o, text, "number", reterr);
+    return PEN_OK;
+}
+
 static int parse_choice(const CliOption *o, const char *text, CliValue *ret, PenError *reterr)
 {
     int number = cli_choice_find(o->choices, text);
@@ -142,6 +152,8 @@ int cli_value_parse(const CliOption *option, const char *text, CliValue *ret, Pe
         return parse_bytes(option, text, ret, reterr);
     case CLI_ARG_SHARE:
         return parse_share(option, text, ret, reterr);
+    case CLI_ARG_REAL:
+        return parse_real(option, text, ret, reterr);
     case CLI_ARG_CHOICE:
         return parse_choice(option, text, ret, reterr);
     case CLI_ARG_TASK:

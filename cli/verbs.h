@@ -38,6 +38,7 @@ int cli_copy(const CliArgs *args);
 int cli_ops(const CliArgs *args);
 int cli_bench(const CliArgs *args);
 int cli_cache(const CliArgs *args);
+int cli_simulate(const CliArgs *args);
 int cli_probe(const CliArgs *args);
 
 #endif

@@ -63,9 +63,10 @@ typedef struct PenSimResult {
     int32_t is_exact;       /* 0: counted on some blocks alone */
     double second_epoch;    /* the same in the second epoch with the cache; -1: there is none */
     /* What was simulated, and how it went. */
-    double seconds; /* of the job's time */
-    uint64_t ranks, batches, samples;
-    double samples_per_s;                        /* all ranks, from their first batch on */
+    double seconds;                              /* of the job's time */
+    uint32_t followed;                           /* nodes; each stands for as many of the others */
+    uint64_t ranks, batches, samples;            /* of these nodes, as all counts below */
+    double samples_per_s;                        /* all nodes, from their first batch on */
     double first_batch_p50_s, first_batch_max_s; /* from the start of the program */
     uint64_t late;                               /* ranks that had no batch yet */
     double stall_share, stall_share_worst; /* of the time behind the first batch; worst rank */

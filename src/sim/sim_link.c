@@ -43,17 +43,30 @@ static double bytes_per_s(const PenSimLink *link)
     return each;
 }
 
+/* What all links together could bring now, against what the server can. */
+static double scale(PenSimLink *link)
+{
+    PenSimNet *net = link->net;
+    double could = bytes_per_s(link) * (double)link->active.n;
+    net->could += could - link->could;
+    link->could = could;
+    return net->bytes_per_s && net->could > (double)net->bytes_per_s
+               ? (double)net->bytes_per_s / net->could
+               : 1;
+}
+
 /* After any change: when does the next one end? */
 static void arrange(PenSimLink *link)
 {
     PenSimNet *net = link->net;
+    double part = scale(link);
     PenSimEvent *first = pen__sim_heap_first(&link->active);
     if (!first) {
         link->per_ns = 0;
         pen__sim_heap_take(&net->heap, &link->event);
         return;
     }
-    link->per_ns = bytes_per_s(link) * link->scale * PEN_SIM_FINE / 1e9;
+    link->per_ns = bytes_per_s(link) * part * PEN_SIM_FINE / 1e9;
     uint64_t left = first->at > link->had ? first->at - link->had : 0;
     double ns = ceil((double)left / link->per_ns);
     uint64_t end = ns < 1e18 ? net->now_ns + (uint64_t)ns : UINT64_MAX;
@@ -104,18 +117,15 @@ PenTransfer *pen__sim_link_next(PenSimLink *link)
     return x;
 }
 
-/* What all links together could bring now, against what the server can. */
+/* The others have changed meanwhile. */
 void pen__sim_link_tick(PenSimNet *net)
 {
-    double could = 0;
+    net->could = 0; /* anew: sums of differences drift */
     for (size_t i = 0; i < net->n_links; i++)
-        could += bytes_per_s(net->links[i]) * (double)net->links[i]->active.n;
-    double scale = could > (double)net->bytes_per_s ? (double)net->bytes_per_s / could : 1;
+        net->could += net->links[i]->could;
     for (size_t i = 0; i < net->n_links; i++) {
-        PenSimLink *link = net->links[i];
-        advance(link);
-        link->scale = scale;
-        arrange(link);
+        advance(net->links[i]);
+        arrange(net->links[i]);
     }
     net->tick.at = net->now_ns + TICK_NS;
     pen__sim_heap_put(&net->heap, &net->tick);

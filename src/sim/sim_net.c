@@ -351,8 +351,7 @@ PenSimLink *pen__sim_net_link(PenSimNet *net, uint64_t bytes_per_s, uint64_t con
                          .event.order = PEN_SIM_ORDER(PEN_SIM_LINK, net->n_links),
                          .bytes_per_s = bytes_per_s ? bytes_per_s : UINT64_C(1) << 50,
                          .connection_bytes_per_s = connection_bytes_per_s,
-                         .had_ns = net->now_ns,
-                         .scale = 1};
+                         .had_ns = net->now_ns};
     net->links[net->n_links++] = link;
     return link;
 }

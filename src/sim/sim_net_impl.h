@@ -53,7 +53,7 @@ struct PenSimLink {
     PenTransfer *first, *last;
     uint64_t had;    /* by each transfer since the beginning, in 256ths of a byte */
     uint64_t had_ns; /* up to here */
-    double scale;    /* of its rate, by the limit of all links */
+    double could;    /* bytes a second that it would bring, but for the limit of all links */
     double per_ns;   /* of each transfer, in 256ths */
     uint64_t bytes, second, in_second, most_in_a_s;
 };
@@ -70,6 +70,7 @@ struct PenSimNet {
     size_t n_transfers;
     PenSimEvent tick;
     uint64_t bytes_per_s;
+    double could; /* of all links */
     PenSimPost *posts, **posts_end;
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of a pack, and which prefix its shards have. */
+#include "sim/sim_pack.h"
+
 #include <inttypes.h>
 
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "load/permute.h"
 #include "pack/reader.h"
-#include "sim/sim_job.h"
 
 #define WHERE "sim/pack"
 

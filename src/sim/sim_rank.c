@@ -109,7 +109,7 @@ static void begin_epoch(PenSimRank *k)
     PenSplit split = {.n = job->pack.n_samples,
                       .batch = job->s->batch,
                       .rank = k->rank,
-                      .world = (uint32_t)job->n_ranks,
+                      .world = job->world,
                       .drop_last = true};
     pen__ahead_begin(&k->ahead, &job->order, &split, job->steps);
     k->opened = true;

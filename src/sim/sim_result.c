@@ -31,6 +31,7 @@ static void describe(const PenSimJob *job, PenSimResult *ret)
     ret->lanes = job->order.plan.lanes;
     ret->window = job->order.plan.window;
     ret->ranks = job->n_ranks;
+    ret->followed = job->followed;
     ret->memory_room = job->room;
 }
 
@@ -106,13 +107,13 @@ static int first_batches(const PenSimJob *job, PenSimResult *ret, PenError *rete
 static void add_nodes(const PenSimJob *job, PenSimResult *ret)
 {
     double bytes = 0;
-    for (uint32_t i = 0; i < job->s->nodes; i++) {
+    for (uint32_t i = 0; i < job->followed; i++) {
         PenSimLinkCounts c;
         pen__sim_link_counts(job->links[i], &c);
         bytes += (double)c.bytes;
         ret->node_peak_bytes_per_s = PEN_MAX(ret->node_peak_bytes_per_s, (double)c.most_in_a_s);
     }
-    ret->node_bytes_per_s = bytes / job->s->nodes / ret->seconds;
+    ret->node_bytes_per_s = bytes / job->followed / ret->seconds;
 }
 
 /* Requests beside those for blocks, and repeated ones, are as frequent as in what was simulated. */
@@ -123,7 +124,7 @@ static void add_cost(const PenSimJob *job, PenSimResult *ret)
     if (once > 0)
         more = (once + (double)(ret->retries + ret->hedges)) / once;
     double tails = blocks > 0 ? (double)ret->tails / blocks : 0;
-    double opening = (double)job->n_ranks;
+    double opening = (double)job->world;
     ret->requests_per_epoch = ((double)ret->block_fetches * (1 + tails)) * more + opening;
     ret->dollars_per_million = DOLLARS_PER_MILLION;
     ret->dollars_per_epoch = ret->requests_per_epoch / 1e6 * DOLLARS_PER_MILLION;
@@ -137,8 +138,9 @@ int pen__sim_result(PenSimJob *job, PenSimResult *ret, PenError *reterr)
     for (uint64_t i = 0; i < job->n_ranks; i++)
         add_rank(&job->ranks[i], end, ret);
     ret->samples = ret->batches * job->s->batch;
+    ret->samples_per_s *= job->weight;
     ret->requests = job->store.requests;
-    ret->prefix_per_s = (double)ret->requests / job->s->prefixes / ret->seconds;
+    ret->prefix_per_s = (double)ret->requests * job->weight / job->s->prefixes / ret->seconds;
     ret->prefix_peak_per_s = job->store.most_in_a_s;
     ret->manifest_peak_per_s = job->store.most_of_manifest;
     add_nodes(job, ret);

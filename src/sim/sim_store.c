@@ -6,17 +6,29 @@
 
 #include "base/attr.h"
 
+enum { SHARDS_MOST = 1 << 22 }; /* more are as these */
+
 static const double P99 = 2.3263478740408408; /* of the normal distribution */
 static const double PI = 3.14159265358979323846;
 
-void pen__sim_store_init(PenSimStore *s, const PenSimSettings *settings)
+static void take_shares(PenSimStore *s, const PenSimPack *pack)
+{
+    uint64_t n = PEN_MIN(pack->n_shards, (uint64_t)SHARDS_MOST);
+    for (uint64_t i = 0; i < n; i++)
+        s->share[pen__sim_pack_prefix(pack, i)] += 1 / (double)n;
+}
+
+void pen__sim_store_init(PenSimStore *s, const PenSimSettings *settings, const PenSimPack *pack,
+                         double weight)
 {
     *s = (PenSimStore){
         .latency_ns = settings->latency_ms * 1e6,
         .connect_ns = (uint64_t)(settings->connect_ms * 1e6),
         .per_s = settings->prefix_per_s,
         .failures = settings->failures / 1000,
+        .weight = weight,
     };
+    take_shares(s, pack);
     if (settings->latency_p99_ms > settings->latency_ms && settings->latency_ms > 0)
         s->sigma = log(settings->latency_p99_ms / settings->latency_ms) / P99;
 }
@@ -36,18 +48,33 @@ static uint64_t draw_latency(const PenSimStore *s)
     return (uint64_t)(s->latency_ns * exp(s->sigma * normal));
 }
 
-/* Requests of a second, second by second. */
+/* Requests of this second for a prefix. Where some nodes stand for all, what is counted is
+ * multiplied; it varies more than the sum of all would, by the root of the weight, which is taken
+ * off again. */
+static double rate_of(const PenSimStore *s, unsigned prefix)
+{
+    double n = s->in_second[prefix];
+    if (prefix == PEN_SIM_MANIFEST || s->weight <= 1)
+        return n * s->weight;
+    double expected = s->all_in_second * s->share[prefix];
+    return s->weight * (expected + (n - expected) / sqrt(s->weight));
+}
+
+/* Second by second. */
 static bool is_over(PenSimStore *s, unsigned prefix)
 {
     uint64_t second = pen__sim_net_now(s->net) / PEN_SIM_S;
     if (second != s->second) {
         s->second = second;
+        s->all_in_second = 0;
         memset(s->in_second, 0, sizeof s->in_second);
     }
-    uint32_t n = ++s->in_second[prefix];
-    uint32_t *most = prefix == PEN_SIM_MANIFEST ? &s->most_of_manifest : &s->most_in_a_s;
-    *most = PEN_MAX(*most, n);
-    return s->per_s && n > s->per_s;
+    s->in_second[prefix]++;
+    s->all_in_second += prefix != PEN_SIM_MANIFEST;
+    double rate = rate_of(s, prefix);
+    double *most = prefix == PEN_SIM_MANIFEST ? &s->most_of_manifest : &s->most_in_a_s;
+    *most = PEN_MAX(*most, rate);
+    return s->per_s && rate > s->per_s;
 }
 
 static unsigned digit(char c)

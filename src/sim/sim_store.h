@@ -4,27 +4,28 @@
 #ifndef PEN_SIM_SIM_STORE_H
 #define PEN_SIM_SIM_STORE_H
 
-#include <penstock/simulate.h>
-
 #include "sim/sim_net.h"
+#include "sim/sim_pack.h"
 
-/* Prefixes of shards; behind them, the one that the manifest has. */
-enum { PEN_SIM_PREFIXES = 256, PEN_SIM_MANIFEST = PEN_SIM_PREFIXES };
+enum { PEN_SIM_MANIFEST = PEN_SIM_PREFIXES }; /* behind the prefixes of shards: its own */
 
 typedef struct PenSimStore {
     PenSimNet *net; /* set when there is one */
     double latency_ns, sigma;
     uint64_t connect_ns;
-    uint32_t per_s;  /* of a prefix */
-    double failures; /* share of requests */
+    uint32_t per_s;                 /* of a prefix */
+    double failures;                /* share of requests */
+    double weight;                  /* of a request: it stands for as many */
+    double share[PEN_SIM_PREFIXES]; /* of the shards, by prefix */
     uint64_t second;
-    uint32_t in_second[PEN_SIM_PREFIXES + 1];
+    uint32_t in_second[PEN_SIM_PREFIXES + 1], all_in_second; /* without the manifest's */
     /* Counted. */
-    uint32_t most_in_a_s, most_of_manifest; /* of a prefix of shards; of the manifest's */
+    double most_in_a_s, most_of_manifest; /* of a prefix of shards; of the manifest's */
     uint64_t requests, refused, failed;
 } PenSimStore;
 
-void pen__sim_store_init(PenSimStore *s, const PenSimSettings *settings);
+void pen__sim_store_init(PenSimStore *s, const PenSimSettings *settings, const PenSimPack *pack,
+                         double weight);
 /* The server of a network; ctx is the store. A request's URL is the number of its prefix as two
  * hexadecimal digits; "g0" is the manifest's. */
 void pen__sim_store_answer(void *ctx, const PenSimAsk *ask, PenSimAnswer *ret);

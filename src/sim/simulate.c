@@ -14,11 +14,12 @@
 
 /* What a sample and a block cost to simulate, in seconds of a processor of about 2020. */
 #define SAMPLE_S 0.5e-6
-#define BLOCK_S 20e-6
+#define BLOCK_S 13e-6
 
 #define SAMPLE_BYTES (224ull * 224 * 3) /* of a batch, when it is not said how large one is */
 enum { FAR_SLOTS = 8 };                 /* batches that memory is kept for */
 
+enum { FEW_NODES = 4 };
 enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
 
 void pen_sim_settings_init(PenSimSettings *s)
@@ -53,7 +54,7 @@ static int refuse(PenError *reterr, const char *what, double found, const char *
                      found);
 }
 
-static int check(const PenSimSettings *s, PenError *reterr)
+static int check_job(const PenSimSettings *s, PenError *reterr)
 {
     const double times[] = {s->step_ms, s->decode_ms, s->latency_ms, s->latency_p99_ms,
                             s->connect_ms};
@@ -70,6 +71,14 @@ static int check(const PenSimSettings *s, PenError *reterr)
         return refuse(reterr, "time of a step", 0, "more than 0 for computing or decoding");
     if (s->latency_p99_ms < s->latency_ms)
         return refuse(reterr, "latency p99", s->latency_p99_ms, "no less than the median");
+    return PEN_OK;
+}
+
+static int check(const PenSimSettings *s, PenError *reterr)
+{
+    int r = check_job(s, reterr);
+    if (r < 0)
+        return r;
     if (!s->in_flight || !s->prefetch)
         return refuse(reterr, "requests at once and prefetch", 0, "at least 1");
     if (s->prefixes < 1 || s->prefixes > PEN_SIM_PREFIXES)
@@ -90,7 +99,7 @@ static int check(const PenSimSettings *s, PenError *reterr)
 static void choose_lanes(const PenSimJob *job, uint32_t *ret_lanes, uint32_t *ret_window)
 {
     uint64_t bytes = job->s->memory_bytes / 8, block = job->pack.largest_block;
-    uint64_t world = job->n_ranks, n = job->pack.n_blocks, lanes;
+    uint64_t world = job->world, n = job->pack.n_blocks, lanes;
     pen__order_choose(bytes, block, world == 1 ? n : UINT64_MAX, ret_lanes, ret_window);
     if (world > 1) {
         lanes = PEN_MAX(PEN_MIN(*ret_lanes, n / world), 1u) * world;
@@ -130,15 +139,14 @@ static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
 static int plan_cache(PenSimJob *job, const PenOrderPlan *plan, PenError *reterr)
 {
     job->cache = (PenSimCache){.nodes = job->s->nodes, .ranks = job->s->ranks};
-    if (plan->lanes % job->n_ranks == 0)
+    if (plan->lanes % job->world == 0)
         job->cache.blocks = job->s->cache_bytes / PEN_MAX(job->pack.block_bytes, 1u);
     return pen__order_init(&job->cache.first, plan, 0, reterr);
 }
 
 static int count(PenSimJob *job, const PenOrderPlan *plan, PenSimResult *ret, PenError *reterr)
 {
-    PenSplit split = {
-        .n = plan->n, .batch = job->s->batch, .world = (uint32_t)job->n_ranks, .drop_last = true};
+    PenSplit split = {.n = plan->n, .batch = job->s->batch, .world = job->world, .drop_last = true};
     PenSimCount n;
     /* Ranks of a node share what they fetch through its cache alone. */
     int r = pen__sim_count(&job->cache.first, &split, job->s->cache_bytes ? job->s->ranks : 1, &n,
@@ -162,47 +170,69 @@ static int count(PenSimJob *job, const PenOrderPlan *plan, PenSimResult *ret, Pe
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* What a simulated second costs, in seconds of this one: most of it is the order. */
-static double cost(const PenSimJob *job)
+/* What it costs to simulate `seconds` of one node: the memory is filled, then its ranks read on. */
+static double cost(const PenSimJob *job, double seconds)
 {
     const PenSimSettings *s = job->s;
-    double sample_bytes = (double)job->pack.block_bytes / (double)job->pack.block_samples;
+    double k = (double)job->pack.block_samples, block = (double)job->pack.block_bytes;
     double a_step = PEN_MAX(s->step_ms, s->decode_ms) / 1e3;
-    double per_s = s->batch / a_step * (double)job->n_ranks;
+    double per_s = s->batch / a_step * s->ranks / k; /* blocks */
     if (s->node_bytes_per_s)
-        per_s = PEN_MIN(per_s, (double)s->node_bytes_per_s * s->nodes / sample_bytes);
+        per_s = PEN_MIN(per_s, (double)s->node_bytes_per_s / block);
     if (s->store_bytes_per_s)
-        per_s = PEN_MIN(per_s, (double)s->store_bytes_per_s / sample_bytes);
-    return per_s * (SAMPLE_S + BLOCK_S / (double)job->pack.block_samples);
+        per_s = PEN_MIN(per_s, (double)s->store_bytes_per_s / s->nodes / block);
+    if (s->latency_ms > 0)
+        per_s = PEN_MIN(per_s, PEN_MAX(s->in_flight, s->ranks) / s->latency_ms * 1e3);
+    double blocks = (double)job->room / block * s->ranks + per_s * seconds;
+    blocks = PEN_MIN(blocks, (double)job->pack.n_blocks / s->nodes + s->ranks);
+    return blocks * (BLOCK_S + k * SAMPLE_S);
+}
+
+/* When all nodes would cost too much, some are followed, which stand for the others; when a few
+ * cost too much, for a shorter time. */
+static double choose_effort(PenSimJob *job)
+{
+    const PenSimSettings *s = job->s;
+    double seconds = s->seconds, least = PEN_MIN(s->nodes, (uint32_t)FEW_NODES);
+    double most = PEN_MAX(s->effort / cost(job, seconds), least);
+    job->followed = most < s->nodes ? (uint32_t)most : s->nodes;
+    while (seconds > 1 && cost(job, seconds) * job->followed > s->effort)
+        seconds *= 0.9;
+    job->n_ranks = (uint64_t)job->followed * s->ranks;
+    job->weight = (double)s->nodes / job->followed;
+    return PEN_MIN(PEN_MAX(seconds, 1), s->seconds);
 }
 
 static int build(PenSimJob *job, PenError *reterr)
 {
     const PenSimSettings *s = job->s;
     PenSimServer server = {.answer = pen__sim_store_answer, .ctx = &job->store};
-    pen__sim_store_init(&job->store, s);
+    pen__sim_store_init(&job->store, s, &job->pack, job->weight);
     job->net = pen__sim_net_new(s->seed, &server);
     job->ranks = pen__alloc_array(job->n_ranks, sizeof *job->ranks);
-    job->links = pen__alloc_array(s->nodes, sizeof(PenSimLink *));
+    job->links = pen__alloc_array(job->followed, sizeof(PenSimLink *));
     if (!job->net || !job->ranks || !job->links)
         return pen__fail_memory(reterr, WHERE, "ranks");
     job->store.net = job->net;
     job->start_ns = pen__sim_net_now(job->net);
     uint64_t spread = (uint64_t)(s->spread_s * 1e9);
     for (uint32_t i = 0; i < job->n_ranks; i++) {
+        uint32_t node = i / s->ranks,
+                 of_all = (uint32_t)((uint64_t)node * s->nodes / job->followed);
         if (i % s->ranks == 0)
-            job->links[i / s->ranks] =
+            job->links[node] =
                 pen__sim_net_link(job->net, s->node_bytes_per_s, s->connection_bytes_per_s);
-        if (!job->links[i / s->ranks])
+        if (!job->links[node])
             return pen__fail_memory(reterr, WHERE, "nodes");
-        int r = pen__sim_rank_init(&job->ranks[i], job, i, job->links[i / s->ranks], reterr);
+        int r = pen__sim_rank_init(&job->ranks[i], job, of_all * s->ranks + i % s->ranks,
+                                   job->links[node], reterr);
         job->n_built = i + 1;
         if (r < 0)
             return r;
         pen__sim_rank_start(&job->ranks[i],
                             job->start_ns + pen__sim_net_draw(job->net, spread + 1));
     }
-    return pen__sim_net_limit(job->net, s->store_bytes_per_s);
+    return pen__sim_net_limit(job->net, (uint64_t)((double)s->store_bytes_per_s / job->weight));
 }
 
 static int go(PenSimJob *job, double seconds, PenError *reterr)
@@ -241,7 +271,7 @@ int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *re
         r = pen__sim_pack_init(&job.pack, settings, reterr);
     if (r < 0)
         return r;
-    job.n_ranks = (uint64_t)settings->nodes * settings->ranks;
+    job.world = settings->nodes * settings->ranks;
     r = plan_memory(&job, reterr);
     if (r == PEN_OK)
         r = plan_order(&job, &plan, reterr);
@@ -251,13 +281,14 @@ int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *re
         r = count(&job, &plan, &result, reterr);
     if (r == PEN_OK && !job.steps)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%" PRIu64 " ranks with batches of %u: expected at least as many samples as "
+                      "%" PRIu32 " ranks with batches of %u: expected at least as many samples as "
                       "all of them take at once, found %" PRIu64,
-                      job.n_ranks, settings->batch, plan.n);
+                      job.world, settings->batch, plan.n);
+    double seconds = r == PEN_OK ? choose_effort(&job) : 0;
     if (r == PEN_OK)
         r = build(&job, reterr);
     if (r == PEN_OK)
-        r = go(&job, PEN_MIN(settings->seconds, settings->effort / cost(&job)), reterr);
+        r = go(&job, seconds, reterr);
     if (r == PEN_OK)
         r = pen__sim_result(&job, &result, reterr);
     tear_down(&job);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Simulated jobs: the same numbers each time, no block too often, no memory too much, and what the
+ * constants say must come out. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "test.h"
+
+#include "base/attr.h"
+#include "sim/sim_count.h"
+
+static PenSimSettings small(void)
+{
+    PenSimSettings s;
+    pen_sim_settings_init(&s);
+    s.n_samples = 40000;
+    s.sample_bytes = 10000;
+    s.block_samples = 16;
+    s.shard_bytes = 16 << 20;
+    s.nodes = 2;
+    s.ranks = 4;
+    s.batch = 64;
+    s.step_ms = 20;
+    s.memory_bytes = 64 << 20;
+    return s;
+}
+
+static bool near(double found, double expected, double share)
+{
+    bool is = fabs(found - expected) <= share * expected;
+    if (!is)
+        printf("found %g, expected %g\n", found, expected);
+    return is;
+}
+
+TEST(the_same_seed_gives_the_same_numbers)
+{
+    PenSimSettings s = small();
+    PenSimResult a, b, c;
+    s.failures = 20;
+    CHECK_INT(pen_simulate(&s, &a, NULL), PEN_OK);
+    CHECK_INT(pen_simulate(&s, &b, NULL), PEN_OK);
+    s.seed = 1;
+    CHECK_INT(pen_simulate(&s, &c, NULL), PEN_OK);
+    CHECK_INT(a.requests, b.requests);
+    CHECK_INT(a.retries, b.retries);
+    CHECK(a.retries > 0);
+    CHECK(a.seconds == b.seconds && a.samples_per_s == b.samples_per_s);
+    CHECK(a.first_batch_p50_s == b.first_batch_p50_s && a.longest_stall_s == b.longest_stall_s);
+    CHECK(a.node_peak_bytes_per_s == b.node_peak_bytes_per_s);
+    CHECK(a.first_batch_p50_s != c.first_batch_p50_s);
+}
+
+TEST(an_epoch_fetches_each_block_once)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(r.lanes % 8, 0);
+    CHECK_INT(r.n_blocks, 2500);
+    CHECK_INT(r.steps, 78);
+    CHECK_INT(r.batches, 8 * 78);
+    CHECK_INT(r.is_exact, 1);
+    /* The window asks for what the count from the order says. */
+    CHECK_INT(r.block_requests, r.block_fetches);
+    CHECK(r.amplification > 0.9 && r.amplification < 1.1);
+    CHECK(r.memory_bytes > 0 && r.memory_bytes <= r.memory_room);
+}
+
+TEST(lanes_that_ranks_share_cost_bytes)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    s.lanes = 3;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(r.amplification > 4);
+    CHECK(r.memory_bytes <= r.memory_room);
+    CHECK_INT(r.block_requests, r.block_fetches);
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* All positions, one after the other. */
+static uint64_t count_all(const PenOrder *o, const PenSplit *s, uint32_t each)
+{
+    uint64_t n_blocks = (o->plan.n - 1) / o->plan.block_samples + 1, n = 0;
+    uint64_t units = (s->world - 1) / each + 1;
+    uint64_t end = pen__split_steps(s) * s->batch * s->world;
+    uint8_t *seen = calloc(n_blocks, units);
+    if (!seen)
+        abort();
+    for (uint64_t p = 0; p < end; p++) {
+        uint64_t block = pen__order_at(o, p) / o->plan.block_samples;
+        uint8_t *at = &seen[block * units + p % s->world / each];
+        n += !*at;
+        *at = 1;
+    }
+    free(seen);
+    return n;
+}
+
+static void check_count(uint64_t n, uint32_t k, uint32_t lanes, uint32_t window, uint32_t world,
+                        uint32_t each, uint32_t batch)
+{
+    PenOrderPlan plan = {.kind = PEN_ORDER_BLOCK,
+                         .n = n,
+                         .seed = 7,
+                         .block_samples = k,
+                         .lanes = lanes,
+                         .window = window};
+    PenSplit split = {.n = n, .batch = batch, .world = world, .drop_last = true};
+    PenOrder order;
+    PenSimCount count;
+    CHECK_INT(pen__order_init(&order, &plan, 3, NULL), PEN_OK);
+    CHECK_INT(pen__sim_count(&order, &split, each, &count, NULL), PEN_OK);
+    CHECK(count.is_exact);
+    CHECK_INT((uint64_t)count.fetches, count_all(&order, &split, each));
+}
+
+TEST(counts_are_those_of_a_full_walk)
+{
+    static const uint64_t sizes[] = {1000, 4096, 9973, 30011};
+    static const uint32_t lanes[] = {1, 4, 8, 24, 48}, windows[] = {1, 2, 9};
+    for (size_t i = 0; i < PEN_LEN(sizes); i++)
+        for (size_t j = 0; j < PEN_LEN(lanes); j++)
+            for (size_t k = 0; k < PEN_LEN(windows); k++) {
+                check_count(sizes[i], 16, lanes[j], windows[k], 8, 1, 20);
+                check_count(sizes[i], 16, lanes[j], windows[k], 8, 4, 64);
+                check_count(sizes[i], 7, lanes[j], windows[k], 4, 2, 30);
+                check_count(sizes[i], 32, lanes[j], windows[k], 3, 1, 100);
+                CHECK_OK_SO_FAR();
+            }
+}
+
+/* ---- what the constants say ------------------------------------------------------------------ */
+
+/* One rank that computes in no time, and answers that all take as long. */
+static PenSimSettings bare(void)
+{
+    PenSimSettings s = small();
+    s.nodes = s.ranks = 1;
+    s.step_ms = 0.01;
+    s.latency_ms = s.latency_p99_ms = 100;
+    s.connection_bytes_per_s = s.node_bytes_per_s = 0;
+    s.failures = 0;
+    s.shard_bytes = UINT64_C(1) << 40; /* one shard, one index */
+    return s;
+}
+
+TEST(latency_and_requests_at_once_bound_the_rate)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.in_flight = 8;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.samples_per_s, 8 * 16 / 0.1, 0.05));
+    CHECK_INT(r.hedges, 0);
+    /* Manifest, index, and 64 samples of some 60 blocks, 8 at a time. */
+    CHECK(r.first_batch_p50_s > 0.5 && r.first_batch_p50_s < 1.3);
+}
+
+TEST(bandwidth_bounds_the_rate)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.node_bytes_per_s = 4000000;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.samples_per_s, 400, 0.05));
+    CHECK(near(r.node_bytes_per_s, 4e6, 0.05));
+    CHECK(r.node_peak_bytes_per_s <= 4.001e6);
+    s.node_bytes_per_s = 0;
+    s.nodes = 2;
+    s.store_bytes_per_s = 4000000;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.samples_per_s, 400, 0.1)); /* what was in memory at the first batch is more */
+}
+
+TEST(decoding_and_steps_bound_the_rate)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.decode_ms = 64;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.samples_per_s, 1000, 0.02));
+    s.decode_ms = 0;
+    s.step_ms = 128;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.samples_per_s, 500, 0.001));
+    CHECK(r.stall_share < 0.001 && r.longest_stall_s < 0.01);
+}
+
+TEST(a_prefix_takes_so_many_and_no_more)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.prefixes = 1;
+    s.prefix_per_s = 20;
+    s.seconds = 30;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(r.throttles > 0);
+    CHECK(r.prefix_peak_per_s > 20);
+    CHECK(r.samples_per_s < 1.5 * 20 * 16); /* some were here before */
+    CHECK(r.stall_share > 0.5);
+    uint64_t throttles = r.throttles;
+    s.prefix_per_s = 5500;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(throttles > 0 && r.throttles == 0);
+}
+
+TEST(a_cache_is_of_use_in_the_second_epoch)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    s.nodes = 1;
+    s.cache_bytes = UINT64_C(1) << 40;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(r.hits, 0);
+    CHECK(r.second_epoch < 0.06);
+    s.epoch = 1;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(r.block_requests, 0);
+    CHECK(r.hits >= 2496);
+    s.cache_bytes = s.n_samples * s.sample_bytes / 2;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near((double)r.hits / (double)(r.hits + r.block_requests), 0.5, 0.05));
+    CHECK(near(r.second_epoch, 0.5, 0.1));
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static int refused(const PenSimSettings *s, PenError *err)
+{
+    PenSimResult r = {.requests = 77};
+    int status = pen_simulate(s, &r, err);
+    return r.requests == 77 ? status : 1;
+}
+
+#define REFUSED(field, value, text)                                                                \
+    do {                                                                                           \
+        PenSimSettings s = small();                                                                \
+        PenError err = {0};                                                                        \
+        s.field = value;                                                                           \
+        CHECK_INT(refused(&s, &err), PEN_E_INVALID);                                               \
+        CHECK(strstr(err.message, text));                                                          \
+    } while (0)
+
+TEST(settings_that_make_no_sense_are_refused)
+{
+    REFUSED(nodes, 0, "nodes: expected 1 to 65536, found 0");
+    REFUSED(nodes, 65537, "nodes");
+    REFUSED(ranks, 0, "ranks");
+    REFUSED(ranks, 1u << 20, "ranks");
+    REFUSED(batch, 0, "batch");
+    REFUSED(step_ms, -1, "milliseconds");
+    REFUSED(step_ms, NAN, "milliseconds");
+    REFUSED(step_ms, 0, "time of a step");
+    REFUSED(latency_p99_ms, 50, "latency p99");
+    REFUSED(in_flight, 0, "at least 1");
+    REFUSED(prefixes, 257, "prefixes");
+    REFUSED(failures, 1001, "failures");
+    REFUSED(seconds, 0, "seconds");
+    REFUSED(spread_s, -1, "start");
+    REFUSED(n_samples, 0, "samples");
+    REFUSED(n_samples, UINT64_MAX, "samples");
+    REFUSED(n_samples, 511, "expected at least as many samples as all of them take at once");
+    PenSimSettings s = small();
+    PenError err = {0};
+    s.memory_bytes = 1 << 20;
+    CHECK_INT(refused(&s, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "give more memory"));
+}
+
+static int stop_at_once(void *ctx, double seconds)
+{
+    *(double *)ctx = seconds;
+    return 1;
+}
+
+TEST(it_can_be_stopped)
+{
+    PenSimSettings s = small();
+    PenError err = {0};
+    double seconds = -1;
+    s.nodes = 4;
+    s.n_samples = 1000000;
+    s.progress = stop_at_once;
+    s.ctx = &seconds;
+    CHECK_INT(refused(&s, &err), PEN_E_CANCELLED);
+    CHECK(seconds > 0 && seconds < 60);
+}
+
+TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
+{
+    PenSimSettings s = small();
+    PenSimResult all, some, few;
+    s.n_samples = 100000000;
+    s.nodes = 32;
+    s.seconds = 5;
+    CHECK_INT(pen_simulate(&s, &all, NULL), PEN_OK);
+    CHECK_INT(all.followed, 32);
+    s.effort = 0.6;
+    CHECK_INT(pen_simulate(&s, &some, NULL), PEN_OK);
+    CHECK(some.followed >= 4 && some.followed < 20);
+    CHECK(some.seconds == 5);
+    /* They stand for the others. */
+    CHECK(near(some.samples_per_s, all.samples_per_s, 0.02));
+    CHECK(near(some.first_batch_p50_s, all.first_batch_p50_s, 0.1));
+    CHECK(near(some.node_bytes_per_s, all.node_bytes_per_s, 0.02));
+    CHECK(near(some.prefix_per_s, all.prefix_per_s, 0.02));
+    CHECK(near(some.prefix_peak_per_s, all.prefix_peak_per_s, 0.3));
+    CHECK(near(some.manifest_peak_per_s, all.manifest_peak_per_s, 0.01));
+    CHECK(near(some.requests_per_epoch, all.requests_per_epoch, 0.02));
+    CHECK_INT(some.block_fetches, all.block_fetches);
+    s.effort = 0.05;
+    CHECK_INT(pen_simulate(&s, &few, NULL), PEN_OK);
+    CHECK_INT(few.followed, 4);
+    CHECK(few.seconds < 5);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(the_same_seed_gives_the_same_numbers);
+    RUN(an_epoch_fetches_each_block_once);
+    RUN(lanes_that_ranks_share_cost_bytes);
+    RUN(counts_are_those_of_a_full_walk);
+    RUN(latency_and_requests_at_once_bound_the_rate);
+    RUN(bandwidth_bounds_the_rate);
+    RUN(decoding_and_steps_bound_the_rate);
+    RUN(a_prefix_takes_so_many_and_no_more);
+    RUN(a_cache_is_of_use_in_the_second_epoch);
+    RUN(settings_that_make_no_sense_are_refused);
+    RUN(it_can_be_stopped);
+    RUN(little_effort_is_fewer_nodes_then_fewer_seconds);
+    return TEST_END();
+}
