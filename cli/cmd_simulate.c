@@ -58,6 +58,7 @@ static void take_job(const CliValue *v, PenSimSettings *s)
     s->lanes = (uint32_t)v[CLI_OPT_SIM_LANES].number;
     s->window = (uint32_t)v[CLI_OPT_SIM_WINDOW].number;
     s->cache_bytes = v[CLI_OPT_SIM_CACHE].number;
+    s->sticky = v[CLI_OPT_SIM_STICKY].given;
     s->epoch = (uint32_t)v[CLI_OPT_SIM_EPOCH].number;
     s->in_flight = (uint32_t)v[CLI_OPT_SIM_IN_FLIGHT].number;
     s->spread_s = v[CLI_OPT_SIM_SPREAD].real;
@@ -189,6 +190,7 @@ static void add_constants(CliReport *report, const PenSimSettings *s)
     cli_report_number(report, "prefetch", s->prefetch);
     cli_report_number(report, "in_flight", s->in_flight);
     cli_report_size(report, "cache", (int64_t)s->cache_bytes);
+    cli_report_bool(report, "sticky", s->sticky);
     real(report, "latency_median", s->latency_ms, "ms");
     real(report, "latency_p99", s->latency_p99_ms, "ms, log-normal");
     real(report, "connect", s->connect_ms, "ms");

@@ -372,6 +372,11 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                            .otherwise = "there is none",
                            .mistaken = "cache",
                            .help = "of a cache on each machine"},
+    [CLI_OPT_SIM_STICKY] = {.name = "sticky",
+                            .kind = CLI_ARG_FLAG,
+                            .verbs = V(SIMULATE),
+                            .help = "a machine has the same blocks in every epoch, so that its "
+                                    "cache has them"},
     [CLI_OPT_SIM_EPOCH] = {.name = "epoch",
                            .kind = CLI_ARG_NUMBER,
                            .verbs = V(SIMULATE),

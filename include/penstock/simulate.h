@@ -31,6 +31,7 @@ typedef struct PenSimSettings {
     uint64_t memory_bytes;  /* of a rank's loader: 2 GiB */
     uint32_t lanes, window; /* of the order; 0 = chosen from the memory */
     uint64_t cache_bytes;   /* of a node; 0: none */
+    int32_t sticky;         /* PEN_ORDER_STICKY: lanes keep their blocks from epoch to epoch */
     uint64_t seed;
     uint32_t epoch;     /* whose beginning is simulated in time; the first is 0 */
     uint32_t in_flight; /* requests of a node at once: 64 */

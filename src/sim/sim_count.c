@@ -122,7 +122,7 @@ int pen__sim_count(const PenOrder *order, const PenSplit *split, uint32_t each, 
     Count c = {.o = order, .s = split, .each = each};
     uint64_t rest, left_out, n = order->plan.n;
     c.end = pen__split_steps(split) * split->batch * split->world;
-    bool own_lanes = order->plan.kind == PEN_ORDER_BLOCK && order->plan.lanes % split->world == 0;
+    bool own_lanes = pen__order_by_block(order->plan.kind) && order->plan.lanes % split->world == 0;
     if (!own_lanes || n - PEN_MIN(order->body, c.end) > WALK_MOST)
         return walk(&c, ret, reterr);
     int r = count_rest(&c, &rest, reterr);

@@ -94,19 +94,6 @@ static int check(const PenSimSettings *s, PenError *reterr)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* An eighth of a rank's memory is what lanes and windows are chosen from, see load_memory.c. Every
- * rank has lanes of its own, or a block would be fetched by several. */
-static void choose_lanes(const PenSimJob *job, uint32_t *ret_lanes, uint32_t *ret_window)
-{
-    uint64_t bytes = job->s->memory_bytes / 8, block = job->pack.largest_block;
-    uint64_t world = job->world, n = job->pack.n_blocks, lanes;
-    pen__order_choose(bytes, block, world == 1 ? n : UINT64_MAX, ret_lanes, ret_window);
-    if (world > 1) {
-        lanes = PEN_MAX(PEN_MIN(*ret_lanes, n / world), 1u) * world;
-        *ret_lanes = (uint32_t)PEN_MIN(lanes, (uint64_t)UINT32_MAX / world * world);
-    }
-}
-
 /* Half of what eight batches leave, see load_memory.c. */
 static int plan_memory(PenSimJob *job, PenError *reterr)
 {
@@ -126,8 +113,10 @@ static int plan_memory(PenSimJob *job, PenError *reterr)
 static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
 {
     uint32_t lanes, window;
-    choose_lanes(job, &lanes, &window);
-    *ret = (PenOrderPlan){.kind = PEN_ORDER_BLOCK,
+    /* An eighth of a rank's memory is what they are chosen from, see load_memory.c. */
+    pen__order_choose(job->s->memory_bytes / 8, job->pack.largest_block, job->pack.n_blocks,
+                      job->world, &lanes, &window);
+    *ret = (PenOrderPlan){.kind = job->s->sticky ? PEN_ORDER_STICKY : PEN_ORDER_BLOCK,
                           .n = job->pack.n_samples,
                           .seed = job->s->seed,
                           .block_samples = job->pack.block_samples,

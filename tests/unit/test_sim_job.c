@@ -226,6 +226,22 @@ TEST(a_cache_is_of_use_in_the_second_epoch)
     CHECK(near(r.second_epoch, 0.5, 0.1));
 }
 
+TEST(sticky_lanes_keep_a_cache_useful)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    s.nodes = 8;
+    s.ranks = 1;
+    s.cache_bytes = s.n_samples * s.sample_bytes / 8 * 2;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.second_epoch, 7 / 8.0, 0.05)); /* who had it before is chance */
+    s.sticky = 1;
+    s.epoch = 1;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(r.second_epoch < 0.1);
+    CHECK((double)r.hits > 0.95 * 2500);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static int refused(const PenSimSettings *s, PenError *err)
@@ -329,6 +345,7 @@ int main(int argc, char **argv)
     RUN(decoding_and_steps_bound_the_rate);
     RUN(a_prefix_takes_so_many_and_no_more);
     RUN(a_cache_is_of_use_in_the_second_epoch);
+    RUN(sticky_lanes_keep_a_cache_useful);
     RUN(settings_that_make_no_sense_are_refused);
     RUN(it_can_be_stopped);
     RUN(little_effort_is_fewer_nodes_then_fewer_seconds);
