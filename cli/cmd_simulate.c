@@ -61,6 +61,7 @@ static void take_job(const CliValue *v, PenSimSettings *s)
     s->sticky = v[CLI_OPT_SIM_STICKY].given;
     s->epoch = (uint32_t)v[CLI_OPT_SIM_EPOCH].number;
     s->in_flight = (uint32_t)v[CLI_OPT_SIM_IN_FLIGHT].number;
+    s->opened = v[CLI_OPT_SIM_OPENED].given;
     s->spread_s = v[CLI_OPT_SIM_SPREAD].real;
     s->seconds = v[CLI_OPT_SIM_SECONDS].real;
     s->effort = v[CLI_OPT_SIM_EFFORT].real;
@@ -200,6 +201,7 @@ static void add_constants(CliReport *report, const PenSimSettings *s)
     cli_report_number(report, "prefixes", s->prefixes);
     real(report, "failures", s->failures, "of 1,000 requests");
     real(report, "start_within", s->spread_s, "s");
+    cli_report_bool(report, "manifest_is_there", s->opened);
     cli_report_number(report, "seed", s->seed);
     cli_report_close(report);
 }

@@ -36,6 +36,7 @@ typedef struct PenSimSettings {
     uint32_t epoch;     /* whose beginning is simulated in time; the first is 0 */
     uint32_t in_flight; /* requests of a node at once: 64 */
     double spread_s;    /* within which the ranks start: 0 */
+    int32_t opened;     /* the clock starts when the pack is open: its manifest is there */
     /* The network and the store; bytes per second, 0: no limit. */
     double latency_ms, latency_p99_ms; /* to the first byte: 100, 300 */
     double connect_ms;                 /* a new connection: 30 */

@@ -10,7 +10,8 @@
 
 enum { TAIL_BYTES = 65536 };
 
-typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, BLOCK } Stage;
+/* WAIT: for another's request for the same index. */
+typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, BLOCK } Stage;
 
 typedef struct PenSimFetch {
     PenSimRank *rank;
@@ -115,6 +116,23 @@ static void begin_epoch(PenSimRank *k)
     k->opened = true;
 }
 
+/* The index of a shard is here, for all that wait for it. */
+static void have_tail(PenSimRank *k, uint64_t shard)
+{
+    k->shards[shard % PEN_SIM_SHARDS] = (uint32_t)shard + 1;
+    for (Fetch *f = k->fetches; f; f = f->next)
+        if ((f->stage == TAIL || f->stage == WAIT) && f->shard == shard)
+            fetch_ask(f, BLOCK, bytes_of(&k->job->pack, shard));
+}
+
+static bool is_coming(const PenSimRank *k, uint64_t shard)
+{
+    for (const Fetch *f = k->fetches; f; f = f->next)
+        if (f->stage == TAIL && f->shard == shard)
+            return true;
+    return false;
+}
+
 static void fetch_done(void *ctx, int r, const PenError *err)
 {
     Fetch *f = ctx;
@@ -130,8 +148,7 @@ static void fetch_done(void *ctx, int r, const PenError *err)
         return;
     }
     if (f->stage == TAIL) {
-        k->shards[f->shard % PEN_SIM_SHARDS] = (uint32_t)f->shard + 1;
-        fetch_ask(f, BLOCK, bytes_of(p, f->shard));
+        have_tail(k, f->shard);
         return;
     }
     if (f->stage == BLOCK) {
@@ -153,6 +170,7 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
         pen__ahead_arrived(&k->ahead, b, NULL, bytes_of(p, shard));
         return;
     }
+    bool coming = is_coming(k, shard);
     Fetch *f = fetch_new(k);
     if (!f)
         return;
@@ -161,6 +179,8 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
     f->prefix = pen__sim_pack_prefix(p, shard);
     if (k->shards[shard % PEN_SIM_SHARDS] == (uint32_t)shard + 1) {
         fetch_ask(f, BLOCK, bytes_of(p, shard));
+    } else if (coming) {
+        f->stage = WAIT;
     } else {
         k->tails++;
         fetch_ask(f, TAIL, TAIL_BYTES);
@@ -221,6 +241,11 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
 static void on_start(void *ctx)
 {
     PenSimRank *k = ctx;
+    if (k->job->s->opened) {
+        begin_epoch(k);
+        pen__sim_batch_turn(k);
+        return;
+    }
     Fetch *f = fetch_new(k);
     if (!f)
         return;

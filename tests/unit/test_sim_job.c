@@ -159,6 +159,21 @@ TEST(latency_and_requests_at_once_bound_the_rate)
     CHECK(r.first_batch_p50_s > 0.5 && r.first_batch_p50_s < 1.3);
 }
 
+TEST(the_start_is_requests_that_follow_each_other)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.in_flight = 1000;
+    s.connect_ms = 0;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.first_batch_p50_s, 0.3, 0.01)); /* manifest, index, blocks */
+    CHECK_INT(r.tails, 1);                       /* of which many ask for the only one */
+    s.opened = 1;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.first_batch_p50_s, 0.2, 0.01));
+    CHECK(r.manifest_peak_per_s == 0);
+}
+
 TEST(bandwidth_bounds_the_rate)
 {
     PenSimSettings s = bare();
@@ -341,6 +356,7 @@ int main(int argc, char **argv)
     RUN(lanes_that_ranks_share_cost_bytes);
     RUN(counts_are_those_of_a_full_walk);
     RUN(latency_and_requests_at_once_bound_the_rate);
+    RUN(the_start_is_requests_that_follow_each_other);
     RUN(bandwidth_bounds_the_rate);
     RUN(decoding_and_steps_bound_the_rate);
     RUN(a_prefix_takes_so_many_and_no_more);
