@@ -111,6 +111,9 @@ static void add_headline(CliReport *report, const PenSimSettings *s, const PenSi
              cli_text_count(r->n_samples, "sample", n), cli_text_time(r->seconds, seconds),
              (unsigned)s->epoch, some);
     cli_report_text(report, "simulated", text);
+    cli_report_number(report, "nodes", s->nodes);
+    cli_report_number(report, "nodes_followed", r->followed);
+    real(report, "seconds", r->seconds, "s");
 }
 
 static void add_order(CliReport *report, const PenSimResult *r)
@@ -254,8 +257,8 @@ int cli_simulate(const CliArgs *args)
     pen_sim_settings_init(&s);
     int r = take_pack(args, &pack, &s, &error);
     if (r < 0) {
-        cli_say_error(&error);
-        return r == PEN_E_INVALID ? CLI_EXIT_USAGE : cli_end_failed(args, &error);
+        int code = cli_end_failed(args, &error);
+        return args->n_operands && !args->values[CLI_OPT_SIM_SAMPLES].given ? code : CLI_EXIT_USAGE;
     }
     take_job(args->values, &s);
     take_network(args->values, &s);

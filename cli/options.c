@@ -506,8 +506,9 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
          .value = "S",
          .min = 1,
          .max = 1000000,
-         .standard = "100",
-         .help = "simulate fewer when that would take about as many seconds of a processor"},
+         .standard = "30",
+         .help = "about so many seconds of a processor are spent; with many machines some are "
+                 "followed that stand for all, and if need be for fewer seconds"},
     [CLI_OPT_SIM_SEED] = {.name = "seed",
                           .kind = CLI_ARG_NUMBER,
                           .verbs = V(SIMULATE),

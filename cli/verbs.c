@@ -249,15 +249,15 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
             "that training runs; network, store and training step are a model on a clock of its "
             "own. The same options give the same numbers.\n"
             "How often blocks are fetched in an epoch is exact, from the order. Times are of the "
-            "epoch's beginning: --seconds of it, or fewer with many machines (--effort); what was "
-            "simulated is said. Sizes come from the manifest of a pack, of which nothing else is "
-            "read, or from --samples, --sample-bytes and --block-samples.\n"
+            "epoch's beginning, --seconds of it; of many machines some are followed that stand for "
+            "all (--effort); what was simulated is said. Sizes come from the manifest of a pack, "
+            "of which nothing else is read, or from --samples, --sample-bytes and "
+            "--block-samples.\n"
             "The model is as good as its constants, which are all printed. Measure latency and "
             "bandwidth where the job will run; with --measured-rate and --measured-first the "
             "result of a small real run is shown beside the simulated one.",
         .examples = "penstock simulate s3://bucket/train.pen --nodes 8 --step-ms 180\n"
-                    "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000 "
-                    "--in-flight 512",
+                    "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000",
         .next = "when ranks wait: more --in-flight, more --memory, or a --cache-bytes that holds "
                 "a machine's share; docs/simulate.md says what is modelled and what is not.",
         .run = cli_simulate,

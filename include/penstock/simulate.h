@@ -48,8 +48,9 @@ typedef struct PenSimSettings {
     double failures; /* of a thousand requests, so many are answered with 500: 0.1 */
     /* How much is simulated. */
     double seconds; /* of the epoch's beginning: 60 */
-    double effort;  /* fewer, when they would take more than about as many seconds of a processor:
-                       100 */
+    /* About so many seconds of a processor may be spent: 30. With many nodes some are followed that
+     * stand for all, and if need be for fewer seconds. */
+    double effort;
     /* Called now and then; non-zero stops with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, double seconds);
     void *ctx;

@@ -44,7 +44,7 @@ void pen_sim_settings_init(PenSimSettings *s)
         .prefix_per_s = 5500,
         .failures = 0.1,
         .seconds = 60,
-        .effort = 100,
+        .effort = 30,
     };
 }
 
