@@ -9,6 +9,7 @@
 #define WHERE "sim/rank"
 
 enum { TAIL_BYTES = 65536 };
+enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load_plan.c */
 
 /* WAIT: for another's request for the same index. */
 typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, BLOCK } Stage;
@@ -189,7 +190,7 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
 
 void pen__sim_rank_pump(PenSimRank *k)
 {
-    while (k->opened && k->fetching < k->in_flight && k->job->r == PEN_OK) {
+    while (k->opened && k->fetching < k->fetchers && k->job->r == PEN_OK) {
         uint64_t cursor = k->ahead.cursor;
         PenAheadBlock *b = NULL;
         PenError err = {0};
@@ -219,8 +220,9 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     pen__policy_settings_init(&settings);
     *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
     settings.in_flight = PEN_MAX(job->s->in_flight / job->s->ranks, 1u);
-    k->in_flight = (uint32_t)PEN_MIN(settings.in_flight,
-                                     PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u));
+    k->fetchers = PEN_MAX(settings.in_flight, (uint32_t)FETCHERS);
+    uint64_t fit = PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u);
+    k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);
     /* The size of the pack is for the table alone, which is to be small here. */
     uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
     PenAheadPlan plan = {.block_samples = job->pack.block_samples,

@@ -19,7 +19,7 @@ typedef struct PenSimRank {
     PenTransport *t;
     PenPolicy *policy;
     PenAhead ahead;
-    uint32_t in_flight, fetching;
+    uint32_t fetchers, fetching;     /* blocks on their way: at most, now */
     uint32_t shards[PEN_SIM_SHARDS]; /* number + 1 */
     struct PenSimFetch *fetches;
     bool opened;
