@@ -37,8 +37,9 @@ static void give_up(PenSimRank *k, int r, const PenError *err)
 static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
 {
     const Fetch *f = ctx;
-    (void)attempt;
     (void)reterr;
+    f->rank->tails += !attempt && f->stage == TAIL;
+    f->rank->blocks += !attempt && f->stage == BLOCK;
     ret->method = "GET";
     ret->url = pen__sim_store_url(f->prefix);
     ret->into_bytes = (size_t)f->bytes;
@@ -55,8 +56,7 @@ static PenVerdict fetch_judge(void *ctx, const PenHttpReply *reply, unsigned *ca
 static void fetch_end(Fetch *f)
 {
     *(f->prev ? &f->prev->next : &f->rank->fetches) = f->next;
-    if (f->next)
-        f->next->prev = f->prev;
+    *(f->next ? &f->next->prev : &f->rank->last_fetch) = f->prev;
     f->rank->fetching--;
     pen__free(f);
 }
@@ -89,10 +89,9 @@ static Fetch *fetch_new(PenSimRank *k)
         return NULL;
     }
     f->rank = k;
-    f->next = k->fetches;
-    if (f->next)
-        f->next->prev = f;
-    k->fetches = f;
+    f->prev = k->last_fetch;
+    *(f->prev ? &f->prev->next : &k->fetches) = f;
+    k->last_fetch = f;
     k->fetching++;
     return f;
 }
@@ -183,7 +182,6 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
     } else if (coming) {
         f->stage = WAIT;
     } else {
-        k->tails++;
         fetch_ask(f, TAIL, TAIL_BYTES);
     }
 }

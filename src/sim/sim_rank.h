@@ -19,9 +19,9 @@ typedef struct PenSimRank {
     PenTransport *t;
     PenPolicy *policy;
     PenAhead ahead;
-    uint32_t fetchers, fetching;     /* blocks on their way: at most, now */
-    uint32_t shards[PEN_SIM_SHARDS]; /* number + 1 */
-    struct PenSimFetch *fetches;
+    uint32_t fetchers, fetching;              /* blocks on their way: at most, now */
+    uint32_t shards[PEN_SIM_SHARDS];          /* number + 1 */
+    struct PenSimFetch *fetches, *last_fetch; /* in the order in which they began */
     bool opened;
     /* Samples are given places in batches, in order; made when their block is here, in any order;
      * batches are computed on in order. */
@@ -37,7 +37,7 @@ typedef struct PenSimRank {
     uint64_t batches;           /* given out */
     uint64_t first_ns, last_ns; /* when */
     uint64_t waiting_ns, longest_ns, wait_from_ns;
-    uint64_t hits, tails;
+    uint64_t hits, blocks, tails; /* from the cache; asked for; indexes asked for */
 } PenSimRank;
 
 int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink *link,

@@ -73,7 +73,7 @@ static void add_rank(PenSimRank *k, uint64_t end, PenSimResult *ret)
     ret->throttles += c.throttles;
     ret->failures += c.failures;
     ret->tails += k->tails;
-    ret->block_requests += k->ahead.asked - k->hits;
+    ret->block_requests += k->blocks;
     ret->hits += k->hits;
     ret->memory_bytes = PEN_MAX(ret->memory_bytes, k->ahead.peak_bytes);
     ret->batches += k->batches;
