@@ -4,6 +4,7 @@
 
     ./dev bench simulate [--nodes 1,8,64,512,1000] [--effort S] [-- OPTIONS OF penstock simulate]
     ./dev bench simulate check --rate R --first S [--within 0.15] -- PACK OPTIONS...
+    ./dev bench simulate check --record build/bench/remote-far.jsonl [--within 0.15] [-- OPTIONS]
 
 The table is for a pack of 10^9 samples of 110,000 bytes, 32 in a block, unless the options say
 otherwise. Nothing of it is measured: the constants stand below it. Writes simulate.jsonl and
@@ -11,11 +12,17 @@ simulate.md in build/bench.
 
 `check` takes what a real run measured: samples per second (R) and seconds to the first batch (S).
 The options are those of `penstock simulate` for the same job, with latency, bandwidth and
-milliseconds for a batch as they were measured there. Exit code 1: further apart than --within.
+milliseconds for a batch as they were measured there. With --record all of it comes from a run of
+`./dev bench remote far`: milliseconds for a batch from the rate of the local disk, bandwidth from
+what curl drew, the delay from the scenario; what the local disk's first batch takes beyond its
+decoding (the process, the loader's threads) is added to the simulated one. Exit code 1: further
+apart than --within.
 """
 
 import argparse
 import json
+import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -86,15 +93,45 @@ def run_table(args):
     return 0
 
 
+def from_record(path):
+    """What a run of `./dev bench remote far` measured: options, rate, first batch, set-up."""
+    lines = report.read(pathlib.Path(path))
+    setting, blocks = lines[0]["scenario"], next(x for x in lines if x["kind"] == "blocks")
+
+    def turns(name):
+        found = [x for x in lines if x["kind"] == "turn" and x["loader"] == name]
+        return (statistics.median(x["samples"] / x["seconds"] for x in found),
+                statistics.median(x["first_seconds"] for x in found))
+
+    local, s3 = turns("penstock-local"), turns("penstock-s3")
+    curl = statistics.median(x["bytes"] / x["seconds"] for x in lines if x["kind"] == "bandwidth")
+    decode = setting["batch"] / local[0]
+    options = ["--samples", lines[0]["photographs"] * setting["copies"],
+               "--sample-bytes", round(blocks["mean_bytes"] / blocks["samples"]),
+               "--block-samples", blocks["samples"], "--nodes", 1, "--ranks", 1,
+               "--batch", setting["batch"], "--step-ms", 0, "--decode-ms", round(decode * 1e3, 3),
+               "--latency-ms", setting["delay_ms"], "--latency-p99-ms", setting["delay_ms"] + 2,
+               "--connect-ms", 1, "--connection-mb", 0, "--node-gbit", round(curl * 8 / 1e9, 4),
+               "--prefix-rate", 0, "--failures", 0]
+    return options, s3[0], s3[1], max(local[1] - decode, 0)
+
+
 def run_check(args):
-    record = simulate([*args.options, "--measured-rate", args.rate, "--measured-first", args.first])
-    beside = record["beside_a_real_run"]
+    options, rate, first, setup = args.options, args.rate, args.first, 0
+    if args.record:
+        options, rate, first, setup = from_record(args.record)
+        options += args.options
+        print("penstock simulate " + " ".join(map(str, options)))
+    record = simulate(options)
+    found = record["training"]
     far = False
-    for what, unit in (("samples_per_second", ""), ("first_batch", " s")):
-        ratio = beside[f"{what}_ratio"]
+    for what, unit, simulated, measured in (
+            ("samples per second", "", found["samples_per_second"], rate),
+            ("first batch", " s", found["first_batch_median"] + setup, first)):
+        ratio = simulated / measured
         far = far or abs(ratio - 1) > args.within
-        print(f"{what.replace('_', ' ')}: simulated {beside[what + '_simulated']:.6g}{unit}, "
-              f"measured {beside[what + '_measured']:.6g}{unit}, ratio {ratio:.3f}")
+        print(f"{what}: simulated {simulated:.4g}{unit}, measured {measured:.4g}{unit}, "
+              f"ratio {ratio:.3f}")
     print(f"the model is {'further than' if far else 'within'} {args.within:.0%}"
           f" {'from' if far else 'of'} the real run")
     return 1 if far else 0
@@ -110,13 +147,14 @@ def main():
     parser.add_argument("--effort", type=float, default=60)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--first", type=float)
+    parser.add_argument("--record")
     parser.add_argument("--within", type=float, default=0.15)
     args = parser.parse_args(given[:cut])
     args.options = given[cut + 1:]
     if args.what == "table":
         return run_table(args)
-    if not args.rate or not args.first:
-        parser.error("check needs --rate and --first of a real run")
+    if not args.record and not (args.rate and args.first):
+        parser.error("check needs --rate and --first of a real run, or its --record")
     return run_check(args)
 
 
