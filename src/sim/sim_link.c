@@ -61,7 +61,7 @@ static void arrange(PenSimLink *link)
     PenSimNet *net = link->net;
     double part = scale(link);
     PenSimEvent *first = pen__sim_heap_first(&link->active);
-    if (!first) {
+    if (!first || !link->first) { /* both or neither */
         link->per_ns = 0;
         pen__sim_heap_take(&net->heap, &link->event);
         return;

@@ -386,9 +386,9 @@ PenTransport *pen__sim_net_client(PenSimNet *net, PenSimLink *link)
     return &c->transport;
 }
 
-void pen__sim_net_free(PenSimNet **ref)
+void pen__sim_net_free(PenSimNet **ret)
 {
-    PenSimNet *net = *ref;
+    PenSimNet *net = *ret;
     if (!net)
         return;
     for (size_t i = 0; i < net->heap.n; i++)
@@ -406,7 +406,7 @@ void pen__sim_net_free(PenSimNet **ref)
     pen__free(net->links);
     pen__free(net->clients);
     pen__free(net);
-    *ref = NULL;
+    *ret = NULL;
 }
 
 uint64_t pen__sim_net_now(const PenSimNet *net)

@@ -53,7 +53,7 @@ typedef struct PenSimLinkCounts {
 typedef struct PenSimNet PenSimNet;
 
 PenSimNet *pen__sim_net_new(uint64_t seed, const PenSimServer *server); /* NULL: no memory */
-void pen__sim_net_free(PenSimNet **net); /* with all its links and clients */
+void pen__sim_net_free(PenSimNet **ret); /* with all its links and clients */
 /* 0: no limit. NULL: no memory. */
 PenSimLink *pen__sim_net_link(PenSimNet *net, uint64_t bytes_per_s,
                               uint64_t connection_bytes_per_s);

@@ -94,9 +94,10 @@ static int first_batches(const PenSimJob *job, PenSimResult *ret, PenError *rete
         if (job->ranks[i].batches)
             list[n++] = job->ranks[i].first_ns - job->start_ns;
     qsort(list, (size_t)n, sizeof *list, by_size);
+    uint64_t middle = n / 2;
     ret->late = job->n_ranks - n;
     if (n) {
-        ret->first_batch_p50_s = (double)list[n / 2] / 1e9;
+        ret->first_batch_p50_s = (double)list[middle] / 1e9;
         ret->first_batch_max_s = (double)list[n - 1] / 1e9;
         ret->stall_share /= (double)n;
     }
