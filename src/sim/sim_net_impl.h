@@ -35,7 +35,7 @@ struct PenTransfer {
     void (*done)(void *ctx, const PenHttpReply *reply);
     void *ctx;
     uint64_t first_ns, deadline_ns; /* of its body's first byte */
-    PenTransfer *prev, *next; /* of a link, in the order of their beginning */
+    PenTransfer *prev, *next;       /* of a link, in the order of their beginning */
     PenHttpReply reply;
     bool corrupt;
     bool has_body; /* that is still to come over the link */

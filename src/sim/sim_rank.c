@@ -11,8 +11,8 @@
 enum { TAIL_BYTES = 65536 };
 enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load_plan.c */
 
-/* WAIT: for another's request for the same index. */
-typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, BLOCK } Stage;
+/* WAIT: for another's request for the same index. TURN: for those that are needed before. */
+typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;
 
 typedef struct PenSimFetch {
     PenSimRank *rank;
@@ -116,13 +116,38 @@ static void begin_epoch(PenSimRank *k)
     k->opened = true;
 }
 
+/* Those whose index is here are sent; until the first batch has its blocks, in the order of need.
+ */
+static void take_turns(PenSimRank *k)
+{
+    for (Fetch *f = k->fetches; f; f = f->next) {
+        if (!k->warm && (f->stage == TAIL || f->stage == WAIT))
+            return;
+        if (f->stage == TURN)
+            fetch_ask(f, BLOCK, bytes_of(&k->job->pack, f->shard));
+    }
+}
+
 /* The index of a shard is here, for all that wait for it. */
 static void have_tail(PenSimRank *k, uint64_t shard)
 {
     k->shards[shard % PEN_SIM_SHARDS] = (uint32_t)shard + 1;
     for (Fetch *f = k->fetches; f; f = f->next)
         if ((f->stage == TAIL || f->stage == WAIT) && f->shard == shard)
-            fetch_ask(f, BLOCK, bytes_of(&k->job->pack, shard));
+            f->stage = TURN;
+    take_turns(k);
+}
+
+/* Has the first batch its blocks? */
+static void count_landed(PenSimRank *k)
+{
+    k->landed++;
+    if (!k->first_blocks && k->ahead.cursor >= k->job->s->batch)
+        k->first_blocks = k->ahead.asked;
+    if (!k->warm && k->first_blocks && k->landed >= k->first_blocks) {
+        k->warm = true;
+        take_turns(k);
+    }
 }
 
 static bool is_coming(const PenSimRank *k, uint64_t shard)
@@ -152,6 +177,7 @@ static void fetch_done(void *ctx, int r, const PenError *err)
         return;
     }
     if (f->stage == BLOCK) {
+        count_landed(k);
         pen__ahead_arrived(&k->ahead, f->block, NULL, f->bytes);
         pen__sim_batch_arrived(k, f->block);
     } else {
@@ -178,7 +204,8 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
     f->shard = shard;
     f->prefix = pen__sim_pack_prefix(p, shard);
     if (k->shards[shard % PEN_SIM_SHARDS] == (uint32_t)shard + 1) {
-        fetch_ask(f, BLOCK, bytes_of(p, shard));
+        f->stage = TURN;
+        take_turns(k);
     } else if (coming) {
         f->stage = WAIT;
     } else {

@@ -23,6 +23,8 @@ typedef struct PenSimRank {
     uint32_t shards[PEN_SIM_SHARDS];          /* number + 1 */
     struct PenSimFetch *fetches, *last_fetch; /* in the order in which they began */
     bool opened;
+    bool warm; /* the first batch has its blocks: so many, and so many came */
+    uint64_t first_blocks, landed;
     /* Samples are given places in batches, in order; made when their block is here, in any order;
      * batches are computed on in order. */
     uint64_t given;    /* samples */
