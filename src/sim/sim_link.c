@@ -21,14 +21,17 @@ static void count(PenSimLink *link, uint64_t second, uint64_t bytes)
     link->most_in_a_s = PEN_MAX(link->most_in_a_s, link->in_second);
 }
 
-/* Up to now, second by second. */
+/* Up to now, second by second. Nobody has more than the one that ends next: it would have ended. */
 static void advance(PenSimLink *link)
 {
     uint64_t now = link->net->now_ns;
+    const PenSimEvent *first = pen__sim_heap_first(&link->active);
+    uint64_t most = first ? first->at : link->had;
     while (link->had_ns < now) {
         uint64_t second = link->had_ns / PEN_SIM_S;
         uint64_t end = PEN_MIN(now, (second + 1) * PEN_SIM_S);
         uint64_t more = (uint64_t)((double)(end - link->had_ns) * link->per_ns + 0.5);
+        more = PEN_MIN(more, most - link->had);
         link->had += more;
         link->had_ns = end;
         count(link, second, more * link->active.n / PEN_SIM_FINE);

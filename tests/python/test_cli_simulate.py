@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`penstock simulate`: from numbers, from a pack, and what it refuses."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -119,3 +120,26 @@ def test_the_bench_makes_a_table_and_checks_the_model():
     assert good_run.returncode == 0, good_run.stderr
     assert "simulated 320, measured 320, ratio 1.000" in good_run.stdout
     assert check("3200").returncode == 1
+
+
+def test_the_bench_takes_all_from_a_record(tmp_path):
+    """What `bench/remote_speed.py far` writes: the local disk's rate, the store's, curl's."""
+    lines = [
+        {"kind": "parameters", "photographs": 100,
+         "scenario": {"copies": 20, "batch": 50, "delay_ms": 110}},
+        {"kind": "blocks", "count": 125, "samples": 16, "mean_bytes": 1600000.5},
+        {"kind": "bandwidth", "bytes": 400e6, "seconds": 1.0},
+        {"kind": "turn", "loader": "penstock-local", "samples": 1000, "seconds": 1.0,
+         "first_seconds": 0.09},
+        {"kind": "turn", "loader": "penstock-s3", "samples": 1010, "seconds": 1.0,
+         "first_seconds": 0.7},
+    ]
+    record = tmp_path / "remote-far.jsonl"
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    script = pathlib.Path(ROOT) / "bench" / "simulate.py"
+    done = subprocess.run([sys.executable, script, "check", "--record", record],
+                          check=False, capture_output=True, text=True)
+    assert "--decode-ms 50.0 --latency-ms 110" in done.stdout, done.stderr
+    assert "--node-gbit 3.2" in done.stdout
+    assert "measured 1010" in done.stdout and "measured 0.7 s" in done.stdout
+    assert done.returncode == 0, done.stdout

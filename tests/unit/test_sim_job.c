@@ -200,6 +200,10 @@ TEST(decoding_and_steps_bound_the_rate)
     s.decode_ms = 64;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 1000, 0.02));
+    /* It reads ahead as far as there is room. */
+    CHECK((double)r.memory_bytes > 0.95 * (double)r.memory_room);
+    CHECK(r.memory_bytes <= r.memory_room);
+    CHECK(r.node_bytes_per_s < 1.2 * 1000 * 10000);
     s.decode_ms = 0;
     s.step_ms = 128;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
