@@ -41,7 +41,8 @@ typedef struct PenTensor { /* dense, in the order of its dims */
     int32_t dtype;
     uint32_t n_dims;
     int64_t shape[PEN_TENSOR_DIMS];
-    int32_t channels_last; /* 1: an image batch whose last dim is the channels */
+    /* 1: an image batch whose last dim is the channels; 2: the same of clips, time before height */
+    int32_t channels_last;
 } PenTensor;
 
 typedef struct PenBatch { /* a lease on a slot of the ring */

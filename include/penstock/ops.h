@@ -6,7 +6,8 @@
  * Numbers come in the order of the table, or by name; a word finds its parameter by itself. A
  * pipeline for several fields names them (names with spaces or signs in double quotes): image:
  * decode | center_crop 224 | tensor f32; label: tensor i64 Without a name it is that of the first
- * image field, and all numeric fields are given as they are.
+ * image field (with the operation clip: of the first clip), and all numeric fields are given as
+ * they are.
  */
 #ifndef PENSTOCK_OPS_H
 #define PENSTOCK_OPS_H
@@ -29,7 +30,8 @@ typedef enum PenParamType {
     PEN_PARAM_FLOATS = 6, /* one number, or one for each channel */
     PEN_PARAM_FACTOR = 7, /* low,high; one number x stands for 1-x,1+x (where min < 0: -x,x) */
     PEN_PARAM_SIDES =
-        8 /* height,width; one number is the shorter side, the other keeps the aspect */
+        8, /* height,width; one number is the shorter side, the other keeps the aspect */
+    PEN_PARAM_INTS = 9 /* a list of whole numbers */
 } PenParamType;
 
 typedef struct PenParam {
@@ -37,8 +39,9 @@ typedef struct PenParam {
     int32_t type;        /* a PenParamType */
     double min, max;     /* of every number */
     const char *initial; /* as text; NULL = must be given */
-    const char *words;   /* of PEN_PARAM_WORD, divided by spaces */
-    const char *help;    /* one line */
+    const char
+        *words; /* divided by spaces; of other types than PEN_PARAM_WORD: instead of numbers */
+    const char *help; /* one line */
 } PenParam;
 
 typedef struct PenOp {

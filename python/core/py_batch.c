@@ -106,11 +106,13 @@ static void tensor_dealloc(CoreTensor *self)
     core_free((PyObject *)self);
 }
 
-/* The same memory with the channels before height and width, as torch names its dimensions. */
+/* The same memory with the channels before height and width, of clips before time, as torch names
+ * its dimensions. */
 static PyObject *tensor_channels_first(CoreTensor *self, PyObject *unused)
 {
     (void)unused;
-    if (!self->channels_last || self->n_dims < 3)
+    int moved = self->channels_last + 1; /* dimensions that come behind the channels */
+    if (!self->channels_last || self->n_dims <= moved)
         return Py_NewRef((PyObject *)self);
     CoreTensor *view = tensor_alloc(core_state((PyObject *)self), self->batch);
     if (!view)
@@ -120,7 +122,7 @@ static PyObject *tensor_channels_first(CoreTensor *self, PyObject *unused)
     view->data = self->data;
     view->n_dims = self->n_dims;
     for (int i = 0; i <= last; i++) {
-        int from = i < last - 2 ? i : i == last - 2 ? last : i - 1;
+        int from = i < last - moved ? i : i == last - moved ? last : i - 1;
         view->shape[i] = self->shape[from];
         view->strides[i] = self->strides[from];
     }

@@ -11,7 +11,7 @@ from . import _check, _core
 from ._error import InvalidError
 
 # PenParamType
-INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES = range(1, 9)
+INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS = range(1, 10)
 
 
 class Param(NamedTuple):
@@ -58,7 +58,7 @@ def _format(number: float) -> str:
 
 
 def _number_text(what: str, param: Param, value: Any) -> str:
-    whole = param.type in (INT, SIZE, SIDES)
+    whole = param.type in (INT, SIZE, SIDES, INTS)
     if isinstance(value, (bool, str, bytes)):
         raise TypeError(f"{what}: expected a number, found {value!r}")
     try:
@@ -73,11 +73,13 @@ def _number_text(what: str, param: Param, value: Any) -> str:
 
 
 def _value_text(what: str, param: Param, value: Any) -> str:
-    if param.type == WORD:
+    if param.type == WORD or (param.words and isinstance(value, str)):
         return _check.word(what, value, (param.words or "").split())
     if param.type in (INT, FLOAT):
         return _number_text(what, param, value)
     many = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
+    if not many and param.type == INTS:
+        raise InvalidError(f"{what}: expected at least one number, found {value!r}")
     if not many or (param.type == RANGE and len(many) != 2):
         raise InvalidError(f"{what}: expected two numbers, found {value!r}")
     if param.type in (SIZE, SIDES, FACTOR) and len(many) > 2:
@@ -88,8 +90,13 @@ def _value_text(what: str, param: Param, value: Any) -> str:
     return ",".join(_number_text(what, param, number) for number in many)
 
 
+def _is_word(param: Param) -> bool:
+    """Is its default a word?"""
+    return param.initial in (param.words or "").split()
+
+
 def _initial_text(param: Param) -> str | None:
-    if param.initial is None or param.type == WORD:
+    if param.initial is None or _is_word(param):
         return param.initial
     return ",".join(_format(float(number)) for number in param.initial.split(","))
 
@@ -108,7 +115,7 @@ def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
 
 def initial(param: Param) -> Any:
     """A default as the signature shows it."""
-    if param.initial is None or param.type == WORD:
+    if param.initial is None or _is_word(param):
         return param.initial
     numbers = [float(number) for number in param.initial.split(",")]
     whole = [int(number) if number == int(number) else number for number in numbers]

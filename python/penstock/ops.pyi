@@ -43,6 +43,14 @@ def random_crop(
     fill     value of these pixels
     """
 
+def three_crop(
+    size: int | Sequence[int],
+) -> Op:
+    """of a clip: the left, middle and right box, or upper to lower, as three clips
+
+    size  height,width; one number: a square
+    """
+
 def random_resized_crop(
     size: int | Sequence[int],
     scale: Sequence[float] = (0.08, 1),
@@ -95,6 +103,31 @@ def grayscale(
     p  how likely it is
     """
 
+def clip(
+    frames: int = 16,
+    stride: int = 2,
+    offset: float | Literal["random", "center"] = "random",
+    pad: Literal["last", "loop", "none"] = "last",
+    n: int = 1,
+    fps: float = 0,
+    seconds: float = 0,
+    indices: int | Sequence[int] | Literal["none"] = "none",
+    times: Literal["no", "yes"] = "no",
+) -> Op:
+    """take frames of a clip; comes right behind decode
+
+    frames   of the result
+    stride   frames from one that is taken to the next
+    offset   where it begins, or the first frame (with fps or seconds: its time in seconds) (random,
+            center)
+    pad      when there are too few: repeat the last, begin again, or fail (last, loop, none)
+    n        clips of each sample; more than one adds a dimension, and each has draws of its own
+    fps      frames a second by their times, instead of stride; 0: by stride
+    seconds  length of the result by the frames' times, instead of stride; 0: by stride
+    indices  numbers of the frames, instead of all other ways (none)
+    times    give the frames' times too, in ns, as a field NAME_times (no, yes)
+    """
+
 def normalize(
     mean: float | Sequence[float] = (0.485, 0.456, 0.406),
     std: float | Sequence[float] = (0.229, 0.224, 0.225),
@@ -121,11 +154,12 @@ def random_erasing(
 
 def tensor(
     dtype: Literal["auto", "u8", "f16", "bf16", "f32", "f64", "i64"] = "auto",
-    layout: Literal["nhwc", "nchw"] = "nhwc",
+    layout: Literal["nhwc", "nchw", "nthwc", "ncthw", "ntchw"] = "nhwc",
 ) -> Op:
     """store the result; comes last
 
     dtype   auto: images u8, numbers as they are; floats are x / 255 unless normalized (auto, u8,
             f16, bf16, f32, f64, i64)
-    layout  channels last, or each in its plane (nhwc, nchw)
+    layout  channels last, or each in its plane; clips: nhwc is nthwc, nchw is ncthw (nhwc, nchw,
+            nthwc, ncthw, ntchw)
     """

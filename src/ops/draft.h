@@ -14,6 +14,7 @@ typedef struct PenDraft {
     int resized;            /* that pass changes the size */
     int nearest;            /* whatever the filter: it is a mask */
     int normalized;         /* from here on the result is meant */
+    uint32_t crop;          /* which of those of three_crop */
 } PenDraft;
 
 /* A box, which may reach out of the image: `fill` is there. */

@@ -85,6 +85,12 @@ int pen__token_is(const PenToken *t, const char *word)
            memcmp(word, t->text, t->bytes) == 0;
 }
 
+int pen__token_is_number(const PenToken *t)
+{
+    char c = t->text[0];
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+';
+}
+
 const char *pen__token_text(const PenToken *t, char buf[PEN_TOKEN_TEXT])
 {
     size_t n = PEN_MIN(t->bytes, (size_t)48);

@@ -18,7 +18,8 @@ enum {
     PEN_DOES_COLOUR = 3,    /* changes colours: RGB images only */
     PEN_DOES_ERASE = 4,     /* of pixels, or of the result behind normalize */
     PEN_DOES_NORMALIZE = 5, /* on the store */
-    PEN_DOES_STORE = 6      /* comes last */
+    PEN_DOES_STORE = 6,     /* comes last */
+    PEN_DOES_SELECT = 7     /* chooses frames: of clips alone, behind decode */
 };
 
 /* name, number of parameters, what it does, most steps of a recipe, size behind it, draft, help */
@@ -29,6 +30,8 @@ enum {
        "cut out the centre; what is smaller gets a black border")                                  \
     XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
        "cut out a random box of this size")                                                        \
+    XX(three_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                          \
+       "of a clip: the left, middle and right box, or upper to lower, as three clips")             \
     XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
        "cut out a random part and resize it")                                                      \
     XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "swap left and right")                       \
@@ -37,6 +40,7 @@ enum {
        "change the colours at random, in random order")                                            \
     XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
        "take the colours away; three equal channels stay")                                         \
+    XX(clip, 9, SELECT, 0, NULL, NULL, "take frames of a clip; comes right behind decode")         \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
        "(x / 255 - mean) / std; for f32, f16 and bf16")                                            \
     XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing, "overwrite a random box")     \
@@ -72,6 +76,7 @@ void pen__size_crop(const PenValue *values, PenSize *size);
 
 int pen__draft_resize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
 int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
 int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
 int pen__draft_random_resized_crop(PenDraft *d, const PenValue *values, PenDraw *draw,
                                    PenError *reterr);

@@ -6,6 +6,10 @@ const PenParam pen__params_center_crop[1] = {
     {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
 };
 
+const PenParam pen__params_three_crop[1] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+};
+
 const PenParam pen__params_random_crop[3] = {
     {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
     {"padding", PEN_PARAM_INT, 0, 4096, "0", NULL, "pixels put around the image first"},
@@ -46,6 +50,19 @@ int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, P
     PenBox box = wanted(&values[0]);
     (void)draw;
     return pen__draft_crop_to(d, centre(d->width, box.w), centre(d->height, box.h), box, 0, reterr);
+}
+
+/* Both ends and the middle of the longer side; of the other side the middle. */
+int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+{
+    PenBox box = wanted(&values[0]);
+    int64_t x = centre(d->width, box.w), y = centre(d->height, box.h);
+    int64_t *along = d->height > d->width ? &y : &x;
+    int64_t room = d->height > d->width ? (int64_t)d->height - box.h : (int64_t)d->width - box.w;
+    (void)draw;
+    if (room > 0 && d->crop != 1)
+        *along = d->crop ? room : 0;
+    return pen__draft_crop_to(d, x, y, box, 0, reterr);
 }
 
 int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)

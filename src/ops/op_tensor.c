@@ -17,7 +17,8 @@ const PenParam pen__params_normalize[2] = {
 const PenParam pen__params_tensor[2] = {
     {"dtype", PEN_PARAM_WORD, 0, 0, "auto", "auto u8 f16 bf16 f32 f64 i64",
      "auto: images u8, numbers as they are; floats are x / 255 unless normalized"},
-    {"layout", PEN_PARAM_WORD, 0, 0, "nhwc", "nhwc nchw", "channels last, or each in its plane"},
+    {"layout", PEN_PARAM_WORD, 0, 0, "nhwc", "nhwc nchw nthwc ncthw ntchw",
+     "channels last, or each in its plane; clips: nhwc is nthwc, nchw is ncthw"},
 };
 
 int pen__draft_normalize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/program.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "ops/lex.h"
@@ -20,7 +21,8 @@ typedef struct Check {
 
 static const char *field_noun(const Check *c)
 {
-    return c->p->kind.kind == PEN_KIND_MASK ? "a mask" : "an image";
+    int kind = c->p->kind.kind;
+    return kind == PEN_KIND_MASK ? "a mask" : kind == PEN_KIND_CLIP ? "a clip" : "an image";
 }
 
 static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
@@ -33,6 +35,9 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
                               name);
     if (i > 0 && does == PEN_DOES_DECODE)
         return pen__spec_fail(c->reterr, op->column, "decode is there twice");
+    if (i > 1 && does == PEN_DOES_SELECT)
+        return pen__spec_fail(c->reterr, op->column,
+                              "clip comes right behind decode: 'decode | clip ...'");
     if (c->tensor)
         return pen__spec_fail(c->reterr, op->column, "%s behind tensor: tensor has to be the last",
                               name);
@@ -41,6 +46,26 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
                               "%s behind normalize: only random_erasing and tensor can follow; "
                               "move it before normalize",
                               name);
+    return PEN_OK;
+}
+
+/* What is of clips alone, and what clips need. */
+static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
+{
+    uint32_t number = pen__op_number(op->op);
+    bool is_clip = c->p->kind.kind == PEN_KIND_CLIP;
+    if (!is_clip && (number == PEN_OP_clip || number == PEN_OP_three_crop))
+        return pen__spec_fail(c->reterr, op->column, "%s: the field holds %s, and no clips",
+                              op->op->name, field_noun(c));
+    if (is_clip && i == 1 && number != PEN_OP_clip)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: say first which frames of the clip: 'decode | clip 16 | %s'",
+                              op->op->name, op->op->name);
+    if (number != PEN_OP_three_crop)
+        return PEN_OK;
+    if (c->p->clip_shape.crops)
+        return pen__spec_fail(c->reterr, op->column, "three_crop is there twice");
+    c->p->clip_shape.crops = 3;
     return PEN_OK;
 }
 
@@ -99,7 +124,11 @@ static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
     const PenOpWork *work = pen__op_work(op->op);
     int r = check_order(c, op, i);
     if (r == PEN_OK)
+        r = check_clip(c, op, i);
+    if (r == PEN_OK)
         r = check_colour(c, op);
+    if (r == PEN_OK && work->does == PEN_DOES_SELECT)
+        r = pen__program_set_clip(c->p, op, c->reterr);
     if (r == PEN_OK && work->does == PEN_DOES_ERASE)
         r = check_erase(c, op);
     for (uint32_t k = 0; r == PEN_OK && work->does == PEN_DOES_NORMALIZE && k < 2; k++)
@@ -137,8 +166,8 @@ static int choose_dtype(Check *c)
     dtype = dtype ? dtype : PEN_U8;
     if (c->p->kind.kind == PEN_KIND_MASK && dtype != PEN_U8 && dtype != PEN_I64)
         return fail_dtype(c, dtype, "a mask", "u8 or i64");
-    if (c->p->kind.kind == PEN_KIND_IMAGE && dtype > PEN_F32)
-        return fail_dtype(c, dtype, "an image", "u8, f16, bf16 or f32");
+    if (c->p->kind.kind != PEN_KIND_MASK && dtype > PEN_F32)
+        return fail_dtype(c, dtype, field_noun(c), "u8, f16, bf16 or f32");
     if (c->normalize && dtype == PEN_U8)
         return fail_dtype(c, dtype, "a normalized image", "f32, f16 or bf16");
     return dtype;
@@ -159,10 +188,16 @@ static void set_shape(Check *c, int dtype)
 {
     PenProgram *p = c->p;
     int64_t w = p->width = c->size.width, h = p->height = c->size.height, n = p->channels;
-    if (p->kind.kind == PEN_KIND_MASK) {
+    uint32_t layout = c->tensor ? c->tensor->values[1].word : 0;
+    if (p->kind.kind == PEN_KIND_CLIP) {
+        PenTensor one = pen__program_clip_tensor(p, layout);
+        set_tensor(p, dtype, one.n_dims, one.shape);
+        p->tensor.channels_last = one.channels_last;
+    } else if (p->kind.kind == PEN_KIND_MASK) {
         set_tensor(p, dtype, 2, (int64_t[]){h, w});
-    } else if (c->tensor && c->tensor->values[1].word) {
+    } else if (layout) {
         p->planes = 1;
+        p->plane = (uint64_t)p->width * p->height;
         set_tensor(p, dtype, 3, (int64_t[]){n, h, w});
     } else {
         set_tensor(p, dtype, 3, (int64_t[]){h, w, n});
@@ -206,7 +241,7 @@ static void set_values(Check *c)
         spread(&c->normalize->values[0], 1, mean);
         spread(&c->normalize->values[1], 1, std);
     }
-    if (p->kind.kind == PEN_KIND_IMAGE)
+    if (p->kind.kind != PEN_KIND_MASK)
         pen__store_table_init(&p->table, p->tensor.dtype, p->channels, c->normalize ? mean : NULL,
                               c->normalize ? std : NULL);
 }
@@ -231,6 +266,14 @@ static int check_image(Check *c)
         r = check_op(c, &spec->ops[i], i);
     if (r < 0)
         return r;
+    if (p->kind.kind == PEN_KIND_CLIP && spec->n_ops == 1)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "a clip needs to know which frames: 'decode | clip 16 | ...'");
+    if (c->tensor && c->tensor->values[1].word > 1 && p->kind.kind != PEN_KIND_CLIP)
+        return pen__spec_fail(c->reterr, c->tensor->column,
+                              "tensor: that layout is one of clips, and the field holds %s; "
+                              "expected nhwc or nchw",
+                              field_noun(c));
     if (!c->size.width || !c->size.height)
         return pen__spec_fail(c->reterr, last_column(c),
                               "the result has no fixed size, as images differ; add "

@@ -8,12 +8,13 @@
 
 #include "base/box.h"
 #include "codec/region.h"
+#include "ops/clip.h"
 #include "ops/draw.h"
 #include "ops/recipe.h"
 #include "ops/spec.h"
 
 /* What a field is, as far as operations are concerned. */
-enum { PEN_KIND_IMAGE = 1, PEN_KIND_MASK = 2, PEN_KIND_NUMBER = 3 };
+enum { PEN_KIND_IMAGE = 1, PEN_KIND_MASK = 2, PEN_KIND_NUMBER = 3, PEN_KIND_CLIP = 4 };
 
 typedef struct PenFieldKind {
     int32_t kind;
@@ -39,6 +40,25 @@ int pen__program_colour(const PenProgram *p);     /* PEN_COLOUR_*, of images and
 /* Makes all draws. A pure function of its arguments. After a failure *ret is not to be used. */
 int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
                      PenRecipe *ret, PenError *reterr);
+
+/* Clips. A result is `views` clips of `frames` frames each: the n of the operation, each in all the
+ * boxes of three_crop. All frames of a view are made with the same draws. */
+typedef struct PenClipShape {
+    uint32_t frames, views;
+    uint32_t crops; /* 1 or 3: view v shows the frames of clip v / crops */
+    int want_times; /* the frames' times are asked for too */
+} PenClipShape;
+
+const PenClipRule *pen__program_clip(const PenProgram *p, PenClipShape *ret); /* NULL: no clip */
+/* Which frames a sample of `n` frames gives: rule->n * rule->frames numbers, clip by clip. */
+int pen__program_choose(const PenProgram *p, const PenClipFrames *frames, PenDrawKey key,
+                        uint64_t sample, uint32_t *ret, PenError *reterr);
+int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
+                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr);
+/* Where a frame of a view begins in the result, in bytes: what recipes of clips are run on. */
+uint64_t pen__program_frame_at(const PenProgram *p, uint32_t view, uint32_t frame);
+/* The frame at `to` becomes that at `from`; both begin where the call above says. */
+void pen__program_copy_frame(const PenProgram *p, uint8_t *to, const uint8_t *from);
 
 /* Scratch for one thread at a time: decoder, streams, images between passes. */
 typedef struct PenKitchen PenKitchen;

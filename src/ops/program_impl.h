@@ -18,6 +18,10 @@ struct PenProgram {
     int32_t colour;
     uint32_t width, height, channels; /* of the result; of images and masks */
     uint32_t planes;                  /* 1: each channel in a plane of its own */
+    uint64_t plane;                   /* elements from one plane to the next */
+    PenClipRule clip;                 /* of clips */
+    PenClipShape clip_shape;
+    uint64_t frame_step, view_step; /* elements from one to the next */
     PenTensor tensor;
     uint64_t bytes, elements;
     PenStoreTable table; /* of images */
@@ -26,5 +30,10 @@ struct PenProgram {
     uint32_t n_ops;
     PenProgramOp ops[];
 };
+
+/* program_clip.c */
+int pen__program_set_clip(PenProgram *p, const PenSpecOp *op, PenError *reterr);
+/* Sets the steps too; shape of one sample, without its type. `layout` is the word of tensor. */
+PenTensor pen__program_clip_tensor(PenProgram *p, uint32_t layout);
 
 #endif

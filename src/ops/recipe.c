@@ -63,6 +63,13 @@ static PenBox needed(const PenPass *pass, uint32_t channels)
 int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
                      PenRecipe *ret, PenError *reterr)
 {
+    return pen__recipe_make_view(p, shape, key, sample, 0, ret, reterr);
+}
+
+int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
+                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr)
+{
+    uint32_t crops = PEN_MAX(p->clip_shape.crops, 1u);
     int swap = pen__turn_swaps(shape->orientation), r = PEN_OK;
     if (p->kind.kind == PEN_KIND_NUMBER || !shape->width || !shape->height)
         return pen__fail(reterr, PEN_E_INVALID, where, "expected an image, found %u x %u pixels",
@@ -74,11 +81,14 @@ int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key,
         .width = swap ? shape->height : shape->width,
         .height = swap ? shape->width : shape->height,
         .nearest = p->kind.kind == PEN_KIND_MASK,
+        .crop = view % crops,
     };
     for (uint32_t i = 0; r == PEN_OK && i < p->n_ops; i++) {
         const PenProgramOp *op = &p->ops[i];
         const PenOpWork *work = pen__op_work(op->op);
         PenDraw draw = pen__draw_start(key, sample, op->op->name, op->occurrence);
+        /* Each of several clips has numbers of its own; no operation draws so many. */
+        draw.counter[3] = view / crops << 20;
         if (work->draft)
             r = work->draft(&draft, op->values, &draw, reterr);
     }

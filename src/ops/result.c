@@ -18,7 +18,7 @@ void pen__result_row(const PenProgram *p, void *dst, uint32_t y, const uint8_t *
     uint8_t *to = (uint8_t *)dst + first * element;
     /* A single channel is the same either way. */
     if (p->planes && p->channels > 1)
-        plane = (size_t)p->width * p->height;
+        plane = (size_t)p->plane;
     if (p->tensor.dtype == PEN_I64)
         widen(row, p->width, to);
     else if (p->tensor.dtype != PEN_U8)
@@ -40,7 +40,7 @@ static void erase(const PenProgram *p, uint8_t *dst, const PenBox *box, const ui
 {
     size_t element = pen_dtype_bytes(p->tensor.dtype);
     size_t step = p->planes ? 1 : p->channels;
-    size_t channel = p->planes ? (size_t)p->width * p->height : 1;
+    size_t channel = p->planes ? (size_t)p->plane : 1;
     for (uint32_t c = 0; c < p->channels; c++) {
         for (uint32_t y = box->y; y < box->y + box->h; y++) {
             size_t first = c * channel + ((size_t)y * p->width + box->x) * step;

@@ -81,12 +81,6 @@ static int take_words(Parser *p, PenWords *ret)
     }
 }
 
-static int looks_like_number(const PenToken *t)
-{
-    char c = t->text[0];
-    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+';
-}
-
 static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
 {
     char names[200], text[PEN_TOKEN_TEXT];
@@ -105,13 +99,13 @@ static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
 static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken *t,
                       uint32_t *ret_param)
 {
-    int is_number = looks_like_number(t);
+    int is_number = pen__token_is_number(t);
     char hint[200], text[PEN_TOKEN_TEXT], words[200] = "";
     PenNear near = {.typed = t->text, .bytes = t->bytes};
     for (uint32_t i = 0; i < op->n_params; i++) {
         const PenParam *param = &op->params[i];
-        int is_word = param->type == PEN_PARAM_WORD;
-        if (given >> i & 1 || is_word == is_number)
+        int takes = is_number ? param->type != PEN_PARAM_WORD : param->words != NULL;
+        if (given >> i & 1 || !takes)
             continue;
         if (is_number || pen__word_find(param->words, t->text, t->bytes) >= 0) {
             *ret_param = i;

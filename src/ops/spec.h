@@ -10,14 +10,15 @@
 
 enum {
     PEN_MAX_OPS = 32, /* of one field */
-    PEN_MAX_PARAMS = 8,
-    PEN_MAX_NUMBERS = 4,
+    PEN_MAX_PARAMS = 9,
+    PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
+    PEN_MAX_FLOATS = 4,
     PEN_MAX_TEXT = 4096, /* bytes */
     PEN_MAX_SPEC_FIELDS = 64
 };
 
 typedef struct PenValue {
-    uint32_t n; /* numbers */
+    uint32_t n; /* numbers; 0: it is a word */
     double v[PEN_MAX_NUMBERS];
     uint32_t word; /* which of the words */
 } PenValue;

@@ -12,6 +12,8 @@ static void count_allowed(int type, uint32_t *ret_min, uint32_t *ret_max)
     *ret_min = type == PEN_PARAM_RANGE ? 2 : 1;
     *ret_max = 1;
     if (type == PEN_PARAM_FLOATS)
+        *ret_max = PEN_MAX_FLOATS;
+    else if (type == PEN_PARAM_INTS)
         *ret_max = PEN_MAX_NUMBERS;
     else if (type != PEN_PARAM_INT && type != PEN_PARAM_FLOAT && type != PEN_PARAM_WORD)
         *ret_max = 2;
@@ -50,7 +52,8 @@ static int read_word(const PenOp *op, const PenParam *param, const PenToken *t, 
 
 static int is_whole_type(int type)
 {
-    return type == PEN_PARAM_INT || type == PEN_PARAM_SIZE || type == PEN_PARAM_SIDES;
+    return type == PEN_PARAM_INT || type == PEN_PARAM_SIZE || type == PEN_PARAM_SIDES ||
+           type == PEN_PARAM_INTS;
 }
 
 static int fail_range(const PenOp *op, const PenParam *param, const PenToken *t, PenError *reterr)
@@ -102,10 +105,12 @@ int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *word
                     PenError *reterr)
 {
     PenValue v = {.n = 0};
+    int is_word = param->type == PEN_PARAM_WORD ||
+                  (param->words && words->n == 1 && !pen__token_is_number(&words->token[0]));
     int r = check_count(op, param, words, reterr);
-    if (r == PEN_OK && param->type == PEN_PARAM_WORD)
+    if (r == PEN_OK && is_word)
         r = read_word(op, param, &words->token[0], &v, reterr);
-    for (uint32_t i = 0; r == PEN_OK && param->type != PEN_PARAM_WORD && i < words->n; i++) {
+    for (uint32_t i = 0; r == PEN_OK && !is_word && i < words->n; i++) {
         r = read_number(op, param, &words->token[i], &v.v[i], reterr);
         v.n = i + 1;
     }
@@ -137,7 +142,7 @@ int pen__value_write(const PenParam *param, const PenValue *v, PenBuf *out)
     char text[PEN_DECIMAL_TEXT];
     size_t n;
     int r = PEN_OK;
-    if (param->type == PEN_PARAM_WORD) {
+    if (param->words && v->n == 0) {
         const char *word = pen__word_at(param->words, v->word, &n);
         return word ? pen__buf_add(out, word, n) : PEN_E_INVALID;
     }

@@ -17,6 +17,7 @@ TYPES = {
     p.FLOATS: "float | Sequence[float]",
     p.FACTOR: "float | Sequence[float]",
     p.SIDES: "int | Sequence[int]",
+    p.INTS: "int | Sequence[int]",
 }
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # Made by tests/python/ops_stub.py from the library's table of operations; do not edit.
@@ -29,13 +30,14 @@ from ._pipeline import Op as Op
 
 
 def param_text(param):
-    kind = TYPES.get(param.type)
-    if param.type == p.WORD:
-        kind = "Literal[%s]" % ", ".join(f'"{word}"' for word in param.words.split())
+    kinds = [TYPES[param.type]] if param.type in TYPES else []
+    if param.words:
+        kinds.append("Literal[%s]" % ", ".join(f'"{word}"' for word in param.words.split()))
+    kind = " | ".join(kinds)
     if param.initial is None:
         return f"{param.name}: {kind}"
     default = p.initial(param)
-    return f"{param.name}: {kind} = " + (f'"{default}"' if param.type == p.WORD else repr(default))
+    return f"{param.name}: {kind} = " + (f'"{default}"' if isinstance(default, str) else repr(default))
 
 
 def wrap(row):

@@ -19,16 +19,18 @@ KINDS = {
     p.FLOATS: "number, or one for each channel",
     p.FACTOR: "x, or low,high",
     p.SIDES: "shorter side, or H,W",
+    p.INTS: "whole numbers",
 }
 
 
 def values_text(param):
+    words = ", ".join(f"`{word}`" for word in (param.words or "").split())
     if param.type == p.WORD:
-        return ", ".join(f"`{word}`" for word in param.words.split())
+        return words
     bounds = f"{param.min:g} to {param.max:g}" if param.max < 1e30 else f"{param.min:g} or more"
     if param.min < -1e30:
         bounds = "any"
-    return f"{KINDS[param.type]}; {bounds}"
+    return f"{words + ', or ' if words else ''}{KINDS[param.type]}; {bounds}"
 
 
 def default_text(param):

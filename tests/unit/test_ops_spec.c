@@ -80,8 +80,8 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
           "pipeline: column 10: no operation 'erasing'; did you mean 'random_erasing'?");
     FAILS("decode | mixup",
           "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
-          "random_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, normalize, "
-          "random_erasing, tensor");
+          "random_crop, three_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, "
+          "clip, normalize, random_erasing, tensor");
     FAILS("hflip probability=1",
           "pipeline: column 7: hflip has no parameter 'probability'; expected p");
     FAILS("random_resized_crop 8 ration=1,2",
@@ -96,7 +96,7 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
           "lanczos, box");
     FAILS("tensor float32",
           "pipeline: column 8: tensor does not know 'float32'; expected auto, u8, f16, bf16, f32, "
-          "f64, i64, nhwc, nchw");
+          "f64, i64, nhwc, nchw, nthwc, ncthw, ntchw");
     FAILS("resize size 8", "pipeline: column 8: resize: write size=... to give it by name");
 }
 
@@ -110,7 +110,7 @@ TEST(spec_wrong_values_are_answered_with_their_place)
     FAILS("resize 0", "pipeline: column 8: resize: size: expected 1 to 16384, found '0'");
     FAILS("resize 1,2,3", "pipeline: column 8: resize: size: expected 1 or 2 values, found 3");
     FAILS("normalize 1,2,3,4,5",
-          "pipeline: column 11: normalize: mean: expected 1 to 4 values, found more than 4");
+          "pipeline: column 11: normalize: mean: expected 1 to 4 values, found 5");
     FAILS("hflip 0.5,0.5", "pipeline: column 7: hflip: p: expected 1 value, found 2");
     FAILS("random_resized_crop 8 scale=0.5",
           "pipeline: column 29: random_resized_crop: scale: expected 2 values, found 1");
@@ -211,7 +211,7 @@ TEST(spec_table_is_sound)
 {
     uint32_t n;
     const PenOp *ops = pen_ops(&n);
-    CHECK_INT(n, 12);
+    CHECK_INT(n, 14);
     for (uint32_t i = 0; i < n; i++) {
         char text[200];
         PenSpec s;
@@ -227,6 +227,41 @@ TEST(spec_table_is_sound)
         CHECK(s.fields[0].ops[0].op == &ops[i]);
         pen__spec_free(&s);
     }
+}
+
+/* Where a number can be a word, and lists of numbers. */
+TEST(spec_numbers_or_words)
+{
+    FORM("clip", "clip frames=16 stride=2 offset=random pad=last n=1 fps=0 seconds=0 indices=none "
+                 "times=no");
+    FORM("clip 8 1 center loop 3",
+         "clip frames=8 stride=1 offset=center pad=loop n=3 fps=0 seconds=0 indices=none times=no");
+    FORM("clip 8 1 12 none yes",
+         "clip frames=8 stride=1 offset=12 pad=none n=1 fps=0 seconds=0 indices=none times=yes");
+    FORM(
+        "clip fps=7.5 offset=0.25",
+        "clip frames=16 stride=2 offset=0.25 pad=last n=1 fps=7.5 seconds=0 indices=none times=no");
+    FORM("clip indices=9,3,3,0 pad=none",
+         "clip frames=16 stride=2 offset=random pad=none n=1 fps=0 seconds=0 indices=9,3,3,0 "
+         "times=no");
+    FAILS("clip offset=middle",
+          "pipeline: column 13: clip: no offset 'middle'; expected random, center");
+    FAILS("clip offset=centre",
+          "pipeline: column 13: clip: no offset 'centre'; did you mean 'center'?");
+    FAILS("clip offset=-1",
+          "pipeline: column 13: clip: offset: expected 0 to 1000000000, found '-1'");
+    FAILS("clip offset=1,2", "pipeline: column 13: clip: offset: expected 1 value, found 2");
+    FAILS("clip indices=1,none",
+          "pipeline: column 16: clip: indices: expected a number, found 'none'");
+    FAILS("clip indices=1.5",
+          "pipeline: column 14: clip: indices: expected a whole number, found '1.5'");
+    FAILS("clip frames=0", "pipeline: column 13: clip: frames: expected 1 to 4096, found '0'");
+    char text[400] = "clip indices=0";
+    for (int i = 1; i < 64; i++)
+        append(text, sizeof text, ",%d", i);
+    CHECK_INT(pen_pipeline_check(text, NULL, 0, NULL, NULL), PEN_OK);
+    append(text, sizeof text, ",64");
+    FAILS(text, "pipeline: column 14: clip: indices: expected 1 to 64 values, found more than 64");
 }
 
 TEST(spec_check_cuts_to_the_buffer)
@@ -307,6 +342,7 @@ int main(int argc, char **argv)
     RUN(spec_long_names_are_cut);
     RUN(spec_limits_are_errors);
     RUN(spec_table_is_sound);
+    RUN(spec_numbers_or_words);
     RUN(spec_check_cuts_to_the_buffer);
     RUN(decimal_writes_what_it_reads);
     RUN(decimal_takes_only_decimals);
