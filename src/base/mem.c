@@ -113,3 +113,11 @@ void pen__buf_free(PenBuf *b)
     pen__free(b->data);
     *b = (PenBuf){0};
 }
+
+void pen__buf_trim(PenBuf *b, size_t bytes)
+{
+    if (b->cap <= bytes)
+        return;
+    pen__free_large(b->data, b->cap);
+    *b = (PenBuf){0};
+}

@@ -34,5 +34,6 @@ typedef struct PenBuf {
 int pen__buf_reserve(PenBuf *b, size_t more);
 int pen__buf_add(PenBuf *b, const void *data, size_t bytes);
 void pen__buf_free(PenBuf *b);
+void pen__buf_trim(PenBuf *b, size_t bytes); /* frees it when it has room for more than that */
 
 #endif

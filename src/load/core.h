@@ -142,6 +142,9 @@ int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t);
 /* Reading for one sample with all its reservations; without the lock. */
 int pen__task_fetch(PenCore *c, PenThread *thread, PenTask *t);
 int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t);
+/* One image, with the scratch it takes. */
+int pen__task_cook(PenCore *c, PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+                   const PenEncoded *image, uint8_t *dst, PenError *reterr);
 
 /* stall.c: what a thread is at; and why is there no batch yet? With the lock held. */
 void pen__thread_doing(PenThread *t, int doing, uint64_t sample);

@@ -12,12 +12,13 @@
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
 {
     PenTask *t = pen__zalloc(sizeof *t);
-    if (t && plan->n_images) {
-        t->images = pen__alloc_array(plan->n_images, sizeof *t->images);
-        if (t->images)
-            memset(t->images, 0, plan->n_images * sizeof *t->images);
-    }
-    if (!t || (plan->n_images && !t->images)) {
+    if (t && plan->n_images)
+        t->images = pen__zalloc(plan->n_images * sizeof *t->images);
+    if (t && plan->n_clips)
+        t->clips = pen__zalloc(plan->n_clips * sizeof *t->clips);
+    if (!t || (plan->n_images && !t->images) || (plan->n_clips && !t->clips)) {
+        if (t)
+            pen__free(t->images);
         pen__free(t);
         return pen__fail_memory(reterr, WHERE, "task");
     }
@@ -25,20 +26,14 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
     return PEN_OK;
 }
 
-static void trim(PenBuf *b, size_t bytes)
-{
-    if (b->cap <= bytes)
-        return;
-    pen__free_large(b->data, b->cap);
-    *b = (PenBuf){0};
-}
-
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
 {
     for (uint32_t i = 0; i < plan->n_images; i++) {
-        trim(&task->images[i].slice.data, bytes);
-        trim(&task->images[i].lengths, bytes);
+        pen__buf_trim(&task->images[i].slice.data, bytes);
+        pen__buf_trim(&task->images[i].lengths, bytes);
     }
+    for (uint32_t i = 0; i < plan->n_clips; i++)
+        pen__clip_trim(&task->clips[i], bytes);
 }
 
 void pen__task_free(const PenLoadPlan *plan, PenTask **task)
@@ -47,6 +42,7 @@ void pen__task_free(const PenLoadPlan *plan, PenTask **task)
         return;
     pen__task_trim(plan, *task, 0);
     pen__free((*task)->images);
+    pen__free((*task)->clips);
     pen__free(*task);
     *task = NULL;
 }
@@ -115,6 +111,8 @@ int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenW
         const PenOutField *f = &plan->fields[i];
         if (f->kind == PEN_KIND_MASK)
             r = locate_image(plan, task, f, ret, reterr);
+        else if (f->kind == PEN_KIND_CLIP)
+            r = pen__clip_locate(plan, task, f, ret, out, reterr);
         else if (f->kind == PEN_KIND_NUMBER)
             pen__program_store_number(f->program,
                                       pen__block_number(&ret->block->view, ret->in_block, f->field),
@@ -188,7 +186,9 @@ int pen__fetch_read(const PenLoadPlan *plan, PenTask *task, const PenWhere *at, 
     task->bytes_read = 0;
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
         const PenOutField *f = &plan->fields[i];
-        if (f->kind == PEN_KIND_NUMBER)
+        if (f->kind == PEN_KIND_CLIP)
+            r = pen__clip_read(task, f, at, reterr);
+        if (!pen__field_is_image(f))
             continue;
         PenTaskImage *im = &task->images[f->image];
         r = read_image(f, im, at, reterr);

@@ -2,7 +2,7 @@
 #include "load/load_plan.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -135,6 +135,9 @@ static int describe(const PenField *f, PenFieldKind *ret)
     case PEN_TYPE_IMAGE:
         ret->kind = f->flags & PEN_FIELD_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE;
         return PEN_OK;
+    case PEN_TYPE_CLIP:
+        ret->kind = PEN_KIND_CLIP;
+        return PEN_OK;
     case PEN_TYPE_I64:
         ret->dtype = PEN_I64;
         break;
@@ -151,17 +154,61 @@ static int describe(const PenField *f, PenFieldKind *ret)
     return PEN_OK;
 }
 
+static void set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor *one)
+{
+    f->tensor = *one;
+    f->tensor.n_dims = one->n_dims + 1;
+    f->tensor.shape[0] = p->set.batch_size;
+    for (uint32_t i = 0; i < one->n_dims; i++)
+        f->tensor.shape[i + 1] = one->shape[i];
+}
+
+/* The field for the times of a clip's frames, when the pipeline asks for them. */
+static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
+{
+    PenOutField *to = &p->fields[p->n_fields];
+    PenClipShape shape;
+    pen__program_clip(clip->program, &shape);
+    if (!shape.want_times)
+        return PEN_OK;
+    size_t bytes = strlen(clip->name) + sizeof "_times";
+    *to = (PenOutField){.field = clip->field, .kind = PEN_KIND_TIMES, .name = pen__alloc(bytes)};
+    if (!to->name)
+        return pen__fail_memory(reterr, WHERE, clip->name);
+    snprintf(to->name, bytes, "%s_times", clip->name);
+    PenTensor one = {.dtype = PEN_I64, .n_dims = 1, .shape = {shape.frames}};
+    if (shape.views > 1)
+        one = (PenTensor){.dtype = PEN_I64, .n_dims = 2, .shape = {shape.views, shape.frames}};
+    set_tensor(p, to, &one);
+    to->bytes = (uint64_t)shape.views * shape.frames * 8;
+    clip->times = p->n_fields++;
+    return PEN_OK;
+}
+
+/* With the times of clips there may be two fields of one name. */
+static int check_names(const PenLoadPlan *p, PenError *reterr)
+{
+    for (uint32_t i = 0; i < p->n_fields; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(p->fields[i].name, p->fields[j].name) == 0)
+                return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                                 "pipeline: the pack has a field '%s', as the times of a clip "
+                                 "would be called; leave one of them out",
+                                 p->fields[i].name);
+    return PEN_OK;
+}
+
 static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, PenError *reterr)
 {
     const PenField *f = &pen_pack_info(p->pack)->fields[number];
     PenFieldKind kind;
     PenOutField *to = &p->fields[p->n_fields];
     if (describe(f, &kind) < 0)
-        return pen__fail(
-            reterr, PEN_E_UNSUPPORTED, WHERE,
-            "field '%s': expected an image, a mask or numbers, found %s; leave it out of the "
-            "pipeline",
-            f->name, pen_type_name(f->type));
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "field '%s': expected an image, a mask, a clip or numbers, found %s; "
+                         "leave it out of the "
+                         "pipeline",
+                         f->name, pen_type_name(f->type));
     *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(f->name)};
     p->n_fields++;
     if (!to->name)
@@ -170,29 +217,44 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     if (r < 0)
         return r;
     PenTensor one = pen__program_result(to->program);
-    to->tensor = one;
-    to->tensor.n_dims = one.n_dims + 1;
-    to->tensor.shape[0] = p->set.batch_size;
-    for (uint32_t i = 0; i < one.n_dims; i++)
-        to->tensor.shape[i + 1] = one.shape[i];
+    set_tensor(p, to, &one);
     to->bytes = pen__program_bytes(to->program);
-    if (kind.kind != PEN_KIND_NUMBER)
+    if (pen__field_is_image(to))
         to->image = p->n_images++;
-    return PEN_OK;
+    if (kind.kind == PEN_KIND_CLIP) {
+        to->image = p->n_clips++;
+        r = add_times(p, to, reterr);
+    }
+    return r;
+}
+
+/* The first image; or the first clip, when frames are chosen or there is no image. */
+static bool find_unnamed(const PenPackInfo *info, const PenSpecField *spec, uint32_t *ret)
+{
+    bool clips = spec->n_ops > 1 && strcmp(spec->ops[1].op->name, "clip") == 0;
+    uint32_t clip = UINT32_MAX, image = UINT32_MAX;
+    for (uint32_t i = info->n_fields; i-- > 0;) {
+        const PenField *f = &info->fields[i];
+        if (f->type == PEN_TYPE_CLIP)
+            clip = i;
+        else if (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK))
+            image = i;
+    }
+    *ret = clip != UINT32_MAX && (clips || image == UINT32_MAX) ? clip : image;
+    return *ret != UINT32_MAX;
 }
 
 static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *ret,
                       PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(p->pack);
-    for (uint32_t i = 0; i < info->n_fields; i++) {
-        const PenField *f = &info->fields[i];
-        bool image = f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK);
-        if (spec->name ? strcmp(f->name, spec->name) == 0 : image) {
+    for (uint32_t i = 0; spec->name && i < info->n_fields; i++)
+        if (strcmp(info->fields[i].name, spec->name) == 0) {
             *ret = i;
             return PEN_OK;
         }
-    }
+    if (!spec->name && find_unnamed(info, spec, ret))
+        return PEN_OK;
     if (!spec->name)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: it has no image field; name the field: 'label: tensor'",
@@ -272,13 +334,13 @@ static int choose_fields(PenLoadPlan *p, PenError *reterr)
         r = write_text(p, reterr);
     if (r < 0)
         return r;
-    p->fields = pen__alloc_array(p->spec.n_fields, sizeof *p->fields);
+    p->fields = pen__alloc_array(2 * (uint64_t)p->spec.n_fields, sizeof *p->fields);
     if (!p->fields)
         return pen__fail_memory(reterr, WHERE, "fields");
     for (uint32_t i = 0; i < p->spec.n_fields && r == PEN_OK; i++) {
         uint32_t number;
         r = find_field(p, &p->spec.fields[i], &number, reterr);
-        for (uint32_t j = 0; j < i && r == PEN_OK; j++)
+        for (uint32_t j = 0; j < p->n_fields && r == PEN_OK; j++)
             if (p->fields[j].field == number)
                 r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                               "pipeline: column %u: field '%s' is there twice",
@@ -286,6 +348,8 @@ static int choose_fields(PenLoadPlan *p, PenError *reterr)
         if (r == PEN_OK)
             r = add_field(p, number, &p->spec.fields[i], reterr);
     }
+    if (r == PEN_OK)
+        r = check_names(p, reterr);
     p->first_image = -1;
     for (uint32_t i = p->n_fields; i-- > 0;)
         if (p->fields[i].kind == PEN_KIND_IMAGE)

@@ -4,6 +4,8 @@
 #ifndef PEN_LOAD_LOAD_PLAN_H
 #define PEN_LOAD_LOAD_PLAN_H
 
+#include <stdbool.h>
+
 #include <penstock/loader.h>
 
 #include "load/order.h"
@@ -19,8 +21,17 @@ typedef struct PenOutField {
     PenTensor tensor; /* of a batch, without data */
     uint64_t bytes;   /* of one sample */
     uint64_t offset;  /* in a slot's memory */
-    uint32_t image;   /* which of a task's images; of images and masks */
+    uint32_t image;   /* which of a task's images (of images and masks) or clips */
+    uint32_t times;   /* of a clip: the field for its frames' times; 0: none */
 } PenOutField;
+
+/* A field of the loader's own: the times of a clip's frames. It has no program. */
+enum { PEN_KIND_TIMES = 100 };
+
+static inline bool pen__field_is_image(const PenOutField *f)
+{
+    return f->kind == PEN_KIND_IMAGE || f->kind == PEN_KIND_MASK;
+}
 
 /* Which part of the memory is for what. */
 typedef struct PenShares {
@@ -37,7 +48,7 @@ typedef struct PenLoadPlan {
     PenPack *pack;
     PenSpec spec;
     char *text; /* the pipeline's full form */
-    uint32_t n_fields, n_images;
+    uint32_t n_fields, n_images, n_clips;
     PenOutField *fields;
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */

@@ -162,7 +162,7 @@ static void *run(void *arg)
     uint32_t i = r->first;
     do {
         for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++)
-            if (b->plan.fields[k].kind != PEN_KIND_NUMBER)
+            if (pen__field_is_image(&b->plan.fields[k]))
                 r->status = run_image(r, &b->plan.fields[k], b->tasks[i], &b->places[i]);
         i = (i + b->plan.threads) % b->n;
         r->done++;

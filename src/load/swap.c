@@ -38,6 +38,8 @@ int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t)
     PenError why = t->error;
     uint64_t broken = t->sample;
     int first = t->status, r = first;
+    if (!is_damage(first)) /* nothing was tried instead */
+        return first;
     PenRng rng = pen__rng_init(pen__permute_key(c->plan.set.seed, t->epoch, 77, broken), 0);
     for (int i = 0; i < TRIES && is_damage(r); i++) {
         pthread_mutex_lock(&c->mutex);

@@ -3,6 +3,7 @@
 #ifndef PEN_LOAD_TASK_H
 #define PEN_LOAD_TASK_H
 
+#include "load/fetch_clip.h"
 #include "load/load_plan.h"
 
 /* What a slot takes beside its tensors and 16 bytes for each sample. */
@@ -30,6 +31,7 @@ typedef struct PenTask {
     PenError error;
     PenBlock *block;      /* that was fetched for it; NULL: to be looked for */
     PenTaskImage *images; /* plan->n_images of them */
+    PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;
 
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr);

@@ -46,7 +46,9 @@ void pen__task_recycle(PenCore *c, PenTask *t)
 {
     const PenLoadPlan *plan = &c->plan;
     pen__task_give(c, t);
-    pen__task_trim(plan, t, (size_t)(plan->shares.read / 2 / plan->tasks / (plan->n_images + 1)));
+    pen__task_trim(
+        plan, t,
+        (size_t)(plan->shares.read / 2 / plan->tasks / (plan->n_images + plan->n_clips + 1)));
     t->next = c->idle;
     c->idle = t;
     c->n_idle++;
@@ -96,21 +98,20 @@ static void release_scratch(PenCore *c, uint64_t bytes)
     pthread_mutex_unlock(&c->mutex);
 }
 
-static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+int pen__task_cook(PenCore *c, PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+                   const PenEncoded *image, uint8_t *dst, PenError *reterr)
 {
-    PenTaskImage *im = &t->images[f->image];
-    uint8_t *dst = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index;
     const PenLimits *limits = &pen__limits_default;
     uint64_t need, own = c->plan.shares.scratch_each;
-    int r = pen__recipe_memory(f->program, &im->recipe, &im->encoded, limits, &need, &t->error);
+    int r = pen__recipe_memory(p, recipe, image, limits, &need, reterr);
     if (r < 0)
         return r;
     /* Every thread has some scratch of its own; a large image takes from what all share. */
     if (need > own)
-        r = reserve_scratch(c, need, &t->error);
+        r = reserve_scratch(c, need, reterr);
     if (r != PEN_OK)
         return r;
-    r = pen__recipe_run(k, f->program, &im->recipe, &im->encoded, limits, dst, &t->error);
+    r = pen__recipe_run(k, p, recipe, image, limits, dst, reterr);
     if (need > own) {
         pen__kitchen_trim(k, own);
         release_scratch(c, need);
@@ -118,12 +119,23 @@ static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask
     return r;
 }
 
+static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+{
+    PenTaskImage *im = &t->images[f->image];
+    uint8_t *dst = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index;
+    return pen__task_cook(c, k, f->program, &im->recipe, &im->encoded, dst, &t->error);
+}
+
 int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t)
 {
     int r = PEN_OK;
-    for (uint32_t i = 0; i < c->plan.n_fields && r == PEN_OK; i++)
-        if (c->plan.fields[i].kind != PEN_KIND_NUMBER)
-            r = decode_image(c, k, &c->plan.fields[i], t);
+    for (uint32_t i = 0; i < c->plan.n_fields && r == PEN_OK; i++) {
+        const PenOutField *f = &c->plan.fields[i];
+        if (f->kind == PEN_KIND_CLIP)
+            r = pen__clip_decode(c, k, f, t);
+        else if (pen__field_is_image(f))
+            r = decode_image(c, k, f, t);
+    }
     return r;
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All frames of a clip by one thread, each straight to its place in the batch. */
+#include <string.h>
+
+#include "load/core.h"
+#include "load/fetch_clip.h"
+
+#define WHERE "load/worker"
+
+typedef struct Decoding {
+    PenCore *core;
+    PenKitchen *kitchen;
+    const PenOutField *field;
+    PenTask *task;
+    PenTaskClip *clip;
+    PenDrawKey key;
+    uint8_t *out; /* of the sample */
+    uint32_t view;
+    bool has_recipe; /* for frames of recipe.shape in this view */
+} Decoding;
+
+/* Frames of one clip are as large as each other, but for those of strange origin. */
+static int make_recipe(Decoding *d, const PenClipFrame *frame)
+{
+    PenRecipe *recipe = &d->clip->recipe;
+    PenShape shape = {frame->encoded.width, frame->encoded.height, frame->orientation};
+    if (d->has_recipe && shape.width == recipe->shape.width &&
+        shape.height == recipe->shape.height && shape.orientation == recipe->shape.orientation)
+        return PEN_OK;
+    int r = pen__recipe_make_view(d->field->program, &shape, d->key, d->task->sample, d->view,
+                                  recipe, &d->task->error);
+    d->has_recipe = r == PEN_OK;
+    return r;
+}
+
+/* The decoder may change the bytes, and they may be needed again; and what it may look at behind
+ * them is here none of another frame. */
+static int take_bytes(Decoding *d, const PenClipFrame *frame, PenEncoded *ret)
+{
+    PenBuf *one = &d->clip->one;
+    size_t bytes = frame->encoded.bytes;
+    one->bytes = 0;
+    if (pen__buf_reserve(one, bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(&d->task->error, WHERE, "a frame");
+    memcpy(one->data, d->clip->data.data + frame->at, bytes);
+    memset(one->data + bytes, 0, PEN_SLACK);
+    *ret = frame->encoded;
+    ret->data = one->data;
+    if (ret->tiled)
+        ret->segment_bytes =
+            (const uint32_t *)(const void *)d->clip->lengths.data + frame->first_length;
+    return PEN_OK;
+}
+
+static int decode_frame(Decoding *d, const PenClipFrame *frame, uint8_t *to)
+{
+    PenEncoded image;
+    int r = make_recipe(d, frame);
+    if (r == PEN_OK)
+        r = take_bytes(d, frame, &image);
+    if (r == PEN_OK)
+        r = pen__task_cook(d->core, d->kitchen, d->field->program, &d->clip->recipe, &image, to,
+                           &d->task->error);
+    if (r < 0)
+        pen__error_prefix(&d->task->error, "frame %u", frame->number);
+    return r;
+}
+
+/* A frame that is there twice was padded, or asked for so: it is decoded once. */
+static int decode_view(Decoding *d, const PenClipShape *shape)
+{
+    const PenProgram *p = d->field->program;
+    const PenClipFrame *frames = (const PenClipFrame *)(const void *)d->clip->frames.data;
+    const uint32_t *chosen = (const uint32_t *)(const void *)d->clip->chosen.data +
+                             (size_t)(d->view / shape->crops) * shape->frames;
+    int r = PEN_OK;
+    d->has_recipe = false;
+    for (uint32_t i = 0; r == PEN_OK && i < shape->frames; i++) {
+        uint8_t *to = d->out + pen__program_frame_at(p, d->view, i);
+        uint32_t same = 0;
+        while (same < i && chosen[same] != chosen[i])
+            same++;
+        if (same < i)
+            pen__program_copy_frame(p, to, d->out + pen__program_frame_at(p, d->view, same));
+        else
+            r = decode_frame(d, &frames[chosen[i]], to);
+    }
+    return r;
+}
+
+int pen__clip_decode(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+{
+    PenClipShape shape;
+    Decoding d = {.core = c,
+                  .kitchen = k,
+                  .field = f,
+                  .task = t,
+                  .clip = &t->clips[f->image],
+                  .key = pen__draw_key(c->plan.set.seed, t->epoch),
+                  .out = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index};
+    pen__program_clip(f->program, &shape);
+    int r = PEN_OK;
+    for (; r == PEN_OK && d.view < shape.views; d.view++)
+        r = decode_view(&d, &shape);
+    return r;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/fetch_clip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "load/task.h"
+
+#define WHERE "load/fetch"
+
+/* Two clips of a sample with no more than this between them are read together. */
+enum { JOIN_BYTES = 64 << 10 };
+
+void pen__clip_trim(PenTaskClip *clip, size_t bytes)
+{
+    PenBuf *all[] = {&clip->data,  &clip->frames,  &clip->chosen,
+                     &clip->times, &clip->lengths, &clip->one};
+    for (size_t i = 0; i < PEN_LEN(all); i++)
+        pen__buf_trim(all[i], bytes);
+}
+
+/* Empties a buffer and makes room in it. */
+static void *room_for(PenBuf *b, size_t n, size_t each, PenError *reterr)
+{
+    uint64_t bytes;
+    b->bytes = 0;
+    if (pen__mul_over(n, each, &bytes) || bytes > SIZE_MAX / 2 || pen__buf_reserve(b, bytes) < 0) {
+        pen__fail_memory(reterr, WHERE, "frames of a clip");
+        return NULL;
+    }
+    b->bytes = bytes;
+    return b->data;
+}
+
+static PenImageEntry entry_of(const PenOutField *f, const PenWhere *at, uint32_t frame)
+{
+    return pen__block_image(&at->block->view, at->in_block, f->field, frame);
+}
+
+/* ---- which frames ---- */
+
+static int list_times(const PenOutField *f, const PenWhere *at, PenTaskClip *clip,
+                      PenClipFrames *frames, PenError *reterr)
+{
+    int64_t *times = room_for(&clip->times, frames->n, sizeof *times, reterr);
+    if (!times)
+        return PEN_E_NO_MEMORY;
+    for (uint32_t i = 0; i < frames->n; i++)
+        times[i] = entry_of(f, at, i).timestamp_ns;
+    frames->times_ns = times;
+    return PEN_OK;
+}
+
+static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
+                  const PenWhere *at, PenTaskClip *clip, PenError *reterr)
+{
+    const PenClipRule *rule = pen__program_clip(f->program, NULL);
+    PenClipFrames frames = {.n =
+                                pen__block_clip(&at->block->view, at->in_block, f->field).n_frames};
+    int r = PEN_OK;
+    if (rule->seconds > 0 && frames.n)
+        r = list_times(f, at, clip, &frames, reterr);
+    uint32_t *chosen = room_for(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
+    if (r < 0 || !chosen)
+        return PEN_E_NO_MEMORY;
+    PenDrawKey key = pen__draw_key(plan->set.seed, task->epoch);
+    return pen__program_choose(f->program, &frames, key, task->sample, chosen, reterr);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = ((const PenClipFrame *)a)->number, y = ((const PenClipFrame *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+/* Every frame that was chosen once, by its number; `chosen` becomes their places in that list. */
+static int list_frames(PenTaskClip *clip, PenError *reterr)
+{
+    uint32_t *chosen = (uint32_t *)(void *)clip->chosen.data, n = (uint32_t)clip->chosen.bytes / 4;
+    PenClipFrame *frames = room_for(&clip->frames, n, sizeof *frames, reterr), *last = frames;
+    if (!frames)
+        return PEN_E_NO_MEMORY;
+    memset(frames, 0, n * sizeof *frames);
+    bool sorted = true;
+    for (uint32_t i = 0; i < n; i++) {
+        frames[i].number = chosen[i];
+        sorted = sorted && (!i || chosen[i] >= chosen[i - 1]);
+    }
+    if (!sorted)
+        qsort(frames, n, sizeof *frames, by_number);
+    for (uint32_t i = 1; i < n; i++)
+        if (frames[i].number != last->number)
+            *++last = frames[i];
+    size_t left = (size_t)(last - frames) + 1;
+    clip->frames.bytes = left * sizeof *frames;
+    for (uint32_t i = 0; i < n; i++) {
+        PenClipFrame wanted = {.number = chosen[i]};
+        const PenClipFrame *found = bsearch(&wanted, frames, left, sizeof *frames, by_number);
+        chosen[i] = (uint32_t)(found - frames);
+    }
+    return PEN_OK;
+}
+
+/* ---- where they lie ---- */
+
+/* The last frame (by its place in the list) of clips that begin at or before that one. */
+static uint32_t reach(const PenTaskClip *clip, const PenClipRule *rule, uint32_t from)
+{
+    const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data;
+    uint32_t far = from;
+    for (uint32_t k = 0; k < rule->n; k++) {
+        uint32_t low = UINT32_MAX, high = 0;
+        for (uint32_t i = 0; i < rule->frames; i++, chosen++) {
+            low = PEN_MIN(low, *chosen);
+            high = PEN_MAX(high, *chosen);
+        }
+        if (low <= from)
+            far = PEN_MAX(far, high);
+    }
+    return far;
+}
+
+/* Is what lies between this frame and the next one of the list read too? */
+static bool joins(const PenTaskClip *clip, const PenClipRule *rule, uint32_t i, uint32_t *far)
+{
+    const PenClipFrame *f = (const PenClipFrame *)(const void *)clip->frames.data + i;
+    if (rule->n == 1 || f[1].offset - f[0].offset - f[0].encoded.bytes <= JOIN_BYTES)
+        return true;
+    if (*far <= i)
+        *far = reach(clip, rule, i);
+    return *far > i;
+}
+
+static void describe(const PenOutField *f, const PenWhere *at, PenClipFrame *frame,
+                     uint64_t *ret_tables)
+{
+    PenImageEntry e = entry_of(f, at, frame->number);
+    frame->offset = e.offset;
+    frame->orientation = e.orientation ? e.orientation : 1;
+    frame->encoded = (PenEncoded){.bytes = (size_t)e.bytes,
+                                  .width = e.width,
+                                  .height = e.height,
+                                  .codec = e.codec,
+                                  .channels = e.channels};
+    *ret_tables += e.table_bytes;
+}
+
+/* Gives every frame its place in the data. The lists themselves count too. */
+static void lay_out(const PenOutField *f, PenTaskClip *clip, PenWhere *at)
+{
+    const PenClipRule *rule = pen__program_clip(f->program, NULL);
+    PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
+    uint32_t n = (uint32_t)(clip->frames.bytes / sizeof *frames), far = 0;
+    uint64_t end = 0, tables = 0, largest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        describe(f, at, &frames[i], &tables);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bytes = frames[i].encoded.bytes;
+        bool goes_on = i && joins(clip, rule, i - 1, &far);
+        frames[i].at =
+            goes_on ? frames[i - 1].at + (size_t)(frames[i].offset - frames[i - 1].offset) : end;
+        end = frames[i].at + bytes;
+        largest = PEN_MAX(largest, bytes);
+    }
+    clip->data.bytes = 0;
+    clip->bytes = end;
+    at->bytes += end + largest + 2 * PEN_SLACK + 2 * tables + clip->frames.bytes +
+                 clip->chosen.bytes + clip->times.bytes;
+}
+
+static void store_times(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
+                        const PenTaskClip *clip, const PenWhere *at, uint8_t *out)
+{
+    const PenOutField *to = &plan->fields[f->times];
+    const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data;
+    const PenClipFrame *frames = (const PenClipFrame *)(const void *)clip->frames.data;
+    PenClipShape shape;
+    pen__program_clip(f->program, &shape);
+    int64_t *times = (int64_t *)(void *)(out + to->offset + to->bytes * task->index);
+    for (uint32_t view = 0; view < shape.views; view++)
+        for (uint32_t i = 0; i < shape.frames; i++) {
+            uint32_t which = chosen[view / shape.crops * shape.frames + i];
+            *times++ = entry_of(f, at, frames[which].number).timestamp_ns;
+        }
+}
+
+int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenWhere *at,
+                     uint8_t *out, PenError *reterr)
+{
+    PenTaskClip *clip = &task->clips[f->image];
+    clip->times.bytes = 0;
+    int r = choose(plan, task, f, at, clip, reterr);
+    if (r == PEN_OK)
+        r = list_frames(clip, reterr);
+    if (r < 0)
+        return r;
+    lay_out(f, clip, at);
+    if (f->times)
+        store_times(plan, task, f, clip, at, out);
+    return PEN_OK;
+}
+
+/* ---- their bytes ---- */
+
+/* A frame that is cut into segments is there with all of them. */
+static int list_segments(const PenSpot *spot, const PenImageEntry *e, PenClipFrame *frame,
+                         PenTaskClip *clip, PenError *reterr)
+{
+    PenSegmentTable t = pen__block_segments(&spot->block->view, e);
+    PenEncoded *enc = &frame->encoded;
+    enc->tiled = e->codec == PEN_STORED_JPEG;
+    enc->head_bytes = t.head_bytes;
+    enc->end_segment = t.n_segments;
+    frame->first_length = (uint32_t)(clip->lengths.bytes / 4);
+    for (uint32_t i = 0; enc->tiled && i < t.n_segments; i++) {
+        uint32_t length = (uint32_t)pen__segment_bytes(&t, i);
+        if (pen__buf_add(&clip->lengths, &length, sizeof length) < 0)
+            return pen__fail_memory(reterr, WHERE, "segment lengths");
+    }
+    return PEN_OK;
+}
+
+static int check_frame(const PenOutField *f, const PenWhere *at, PenClipFrame *frame,
+                       PenTaskClip *clip, PenError *reterr)
+{
+    PenSpot spot = {at->block, at->in_block, f->field, frame->number};
+    PenImageEntry e = entry_of(f, at, frame->number);
+    int r = pen__payload_check(&spot, &e, clip->data.data + frame->at, reterr);
+    if (r < 0) {
+        pen__error_prefix(reterr, "frame %u", frame->number);
+        return r;
+    }
+    return e.table_bytes ? list_segments(&spot, &e, frame, clip, reterr) : PEN_OK;
+}
+
+/* Where the next read begins, in the list. */
+static uint32_t end_of_read(const PenClipFrame *frames, uint32_t n, uint32_t from)
+{
+    uint32_t i = from + 1;
+    while (i < n && frames[i].at - frames[from].at == frames[i].offset - frames[from].offset)
+        i++;
+    return i;
+}
+
+static int read_all(PenTaskClip *clip, const PenOutField *f, const PenWhere *at, PenError *reterr)
+{
+    PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
+    uint32_t n = (uint32_t)(clip->frames.bytes / sizeof *frames);
+    int r = PEN_OK;
+    if (!room_for(&clip->data, (size_t)clip->bytes + PEN_SLACK, 1, reterr))
+        return PEN_E_NO_MEMORY;
+    clip->lengths.bytes = 0;
+    for (uint32_t i = 0, end; r == PEN_OK && i < n; i = end) {
+        end = end_of_read(frames, n, i);
+        const PenClipFrame *last = &frames[end - 1];
+        r = pen__block_read(at->block, frames[i].offset,
+                            last->offset + last->encoded.bytes - frames[i].offset,
+                            clip->data.data + frames[i].at, reterr);
+    }
+    for (uint32_t i = 0; r == PEN_OK && i < n; i++)
+        r = check_frame(f, at, &frames[i], clip, reterr);
+    return r;
+}
+
+int pen__clip_read(PenTask *task, const PenOutField *f, const PenWhere *at, PenError *reterr)
+{
+    PenTaskClip *clip = &task->clips[f->image];
+    int r = read_all(clip, f, at, reterr);
+    if (r == PEN_E_CORRUPT)
+        r = read_all(clip, f, at, reterr);
+    task->bytes_read += clip->bytes;
+    return r;
+}
