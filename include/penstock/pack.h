@@ -187,6 +187,19 @@ PEN_NODISCARD PEN_API int pen_pack_extract(PenPack *pack, uint64_t sample, uint3
                                            const char **ret_suffix, PenError *reterr);
 PEN_API void pen_free(void *data); /* accepts NULL */
 
+typedef struct PenPixelRange { /* an image, or frames first, first + step, ... of a clip */
+    uint64_t sample;
+    uint32_t field;
+    uint32_t first, step, n; /* of an image 0, 1, 1 */
+    uint32_t channels;       /* 3: RGB; 1: grey, or a mask as it is */
+} PenPixelRange;
+
+/* Upright pixels of one byte for each channel, image after image, row after row; the same as a
+ * loader's batch has where nothing is done to them. All have to have one size: ret_size gets height
+ * and width. With `buf` NULL it only says that. */
+PEN_NODISCARD PEN_API int pen_pack_pixels(PenPack *pack, const PenPixelRange *what, void *buf,
+                                          size_t cap, uint32_t ret_size[2], PenError *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -403,6 +403,41 @@ static PyObject *pack_frames(CorePack *self, PyObject *args)
     return made;
 }
 
+/* (pixels, height, width); first the size alone, to know how much room they take. */
+static PyObject *pack_pixels(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    unsigned long long sample;
+    unsigned int field, first, step, n, channels;
+    uint32_t size[2] = {0, 0};
+    PyObject *data = NULL, *made = NULL;
+    int r;
+    CoreWait w;
+    if (!PyArg_ParseTuple(args, "KIIIII", &sample, &field, &first, &step, &n, &channels))
+        return NULL;
+    PenPixelRange what = {sample, field, first, step, n, channels};
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    core_wait_begin(&w);
+    r = pen_pack_pixels(pack, &what, NULL, 0, size, &error);
+    core_wait_end(&w);
+    if (r == PEN_OK && !w.raised) {
+        size_t bytes = (size_t)size[0] * size[1] * channels * n;
+        data = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+        if (data) {
+            char *buf = PyByteArray_AsString(data);
+            core_wait_begin(&w);
+            r = pen_pack_pixels(pack, &what, buf, bytes, size, &error);
+            core_wait_end(&w);
+        }
+    }
+    if (data && r == PEN_OK)
+        made = Py_BuildValue("(OII)", data, size[0], size[1]);
+    Py_XDECREF(data);
+    return finish(self, &w, r, &error, made);
+}
+
 /* ---- info ----------------------------------------------------------------------------------- */
 
 static PyObject *field_tuple(const PenField *f)
@@ -580,6 +615,7 @@ static PyMethodDef methods[] = {
     {"image", (PyCFunction)pack_image, METH_VARARGS, NULL},
     {"frame_count", (PyCFunction)pack_frame_count, METH_VARARGS, NULL},
     {"frames", (PyCFunction)pack_frames, METH_VARARGS, NULL},
+    {"pixels", (PyCFunction)pack_pixels, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,6 +13,7 @@
 """
 
 from . import _core, ops
+from ._clip import Clip
 from ._error import (
     AccessError,
     BusyError,
@@ -46,6 +47,7 @@ __all__ = [
     "BusyError",
     "CancelledError",
     "ChangedError",
+    "Clip",
     "ClosedError",
     "CorruptError",
     "DecodeError",

@@ -40,6 +40,9 @@ class Pack:
     def frames(
         self, sample: int, field: int, first: int, step: int, n: int, /
     ) -> list[bytes]: ...
+    def pixels(
+        self, sample: int, field: int, first: int, step: int, n: int, channels: int, /
+    ) -> tuple[bytearray, int, int]: ...
 
 class Writer:
     def __new__(

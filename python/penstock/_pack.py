@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
 
 from . import _check, _core, _remote
+from ._clip import Clip
 from ._error import InvalidError, NotFoundError
 
 # Codes of memoryview.cast.
@@ -63,7 +64,7 @@ class Preloaded(NamedTuple):
 class Sample(Mapping[str, Any]):
     """A sample: field name to value, each read when it is asked for.
 
-    An image is its stored bytes, a clip a list of them, bytes are bytes, text is str, json is what
+    An image is its stored bytes, a clip a Clip of them, bytes are bytes, text is str, json is what
     json.loads makes of it, a number is int or float, and an array of numbers a memoryview with its
     shape (numpy.asarray takes it as it is).
     """
@@ -238,7 +239,7 @@ class Pack:
         at, field = self._number(number), self._field(name)
         kind = self.fields[field].type
         if kind == "clip":
-            return self.frames(at, name)
+            return Clip(self, at, field, range(self._core.frame_count(at, field)))
         data = self._core.read(at, field)
         if kind == "text":
             return data.decode("utf-8", "surrogateescape")

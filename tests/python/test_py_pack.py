@@ -6,7 +6,7 @@ import pickle
 import threading
 
 import pytest
-from py_tools import CLASSES, in_child, jpeg, need_penstock, png, write_pack
+from py_tools import CLASSES, in_child, jpeg, need_penstock, pixels, png, write_pack
 
 penstock = need_penstock()
 
@@ -55,6 +55,45 @@ def test_frames_of_a_clip(rich):
     assert rich.frames(2, "clip", slice(1, 1)) == []
     with pytest.raises(penstock.InvalidError, match="step of 1 or more, found -1"):
         rich.frames(2, "clip", slice(None, None, -1))
+
+
+def test_a_clip_is_read_when_asked(rich):
+    clip = rich[2]["clip"]
+    assert isinstance(clip, penstock.Clip) and len(clip) == 3
+    assert clip[0] == png(9) and clip[-1] == png(7) and list(clip) == [png(9), png(8), png(7)]
+    assert list(clip[::2]) == [png(9), png(7)] and list(clip[::-1]) == [png(7), png(8), png(9)]
+    assert list(clip[2:0:-1][1:]) == [png(8)] and list(clip[5:]) == [] and clip[1:] != clip[:2]
+    assert clip == rich[2]["clip"] and clip != b"x" and clip[:1] == (png(9),)
+    assert clip[1:].numbers == range(1, 3) and png(8) in clip
+    assert repr(clip[1:]).startswith("<2 frames of 'clip', sample 2 of /")
+    for number in (3, -4):
+        with pytest.raises(IndexError, match="the clip has 3 frames"):
+            clip[number]
+    with pytest.raises(TypeError):
+        clip["x"]
+
+
+def test_pixels_of_a_clip(tmp_path):
+    np = pytest.importorskip("numpy")
+    frames = [png(i, 20 + i % 2, 12) for i in range(12)]
+    times = [7 + i * 40_000_000 for i in range(12)]
+    with penstock.Writer(tmp_path / "a.pen", {"video": "clip"}, mode="keep") as writer:
+        writer.add(key="a", video=(frames, times))
+    clip = penstock.open(tmp_path / "a.pen")[0]["video"]
+    assert clip[3:9:2].timestamps == times[3:9:2]
+    for part in (slice(1, 12, 2), slice(10, None, -2), slice(2, 3)):
+        expected = np.stack([np.asarray(pixels(i, 20 + i % 2, 12)) for i in range(12)[part]])
+        assert np.array_equal(clip[part].decode(), expected)
+        assert np.array_equal(np.asarray(clip[part]), expected)
+        assert np.asarray(clip[part], np.float32).dtype == np.float32
+    gray = np.asarray(pixels(4, 20, 12).convert("L"))
+    assert np.array_equal(clip[4:5].decode("gray")[0, :, :, 0], gray)
+    with pytest.raises(penstock.InvalidError, match="frame 1 has 21 x 12 pixels.*one by one"):
+        clip.decode()
+    with pytest.raises(penstock.InvalidError, match="at least one frame"):
+        clip[5:5].decode()
+    with pytest.raises(penstock.InvalidError, match="one of rgb, gray"):
+        clip.decode("yuv")
 
 
 def test_image_without_pixels(rich):

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clips: frames that are read when they are asked for."""
+
+from __future__ import annotations
+
+import operator
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from . import _check
+from ._error import InvalidError
+
+if typing.TYPE_CHECKING:
+    from ._pack import Pack
+
+
+class Clip(Sequence[bytes]):
+    """Frames of a clip. Making one or slicing it reads nothing but the pack's index; `clip[3]` is
+    the stored bytes of a frame, `clip[3:30:2]` another Clip, `list(clip)` the bytes of all of its
+    frames by one read from the first to the last, and `clip.decode()` their pixels."""
+
+    __slots__ = ("_field", "_frames", "_pack", "_sample")
+
+    def __init__(self, pack: Pack, sample: int, field: int, frames: range) -> None:
+        self._pack = pack
+        self._sample = sample
+        self._field = field
+        self._frames = frames
+
+    @property
+    def numbers(self) -> range:
+        """Which frames of the stored clip these are."""
+        return self._frames
+
+    @property
+    def timestamps(self) -> list[int]:
+        """Time of each frame in nanoseconds, from the start of the stored clip."""
+        image = self._pack._core.image
+        return [image(self._sample, self._field, frame)[-1] for frame in self._frames]
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+    @overload
+    def __getitem__(self, at: slice) -> Clip: ...
+    def __getitem__(self, at: int | slice) -> bytes | Clip:
+        if isinstance(at, slice):
+            return Clip(self._pack, self._sample, self._field, self._frames[at])
+        number = operator.index(at)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"frame {number}: the clip has {len(self)} frames")
+        frame = self._frames[number]
+        return self._pack._core.frames(self._sample, self._field, frame, 1, 1)[0]
+
+    def _ascending(self) -> tuple[range, bool]:
+        """The frames by number, and whether they were the other way round."""
+        turned = self._frames.step < 0
+        return self._frames[::-1] if turned else self._frames, turned
+
+    def _read(self) -> list[bytes]:
+        frames, turned = self._ascending()
+        found = self._pack._core.frames(
+            self._sample, self._field, frames.start, frames.step, len(frames)
+        )
+        return found[::-1] if turned else found
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._read())
+
+    def decode(self, mode: str = "rgb") -> Any:
+        """The pixels, as a NumPy array of [frames, height, width, 3] (mode "gray": 1) bytes,
+        upright; the same values as a loader gives. All frames have to be of one size."""
+        import numpy as np
+
+        channels = {"rgb": 3, "gray": 1}[_check.word("mode", mode, ("rgb", "gray"))]
+        if not self._frames:
+            raise InvalidError("decode: expected at least one frame, found none")
+        frames, turned = self._ascending()
+        data, height, width = self._pack._core.pixels(
+            self._sample, self._field, frames.start, frames.step, len(frames), channels
+        )
+        array = np.frombuffer(data, np.uint8).reshape(len(frames), height, width, channels)
+        return array[::-1] if turned else array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.decode()
+        return array if dtype is None else array.astype(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to whatever sequence has the same stored bytes."""
+        if isinstance(other, Clip):
+            other = other._read()
+        if not isinstance(other, (list, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and self._read() == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        name = self._pack.fields[self._field].name
+        return f"<{len(self)} frames of {name!r}, sample {self._sample} of {self._pack.path}>"
