@@ -37,7 +37,8 @@ def param_text(param):
     if param.initial is None:
         return f"{param.name}: {kind}"
     default = p.initial(param)
-    return f"{param.name}: {kind} = " + (f'"{default}"' if isinstance(default, str) else repr(default))
+    text = f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{param.name}: {kind} = {text}"
 
 
 def wrap(row):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader gives depends on the pack, the pipeline, the seed, the epoch and the position, and
-on nothing else: threads, read-ahead, memory, ranks, restarts.
+on nothing else: threads, read-ahead, memory, ranks, restarts. For images and for clips.
 
 PENSTOCK_SCALE=full makes 200 restarts instead of 20.
 """
@@ -26,10 +26,12 @@ ORDERS = ("sequential", "random", "block", "sticky")
 SEEDS = (0, 2**63 + 11)
 EPOCHS = (0, 7)
 RESTARTS = 200 if os.environ.get("PENSTOCK_SCALE") == "full" else 20
-PIPELINE = (
-    "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
-    "| random_erasing | tensor u8; label: tensor"
-)
+PIPELINES = {
+    "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
+    "| random_erasing | tensor u8; label: tensor",
+    "video": "video: decode | clip 4 3 n=2 | random_resized_crop 8,10 | hflip | color_jitter 0.4 "
+    "| random_erasing | tensor u8; label: tensor",
+}
 
 
 def image(number):
@@ -42,17 +44,34 @@ def image(number):
     return encoded(picture, "JPEG", quality=90, progressive=number % 5 == 0)
 
 
-@pytest.fixture(scope="module")
-def pack(tmp_path_factory):
-    return write_pack(penstock, tmp_path_factory.mktemp("packs") / "a.pen", N, image)
+def write_clips(path):
+    """From 1 to 30 frames, of one size in each clip."""
+    rng = random.Random(5)
+    frames = [encoded(pixels(i, 16, 12 + i % 3 * 2), "JPEG", quality=90) for i in range(120)]
+    with penstock.Writer(path, {"video": "clip", "label": "i64"}, block_samples=8) as writer:
+        for i in range(N):
+            size = rng.randrange(3)
+            numbers = [rng.randrange(40) * 3 + size for _ in range(rng.choice((1, 7, 13, 30)))]
+            writer.add(key=f"s{i}", video=[frames[number] for number in numbers], label=i % 3)
+    return penstock.open(path)
+
+
+@pytest.fixture(scope="module", params=PIPELINES)
+def pack(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("packs") / "a.pen"
+    return write_pack(penstock, path, N, image) if request.param == "image" else write_clips(path)
+
+
+def main_field(pack):
+    return next(iter(pack.schema))
 
 
 def open_rank(pack, rank=0, world=1, batch=GLOBAL, **settings):
     """Lanes and window are given, as they are chosen from the memory otherwise."""
     settings = {"threads": 2, "memory": "64MiB", "lanes": 4, "window": 2, **settings}
     return penstock.Loader(
-        pack, batch, rank=rank, world_size=world, pipeline=PIPELINE, output="numpy",
-        return_info=True, **settings,
+        pack, batch, rank=rank, world_size=world, pipeline=PIPELINES[main_field(pack)],
+        output="numpy", return_info=True, **settings,
     )
 
 
@@ -60,6 +79,7 @@ class Ranks:
     """All loaders of a world, which go on together."""
 
     def __init__(self, pack, world=1, batch=GLOBAL, **settings):
+        self.field = main_field(pack)
         self.loaders = [open_rank(pack, rank, world, batch, **settings) for rank in range(world)]
 
     def __enter__(self):
@@ -97,7 +117,7 @@ class Ranks:
                 first.position,
                 mixed([part.info.samples for part in parts]),
                 mixed([part.info.valid for part in parts]),
-                mixed([part.image for part in parts]),
+                mixed([getattr(part, self.field) for part in parts]),
                 mixed([part.label for part in parts]),
             )
 
