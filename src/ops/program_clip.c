@@ -9,12 +9,17 @@
 enum { FRAMES, STRIDE, OFFSET, PAD, N, FPS, SECONDS, INDICES, TIMES };
 enum { NCHW = 1, NTHWC, NCTHW, NTCHW }; /* words of the layout, behind nhwc */
 
+#define SLOWEST_FPS 0.001 /* so that times of frames stay far from the limits of numbers */
+
 static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *reterr)
 {
     const PenValue *v = op->values;
     if (v[FPS].v[0] > 0 && v[SECONDS].v[0] > 0)
         return pen__spec_fail(reterr, op->column,
                               "clip: fps and seconds say the same: give one of them");
+    if (v[FPS].v[0] > 0 && v[FPS].v[0] < SLOWEST_FPS)
+        return pen__spec_fail(reterr, op->column,
+                              "clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");
     if (rule->n_indices && rule->n > 1)
         return pen__spec_fail(reterr, op->column,
                               "clip: a list of indices is one clip; leave n=%u out", rule->n);

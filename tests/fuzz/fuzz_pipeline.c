@@ -29,7 +29,7 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
 static void check_recipe(const PenRecipe *r, const PenProgram *p)
 {
     PenTensor t = pen__program_result(p);
-    int64_t w = t.shape[t.n_dims == 3 && !t.channels_last ? 2 : 1];
+    int64_t w = t.shape[t.n_dims - (t.channels_last ? 2 : 1)];
     uint32_t width = 0;
     REQUIRE(r->n_steps >= 1 && r->n_steps <= PEN_MAX_STEPS && r->n_erase <= PEN_MAX_ERASE);
     REQUIRE(r->steps[0].kind == PEN_STEP_PASS);
@@ -60,7 +60,11 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
     REQUIRE(pen__program_bytes(p) > 0);
     for (uint64_t i = 0; kind != PEN_KIND_NUMBER && i < 3; i++) {
         PenShape shape = {width, height, (uint8_t)(1 + i * 3)};
-        if (GOES(pen__recipe_make(p, &shape, pen__draw_key(width, height), i, &recipe, &err)))
+        PenClipShape clip = {.views = 1};
+        pen__program_clip(p, &clip);
+        uint32_t view = clip.views - 1;
+        if (GOES(pen__recipe_make_view(p, &shape, pen__draw_key(width, height), i, view, &recipe,
+                                       &err)))
             check_recipe(&recipe, p);
     }
     pen__program_free(&p);
@@ -80,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         MUST(pen__spec_parse((const char *)out.data, &b, &err));
         same_specs(&a, &b);
         for (uint32_t i = 0; i < a.n_fields; i++)
-            for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_NUMBER; kind++) {
+            for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_CLIP; kind++) {
                 try_field(&a.fields[i], kind, 500, 375);
                 try_field(&a.fields[i], kind, 3, 1000);
             }

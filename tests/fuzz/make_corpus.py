@@ -485,6 +485,10 @@ def pipeline_seeds():
             "center_crop 400 | vflip | random_resized_crop 7 ratio=0.001,1000"
         ),
         "numbers": "x: tensor f32; y: tensor dtype = auto layout=nchw",
+        "clip": "decode | clip 16 2 center loop n=3 times=yes | resize 9 | three_crop 8 | tensor "
+        "ncthw",
+        "clip-list": "decode gray | clip indices=5,0,5,9 pad=none | center_crop 8 | tensor ntchw",
+        "clip-times": "video: decode | clip 8 fps=7.5 offset=0.25 | random_crop 8 padding=9",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",
         "wrong-sign": "decode || hflip = ,",
@@ -492,6 +496,25 @@ def pipeline_seeds():
     }
     for name, text in texts.items():
         save("fuzz_pipeline", name, text.encode())
+
+
+def clip_seeds():
+    """As fuzz_clip.c says; times that rise by 40 ms, and some that do as they like."""
+    even = struct.pack("<64H", *[40] * 64)
+    wild = struct.pack("<8q", 0, -1, 2**62, -(2**63), 2**63 - 1, 5, 5, 6)
+    seeds = {
+        "plain": ("", 37, 1, even),
+        "loop": ("20 3 7 loop", 5, 1, even),
+        "short": ("20 3 none", 5, 1, even),
+        "several": ("4 1 center n=5", 64, 1, even),
+        "list": ("indices=3,1,4,1,5,9", 4, 1, even),
+        "fps": ("9 fps=12.5 n=2", 64, 1, even),
+        "seconds": ("9 seconds=1.5 offset=0.3 loop", 30, 1, even),
+        "wild": ("9 fps=25", 8, 0, wild),
+        "none": ("9", 0, 0, b""),
+    }
+    for name, (text, n, rising, times) in seeds.items():
+        save("fuzz_clip", name, text.encode() + struct.pack("<BHB", 0, n, rising) + times)
 
 
 def main():
@@ -506,6 +529,7 @@ def main():
     region_seeds(jpegs, pngs)
     own_seeds()
     pipeline_seeds()
+    clip_seeds()
     files = [file for file in CORPUS.glob("*/*") if file.is_file()]
     print(f"{len(files)} files, {sum(file.stat().st_size for file in files)} bytes")
 

@@ -283,6 +283,8 @@ TEST(clip_programs_that_are_wrong)
                 "image; expected nhwc or nchw");
     expect_fail("decode | clip fps=8 seconds=2 | center_crop 8", &clip,
                 "pipeline: column 10: clip: fps and seconds say the same: give one of them");
+    expect_fail("decode | clip fps=0.0009 | center_crop 8", &clip,
+                "pipeline: column 10: clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");
     expect_fail("decode | clip indices=3 n=2 | center_crop 8", &clip,
                 "pipeline: column 10: clip: a list of indices is one clip; leave n=2 out");
     expect_fail("decode | clip indices=3 fps=2 | center_crop 8", &clip,
