@@ -35,29 +35,25 @@ static int make_recipe(Decoding *d, const PenClipFrame *frame)
 
 /* The decoder may change the bytes, and they may be needed again; and what it may look at behind
  * them is here none of another frame. */
-static int take_bytes(Decoding *d, const PenClipFrame *frame, PenEncoded *ret)
+static int copy_bytes(Decoding *d, PenEncoded *image)
 {
     PenBuf *one = &d->clip->one;
-    size_t bytes = frame->encoded.bytes;
     one->bytes = 0;
-    if (pen__buf_reserve(one, bytes + PEN_SLACK) < 0)
+    if (pen__buf_reserve(one, image->bytes + PEN_SLACK) < 0)
         return pen__fail_memory(&d->task->error, WHERE, "a frame");
-    memcpy(one->data, d->clip->data.data + frame->at, bytes);
-    memset(one->data + bytes, 0, PEN_SLACK);
-    *ret = frame->encoded;
-    ret->data = one->data;
-    if (ret->tiled)
-        ret->segment_bytes =
-            (const uint32_t *)(const void *)d->clip->lengths.data + frame->first_length;
+    memcpy(one->data, image->data, image->bytes);
+    memset(one->data + image->bytes, 0, PEN_SLACK);
+    image->data = one->data;
     return PEN_OK;
 }
 
-static int decode_frame(Decoding *d, const PenClipFrame *frame, uint8_t *to)
+static int decode_frame(Decoding *d, uint32_t i, uint8_t *to)
 {
-    PenEncoded image;
+    const PenClipFrame *frame = (const PenClipFrame *)(const void *)d->clip->frames.data + i;
+    PenEncoded image = pen__clip_encoded(d->clip, i);
     int r = make_recipe(d, frame);
     if (r == PEN_OK)
-        r = take_bytes(d, frame, &image);
+        r = copy_bytes(d, &image);
     if (r == PEN_OK)
         r = pen__task_cook(d->core, d->kitchen, d->field->program, &d->clip->recipe, &image, to,
                            &d->task->error);
@@ -70,7 +66,6 @@ static int decode_frame(Decoding *d, const PenClipFrame *frame, uint8_t *to)
 static int decode_view(Decoding *d, const PenClipShape *shape)
 {
     const PenProgram *p = d->field->program;
-    const PenClipFrame *frames = (const PenClipFrame *)(const void *)d->clip->frames.data;
     const uint32_t *chosen = (const uint32_t *)(const void *)d->clip->chosen.data +
                              (size_t)(d->view / shape->crops) * shape->frames;
     int r = PEN_OK;
@@ -83,7 +78,7 @@ static int decode_view(Decoding *d, const PenClipShape *shape)
         if (same < i)
             pen__program_copy_frame(p, to, d->out + pen__program_frame_at(p, d->view, same));
         else
-            r = decode_frame(d, &frames[chosen[i]], to);
+            r = decode_frame(d, chosen[i], to);
     }
     return r;
 }

@@ -250,6 +250,7 @@ static int read_all(PenTaskClip *clip, const PenOutField *f, const PenWhere *at,
     int r = PEN_OK;
     if (!room_for(&clip->data, (size_t)clip->bytes + PEN_SLACK, 1, reterr))
         return PEN_E_NO_MEMORY;
+    memset(clip->data.data + clip->bytes, 0, PEN_SLACK);
     clip->lengths.bytes = 0;
     for (uint32_t i = 0, end; r == PEN_OK && i < n; i = end) {
         end = end_of_read(frames, n, i);
@@ -271,4 +272,15 @@ int pen__clip_read(PenTask *task, const PenOutField *f, const PenWhere *at, PenE
         r = read_all(clip, f, at, reterr);
     task->bytes_read += clip->bytes;
     return r;
+}
+
+PenEncoded pen__clip_encoded(const PenTaskClip *clip, uint32_t i)
+{
+    const PenClipFrame *frame = (const PenClipFrame *)(const void *)clip->frames.data + i;
+    PenEncoded image = frame->encoded;
+    image.data = clip->data.data + frame->at;
+    if (image.tiled)
+        image.segment_bytes =
+            (const uint32_t *)(const void *)clip->lengths.data + frame->first_length;
+    return image;
 }

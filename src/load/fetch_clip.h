@@ -37,6 +37,9 @@ int pen__clip_locate(const PenLoadPlan *plan, struct PenTask *task, const PenOut
 /* One read for each clip, from its first frame to its last; clips that meet share one. */
 int pen__clip_read(struct PenTask *task, const PenOutField *f, const struct PenWhere *at,
                    PenError *reterr);
+/* Frame `i` of those that are needed; its bytes are the clip's, and what follows them is another's.
+ */
+PenEncoded pen__clip_encoded(const PenTaskClip *clip, uint32_t i);
 void pen__clip_trim(PenTaskClip *clip, size_t bytes);
 /* decode_clip.c; without the lock. */
 int pen__clip_decode(struct PenCore *c, PenKitchen *k, const PenOutField *f, struct PenTask *t);

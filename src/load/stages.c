@@ -55,6 +55,7 @@ typedef struct Runner { /* one thread */
     PenKitchen *kitchen;
     PenDecoder *decoder;
     PenBuf copy, pixels;
+    PenTaskImage frame; /* of a clip */
     uint8_t *out;
 } Runner;
 
@@ -69,6 +70,17 @@ static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenWher
         return pen__fail_memory(&r->error, WHERE, "bytes");
     return pen__source_read(at->block->shard->shard.source, r->copy.data, im->encoded.bytes,
                             at->block->offset + e.offset, &r->error);
+}
+
+/* As much as is read of the clip, which other threads look at. */
+static int read_clip(Runner *r, const PenTaskClip *clip, const PenWhere *at)
+{
+    const PenClipFrame *first = (const PenClipFrame *)(const void *)clip->frames.data;
+    r->copy.bytes = 0;
+    if (pen__buf_reserve(&r->copy, (size_t)clip->bytes) < 0)
+        return pen__fail_memory(&r->error, WHERE, "bytes");
+    return pen__source_read(at->block->shard->shard.source, r->copy.data, (size_t)clip->bytes,
+                            at->block->offset + first->offset, &r->error);
 }
 
 /* Decoding may change the bytes, so it gets a copy. */
@@ -89,9 +101,8 @@ static int no_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, Pe
     return PEN_OK;
 }
 
-static int decode_image(Runner *r, const PenOutField *f, PenTask *t)
+static int decode_image(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
-    const PenTaskImage *im = &t->images[f->image];
     PenEncoded image;
     PenRegion region = {.box = im->recipe.region,
                         .colour = pen__program_colour(f->program),
@@ -102,9 +113,9 @@ static int decode_image(Runner *r, const PenOutField *f, PenTask *t)
 }
 
 /* The same recipe on raw pixels of the image's size, all of one value: only its rows are there. */
-static int run_pixels(Runner *r, const PenOutField *f, PenTask *t)
+static int run_pixels(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
-    const PenRecipe *recipe = &t->images[f->image].recipe;
+    const PenRecipe *recipe = &im->recipe;
     uint8_t channels = pen__program_colour(f->program) == PEN_COLOUR_RGB ? 3 : 1;
     size_t stride = (size_t)recipe->shape.width * channels;
     size_t bytes = stride * recipe->region.h;
@@ -124,9 +135,8 @@ static int run_pixels(Runner *r, const PenOutField *f, PenTask *t)
                            &r->error);
 }
 
-static int run_all(Runner *r, const PenOutField *f, PenTask *t)
+static int run_all(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
-    const PenTaskImage *im = &t->images[f->image];
     PenEncoded image;
     int status = copy_encoded(r, im, &image);
     return status < 0 ? status
@@ -134,23 +144,76 @@ static int run_all(Runner *r, const PenOutField *f, PenTask *t)
                                         &pen__limits_default, r->out, &r->error);
 }
 
-static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+/* A stage that is about pixels. */
+static int run_one(Runner *r, const PenOutField *f, const PenTaskImage *im)
+{
+    switch (r->bench->stage) {
+    case PEN_STAGE_DECODE:
+        return decode_image(r, f, im);
+    case PEN_STAGE_PIXELS:
+        return run_pixels(r, f, im);
+    default:
+        return run_all(r, f, im);
+    }
+}
+
+static void verify(const uint8_t *data, size_t bytes)
 {
     static _Thread_local uint32_t sum; /* so that the checksum is not left out */
-    switch (r->bench->stage) {
-    case PEN_STAGE_READ:
+    sum ^= pen__crc32c(sum, data, bytes);
+}
+
+static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+{
+    const PenTaskImage *im = &t->images[f->image];
+    if (r->bench->stage == PEN_STAGE_READ)
         return read_image(r, f, t, at);
-    case PEN_STAGE_VERIFY:
-        sum ^=
-            pen__crc32c(sum, t->images[f->image].encoded.data, t->images[f->image].encoded.bytes);
-        return PEN_OK;
-    case PEN_STAGE_DECODE:
-        return decode_image(r, f, t);
-    case PEN_STAGE_PIXELS:
-        return run_pixels(r, f, t);
-    default:
-        return run_all(r, f, t);
+    if (r->bench->stage == PEN_STAGE_VERIFY)
+        verify(im->encoded.data, im->encoded.bytes);
+    else
+        return run_one(r, f, im);
+    return PEN_OK;
+}
+
+/* The frames of one view, each of them once. */
+static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
+{
+    const PenTaskClip *clip = &t->clips[f->image];
+    const PenClipFrame *frames = (const PenClipFrame *)(const void *)clip->frames.data;
+    PenClipShape shape;
+    pen__program_clip(f->program, &shape);
+    const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data +
+                             (size_t)(view / shape.crops) * shape.frames;
+    PenDrawKey key = pen__draw_key(r->bench->plan.set.seed, t->epoch);
+    int status = PEN_OK;
+    for (uint32_t i = 0; i < shape.frames && status == PEN_OK; i++) {
+        if (i && chosen[i] == chosen[i - 1])
+            continue;
+        r->frame.encoded = pen__clip_encoded(clip, chosen[i]);
+        PenShape size = {r->frame.encoded.width, r->frame.encoded.height,
+                         frames[chosen[i]].orientation};
+        status = pen__recipe_make_view(f->program, &size, key, t->sample, view, &r->frame.recipe,
+                                       &r->error);
+        if (status == PEN_OK)
+            status = run_one(r, f, &r->frame);
     }
+    return status;
+}
+
+static int run_clip(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+{
+    const PenTaskClip *clip = &t->clips[f->image];
+    PenClipShape shape;
+    int status = PEN_OK;
+    pen__program_clip(f->program, &shape);
+    if (r->bench->stage == PEN_STAGE_READ)
+        return read_clip(r, clip, at);
+    if (r->bench->stage == PEN_STAGE_VERIFY)
+        verify(clip->data.data, (size_t)clip->bytes);
+    for (uint32_t v = 0; r->bench->stage > PEN_STAGE_VERIFY && v < shape.views; v++)
+        if (status == PEN_OK)
+            status = run_view(r, f, t, v);
+    return status;
 }
 
 static void *run(void *arg)
@@ -161,9 +224,13 @@ static void *run(void *arg)
     uint64_t start = pen__sys->now_ns();
     uint32_t i = r->first;
     do {
-        for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++)
-            if (pen__field_is_image(&b->plan.fields[k]))
-                r->status = run_image(r, &b->plan.fields[k], b->tasks[i], &b->places[i]);
+        for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++) {
+            const PenOutField *f = &b->plan.fields[k];
+            if (f->kind == PEN_KIND_CLIP)
+                r->status = run_clip(r, f, b->tasks[i], &b->places[i]);
+            else if (pen__field_is_image(f))
+                r->status = run_image(r, f, b->tasks[i], &b->places[i]);
+        }
         i = (i + b->plan.threads) % b->n;
         r->done++;
     } while (r->status == PEN_OK && pen__sys->now_ns() < b->end_ns);
@@ -275,9 +342,9 @@ int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double se
     int r = pen__load_plan_init(&b.plan, pack, settings, reterr);
     if (r < 0)
         return r;
-    if (b.plan.n_images)
+    if (b.plan.n_images + b.plan.n_clips)
         r = load_samples(&b, reterr);
-    if (r == PEN_OK && b.plan.n_images)
+    if (r == PEN_OK && b.n)
         r = time_all(&b, seconds, &stages, reterr);
     for (uint32_t i = 0; i < b.n; i++) {
         pen__fetch_leave(&b.plan, &b.places[i]);

@@ -4,6 +4,7 @@
 import pytest
 from cli_tools import good, run
 from PIL import Image
+from py_tools import jpeg, need_penstock
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,18 @@ def test_bench_counts_and_names_what_binds(pack):
     assert abs(record["samples_per_second"] - rate) <= rate * 1e-3
     waits = record["wait_for_a_batch"]
     assert 0 <= waits["p50"] <= waits["p95"] <= waits["p99"] <= waits["max"]
+
+
+def test_bench_of_clips(tmp_path):
+    penstock = need_penstock()
+    with penstock.Writer(tmp_path / "clips.pen", {"video": "clip", "label": "i64"}) as writer:
+        for i in range(12):
+            writer.add(key=str(i), video=[jpeg(i * 9 + k) for k in range(9)], label=i)
+    record = good("bench", tmp_path / "clips.pen", "--seconds", "1", "--batch", "4", "--threads",
+                  "2", "--pipeline", "decode | clip 6 2 n=2 | resize 16,20 | three_crop 8",
+                  "--json").json()
+    assert all(rate > 0 for rate in record["stages_alone_per_second"].values())
+    assert record["samples"] >= 12
 
 
 def test_a_slow_consumer_binds(pack):
