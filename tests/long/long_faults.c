@@ -111,7 +111,7 @@ static int verify_decode(PenError *reterr)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static uint64_t load_sums[2][12]; /* of the positions that are loaded */
+static uint64_t load_sums[3][12]; /* of the positions that are loaded */
 
 /* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. */
 static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
@@ -157,6 +157,35 @@ static int load_replaced(PenError *reterr)
     s.on_bad = PEN_BAD_SUBSTITUTE;
     s.stall_ms = WATCHDOG_SECONDS * 500;
     return load_three(replaced, &s, load_sums[1], reterr);
+}
+
+/* Samples that have frames. */
+static const uint64_t with_frames[] = {1, 2, 3, 5, 6, 7, 9, 3, 2};
+
+static int load_clips(PenError *reterr)
+{
+    PenLoaderSettings s = load_settings(3);
+    s.pipeline = "clip: decode | clip 3 1 n=2 times=yes | random_resized_crop 12 | hflip | "
+                 "color_jitter 0.2 | tensor f32 ncthw; label: tensor";
+    s.subset = with_frames;
+    s.n_subset = PEN_LEN(with_frames);
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(mixed, &s, load_sums[2], reterr);
+}
+
+static int read_pixels(PenError *reterr)
+{
+    static uint8_t pixels[16 * 32 * 3];
+    PenPack *pack = NULL;
+    int r = pen_pack_open(mixed, &pack, reterr);
+    for (size_t i = 0; i < PEN_LEN(with_frames) && r == PEN_OK; i++) {
+        uint32_t size[2] = {0, 0};
+        PenPixelRange what = {with_frames[i], 2, 0, 1, 1, 3};
+        r = pen_pack_pixels(pack, &what, pixels, sizeof pixels, size, reterr);
+        wrong += r == PEN_OK && (size[0] != 16 || size[1] != 32);
+    }
+    pen_pack_close(&pack);
+    return r;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -270,6 +299,8 @@ static const Scenario scenarios[] = {
     {"verify --decode", nothing, verify_decode, false},
     {"load three batches", nothing, load_mixed, false},
     {"load with broken samples replaced", nothing, load_replaced, false},
+    {"load clips", nothing, load_clips, false},
+    {"pixels of clips", nothing, read_pixels, false},
     {"pack of a folder, tile", nothing, pack_folder, true},
     {"pack with broken inputs left out", nothing, pack_broken, true},
     {"pack of a list with masks, encode", nothing, pack_list, true},
