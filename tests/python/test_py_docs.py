@@ -16,7 +16,8 @@ import ops_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 PAGES = [
-    "python.md", "pipeline.md", "cache.md", "moving-from-dataloader.md", "moving-from-ffcv.md"
+    "python.md", "pipeline.md", "cache.md", "moving-from-dataloader.md", "moving-from-ffcv.md",
+    "video.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
@@ -26,6 +27,7 @@ def photos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("photos")
     python(ROOT / "examples" / "make_photos.py", "photos", "120", cwd=folder)
     python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
+    python(ROOT / "examples" / "make_clips.py", "clips.pen", "60", cwd=folder)
     return folder
 
 

@@ -64,6 +64,18 @@ def test_train(trained):
     assert 0.7 < losses[-1] < losses[0] < 1.3
 
 
+def test_train_clips(work):
+    """Which way the ball goes is in no single frame."""
+    python(ROOT / "examples" / "make_clips.py", "clips.pen", "200", cwd=work)
+    out = python(EXAMPLES / "train_clips.py", "clips.pen", "--batch-size", "8", "--epochs", "4",
+                 cwd=work)
+    places, figures = lines(out)
+    assert places == [(epoch, i, 20) for epoch in range(4) for i in (10, 20)]
+    assert figures[-1][0] < figures[0][0]
+    found = re.findall(r"Evaluation  Prec@1 (\d+\.\d\d)  \((\d+) of 40\)", out)
+    assert len(found) == 4 and float(found[-1][0]) > 60, out
+
+
 def test_train_s3(work):
     """Stopped in an epoch, and gone on with by a state that lies in no file of ours."""
     script = EXAMPLES / "train_s3.py"
@@ -156,5 +168,5 @@ def test_every_example_is_here():
     assert scripts == tested
     for name in scripts:
         doc = ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
-        how = rf"    (python3|torchrun .*) examples/python/{name} (s3://packs/)?photos"
+        how = rf"    (python3|torchrun .*) examples/python/{name} (s3://packs/)?(photos|clips)"
         assert re.search(how, doc), name
