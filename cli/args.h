@@ -29,6 +29,10 @@ typedef enum CliVerbId {
 typedef enum CliOpt {
     CLI_OPT_OUT, /* --out of pack and plan */
     CLI_OPT_DIR, /* --out of extract */
+    CLI_OPT_KIND,
+    CLI_OPT_ROOT,
+    CLI_OPT_FPS,
+    CLI_OPT_VIDEO_SECONDS,
     CLI_OPT_MODE,
     CLI_OPT_QUALITY,
     CLI_OPT_MAX_SIDE,
@@ -116,6 +120,7 @@ typedef enum CliArgKind {
     CLI_ARG_BYTES,  /* the same, with a unit: 512MiB, 1GiB, 256M */
     CLI_ARG_SHARE,  /* a number from 0 to 1; min 1 = without the 0 */
     CLI_ARG_REAL,   /* a number from min to max: 12.5, 1e9 */
+    CLI_ARG_RATE,   /* a number from 0.001 to max */
     CLI_ARG_CHOICE, /* one of the words in `choices`; its number is the value */
     CLI_ARG_TASK,   /* I/N with I < N */
     CLI_ARG_RANGE   /* I, or I-J with I <= J */

@@ -104,6 +104,17 @@ static int parse_real(const CliOption *o, const char *text, CliValue *ret, PenEr
     return PEN_OK;
 }
 
+static int parse_rate(const CliOption *o, const char *text, CliValue *ret, PenError *reterr)
+{
+    char *end = NULL, right[64];
+    int plain = strspn(text, "0123456789.") == strlen(text);
+    ret->real = plain ? strtod(text, &end) : -1;
+    if (plain && *end == '\0' && ret->real >= 0.001 && ret->real <= (double)o->max)
+        return PEN_OK;
+    snprintf(right, sizeof right, "a number from 0.001 to %llu", (unsigned long long)o->max);
+    return bad_value(o, text, right, reterr);
+}
+
 static int parse_choice(const CliOption *o, const char *text, CliValue *ret, PenError *reterr)
 {
     int number = cli_choice_find(o->choices, text);
@@ -154,6 +165,8 @@ int cli_value_parse(const CliOption *option, const char *text, CliValue *ret, Pe
         return parse_share(option, text, ret, reterr);
     case CLI_ARG_REAL:
         return parse_real(option, text, ret, reterr);
+    case CLI_ARG_RATE:
+        return parse_rate(option, text, ret, reterr);
     case CLI_ARG_CHOICE:
         return parse_choice(option, text, ret, reterr);
     case CLI_ARG_TASK:

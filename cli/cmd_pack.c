@@ -18,6 +18,8 @@
 /* The words of the option table are numbered as the library numbers them. */
 _Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2, "--mode");
 _Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4, "--mode");
+_Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
+_Static_assert(PEN_INPUT_FRAMES == 2 && PEN_INPUT_VIDEOS == 3, "--kind");
 _Static_assert(PEN_PACK_SHUFFLED == 0 && PEN_PACK_SOURCE == 1, "--order");
 
 enum { NAME_CAP = 4096 };
@@ -98,6 +100,11 @@ static void take_settings(Run *run, PenIngestSettings *s)
     cli_far_settings(run->args, &run->remote);
     s->remote = &run->remote;
     s->work = v[CLI_OPT_WORK].text;
+    s->kind = (int32_t)v[CLI_OPT_KIND].number;
+    s->root = v[CLI_OPT_ROOT].text;
+    s->fps = v[CLI_OPT_FPS].real;
+    if (v[CLI_OPT_VIDEO_SECONDS].given)
+        s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;
     s->mode = (int32_t)v[CLI_OPT_MODE].number;
     s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
     s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;

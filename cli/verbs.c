@@ -22,6 +22,10 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
             "of names: path, label, further columns become fields, mask is a second image), or "
             "WebDataset tars (patterns as a-{000..017}.tar are taken too). Images are JPEG, "
             "PNG or WebP; what a file is comes from its bytes, not from its name.\n"
+            "Clips come from folders of frames (in class folders with --kind frames, or named by a "
+            "list, as id;label), from videos (in class folders, or named by a list, with "
+            "columns start and end in seconds; the program ffmpeg must be there) and "
+            "from gulp directories.\n"
             "The pack comes into being at the very end, by one rename. A run that was "
             "interrupted, even by kill -9, goes on from its last finished shard when the same "
             "command is run again. The same input and options give the same bytes with any "
@@ -31,9 +35,9 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .examples = "penstock pack photos -o photos.pen\n"
                     "penstock pack val -o val.pen --classes-from train.pen\n"
                     "penstock pack photos -o small.pen --mode encode --quality 85 --max-side 512\n"
-                    "penstock pack list.csv -o set.pen --on-bad skip --max-bad 100\n"
                     "penstock pack 'web-{000..017}.tar' -o web.pen --order source\n"
-                    "penstock pack photos -o photos.pen --append\n"
+                    "penstock pack train.csv --root 20bn-jester-v1 -o jester.pen\n"
+                    "penstock pack videos -o clips.pen --fps 8 --mode encode --short-side 256\n"
                     "penstock pack photos -o s3://bucket/photos.pen",
         .next = "'penstock info NAME.pen' shows what is in it, 'penstock verify NAME.pen' checks "
                 "every byte. For several machines see 'penstock help plan'.",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing: folders, lists and tars into a pack.
+/* Packing: folders, lists, tars, frames of video and videos into a pack.
  *
  * A run starts from a plan (which inputs, in which order, how many samples a block has) that it
  * writes under NAME.pen/.work; an interrupted run goes on from there when it is started again with
@@ -25,6 +25,15 @@ typedef enum PenMode {
 
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
+/* What a sample of a folder or a list is. */
+typedef enum PenInputKind {
+    PEN_INPUT_AUTO = 0,   /* by the first input: a video by its name, frames when a list names a
+                             folder, else images */
+    PEN_INPUT_IMAGES = 1, /* a file: an image */
+    PEN_INPUT_FRAMES = 2, /* a folder: a clip whose frames are the files in it */
+    PEN_INPUT_VIDEOS = 3  /* a file: a clip, cut into frames by the program ffmpeg */
+} PenInputKind;
+
 typedef struct PenIngestProgress {
     const char *stage;    /* "plan", "pack", "publish" */
     uint64_t done, total; /* samples; total 0 = not known yet */
@@ -35,12 +44,18 @@ typedef struct PenIngestProgress {
 typedef struct PenIngestSettings {
     uint32_t struct_size; /* set by the init call */
     uint32_t n_sources;
-    const char *const
-        *sources;    /* a folder, .csv or .tsv lists, .tar files or patterns a-{000..017}.tar */
-    const char *out; /* NAME.pen, or an s3:// address */
+    const char *const *sources;      /* a folder, .csv or .tsv lists, .tar files or patterns
+                                        a-{000..017}.tar, a      folder of .gulp and .gmeta files */
+    const char *out;                 /* NAME.pen, or an s3:// address */
     const PenRemoteSettings *remote; /* of such an address; NULL = as the environment says */
     const char *work; /* for such an address: where the work under way is kept; NULL = in the user's
                        * cache */
+
+    int32_t kind;     /* a PenInputKind */
+    const char *root; /* what the paths of lists start from; NULL = the folder of the list */
+    double fps; /* of videos: frames to take a second, 0 = all, the default; of frames: how many a
+                   second has, for their timestamps */
+    uint32_t video_seconds; /* a video that takes longer counts as broken; default 600 */
 
     int32_t mode;         /* a PenMode */
     int32_t quality;      /* of encode: 1-100, default 90 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/assemble.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/attr.h"
@@ -11,11 +12,14 @@
 
 enum { MAX_THREADS = 256, AHEAD_PER_THREAD = 4, AHEAD = 16, MAX_AHEAD = 256 };
 #define TICK_NS 100000000u
+/* What is prepared and not written yet; clips can be large. */
+#define AHEAD_BYTES ((uint64_t)512 << 20)
 
 typedef struct Slot { /* of the position that is `slot` modulo the number of slots */
     int ready;
     int status;
     PenPrepared *sample;
+    uint64_t bytes;
     PenError error;
 } Slot;
 
@@ -27,6 +31,7 @@ typedef struct Crew {
     pthread_cond_t made, taken;
     uint64_t next;      /* position to be prepared */
     uint64_t collected; /* all before it have been taken */
+    uint64_t held;      /* bytes of what is prepared and not taken */
     int stop;
     PenPartReader *stream; /* of compressed tars: read in order, inside the lock */
 } Crew;
@@ -40,7 +45,9 @@ typedef struct Worker {
 /* Waits until there is a position to prepare that is not too far ahead. 0 = nothing more to do. */
 static int next_position(Crew *c, uint64_t *ret)
 {
-    while (!c->stop && c->next < c->a->end && c->next - c->collected >= c->n_slots)
+    while (
+        !c->stop && c->next < c->a->end &&
+        (c->next - c->collected >= c->n_slots || (c->held > AHEAD_BYTES && c->next > c->collected)))
         pen__cond_wait(&c->taken, &c->mutex, pen__deadline_after(1000000000));
     if (c->stop || c->next >= c->a->end)
         return 0;
@@ -87,7 +94,9 @@ static void *work(void *arg)
         PenPrepared *p = NULL;
         int r = prepare(w, position, &p, &e);
         pthread_mutex_lock(&c->mutex);
-        c->slots[position % c->n_slots] = (Slot){1, r, p, e};
+        uint64_t bytes = p ? pen__prepared_memory(p) : 0;
+        c->held += bytes;
+        c->slots[position % c->n_slots] = (Slot){1, r, p, bytes, e};
         if (position == c->collected)
             pthread_cond_signal(&c->made);
     }
@@ -122,7 +131,9 @@ static int next_slot(Crew *c, uint64_t tick, Slot *ret)
         *ret = *slot;
         slot->ready = 0;
         c->collected++;
-        if (c->next - c->collected <= c->n_slots / 2)
+        bool was_full = c->held > AHEAD_BYTES;
+        c->held -= slot->bytes;
+        if (c->next - c->collected <= c->n_slots / 2 || was_full)
             pthread_cond_broadcast(&c->taken);
     }
     pthread_mutex_unlock(&c->mutex);

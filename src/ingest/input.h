@@ -16,12 +16,12 @@
 #define PEN_NO_LABEL UINT32_MAX
 
 /* What the parts lie in. Numbers of the plan file. */
-enum { PEN_ROOT_FOLDER = 1, PEN_ROOT_LIST = 2, PEN_ROOT_TAR = 3 };
+enum { PEN_ROOT_FOLDER = 1, PEN_ROOT_LIST = 2, PEN_ROOT_TAR = 3, PEN_ROOT_GULP = 4 };
 
 typedef struct PenRoot {
     uint8_t kind;
-    const char *path; /* the folder, the folder of the list ("" for none), the tar */
-    uint64_t bytes;   /* of a tar */
+    const char *path; /* the folder, the folder of the list ("" for none), the tar, the .gulp */
+    uint64_t bytes;   /* of a tar or a .gulp */
 } PenRoot;
 
 /* How the path of a part is written down. Numbers of the plan file. */
@@ -38,7 +38,8 @@ typedef struct PenCell {
     uint16_t column;
     uint32_t source;
     uint64_t offset, bytes;
-    const char *text; /* of the path, or an INLINE value as it was written */
+    uint64_t end;     /* of a VIDEO alone */
+    const char *text; /* of the path, an INLINE value as it was written, a table of frames */
     uint32_t text_bytes;
 } PenCell;
 
@@ -52,6 +53,7 @@ typedef struct PenColumn {
 typedef struct PenInputs {
     const PenIngestSettings *settings;
     uint8_t kind; /* PEN_ROOT_* of all roots */
+    uint8_t what; /* a PenInputKind: the settings', or what the first input is */
 
     PenRoot *roots;
     uint32_t n_roots, cap_roots;
@@ -101,7 +103,9 @@ void pen__inputs_sort(PenInputs *inputs, uint64_t first);
 int pen__scan_folder(PenInputs *inputs, const char *path, PenError *reterr);
 int pen__scan_list(PenInputs *inputs, const char *path, PenError *reterr);
 int pen__scan_tar(PenInputs *inputs, const char *path, PenError *reterr);
-/* The same for what is not a file, so that tests can make it up. */
+int pen__scan_gulp(PenInputs *inputs, const char *path, PenError *reterr);
+/* The same for what is not a file, so that tests can make it up. Separator 0: the first of comma,
+ * semicolon and tab in the first line. */
 int pen__scan_list_from(PenInputs *inputs, PenSource *source, char separator, PenError *reterr);
 int pen__scan_tar_from(PenInputs *inputs, PenSource *source, PenError *reterr);
 
@@ -112,6 +116,17 @@ int pen__scan_sources(PenInputs *inputs, PenError *reterr);
 size_t pen__member_stem(const char *name);
 /* Left behind by some system; no part of any sample. */
 bool pen__member_hidden(const char *name);
+
+/* Does the name end as those of videos do? */
+bool pen__name_is_video(const char *name);
+/* The name of the clips' or images' field. */
+const char *pen__what_field(uint8_t what);
+int32_t pen__what_type(uint8_t what);
+/* Is there a folder of gulp files here? 1 yes, 0 no. */
+int pen__folder_is_gulp(const char *path, PenError *reterr);
+
+/* Seconds as a decimal number, as nanoseconds. False when it is none, negative or above 2^33. */
+bool pen__text_seconds(const char *text, uint64_t *ret_ns);
 
 /* "root/path", or the path alone when it is absolute or the root is empty; cut to the size of
  * `buf`. Returns the length it has uncut. */

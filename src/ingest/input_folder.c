@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder: every file in it is a sample, the key is its path below the folder, the class the first
- * directory of that path. Hidden files and packs are passed over. */
+ * directory of that path. Hidden files and packs are passed over. Of frames, every folder with
+ * files in it is a sample. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,7 @@ typedef struct Walk {
     PenInputs *inputs;
     const char *root;
     uint32_t source;
+    bool has_column;
     uint16_t column;
     PenBuf path;          /* relative to the root, with a NUL behind it that is not counted */
     char first_flat[256]; /* a file directly in a root, "" when there is none */
@@ -87,10 +89,28 @@ static int walk_into(Walk *w, int depth, PenError *reterr)
     return r == 0 ? walk(w, depth, reterr) : PEN_MIN(r, 0);
 }
 
-static int add_file(Walk *w, uint64_t bytes, PenError *reterr)
+/* What the samples are is known with the first file. */
+static int take_column(Walk *w, PenError *reterr)
+{
+    PenInputs *in = w->inputs;
+    if (w->has_column)
+        return PEN_OK;
+    if (in->what == PEN_INPUT_AUTO)
+        in->what =
+            pen__name_is_video((const char *)w->path.data) ? PEN_INPUT_VIDEOS : PEN_INPUT_IMAGES;
+    w->has_column = true;
+    return pen__inputs_add_column(in, pen__what_field(in->what), pen__what_type(in->what), 0,
+                                  &w->column, reterr);
+}
+
+/* The sample at the path; `cell` knows what it is. */
+static int add_sample(Walk *w, PenCell *cell, PenError *reterr)
 {
     const char *path = (const char *)w->path.data;
     const char *slash = strchr(path, '/');
+    int r = take_column(w, reterr);
+    if (r < 0)
+        return r;
     char *seen = slash ? w->first_deep : w->first_flat;
     if (!*seen)
         pen__root_path(w->root, path, w->path.bytes, seen, sizeof w->first_flat);
@@ -100,14 +120,40 @@ static int add_file(Walk *w, uint64_t bytes, PenError *reterr)
         if (!label)
             return pen__fail_memory(reterr, WHERE, w->root);
     }
-    PenCell cell = {.kind = PEN_PART_FILE,
-                    .path = PEN_PATH_KEY,
-                    .column = w->column,
-                    .source = w->source,
-                    .bytes = bytes};
-    int r = pen__inputs_add(w->inputs, path, w->path.bytes, label, &cell, 1, reterr);
+    cell->path = PEN_PATH_KEY;
+    cell->column = w->column;
+    cell->source = w->source;
+    r = pen__inputs_add(w->inputs, path, w->path.bytes, label, cell, 1, reterr);
     pen__free(label);
     return r;
+}
+
+static int add_file(Walk *w, uint64_t bytes, PenError *reterr)
+{
+    int r = take_column(w, reterr);
+    PenCell cell = {.kind = PEN_PART_FILE, .bytes = bytes};
+    if (w->inputs->what == PEN_INPUT_VIDEOS) {
+        cell.kind = PEN_PART_VIDEO;
+        cell.end = PEN_NO_END;
+    }
+    return r < 0 ? r : add_sample(w, &cell, reterr);
+}
+
+/* The folder at the path, of `dir_bytes`, has these files in it. */
+static int add_frames(Walk *w, size_t dir_bytes, const PenCell *frames, bool has_folders,
+                      PenError *reterr)
+{
+    PenCell cell = *frames;
+    if (!cell.offset)
+        return PEN_OK;
+    if (!dir_bytes || has_folders)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s/%.200s: expected frames in folders of their own, found files%s",
+                         w->root, (const char *)w->path.data,
+                         dir_bytes ? " beside folders" : " that lie in none");
+    w->path.bytes = dir_bytes;
+    w->path.data[dir_bytes] = 0;
+    return add_sample(w, &cell, reterr);
 }
 
 static int walk(Walk *w, int depth, PenError *reterr)
@@ -120,6 +166,8 @@ static int walk(Walk *w, int depth, PenError *reterr)
     if (!full)
         return pen__fail_memory(reterr, WHERE, w->root);
     PenNames names = {0};
+    PenCell frames = {.kind = PEN_PART_FRAMES};
+    bool as_frames = w->inputs->what == PEN_INPUT_FRAMES, has_folders = false;
     int r = pen__dir_list(full, &names, reterr);
     pen__free(full);
     for (uint64_t i = 0; r == 0 && i < names.n; i++) {
@@ -129,13 +177,18 @@ static int walk(Walk *w, int depth, PenError *reterr)
         r = set_path(w, dir_bytes, names.names[i], reterr);
         if (r == 0)
             r = stat_here(w, &st, reterr);
-        if (r == 0 && st.is_dir)
+        if (r == 0 && st.is_dir) {
+            has_folders = true;
             r = walk_into(w, depth + 1, reterr);
-        else if (r == 0 && st.is_file)
+        } else if (r == 0 && st.is_file && as_frames) {
+            frames.offset++;
+            frames.bytes += st.bytes;
+        } else if (r == 0 && st.is_file) {
             r = add_file(w, st.bytes, reterr);
+        }
     }
     pen__names_free(&names);
-    return r;
+    return r < 0 ? r : add_frames(w, dir_bytes, &frames, has_folders, reterr);
 }
 
 /* Some samples with a class and some without: a mistake that is better found now. */
@@ -162,8 +215,6 @@ int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
     uint64_t first = in->n;
     Walk w = {.inputs = in, .root = path};
     int r = pen__inputs_add_root(in, PEN_ROOT_FOLDER, path, strlen(path), 0, &w.source, reterr);
-    if (r == 0)
-        r = pen__inputs_add_column(in, "image", PEN_TYPE_IMAGE, 0, &w.column, reterr);
     if (r == 0)
         r = walk(&w, 0, reterr);
     if (r == 0)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list: a header line, then one sample in each row. */
+/* A list: a header line, then one sample in each row. Lists without a header have the columns path,
+ * label, start and end, as many of them as there are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/sys.h"
-#include "ingest/input.h"
+#include "ingest/frames.h"
+#include "ingest/list.h"
 
 #define WHERE "ingest/list"
 
 /* What a column of the list is to the sample. */
-enum { AS_PATH, AS_LABEL, AS_FILE, AS_VALUE };
+enum { AS_PATH, AS_LABEL, AS_FILE, AS_VALUE, AS_START, AS_END };
 
 typedef struct Role {
     uint8_t as;
-    uint16_t column; /* of the inputs; not of a label */
+    uint16_t column; /* of the inputs; not of a label, a start or an end */
 } Role;
 
 typedef struct List {
@@ -24,22 +26,15 @@ typedef struct List {
     uint32_t root;
     uint32_t n_roles;
     uint32_t path_at;
-    int64_t label_at; /* -1 = none */
+    int64_t label_at, start_at, end_at; /* -1 = none */
+    uint8_t what;                       /* a PenInputKind */
+    bool has_header;
     Role *roles;
     PenCell *cells; /* of the row being read */
-    PenBuf path;
+    PenBuf path, key;
 } List;
 
 /* ---- header ---------------------------------------------------------------------------------- */
-
-static int64_t find(const PenCsvRow *row, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < row->n_cells; k++)
-            if (strcmp(row->cells[k].text, names[i]) == 0)
-                return k;
-    return -1;
-}
 
 static int check_names(const List *l, const PenCsvRow *row, PenError *reterr)
 {
@@ -66,27 +61,36 @@ static int check_names(const List *l, const PenCsvRow *row, PenError *reterr)
     return PEN_OK;
 }
 
+static uint8_t role_of(const List *l, const char *name, uint32_t i)
+{
+    if (i == l->path_at)
+        return AS_PATH;
+    if (i == l->label_at)
+        return AS_LABEL;
+    if (i == l->start_at)
+        return AS_START;
+    if (i == l->end_at)
+        return AS_END;
+    return l->what == PEN_INPUT_IMAGES && strcmp(name, "mask") == 0 ? AS_FILE : AS_VALUE;
+}
+
 static int add_role(List *l, const PenCsvRow *row, uint32_t i, PenError *reterr)
 {
     const char *name = row->cells[i].text;
-    bool is_path = i == l->path_at;
-    bool is_mask = !is_path && strcmp(name, "mask") == 0;
+    const char *field = pen__what_field(l->what);
     Role *role = &l->roles[i];
-    *role = (Role){i == l->label_at ? AS_LABEL
-                   : is_path        ? AS_PATH
-                   : is_mask        ? AS_FILE
-                                    : AS_VALUE,
-                   0};
-    if (role->as == AS_LABEL)
+    *role = (Role){role_of(l, name, i), 0};
+    if (role->as == AS_LABEL || role->as == AS_START || role->as == AS_END)
         return PEN_OK;
-    if (role->as == AS_VALUE && strcmp(name, "image") == 0)
+    if (role->as == AS_VALUE && strcmp(name, field) == 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: line %" PRIu64 ", column %" PRIu32
-                         ": expected another name than image, which the files of column %.60s "
+                         ": expected another name than %s, which the files of column %.60s "
                          "get; rename one of the two",
-                         l->source->name, row->line, i + 1, row->cells[l->path_at].text);
-    int r = pen__inputs_add_column(l->inputs, is_path ? "image" : name,
-                                   role->as == AS_VALUE ? 0 : PEN_TYPE_IMAGE,
+                         l->source->name, row->line, i + 1, field, row->cells[l->path_at].text);
+    bool is_path = role->as == AS_PATH, is_mask = role->as == AS_FILE;
+    int32_t type = is_path ? pen__what_type(l->what) : is_mask ? PEN_TYPE_IMAGE : 0;
+    int r = pen__inputs_add_column(l->inputs, is_path ? field : name, type,
                                    is_mask ? PEN_FIELD_MASK : 0, &role->column, reterr);
     if (r < 0)
         pen__error_prefix(reterr, "%s: line %" PRIu64 ", column %" PRIu32, l->source->name,
@@ -96,27 +100,32 @@ static int add_role(List *l, const PenCsvRow *row, uint32_t i, PenError *reterr)
 
 static int find_roles(List *l, const PenCsvRow *row, PenError *reterr)
 {
-    static const char *const paths[] = {"path", "image", "file", "filename"};
     static const char *const labels[] = {"label", "class"};
-    int64_t path_at = find(row, paths, PEN_LEN(paths));
+    static const char *const starts[] = {"start"}, *const ends[] = {"end"};
+    int64_t path_at = pen__list_path_column(row);
     if (path_at < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: line %" PRIu64 ": expected a header with a column path, image, file "
-                         "or filename, found \"%.60s\" and %" PRIu32
+                         "%s: line %" PRIu64 ": expected a header with a column path, image, file, "
+                         "filename, video, clip or id, found \"%.60s\" and %" PRIu32
                          " more; add a line such as path,label",
                          l->source->name, row->line, row->cells[0].text, row->n_cells - 1);
     l->path_at = (uint32_t)path_at;
-    l->label_at = find(row, labels, PEN_LEN(labels));
+    l->label_at = pen__list_column(row, labels, PEN_LEN(labels));
+    if (l->what == PEN_INPUT_VIDEOS) {
+        l->start_at = pen__list_column(row, starts, 1);
+        l->end_at = pen__list_column(row, ends, 1);
+    }
     int r = PEN_OK;
     for (uint32_t i = 0; r == 0 && i < row->n_cells; i++)
         r = add_role(l, row, i, reterr);
     return r;
 }
 
-static int read_header(List *l, PenError *reterr)
+/* `given`: of a list without a header. */
+static int read_header(List *l, const PenCsvRow *given, PenError *reterr)
 {
-    PenCsvRow row;
-    int r = pen__csv_next(l->csv, &row, reterr);
+    PenCsvRow row = *given;
+    int r = l->has_header ? pen__csv_next(l->csv, &row, reterr) : PEN_OK;
     if (r < 0)
         return r;
     if (r == PEN_END)
@@ -134,7 +143,7 @@ static int read_header(List *l, PenError *reterr)
         r = find_roles(l, &row, reterr);
     if (r < 0)
         return r;
-    uint32_t n_here = row.n_cells - (l->label_at >= 0);
+    uint32_t n_here = row.n_cells - (l->label_at >= 0) - (l->start_at >= 0) - (l->end_at >= 0);
     if (!first && (l->inputs->n_columns != n_before || n_here != n_before ||
                    l->inputs->has_label != (l->label_at >= 0)))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
@@ -154,9 +163,25 @@ static int fail_cell(const List *l, const PenCsvRow *row, uint32_t i, int status
                      l->source->name, row->line, i + 1, what, row->cells[i].text);
 }
 
+/* What a clip's folder has in it. */
+static int measure_frames(const List *l, const PenCsvRow *row, const char *path, PenCell *ret,
+                          PenError *reterr)
+{
+    PenError e = {0};
+    int r = pen__frames_measure(path, &ret->offset, &ret->bytes, &e);
+    if (r == PEN_OK && !ret->offset)
+        r = pen__fail(&e, PEN_E_INVALID, WHERE, "%s: expected frames, found an empty folder", path);
+    if (r == PEN_OK || (r == PEN_E_INVALID && l->inputs->settings->skip_bad))
+        return PEN_OK; /* told when it is read */
+    pen__error_prefix(&e, "%s: line %" PRIu64, l->source->name, row->line);
+    if (reterr)
+        *reterr = e;
+    return r;
+}
+
 /* The size of the file. With skip_bad one that cannot be packed goes into the plan all the same: it
  * is counted and reported with the other broken ones when it is read. */
-static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, uint64_t *ret, PenError *reterr)
+static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, PenError *reterr)
 {
     const char *root = l->inputs->roots[l->root].path;
     const PenCsvCell *c = &row->cells[i];
@@ -171,13 +196,18 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, uint64_t *ret, P
     if (r < 0 && !missing)
         return pen__fail_os(reterr, -r, WHERE, "%s: line %" PRIu64 ": %.200s: cannot stat",
                             l->source->name, row->line, c->text);
-    *ret = st.is_file ? st.bytes : 0;
-    if ((missing || !st.is_file) && !l->inputs->settings->skip_bad)
+    bool as_folder = ret->kind == PEN_PART_FRAMES;
+    ret->bytes = st.is_file && !as_folder ? st.bytes : 0;
+    bool right = as_folder ? st.is_dir : st.is_file;
+    if (!right && !l->inputs->settings->skip_bad)
         return fail_cell(l, row, i, missing ? PEN_E_NOT_FOUND : PEN_E_INVALID,
-                         missing ? "no such file: expected a path below the list's folder"
-                                 : "expected the path of a file",
+                         missing && as_folder
+                             ? "no such folder: expected a path below the list's folder or --root"
+                         : missing   ? "no such file: expected a path below the list's folder"
+                         : as_folder ? "expected the path of a folder of frames"
+                                     : "expected the path of a file",
                          reterr);
-    return PEN_OK;
+    return right && as_folder ? measure_frames(l, row, (char *)l->path.data, ret, reterr) : PEN_OK;
 }
 
 static void narrow(PenColumn *column, const char *text)
@@ -188,6 +218,27 @@ static void narrow(PenColumn *column, const char *text)
         column->all_i64 = pen__text_i64(text, &i);
     if (column->all_f64)
         column->all_f64 = pen__text_f64(text, &d);
+}
+
+static int read_time(const List *l, const PenCsvRow *row, int64_t at, uint64_t *ret,
+                     PenError *reterr)
+{
+    if (at < 0 || !row->cells[at].bytes || pen__text_seconds(row->cells[at].text, ret))
+        return PEN_OK;
+    return fail_cell(l, row, (uint32_t)at, PEN_E_INVALID, "expected a time in seconds", reterr);
+}
+
+static int read_times(const List *l, const PenCsvRow *row, PenCell *ret, PenError *reterr)
+{
+    ret->offset = 0;
+    ret->end = PEN_NO_END;
+    int r = read_time(l, row, l->start_at, &ret->offset, reterr);
+    if (r == 0)
+        r = read_time(l, row, l->end_at, &ret->end, reterr);
+    if (r == 0 && ret->end <= ret->offset)
+        r = fail_cell(l, row, (uint32_t)l->end_at, PEN_E_INVALID,
+                      "expected an end behind the start", reterr);
+    return r;
 }
 
 static int read_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, PenError *reterr)
@@ -204,13 +255,45 @@ static int read_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
     }
     if (role->as == AS_FILE && !c->bytes)
         return PEN_OK; /* no mask for this one */
-    ret->kind = PEN_PART_FILE;
-    ret->path = role->as == AS_PATH ? PEN_PATH_KEY : PEN_PATH_TEXT;
-    if (role->as == AS_FILE) {
+    bool as_key = role->as == AS_PATH && l->start_at < 0 && l->end_at < 0;
+    ret->kind = role->as == AS_FILE || l->what == PEN_INPUT_IMAGES ? PEN_PART_FILE
+                : l->what == PEN_INPUT_FRAMES                      ? PEN_PART_FRAMES
+                                                                   : PEN_PART_VIDEO;
+    ret->path = as_key ? PEN_PATH_KEY : PEN_PATH_TEXT;
+    if (!as_key) {
         ret->text = c->text;
         ret->text_bytes = (uint32_t)c->bytes;
     }
-    return stat_cell(l, row, i, &ret->bytes, reterr);
+    int r = ret->kind == PEN_PART_VIDEO ? read_times(l, row, ret, reterr) : PEN_OK;
+    return r < 0 ? r : stat_cell(l, row, i, ret, reterr);
+}
+
+/* Several parts of one video have different keys: what was cut out is written behind the path as in
+ * the fragment of a media address. */
+static int make_key(List *l, const PenCsvRow *row, const PenCsvCell **ret, PenCsvCell *timed)
+{
+    const PenCsvCell *start = l->start_at >= 0 ? &row->cells[l->start_at] : NULL;
+    const PenCsvCell *end = l->end_at >= 0 ? &row->cells[l->end_at] : NULL;
+    *ret = &row->cells[l->path_at];
+    if ((!start || !start->bytes) && (!end || !end->bytes))
+        return PEN_OK;
+    l->key.bytes = 0;
+    int r = pen__buf_add(&l->key, (*ret)->text, (*ret)->bytes);
+    if (r == 0)
+        r = pen__buf_add(&l->key, "#t=", 3);
+    if (r == 0 && start)
+        r = pen__buf_add(&l->key, start->text, start->bytes);
+    if (r == 0 && end && end->bytes)
+        r = pen__buf_add(&l->key, ",", 1);
+    if (r == 0 && end)
+        r = pen__buf_add(&l->key, end->text, end->bytes);
+    if (r == 0)
+        r = pen__buf_add(&l->key, "", 1);
+    if (r < 0)
+        return r;
+    *timed = (PenCsvCell){(const char *)l->key.data, l->key.bytes - 1};
+    *ret = timed;
+    return PEN_OK;
 }
 
 static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
@@ -230,30 +313,47 @@ static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < row->n_cells; i++) {
-        if (l->roles[i].as == AS_LABEL)
+        uint8_t as = l->roles[i].as;
+        if (as == AS_LABEL || as == AS_START || as == AS_END)
             continue;
         int r = read_cell(l, row, i, &l->cells[n], reterr);
         if (r < 0)
             return r;
         n += l->cells[n].kind != PEN_PART_NONE;
     }
-    const PenCsvCell *key = &row->cells[l->path_at];
+    const PenCsvCell *key = NULL;
+    PenCsvCell timed;
+    if (make_key(l, row, &key, &timed) < 0)
+        return pen__fail_memory(reterr, WHERE, l->source->name);
     int r = pen__inputs_add(l->inputs, key->text, key->bytes, label, l->cells, n, reterr);
     if (r < 0 && r != PEN_E_CANCELLED)
         pen__error_prefix(reterr, "%s: line %" PRIu64, l->source->name, row->line);
     return r;
 }
 
+/* What the paths start from. */
+static int add_root(List *l, PenError *reterr)
+{
+    const char *name = l->source->name, *root = l->inputs->settings->root;
+    const char *slash = strrchr(name, '/');
+    size_t dir_bytes = !slash ? 0 : slash == name ? 1 : (size_t)(slash - name);
+    return pen__inputs_add_root(l->inputs, PEN_ROOT_LIST, root ? root : name,
+                                root ? strlen(root) : dir_bytes, 0, &l->root, reterr);
+}
+
 int pen__scan_list_from(PenInputs *in, PenSource *source, char separator, PenError *reterr)
 {
-    List l = {.inputs = in, .source = source, .label_at = -1};
-    const char *slash = strrchr(source->name, '/');
-    size_t dir_bytes = !slash ? 0 : slash == source->name ? 1 : (size_t)(slash - source->name);
-    int r = pen__inputs_add_root(in, PEN_ROOT_LIST, source->name, dir_bytes, 0, &l.root, reterr);
+    List l = {.inputs = in, .source = source, .label_at = -1, .start_at = -1, .end_at = -1};
+    PenListLook look = {0};
+    int r = add_root(&l, reterr);
     if (r == 0)
-        r = pen__csv_open(source, separator, &l.csv, reterr);
+        r = pen__list_look(source, in->roots[l.root].path, in->what, separator, &look, reterr);
+    l.what = in->what = look.what;
+    l.has_header = look.has_header;
     if (r == 0)
-        r = read_header(&l, reterr);
+        r = pen__csv_open(source, look.separator, &l.csv, reterr);
+    if (r == 0)
+        r = read_header(&l, &look.header, reterr);
     while (r == 0) {
         PenCsvRow row;
         r = pen__csv_next(l.csv, &row, reterr);
@@ -262,6 +362,7 @@ int pen__scan_list_from(PenInputs *in, PenSource *source, char separator, PenErr
     }
     pen__csv_close(&l.csv);
     pen__buf_free(&l.path);
+    pen__buf_free(&l.key);
     pen__free(l.roles);
     pen__free(l.cells);
     return r == PEN_END ? PEN_OK : r;
@@ -273,7 +374,7 @@ int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
     int r = pen__source_open_file(path, &source, reterr);
     if (r < 0)
         return r;
-    r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : ',', reterr);
+    r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
     return r;
 }

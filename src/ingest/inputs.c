@@ -12,7 +12,7 @@
 
 /* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
 #define ITEM_HEAD 8
-#define CELL_HEAD 28
+#define CELL_HEAD 28 /* 8 more for a video: where it ends */
 
 void pen__inputs_free(PenInputs *in)
 {
@@ -107,8 +107,14 @@ static int reserve_item(PenInputs *in, uint64_t bytes)
     return pen__buf_reserve(&in->arena, (size_t)bytes);
 }
 
+static uint32_t cell_head(uint8_t kind)
+{
+    return kind == PEN_PART_VIDEO ? CELL_HEAD + 8 : CELL_HEAD;
+}
+
 static uint8_t *put_cell(uint8_t *p, const PenCell *c)
 {
+    uint32_t head = cell_head(c->kind);
     p[0] = c->kind;
     p[1] = c->path;
     pen__store16(p + 2, c->column);
@@ -116,9 +122,11 @@ static uint8_t *put_cell(uint8_t *p, const PenCell *c)
     pen__store64(p + 8, c->offset);
     pen__store64(p + 16, c->bytes);
     pen__store32(p + 24, c->text_bytes);
+    if (head > CELL_HEAD)
+        pen__store64(p + CELL_HEAD, c->end);
     if (c->text_bytes)
-        memcpy(p + CELL_HEAD, c->text, c->text_bytes);
-    return p + CELL_HEAD + c->text_bytes;
+        memcpy(p + head, c->text, c->text_bytes);
+    return p + head + c->text_bytes;
 }
 
 int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char *label,
@@ -137,7 +145,7 @@ int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char
     }
     uint64_t bytes = ITEM_HEAD + key_bytes;
     for (uint32_t i = 0; i < n_cells; i++)
-        bytes += CELL_HEAD + (uint64_t)cells[i].text_bytes;
+        bytes += cell_head(cells[i].kind) + (uint64_t)cells[i].text_bytes;
     if (reserve_item(in, bytes) < 0)
         return pen__fail_memory(reterr, WHERE, "list of inputs");
     uint8_t *p = in->arena.data + in->arena.bytes;
@@ -164,16 +172,17 @@ void pen__inputs_get(const PenInputs *in, uint64_t i, PenInput *ret)
 void pen__cell_next(const uint8_t **at, PenCell *ret)
 {
     const uint8_t *p = *at;
-    uint32_t text_bytes = pen__load32(p + 24);
-    *ret = (PenCell){p[0],
-                     p[1],
-                     pen__load16(p + 2),
-                     pen__load32(p + 4),
-                     pen__load64(p + 8),
-                     pen__load64(p + 16),
-                     (const char *)p + CELL_HEAD,
-                     text_bytes};
-    *at = p + CELL_HEAD + text_bytes;
+    uint32_t text_bytes = pen__load32(p + 24), head = cell_head(p[0]);
+    *ret = (PenCell){.kind = p[0],
+                     .path = p[1],
+                     .column = pen__load16(p + 2),
+                     .source = pen__load32(p + 4),
+                     .offset = pen__load64(p + 8),
+                     .bytes = pen__load64(p + 16),
+                     .end = head > CELL_HEAD ? pen__load64(p + CELL_HEAD) : 0,
+                     .text = (const char *)p + head,
+                     .text_bytes = text_bytes};
+    *at = p + head + text_bytes;
 }
 
 void pen__inputs_name(const PenInputs *in, uint64_t i, char *buf, size_t cap)
@@ -185,11 +194,12 @@ void pen__inputs_name(const PenInputs *in, uint64_t i, char *buf, size_t cap)
     const uint8_t *at = input.cells;
     for (uint32_t k = 0; k < input.n_cells; k++) {
         pen__cell_next(&at, &cell);
-        if (cell.kind == PEN_PART_FILE && cell.path == PEN_PATH_KEY) {
+        if (cell.path == PEN_PATH_KEY) {
             pen__root_path(in->roots[cell.source].path, key, input.key_bytes, buf, cap);
             return;
         }
-        if (cell.kind == PEN_PART_RANGE || cell.kind == PEN_PART_STREAM) {
+        if (cell.kind == PEN_PART_RANGE || cell.kind == PEN_PART_STREAM ||
+            cell.kind == PEN_PART_GULP) {
             snprintf(buf, cap, "%s: %.*s", in->roots[cell.source].path, (int)input.key_bytes, key);
             return;
         }

@@ -36,6 +36,17 @@ static int sources_text(const PenIngestSettings *s, PenBuf *out)
         if (r == PEN_OK)
             r = pen__buf_add(out, "\n", 1);
     }
+    if (r == PEN_OK && s->root) {
+        r = pen__buf_add(out, "root ", 5);
+        if (r == PEN_OK)
+            r = pen__buf_add(out, s->root, strlen(s->root));
+        if (r == PEN_OK)
+            r = pen__buf_add(out, "\n", 1);
+    }
+    if (r == PEN_OK && s->kind) {
+        char kind[] = {'k', 'i', 'n', 'd', ' ', (char)('0' + s->kind), '\n'};
+        r = pen__buf_add(out, kind, sizeof kind);
+    }
     if (r == PEN_OK && s->classes_from) {
         r = pen__buf_add(out, "classes from ", 13);
         if (r == PEN_OK)

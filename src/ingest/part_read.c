@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/sys.h"
+#include "ingest/part_inner.h"
 #include "ingest/part_stream.h"
-#include "ingest/plan_inner.h"
 
 #define WHERE "ingest/read"
 #define OPEN_TARS 32 /* per reader; a process may have 1,024 files open */
@@ -83,7 +83,7 @@ static int fail_changed(const char *name, uint64_t expected, uint64_t found, Pen
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int file_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr)
+int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr)
 {
     const char *root = p->roots[part->source].path;
     size_t bytes = strlen(part->path);
@@ -111,25 +111,21 @@ static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenErr
     return PEN_OK;
 }
 
-static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
-                     PenError *reterr)
+int pen__part_read_path(const char *path, uint64_t expected, PenBuf *out, uint64_t *ret_disk_bytes,
+                        PenError *reterr)
 {
-    const char *path = NULL;
-    int r = file_path(p, part, &path, reterr);
-    if (r < 0)
-        return r;
     int fd = pen__sys->open(path, PEN_OPEN_READ);
     if (fd < 0)
         return pen__fail_os(reterr, -fd, WHERE, "%s: cannot open", path);
     PenFileStat st;
-    r = pen__sys->stat_fd(fd, &st);
+    int r = pen__sys->stat_fd(fd, &st);
     if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
     else if (!st.is_file)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected a file, found %s", path,
                       st.is_dir ? "a folder" : "something else");
-    else if (st.bytes != part->bytes)
-        r = fail_changed(path, part->bytes, st.bytes, reterr);
+    else if (expected != PEN_ANY_BYTES && st.bytes != expected)
+        r = fail_changed(path, expected, st.bytes, reterr);
     if (r == 0)
         r = reserve(out, st.bytes, path, reterr);
     if (r == 0)
@@ -137,9 +133,17 @@ static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_
     pen__sys->close(fd); /* nothing was written: there is nothing to lose */
     if (r < 0)
         return r;
-    finish(out, part->bytes);
+    finish(out, st.bytes);
     *ret_disk_bytes = st.disk_bytes;
     return PEN_OK;
+}
+
+static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                     PenError *reterr)
+{
+    const char *path = NULL;
+    int r = pen__part_path(p, part, &path, reterr);
+    return r < 0 ? r : pen__part_read_path(path, part->bytes, out, ret_disk_bytes, reterr);
 }
 
 /* ---- tars ------------------------------------------------------------------------------------ */
@@ -167,12 +171,12 @@ static int open_tar(PenPartReader *p, uint32_t number, PenSource **ret, PenError
     return PEN_OK;
 }
 
-static int read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
+int pen__part_read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
 {
     PenSource *source = NULL;
     int r = open_tar(p, part->source, &source, reterr);
     if (r == 0)
-        r = reserve(out, part->bytes, part->path, reterr);
+        r = reserve(out, part->bytes, source->name, reterr);
     if (r == 0)
         r = pen__source_read(source, out->data, (size_t)part->bytes, part->offset, reterr);
     if (r == 0)
@@ -217,8 +221,13 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
         r = read_file(reader, part, out, &disk_bytes, reterr);
         break;
     case PEN_PART_RANGE:
-        r = read_range(reader, part, out, reterr);
+        r = pen__part_read_range(reader, part, out, reterr);
         disk_bytes = (part->bytes + 511) / 512 * 512;
+        break;
+    case PEN_PART_FRAMES:
+    case PEN_PART_VIDEO:
+    case PEN_PART_GULP:
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE, "a clip has frames, not one row of bytes");
         break;
     case PEN_PART_STREAM:
         r = read_stream(reader, part, out, &disk_bytes, reterr);
@@ -234,11 +243,15 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap)
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);
+    bool placed = part->path || part->kind == PEN_PART_GULP;
     const char *root =
-        part->path && part->source < frame->n_roots ? frame->roots[part->source].path : NULL;
+        placed && part->source < frame->n_roots ? frame->roots[part->source].path : NULL;
     if (!root)
         snprintf(buf, cap, part->kind == PEN_PART_INLINE ? "value in the plan" : "nothing");
-    else if (part->kind == PEN_PART_FILE)
+    else if (part->kind == PEN_PART_GULP)
+        snprintf(buf, cap, "%s", root);
+    else if (part->kind == PEN_PART_FILE || part->kind == PEN_PART_FRAMES ||
+             part->kind == PEN_PART_VIDEO)
         pen__root_path(root, part->path, strlen(part->path), buf, cap);
     else
         snprintf(buf, cap, "%s: %s", root, part->path);

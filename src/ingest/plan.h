@@ -16,13 +16,21 @@ typedef struct PenPlan PenPlan;
 /* What one part of a sample may have; more is PEN_E_LIMIT when it is read. */
 #define PEN_PART_BYTES ((uint64_t)256 << 20)
 
+/* The frames of one clip, together. */
+#define PEN_CLIP_BYTES ((uint64_t)2 << 30)
+#define PEN_CLIP_FRAMES ((uint64_t)1 << 20)
+#define PEN_NO_END UINT64_MAX
+
 /* Where the bytes of one field of one sample come from. */
 enum {
     PEN_PART_NONE = 0,   /* the sample has no such part */
     PEN_PART_FILE = 1,   /* a file: path under the root of source `source` */
     PEN_PART_RANGE = 2,  /* bytes of an uncompressed tar: source `source`, offset, bytes */
     PEN_PART_STREAM = 3, /* a member of a compressed tar: offset in the unpacked stream */
-    PEN_PART_INLINE = 4  /* in the plan itself: numbers (as the pack stores them) and texts */
+    PEN_PART_INLINE = 4, /* in the plan itself: numbers (as the pack stores them) and texts */
+    PEN_PART_FRAMES = 5, /* a folder: its files are the frames of a clip. offset: how many */
+    PEN_PART_VIDEO = 6,  /* a file: from offset to end, in nanoseconds */
+    PEN_PART_GULP = 7    /* frames that lie in a .gulp file. offset: how many, data: where */
 };
 
 typedef struct PenPart {
@@ -30,8 +38,10 @@ typedef struct PenPart {
     uint32_t source; /* number of the root folder or tar in the plan */
     uint64_t offset;
     uint64_t bytes;   /* size seen when the plan was made */
+    uint64_t end;     /* of a VIDEO: PEN_NO_END = to its end */
     const char *path; /* of a FILE: below the root, or absolute; of a tar's member: its name */
-    const void *data; /* of an INLINE part; else NULL */
+    const void *data; /* of an INLINE or GULP part; else NULL */
+    uint32_t data_bytes;
 } PenPart;
 
 typedef struct PenItem { /* pointers live in the scratch buffer it was read into */
@@ -94,6 +104,20 @@ void pen__part_reader_close(PenPartReader **reader); /* accepts NULL */
  * (may be NULL): what it takes on disk; of a compressed tar what was read of it to get there. */
 int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
                    uint64_t *ret_disk_bytes, PenError *reterr);
+/* Is it a clip whose frames are files of their own, or lie in a .gulp? */
+static inline int pen__part_has_frames(const PenPart *part)
+{
+    return part->kind == PEN_PART_FRAMES || part->kind == PEN_PART_GULP;
+}
+/* The frames of such a part, in order: `frame` gets the bytes of each as pen__part_read gives them,
+ * and may keep the buffer by emptying `data`; what it returns but 0 ends the reading. What has
+ * other frames than the plan saw is PEN_E_INVALID. */
+typedef int (*PenFrameFn)(void *ctx, PenBuf *data, PenError *reterr);
+int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn frame, void *ctx,
+                     uint64_t *ret_disk_bytes, PenError *reterr);
+/* "dir/clip/00003.jpg", "data_0.gulp: 17: frame 3": as pen__part_name. Frames count from 0 here. */
+void pen__part_frame_name(const PenPlan *plan, const PenPart *part, const char *key,
+                          uint64_t number, char *buf, size_t cap);
 /* Where a part comes from, for people, cut to the size of `buf`: "dir/a.jpg", "x-000.tar:
  * 0017.jpg". */
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap);

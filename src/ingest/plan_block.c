@@ -69,6 +69,39 @@ static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const
     return PEN_OK;
 }
 
+typedef struct FirstFrame {
+    PenImageInfo image;
+    uint64_t bytes;
+} FirstFrame;
+
+static int look_at_frame(void *ctx, PenBuf *data, PenError *reterr)
+{
+    FirstFrame *f = ctx;
+    f->bytes = data->bytes;
+    int r = pen__image_probe(data->data, data->bytes, &pen__limits_default, &f->image, reterr);
+    return r < 0 ? r : PEN_END;
+}
+
+/* All frames are taken to be as the first. */
+static int measure_frames(PenPartReader *reader, const PenIngestSettings *s, const PenPart *part,
+                          uint64_t *ret, PenError *reterr)
+{
+    PenError local = {0};
+    FirstFrame first;
+    uint64_t bytes = 0;
+    *ret = part->bytes;
+    int r = pen__part_frames(reader, part, look_at_frame, &first, NULL, &local);
+    if (r == PEN_END &&
+        !pen__mul_over(stored_bytes(s, &first.image, first.bytes), part->offset, &bytes))
+        *ret = bytes;
+    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+        if (reterr)
+            *reterr = local;
+        return r;
+    }
+    return PEN_OK;
+}
+
 typedef struct Probe {
     const PenPlanDraft *draft;
     PenRecordFrame frame;
@@ -92,6 +125,8 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
             item.parts[i].kind != PEN_PART_NONE)
             r = measure_part(p->reader, d->request->settings, &item.parts[i], &p->data, &bytes,
                              reterr);
+        if (pen__part_has_frames(&item.parts[i]))
+            r = measure_frames(p->reader, d->request->settings, &item.parts[i], &bytes, reterr);
         p->total += bytes;
     }
     return r;

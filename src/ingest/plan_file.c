@@ -73,7 +73,7 @@ static bool take_root(Texts *t, PenRoot *ret)
 {
     const uint8_t *head = take(t, 9);
     const char *path = head ? take_string(t) : NULL;
-    if (!path || head[0] < PEN_ROOT_FOLDER || head[0] > PEN_ROOT_TAR)
+    if (!path || head[0] < PEN_ROOT_FOLDER || head[0] > PEN_ROOT_GULP)
         return false;
     *ret = (PenRoot){head[0], path, pen__load64(head + 1)};
     return true;

@@ -5,6 +5,9 @@
  *     for each field: kind u8 (low half: PEN_PART_*, high half: PEN_PATH_*), then
  *       FILE            source u32, bytes u64, and for PEN_PATH_TEXT text_bytes u32, text
  *       RANGE, STREAM   source u32, offset u64, bytes u64, text_bytes u32, text
+ *       FRAMES          the same, and no text for PEN_PATH_KEY; offset is the number of frames
+ *       VIDEO           the same, with end u64 behind bytes; offset is where it starts
+ *       GULP            as FRAMES; the text says where the frames lie
  *       INLINE          bytes u32, data */
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +42,8 @@ static int add_place(PenBuf *out, const PenCell *c)
         r = add64(out, c->offset);
     if (r == 0)
         r = add64(out, c->bytes);
+    if (r == 0 && c->kind == PEN_PART_VIDEO)
+        r = add64(out, c->end);
     if (r == 0 && c->path != PEN_PATH_KEY)
         r = add_text(out, c->text, c->text_bytes);
     return r;
@@ -47,7 +52,7 @@ static int add_place(PenBuf *out, const PenCell *c)
 /* The value as the pack stores it. The texts fit: that was checked when the types were chosen. */
 static int add_value(PenBuf *out, int32_t type, const PenCell *c)
 {
-    if (type == PEN_TYPE_TEXT)
+    if (type == PEN_TYPE_TEXT || type == PEN_TYPE_JSON)
         return add_text(out, c->text, c->text_bytes);
     char text[512];
     if (c->text_bytes >= sizeof text)
@@ -157,8 +162,14 @@ static bool part_fits(const PenRecordFrame *frame, const PenField *f, uint8_t ki
     if (source >= frame->n_roots)
         return false;
     bool in_tar = frame->roots[source].kind == PEN_ROOT_TAR;
-    if (kind == PEN_PART_FILE)
-        return !in_tar && (path == PEN_PATH_KEY || path == PEN_PATH_TEXT);
+    bool in_gulp = frame->roots[source].kind == PEN_ROOT_GULP;
+    bool is_clip = kind >= PEN_PART_FRAMES && kind <= PEN_PART_GULP;
+    if (is_clip != (f->type == PEN_TYPE_CLIP))
+        return false;
+    if (kind == PEN_PART_GULP)
+        return in_gulp && path == PEN_PATH_NONE;
+    if (kind == PEN_PART_FILE || is_clip)
+        return !in_tar && !in_gulp && (path == PEN_PATH_KEY || path == PEN_PATH_TEXT);
     return in_tar && path == PEN_PATH_SUFFIX && (kind == PEN_PART_RANGE || kind == PEN_PART_STREAM);
 }
 
@@ -194,11 +205,15 @@ static bool take_part(const PenRecordFrame *frame, const PenField *f, Cursor *c,
         part.source = take32(c);
         part.offset = kind == PEN_PART_FILE ? 0 : take64(c);
         part.bytes = take64(c);
+        part.end = kind == PEN_PART_VIDEO ? take64(c) : 0;
         uint32_t text_bytes = path == PEN_PATH_KEY ? 0 : take32(c);
         const uint8_t *text = take(c, text_bytes);
-        if (!c->ok || memchr(text, 0, text_bytes))
+        bool is_table = kind == PEN_PART_GULP;
+        if (!c->ok || (!is_table && memchr(text, 0, text_bytes)))
             return false;
-        if (part_fits(frame, f, kind, path, part.source))
+        part.data = is_table ? text : NULL;
+        part.data_bytes = is_table ? text_bytes : 0;
+        if (!is_table && part_fits(frame, f, kind, path, part.source))
             part.path = put_path(item, path, text, text_bytes, paths);
     }
     *ret = part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which fields the samples have: image first, label second, the others by name; or those of the
- * pack that is appended to, when they fit. */
+/* Which fields the samples have: image or video first, label second, the others by name; or those
+ * of the pack that is appended to, when they fit. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ typedef struct Found {
 
 static int rank(const Found *f)
 {
-    return f->column == LABEL_COLUMN ? 1 : strcmp(f->name, "image") == 0 ? 0 : 2;
+    bool first = strcmp(f->name, "image") == 0 || strcmp(f->name, "video") == 0;
+    return f->column == LABEL_COLUMN ? 1 : first ? 0 : 2;
 }
 
 static int by_rank(const void *a, const void *b)

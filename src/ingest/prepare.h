@@ -16,6 +16,7 @@ typedef struct PenRecipe {
     uint32_t max_side, short_side;
     double raw_share;
     int check_decode;
+    double fps; /* of clips; 0 = as they are */
     PenLimits limits;
 } PenRecipe;
 

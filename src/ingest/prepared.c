@@ -11,12 +11,13 @@ PenPrepared *pen__prepared_new(uint32_t n_fields, uint32_t n_images)
     if (!p)
         return NULL;
     p->n_values = n_fields;
-    p->n_images = n_images;
+    p->n_images = p->cap_images = n_images;
     p->values = pen__zalloc(n_fields * sizeof *p->values);
     p->images = pen__zalloc(n_images * sizeof *p->images);
     p->stored = pen__zalloc(n_images * sizeof *p->stored);
     p->blobs = pen__zalloc(n_fields * sizeof *p->blobs);
-    if (!p->values || !p->images || !p->stored || !p->blobs) {
+    p->first = pen__zalloc(n_fields * sizeof *p->first);
+    if (!p->values || !p->images || !p->stored || !p->blobs || !p->first) {
         pen__prepared_free(p);
         return NULL;
     }
@@ -36,6 +37,7 @@ void pen__prepared_free(PenPrepared *p)
     pen__free(p->images);
     pen__free(p->stored);
     pen__free(p->blobs);
+    pen__free(p->first);
     pen__buf_free(&p->scratch);
     pen__free(p);
 }
@@ -49,6 +51,8 @@ static int read_part(PenPrepared *p, const PenSchema *schema, uint32_t field, co
     uint64_t disk = 0;
     if (part->kind == PEN_PART_NONE)
         return PEN_OK;
+    if (schema->fields[field].type == PEN_TYPE_CLIP)
+        return pen__prepared_read_clip(p, field, part, reader, reterr);
     if (part->kind == PEN_PART_INLINE && !image) {
         value->data = part->data;
         value->bytes = part->bytes;
@@ -98,6 +102,11 @@ int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe 
     PenBuf scratch = {0};
     for (uint32_t f = 0; f < schema->n_fields; f++) {
         const PenField *field = &schema->fields[f];
+        if (field->type == PEN_TYPE_CLIP) {
+            int r = pen__prepared_make_clip(p, f, recipe, plan, reterr);
+            if (r < 0)
+                return r;
+        }
         if (field->type != PEN_TYPE_IMAGE || !p->images[f].source.data)
             continue;
         PenPreparedImage *image = &p->images[f];
@@ -111,8 +120,11 @@ int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe 
             return r;
         }
         p->stored[f] = image->image;
-        p->values[f].images = &p->stored[f];
+        p->first[f] = f;
         p->values[f].n_images = 1;
     }
+    /* Only now do they stay where they are. */
+    for (uint32_t f = 0; f < schema->n_fields; f++)
+        p->values[f].images = p->values[f].n_images ? &p->stored[p->first[f]] : NULL;
     return PEN_OK;
 }

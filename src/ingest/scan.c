@@ -11,7 +11,11 @@
 
 static const char *kind_name(uint8_t kind)
 {
-    return kind == PEN_ROOT_FOLDER ? "a folder" : kind == PEN_ROOT_LIST ? "a list" : "a tar";
+    static const char *const names[] = {[PEN_ROOT_FOLDER] = "a folder",
+                                        [PEN_ROOT_LIST] = "a list",
+                                        [PEN_ROOT_TAR] = "a tar",
+                                        [PEN_ROOT_GULP] = "a gulp directory"};
+    return names[kind];
 }
 
 static uint8_t kind_of_name(const char *path)
@@ -33,6 +37,12 @@ static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot find this source", path);
     uint8_t kind = st.is_dir ? PEN_ROOT_FOLDER : st.is_file ? kind_of_name(path) : 0;
+    if (kind == PEN_ROOT_FOLDER) {
+        r = pen__folder_is_gulp(path, reterr);
+        if (r < 0)
+            return r;
+        kind = r ? PEN_ROOT_GULP : kind;
+    }
     if (!kind)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: expected a folder, a .csv or .tsv list or a .tar file, found "
@@ -54,10 +64,16 @@ static int scan_one(PenInputs *in, const char *path, const char *first, PenError
                          "them one after the other with --append",
                          kind_name(in->kind), first, kind_name(kind), path);
     in->kind = kind;
-    if (kind == PEN_ROOT_FOLDER)
+    switch (kind) {
+    case PEN_ROOT_FOLDER:
         return pen__scan_folder(in, path, reterr);
-    return kind == PEN_ROOT_LIST ? pen__scan_list(in, path, reterr)
-                                 : pen__scan_tar(in, path, reterr);
+    case PEN_ROOT_LIST:
+        return pen__scan_list(in, path, reterr);
+    case PEN_ROOT_GULP:
+        return pen__scan_gulp(in, path, reterr);
+    default:
+        return pen__scan_tar(in, path, reterr);
+    }
 }
 
 /* A name with braces in it that exists is itself, not a pattern. */
@@ -91,6 +107,7 @@ int pen__scan_sources(PenInputs *in, PenError *reterr)
     const PenIngestSettings *s = in->settings;
     PenNames names = {0};
     int r = PEN_OK;
+    in->what = (uint8_t)s->kind;
     for (uint32_t i = 0; r == 0 && i < s->n_sources; i++)
         r = expand(s->sources[i], &names, reterr);
     for (uint64_t i = 0; r == 0 && i < names.n; i++)

@@ -13,6 +13,7 @@
 void pen_ingest_settings_init(PenIngestSettings *settings)
 {
     *settings = (PenIngestSettings){.struct_size = sizeof *settings,
+                                    .video_seconds = 600,
                                     .quality = 90,
                                     .raw_share = 0.25,
                                     .fraction = 1,
@@ -37,6 +38,7 @@ PenRecipe pen__settings_recipe(const PenIngestSettings *s)
                        .short_side = s->short_side,
                        .raw_share = s->raw_share,
                        .check_decode = s->check_decode,
+                       .fps = s->fps,
                        .limits = pen__limits_default};
 }
 
@@ -63,6 +65,14 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
                          "%s: appending is not split into tasks; append in one run", s->out);
     if (s->order != PEN_PACK_SHUFFLED && s->order != PEN_PACK_SOURCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "order %d: expected 0 or 1", s->order);
+    if (s->kind < PEN_INPUT_AUTO || s->kind > PEN_INPUT_VIDEOS)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "kind %d: expected 0 to 3", s->kind);
+    if (!(s->fps == 0 || (s->fps >= 0.001 && s->fps <= 1000)))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%g frames per second: expected 0.001 to 1000", s->fps);
+    if (s->video_seconds < 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "no time for a video: expected at least 1 second");
     PenRecipe recipe = pen__settings_recipe(s);
     return pen__recipe_check(&recipe, reterr);
 }
@@ -85,13 +95,15 @@ static const char *number_text(double value, char ret[NUMBER_BYTES])
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
 {
     static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
-    char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES];
+    char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES], number[NUMBER_BYTES], fps[64] = "";
+    if (s->fps > 0) /* of clips alone */
+        snprintf(fps, sizeof fps, ",\"fps\":%s", number_text(s->fps, number));
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
-             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "}",
+             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "%s}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
-             number_text(s->fraction, fraction), s->shard_bytes, s->block_samples);
+             number_text(s->fraction, fraction), s->shard_bytes, s->block_samples, fps);
 }

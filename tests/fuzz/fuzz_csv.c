@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list: CSV when the first byte is even, TSV when it is odd. What was read is written down with
- * every cell quoted, and then reads the same. The list is scanned for inputs as well. */
+ * every cell quoted, and then reads the same. The list is scanned for inputs as well: images,
+ * frames or videos, as bits 2 and 3 say; with bit 1 the separator is found out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static void read_again(const Table *t, char separator)
 }
 
 /* All rows become inputs, or none. */
-static void scan(PenSource *source, char separator)
+static void scan(PenSource *source, char separator, int kind)
 {
     PenError err;
     PenIngestSettings settings;
@@ -98,6 +99,7 @@ static void scan(PenSource *source, char separator)
     PenInputs *in = calloc(1, sizeof *in);
     in->settings = &settings;
     in->kind = PEN_ROOT_LIST;
+    in->what = (uint8_t)kind;
     int r = CALL(pen__scan_list_from(in, source, separator, &err));
     for (uint64_t i = 0; r == PEN_OK && i < in->n; i++) {
         PenInput input;
@@ -109,6 +111,8 @@ static void scan(PenSource *source, char separator)
         for (uint32_t c = 0; c < input.n_cells; c++) {
             pen__cell_next(&at, &cell);
             REQUIRE(cell.column < in->n_columns && cell.source < in->n_roots);
+            REQUIRE(cell.kind != PEN_PART_VIDEO || cell.offset < cell.end);
+            REQUIRE(cell.kind != PEN_PART_FRAMES || cell.offset <= 2);
         }
         pen__inputs_name(in, i, name, sizeof name);
     }
@@ -126,10 +130,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char separator = data[0] & 1 ? '\t' : ',';
     uint8_t *exact = copy_of(data + 1, bytes - 1);
     fs_begin(0);
+    fs_folder("folder");
+    fs_folder("folder/f");
+    fs_file("folder/f/2.jpg", "two", 3);
+    fs_file("folder/f/10.jpg", "ten", 3);
+    fs_folder("folder/e");
+    fs_file("folder/v.mp4", "video", 5);
     MUST(pen__source_open_memory("folder/list", exact, bytes - 1, &source, &err));
     if (read_table(source, separator, &t) == PEN_END)
         read_again(&t, separator);
-    scan(source, separator);
+    scan(source, data[0] & 2 ? 0 : separator, data[0] >> 2 & 3);
     pen__source_close(&source);
     fs_end();
     free_table(&t);

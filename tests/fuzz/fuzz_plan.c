@@ -57,6 +57,9 @@ static void put_files(void)
         put_gzip(packed, tar, sizeof tar);
     }
     fs_folder("d");
+    fs_folder("d/f");
+    fs_file("d/f/1.png", "first", 5);
+    fs_file("d/f/2.png", "second", 6);
     fs_file("d/a.png", "0123456789", 10);
     fs_file("t.tar", tar, sizeof tar);
     fs_file("t.tgz", packed, sizeof packed);
@@ -105,6 +108,14 @@ static void repair(uint8_t *data, size_t bytes, int what)
                  pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES));
 }
 
+static int count_frame(void *n, PenBuf *data, PenError *reterr)
+{
+    (void)reterr;
+    require_written(data->data, data->bytes);
+    ++*(uint64_t *)n;
+    return PEN_OK;
+}
+
 static void read_part(const PenPlan *plan, PenPartReader *reader, const PenPart *part)
 {
     PenError err;
@@ -119,6 +130,14 @@ static void read_part(const PenPlan *plan, PenPartReader *reader, const PenPart 
     if (GOES(pen__part_read(reader, part, &out, &disk, &err)))
         REQUIRE(out.bytes == part->bytes);
     pen__buf_free(&out);
+    if (!pen__part_has_frames(part))
+        return;
+    uint64_t n = 0;
+    char name[64];
+    if (GOES(pen__part_frames(reader, part, count_frame, &n, &disk, &err)))
+        REQUIRE(n == part->offset);
+    pen__part_frame_name(plan, part, "key", n, name, sizeof name);
+    REQUIRE(strlen(name) < sizeof name);
 }
 
 /* `all`: it is the library's own, every item has to be there. */

@@ -315,6 +315,16 @@ def list_seeds():
     for name, data in seeds.items():
         save("fuzz_csv", name, b"\0" + data)
         save("fuzz_csv", f"{name}-tsv", b"\1" + data.replace(b",", b"\t"))
+    clips = {
+        "20bn": (2, b"f;Stop Sign\nf;No, gesture\ne;x\nnone;y\n"),
+        "frames": (2, b"id\tlabel\tage\nf\twave\t3\n"),
+        "frames-asked": (8, b"none,x\nf,y\n"),
+        "videos": (2, b"path,start,end\nv.mp4,1.5,3\nv.mp4,,\nv.mp4,,0.25\n"),
+        "videos-asked": (12, b"v.mp4,x,0,1e9\n"),
+        "times": (12, b"video,start,end\nv,-1,2\n"),
+    }
+    for name, (how, data) in clips.items():
+        save("fuzz_csv", name, bytes([how]) + data)
     for name in ("labels", "fields", "quotes"):
         save("fuzz_plan", f"list-{name}", b"\4" + seeds[name])
 
@@ -415,14 +425,41 @@ def plan_seeds():
         for key, *place, suffix in members
     ]
     roots = [(2, 0, b"d"), (1, 0, b"d/")]
+    frames = text(b"f") + struct.pack("<BIQQ", 0x15, 0, 2, 11)
+    named = text(b"k") + struct.pack("<BIQQ", 0x35, 1, 2, 11) + text(b"f")
+    video = text(b"k2") + struct.pack("<BIQQQ", 0x36, 0, 1, 10, 2) + text(b"a.png")
+    whole = text(b"a.png") + struct.pack("<BIQQQ", 0x16, 0, 0, 10, 2**64 - 1)
+    gulp = text(b"k3") + struct.pack("<BIQQ", 7, 2, 2, 9) + text(b"\0\4\1\5")
+    clip, gulps = [(2, 0, b"video")], [*roots, (4, 10, b"d/a.png")]
     seeds = {
         "list": plan(lists, fields, [b"cat", b"dog"], roots, 1),
         "tars": plan(fixed, [(3, 0, b"jpg")], [], tars, -1),
         "empty": plan([], fields, [], [], -1),
+        "clips": plan([frames, named, video, whole, gulp], clip, [], gulps, -1),
     }
     for name, data in seeds.items():
         save("fuzz_plan", name, b"\0" + data)
         save("fuzz_plan", f"{name}-repaired", b"\3" + data)
+
+
+def gulp_seeds():
+    clip = b'{"frame_info": [[0, 2, 100], [100, 0, 40], [20, 1, 11]], "meta_data": [%s]}'
+    seeds = {
+        "one": b'{"7": ' + clip % b'{"label": "wave"}' + b"}",
+        "two": b'{"7": ' + clip % b'{"label": 1, "x": [1.5, null]}' + b', "8": '
+        + clip % b'{"label": -2}' + b"}",
+        "no-label": b'{"a\\u00e4": ' + clip % b"{}" + b"}",
+        "some-labels": b'{"7": ' + clip % b"{}" + b', "8": ' + clip % b'{"label": "x"}' + b"}",
+        "behind": b'{"7": {"frame_info": [[200, 0, 1]], "meta_data": [{}]}}',
+        "negative": b'{"7": {"frame_info": [[-4, 0, 8]], "meta_data": [{}]}}',
+        "fill": b'{"7": {"frame_info": [[0, 8, 8]], "meta_data": [{}]}}',
+        "large": b'{"7": {"frame_info": [[9223372036854775807, 1, 9223372036854775807]]}}',
+        "pickle": b"\x80\x04\x95\x10",
+        "deep": b"[" * 100,
+        "empty": b"",
+    }
+    for name, data in seeds.items():
+        save("fuzz_gulp", name, b"\x8c" + data)
 
 
 def roundtrip_seeds():
@@ -525,6 +562,7 @@ def main():
     list_seeds()
     tar_seeds()
     plan_seeds()
+    gulp_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()

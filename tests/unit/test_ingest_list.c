@@ -188,7 +188,7 @@ TEST(bad_rows)
     CHECK_BAD("path,label\na.jpg,1\n\n,1\n", PEN_E_INVALID, "line 4, column 1: expected a path");
     CHECK_BAD("path,label\na.jpg,\n", PEN_E_INVALID, "line 2, column 2: expected a label");
     CHECK_BAD("path\nnone.jpg\n", PEN_E_NOT_FOUND, "line 2, column 1: no such file");
-    CHECK_BAD("path\nd\n", PEN_E_INVALID, "line 2, column 1: expected the path of a file");
+    CHECK_BAD("path\na.jpg\nd\n", PEN_E_INVALID, "line 3, column 1: expected the path of a file");
     CHECK_BAD("path,mask\na.jpg,none.png\n", PEN_E_NOT_FOUND, "line 2, column 2: no such file");
     char text[6000];
     snprintf(text, sizeof text, "path\n%05000d\n", 0);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A look at a list before it is read. */
+#ifndef PEN_INGEST_LIST_H
+#define PEN_INGEST_LIST_H
+
+#include "ingest/input.h"
+
+typedef struct PenListLook {
+    char separator;
+    bool has_header;
+    uint8_t what;     /* a PenInputKind, by the settings or the first sample */
+    PenCsvRow header; /* of a list without one: the columns it has */
+} PenListLook;
+
+/* `kind`: the PenInputKind that was asked for. Separator 0: to be found out. */
+int pen__list_look(PenSource *source, const char *root, int kind, char separator, PenListLook *ret,
+                   PenError *reterr);
+
+int pen__list_separator(PenSource *source, char *ret, PenError *reterr);
+/* The column with the first of these names that there is; -1 = none. */
+int64_t pen__list_column(const PenCsvRow *row, const char *const *names, size_t n);
+int64_t pen__list_path_column(const PenCsvRow *row);
+
+#endif
