@@ -14,12 +14,12 @@
 
 /* Waits are cut into pieces, so that the end of the program, a cancel or a turned clock is noticed
  * even while something else holds its pipes open. */
-enum { SLICE_MS = 50, READ_BYTES = 16384, DYING_MS = 1000 };
+enum { SLICE_MS = 50, READ_BYTES = 65536, DYING_MS = 1000 };
 
 typedef struct Run {
     const PenProcessSettings *settings;
     PenSpawned child;
-    int out_fd, err_fd; /* -1 when at their end */
+    int out_fd, err_fd, side_fd; /* -1 when at their end */
     PenProcessResult *result;
 } Run;
 
@@ -47,6 +47,17 @@ static int take_out(Run *run, const char *data, size_t bytes, PenError *reterr)
     return s->take ? s->take(s->take_ctx, data, bytes, reterr) : PEN_OK;
 }
 
+static int take_side(Run *run, const char *data, size_t bytes, PenError *reterr)
+{
+    const PenProcessSettings *s = run->settings;
+    run->result->side_bytes += bytes;
+    if (s->side_bytes && run->result->side_bytes > s->side_bytes)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%s: wrote more than %llu bytes beside its output; stopped", s->argv[0],
+                         (unsigned long long)s->side_bytes);
+    return s->take_side(s->take_ctx, data, bytes, reterr);
+}
+
 /* One read. 1: there may be more at once; 0: nothing now, or its end, and *fd is then -1. */
 static int read_some(Run *run, int *fd, PenError *reterr)
 {
@@ -62,6 +73,8 @@ static int read_some(Run *run, int *fd, PenError *reterr)
         *fd = -1;
     else if (fd == &run->err_fd)
         keep_tail(run->result, data, (size_t)n);
+    else if (fd == &run->side_fd)
+        r = take_side(run, data, (size_t)n, reterr);
     else
         r = take_out(run, data, (size_t)n, reterr);
     explicit_bzero(data, n > 0 ? (size_t)n : 0); /* credentials come this way */
@@ -77,11 +90,12 @@ static int wait_output(Run *run, PenError *reterr)
     if (run->settings->cancel && atomic_load(run->settings->cancel))
         return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: cancelled", run->settings->argv[0]);
     /* With both pipes at their end only its exit is missing: that is a matter of moments. */
-    bool open = run->out_fd >= 0 || run->err_fd >= 0;
+    bool open = run->out_fd >= 0 || run->err_fd >= 0 || run->side_fd >= 0;
     int ms = (int)PEN_MIN(left / 1000000 + 1, open ? SLICE_MS : 1);
-    struct pollfd fds[2] = {{.fd = run->out_fd, .events = POLLIN},
-                            {.fd = run->err_fd, .events = POLLIN}};
-    int n = pen__sys->poll(fds, 2, ms);
+    struct pollfd fds[3] = {{.fd = run->out_fd, .events = POLLIN},
+                            {.fd = run->err_fd, .events = POLLIN},
+                            {.fd = run->side_fd, .events = POLLIN}};
+    int n = pen__sys->poll(fds, 3, ms);
     return n < 0 ? pen__fail_os(reterr, -n, WHERE, "%s: cannot wait", run->settings->argv[0]) : 0;
 }
 
@@ -101,11 +115,15 @@ static int follow(Run *run, PenError *reterr)
         int ended = pen__sys->process_ended(run->child.pid, &run->result->exit);
         int r = PEN_OK;
         if (ended) {
-            r = drain(run, &run->out_fd, reterr);
+            r = drain(run, &run->side_fd, reterr);
+            if (r >= 0)
+                r = drain(run, &run->out_fd, reterr);
             return r < 0 ? r : drain(run, &run->err_fd, reterr);
         }
         r = wait_output(run, reterr);
-        if (r == PEN_OK && run->out_fd >= 0)
+        if (r == PEN_OK && run->side_fd >= 0)
+            r = read_some(run, &run->side_fd, reterr);
+        if (r >= 0 && run->out_fd >= 0)
             r = read_some(run, &run->out_fd, reterr);
         if (r >= 0 && run->err_fd >= 0)
             r = read_some(run, &run->err_fd, reterr);
@@ -133,17 +151,25 @@ static void put_away(int pid)
 int pen__process_run(const PenProcessSettings *settings, PenProcessResult *ret, PenError *reterr)
 {
     Run run = {.settings = settings, .result = ret};
-    PenSpawn what = {settings->argv, settings->env, settings->memory_bytes};
+    PenSpawn what = {.argv = settings->argv,
+                     .env = settings->env,
+                     .memory_bytes = settings->memory_bytes,
+                     .cpu_seconds = settings->cpu_seconds,
+                     .confined = settings->confined,
+                     .has_side = settings->take_side != NULL};
     *ret = (PenProcessResult){.exit = {.code = -1}};
     int e = pen__sys->spawn(&what, &run.child);
     if (e < 0)
         return pen__fail_os(reterr, -e, WHERE, "%s: cannot be run", settings->argv[0]);
     run.out_fd = run.child.out_fd;
     run.err_fd = run.child.err_fd;
+    run.side_fd = run.child.side_fd;
     int r = follow(&run, reterr);
     put_away(run.child.pid);
     pen__sys->close(run.child.out_fd);
     pen__sys->close(run.child.err_fd);
+    if (run.child.side_fd >= 0)
+        pen__sys->close(run.child.side_fd);
     return r < 0 ? r : PEN_OK;
 }
 

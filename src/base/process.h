@@ -8,6 +8,7 @@
 #define PEN_BASE_PROCESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <penstock/error.h>
 
@@ -22,9 +23,14 @@ typedef struct PenProcessSettings {
     /* Gets what it prints, piece by piece; < 0 (with the error filled in) ends it. NULL: dropped.
      */
     int (*take)(void *ctx, const void *data, size_t bytes, PenError *reterr);
-    void *take_ctx;
+    /* The same for what it writes to descriptor 3. NULL: it has none. */
+    int (*take_side)(void *ctx, const void *data, size_t bytes, PenError *reterr);
+    void *take_ctx;            /* of both */
     uint64_t out_bytes;        /* more output is PEN_E_LIMIT; 0: no limit */
+    uint64_t side_bytes;       /* the same for descriptor 3 */
     uint64_t memory_bytes;     /* address space; 0: no limit */
+    uint64_t cpu_seconds;      /* 0: no limit */
+    bool confined;             /* see base/confine.h */
     uint64_t deadline_ns;      /* then it is killed: PEN_E_TIMEOUT */
     const atomic_bool *cancel; /* when set and true it is killed: PEN_E_CANCELLED; looked at every
                                   50 ms */
@@ -32,7 +38,7 @@ typedef struct PenProcessSettings {
 
 typedef struct PenProcessResult {
     PenExit exit;
-    uint64_t out_bytes;
+    uint64_t out_bytes, side_bytes;
     size_t tail_bytes;
     char tail[PEN_PROCESS_TAIL + 1]; /* the end of its error output; ends in NUL. May hold secrets
                                         of whoever wrote the program */

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/confine.h"
+
 static int real_open(const char *path, int how)
 {
     int flags = O_CLOEXEC;
@@ -269,7 +271,7 @@ static void real_pages_give(void *p, size_t bytes)
 /* What a child needs between vfork and exec. */
 typedef struct Birth {
     const PenSpawn *what;
-    int in, out, err, report; /* all of them above 2 and closed by exec */
+    int in, out, err, side, report; /* all of them above 3 and closed by exec */
 } Birth;
 
 /* Files of the program around us, which may not be marked as closed by exec. */
@@ -299,6 +301,13 @@ static void be_born(const Birth *b)
     if (setpgid(0, 0) < 0 || dup2(b->in, 0) < 0 || dup2(b->out, 1) < 0 || dup2(b->err, 2) < 0)
         return;
     leave_files_behind();
+    if (b->side >= 0 && dup2(b->side, 3) < 0)
+        return;
+    struct rlimit cpu = {b->what->cpu_seconds, b->what->cpu_seconds + 2};
+    if (b->what->cpu_seconds && setrlimit(RLIMIT_CPU, &cpu) < 0)
+        return;
+    if (b->what->confined)
+        pen__confine();
     if (b->what->memory_bytes && setrlimit(RLIMIT_AS, &memory) < 0)
         return;
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
@@ -326,17 +335,17 @@ static int give_birth(const Birth *b)
     return pid < 0 ? -e : (int)pid;
 }
 
-/* A pipe whose ends are neither 0, 1 nor 2, which a program may have closed. */
+/* A pipe whose ends are not 0, 1 or 2, which a program may have closed, nor 3. */
 static int open_pipe(int ends[2])
 {
     int low[2];
     if (pipe2(low, O_CLOEXEC) < 0)
         return -errno;
     for (int i = 0; i < 2; i++)
-        ends[i] = low[i] > 2 ? low[i] : fcntl(low[i], F_DUPFD_CLOEXEC, 3);
+        ends[i] = low[i] > 3 ? low[i] : fcntl(low[i], F_DUPFD_CLOEXEC, 4);
     int e = errno;
     for (int i = 0; i < 2; i++)
-        if (low[i] <= 2)
+        if (low[i] <= 3)
             close(low[i]);
     return ends[0] < 0 || ends[1] < 0 ? -e : 0;
 }
@@ -348,33 +357,40 @@ static void close_all(int *fds, int n)
             close(fds[i]);
 }
 
-enum { OUT = 0, ERR = 2, REPORT = 4, NOTHING = 6, N_FDS = 7 }; /* pipes: the reading end first */
+enum { OUT = 0, ERR = 2, REPORT = 4, SIDE = 6, NOTHING = 8, N_FDS = 9 }; /* pipes: first reading */
 
-static int open_fds(int fds[N_FDS])
+static int open_fds(int fds[N_FDS], int has_side)
 {
     int r = 0;
-    for (int i = OUT; !r && i < NOTHING; i += 2)
+    for (int i = OUT; !r && i < (has_side ? NOTHING : SIDE); i += 2)
         r = open_pipe(&fds[i]);
     if (r < 0)
         return r;
     int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    fds[NOTHING] = low < 0 || low > 2 ? low : fcntl(low, F_DUPFD_CLOEXEC, 3);
+    fds[NOTHING] = low < 0 || low > 3 ? low : fcntl(low, F_DUPFD_CLOEXEC, 4);
     int e = errno;
-    if (low >= 0 && low <= 2)
+    if (low >= 0 && low <= 3)
         close(low);
     if (fds[NOTHING] < 0)
         return -e;
     if (fcntl(fds[OUT], F_SETFL, O_NONBLOCK) < 0 || fcntl(fds[ERR], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    if (has_side && fcntl(fds[SIDE], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
     return 0;
 }
 
 static int spawn_with(const PenSpawn *what, int fds[N_FDS])
 {
-    int error = 0, r = open_fds(fds);
+    int error = 0, r = open_fds(fds, what->has_side);
     if (r < 0)
         return r;
-    Birth birth = {what, fds[NOTHING], fds[OUT + 1], fds[ERR + 1], fds[REPORT + 1]};
+    Birth birth = {.what = what,
+                   .in = fds[NOTHING],
+                   .out = fds[OUT + 1],
+                   .err = fds[ERR + 1],
+                   .side = fds[SIDE + 1],
+                   .report = fds[REPORT + 1]};
     int pid = give_birth(&birth);
     if (pid < 0)
         return pid;
@@ -394,11 +410,12 @@ static int spawn_with(const PenSpawn *what, int fds[N_FDS])
 
 static int real_spawn(const PenSpawn *what, PenSpawned *ret)
 {
-    int fds[N_FDS] = {-1, -1, -1, -1, -1, -1, -1};
+    int fds[N_FDS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
     int pid = spawn_with(what, fds);
     if (pid >= 0) {
-        *ret = (PenSpawned){.pid = pid, .out_fd = fds[OUT], .err_fd = fds[ERR]};
-        fds[OUT] = fds[ERR] = -1;
+        *ret =
+            (PenSpawned){.pid = pid, .out_fd = fds[OUT], .err_fd = fds[ERR], .side_fd = fds[SIDE]};
+        fds[OUT] = fds[ERR] = fds[SIDE] = -1;
     }
     close_all(fds, N_FDS);
     return pid < 0 ? pid : 0;

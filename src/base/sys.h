@@ -42,11 +42,15 @@ typedef struct PenSpawn {
     const char *const *argv; /* ends in NULL; argv[0] without a slash is looked for in PATH */
     const char *const *env;  /* ends in NULL; NULL: as we have it */
     uint64_t memory_bytes;   /* address space it may take; 0: no limit */
+    uint64_t cpu_seconds;    /* then SIGXCPU ends it; 0: no limit */
+    int confined;            /* see base/confine.h */
+    int has_side;            /* its descriptor 3 is a third output */
 } PenSpawn;
 
 typedef struct PenSpawned {
     int pid;
     int out_fd, err_fd; /* what it prints; reads on these do not wait */
+    int side_fd;        /* the same of its descriptor 3; -1: it has none */
 } PenSpawned;
 
 typedef struct PenExit {

@@ -5,7 +5,8 @@
 
 #include "base/bytes.h"
 #include "codec/codec.h"
-#include "ingest/plan_inner.h"
+#include "ingest/part_inner.h"
+#include "ingest/video.h"
 
 #define WHERE "ingest/plan"
 #define BLOCK_BYTES ((uint64_t)4 << 20)
@@ -110,6 +111,38 @@ typedef struct Probe {
     uint64_t total;
 } Probe;
 
+/* As many frames as its header says, or as the part has seconds. */
+static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, PenError *reterr)
+{
+    const PenIngestSettings *s = p->draft->request->settings;
+    const PenVideoSettings video = {.seconds = s->video_seconds};
+    const char *path = NULL;
+    PenVideoInfo info;
+    PenError local = {0};
+    int r = pen__part_path(p->reader, part, &path, reterr);
+    if (r < 0)
+        return r;
+    *ret = part->bytes;
+    r = pen__video_probe(&video, path, &info, &local);
+    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+        if (reterr)
+            *reterr = local;
+        return r;
+    }
+    if (r < 0 || (uint64_t)info.width * info.height > pen__limits_default.max_pixels)
+        return PEN_OK;
+    double start = (double)part->offset / 1e9;
+    double end = part->end == PEN_NO_END ? info.seconds : (double)part->end / 1e9;
+    double seconds = PEN_MAX(PEN_MIN(end, info.seconds > 0 ? info.seconds : end) - start, 0.0);
+    double fps = s->fps > 0 ? s->fps : info.fps > 0 ? info.fps : 25;
+    double frames = PEN_MIN(PEN_MAX(seconds * fps, 1.0), (double)PEN_CLIP_FRAMES);
+    PenImageInfo image = {.width = info.width, .height = info.height, .channels = 3};
+    bool resized;
+    uint64_t encoded = pixels_after(s, &image, &resized) / 4;
+    *ret = (uint64_t)(frames * (double)stored_bytes(s, &image, encoded));
+    return PEN_OK;
+}
+
 static int measure_input(Probe *p, uint64_t input, PenError *reterr)
 {
     const PenPlanDraft *d = p->draft;
@@ -127,6 +160,8 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
                              reterr);
         if (pen__part_has_frames(&item.parts[i]))
             r = measure_frames(p->reader, d->request->settings, &item.parts[i], &bytes, reterr);
+        if (item.parts[i].kind == PEN_PART_VIDEO)
+            r = measure_video(p, &item.parts[i], &bytes, reterr);
         p->total += bytes;
     }
     return r;
@@ -193,7 +228,8 @@ int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
         return PEN_OK;
     }
     uint64_t mean = 0;
-    bool changed = s->mode != PEN_MODE_TILE && s->mode != PEN_MODE_KEEP;
+    bool changed = (s->mode != PEN_MODE_TILE && s->mode != PEN_MODE_KEEP) ||
+                   d->inputs.what == PEN_INPUT_VIDEOS;
     if (changed) {
         int r = mean_by_probing(d, &mean, reterr);
         if (r < 0)

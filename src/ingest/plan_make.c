@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "ingest/plan_inner.h"
+#include "ingest/video.h"
 
 #define WHERE "ingest/plan"
 
@@ -19,6 +20,17 @@ static int check_settings(const PenIngestSettings *s, PenError *reterr)
     return PEN_OK;
 }
 
+static int check_videos(const PenIngestSettings *s, PenError *reterr)
+{
+    const PenVideoSettings video = {.seconds = s->video_seconds};
+    if (s->mode == PEN_MODE_KEEP)
+        return pen__fail(
+            reterr, PEN_E_UNSUPPORTED, WHERE,
+            "mode keep: expected images, found videos, whose frames are not files that "
+            "could be kept; choose tile, encode, raw or mix");
+    return pen__video_check_programs(&video, reterr);
+}
+
 int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr)
 {
     int r = check_settings(request->settings, reterr);
@@ -30,6 +42,8 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     d->request = request;
     d->inputs.settings = request->settings;
     r = pen__scan_sources(&d->inputs, reterr);
+    if (r == 0 && d->inputs.what == PEN_INPUT_VIDEOS)
+        r = check_videos(request->settings, reterr);
     if (r == 0)
         r = pen__order_check_keys(&d->inputs, reterr);
     if (r == 0)

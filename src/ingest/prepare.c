@@ -130,7 +130,7 @@ static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
                                       .components = t->info.components,
                                       .h_samp = colour ? t->info.h_samp[0] : 1,
                                       .v_samp = colour ? t->info.v_samp[0] : 1};
-    if (pen__image_sniff(p->source.data, p->source.bytes) != PEN_CODEC_JPEG)
+    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_CODEC_JPEG)
         return PEN_OK;
     int ret = pen__jpeg_metadata(p->source.data, p->source.bytes, &p->meta, reterr);
     p->image.meta = p->meta.data;
@@ -172,6 +172,13 @@ static int store_png(PenPreparedImage *p, PenError *reterr)
     return ret;
 }
 
+static int store_encoded(const PenRecipe *r, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__jpeg_encode(&p->pixels, r->quality, &r->limits, &p->tiled, reterr);
+    pen__pixels_free(&p->pixels);
+    return ret < 0 ? ret : store_tiled(p, PEN_HOW_ENCODED, reterr);
+}
+
 /* Masks and images with transparency stay without loss. */
 static int encode(const PenRecipe *r, int mask, const PenImageInfo *info, PenPreparedImage *p,
                   PenError *reterr)
@@ -195,18 +202,11 @@ static int encode(const PenRecipe *r, int mask, const PenImageInfo *info, PenPre
         return ret;
     if (mask || p->pixels.channels == 4)
         return store_png(p, reterr);
-    ret = pen__jpeg_encode(&p->pixels, r->quality, &r->limits, &p->tiled, reterr);
-    pen__pixels_free(&p->pixels);
-    return ret < 0 ? ret : store_tiled(p, PEN_HOW_ENCODED, reterr);
+    return store_encoded(r, p, reterr);
 }
 
-static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+static void store_raw(PenPreparedImage *p)
 {
-    int ret = decode(r, mask, p, reterr);
-    if (ret == PEN_OK)
-        ret = shrink(r, mask, &p->pixels, reterr);
-    if (ret < 0)
-        return ret;
     const PenPixels *x = &p->pixels;
     p->image.data = x->data;
     p->image.bytes = (uint64_t)x->width * x->height * x->channels;
@@ -216,7 +216,16 @@ static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *rete
     p->image.how = PEN_HOW_RAW;
     p->image.channels = (uint8_t)x->channels;
     p->image.segments = (PenSegments){.n_segments = x->height};
-    return PEN_OK;
+}
+
+static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = decode(r, mask, p, reterr);
+    if (ret == PEN_OK)
+        ret = shrink(r, mask, &p->pixels, reterr);
+    if (ret == PEN_OK)
+        store_raw(p);
+    return ret;
 }
 
 /* The same key always falls on the same side, whatever else is in the pack. */
@@ -263,6 +272,26 @@ int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
     p->image.orientation = info.orientation;
     p->image.source_bytes = p->source.bytes;
     return by_mode(r, mode, mask, &info, p, reterr);
+}
+
+int pen__prepare_pixels(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
+                        const PenPixels *pixels, PenPreparedImage *p, PenError *reterr)
+{
+    size_t bytes = (size_t)pixels->width * pixels->height * pixels->channels;
+    p->pixels = *pixels;
+    p->pixels.data = pen__alloc(bytes + PEN_SLACK);
+    if (!p->pixels.data)
+        return pen__fail_memory(reterr, WHERE, "a frame");
+    memcpy(p->pixels.data, pixels->data, bytes);
+    memset(p->pixels.data + bytes, 0, PEN_SLACK);
+    p->image.orientation = 1;
+    int ret = shrink(r, 0, &p->pixels, reterr);
+    if (ret < 0)
+        return ret;
+    if (r->mode != PEN_MODE_RAW && !(r->mode == PEN_MODE_MIX && falls_raw(r, key, key_bytes)))
+        return store_encoded(r, p, reterr);
+    store_raw(p);
+    return PEN_OK;
 }
 
 void pen__prepared_image_free(PenPreparedImage *p)

@@ -8,6 +8,7 @@
 
 #include "codec/codec.h"
 #include "codec/jpeg.h"
+#include "ingest/video.h"
 #include "pack/stored.h"
 
 typedef struct PenRecipe {
@@ -16,7 +17,7 @@ typedef struct PenRecipe {
     uint32_t max_side, short_side;
     double raw_share;
     int check_decode;
-    double fps; /* of clips; 0 = as they are */
+    PenVideoSettings video; /* of clips; its rate also of frames that are files */
     PenLimits limits;
 } PenRecipe;
 
@@ -38,6 +39,9 @@ typedef struct PenPreparedImage {
  * PEN_E_UNSUPPORTED say that the input is bad. */
 int pen__prepare_image(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes, int mask,
                        PenPreparedImage *p, PenError *reterr);
+/* The same for pixels, RGB, which stay the caller's: raw, or encoded as a tiled JPEG. */
+int pen__prepare_pixels(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes,
+                        const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
 
 /* Not there (a line of a list that names no file), or not to be decoded; not a failed read. */

@@ -38,7 +38,7 @@ PenRecipe pen__settings_recipe(const PenIngestSettings *s)
                        .short_side = s->short_side,
                        .raw_share = s->raw_share,
                        .check_decode = s->check_decode,
-                       .fps = s->fps,
+                       .video = {.fps = s->fps, .seconds = s->video_seconds},
                        .limits = pen__limits_default};
 }
 

@@ -360,6 +360,101 @@ TEST(without_standard_files)
     pen__buf_free(&ran.out);
 }
 
+static PenBuf side;
+
+static int take_out(void *ctx, const void *data, size_t bytes, PenError *reterr)
+{
+    (void)ctx;
+    (void)data;
+    (void)bytes;
+    (void)reterr;
+    return PEN_OK;
+}
+
+static int take_side(void *ctx, const void *data, size_t bytes, PenError *reterr)
+{
+    (void)ctx;
+    return pen__process_take_buf(&side, data, bytes, reterr);
+}
+
+TEST(third_output)
+{
+    Ran ran;
+    PenProcessSettings s = {.take_side = take_side};
+    int before = count_fds();
+    run_shell(&ran, "echo out; echo side >&3; echo err >&2; echo more >&3; exec 3>&-; echo end",
+              &s);
+    CHECK_INT(ran.r, PEN_OK);
+    CHECK_STR(OUT(ran), "out\nend\n");
+    CHECK_STR(ran.result.tail, "err\n");
+    CHECK_INT(side.bytes, 10);
+    CHECK_MEM(side.data, "side\nmore\n", 10);
+    CHECK_INT(ran.result.side_bytes, 10);
+    CHECK_INT(count_fds(), before);
+    pen__buf_free(&ran.out);
+    /* Much of both at once: neither waits for the other. */
+    side.bytes = 0;
+    s = (PenProcessSettings){.take = take_out, .take_side = take_side};
+    run_shell(&ran,
+              "dd if=/dev/zero bs=1M count=3 >&3 2>/dev/null & dd if=/dev/zero bs=1M count=5 "
+              "2>/dev/null; wait",
+              &s);
+    CHECK_INT(ran.r, PEN_OK);
+    CHECK_INT(side.bytes, 3 << 20);
+    CHECK_INT(ran.result.out_bytes, 5 << 20);
+    pen__buf_free(&ran.out);
+    s = (PenProcessSettings){.take_side = take_side, .side_bytes = 1000};
+    run_shell(&ran, "yes >&3", &s);
+    CHECK_INT(ran.r, PEN_E_LIMIT);
+    CHECK(strstr(ran.err.message, "beside its output"));
+    pen__buf_free(&ran.out);
+    pen__buf_free(&side);
+    run_shell(&ran, "echo no >&3", NULL); /* without a taker there is no such descriptor */
+    CHECK(ran.result.exit.code != 0);
+    pen__buf_free(&ran.out);
+}
+
+TEST(processor_limit)
+{
+    Ran ran;
+    PenProcessSettings s = {.cpu_seconds = 1};
+    run_shell(&ran, "while :; do :; done", &s);
+    CHECK_INT(ran.r, PEN_OK);
+    CHECK_INT(ran.result.exit.signal, SIGXCPU);
+    pen__buf_free(&ran.out);
+}
+
+/* No files, no sockets, nothing left when the one who started it is gone. */
+TEST(confined)
+{
+    Ran ran;
+    PenProcessSettings s = {.confined = true};
+    run_shell(&ran, "grep -c 'NoNewPrivs:.1' /proc/self/status; ulimit -n; ulimit -c", &s);
+    CHECK_INT(ran.r, PEN_OK);
+    CHECK_STR(OUT(ran), "1\n128\n0\n");
+    pen__buf_free(&ran.out);
+    s = (PenProcessSettings){.confined = true};
+    run_shell(&ran,
+              "trap '' XFSZ; echo text > /tmp/penstock-confined-$$ && echo written; "
+              "rm -f /tmp/penstock-confined-$$",
+              &s);
+    CHECK_STR(OUT(ran), "");
+    pen__buf_free(&ran.out);
+    const char *argv[] = {"python3", "-c",
+                          "import socket\n"
+                          "for f in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):\n"
+                          "    try:\n"
+                          "        socket.socket(f)\n"
+                          "    except PermissionError as e:\n"
+                          "        print(e.errno)\n",
+                          NULL};
+    s = (PenProcessSettings){.confined = true, .argv = argv};
+    run_with(&ran, &s);
+    CHECK_INT(ran.r, PEN_OK);
+    CHECK_STR(OUT(ran), "13\n13\n13\n");
+    pen__buf_free(&ran.out);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -380,5 +475,8 @@ int main(int argc, char **argv)
     RUN(exit_taken_by_others);
     RUN(many_at_once);
     RUN(without_standard_files);
+    RUN(third_output);
+    RUN(processor_limit);
+    RUN(confined);
     return TEST_END();
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of videos are those that ffmpeg writes: not one byte of the pixels handed over differs,
+ * for whole videos, parts of them, fewer or more frames a second, turned and variable ones. Videos
+ * are made by ffmpeg; those of ../shared/data/videos are read too when they are there. */
+#include <glob.h>
+
+#include "video_help.h"
+
+#define CONVERT "scale=flags=bicubic+accurate_rnd+full_chroma_int+bitexact,format=rgb24"
+
+static bool has_ffmpeg;
+
+__attribute__((format(printf, 1, 2))) static void shell(const char *fmt, ...)
+{
+    char command[8192];
+    __builtin_va_list args;
+    __builtin_va_start(args, fmt);
+    vsnprintf(command, sizeof command, fmt, args);
+    __builtin_va_end(args);
+    if (system(command) != 0) // NOLINT(cert-env33-c)
+        test__fail(__FILE__, __LINE__, "%s", command);
+}
+
+/* The same by another way: a file of raw pixels, no tee and no pipes. `before` are options of the
+ * input, `filter` comes before the conversion. */
+static void check_same(const char *path, const Got *got, const char *before, const char *filter)
+{
+    PenBuf expected = {0};
+    shell("ffmpeg -y -nostdin -loglevel error -flags +bitexact %s -i '%s' -map 0:V:0 -vf '%s%s' "
+          "-fps_mode passthrough -f rawvideo '%s'",
+          before, path, filter, CONVERT, at("raw"));
+    CHECK(read_whole_file(at("raw"), &expected));
+    if (got->pixels.bytes != expected.bytes ||
+        memcmp(got->pixels.data, expected.data, expected.bytes) != 0)
+        test__fail(__FILE__, __LINE__, "%s: %zu bytes, expected %zu", path, got->pixels.bytes,
+                   expected.bytes);
+    pen__buf_free(&expected);
+}
+
+static const char *const made[] = {"h264.mp4", "mpeg4.avi", "vp8.webm", "grey.mkv"};
+
+static void make_videos(void)
+{
+    static const char *const options[] = {"-c:v libx264 -bf 2", "-c:v mpeg4 -q:v 3",
+                                          "-c:v libvpx -b:v 500k -pix_fmt yuv420p",
+                                          "-c:v ffv1 -pix_fmt gray"};
+    for (size_t i = 0; i < PEN_LEN(made); i++)
+        shell("ffmpeg -y -loglevel error -f lavfi -i testsrc=size=74x50:rate=25:duration=1.2 "
+              "-pix_fmt yuv420p %s '%s'",
+              options[i], at(made[i]));
+    shell("ffmpeg -y -loglevel error -i '%s' -metadata:s:v rotate=90 -c copy '%s'", at("h264.mp4"),
+          at("turned.mp4"));
+    /* Every third frame is gone, and the times stay. */
+    shell("ffmpeg -y -loglevel error -f lavfi -i testsrc=size=74x50:rate=30:duration=1 -vf "
+          "\"select='mod(n,3)'\" -vsync vfr -c:v libx264 '%s'",
+          at("variable.mp4"));
+}
+
+TEST(whole_videos)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    for (size_t i = 0; i < PEN_LEN(made); i++) {
+        Got got;
+        read_video(&got, at(made[i]), 0, 0, PEN_NO_END);
+        CHECK_STR(got.err.message, "");
+        CHECK_INT(got.width, 74);
+        CHECK_INT(got.n, 30);
+        for (uint64_t f = 0; f < got.n; f++)
+            CHECK_INT(time_of(&got, f), (int64_t)f * 40000000);
+        check_same(at(made[i]), &got, "", "");
+        free_got(&got);
+    }
+}
+
+TEST(parts_of_videos)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    Got got;
+    read_video(&got, at("h264.mp4"), 0, 310000000, 700000000);
+    CHECK_INT(got.r, PEN_OK);
+    CHECK_INT(got.n, 10); /* 0.32 to 0.68 */
+    CHECK_INT(time_of(&got, 0), 0);
+    CHECK_INT(time_of(&got, 9), 360000000);
+    check_same(at("h264.mp4"), &got, "-ss 0.31 -t 0.39", "");
+    free_got(&got);
+    read_video(&got, at("h264.mp4"), 0, 0, 700000000);
+    CHECK_INT(got.n, 18);
+    free_got(&got);
+    read_video(&got, at("h264.mp4"), 0, 1000000000, PEN_NO_END);
+    CHECK_INT(got.n, 5);
+    check_same(at("h264.mp4"), &got, "-ss 1", "");
+    free_got(&got);
+    read_video(&got, at("h264.mp4"), 0, 9000000000, PEN_NO_END); /* behind its end */
+    CHECK_INT(got.r, PEN_E_DECODE);
+    CHECK(strstr(got.err.message, "expected frames, found none"));
+    free_got(&got);
+}
+
+TEST(other_rates)
+{
+    static const struct {
+        double fps;
+        const char *text;
+        uint64_t n;
+    } cases[] = {{10, "10", 12}, {12.5, "25/2", 15}, {50, "50", 60}, {7, "7", 8}};
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        Got got;
+        char filter[64];
+        read_video(&got, at("mpeg4.avi"), cases[i].fps, 0, PEN_NO_END);
+        CHECK_STR(got.err.message, "");
+        CHECK_INT(got.n, cases[i].n);
+        for (uint64_t f = 0; f < got.n; f++)
+            CHECK_INT(time_of(&got, f), (int64_t)((double)f * 1e9 / cases[i].fps + 0.5));
+        snprintf(filter, sizeof filter, "fps=%s,", cases[i].text);
+        check_same(at("mpeg4.avi"), &got, "", filter);
+        free_got(&got);
+    }
+}
+
+TEST(turned_videos)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    Got got;
+    read_video(&got, at("turned.mp4"), 0, 0, PEN_NO_END);
+    CHECK_STR(got.err.message, "");
+    CHECK_INT(got.width, 50);
+    CHECK_INT(got.height, 74);
+    check_same(at("turned.mp4"), &got, "", "");
+    free_got(&got);
+}
+
+TEST(variable_rates)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    Got got;
+    read_video(&got, at("variable.mp4"), 0, 0, PEN_NO_END);
+    CHECK_STR(got.err.message, "");
+    CHECK_INT(got.n, 20); /* frames 1 2 4 5 7 ... of thirtieths */
+    for (uint64_t f = 0; f < got.n; f++) {
+        int64_t tick = (int64_t)(f / 2 * 3 + f % 2);
+        int64_t off = time_of(&got, f) - tick * 1000000000 / 30;
+        CHECK(off > -200000 && off < 200000);
+    }
+    check_same(at("variable.mp4"), &got, "", "");
+    free_got(&got);
+    /* By their times, not by their number. */
+    read_video(&got, at("variable.mp4"), 10, 0, PEN_NO_END);
+    CHECK_INT(got.n, 10);
+    check_same(at("variable.mp4"), &got, "", "fps=10,");
+    free_got(&got);
+}
+
+/* What says that it is a video and is something else reads no other files. */
+TEST(playlists_are_refused)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    Got got;
+    char text[9000];
+    snprintf(text, sizeof text,
+             "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n%s\n#EXT-X-ENDLIST\n", at("h264.mp4"));
+    help_text("list.mp4", text);
+    snprintf(text, sizeof text, "ffconcat version 1.0\nfile h264.mp4\n");
+    help_text("concat.mp4", text);
+    static const char *const names[] = {"list.mp4", "concat.mp4"};
+    for (size_t i = 0; i < PEN_LEN(names); i++) {
+        read_video(&got, at(names[i]), 0, 0, PEN_NO_END);
+        CHECK_INT(got.r, PEN_E_DECODE);
+        CHECK_INT(got.n, 0);
+        free_got(&got);
+    }
+    help_text("sound.mp4", "");
+    shell("ffmpeg -y -loglevel error -f lavfi -i sine=duration=0.2 '%s'", at("sound.mp4"));
+    read_video(&got, at("sound.mp4"), 0, 0, PEN_NO_END);
+    CHECK_INT(got.r, PEN_E_DECODE);
+    free_got(&got);
+}
+
+/* A raw pack holds the pixels as they came; an encoded one is what our own encoder makes of them.
+ */
+TEST(packed_frames)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    PenIngestResult result;
+    PenPack *pack = NULL;
+    Got got;
+    PenBuf data = {0};
+    shell("mkdir -p '%s' && cp '%s' '%s'", at("set/a"), at("h264.mp4"), at("set/a/1.mp4"));
+    PenIngestSettings s = help_ingest("set", "raw.pen");
+    s.mode = PEN_MODE_RAW;
+    s.fps = 5;
+    CHECK_GOES(pen_ingest_run(&s, &result, &err));
+    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    read_video(&got, at("h264.mp4"), 5, 0, PEN_NO_END);
+    help_read(pack, 0, 0, &data);
+    CHECK_INT(data.bytes, got.pixels.bytes);
+    CHECK_MEM(data.data, got.pixels.data, data.bytes);
+    pen_pack_close(&pack);
+    s = help_ingest("set", "encoded.pen");
+    s.fps = 5;
+    s.quality = 70;
+    CHECK_GOES(pen_ingest_run(&s, &result, &err));
+    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    help_read(pack, 0, 0, &data);
+    size_t each = (size_t)74 * 50 * 3;
+    const uint8_t *p = data.data;
+    for (uint64_t f = 0; f < got.n; f++) {
+        PenPixels pixels = {got.pixels.data + f * each, 74, 50, 3};
+        PenTiledJpeg jpeg = {0};
+        PenImage image;
+        CHECK_GOES(pen__jpeg_encode(&pixels, 70, &pen__limits_default, &jpeg, &err));
+        CHECK_GOES(pen_pack_image(pack, 0, 0, (uint32_t)f, &image, &err));
+        CHECK_INT(image.timestamp_ns, (int64_t)f * 200000000);
+        CHECK_INT(image.bytes, jpeg.jpeg.bytes);
+        CHECK_MEM(p, jpeg.jpeg.data, jpeg.jpeg.bytes);
+        p += jpeg.jpeg.bytes;
+        pen__tiled_free(&jpeg);
+    }
+    pen_pack_close(&pack);
+    free_got(&got);
+    pen__buf_free(&data);
+}
+
+TEST(real_videos)
+{
+    char pattern[512];
+    glob_t found;
+    const char *dir = getenv("PENSTOCK_VIDEOS");
+    snprintf(pattern, sizeof pattern, "%s/*", dir ? dir : TESTS_DIR "/../../shared/data/videos");
+    if (!has_ffmpeg || glob(pattern, 0, NULL, &found) != 0) {
+        SKIP("no videos here");
+        return;
+    }
+    for (size_t i = 0; i < found.gl_pathc && i < 3; i++) {
+        Got got;
+        read_video(&got, found.gl_pathv[i], 2, 0, 3000000000);
+        CHECK_STR(got.err.message, "");
+        check_same(found.gl_pathv[i], &got, "-t 3", "fps=2,");
+        free_got(&got);
+    }
+    globfree(&found);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    help_begin();
+    has_ffmpeg = system("ffmpeg -version >/dev/null 2>&1") == 0; // NOLINT(cert-env33-c)
+    if (has_ffmpeg)
+        make_videos();
+    RUN(whole_videos);
+    RUN(parts_of_videos);
+    RUN(other_rates);
+    RUN(turned_videos);
+    RUN(variable_rates);
+    RUN(playlists_are_refused);
+    RUN(packed_frames);
+    RUN(real_videos);
+    help_end();
+    return TEST_END();
+}
