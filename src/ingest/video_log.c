@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ingest/plan.h"
@@ -18,12 +17,46 @@ static int fail(const PenFrameLog *log, const char *what, PenError *reterr)
                      log->line);
 }
 
+/* A whole number, which may have spaces before it. False when there is none, or it does not fit. */
+static bool take_number(const char **text, int64_t *ret)
+{
+    const char *p = *text;
+    while (*p == ' ')
+        p++;
+    bool minus = *p == '-';
+    p += minus;
+    const char *digits = p;
+    int64_t v = 0;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, minus ? '0' - *p : *p - '0', &v))
+            return false;
+    *text = p;
+    *ret = v;
+    return p > digits;
+}
+
+/* "begin" and two numbers above 0 with a byte between them. */
+static bool take_pair(const char *text, const char *begin, char between, uint32_t ret[2])
+{
+    int64_t a = 0, b = 0;
+    size_t n = strlen(begin);
+    const char *p = text + n;
+    if (strncmp(text, begin, n) != 0 || !take_number(&p, &a) || *p++ != between ||
+        !take_number(&p, &b) || a < 1 || b < 1 || a > INT32_MAX || b > INT32_MAX)
+        return false;
+    ret[0] = (uint32_t)a;
+    ret[1] = (uint32_t)b;
+    return true;
+}
+
 static int take_size(PenFrameLog *log, PenError *reterr)
 {
-    uint32_t w = 0, h = 0;
+    uint32_t size[2];
     const PenLimits *limits = &pen__limits_default;
-    if (sscanf(log->line, "#dimensions 0: %9" SCNu32 "x%9" SCNu32, &w, &h) != 2 || !w || !h)
+    if (!take_pair(log->line, "#dimensions 0:", 'x', size))
         return fail(log, "no size", reterr);
+    uint32_t w = size[0], h = size[1];
     if (w > MAX_SIDE || h > MAX_SIDE || (uint64_t)w * h > limits->max_pixels)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected frames of at most %" PRIu64 " pixels, found %" PRIu32
@@ -39,11 +72,11 @@ static int take_size(PenFrameLog *log, PenError *reterr)
 
 static int take_base(PenFrameLog *log, PenError *reterr)
 {
-    uint64_t num = 0, den = 0;
-    if (sscanf(log->line, "#tb 0: %10" SCNu64 "/%10" SCNu64, &num, &den) != 2 || !num || !den)
+    uint32_t base[2];
+    if (!take_pair(log->line, "#tb 0:", '/', base))
         return fail(log, "no unit of time", reterr);
-    log->tb_num = num;
-    log->tb_den = den;
+    log->tb_num = base[0];
+    log->tb_den = base[1];
     return PEN_OK;
 }
 
@@ -72,13 +105,15 @@ static int64_t in_order(PenFrameLog *log, int64_t pts)
 
 static int take_frame(PenFrameLog *log, PenError *reterr)
 {
-    int64_t dts, pts, duration;
-    uint64_t bytes;
-    if (sscanf(log->line, "0, %" SCNd64 ", %" SCNd64 ", %" SCNd64 ", %" SCNu64, &dts, &pts,
-               &duration, &bytes) != 4 ||
-        !log->width || !log->tb_den)
+    enum { STREAM, DTS, PTS, DURATION, BYTES, N };
+    int64_t numbers[N];
+    const char *p = log->line;
+    bool ok = log->width && log->tb_den;
+    for (int i = 0; ok && i < N; i++)
+        ok = take_number(&p, &numbers[i]) && *p++ == ',';
+    if (!ok || numbers[STREAM] != 0)
         return fail(log, "something else", reterr);
-    if (bytes != log->frame_bytes)
+    if ((uint64_t)numbers[BYTES] != log->frame_bytes)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: expected frames of one size (%" PRIu32 "x%" PRIu32
                          "), found another at frame %" PRIu64,
@@ -89,7 +124,7 @@ static int take_frame(PenFrameLog *log, PenError *reterr)
                          " frames, found more; take fewer with --fps, or cut it in a list with "
                          "start and end",
                          log->name, PEN_CLIP_FRAMES);
-    int64_t ns = to_ns(log, in_order(log, pts));
+    int64_t ns = to_ns(log, in_order(log, numbers[PTS]));
     log->n++;
     return pen__buf_add(log->times, &ns, sizeof ns) < 0
                ? pen__fail_memory(reterr, WHERE, "times of frames")
