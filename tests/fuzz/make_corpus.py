@@ -462,6 +462,24 @@ def gulp_seeds():
         save("fuzz_gulp", name, b"\x8c" + data)
 
 
+def video_log_seeds():
+    head = b"#software: Lavf59.27.100\n#tb 0: 1/15360\n#media_type 0: video\n#dimensions 0: 4x2\n"
+    frame = b"0, %10d, %10d,      512,       24, 0x7658199c\n"
+    none = b"0, 0, -9223372036854775808, 1, 24, 0x1\n"
+    seeds = {
+        "frames": head + b"".join(frame % (n * 512, n * 512) for n in range(4)),
+        "times": head + frame % (0, 7) + none + frame % (0, 3) + frame % (9, 2**62 - 1),
+        "size": head + b"0, 0, 0, 1, 25, 0x1\n",
+        "late": frame % (0, 0) + head,
+        "two": head + b"#dimensions 0: 5x2\n",
+        "large": b"#dimensions 0: 65535x65535\n",
+        "base": b"#tb 0: 1/0\n",
+        "long": b"#" * 300,
+    }
+    for name, data in seeds.items():
+        save("fuzz_video_log", name, b"\3" + data)
+
+
 def roundtrip_seeds():
     for n in range(24):
         dice = random.Random(f"roundtrip {n}")
@@ -563,6 +581,7 @@ def main():
     tar_seeds()
     plan_seeds()
     gulp_seeds()
+    video_log_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()
