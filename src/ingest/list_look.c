@@ -73,44 +73,58 @@ static int look_at(const char *root, const PenCsvCell *cell, PenError *reterr)
     return r;
 }
 
-/* A first line without a name that is known is a sample when its path is there, or when it was said
- * that these are clips. */
-static int has_header(const PenCsvRow *row, const char *root, int kind, PenError *reterr)
+/* Is a first line, in which no name is known, a sample? When it was said that these are clips, and
+ * when its path is there and the next line's is the same kind of thing: a column may be called like
+ * a folder. */
+static int is_sample(PenCsv *csv, const PenCsvRow *row, const char *root, int kind,
+                     PenError *reterr)
 {
-    if (pen__list_path_column(row) >= 0 || row->n_cells > PEN_LEN(no_header))
-        return 1;
-    if (kind == PEN_INPUT_FRAMES || kind == PEN_INPUT_VIDEOS)
+    PenCsvRow next;
+    if (row->n_cells > PEN_LEN(no_header))
         return 0;
-    int r = look_at(root, &row->cells[0], reterr);
-    return r < 0 ? r : r == NOTHING;
+    if (kind == PEN_INPUT_FRAMES || kind == PEN_INPUT_VIDEOS)
+        return 1;
+    int first = look_at(root, &row->cells[0], reterr);
+    if (first <= NOTHING)
+        return first;
+    int r = pen__csv_next(csv, &next, reterr);
+    if (r)
+        return r; /* a list of one line */
+    r = look_at(root, &next.cells[0], reterr);
+    return r < 0 ? r : r == first;
 }
 
+static int what_is(const PenCsvRow *row, int64_t path_at, const char *root, PenListLook *ret,
+                   PenError *reterr)
+{
+    if (row->n_cells <= path_at)
+        return PEN_OK;
+    int r = look_at(root, &row->cells[path_at], reterr);
+    if (r == A_FOLDER)
+        ret->what = PEN_INPUT_FRAMES;
+    else if (r >= 0 && pen__name_is_video(row->cells[path_at].text))
+        ret->what = PEN_INPUT_VIDEOS;
+    return PEN_MIN(r, 0);
+}
+
+/* Empty lists, and headers without a path, are told of by who reads the header. */
 static int look(PenCsv *csv, const char *root, int kind, PenListLook *ret, PenError *reterr)
 {
     PenCsvRow row;
     int r = pen__csv_next(csv, &row, reterr);
     if (r)
-        return r; /* empty lists are told of by who reads the header */
-    int64_t path_at = pen__list_path_column(&row);
-    r = has_header(&row, root, kind, reterr);
-    if (r < 0)
         return r;
-    ret->has_header = r;
-    if (!r) {
-        path_at = 0;
-        ret->header = (PenCsvRow){row.line, row.n_cells, no_header};
-    } else if (path_at >= 0) {
-        r = pen__csv_next(csv, &row, reterr);
-        if (r)
-            return r;
+    int64_t path_at = pen__list_path_column(&row);
+    if (path_at >= 0) {
+        r = kind == PEN_INPUT_AUTO ? pen__csv_next(csv, &row, reterr) : PEN_END;
+        return r ? r : what_is(&row, path_at, root, ret, reterr);
     }
-    if (kind != PEN_INPUT_AUTO || path_at < 0 || row.n_cells <= path_at)
-        return PEN_OK;
-    r = look_at(root, &row.cells[path_at], reterr);
-    if (r == A_FOLDER)
-        ret->what = PEN_INPUT_FRAMES;
-    else if (r >= 0 && pen__name_is_video(row.cells[path_at].text))
-        ret->what = PEN_INPUT_VIDEOS;
+    ret->header = (PenCsvRow){row.line, row.n_cells, no_header};
+    if (kind == PEN_INPUT_AUTO)
+        r = what_is(&row, 0, root, ret, reterr);
+    if (r == PEN_OK)
+        r = is_sample(csv, &row, root, kind, reterr);
+    ret->has_header = r == 0;
     return r;
 }
 

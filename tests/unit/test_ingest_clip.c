@@ -185,6 +185,22 @@ TEST(lists_of_20bn)
     pen__inputs_free(&in);
 }
 
+/* A column that is called like a folder is not a sample. */
+TEST(headers_that_look_like_samples)
+{
+    PenInputs in;
+    CHECK_FAILS(list("17,label\n99,x\n", 0, &in, &err), PEN_E_INVALID, "expected a header");
+    CHECK_FAILS(list("17,label\n17/00001.jpg,x\n", 0, &in, &err), PEN_E_INVALID, "a header");
+    CHECK_GOES(list("17,label\n4,x\n", 0, &in, &err));
+    pen__inputs_free(&in);
+    CHECK_GOES(list("17", 0, &in, &err));
+    CHECK_STR(described(&in, 0), "17 - 5 2 2");
+    pen__inputs_free(&in);
+    CHECK_GOES(list("17/00001.jpg;x\n17/00002.jpg;y\n", 0, &in, &err)); /* images need none, too */
+    CHECK_STR(described(&in, 1), "17/00002.jpg y 1 0 1");
+    pen__inputs_free(&in);
+}
+
 TEST(separators)
 {
     static const struct {
@@ -245,10 +261,10 @@ TEST(bad_lists_of_clips)
     PenInputs in;
     mkdir(at("clips/empty"), 0777);
     help_text("clips/deep/er/1.jpg", "1");
-    CHECK_FAILS(list("17;x\n99;y\n", 0, &in, &err), PEN_E_NOT_FOUND,
-                "line 2, column 1: no such folder");
-    CHECK_FAILS(list("17;x\na.mp4;y\n", 0, &in, &err), PEN_E_INVALID,
-                "line 2, column 1: expected the path of a folder of frames");
+    CHECK_FAILS(list("17;x\n4;x\n99;y\n", 0, &in, &err), PEN_E_NOT_FOUND,
+                "line 3, column 1: no such folder");
+    CHECK_FAILS(list("17;x\n4;x\na.mp4;y\n", 0, &in, &err), PEN_E_INVALID,
+                "line 3, column 1: expected the path of a folder of frames");
     CHECK_FAILS(list("17;x\nempty;y\n", 0, &in, &err), PEN_E_INVALID,
                 "clips/empty: expected frames, found an empty folder");
     CHECK_FAILS(list("17;x\ndeep;y\n", 0, &in, &err), PEN_E_INVALID, "found a folder");
@@ -329,6 +345,7 @@ TEST(missing_clips_can_be_left_out)
     PenIngestSettings s = ask_run("missing.pen");
     const char *more = at("set/more.csv");
     s.sources = &more;
+    s.kind = PEN_INPUT_FRAMES; /* as the second is missing, nothing else tells */
     s.skip_bad = 1;
     s.max_bad = 10;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
@@ -471,6 +488,7 @@ int main(int argc, char **argv)
     RUN(files_where_no_frames_belong);
     RUN(videos_are_known_by_their_names);
     RUN(lists_of_20bn);
+    RUN(headers_that_look_like_samples);
     RUN(separators);
     RUN(videos_of_lists_have_times);
     RUN(bad_lists_of_clips);
