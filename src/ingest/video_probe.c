@@ -62,6 +62,7 @@ static int understand(const char *path, const char *text, PenVideoInfo *ret, Pen
 int pen__video_probe(const PenVideoSettings *settings, const char *path, PenVideoInfo *ret,
                      PenError *reterr)
 {
+    static const char formats[] = PEN_VIDEO_FORMATS;
     PenBuf text = {0}, url = {0};
     int r = pen__buf_add(&url, "file:", 5);
     if (r == 0)
@@ -75,7 +76,7 @@ int pen__video_probe(const PenVideoSettings *settings, const char *path, PenVide
                           "-protocol_whitelist",
                           "file",
                           "-format_whitelist",
-                          PEN_VIDEO_FORMATS,
+                          formats,
                           "-select_streams",
                           "V:0",
                           "-show_entries",
