@@ -428,11 +428,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                                .kind = CLI_ARG_NUMBER,
                                .verbs = V(SIMULATE),
                                .value = "N",
-                               .min = 1,
+                               .min = 0,
                                .max = 65536,
-                               .standard = "64",
+                               .standard = "0",
                                .mistaken = "concurrency connections",
-                               .help = "requests of a machine at once, shared by its ranks"},
+                               .help =
+                                   "requests of a machine at once, shared by its ranks; 0: 512, 64 "
+                                   "of a rank at most"},
     [CLI_OPT_SIM_SPREAD] = {.name = "spread",
                             .kind = CLI_ARG_REAL,
                             .verbs = V(SIMULATE),

@@ -41,7 +41,7 @@ class StorageOptions(TypedDict, total=False):
     allow_http      keys may go over http to other hosts than this one
     deadline        of one request, in seconds (30)
     outage          how long a server may be away before it is an error, in seconds (300)
-    in_flight       requests of this node at once, at most (64)
+    in_flight       requests of this node at once, at most (512, 64 of a process)
     node_ranks      processes of this node that share them (found in the environment)
     """
 

@@ -24,7 +24,7 @@ static int remote_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
 {
     RemoteSource *s = (RemoteSource *)source;
     uint64_t tail_at = s->object.bytes - s->tail_bytes;
-    if (offset >= tail_at && !again) {
+    if (offset >= tail_at && s->tail && !again) {
         memcpy(buf, s->tail + (offset - tail_at), bytes);
         return PEN_OK;
     }
@@ -89,6 +89,16 @@ int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret
     s->base.bytes = s->object.bytes;
     *ret = &s->base;
     return PEN_OK;
+}
+
+void pen__source_settle(PenSource *source)
+{
+    RemoteSource *s = (RemoteSource *)source;
+    if (source->class_ != &remote_class)
+        return;
+    pen__free(s->tail);
+    s->tail = NULL;
+    s->tail_bytes = 0;
 }
 
 const PenObject *pen__source_object(const PenSource *source)

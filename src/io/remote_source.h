@@ -9,6 +9,8 @@
 
 /* One request brings its size and its end, which is where a shard's index lies. */
 int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret, PenError *reterr);
+/* What was read when it was opened is not needed any more; accepts any source. */
+void pen__source_settle(PenSource *s);
 /* NULL: it is not remote. What the object was when it was opened. */
 const PenObject *pen__source_object(const PenSource *s);
 

@@ -7,7 +7,7 @@
 
 #define WHERE "net/node"
 
-enum { SHARE_LEAST = 4 };
+enum { SHARE_LEAST = 4, NODE_MOST = 512 };
 
 /* "8", or of Slurm "8(x2),4": nodes may differ, and the first group is the largest. */
 static uint32_t leading_number(const char *text)
@@ -46,4 +46,9 @@ int pen__node_ranks(uint32_t given, uint32_t *ret, PenError *reterr)
 uint32_t pen__node_share(uint32_t all, uint32_t ranks)
 {
     return PEN_MIN(all, PEN_MAX(all / ranks, (uint32_t)SHARE_LEAST));
+}
+
+uint32_t pen__node_usual(uint32_t want, uint32_t ranks)
+{
+    return PEN_MIN(want, pen__node_share(NODE_MOST, ranks));
 }

@@ -14,5 +14,7 @@ enum { PEN_NODE_RANKS_MOST = 4096 };
 int pen__node_ranks(uint32_t given, uint32_t *ret, PenError *reterr);
 /* What one of them may have of `all`: an even share, but no fewer than four. */
 uint32_t pen__node_share(uint32_t all, uint32_t ranks);
+/* What one has when nothing is given: what it wants, but no more than its share of 512. */
+uint32_t pen__node_usual(uint32_t want, uint32_t ranks);
 
 #endif

@@ -118,7 +118,8 @@ static void policy_settings(const PenRemoteSettings *s, uint32_t node_ranks, Pen
     }
     if (s->outage_ms)
         ret->outage_ms = s->outage_ms;
-    ret->in_flight = pen__node_share(s->in_flight ? s->in_flight : ret->in_flight, node_ranks);
+    ret->in_flight = s->in_flight ? pen__node_share(s->in_flight, node_ranks)
+                                  : pen__node_usual(ret->in_flight, node_ranks);
 }
 
 static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
@@ -263,7 +264,7 @@ void pen__remote_want(PenRemote *r, uint32_t in_flight)
     pen__policy_settings_init(&s);
     in_flight = PEN_MIN(PEN_MAX(in_flight, s.in_flight), (uint32_t)WANT_MOST);
     if (!r->given_in_flight)
-        pen__policy_most(r->policy, pen__node_share(in_flight, r->node_ranks));
+        pen__policy_most(r->policy, pen__node_usual(in_flight, r->node_ranks));
 }
 
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)

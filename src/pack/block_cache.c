@@ -67,7 +67,7 @@ static bool is_fresh(PenPack *p)
 {
     pthread_mutex_lock(&p->mutex);
     bool fresh = !p->cache && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
-    for (int i = 0; i < SHARD_SLOTS; i++)
+    for (uint64_t i = 0; i < p->shard_slots; i++)
         fresh = fresh && !p->shards[i];
     pthread_mutex_unlock(&p->mutex);
     return fresh;

@@ -128,7 +128,10 @@ static int read_manifest(PenPack *p, PenError *reterr)
         if (object)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
-        if (!p->first_blocks)
+        p->shard_slots =
+            PEN_MIN(p->is_far ? FAR_SHARD_SLOTS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
+        p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
+        if (!p->first_blocks || !p->shards)
             r = pen__fail_memory(reterr, WHERE, p->path);
     }
     pen__source_close(&source);
@@ -248,7 +251,7 @@ static void free_shard(PenShardRef *ref)
 
 static void drop_shards(PenPack *p)
 {
-    for (int i = 0; i < SHARD_SLOTS; i++)
+    for (uint64_t i = 0; p->shards && i < p->shard_slots; i++)
         if (p->shards[i]) {
             pen__pack_shard_put(p, p->shards[i]);
             p->shards[i] = NULL;
@@ -292,6 +295,7 @@ void pen_pack_close(PenPack **pack)
     pen__store_close(&p->store);
     pen__manifest_fini(&p->m);
     pen__free(p->first_blocks);
+    pen__free(p->shards);
     pen__free(p->path);
     pen__free(p);
 }
@@ -347,6 +351,8 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
     }
     if (r < 0 && reterr)
         *reterr = now;
+    if (r == PEN_OK && !p->cache) /* which is going to keep it */
+        pen__source_settle(source);
     if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: blocks of %" PRIu64 " samples, expected %" PRIu64
@@ -380,7 +386,7 @@ static PenShardRef *find_shard(PenPack *p, uint64_t number)
 {
     uint64_t look_ns = 0;
     do {
-        PenShardRef *ref = p->shards[number % SHARD_SLOTS];
+        PenShardRef *ref = p->shards[number % p->shard_slots];
         if (ref && ref->number == number) {
             ref->refs++;
             return ref;
@@ -391,7 +397,7 @@ static PenShardRef *find_shard(PenPack *p, uint64_t number)
 
 int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
 {
-    PenShardRef **slot = &p->shards[number % SHARD_SLOTS];
+    PenShardRef **slot = &p->shards[number % p->shard_slots];
     int r = pen__pack_alive(p, reterr);
     if (r < 0)
         return r;

@@ -12,6 +12,8 @@
 
 /* Slots are chosen by number, so neighbours never push each other out. */
 enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
+/* Of a far pack: no files are open for them, and each costs a request. */
+enum { FAR_SHARD_SLOTS = PEN_FAR_SHARDS };
 
 /* Of whole blocks no more bytes than this are kept, until a loader says how many. */
 #define WHOLE_KEEP_BYTES (256ull << 20)
@@ -35,7 +37,8 @@ struct PenPack {
     pthread_cond_t loaded;     /* a whole block has come, or not */
     uint64_t loading[LOADING]; /* blocks, and shards + PEN_LOADING_SHARD */
     uint32_t n_loading;
-    PenShardRef *shards[SHARD_SLOTS];
+    PenShardRef **shards;
+    uint64_t shard_slots;
     PenBlock **blocks;
     uint64_t block_slots;
     uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */

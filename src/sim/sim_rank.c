@@ -245,7 +245,8 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     PenPolicySettings settings;
     pen__policy_settings_init(&settings);
     *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
-    settings.in_flight = pen__node_share(job->s->in_flight, job->s->ranks);
+    settings.in_flight = job->s->in_flight ? pen__node_share(job->s->in_flight, job->s->ranks)
+                                           : pen__node_usual(settings.in_flight, job->s->ranks);
     k->fetchers = PEN_MAX(settings.in_flight, (uint32_t)FETCHERS);
     uint64_t fit = PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u);
     k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);

@@ -4,9 +4,10 @@
 #ifndef PEN_SIM_SIM_RANK_H
 #define PEN_SIM_SIM_RANK_H
 
+#include "pack/reader.h"
 #include "sim/sim_job.h"
 
-enum { PEN_SIM_SHARDS = 128 }; /* indexes that a reader keeps, by number */
+enum { PEN_SIM_SHARDS = PEN_FAR_SHARDS }; /* indexes that a reader keeps, by number */
 
 typedef struct PenSimSlot {
     uint32_t left;    /* samples that are not made */

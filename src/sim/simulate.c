@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "net/node.h"
 #include "sim/sim_count.h"
 #include "sim/sim_rank.h"
 #include "sim/sim_result.h"
@@ -34,7 +35,6 @@ void pen_sim_settings_init(PenSimSettings *s)
         .prefetch = 2,
         .step_ms = 100,
         .memory_bytes = 2ull << 30,
-        .in_flight = 64,
         .latency_ms = 100,
         .latency_p99_ms = 300,
         .connect_ms = 30,
@@ -79,8 +79,8 @@ static int check(const PenSimSettings *s, PenError *reterr)
     int r = check_job(s, reterr);
     if (r < 0)
         return r;
-    if (!s->in_flight || !s->prefetch)
-        return refuse(reterr, "requests at once and prefetch", 0, "at least 1");
+    if (!s->prefetch)
+        return refuse(reterr, "prefetch", 0, "at least 1");
     if (s->prefixes < 1 || s->prefixes > PEN_SIM_PREFIXES)
         return refuse(reterr, "prefixes", s->prefixes, "1 to 256");
     if (!(s->failures >= 0 && s->failures <= 1000))
@@ -171,7 +171,10 @@ static double cost(const PenSimJob *job, double seconds)
     if (s->store_bytes_per_s)
         per_s = PEN_MIN(per_s, (double)s->store_bytes_per_s / s->nodes / block);
     if (s->latency_ms > 0)
-        per_s = PEN_MIN(per_s, PEN_MAX(s->in_flight, s->ranks) / s->latency_ms * 1e3);
+        per_s = PEN_MIN(
+            per_s, PEN_MAX(s->in_flight ? s->in_flight : pen__node_usual(64, s->ranks) * s->ranks,
+                           s->ranks) /
+                       s->latency_ms * 1e3);
     double blocks = (double)job->room / block * s->ranks + per_s * seconds;
     blocks = PEN_MIN(blocks, (double)job->pack.n_blocks / s->nodes + s->ranks);
     return blocks * (BLOCK_S + k * SAMPLE_S);

@@ -76,6 +76,10 @@ TEST(shares)
     CHECK_INT(pen__node_share(2, 1), 2);
     CHECK_INT(pen__node_share(2, 8), 2);
     CHECK_INT(pen__node_share(6, 2), 4);
+    CHECK_INT(pen__node_usual(64, 1), 64);
+    CHECK_INT(pen__node_usual(64, 8), 64);
+    CHECK_INT(pen__node_usual(64, 16), 32);
+    CHECK_INT(pen__node_usual(256, 8), 64);
 }
 
 int main(int argc, char **argv)

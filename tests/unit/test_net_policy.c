@@ -24,7 +24,7 @@ TEST(one_request)
     CHECK_INT(n.ops, 1);
     CHECK_INT(n.attempts, 1);
     CHECK_INT(n.retries + n.hedges + n.failures + n.throttles + n.in_flight, 0);
-    CHECK_INT(n.limit, 16);
+    CHECK_INT(n.limit, 24);
     CHECK_INT(n.bytes, sizeof w->into);
     bench_free(b);
 }
@@ -404,11 +404,11 @@ TEST(throttling_halves_and_recovers)
     server->out = (SimAnswer){.status = 429};
     for (int i = 0; i < 200; i++)
         want_start(&b->w[i], b->p);
-    while (b->p->pace.limit == 16)
+    while (b->p->pace.limit == 24)
         simnet_step(b->net, UINT64_MAX);
     unsigned first = b->p->pace.limit;
-    CHECK(first >= 8 && first <= 12);
-    CHECK_INT(b->p->pace.safe, 8);
+    CHECK(first >= 12 && first <= 18);
+    CHECK_INT(b->p->pace.safe, 12);
     while (simnet_now(b->net) < server->out_to_ns)
         simnet_step(b->net, UINT64_MAX);
     CHECK(b->p->pace.limit < first);

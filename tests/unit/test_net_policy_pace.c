@@ -403,10 +403,10 @@ TEST(another_most_of_a_policy)
     simnet_run(x->net, x->began_ns + SIM_S);
     CHECK_INT(x->p->pace.limit, 64);
     pen__policy_most(x->p, 256);
-    simnet_run(x->net, x->began_ns + 2 * SIM_S);
+    simnet_run(x->net, x->began_ns + 4 * SIM_S);
     CHECK_INT(x->p->pace.limit, 256);
     pen__policy_most(x->p, 8);
-    simnet_run(x->net, x->began_ns + 3 * SIM_S);
+    simnet_run(x->net, x->began_ns + 5 * SIM_S);
     CHECK(x->p->pace.limit <= 8);
     CHECK(simnet_transfers(x->t) <= 8);
     reader_free(x);

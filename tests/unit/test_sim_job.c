@@ -293,7 +293,7 @@ TEST(settings_that_make_no_sense_are_refused)
     REFUSED(step_ms, NAN, "milliseconds");
     REFUSED(step_ms, 0, "time of a step");
     REFUSED(latency_p99_ms, 50, "latency p99");
-    REFUSED(in_flight, 0, "at least 1");
+    REFUSED(prefetch, 0, "at least 1");
     REFUSED(prefixes, 257, "prefixes");
     REFUSED(failures, 1001, "failures");
     REFUSED(seconds, 0, "seconds");
@@ -343,8 +343,8 @@ TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
     /* They stand for the others. */
     CHECK(near(some.samples_per_s, all.samples_per_s, 0.02));
     CHECK(near(some.first_batch_p50_s, all.first_batch_p50_s, 0.1));
-    CHECK(near(some.node_bytes_per_s, all.node_bytes_per_s, 0.02));
-    CHECK(near(some.prefix_per_s, all.prefix_per_s, 0.02));
+    CHECK(near(some.node_bytes_per_s, all.node_bytes_per_s, 0.05));
+    CHECK(near(some.prefix_per_s, all.prefix_per_s, 0.05));
     CHECK(near(some.prefix_peak_per_s, all.prefix_peak_per_s, 0.3));
     CHECK(near(some.manifest_peak_per_s, all.manifest_peak_per_s, 0.01));
     CHECK(near(some.requests_per_epoch, all.requests_per_epoch, 0.02));
