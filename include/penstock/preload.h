@@ -35,9 +35,10 @@ typedef struct PenPreloadResult {
 PEN_API void pen_preload_settings_init(PenPreloadSettings *settings);
 /* Returns when all of the pack is in memory; from then on nothing is read from where it lies, and a
  * pack at an address counts as a local one. To be called before anything else uses the pack
- * (PEN_E_INVALID when a loader does); a second call does nothing. PEN_E_NO_MEMORY when there is too
- * little for it. On failure the pack is as it was. Damage in the pack is no failure: it shows when
- * the sample is read, as of a local pack. `settings` and `ret` may be NULL. */
+ * (PEN_E_INVALID when a loader does, or it has a cache); a second call does nothing.
+ * PEN_E_NO_MEMORY when there is too little for it. On failure the pack is as it was. Damage in the
+ * pack is no failure: it shows when the sample is read, as of a local pack. `settings` and `ret`
+ * may be NULL. */
 PEN_NODISCARD PEN_API int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings,
                                            PenPreloadResult *ret, PenError *reterr);
 

@@ -31,8 +31,10 @@ bool pen__cgroup_text(const char *dir, const char *name, char *ret, size_t cap)
 }
 
 /* `path` in the hierarchy that is mounted at `mount`, and all above it. */
-static void walk_up(const char *mount, char *path, int version,
-                    void (*each)(void *ctx, int version, const char *dir), void *ctx)
+__attribute__((nonnull(1, 2))) static void walk_up(const char *mount, char *path, int version,
+                                                   void (*each)(void *ctx, int version,
+                                                                const char *dir),
+                                                   void *ctx)
 {
     for (;;) {
         char dir[600];

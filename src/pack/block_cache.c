@@ -66,7 +66,7 @@ int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data
 static bool is_fresh(PenPack *p)
 {
     pthread_mutex_lock(&p->mutex);
-    bool fresh = !p->cache && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
+    bool fresh = !p->cache && !p->preload && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
     for (uint64_t i = 0; i < p->shard_slots; i++)
         fresh = fresh && !p->shards[i];
     pthread_mutex_unlock(&p->mutex);

@@ -209,6 +209,11 @@ static int check_use(PenPack *p, const PenPreloadSettings *s, PenError *reterr)
     pthread_mutex_lock(&p->mutex);
     int users = p->refs;
     pthread_mutex_unlock(&p->mutex);
+    if (p->cache)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected a pack without a cache, found one with; a pack is preloaded "
+                         "or has a cache",
+                         p->path);
     if (users > 1 && !p->preload)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: expected a pack that nothing uses yet, found a loader on it; preload "

@@ -145,6 +145,8 @@ def test_what_it_says_and_refuses(disk):
         assert pack.preloaded is None
         with pytest.raises(penstock.InvalidError, match="give it to open"):
             penstock.Loader(pack, 8, preload=True)
+    with pytest.raises(penstock.InvalidError, match="leave cache out"):
+        penstock.open(disk, cache=disk.parent / "cache", preload=True)
     with pytest.raises(TypeError, match="preload: expected True, False or a function, found 'yes'"):
         penstock.open(disk, preload="yes")
     with penstock.open(disk, preload=True) as pack:

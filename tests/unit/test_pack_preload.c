@@ -42,6 +42,18 @@ TEST(what_is_refused)
     s.threads = -1;
     CHECK_INT(pen_pack_preload(pack, &s, NULL, &err), PEN_E_INVALID);
     CHECK_STR(err.message, "threads: expected a number, 0 or more, found -1");
+    PenPack *cached = open_pack("two");
+    PenCacheSettings cache;
+    pen_cache_settings_init(&cache);
+    cache.directory = at("cache");
+    CHECK_INT(pen_pack_cache(cached, &cache, &err), PEN_OK);
+    CHECK_INT(pen_pack_preload(cached, NULL, NULL, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "a pack is preloaded or has a cache"));
+    pen_pack_close(&cached);
+    cached = open_pack("two");
+    CHECK_INT(pen_pack_preload(cached, NULL, NULL, &err), PEN_OK);
+    CHECK_INT(pen_pack_cache(cached, &cache, &err), PEN_E_INVALID);
+    pen_pack_close(&cached);
     PenPack *other = pen__pack_ref(pack);
     CHECK_INT(pen_pack_preload(pack, NULL, NULL, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "right after opening"));
