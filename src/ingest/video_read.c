@@ -118,11 +118,14 @@ static void rate_of(double fps, uint64_t *ret_num, uint64_t *ret_den)
 /* Conversion that gives the same on every machine. */
 #define TO_RGB "scale=flags=bicubic+accurate_rnd+full_chroma_int+bitexact,format=rgb24"
 
+/* Frames at the same time, or without one, are kept: the muxer would not have them. */
+#define RISING "setpts='if(gt(PTS,PREV_OUTPTS)+isnan(PREV_OUTPTS),PTS,PREV_OUTPTS+1)',"
+
 static void add_filter(Command *c, double fps)
 {
     uint64_t num, den;
     if (!(fps > 0)) {
-        add(c, "-vf", TO_RGB);
+        add(c, "-vf", RISING TO_RGB);
         add(c, "-enc_time_base", "-1"); /* the stream's: its times as they are */
         return;
     }

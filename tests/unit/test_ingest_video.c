@@ -65,6 +65,11 @@ static void make_videos(void)
     shell("ffmpeg -y -loglevel error -f lavfi -i testsrc=size=74x50:rate=30:duration=1 -vf "
           "\"select='mod(n,3)'\" -vsync vfr -c:v libx264 '%s'",
           at("variable.mp4"));
+    /* Farther and farther apart: no rate has ticks for all of them. */
+    shell("for mode in -fps_mode -vsync; do ffmpeg -y -loglevel error -f lavfi -i "
+          "testsrc=size=74x50:rate=25:duration=0.8 -vf settb=1/1000,'setpts=3*N*N' "
+          "$mode passthrough -enc_time_base 1/1000 -c:v libx264 '%s' && break; done",
+          at("uneven.mkv"));
 }
 
 TEST(whole_videos)
@@ -170,10 +175,38 @@ TEST(variable_rates)
     }
     check_same(at("variable.mp4"), &got, "", "");
     free_got(&got);
+    read_video(&got, at("uneven.mkv"), 0, 0, PEN_NO_END);
+    CHECK_STR(got.err.message, "");
+    CHECK_INT(got.n, 20);
+    for (uint64_t f = 0; f < got.n; f++)
+        CHECK_INT(time_of(&got, f), (int64_t)(f * f) * 3000000);
+    check_same(at("uneven.mkv"), &got, "", "");
+    free_got(&got);
     /* By their times, not by their number. */
     read_video(&got, at("variable.mp4"), 10, 0, PEN_NO_END);
     CHECK_INT(got.n, 10);
     check_same(at("variable.mp4"), &got, "", "fps=10,");
+    free_got(&got);
+}
+
+TEST(frames_at_the_same_time)
+{
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    Got got;
+    shell(
+        "cd '%s' && ffmpeg -y -loglevel error -f lavfi -i testsrc=size=74x50:rate=25:duration=0.4 "
+        "-c:v mjpeg -pix_fmt yuvj420p one.mkv && ffmpeg -y -loglevel error -i one.mkv -c copy "
+        "-bsf:v 'setts=ts=floor(TS/80)*80' pairs.mkv",
+        help_root);
+    read_video(&got, at("pairs.mkv"), 0, 0, PEN_NO_END);
+    CHECK_STR(got.err.message, "");
+    CHECK_INT(got.n, 10);
+    for (uint64_t f = 0; f < got.n; f++)
+        CHECK_INT(time_of(&got, f), (int64_t)(f / 2 * 80 + f % 2) * 1000000);
+    check_same(at("one.mkv"), &got, "", "");
     free_got(&got);
 }
 
@@ -285,6 +318,7 @@ int main(int argc, char **argv)
     RUN(other_rates);
     RUN(turned_videos);
     RUN(variable_rates);
+    RUN(frames_at_the_same_time);
     RUN(playlists_are_refused);
     RUN(packed_frames);
     RUN(real_videos);
