@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of videos are those that ffmpeg writes: not one byte of the pixels handed over differs,
  * for whole videos, parts of them, fewer or more frames a second, turned and variable ones. Videos
- * are made by ffmpeg; those of ../shared/data/videos are read too when they are there. */
+ * are made by ffmpeg; those of ../shared/data/videos are read too when they are there,
+ * all of them whole with PENSTOCK_FULL=1. */
 #include <glob.h>
 
 #include "video_help.h"
@@ -296,11 +297,19 @@ TEST(real_videos)
         SKIP("no videos here");
         return;
     }
-    for (size_t i = 0; i < found.gl_pathc && i < 3; i++) {
+    const char *all = getenv("PENSTOCK_FULL");
+    for (size_t i = 0; i < found.gl_pathc && (all || i < 3); i++) {
         Got got;
         read_video(&got, found.gl_pathv[i], 2, 0, 3000000000);
         CHECK_STR(got.err.message, "");
         check_same(found.gl_pathv[i], &got, "-t 3", "fps=2,");
+        free_got(&got);
+        if (!all)
+            continue;
+        read_video(&got, found.gl_pathv[i], 0, 0, PEN_NO_END);
+        CHECK_STR(got.err.message, "");
+        check_same(found.gl_pathv[i], &got, "", "");
+        printf("real_videos: %s: %d frames\n", found.gl_pathv[i], (int)got.n);
         free_got(&got);
     }
     globfree(&found);
