@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of clips: which frames, in what shape, and what is done to them.
 
-PENSTOCK_SCALE=full compares 10,000 choices of frames instead of 2,000.
+PENSTOCK_SCALE=full compares 10,000 choices of frames instead of 2,000, and loads 10,000 damaged
+clips instead of 400.
 """
 
 import collections
 import os
 import random
+import re
+import resource
+import time
 
 import net_stage
 import pytest
+from plain_writer import Field, image, write_pack
 from py_tools import encoded, need_penstock, pixels
 from remote_tools import options
 
@@ -19,7 +24,9 @@ ops = penstock.ops
 
 pytestmark = pytest.mark.threads
 
-CASES = 10_000 if os.environ.get("PENSTOCK_SCALE") == "full" else 2_000
+FULL = os.environ.get("PENSTOCK_SCALE") == "full"
+CASES = 10_000 if FULL else 2_000
+DAMAGED = 10_000 if FULL else 400
 GAP = 40_000_000  # ns from frame to frame: 25 a second
 LENGTHS = [1, 2, 3, 5, 8, 15, 16, 17, 30, 31, 32, 33, 48, 64, 65]
 ALL = len(LENGTHS)
@@ -260,6 +267,79 @@ def test_operations_in_python():
             ops.clip(**wrong)
     with pytest.raises(TypeError, match="expected a number"):
         ops.clip(frames="8")
+
+
+# ---- damage
+
+
+def damaged(data, rng):
+    """Some bytes changed, left out, doubled or cut off; not its first two."""
+    data = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 5, 20))):
+        at, n = rng.randrange(2, len(data)), rng.choice((1, 1, 2, 4, 50))
+        how = rng.randrange(5)
+        if how == 0:
+            data[at] ^= 1 << rng.randrange(8)
+        elif how == 1:
+            data[at:at + n] = rng.randbytes(len(data[at:at + n]))
+        elif how == 2:
+            data[at:at + n] = data[at:at + n] * 2
+        elif at > 20:
+            del data[at:at + n if how == 3 else None]
+    return bytes(data)
+
+
+def damaged_clips(n, rng):
+    """A frame of each is damaged, under checksums that are right."""
+    kinds = [("jpeg", "JPEG", {"quality": 80}), ("jpeg", "JPEG", {"progressive": True}),
+             ("png", "PNG", {}), ("webp", "WEBP", {})]
+    whole = [(kind, encoded(pixels(i, 16, 12), save, **more))
+             for kind, save, more in kinds for i in range(6)]
+    for i in range(n):
+        frames, hit = [rng.choice(whole) for _ in range(3)], rng.randrange(3)
+        yield str(i).encode(), {"video": [
+            image(damaged(data, rng) if k == hit else data, 16, 12, codec=kind)
+            for k, (kind, data) in enumerate(frames)
+        ]}
+
+
+def take_all(loader):
+    """How often which came: pixels, or an error that names its sample and frame."""
+    found, batches = collections.Counter(), iter(loader)
+    while True:
+        start = time.monotonic()
+        try:
+            assert next(batches).video.shape == (1, 3, 3, 8, 8)
+            found["pixels"] += 1
+        except StopIteration:
+            return found
+        except (penstock.DecodeError, penstock.LimitError, penstock.UnsupportedError) as error:
+            assert re.match(rf"(instead of )?sample {error.sample}\b.*: frame \d: ", str(error))
+            found[type(error).__name__] += 1
+        assert time.monotonic() - start < 10
+
+
+def test_damaged_clips_are_errors_or_pixels(tmp_path):
+    """In time, and with no more memory than others take. A header that asks for more than is
+    allowed, or for what no decoder knows, is no damage that is passed over."""
+    clips = list(damaged_clips(DAMAGED, random.Random(3)))
+    write_pack(tmp_path / "a.pen", [Field("video", "clip")], clips, block_samples=8)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    settings = {"pipeline": "decode | clip 3 1 0 | center_crop 8 | tensor f32 ncthw",
+                "output": "numpy", "memory": "64MiB"}
+    with penstock.Loader(tmp_path / "a.pen", 1, **settings) as loader:
+        found = take_all(loader)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(dict(found), f"{grown} KiB more")
+    assert sum(found.values()) == DAMAGED and found["DecodeError"] > DAMAGED / 3
+    assert grown < 128 << 10
+    with penstock.Loader(tmp_path / "a.pen", 1, on_bad="substitute", max_bad=DAMAGED,
+                         **settings) as loader:
+        again = take_all(loader)
+        # Where most are broken, all that are tried instead may be.
+        assert again["DecodeError"] < found["DecodeError"] / 20
+        assert sum(again.values()) == DAMAGED
+        assert loader.stats()["substituted"] > found["DecodeError"] / 2
 
 
 # ---- from elsewhere
