@@ -38,9 +38,9 @@ def run(command, env, n_bytes, core=None):
 class Curl:
     """The same ranges in the same order every time: those of blocks, mixed."""
 
-    def __init__(self, server, blocks, folder, at_once, most_bytes=None):
+    def __init__(self, server, blocks, folder, at_once, most_bytes=None, passes=1):
         self.server, self.at_once = server, at_once
-        blocks = random.Random(1).sample(blocks, len(blocks))
+        blocks = random.Random(1).sample(blocks, len(blocks)) * passes
         self.bytes, lines = 0, []
         client = server.boto3()
         for key, offset, length in blocks:

@@ -17,9 +17,10 @@ class Raw:
         self.stock.upload(self.servers, "pack")
         blocks = self.stock.blocks()
         self.curl = curl.Curl(self.servers.near, blocks, self.stock.folder,
-                              self.setting["at_once"])
+                              self.setting["at_once"], passes=self.setting["passes"])
         self.task = {"address": f"s3://{stores.BUCKET}/pack", "build": str(places.BUILD),
-                     "bucket": stores.BUCKET, "blocks": blocks, "at_once": self.setting["at_once"]}
+                     "bucket": stores.BUCKET, "blocks": blocks,
+                     "passes": self.setting["passes"], "at_once": self.setting["at_once"]}
         self.file = self.stock.folder / "raw.json"
         self.file.write_text(json.dumps(self.task), encoding="utf-8")
 

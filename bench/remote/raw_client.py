@@ -19,7 +19,7 @@ def penstock_reads(task):
     def read():
         with penstock.Loader(task["address"], 256, pipeline={"label": "tensor i64"}, order="block",
                              output="numpy", threads=1) as loader:
-            return sum(len(batch[0]) for batch in loader)
+            return sum(len(batch[0]) for _ in range(task["passes"]) for batch in loader)
 
     return read
 
@@ -39,7 +39,7 @@ def boto3_reads(task):
 
     def read():
         with concurrent.futures.ThreadPoolExecutor(task["at_once"]) as pool:
-            return sum(pool.map(one, task["blocks"]))
+            return sum(pool.map(one, task["blocks"] * task["passes"]))
 
     return read
 

@@ -184,5 +184,6 @@ def raw_markdown(lines):
                      for what, ratio, needed, holds in raw_verdicts(head, found)]
     how_raw = (f"penstock: a Loader of labels alone in block order, every block whole and checked; "
                f"curl and boto3: the same ranges, {head['scenario']['at_once']} at once, to "
-               f"nowhere. Processor time is the client's alone.\n")
+               f"nowhere; {head['scenario']['passes']} passes. Processor time is that of the "
+               f"client alone.\n")
     return "\n".join([introduction(head), how_raw, report.table(rows), report.table(verdicts)])

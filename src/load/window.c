@@ -362,6 +362,7 @@ void *pen__fetcher_run(void *thread)
 {
     PenThread *me = thread;
     PenCore *c = me->core;
+    pen__thread_name("pen-fetch");
     pthread_mutex_lock(&c->mutex);
     while (!c->stop) {
         PenAheadBlock *b = next_block(c);
