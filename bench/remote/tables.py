@@ -185,5 +185,5 @@ def raw_markdown(lines):
     how_raw = (f"penstock: a Loader of labels alone in block order, every block whole and checked; "
                f"curl and boto3: the same ranges, {head['scenario']['at_once']} at once, to "
                f"nowhere; {head['scenario']['passes']} passes. Processor time is that of the "
-               f"client alone.\n")
+               f"client alone, of penstock after one pass that is not counted.\n")
     return "\n".join([introduction(head), how_raw, report.table(rows), report.table(verdicts)])
