@@ -21,6 +21,7 @@ Ends with 1 when an aim of the scenario is not reached.
 import argparse
 import pathlib
 import shlex
+import signal
 import statistics
 import sys
 
@@ -183,6 +184,9 @@ def options_of():
 
 def main():
     options = options_of()
+    # Servers and loaders end with it; also of what was started in the background.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(130))
     verbs = {"far": do_far, "raw": do_raw, "check": do_check, "table": do_table}
     return verbs[options.verb](options)
 

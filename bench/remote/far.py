@@ -75,7 +75,7 @@ class Far:
                               else self.options.python)
         task = {**self.stock.task(self.setting, spec), "do": "prepare"}
         if spec["stock"] not in ("pack", "objects"):
-            task["files"] = self.stock.repeated()
+            task["files"] = self.stock.files * task["copies"]
         found = self.ask(name, PREPARE_SECONDS, task)
         where = self.stock.pack if spec["stock"] == "pack" else task["out"]
         stored = (sum(map(os.path.getsize, self.stock.files)) if spec["stock"] == "objects"
@@ -107,10 +107,11 @@ class Far:
                 self.prepare(name)
             except environments.Absent as why:
                 self.leave_out(name, why)
-        stocks = [self.known[name]["stock"] for name in self.pythons]
-        for what in dict.fromkeys(["pack", *stocks]):  # curl reads the pack
+        tasks = [self.stock.task(self.setting, self.known[name]) for name in self.pythons]
+        folders = {task["prefix"]: task["out"] for task in tasks}
+        for what, folder in {"pack": None, **folders}.items():  # curl reads the pack
             say(f"  uploading {what}")
-            self.stock.upload(self.servers, what)
+            self.stock.upload(self.servers, what, folder)
         self.servers.pin()
         if self.setting["at_once"]:
             self.curl = Curl(self.servers.far, self.stock.blocks(), self.stock.folder,

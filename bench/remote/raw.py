@@ -14,7 +14,7 @@ class Raw:
         self.lines = []
 
     def start(self):
-        self.stock.upload(self.servers, "pack")
+        self.stock.upload(self.servers, "pack", None)
         blocks = self.stock.blocks()
         self.curl = curl.Curl(self.servers.near, blocks, self.stock.folder,
                               self.setting["at_once"], passes=self.setting["passes"])

@@ -48,19 +48,17 @@ class Stock:
     def task(self, setting, spec):
         """What a loader is told; of a turn or of its preparation."""
         keys = ("batch", "size", "short", "transform", "workers", "output", "memory")
-        prefix = spec["stock"]
+        copies = min(self.copies, spec.get("copies", self.copies))
         return {**{key: setting[key] for key in keys}, "options": spec.get("options", {}),
-                "samples": self.samples, "bucket": stores.BUCKET, "prefix": prefix,
+                "samples": len(self.files) * copies, "copies": copies, "bucket": stores.BUCKET,
                 "pack": str(self.pack), "address": f"s3://{stores.BUCKET}/pack",
                 "names": [f"objects/{i:06}" for i in range(len(self.files))],
-                "out": str(self.folder / prefix), "build": str(places.BUILD)}
-
-    def repeated(self):
-        return self.files * self.copies
+                "out": str(self.folder / f"{spec['stock']}-{copies}"), "prefix": spec["stock"],
+                "build": str(places.BUILD)}
 
     # --- uploaded
 
-    def upload(self, servers, what):
+    def upload(self, servers, what, folder):
         if what == "pack":
             self.make_pack()
             subprocess.run([self.penstock, "copy", self.pack, f"s3://{stores.BUCKET}/pack"],
@@ -69,9 +67,8 @@ class Stock:
         if what == "objects":
             pairs = [(file, f"objects/{i:06}") for i, file in enumerate(self.files)]
         else:
-            folder = self.folder / what
             pairs = [(file, f"{what}/{file.relative_to(folder)}")
-                     for file in sorted(folder.rglob("*")) if file.is_file()]
+                     for file in sorted(pathlib.Path(folder).rglob("*")) if file.is_file()]
         with concurrent.futures.ThreadPoolExecutor(UPLOADS) as pool:
             for done in [pool.submit(self.put, servers.client, *pair) for pair in pairs]:
                 done.result()

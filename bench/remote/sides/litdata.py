@@ -10,7 +10,8 @@ import torch
 from litdata.streaming.writer import BinaryWriter
 from loaders import pil
 
-notes = ["downloads whole chunks of 64 MB to the local disk; by boto3, as obstore refuses http"]
+notes = ["downloads whole chunks of 64 MB to the local disk; by boto3, as obstore refuses http",
+         "batch_decode=\"all\": with what it chooses by itself it reads a chunk again and again"]
 
 
 def versions(_task):
@@ -42,7 +43,8 @@ def batches(task):
     torch.set_num_threads(1)
     storage = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}
     data = Images(pil.Transform(task), f"s3://{task['bucket']}/{task['prefix']}",
-                  cache_dir=task["scratch"], shuffle=True, storage_options=storage)
+                  cache_dir=task["scratch"], shuffle=True, storage_options=storage,
+                  batch_decode="all")
     loader = litdata.StreamingDataLoader(data, batch_size=task["batch"],
                                          num_workers=task["workers"])
     for _, ids in loader:
