@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "pack_help.h"
@@ -42,7 +43,9 @@ HELP void make_pack(const char *name, uint32_t n, size_t bytes, uint64_t shard_b
     for (uint32_t i = 0; i < n; i++) {
         make_blob(i, blob, bytes);
         PenValue value = {.data = blob, .bytes = bytes};
-        CHECK_INT(pen_writer_add(w, &i, sizeof i, &value, 1, &err), PEN_OK);
+        /* Packs that are the same share their memory, also with another run of this test. */
+        uint32_t key[2] = {i, (uint32_t)getpid()};
+        CHECK_INT(pen_writer_add(w, key, sizeof key, &value, 1, &err), PEN_OK);
     }
     CHECK_INT(pen_writer_finish(w, &made, &err), PEN_OK);
     pen_writer_close(&w);

@@ -22,8 +22,8 @@ TEST(reads_the_same_and_nothing_from_the_files)
     nftw(at("gone"), help_remove, 16, FTW_DEPTH | FTW_PHYS);
     CHECK_INT(first_wrong(pack, SMALL_BYTES), -1);
     uint64_t sample = 0;
-    uint32_t key = 7;
-    CHECK_INT(pen_pack_find(pack, &key, sizeof key, &sample, &err), PEN_OK);
+    uint32_t key[2] = {7, (uint32_t)getpid()};
+    CHECK_INT(pen_pack_find(pack, key, sizeof key, &sample, &err), PEN_OK);
     CHECK_INT(sample, 7);
     CHECK_INT(pen_pack_preload(pack, NULL, &result, &err), PEN_OK); /* again: nothing to do */
     CHECK_INT(result.read_bytes, 0);
