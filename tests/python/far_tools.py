@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epochs of images and of clips by any number of ranks, and one SHA-256 for what they give."""
+
+import contextlib
+import hashlib
+import json
+import random
+
+from py_tools import encoded, pixels
+
+BATCH = 12
+KINDS = ("image", "clip")
+PIPELINES = {
+    "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
+    "| tensor u8; label: tensor",
+    "clip": "video: decode | clip 4 2 n=2 times=yes | random_resized_crop 8,10 | hflip "
+    "| color_jitter 0.4 | tensor u8; label: tensor",
+}
+SCHEMAS = {"image": {"image": "image", "label": "i64"}, "clip": {"video": "clip", "label": "i64"}}
+
+
+def photograph(number, width, height):
+    return encoded(pixels(number, width, height), "JPEG", quality=90)
+
+
+def samples(kind, n):
+    """Images of several sizes; clips of 1 to 24 frames with times, of one size each."""
+    dice = random.Random(5)
+    if kind == "image":
+        some = [photograph(i, 40 + i * 7 % 40, 32 + i * 5 % 48) for i in range(97)]
+        yield from ({"image": some[i % 97] if i % 9 else encoded(pixels(i, 30, 24))}
+                    for i in range(n))
+        return
+    frames = [photograph(i, 16, 12 + i % 3 * 2) for i in range(90)]
+    for _ in range(n):
+        size, length = dice.randrange(3), dice.choice((1, 6, 13, 24))
+        chosen = [frames[dice.randrange(30) * 3 + size] for _ in range(length)]
+        yield {"video": (chosen, [40_000_000 * k for k in range(length)])}
+
+
+def write_pack(penstock, path, kind, n, **settings):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    settings = {"block_samples": 4, "shard_size": "512KiB", **settings}
+    with penstock.Writer(path, SCHEMAS[kind], **settings) as writer:
+        for i, sample in enumerate(samples(kind, n)):
+            writer.add(key=f"s{i}", label=i, **sample)
+
+
+class Ranks:
+    """The loaders of all ranks. Lanes and window are given, since they follow from the memory
+    otherwise, and from the ranks."""
+
+    def __init__(self, penstock, kind, where, world=1, batch=BATCH, **settings):
+        settings = {"order": "block", "seed": 3, "threads": 2, "lanes": 6, "window": 2, **settings}
+        self.loaders = []
+        try:
+            for rank in range(world):
+                self.loaders.append(penstock.Loader(
+                    where, batch, rank=rank, world_size=world, pipeline=PIPELINES[kind],
+                    output="numpy", return_info=True, **settings))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        for loader in self.loaders:
+            loader.close()
+
+    def state(self):
+        states = [json.loads(json.dumps(loader.state_dict())) for loader in self.loaders]
+        assert all(state == states[0] for state in states)
+        return states[0]
+
+    def steps(self, digest, most=None):
+        """Takes batches from all ranks and puts their samples together in the order of the epoch:
+        sample i of rank r is number i * ranks + r. What only fills up is left out. The numbers of
+        the samples."""
+        seen, taken = [], 0
+        passes = [iter(loader) for loader in self.loaders]
+        while most is None or taken < most:
+            parts = [next(one, None) for one in passes]
+            if parts[0] is None:
+                assert all(part is None for part in parts), "ranks end at different times"
+                break
+            taken += 1
+            for i in range(len(parts[0].label)):
+                for *fields, info in parts:
+                    if info.valid[i]:
+                        seen.append(int(info.samples[i]))
+                        digest.update(seen[-1].to_bytes(8, "little"))
+                        for field in fields:
+                            digest.update(field[i].tobytes())
+        return seen
+
+
+def epoch_digest(penstock, kind, legs, n=None, epoch=0, **settings):
+    """SHA-256 of one epoch, which goes through `legs`: (where it is read, ranks, steps), each
+    resumed in new loaders from the state of the one before; the last one's steps are None."""
+    digest, seen, state = hashlib.sha256(), [], None
+    for (where, more), world, steps in legs:
+        ranks = Ranks(penstock, kind, where, world, **{**settings, **more})
+        with contextlib.closing(ranks):
+            for loader in ranks.loaders:
+                if state is not None:
+                    loader.load_state_dict(state)
+                else:
+                    loader.set_epoch(epoch)
+            seen += ranks.steps(digest, steps)
+            state = ranks.state()
+    assert n is None or sorted(seen) == list(range(n)), "not every sample once"
+    return digest.hexdigest()
