@@ -204,6 +204,7 @@ static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenS
     CliReport report = {0};
     cli_report_text(&report, "pack", args->operands[0]);
     cli_report_text(&report, "pipeline", pen_loader_pipeline(run->loader));
+    cli_report_text(&report, "order", settings->order == PEN_ORDER_BLOCK ? "block" : "random");
     cli_report_text(&report, "tier", pen_cpu_tier());
     cli_report_number(&report, "threads", run->stats.threads);
     cli_report_number(&report, "batch", settings->batch_size);
@@ -222,11 +223,13 @@ static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenS
     return code;
 }
 
+/* What is read by whole blocks is loaded in an order by blocks, as penstock.Loader does. */
 static PenLoaderSettings settings_of(const CliArgs *args)
 {
+    int whole = args->values[CLI_OPT_CACHE].given || pen_is_remote(args->operands[0]);
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    s.order = args->values[CLI_OPT_CACHE].given ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
+    s.order = whole ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
     s.drop_last = 0;
     s.pipeline = args->values[CLI_OPT_PIPELINE].text;
     s.batch_size = (uint32_t)args->values[CLI_OPT_BATCH].number;

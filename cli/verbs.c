@@ -204,8 +204,8 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .operand_help = "a pack",
         .summary = "measure loading, and say which stage binds",
         .about =
-            "Loads batches from a pack as a training loop would, in random order (with --cache, by "
-            "blocks), and prints samples "
+            "Loads batches from a pack as a training loop would, in random order (at an address "
+            "or with --cache, by blocks), and prints samples "
             "per second, how long a batch was waited for, processor time and memory. Then it "
             "runs each stage alone (read, verify, decode, resample and store) with the same "
             "number of "

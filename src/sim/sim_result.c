@@ -117,16 +117,18 @@ static void add_nodes(const PenSimJob *job, PenSimResult *ret)
     ret->node_bytes_per_s = bytes / job->followed / ret->seconds;
 }
 
-/* Requests beside those for blocks, and repeated ones, are as frequent as in what was simulated. */
+/* Requests beside those for blocks, repeated ones, and blocks that a cache has, are as frequent as
+ * in what was simulated. */
 static void add_cost(const PenSimJob *job, PenSimResult *ret)
 {
-    double blocks = (double)ret->block_requests, more = 1;
+    double blocks = (double)ret->block_requests, hits = (double)ret->hits, more = 1;
+    double asked = blocks + hits > 0 ? blocks / (blocks + hits) : 1;
     double once = blocks + (double)ret->tails;
     if (once > 0)
         more = (once + (double)(ret->retries + ret->hedges)) / once;
     double tails = blocks > 0 ? (double)ret->tails / blocks : 0;
     double opening = (double)job->world;
-    ret->requests_per_epoch = ((double)ret->block_fetches * (1 + tails)) * more + opening;
+    ret->requests_per_epoch = (double)ret->block_fetches * asked * (1 + tails) * more + opening;
     ret->dollars_per_million = DOLLARS_PER_MILLION;
     ret->dollars_per_epoch = ret->requests_per_epoch / 1e6 * DOLLARS_PER_MILLION;
 }

@@ -242,8 +242,10 @@ TEST(a_cache_is_of_use_in_the_second_epoch)
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.block_requests, 0);
     CHECK(r.hits >= 2496);
+    CHECK_INT((int64_t)r.requests_per_epoch, s.ranks); /* the manifest */
     s.cache_bytes = s.n_samples * s.sample_bytes / 2;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(near(r.requests_per_epoch, (double)r.requests, 0.1));
     CHECK(near((double)r.hits / (double)(r.hits + r.block_requests), 0.5, 0.05));
     CHECK(near(r.second_epoch, 0.5, 0.1));
 }
