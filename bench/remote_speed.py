@@ -6,6 +6,8 @@
                             decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
     remote_speed.py check   the short form of far for CI: a scripted server, drawn pictures, a floor
     remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
+    remote_speed.py cache   the second epoch from a cache as large as the pack, and half as large
+    remote_speed.py preload the second process of a pack that is in memory, and what it adds to that
     remote_speed.py table NAME...
 
 The store is a Ceph gateway on this machine, the distance HAProxy before it (tests/net). Loaders
@@ -28,12 +30,15 @@ import sys
 import tomllib
 from compare import drawing, figures, places, report
 from compare.rounds import Set, say
-from remote import stores, tables
+from remote import kept_tables, stores, tables
 from remote.far import Far
+from remote.kept import Kept
 from remote.raw import Raw
 from remote.stock import Stock
 
 REMOTE = places.BENCH / "remote"
+MARKDOWN = {"remote-raw": tables.raw_markdown, "remote-cache": kept_tables.markdown,
+            "remote-preload": kept_tables.markdown}
 
 
 def scenario(name, options):
@@ -84,7 +89,7 @@ def chart_data(lines):
             "machine": f"{here['cpu']}, {here['cores']} cores, {here['date']}"}
 
 
-def far_reached(lines):
+def ratios_reached(lines):
     found, _ = tables.results(lines)
     pairs = lines[0]["scenario"]["wanted"]
     results = [(report.comparison(found, pair["of"], pair["against"]), pair["at_least"])
@@ -102,7 +107,7 @@ def do_far(options):
         lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
     out = keep(options.name or "far", lines, tables.far_markdown(lines))
     drawing.draw(chart_data(lines), out.with_suffix(".png"))
-    return 0 if far_reached(lines) else 1
+    return 0 if ratios_reached(lines) else 1
 
 
 def late(rows, found):
@@ -141,6 +146,19 @@ def do_check(options):
     return 1 if absent or wrong or short else 0
 
 
+def do_kept(options):
+    setting = scenario(options.verb, options)
+    stock = stock_of(setting, options)
+    stock.make_pack()
+    head = head_of(options.verb, setting, stock, options)
+    say(f"{options.verb}: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
+    with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
+        lines = [head, *Kept(setting, loaders(), stock, servers, options).all()]
+    keep(options.name or options.verb, lines, kept_tables.markdown(lines))
+    facts = all(row[-1] for row in kept_tables.verdicts(lines))
+    return 0 if facts and ratios_reached(lines) else 1
+
+
 def do_raw(options):
     setting = scenario("raw", options)
     stock = stock_of(setting, options)
@@ -156,8 +174,7 @@ def do_raw(options):
 def do_table(options):
     for name in options.names:
         lines = report.read(places.WORK / f"remote-{name}.jsonl")
-        is_raw = lines[0]["name"] == "remote-raw"
-        print((tables.raw_markdown if is_raw else tables.far_markdown)(lines))
+        print(MARKDOWN.get(lines[0]["name"], tables.far_markdown)(lines))
     return 0
 
 
@@ -165,7 +182,8 @@ def options_of():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name, rounds, seconds in (("far", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0)):
+    for name, rounds, seconds in (("far", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0),
+                                  ("cache", 5, 600.0), ("preload", 5, 600.0)):
         verb = verbs.add_parser(name)
         verb.add_argument("--rounds", type=int, default=rounds)
         verb.add_argument("--seconds", type=float, default=seconds,
@@ -187,7 +205,8 @@ def main():
     # Servers and loaders end with it; also of what was started in the background.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(130))
-    verbs = {"far": do_far, "raw": do_raw, "check": do_check, "table": do_table}
+    verbs = {"far": do_far, "raw": do_raw, "check": do_check, "cache": do_kept, "preload": do_kept,
+             "table": do_table}
     return verbs[options.verb](options)
 
 

@@ -89,7 +89,7 @@ class Far:
         task = {**self.stock.task(setting, spec), "do": "turn", "scratch": scratch,
                 "seconds": self.options.seconds, "group": 1 if pinned else setting["workers"],
                 "decode_core": setting["decode_core"] if pinned else None,
-                "other_core": setting["other_core"]}
+                "other_core": setting["other_core"], **self.more(name)}
         before = self.servers.seconds()
         try:
             found = self.ask(name, TURN_SECONDS, task)
@@ -98,6 +98,10 @@ class Far:
         after = self.servers.seconds()
         found["servers"] = {key: round(after[key] - before[key], 2) for key in after}
         return found
+
+    def more(self, _name):
+        """What a scenario tells a loader beside that."""
+        return {}
 
     # --- all
 

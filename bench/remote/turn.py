@@ -73,6 +73,8 @@ def take_turn(module, task):
     turn, batches = Turn(task), module.batches(task)
     ended = any(turn.take(ids) for ids in batches)
     found = turn.answer(not ended)
+    if hasattr(module, "ending"):
+        found.update(module.ending())
     batches.close()
     return found
 

@@ -18,7 +18,7 @@ import remote_speed  # noqa: E402
 from compare import environments, figures, report, scenario, workers  # noqa: E402
 from loaders.draws import centre, random_box, resized  # noqa: E402
 from loaders.serve import once_only  # noqa: E402
-from remote import cores, tables  # noqa: E402
+from remote import cores, kept_tables, tables  # noqa: E402
 from remote import turn as remote_turn  # noqa: E402
 
 
@@ -292,9 +292,53 @@ def test_bytes_and_processor_time_against_curl(far_lines):
     assert rows_of(tables.raw_markdown(lines), "curl")[0][1] == "1,111 (1,111-1,111)"
 
 
+@pytest.fixture
+def kept_lines(far_lines):
+    options = argparse.Namespace(copies=None, loaders=None)
+    head = {**far_lines[0], "scenario": remote_speed.scenario("cache", options)}
+    out = [head]
+    nothing = {"opening_bytes": 0, "network_bytes": 0, "hits": None, "private_bytes": 4e8}
+    for name, share, more in (
+            ("penstock-local", 1.0, {}),
+            ("penstock-cache", 0.96, {"opening_bytes": 9000, "hits": 1.0, "private_bytes": 5e8}),
+            ("penstock-half", 0.9, {"network_bytes": 1e9, "hits": 0.5})):
+        out.append({"kind": "prepared", "loader": name, "title": name.upper(),
+                    "versions": {name: "1.2"}, "stored_mb": 2000.0})
+        out += [turn(name, number, rate * share, first_seconds=0.7, threads={}, servers={},
+                     **{**nothing, **more}) for number, rate in enumerate((1900, 2000, 2100))]
+    return out
+
+
+def test_the_table_of_a_cache(kept_lines):
+    text = kept_tables.markdown(kept_lines)
+    wanted, traffic, _ = rows_of(text, "penstock-cache")
+    half, _ = rows_of(text, "penstock-half")
+    assert wanted[-2:] == ["0.96 (0.96-0.96)", "reached"]
+    assert traffic[1:] == ["0.0 (0.0-0.0)", "0.009", "1.000 (1.000-1.000)", "500.0 (500.0-500.0)",
+                           "100.0 (100.0-100.0)"]
+    assert half[1:4] == ["1,000.0 (1,000.0-1,000.0)", "0.000", "0.500 (0.500-0.500)"]
+    assert "NOT" not in text and all(row[-1] for row in kept_tables.verdicts(kept_lines))
+
+
+def test_one_round_with_bytes_over_the_network_or_too_few_hits_is_told(kept_lines):
+    for name, figure, value in (("penstock-cache", "network_bytes", 1),
+                                ("penstock-half", "hits", 0.48), ("penstock-half", "hits", None)):
+        lines = [{**line, figure: value} if line["kind"] == "turn" and line["loader"] == name and
+                 (line["round"] == 1 or value is None) else line for line in kept_lines]
+        missed = [row[0] for row in kept_tables.verdicts(lines) if not row[-1]]
+        assert missed == [f"{name}: {figure}"]
+        assert kept_tables.markdown(lines).count("NOT reached") == 1
+
+
+def test_memory_that_a_process_adds_is_a_share_of_the_pack(kept_lines):
+    fact = {"of": "penstock-cache", "figure": "added_share", "at_most": 0.01}
+    kept_lines[0]["scenario"]["facts"] = [fact, {**fact, "at_most": 0.06}]
+    assert [row[1::2] for row in kept_tables.verdicts(kept_lines)] == [(0.05, False), (0.05, True)]
+
+
 def test_loaders_of_a_store_have_modules_and_environments():
     known = remote_speed.loaders()
-    for name in ("far", "check"):
+    for name in ("far", "check", "cache", "preload"):
         setting = remote_speed.scenario(name, argparse.Namespace(copies=None, loaders=None))
         assert set(setting["loaders"]) <= known.keys() and setting["base"] in setting["loaders"]
     for spec in known.values():

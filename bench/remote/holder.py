@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes ready what the turns of a loader find on the node, and holds it until its input ends.
+
+    holder.py MODULE     one line of JSON in: the task; one out, when all is there
+"""
+
+import importlib
+import json
+import os
+import pathlib
+import sys
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+    module = importlib.import_module(f"remote.sides.{sys.argv[1]}")
+    held, found = module.make_ready(json.loads(sys.stdin.readline()))
+    with held:
+        out.write(json.dumps(found) + "\n")
+        out.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
