@@ -51,6 +51,7 @@ write_conf() { # FSID PORT MONITOR_PORT
 [mon]
     mon_data = $dir/mon
     mon_allow_pool_size_one = true
+    mon_data_avail_crit = 1
     mon_max_pg_per_osd = 500
     paxos_propose_interval = 0.05
     paxos_min_wait = 0.01
