@@ -584,7 +584,7 @@ def test_requests_are_counted(server, disk):
     assert told["requests"] - before["requests"] == counts["total"]
     assert told["throttles"] == told["retries"] == counts["statuses"]["503"] > 0
     assert told["bytes"] > counts["bytes_out"] // 2
-    assert (told["in_flight"], told["limit"], told["failures"]) == (0, 16, 0)
+    assert (told["in_flight"], told["limit"], told["failures"]) == (0, 24, 0)
     pack.close()
     with pytest.raises(penstock.ClosedError):
         pack.remote_stats()
