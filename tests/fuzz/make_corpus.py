@@ -4,8 +4,9 @@
 
     build/venv/bin/python tests/fuzz/make_corpus.py
 
-Only files named seed-* are made anew; what fuzzing has found stays. Needs Pillow, and the programs
-jpegtran and cjpeg (libjpeg-turbo-progs), zstd and lz4 for some seeds.
+Only files named seed-* are made anew; what fuzzing has found stays, and so do the seeds of targets
+that are written by hand. Needs Pillow, and the programs jpegtran and cjpeg (libjpeg-turbo-progs),
+zstd and lz4 for some seeds.
 """
 
 import bz2
@@ -36,12 +37,14 @@ from plain_writer import (  # noqa: E402
 )
 
 CORPUS = HERE / "corpus"
+MADE = set()
 
 
 def save(target, name, data):
     folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"seed-{name}").write_bytes(data)
+    MADE.add(folder / f"seed-{name}")
 
 
 def run(command, data):
@@ -573,8 +576,6 @@ def clip_seeds():
 
 
 def main():
-    for old in CORPUS.glob("*/seed-*"):
-        old.unlink()
     jpegs, pngs = jpeg_seeds(), png_seeds()
     pack_seeds(jpegs, pngs)
     list_seeds()
@@ -587,6 +588,9 @@ def main():
     own_seeds()
     pipeline_seeds()
     clip_seeds()
+    for folder in {file.parent for file in MADE}:
+        for old in set(folder.glob("seed-*")) - MADE:
+            old.unlink()
     files = [file for file in CORPUS.glob("*/*") if file.is_file()]
     print(f"{len(files)} files, {sum(file.stat().st_size for file in files)} bytes")
 
