@@ -4,9 +4,12 @@
 
     gen_golden.py [--build DIR] [--out DIR]
 
-The bytes depend on the versions of libjpeg, Pillow and others, so this is run once for a format and
-its result is kept in tests/golden: valid/NAME.pen, invalid/NAME.pen, EXPECT.json with what readers
-say of the invalid ones, and MANIFEST.sha256. tests/python/test_golden.py reads them.
+The bytes depend on the versions of libjpeg, Pillow, ffmpeg and others, so this is run once for a
+format and its result is kept in tests/golden: valid/NAME.pen, invalid/NAME.pen, EXPECT.json with
+what readers say of the invalid ones, and MANIFEST.sha256. tests/python/test_golden.py reads them.
+
+Those of version 1 are there: every later penstock has to read them as they are. What is there is
+left alone; only packs with new names are made, for features that come later.
 """
 
 import argparse
@@ -251,6 +254,40 @@ def clips(place):
         *(place.work / name for name in frames))
 
 
+def frame_files(names, width=40, height=24):
+    """Folders of frames, of different lengths."""
+    return {f"{name}/{n + 1:05}.jpg": jpeg(10 * k + n, width, height)
+            for k, name in enumerate(names) for n in range(k + 2)}
+
+
+@valid
+def frames_tile(place):
+    """As 20BN's lists have them, with times by --fps."""
+    store(place.work / "frames", frame_files(("1001", "1002", "1003")))
+    store(place.work, {"train.csv": b"1001;Swiping Left\n1002;Stop Sign\n1003;Swiping Left\n"})
+    place.pack(place.work / "train.csv", more=["--root", place.work / "frames", "--fps", "12",
+                                               "--block-samples", "2"])
+
+
+@valid
+def frames_keep(place):
+    store(place.work, frame_files(("up/a", "up/b", "down/c"), 33, 20))
+    place.pack(place.work, more=["--kind", "frames", "--mode", "keep", "--block-samples", "1"])
+
+
+@valid
+def videos(place):
+    """Whole ones and parts, every clip a block of its own; times as the videos have them."""
+    for name, rate, size in (("a.mp4", "25", "48x32"), ("b.avi", "30000/1001", "32x40")):
+        run("ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
+            f"testsrc2=size={size}:rate={rate}:duration=0.28", "-c:v", "mpeg4", "-q:v", "5",
+            "-fflags", "+bitexact", place.work / name)
+    rows = "path,label,start,end\na.mp4,wave,,0.12\na.mp4,clap,0.12,\nb.avi,wave,,\n"
+    store(place.work, {"list.csv": rows.encode()})
+    more = ["--block-samples", "1", "--mode", "encode", "--quality", "80"]
+    place.pack(place.work / "list.csv", more=more)
+
+
 TEXT = [Field("text", "text")]
 
 
@@ -478,14 +515,19 @@ def foreign_manifest(pack):
     pack.manifest[:8] = b"PENGUINS"
 
 
-@damage("E_FORMAT", "format version 1, expected 0", "version == 0")
+@damage("E_FORMAT", "version 0, expected 1; made before the format was frozen", "version == 1")
+def version_0(pack):
+    struct.pack_into("<I", pack.manifest, 8, 0)
+
+
+@damage("E_FORMAT", "format version 2, expected 1; a newer penstock", "version == 1")
 def version_of_manifest(pack):
-    struct.pack_into("<I", pack.manifest, 8, 1)
+    struct.pack_into("<I", pack.manifest, 8, 2)
 
 
-@damage("E_FORMAT", "format version 1, expected 0", "version == 0")
+@damage("E_FORMAT", "format version 2, expected 1; a newer penstock", "version == 1")
 def version_of_shard(pack):
-    struct.pack_into("<I", pack.shards[0], pack.footer(0) + 8, 1)
+    struct.pack_into("<I", pack.shards[0], pack.footer(0) + 8, 2)
     pack.sign_shard(0)
 
 
@@ -514,6 +556,13 @@ def section_twice(pack):
 def too_many_samples(pack):
     struct.pack_into("<Q", pack.manifest, 32, 4)
     struct.pack_into("<Q", pack.manifest, 48, 4)
+    pack.sign_manifest()
+
+
+@damage("E_CORRUPT", "does not fit the manifest", "tail_bytes")
+def tail_of_another_length(pack):
+    at = pack.entries + 80
+    struct.pack_into("<Q", pack.manifest, at, struct.unpack_from("<Q", pack.manifest, at)[0] + 8)
     pack.sign_manifest()
 
 
@@ -651,11 +700,12 @@ def bytes_of_nothing(part, data):
 def make_all(build, top):
     expect = {}
     for kind, makers in (("valid", VALID), ("invalid", INVALID)):
-        shutil.rmtree(top / kind, ignore_errors=True)
-        (top / kind).mkdir(parents=True)
+        (top / kind).mkdir(parents=True, exist_ok=True)
         for name, make in makers.items():
             if kind == "invalid":
                 make, expect[name] = make
+            if (top / kind / f"{name}.pen").exists():
+                continue
             with tempfile.TemporaryDirectory() as work:
                 make(Place(build, pathlib.Path(work), top / kind / f"{name}.pen"))
             shutil.rmtree(top / kind / f"{name}.pen" / ".work", ignore_errors=True)

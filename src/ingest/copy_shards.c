@@ -129,7 +129,7 @@ static int is_there(Copy *c, const Way *w, PenError *reterr)
     const PenShardEntry *e = &c->m->shards[w->number];
     PenSource *source = NULL;
     PenShard shard;
-    int r = pen__store_source(c->job->to, w->name, &source, reterr);
+    int r = pen__store_source_end(c->job->to, w->name, e->tail_bytes, &source, reterr);
     if (r < 0)
         return r == PEN_E_NOT_FOUND ? 0 : r;
     r = pen__shard_open(&shard, source, e->id, e, reterr);

@@ -8,8 +8,6 @@
 
 #define WHERE "io/remote"
 
-enum { TAIL_BYTES = 64 * 1024 };
-
 typedef struct RemoteSource {
     PenSource base;
     PenRemote *remote;
@@ -69,19 +67,21 @@ static char *full_name(PenRemote *remote, const char *name)
     return full;
 }
 
-int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret, PenError *reterr)
+int pen__source_open_remote(PenRemote *remote, const char *name, uint64_t end_bytes,
+                            PenSource **ret, PenError *reterr)
 {
+    size_t end = PEN_MAX((size_t)PEN_MIN(end_bytes, PEN_REMOTE_END_MOST), (size_t)PEN_REMOTE_END);
     RemoteSource *s = pen__zalloc(sizeof *s);
     if (!s)
         return pen__fail_memory(reterr, WHERE, name);
     s->remote = pen__remote_ref(remote);
     s->object_name = pen__strdup(name);
-    s->tail = pen__alloc(TAIL_BYTES);
+    s->tail = pen__alloc(end);
     s->base = (PenSource){.class_ = &remote_class, .name = full_name(remote, name), .is_far = 1};
     int r =
         s->object_name && s->tail && s->base.name ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
     if (r == PEN_OK)
-        r = pen__remote_tail(remote, name, s->tail, TAIL_BYTES, &s->tail_bytes, &s->object, reterr);
+        r = pen__remote_tail(remote, name, s->tail, end, &s->tail_bytes, &s->object, reterr);
     if (r < 0) {
         remote_close(&s->base);
         return r;

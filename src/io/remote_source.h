@@ -7,8 +7,11 @@
 #include "io/source.h"
 #include "net/remote.h"
 
-/* One request brings its size and its end, which is where a shard's index lies. */
-int pen__source_open_remote(PenRemote *remote, const char *name, PenSource **ret, PenError *reterr);
+/* One request brings its size and its end, which is where a shard's index lies: PEN_REMOTE_END, or
+ * `end_bytes` when it is more, up to PEN_REMOTE_END_MOST: what asks for it may be wrong. */
+enum { PEN_REMOTE_END = 64 * 1024, PEN_REMOTE_END_MOST = 8 << 20 };
+int pen__source_open_remote(PenRemote *remote, const char *name, uint64_t end_bytes,
+                            PenSource **ret, PenError *reterr);
 /* What was read when it was opened is not needed any more; accepts any source. */
 void pen__source_settle(PenSource *s);
 /* NULL: it is not remote. What the object was when it was opened. */

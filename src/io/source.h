@@ -28,9 +28,7 @@ struct PenSource {
     const PenSourceClass *class_;
     const char *name; /* for messages */
     uint64_t bytes;
-    uint8_t is_far;   /* every read is a request: few and large ones are better than many */
-    size_t end_bytes; /* so many of its last are at hand, and no more should be asked for to find
-                         its end; 0: nothing known */
+    uint8_t is_far; /* every read is a request: few and large ones are better than many */
 };
 
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr);

@@ -72,8 +72,14 @@ static char *path_of(const PenStore *s, const char *name, PenError *reterr)
 
 int pen__store_source(PenStore *s, const char *name, PenSource **ret, PenError *reterr)
 {
+    return pen__store_source_end(s, name, 0, ret, reterr);
+}
+
+int pen__store_source_end(PenStore *s, const char *name, uint64_t end_bytes, PenSource **ret,
+                          PenError *reterr)
+{
     if (s->remote)
-        return pen__source_open_remote(s->remote, name, ret, reterr);
+        return pen__source_open_remote(s->remote, name, end_bytes, ret, reterr);
     char *path = path_of(s, name, reterr);
     int r = path ? pen__source_open_file(path, ret, reterr) : PEN_E_NO_MEMORY;
     pen__free(path);

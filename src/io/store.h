@@ -21,6 +21,9 @@ PenRemote *pen__store_remote(const PenStore *s); /* NULL: it is a directory */
 
 /* PEN_E_NOT_FOUND when there is none. */
 int pen__store_source(PenStore *s, const char *name, PenSource **ret, PenError *reterr);
+/* The same, and its last `end_bytes` will be read next: they come with the first request. */
+int pen__store_source_end(PenStore *s, const char *name, uint64_t end_bytes, PenSource **ret,
+                          PenError *reterr);
 int pen__store_has(PenStore *s, const char *name, PenError *reterr); /* 1, 0, < 0 */
 
 /* A file that appears under its name when it is committed. In a directory it lies at `part_path`

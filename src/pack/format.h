@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define PEN_FORMAT_VERSION 0u
+#define PEN_FORMAT_VERSION 1u /* frozen: packs of it are read by every later penstock */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16
 
@@ -16,6 +16,7 @@
 #define PEN_MAX_SECTIONS 64u
 #define PEN_MAX_INDEX_BYTES (1ull << 31)
 #define PEN_MAX_BLOCK_SAMPLES (1ull << 31)
+#define PEN_MAX_STATS 65536u
 #define PEN_RUN_BYTES 4096u
 
 #define PEN_MANIFEST_NAME "manifest"

@@ -24,6 +24,17 @@ void pen__shard_name(const uint8_t id[PEN_ID_BYTES], char ret[PEN_SHARD_NAME_BYT
     memcpy(p, ".shard", 7);
 }
 
+int pen__format_check(const char *name, uint32_t version, PenError *reterr)
+{
+    if (version == PEN_FORMAT_VERSION)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: format version %u, expected %u; %s", name,
+                     version, PEN_FORMAT_VERSION,
+                     version ? "a newer penstock reads it"
+                             : "made before the format was frozen: pack the sources again, into a "
+                               "new pack");
+}
+
 /* ---- statistics ----------------------------------------------------------------------------- */
 
 void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n)
@@ -85,6 +96,7 @@ static int write_shards(PenManifest *m, PenBuf *out)
         pen__store64(e + 48, s->file_bytes);
         pen__store64(e + 56, s->largest_block);
         memcpy(e + 64, s->digest, sizeof s->digest);
+        pen__store64(e + 80, s->tail_bytes);
         out->bytes += PEN_SHARD_ENTRY_BYTES;
     }
     return PEN_OK;
@@ -201,6 +213,18 @@ static void load_shard(const uint8_t *e, PenShardEntry *s)
     s->file_bytes = pen__load64(e + 48);
     s->largest_block = pen__load64(e + 56);
     memcpy(s->digest, e + 64, sizeof s->digest);
+    s->tail_bytes = pen__load64(e + 80);
+}
+
+/* A table of its blocks, some statistics, a footer: no more than could be, since memory is taken
+ * for it before a byte of it has been seen. */
+static int bytes_fit(const PenShardEntry *s)
+{
+    uint64_t least = s->n_blocks * PEN_BLOCK_ENTRY_BYTES + PEN_SHARD_FOOTER_BYTES;
+    return s->tail_bytes >= least && s->tail_bytes - least <= 8ull * PEN_MAX_STATS &&
+           s->tail_bytes % 8 == 0 && s->largest_block <= s->file_bytes &&
+           s->file_bytes >= PEN_SHARD_HEADER_BYTES &&
+           s->tail_bytes <= s->file_bytes - PEN_SHARD_HEADER_BYTES;
 }
 
 /* Blocks are numbered through, all are full but the last of the pack. */
@@ -213,7 +237,7 @@ static int check_shards(const PenManifest *m, const char *name, PenError *reterr
         uint64_t full;
         int last = i + 1 == m->n_shards;
         if (s->first_block != block || s->blocks_used == 0 || s->blocks_used > s->n_blocks ||
-            s->n_blocks >= PEN_ALL - 1 || s->largest_block > s->file_bytes ||
+            s->n_blocks >= PEN_ALL - 1 || !bytes_fit(s) ||
             pen__mul_over(s->blocks_used, m->block_samples, &full) || s->samples_used > full ||
             (last ? s->samples_used <= full - m->block_samples : s->samples_used != full) ||
             pen__add_over(block, s->blocks_used, &block) ||
@@ -238,7 +262,7 @@ static int read_shards(PenManifest *m, const uint8_t *data, size_t bytes, const 
         return pen__fail_memory(reterr, WHERE, "list of shards");
     for (uint64_t i = 0; i < m->n_shards; i++) {
         load_shard(data + i * PEN_SHARD_ENTRY_BYTES, &m->shards[i]);
-        for (size_t z = 80; z < PEN_SHARD_ENTRY_BYTES; z++)
+        for (size_t z = 88; z < PEN_SHARD_ENTRY_BYTES; z++)
             if (data[i * PEN_SHARD_ENTRY_BYTES + z])
                 return wrong(name, "an entry of a shard is not as specified", reterr);
     }
@@ -335,10 +359,9 @@ static int read_header(PenManifest *m, const uint8_t *h, const char *name, PenEr
 {
     if (memcmp(h, "PENSTOCK", 8) != 0)
         return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a pack's manifest", name);
-    if (pen__load32(h + 8) != PEN_FORMAT_VERSION)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: format version %u, expected %u; a newer penstock may read it", name,
-                         pen__load32(h + 8), PEN_FORMAT_VERSION);
+    int r = pen__format_check(name, pen__load32(h + 8), reterr);
+    if (r < 0)
+        return r;
     uint32_t n = pen__load32(h + 72);
     size_t head = PEN_MANIFEST_HEADER_BYTES + (size_t)n * PEN_SECTION_ENTRY_BYTES;
     if (n > PEN_MAX_SECTIONS || head > m->bytes)

@@ -11,7 +11,7 @@
 typedef struct PenShardEntry {
     uint8_t id[PEN_ID_BYTES];
     uint64_t first_block, blocks_used, n_blocks, samples_used;
-    uint64_t file_bytes, largest_block;
+    uint64_t file_bytes, largest_block, tail_bytes;
     uint8_t digest[16];
 } PenShardEntry;
 
@@ -30,6 +30,9 @@ typedef struct PenManifest {
 int pen__manifest_write(PenManifest *m, PenBuf *out, PenError *reterr);
 int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr);
 void pen__manifest_fini(PenManifest *m);
+
+/* Is the version that the file `name` has the one that is read? PEN_E_FORMAT, and what to do. */
+int pen__format_check(const char *name, uint32_t version, PenError *reterr);
 
 /* Statistics as the format numbers them. */
 void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n);

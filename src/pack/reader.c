@@ -329,6 +329,17 @@ uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
     return low;
 }
 
+/* What is read next is the tail: from afar it comes with the first request. */
+static int open_source(PenPack *p, uint64_t number, const char *name, PenSource **ret,
+                       PenError *reterr)
+{
+    if (p->preload)
+        return pen__preload_source(p, number, ret, reterr);
+    if (p->store)
+        return pen__store_source_end(p->store, name, p->m.shards[number].tail_bytes, ret, reterr);
+    return p->open(p->open_ctx, name, ret, reterr);
+}
+
 int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
 {
     const PenShardEntry *e = &p->m.shards[number];
@@ -339,8 +350,7 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
     pen__shard_name(e->id, name);
     for (int i = 0; i < PEN_FAR_READS && r == PEN_E_CORRUPT; i++) {
         pen__source_close(&source);
-        r = p->preload ? pen__preload_source(p, number, &source, &now)
-                       : p->open(p->open_ctx, name, &source, &now);
+        r = open_source(p, number, name, &source, &now);
         if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                              "%s: shard %s is missing; its samples cannot be read", p->path, name);

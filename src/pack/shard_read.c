@@ -36,12 +36,11 @@ static int check_footer(PenShard *s, const uint8_t *f, PenError *reterr)
     uint64_t at = s->source->bytes - PEN_SHARD_FOOTER_BYTES;
     if (memcmp(f, "PENSHEND", 8) != 0)
         return damaged(s, "no footer", at, reterr);
-    if (pen__load32(f + 8) != PEN_FORMAT_VERSION)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: format version %u, expected %u; a newer penstock may read it",
-                         s->source->name, pen__load32(f + 8), PEN_FORMAT_VERSION);
-    int r = check_sum(s, PEN_PART_FOOTER, f + 16, PEN_SHARD_FOOTER_BYTES - 16, pen__load32(f + 12),
-                      "footer", at, reterr);
+    int r = pen__format_check(s->source->name, pen__load32(f + 8), reterr);
+    if (r < 0)
+        return r;
+    r = check_sum(s, PEN_PART_FOOTER, f + 16, PEN_SHARD_FOOTER_BYTES - 16, pen__load32(f + 12),
+                  "footer", at, reterr);
     if (r < 0)
         return r;
     s->entry.file_bytes = pen__load64(f + 32);
@@ -60,10 +59,12 @@ static int check_footer(PenShard *s, const uint8_t *f, PenError *reterr)
     if (memcmp(f + 16, s->entry.id, PEN_ID_BYTES) != 0 || pen__load64(f + 120) ||
         s->entry.file_bytes != s->source->bytes || s->n_samples >= PEN_ALL ||
         s->entry.n_blocks < 1 || s->entry.n_blocks >= PEN_ALL - 1 || s->block_samples < 1 ||
-        s->block_samples > PEN_MAX_BLOCK_SAMPLES || tail > s->source->bytes ||
-        s->tail_offset != s->source->bytes - tail || keys > s->tail_offset ||
-        s->keys_offset != s->tail_offset - keys || s->keys_offset < PEN_SHARD_HEADER_BYTES)
+        s->block_samples > PEN_MAX_BLOCK_SAMPLES || pen__load32(f + 80) > PEN_MAX_STATS ||
+        tail > s->source->bytes || s->tail_offset != s->source->bytes - tail ||
+        keys > s->tail_offset || s->keys_offset != s->tail_offset - keys ||
+        s->keys_offset < PEN_SHARD_HEADER_BYTES)
         return damaged(s, "footer does not fit the file", at, reterr);
+    s->entry.tail_bytes = tail;
     return PEN_OK;
 }
 
@@ -130,31 +131,42 @@ static int check_expected(const PenShard *s, const PenShardEntry *e, PenError *r
     return PEN_OK;
 }
 
-/* The tail in one read: most are far smaller than the guess, and the footer tells when one is not.
+/* Where no manifest tells how long it is: most are smaller, and the footer tells when one is not.
  */
 enum { TAIL_GUESS = 16 * 1024 };
 
-static int read_tail(PenShard *s, PenError *reterr)
+/* The end of the file, of which the footer is checked. */
+static int read_end(PenShard *s, uint64_t bytes, uint8_t **ret, PenError *reterr)
 {
-    uint8_t guess[TAIL_GUESS];
-    uint64_t total = s->source->bytes;
-    size_t n = (size_t)PEN_MIN((uint64_t)TAIL_GUESS, total);
-    if (s->source->end_bytes >= PEN_SHARD_FOOTER_BYTES)
-        n = PEN_MIN(n, s->source->end_bytes);
-    int r = pen__source_read(s->source, guess, n, total - n, reterr);
+    uint8_t *data = pen__alloc_array(bytes, 1);
+    if (!data)
+        return pen__fail_memory(reterr, WHERE, s->source->name);
+    int r = pen__source_read(s->source, data, (size_t)bytes, s->source->bytes - bytes, reterr);
     if (r == PEN_OK)
-        r = check_footer(s, guess + n - PEN_SHARD_FOOTER_BYTES, reterr);
+        r = check_footer(s, data + bytes - PEN_SHARD_FOOTER_BYTES, reterr);
+    if (r < 0)
+        pen__free(data);
+    else
+        *ret = data;
+    return r;
+}
+
+static int read_tail(PenShard *s, const PenShardEntry *expected, PenError *reterr)
+{
+    uint64_t n = expected ? expected->tail_bytes : PEN_MIN(TAIL_GUESS, s->source->bytes);
+    int r = read_end(s, n, &s->tail, reterr);
     if (r < 0)
         return r;
-    uint64_t bytes = total - s->tail_offset;
-    s->tail = pen__alloc_array(bytes, 1);
-    if (!s->tail)
-        return pen__fail_memory(reterr, WHERE, s->source->name);
-    if (bytes <= n)
-        memcpy(s->tail, guess + n - bytes, (size_t)bytes);
-    else
-        r = pen__source_read(s->source, s->tail, (size_t)bytes, s->tail_offset, reterr);
-    return r;
+    uint64_t bytes = s->entry.tail_bytes;
+    if (expected && bytes != n)
+        return damaged(s, "does not fit the manifest", s->tail_offset, reterr);
+    if (bytes <= n) {
+        memmove(s->tail, s->tail + n - bytes, (size_t)bytes);
+        return PEN_OK;
+    }
+    pen__free(s->tail);
+    s->tail = NULL;
+    return read_end(s, bytes, &s->tail, reterr);
 }
 
 int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,
@@ -169,7 +181,7 @@ int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,
                          source->name, expected->file_bytes, source->bytes);
     if (source->bytes < PEN_SHARD_HEADER_BYTES + PEN_SHARD_FOOTER_BYTES)
         return damaged(&s, "too short to be a shard", 0, reterr);
-    int r = read_tail(&s, reterr);
+    int r = read_tail(&s, expected, reterr);
     if (r == PEN_OK)
         r = check_tail(&s, reterr);
     if (r == PEN_OK && expected)

@@ -8,9 +8,6 @@
 
 #define WHERE "pack/cache"
 
-/* Beside the table of blocks and the footer there are some statistics. */
-enum { TAIL_MORE = 1 << 20 };
-
 /* ---- a shard whose end is in memory ---------------------------------------------------------- */
 
 typedef struct TailSource {
@@ -117,8 +114,7 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
     s->base = (PenSource){.class_ = &tail_class,
                           .name = full_name(p->path, s->name),
                           .bytes = e->file_bytes,
-                          .is_far = p->is_far,
-                          .end_bytes = bytes};
+                          .is_far = p->is_far};
     if (s->base.name)
         return &s->base;
     tail_close(&s->base);
@@ -133,19 +129,6 @@ typedef struct Tail {
     PenShard shard;             /* that was opened */
 } Tail;
 
-static bool size_fits(const PenShardEntry *e, uint64_t bytes)
-{
-    uint64_t least = e->n_blocks * PEN_BLOCK_ENTRY_BYTES + PEN_SHARD_FOOTER_BYTES;
-    return bytes <= e->file_bytes && bytes >= least && bytes <= least + TAIL_MORE;
-}
-
-/* The whole of the tail, which the manifest's digest covers, and not a byte more. */
-static bool is_right(const PenCached *w, const PenShard *s, size_t bytes)
-{
-    return s->source->bytes - s->tail_offset == bytes &&
-           s->block_samples == w->pack->m.block_samples;
-}
-
 static int look(PenCached *w)
 {
     Tail *t = (Tail *)w;
@@ -153,7 +136,7 @@ static int look(PenCached *w)
     if (!pen__cache_find(w->pack->cache, w->key, &found))
         return 0;
     size_t bytes = (size_t)found.bytes;
-    bool fits = size_fits(t->entry, found.bytes);
+    bool fits = found.bytes == t->entry->tail_bytes; /* which its digest covers */
     uint8_t *data = fits ? pen__alloc(bytes) : NULL;
     if (!data) {
         pen__cache_leave(&found);
@@ -167,7 +150,7 @@ static int look(PenCached *w)
     if (!source)
         return 0;
     int r = pen__shard_open(&t->shard, source, t->entry->id, t->entry, NULL);
-    if (r == PEN_OK && is_right(w, &t->shard, bytes))
+    if (r == PEN_OK && t->shard.block_samples == w->pack->m.block_samples)
         return 1;
     if (r == PEN_OK)
         pen__shard_close(&t->shard);
@@ -184,8 +167,8 @@ static int fetch(PenCached *w, PenError *reterr)
 static const void *give(PenCached *w, uint64_t *ret_bytes)
 {
     Tail *t = (Tail *)w;
-    *ret_bytes = t->shard.source->bytes - t->shard.tail_offset;
-    return size_fits(t->entry, *ret_bytes) ? t->shard.tail : NULL;
+    *ret_bytes = t->shard.entry.tail_bytes;
+    return t->shard.tail;
 }
 
 int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
@@ -194,7 +177,7 @@ int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
         return pen__shard_fetch(p, number, ret, reterr);
     Tail t = {.base = {.pack = p,
                        .key = {PEN_CACHE_TAIL, number},
-                       .bytes = p->m.shards[number].n_blocks * PEN_BLOCK_ENTRY_BYTES,
+                       .bytes = p->m.shards[number].tail_bytes,
                        .look = look,
                        .fetch = fetch,
                        .give = give},

@@ -105,6 +105,13 @@ static uint64_t bytes_of(const PenSimPack *p, uint64_t shard)
     return e->file_bytes / PEN_MAX(e->n_blocks, 1u);
 }
 
+/* No more than is asked for anyway, but for a shard of thousands of blocks. */
+static uint64_t tail_of(const PenSimPack *p, uint64_t shard)
+{
+    const PenManifest *m = p->pack ? pen__pack_manifest(p->pack) : NULL;
+    return m ? PEN_MAX(m->shards[shard].tail_bytes, (uint64_t)TAIL_BYTES) : TAIL_BYTES;
+}
+
 static void begin_epoch(PenSimRank *k)
 {
     const PenSimJob *job = k->job;
@@ -210,7 +217,7 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
     } else if (coming) {
         f->stage = WAIT;
     } else {
-        fetch_ask(f, TAIL, TAIL_BYTES);
+        fetch_ask(f, TAIL, tail_of(p, shard));
     }
 }
 

@@ -106,6 +106,19 @@ static uint8_t *find_section(const Part *m, const char *type, uint64_t *ret_byte
     return NULL;
 }
 
+/* A tail that has room for the blocks, in a file that has room for it. */
+static void place_tail(uint8_t *e)
+{
+    uint64_t n_blocks = pen__load64(e + 32), tail = pen__load64(e + 80);
+    uint64_t least = n_blocks * PEN_BLOCK_ENTRY_BYTES + PEN_SHARD_FOOTER_BYTES;
+    if (n_blocks >= PEN_ALL)
+        return;
+    if (tail < least || tail - least > 8ull * PEN_MAX_STATS || tail % 8)
+        pen__store64(e + 80, tail = least);
+    if (pen__load64(e + 48) < tail + PEN_SHARD_HEADER_BYTES)
+        pen__store64(e + 48, tail + PEN_SHARD_HEADER_BYTES);
+}
+
 /* Shards follow each other and are full; only the last block of the pack may be short. */
 static void place_shards(Part *m)
 {
@@ -124,7 +137,8 @@ static void place_shards(Part *m)
             in_it = used * k;
         pen__store64(e + 16, blocks);
         pen__store64(e + 40, in_it);
-        memset(e + 80, 0, 16);
+        memset(e + 88, 0, 8);
+        place_tail(e);
         blocks += used;
         samples += in_it;
     }
@@ -293,6 +307,7 @@ static void repair_shard(Part *s, uint8_t *entry, const PenSchema *schema, int w
         pen__store64(entry + 32, t.n_blocks);
         pen__store64(entry + 48, s->bytes);
         pen__store64(entry + 56, largest);
+        pen__store64(entry + 80, s->bytes - t.table);
     }
     uint8_t hash[32];
     pen__sha256(s->data + t.table, s->bytes - (size_t)t.table, hash);

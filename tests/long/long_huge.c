@@ -146,6 +146,7 @@ static void plan_shards(void)
         s->first_block = N_BLOCKS - left - n;
         s->file_bytes = PEN_SHARD_HEADER_BYTES + n * huge.build.bytes + n * K * PEN_KEY_HASH_BYTES +
                         tail_bytes(n);
+        s->tail_bytes = tail_bytes(n);
     }
 }
 
@@ -166,6 +167,7 @@ static void make_tail(const PenShardEntry *s, uint32_t block, uint8_t *tail)
         pen__store32(e + 28, K);
     }
     memcpy(f, "PENSHEND", 8);
+    pen__store32(f + 8, PEN_FORMAT_VERSION);
     memcpy(f + 16, s->id, PEN_ID_BYTES);
     pen__store64(f + 32, s->file_bytes);
     pen__store64(f + 40, s->n_blocks);

@@ -17,22 +17,22 @@ import struct
 # Each record: its name, its fields with their format (those called zero must be 0), and its rules.
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
-  manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 0 | must == 0
+  manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1 | must == 0
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
 field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8 | flags <= (type == 1)
   | n_dims <= 4 * (type >= 6) | name_bytes > 0
 shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q largest_block:Q
-  digest:16s zeros:16s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
+  digest:16s tail_bytes:Q zeros:8s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
   | samples_used == min(pack.n_samples - first_block * size, blocks_used * size)
-header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == must == 0
+header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == 1 > must
 row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
 footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
   keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
-  n_bad:Q zero:8s | magic == b"PENSHEND" | version == 0 | n_samples < 2**32
-  | plan_first <= plan_end | tail_offset == keys_offset + 12 * n_samples
-  | file_bytes == tail_offset + 32 * n_blocks + 8 * n_stats + 128
+  n_bad:Q zero:8s | magic == b"PENSHEND" | version == 1 | n_samples < 2**32
+  | plan_first <= plan_end | tail_offset == keys_offset + 12 * n_samples | n_stats <= 2**16
+  | file_bytes - tail_offset == tail_bytes == 32 * n_blocks + 8 * n_stats + 128
 block magic:4s crc:I block:I n_samples:I bytes:Q index_bytes:Q sections_offset:Q n_sections:I
   index_crc:I zero:16s | magic == b"PENB" | 64 + 16 * n_samples <= index_bytes <= 2**31
 key offset:Q bytes:I zero:4s | 1 <= bytes <= 4096

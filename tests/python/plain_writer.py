@@ -24,6 +24,7 @@ HOWS = {"kept": 0, "tiled": 1, "encoded": 2, "raw": 3, "not tileable": 4, "low q
 CODES = {"i64": "q", "f32": "f", "f64": "d"}
 ENTRY_BYTES = {"image": 64, "clip": 48, "bytes": 24, "json": 24, "text": 24}
 RUN_BYTES = 4096
+VERSION = 1
 
 
 class Field(typing.NamedTuple):
@@ -247,7 +248,7 @@ class Block:
 def build_shard(shard, blocks, block_samples, n_stats):
     """Give the shard file, where its tail begins, its largest block and the statistics of each."""
     head = shard.edited("header", struct.pack("<Q16s24x", 0, shard.id))
-    data = b"PENSHARD" + struct.pack("<II", 0, shard.sum(head, field=4)) + head
+    data = b"PENSHARD" + struct.pack("<II", VERSION, shard.sum(head, field=4)) + head
     table, stats, largest = b"", [], 0
     for number, samples in enumerate(blocks):
         block = Block(shard, number, samples)
@@ -270,7 +271,7 @@ def build_shard(shard, blocks, block_samples, n_stats):
     foot += struct.pack("<IIIQQQ8x", *sums, 0, len(hashes), 0)
     foot = shard.edited("footer", foot)
     data += keys + table + packed
-    data += b"PENSHEND" + struct.pack("<II", 0, shard.sum(foot, field=3)) + foot
+    data += b"PENSHEND" + struct.pack("<II", VERSION, shard.sum(foot, field=3)) + foot
     return data, tail_offset, largest, stats
 
 
@@ -296,7 +297,7 @@ def build_manifest(counts, sections, edit):
         at += len(data)
     head = bytearray(struct.pack("<QQ4QQI52x", 0, 0, *counts, at, len(sections)) + table)
     edit("manifest", head, None, None)
-    head = b"PENSTOCK" + struct.pack("<II", 0, crc32c(head)) + bytes(head)
+    head = b"PENSTOCK" + struct.pack("<II", VERSION, crc32c(head)) + bytes(head)
     return head + b"".join(data for _, _, data in sections)
 
 
@@ -329,7 +330,8 @@ def write_pack(path, fields, samples, **options):
         data = shard.edited("file", data)
         counts = (first, len(used), len(all_blocks), sum(map(len, used)))
         entries += shard_id + struct.pack("<6Q", *counts, len(data), largest)
-        entries += hashlib.sha256(data[tail:]).digest()[:16] + bytes(16)
+        entries += hashlib.sha256(data[tail:]).digest()[:16]
+        entries += struct.pack("<Q8x", len(data) - tail)
         totals = [sum(numbers) for numbers in zip(totals, *stats[: len(used)])]
         file = path / shard_id.hex()[:2] / f"{shard_id.hex()}.shard"
         file.parent.mkdir(exist_ok=True)

@@ -83,6 +83,19 @@ def test_an_epoch_is_that_from_the_disk(server, disk, order):
     assert 2 < asked_once(server) <= 1 + pack.info["n_shards"] + pack.info["n_blocks"]
 
 
+def test_one_request_opens_a_shard_of_many_blocks(tmp_path):
+    """The manifest tells how long its tail is: 32 bytes a block, statistics and the footer."""
+    (tmp_path / "packs").mkdir()
+    with penstock.Writer(tmp_path / "packs" / "many.pen", {"x": "i64"}, block_samples=1) as writer:
+        for i in range(3000):
+            writer.add(key=f"s{i}", x=i)
+    with net_stage.S3Server(buckets=["packs"], directory=tmp_path) as server:
+        pack = penstock.open("s3://packs/many.pen", options(server))
+        assert pack.info["n_shards"] == 1 and pack[17]["x"] == 17
+        asked = [entry["range"] for entry in server.log() if ".shard" in entry["what"]]
+    assert asked[0] == f"bytes=-{3000 * 32 + 72 * 8 + 128}" and len(asked) == 2
+
+
 def test_an_epoch_from_ceph(disk, root, digest):
     store = net_stage.need_ceph()
     bucket = f"py-{time.time_ns()}"

@@ -166,7 +166,7 @@ TEST(reads_that_are_tried_again)
         PenError err = {0};
         PenRemote *r = open_at(names[i]); /* all but the first, which is the tail's */
         CHECK(r);
-        CHECK_INT(pen__source_open_remote(r, "data", &s, &err), PEN_OK);
+        CHECK_INT(pen__source_open_remote(r, "data", 0, &s, &err), PEN_OK);
         places_init(&p, BYTES, PLACES);
         int e = pen__source_read_v(s, p.v, p.n, FIRST, &err);
         if (e < 0)
@@ -186,7 +186,7 @@ TEST(reads_of_the_end)
     PenError err = {0};
     PenRemote *r = open_at("");
     CHECK(r);
-    CHECK_INT(pen__source_open_remote(r, "data", &s, &err), PEN_OK);
+    CHECK_INT(pen__source_open_remote(r, "data", 0, &s, &err), PEN_OK);
     /* Inside of what opening has brought, across its beginning, and beyond the end. */
     const uint64_t from[] = {FILE_BYTES - 5000, FILE_BYTES - 70000};
     for (size_t i = 0; i < PEN_LEN(from); i++) {

@@ -27,7 +27,8 @@ static void make(void)
                                     .n_blocks = n,
                                     .samples_used = n * 10 - (i == 2 ? 6 : 0),
                                     .file_bytes = 1000,
-                                    .largest_block = 400};
+                                    .largest_block = 400,
+                                    .tail_bytes = n * PEN_BLOCK_ENTRY_BYTES + 8 + 128};
         memset(shards[i].id, i + 1, sizeof shards[i].id);
     }
     m.stats.source_bytes = 77;
@@ -124,7 +125,11 @@ static uint8_t *shard_entry(int i)
 TEST(what_does_not_fit_is_refused)
 {
     CHECK_REFUSED(pen__store64(bytes.data + 16, 4), PEN_E_FORMAT, "needs features 0x4");
-    CHECK_REFUSED(pen__store32(bytes.data + 8, 1), PEN_E_FORMAT, "format version 1, expected 0");
+    CHECK_REFUSED(pen__store32(bytes.data + 8, 0), PEN_E_FORMAT,
+                  "format version 0, expected 1; made before the format was frozen: pack the "
+                  "sources again");
+    CHECK_REFUSED(pen__store32(bytes.data + 8, 2), PEN_E_FORMAT,
+                  "format version 2, expected 1; a newer penstock");
     CHECK_REFUSED(pen__store64(bytes.data + 32, 65), PEN_E_CORRUPT, "add up");
     CHECK_REFUSED(pen__store64(bytes.data + 40, 0), PEN_E_CORRUPT, "out of range");
     CHECK_REFUSED(pen__store64(bytes.data + 40, 1ull << 60), PEN_E_CORRUPT, "out of range");
@@ -134,6 +139,11 @@ TEST(what_does_not_fit_is_refused)
     CHECK_REFUSED(pen__store64(shard_entry(1) + 24, UINT64_MAX), PEN_E_CORRUPT, "shard 1");
     CHECK_REFUSED(pen__store64(shard_entry(1) + 40, 29), PEN_E_CORRUPT, "shard 1");
     CHECK_REFUSED(pen__store64(shard_entry(2) + 40, 10), PEN_E_CORRUPT, "shard 2");
+    CHECK_REFUSED(pen__store64(shard_entry(1) + 80, 3 * 32 + 120), PEN_E_CORRUPT, "shard 1");
+    CHECK_REFUSED(pen__store64(shard_entry(1) + 80, 3 * 32 + 132), PEN_E_CORRUPT, "shard 1");
+    CHECK_REFUSED(pen__store64(shard_entry(1) + 80, 944), PEN_E_CORRUPT, "shard 1");
+    CHECK_REFUSED(pen__store64(shard_entry(1) + 80, UINT64_MAX - 7), PEN_E_CORRUPT, "shard 1");
+    CHECK_REFUSED(pen__store64(shard_entry(1) + 48, 63), PEN_E_CORRUPT, "shard 1");
     CHECK_REFUSED(shard_entry(0)[90] = 1, PEN_E_CORRUPT, "not as specified");
     CHECK_REFUSED(memcpy(section("STAT"), "SCHM", 4), PEN_E_CORRUPT, "");
     CHECK_REFUSED(section("STAT")[4] = 1; memcpy(section("STAT"), "WHAT", 4), PEN_E_FORMAT, "WHAT");
