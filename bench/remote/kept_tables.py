@@ -4,7 +4,7 @@ memory."""
 
 import statistics
 
-from compare import report
+from compare import figures, report
 
 from remote import tables
 
@@ -70,6 +70,41 @@ def traffic_table(lines):
     return "Of a turn, from when the pack was open on:\n\n" + report.table(rows)
 
 
+def whole_rates(turns, samples):
+    """Images per second with the time of the first batch; of the turns that read a whole epoch."""
+    return [samples / (turn["first_seconds"] + turn["seconds"]) for turn in turns if turn["whole"]]
+
+
+def decoding(turns):
+    """(share of its core that the decoding thread had, images for each second of that) by turn."""
+    used = [(turn, turn["threads"].get("pen-decode", 0)) for turn in turns]
+    return [(seconds / turn["seconds"], turn["samples"] / seconds) for turn, seconds in used
+            if seconds]
+
+
+def epoch_table(lines):
+    """What images/s do not say: how long the first batch took, and what else ran on the core."""
+    head, rows = lines[0], [["loader", "images/s with the first batch", "of the base's (min-max)",
+                             "decoding thread's share of its core (min-max)",
+                             "images per CPU second of it"]]
+    setting = head["scenario"]
+    samples = head["photographs"] * setting["copies"]
+    base = whole_rates(tables.named(lines, "turn", setting["base"]), samples)
+    for name in setting["loaders"]:
+        turns = tables.named(lines, "turn", name)
+        rates, shares = whole_rates(turns, samples), decoding(turns)
+        if not rates or not shares:
+            continue
+        had = [share for share, _ in shares]
+        beside = name != setting["base"] and len(rates) == len(base)
+        rows.append([
+            name, f"{statistics.median(rates):,.0f}",
+            report.spread(figures.ratio(rates, base)) if beside else "-",
+            f"{statistics.median(had):.2f} ({min(had):.2f}-{max(had):.2f})",
+            f"{statistics.median(images for _, images in shares):,.0f}"])
+    return report.table(rows) if len(rows) > 1 else ""
+
+
 def facts_table(lines):
     rows = [["in every round", "the worst", "needed", ""]]
     for what, worst, needed, holds in verdicts(lines):
@@ -93,5 +128,6 @@ def markdown(lines):
     found, absent = tables.results(lines)
     return "\n".join([
         tables.introduction(head), how(head), tables.loader_table(head, found, absent),
-        report.wanted_table(head, found), traffic_table(lines), facts_table(lines),
+        report.wanted_table(head, found), epoch_table(lines),
+        traffic_table(lines), facts_table(lines),
         tables.load_text(lines, found), tables.notes(found)])

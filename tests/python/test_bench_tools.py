@@ -304,15 +304,18 @@ def kept_lines(far_lines):
             ("penstock-half", 0.9, {"network_bytes": 1e9, "hits": 0.5})):
         out.append({"kind": "prepared", "loader": name, "title": name.upper(),
                     "versions": {name: "1.2"}, "stored_mb": 2000.0})
-        out += [turn(name, number, rate * share, first_seconds=0.7, threads={}, servers={},
-                     **{**nothing, **more}) for number, rate in enumerate((1900, 2000, 2100))]
+        more = {**nothing, **more, "first_seconds": 0.5, "threads": {"pen-decode": 1.6},
+                "servers": {}, "whole": True}
+        out += [turn(name, number, rate * share, **more)
+                for number, rate in enumerate((1900, 2000, 2100))]
     return out
 
 
 def test_the_table_of_a_cache(kept_lines):
     text = kept_tables.markdown(kept_lines)
-    wanted, traffic, _ = rows_of(text, "penstock-cache")
-    half, _ = rows_of(text, "penstock-half")
+    wanted, epoch, traffic, _ = rows_of(text, "penstock-cache")
+    _, half, _ = rows_of(text, "penstock-half")
+    assert epoch[1:] == ["4,000", "1.00 (1.00-1.00)", "0.80 (0.80-0.80)", "2,400"]
     assert wanted[-2:] == ["0.96 (0.96-0.96)", "reached"]
     assert traffic[1:] == ["0.0 (0.0-0.0)", "0.009", "1.000 (1.000-1.000)", "500.0 (500.0-500.0)",
                            "100.0 (100.0-100.0)"]
