@@ -239,6 +239,16 @@ static void fail_pass(PenCore *c, int status, const PenError *err)
     pthread_cond_broadcast(&c->for_user);
 }
 
+/* Blocks that lie in a cache come at the speed of the processor: what is not needed yet would take
+ * it from the first batch. */
+static bool is_first_only(const PenCore *c)
+{
+    const PenWindow *w = c->window;
+    bool under_way = w->turns - w->turns_before > w->landed;
+    return !w->warm && under_way && w->ahead.cursor >= w->ahead.split.batch &&
+           !pen__pack_joins(c->plan.pack);
+}
+
 /* The next block to fetch; NULL: none now. */
 static PenAheadBlock *next_block(PenCore *c)
 {
@@ -250,7 +260,7 @@ static PenAheadBlock *next_block(PenCore *c)
         w->again = b->link;
         return b;
     }
-    for (;;) {
+    while (!is_first_only(c)) {
         uint64_t before = w->ahead.cursor;
         PenError err;
         int r = pen__ahead_want(&w->ahead, &b, &err);
@@ -261,6 +271,7 @@ static PenAheadBlock *next_block(PenCore *c)
         if (b || r < 0 || w->ahead.cursor == before)
             return b;
     }
+    return NULL;
 }
 
 /* Those that waited for it are next. */
@@ -329,12 +340,16 @@ static void wait_for_turn(PenCore *c, uint64_t number)
 
 static void count_landed(PenWindow *w)
 {
+    bool was_warm = w->warm;
     w->landed++;
     if (!w->first && w->ahead.cursor >= w->ahead.split.batch)
         w->first = w->turns - w->turns_before;
     w->warm = w->warm || (w->first && w->landed >= w->first);
-    if (w->warm)
+    bool all_here = w->landed >= w->turns - w->turns_before;
+    if (!was_warm && (w->warm || all_here)) {
         pthread_cond_broadcast(&w->for_turn);
+        pthread_cond_broadcast(&w->for_blocks);
+    }
 }
 
 static void fetch_some(PenCore *c, PenThread *me, PenAheadBlock *first)
