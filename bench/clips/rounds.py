@@ -69,7 +69,7 @@ class Rounds:
         for name in ("jpeg", *[name for name in self.specs if name != "jpeg"]):
             if name not in self.specs:
                 continue
-            save = self.logs / f"clips-{name}.npy"
+            save = self.logs / f"clips-{name}-{os.getpid()}.npy"
             try:
                 where = self.specs[name]["environment"]
                 self.pythons[name] = (
