@@ -264,7 +264,7 @@ def main():
         shutil.copytree(f"{top}/pack.pen", f"{top}/bucket/pack.pen")
         for behaviour in scaled(("headers_none_stall", "body_stall", "body_drip"),
                                 ("headers_none_stall",)):
-            tests.run(f"mute server ({behaviour})", check_mute, top, behaviour, 3)
+            tests.run(f"mute server ({behaviour})", check_mute, top, behaviour, 4)
         tests.run("no storm", check_storm, top, scaled(64, 8), scaled(30, 4))
         tests.run("histories", check_histories, top, range(scaled(200, 8)))
     return tests.end()
