@@ -6,6 +6,7 @@ Made once below build/bench, in a folder named by the photographs, and uploaded 
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -31,9 +32,13 @@ class Stock:
     # --- made here
 
     def make_pack(self):
-        """Tile mode, default blocks, of links to the photographs."""
-        if (self.pack / "manifest").exists():
+        """Tile mode, default blocks, of links to the photographs. One that this program does not
+        read, of another version, is made anew."""
+        known = subprocess.run([self.penstock, "info", self.pack], check=False,
+                               capture_output=True)
+        if known.returncode == 0:
             return
+        shutil.rmtree(self.pack, ignore_errors=True)
         links = self.folder / "links"
         for number, file in enumerate(map(pathlib.Path, self.files)):
             place = links / file.parent.name

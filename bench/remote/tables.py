@@ -5,6 +5,8 @@ import statistics
 
 from compare import figures, report
 
+NOISY = 1.5  # rounds of one ratio differ by that factor: something else ran
+
 
 def named(lines, kind, name=None):
     return [x for x in lines if x["kind"] == kind and (name is None or x["loader"] == name)]
@@ -139,9 +141,11 @@ def notes(found):
 def far_markdown(lines):
     head = lines[0]
     found, absent = results(lines)
+    pairs = [report.comparison(found, pair["of"], pair["against"])
+             for pair in head["scenario"]["wanted"]]
     return "\n".join([
-        introduction(head), how(head), loader_table(head, found, absent),
-        report.wanted_table(head, found), ceiling_text(lines),
+        introduction(head), how(head), quiet_text(head, [p for p in pairs if p]),
+        loader_table(head, found, absent), report.wanted_table(head, found), ceiling_text(lines),
         first_text(lines, "penstock-s3"), load_text(lines, found), notes(found)])
 
 
@@ -161,6 +165,16 @@ def raw_results(lines):
     return found
 
 
+def quiet_text(head, ratios):
+    """What a reader of doubtful figures must know."""
+    worst = max((ratio["high"] / ratio["low"] for ratio in ratios), default=1)
+    load = head["machine"].get("load_before", 0)
+    if worst < NOISY and load < head["machine"]["cores"] / 2:
+        return ""
+    return (f"**Doubtful**: the load of the machine was {load:g} before, and rounds differ by a "
+            f"factor of {worst:.1f}. Measure again when nothing else runs.\n")
+
+
 def raw_verdicts(head, found):
     """(what, ratio with its spread, needed, whether it holds) of penstock against curl."""
     setting, (ours, curl) = head["scenario"], (found["penstock"], found["curl"])
@@ -178,12 +192,15 @@ def raw_markdown(lines):
     for name, figure in found.items():
         rows.append([name, f"{figure['rate']:,.0f} ({min(figure['rates']):,.0f}-"
                      f"{max(figure['rates']):,.0f})", seconds_text(figure["cpus"])])
-    verdicts = [["penstock / curl", "ratio (rounds)", "needed", ""]]
+    verdicts, ratios = [["penstock / curl", "ratio (rounds)", "needed", ""]], []
     if "penstock" in found and "curl" in found:
+        rows_of = raw_verdicts(head, found)
+        ratios = [ratio for _, ratio, _, _ in rows_of]
         verdicts += [[what, report.spread(ratio), needed, "reached" if holds else "NOT reached"]
-                     for what, ratio, needed, holds in raw_verdicts(head, found)]
+                     for what, ratio, needed, holds in rows_of]
     how_raw = (f"penstock: a Loader of labels alone in block order, every block whole and checked; "
                f"curl and boto3: the same ranges, {head['scenario']['at_once']} at once, to "
                f"nowhere; {head['scenario']['passes']} passes. Processor time is that of the "
                f"client alone, of penstock after one pass that is not counted.\n")
-    return "\n".join([introduction(head), how_raw, report.table(rows), report.table(verdicts)])
+    return "\n".join([introduction(head), how_raw, quiet_text(head, ratios), report.table(rows),
+                      report.table(verdicts)])

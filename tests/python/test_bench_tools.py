@@ -270,6 +270,15 @@ def test_the_table_of_a_far_store(far_lines):
     assert rows_of(text, "mosaic")[0][1] == "absent: no wheel"
 
 
+def test_rounds_that_differ_much_are_doubtful(far_lines):
+    assert "Doubtful" not in tables.far_markdown(far_lines)
+    loaded = {**far_lines[0]["machine"], "load_before": 7.5}
+    assert "load of the machine was 7.5" in tables.far_markdown(
+        [{**far_lines[0], "machine": loaded}, *far_lines[1:]])
+    far_lines[-1]["samples"] /= 2
+    assert "rounds differ by a factor of 2.0" in tables.far_markdown(far_lines)
+
+
 def test_a_first_batch_that_comes_late_is_told(far_lines):
     for line in far_lines:
         if line["kind"] == "turn":
