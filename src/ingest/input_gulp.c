@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "ingest/gulp.h"
 #include "ingest/gulp_table.h"
+#include "net/json.h"
 
 #define WHERE "ingest/gulp"
 #define MAX_DEPTH 64
@@ -121,32 +122,10 @@ static int add_clip(Gulp *g, const char *id, const json_t *clip, PenError *reter
 
 /* ---- one pair of files ----------------------------------------------------------------------- */
 
-/* jansson goes 2,048 deep, which takes a good deal of stack. */
-static bool too_deep(const char *text, size_t bytes)
-{
-    unsigned depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < bytes; i++) {
-        char c = text[i];
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > MAX_DEPTH)
-                return true;
-        } else if (c == '}' || c == ']') {
-            depth -= depth > 0;
-        }
-    }
-    return false;
-}
-
 static int parse(const char *name, const void *text, size_t bytes, json_t **ret, PenError *reterr)
 {
     json_error_t why;
-    if (too_deep(text, bytes))
+    if (pen__json_is_deep(text, bytes, MAX_DEPTH))
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON more than %d levels deep", name,
                          MAX_DEPTH);
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);

@@ -14,8 +14,7 @@ struct PenJson {
     json_t *root;
 };
 
-/* jansson goes 2,048 deep; this keeps to less before it begins. */
-static bool too_deep(const char *text, size_t bytes)
+int pen__json_is_deep(const char *text, size_t bytes, unsigned levels)
 {
     unsigned depth = 0;
     bool in_string = false;
@@ -27,13 +26,13 @@ static bool too_deep(const char *text, size_t bytes)
         } else if (c == '"') {
             in_string = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > PEN_JSON_DEPTH)
-                return true;
+            if (++depth > levels)
+                return 1;
         } else if (c == '}' || c == ']') {
             depth -= depth > 0;
         }
     }
-    return false;
+    return 0;
 }
 
 int pen__json_parse(const char *name, const void *text, size_t bytes, PenJson **ret,
@@ -43,7 +42,7 @@ int pen__json_parse(const char *name, const void *text, size_t bytes, PenJson **
     if (bytes > PEN_JSON_BYTES)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON of more than %u bytes", name,
                          PEN_JSON_BYTES);
-    if (too_deep(text, bytes))
+    if (pen__json_is_deep(text, bytes, PEN_JSON_DEPTH))
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON more than %d levels deep", name,
                          PEN_JSON_DEPTH);
     PenJson *json = pen__zalloc(sizeof *json);

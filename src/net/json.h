@@ -13,6 +13,9 @@
 
 typedef struct PenJson PenJson;
 
+/* 1: more levels than that. jansson goes 2,048 deep, which takes a good deal of stack. */
+int pen__json_is_deep(const char *text, size_t bytes, unsigned levels);
+
 /* An object. `name` is for messages, which hold nothing of the text: it may be secret. */
 int pen__json_parse(const char *name, const void *text, size_t bytes, PenJson **ret,
                     PenError *reterr);

@@ -222,7 +222,6 @@ int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolic
     p->s = s;
     pen__rate_init(&p->rate, &s, pen__policy_now(p));
     pen__pace_init(&p->pace, s.in_flight, pen__policy_now(p));
-    pen__policy_most(p, s.in_flight);
     atomic_store_explicit(&p->seen_limit, p->pace.limit, memory_order_relaxed);
     *ret = p;
     return PEN_OK;
@@ -255,11 +254,6 @@ void pen__policy_counts(PenPolicy *p, PenPolicyCounts *ret)
         .limit = p->seen_limit,
         .bytes = p->bytes,
     };
-}
-
-void pen__policy_most(PenPolicy *p, uint32_t in_flight)
-{
-    atomic_store_explicit(&p->most, PEN_MAX(in_flight, 1u), memory_order_relaxed);
 }
 
 int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOp **ret, PenError *reterr)

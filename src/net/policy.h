@@ -76,8 +76,6 @@ int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolic
  * are cancelled. Nobody may be in pen__policy_wait. */
 void pen__policy_free(PenPolicy **policy);
 void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread */
-/* Another number of attempts at once, at most; from any thread, holds with the next event. */
-void pen__policy_most(PenPolicy *policy, uint32_t in_flight);
 
 /* From any thread: what the operation that was begun first is at, as one line: its name, place,
  * attempts and last error. "" when there is none, or the loop does not say so shortly. */

@@ -263,7 +263,6 @@ static PenOp *next_op(PenPolicy *p)
 
 void pen__policy_pump(PenPolicy *p)
 {
-    pen__pace_most(&p->pace, atomic_load_explicit(&p->most, memory_order_relaxed));
     while (p->in_flight < p->pace.limit) {
         if (p->slow.first) {
             pen__hedge_start(p->slow.first);

@@ -63,7 +63,6 @@ typedef struct PenPace {
 } PenPace;
 
 void pen__pace_init(PenPace *pace, uint32_t most, uint64_t now_ns);
-void pen__pace_most(PenPace *pace, uint32_t most);
 void pen__pace_anew(PenPace *pace); /* what was known may hold no longer */
 /* `wanted`: others wait for its place. */
 void pen__pace_success(PenPace *pace, uint64_t bytes, bool wanted, uint64_t now_ns);
@@ -143,7 +142,6 @@ struct PenPolicy {
     uint32_t in_flight;
     _Atomic uint64_t ops, attempts, retries, throttles, hedges, hedges_won, failures, bytes;
     _Atomic uint64_t seen_in_flight, seen_limit;
-    _Atomic uint32_t most; /* as was asked for last */
 };
 
 static inline uint64_t pen__policy_now(PenPolicy *p)

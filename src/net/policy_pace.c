@@ -77,18 +77,6 @@ void pen__pace_anew(PenPace *pace)
     begin_round(pace, 0);
 }
 
-void pen__pace_most(PenPace *pace, uint32_t most)
-{
-    bool at_most = pace->limit >= pace->most;
-    if (most == pace->most)
-        return;
-    if (most > pace->most && at_most)
-        pen__pace_anew(pace);
-    pace->most = most;
-    pace->limit = PEN_MIN(pace->limit, most);
-    pace->from = PEN_MIN(pace->from, most);
-}
-
 /* The number stays for some rounds; fewer when something has just been found. */
 static void hold(PenPace *pace, uint32_t rounds)
 {

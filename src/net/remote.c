@@ -11,8 +11,6 @@
 
 #define WHERE "net/remote"
 
-enum { WANT_MOST = 256 };
-
 void pen_remote_settings_init(PenRemoteSettings *s)
 {
     *s = (PenRemoteSettings){.struct_size = sizeof *s, .path_style = -1};
@@ -140,7 +138,6 @@ static int start(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
         return e;
     r->transport = pen__engine_transport(r->engine);
     policy_settings(s, r->node_ranks, &policy);
-    r->given_in_flight = s->in_flight != 0;
     r->outage_ms = policy.outage_ms;
     r->upload_parts = s->upload_parts;
     r->hashes = !r->endpoint.unsigned_ && strcmp(r->endpoint.scheme, "https") != 0;
@@ -256,15 +253,6 @@ int pen__remote_interrupted(const PenRemote *r)
 void pen__remote_stop(PenRemote *r, int stop)
 {
     atomic_store(&r->is_stopped, stop);
-}
-
-void pen__remote_want(PenRemote *r, uint32_t in_flight)
-{
-    PenPolicySettings s;
-    pen__policy_settings_init(&s);
-    in_flight = PEN_MIN(PEN_MAX(in_flight, s.in_flight), (uint32_t)WANT_MOST);
-    if (!r->given_in_flight)
-        pen__policy_most(r->policy, pen__node_usual(in_flight, r->node_ranks));
 }
 
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)

@@ -28,9 +28,6 @@ const char *pen__remote_text(const PenRemote *r); /* the address, for messages *
 int pen__remote_is_s3(const PenRemote *r);        /* 0: can only be read */
 /* 1: a thread that waits for it is to give up. Not with a lock held. */
 int pen__remote_interrupted(const PenRemote *r);
-/* Small blocks need more requests at once than the 64 of a node that are usual: up to 256. Holds
- * unless the settings say how many. */
-void pen__remote_want(PenRemote *r, uint32_t in_flight);
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
 /* 1: from now on, until it is 0 again, all who wait for it give up. */
 void pen__remote_stop(PenRemote *r, int stop);

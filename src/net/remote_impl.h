@@ -22,7 +22,6 @@ struct PenRemote {
     PenKeyring *keyring; /* NULL: nothing is signed */
     uint32_t outage_ms;
     uint32_t node_ranks;
-    uint8_t given_in_flight;
     uint32_t upload_parts;
     atomic_int is_stopped;
     int (*interrupted)(void *ctx);

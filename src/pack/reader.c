@@ -129,7 +129,7 @@ static int read_manifest(PenPack *p, PenError *reterr)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
         p->shard_slots =
-            PEN_MIN(p->is_far ? FAR_SHARD_SLOTS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
+            PEN_MIN(p->is_far ? PEN_FAR_SHARDS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
         p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
         if (!p->first_blocks || !p->shards)
             r = pen__fail_memory(reterr, WHERE, p->path);

@@ -57,7 +57,7 @@ const PenObject *pen__pack_object(const PenPack *p); /* its manifest; empty when
 uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block);
 
 /* Shards and blocks are kept open while they are in use, and a number of them after that; of a far
- * pack so many shards. */
+ * pack, where no files are open for them and each costs a request, so many shards. */
 enum { PEN_FAR_SHARDS = 4096 };
 typedef struct PenShardRef {
     uint64_t number;

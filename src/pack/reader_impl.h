@@ -12,8 +12,6 @@
 
 /* Slots are chosen by number, so neighbours never push each other out. */
 enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
-/* Of a far pack: no files are open for them, and each costs a request. */
-enum { FAR_SHARD_SLOTS = PEN_FAR_SHARDS };
 
 /* Of whole blocks no more bytes than this are kept, until a loader says how many. */
 #define WHOLE_KEEP_BYTES (256ull << 20)

@@ -373,45 +373,6 @@ TEST(told_to_slow_down)
     CHECK_INT(pace.limit, 32); /* and from here on it is tried */
 }
 
-TEST(another_most)
-{
-    PenPace pace;
-    uint64_t now = SIM_S;
-    pen__pace_init(&pace, 64, now);
-    answers(&pace, 24, &now, SIM_MS);
-    answers(&pace, 24, &now, SIM_MS / 2);
-    answers(&pace, 48, &now, SIM_MS / 4);
-    CHECK_INT(pace.limit, 64);
-    answers(&pace, 64, &now, SIM_MS / 8);
-    CHECK_INT(pace.mode, PEN_PACE_HOLD);
-    pen__pace_most(&pace, 64);
-    CHECK_INT(pace.mode, PEN_PACE_HOLD);
-    pen__pace_most(&pace, 256);
-    answers(&pace, 64, &now, SIM_MS / 4);
-    answers(&pace, 64, &now, SIM_MS / 8);
-    CHECK_INT(pace.limit, 128); /* doubles again */
-    pen__pace_most(&pace, 8);
-    CHECK_INT(pace.limit, 8);
-    answers(&pace, 1000, &now, SIM_MS);
-    CHECK(pace.limit <= 8);
-}
-
-/* From any thread: holds with the next event. */
-TEST(another_most_of_a_policy)
-{
-    Reader *x = reader_new(&(World){.latency_ns = 30 * SIM_MS}, 3, UINT32_MAX);
-    simnet_run(x->net, x->began_ns + SIM_S);
-    CHECK_INT(x->p->pace.limit, 64);
-    pen__policy_most(x->p, 256);
-    simnet_run(x->net, x->began_ns + 4 * SIM_S);
-    CHECK_INT(x->p->pace.limit, 256);
-    pen__policy_most(x->p, 8);
-    simnet_run(x->net, x->began_ns + 5 * SIM_S);
-    CHECK(x->p->pace.limit <= 8);
-    CHECK(simnet_transfers(x->t) <= 8);
-    reader_free(x);
-}
-
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -425,7 +386,5 @@ int main(int argc, char **argv)
     RUN(little_is_wanted);
     RUN(doubling);
     RUN(told_to_slow_down);
-    RUN(another_most);
-    RUN(another_most_of_a_policy);
     return TEST_END();
 }
