@@ -82,6 +82,17 @@ static void add_speed(CliReport *report, const PenIngestResult *result, double s
                         NULL);
 }
 
+void cli_account_classes(CliReport *report, const PenIngestResult *result)
+{
+    cli_report_number(report, "class_count", result->n_classes);
+    if (result->n_classes == 0)
+        return;
+    cli_report_list(report, "first_classes");
+    for (uint32_t i = 0; i < result->n_classes && i < PEN_FIRST_CLASSES; i++)
+        cli_report_text(report, NULL, result->first_classes[i]);
+    cli_report_close(report);
+}
+
 void cli_account_run(CliReport *report, const char *pack, const PenIngestResult *result,
                      double seconds)
 {
@@ -95,6 +106,7 @@ void cli_account_run(CliReport *report, const char *pack, const PenIngestResult 
     cli_report_count(report, "resumed", result->n_resumed);
     cli_report_count(report, "known_already", result->n_known);
     cli_report_count(report, "left_out_as_broken", result->n_bad);
+    cli_account_classes(report, result);
     cli_account_images(report, &result->stats);
     add_bytes(report, result);
     cli_report_number(report, "shards", result->n_shards);

@@ -13,6 +13,8 @@ void cli_account_id(CliReport *report, const uint8_t id[16]);
 void cli_account_images(CliReport *report, const PenPackStats *stats);
 /* Payload, index, metadata and, as `tables`, all else that the files of the pack hold. */
 void cli_account_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes);
+/* How many classes there are, and the first of their names. */
+void cli_account_classes(CliReport *report, const PenIngestResult *result);
 /* The whole record of a packing run; `pack` is its name. */
 void cli_account_run(CliReport *report, const char *pack, const PenIngestResult *result,
                      double seconds);

@@ -12,6 +12,7 @@
 #include "print.h"
 #include "progress.h"
 #include "say.h"
+#include "splits.h"
 #include "stop.h"
 #include "verbs.h"
 
@@ -178,9 +179,11 @@ static void say_result(const Run *run, const PenIngestResult *result)
 static void add_advice(const Run *run, PenError *error)
 {
     size_t used = strlen(error->message);
+    int says_it = strstr(error->message, "remove it") != NULL;
     if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
         snprintf(error->message + used, sizeof error->message - used,
-                 "; mend or remove it, or leave out what is broken with --on-bad skip");
+                 "%s or leave out what is broken with --on-bad skip",
+                 says_it ? "," : "; mend or remove it,");
 }
 
 static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *result,
@@ -188,6 +191,7 @@ static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *
 {
     cli_report_text(report, "plan_of", run->out);
     cli_report_number(report, "samples", result->n_samples);
+    cli_account_classes(report, result);
     cli_report_number(report, "samples_per_block", result->block_samples);
     cli_report_size(report, "source_bytes", (int64_t)result->stats.source_bytes);
     cli_report_real(report, "seconds", cli_account_round(seconds), "s");
@@ -220,6 +224,7 @@ static int run_ingest(const CliArgs *args,
         return CLI_EXIT_USAGE;
     }
     take_settings(&run, &settings);
+    cli_splits_warn(args);
     cli_stop_install();
     cli_progress_init(&run.progress);
     uint64_t start_ns = cli_clock_ns();

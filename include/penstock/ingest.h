@@ -89,6 +89,10 @@ typedef struct PenIngestSettings {
     void *ctx;
 } PenIngestSettings;
 
+/* How many class names a result carries, and how long they may be with the NUL; longer ones end in
+ * "...". */
+enum { PEN_FIRST_CLASSES = 8, PEN_CLASS_NAME_BYTES = 64 };
+
 typedef struct PenIngestResult {
     uint64_t n_samples; /* in the pack, or written by the task */
     uint64_t n_added;   /* by this run (and the interrupted ones it went on from) */
@@ -99,6 +103,8 @@ typedef struct PenIngestResult {
     uint64_t source_disk_bytes; /* what the sources read by this run take on disk */
     uint64_t pack_bytes, pack_disk_bytes;
     PenPackStats stats;
+    uint32_t n_classes; /* that have names */
+    char first_classes[PEN_FIRST_CLASSES][PEN_CLASS_NAME_BYTES];
     int32_t published; /* 0 for a task */
     uint8_t id[16];    /* of the pack, when published */
 } PenIngestResult;

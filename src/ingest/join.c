@@ -116,6 +116,29 @@ int pen__result_sizes(PenStore *store, const PenManifest *m, PenIngestResult *re
     return PEN_OK;
 }
 
+/* Cuts a long name between two UTF-8 characters. */
+static void copy_name(char ret[PEN_CLASS_NAME_BYTES], const char *name)
+{
+    static const char dots[] = "...";
+    size_t n = strlen(name), keep = PEN_CLASS_NAME_BYTES - sizeof dots;
+    memset(ret, 0, PEN_CLASS_NAME_BYTES);
+    if (n < PEN_CLASS_NAME_BYTES) {
+        memcpy(ret, name, n);
+        return;
+    }
+    while (keep && ((uint8_t)name[keep] & 0xc0) == 0x80)
+        keep--;
+    memcpy(ret, name, keep);
+    memcpy(ret + keep, dots, sizeof dots);
+}
+
+void pen__result_classes(PenIngestResult *ret, const char *const *names, uint32_t n)
+{
+    ret->n_classes = n;
+    for (uint32_t i = 0; i < PEN_MIN(n, (uint32_t)PEN_FIRST_CLASSES); i++)
+        copy_name(ret->first_classes[i], names[i]);
+}
+
 int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
 {
     PenManifest m = {.block_samples = j->block_samples,
@@ -134,6 +157,7 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
     ret->n_shards = m.n_shards;
     ret->block_samples = m.block_samples;
     ret->stats = m.stats;
+    pen__result_classes(ret, (const char *const *)j->schema->classes, j->schema->n_classes);
     ret->published = 1;
     memcpy(ret->id, m.id, sizeof ret->id);
     /* The pack is there: that its size on disk cannot be told is no failure. */

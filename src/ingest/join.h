@@ -29,6 +29,9 @@ int pen__join_add(PenJoin *j, const PenShardEntry *shards, uint64_t n, const Pen
 int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr);
 void pen__join_fini(PenJoin *j);
 
+/* Puts the number of classes and their first names into a result. */
+void pen__result_classes(PenIngestResult *ret, const char *const *names, uint32_t n);
+
 /* The list of broken inputs as a file for people: `path`, or OUT-bad.jsonl beside the pack when
  * NULL. */
 int pen__report_store(const char *out, const char *path, const PenBadList *bad, PenError *reterr);

@@ -26,6 +26,7 @@ int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, Pen
     result.n_known = info->n_known;
     result.block_samples = info->block_samples;
     result.stats.source_bytes = info->source_bytes;
+    pen__result_classes(&result, info->classes, info->n_classes);
     pen__job_close(&job);
     *ret = result;
     return PEN_OK;
@@ -78,6 +79,8 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     job->result->n_shards = n;
     job->result->block_samples = pen__plan_info(job->plan)->block_samples;
     job->result->stats = *pen__roll_stats(roll);
+    pen__result_classes(job->result, (const char *const *)job->schema.classes,
+                        job->schema.n_classes);
     return pen__task_done_store(job->folder, &done, reterr);
 }
 
@@ -98,6 +101,7 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     ret->n_shards = info->n_shards;
     ret->block_samples = info->block_samples;
     ret->stats = info->stats;
+    pen__result_classes(ret, info->classes, info->n_classes);
     ret->pack_bytes = info->total_bytes;
     ret->published = 1;
     memcpy(ret->id, info->id, sizeof ret->id);

@@ -30,6 +30,42 @@ static uint8_t kind_of_name(const char *path)
     return 0;
 }
 
+/* What is a folder, and a pack: 1 yes, 0 no. */
+static int is_pack(const char *path, PenError *reterr)
+{
+    static const char magic[] = "PENSTOCK";
+    char head[sizeof magic - 1];
+    char *manifest = pen__path_join(path, "manifest");
+    PenSource *source = NULL;
+    if (!manifest)
+        return pen__fail_memory(reterr, WHERE, path);
+    int r = pen__source_open_file(manifest, &source, NULL);
+    if (r == PEN_OK && source->bytes >= sizeof head)
+        r = pen__source_read(source, head, sizeof head, 0, NULL) == PEN_OK &&
+            memcmp(head, magic, sizeof head) == 0;
+    pen__source_close(&source);
+    pen__free(manifest);
+    return r > 0;
+}
+
+static int fail_kind(const char *path, PenError *reterr)
+{
+    static const char *const tables[] = {".parquet", ".jsonl", ".json", ".ndjson", ".arrow",
+                                         ".feather", ".lmdb",  ".h5",   ".hdf5",   ".tfrecord"};
+    for (size_t i = 0; i < PEN_LEN(tables); i++)
+        if (pen__text_ends(path, tables[i]))
+            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%s: expected a folder, a .csv or .tsv list or a .tar file, found a "
+                             "%s file; write it from Python: penstock.write(\"NAME.pen\", "
+                             "samples(), schema) with a generator of its rows (docs/python.md, "
+                             "Write)",
+                             path, tables[i]);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: expected a folder, a .csv or .tsv list or a .tar file, found something "
+                     "else",
+                     path);
+}
+
 static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
 {
     PenFileStat st;
@@ -37,6 +73,14 @@ static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot find this source", path);
     uint8_t kind = st.is_dir ? PEN_ROOT_FOLDER : st.is_file ? kind_of_name(path) : 0;
+    r = kind == PEN_ROOT_FOLDER ? is_pack(path, reterr) : 0;
+    if (r == 1)
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%s: is a pack already; 'penstock info %s' shows what is in it, 'penstock "
+                      "extract %s -o DIR' gives its files to pack again",
+                      path, path, path);
+    if (r < 0)
+        return r;
     if (kind == PEN_ROOT_FOLDER) {
         r = pen__folder_is_gulp(path, reterr);
         if (r < 0)
@@ -44,10 +88,7 @@ static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
         kind = r ? PEN_ROOT_GULP : kind;
     }
     if (!kind)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected a folder, a .csv or .tsv list or a .tar file, found "
-                         "something else",
-                         path);
+        return fail_kind(path, reterr);
     *ret = kind;
     return PEN_OK;
 }

@@ -2,11 +2,13 @@
 /* Opening a pack; finding shards and keeping some of them open. */
 #include "pack/reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/sys.h"
 #include "base/thread.h"
 #include "io/dir.h"
 #include "io/remote_source.h"
@@ -181,16 +183,23 @@ static int no_pack(const char *path, PenError *reterr)
 {
     char *work = pen__path_join(path, PEN_WORK_NAME);
     int under_way = work ? pen__file_exists(work, NULL) : 0;
-    int there = pen__file_exists(path, NULL);
+    PenFileStat st;
+    int there = pen__sys->stat_path(path, &st);
     pen__free(work);
-    if (there == 0)
+    if (there == -ENOENT)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: no such file or directory", path);
     if (under_way == 1)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: the pack is not finished; run the same 'penstock pack' again, or "
                          "'penstock finalise' after the last task",
                          path);
-    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: not a pack: there is no file %s in it",
+    if (there == 0 && !st.is_dir)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: not a pack: expected a directory such as NAME.pen, found a file",
+                         path);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: not a pack: there is no file %s in it; to make a pack of a folder: "
+                     "penstock pack FOLDER -o NAME.pen",
                      path, PEN_MANIFEST_NAME);
 }
 
