@@ -4,30 +4,42 @@
 
 A test program ends with a line `N passed, M failed` (`, K skipped` may follow) and exits 0, 1, or
 77 when everything was skipped; pytest's closing line is understood too. A program that crashes,
-runs out of time, reports nothing, or exits with an error although nothing failed counts as one
-failure.
-Every run adds a line to a tally file; `sum` prints the total, which is the last line of ./dev ci.
+exceeds its time limit, reports nothing, or exits with an error although nothing failed counts as
+one failure. Of a pytest that ends like that (tools/run_pytest.py), the finished tests are counted,
+and the failure has the name of the test that was running.
+
+Every run adds a line to a tally file, and every failure a line to F.failed; `sum` prints the
+failures and then the total, which is the last line of ./dev ci.
 
     run_tests.py run --tally F --label L [--limit S] [--jobs N] [--plain] [--show RE] COMMAND...
     run_tests.py fail --tally F --label L       a step that could not run at all
     run_tests.py sum --tally F
+    run_tests.py flakes --tally F --runs N      which tests failed in how many of N runs
     run_tests.py self-test
 """
 
 import argparse
+import collections
 import concurrent.futures
+import json
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 OWN_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 PYTEST_PART = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 PYTEST_LINE = re.compile(r"^=* ?((no tests ran|\d+ [a-z]+)(, \d+ [a-z]+)*) in [\d.]+s.*$")
+UNIT_FAILURE = re.compile(r"^\S+:\d+: (\w+): ")  # as tests/unit/test.h prints it
 SHOWN_ON_FAILURE = 60  # lines
+SHOWN_IN_SUM = 60  # lines of all failures together: ./dev ci is to be read from its last 100
+
+Result = collections.namedtuple("Result", "command counts why text seconds failures")
+Failure = collections.namedtuple("Failure", "name output")
 
 
 def parse_counts(text):
@@ -51,11 +63,43 @@ def parse_counts(text):
     return None
 
 
-def judge(code, text, plain):
+class TestLog:
+    """What tools/run_pytest.py has written: the tests that finished, and the one that did not."""
+
+    def __init__(self, lines):
+        self.finished, self.running = [], None
+        for line in lines:
+            if "started" in line:
+                self.running = line["started"]
+            else:
+                self.finished.append(line)
+                if line["test"] == self.running:
+                    self.running = None
+
+    @classmethod
+    def read(cls, path):
+        with open(path, encoding="utf-8") as f:
+            # A program that was killed may have left half a line.
+            return cls(json.loads(line) for line in f if line.endswith("\n"))
+
+    def counts(self):
+        """As parse_counts; None when no test finished."""
+        n = collections.Counter(line["outcome"] for line in self.finished)
+        return (n["passed"], n["failed"], n["skipped"]) if n else None
+
+    def failures(self):
+        return [Failure(line["test"], line["output"]) for line in self.finished
+                if line["outcome"] == "failed"]
+
+
+NO_LOG = TestLog(())
+
+
+def judge(code, text, plain, log=NO_LOG):
     """((passed, failed, skipped), why it failed or None) from an exit code (None: out of time)."""
-    counts = parse_counts(text)
+    counts = parse_counts(text) or log.counts()
     if code is None:
-        why = "ran out of time"
+        why = "exceeded its time limit"
     elif code < 0:
         why = f"killed by signal {-code} ({signal.strsignal(-code)})"
     elif plain:
@@ -75,22 +119,35 @@ def judge(code, text, plain):
     else:
         return counts, None
     passed, failed, skipped = counts or (0, 0, 0)
+    if log.running:
+        why += f" in {log.running}"
     return (passed, failed + 1, skipped), why
 
 
-def run_one(command, limit, plain):
-    start = time.monotonic()
-    try:
-        # A session of its own, so that running out of time ends the children too.
-        process = subprocess.Popen(
-            shlex.split(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return command, (0, 1, 0), "could not start", str(error), 0
+def failures_of(command, counts, why, text, log):
+    """The failures by name, each with its output: as many as were counted, where that is known."""
+    if not why:
+        return []
+    found = log.failures()
+    if not found:
+        names = dict.fromkeys(m.group(1) for m in map(UNIT_FAILURE.match, text.splitlines()) if m)
+        found = [Failure(f"{name_of(command)} {name}", text) for name in names]
+    if len(found) < counts[1]:
+        found.append(Failure(log.running or name_of(command), f"{text}\n{why}"))
+    return found
+
+
+def run_process(command, limit, log_path):
+    """(exit code or None when out of time, output)."""
+    # A session of its own, so that running out of time ends the children too.
+    process = subprocess.Popen(
+        shlex.split(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, "PENSTOCK_TEST_LOG": log_path},
+    )
     try:
         output, _ = process.communicate(timeout=limit)
         code = process.returncode
@@ -98,16 +155,28 @@ def run_one(command, limit, plain):
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
         code = None
-    text = output.decode("utf-8", "replace")
-    counts, why = judge(code, text, plain)
-    return command, counts, why, text, time.monotonic() - start
+    return code, output.decode("utf-8", "replace")
+
+
+def run_one(command, limit, plain):
+    start = time.monotonic()
+    with tempfile.NamedTemporaryFile(prefix="penstock-tests-") as file:
+        try:
+            code, text = run_process(command, limit, file.name)
+        except OSError as error:
+            failure = Failure(name_of(command), str(error))
+            return Result(command, (0, 1, 0), "could not start", str(error), 0, [failure])
+        log = TestLog.read(file.name)
+    counts, why = judge(code, text, plain, log)
+    failures = failures_of(command, counts, why, text, log)
+    return Result(command, counts, why, text, time.monotonic() - start, failures)
 
 
 def name_of(command):
     words = shlex.split(command)
     while len(words) > 1 and (words[0] in ("env", "qemu-aarch64") or "=" in words[0]):
         words.pop(0)
-    scripts = [w for w in words if w.endswith((".py", ".sh"))]
+    scripts = [w for w in words if w.endswith((".py", ".sh")) and not w.endswith("/run_pytest.py")]
     return os.path.basename((scripts or words)[0])
 
 
@@ -121,9 +190,41 @@ def add_to_tally(path, label, counts, seconds):
         f.write(f"{counts[0]} {counts[1]} {counts[2]} {seconds:.1f} {label}\n")
 
 
+def add_to_failures(path, label, failures):
+    if not failures:
+        return
+    with open(path + ".failed", "a", encoding="utf-8") as f:
+        for failure in failures:
+            lines = failure.output.rstrip().splitlines()[-SHOWN_IN_SUM:]
+            f.write(json.dumps({"label": label, "name": failure.name, "output": lines}) + "\n")
+
+
+def read_failures(path):
+    try:
+        with open(path + ".failed", encoding="utf-8") as f:
+            return [json.loads(line) for line in f]
+    except FileNotFoundError:
+        return []
+
+
 def total_line(counts):
     line = f"{counts[0]} passed, {counts[1]} failed"
     return line + (f", {counts[2]} skipped" if counts[2] else "")
+
+
+def print_result(result, args):
+    name = name_of(result.command)
+    if result.why:
+        lines = result.text.rstrip().splitlines()
+        print(f"--- {name}: {result.why}; to run it again: {shortened(result.command)}")
+        print("\n".join(lines[-SHOWN_ON_FAILURE:]))
+    elif args.verbose or result.seconds > 30:
+        print(f"    {name}: {total_line(result.counts)} in {result.seconds:.1f} s")
+    if args.show:
+        for line in result.text.splitlines():
+            if re.search(args.show, line):
+                print(f"    {name}: {line.strip()}")
+    sys.stdout.flush()
 
 
 def do_run(args):
@@ -132,19 +233,10 @@ def do_run(args):
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as threads:
         tasks = [threads.submit(run_one, c, args.limit, args.plain) for c in args.command]
         for task in concurrent.futures.as_completed(tasks):
-            command, counts, why, text, seconds = task.result()
-            total = [a + b for a, b in zip(total, counts)]
-            if why:
-                lines = text.rstrip().splitlines()
-                print(f"--- {name_of(command)}: {why}; to run it again: {shortened(command)}")
-                print("\n".join(lines[-SHOWN_ON_FAILURE:]))
-            elif args.verbose or seconds > 30:
-                print(f"    {name_of(command)}: {total_line(counts)} in {seconds:.1f} s")
-            if args.show:
-                for line in text.splitlines():
-                    if re.search(args.show, line):
-                        print(f"    {name_of(command)}: {line.strip()}")
-            sys.stdout.flush()
+            result = task.result()
+            total = [a + b for a, b in zip(total, result.counts)]
+            print_result(result, args)
+            add_to_failures(args.tally, args.label, result.failures)
     seconds = time.monotonic() - start
     add_to_tally(args.tally, args.label, total, seconds)
     print(f"{args.label}: {total_line(total)} in {seconds:.1f} s", flush=True)
@@ -153,8 +245,23 @@ def do_run(args):
 
 def do_fail(args):
     add_to_tally(args.tally, args.label, (0, 1, 0), 0)
+    add_to_failures(args.tally, args.label, [Failure(args.label, "could not run")])
     print(f"{args.label}: could not run", flush=True)
     return 1
+
+
+def print_failures(failures):
+    """The ends of their outputs, SHOWN_IN_SUM lines in all, then their names."""
+    each = max(3, SHOWN_IN_SUM // len(failures) - 1)
+    for failure in failures[: SHOWN_IN_SUM // 4]:
+        print(f"--- {failure['label']}: {failure['name']}")
+        for line in failure["output"][-each:]:
+            print(f"    {line}")
+    print("failed:")
+    for failure in failures[:SHOWN_ON_FAILURE]:
+        print(f"  {failure['label']}: {failure['name']}")
+    if len(failures) > SHOWN_ON_FAILURE:
+        print(f"  and {len(failures) - SHOWN_ON_FAILURE} more")
 
 
 def do_sum(args):
@@ -164,6 +271,9 @@ def do_sum(args):
             rows = [line.split(None, 4) for line in f]
     except FileNotFoundError:
         rows = []
+    failures = read_failures(args.tally)
+    if failures:
+        print_failures(failures)
     print(f"{'step':<24} {'passed':>8} {'failed':>7} {'skipped':>8} {'seconds':>8}")
     for passed, failed, skipped, seconds, label in rows:
         total = [a + int(b) for a, b in zip(total, (passed, failed, skipped))]
@@ -175,7 +285,45 @@ def do_sum(args):
     return 1 if total[1] else 0
 
 
+def do_flakes(args):
+    failures = collections.Counter(f"{f['label']}: {f['name']}" for f in read_failures(args.tally))
+    for name, count in failures.most_common():
+        print(f"{count:>4} of {args.runs} runs  {name}")
+    print(f"{len(failures)} tests failed at least once in {args.runs} runs")
+    return 1 if failures else 0
+
+
+# A pytest that hangs in its sixth test, as tools/run_pytest.py logs it.
+HANGS = """cat >$PENSTOCK_TEST_LOG <<'END'
+{"started": "t.py::a"}
+{"test": "t.py::a", "outcome": "passed"}
+{"test": "t.py::b", "outcome": "passed"}
+{"test": "t.py::c", "outcome": "failed", "output": "1 is not 2"}
+{"test": "t.py::d", "outcome": "skipped"}
+{"started": "t.py::e"}
+{"started":
+END
+truncate -s -1 $PENSTOCK_TEST_LOG
+sleep 60"""
+
+
+def check_names(unfinished):
+    """How many of the failures have a wrong name."""
+    unit = "src/x.c:7: adds: 1 is not 2\nsrc/x.c:9: adds: no\n1 passed, 1 failed\n"
+    cases = (
+        (unfinished.failures, ["t.py::c", "t.py::e"]),
+        (failures_of("build/test_x", (1, 1, 0), "1 failed", unit, NO_LOG), ["test_x adds"]),
+        (failures_of("build/test_x", (1, 1, 0), "exit 1", "", NO_LOG), ["test_x"]),
+        (failures_of("build/test_x", (1, 0, 0), None, "", NO_LOG), []),
+    )
+    wrong = [(found, names) for found, names in cases if [f.name for f in found] != names]
+    for found, names in wrong:
+        print(f"names of failures: expected {names}, found {found}")
+    return len(wrong)
+
+
 def self_test(_):
+    unfinished = run_one(f"sh -c {shlex.quote(HANGS)}", 2, False)
     cases = (
         (judge(0, "3 passed, 0 failed\n", False), (3, 0, 0), False),
         (judge(0, "x\n3 passed, 0 failed, 2 skipped\n", False), (3, 0, 2), False),
@@ -197,13 +345,14 @@ def self_test(_):
         (run_one("sh -c 'echo 1 passed, 0 failed; kill -9 $$'", 9, False)[1:3], (1, 1, 0), True),
         (run_one("sh -c 'sleep 60 & sleep 60'", 0.1, False)[1:3], (0, 1, 0), True),
         (run_one("/does/not/exist", 9, False)[1:3], (0, 1, 0), True),
+        (unfinished[1:3], (2, 2, 1), True),
     )
-    failed = 0
+    failed = check_names(unfinished)
     for number, ((counts, why), expected, fails) in enumerate(cases):
         if counts != expected or bool(why) != fails:
             failed += 1
             print(f"case {number}: expected {expected} and {fails}, found {counts} and {why}")
-    print(total_line((len(cases) - failed, failed, 0)))
+    print(total_line((len(cases) + 4 - failed, failed, 0)))
     return 1 if failed else 0
 
 
@@ -225,9 +374,13 @@ def main():
         verb.add_argument("--label", required=True)
         verb.add_argument("--tally", required=True)
     verbs.add_parser("sum").add_argument("--tally", required=True)
+    flakes = verbs.add_parser("flakes")
+    flakes.add_argument("--tally", required=True)
+    flakes.add_argument("--runs", type=int, required=True)
     verbs.add_parser("self-test")
     args = parser.parse_args()
-    jobs = {"run": do_run, "fail": do_fail, "sum": do_sum, "self-test": self_test}
+    jobs = {"run": do_run, "fail": do_fail, "sum": do_sum, "flakes": do_flakes,
+            "self-test": self_test}
     return jobs[args.verb](args)
 
 

@@ -81,7 +81,7 @@ def scripted():
         yield server
 
 
-@pytest.fixture(params=["scripted", "ceph"])
+@pytest.fixture(params=["scripted", pytest.param("ceph", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     server = request.getfixturevalue("scripted") if request.param == "scripted" else (
         net_stage.need_ceph())

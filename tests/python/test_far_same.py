@@ -179,6 +179,7 @@ def test_with_failing_requests(expected, failing, kind):
         assert same(kind, failing.place(kind), order) == expected.of[kind, order, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_ceph_with_failing_requests(request, expected, kind):
     with distant(request, 5, 5) as far:

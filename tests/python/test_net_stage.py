@@ -43,7 +43,7 @@ def scripted():
         yield server
 
 
-@pytest.fixture(scope="module", params=["scripted", "ceph"])
+@pytest.fixture(scope="module", params=["scripted", pytest.param("ceph", marks=pytest.mark.slow)])
 def store(request):
     """Both have to do the same."""
     if request.param == "ceph":
@@ -640,6 +640,7 @@ def test_tls(tmp_path):
 # --- distance, and cleaning up ---
 
 
+@pytest.mark.alone
 def test_far_away(scripted):
     net_stage.need_haproxy()
     scripted.boto3().put_object(Bucket="open", Key="o", Body=b"x")

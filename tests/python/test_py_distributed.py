@@ -124,6 +124,7 @@ def test_pixels_follow_the_sample_not_the_rank(pack):
     assert numpy.array_equal(made[0], made[1])
 
 
+@pytest.mark.slow
 def test_under_torchrun(pack, tmp_path):
     """Two processes on gloo with a model that trains: one epoch, and the rest of another one that
     four ranks began."""

@@ -483,6 +483,7 @@ def test_bad_sample_is_substituted(make, damaged):
 # ---- waiting and ending
 
 
+@pytest.mark.alone
 def test_signal_ends_a_wait(make, slow):
     loader = make(slow, batch_size=32, pipeline=SLOW, memory="2GiB")
 
@@ -504,6 +505,7 @@ def test_signal_ends_a_wait(make, slow):
         signal.signal(signal.SIGALRM, old)
 
 
+@pytest.mark.alone
 def test_timeout_is_an_error(make, slow):
     loader = make(slow, batch_size=32, pipeline=SLOW, memory="2GiB", timeout=0.25)
     start = time.monotonic()

@@ -96,6 +96,7 @@ def test_one_request_opens_a_shard_of_many_blocks(tmp_path):
     assert asked[0] == f"bytes=-{3000 * 32 + 72 * 8 + 128}" and len(asked) == 2
 
 
+@pytest.mark.slow
 def test_an_epoch_from_ceph(disk, root, digest):
     store = net_stage.need_ceph()
     bucket = f"py-{time.time_ns()}"
@@ -419,7 +420,7 @@ def test_a_pack_travels(server, monkeypatch, method):
 # ---- writing
 
 
-@pytest.mark.parametrize("store", ["scripted", "ceph"])
+@pytest.mark.parametrize("store", ["scripted", pytest.param("ceph", marks=pytest.mark.slow)])
 def test_a_pack_is_written(tmp_path, store, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     make_pack(penstock, tmp_path / "near.pen", 100)
@@ -489,6 +490,7 @@ end = time.monotonic()
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("what", WAITS)
 def test_ctrl_c_ends_every_wait(root, tmp_path, what):
     with net_stage.S3Server(buckets=["packs"], directory=root) as server:
