@@ -139,6 +139,10 @@ def get_object(server, request):
     match, none_match = request.header("if-match"), request.header("if-none-match")
     if match is not None and not matches(match, found.etag):
         raise failed("If-Match")
+    # The last bytes may be asked for by who does not know the object yet.
+    part_of_any = match is None and not request.header("range", "bytes=-").startswith("bytes=-")
+    if server.need_if_match and part_of_any:
+        raise Refused(400, "MissingIfMatch", "A part of an object was asked for without If-Match.")
     etag = ("ETag", f'"{found.etag}"')
     if none_match is not None and matches(none_match, found.etag):
         return Reply(304, b"", [etag])

@@ -104,6 +104,7 @@ class Server:
     def __init__(self, options):
         self.region, self.domains = options.region, options.domain
         self.clock_offset = options.clock
+        self.need_if_match = options.need_if_match == "yes"
         self.store = Store(options.directory, options.conditional, options.part_min, self.clock)
         self.keys = s3_sign.Keys()
         for text in options.key:
@@ -398,6 +399,8 @@ def read_options():
     p.add_argument("--directory", help="keep objects as files here; those there are served")
     p.add_argument("--conditional", choices=("aws", "ceph", "none"), default="aws",
                    help="whose way of honouring If-Match and If-None-Match of a write")
+    p.add_argument("--need-if-match", choices=("no", "yes"), default="no",
+                   help="refuse to give a part of an object to who does not say of which version")
     p.add_argument("--part-min", type=int, default=5 << 20, metavar="BYTES")
     p.add_argument("--clock", type=float, default=0.0, metavar="SECONDS", help="ahead of the time")
     p.add_argument("--chaos", default="", metavar="error=0.10,throttle=0.05,...")

@@ -311,6 +311,18 @@ def test_an_object_that_is_overwritten(tmp_path):
         loader.close()
 
 
+def test_every_part_is_of_the_version_that_was_opened(root, digest):
+    """The server refuses a range without If-Match, whatever its ETag would be."""
+    with net_stage.S3Server(buckets=["packs"], directory=root, need_if_match="yes") as server:
+        assert epoch_digest(penstock, ADDRESS, options(server)) == digest
+        pack = penstock.open(ADDRESS, options(server))
+        assert pack[N - 1]["label"] == N - 1
+        assert sum(entry["range"] is not None for entry in server.log()) > shards(root)
+        with pytest.raises(Exception, match="MissingIfMatch"):
+            server.boto3(retries=1).get_object(
+                Bucket="packs", Key="train.pen/manifest", Range="bytes=0-3")
+
+
 @pytest.mark.parametrize("fault, kind", [
     ({"secret": "wrong"}, "AccessError"), ({"key_id": "nobody"}, "AccessError"),
 ])

@@ -4,8 +4,10 @@ looked at, and searched for them."""
 
 import copy
 import gc
+import http.server
 import pathlib
 import pickle
+import threading
 import traceback
 import weakref
 
@@ -170,6 +172,47 @@ def test_errors_tell_nothing(server, fault):
         penstock.open(ADDRESS, by_keys(server, **fault))
     except Exception as error:
         clean([told(error)])
+
+
+class EchoHandler(http.server.BaseHTTPRequestHandler):
+    """Sends back one part of what it was sent, wherever a message may show it."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        authorization = self.headers["Authorization"]
+        what = {"signature": authorization.rpartition("=")[2],
+                "token": self.headers["X-Amz-Security-Token"]}[self.server.word]
+        self.server.sent.append(what)
+        code = what if self.server.place == "code" else "Strange"
+        body = f"<Error><Code>{code}</Code><Message>{what}</Message></Error>".encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("x-amz-request-id", what if self.server.place == "id" else "R-7")
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("status", [400, 403, 409])
+@pytest.mark.parametrize("place, rest", [("code", "request R-7"), ("id", "Strange")])
+@pytest.mark.parametrize("word", ["signature", "token"])
+def test_what_a_server_sends_back_is_not_shown(word, place, rest, status):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), EchoHandler) as server:
+        server.word, server.place, server.status, server.sent = word, place, status, []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(penstock.Error) as raised:
+            penstock.open(ADDRESS, {"endpoint": f"http://127.0.0.1:{server.server_port}",
+                                    "region": "us-east-1", "key_id": KEY, "secret": SECRET,
+                                    "token": TOKEN})
+        server.shutdown()
+    message = told(raised.value)
+    assert rest in message and server.sent
+    assert not [what for what in server.sent if what in message]
 
 
 @pytest.mark.parametrize("give", [

@@ -121,6 +121,65 @@ TEST(close_wakes)
     CHECK(best_ns < 20000000);
 }
 
+typedef struct Partner {
+    PenQueue *q;
+    bool pops; /* else pushes */
+    uint64_t at_ns;
+} Partner;
+
+static void *act_soon(void *arg)
+{
+    static int item;
+    Partner *p = arg;
+    void *got;
+    struct timespec t = {.tv_nsec = 10000000};
+    nanosleep(&t, NULL);
+    p->at_ns = pen__sys->now_ns();
+    if (p->pops)
+        (void)pen__queue_pop(p->q, &got, 0);
+    else
+        (void)pen__queue_push(p->q, &item, 0);
+    return NULL;
+}
+
+/* How many of 21 waits end within 20 ms of the push or pop that they wait for. A waiter that nobody
+ * wakes finds out by itself, but after 50 ms in all; on a busy machine a few may be either way. */
+static void count_quick(bool pops, int *ret_n)
+{
+    int a = 0;
+    for (int i = 0; i < 21; i++) {
+        void *p;
+        Partner other = {.pops = pops};
+        CHECK_INT(pen__queue_new(1, &other.q, NULL), PEN_OK);
+        if (pops)
+            CHECK_INT(pen__queue_push(other.q, &a, 0), PEN_OK);
+        pthread_t t;
+        CHECK_INT(pen__thread_start(&t, act_soon, &other, NULL), PEN_OK);
+        uint64_t deadline = pen__deadline_after(60ull * SECOND);
+        int r =
+            pops ? pen__queue_push(other.q, &a, deadline) : pen__queue_pop(other.q, &p, deadline);
+        uint64_t now = pen__sys->now_ns();
+        pen__thread_join(t);
+        CHECK_INT(r, PEN_OK);
+        *ret_n += now - other.at_ns < 20000000;
+        pen__queue_free(&other.q);
+    }
+}
+
+TEST(push_wakes_pop)
+{
+    int n = 0;
+    count_quick(false, &n);
+    CHECK(n > 10);
+}
+
+TEST(pop_wakes_push)
+{
+    int n = 0;
+    count_quick(true, &n);
+    CHECK(n > 10);
+}
+
 enum { N_SIDES = 4, N_EACH = 5000 };
 
 typedef struct Side {
@@ -214,6 +273,8 @@ int main(int argc, char **argv)
     RUN(deadline_passes);
     RUN(turned_clock);
     RUN(close_wakes);
+    RUN(push_wakes_pop);
+    RUN(pop_wakes_push);
     RUN(many_threads);
     RUN(out_of_memory);
     return TEST_END();
