@@ -203,6 +203,61 @@ TEST(packs_not_in_use_make_room_oldest_first)
     pen__sys = &pen__sys_real;
 }
 
+static char evict_dir[4400];
+static int n_unlinked, n_freed_beside;
+
+/* How many bytes another process frees that wants room now; -1 when it cannot tell. */
+static int evict_beside(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        pen__sys = &pen__sys_real;
+        PenCache *c = open_for(evict_dir, pack_c, 1000, NULL);
+        _exit(c ? (int)pen__cache_evict(c, 50) : 255);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) == 255)
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static int unlink_beside_another(const char *path)
+{
+    if (n_unlinked++ == 0)
+        n_freed_beside = evict_beside();
+    return pen__sys_real.unlink(path);
+}
+
+/* Two at once would both remove what one of them needs. */
+TEST(one_process_at_a_time_makes_room)
+{
+    snprintf(evict_dir, sizeof evict_dir, "%s", at("evict2"));
+    static const uint8_t idle[2][16] = {"pack d, of tests", "pack e, of tests"};
+    for (int n = 0; n < 2; n++) {
+        PenCache *a = open_for(evict_dir, idle[n], 1000, NULL);
+        CHECK(a);
+        for (uint64_t i = 0; i < 5; i++)
+            CHECK_INT(put(a, i, 1, 100), 1);
+        pen__cache_close(&a);
+    }
+    PenCache *b = open_for(evict_dir, pack_b, 1000, NULL);
+    CHECK(b);
+    sys = pen__sys_real;
+    sys.unlink = unlink_beside_another;
+    pen__sys = &sys;
+    n_unlinked = 0;
+    n_freed_beside = -1;
+    uint64_t freed = pen__cache_evict(b, 50);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(freed, 100);
+    CHECK_INT(n_unlinked, 1);
+    CHECK_INT(n_freed_beside, 0);
+    CHECK_INT(books_of(b).used, 900);
+    CHECK_INT(evict_beside(), 100); /* now it is its turn */
+    CHECK_INT(books_of(b).used, 800);
+    pen__cache_close(&b);
+}
+
 /* ---- a disk that is full or fails ------------------------------------------------------------ */
 
 static int failing_errno;
@@ -415,6 +470,7 @@ int main(int argc, char **argv)
     RUN(books_say_what_is_there);
     RUN(the_same_pack_never_pushes_itself_out);
     RUN(packs_not_in_use_make_room_oldest_first);
+    RUN(one_process_at_a_time_makes_room);
     RUN(a_disk_that_fails_is_left_alone_for_a_while);
     RUN(some_of_the_disk_stays_free);
     RUN(an_entry_is_fetched_by_one);
