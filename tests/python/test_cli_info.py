@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import pytest
 from cli_tools import good, image_bytes, make_folder, run, samples, write_list
@@ -171,3 +172,60 @@ def test_names_of_any_bytes_in_a_record(tmp_path):
     assert "\x1b" not in good("info", tmp_path / "p.pen").out
     assert 'f"\\\n' in samples(tmp_path / "p.pen")["k"]["fields"]
     assert len(good("info", tmp_path / "p.pen", "--samples").out.splitlines()) == 2
+
+
+def file_bytes(top):
+    return sum(p.stat().st_size for p in top.rglob("*") if p.is_file())
+
+
+def check_totals(pack, sources, images, **more):
+    """What info prints, against what lies on the disk."""
+    record = good("info", pack, "--json").json()
+    sizes = record["bytes"]
+    assert record["samples"] == len(sources)
+    assert sizes["source"] == sum(p.stat().st_size for p in sources)
+    assert {(i["codec"], i["how"]): i["images"] for i in record["images"]} == images
+    assert sizes["pack"] == sum(sizes[k] for k in ("payload", "index", "metadata", "tables"))
+    assert sizes["pack"] == file_bytes(pack)
+    assert record["pack_to_source"] == pytest.approx(sizes["pack"] / sizes["source"], rel=1e-4)
+    assert record["shards"] == len([p for p in pack.rglob("*") if p.is_file()]) - 1
+    for name, value in more.items():
+        assert record[name] == value
+
+
+def test_totals_after_an_append(tmp_path):
+    folder, pack = make_folder(tmp_path / "in"), tmp_path / "p.pen"
+    good("pack", folder, "-o", pack, "--block-samples", "5")
+    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "tiled"): 6, ("png", "kept"): 2}, blocks=2)
+    for i in range(4):
+        (folder / "cat" / f"new{i}.jpg").write_bytes(image_bytes(70 + i))
+    good("pack", folder, "-o", pack, "--block-samples", "5", "--append")
+    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "tiled"): 10, ("png", "kept"): 2},
+                 blocks=3, left_out_as_broken=0)
+
+
+def test_totals_after_finalise_with_broken_files(tmp_path):
+    folder, pack = make_folder(tmp_path / "in"), tmp_path / "p.pen"
+    sources = [*folder.rglob("*.*")]
+    for i in range(3):
+        (folder / "cat" / f"bad{i}.jpg").write_bytes(image_bytes(1)[:200 + i])
+    for i in range(2):
+        good("pack", folder, "-o", pack, "--on-bad", "skip", "--task", f"{i}/2")
+    good("finalise", pack)
+    check_totals(pack, sources, {("jpeg", "tiled"): 6, ("png", "kept"): 2}, left_out_as_broken=3)
+
+
+def test_sizes_are_printed_in_binary_units(tmp_path):
+    pack = tmp_path / "p.pen"
+    data = image_bytes(3, "PNG", width=700, height=700)
+    (tmp_path / "in" / "one").mkdir(parents=True)
+    (tmp_path / "in" / "one" / "a.png").write_bytes(data)
+    good("pack", tmp_path / "in", "-o", pack, "--mode", "raw")
+    sizes = good("info", pack, "--json").json()["bytes"]
+    text = good("info", pack).out
+    shown = dict(re.findall(r"(?m)^  (\w+) +([\d,]+(?: +[\d.]+ \w+)?)$", text))
+    assert sizes["payload"] > 1 << 20 and sizes["metadata"] < 1000
+    assert shown["payload"].split(maxsplit=1) == [
+        f"{sizes['payload']:,}", f"{sizes['payload'] / (1 << 20):.1f} MiB"]
+    assert shown["metadata"] == str(sizes["metadata"])
+    assert shown["tables"].endswith(f"{sizes['tables'] / 1024:.1f} KiB")

@@ -88,6 +88,7 @@ def test_sizes_with_units_reach_the_settings(folder, tmp_path):
     for n, (text, value) in enumerate([
         ("1048576", 1 << 20), ("1MiB", 1 << 20), ("3M", 3 << 20), ("2GiB", 2 << 30),
         ("2g", 2 << 30), ("4KB", 4000), ("1kib", 1024), ("1TiB", 1 << 40), ("77B", 77),
+        ("5MB", 5000000), ("2GB", 2 * 10**9), ("3tb", 3 * 10**12), ("2T", 2 << 40), ("9k", 9 << 10),
     ]):
         pack = tmp_path / f"{n}.pen"
         good("pack", folder, "-o", pack, f"--shard-bytes={text}")

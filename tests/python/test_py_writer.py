@@ -195,6 +195,17 @@ def test_wrong_settings(tmp_path, schema, settings, message):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("text, n_bytes", [
+    ("77", 77), ("77B", 77), ("3KB", 3000), ("3KiB", 3072), ("5 MB", 5_000_000),
+    ("5mib", 5 << 20), ("2GB", 2_000_000_000), ("2GiB", 2 << 30), ("1TB", 10**12),
+    ("1TiB", 1 << 40), ("1.5GiB", 3 << 29), (4096, 4096),
+])
+def test_units_of_sizes(tmp_path, text, n_bytes):
+    with penstock.Writer(tmp_path / "a.pen", {"x": "i64"}, shard_size=text) as writer:
+        writer.add(x=1)
+    assert penstock.open(tmp_path / "a.pen").info["settings"]["shard_bytes"] == n_bytes
+
+
 def test_timestamps_of_frames(tmp_path):
     write_one(tmp_path / "a.pen", {"clip": "clip"}, clip=([png(1), png(2)], [0, 40_000_000]))
     assert penstock.open(tmp_path / "a.pen").image(0, "clip", 1).timestamp_ns == 40_000_000

@@ -174,6 +174,22 @@ TEST(the_start_is_requests_that_follow_each_other)
     CHECK(r.manifest_peak_per_s == 0);
 }
 
+/* Of an epoch that is simulated in full, every request is counted: those that are sent a second
+ * time because the first takes too long cost as much as any. */
+TEST(hedged_requests_cost_money)
+{
+    PenSimSettings s = bare();
+    PenSimResult r;
+    s.latency_ms = 20;
+    s.latency_p99_ms = 2000;
+    s.seconds = 36000;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(r.hedges > 20);
+    CHECK_INT(r.retries, 0);
+    CHECK(near(r.requests_per_epoch, (double)r.requests, 0.001));
+    CHECK(near(r.dollars_per_epoch, r.requests_per_epoch * r.dollars_per_million / 1e6, 1e-9));
+}
+
 TEST(bandwidth_bounds_the_rate)
 {
     PenSimSettings s = bare();
@@ -366,6 +382,7 @@ int main(int argc, char **argv)
     RUN(counts_are_those_of_a_full_walk);
     RUN(latency_and_requests_at_once_bound_the_rate);
     RUN(the_start_is_requests_that_follow_each_other);
+    RUN(hedged_requests_cost_money);
     RUN(bandwidth_bounds_the_rate);
     RUN(decoding_and_steps_bound_the_rate);
     RUN(a_prefix_takes_so_many_and_no_more);
