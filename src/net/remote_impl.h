@@ -71,6 +71,8 @@ typedef struct PenRemoteOp {
     PenBuf url;
     char range[64], match[132], title[OP_NAME_BYTES], hash[65];
     PenHttpHeader headers[OP_HEADERS + 4];
+    PenSecret *refused; /* by the server, last */
+    unsigned n_refused; /* different credentials */
     unsigned wrong;     /* answers that contradict the request */
     unsigned unreached; /* attempts without a connection */
 } PenRemoteOp;

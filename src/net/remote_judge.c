@@ -17,7 +17,10 @@
 enum { MOST_WRONG = 3, MOST_UNREACHED = 8 };
 
 /* Causes that can be put right, each once. */
-enum { CAUSE_KEYS, CAUSE_CLOCK, CAUSE_REGION };
+/* What can be corrected. Every further set of credentials is a cause of its own, up to the policy's
+ * last one (7): while many requests share credentials that soon expire, one request may meet
+ * several expired sets in a row. */
+enum { CAUSE_CLOCK, CAUSE_REGION, CAUSE_CREDENTIALS };
 
 static PenVerdict wrong(PenRemoteOp *op, PenError *err, int status)
 {
@@ -107,10 +110,16 @@ static int is_one_of(const char *code, const char *const *names, size_t n)
     return 0;
 }
 
-static PenVerdict new_keys(PenRemoteOp *op, unsigned *cause)
+/* The same credentials once more keep their cause: the source has no better ones, which is final.
+ */
+static PenVerdict new_credentials(PenRemoteOp *op, unsigned *cause)
 {
     pen__keyring_refuse(op->r->keyring, op->secret);
-    *cause = CAUSE_KEYS;
+    if (!op->refused || !pen__secret_same(op->refused, op->secret))
+        op->n_refused++;
+    pen__secret_put(&op->refused);
+    op->refused = pen__secret_get(op->secret);
+    *cause = CAUSE_CREDENTIALS + op->n_refused - 1;
     return PEN_VERDICT_AGAIN;
 }
 
@@ -209,7 +218,7 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
     if (v == PEN_VERDICT_FAIL)
         say_refused(op, reply, &s3, err);
     if (op->secret && is_one_of(s3.code, expired, PEN_LEN(expired)))
-        return new_keys(op, cause);
+        return new_credentials(op, cause);
     if (reply->date_s != PEN_HTTP_NONE && is_one_of(s3.code, skewed, PEN_LEN(skewed)))
         return new_clock(op, reply, cause);
     const char *region = *s3.region ? s3.region : reply->region;

@@ -190,6 +190,7 @@ PenWish pen__remote_wish(PenRemoteOp *op)
 void pen__remote_end(PenRemoteOp *op)
 {
     pen__secret_put(&op->secret);
+    pen__secret_put(&op->refused);
     pen__signed_free(&op->sign);
     pen__buf_free(&op->url);
 }

@@ -111,6 +111,13 @@ uint64_t pen__secret_expires(const PenSecret *s)
     return s->expires_s;
 }
 
+bool pen__secret_same(const PenSecret *a, const PenSecret *b)
+{
+    const char *ta = a->token ? a->token : "", *tb = b->token ? b->token : "";
+    return strcmp(a->key_id, b->key_id) == 0 && strcmp(a->secret, b->secret) == 0 &&
+           strcmp(ta, tb) == 0;
+}
+
 enum { HIDE_LEAST = 4, HIDE_BYTES = 10 };
 
 /* A place is overwritten when all that begins there has been looked at. */

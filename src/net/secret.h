@@ -3,6 +3,8 @@
 #ifndef PEN_NET_SECRET_H
 #define PEN_NET_SECRET_H
 
+#include <stdbool.h>
+
 #include <penstock/error.h>
 
 #include "net/transport.h"
@@ -19,6 +21,7 @@ const char *pen__secret_key_id(const PenSecret *s);
 const char *pen__secret_secret(const PenSecret *s);
 const char *pen__secret_token(const PenSecret *s); /* NULL when there is none */
 uint64_t pen__secret_expires(const PenSecret *s);
+bool pen__secret_same(const PenSecret *a, const PenSecret *b); /* key, secret and token */
 /* Overwrites what a message repeats of them, because a server sent it back: any 10 characters in a
  * row, or all of a shorter one. */
 void pen__secret_hide(const PenSecret *s, char *message);

@@ -9,7 +9,8 @@ Its first line on standard output is {"port": N}.
     GET  /_counts     what was asked for: by kind, by key, by status, by second, at once (JSON)
     GET  /_log        the last requests, one by one (JSON)
     POST /_control    {"reset": true} {"outage": true|false|SECONDS} {"outage_how": "503"|"reset"}
-                      {"mute": true|false} {"chaos": "error=0.1", "seed": 1} {"clock": SECONDS}
+                      {"mute": true|false|REQUESTS} {"clock": SECONDS}
+                      {"chaos": "error=0.1", "seed": 1}
                       {"key": {"id", "secret", "token", "requests"}} {"expire": ID} {"remove": ID}
                       {"bucket": {"name", "region", "requester_pays", "public"}}
 """
@@ -120,6 +121,7 @@ class Server:
         self.outage_until, self.outage_how = 0.0, "503"
         self.speaks = threading.Event()
         self.speaks.set()
+        self.mute_after = None  # so many more requests are answered
         self.tls = None
         if options.tls:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -247,6 +249,14 @@ class Server:
         finally:
             self.counts.under_way(-1)
 
+    def may_speak(self):
+        with self.counts.lock:
+            if self.mute_after is not None:
+                self.mute_after -= 1
+                if self.mute_after < 0:
+                    self.speaks.clear()
+        return self.speaks.is_set()
+
     def serve_objects(self, connection, request):
         kind = kind_of(request)
         what = "/".join(filter(None, (request.bucket, request.key))) or "/"
@@ -255,7 +265,7 @@ class Server:
             "kind": kind, "what": what, "range": request.header("range"), "status": 0, "faults": [],
             "connection": connection.number,
         }
-        if not self.speaks.is_set():
+        if not self.may_speak():
             entry["faults"] = ["mute"]
             self.counts.add(entry)
             self.speaks.wait(3600)
@@ -341,7 +351,9 @@ class Server:
             self.outage_until = time.monotonic() + seconds if on else 0.0
         self.outage_how = given.pop("outage_how", self.outage_how)
         if "mute" in given:
-            self.speaks.clear() if given.pop("mute") else self.speaks.set()
+            mute = given.pop("mute")
+            self.mute_after = None if isinstance(mute, bool) else mute
+            self.speaks.clear() if mute is True else self.speaks.set()
         if "chaos" in given:
             self.chaos = Chaos(given.pop("chaos"), given.pop("seed", self.chaos.seed))
         self.clock_offset = given.pop("clock", self.clock_offset)

@@ -592,6 +592,12 @@ def test_outage_and_silence():
             assert s.recv(1) == b""
         assert read_all(server, ["o"]) == well
         assert server.counts()["faults"] == {"outage": 5, "mute": 1}
+        server.control(mute=2)
+        assert read_all(server, ["o"] * 2) == well * 2
+        with socket.create_connection(("127.0.0.1", server.port), timeout=0.3) as s:
+            s.sendall(b"GET /open/o HTTP/1.1\r\nHost: x\r\n\r\n")
+            with pytest.raises(TimeoutError):
+                s.recv(1)
 
 
 def test_directory(tmp_path):

@@ -259,6 +259,48 @@ def test_keys_that_end_are_not_noticed(server, digest):
     assert server.counts()["statuses"].get("400", 0) >= 2  # ExpiredToken
 
 
+class Giver:
+    """Credentials that the server calls expired from the first request on, except number `good`."""
+
+    def __init__(self, server, name, good=None):
+        self.server, self.name, self.good, self.n = server, name, good, 0
+
+    def __call__(self):
+        self.n += 1
+        name = f"{self.name}{self.n if self.good is not None else 0}"
+        self.server.control(key={"id": name, "secret": "s" + name, "token": "t" + name,
+                                 "requests": None if self.n == self.good else 0})
+        return name, "s" + name, "t" + name
+
+
+def open_with(server, giver):
+    server.control(reset=True)
+    return penstock.open(ADDRESS, {"endpoint": server.url, "region": server.region,
+                                   "credentials": giver})
+
+
+def test_several_expired_credentials_in_a_row(server):
+    """A source may return sets that expire before their first use; a later one works."""
+    giver = Giver(server, "ROW", good=4)
+    assert len(open_with(server, giver)) == N
+    assert giver.n == 4 and server.counts()["statuses"]["400"] == 3
+
+
+def test_credentials_that_never_work_end(server):
+    giver = Giver(server, "BAD", good=0)
+    with pytest.raises(penstock.AccessError, match="ExpiredToken, keys from callback"):
+        open_with(server, giver)
+    assert giver.n == server.counts()["statuses"]["400"] == 7
+
+
+def test_the_same_expired_credentials_end_at_once(server):
+    """A source without newer credentials is not asked a third time."""
+    giver = Giver(server, "SAME")
+    with pytest.raises(penstock.AccessError, match="ExpiredToken, keys from callback"):
+        open_with(server, giver)
+    assert giver.n == server.counts()["statuses"]["400"] == 2
+
+
 def test_web_identity_that_ends_is_not_noticed(server, digest, tmp_path, monkeypatch):
     (tmp_path / "token").write_text("web-token")
     with MetadataServer(web_token="web-token") as sts:
@@ -476,13 +518,17 @@ WAIT_CODE = HEAD + """
 import json, os, signal, threading, urllib.request
 A, O, url, what = remote_tools.ADDRESS, json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
 os.environ["XDG_CACHE_HOME"] = sys.argv[4]
+def mute(how):
+    urllib.request.urlopen(url + "/_control", b'{"mute": %s}' % how).read()
 p = penstock.open(A, O)
-batches = iter(penstock.Loader(p, 16, output="numpy", io_threads=1, prefetch=1))
-next(batches)
+if "batches" in what:  # enough answers for the first batch, too few for an epoch
+    mute(b"30")
+    batches = iter(penstock.Loader(p, 16, output="numpy", io_threads=1, prefetch=1))
+    next(batches)
 w = None
 if "w.finish()" in what:
     w = penstock.Writer("s3://packs/w.pen", {"x": "i64"}, storage_options=O)
-urllib.request.urlopen(url + "/_control", b'{"mute": true}').read()
+mute(b"true")
 sent = []
 def interrupt():
     time.sleep(0.6)
