@@ -3,10 +3,10 @@
  *
  * Caveats. One thread at a time calls the functions of a loader; batches may be given back by any
  * thread. A loader starts its threads with its first batch. Handles opened before fork() answer
- * PEN_E_CLOSED in the child. What a batch holds depends on the pack, the pipeline, the seed, the
- * epoch and the position alone: not on threads, memory, ranks or restarts (in block order lanes and
- * window count too; they are chosen from the memory when they are not given, and kept in the
- * state). */
+ * PEN_E_CLOSED in the child. What a batch holds depends on the pack, the subset, the pipeline, the
+ * seed, the epoch and the position alone: not on threads, memory, ranks or restarts (in block order
+ * lanes and window count too; they are chosen from the memory when they are not given, and kept in
+ * the state). */
 #ifndef PENSTOCK_LOADER_H
 #define PENSTOCK_LOADER_H
 
@@ -82,7 +82,9 @@ typedef struct PenLoaderSettings {
     uint32_t stall_ms;      /* the longest a batch may take to come; 300,000 */
     int32_t keep_slots; /* 0; 1: memory of batches is not given back before the end: for pinning */
     uint64_t max_bad;   /* substitutions in an epoch, after which it raises; 100 */
-    /* Only these samples: a list (copied), or [first, first + count) when count is not 0. */
+    /* Only these samples: a list (copied), or [first, first + count) when count is not 0. The list
+     * may name a sample several times; the ordinal of the entry among those of its sample (0, 1,
+     * ...) enters the random draws, so that each repeat gets a crop of its own in an epoch. */
     const uint64_t *subset;
     uint64_t n_subset;
     uint64_t first, count;
@@ -105,8 +107,8 @@ PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t fiel
 /* Shape and type of a field's batches; data is NULL. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 
-/* The next pass is of this epoch; one that was begun and has given nothing yet becomes it. After a
- * restore, naming the restored epoch keeps the place in it.
+/* The next pass is of this epoch (0 to 2^63 - 1); one that was begun and has given nothing yet
+ * becomes it. After a restore, naming the restored epoch keeps the place in it.
  */
 PEN_NODISCARD PEN_API int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr);
 /* Begins a pass: at the restored place; or at the start of the epoch set; or, when a pass was begun

@@ -91,7 +91,7 @@ int pen__clip_decode(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t
                   .field = f,
                   .task = t,
                   .clip = &t->clips[f->image],
-                  .key = pen__draw_key(c->plan.set.seed, t->epoch),
+                  .key = pen__task_key(&c->plan, t),
                   .out = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index};
     pen__program_clip(f->program, &shape);
     int r = PEN_OK;

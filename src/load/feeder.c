@@ -50,10 +50,14 @@ static int place_next(PenCore *c, PenTicket *ret, PenError *reterr)
     uint32_t i = pass->feed_sample;
     bool valid;
     uint64_t p = pen__split_position(&pass->split, pass->feed_batch, i, &valid);
-    s->samples[i] = pen__load_plan_sample(&c->plan, pen__order_at(&pass->order, p));
+    uint64_t chosen = pen__order_at(&pass->order, p);
+    s->samples[i] = pen__load_plan_sample(&c->plan, chosen);
     s->valid[i] = valid;
     s->batch.n_valid += valid;
-    *ret = (PenTicket){.slot = s, .index = i, .sample = s->samples[i]};
+    *ret = (PenTicket){.slot = s,
+                       .index = i,
+                       .sample = s->samples[i],
+                       .ordinal = pen__load_plan_ordinal(&c->plan, chosen)};
     if (++pass->feed_sample == c->plan.set.batch_size) {
         pass->feed_sample = 0;
         pass->feed_batch++;
@@ -146,6 +150,7 @@ static void feed_one(PenCore *c, PenThread *me)
     t->slot = next.slot;
     t->index = next.index;
     t->sample = next.sample;
+    t->ordinal = next.ordinal;
     read_for(c, me, t, NULL);
 }
 

@@ -80,8 +80,8 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     if (e.codec == PEN_STORED_NONE)
         return no_image(f, reterr);
     PenShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
-    PenDrawKey key = pen__draw_key(plan->set.seed, task->epoch);
-    int r = pen__recipe_make(f->program, &shape, key, task->sample, &im->recipe, reterr);
+    int r = pen__recipe_make(f->program, &shape, pen__task_key(plan, task), task->sample,
+                             &im->recipe, reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
         r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
     at->bytes += e.bytes + PEN_SLACK + e.table_bytes * 2;

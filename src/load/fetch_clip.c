@@ -64,7 +64,7 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
     uint32_t *chosen = room_for(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
     if (r < 0 || !chosen)
         return PEN_E_NO_MEMORY;
-    PenDrawKey key = pen__draw_key(plan->set.seed, task->epoch);
+    PenDrawKey key = pen__task_key(plan, task);
     return pen__program_choose(f->program, &frames, key, task->sample, chosen, reterr);
 }
 

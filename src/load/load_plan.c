@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "base/thread.h"
+#include "load/ordinals.h"
 
 #define WHERE "load/plan"
 
@@ -23,6 +24,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
     pen__free(p->fields);
     pen__free(p->text);
     pen__free(p->subset);
+    pen__free(p->ordinals);
     pen__spec_free(&p->spec);
     pen_pack_close(&p->pack);
     *p = (PenLoadPlan){0};
@@ -53,6 +55,10 @@ static int check_settings(const PenLoaderSettings *s, PenError *reterr)
         return out_of_range(reterr, "io_threads", (uint64_t)s->io_threads, "0 to 1024");
     if (s->prefetch > MAX_PREFETCH)
         return out_of_range(reterr, "prefetch", s->prefetch, "0 to 1024");
+    if (s->lanes > PEN_LANES_MOST)
+        return out_of_range(reterr, "lanes", s->lanes, "0 to 2147483648");
+    if (s->window > PEN_LANES_MOST)
+        return out_of_range(reterr, "window", s->window, "0 to 2147483648");
     if (s->on_bad != PEN_BAD_RAISE && s->on_bad != PEN_BAD_SUBSTITUTE)
         return out_of_range(reterr, "on_bad", (uint64_t)s->on_bad, "0 or 1");
     if (!s->stall_ms)
@@ -79,7 +85,7 @@ static int take_list(PenLoadPlan *p, uint64_t n_samples, PenError *reterr)
     if (!p->subset)
         return pen__fail_memory(reterr, WHERE, "subset");
     memcpy(p->subset, list, n * sizeof *list);
-    return PEN_OK;
+    return pen__ordinals_new(list, n, n_samples, &p->ordinals, reterr);
 }
 
 static uint64_t hash64(const void *data, size_t bytes, uint64_t more)

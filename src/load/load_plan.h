@@ -52,6 +52,7 @@ typedef struct PenLoadPlan {
     PenOutField *fields;
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
+    uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
     PenState state;      /* order, ids and hashes; epoch and position are the loader's */
     uint64_t slot_bytes;
     uint32_t slots; /* made ahead, filled or leased in the usual case */
@@ -70,6 +71,12 @@ void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
 static inline uint64_t pen__load_plan_sample(const PenLoadPlan *p, uint64_t i)
 {
     return p->subset ? p->subset[i] : p->set.first + i;
+}
+
+/* How many entries before the i-th one are the same sample. */
+static inline uint32_t pen__load_plan_ordinal(const PenLoadPlan *p, uint64_t i)
+{
+    return p->ordinals ? p->ordinals[i] : 0;
 }
 
 /* load_memory.c */

@@ -148,6 +148,9 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
     int r = check_alive(loader, reterr);
     if (r < 0)
         return r;
+    if (epoch > PEN_EPOCH_MOST)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "epoch: expected 0 to %" PRIu64 ", found %" PRIu64, PEN_EPOCH_MOST, epoch);
     /* The place in an epoch is kept as long as nothing was taken since it was restored: some
      * callers begin the pass first and name its epoch then. */
     bool untouched = loader->begun && !loader->core->pass.ended && !loader->core->pass.next_batch;

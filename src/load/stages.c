@@ -184,7 +184,7 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     pen__program_clip(f->program, &shape);
     const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data +
                              (size_t)(view / shape.crops) * shape.frames;
-    PenDrawKey key = pen__draw_key(r->bench->plan.set.seed, t->epoch);
+    PenDrawKey key = pen__task_key(&r->bench->plan, t);
     int status = PEN_OK;
     for (uint32_t i = 0; i < shape.frames && status == PEN_OK; i++) {
         if (i && chosen[i] == chosen[i - 1])
@@ -256,7 +256,9 @@ static int load_samples(Bench *b, PenError *reterr)
         r = pen__task_new(&b->plan, t, reterr);
         if (r < 0)
             break;
-        (*t)->sample = pen__load_plan_sample(&b->plan, pen__order_at(&order, b->n));
+        uint64_t chosen = pen__order_at(&order, b->n);
+        (*t)->sample = pen__load_plan_sample(&b->plan, chosen);
+        (*t)->ordinal = pen__load_plan_ordinal(&b->plan, chosen);
         b->n++;
         r = pen__fetch_locate(&b->plan, *t, b->sink, &b->places[b->n - 1], reterr);
         if (r == PEN_OK)

@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "pack/format.h"
 
 enum { VERSION = 1, SHOWN = 40, PACK_DIGITS = 32, HASH_DIGITS = 16 };
 
@@ -235,12 +236,12 @@ static int read_lanes(const Words *words, PenOrderPlan *o, PenError *reterr)
     uint64_t least = by_block ? 1 : 0;
     uint64_t lanes = 0;
     uint64_t window = 0;
-    int r = read_number(words, KEY_LANES, least, by_block ? UINT32_MAX : 0, &lanes, reterr);
+    int r = read_number(words, KEY_LANES, least, by_block ? PEN_LANES_MOST : 0, &lanes, reterr);
     if (r == PEN_OK)
-        r = read_number(words, KEY_WINDOW, least, by_block ? UINT32_MAX : 0, &window, reterr);
+        r = read_number(words, KEY_WINDOW, least, by_block ? PEN_LANES_MOST : 0, &window, reterr);
     if (r == PEN_OK)
-        r = read_number(words, KEY_BLOCK, least, by_block ? UINT64_MAX : 0, &o->block_samples,
-                        reterr);
+        r = read_number(words, KEY_BLOCK, least, by_block ? PEN_MAX_BLOCK_SAMPLES : 0,
+                        &o->block_samples, reterr);
     o->lanes = (uint32_t)lanes;
     o->window = (uint32_t)window;
     return r;
@@ -257,7 +258,7 @@ static int read_order(const Words *words, PenOrderPlan *o, PenError *reterr)
         o->kind++;
     if (!pen__order_name(o->kind))
         return fail_value(reterr, KEY_ORDER, words->values[KEY_ORDER],
-                          "sequential, random or block");
+                          "sequential, random, block or sticky");
     return read_lanes(words, o, reterr);
 }
 
@@ -269,7 +270,7 @@ int pen__state_read(const char *text, PenState *ret, PenError *reterr)
     if (r == PEN_OK)
         r = read_order(&words, &s.order, reterr);
     if (r == PEN_OK)
-        r = read_number(&words, KEY_EPOCH, 0, UINT64_MAX, &s.epoch, reterr);
+        r = read_number(&words, KEY_EPOCH, 0, PEN_EPOCH_MOST, &s.epoch, reterr);
     if (r == PEN_OK)
         r = read_number(&words, KEY_POSITION, 0, s.order.n, &s.position, reterr);
     if (r == PEN_OK)

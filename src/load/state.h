@@ -9,6 +9,10 @@
 
 #include "load/order.h"
 
+/* The largest values that a run, and so a state, may have. */
+#define PEN_EPOCH_MOST ((uint64_t)INT64_MAX)
+#define PEN_LANES_MOST (1u << 31) /* of lanes, and of blocks in a window */
+
 typedef struct PenState {
     uint64_t epoch;
     uint64_t position; /* samples delivered of that epoch, over all ranks */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another sample instead of a broken one. Which one depends on the seed, the epoch and the broken
- * sample's number alone, so that all ranks and restarts agree. Only confirmed damage is passed
- * over: bytes that do not fit their checksum when read twice, or that fit it and cannot be decoded.
- * Anything else may pass, and would make the order depend on the moment. */
+/* Another sample instead of a broken one. Which one depends on the seed, the epoch, the broken
+ * sample's number and which of its repeats it is, so that all ranks and restarts agree. Only
+ * confirmed damage is passed over: bytes that do not fit their checksum when read twice, or that
+ * fit it and cannot be decoded. Anything else may pass, and would make the order depend on the
+ * moment. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,8 @@ int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t)
     int first = t->status, r = first;
     if (!is_damage(first)) /* nothing was tried instead */
         return first;
-    PenRng rng = pen__rng_init(pen__permute_key(c->plan.set.seed, t->epoch, 77, broken), 0);
+    PenRng rng =
+        pen__rng_init(pen__permute_key(c->plan.set.seed, t->epoch, 77, broken), t->ordinal);
     for (int i = 0; i < TRIES && is_damage(r); i++) {
         pthread_mutex_lock(&c->mutex);
         pen__task_give(c, t);

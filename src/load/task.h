@@ -24,6 +24,7 @@ typedef struct PenTask {
     uint32_t index;  /* in the batch */
     uint64_t sample; /* number in the pack */
     uint64_t epoch;
+    uint32_t ordinal;  /* of the entry in the subset */
     uint64_t reserved; /* of the memory for reading */
     bool over;         /* and more than there is of it */
     uint64_t bytes_read;
@@ -33,6 +34,12 @@ typedef struct PenTask {
     PenTaskImage *images; /* plan->n_images of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;
+
+/* Of its random draws. */
+static inline PenDrawKey pen__task_key(const PenLoadPlan *plan, const PenTask *task)
+{
+    return pen__draw_key_of(pen__draw_key(plan->set.seed, task->epoch), task->ordinal);
+}
 
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr);
 void pen__task_free(const PenLoadPlan *plan, PenTask **task); /* accepts NULL */

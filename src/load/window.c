@@ -207,6 +207,7 @@ bool pen__window_take(PenCore *c, PenTask *task, PenAheadBlock **ret_from)
     task->slot = t->slot;
     task->index = t->index;
     task->sample = t->sample;
+    task->ordinal = t->ordinal;
     task->status = PEN_OK;
     if (b->state == PEN_AHEAD_HERE) {
         task->block = b->data;

@@ -18,6 +18,7 @@ typedef struct PenTicket {
     struct PenTicket *next;
     struct PenSlot *slot;
     uint32_t index; /* in the batch */
+    uint32_t ordinal;
     uint64_t sample;
     PenAheadBlock *from;
 } PenTicket;

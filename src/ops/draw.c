@@ -21,6 +21,15 @@ PenDrawKey pen__draw_key(uint64_t seed, uint64_t epoch)
     return (PenDrawKey){.key = {(uint32_t)key, (uint32_t)(key >> 32)}};
 }
 
+PenDrawKey pen__draw_key_of(PenDrawKey key, uint32_t ordinal)
+{
+    if (!ordinal)
+        return key;
+    uint64_t whole = key.key[0] | (uint64_t)key.key[1] << 32;
+    whole = mix(whole ^ mix(ordinal + 0x9e3779b97f4a7c15u));
+    return (PenDrawKey){.key = {(uint32_t)whole, (uint32_t)(whole >> 32)}};
+}
+
 /* FNV-1a of the name and the number. */
 static uint32_t identify(const char *op, uint32_t occurrence)
 {

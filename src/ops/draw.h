@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers of one operation on one sample. They are addressed by (seed, epoch, sample,
- * operation's name, which one of that name, number of the draw): an image and its mask have the
- * same, and nothing else plays a part. */
+ * operation's name, which one of that name, number of the draw) and, of a sample that an epoch has
+ * several times, by which of these it is: an image and its mask have the same, and nothing else
+ * plays a part. */
 #ifndef PEN_OPS_DRAW_H
 #define PEN_OPS_DRAW_H
 
@@ -12,6 +13,9 @@ typedef struct PenDrawKey { /* of all draws of an epoch: a hash of seed and epoc
 } PenDrawKey;
 
 PenDrawKey pen__draw_key(uint64_t seed, uint64_t epoch);
+/* Of the draws for a sample that the epoch has several times; `ordinal` counts from 0, whose key
+ * stays as it is. */
+PenDrawKey pen__draw_key_of(PenDrawKey key, uint32_t ordinal);
 
 typedef struct PenDraw {
     uint32_t key[2];

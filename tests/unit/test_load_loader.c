@@ -249,6 +249,53 @@ TEST(subsets_by_list_and_range)
     CHECK(strstr(err.message, "found 43"));
 }
 
+/* Repeats of a sample are cropped differently in an epoch, and the first one as ever. */
+TEST(repeats_in_a_subset_differ)
+{
+    enum { BATCH = 4, BYTES = 32 * 32 * 3 };
+    static const uint64_t list[BATCH] = {7, 9, 7, 7};
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL, *alone = NULL;
+    PenLoaderSettings s = help_loader_settings(BATCH);
+    s.order = PEN_ORDER_SEQUENTIAL;
+    s.subset = list;
+    s.n_subset = BATCH;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
+    pen_loader_close(&l);
+    s.n_subset = s.batch_size = 2;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_next(l, -1, &alone, &err), PEN_OK);
+    pen_loader_close(&l);
+    const uint8_t *pixels = b->fields[0].data;
+    CHECK_MEM(pixels, alone->fields[0].data, 2 * BYTES);
+    CHECK(memcmp(pixels, pixels + 2 * BYTES, BYTES) != 0);
+    CHECK(memcmp(pixels, pixels + 3 * BYTES, BYTES) != 0);
+    CHECK(memcmp(pixels + 2 * BYTES, pixels + 3 * BYTES, BYTES) != 0);
+    pen_batch_unref(&b);
+    pen_batch_unref(&alone);
+}
+
+TEST(epochs_and_lanes_have_limits)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenLoaderSettings s = help_loader_settings(4);
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_set_epoch(l, UINT64_C(1) << 63, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "epoch: expected 0 to 9223372036854775807"));
+    CHECK_INT(pen_loader_set_epoch(l, INT64_MAX, &err), PEN_OK);
+    pen_loader_close(&l);
+    s.lanes = (1u << 31) + 1;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "lanes: expected 0 to 2147483648, found 2147483649"));
+    s.lanes = 0;
+    s.window = UINT32_MAX;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "window: expected 0 to 2147483648"));
+}
+
 TEST(the_last_batch_is_filled_up)
 {
     PenError err = {0};
@@ -508,6 +555,8 @@ int main(int argc, char **argv)
     RUN(an_epoch_can_be_named_after_its_pass_was_begun);
     RUN(states_of_other_runs_are_refused);
     RUN(subsets_by_list_and_range);
+    RUN(repeats_in_a_subset_differ);
+    RUN(epochs_and_lanes_have_limits);
     RUN(the_last_batch_is_filled_up);
     RUN(holding_every_batch_is_an_error);
     RUN(too_little_memory_is_said_at_once);

@@ -105,10 +105,10 @@ TEST(reads_what_it_wrote)
     PenState s = example();
     round_trip(&s);
     CHECK_OK_SO_FAR();
-    s.epoch = s.order.seed = s.pipeline = s.subset = UINT64_MAX;
+    s.epoch = INT64_MAX;
+    s.order.seed = s.pipeline = s.subset = UINT64_MAX;
     s.position = s.order.n = PEN_PERMUTE_MOST;
-    s.order.block_samples = UINT64_MAX;
-    s.order.lanes = s.order.window = UINT32_MAX;
+    s.order.block_samples = s.order.lanes = s.order.window = 1u << 31;
     memset(s.pack_id, 0xff, sizeof s.pack_id);
     round_trip(&s);
     CHECK_OK_SO_FAR();
@@ -179,7 +179,8 @@ TEST(refuses_values_out_of_range)
 {
     static const char *const cases[][3] = {
         {"epoch=3", "epoch=18446744073709551616",
-         "expected a number from 0 to 18446744073709551615"},
+         "expected a number from 0 to 9223372036854775807"},
+        {"epoch=3", "epoch=9223372036854775808", "epoch is \"9223372036854775808\", expected"},
         {"epoch=3", "epoch=99999999999999999999", "epoch is \"99999999999999999999\", expected"},
         {"epoch=3", "epoch=-3", "epoch is \"-3\", expected a number from 0"},
         {"epoch=3", "epoch=+3", "epoch is \"+3\""},
@@ -195,10 +196,13 @@ TEST(refuses_values_out_of_range)
         {"order=block", "order=block2", "order is \"block2\""},
         {"order=block", "order=bloc", "order is \"bloc\""},
         {"order=block", "order=random", "lanes is \"24\", expected a number from 0 to 0"},
-        {"lanes=24", "lanes=0", "lanes is \"0\", expected a number from 1 to 4294967295"},
-        {"lanes=24", "lanes=4294967296", "lanes is \"4294967296\""},
+        {"lanes=24", "lanes=0", "lanes is \"0\", expected a number from 1 to 2147483648"},
+        {"lanes=24", "lanes=2147483649", "lanes is \"2147483649\""},
         {"window=10", "window=0", "window is \"0\""},
+        {"window=10", "window=2147483649", "window is \"2147483649\""},
         {"block=32", "block=0", "block is \"0\""},
+        {"block=32", "block=2147483649", "block is \"2147483649\", expected a number from 1"},
+        {"seed=42", "seed=18446744073709551616", "seed is \"18446744073709551616\""},
         {"pack=00", "pack=0", "pack is \"0112233445566778899aabbccddeeff\", expected 32 hex"},
         {"pack=00", "pack=000", "expected 32 hexadecimal digits"},
         {"pack=00", "pack=0G", "expected 32 hexadecimal digits"},

@@ -40,6 +40,26 @@ TEST(draw_key_is_no_sum)
     CHECK(ones > N * N * 31 && ones < N * N * 33);
 }
 
+/* The first repeat of a sample keeps the key; the others have keys that no epoch has. */
+TEST(draw_key_of_repeats)
+{
+    enum { N = 64 };
+    static uint64_t keys[N * N];
+    for (uint64_t e = 0; e < N; e++) {
+        PenDrawKey first = pen__draw_key(3, e);
+        for (uint32_t o = 0; o < N; o++) {
+            PenDrawKey k = pen__draw_key_of(first, o);
+            keys[e * N + o] = k.key[0] | (uint64_t)k.key[1] << 32;
+            CHECK((o == 0) == (k.key[0] == first.key[0] && k.key[1] == first.key[1]));
+        }
+    }
+    for (size_t i = 0; i < N * N; i++)
+        for (size_t k = 0; k < i; k++)
+            CHECK(keys[i] != keys[k]);
+    PenDrawKey fixed = pen__draw_key_of(pen__draw_key(1, 2), 7);
+    CHECK_INT(fixed.key[0] | (uint64_t)fixed.key[1] << 32, 0xea45a2d35b143f7du);
+}
+
 TEST(draw_operations_have_numbers_of_their_own)
 {
     uint32_t n, ids[PEN_N_OPS * PEN_MAX_OPS], n_ids = 0;
@@ -299,6 +319,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(draw_counter_is_sample_operation_draw);
     RUN(draw_key_is_no_sum);
+    RUN(draw_key_of_repeats);
     RUN(draw_operations_have_numbers_of_their_own);
     RUN(draw_is_the_same_for_ever);
     RUN(draw_uniform_fills_its_range);
