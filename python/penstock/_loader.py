@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import _thread
-import array
 import atexit
 import collections
 import functools
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Union
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
-from . import _check, _core, _dist, _pipeline, _remote
+from . import _check, _core, _dist, _pipeline, _remote, _subset
 from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack, Preload
 
@@ -39,9 +38,6 @@ _REPLACED = {
     "world": "use world_size=",
     "dataset": "the pack is the first argument",
 }
-
-# Subsets of a pack: numbers, a range or a slice.
-Subset = Union[Sequence[int], range, slice]
 
 # What leaves it by itself does so without Python code, in which an interrupt would be lost.
 _alive: set[weakref.ref[Loader]] = set()
@@ -166,28 +162,6 @@ def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
     return number
 
 
-def _subset(subset: Subset | None, n: int) -> tuple[memoryview | None, int, int]:
-    """(numbers, first, count), as the library takes them."""
-    if subset is None:
-        return None, 0, 0
-    if isinstance(subset, slice):
-        subset = range(*subset.indices(n))
-    if isinstance(subset, range) and subset.step == 1:
-        if not subset:
-            raise InvalidError("subset: expected samples, found none")
-        return None, _check.integer("subset", subset.start, 0, n - 1), len(subset)
-    numbers = subset.tolist() if hasattr(subset, "tolist") else subset
-    try:
-        chosen = array.array("Q", numbers)
-    except (TypeError, OverflowError) as error:
-        raise InvalidError(f"subset: expected numbers of samples, 0 to {n - 1}: {error}") from None
-    if not chosen:
-        raise InvalidError("subset: expected samples, found none")
-    if max(chosen) >= n:
-        raise InvalidError(f"subset: expected numbers below {n}, found {max(chosen)}")
-    return memoryview(chosen), 0, 0
-
-
 @functools.lru_cache(maxsize=64)
 def _batch_type(names: tuple[str, ...]) -> Callable[..., Any]:
     """A tuple whose items have the fields' names, where these can be names."""
@@ -262,7 +236,8 @@ class Loader:
     rank, world_size
                  None: of torch.distributed, of torchrun's or Slurm's environment, or 0 of 1
     prefetch     batches made ahead; None: chosen
-    subset       numbers of samples, a range or a slice
+    subset       numbers of samples, a mask of booleans for all samples, a range or a slice; a
+                 sample that is listed several times gets other random draws each time
     on_bad       "raise", or "substitute" for broken samples, at most max_bad in an epoch
     timeout      the longest a batch may take to come, in seconds
     pin_memory   make batches page-locked, for asynchronous copies to a GPU
@@ -297,7 +272,7 @@ class Loader:
         rank: int | None = None,
         world_size: int | None = None,
         prefetch: int | None = None,
-        subset: Subset | None = None,
+        subset: _subset.Subset | None = None,
         on_bad: str = "raise",
         max_bad: int = 100,
         timeout: float = 300.0,
@@ -331,7 +306,7 @@ class Loader:
         self.rank, self.world_size = _dist.place(rank, world_size)
         self.transform = transform
         self.return_info = bool(return_info)
-        numbers, first, count = _subset(subset, len(self.dataset))
+        numbers, first, count = _subset.choose(subset, len(self.dataset))
         if not 0.001 <= timeout <= 4_000_000:
             raise InvalidError(f"timeout: expected 0.001 to 4,000,000 seconds, found {timeout}")
         self._core = _core.Loader(

@@ -201,6 +201,33 @@ def test_world_sizes_of_a_subset(pack):
         assert len(found) == 1, drop_last
 
 
+def test_repeats_in_a_subset(pack):
+    """A sample that is listed again is cropped anew, in the same way for any ranks and threads;
+    the first time it is as if it were listed once."""
+    rng = random.Random(2)
+    once = rng.sample(range(N), 60)
+    repeated = once + [rng.choice(once) for _ in range(140)]
+    settings = {"order": "random", "seed": 3, "subset": repeated}
+    found = {digest(pack, world=world, threads=threads, **settings)
+             for world, threads in ((1, 1), (1, 5), (2, 2), (3, 2), (4, 1))}
+    assert len(found) == 1
+    sequential = {"order": "sequential", "seed": 3}
+    with Ranks(pack, subset=once, **sequential) as ranks:
+        expected = sequence(ranks.batches())
+    with Ranks(pack, subset=repeated, **sequential) as ranks:
+        seen = sequence(ranks.batches())
+    assert seen[:60] == expected
+    assert len(set(seen)) > 190  # of 200; small pictures may look alike
+    with Ranks(pack, subset=repeated, **sequential) as ranks:
+        for number, _ in enumerate(ranks.batches()):
+            if number == 6:
+                break
+        state = ranks.state()
+    with Ranks(pack, world=2, batch=GLOBAL // 2, subset=repeated, **sequential) as ranks:
+        ranks.restore(state)
+        assert sequence(ranks.batches()) == seen[7 * GLOBAL:]
+
+
 def sequence(batches):
     """(sample, its values) of what a pass gives, without what only fills up."""
     return [

@@ -295,9 +295,61 @@ def test_subsets(make):
     ):
         loader = make(subset=subset, batch_size=2, return_info=True)
         assert numbers(loader) == expected and loader.samples == len(expected)
-    for wrong in ([], range(3, 3), [50], [-1], ["a"], range(45, 55)):
-        with pytest.raises(penstock.InvalidError):
-            make(subset=wrong)
+
+
+LABELS = [i % 3 for i in range(50)]
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "numpy", "numpy objects", "torch"])
+def test_a_subset_by_a_mask(make, kind):
+    chosen = [label == 1 for label in LABELS]
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        mask = torch.tensor(LABELS) == 1
+    else:
+        mask = {"list": chosen, "tuple": tuple(chosen), "numpy": numpy.array(chosen),
+                "numpy objects": [numpy.bool_(one) for one in chosen]}[kind]
+    loader = make(subset=mask, batch_size=1, return_info=True)
+    assert numbers(loader) == list(range(1, 50, 3))
+
+
+@pytest.mark.parametrize("subset, message", [
+    ([], "expected samples, found none"),
+    (range(3, 3), "expected samples, found none"),
+    (numpy.array([], dtype=int), "expected samples, found none"),
+    ([False] * 50, "expected samples, found none"),
+    ([50], "expected numbers from 0 to 49, found 50 at place 0"),
+    ([3, -1], "found -1 at place 1; numbers do not count from the end: use 49"),
+    (numpy.array([3, -51]), "found -51 at place 1$"),
+    (range(45, 55), "expected numbers from 0 to 49, found 54"),
+    (range(-2, 3), "found -2; numbers do not count from the end: use 48"),
+    (range(0, 60, 2), "found 58"),
+    ([2**70], "found 1180591620717411303424"),
+    ([True] * 49, "expected a mask of 50 booleans, one for each sample of the pack, found 49"),
+    (numpy.ones(51, dtype=bool), "expected a mask of 50 booleans.*found 51"),
+    ([True, 1, 0], "found booleans and numbers in one list"),
+    (numpy.zeros((2, 2), dtype=int), "expected one dimension"),
+    (numpy.array([1.0]), "found an array of float64"),
+])
+def test_subsets_that_are_refused(make, subset, message):
+    with pytest.raises(penstock.InvalidError, match="^subset: .*" + message):
+        make(subset=subset)
+
+
+@pytest.mark.parametrize("subset", ["ab", b"ab", {1: 2}, {1}, 5, [1.5], [None], True, object()])
+def test_subsets_of_other_types(make, subset):
+    with pytest.raises(TypeError, match="^subset: expected numbers of samples from 0 to 49"):
+        make(subset=subset)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("world", [1, 3])
+def test_length_of_the_sampler(make, drop_last, world):
+    """What this rank gives in an epoch, with what only fills up the last batch."""
+    loader = make(drop_last=drop_last, rank=0, world_size=world, return_info=True)
+    given = sum(len(batch.info.samples) for batch in loader)
+    assert len(loader.sampler) == given == {(False, 1): 56, (True, 1): 48, (False, 3): 24,
+                                            (True, 3): 16}[drop_last, world]
 
 
 # ---- state
@@ -330,6 +382,19 @@ def test_state_of_another_pipeline_is_refused(make):
     for wrong in ({}, {**state, "epoch": "x y"}, {**state, "epoch": 1.5}, {**state, "odd": 1}):
         with pytest.raises(penstock.InvalidError):
             other.load_state_dict(wrong)
+
+
+@pytest.mark.parametrize("name, most", [
+    ("version", 1), ("epoch", 2**63 - 1), ("position", N), ("samples", 2**63), ("seed", 2**64 - 1),
+    ("lanes", 2**31), ("window", 2**31), ("block", 2**31)])
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_state_out_of_range_is_refused(make, name, most, strict):
+    loader = make(order="block")
+    state = loader.state_dict()
+    loader.load_state_dict({**state, name: most}, strict=False)
+    for value in (most + 1, -1, 2**70):
+        with pytest.raises(penstock.InvalidError, match=f'state: {name} is "{value}"'):
+            loader.load_state_dict({**state, name: value}, strict=strict)
 
 
 # ---- ranks

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which samples of a pack are loaded: numbers, a mask, a range or a slice."""
+
+from __future__ import annotations
+
+import array
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any, Union
+
+from ._error import InvalidError
+
+Subset = Union[Sequence[int], Sequence[bool], range, slice]
+
+# The list of numbers as the library takes it, or None; then a range: its first, its length.
+Chosen = tuple[Union[memoryview, None], int, int]
+
+_NO_LISTS = (str, bytes, bytearray, dict, set, frozenset)
+
+
+def _expected(n: int) -> str:
+    return (
+        f"subset: expected numbers of samples from 0 to {n - 1}, a mask of {n} booleans, "
+        "a range or a slice"
+    )
+
+
+def _out_of_range(number: int, place: int | None, n: int) -> InvalidError:
+    what = f"subset: expected numbers from 0 to {n - 1}, found {number}"
+    if place is not None:
+        what += f" at place {place}"
+    if -n <= number < 0:
+        what += f"; numbers do not count from the end: use {number + n}"
+    return InvalidError(what)
+
+
+def _of_range(subset: range, n: int) -> Chosen:
+    for number in (subset[0], subset[-1]):
+        if not 0 <= number < n:
+            raise _out_of_range(number, None, n)
+    if subset.step == 1:
+        return None, subset.start, len(subset)
+    return memoryview(array.array("Q", subset)), 0, 0
+
+
+def _check_mask(length: int, n: int) -> None:
+    if length != n:
+        raise InvalidError(
+            f"subset: expected a mask of {n} booleans, one for each sample of the pack, "
+            f"found {length}"
+        )
+
+
+def _of_array(subset: Any, n: int) -> Chosen:
+    """Of a NumPy array."""
+    import numpy
+
+    if subset.ndim != 1:
+        raise InvalidError(f"subset: expected one dimension, found the shape {subset.shape}")
+    if subset.dtype.kind == "b":
+        _check_mask(len(subset), n)
+        subset = numpy.flatnonzero(subset)
+    if not len(subset):
+        raise InvalidError("subset: expected samples, found none")
+    if subset.dtype.kind not in "iu":
+        raise InvalidError(f"{_expected(n)}, found an array of {subset.dtype}")
+    wrong = (subset < 0) | (subset >= n)
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise _out_of_range(int(subset[place]), place, n)
+    return memoryview(numpy.ascontiguousarray(subset, dtype=numpy.uint64)).cast("B").cast("Q"), 0, 0
+
+
+def _whole(value: object, place: int, n: int) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except Exception:
+        raise TypeError(f"{_expected(n)}, found {value!r:.80} at place {place}") from None
+
+
+def _of_values(values: list[Any], n: int) -> Chosen:
+    kinds = {kind.__name__ in ("bool", "bool_") for kind in set(map(type, values))}
+    if kinds == {True}:
+        _check_mask(len(values), n)
+        values = [i for i, chosen in enumerate(values) if chosen]
+    elif True in kinds:
+        raise InvalidError(f"{_expected(n)}, found booleans and numbers in one list")
+    if not values:
+        raise InvalidError("subset: expected samples, found none")
+    chosen = array.array("Q")
+    for place, value in enumerate(values):
+        number = _whole(value, place, n)
+        if not 0 <= number < n:
+            raise _out_of_range(number, place, n)
+        chosen.append(number)
+    return memoryview(chosen), 0, 0
+
+
+def _as_array(subset: Any) -> Any:
+    """A NumPy array of a tensor, where there is NumPy; anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(subset, torch.Tensor):
+        return subset
+    try:
+        return subset.detach().cpu().numpy()
+    except (RuntimeError, TypeError):  # without NumPy, or a type that NumPy does not have
+        return subset.tolist()
+
+
+def _values(subset: Any, n: int) -> list[Any]:
+    if isinstance(subset, _NO_LISTS):
+        raise TypeError(f"{_expected(n)}, found {type(subset).__name__}")
+    try:
+        return list(subset)
+    except Exception as error:
+        raise TypeError(f"{_expected(n)}, found {type(subset).__name__}: {error}") from None
+
+
+def choose(subset: Subset | None, n: int) -> Chosen:
+    """The samples that `subset` names of a pack of n."""
+    if subset is None:
+        return None, 0, 0
+    if isinstance(subset, slice):
+        try:
+            subset = range(*subset.indices(n))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"subset: {subset!r}: {error}") from None
+    if isinstance(subset, range):
+        if not subset:
+            raise InvalidError("subset: expected samples, found none")
+        return _of_range(subset, n)
+    subset = _as_array(subset)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(subset, numpy.ndarray):
+        return _of_array(subset, n)
+    return _of_values(_values(subset, n), n)
