@@ -12,6 +12,7 @@
 #include "say.h"
 
 #define LIST_NAME "samples.csv"
+#define CLASSES_NAME "samples.classes.csv" /* where 'penstock pack samples.csv' finds them */
 
 enum { LIST_TEXT = 60000 }; /* longer texts get a file: lists are read by other programs too */
 
@@ -152,12 +153,6 @@ static int extract_numbers(CliExtractor *x, uint32_t field, PenError *reterr)
     int r = cli_value_read(x->pack, x->sample, field, &x->value, reterr);
     if (r < 0)
         return r;
-    const char *class_name =
-        x->info->class_field == (int32_t)field ? cli_class_name(x->info, &x->value) : NULL;
-    if (class_name) {
-        cli_sheet_text(&x->row, class_name);
-        return PEN_OK;
-    }
     FILE *to = open_memstream(&cell, &bytes);
     if (!to)
         return cli_fail_memory(reterr);
@@ -265,6 +260,33 @@ static uint32_t find_main_field(const PenPackInfo *info)
     return info->n_fields;
 }
 
+/* The names of all classes by their numbers, also of those without samples: the list has the
+ * numbers alone, so that packing it gives the same ones again. */
+static int write_classes(CliExtractor *x, PenError *reterr)
+{
+    char *text = NULL, number[16];
+    size_t bytes = 0;
+    if (x->info->class_field < 0)
+        return PEN_OK;
+    CliSheet sheet = {.to = open_memstream(&text, &bytes)};
+    if (!sheet.to)
+        return cli_fail_memory(reterr);
+    cli_sheet_text(&sheet, "label");
+    cli_sheet_text(&sheet, "class");
+    cli_sheet_row(&sheet);
+    for (uint32_t i = 0; i < x->info->n_classes; i++) {
+        snprintf(number, sizeof number, "%" PRIu32, i);
+        cli_sheet_text(&sheet, number);
+        cli_sheet_text(&sheet, x->info->classes[i]);
+        cli_sheet_row(&sheet);
+    }
+    int failed = ferror(sheet.to) | fclose(sheet.to);
+    int r = failed ? cli_fail_memory(reterr)
+                   : cli_tree_write(&x->tree, CLASSES_NAME, text, bytes, reterr);
+    free(text);
+    return r;
+}
+
 int cli_extractor_open(PenPack *pack, const char *dir, CliExtractor *ret, PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(pack);
@@ -282,7 +304,8 @@ int cli_extractor_open(PenPack *pack, const char *dir, CliExtractor *ret, PenErr
     ret->row.to = open_memstream(&ret->row_text, &ret->row_bytes);
     if (!ret->list || !ret->row.to)
         return cli_fail_memory(reterr);
-    return put_names(ret, reterr);
+    r = write_classes(ret, reterr);
+    return r < 0 ? r : put_names(ret, reterr);
 }
 
 int cli_extractor_close(CliExtractor *extractor, PenError *reterr)

@@ -50,6 +50,13 @@ typedef struct PenColumn {
     bool all_i64, all_f64; /* of type 0: what fits all values so far */
 } PenColumn;
 
+/* Names for numbers, by number. */
+typedef struct PenClassNames {
+    char **names;
+    uint32_t n, cap;
+    char *from; /* the file they are from; NULL = there is none */
+} PenClassNames;
+
 typedef struct PenInputs {
     const PenIngestSettings *settings;
     uint8_t kind; /* PEN_ROOT_* of all roots */
@@ -63,6 +70,9 @@ typedef struct PenInputs {
     /* Labels are kept apart from the other columns, each name once. */
     bool has_label;
     PenNameSet labels;
+    PenClassNames classes; /* of lists whose labels are numbers */
+    char label_at[300];    /* of lists: where the first label of another kind (a name after numbers,
+                              a number after names) is, "" = nowhere */
 
     struct PenInputAt {
         uint64_t at; /* in the arena */
@@ -108,6 +118,8 @@ int pen__scan_gulp(PenInputs *inputs, const char *path, PenError *reterr);
  * semicolon and tab in the first line. */
 int pen__scan_list_from(PenInputs *inputs, PenSource *source, char separator, PenError *reterr);
 int pen__scan_tar_from(PenInputs *inputs, PenSource *source, PenError *reterr);
+
+void pen__class_names_free(PenClassNames *names);
 
 /* All sources of the settings, one after another. */
 int pen__scan_sources(PenInputs *inputs, PenError *reterr);

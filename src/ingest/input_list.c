@@ -3,6 +3,7 @@
  * label, start and end, as many of them as there are. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -296,6 +297,18 @@ static int make_key(List *l, const PenCsvRow *row, const PenCsvCell **ret, PenCs
     return PEN_OK;
 }
 
+/* Remembers the first line whose label is of another kind than the very first label. */
+static void note_label(const List *l, const PenCsvRow *row, const char *label)
+{
+    PenInputs *in = l->inputs;
+    int64_t number;
+    if (*in->label_at || !in->labels.n ||
+        pen__text_i64(label, &number) == pen__text_i64(in->labels.names[0], &number))
+        return;
+    snprintf(in->label_at, sizeof in->label_at, "%.200s: line %" PRIu64, l->source->name,
+             row->line);
+}
+
 static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
 {
     if (row->n_cells != l->n_roles)
@@ -310,6 +323,7 @@ static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
         if (!*label)
             return fail_cell(l, row, (uint32_t)l->label_at, PEN_E_INVALID, "expected a label",
                              reterr);
+        note_label(l, row, label);
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < row->n_cells; i++) {
@@ -371,10 +385,11 @@ int pen__scan_list_from(PenInputs *in, PenSource *source, char separator, PenErr
 int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
 {
     PenSource *source = NULL;
+    bool first = in->n_roots == 0;
     int r = pen__source_open_file(path, &source, reterr);
     if (r < 0)
         return r;
     r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
-    return r;
+    return r == 0 && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
 }

@@ -22,6 +22,7 @@ void pen__inputs_free(PenInputs *in)
     for (uint32_t i = 0; i < in->n_columns; i++)
         pen__free(in->columns[i].name);
     pen__name_set_free(&in->labels);
+    pen__class_names_free(&in->classes);
     pen__free(in->items);
     pen__buf_free(&in->arena);
     *in = (PenInputs){0};

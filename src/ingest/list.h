@@ -16,6 +16,10 @@ typedef struct PenListLook {
 int pen__list_look(PenSource *source, const char *root, int kind, char separator, PenListLook *ret,
                    PenError *reterr);
 
+/* Reads the file that names the classes of the list, if there is one. `first`: no list came before;
+ * the others have to have the same names. */
+int pen__list_classes(PenInputs *inputs, const char *list, bool first, PenError *reterr);
+
 int pen__list_separator(PenSource *source, char *ret, PenError *reterr);
 /* The column with the first of these names that there is; -1 = none. */
 int64_t pen__list_column(const PenCsvRow *row, const char *const *names, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What number each label gets. Names are numbered in their sorted order; labels that are all
- * integers (and not names of folders) are those numbers. Another pack's classes, when given, decide
- * instead. */
+ * integers (and not names of folders) are those numbers, which a file beside a list may name.
+ * Another pack's classes, when given, decide instead. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,25 +97,39 @@ static int choose_table(const PenPlanRequest *request, int32_t label_field, cons
     return PEN_OK;
 }
 
-static int fail_unknown(const PenInputs *in, const PenPlanRequest *request,
-                        const PenPackInfo *table, uint32_t label, PenError *reterr)
+/* Where the first sample with this label comes from. */
+static void place_of(const PenInputs *in, uint32_t label, char *buf, size_t cap)
 {
     uint64_t i = 0;
     while (in->items[i].label != label)
         i++;
-    char name[256];
-    pen__inputs_name(in, i, name, sizeof name);
-    return pen__fail(reterr, request->base ? PEN_E_INVALID : PEN_E_NOT_FOUND, WHERE,
-                     "class %.100s of %.200s: expected one of the %" PRIu32
-                     " classes of the pack %s, found a new one",
-                     in->labels.names[label], name, table->n_classes,
-                     request->base ? "that is appended to" : "they are taken from");
+    pen__inputs_name(in, i, buf, cap);
 }
 
 /* The label as the integer it is; always false for folders, whose names are names. */
 static bool as_integer(const PenInputs *in, uint32_t label, int64_t *ret)
 {
     return in->kind != PEN_ROOT_FOLDER && pen__text_i64(in->labels.names[label], ret);
+}
+
+/* The name by which the label is found in another pack's classes. */
+static const char *name_of(const PenInputs *in, uint32_t label)
+{
+    int64_t v;
+    bool named = as_integer(in, label, &v) && v >= 0 && v < in->classes.n;
+    return named ? in->classes.names[v] : in->labels.names[label];
+}
+
+static int fail_unknown(const PenInputs *in, const PenPlanRequest *request,
+                        const PenPackInfo *table, uint32_t label, PenError *reterr)
+{
+    char name[256];
+    place_of(in, label, name, sizeof name);
+    return pen__fail(reterr, request->base ? PEN_E_INVALID : PEN_E_NOT_FOUND, WHERE,
+                     "class %.100s of %.200s: expected one of the %" PRIu32
+                     " classes of the pack %s, found a new one",
+                     name_of(in, label), name, table->n_classes,
+                     request->base ? "that is appended to" : "they are taken from");
 }
 
 /* By the names of the table when it knows them all, else by number. */
@@ -129,10 +143,10 @@ static int number_by_table(const PenInputs *in, const PenPlanRequest *request,
     int64_t unknown = -1;
     for (uint32_t i = 0; i < in->labels.n; i++) {
         int64_t v;
-        numbers[i] = find(list, table->n_classes, in->labels.names[i]);
+        numbers[i] = find(list, table->n_classes, name_of(in, i));
         if (numbers[i] < 0 && unknown < 0)
             unknown = i;
-        by_numbers = by_numbers && as_integer(in, i, &v);
+        by_numbers = by_numbers && !in->classes.from && as_integer(in, i, &v);
     }
     pen__free(list);
     if (unknown < 0)
@@ -147,14 +161,57 @@ static int number_by_table(const PenInputs *in, const PenPlanRequest *request,
     return PEN_OK;
 }
 
-/* 1 when the labels are integers, 0 when they got numbers by their names' order. */
+/* Numbers and names: a typing mistake would give every class another number. */
+static int fail_mixed(const PenInputs *in, uint32_t label, bool is_integer, PenError *reterr)
+{
+    char place[256];
+    place_of(in, label, place, sizeof place);
+    bool listed = in->kind == PEN_ROOT_LIST;
+    return pen__fail(
+        reterr, PEN_E_INVALID, WHERE,
+        "%s: expected a label that is %s, as \"%.60s\" before it, found \"%.60s\"; write all "
+        "labels as integers, or all as names%s",
+        *in->label_at ? in->label_at : place, is_integer ? "a name" : "an integer",
+        in->labels.names[0], in->labels.names[label],
+        listed ? " (integers get names from a file LIST.classes.csv: see 'penstock help pack')"
+               : "");
+}
+
+/* 1 when the labels are integers, 0 when they are names. */
+static int number_by_value(const PenInputs *in, int64_t *numbers, PenError *reterr)
+{
+    bool first = as_integer(in, 0, &numbers[0]);
+    for (uint32_t i = 1; i < in->labels.n; i++)
+        if (as_integer(in, i, &numbers[i]) != first)
+            return fail_mixed(in, i, !first, reterr);
+    return first;
+}
+
+/* The names are those of the file beside the list. */
+static int number_by_file(const PenInputs *in, PenShape *shape, PenError *reterr)
+{
+    for (uint32_t i = 0; i < in->labels.n; i++) {
+        if (as_integer(in, i, &shape->numbers[i]))
+            continue;
+        char place[256];
+        place_of(in, i, place, sizeof place);
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected an integer as label because %.200s names the classes, found "
+                         "\"%.60s\"; write the number of the class, or remove that file",
+                         place, in->classes.from, in->labels.names[i]);
+    }
+    shape->classes = pen__alloc_array(in->classes.n, sizeof *shape->classes);
+    if (!shape->classes)
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    for (uint32_t i = 0; i < in->classes.n; i++)
+        shape->classes[i] = in->classes.names[i];
+    shape->n_classes = in->classes.n;
+    return PEN_OK;
+}
+
 static int number_by_order(const PenInputs *in, PenShape *shape, PenError *reterr)
 {
-    uint32_t n = in->labels.n, k = 0;
-    while (k < n && as_integer(in, k, &shape->numbers[k]))
-        k++;
-    if (k == n)
-        return 1;
+    uint32_t n = in->labels.n;
     Class *list = sorted((const char *const *)in->labels.names, n);
     shape->classes = pen__alloc_array(n, sizeof *shape->classes);
     if (!list || !shape->classes) {
@@ -205,14 +262,17 @@ int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenSha
         r = number_by_table(in, request, table, shape->numbers, reterr);
         return r < 0 ? r : adopt(table, shape, reterr);
     }
-    r = number_by_order(in, shape, reterr);
+    r = in->classes.from ? 0 : number_by_value(in, shape->numbers, reterr);
     if (r != 0)
         return r < 0 ? r : PEN_OK;
+    r = in->classes.from ? number_by_file(in, shape, reterr) : number_by_order(in, shape, reterr);
+    if (r < 0)
+        return r;
     if (request->base)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "expected class numbers because the pack that is appended to has no class "
                          "names, found the class %.100s",
-                         shape->classes[0]);
+                         shape->n_classes ? shape->classes[0] : "");
     shape->class_field = shape->label_field;
     return PEN_OK;
 }

@@ -9,6 +9,8 @@ from cli_tools import good, image_bytes, make_folder, picture, read_list, run, s
 from PIL import Image
 from plain_writer import NO_IMAGE, Field, image, write_pack
 
+LISTS = ("samples.csv", "samples.classes.csv")
+
 
 def tree(root):
     return {os.fspath(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
@@ -29,17 +31,18 @@ def test_all_samples_come_back_with_their_pixels(photos):
     record = good("extract", photos / "p.pen", "-o", photos / "out", "--json").json()
     source, files = tree(photos / "photos"), tree(photos / "out")
     assert (record["samples"], record["failed"], record["files"]) == (8, 0, 8)
-    assert set(files) == {*source, "samples.csv"}
+    assert set(files) == {*source, *LISTS}
     for name, data in source.items():
         assert pixels(files[name]) == pixels(data)
-    assert record["bytes"] == sum(len(d) for n, d in files.items() if n != "samples.csv")
+    assert record["bytes"] == sum(len(d) for n, d in files.items() if n not in LISTS)
 
 
 def test_kept_files_come_back_byte_for_byte(photos):
     good("pack", photos / "photos", "-o", photos / "k.pen", "--mode", "keep")
     good("extract", photos / "k.pen", "-o", photos / "out")
     files = tree(photos / "out")
-    del files["samples.csv"]
+    for name in LISTS:
+        del files[name]
     assert files == tree(photos / "photos")
 
 
@@ -58,7 +61,7 @@ def test_some_samples_each_once(photos):
     record = good("extract", photos / "p.pen", "-s", "3-5", "-s0", "--sample=4", "-k", key,
                   "-k", key, "-o", photos / "out", "--json").json()
     assert record["samples"] == len(wanted)
-    assert set(tree(photos / "out")) == {*wanted, "samples.csv"}
+    assert set(tree(photos / "out")) == {*wanted, *LISTS}
     assert {r["path"] for r in read_list(photos / "out" / "samples.csv")} == wanted
 
 
@@ -78,7 +81,7 @@ def test_nothing_is_overwritten(photos):
     assert result.code == 1
     assert "cat/1.jpg exists already" in result.err
     assert (photos / "out" / "cat" / "1.jpg").read_bytes() == b"mine"
-    assert len(tree(photos / "out")) == 8 + 1  # all others, and the list
+    assert len(tree(photos / "out")) == 8 + 2  # all others, and the lists
     assert "cat/1.jpg" not in [r["path"] for r in read_list(photos / "out" / "samples.csv")]
     before = tree(photos / "out")
     again = run("extract", photos / "p.pen", "-o", photos / "out")
@@ -99,7 +102,7 @@ def test_links_are_not_followed(photos):
     assert result.json()["failed"] == 5
     assert "symbolic link" in result.err
     assert list(outside.iterdir()) == []
-    assert set(tree(photos / "out")) == {"dog/1.jpg", "dog/2.jpg", "dog/3.png", "samples.csv"}
+    assert set(tree(photos / "out")) == {"dog/1.jpg", "dog/2.jpg", "dog/3.png", *LISTS}
 
 
 def test_a_list_that_is_a_link_is_left_alone(photos):
@@ -189,13 +192,15 @@ def test_fields_go_to_files_and_to_the_list(tmp_path):
     for row, found in zip(rows, listed):
         want = dict(zip(names, row))
         want["mask"] = f"{row[0]}.mask.png" if row[2] else ""
+        want["label"] = str("ab".index(row[1]))
         assert {n: found[n] for n in ("path", "label", "mask", "note", "count")} == {
             n: want[n] for n in ("path", "label", "mask", "note", "count")}
         assert float(found["score"]) == float(want["score"])
         assert samples(tmp_path / "p.pen")[row[0]]["fields"]["score"]["value"] == float(row[5])
     files = tree(tmp_path / "out")
     assert set(files) == {*(f"{i}.jpg" for i in range(4)), "0.jpg.mask.png", "1.jpg.mask.png",
-                          "samples.csv"}
+                          *LISTS}
+    assert files["samples.classes.csv"] == b"label,class\n0,a\n1,b\n"
     assert files["0.jpg.mask.png"] == (tmp_path / "m.png").read_bytes()
     good("pack", tmp_path / "out" / "samples.csv", "-o", tmp_path / "again.pen")
     old, new = samples(tmp_path / "p.pen"), samples(tmp_path / "again.pen")
@@ -229,7 +234,7 @@ def test_a_damaged_sample_leaves_the_others(tmp_path):
     assert (result.json()["samples"], result.json()["failed"]) == (39, 1)
     files = tree(tmp_path / "out")
     assert "cat/7.jpg" not in files
-    assert len(files) == 39 + 1
+    assert len(files) == 39 + 2
 
 
 def stored(seed, kind="JPEG"):
@@ -279,7 +284,8 @@ def test_every_type_of_field_has_its_place(tmp_path):
                classes={2: [b"caf\xc3\xa9", b"b, c"]})
     good("extract", tmp_path / "p.pen", "-o", tmp_path / "out")
     files = tree(tmp_path / "out")
-    lists = files.pop("samples.csv")
+    files.pop("samples.csv")
+    classes = files.pop("samples.classes.csv")
     assert set(files) == {
         "s/1/00001.png", "s/2/00001.png", "s/2/00002.png", "s/1.photo.jpg", "s/2.photo.jpg",
         *(f"s/{i}.blob.bin" for i in range(3)), *(f"s/{i}.info.json" for i in range(3)),
@@ -289,10 +295,10 @@ def test_every_type_of_field_has_its_place(tmp_path):
     assert files["s/2.blob.bin"] == b"\0\xff\2"
     listed = read_list(tmp_path / "out" / "samples.csv")
     assert list(listed[0]) == ["path", "photo", "label", "text", "box", "weight", "more"]
-    assert [r["label"] for r in listed] == ["café", "b, c", "7"]
+    assert [r["label"] for r in listed] == ["0", "1", "7"]
     assert [r["text"] for r in listed] == ["short", "", ""]
     assert [(r["box"], r["weight"]) for r in listed] == [("0.1 -1e+30", "0.33333334")] * 3
-    assert b'"b, c"' in lists
+    assert classes.decode() == 'label,class\n0,café\n1,"b, c"\n'
     fields = samples(tmp_path / "p.pen")["s/2"]["fields"]
     assert fields["box"]["values"] == [0.1, -1e30]
     assert fields["clip"]["frames"] == 2

@@ -137,8 +137,32 @@ TEST(labels_are_numbers_or_names)
     check_numbers("a.jpg,17\nc.jpg,3\n", "", 17, 3);
     check_numbers("a.jpg,-1\nc.jpg,3\n", "", -1, 3);
     check_numbers("a.jpg,dog\nc.jpg,cat\n", "cat dog ", 1, 0);
-    check_numbers("a.jpg,17\nc.jpg,cat\n", "17 cat ", 0, 1);
     check_numbers("a.jpg,1.5\nc.jpg,cat\n", "1.5 cat ", 0, 1);
+}
+
+static void check_mixed(const char *rows, const char *said)
+{
+    char text[256];
+    PenInputs in;
+    PenShape shape;
+    snprintf(text, sizeof text, "path,label\n%s", rows);
+    CHECK_GOES(scan(text, ',', &in, &err));
+    CHECK_FAILS(shape_of(&in, &shape, &err), PEN_E_INVALID, said);
+    pen__shape_free(&shape);
+    pen__inputs_free(&in);
+}
+
+TEST(labels_are_not_both)
+{
+    check_mixed("a.jpg,17\nc.jpg,cat\na.jpg,dog\n",
+                "t.csv: line 3: expected a label that is an integer, as \"17\" before it, found "
+                "\"cat\"; write all labels as integers, or all as names");
+    check_mixed(
+        "a.jpg,cat\nc.jpg,cat\na.jpg,7\n",
+        "t.csv: line 4: expected a label that is a name, as \"cat\" before it, found \"7\"");
+    check_mixed("a.jpg,3\nc.jpg, 3\n", "line 3: expected a label that is an integer");
+    check_mixed("a.jpg,3\nc.jpg,99999999999999999999\n", "line 3: expected a label that is an");
+    check_mixed("a.jpg,1.5\nc.jpg,2\n", "line 3: expected a label that is a name");
 }
 
 TEST(value_types)
@@ -280,6 +304,7 @@ int main(int argc, char **argv)
     RUN(columns_become_fields);
     RUN(names_of_the_path_column);
     RUN(labels_are_numbers_or_names);
+    RUN(labels_are_not_both);
     RUN(value_types);
     RUN(bad_headers);
     RUN(bad_rows);
