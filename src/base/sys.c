@@ -24,28 +24,28 @@
 
 #include "base/confine.h"
 
-static int real_open(const char *path, int how)
+static int real_open_at(int dir, const char *name, int how)
 {
-    int flags = O_CLOEXEC;
-    if (how == PEN_OPEN_CREATE)
-        flags |= O_WRONLY | O_CREAT | O_TRUNC;
-    else if (how == PEN_OPEN_DIR)
-        flags |= O_RDONLY | O_DIRECTORY;
-    else if (how == PEN_OPEN_PLAIN)
-        flags |= O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-    else if (how == PEN_OPEN_UPDATE)
-        flags |= O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-    else if (how == PEN_OPEN_NEW)
-        flags |= O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
-    else if (how == PEN_OPEN_MEMORY)
-        flags |= O_RDWR | O_NONBLOCK | O_NOCTTY;
-    else
-        flags |= O_RDONLY;
+    static const int ways[] = {
+        [PEN_OPEN_READ] = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+        [PEN_OPEN_CREATE] = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+        [PEN_OPEN_DIR] = O_RDONLY | O_DIRECTORY,
+        [PEN_OPEN_PLAIN] = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+        [PEN_OPEN_UPDATE] = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+        [PEN_OPEN_NEW] = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
+        [PEN_OPEN_MEMORY] = O_RDWR | O_NONBLOCK | O_NOCTTY,
+        [PEN_OPEN_INNER_DIR] = O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+    };
     int fd;
     do
-        fd = open(path, flags, how == PEN_OPEN_NEW ? 0600 : 0666);
+        fd = openat(dir, name, ways[how] | O_CLOEXEC, how == PEN_OPEN_NEW ? 0600 : 0666);
     while (fd < 0 && errno == EINTR);
     return fd < 0 ? -errno : fd;
+}
+
+static int real_open(const char *path, int how)
+{
+    return real_open_at(AT_FDCWD, path, how);
 }
 
 static int real_close(int fd)
@@ -100,6 +100,24 @@ static int real_fsync(int fd)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
+static const char *what_is(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return "a file";
+    case S_IFDIR:
+        return "a directory";
+    case S_IFLNK:
+        return "a symbolic link";
+    case S_IFIFO:
+        return "a FIFO";
+    case S_IFSOCK:
+        return "a socket";
+    default:
+        return "a device";
+    }
+}
+
 static void stat_out(const struct stat *st, PenFileStat *ret)
 {
     ret->bytes = (uint64_t)st->st_size;
@@ -108,6 +126,7 @@ static void stat_out(const struct stat *st, PenFileStat *ret)
     ret->is_file = S_ISREG(st->st_mode);
     ret->uid = st->st_uid;
     ret->mode = st->st_mode & 07777;
+    ret->what = what_is(st->st_mode);
 }
 
 static int real_stat_fd(int fd, PenFileStat *ret)
@@ -128,10 +147,10 @@ static int real_stat_path(const char *path, PenFileStat *ret)
     return 0;
 }
 
-static int real_stat_link(const char *path, PenFileStat *ret)
+static int real_stat_at(int dir, const char *name, PenFileStat *ret)
 {
     struct stat st;
-    if (lstat(path, &st) < 0)
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     stat_out(&st, ret);
     return 0;
@@ -146,14 +165,14 @@ static int real_disk_room(int fd, PenDiskRoom *ret)
     return 0;
 }
 
-static int real_rename(const char *from, const char *to)
+static int real_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
-    return rename(from, to) < 0 ? -errno : 0;
+    return renameat(from_dir, from, to_dir, to) < 0 ? -errno : 0;
 }
 
-static int real_mkdir(const char *path)
+static int real_mkdir(int dir, const char *name)
 {
-    return mkdir(path, 0777) < 0 ? -errno : 0;
+    return mkdirat(dir, name, 0777) < 0 ? -errno : 0;
 }
 
 static int real_mkdir_own(const char *path)
@@ -161,14 +180,14 @@ static int real_mkdir_own(const char *path)
     return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
-static int real_unlink(const char *path)
+static int real_unlink(int dir, const char *name)
 {
-    return unlink(path) < 0 ? -errno : 0;
+    return unlinkat(dir, name, 0) < 0 ? -errno : 0;
 }
 
-static int real_rmdir(const char *path)
+static int real_rmdir(int dir, const char *name)
 {
-    return rmdir(path) < 0 ? -errno : 0;
+    return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static int real_lock(int fd, int exclusive)
@@ -189,11 +208,9 @@ static int real_lock_byte(int fd, int how, uint64_t offset)
     return errno == EACCES ? -EAGAIN : -errno;
 }
 
-static int real_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
+/* Closes `dir`. */
+static int list_entries(DIR *dir, int (*each)(void *ctx, const char *name), void *ctx)
 {
-    DIR *dir = opendir(path);
-    if (!dir)
-        return -errno;
     int r = 0;
     while (!r) {
         errno = 0;
@@ -207,6 +224,24 @@ static int real_list(const char *path, int (*each)(void *ctx, const char *name),
     }
     closedir(dir);
     return r;
+}
+
+static int real_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    DIR *dir = opendir(path);
+    return dir ? list_entries(dir, each, ctx) : -errno;
+}
+
+static int real_list_fd(int fd, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = own < 0 ? NULL : fdopendir(own);
+    if (dir)
+        return list_entries(dir, each, ctx);
+    int e = errno;
+    if (own >= 0)
+        close(own);
+    return -e;
 }
 
 static uint64_t real_now_ns(void)
@@ -513,6 +548,7 @@ const PenSys pen__sys_real = {
     .resize = realloc,
     .release = free,
     .open = real_open,
+    .open_at = real_open_at,
     .close = real_close,
     .pread = real_pread,
     .preadv = real_preadv,
@@ -520,7 +556,7 @@ const PenSys pen__sys_real = {
     .fsync = real_fsync,
     .stat_fd = real_stat_fd,
     .stat_path = real_stat_path,
-    .stat_link = real_stat_link,
+    .stat_at = real_stat_at,
     .disk_room = real_disk_room,
     .rename = real_rename,
     .mkdir = real_mkdir,
@@ -530,6 +566,7 @@ const PenSys pen__sys_real = {
     .lock = real_lock,
     .lock_byte = real_lock_byte,
     .list = real_list,
+    .list_fd = real_list_fd,
     .now_ns = real_now_ns,
     .unix_ns = real_unix_ns,
     .random = real_random,

@@ -15,8 +15,9 @@ typedef struct PenFileStat {
     uint64_t disk_bytes; /* what it takes on disk */
     int is_dir;
     int is_file;
-    uint32_t uid;  /* whose it is */
-    uint32_t mode; /* permissions */
+    uint32_t uid;     /* whose it is */
+    uint32_t mode;    /* permissions */
+    const char *what; /* for messages: "a file", "a FIFO", "a symbolic link" ... */
 } PenFileStat;
 
 typedef struct PenDiskRoom { /* of a file system */
@@ -26,15 +27,20 @@ typedef struct PenDiskRoom { /* of a file system */
 enum { PEN_RANGE_FREE = 0, PEN_RANGE_SHARED = 1, PEN_RANGE_ALONE = 2 };
 
 enum {
+    /* None of them waits for a FIFO's other end or a device: check by stat_fd what was opened. */
     PEN_OPEN_READ = 0,
-    PEN_OPEN_CREATE = 1, /* write, create, truncate */
+    PEN_OPEN_CREATE = 1, /* write; -EEXIST when the name is there, as a link too */
     PEN_OPEN_DIR = 2,
-    /* Never through a symbolic link, never waiting for a FIFO's other end: */
-    PEN_OPEN_PLAIN = 3,  /* read */
-    PEN_OPEN_UPDATE = 4, /* read and write */
-    PEN_OPEN_NEW = 5,    /* read and write, for this user alone; -EEXIST when the name is there */
-    PEN_OPEN_MEMORY = 6  /* read and write what another process has open: "/proc/7/fd/3" */
+    /* Never through a symbolic link in the last place: */
+    PEN_OPEN_PLAIN = 3,    /* read */
+    PEN_OPEN_UPDATE = 4,   /* read and write */
+    PEN_OPEN_NEW = 5,      /* read and write, for this user alone; -EEXIST when the name is there */
+    PEN_OPEN_MEMORY = 6,   /* read and write what another process has open: "/proc/7/fd/3" */
+    PEN_OPEN_INNER_DIR = 7 /* a directory; -ENOTDIR when it is a link to one */
 };
+
+/* In place of a directory's descriptor: names count from the working directory. */
+enum { PEN_AT_CWD = -100 };
 
 /* A program to be run: without a shell, in a process group of its own, with no input and none of
  * our files. */
@@ -67,6 +73,8 @@ typedef struct PenSys {
     void (*release)(void *p);
 
     int (*open)(const char *path, int how); /* fd or -errno */
+    /* The same of a name in an open directory. */
+    int (*open_at)(int dir, const char *name, int how);
     int (*close)(int fd);
     int64_t (*pread)(int fd, void *buf, size_t bytes, uint64_t offset);
     int64_t (*preadv)(int fd, const struct iovec *iov, int n, uint64_t offset);
@@ -74,13 +82,13 @@ typedef struct PenSys {
     int (*fsync)(int fd);
     int (*stat_fd)(int fd, PenFileStat *ret);
     int (*stat_path)(const char *path, PenFileStat *ret);
-    int (*stat_link)(const char *path, PenFileStat *ret); /* of a symbolic link itself */
+    int (*stat_at)(int dir, const char *name, PenFileStat *ret); /* of a symbolic link itself */
     int (*disk_room)(int fd, PenDiskRoom *ret);
-    int (*rename)(const char *from, const char *to);
-    int (*mkdir)(const char *path);
+    int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
+    int (*mkdir)(int dir, const char *name);
     int (*mkdir_own)(const char *path); /* for this user alone */
-    int (*unlink)(const char *path);
-    int (*rmdir)(const char *path);
+    int (*unlink)(int dir, const char *name);
+    int (*rmdir)(int dir, const char *name);
     int (*lock)(int fd, int exclusive); /* never waits; dies with the process */
     /* One byte, which need not be there: PEN_RANGE_*. Belongs to what was opened, not to the
      * process: two that opened the file keep each other out. Never waits: -EAGAIN. */
@@ -88,6 +96,8 @@ typedef struct PenSys {
     /* Calls `each` for every entry but . and ..; stops when it returns non-zero and returns that.
      */
     int (*list)(const char *path, int (*each)(void *ctx, const char *name), void *ctx);
+    /* The same of an open directory, which stays open. */
+    int (*list_fd)(int dir, int (*each)(void *ctx, const char *name), void *ctx);
 
     uint64_t (*now_ns)(void);  /* monotonic */
     uint64_t (*unix_ns)(void); /* wall clock, since 1970: for signatures and expiry alone */

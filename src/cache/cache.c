@@ -70,7 +70,7 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
     /* Not at once, when somebody is removing what we are about to use. */
     (void)pen__range_lock(c, PEN_RANGE_SHARED, pen__range_pack(c->id), PEN_SHORT_NS(c));
     pen__shelf_path(c, c->id, NULL, path);
-    if (pen__sys->stat_link(path, &st) == 0 && !pen__shelf_is_own(path))
+    if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && !pen__shelf_is_own(path))
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: expected a directory of this user; remove what is there", path);
     (void)pen__sys->mkdir_own(path);

@@ -191,7 +191,7 @@ static int put_in_place(PenCache *c, PenCacheKey key, const char *temp)
     if (r == -EEXIST && !pen__shelf_is_own(folder))
         return -ENOTDIR;
     pen__shelf_entry(c, key, path);
-    return pen__sys->rename(temp, path);
+    return pen__sys->rename(PEN_AT_CWD, temp, PEN_AT_CWD, path);
 }
 
 static int write_entry(PenCache *c, PenCacheKey key, const void *data, uint64_t bytes)
@@ -207,7 +207,7 @@ static int write_entry(PenCache *c, PenCacheKey key, const void *data, uint64_t 
     if (r == 0)
         r = put_in_place(c, key, temp);
     if (r < 0)
-        (void)pen__sys->unlink(temp);
+        (void)pen__sys->unlink(PEN_AT_CWD, temp);
     return r;
 }
 
@@ -232,10 +232,10 @@ void pen__cache_drop(PenCache *c, PenCacheKey key)
     PenFileStat st;
     pen__shelf_folder(c, key, folder);
     pen__shelf_entry(c, key, path);
-    if (!pen__shelf_is_own(folder) || pen__sys->stat_link(path, &st) < 0 || st.is_dir)
+    if (!pen__shelf_is_own(folder) || pen__sys->stat_at(PEN_AT_CWD, path, &st) < 0 || st.is_dir)
         return;
     /* What has the name of an entry is in its way, whatever it is; a link goes, not what it names.
      */
-    if (pen__sys->unlink(path) == 0 && st.is_file)
+    if (pen__sys->unlink(PEN_AT_CWD, path) == 0 && st.is_file)
         (void)pen__books_change(c, -(int64_t)PEN_MIN(st.bytes, (uint64_t)INT64_MAX), 0);
 }

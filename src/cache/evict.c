@@ -51,7 +51,7 @@ typedef struct Removal {
 static int remove_entry(void *ctx, const char *path, uint64_t bytes)
 {
     Removal *r = ctx;
-    if (pen__sys->unlink(path) == 0)
+    if (pen__sys->unlink(PEN_AT_CWD, path) == 0)
         r->done += bytes;
     return r->done >= r->want;
 }

@@ -120,7 +120,7 @@ typedef struct Removed {
 static int remove_entry(void *ctx, const char *path, uint64_t bytes)
 {
     Removed *removed = ctx;
-    if (pen__sys->unlink(path) == 0) {
+    if (pen__sys->unlink(PEN_AT_CWD, path) == 0) {
         removed->entries++;
         removed->bytes += bytes;
     }

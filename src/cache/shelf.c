@@ -21,7 +21,7 @@ static const char *const suffixes[] = {".block", ".tail"};
 bool pen__shelf_is_own(const char *path)
 {
     PenFileStat st;
-    return pen__sys->stat_link(path, &st) == 0 && st.is_dir && st.uid == geteuid();
+    return pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_dir && st.uid == geteuid();
 }
 
 void pen__shelf_path(const PenCache *c, const char *id, const char *name, char ret[PEN_CACHE_PATH])
@@ -123,7 +123,9 @@ static int see_entry(void *ctx, const char *name)
         return 0;
     snprintf(in_pack, sizeof in_pack, "%02x/%s", w->folder, name);
     pen__shelf_path(w->cache, w->id, in_pack, path);
-    return pen__sys->stat_link(path, &st) == 0 && st.is_file ? w->each(w->ctx, path, st.bytes) : 0;
+    return pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file
+               ? w->each(w->ctx, path, st.bytes)
+               : 0;
 }
 
 int pen__shelf_entries(PenCache *c, const char *id,
@@ -151,8 +153,8 @@ static int sweep_temp(void *ctx, const char *name)
     if (!is_temp(name))
         return 0;
     pen__shelf_path(w->cache, w->id, name, path);
-    if (pen__sys->stat_link(path, &st) == 0 && st.is_file)
-        (void)pen__sys->unlink(path);
+    if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file)
+        (void)pen__sys->unlink(PEN_AT_CWD, path);
     return 0;
 }
 
@@ -172,14 +174,14 @@ void pen__shelf_remove(PenCache *c, const char *id)
         snprintf(name, sizeof name, "%02x", i);
         pen__shelf_path(c, id, name, path);
         if (pen__shelf_is_own(path))
-            (void)pen__sys->rmdir(path);
+            (void)pen__sys->rmdir(PEN_AT_CWD, path);
     }
     PenFileStat st;
     pen__shelf_path(c, id, about_name, path);
-    if (pen__sys->stat_link(path, &st) == 0 && st.is_file)
-        (void)pen__sys->unlink(path);
+    if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file)
+        (void)pen__sys->unlink(PEN_AT_CWD, path);
     pen__shelf_path(c, id, NULL, path);
-    (void)pen__sys->rmdir(path);
+    (void)pen__sys->rmdir(PEN_AT_CWD, path);
 }
 
 /* ---- what is said of a pack ----------------------------------------------------------------- */
@@ -198,9 +200,9 @@ int pen__about_write(PenCache *c, const char *from)
     int closed = pen__sys->close(fd);
     pen__shelf_path(c, c->id, about_name, path);
     if (r == 0)
-        r = closed < 0 ? closed : pen__sys->rename(temp, path);
+        r = closed < 0 ? closed : pen__sys->rename(PEN_AT_CWD, temp, PEN_AT_CWD, path);
     if (r < 0)
-        (void)pen__sys->unlink(temp);
+        (void)pen__sys->unlink(PEN_AT_CWD, temp);
     return r;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removing what no manifest names: work of interrupted runs, shards of old states. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,39 +70,65 @@ int pen__named_unused(const PenNamed *named, const char *name)
            !is_named(named, id);
 }
 
-static int clean_folder(const char *out, const char *folder, const PenNamed *named,
-                        PenGcResult *ret, PenError *reterr)
+static int clean_open_folder(int dir, const char *path, const char *folder, const PenNamed *named,
+                             PenGcResult *ret, PenError *reterr)
 {
     PenNames names = {0};
-    char *path = pen__path_join(out, folder);
-    PenFileStat st;
-    if (path && pen__sys->stat_path(path, &st) == 0 && !st.is_dir) {
-        pen__free(path);
-        return PEN_OK; /* somebody's file with the name of a folder of ours */
-    }
-    int r = path ? pen__dir_list(path, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
+    int r = pen__dir_list_fd(dir, path, &names, reterr);
     uint64_t left = names.n;
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
         uint8_t id[PEN_ID_BYTES];
         if (!parse_name(folder, names.names[i], id) || is_named(named, id))
             continue;
-        char *file = pen__path_join(path, names.names[i]);
-        r = file ? pen__file_remove_counted(file, &ret->files, &ret->bytes, reterr)
-                 : pen__fail_memory(reterr, WHERE, path);
-        pen__free(file);
+        r = pen__entry_remove(dir, names.names[i], path, &ret->files, &ret->bytes, reterr);
         left--;
     }
-    if (r == PEN_OK && left == 0)
-        r = pen__dir_remove(path, reterr);
     pen__names_free(&names);
+    return r < 0 ? r : left == 0;
+}
+
+/* Folder `folder` of the pack at `out`, whose handle is `top`. A link or a file with the name of a
+ * folder of ours is somebody's, who keeps what it leads to. */
+static int clean_folder(int top, const char *out, const char *folder, const PenNamed *named,
+                        PenGcResult *ret, PenError *reterr)
+{
+    int fd = pen__sys->open_at(top, folder, PEN_OPEN_INNER_DIR);
+    if (fd == -ENOTDIR || fd == -ELOOP)
+        return PEN_OK;
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, WHERE, "%s/%s: cannot open directory", out, folder);
+    char *path = pen__path_join(out, folder);
+    int r = path ? clean_open_folder(fd, path, folder, named, ret, reterr)
+                 : pen__fail_memory(reterr, WHERE, out);
+    pen__sys->close(fd);
+    int gone = r == 1 ? pen__sys->rmdir(top, folder) : 0;
+    if (gone < 0 && gone != -ENOENT)
+        r = pen__fail_os(reterr, -gone, WHERE, "%s: cannot remove directory", path);
     pen__free(path);
+    return r < 0 ? r : PEN_OK;
+}
+
+static int clean_folders(const char *home, const PenNamed *named, PenGcResult *ret,
+                         PenError *reterr)
+{
+    PenNames names = {0};
+    int top = pen__sys->open(home, PEN_OPEN_DIR);
+    if (top < 0)
+        return pen__fail_os(reterr, -top, WHERE, "%s: cannot open directory", home);
+    int r = pen__dir_list_fd(top, home, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        const char *name = names.names[i];
+        if (strlen(name) == 2 && pen__hex_value(name[0]) >= 0 && pen__hex_value(name[1]) >= 0)
+            r = clean_folder(top, home, name, named, ret, reterr);
+    }
+    pen__names_free(&names);
+    pen__sys->close(top);
     return r;
 }
 
 int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError *reterr)
 {
     PenNamed named = {0};
-    PenNames names = {0};
     *ret = (PenGcResult){0};
     /* Without knowing what is in use nothing is removed. */
     int r = pen__named_load(store, &named, reterr);
@@ -110,13 +137,7 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
     if (r == PEN_OK && pen__store_remote(store))
         r = pen__gc_remote(pen__store_remote(store), &named, ret, reterr);
     else if (r == PEN_OK)
-        r = pen__dir_list(home, &names, reterr);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
-        const char *name = names.names[i];
-        if (strlen(name) == 2 && pen__hex_value(name[0]) >= 0 && pen__hex_value(name[1]) >= 0)
-            r = clean_folder(home, name, &named, ret, reterr);
-    }
-    pen__names_free(&names);
+        r = clean_folders(home, &named, ret, reterr);
     pen__free(named.ids);
     return r;
 }

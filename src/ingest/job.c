@@ -8,6 +8,7 @@
 #include "ingest/home.h"
 #include "ingest/settings.h"
 #include "ingest/work.h"
+#include "io/inner.h"
 #include "io/sink.h"
 #include "io/source.h"
 
@@ -286,9 +287,9 @@ static int open_folder(PenJob *job, PenError *reterr)
     job->folder = pen__work_path(job->home, name);
     if (!job->folder)
         return pen__fail_memory(reterr, WHERE, s->out);
-    int r = pen__dir_make(job->folder, reterr);
+    int r = pen__inner_make(job->folder, pen__inner_root(job->folder), reterr);
     if (r == PEN_OK && s->n_tasks)
-        r = pen__dir_lock(job->folder, 1, &job->task_lock, reterr);
+        r = pen__inner_lock(job->folder, &job->task_lock, reterr);
     return r;
 }
 

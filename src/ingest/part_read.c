@@ -114,17 +114,12 @@ static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenErr
 int pen__part_read_path(const char *path, uint64_t expected, PenBuf *out, uint64_t *ret_disk_bytes,
                         PenError *reterr)
 {
-    int fd = pen__sys->open(path, PEN_OPEN_READ);
-    if (fd < 0)
-        return pen__fail_os(reterr, -fd, WHERE, "%s: cannot open", path);
+    int fd = -1;
     PenFileStat st;
-    int r = pen__sys->stat_fd(fd, &st);
+    int r = pen__file_open(path, &fd, &st, reterr);
     if (r < 0)
-        r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
-    else if (!st.is_file)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected a file, found %s", path,
-                      st.is_dir ? "a folder" : "something else");
-    else if (expected != PEN_ANY_BYTES && st.bytes != expected)
+        return r;
+    if (expected != PEN_ANY_BYTES && st.bytes != expected)
         r = fail_changed(path, expected, st.bytes, reterr);
     if (r == 0)
         r = reserve(out, st.bytes, path, reterr);

@@ -9,13 +9,12 @@
 char *pen__work_path(const char *out, const char *name);
 /* Makes NAME.pen and NAME.pen/.work. */
 int pen__work_make(const char *out, PenError *reterr);
-/* Removes .work and all in it. What it counts may be NULL. */
+/* Removes .work and all in it; links in it are removed, not followed, and a .work that is a link is
+ * refused. What it counts may be NULL. */
 int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr);
 
-/* Removes every file and folder in a folder that penstock made, and the folder; at most `depth`
- * levels. */
-int pen__tree_remove(const char *path, int depth, uint64_t *files, uint64_t *bytes,
-                     PenError *reterr);
-int pen__file_remove_counted(const char *path, uint64_t *files, uint64_t *bytes, PenError *reterr);
+/* Removes a file, or a link itself, of the open directory `dir`, which lies at `path`. */
+int pen__entry_remove(int dir, const char *name, const char *path, uint64_t *files, uint64_t *bytes,
+                      PenError *reterr);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "io/inner.h"
 
 char *pen__path_join(const char *dir, const char *name)
 {
@@ -34,34 +35,16 @@ int pen__dir_sync(const char *path, PenError *reterr)
     return r < 0 ? pen__fail_os(reterr, -r, "io/dir", "%s: cannot sync directory", path) : PEN_OK;
 }
 
-int pen__dir_sync_parent(const char *path, PenError *reterr)
-{
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    const char *slash = memrchr(path, '/', n);
-    char *parent =
-        slash ? pen__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : pen__strdup(".");
-    if (!parent)
-        return pen__fail_memory(reterr, "io/dir", path);
-    int r = pen__dir_sync(parent, reterr);
-    pen__free(parent);
-    return r;
-}
-
 int pen__dir_make(const char *path, PenError *reterr)
 {
-    int r = pen__sys->mkdir(path);
+    PenFileStat st;
+    int r = pen__sys->mkdir(PEN_AT_CWD, path);
     if (r < 0 && r != -EEXIST)
         return pen__fail_os(reterr, -r, "io/dir", "%s: cannot make directory", path);
-    if (r == -EEXIST) {
-        PenFileStat st;
-        r = pen__sys->stat_path(path, &st);
-        if (r == 0 && !st.is_dir)
-            return pen__fail(reterr, PEN_E_EXISTS, "io/dir",
-                             "%s: expected a directory, found a file; choose another name", path);
-    }
-    return pen__dir_sync_parent(path, reterr);
+    if (r == -EEXIST && pen__sys->stat_path(path, &st) == 0 && !st.is_dir)
+        return pen__fail(reterr, PEN_E_EXISTS, "io/dir",
+                         "%s: expected a directory, found %s; choose another name", path, st.what);
+    return pen__inner_sync(path, pen__inner_parent(path), reterr);
 }
 
 int pen__file_exists(const char *path, PenError *reterr)
@@ -75,18 +58,12 @@ int pen__file_exists(const char *path, PenError *reterr)
 
 int pen__file_remove(const char *path, PenError *reterr)
 {
-    int r = pen__sys->unlink(path);
-    if (r == 0 || r == -ENOENT)
-        return PEN_OK;
-    return pen__fail_os(reterr, -r, "io/dir", "%s: cannot remove", path);
+    return pen__inner_remove(path, pen__inner_root(path), reterr);
 }
 
 int pen__dir_remove(const char *path, PenError *reterr)
 {
-    int r = pen__sys->rmdir(path);
-    if (r == 0 || r == -ENOENT)
-        return PEN_OK;
-    return pen__fail_os(reterr, -r, "io/dir", "%s: cannot remove directory", path);
+    return pen__inner_remove_dir(path, pen__inner_root(path), reterr);
 }
 
 static int add_name(void *ctx, const char *name)
@@ -112,18 +89,30 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int end_list(int r, const char *path, PenNames *names, PenNames *ret, PenError *reterr)
+{
+    if (r < 0) {
+        pen__names_free(names);
+        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot list", path);
+    }
+    if (names->n)
+        qsort(names->names, (size_t)names->n, sizeof *names->names, by_bytes);
+    *ret = *names;
+    return PEN_OK;
+}
+
 int pen__dir_list(const char *path, PenNames *ret, PenError *reterr)
 {
     PenNames names = {0};
     int r = pen__sys->list(path, add_name, &names);
-    if (r < 0) {
-        pen__names_free(&names);
-        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot list", path);
-    }
-    if (names.n)
-        qsort(names.names, (size_t)names.n, sizeof *names.names, by_bytes);
-    *ret = names;
-    return PEN_OK;
+    return end_list(r, path, &names, ret, reterr);
+}
+
+int pen__dir_list_fd(int dir, const char *path, PenNames *ret, PenError *reterr)
+{
+    PenNames names = {0};
+    int r = pen__sys->list_fd(dir, add_name, &names);
+    return end_list(r, path, &names, ret, reterr);
 }
 
 void pen__names_free(PenNames *names)
@@ -134,11 +123,9 @@ void pen__names_free(PenNames *names)
     *names = (PenNames){0};
 }
 
-int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reterr)
+/* Takes `fd`, and closes it when it fails. */
+static int lock_fd(int fd, const char *path, int exclusive, PenLock *ret, PenError *reterr)
 {
-    int fd = pen__sys->open(path, PEN_OPEN_DIR);
-    if (fd < 0)
-        return pen__fail_os(reterr, -fd, "io/dir", "%s: cannot open directory", path);
     int r = pen__sys->lock(fd, exclusive);
     if (r < 0) {
         pen__sys->close(fd);
@@ -149,6 +136,20 @@ int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reter
     }
     ret->fd = fd;
     return PEN_OK;
+}
+
+int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reterr)
+{
+    int fd = pen__sys->open(path, PEN_OPEN_DIR);
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, "io/dir", "%s: cannot open directory", path);
+    return lock_fd(fd, path, exclusive, ret, reterr);
+}
+
+int pen__inner_lock(const char *path, PenLock *ret, PenError *reterr)
+{
+    int fd = -1, r = pen__inner_open_dir(path, pen__inner_root(path), &fd, reterr);
+    return r < 0 ? r : lock_fd(fd, path, 1, ret, reterr);
 }
 
 void pen__dir_unlock(PenLock *lock)

@@ -10,15 +10,14 @@
 /* "a/b", to be freed with pen__free; NULL when out of memory. */
 char *pen__path_join(const char *dir, const char *name);
 
-/* Makes the directory when it is not there, and syncs its parent. */
+/* Makes the directory when it is not there, and syncs its parent. A link to one counts as one: for
+ * directories that the user names. Those inside a pack: io/inner.h. */
 int pen__dir_make(const char *path, PenError *reterr);
 int pen__dir_sync(const char *path, PenError *reterr);
-/* Syncs the directory that `path` lies in. */
-int pen__dir_sync_parent(const char *path, PenError *reterr);
 
 /* 1 exists, 0 does not, < 0 failure. */
 int pen__file_exists(const char *path, PenError *reterr);
-/* 0 also when it was not there. */
+/* 0 also when it was not there. Never through a link in ".work". */
 int pen__file_remove(const char *path, PenError *reterr);
 int pen__dir_remove(const char *path, PenError *reterr); /* must be empty; 0 when not there */
 
@@ -28,6 +27,8 @@ typedef struct PenNames {
 } PenNames;
 
 int pen__dir_list(const char *path, PenNames *ret, PenError *reterr);
+/* The same of an open directory, which lies at `path`. */
+int pen__dir_list_fd(int dir, const char *path, PenNames *ret, PenError *reterr);
 void pen__names_free(PenNames *names);
 
 /* A kernel lock on a directory; released by closing, or by the death of the process. PEN_E_BUSY
@@ -38,6 +39,8 @@ typedef struct PenLock {
 #define PEN_LOCK_NONE ((PenLock){-1})
 
 int pen__dir_lock(const char *path, int exclusive, PenLock *ret, PenError *reterr);
+/* The same, exclusive, of a directory in ".work". */
+int pen__inner_lock(const char *path, PenLock *ret, PenError *reterr);
 void pen__dir_unlock(PenLock *lock); /* accepts an unset one */
 
 #endif

@@ -8,11 +8,12 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "io/dir.h"
+#include "io/inner.h"
 
 struct PenSink {
     int fd;
     char *part_path;
+    PenInner part;     /* where it lies */
     PenUpload *upload; /* NULL: a file */
     uint64_t bytes;
 };
@@ -23,24 +24,47 @@ struct PenSink {
 #define MAX_PIECES 512
 #define MAX_WRITE (512u * 1024)
 
+/* What has that name goes, whatever it is and wherever it leads: nobody's file is written to. */
+static int create(const PenInner *part)
+{
+    int fd = pen__sys->open_at(part->dir, part->name, PEN_OPEN_CREATE);
+    if (fd != -EEXIST)
+        return fd;
+    int r = pen__sys->unlink(part->dir, part->name);
+    return r < 0 ? r : pen__sys->open_at(part->dir, part->name, PEN_OPEN_CREATE);
+}
+
+static int open_part(PenSink *s, PenError *reterr)
+{
+    int r = pen__inner_find(s->part_path, pen__inner_root(s->part_path), &s->part, reterr);
+    if (r < 0)
+        return r;
+    s->fd = create(&s->part);
+    if (s->fd >= 0)
+        return PEN_OK;
+    r = pen__fail_os(reterr, -s->fd, "io/sink", "%s: cannot create", s->part_path);
+    pen__inner_close(&s->part);
+    return r;
+}
+
 int pen__sink_open(const char *part_path, PenSink **ret, PenError *reterr)
 {
     PenSink *s = pen__zalloc(sizeof *s);
     char *path = pen__strdup(part_path);
-    if (!s || !path) {
+    int r = PEN_OK;
+    if (s && path) {
+        *s = (PenSink){.fd = -1, .part_path = path, .part = PEN_INNER_NONE};
+        r = open_part(s, reterr);
+    } else {
+        r = pen__fail_memory(reterr, "io/sink", part_path);
+    }
+    if (r < 0) {
         pen__free(s);
         pen__free(path);
-        return pen__fail_memory(reterr, "io/sink", part_path);
+    } else {
+        *ret = s;
     }
-    int fd = pen__sys->open(part_path, PEN_OPEN_CREATE);
-    if (fd < 0) {
-        pen__free(s);
-        pen__free(path);
-        return pen__fail_os(reterr, -fd, "io/sink", "%s: cannot create", part_path);
-    }
-    *s = (PenSink){.fd = fd, .part_path = path};
-    *ret = s;
-    return PEN_OK;
+    return r;
 }
 
 int pen__sink_open_remote(PenRemote *remote, const char *name, PenSink **ret, PenError *reterr)
@@ -49,6 +73,7 @@ int pen__sink_open_remote(PenRemote *remote, const char *name, PenSink **ret, Pe
     if (!s)
         return pen__fail_memory(reterr, "io/sink", name);
     s->fd = -1;
+    s->part = PEN_INNER_NONE;
     int r = pen__upload_begin(remote, name, &s->upload, reterr);
     if (r < 0)
         pen__free(s);
@@ -121,38 +146,63 @@ uint64_t pen__sink_bytes(const PenSink *s)
     return s->bytes;
 }
 
-int pen__sink_commit(PenSink **sink, const char *path, PenError *reterr)
+static int finish_upload(PenSink **sink, PenError *reterr)
+{
+    int r = pen__upload_finish(&(*sink)->upload, NULL, reterr);
+    pen__free(*sink);
+    *sink = NULL;
+    return r;
+}
+
+static void free_sink(PenSink **sink)
 {
     PenSink *s = *sink;
-    if (s->upload) {
-        int done = pen__upload_finish(&s->upload, NULL, reterr);
-        pen__free(s);
-        *sink = NULL;
-        return done;
-    }
-    int r = pen__sys->fsync(s->fd);
-    if (r < 0) {
-        r = pen__fail_os(reterr, -r, "io/sink", "%s: cannot sync", s->part_path);
-        goto out;
-    }
-    r = pen__sys->close(s->fd);
-    s->fd = -1;
-    if (r < 0) {
-        r = pen__fail_os(reterr, -r, "io/sink", "%s: cannot close", s->part_path);
-        goto out;
-    }
-    r = pen__sys->rename(s->part_path, path);
-    if (r < 0) {
-        r = pen__fail_os(reterr, -r, "io/sink", "%s: cannot rename to %s", s->part_path, path);
-        goto out;
-    }
+    if (s->fd >= 0)
+        pen__sys->close(s->fd);
+    pen__inner_close(&s->part);
     pen__free(s->part_path);
     pen__free(s);
     *sink = NULL;
-    return pen__dir_sync_parent(path, reterr);
-out:
-    pen__sink_abort(sink);
+}
+
+static int sync_close(PenSink *s, PenError *reterr)
+{
+    int r = pen__sys->fsync(s->fd);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, "io/sink", "%s: cannot sync", s->part_path);
+    r = pen__sys->close(s->fd);
+    s->fd = -1;
+    return r < 0 ? pen__fail_os(reterr, -r, "io/sink", "%s: cannot close", s->part_path) : PEN_OK;
+}
+
+int pen__sink_commit_in(PenSink **sink, const char *path, size_t root_bytes, PenError *reterr)
+{
+    PenSink *s = *sink;
+    PenInner to = PEN_INNER_NONE;
+    if (s->upload)
+        return finish_upload(sink, reterr);
+    int r = sync_close(s, reterr);
+    if (r == PEN_OK)
+        r = pen__inner_find(path, root_bytes, &to, reterr);
+    int renamed = r == PEN_OK ? pen__sys->rename(s->part.dir, s->part.name, to.dir, to.name) : 0;
+    if (renamed < 0)
+        r = pen__fail_os(reterr, -renamed, "io/sink", "%s: cannot rename to %s", s->part_path,
+                         path);
+    if (r < 0) {
+        pen__sink_abort(sink);
+    } else {
+        free_sink(sink);
+        r = pen__sys->fsync(to.dir);
+        if (r < 0)
+            r = pen__fail_os(reterr, -r, "io/sink", "%s: cannot sync its directory", path);
+    }
+    pen__inner_close(&to);
     return r;
+}
+
+int pen__sink_commit(PenSink **sink, const char *path, PenError *reterr)
+{
+    return pen__sink_commit_in(sink, path, pen__inner_root(path), reterr);
 }
 
 void pen__sink_abort(PenSink **sink)
@@ -161,17 +211,13 @@ void pen__sink_abort(PenSink **sink)
         return;
     PenSink *s = *sink;
     pen__upload_abort(&s->upload);
-    if (s->fd >= 0)
-        pen__sys->close(s->fd);
     if (s->part_path)
-        pen__sys->unlink(s->part_path);
-    pen__free(s->part_path);
-    pen__free(s);
-    *sink = NULL;
+        pen__sys->unlink(s->part.dir, s->part.name);
+    free_sink(sink);
 }
 
-int pen__file_store(const char *part_path, const char *path, const void *data, size_t bytes,
-                    PenError *reterr)
+int pen__file_store_in(const char *part_path, const char *path, size_t root_bytes, const void *data,
+                       size_t bytes, PenError *reterr)
 {
     PenSink *s = NULL;
     int r = pen__sink_open(part_path, &s, reterr);
@@ -182,5 +228,11 @@ int pen__file_store(const char *part_path, const char *path, const void *data, s
         pen__sink_abort(&s);
         return r;
     }
-    return pen__sink_commit(&s, path, reterr);
+    return pen__sink_commit_in(&s, path, root_bytes, reterr);
+}
+
+int pen__file_store(const char *part_path, const char *path, const void *data, size_t bytes,
+                    PenError *reterr)
+{
+    return pen__file_store_in(part_path, path, pen__inner_root(path), data, bytes, reterr);
 }

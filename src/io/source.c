@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/source.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,42 +89,50 @@ static void file_close(PenSource *s)
 
 static const PenSourceClass file_class = {file_read, file_close, file_read_v};
 
+static int fail_kind(const char *path, const PenFileStat *st, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_INVALID, "io/file", "%s: expected a file, found %s", path,
+                     st->what);
+}
+
+int pen__file_open(const char *path, int *ret_fd, PenFileStat *ret_st, PenError *reterr)
+{
+    int fd = pen__sys->open(path, PEN_OPEN_READ);
+    if (fd == -ENXIO && pen__sys->stat_path(path, ret_st) == 0 && !ret_st->is_file)
+        return fail_kind(path, ret_st, reterr); /* a socket, a device without a driver */
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, "io/file", "%s: cannot open", path);
+    int r = pen__sys->stat_fd(fd, ret_st);
+    if (r < 0)
+        r = pen__fail_os(reterr, -r, "io/file", "%s: cannot stat", path);
+    else if (!ret_st->is_file)
+        r = fail_kind(path, ret_st, reterr);
+    if (r < 0)
+        pen__sys->close(fd);
+    else
+        *ret_fd = fd;
+    return r;
+}
+
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
 {
-    int r;
-    int fd = -1;
+    PenFileStat st;
+    int fd = -1, r;
     FileSource *f = pen__zalloc(sizeof *f);
     char *name = pen__strdup(path);
-    if (!f || !name) {
+    if (f && name)
+        r = pen__file_open(path, &fd, &st, reterr);
+    else
         r = pen__fail_memory(reterr, "io/file", path);
-        goto out;
-    }
-    fd = pen__sys->open(path, PEN_OPEN_READ);
-    if (fd < 0) {
-        r = pen__fail_os(reterr, -fd, "io/file", "%s: cannot open", path);
-        goto out;
-    }
-    PenFileStat st;
-    r = pen__sys->stat_fd(fd, &st);
     if (r < 0) {
-        r = pen__fail_os(reterr, -r, "io/file", "%s: cannot stat", path);
-        goto out;
-    }
-    if (!st.is_file) {
-        r = pen__fail(reterr, PEN_E_INVALID, "io/file", "%s: expected a file, found %s", path,
-                      st.is_dir ? "a directory" : "something else");
-        goto out;
+        pen__free(name);
+        pen__free(f);
+        return r;
     }
     f->base = (PenSource){.class_ = &file_class, .name = name, .bytes = st.bytes};
     f->fd = fd;
     *ret = &f->base;
     return PEN_OK;
-out:
-    if (fd >= 0)
-        pen__sys->close(fd);
-    pen__free(name);
-    pen__free(f);
-    return r;
 }
 
 static int memory_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN_UNUSED int again,

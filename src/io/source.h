@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/sys.h"
 
 typedef struct PenSource PenSource;
 
@@ -31,6 +32,9 @@ struct PenSource {
     uint8_t is_far; /* every read is a request: few and large ones are better than many */
 };
 
+/* A file to be read. What is no file (a FIFO, a device, a directory) is PEN_E_INVALID and is never
+ * waited for. */
+int pen__file_open(const char *path, int *ret_fd, PenFileStat *ret_st, PenError *reterr);
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr);
 /* The memory stays the caller's and must outlive the source. `name` is copied. */
 int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,

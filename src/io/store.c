@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/dir.h"
+#include "io/inner.h"
 #include "io/remote_source.h"
 
 #define WHERE "io/store"
@@ -70,6 +71,15 @@ static char *path_of(const PenStore *s, const char *name, PenError *reterr)
     return path;
 }
 
+/* How much of what path_of gives names the directory. */
+static size_t root_bytes(const PenStore *s)
+{
+    size_t n = strlen(s->path);
+    while (n > 1 && s->path[n - 1] == '/')
+        n--;
+    return n;
+}
+
 int pen__store_source(PenStore *s, const char *name, PenSource **ret, PenError *reterr)
 {
     return pen__store_source_end(s, name, 0, ret, reterr);
@@ -117,7 +127,7 @@ static int make_folder(const PenStore *s, const char *name, PenError *reterr)
     if (!path)
         return PEN_E_NO_MEMORY;
     path[strlen(path) - strlen(slash)] = 0;
-    int r = pen__dir_make(path, reterr);
+    int r = pen__inner_make(path, root_bytes(s), reterr);
     pen__free(path);
     return r;
 }
@@ -129,7 +139,7 @@ int pen__store_commit(PenStore *s, PenSink **sink, const char *name, PenError *r
     int r = make_folder(s, name, reterr);
     char *path = r == PEN_OK ? path_of(s, name, reterr) : NULL;
     if (path)
-        r = pen__sink_commit(sink, path, reterr);
+        r = pen__sink_commit_in(sink, path, root_bytes(s), reterr);
     else
         pen__sink_abort(sink);
     pen__free(path);
@@ -144,7 +154,8 @@ int pen__store_put(PenStore *s, const char *part_path, const char *name, const P
                                  reterr);
     char *path = path_of(s, name, reterr);
     int r =
-        path ? pen__file_store(part_path, path, data->data, data->bytes, reterr) : PEN_E_NO_MEMORY;
+        path ? pen__file_store_in(part_path, path, root_bytes(s), data->data, data->bytes, reterr)
+             : PEN_E_NO_MEMORY;
     pen__free(path);
     return r;
 }
@@ -156,7 +167,7 @@ int pen__store_sync(PenStore *s, const char *name, PenError *reterr)
     if (!name)
         return pen__dir_sync(s->path, reterr);
     char *path = path_of(s, name, reterr);
-    int r = path ? pen__dir_sync_parent(path, reterr) : PEN_E_NO_MEMORY;
+    int r = path ? pen__inner_sync(path, root_bytes(s), reterr) : PEN_E_NO_MEMORY;
     pen__free(path);
     return r;
 }
@@ -166,7 +177,7 @@ int pen__store_remove(PenStore *s, const char *name, PenError *reterr)
     if (s->remote)
         return pen__remote_remove(s->remote, name, reterr);
     char *path = path_of(s, name, reterr);
-    int r = path ? pen__file_remove(path, reterr) : PEN_E_NO_MEMORY;
+    int r = path ? pen__inner_remove(path, root_bytes(s), reterr) : PEN_E_NO_MEMORY;
     pen__free(path);
     return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/ca.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,10 @@ static int check_file(const char *path)
     if (fd < 0)
         return fd;
     char c;
-    int64_t n = pen__sys->pread(fd, &c, 1, 0);
+    PenFileStat st;
+    int64_t n = pen__sys->stat_fd(fd, &st);
+    if (n == 0)
+        n = st.is_file || st.is_dir ? pen__sys->pread(fd, &c, 1, 0) : -EINVAL;
     pen__sys->close(fd);
     return n < 0 ? (int)n : 0;
 }

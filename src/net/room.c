@@ -81,7 +81,8 @@ int pen__room_read(const char *path, size_t limit, PenRoom *ret, PenError *reter
     if (e < 0)
         return pen__fail_os(reterr, -e, WHERE, "%s", path);
     if (!st.is_file)
-        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: not a regular file", path);
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: expected a file, found %s", path,
+                         st.what);
     int fd = pen__sys->open(path, PEN_OPEN_READ);
     if (fd < 0)
         return pen__fail_os(reterr, -fd, WHERE, "%s", path);

@@ -79,14 +79,12 @@ static int fs_open(const char *path, int how)
     Node *node = find(path);
     if (!node && (how != PEN_OPEN_CREATE || !has_parent(path)))
         return -ENOENT;
+    if (node && how == PEN_OPEN_CREATE)
+        return -EEXIST;
     if (!node)
         node = add(path, false);
-    if (how == PEN_OPEN_CREATE && node->is_dir)
-        return -EISDIR;
-    if (how == PEN_OPEN_DIR && !node->is_dir)
+    if ((how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR) && !node->is_dir)
         return -ENOTDIR;
-    if (how == PEN_OPEN_CREATE)
-        node->bytes = 0;
     for (int fd = 0; fd < MAX_OPEN; fd++)
         if (!open_nodes[fd]) {
             open_nodes[fd] = node;
@@ -100,6 +98,24 @@ static Node *of(int fd)
 {
     REQUIRE(fd >= 0 && fd < MAX_OPEN && open_nodes[fd]);
     return open_nodes[fd];
+}
+
+/* The path of a name in an open directory: the same text always, until it is asked for twice. */
+static const char *path_at(int dir, const char *name)
+{
+    static char paths[2][4096];
+    static int turn;
+    char *path = paths[turn ^= 1];
+    const char *top = dir == PEN_AT_CWD ? "." : of(dir)->path;
+    int n = strcmp(top, ".") == 0 ? snprintf(path, sizeof paths[0], "%s", name)
+                                  : snprintf(path, sizeof paths[0], "%s/%s", top, name);
+    REQUIRE(n >= 0 && (size_t)n < sizeof paths[0]);
+    return path;
+}
+
+static int fs_open_at(int dir, const char *name, int how)
+{
+    return fs_open(path_at(dir, name), how);
 }
 
 static int fs_close(int fd)
@@ -156,7 +172,8 @@ static void stat_out(const Node *node, PenFileStat *ret)
     *ret = (PenFileStat){.bytes = node->bytes,
                          .disk_bytes = (node->bytes + 511) / 512 * 512,
                          .is_dir = node->is_dir,
-                         .is_file = !node->is_dir};
+                         .is_file = !node->is_dir,
+                         .what = node->is_dir ? "a directory" : "a file"};
 }
 
 static int fs_stat_fd(int fd, PenFileStat *ret)
@@ -174,8 +191,14 @@ static int fs_stat_path(const char *path, PenFileStat *ret)
     return 0;
 }
 
-static int fs_rename(const char *from, const char *to)
+static int fs_stat_at(int dir, const char *name, PenFileStat *ret)
 {
+    return fs_stat_path(path_at(dir, name), ret);
+}
+
+static int fs_rename(int from_dir, const char *from_name, int to_dir, const char *to_name)
+{
+    const char *from = path_at(from_dir, from_name), *to = path_at(to_dir, to_name);
     Node *node = find(from);
     Node *old = find(to);
     if (!node || !has_parent(to))
@@ -187,8 +210,9 @@ static int fs_rename(const char *from, const char *to)
     return 0;
 }
 
-static int fs_mkdir(const char *path)
+static int fs_mkdir(int dir, const char *name)
 {
+    const char *path = path_at(dir, name);
     if (find(path))
         return -EEXIST;
     if (!has_parent(path))
@@ -197,8 +221,9 @@ static int fs_mkdir(const char *path)
     return 0;
 }
 
-static int fs_unlink(const char *path)
+static int fs_unlink(int dir, const char *name)
 {
+    const char *path = path_at(dir, name);
     Node *node = find(path);
     if (!node)
         return -ENOENT;
@@ -232,8 +257,14 @@ static int fs_list(const char *path, int (*each)(void *ctx, const char *name), v
     return r;
 }
 
-static int fs_rmdir(const char *path)
+static int fs_list_fd(int dir, int (*each)(void *ctx, const char *name), void *ctx)
 {
+    return fs_list(of(dir)->path, each, ctx);
+}
+
+static int fs_rmdir(int dir, const char *name)
+{
+    const char *path = path_at(dir, name);
     Node *node = find(path);
     if (!node)
         return -ENOENT;
@@ -260,18 +291,21 @@ void fs_begin(size_t piece)
     before = pen__sys;
     sys = *before;
     sys.open = fs_open;
+    sys.open_at = fs_open_at;
     sys.close = fs_close;
     sys.pread = fs_pread;
     sys.pwritev = fs_pwritev;
     sys.fsync = fs_fsync;
     sys.stat_fd = fs_stat_fd;
     sys.stat_path = fs_stat_path;
+    sys.stat_at = fs_stat_at;
     sys.rename = fs_rename;
     sys.mkdir = fs_mkdir;
     sys.unlink = fs_unlink;
     sys.rmdir = fs_rmdir;
     sys.lock = fs_lock;
     sys.list = fs_list;
+    sys.list_fd = fs_list_fd;
     pen__sys = &sys;
     at_once = piece;
     add("/", true);

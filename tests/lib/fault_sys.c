@@ -67,6 +67,15 @@ static int fault_open(const char *path, int how)
     return fd;
 }
 
+static int fault_open_at(int dir, const char *name, int how)
+{
+    if (fails(FAULT_OPEN))
+        return how == PEN_OPEN_CREATE ? reason(ENOSPC, EACCES) : reason(EMFILE, EIO);
+    int fd = pen__sys_real.open_at(dir, name, how);
+    atomic_fetch_add(&files, fd >= 0);
+    return fd;
+}
+
 /* A failing close has closed all the same. */
 static int fault_close(int fd)
 {
@@ -114,9 +123,9 @@ static int fault_stat_path(const char *path, PenFileStat *ret)
     return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_path(path, ret);
 }
 
-static int fault_stat_link(const char *path, PenFileStat *ret)
+static int fault_stat_at(int dir, const char *name, PenFileStat *ret)
 {
-    return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_link(path, ret);
+    return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_at(dir, name, ret);
 }
 
 static int fault_disk_room(int fd, PenDiskRoom *ret)
@@ -137,24 +146,25 @@ static int fault_lock_byte(int fd, int how, uint64_t offset)
     return pen__sys_real.lock_byte(fd, how, offset);
 }
 
-static int fault_rename(const char *from, const char *to)
+static int fault_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
-    return fails(FAULT_RENAME) ? reason(EIO, ENOSPC) : pen__sys_real.rename(from, to);
+    return fails(FAULT_RENAME) ? reason(EIO, ENOSPC)
+                               : pen__sys_real.rename(from_dir, from, to_dir, to);
 }
 
-static int fault_mkdir(const char *path)
+static int fault_mkdir(int dir, const char *name)
 {
-    return fails(FAULT_MKDIR) ? reason(ENOSPC, EACCES) : pen__sys_real.mkdir(path);
+    return fails(FAULT_MKDIR) ? reason(ENOSPC, EACCES) : pen__sys_real.mkdir(dir, name);
 }
 
-static int fault_unlink(const char *path)
+static int fault_unlink(int dir, const char *name)
 {
-    return fails(FAULT_UNLINK) ? reason(EIO, EACCES) : pen__sys_real.unlink(path);
+    return fails(FAULT_UNLINK) ? reason(EIO, EACCES) : pen__sys_real.unlink(dir, name);
 }
 
-static int fault_rmdir(const char *path)
+static int fault_rmdir(int dir, const char *name)
 {
-    return fails(FAULT_RMDIR) ? reason(EIO, EACCES) : pen__sys_real.rmdir(path);
+    return fails(FAULT_RMDIR) ? reason(EIO, EACCES) : pen__sys_real.rmdir(dir, name);
 }
 
 static int fault_lock(int fd, int exclusive)
@@ -214,6 +224,17 @@ static int fault_list(const char *path, int (*each)(void *ctx, const char *name)
     return r ? r : -EIO;
 }
 
+static int fault_list_fd(int dir, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    Broken b = {each, ctx};
+    if (!fails(FAULT_LIST))
+        return pen__sys_real.list_fd(dir, each, ctx);
+    if (!plan.other)
+        return -EMFILE;
+    int r = pen__sys_real.list_fd(dir, only_one, &b);
+    return r ? r : -EIO;
+}
+
 static int fault_random(void *buf, size_t bytes)
 {
     return fails(FAULT_RANDOM) ? -EIO : pen__sys_real.random(buf, bytes);
@@ -232,6 +253,7 @@ void fault_begin(const FaultPlan *p)
     sys.resize = fault_resize;
     sys.release = fault_release;
     sys.open = fault_open;
+    sys.open_at = fault_open_at;
     sys.close = fault_close;
     sys.pread = fault_pread;
     sys.preadv = fault_preadv;
@@ -239,7 +261,7 @@ void fault_begin(const FaultPlan *p)
     sys.fsync = fault_fsync;
     sys.stat_fd = fault_stat_fd;
     sys.stat_path = fault_stat_path;
-    sys.stat_link = fault_stat_link;
+    sys.stat_at = fault_stat_at;
     sys.disk_room = fault_disk_room;
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;
@@ -249,6 +271,7 @@ void fault_begin(const FaultPlan *p)
     sys.lock = fault_lock;
     sys.lock_byte = fault_lock_byte;
     sys.list = fault_list;
+    sys.list_fd = fault_list_fd;
     sys.random = fault_random;
     sys.thread_start = fault_thread_start;
     sys.memory_make = fault_memory_make;

@@ -2,6 +2,8 @@
 #include "lib/log_sys.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +41,28 @@ static LogOp *note(LogKind kind, const char *path)
     return op;
 }
 
-static int log_open(const char *path, int how)
+/* The path of a name in an open directory; to be freed. */
+static char *path_at(int dir, const char *name)
 {
-    int fd = pen__sys_real.open(path, how);
+    char *path = NULL;
+    pthread_mutex_lock(&mutex);
+    if (dir == PEN_AT_CWD) {
+        path = strdup(name);
+    } else {
+        MUST(dir < MAX_FDS && fds[dir].path);
+        const char *top = fds[dir].path;
+        size_t n = strlen(top);
+        while (n > 1 && top[n - 1] == '/')
+            n--;
+        MUST(asprintf(&path, "%.*s/%s", (int)n, top, name) > 0);
+    }
+    pthread_mutex_unlock(&mutex);
+    MUST(path);
+    return path;
+}
+
+static int note_open(int fd, const char *path, int how)
+{
     if (fd < 0 || how == PEN_OPEN_READ)
         return fd;
     MUST(fd < MAX_FDS);
@@ -53,6 +74,24 @@ static int log_open(const char *path, int how)
         note(LOG_CREATE, path)->file = fds[fd].file = n_files++;
     pthread_mutex_unlock(&mutex);
     return fd;
+}
+
+static int log_open(const char *path, int how)
+{
+    return note_open(pen__sys_real.open(path, how), path, how);
+}
+
+static int log_open_at(int dir, const char *name, int how)
+{
+    char *path = path_at(dir, name);
+    int fd = note_open(pen__sys_real.open_at(dir, name, how), path, how);
+    free(path);
+    return fd;
+}
+
+static bool is_dir(int how)
+{
+    return how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR;
 }
 
 static int log_close(int fd)
@@ -94,47 +133,49 @@ static int log_fsync(int fd)
         return r;
     pthread_mutex_lock(&mutex);
     MUST(fds[fd].kind);
-    note(fds[fd].kind == PEN_OPEN_DIR ? LOG_SYNC_DIR : LOG_SYNC, fds[fd].path)->file = fds[fd].file;
+    note(is_dir(fds[fd].kind) ? LOG_SYNC_DIR : LOG_SYNC, fds[fd].path)->file = fds[fd].file;
     pthread_mutex_unlock(&mutex);
     return r;
 }
 
-static int note_path(int r, LogKind kind, const char *path)
+static int note_path(int r, LogKind kind, int dir, const char *name)
 {
     if (r == 0) {
+        char *path = path_at(dir, name);
         pthread_mutex_lock(&mutex);
         note(kind, path);
         pthread_mutex_unlock(&mutex);
+        free(path);
     }
     return r;
 }
 
-static int log_rename(const char *from, const char *to)
+static int log_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
-    int r = pen__sys_real.rename(from, to);
+    int r = pen__sys_real.rename(from_dir, from, to_dir, to);
     if (r == 0) {
+        char *path = path_at(from_dir, from), *to_path = path_at(to_dir, to);
         pthread_mutex_lock(&mutex);
-        LogOp *op = note(LOG_RENAME, from);
-        op->to = strdup(to);
-        MUST(op->to);
+        note(LOG_RENAME, path)->to = to_path;
         pthread_mutex_unlock(&mutex);
+        free(path);
     }
     return r;
 }
 
-static int log_mkdir(const char *path)
+static int log_mkdir(int dir, const char *name)
 {
-    return note_path(pen__sys_real.mkdir(path), LOG_MKDIR, path);
+    return note_path(pen__sys_real.mkdir(dir, name), LOG_MKDIR, dir, name);
 }
 
-static int log_unlink(const char *path)
+static int log_unlink(int dir, const char *name)
 {
-    return note_path(pen__sys_real.unlink(path), LOG_UNLINK, path);
+    return note_path(pen__sys_real.unlink(dir, name), LOG_UNLINK, dir, name);
 }
 
-static int log_rmdir(const char *path)
+static int log_rmdir(int dir, const char *name)
 {
-    return note_path(pen__sys_real.rmdir(path), LOG_RMDIR, path);
+    return note_path(pen__sys_real.rmdir(dir, name), LOG_RMDIR, dir, name);
 }
 
 void log_begin(void)
@@ -142,6 +183,7 @@ void log_begin(void)
     static PenSys sys;
     sys = pen__sys_real;
     sys.open = log_open;
+    sys.open_at = log_open_at;
     sys.close = log_close;
     sys.pwritev = log_pwritev;
     sys.fsync = log_fsync;

@@ -255,18 +255,18 @@ static int64_t slow_pwritev(int fd, const struct iovec *iov, int n, uint64_t off
     return pen__sys_real.pwritev(fd, n == 1 && iov->iov_len != 64 ? &half : iov, n, offset);
 }
 
-static int slow_rename(const char *from, const char *to)
+static int slow_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
     maybe_sleep();
-    int r = pen__sys_real.rename(from, to);
+    int r = pen__sys_real.rename(from_dir, from, to_dir, to);
     maybe_sleep();
     return r;
 }
 
-static int slow_unlink(const char *path)
+static int slow_unlink(int dir, const char *name)
 {
     maybe_sleep();
-    return pen__sys_real.unlink(path);
+    return pen__sys_real.unlink(dir, name);
 }
 
 static int slow_lock_byte(int fd, int how, uint64_t offset)

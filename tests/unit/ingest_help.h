@@ -176,6 +176,13 @@ static int fault_open(const char *path, int how)
     return fd;
 }
 
+static int fault_open_at(int dir, const char *name, int how)
+{
+    int fd = fault() ? -EIO : pen__sys_real.open_at(dir, name, how);
+    help_fault.files += fd >= 0;
+    return fd;
+}
+
 static int fault_close(int fd)
 {
     help_fault.files--;
@@ -208,14 +215,24 @@ static int fault_stat_path(const char *path, PenFileStat *ret)
     return fault() ? -EIO : pen__sys_real.stat_path(path, ret);
 }
 
-static int fault_rename(const char *from, const char *to)
+static int fault_stat_at(int dir, const char *name, PenFileStat *ret)
 {
-    return fault() ? -EIO : pen__sys_real.rename(from, to);
+    return fault() ? -EIO : pen__sys_real.stat_at(dir, name, ret);
+}
+
+static int fault_rename(int from_dir, const char *from, int to_dir, const char *to)
+{
+    return fault() ? -EIO : pen__sys_real.rename(from_dir, from, to_dir, to);
 }
 
 static int fault_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
 {
     return fault() ? -EIO : pen__sys_real.list(path, each, ctx);
+}
+
+static int fault_list_fd(int dir, int (*each)(void *ctx, const char *name), void *ctx)
+{
+    return fault() ? -EIO : pen__sys_real.list_fd(dir, each, ctx);
 }
 
 /* Runs `body` again and again, with the first call failing, then the second, until none is left,
@@ -229,14 +246,17 @@ HELP void help_sweep(int (*body)(PenError *), int *ret_points)
     sys.resize = fault_resize;
     sys.release = fault_release;
     sys.open = fault_open;
+    sys.open_at = fault_open_at;
     sys.close = fault_close;
     sys.pread = fault_pread;
     sys.pwritev = fault_pwritev;
     sys.fsync = fault_fsync;
     sys.stat_fd = fault_stat_fd;
     sys.stat_path = fault_stat_path;
+    sys.stat_at = fault_stat_at;
     sys.rename = fault_rename;
     sys.list = fault_list;
+    sys.list_fd = fault_list_fd;
     *ret_points = 0;
     for (int for_ever = 0; for_ever < 2; for_ever++) {
         bool failed = true;

@@ -27,7 +27,7 @@ TEST(files)
     CHECK_INT(st.bytes, 11);
     CHECK(st.is_file && !st.is_dir);
     CHECK_INT(pen__sys->close(fd), 0);
-    CHECK_INT(pen__sys->rename(path_a, path_b), 0);
+    CHECK_INT(pen__sys->rename(PEN_AT_CWD, path_a, PEN_AT_CWD, path_b), 0);
     fd = pen__sys->open(path_b, PEN_OPEN_READ);
     CHECK(fd >= 0);
     char text[16] = {0};
@@ -35,7 +35,7 @@ TEST(files)
     CHECK_STR(text, "world");
     CHECK_INT(pen__sys->pread(fd, text, sizeof text, 11), 0);
     CHECK_INT(pen__sys->close(fd), 0);
-    CHECK_INT(pen__sys->unlink(path_b), 0);
+    CHECK_INT(pen__sys->unlink(PEN_AT_CWD, path_b), 0);
 }
 
 TEST(failures_are_negative_errno)
@@ -51,10 +51,10 @@ TEST(failures_are_negative_errno)
     CHECK_INT(pen__sys->pwritev(-1, &iov, 1, 0), -EBADF);
     CHECK_INT(pen__sys->fsync(-1), -EBADF);
     CHECK_INT(pen__sys->close(-1), -EBADF);
-    CHECK_INT(pen__sys->rename(path_a, path_b), -ENOENT);
-    CHECK_INT(pen__sys->unlink(path_a), -ENOENT);
-    CHECK_INT(pen__sys->rmdir(path_a), -ENOENT);
-    CHECK_INT(pen__sys->mkdir(dir), -EEXIST);
+    CHECK_INT(pen__sys->rename(PEN_AT_CWD, path_a, PEN_AT_CWD, path_b), -ENOENT);
+    CHECK_INT(pen__sys->unlink(PEN_AT_CWD, path_a), -ENOENT);
+    CHECK_INT(pen__sys->rmdir(PEN_AT_CWD, path_a), -ENOENT);
+    CHECK_INT(pen__sys->mkdir(PEN_AT_CWD, dir), -EEXIST);
     CHECK_INT(pen__sys->list(path_a, count_names, NULL), -ENOENT);
 }
 
@@ -63,13 +63,13 @@ TEST(list_gives_each_name_once)
     int n = 0;
     CHECK_INT(pen__sys->list(dir, count_names, &n), 0);
     CHECK_INT(n, 0);
-    CHECK_INT(pen__sys->mkdir(path_a), 0);
+    CHECK_INT(pen__sys->mkdir(PEN_AT_CWD, path_a), 0);
     CHECK_INT(pen__sys->list(dir, count_names, &n), 0);
     CHECK_INT(n, 1);
-    CHECK_INT(pen__sys->mkdir(path_b), 0); /* z: stops there */
+    CHECK_INT(pen__sys->mkdir(PEN_AT_CWD, path_b), 0); /* z: stops there */
     CHECK_INT(pen__sys->list(dir, count_names, &n), 9);
-    CHECK_INT(pen__sys->rmdir(path_a), 0);
-    CHECK_INT(pen__sys->rmdir(path_b), 0);
+    CHECK_INT(pen__sys->rmdir(PEN_AT_CWD, path_a), 0);
+    CHECK_INT(pen__sys->rmdir(PEN_AT_CWD, path_b), 0);
 }
 
 TEST(locks)
@@ -108,6 +108,6 @@ int main(int argc, char **argv)
     RUN(list_gives_each_name_once);
     RUN(locks);
     RUN(clock_and_random);
-    pen__sys->rmdir(dir);
+    pen__sys->rmdir(PEN_AT_CWD, dir);
     return TEST_END();
 }

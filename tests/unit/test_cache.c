@@ -221,11 +221,11 @@ static int evict_beside(void)
     return WEXITSTATUS(status);
 }
 
-static int unlink_beside_another(const char *path)
+static int unlink_beside_another(int dir, const char *name)
 {
     if (n_unlinked++ == 0)
         n_freed_beside = evict_beside();
-    return pen__sys_real.unlink(path);
+    return pen__sys_real.unlink(dir, name);
 }
 
 /* Two at once would both remove what one of them needs. */
@@ -359,11 +359,11 @@ TEST(an_entry_is_fetched_by_one)
     pen__cache_close(&other);
 }
 
-static int rename_and_die(const char *from, const char *to)
+static int rename_and_die(int from_dir, const char *from, int to_dir, const char *to)
 {
     if (strstr(from, "/new-") && strstr(to, ".block"))
         kill(getpid(), SIGKILL);
-    return pen__sys_real.rename(from, to);
+    return pen__sys_real.rename(from_dir, from, to_dir, to);
 }
 
 static void die_while_storing(const char *dir)

@@ -252,7 +252,7 @@ TEST(inputs_that_changed)
     unlink(at("ch/a/1.jpg"));
     CHECK_FAILS(read_first(&err), PEN_E_NOT_FOUND, "ch/a/1.jpg: cannot open");
     mkdir(at("ch/a/1.jpg"), 0777);
-    CHECK_FAILS(read_first(&err), PEN_E_INVALID, "found a folder");
+    CHECK_FAILS(read_first(&err), PEN_E_INVALID, "found a directory");
     make_tar("ch.tar", 0, 3, NULL);
     ask("ch.tar");
     CHECK_GOES(make(&err));

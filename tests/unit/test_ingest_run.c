@@ -93,12 +93,11 @@ static int stop_at(void *ctx, const PenIngestProgress *p)
     return ++stop->calls == stop->at;
 }
 
-static int fail_manifest_rename(const char *from, const char *to)
+static int fail_manifest_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
-    size_t n = strlen(to);
-    if (n > 8 && strcmp(to + n - 8, "manifest") == 0)
+    if (strcmp(to, "manifest") == 0)
         return -EIO;
-    return pen__sys_real.rename(from, to);
+    return pen__sys_real.rename(from_dir, from, to_dir, to);
 }
 
 static int stop_when_done(void *ctx, const PenIngestProgress *p)

@@ -25,6 +25,15 @@ static int fake_stat(const char *path, PenFileStat *ret)
     return 0;
 }
 
+static bool is_fifo; /* in place of the file */
+
+static int fake_stat_fd(int fd, PenFileStat *ret)
+{
+    (void)fd;
+    *ret = (PenFileStat){.is_file = !is_fifo};
+    return 0;
+}
+
 static const char *fake_environment(const char *name)
 {
     if (strcmp(name, "SSL_CERT_FILE") == 0)
@@ -80,6 +89,10 @@ TEST(named)
     CHECK_STR(ca.file, "");
     CHECK_STR(ca.dir, "/certs");
     named_dir = NULL;
+    is_fifo = true; /* which libcurl would wait for */
+    there = "/here.pem";
+    CHECK_INT(pen__ca_find("/here.pem", &ca, &err), PEN_E_INVALID);
+    is_fifo = false;
     char path[2000];
     memset(path, 'x', sizeof path);
     path[1999] = 0;
@@ -93,6 +106,7 @@ int main(int argc, char **argv)
     sys = pen__sys_real;
     sys.open = fake_open;
     sys.stat_path = fake_stat;
+    sys.stat_fd = fake_stat_fd;
     sys.environment = fake_environment;
     pen__sys = &sys;
     TEST_START(argc, argv);
