@@ -2,57 +2,121 @@
 #include "base/confine.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <linux/capability.h>
 #include <signal.h>
-#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/attr.h"
+#include "base/confine_impl.h"
 
-enum { MAX_FILES = 128 };
+enum { MAX_FILES = 128, PAGE = 4096 };
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
+/* ---- the path -------------------------------------------------------------------------------- */
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define REFUSE (SECCOMP_RET_ERRNO | EACCES)
-#define LOAD(field)                                                                                \
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
+/* Far from where kernels put programs, heaps, libraries and stacks; the second is for the address
+ * sanitizer, which has the first for itself. */
+static const uint64_t windows[] = {UINT64_C(0x10) << 32, UINT64_C(0x3000) << 32};
 
-/* socket and what could make one behind it. Calls of another architecture have other numbers, so
- * none of them goes. */
-static void refuse_sockets(void)
+/* Several threads may be here at once, so each takes a page that is free. */
+static char *map_free_page(void)
 {
-#ifdef ARCH
-    struct sock_filter code[] = {
-        LOAD(arch),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, REFUSE),
-        LOAD(nr),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 425 /* io_uring_setup */, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000 /* x32 */, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, REFUSE),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = PEN_LEN(code), .filter = code};
-    (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
-#endif
+    enum { N_PAGES = 4096 };
+    for (size_t w = 0; w < PEN_LEN(windows); w++)
+        for (uint64_t i = 0; i < N_PAGES; i++) {
+            void *want = (void *)(uintptr_t)(windows[w] + i * PAGE); /* NOLINT(performance-*) */
+            void *p = mmap(want, PAGE, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            if (p == want)
+                return p;
+            if (p != MAP_FAILED)
+                munmap(p, PAGE);
+            else if (errno != EEXIST)
+                break;
+        }
+    return NULL;
 }
 
-void pen__confine(void)
+int pen__exec_path_map(const char *program, PenExecPath *ret)
 {
-    struct rlimit none = {0, 0}, files = {MAX_FILES, MAX_FILES};
-    (void)setrlimit(RLIMIT_CORE, &none);
-    (void)setrlimit(RLIMIT_FSIZE, &none);
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-        refuse_sockets();
+    size_t bytes = strlen(program) + 1;
+    if (bytes > PAGE)
+        return -ENAMETOOLONG;
+    char *page = map_free_page();
+    if (!page)
+        return -ENOMEM;
+    memcpy(page, program, bytes);
+    ret->at = page;
+    return 0;
+}
+
+void pen__exec_path_unmap(PenExecPath *path)
+{
+    if (path->at)
+        munmap(path->at, PAGE);
+    path->at = NULL;
+}
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+/* Of the capabilities of root only that to read all files stays: videos may belong to others. A
+ * process with fewer capabilities than ours cannot read our memory or environment either. */
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    for (unsigned long cap = 0; cap < 64; cap++)
+        if (cap != CAP_DAC_READ_SEARCH)
+            (void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* not allowed, or not known: no matter */
+    if (syscall(SYS_capget, &head, data) < 0)
+        return -errno;
+    data[0].permitted &= 1u << CAP_DAC_READ_SEARCH;
+    data[0].effective = data[0].permitted;
+    data[1].permitted = data[1].effective = 0;
+    data[0].inheritable = data[1].inheritable = 0;
+    return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+static int set_limits(uint64_t memory_bytes)
+{
+    const struct {
+        int what;
+        rlim_t most;
+    } limits[] = {{RLIMIT_CORE, 0},
+                  {RLIMIT_FSIZE, 0},
+                  {RLIMIT_MEMLOCK, 0},
+                  {RLIMIT_NOFILE, MAX_FILES},
+                  {RLIMIT_AS, memory_bytes}};
+    for (size_t i = 0; i < PEN_LEN(limits); i++) {
+        struct rlimit limit = {limits[i].most, limits[i].most};
+        if (setrlimit((__rlimit_resource_t)limits[i].what, &limit) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/* Before the limit of memory is set all of the stack that is needed has been touched: the memory is
+ * our parent's, which may have more than that, and the stack could not grow any more. */
+int pen__confine(const PenConfine *confine, const PenExecPath *path, uint64_t memory_bytes)
+{
+    PenFilter filter;
+    pen__filter_build(&filter, path);
+    int r = drop_capabilities();
+    if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        r = -errno;
+    if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        r = -errno;
+    if (r == 0)
+        r = pen__confine_files(confine);
+    if (r == 0)
+        r = set_limits(memory_bytes);
+    return r == 0 ? pen__filter_install(&filter) : r;
 }

@@ -155,7 +155,7 @@ int pen__process_run(const PenProcessSettings *settings, PenProcessResult *ret, 
                      .env = settings->env,
                      .memory_bytes = settings->memory_bytes,
                      .cpu_seconds = settings->cpu_seconds,
-                     .confined = settings->confined,
+                     .confine = settings->confine,
                      .has_side = settings->take_side != NULL};
     *ret = (PenProcessResult){.exit = {.code = -1}};
     int e = pen__sys->spawn(&what, &run.child);

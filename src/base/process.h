@@ -12,6 +12,7 @@
 
 #include <penstock/error.h>
 
+#include "base/confine.h"
 #include "base/mem.h"
 #include "base/sys.h"
 
@@ -30,7 +31,7 @@ typedef struct PenProcessSettings {
     uint64_t side_bytes;       /* the same for descriptor 3 */
     uint64_t memory_bytes;     /* address space; 0: no limit */
     uint64_t cpu_seconds;      /* 0: no limit */
-    bool confined;             /* see base/confine.h */
+    const PenConfine *confine; /* NULL: it can do what we can; see base/sys.h */
     uint64_t deadline_ns;      /* then it is killed: PEN_E_TIMEOUT */
     const atomic_bool *cancel; /* when set and true it is killed: PEN_E_CANCELLED; looked at every
                                   50 ms */

@@ -49,8 +49,10 @@ typedef struct PenSpawn {
     const char *const *env;  /* ends in NULL; NULL: as we have it */
     uint64_t memory_bytes;   /* address space it may take; 0: no limit */
     uint64_t cpu_seconds;    /* then SIGXCPU ends it; 0: no limit */
-    int confined;            /* see base/confine.h */
-    int has_side;            /* its descriptor 3 is a third output */
+    /* NULL: not confined. Otherwise its `program` is run whatever argv[0] says, memory_bytes is at
+     * most PEN_CONFINE_MEMORY, and -ENOSYS means that this kernel cannot confine it. */
+    const struct PenConfine *confine;
+    int has_side; /* its descriptor 3 is a third output */
 } PenSpawn;
 
 typedef struct PenSpawned {
@@ -83,6 +85,8 @@ typedef struct PenSys {
     int (*stat_fd)(int fd, PenFileStat *ret);
     int (*stat_path)(const char *path, PenFileStat *ret);
     int (*stat_at)(int dir, const char *name, PenFileStat *ret); /* of a symbolic link itself */
+    /* Absolute and without links: its length, or -errno, -ERANGE when it does not fit. */
+    int (*real_path)(const char *path, char *ret, size_t cap);
     int (*disk_room)(int fd, PenDiskRoom *ret);
     int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
     int (*mkdir)(int dir, const char *name);

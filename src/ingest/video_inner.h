@@ -12,6 +12,26 @@
     "mov,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,live_flv,asf,ogg,gif,m4v,h264,hevc,ivf,"      \
     "yuv4mpegpipe,mjpeg,mxf,nut,dv,obu,av1,rm,vc1,wtv,mpjpeg,apng,3gp,mp4"
 
+/* ---- the programs ---------------------------------------------------------------------------- */
+
+enum { PEN_VIDEO_PATH = 4096 };
+
+typedef struct PenVideoProgram {
+    char path[PEN_VIDEO_PATH];
+    const char *libraries[48]; /* ends in NULL; for PenConfine */
+    size_t n_libraries;
+    /* Ends in NULL. Nothing of ours but LD_LIBRARY_PATH, where there is one: an environment holds
+     * credentials, and can make ffmpeg write reports and load other things. */
+    const char *environment[8];
+    size_t n_environment;
+    char beside[2][PEN_VIDEO_PATH], listed[PEN_VIDEO_PATH], variable[PEN_VIDEO_PATH + 32];
+} PenVideoProgram;
+
+/* By PATH; false: there is none. */
+bool pen__video_program_find(const char *name, PenVideoProgram *ret);
+/* A script would have to start other programs, which what is confined cannot. */
+bool pen__video_program_is_script(const PenVideoProgram *program);
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Fills in limits, environment and confinement of `s`, which has argv, takers and limits of output,

@@ -9,43 +9,34 @@
 #include "ingest/video_inner.h"
 
 #define WHERE "ingest/video"
-#define MEMORY_BYTES ((uint64_t)4 << 30)
-
-/* The environment can make ffmpeg write reports and load other things, so that little of it is
- * passed on. */
-enum { MAX_ENV = 8, ENV_BYTES = 4096 };
-
-typedef struct Environment {
-    char texts[MAX_ENV][ENV_BYTES];
-    const char *list[MAX_ENV + 1];
-} Environment;
-
-static void make_environment(Environment *e)
-{
-    static const char *const passed[] = {"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR"};
-    static const char *const fixed[] = {"LC_ALL=C", "MALLOC_ARENA_MAX=2", "AV_LOG_FORCE_NOCOLOR=1"};
-    size_t n = 0;
-    for (size_t i = 0; i < PEN_LEN(passed); i++) {
-        const char *value = pen__sys->environment(passed[i]);
-        int bytes = value ? snprintf(e->texts[n], ENV_BYTES, "%s=%s", passed[i], value) : -1;
-        if (bytes > 0 && bytes < ENV_BYTES) {
-            e->list[n] = e->texts[n];
-            n++;
-        }
-    }
-    for (size_t i = 0; i < PEN_LEN(fixed); i++)
-        e->list[n++] = fixed[i];
-    e->list[n] = NULL;
-}
 
 /* The programs are no input: without them nothing goes. */
-static int fail_start(const char *program, PenError *reterr)
+static int fail_none(const char *program, PenError *reterr)
 {
     return pen__fail(
         reterr, PEN_E_IO, WHERE,
         "%s: expected the program to read videos with, found none; install the package "
         "ffmpeg, which has it",
         program);
+}
+
+static int fail_start(const PenVideoProgram *program, const PenError *e, PenError *reterr)
+{
+    if (e->os_errno == ENOSYS)
+        return pen__fail(
+            reterr, PEN_E_IO, WHERE,
+            "%s: expected a kernel that can confine it, found one without seccomp "
+            "filters; videos are read by a confined program only. Pack them on another "
+            "machine, or pack frames (docs/video.md)",
+            program->path);
+    if (pen__video_program_is_script(program))
+        return pen__fail(reterr, PEN_E_IO, WHERE,
+                         "%s: expected a program, found a script, which cannot start the program "
+                         "from its confinement; put the folder of the program itself first in PATH",
+                         program->path);
+    return pen__fail(reterr, PEN_E_IO, WHERE,
+                     "%s: expected a program, found that it cannot be run (%s)", program->path,
+                     strerror(e->os_errno));
 }
 
 static int fail_signal(const PenVideoSettings *settings, const char *program, const char *name,
@@ -73,29 +64,48 @@ static int fail_signal(const PenVideoSettings *settings, const char *program, co
     }
 }
 
-int pen__video_run(const PenVideoSettings *settings, const char *name, PenProcessSettings *s,
-                   PenProcessResult *ret, PenError *reterr)
+/* `input`: what it reads; NULL: nothing. */
+static int run_program(const PenVideoSettings *settings, PenVideoProgram *program,
+                       const char *input, PenProcessSettings *s, PenProcessResult *ret,
+                       PenError *reterr)
 {
     PenError e = {0};
-    Environment *environment = pen__alloc(sizeof *environment);
-    if (!environment)
-        return pen__fail_memory(reterr, WHERE, name);
-    make_environment(environment);
-    s->env = environment->list;
-    s->memory_bytes = MEMORY_BYTES;
+    const char *inputs[] = {input, NULL};
+    if (!pen__video_program_find(s->argv[0], program))
+        return fail_none(s->argv[0], reterr);
+    PenConfine confine = {
+        .program = program->path, .libraries = program->libraries, .inputs = inputs};
+    s->env = program->environment;
+    s->memory_bytes = PEN_CONFINE_MEMORY;
     s->cpu_seconds = settings->seconds;
     s->deadline_ns = pen__deadline_after(settings->seconds * UINT64_C(1000000000));
-    s->confined = true;
+    s->confine = &confine;
     s->cancel = settings->cancel;
     int r = pen__process_run(s, ret, &e);
-    pen__free(environment);
+    s->confine = NULL;
+    s->env = NULL;
+    if (r < 0 && (e.os_errno == ENOENT || e.os_errno == EACCES || e.os_errno == ENOEXEC ||
+                  e.os_errno == ENOSYS))
+        return fail_start(program, &e, reterr);
+    if (r < 0 && reterr)
+        *reterr = e;
+    return r;
+}
+
+static int run_input(const PenVideoSettings *settings, const char *name, const char *input,
+                     PenProcessSettings *s, PenProcessResult *ret, PenError *reterr)
+{
+    PenError e = {0};
+    PenVideoProgram *program = pen__alloc(sizeof *program);
+    if (!program)
+        return pen__fail_memory(reterr, WHERE, name);
+    int r = run_program(settings, program, input, s, ret, &e);
+    pen__free(program);
     if (r == PEN_E_TIMEOUT)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected %s to take at most %" PRIu32
                          " seconds, found more; --video-seconds gives it longer",
                          name, s->argv[0], settings->seconds);
-    if (r < 0 && (e.os_errno == ENOENT || e.os_errno == EACCES))
-        return fail_start(s->argv[0], reterr);
     if (r < 0) {
         if (reterr)
             *reterr = e;
@@ -108,6 +118,12 @@ int pen__video_run(const PenVideoSettings *settings, const char *name, PenProces
                          name, s->argv[0]);
     return ret->exit.signal ? fail_signal(settings, s->argv[0], name, ret->exit.signal, reterr)
                             : PEN_OK;
+}
+
+int pen__video_run(const PenVideoSettings *settings, const char *name, PenProcessSettings *s,
+                   PenProcessResult *ret, PenError *reterr)
+{
+    return run_input(settings, name, name, s, ret, reterr);
 }
 
 /* The last line that is not empty; what is no plain text in it becomes a question mark. */
@@ -137,15 +153,31 @@ int pen__video_fail_exit(const char *program, const char *name, PenProcessResult
                      program, last_line(result));
 }
 
+/* Whatever keeps it from starting, it is not the videos. */
+static int check_program(const PenVideoSettings *settings, const char *program, PenError *reterr)
+{
+    const char *argv[] = {program, "-hide_banner", "-version", NULL};
+    PenProcessSettings s = {.argv = argv, .out_bytes = 1 << 20};
+    PenProcessResult result;
+    int r = run_input(settings, program, NULL, &s, &result, reterr);
+    if (r < 0)
+        return r;
+    if (result.exit.code)
+        return pen__fail(
+            reterr, PEN_E_IO, WHERE,
+            "%s: expected a program that says its version, found that it says: %.200s; "
+            "it must be no script, and its libraries in the system's folders, in "
+            "../lib, or in LD_LIBRARY_PATH",
+            program, last_line(&result));
+    return PEN_OK;
+}
+
 int pen__video_check_programs(const PenVideoSettings *settings, PenError *reterr)
 {
     static const char *const programs[] = {"ffmpeg", "ffprobe"};
     for (size_t i = 0; i < PEN_LEN(programs); i++) {
-        const char *argv[] = {programs[i], "-hide_banner", "-version", NULL};
-        PenProcessSettings s = {.argv = argv, .out_bytes = 1 << 20};
-        PenProcessResult result;
         PenError e = {0};
-        int r = pen__video_run(settings, programs[i], &s, &result, &e);
+        int r = check_program(settings, programs[i], &e);
         if (r == PEN_E_IO || r == PEN_E_DECODE) {
             r = PEN_E_NOT_FOUND;
             e.status = r;

@@ -424,37 +424,6 @@ TEST(processor_limit)
     pen__buf_free(&ran.out);
 }
 
-/* No files, no sockets, nothing left when the one who started it is gone. */
-TEST(confined)
-{
-    Ran ran;
-    PenProcessSettings s = {.confined = true};
-    run_shell(&ran, "grep -c 'NoNewPrivs:.1' /proc/self/status; ulimit -n; ulimit -c", &s);
-    CHECK_INT(ran.r, PEN_OK);
-    CHECK_STR(OUT(ran), "1\n128\n0\n");
-    pen__buf_free(&ran.out);
-    s = (PenProcessSettings){.confined = true};
-    run_shell(&ran,
-              "trap '' XFSZ; echo text > /tmp/penstock-confined-$$ && echo written; "
-              "rm -f /tmp/penstock-confined-$$",
-              &s);
-    CHECK_STR(OUT(ran), "");
-    pen__buf_free(&ran.out);
-    const char *argv[] = {"python3", "-c",
-                          "import socket\n"
-                          "for f in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):\n"
-                          "    try:\n"
-                          "        socket.socket(f)\n"
-                          "    except PermissionError as e:\n"
-                          "        print(e.errno)\n",
-                          NULL};
-    s = (PenProcessSettings){.confined = true, .argv = argv};
-    run_with(&ran, &s);
-    CHECK_INT(ran.r, PEN_OK);
-    CHECK_STR(OUT(ran), "13\n13\n13\n");
-    pen__buf_free(&ran.out);
-}
-
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -477,6 +446,5 @@ int main(int argc, char **argv)
     RUN(without_standard_files);
     RUN(third_output);
     RUN(processor_limit);
-    RUN(confined);
     return TEST_END();
 }

@@ -92,6 +92,73 @@ TEST(whole_videos)
     }
 }
 
+static bool can_encode(const char *codec)
+{
+    char command[256];
+    snprintf(command, sizeof command, "ffmpeg -hide_banner -encoders | grep -q ' %s '", codec);
+    return run_shell(command) == 0;
+}
+
+static int spawn_without_landlock(const PenSpawn *what, PenSpawned *ret)
+{
+    PenConfine confine = *what->confine;
+    PenSpawn copy = *what;
+    confine.no_landlock = true;
+    copy.confine = &confine;
+    return pen__sys_real.spawn(&copy, ret);
+}
+
+static void read_both_ways(const char *name)
+{
+    Got got;
+    PenSys sys = pen__sys_real;
+    for (int i = 0; i < 2; i++) {
+        pen__sys = i ? &sys : &pen__sys_real;
+        sys.spawn = spawn_without_landlock;
+        read_video(&got, at(name), 0, 0, PEN_NO_END);
+        pen__sys = &pen__sys_real;
+        if (got.r < 0)
+            test__fail(__FILE__, __LINE__, "%s", got.err.message);
+        CHECK_INT(got.n, 10);
+        check_same(at(name), &got, "", "");
+        free_got(&got);
+    }
+}
+
+/* Decoders and demuxers of many kinds need nothing that the confinement refuses, with Landlock and
+ * without; some of them start threads. */
+TEST(formats_confined)
+{
+    static const struct {
+        const char *codec, *options, *name;
+    } cases[] = {{"libaom-av1", "-cpu-used 8", "av1.mkv"},
+                 {"libvpx-vp9", "", "vp9.webm"},
+                 {"libx265", "-x265-params log-level=0", "hevc.mp4"},
+                 {"mjpeg", "", "mjpeg.mov"},
+                 {"prores", "", "prores.mov"},
+                 {"gif", "", "gif.gif"},
+                 {"mpeg2video", "", "mpeg2.mpg"},
+                 {"mpeg1video", "", "mpeg1.ts"},
+                 {"flv", "", "flv.flv"},
+                 {"libtheora", "", "theora.ogv"},
+                 {"wmv2", "", "wmv2.wmv"},
+                 {"apng", "-plays 1", "apng.apng"},
+                 {"libopenjpeg", "", "jpeg2000.mxf"},
+                 {"rawvideo", "", "raw.nut"}};
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        if (!can_encode(cases[i].codec))
+            continue;
+        shell("ffmpeg -y -loglevel error -f lavfi -i testsrc=size=74x50:rate=25:duration=0.4 "
+              "-c:v %s %s '%s'",
+              cases[i].codec, cases[i].options, at(cases[i].name));
+        read_both_ways(cases[i].name);
+    }
+}
+
 TEST(parts_of_videos)
 {
     if (!has_ffmpeg) {
@@ -323,6 +390,7 @@ int main(int argc, char **argv)
     if (has_ffmpeg)
         make_videos();
     RUN(whole_videos);
+    RUN(formats_confined);
     RUN(parts_of_videos);
     RUN(other_rates);
     RUN(turned_videos);

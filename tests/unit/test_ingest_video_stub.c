@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs in ffmpeg's place that hang, flood, crash, are killed, lie: each gives an error of the
- * right kind, in bounded time, and leaves no process behind. */
+ * right kind, in bounded time, and leaves no process behind. They are scripts, so they are run
+ * unconfined; test_base_confine.c has the program that tries to get out. */
 #include <signal.h>
 
 #include "video_help.h"
@@ -13,6 +14,28 @@ static uint32_t seconds = 200;
 static uint64_t fast_now(void)
 {
     return pen__sys_real.now_ns() * 10;
+}
+
+/* The last one that was asked for, and whether it was to be confined. */
+static PenSpawn last;
+static char last_env[4096], last_inputs[4096];
+
+static void join(char *ret, size_t cap, const char *const *list)
+{
+    size_t n = 0;
+    ret[0] = 0;
+    for (; list && *list && n < cap; list++)
+        n += (size_t)snprintf(ret + n, cap - n, "%s|", *list);
+}
+
+static int spawn_free(const PenSpawn *what, PenSpawned *ret)
+{
+    PenSpawn free_one = *what;
+    last = *what;
+    join(last_env, sizeof last_env, what->env);
+    join(last_inputs, sizeof last_inputs, what->confine ? what->confine->inputs : NULL);
+    free_one.confine = NULL;
+    return pen__sys_real.spawn(&free_one, ret);
 }
 
 static void read_stub(Got *got, const char *script)
@@ -176,7 +199,8 @@ TEST(the_command_keeps_to_files)
          "done; exit 1",
          "fps=fps=25/2,scale=flags=bicubic+accurate_rnd+full_chroma_int+bitexact,format=rgb24|2/"
          "25|"},
-        {"env | grep -c FF >&2; exit 1", "says: 0"},
+        {"env | grep -v '^PWD=\\|^_=\\|^SHLVL=\\|^OLDPWD=' | sort | tr '\\n' '|' >&2; exit 1",
+         "says: AV_LOG_FORCE_NOCOLOR=1|LC_ALL=C|MALLOC_ARENA_MAX=2|"},
         {"test -t 0; readlink /proc/self/fd/0 >&2; exit 1", "says: /dev/null"},
     };
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
@@ -186,6 +210,72 @@ TEST(the_command_keeps_to_files)
             test__fail(__FILE__, __LINE__, "%s", err.message);
         free_got(&got);
     }
+}
+
+/* Every one of them is confined, and gets nothing of our environment but what finds libraries. */
+TEST(all_are_confined)
+{
+    Got got;
+    PenVideoInfo info;
+    PenError e = {0};
+    PenVideoSettings s = {.seconds = 200};
+    setenv("AWS_SECRET_ACCESS_KEY", "x", 1);
+    setenv("LD_LIBRARY_PATH", "/nonexistent/a::/nonexistent/b;relative", 1);
+    read_stub(&got, "exit 1");
+    unsetenv("LD_LIBRARY_PATH");
+    CHECK(last.confine);
+    CHECK_STR(last_inputs, at("some.mp4|"));
+    CHECK_STR(last_env, "LC_ALL=C|MALLOC_ARENA_MAX=2|AV_LOG_FORCE_NOCOLOR=1|"
+                        "LD_LIBRARY_PATH=/nonexistent/a::/nonexistent/b;relative|");
+    free_got(&got);
+    stub("ffprobe", "exit 1");
+    last = (PenSpawn){0};
+    CHECK_INT(pen__video_probe(&s, "x.mp4", &info, &e), PEN_E_DECODE);
+    CHECK(last.confine);
+    CHECK_STR(last_inputs, "x.mp4|");
+    CHECK_STR(last_env, "LC_ALL=C|MALLOC_ARENA_MAX=2|AV_LOG_FORCE_NOCOLOR=1|");
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    last = (PenSpawn){0};
+    stub("ffmpeg", "exit 0");
+    stub("ffprobe", "exit 0");
+    CHECK_INT(pen__video_check_programs(&s, &e), PEN_OK);
+    CHECK(last.confine);
+    CHECK_STR(last_inputs, "");
+    CHECK_INT(last.memory_bytes, PEN_CONFINE_MEMORY);
+}
+
+static int say_no_seccomp(const PenSpawn *what, PenSpawned *ret)
+{
+    (void)what, (void)ret;
+    return -ENOSYS;
+}
+
+/* Programs that cannot be confined, or cannot run so, are refused with a reason. */
+TEST(programs_that_do_not_fit)
+{
+    PenVideoSettings s = {.seconds = 20};
+    PenError e = {0};
+    PenSys sys = pen__sys_real;
+    const PenSys *before = pen__sys;
+    stub("ffmpeg", "echo 'libx.so: cannot open shared object file' >&2; exit 127");
+    CHECK_INT(pen__video_check_programs(&s, &e), PEN_E_NOT_FOUND);
+    CHECK(strstr(e.message, "ffmpeg: expected a program that says its version, found that it says: "
+                            "libx.so: cannot open shared object file; it must be no script, and "
+                            "its libraries in the system's folders, in ../lib, or in "
+                            "LD_LIBRARY_PATH"));
+    pen__sys = &sys; /* confined, as it is for all users: a script starts no other program */
+    stub("ffmpeg", "exec ffmpeg.bin");
+    CHECK_INT(pen__video_check_programs(&s, &e), PEN_E_NOT_FOUND);
+    CHECK(strstr(e.message, "script"));
+    help_file("bin/ffmpeg", "not a program at all", 20);
+    CHECK_INT(pen__video_check_programs(&s, &e), PEN_E_NOT_FOUND);
+    CHECK(strstr(e.message, "bin/ffmpeg: expected a program, found that it cannot be run (Exec "
+                            "format error)"));
+    sys.spawn = say_no_seccomp;
+    CHECK_INT(pen__video_check_programs(&s, &e), PEN_E_NOT_FOUND);
+    CHECK(strstr(e.message, "bin/ffmpeg: expected a kernel that can confine it, found one without "
+                            "seccomp filters"));
+    pen__sys = before;
 }
 
 TEST(probing)
@@ -231,7 +321,7 @@ TEST(killed_programs_are_run_again)
     PenPack *pack = NULL;
     PenIngestSettings s = ask_run("once.pen");
     stub("ffmpeg",
-         "case \"$*\" in *version*) exit 0;; *2.mp4*) mkdir \"$HOME/once\" 2>/dev/null && "
+         "case \"$*\" in *version*) exit 0;; *2.mp4*) mkdir \"${0%/*}/../once\" 2>/dev/null && "
          "{ " HEAD FRAME1 "kill -KILL $$; };; esac; " HEAD FRAME1 FRAME2);
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
     CHECK_INT(result.n_samples, 3);
@@ -319,6 +409,7 @@ int main(int argc, char **argv)
     static PenSys sys;
     sys = pen__sys_real;
     sys.now_ns = fast_now;
+    sys.spawn = spawn_free;
     pen__sys = &sys;
     help_begin();
     RUN(a_good_one);
@@ -330,6 +421,8 @@ int main(int argc, char **argv)
     RUN(it_floods);
     RUN(it_lies);
     RUN(the_command_keeps_to_files);
+    RUN(all_are_confined);
+    RUN(programs_that_do_not_fit);
     RUN(probing);
     RUN(killed_programs_are_run_again);
     RUN(broken_videos_are_left_out);

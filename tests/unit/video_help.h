@@ -58,8 +58,6 @@ HELP void stub(const char *name, const char *script)
         before = getenv("PATH");
         snprintf(path, sizeof path, "%s:%s", at("bin"), before ? before : "/usr/bin:/bin");
         setenv("PATH", path, 1);
-        snprintf(path, sizeof path, "%s", at("once"));
-        setenv("HOME", help_root, 1);
     }
     snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
     snprintf(file, sizeof file, "bin/%s", name);
