@@ -44,8 +44,8 @@ fetch() {
         die "the source cannot be unpacked: $dir/unpack.log"
 }
 
-# What is left: HTTP/1.1 over TLS, proxies, names resolved in threads. netrc stays in as an option that
-# can be switched off. The machine's openssl.cnf is another OpenSSL's, so it is not read.
+# What is left: HTTP/1.1 over TLS, proxies, names resolved in threads. Dates are read by src/net/http_date.c.
+# netrc stays in as an option that can be switched off. The machine's openssl.cnf is another OpenSSL's, so it is not read.
 build() {
     local off=() name
     for name in ftp file ldap ldaps rtsp dict telnet tftp pop3 imap smb smtp gopher mqtt manual \

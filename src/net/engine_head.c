@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/engine_head.h"
 
-#include <curl/curl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 
 #include "base/attr.h"
 #include "base/bytes.h"
+#include "net/http_date.h"
 
 typedef struct Text {
     const char *at;
@@ -129,9 +129,7 @@ static void take_date(Text value, PenHttpReply *reply)
 {
     char text[64];
     copy_text(value, text, sizeof text);
-    time_t t = curl_getdate(text, NULL);
-    if (t > 0)
-        reply->date_s = (uint64_t)t;
+    (void)pen__http_date(text, &reply->date_s); /* another text is no date, and changes nothing */
 }
 
 /* Some stores keep the aws-chunked of an upload as if it were the object's; the body is plain. */
@@ -168,14 +166,13 @@ static void take_field(PenHead *head, Text name, Text value, PenHttpReply *reply
 static void take_retry_after(const PenHead *head, uint64_t unix_s, PenHttpReply *reply)
 {
     Text text = {head->retry_after, strlen(head->retry_after)};
-    uint64_t s;
+    uint64_t s, t;
     if (!number(text, &s)) {
-        time_t t = text.bytes ? curl_getdate(text.at, NULL) : -1;
-        if (t <= 0)
+        if (!pen__http_date(text.at, &t))
             return;
         /* By the server's own clock where it told it: the two may differ by more than the wait. */
         uint64_t now = reply->date_s != PEN_HTTP_NONE ? reply->date_s : unix_s;
-        s = (uint64_t)t > now ? (uint64_t)t - now : 0;
+        s = t > now ? t - now : 0;
     }
     reply->retry_after_ms = PEN_MIN(s, UINT32_MAX) * 1000;
 }

@@ -107,4 +107,7 @@ void pen__sts_keys_wipe(PenStsKeys *keys);
  * 1: it is such a time. */
 int pen__s3_time(const char *text, uint64_t *ret_unix_s);
 
+/* -1: there is no such day, or it was before 1970. Months and days count from 1. */
+int64_t pen__days_since_1970(int year, int month, int day);
+
 #endif

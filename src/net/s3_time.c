@@ -27,8 +27,7 @@ static int is_leap(int year)
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-/* -1: there is no such day. */
-static int64_t days_since_1970(int year, int month, int day)
+int64_t pen__days_since_1970(int year, int month, int day)
 {
     static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
     if (year < 1970 || month < 1 || month > 12 || day < 1)
@@ -94,7 +93,7 @@ int pen__s3_time(const char *text, uint64_t *ret_unix_s)
         while (*at >= '0' && *at <= '9')
             at++;
     }
-    int64_t days = days_since_1970(v[0], v[1], v[2]);
+    int64_t days = pen__days_since_1970(v[0], v[1], v[2]);
     if (days < 0 || v[3] > 23 || v[4] > 59 || v[5] > 60 || !read_offset(at, &offset_s))
         return 0;
     int64_t s = days * 86400 + v[3] * 3600 + v[4] * 60 + v[5] - offset_s;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "net/http_date.h"
 #include "test.h"
 
 #include "base/attr.h"
@@ -171,6 +172,73 @@ TEST(encodings)
     CHECK_INT(take_one(503, "Content-Encoding: gzip"), 1); /* the status is what counts */
 }
 
+/* RFC 9110, 5.6.7: one form to write, three to read. Not by libcurl, which may be built without. */
+TEST(dates)
+{
+    static const struct {
+        const char *text;
+        uint64_t unix_s;
+    } good[] = {
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 784111777},
+        {"Sunday, 06-Nov-94 08:49:37 GMT", 784111777},
+        {"Sun Nov  6 08:49:37 1994", 784111777},
+        {"Sun Nov 16 08:49:37 1994", 784975777},
+        {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
+        {"Thu, 29 Feb 2024 23:59:60 GMT", 1709251200},
+        {"Friday, 31-Dec-69 23:59:59 GMT", 3155759999},
+        {"Fri, 31 Dec 9999 23:59:59 GMT", 253402300799},
+    };
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "GMT",
+                                      "Sun",
+                                      "Sun, 06 Nov 1994 08:49:37",
+                                      "Sun, 06 Nov 1994 08:49:37 GMT ",
+                                      "Sun, 06 Nov 1994 08:49:37 CET",
+                                      "Sun, 06 Nov 1994 08:49 GMT",
+                                      "06 Nov 1994 08:49:37 GMT",
+                                      "Sun, 6 Nov 1994 08:49:37 GMT",
+                                      "Sun, 31 Nov 1994 08:49:37 GMT",
+                                      "Thu, 29 Feb 2023 00:00:00 GMT",
+                                      "Sun, 06 Foo 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 1994 24:00:00 GMT",
+                                      "Sun, 06 Nov 1994 00:60:00 GMT",
+                                      "Sun, 06 Nov 1994 00:00:61 GMT",
+                                      "Wed, 31 Dec 1969 23:59:59 GMT",
+                                      "Sun, 00 Nov 1994 08:49:37 GMT",
+                                      "Sun, -6 Nov 1994 08:49:37 GMT",
+                                      "Sun Nov  6 08:49:37 94",
+                                      "Su, 06 Nov 1994 08:49:37 GMT",
+                                      "1994-11-06T08:49:37Z",
+                                      "784111777"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t s = 1;
+        CHECK_INT(pen__http_date(good[i].text, &s), 1);
+        CHECK_INT(s, good[i].unix_s);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t s = 1;
+        if (pen__http_date(bad[i], &s) || s != 1)
+            test__fail(__FILE__, __LINE__, "%s is taken for a date", bad[i]);
+    }
+}
+
+/* Every prefix of a date, and each byte replaced, is read without going beyond its end. */
+TEST(dates_cut_and_changed)
+{
+    static const char text[] = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (size_t n = 0; n < sizeof text; n++)
+        for (int c = 0; c < 256; c++) {
+            char *copy = strndup(text, n); /* the sanitizer sees its end */
+            uint64_t s;
+            if (n)
+                copy[n - 1] = (char)c;
+            int good = pen__http_date(copy, &s);
+            CHECK(!good || n == sizeof text - 1);
+            free(copy);
+        }
+}
+
 TEST(retry_after)
 {
     CHECK_INT(take_one(503, "Retry-After: 120"), 1);
@@ -268,6 +336,8 @@ int main(int argc, char **argv)
     RUN(lengths);
     RUN(ranges);
     RUN(encodings);
+    RUN(dates);
+    RUN(dates_cut_and_changed);
     RUN(retry_after);
     RUN(etags);
     RUN(odd_lines);

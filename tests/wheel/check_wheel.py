@@ -176,6 +176,15 @@ def reads(stage, scheme, **env):
     assert stage.read(scheme, **env).strip() == "read"
 
 
+def corrects_its_clock(stage):
+    """Signatures of our clock are refused; the Date: of the refusal says what the server's is."""
+    stage.server.control(clock=7200)
+    try:
+        reads(stage, "s3", AWS_CA_BUNDLE=str(stage.ca))
+    finally:
+        stage.server.control(clock=0)
+
+
 def does_not_trust(stage, scheme):
     done = subprocess.run([stage.python, "-c", READ.format(address=stage.address(scheme))],
                           env=stage.environment(), capture_output=True, text=True, timeout=60,
@@ -248,6 +257,7 @@ def check_all(stage, wheel):
     check("https://, CA by SSL_CERT_FILE", lambda: reads(stage, "https",
                                                          SSL_CERT_FILE=str(stage.ca)))
     check("s3://, CA by AWS_CA_BUNDLE", lambda: reads(stage, "s3", AWS_CA_BUNDLE=str(stage.ca)))
+    check("s3://, a clock that is two hours behind the server's", corrects_its_clock, stage)
     check("https://, a CA that is not trusted", does_not_trust, stage, "https")
     check("s3://, a CA that is not trusted", does_not_trust, stage, "s3")
     check("loads no library of the system's", loads_its_own_alone, stage)
