@@ -29,7 +29,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TIMES_KEEP, TIMES_TILE = 20, 2
+TIMES = {"keep": 20, "tile": 2}
 THREADS = 2
 NEEDED = {"keep": 0.8, "tile": 1.0, "verify": 0.5}
 
@@ -78,7 +78,7 @@ class Keep:
     def __init__(self, options):
         self.penstock, self.folder = options.penstock, options.work / "keep"
         self.pack, self.tar = options.work / "keep.pen", options.work / "keep.tar"
-        link_all(options.photos, self.folder, TIMES_KEEP)
+        link_all(options.photos, self.folder, options.times["keep"])
         self.amount = sum(1 for _ in self.folder.glob("*/*"))
 
     def before(self):
@@ -102,7 +102,7 @@ class Tile:
     def __init__(self, options):
         self.penstock, self.folder = options.penstock, options.work / "tile"
         self.pack, self.out = options.work / "tile.pen", options.work / "jpegtran"
-        link_all(options.photos, self.folder, TIMES_TILE)
+        link_all(options.photos, self.folder, options.times["tile"])
         files = sorted(self.folder.glob("*/*"))
         self.amount = len(files)
         self.pairs = "".join(f"{self.out / str(n)}\0{file}\0" for n, file in enumerate(files))
@@ -193,6 +193,7 @@ def options_of(arguments):
     parser.add_argument("--verbose", action="store_true", help="a line for each run")
     parser.add_argument("what", nargs="*", choices=[*KINDS, []])
     options = parser.parse_args(arguments)
+    options.times = TIMES
     if not options.photos.is_dir():
         parser.exit(77, f"no photographs at {options.photos}; say where with --photos\n")
     return options

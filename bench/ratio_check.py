@@ -3,11 +3,13 @@
 """The short form of the comparison, for CI: ratios that must not fall under their floors.
 
     build/venv/bin/python bench/ratio_check.py [--photos DIR] [--count N] [--rounds N] [--seconds S]
+                                             [--calibrate]
 
 Measures penstock, penstock with AVX2, penstock from a keep pack, and libjpeg-turbo that decodes
 whole images, all in two threads, in interleaved turns, as bench/peers.py does. Without --photos it
-draws pictures that are about as hard to decode as photographs. The floors are in bench/floors.toml.
-Ends with 1 when a ratio is under its floor; ratios, not speeds, so that the machine matters little.
+draws pictures that are about as hard to decode as photographs. bench/floors.toml has what a quiet
+machine reaches, and compare/floors.py the share of it that is the floor. Ends with 1 when a ratio
+is under its floor twice; ratios, not speeds, so that the machine matters little.
 """
 
 import argparse
@@ -16,15 +18,10 @@ import pathlib
 import subprocess
 import sys
 
-import tomllib
-from compare import places, report, scenario
+from compare import floors, places, report, scenario
 from compare.rounds import Run, Set
 
 SIDES = (500, 375)
-
-
-def floors(kind="floor"):
-    return tomllib.loads((places.BENCH / "floors.toml").read_text(encoding="utf-8"))[kind]
 
 
 def drawn_picture(rng):
@@ -73,19 +70,6 @@ def setting_of(rows, batch):
             "batch": batch}
 
 
-def judge(rows, found, kind):
-    """Prints a line for each floor; the number of those that are not held."""
-    short = 0
-    for row in rows:
-        result = report.comparison(found, row["of"], row["against"])
-        held = result is not None and result["ratio"] >= row[kind]
-        short += not held
-        figure = "not measured" if result is None else report.spread(result)
-        print(f"{row['of']} against {row['against']}: {figure}, floor {row[kind]:.2f}"
-              f"{'' if held else '  UNDER THE FLOOR: ' + row['reason']}")
-    return short
-
-
 def strange(found):
     """Speed by other pixels, or by leaving samples out, does not count: how many did that."""
     count = 0
@@ -97,6 +81,24 @@ def strange(found):
     return count
 
 
+class Measure:
+    """Runs the loaders of some rows; `strange` counts what is wrong with their samples."""
+
+    def __init__(self, options):
+        self.options, self.strange = options, 0
+        self.files = places.photo_files(options.photos or drawn(options.count), options.count)
+        if not self.files:
+            sys.exit(f"no photographs in {options.photos}")
+
+    def __call__(self, rows):
+        setting = setting_of(rows, min(50, len(self.files)))
+        run = Run(setting, Set(self.files, sys.executable), self.options.rounds,
+                  self.options.seconds)
+        found, _ = report.results([{"kind": "parameters", "scenario": setting}, *run.all()])
+        self.strange += strange(found)
+        return [report.comparison(found, row["of"], row["against"]) for row in rows]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,17 +106,15 @@ def main():
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.7)
+    parser.add_argument("--calibrate", action="store_true",
+                        help="print the figures for floors.toml; use it on a quiet machine")
     options = parser.parse_args()
     here = tier()
-    rows = [row for row in floors() if row.get("tier", here) == here]
-    files = places.photo_files(options.photos or drawn(options.count), options.count)
-    if not files:
-        sys.exit(f"no photographs in {options.photos}")
-    setting = setting_of(rows, min(50, len(files)))
-    run = Run(setting, Set(files, sys.executable), options.rounds, options.seconds)
-    found, _ = report.results([{"kind": "parameters", "scenario": setting}, *run.all()])
-    short = judge(rows, found, "photos" if options.photos else "drawn") + strange(found)
-    return 1 if short else 0
+    rows = [row for row in floors.rows("floor") if row.get("tier", here) == here]
+    judge = floors.calibrate if options.calibrate else floors.check
+    measure = Measure(options)
+    short = judge(rows, measure, "photos" if options.photos else "drawn")
+    return 1 if short or measure.strange else 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 import ratio_check  # noqa: E402
 import remote_speed  # noqa: E402
-from compare import environments, figures, report, scenario, workers  # noqa: E402
+import tool_check  # noqa: E402
+from compare import environments, figures, floors, report, scenario, workers  # noqa: E402
 from loaders.draws import centre, random_box, resized  # noqa: E402
 from loaders.serve import once_only  # noqa: E402
 from remote import cores, kept_tables, tables  # noqa: E402
@@ -193,19 +194,54 @@ def test_versions_are_pinned():
 
 
 def test_floors_name_loaders_and_reasons():
-    for row in ratio_check.floors():
+    for row in floors.rows("floor"):
         assert {row["of"], row["against"]} <= scenario.loaders().keys()
-        assert row["reason"] and row["drawn"] >= 0 and row["photos"] >= 0
+        assert row["reason"] and row["drawn"] > 0 and row["photos"] > 0
 
 
-def test_a_ratio_under_its_floor_counts(lines, capsys):
-    found, _ = report.results(lines)
-    row = {"of": "penstock", "against": "ffcv", "drawn": 3.0, "reason": "because"}
-    assert ratio_check.judge([row, {**row, "drawn": 3.2}], found, "drawn") == 1
-    assert ratio_check.judge([{**row, "against": "dali"}], found, "drawn") == 1
+FLOOR_ROW = {"of": "penstock", "against": "ffcv", "drawn": 4.0, "reason": "because"}
+
+
+def test_a_ratio_under_its_floor_is_measured_again_and_counts(capsys):
+    """The floor is 0.7 of what was reached; only rows that were under it are measured again."""
+    rows, asked = [FLOOR_ROW, {**FLOOR_ROW, "drawn": 4.6}, {**FLOOR_ROW, "against": "dali"}], []
+    results = {"ffcv": {"ratio": 3.1, "low": 3.0, "high": 3.2}, "dali": None}
+
+    def measure(rows):
+        asked.append(len(rows))
+        return [results[row["against"]] for row in rows]
+
+    assert floors.check(rows, measure) == 2 and asked == [3, 2]
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "penstock against ffcv: 3.10 (3.00-3.20), floor 3.00"
-    assert out[1].endswith("UNDER THE FLOOR: because") and "not measured" in out[2]
+    assert out[0] == "penstock against ffcv: 3.10 (3.00-3.20), floor 2.80"
+    assert out[1].endswith("floor 3.22  UNDER THE FLOOR: because") and "not measured" in out[2]
+
+
+def test_a_ratio_that_is_low_once_does_not_count():
+    low, high = ({"ratio": r, "low": r, "high": r} for r in (2.7, 2.9))
+    answers = iter([[low], [high]])
+    assert floors.check([FLOOR_ROW], lambda _: next(answers)) == 0
+
+
+def test_calibrate_prints_what_was_reached_and_the_floor(capsys):
+    floors.calibrate([FLOOR_ROW], lambda _: [{"ratio": 5.0, "low": 4.0, "high": 6.0}])
+    assert capsys.readouterr().out == (
+        "penstock against ffcv: 5.00 (4.00-6.00), so drawn = 5.00 (is 4.00), floor 3.50\n")
+
+
+def test_floors_of_tools_are_all_measured():
+    rows = floors.rows("tool")
+    assert [row["name"] for row in rows] == list(tool_check.KINDS)
+    assert all(row["of"] and row["against"] and row["reason"] and row["drawn"] > 0 for row in rows)
+
+
+def test_a_comparison_of_tools(tmp_path, monkeypatch):
+    """Smaller than in CI: that both sides run, not how fast they are."""
+    monkeypatch.setattr(tool_check, "PHOTOS", 4)
+    for name in ("keep", "verify"):
+        result = tool_check.measure_one(name, 2, tmp_path)
+        assert result["rounds"] == 2 and 0.001 < result["ratio"] < 1000
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_pixels_and_lost_samples_count(lines):
@@ -356,7 +392,7 @@ def test_loaders_of_a_store_have_modules_and_environments():
     for spec in known.values():
         assert (ROOT / "bench" / "remote" / "sides" / f"{spec['module']}.py").exists()
         assert spec.get("environment") in {None, *environments.specs()}
-    for row in ratio_check.floors("remote"):
+    for row in floors.rows("remote"):
         assert {row["of"], row["against"]} <= known.keys()
         assert row["reason"] and row["drawn"] > 0 and row["first_seconds"] > 0
 

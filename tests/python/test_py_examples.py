@@ -14,6 +14,7 @@ from py_tools import need_penstock
 
 need_penstock()
 need("torch", "numpy", "PIL")
+pytestmark = pytest.mark.slow  # each of them imports torch anew
 
 N = 120
 LINE = re.compile(
