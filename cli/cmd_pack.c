@@ -21,6 +21,7 @@ _Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2,
 _Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4, "--mode");
 _Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
 _Static_assert(PEN_INPUT_FRAMES == 2 && PEN_INPUT_VIDEOS == 3, "--kind");
+_Static_assert(PEN_SIXTEEN_REFUSE == 0 && PEN_SIXTEEN_REDUCE == 1, "--sixteen-bit");
 _Static_assert(PEN_PACK_SHUFFLED == 0 && PEN_PACK_SOURCE == 1, "--order");
 
 enum { NAME_CAP = 4096 };
@@ -112,6 +113,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->short_side = (uint32_t)v[CLI_OPT_SHORT_SIDE].number;
     s->raw_share = v[CLI_OPT_RAW_SHARE].real;
     s->check_decode = v[CLI_OPT_CHECK].given;
+    s->sixteen_bit = (int32_t)v[CLI_OPT_SIXTEEN_BIT].number;
     s->order = (int32_t)v[CLI_OPT_ORDER].number;
     s->seed = v[CLI_OPT_SEED].number;
     s->fraction = v[CLI_OPT_FRACTION].real;

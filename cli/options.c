@@ -127,6 +127,16 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                        .otherwise = "keep looks at headers and marker chains",
                        .help = "decode every image to find broken ones; the modes other than keep "
                                "do that anyway"},
+    [CLI_OPT_SIXTEEN_BIT] = {.name = "sixteen-bit",
+                             .kind = CLI_ARG_CHOICE,
+                             .verbs = MAKES,
+                             .value = "A",
+                             .choices = "refuse|reduce",
+                             .standard = "refuse",
+                             .mistaken = "16-bit depth bits",
+                             .help = "what to do with a PNG of 16 bits a channel that is no mask: "
+                                     "refuse it as a broken input, or take it, and the upper 8 "
+                                     "bits when it is loaded"},
     [CLI_OPT_ORDER] = {.name = "order",
                        .kind = CLI_ARG_CHOICE,
                        .verbs = MAKES,

@@ -23,6 +23,12 @@ typedef enum PenMode {
     PEN_MODE_MIX = 4 /* a share raw, the rest as in tile */
 } PenMode;
 
+/* What to do with a PNG of 16 bits a channel in an image field that is no mask. */
+typedef enum PenSixteenBit {
+    PEN_SIXTEEN_REFUSE = 0, /* it is a bad input (PEN_E_UNSUPPORTED); the default */
+    PEN_SIXTEEN_REDUCE = 1  /* loading it gives the upper 8 bits */
+} PenSixteenBit;
+
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
 /* What a sample of a folder or a list is. */
@@ -63,6 +69,7 @@ typedef struct PenIngestSettings {
     uint32_t short_side;  /* the same for the shorter side; at most one of the two */
     double raw_share;     /* of mix: 0 to 1, default 0.25 */
     int32_t check_decode; /* of keep: decode everything to find broken files; default 0 */
+    int32_t sixteen_bit;  /* a PenSixteenBit */
 
     int32_t order;   /* a PenPackOrder */
     uint64_t seed;   /* of the shuffled order and of fraction; default 0 */

@@ -24,6 +24,7 @@ typedef struct PenWriterSettings {
     uint32_t max_side, short_side;
     double raw_share;
     int32_t check_decode;
+    int32_t sixteen_bit; /* a PenSixteenBit */
 
     uint64_t block_samples;          /* default 32 */
     uint64_t shard_bytes;            /* default 512 MiB */

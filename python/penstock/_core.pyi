@@ -57,6 +57,7 @@ class Writer:
         short_side: int,
         raw_share: float,
         check_decode: bool,
+        sixteen_bit: int,
         block_samples: int,
         shard_bytes: int,
         name: str,

@@ -21,6 +21,7 @@ _FORMATS = {
     for kind, code in _CODES.items()
 }
 _MODES = {"tile": 0, "keep": 1, "encode": 2, "raw": 3, "mix": 4}
+_SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*")
 
 
@@ -152,6 +153,8 @@ class Writer:
     classes      names of the numbers of `class_field` (the first single i64 field when not given)
     mode         of JPEGs: tile (the default: lossless), keep, encode, raw, mix; with `quality`,
                  `max_side`, `short_side`, `raw_share` as in `penstock pack`
+    sixteen_bit  what to do with a PNG of 16 bits a channel as an image: refuse (the default: an
+                 UnsupportedError), or reduce: loading it gives the upper 8 bits
     name         which data this is: it goes into the ids of the shards
     storage_options
                  for an s3:// address, as in penstock.open
@@ -172,6 +175,7 @@ class Writer:
         short_side: int = 0,
         raw_share: float = 0.25,
         check_decode: bool = False,
+        sixteen_bit: str = "refuse",
         block_samples: int = 32,
         shard_size: int | str = "512MiB",
         name: str = "",
@@ -195,6 +199,7 @@ class Writer:
             short_side=_check.integer("short_side", short_side, 0, 2**31),
             raw_share=float(raw_share),
             check_decode=bool(check_decode),
+            sixteen_bit=_SIXTEEN_BIT[_check.word("sixteen_bit", sixteen_bit, _SIXTEEN_BIT)],
             block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
             shard_bytes=_check.size("shard_size", shard_size),
             name=name,

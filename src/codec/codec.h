@@ -33,6 +33,7 @@ typedef struct PenImageInfo {
     uint8_t codec;
     uint8_t channels;    /* as pen__image_decode gives them: 1, 3 or 4 */
     uint8_t orientation; /* EXIF, 1-8; 1 when there is none */
+    uint8_t is_16_bit;   /* a PNG of 16 bits a channel, of which decoding keeps the upper 8 */
 } PenImageInfo;
 
 /* Rows of 8-bit samples, interleaved, without gaps. `data` is the caller's to pen__free, and

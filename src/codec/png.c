@@ -79,6 +79,7 @@ static int probe(const uint8_t *data, size_t bytes, const PenLimits *limits, Pen
         .codec = PEN_CODEC_PNG,
         .channels = channels_of(&head),
         .orientation = head.orientation,
+        .is_16_bit = head.depth == 16,
     };
     return PEN_OK;
 }

@@ -22,6 +22,9 @@ int pen__recipe_check(const PenRecipe *r, PenError *reterr)
     if (resizes && (r->mode == PEN_MODE_TILE || r->mode == PEN_MODE_KEEP))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "images are not resized when kept or tiled; choose encode, raw or mix");
+    if (r->sixteen_bit != PEN_SIXTEEN_REFUSE && r->sixteen_bit != PEN_SIXTEEN_REDUCE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
+                         r->sixteen_bit);
     if (!(r->raw_share >= 0 && r->raw_share <= 1))
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "raw share %g: expected 0 to 1",
                          r->raw_share);
@@ -264,6 +267,11 @@ int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
     int ret = pen__image_probe(p->source.data, p->source.bytes, &r->limits, &info, reterr);
     if (ret < 0)
         return ret;
+    if (info.is_16_bit && !mask && r->sixteen_bit == PEN_SIXTEEN_REFUSE)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "image: expected 8 bits a channel, found a PNG of 16, of which loading "
+                         "gives the upper 8; accept that with --sixteen-bit reduce (Python: "
+                         "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
     int mode = r->mode;
     if (mode == PEN_MODE_MIX) {
         int rest = r->max_side || r->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;

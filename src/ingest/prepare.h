@@ -17,6 +17,7 @@ typedef struct PenRecipe {
     uint32_t max_side, short_side;
     double raw_share;
     int check_decode;
+    int sixteen_bit;        /* a PenSixteenBit */
     PenVideoSettings video; /* of clips; its rate also of frames that are files */
     PenLimits limits;
 } PenRecipe;

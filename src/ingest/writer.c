@@ -43,6 +43,7 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->short_side = s->short_side;
     ret->raw_share = s->raw_share;
     ret->check_decode = s->check_decode;
+    ret->sixteen_bit = s->sixteen_bit;
     ret->order = PEN_PACK_SOURCE;
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;

@@ -2,7 +2,10 @@
 """What pack says of its sources: classes, splits, and what it cannot pack."""
 
 import os
+import struct
+import zlib
 
+import penstock
 import pytest
 from cli_tools import good, image_bytes, make_folder, run, write_list
 
@@ -130,3 +133,66 @@ def test_a_gif_is_to_be_converted_or_removed_once(tmp_path):
         "photos/cat/x.gif: image: expected a jpeg, png or webp file, found a GIF: convert or "
         "remove it, or leave out what is broken with --on-bad skip (codec/image)")
     good("pack", "photos", "-o", "q.pen", "--on-bad", "skip", cwd=tmp_path)
+
+
+# ---- 16 bits a channel ---------------------------------------------------------------------------
+
+
+def png_16(colour, width=5, height=4):
+    """A PNG of 16 bits a channel; colour 0 is grey, 2 RGB. The upper byte of every value is 7."""
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data
+                + struct.pack(">I", zlib.crc32(kind + data)))
+    rows = (b"\0" + b"\x07\xab" * width * (1, 0, 3)[colour]) * height
+    return (b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+SIXTEEN = ("image: expected 8 bits a channel, found a PNG of 16, of which loading gives the upper "
+           '8; accept that with --sixteen-bit reduce (Python: sixteen_bit="reduce"), or store the '
+           "file in a field of type bytes")
+
+
+@pytest.mark.parametrize("mode", ["tile", "keep", "encode", "raw", "mix"])
+@pytest.mark.parametrize("colour", [0, 2])
+def test_16_bits_are_not_halved_silently(tmp_path, mode, colour):
+    make_folder(tmp_path / "photos")
+    (tmp_path / "photos" / "cat" / "deep.png").write_bytes(png_16(colour))
+    command = ("pack", "photos", "-o", "p.pen", "--mode", mode)
+    result = run(*command, cwd=tmp_path)
+    assert result.code == 1
+    assert result.message() == f"photos/cat/deep.png: {SIXTEEN}"
+    record = good(*command[:3], "skip.pen", *command[4:], "--on-bad", "skip", "--json",
+                  cwd=tmp_path).json()
+    assert record["left_out_as_broken"] == 1
+    good(*command[:3], "all.pen", *command[4:], "--sixteen-bit", "reduce", cwd=tmp_path)
+    pack = penstock.open(tmp_path / "all.pen")
+    assert pack.image(pack.index("cat/deep.png"), "image").width == 5
+    settings = good("info", "all.pen", "--json", cwd=tmp_path).json()["settings"]
+    assert settings["sixteen_bit"] == "reduce"
+    assert "sixteen_bit" not in good("info", "skip.pen", "--json", cwd=tmp_path).json()["settings"]
+
+
+def test_frames_of_16_bits_too(tmp_path):
+    (tmp_path / "set" / "wave" / "a").mkdir(parents=True)
+    for i in range(2):
+        (tmp_path / "set" / "wave" / "a" / f"{i}.png").write_bytes(png_16(0))
+    command = ("pack", "set", "-o", "p.pen", "--kind", "frames")
+    assert SIXTEEN in run(*command, cwd=tmp_path).message()
+    good(*command, "--sixteen-bit", "reduce", cwd=tmp_path)
+
+
+def test_python_writes_no_16_bits_unasked(tmp_path):
+    with penstock.Writer(tmp_path / "p.pen", {"image": "image", "file": "bytes"}) as writer:
+        with pytest.raises(penstock.UnsupportedError, match="expected 8 bits a channel"):
+            writer.add("a", image=png_16(2), file=b"")
+        writer.add("b", image=image_bytes(1), file=png_16(2))  # as the message says
+    assert len(penstock.open(tmp_path / "p.pen")) == 1
+    penstock.write(tmp_path / "q.pen", [{"image": png_16(0)}], {"image": "image"},
+                   sixteen_bit="reduce")
+    loader = penstock.Loader(tmp_path / "q.pen", 1, output="numpy",
+                             pipeline="image: decode | center_crop 4 | tensor u8")
+    assert (next(iter(loader)).image == 7).all()
+    with pytest.raises(penstock.InvalidError, match="sixteen_bit"):
+        penstock.Writer(tmp_path / "r.pen", {"image": "image"}, sixteen_bit="keep")
