@@ -14,7 +14,8 @@ verify  `verify` of the pack that keep makes, and `cat` of its shards to /dev/nu
 All with a warm cache, 2 threads, and `sync` inside the time of what writes. The two sides take
 turns, so that what else the machine does falls on both; a figure is the median of the rounds, and
 the spread that of the ratios of one round. Ends with 1 when a ratio is under what is needed. With
---json FILE a line of JSON for each comparison is added to FILE.
+--json FILE a line of JSON for each comparison is added to FILE; --record keeps the table in
+docs/records, for the docs.
 """
 
 import argparse
@@ -27,6 +28,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from compare import places, report
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIMES = {"keep": 20, "tile": 2}
@@ -190,6 +193,7 @@ def options_of(arguments):
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="a line for each run")
     parser.add_argument("what", nargs="*", choices=[*KINDS, []])
     options = parser.parse_args(arguments)
@@ -199,8 +203,23 @@ def options_of(arguments):
     return options
 
 
+def record_row(row):
+    ours, theirs = row["sides"]
+    amount = f"{row['amount']:,.0f} {row['what'].split('/')[0]}"
+    return [f"`{ours}`, {amount}", f"{row['ours']:,.0f} {row['what']}",
+            f"`{theirs}`: {row['theirs']:,.0f}",
+            f"{row['ratio']:.2f} ({row['spread'][0]:.2f}-{row['spread'][1]:.2f})",
+            str(row["needed"])]
+
+
+def table(rows):
+    return report.table([["", "penstock", "other", "ratio (rounds)", "needed"],
+                         *map(record_row, rows)])
+
+
 def main():
     options = options_of(None)
+    rows = []
     options.work.mkdir(parents=True, exist_ok=True)
     options.work = options.work.resolve()
     here, short = machine(), False
@@ -208,6 +227,7 @@ def main():
     print(f"{'':<8} {'ours':>9} {'theirs':>9} {'':<8} {'ratio':>6} {'spread':>13} {'needed':>6}")
     for name in options.what or KINDS:
         row = compare(name, KINDS[name], options)
+        rows.append(row)
         low, high = row["spread"]
         enough = row["ratio"] >= row["needed"]
         short |= not enough
@@ -217,6 +237,8 @@ def main():
         if options.json:
             with open(options.json, "a", encoding="utf-8") as f:
                 f.write(json.dumps({**row, **here}) + "\n")
+    if options.record:
+        places.record("pack-speed", table(rows), round(here["load"], 2))
     return 1 if short else 0
 
 

@@ -124,6 +124,8 @@ def run_one(name, options, photos):
     text = report.markdown(lines)
     out.with_suffix(".md").write_text(text, encoding="utf-8")
     say("\n" + text)
+    if options.record and name == "train":
+        places.record("train-speed", text, head["machine"]["load_before"])
     drawing.draw(report.chart_data(lines), out.with_suffix(".png"))
     return 0
 
@@ -169,6 +171,8 @@ def options_of(arguments):
     verb.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     verb.add_argument("--count", type=int, help="take only so many photographs")
     verb.add_argument("--loaders", help="only these, divided by commas")
+    verb.add_argument("--record", action="store_true",
+                      help="keep the table of train in docs/records")
     verb.add_argument("--name", help="of what is written; the scenario's when not given")
     verb.add_argument("--accelerator", type=int, default=10, metavar="SECONDS",
                       help="of penstock bench with a simulated accelerator; 0: not at all (10)")

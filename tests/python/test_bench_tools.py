@@ -13,6 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import pack_speed  # noqa: E402
 import ratio_check  # noqa: E402
 import remote_speed  # noqa: E402
 import tool_check  # noqa: E402
@@ -233,6 +234,13 @@ def test_floors_of_tools_are_all_measured():
     rows = floors.rows("tool")
     assert [row["name"] for row in rows] == list(tool_check.KINDS)
     assert all(row["of"] and row["against"] and row["reason"] and row["drawn"] > 0 for row in rows)
+
+
+def test_a_record_of_pack_speed():
+    row = {"sides": ["verify", "cat > /dev/null"], "what": "MB/s", "amount": 2233.4, "ours": 7872.1,
+           "theirs": 7355.0, "ratio": 1.07, "spread": [0.96, 1.366], "needed": 0.5}
+    assert pack_speed.table([row]).splitlines()[2] == (
+        "| `verify`, 2,233 MB | 7,872 MB/s | `cat > /dev/null`: 7,355 | 1.07 (0.96-1.37) | 0.5 |")
 
 
 def test_a_comparison_of_tools(tmp_path, monkeypatch):

@@ -5,9 +5,9 @@ import io
 import random
 import tarfile
 
-import penstock
 import pytest
 from cli_tools import good, image_bytes, make_folder, read_list, run, samples, write_list
+from py_tools import need_penstock
 
 NAMES = ["007", "7", "07", "1e3", "1000", "-1", "+1", "0", "1.5", "nan", "true", "cat", "Cat",
          "b, c", 'say "hi"', "'", ";", "a;b", " x", "x ", "é", "日本", "🦉", "label", "class",
@@ -87,6 +87,7 @@ def test_without_labels(tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_classes_in_any_order_and_without_samples(tmp_path, seed):
+    penstock = need_penstock()
     draw = random.Random(seed)
     classes = draw.sample(NAMES, 9)
     with penstock.Writer(tmp_path / "p.pen", {"image": "image", "label": "i64"},

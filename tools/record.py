@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that commands have measured, kept in docs/records, and the tables that docs show of them.
+
+    record.py take NAME [--load L] <TABLE   keep a Markdown table as the record NAME
+    record.py soak TALLY OUTPUT             keep the counts of ./dev soak
+    record.py docs                          write the tables into the docs
+    record.py check [--summary]             list what is stale or has no record; ends with 0
+    record.py self-test
+
+docs/records/NAME.json has the table, the commit, the date and the machine. In the docs a table is
+between `<!-- record NAME -->` and `<!-- end record -->`; `docs` writes what is between them. A
+record is stale when what it measures (RECORDS below) has changed since its commit.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+Spec = collections.namedtuple("Spec", "command paths")
+CODE = ("src", "include")
+RECORDS = {
+    "pack-speed": Spec("./dev bench pack --record", ("src/pack", "src/ingest", "src/codec", "cli",
+                                                     "bench/pack_speed.py")),
+    "train-speed": Spec("./dev bench peers train --record", (
+        "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
+    "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
+    "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
+}
+DOCS = ("README.md", "docs")
+BLOCK = re.compile(r"(<!-- record ([\w-]+) -->\n)(.*?)(<!-- end record -->)", re.S)
+NUMBER = re.compile(r"\d{2,}|\d\.\d")
+TABLE_END = re.compile(r"^\|[-:| ]+\|$")
+SHOWN = re.compile(r"^    (long_\w+|fuzz_\w+)(?:\.py)?: (.*)$")
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", ROOT, *arguments], check=False, capture_output=True,
+                          text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def machine():
+    model = "unknown processor"
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{model}, {len(os.sched_getaffinity(0))} cores"
+
+
+def rows_of(text):
+    """Cells of the first Markdown table in a text."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("|")), len(lines))
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        if not TABLE_END.match(line):
+            rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    return rows
+
+
+def markdown(rows):
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(rows[0]))) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def path_of(name):
+    return ROOT / "docs" / "records" / f"{name}.json"
+
+
+def write(name, rows, load=None):
+    """Keeps a table: rows of texts, the first of which has the names of the columns."""
+    if name not in RECORDS:
+        sys.exit(f"record.py: no record is called '{name}'; expected {', '.join(RECORDS)}")
+    if len(rows) < 2:
+        sys.exit(f"record.py: {name}: expected a table with at least one row, found none")
+    status = git("status", "--porcelain", "--untracked-files=no", ".", ":!docs", ":!README.md")
+    changed = " and changes" if status else ""
+    record = {"name": name, "command": RECORDS[name].command,
+              "commit": (git("rev-parse", "--short", "HEAD") or "unknown") + changed,
+              "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+              "machine": machine(), "load": load, "table": rows}
+    path = path_of(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"record: {path.relative_to(ROOT)}; './dev record' writes it into the docs")
+
+
+def read(name):
+    try:
+        return json.loads(path_of(name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def block_of(record):
+    load = f", load {record['load']} before" if record.get("load") is not None else ""
+    return (f"`{record['command']}` at {record['commit']}, {record['date']}, "
+            f"{record['machine']}{load}:\n\n{markdown(record['table'])}")
+
+
+def doc_files():
+    for top in DOCS:
+        path = ROOT / top
+        yield from sorted(path.rglob("*.md")) if path.is_dir() else [path]
+
+
+def with_records(text, find=read):
+    """A page with the tables of its records; a record that does not exist leaves it as it is."""
+    def filled(match):
+        record = find(match.group(2))
+        return match.group(1) + (block_of(record) if record else match.group(3)) + match.group(4)
+    return BLOCK.sub(filled, text)
+
+
+def do_docs(_):
+    for path in doc_files():
+        before = path.read_text(encoding="utf-8")
+        after = with_records(before)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
+            print(f"record: {path.relative_to(ROOT)} written")
+    return 0
+
+
+def staleness(record):
+    """Why a record no longer describes the code; None when it does."""
+    commit = record["commit"].split()[0]
+    if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return f"its commit {commit} is not in the history"
+    paths = RECORDS[record["name"]].paths
+    later = git("rev-list", "--count", f"{commit}..HEAD", "--", *paths) or "0"
+    if later != "0":
+        return f"{later} commits have changed {', '.join(paths)} since {commit}"
+    return None
+
+
+def tables_without_record(text):
+    """(line number, first row) of tables with figures outside the marked blocks."""
+    blank = BLOCK.sub(lambda m: "\n" * m.group().count("\n"), text).splitlines()
+    found, start = [], None
+    for number, line in enumerate([*blank, ""], 1):
+        if line.startswith("|"):
+            start = start or number
+        elif start:
+            body = blank[start + 1 : number - 1]
+            cells = [cell for row in body for cell in row.strip("|").split("|")[1:]]
+            if cells and sum(bool(NUMBER.search(cell)) for cell in cells) * 2 >= len(cells):
+                found.append((start, blank[start - 1]))
+            start = None
+    return found
+
+
+def problems():
+    for name in RECORDS:
+        record = read(name)
+        why = staleness(record) if record else "it has not been measured yet"
+        if why:
+            yield f"{name}: {why}; run {RECORDS[name].command}"
+    for path in doc_files():
+        text, where = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        if with_records(text) != text:
+            yield f"{where}: a table differs from its record; run ./dev record"
+        for name in sorted({m.group(2) for m in BLOCK.finditer(text)} - set(RECORDS)):
+            yield f"{where}: no record is called '{name}'"
+        if "adr" not in where.parts:
+            for number, head in tables_without_record(text):
+                yield f"{where}:{number}: figures that no record holds: {head[:70]}"
+
+
+def do_check(args):
+    found = list(problems())
+    for line in () if args.summary else found:
+        print(f"record: {line}")
+    free = sum("figures that no record holds" in line for line in found)
+    print(f"records: {len(found) - free} stale, missing or not in the docs; {free} tables of "
+          f"figures without one{'; ./dev records lists them' if args.summary and found else ''}")
+    return 0
+
+
+def do_take(args):
+    write(args.name, rows_of(sys.stdin.read()), args.load)
+    return 0
+
+
+def soak_tables(tally, output):
+    """Tables of the steps and of what the long tests report, from the lines of both files."""
+    steps = [["step", "passed", "failed", "skipped", "seconds"]]
+    steps += [[label.strip(), *counts] for *counts, label in (x.split(None, 4) for x in tally)]
+    shown = [m.groups() for m in map(SHOWN.match, output) if m]
+    counts = [["program", "it reports"]]
+    counts += [[program, text.strip().replace("|", "/")] for program, text in shown]
+    return steps, counts
+
+
+def do_soak(args):
+    tally, output = (pathlib.Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+                     for path in (args.tally, args.output))
+    steps, counts = soak_tables(tally, output)
+    write("soak-steps", steps)
+    write("soak-counts", counts)
+    return 0
+
+
+def self_test(_):
+    table = "text\n| a | b |\n|---|---:|\n| x | 1.5 |\n| y | 12 |\n\nmore\n"
+    record = {"name": "n", "command": "c", "commit": "1", "date": "d", "machine": "m",
+              "load": None, "table": rows_of(table)}
+    page = "a\n<!-- record n -->\nold\n<!-- end record -->\nb\n"
+    filled = with_records(page, lambda _: record)
+    cases = (
+        (rows_of(table), [["a", "b"], ["x", "1.5"], ["y", "12"]]),
+        (markdown(rows_of(table)), "| a | b |\n|---|---:|\n| x | 1.5 |\n| y | 12 |\n"),
+        (filled.count("| y | 12 |"), 1),
+        ("old" in filled, False),
+        (filled.startswith("a\n<!-- record n -->\n`c` at 1, d, m:\n\n|"), True),
+        (with_records(filled, lambda _: record), filled),
+        (with_records(page, lambda _: None), page),
+        (tables_without_record(table), [(2, "| a | b |")]),
+        (tables_without_record(filled), []),
+        (tables_without_record("| a | b |\n|---|---|\n| x | word |\n"), []),
+        (staleness({"name": "pack-speed", "commit": "0000000"}) is None, False),
+        (soak_tables(["5 0 1 2.5 unit tests"], ["== long", "    long_x.py: bits: 12 | 3", "    x"]),
+         ([["step", "passed", "failed", "skipped", "seconds"],
+           ["unit tests", "5", "0", "1", "2.5"]],
+          [["program", "it reports"], ["long_x", "bits: 12 / 3"]])),
+    )
+    failed = 0
+    for number, (found, expected) in enumerate(cases):
+        if found != expected:
+            failed += 1
+            print(f"case {number}: expected {expected!r}, found {found!r}")
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    take = verbs.add_parser("take")
+    take.add_argument("name")
+    take.add_argument("--load", type=float, help="the load average before it was measured")
+    soak = verbs.add_parser("soak")
+    soak.add_argument("tally")
+    soak.add_argument("output")
+    verbs.add_parser("check").add_argument("--summary", action="store_true", help="one line")
+    for name in ("docs", "self-test"):
+        verbs.add_parser(name)
+    args = parser.parse_args()
+    return {"take": do_take, "soak": do_soak, "docs": do_docs, "check": do_check,
+            "self-test": self_test}[args.verb](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
