@@ -251,6 +251,8 @@ int cli_bench(const CliArgs *args)
         run.waits ? cli_far_open(args, args->operands[0], &pack, &error) : cli_fail_memory(&error);
     if (r == PEN_OK)
         r = pen_loader_open(pack, &s, &run.loader, &error);
+    if (r == PEN_OK && pen_loader_warning(run.loader))
+        cli_say("warning: %s", pen_loader_warning(run.loader));
     if (r == PEN_OK)
         r = load(&run, &error);
     if (r == PEN_OK && !cli_stop_requested())

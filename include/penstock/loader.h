@@ -102,6 +102,9 @@ PEN_API uint64_t pen_loader_len(const PenLoader *loader);
 PEN_API uint64_t pen_loader_samples(const PenLoader *loader);     /* of an epoch, over all ranks */
 PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);       /* that runs or comes next */
 PEN_API const char *pen_loader_pipeline(const PenLoader *loader); /* its full form */
+/* What the user should be told of the settings: they are allowed, and probably not what was meant
+ * (boxes that do not follow a crop). One line that lives as long as the loader, or NULL. */
+PEN_API const char *pen_loader_warning(const PenLoader *loader);
 PEN_API uint32_t pen_loader_fields(const PenLoader *loader);
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
 /* Shape and type of a field's batches; data is NULL. */

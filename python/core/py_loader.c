@@ -199,6 +199,18 @@ static PyObject *loader_pipeline(CoreLoader *self, PyObject *unused)
     return text;
 }
 
+static PyObject *loader_warning(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    const char *text = pen_loader_warning(loader);
+    PyObject *warning = text ? core_text(text) : Py_NewRef(Py_None);
+    leave(self);
+    return warning;
+}
+
 /* (name, type, shape, channels_last) */
 static PyObject *field_tuple(const char *name, const PenTensor *t)
 {
@@ -445,6 +457,7 @@ static PyMethodDef methods[] = {
     {"samples", (PyCFunction)loader_samples, METH_NOARGS, NULL},
     {"epoch", (PyCFunction)loader_epoch, METH_NOARGS, NULL},
     {"pipeline", (PyCFunction)loader_pipeline, METH_NOARGS, NULL},
+    {"warning", (PyCFunction)loader_warning, METH_NOARGS, NULL},
     {"fields", (PyCFunction)loader_fields, METH_NOARGS, NULL},
     {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
     {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},

@@ -9,6 +9,7 @@ import collections
 import functools
 import os
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -332,6 +333,9 @@ class Loader:
             count=count,
             keep_slots=bool(pin_memory),
         )
+        warning = self._core.warning()
+        if warning is not None:
+            warnings.warn(f"penstock: {warning}", stacklevel=2)
         fields = self._core.fields()
         self.fields: tuple[str, ...] = tuple(name for name, *_ in fields)
         bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]

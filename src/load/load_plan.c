@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "base/thread.h"
+#include "load/companions.h"
 #include "load/ordinals.h"
 
 #define WHERE "load/plan"
@@ -25,6 +26,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
     pen__free(p->text);
     pen__free(p->subset);
     pen__free(p->ordinals);
+    pen__free(p->warning);
     pen__spec_free(&p->spec);
     pen_pack_close(&p->pack);
     *p = (PenLoadPlan){0};
@@ -356,6 +358,10 @@ static int choose_fields(PenLoadPlan *p, PenError *reterr)
     }
     if (r == PEN_OK)
         r = check_names(p, reterr);
+    if (r == PEN_OK)
+        r = pen__companions_check(p, reterr);
+    if (r == PEN_OK)
+        r = pen__companions_warn(p, &p->warning, reterr);
     p->first_image = -1;
     for (uint32_t i = p->n_fields; i-- > 0;)
         if (p->fields[i].kind == PEN_KIND_IMAGE)

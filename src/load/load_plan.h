@@ -47,7 +47,8 @@ typedef struct PenLoadPlan {
     PenLoaderSettings set; /* subset is NULL: see below */
     PenPack *pack;
     PenSpec spec;
-    char *text; /* the pipeline's full form */
+    char *text;    /* the pipeline's full form */
+    char *warning; /* NULL: none */
     uint32_t n_fields, n_images, n_clips;
     PenOutField *fields;
     int32_t first_image; /* among fields; masks have its size; -1 = none */

@@ -117,6 +117,11 @@ const char *pen_loader_pipeline(const PenLoader *loader)
     return loader->core->plan.text;
 }
 
+const char *pen_loader_warning(const PenLoader *loader)
+{
+    return loader->core->plan.warning;
+}
+
 uint32_t pen_loader_fields(const PenLoader *loader)
 {
     return loader->core->plan.n_fields;

@@ -62,6 +62,25 @@ static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
     return pen__spec_fail(p->reterr, t->column, "no operation %s%s", text, hint);
 }
 
+/* "hflip(0.5)", as in Python; `value` is what follows the bracket. */
+static int fail_call(Parser *p, const PenOp *op, const PenToken *t, size_t value)
+{
+    size_t n = 0;
+    while (value + n < t->bytes && n < 48 && t->text[value + n] != ')')
+        n++;
+    return pen__spec_fail(p->reterr, t->column,
+                          "%s: values follow the name without brackets: '%s%s%.*s'", op->name,
+                          op->name, n ? " " : "", (int)n, t->text + value);
+}
+
+static int fail_op(Parser *p, const PenToken *t)
+{
+    const char *bracket = memchr(t->text, '(', t->bytes);
+    size_t bytes = bracket ? (size_t)(bracket - t->text) : 0;
+    const PenOp *op = bytes ? pen__op_find(t->text, bytes) : NULL;
+    return op ? fail_call(p, op, t, bytes + 1) : fail_name(p, t, NULL);
+}
+
 static int take_words(Parser *p, PenWords *ret)
 {
     int r = PEN_OK;
@@ -102,6 +121,8 @@ static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken
     int is_number = pen__token_is_number(t);
     char hint[200], text[PEN_TOKEN_TEXT], words[200] = "";
     PenNear near = {.typed = t->text, .bytes = t->bytes};
+    if (t->text[0] == '(')
+        return fail_call(p, op, t, 1);
     for (uint32_t i = 0; i < op->n_params; i++) {
         const PenParam *param = &op->params[i];
         int takes = is_number ? param->type != PEN_PARAM_WORD : param->words != NULL;
@@ -183,7 +204,7 @@ static int parse_op(Parser *p, PenSpecOp *ret)
         return fail_expected(p, "an operation");
     *ret = (PenSpecOp){.op = pen__op_find(p->now.text, p->now.bytes), .column = p->now.column};
     if (!ret->op)
-        return fail_name(p, &p->now, NULL);
+        return fail_op(p, &p->now);
     r = advance(p);
     while (r == PEN_OK && p->now.kind == PEN_TOKEN_WORD)
         r = parse_param(p, ret, &given);

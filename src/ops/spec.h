@@ -45,5 +45,6 @@ int pen__spec_parse(const char *text, PenSpec *ret, PenError *reterr);
 void pen__spec_free(PenSpec *s); /* a zeroed one is fine */
 /* The full form, appended: every parameter by name. Parsing it gives the same spec. */
 int pen__spec_write(const PenSpec *s, PenBuf *out);
+int pen__spec_write_op(const PenSpecOp *op, PenBuf *out); /* of one operation, appended */
 
 #endif

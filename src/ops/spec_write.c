@@ -10,7 +10,7 @@ static int add_text(PenBuf *out, const char *text)
     return pen__buf_add(out, text, strlen(text));
 }
 
-static int write_op(const PenSpecOp *op, PenBuf *out)
+int pen__spec_write_op(const PenSpecOp *op, PenBuf *out)
 {
     int r = add_text(out, op->op->name);
     for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++) {
@@ -49,7 +49,7 @@ int pen__spec_write(const PenSpec *s, PenBuf *out)
         for (uint32_t k = 0; r == PEN_OK && k < f->n_ops; k++) {
             r = add_text(out, k ? " | " : "");
             if (r == PEN_OK)
-                r = write_op(&f->ops[k], out);
+                r = pen__spec_write_op(&f->ops[k], out);
         }
     }
     if (r < 0)

@@ -97,6 +97,16 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
     FAILS("tensor float32",
           "pipeline: column 8: tensor does not know 'float32'; expected auto, u8, f16, bf16, f32, "
           "f64, i64, nhwc, nchw, nthwc, ncthw, ntchw");
+    FAILS("decode | random_resized_crop(224) | hflip",
+          "pipeline: column 10: random_resized_crop: values follow the name without brackets: "
+          "'random_resized_crop 224'");
+    FAILS("decode | random_resized_crop(224, scale=(0.5, 1))",
+          "pipeline: column 10: random_resized_crop: values follow the name without brackets: "
+          "'random_resized_crop 224'");
+    FAILS("hflip()", "pipeline: column 1: hflip: values follow the name without brackets: 'hflip'");
+    FAILS("hflip (0.5)",
+          "pipeline: column 7: hflip: values follow the name without brackets: 'hflip 0.5'");
+    FAILS("hflip p=(0.5)", "pipeline: column 9: hflip: p: expected a number, found '(0.5)'");
     FAILS("resize size 8", "pipeline: column 8: resize: write size=... to give it by name");
 }
 
