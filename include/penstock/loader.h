@@ -65,14 +65,20 @@ enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2, PEN_
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
-    uint32_t struct_size;   /* set by the init call */
-    uint32_t batch_size;    /* of this rank; 256 */
-    const char *pipeline;   /* NULL: every numeric field, no image */
-    int32_t order;          /* PEN_ORDER_SEQUENTIAL */
-    int32_t drop_last;      /* 1; 0 fills up the last batch by repetition */
-    uint64_t seed;          /* 0 */
-    uint32_t rank, world;   /* 0 of 1 */
-    int32_t threads;        /* that decode; 0 = the cores this process may use */
+    uint32_t struct_size; /* set by the init call */
+    uint32_t batch_size;  /* of this rank; 256 */
+    const char *pipeline; /* NULL: every numeric field, no image */
+    int32_t order;        /* PEN_ORDER_SEQUENTIAL */
+    int32_t drop_last;    /* 1; 0 fills up the last batch by repetition */
+    uint64_t seed;        /* 0 */
+    uint32_t rank, world; /* 0 of 1 */
+    /* Processes of this machine that load as this one does: they divide its cores, and their memory
+     * together must not be more than it has. 0: as the environment says (torchrun's
+     * LOCAL_WORLD_SIZE; in a task of Slurm SLURM_STEP_TASKS_PER_NODE or SLURM_NTASKS_PER_NODE), or
+     * 1. */
+    uint32_t node_ranks;
+    int32_t threads;        /* that decode; 0 = the cores that this process is bound to, when
+                               these are fewer than the machine has; or else an even share */
     int32_t io_threads;     /* that read; 0 = chosen */
     uint32_t prefetch;      /* batches made ahead; 0 = chosen */
     uint32_t lanes, window; /* of PEN_ORDER_BLOCK and PEN_ORDER_STICKY; 0 = chosen from
@@ -138,6 +144,7 @@ PEN_NODISCARD PEN_API int pen_loader_restore(PenLoader *loader, const char *text
 typedef struct PenLoaderStats {
     uint32_t struct_size;
     uint32_t threads, io_threads;
+    uint32_t node_ranks; /* processes of this machine that divide its cores */
     uint32_t slots, slots_ready, slots_leased;
     uint64_t batches, samples; /* delivered */
     uint64_t substituted;

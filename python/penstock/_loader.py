@@ -230,8 +230,10 @@ class Loader:
                  so that all batches and ranks are equal: `return_info=True` tells which are real
     pipeline     text, operations of penstock.ops (for the first image field; numbers follow), or a
                  dict of field to either; items of a batch come in its order
-    threads      that decode; None: the cores this process may use
-    memory       for batches, read-ahead and scratch together: "2GiB"
+    threads      that decode; None: the cores of this process. Ranks of one machine (torchrun's
+                 LOCAL_WORLD_SIZE, or Slurm's) divide its cores, unless each is bound to its own
+    memory       for batches, read-ahead and scratch together: "2GiB"; of all ranks of a machine
+                 together at most what it has
     output       "torch", "numpy" or "dlpack"; torch images are N, C, H, W by name and lie as the
                  pipeline says, NumPy's are as they lie
     rank, world_size

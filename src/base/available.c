@@ -28,19 +28,35 @@ static uint64_t files_of(const char *dir, const char *active, const char *inacti
     return number_of(text, active) + number_of(text, inactive);
 }
 
-/* A group without a limit says "max", or in version 1 a number no machine has. */
+/* A group without a limit says "max", or in version 1 a number no machine has: false. */
+static bool group_limit(int version, const char *dir, uint64_t *ret)
+{
+    char limit[32], *end;
+    if (!pen__cgroup_text(dir, version == 2 ? "memory.max" : "memory.limit_in_bytes", limit,
+                          sizeof limit))
+        return false;
+    *ret = strtoull(limit, &end, 10);
+    return end != limit && *ret < UINT64_C(1) << 62;
+}
+
+static void least_limit(void *ctx, int version, const char *dir)
+{
+    PenAvailable *least = ctx;
+    uint64_t most;
+    if (group_limit(version, dir, &most) && most < least->bytes)
+        *least = (PenAvailable){most, true};
+}
+
 static void least_room(void *ctx, int version, const char *dir)
 {
     PenAvailable *least = ctx;
-    char limit[32], used[32];
+    char used[32];
+    uint64_t most;
     bool two = version == 2;
-    if (!pen__cgroup_text(dir, two ? "memory.max" : "memory.limit_in_bytes", limit, sizeof limit) ||
+    if (!group_limit(version, dir, &most) ||
         !pen__cgroup_text(dir, two ? "memory.current" : "memory.usage_in_bytes", used, sizeof used))
         return;
-    char *end;
-    uint64_t most = strtoull(limit, &end, 10), now = strtoull(used, NULL, 10);
-    if (end == limit || most >= UINT64_C(1) << 62)
-        return;
+    uint64_t now = strtoull(used, NULL, 10);
     uint64_t files = two ? files_of(dir, "active_file", "inactive_file")
                          : files_of(dir, "total_active_file", "total_inactive_file");
     now -= PEN_MIN(now, files);
@@ -49,15 +65,26 @@ static void least_room(void *ctx, int version, const char *dir)
         *least = (PenAvailable){room, true};
 }
 
-PenAvailable pen__memory_available(void)
+static PenAvailable least_of(const char *name,
+                             void (*each)(void *ctx, int version, const char *dir))
 {
     PenAvailable least = {.bytes = UINT64_MAX};
     char text[8192];
     uint64_t kib = 0;
     if (pen__small_text("/proc/meminfo", text, sizeof text))
-        kib = number_of(text, "MemAvailable");
+        kib = number_of(text, name);
     if (kib && kib < UINT64_MAX / 1024)
         least.bytes = kib * 1024;
-    pen__cgroup_each("memory", least_room, &least);
+    pen__cgroup_each("memory", each, &least);
     return least;
+}
+
+PenAvailable pen__memory_available(void)
+{
+    return least_of("MemAvailable", least_room);
+}
+
+PenAvailable pen__memory_limit(void)
+{
+    return least_of("MemTotal", least_limit);
 }

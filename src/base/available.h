@@ -13,5 +13,8 @@ typedef struct PenAvailable {
 
 /* The least of the kernel's MemAvailable and what the limits of the control groups leave. */
 PenAvailable pen__memory_available(void);
+/* The least of the kernel's MemTotal and the limits of the control groups: what all processes
+ * together may take, whatever they hold now. */
+PenAvailable pen__memory_limit(void);
 
 #endif

@@ -2,13 +2,9 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/attr.h"
-#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/sys.h"
 
@@ -70,59 +66,4 @@ int pen__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadli
                          .tv_nsec = (long)(until % 1000000000u)};
     pthread_cond_timedwait(cond, mutex, &t);
     return PEN_OK;
-}
-
-/* Cores that a quota per period amounts to, rounded up; 0 for none. */
-static unsigned quota_cores(long long quota, long long period)
-{
-    if (quota <= 0 || period <= 0)
-        return 0;
-    long long n = quota / period + (quota % period != 0);
-    return n > 65536 ? 65536 : (unsigned)n;
-}
-
-/* "max 100000" or "150000 100000" */
-static unsigned quota_v2(const char *dir)
-{
-    char text[64];
-    if (!pen__cgroup_text(dir, "cpu.max", text, sizeof text))
-        return 0;
-    char *end;
-    long long quota = strtoll(text, &end, 10);
-    return end == text ? 0 : quota_cores(quota, strtoll(end, NULL, 10));
-}
-
-static unsigned quota_v1(const char *dir)
-{
-    char quota[32], period[32];
-    if (!pen__cgroup_text(dir, "cpu.cfs_quota_us", quota, sizeof quota) ||
-        !pen__cgroup_text(dir, "cpu.cfs_period_us", period, sizeof period))
-        return 0;
-    return quota_cores(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
-}
-
-static void least_cores(void *ctx, int version, const char *dir)
-{
-    unsigned *cores = ctx, quota = version == 2 ? quota_v2(dir) : quota_v1(dir);
-    if (quota && quota < *cores)
-        *cores = quota;
-}
-
-static unsigned affinity_cores(void)
-{
-    unsigned long mask[1024]; /* 65536 cores */
-    memset(mask, 0, sizeof mask);
-    if (sched_getaffinity(0, sizeof mask, (cpu_set_t *)(void *)mask) < 0)
-        return 1;
-    unsigned n = 0;
-    for (size_t i = 0; i < PEN_LEN(mask); i++)
-        n += (unsigned)__builtin_popcountl(mask[i]);
-    return n ? n : 1;
-}
-
-unsigned pen__thread_cores(void)
-{
-    unsigned cores = affinity_cores();
-    pen__cgroup_each("cpu", least_cores, &cores);
-    return cores;
 }

@@ -9,10 +9,6 @@
 
 #include <penstock/error.h>
 
-/* How many cores this process may use: the smaller of its CPU affinity and its cgroup's CPU quota
- * (versions 1 and 2, rounded up). At least 1. */
-unsigned pen__thread_cores(void);
-
 int pen__thread_start(pthread_t *ret, void *(*run)(void *), void *arg, PenError *reterr);
 void pen__thread_join(pthread_t thread);
 

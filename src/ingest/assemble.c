@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/cores.h"
 #include "base/sys.h"
 #include "base/thread.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/cores.h"
 #include "base/sha256.h"
 #include "base/thread.h"
 #include "ingest/copy_shards.h"

@@ -2,6 +2,7 @@
 /* The layout of a slot, and who may have how much of the memory. */
 #include <inttypes.h>
 
+#include "base/available.h"
 #include "base/bytes.h"
 #include "load/load_plan.h"
 #include "load/task.h"
@@ -111,9 +112,32 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     return PEN_OK;
 }
 
+/* Not what is free at the moment: processes that start later would find less of it than the first
+ * ones, and refuse alone. */
+static int check_node(const PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t all, each = p->set.memory_bytes, ranks = p->set.node_ranks;
+    PenAvailable limit = {.bytes = UINT64_MAX};
+    if (ranks > 1)
+        limit = pen__memory_limit();
+    if (pen__mul_over(each, ranks, &all))
+        all = UINT64_MAX;
+    if (all <= limit.bytes)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: %" PRIu64 " MiB for each of %" PRIu64 " processes (node_ranks, "
+                     "LOCAL_WORLD_SIZE) are %" PRIu64 " MiB, and %s has %" PRIu64
+                     " MiB; pass memory=\"%" PRIu64 "MiB\" or less, or start fewer processes",
+                     each / MiB, ranks, all / MiB,
+                     limit.is_by_group ? "this control group" : "this machine", limit.bytes / MiB,
+                     limit.bytes / ranks / MiB);
+}
+
 int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr)
 {
-    int r = lay_out(p, reterr);
+    int r = check_node(p, reterr);
+    if (r == PEN_OK)
+        r = lay_out(p, reterr);
     if (r == PEN_OK)
         r = share_out(p, reterr);
     p->tasks = 2 * (p->threads + p->io_threads) + 8;

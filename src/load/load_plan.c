@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cores.h"
 #include "base/sha256.h"
-#include "base/thread.h"
 #include "load/companions.h"
 #include "load/ordinals.h"
+#include "net/node.h"
 
 #define WHERE "load/plan"
 
@@ -371,8 +372,10 @@ static int choose_fields(PenLoadPlan *p, PenError *reterr)
 
 static void choose_threads(PenLoadPlan *p)
 {
-    unsigned cores = pen__thread_cores();
-    p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (unsigned)MAX_THREADS);
+    uint32_t cores = 0;
+    if (!p->set.threads)
+        cores = pen__cores_share(p->set.node_ranks, pen__node_job_cores());
+    p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (uint32_t)MAX_THREADS);
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
     if (pen__pack_is_whole(p->pack)) /* what is set is how many wait for a server or a disk */
@@ -393,8 +396,11 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
     const PenPackInfo *info = pen_pack_info(pack);
     p->pack = pen__pack_ref(pack);
     memcpy(p->state.pack_id, info->id, sizeof p->state.pack_id);
-    choose_threads(p);
-    r = choose_samples(p, reterr);
+    r = pen__node_ranks(settings->node_ranks, &p->set.node_ranks, reterr);
+    if (r == PEN_OK) {
+        choose_threads(p);
+        r = choose_samples(p, reterr);
+    }
     if (r == PEN_OK)
         r = choose_fields(p, reterr);
     if (r == PEN_OK)

@@ -415,6 +415,7 @@ void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
     *ret = c->stats;
     ret->struct_size = sizeof *ret;
     ret->threads = c->plan.threads;
+    ret->node_ranks = c->plan.set.node_ranks;
     ret->io_threads = c->plan.fetchers ? c->plan.fetchers : c->plan.io_threads;
     ret->slots = c->n_slots;
     ret->slots_leased = c->n_leased;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cores.h"
 #include "base/cpu.h"
 #include "base/crc32c.h"
 #include "base/sys.h"

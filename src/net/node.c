@@ -43,6 +43,14 @@ int pen__node_ranks(uint32_t given, uint32_t *ret, PenError *reterr)
     return PEN_OK;
 }
 
+uint32_t pen__node_job_cores(void)
+{
+    const char *text = NULL;
+    if (pen__sys->environment("SLURM_PROCID"))
+        text = pen__sys->environment("SLURM_CPUS_ON_NODE");
+    return text ? leading_number(text) : 0;
+}
+
 uint32_t pen__node_share(uint32_t all, uint32_t ranks)
 {
     return PEN_MIN(all, PEN_MAX(all / ranks, (uint32_t)SHARE_LEAST));

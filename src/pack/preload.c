@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "base/available.h"
+#include "base/cores.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "io/dir.h"

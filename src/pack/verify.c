@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/cores.h"
 #include "base/thread.h"
 #include "pack/keys.h"
 #include "pack/sections.h"

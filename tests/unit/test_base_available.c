@@ -41,7 +41,7 @@ static int64_t fake_pread(int fd, void *buf, size_t bytes, uint64_t offset)
     return (int64_t)n;
 }
 
-static PenAvailable with(const File *these)
+static PenAvailable ask(const File *these, PenAvailable (*question)(void))
 {
     static PenSys sys;
     sys = pen__sys_real;
@@ -50,9 +50,14 @@ static PenAvailable with(const File *these)
     sys.pread = fake_pread;
     files = these;
     pen__sys = &sys;
-    PenAvailable a = pen__memory_available();
+    PenAvailable a = question();
     pen__sys = &pen__sys_real;
     return a;
+}
+
+static PenAvailable with(const File *these)
+{
+    return ask(these, pen__memory_available);
 }
 
 static const char meminfo[] = "MemTotal:  16000 kB\nMemFree: 1 kB\nMemAvailable:    8000 kB\n";
@@ -108,8 +113,29 @@ TEST(version_1)
     CHECK(a.is_by_group);
 }
 
+/* What is in use does not count. */
+TEST(limits)
+{
+    PenAvailable a = ask((const File[]){{"/proc/meminfo", meminfo}, {0}}, pen__memory_limit);
+    CHECK_INT(a.bytes, 16000 * 1024);
+    CHECK(!a.is_by_group);
+    a = ask((const File[]){{"/proc/meminfo", meminfo},
+                           {"/proc/self/cgroup", "0::/user/job\n"},
+                           {"/sys/fs/cgroup/user/job/memory.max", "max\n"},
+                           {"/sys/fs/cgroup/user/memory.max", "5000000\n"},
+                           {"/sys/fs/cgroup/user/memory.current", "3000000\n"},
+                           {0}},
+            pen__memory_limit);
+    CHECK_INT(a.bytes, 5000000);
+    CHECK(a.is_by_group);
+    a = ask((const File[]){{0}}, pen__memory_limit);
+    CHECK(a.bytes == UINT64_MAX);
+}
+
 TEST(this_machine_says_something)
 {
+    PenAvailable limit = pen__memory_limit();
+    CHECK(limit.bytes > 0 && limit.bytes < UINT64_MAX);
     PenAvailable a = pen__memory_available();
     CHECK(a.bytes > 0 && a.bytes < UINT64_MAX);
 }
@@ -120,6 +146,7 @@ int main(int argc, char **argv)
     RUN(the_machine);
     RUN(version_2);
     RUN(version_1);
+    RUN(limits);
     RUN(this_machine_says_something);
     return TEST_END();
 }

@@ -7,7 +7,7 @@
 #include "base/attr.h"
 #include "base/sys.h"
 
-static const char *local, *procid, *step, *tasks;
+static const char *local, *procid, *step, *tasks, *cpus;
 
 static const char *environment(const char *name)
 {
@@ -17,6 +17,8 @@ static const char *environment(const char *name)
         return procid;
     if (strcmp(name, "SLURM_STEP_TASKS_PER_NODE") == 0)
         return step;
+    if (strcmp(name, "SLURM_CPUS_ON_NODE") == 0)
+        return cpus;
     return strcmp(name, "SLURM_NTASKS_PER_NODE") == 0 ? tasks : NULL;
 }
 
@@ -67,6 +69,23 @@ TEST(ranks)
     pen__sys = &pen__sys_real;
 }
 
+TEST(cores_of_the_job)
+{
+    PenSys sys = pen__sys_real;
+    sys.environment = environment;
+    pen__sys = &sys;
+    procid = NULL;
+    cpus = "32";
+    CHECK_INT(pen__node_job_cores(), 0);
+    procid = "0";
+    CHECK_INT(pen__node_job_cores(), 32);
+    cpus = "many";
+    CHECK_INT(pen__node_job_cores(), 0);
+    cpus = NULL;
+    CHECK_INT(pen__node_job_cores(), 0);
+    pen__sys = &pen__sys_real;
+}
+
 TEST(shares)
 {
     CHECK_INT(pen__node_share(64, 1), 64);
@@ -86,6 +105,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(ranks);
+    RUN(cores_of_the_job);
     RUN(shares);
     return TEST_END();
 }
