@@ -215,7 +215,7 @@ static int end_row(CliExtractor *x, PenError *reterr)
         return cli_fail_memory(reterr);
     fwrite(x->row_text, 1, x->row_bytes, x->list);
     return ferror(x->list)
-               ? cli_fail(reterr, PEN_E_IO, "%s/" LIST_NAME ": cannot write", x->tree.path)
+               ? cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", x->tree.path)
                : PEN_OK;
 }
 

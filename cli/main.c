@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,11 +83,15 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* Over the limit of ulimit -f, writing then fails with a message instead of ending us. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     int code = run(argc, argv);
     /* A full disk must not pass for a result that was printed. */
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_say("stdout: cannot write the result: %s", errno ? strerror(errno) : "write failed");
+        cli_say("stdout: cannot write the result: %s", errno == EFBIG ? CLI_TOO_LARGE
+                                                       : errno        ? strerror(errno)
+                                                                      : "write failed");
         return code == CLI_EXIT_OK ? CLI_EXIT_FAILURE : code;
     }
     return code;

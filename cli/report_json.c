@@ -27,16 +27,43 @@ const char *cli_real_text(double value, char buf[32])
     return buf;
 }
 
-static void put_hex(FILE *to, const CliEntry *e)
+static void put_hex_name(FILE *to, const char *of)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s_hex", e->name);
+    snprintf(name, sizeof name, "%s_hex", of);
     fputs(", ", to);
     cli_text_json(to, name, strlen(name));
-    fputs(": \"", to);
+    fputs(": ", to);
+}
+
+static void put_hex(FILE *to, const CliEntry *e)
+{
+    fputc('"', to);
     for (size_t i = 0; i < e->bytes; i++)
         fprintf(to, "%02x", (uint8_t)e->text[i]);
     fputc('"', to);
+}
+
+static int needs_hex(const CliEntry *e)
+{
+    return e->kind == CLI_TEXT && !cli_utf8_valid(e->text, e->bytes);
+}
+
+/* Of a list of texts, entries from to end: all in hex when one of them needs it. Escaped, two that
+ * differ may look the same. */
+static void put_hex_list(FILE *to, const CliReport *report, size_t list, size_t end)
+{
+    int needed = 0;
+    for (size_t i = list + 1; i < end; i++)
+        needed |= needs_hex(&report->entries[i]);
+    if (!needed || !report->entries[list].name)
+        return;
+    put_hex_name(to, report->entries[list].name);
+    for (size_t i = list + 1; i < end; i++) {
+        fputs(i > list + 1 ? ", " : "[", to);
+        put_hex(to, &report->entries[i]);
+    }
+    fputc(']', to);
 }
 
 static void put_json_value(FILE *to, const CliEntry *e)
@@ -62,8 +89,10 @@ static void put_json_value(FILE *to, const CliEntry *e)
         break;
     case CLI_TEXT:
         cli_text_json(to, e->text, e->bytes);
-        if (e->name && !cli_utf8_valid(e->text, e->bytes))
+        if (e->name && needs_hex(e)) {
+            put_hex_name(to, e->name);
             put_hex(to, e);
+        }
         break;
     case CLI_OBJECT:
     case CLI_LIST:
@@ -83,9 +112,12 @@ static size_t put_json_members(const CliReport *report, size_t i, FILE *to)
             fputs(": ", to);
         }
         if (e->kind == CLI_OBJECT || e->kind == CLI_LIST) {
+            size_t list = i;
             fputc(e->kind == CLI_OBJECT ? '{' : '[', to);
             i = put_json_members(report, i + 1, to);
             fputc(e->kind == CLI_OBJECT ? '}' : ']', to);
+            if (e->kind == CLI_LIST)
+                put_hex_list(to, report, list, i);
         } else {
             put_json_value(to, e);
         }

@@ -80,7 +80,8 @@ int cli_fail_os(PenError *reterr, int os_errno, const char *format, ...)
     fill(reterr, status, os_errno, format, args);
     va_end(args);
     size_t used = strlen(reterr->message);
-    snprintf(reterr->message + used, sizeof reterr->message - used, ": %s", strerror(os_errno));
+    snprintf(reterr->message + used, sizeof reterr->message - used, ": %s",
+             os_errno == EFBIG ? CLI_TOO_LARGE : strerror(os_errno));
     return status;
 }
 

@@ -14,6 +14,9 @@ void cli_say_error(const PenError *error);
 
 /* Fill in an error as the library does; both return the status. */
 int cli_fail(PenError *reterr, int status, const char *format, ...) CLI_PRINTF(3, 4);
+/* What EFBIG means. */
+#define CLI_TOO_LARGE                                                                              \
+    "File too large: over the limit of this process (ulimit -f) or of the file system"
 int cli_fail_os(PenError *reterr, int os_errno, const char *format, ...) CLI_PRINTF(3, 4);
 int cli_fail_memory(PenError *reterr);
 

@@ -106,7 +106,11 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
                  "of a thousand million samples.\n"
                  "With --samples it lists the samples: number, key and what is stored in each "
                  "field, tab-separated with a line of names first (control characters in keys as "
-                 "\\xNN, backslashes doubled); with --json one object for each sample and line.",
+                 "\\xNN, backslashes doubled); with --json one object for each sample and line.\n"
+                 "In JSON, bytes of a key, path or class that is not UTF-8 are written as the "
+                 "characters U+0080 to U+00FF, and a member NAME_hex beside NAME has its exact "
+                 "bytes: \"key\": \"caf\\u00e9\", \"key_hex\": \"636166e9\". A list of which one "
+                 "text is not UTF-8 gets a list NAME_hex of all.",
         .examples = "penstock info train.pen\n"
                     "penstock info train.pen --json | jq .classes\n"
                     "penstock info train.pen --samples | head\n"

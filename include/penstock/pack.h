@@ -174,7 +174,8 @@ typedef struct PenVerifyResult {
 
 PEN_API void pen_verify_settings_init(PenVerifySettings *settings);
 /* Checks every byte of the pack. PEN_OK when all is well; PEN_E_CORRUPT when there were problems,
- * with the first of them in reterr. `ret` is filled in both cases. */
+ * with the first of them in reterr. `ret` is filled in both cases. Settings that make no sense are
+ * PEN_E_INVALID, and nothing is read. */
 PEN_NODISCARD PEN_API int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings,
                                           PenVerifyResult *ret, PenError *reterr);
 

@@ -77,6 +77,8 @@ int pen__fail_os(PenError *reterr, int os_errno, const char *where, const char *
     char why[96];
     /* The GNU form returns the text; it may or may not use the buffer. */
     const char *text = strerror_r(os_errno, why, sizeof why);
+    if (os_errno == EFBIG)
+        text = "File too large: over the limit of this process (ulimit -f) or of the file system";
     size_t used = strlen(reterr->message);
     snprintf(reterr->message + used, sizeof reterr->message - used, ": %s", text);
     return status;

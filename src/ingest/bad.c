@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ingest/text.h"
 #include "io/dir.h"
 #include "io/sink.h"
 #include "io/source.h"
@@ -14,14 +15,16 @@
 #define MAX_LIST_BYTES (1ull << 30)
 static const char prefix[] = "{\"position\":";
 
-/* As the inside of a JSON text; bytes that are not ASCII are taken as Latin-1. */
+/* As the inside of a JSON text; bytes of what is not UTF-8 are taken as Latin-1. */
 static int add_escaped(PenBuf *out, const uint8_t *text, size_t bytes)
 {
     int r = PEN_OK;
+    bool utf8 = pen__text_is_utf8(text, bytes);
     for (size_t i = 0; i < bytes && r == PEN_OK; i++) {
         char c[8];
         int n = 1;
-        if (text[i] == '"' || text[i] == '\\' || text[i] < 0x20 || text[i] > 0x7E)
+        if (text[i] == '"' || text[i] == '\\' || text[i] < 0x20 || text[i] == 0x7F ||
+            (text[i] > 0x7F && !utf8))
             n = snprintf(c, sizeof c, "\\u%04x", text[i]);
         else
             c[0] = (char)text[i];
@@ -35,6 +38,20 @@ static int add_text(PenBuf *out, const char *text)
     return pen__buf_add(out, text, strlen(text));
 }
 
+/* The exact bytes of a key that is not UTF-8, as 'penstock info --json' has them. */
+static int add_hex(PenBuf *out, const uint8_t *key, size_t bytes)
+{
+    if (pen__text_is_utf8(key, bytes))
+        return PEN_OK;
+    int r = add_text(out, "\",\"key_hex\":\"");
+    for (size_t i = 0; i < bytes && r == PEN_OK; i++) {
+        char c[4];
+        snprintf(c, sizeof c, "%02x", key[i]);
+        r = pen__buf_add(out, c, 2);
+    }
+    return r;
+}
+
 int pen__bad_add(PenBadList *list, uint64_t position, const void *key, size_t key_bytes,
                  const PenError *why, PenError *reterr)
 {
@@ -44,6 +61,8 @@ int pen__bad_add(PenBadList *list, uint64_t position, const void *key, size_t ke
     int r = add_text(&list->lines, number);
     if (r == PEN_OK)
         r = add_escaped(&list->lines, key, key_bytes);
+    if (r == PEN_OK)
+        r = add_hex(&list->lines, key, key_bytes);
     if (r == PEN_OK)
         r = add_text(&list->lines, "\",\"why\":\"");
     if (r == PEN_OK)

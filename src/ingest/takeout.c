@@ -29,9 +29,26 @@ static int check_image(const PenImageEntry *e, const uint8_t *data, PenError *re
     return r;
 }
 
+static int check_verify_settings(const PenVerifySettings *s, PenError *reterr)
+{
+    if (s->struct_size != sizeof *s)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "settings not initialised: call pen_verify_settings_init first");
+    if (s->threads < 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "threads: expected a number, 0 or more, found %d", (int)s->threads);
+    if (s->decode != 0 && s->decode != 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "decode: expected 0 or 1, found %d",
+                         (int)s->decode);
+    return PEN_OK;
+}
+
 int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
                     PenError *reterr)
 {
+    int r = check_verify_settings(settings, reterr);
+    if (r < 0)
+        return r;
     return pen__verify(pack, settings, settings->decode ? check_image : NULL, ret, reterr);
 }
 

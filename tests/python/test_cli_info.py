@@ -81,6 +81,23 @@ def test_keys_that_are_not_utf8_come_with_hex(tmp_path):
     assert "\tc/\\xffé.jpg\t" in good("info", tmp_path / "p.pen", "--samples").out
 
 
+def test_classes_that_are_not_utf8_can_be_told_apart(tmp_path):
+    """One is the other in UTF-8: escaped they look the same, in hex they do not."""
+    names = [b"a", "café".encode(), b"caf\xe9"]
+    for i, name in enumerate(names):
+        folder = tmp_path / "src" / os.fsdecode(name)
+        folder.mkdir(parents=True)
+        (folder / "1.jpg").write_bytes(image_bytes(i))
+    good("pack", tmp_path / "src", "-o", tmp_path / "p.pen")
+    record = good("info", tmp_path / "p.pen", "--json").json()
+    assert [bytes.fromhex(c) for c in record["classes_hex"]] == sorted(names)
+    assert record["classes"] == ["a", "café", "café"]
+    (tmp_path / "src" / os.fsdecode(names[2]) / "1.jpg").unlink()
+    (tmp_path / "src" / os.fsdecode(names[2])).rmdir()
+    good("pack", tmp_path / "src", "-o", tmp_path / "q.pen")
+    assert "classes_hex" not in good("info", tmp_path / "q.pen", "--json").json()
+
+
 @pytest.mark.parametrize("verb", ["info", "verify"])
 def test_no_pack_is_one_line_and_exit_1(verb, tmp_path):
     for path in (tmp_path / "none.pen", tmp_path):

@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import time
@@ -251,3 +252,40 @@ def test_progress_line_on_a_terminal(tmp_path):
                for s in shown), seen
     assert max(map(len, shown)) <= 79
     assert seen.endswith(b"\r") and not seen.split(b"\r")[-2].strip(), "cleared at the end"
+
+
+def test_the_report_of_broken_inputs_has_their_exact_names(tmp_path):
+    names = ["é.jpg".encode(), b"\xe9.jpg", b"good.jpg"]
+    (tmp_path / "src" / "c").mkdir(parents=True)
+    for name in names:
+        (tmp_path / "src" / "c" / os.fsdecode(name)).write_bytes(b"broken")
+    (tmp_path / "src" / "c" / "good.jpg").write_bytes(image_bytes(1))
+    good("pack", tmp_path / "src", "-o", tmp_path / "p.pen", "--on-bad", "skip")
+    lines = (tmp_path / "p.pen-bad.jsonl").read_text(encoding="utf-8").splitlines()
+    bad = {line["key"]: line for line in map(json.loads, lines)}
+    assert set(bad) == {"c/é.jpg"} and len(lines) == 2
+    found = [json.loads(line).get("key_hex") for line in lines]
+    assert sorted(found, key=str) == [b"c/\xe9.jpg".hex(), None]
+
+
+@pytest.mark.parametrize("verb", ["pack", "extract", "copy"])
+def test_a_limit_of_file_sizes_is_an_error_that_names_the_file(tmp_path, verb):
+    source = make_folder(tmp_path / "src")
+    (source / "cat" / "large.jpg").write_bytes(image_bytes(1, width=600, height=600))
+    good("pack", source, "-o", tmp_path / "p.pen")
+    out = tmp_path / "out.pen"
+    args = {
+        "pack": ("pack", source, "-o", out),
+        "extract": ("extract", tmp_path / "p.pen", "-o", out),
+        "copy": ("copy", tmp_path / "p.pen", out),
+    }[verb]
+    done = subprocess.run(
+        [PENSTOCK, *args],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done
+    assert "ulimit -f" in done.stderr and str(out) in done.stderr
+    if verb != "extract":
+        good(*args)
+        good("verify", out)

@@ -317,6 +317,29 @@ TEST(settings_that_make_no_sense_are_refused)
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
 }
 
+TEST(verify_checks_its_settings)
+{
+    PenError err = {0};
+    PenPack *pack = NULL;
+    PenVerifyResult result = {.samples = 77};
+    PenWriterSettings s = settings(PEN_MODE_KEEP);
+    CHECK_INT(write_all(at("checked.pen"), &s, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("checked.pen"), &pack, &err), PEN_OK);
+    PenVerifySettings v = {0};
+    CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "pen_verify_settings_init"));
+    pen_verify_settings_init(&v);
+    v.threads = -1;
+    CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "threads: expected a number, 0 or more, found -1"));
+    pen_verify_settings_init(&v);
+    v.decode = 2;
+    CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "decode: expected 0 or 1, found 2"));
+    CHECK_INT(result.samples, 77);
+    pen_pack_close(&pack);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -331,6 +354,7 @@ int main(int argc, char **argv)
     RUN(a_bad_image_leaves_the_writer_as_it_was);
     RUN(closing_without_finish_leaves_nothing);
     RUN(settings_that_make_no_sense_are_refused);
+    RUN(verify_checks_its_settings);
     for (uint32_t i = 0; i < N; i++) {
         pen__buf_free(&samples[i].image);
         pen__buf_free(&samples[i].mask);
