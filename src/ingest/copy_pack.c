@@ -108,15 +108,7 @@ static int open_to(Copier *c, unsigned threads, PenError *reterr)
     if (!remote.upload_parts)
         remote.upload_parts = threads;
     int r = pen__store_open(s->to, &remote, &c->to, reterr);
-    if (r < 0)
-        return r;
-    PenRemote *far = pen__store_remote(c->to);
-    if (far && !pen__remote_is_s3(far))
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: packs can be read from such an address, not written to; give a "
-                         "directory or an s3:// address",
-                         pen__store_name(c->to));
-    return PEN_OK;
+    return r < 0 ? r : pen__store_check_kind(c->to, reterr);
 }
 
 /* An interrupted run of 'pack' has its plan there, and shards that only it knows. */
@@ -187,6 +179,8 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
         r = take_place(c, reterr);
     if (r == PEN_OK) /* again: nobody else of this machine is at it from here on */
         r = check_target(c, reterr);
+    if (r == PEN_OK && !c->is_published)
+        r = pen__store_check_writable(c->to, PEN_MANIFEST_NAME, reterr);
     /* Of files that are near, checking takes the time: more threads than cores only take memory. */
     unsigned readers =
         c->pack && pen__pack_is_far(c->pack) ? threads : PEN_MIN(threads, pen__thread_cores());

@@ -347,6 +347,8 @@ static int open_place(PenJob *job, PenError *reterr)
     if (r == PEN_OK)
         r = pen__store_open(s->out, s->remote, &job->store, reterr);
     if (r == PEN_OK)
+        r = pen__store_check_kind(job->store, reterr);
+    if (r == PEN_OK)
         r = pen__home_make(s->out, job->home, reterr);
     return r;
 }
@@ -368,6 +370,8 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = lock(job, reterr);
     if (r == PEN_OK)
         r = open_base(job, reterr);
+    if (r == PEN_OK) /* before a source is read */
+        r = pen__store_check_writable(job->store, PEN_MANIFEST_NAME, reterr);
     if (r == PEN_OK && job->base)
         r = open_carry(job, reterr);
     if (r == PEN_OK)

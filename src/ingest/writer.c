@@ -142,11 +142,15 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
     if (r == PEN_OK)
         r = pen__store_open(w->path, s->remote, &w->store, reterr);
     if (r == PEN_OK)
+        r = pen__store_check_kind(w->store, reterr);
+    if (r == PEN_OK)
         r = pen__home_make(w->path, w->home, reterr);
     if (r == PEN_OK)
         r = pen__dir_lock(w->home, 1, &w->lock, reterr);
     if (r == PEN_OK)
         r = check_free(w, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_writable(w->store, PEN_MANIFEST_NAME, reterr);
     if (r == PEN_OK) {
         w->made_work = 1;
         r = open_roll(w, s, reterr);

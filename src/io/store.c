@@ -117,6 +117,28 @@ int pen__store_sink(PenStore *s, const char *part_path, const char *name, PenSin
     return pen__sink_open(part_path, ret, reterr);
 }
 
+int pen__store_check_kind(const PenStore *s, PenError *reterr)
+{
+    if (!s->remote || pen__remote_is_s3(s->remote))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                     "%s: packs are read over http(s), not written; write to s3:// or a directory",
+                     pen__store_name(s));
+}
+
+int pen__store_check_writable(PenStore *s, const char *name, PenError *reterr)
+{
+    PenUpload *upload = NULL;
+    if (!s->remote)
+        return PEN_OK;
+    int r = pen__upload_begin(s->remote, name, &upload, reterr);
+    if (r < 0)
+        pen__error_prefix(reterr, "%s: it cannot be written to; nothing was packed or sent",
+                          pen__store_name(s));
+    pen__upload_abort(&upload);
+    return r;
+}
+
 /* The folder that the name has in front. */
 static int make_folder(const PenStore *s, const char *name, PenError *reterr)
 {

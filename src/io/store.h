@@ -26,6 +26,14 @@ int pen__store_source_end(PenStore *s, const char *name, uint64_t end_bytes, Pen
                           PenError *reterr);
 int pen__store_has(PenStore *s, const char *name, PenError *reterr); /* 1, 0, < 0 */
 
+/* PEN_E_UNSUPPORTED for an address that can only be read. */
+int pen__store_check_kind(const PenStore *s, PenError *reterr);
+/* Before anything is made ready to be written: may `name` be written? Of an object store this is
+ * seen by an upload that is begun and given up, so that no object comes into being, and with no
+ * other permissions than the writing itself needs. Of a directory whoever makes .work in it sees
+ * it. */
+int pen__store_check_writable(PenStore *s, const char *name, PenError *reterr);
+
 /* A file that appears under its name when it is committed. In a directory it lies at `part_path`
  * until then. */
 int pen__store_sink(PenStore *s, const char *part_path, const char *name, PenSink **ret,

@@ -174,6 +174,8 @@ class Server:
                 raise Refused(403, "AccessDenied", "Access Denied")
         elif bucket is not None and not bucket.lists and kind.startswith("List"):
             raise Refused(403, "AccessDenied", "Access Denied")
+        elif bucket is not None and not bucket.may_change(request.method):
+            raise Refused(403, "AccessDenied", "Access Denied")
         elif bucket is not None and bucket.requester_pays:
             if request.header("x-amz-request-payer") != "requester":
                 raise Refused(403, "AccessDenied", "Access Denied: the requester has to pay.")
@@ -382,7 +384,7 @@ def read_key(text):
 
 
 def read_bucket(text, region):
-    """NAME[,region=R][,requester-pays][,public][,no-list]"""
+    """NAME[,region=R][,requester-pays][,public][,no-list][,no-write][,no-delete]"""
     name, *flags = text.split(",")
     bucket = Bucket(name, region)
     for flag in flags:
@@ -394,6 +396,10 @@ def read_bucket(text, region):
             bucket.public = True
         elif flag == "no-list":
             bucket.lists = False
+        elif flag == "no-write":
+            bucket.writes = False
+        elif flag == "no-delete":
+            bucket.removes = False
         else:
             raise SystemExit(f"--bucket {text}: {flag}: not known")
     return bucket
@@ -405,7 +411,8 @@ def read_options():
     p.add_argument("--key", action="append", metavar="ID:SECRET[:TOKEN[:REQUESTS]]",
                    help="a key that is known; the token counts as expired after REQUESTS")
     p.add_argument("--bucket", action="append", default=[],
-                   metavar="NAME[,region=R][,requester-pays][,public][,no-list]")
+                   metavar="NAME[,region=R][,requester-pays][,public][,no-list][,no-write]"
+                   "[,no-delete]")
     p.add_argument("--region", default="us-east-1")
     p.add_argument("--domain", action="append", help="for BUCKET.DOMAIN; localhost, s3.test")
     p.add_argument("--directory", help="keep objects as files here; those there are served")

@@ -60,6 +60,11 @@ class Bucket:
         self.name, self.region = name, region
         self.requester_pays, self.public = requester_pays, public
         self.lists = True  # False: as to keys without s3:ListBucket, what is not there is a 403
+        self.writes = True  # False: as to keys without s3:PutObject
+        self.removes = True  # False: without s3:DeleteObject and s3:AbortMultipartUpload
+
+    def may_change(self, method):
+        return {"PUT": self.writes, "POST": self.writes, "DELETE": self.removes}.get(method, True)
 
 
 def stamp(info):

@@ -382,7 +382,7 @@ def test_copy_says_what_is_wrong_with_a_place(near, pack, tmp_path):
     for args, expected in (
         ((tmp_path / "none.pen", tmp_path / "b.pen"), "no such file or directory"),
         ((near.at("none.pen"), tmp_path / "b.pen"), "no pack is there"),
-        ((pack, f"{near.server.url}/{near.bucket}/b.pen"), "not written to; give a directory"),
+        ((pack, f"{near.server.url}/{near.bucket}/b.pen"), "write to s3:// or a directory"),
         ((pack, "s3://no-such-bucket/b.pen"), "NoSuchBucket"),
     ):
         result = near.run("copy", *args)
