@@ -125,6 +125,9 @@ static void stat_out(const struct stat *st, PenFileStat *ret)
     ret->uid = st->st_uid;
     ret->mode = st->st_mode & 07777;
     ret->what = what_is(st->st_mode);
+    ret->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    ret->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+    ret->inode = st->st_ino;
 }
 
 static int real_stat_fd(int fd, PenFileStat *ret)

@@ -18,6 +18,8 @@ typedef struct PenFileStat {
     uint32_t uid;     /* whose it is */
     uint32_t mode;    /* permissions */
     const char *what; /* for messages: "a file", "a FIFO", "a symbolic link" ... */
+    int64_t mtime_ns, ctime_ns;
+    uint64_t inode;
 } PenFileStat;
 
 typedef struct PenDiskRoom { /* of a file system */

@@ -19,15 +19,18 @@
 
 /* ---- what a task leaves ---------------------------------------------------------------------- */
 
-enum { DONE_BYTES = 8 + 3 * 8 + 4 };
+enum { DONE_BYTES = 8 + 3 * 8 + 32 + 4 };
+static const char done_magic[8] = "PENDON2";
 
 int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr)
 {
-    uint8_t b[DONE_BYTES] = "PENDONE";
+    uint8_t b[DONE_BYTES];
+    memcpy(b, done_magic, sizeof done_magic);
     pen__store64(b + 8, done->n_shards);
     pen__store64(b + 16, done->n_samples);
     pen__store64(b + 24, done->n_rest);
-    pen__store32(b + 32, pen__crc32c(0, b, 32));
+    memcpy(b + 32, done->inputs, sizeof done->inputs);
+    pen__store32(b + 64, pen__crc32c(0, b, 64));
     char *part = pen__path_join(folder, "done.part");
     char *path = pen__path_join(folder, "done");
     int r = part && path ? pen__file_store(part, path, b, sizeof b, reterr)
@@ -47,13 +50,15 @@ int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr)
     r = pen__file_load(path, DONE_BYTES, &b, reterr);
     if (r < 0)
         goto out;
-    if (b.bytes != DONE_BYTES || memcmp(b.data, "PENDONE", 8) != 0 ||
-        pen__crc32c(0, b.data, 32) != pen__load32(b.data + 32)) {
+    if (b.bytes != DONE_BYTES || memcmp(b.data, done_magic, 8) != 0 ||
+        pen__crc32c(0, b.data, 64) != pen__load32(b.data + 64)) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: damaged; run that task again", path);
         goto out;
     }
-    *ret =
-        (PenTaskDone){pen__load64(b.data + 8), pen__load64(b.data + 16), pen__load64(b.data + 24)};
+    *ret = (PenTaskDone){.n_shards = pen__load64(b.data + 8),
+                         .n_samples = pen__load64(b.data + 16),
+                         .n_rest = pen__load64(b.data + 24)};
+    memcpy(ret->inputs, b.data + 32, sizeof ret->inputs);
     r = 1;
 out:
     pen__buf_free(&b);
@@ -72,7 +77,6 @@ typedef struct Finalise {
     PenJoin join;
     PenRoll *roll; /* of the rests */
     uint64_t position;
-    uint64_t resumed; /* of the rests, written before an interruption */
     PenCopied *copied;
     PenBadList bad;
 } Finalise;
@@ -124,6 +128,11 @@ static int task_done(const Finalise *f, uint32_t task, PenTaskDone *ret, PenErro
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: task %u of %u is not done; run 'penstock pack --task %u/%u' first",
                          f->out, task, f->n_tasks, task, f->n_tasks);
+    if (r > 0 && memcmp(ret->inputs, pen__plan_info(f->plan)->inputs, sizeof ret->inputs) != 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: task %u of %u was run with a plan that has been made anew since: "
+                         "inputs had changed; run 'penstock pack --task %u/%u' again",
+                         f->out, task, f->n_tasks, task, f->n_tasks);
     return r < 0 ? r : PEN_OK;
 }
 
@@ -173,8 +182,7 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
     pen__draft_close(&draft);
     for (uint32_t i = 0; i < c->n && r == PEN_OK; i++) {
         c->samples[i].position = f->position++;
-        if (c->samples[i].position >= f->resumed)
-            r = pen__roll_add(f->roll, &c->samples[i], reterr);
+        r = pen__roll_add(f->roll, &c->samples[i], reterr);
     }
     return r;
 }
@@ -227,6 +235,10 @@ static int open_all(Finalise *f, PenError *reterr)
     if (r == PEN_OK)
         r = count_tasks(f, reterr);
     if (r == PEN_OK) {
+        pen__plan_advise(f->plan, "run 'penstock plan' again, then every task");
+        r = pen__plan_check_all(f->plan, reterr);
+    }
+    if (r == PEN_OK) {
         const PenPlanInfo *info = pen__plan_info(f->plan);
         r = pen__plan_schema(f->plan, &f->schema, reterr);
         f->join = (PenJoin){.store = f->store,
@@ -250,8 +262,7 @@ static int open_all(Finalise *f, PenError *reterr)
     }
     if (r == PEN_OK) {
         f->copied = pen__zalloc(f->n_tasks * sizeof *f->copied);
-        r = f->copied ? pen__roll_resume(f->roll, &f->resumed, reterr)
-                      : pen__fail_memory(reterr, WHERE, f->out);
+        r = f->copied ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
     }
     pen__free(path);
     pen__free(part);

@@ -78,7 +78,7 @@ int pen__frames_list(const char *folder, PenNames *ret, PenError *reterr)
     return PEN_OK;
 }
 
-static int measure_one(const char *folder, const char *name, uint64_t *bytes, PenError *reterr)
+static int measure_one(const char *folder, const char *name, PenFramesSize *sum, PenError *reterr)
 {
     PenFileStat st;
     char *path = pen__path_join(folder, name);
@@ -92,23 +92,25 @@ static int measure_one(const char *folder, const char *name, uint64_t *bytes, Pe
                       "%s: expected a frame of a clip, found %s; a folder of frames has nothing "
                       "else in it",
                       path, st.is_dir ? "a folder" : "no file");
-    else if (pen__add_over(*bytes, st.bytes, bytes))
+    else if (pen__add_over(sum->bytes, st.bytes, &sum->bytes))
         r = pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected fewer bytes, found %" PRIu64, path,
                       st.bytes);
+    else
+        pen__stamp_add(&sum->stamp, name, &st);
     pen__free(path);
     return r;
 }
 
-int pen__frames_measure(const char *folder, uint64_t *ret_n, uint64_t *ret_bytes, PenError *reterr)
+int pen__frames_measure(const char *folder, PenFramesSize *ret, PenError *reterr)
 {
     PenNames names = {0};
-    uint64_t bytes = 0;
+    PenFramesSize sum = {0};
     int r = pen__frames_list(folder, &names, reterr);
     for (uint64_t i = 0; r == 0 && i < names.n; i++)
-        r = measure_one(folder, names.names[i], &bytes, reterr);
+        r = measure_one(folder, names.names[i], &sum, reterr);
     if (r == 0) {
-        *ret_n = names.n;
-        *ret_bytes = bytes;
+        sum.n = names.n;
+        *ret = sum;
     }
     pen__names_free(&names);
     return r;

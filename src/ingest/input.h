@@ -9,6 +9,7 @@
 
 #include "ingest/csv.h"
 #include "ingest/plan.h"
+#include "ingest/stamp.h"
 #include "ingest/text.h"
 
 #define PEN_KEY_LIMIT 4096
@@ -22,7 +23,15 @@ typedef struct PenRoot {
     uint8_t kind;
     const char *path; /* the folder, the folder of the list ("" for none), the tar, the .gulp */
     uint64_t bytes;   /* of a tar or a .gulp */
+    PenStamp stamp;   /* likewise */
 } PenRoot;
+
+/* A file that says what the inputs are: a list, a .gmeta. */
+typedef struct PenListed {
+    const char *path;
+    uint64_t bytes;
+    PenStamp stamp;
+} PenListed;
 
 /* How the path of a part is written down. Numbers of the plan file. */
 enum {
@@ -39,6 +48,7 @@ typedef struct PenCell {
     uint32_t source;
     uint64_t offset, bytes;
     uint64_t end;     /* of a VIDEO alone */
+    PenStamp stamp;   /* of what has a file or folder of its own: pen__kind_has_stamp */
     const char *text; /* of the path, an INLINE value as it was written, a table of frames */
     uint32_t text_bytes;
 } PenCell;
@@ -64,6 +74,8 @@ typedef struct PenInputs {
 
     PenRoot *roots;
     uint32_t n_roots, cap_roots;
+    PenListed *lists;
+    uint32_t n_lists, cap_lists;
     PenColumn columns[PEN_FIELD_LIMIT];
     uint32_t n_columns;
 
@@ -91,10 +103,14 @@ typedef struct PenInput {
 } PenInput;
 
 void pen__inputs_free(PenInputs *inputs);
+/* Gives back the room for inputs that did not come. */
+void pen__inputs_trim(PenInputs *inputs);
 
 /* `path` is copied. */
 int pen__inputs_add_root(PenInputs *inputs, uint8_t kind, const char *path, size_t path_bytes,
                          uint64_t bytes, uint32_t *ret, PenError *reterr);
+/* Notes the stamp of the file that the inputs of the last root come from. */
+int pen__inputs_add_list(PenInputs *inputs, const char *path, PenError *reterr);
 /* The column of this name; a new one when there is none. PEN_E_INVALID when it has another type. */
 int pen__inputs_add_column(PenInputs *inputs, const char *name, int32_t type, uint32_t flags,
                            uint16_t *ret, PenError *reterr);

@@ -128,10 +128,10 @@ static int add_sample(Walk *w, PenCell *cell, PenError *reterr)
     return r;
 }
 
-static int add_file(Walk *w, uint64_t bytes, PenError *reterr)
+static int add_file(Walk *w, const PenFileStat *st, PenError *reterr)
 {
     int r = take_column(w, reterr);
-    PenCell cell = {.kind = PEN_PART_FILE, .bytes = bytes};
+    PenCell cell = {.kind = PEN_PART_FILE, .bytes = st->bytes, .stamp = pen__stamp_of(st)};
     if (w->inputs->what == PEN_INPUT_VIDEOS) {
         cell.kind = PEN_PART_VIDEO;
         cell.end = PEN_NO_END;
@@ -183,8 +183,9 @@ static int walk(Walk *w, int depth, PenError *reterr)
         } else if (r == 0 && st.is_file && as_frames) {
             frames.offset++;
             frames.bytes += st.bytes;
+            pen__stamp_add(&frames.stamp, names.names[i], &st);
         } else if (r == 0 && st.is_file) {
-            r = add_file(w, st.bytes, reterr);
+            r = add_file(w, &st, reterr);
         }
     }
     pen__names_free(&names);

@@ -177,10 +177,15 @@ static int scan_pair(PenInputs *in, const char *meta, const char *data, PenError
     int r = pen__sys->stat_path(data, &st);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot find the data of %s", data, meta);
-    r = pen__file_load(meta, PEN_GMETA_BYTES, &text, reterr);
+    uint32_t root = in->n_roots;
+    r = pen__inputs_add_list(in, meta, reterr);
+    if (r == 0)
+        r = pen__file_load(meta, PEN_GMETA_BYTES, &text, reterr);
     if (r == 0)
         r = pen__scan_gmeta(in, meta, text.data ? (char *)text.data : "", text.bytes, data,
                             st.bytes, reterr);
+    if (r == 0)
+        in->roots[root].stamp = pen__stamp_of(&st);
     pen__buf_free(&text);
     return r;
 }

@@ -169,7 +169,13 @@ static int measure_frames(const List *l, const PenCsvRow *row, const char *path,
                           PenError *reterr)
 {
     PenError e = {0};
-    int r = pen__frames_measure(path, &ret->offset, &ret->bytes, &e);
+    PenFramesSize size = {0};
+    int r = pen__frames_measure(path, &size, &e);
+    if (r == PEN_OK) {
+        ret->offset = size.n;
+        ret->bytes = size.bytes;
+        ret->stamp = size.stamp;
+    }
     if (r == PEN_OK && !ret->offset)
         r = pen__fail(&e, PEN_E_INVALID, WHERE, "%s: expected frames, found an empty folder", path);
     if (r == PEN_OK || (r == PEN_E_INVALID && l->inputs->settings->skip_bad))
@@ -199,6 +205,8 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
                             l->source->name, row->line, c->text);
     bool as_folder = ret->kind == PEN_PART_FRAMES;
     ret->bytes = st.is_file && !as_folder ? st.bytes : 0;
+    if (st.is_file && !as_folder)
+        ret->stamp = pen__stamp_of(&st);
     bool right = as_folder ? st.is_dir : st.is_file;
     if (!right && !l->inputs->settings->skip_bad)
         return fail_cell(l, row, i, missing ? PEN_E_NOT_FOUND : PEN_E_INVALID,
@@ -389,7 +397,9 @@ int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
     int r = pen__source_open_file(path, &source, reterr);
     if (r < 0)
         return r;
-    r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
+    r = pen__inputs_add_list(in, path, reterr);
+    if (r == 0)
+        r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
     return r == 0 && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
 }

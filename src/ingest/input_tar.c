@@ -256,10 +256,17 @@ out:
 int pen__scan_tar(PenInputs *in, const char *path, PenError *reterr)
 {
     PenSource *source = NULL;
-    int r = pen__source_open_file(path, &source, reterr);
+    PenFileStat st; /* from before it is read: what changes then is noticed later */
+    uint32_t root = in->n_roots;
+    int r = pen__sys->stat_path(path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
+    r = pen__source_open_file(path, &source, reterr);
     if (r < 0)
         return r;
     r = pen__scan_tar_from(in, source, reterr);
+    if (r == 0)
+        in->roots[root].stamp = pen__stamp_of(&st);
     pen__source_close(&source);
     return r;
 }

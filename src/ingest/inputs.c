@@ -12,13 +12,16 @@
 
 /* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
 #define ITEM_HEAD 8
-#define CELL_HEAD 28 /* 8 more for a video: where it ends */
+#define CELL_HEAD 28 /* 8 more for a video: where it ends; then the stamp, if it has one */
 
 void pen__inputs_free(PenInputs *in)
 {
     for (uint32_t i = 0; i < in->n_roots; i++)
         pen__free((char *)in->roots[i].path);
     pen__free(in->roots);
+    for (uint32_t i = 0; i < in->n_lists; i++)
+        pen__free((char *)in->lists[i].path);
+    pen__free(in->lists);
     for (uint32_t i = 0; i < in->n_columns; i++)
         pen__free(in->columns[i].name);
     pen__name_set_free(&in->labels);
@@ -26,6 +29,15 @@ void pen__inputs_free(PenInputs *in)
     pen__free(in->items);
     pen__buf_free(&in->arena);
     *in = (PenInputs){0};
+}
+
+void pen__inputs_trim(PenInputs *in)
+{
+    uint8_t *arena = in->arena.bytes ? pen__resize(in->arena.data, in->arena.bytes) : NULL;
+    if (!arena)
+        return;
+    in->arena.data = arena;
+    in->arena.cap = in->arena.bytes;
 }
 
 int pen__inputs_add_root(PenInputs *in, uint8_t kind, const char *path, size_t path_bytes,
@@ -42,8 +54,29 @@ int pen__inputs_add_root(PenInputs *in, uint8_t kind, const char *path, size_t p
     char *copy = pen__strndup(path, path_bytes);
     if (!copy)
         return pen__fail_memory(reterr, WHERE, "list of sources");
-    in->roots[in->n_roots] = (PenRoot){kind, copy, bytes};
+    in->roots[in->n_roots] = (PenRoot){kind, copy, bytes, {0}};
     *ret = in->n_roots++;
+    return PEN_OK;
+}
+
+int pen__inputs_add_list(PenInputs *in, const char *path, PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__sys->stat_path(path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
+    if (in->n_lists == in->cap_lists) {
+        uint32_t cap = in->cap_lists ? in->cap_lists * 2 : 8;
+        PenListed *grown = pen__resize(in->lists, cap * sizeof *grown);
+        if (!grown)
+            return pen__fail_memory(reterr, WHERE, path);
+        in->lists = grown;
+        in->cap_lists = cap;
+    }
+    char *copy = pen__strdup(path);
+    if (!copy)
+        return pen__fail_memory(reterr, WHERE, path);
+    in->lists[in->n_lists++] = (PenListed){copy, st.bytes, pen__stamp_of(&st)};
     return PEN_OK;
 }
 
@@ -110,7 +143,8 @@ static int reserve_item(PenInputs *in, uint64_t bytes)
 
 static uint32_t cell_head(uint8_t kind)
 {
-    return kind == PEN_PART_VIDEO ? CELL_HEAD + 8 : CELL_HEAD;
+    return CELL_HEAD + (kind == PEN_PART_VIDEO ? 8u : 0u) +
+           (pen__kind_has_stamp(kind) ? PEN_STAMP_BYTES : 0u);
 }
 
 static uint8_t *put_cell(uint8_t *p, const PenCell *c)
@@ -123,8 +157,10 @@ static uint8_t *put_cell(uint8_t *p, const PenCell *c)
     pen__store64(p + 8, c->offset);
     pen__store64(p + 16, c->bytes);
     pen__store32(p + 24, c->text_bytes);
-    if (head > CELL_HEAD)
+    if (c->kind == PEN_PART_VIDEO)
         pen__store64(p + CELL_HEAD, c->end);
+    if (pen__kind_has_stamp(c->kind))
+        pen__stamp_store(p + head - PEN_STAMP_BYTES, &c->stamp);
     if (c->text_bytes)
         memcpy(p + head, c->text, c->text_bytes);
     return p + head + c->text_bytes;
@@ -180,9 +216,11 @@ void pen__cell_next(const uint8_t **at, PenCell *ret)
                      .source = pen__load32(p + 4),
                      .offset = pen__load64(p + 8),
                      .bytes = pen__load64(p + 16),
-                     .end = head > CELL_HEAD ? pen__load64(p + CELL_HEAD) : 0,
+                     .end = p[0] == PEN_PART_VIDEO ? pen__load64(p + CELL_HEAD) : 0,
                      .text = (const char *)p + head,
                      .text_bytes = text_bytes};
+    if (pen__kind_has_stamp(p[0]))
+        ret->stamp = pen__stamp_load(p + head - PEN_STAMP_BYTES);
     *at = p + head + text_bytes;
 }
 

@@ -9,8 +9,6 @@
 #include "ingest/settings.h"
 #include "ingest/work.h"
 #include "io/inner.h"
-#include "io/sink.h"
-#include "io/source.h"
 
 #define WHERE "ingest/job"
 
@@ -23,182 +21,6 @@ int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t 
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CANCELLED, WHERE,
                      "%s: stopped; running the same command again goes on from here", s->out);
-}
-
-/* ---- the sources a run was started with ------------------------------------------------------ */
-
-/* They are not in the pack (it must not depend on where its input lay), so they are noted beside
- * the plan. */
-static int sources_text(const PenIngestSettings *s, PenBuf *out)
-{
-    int r = PEN_OK;
-    for (uint32_t i = 0; i < s->n_sources && r == PEN_OK; i++) {
-        r = pen__buf_add(out, s->sources[i], strlen(s->sources[i]));
-        if (r == PEN_OK)
-            r = pen__buf_add(out, "\n", 1);
-    }
-    if (r == PEN_OK && s->root) {
-        r = pen__buf_add(out, "root ", 5);
-        if (r == PEN_OK)
-            r = pen__buf_add(out, s->root, strlen(s->root));
-        if (r == PEN_OK)
-            r = pen__buf_add(out, "\n", 1);
-    }
-    if (r == PEN_OK && s->kind) {
-        char kind[] = {'k', 'i', 'n', 'd', ' ', (char)('0' + s->kind), '\n'};
-        r = pen__buf_add(out, kind, sizeof kind);
-    }
-    if (r == PEN_OK && s->classes_from) {
-        r = pen__buf_add(out, "classes from ", 13);
-        if (r == PEN_OK)
-            r = pen__buf_add(out, s->classes_from, strlen(s->classes_from));
-    }
-    return r;
-}
-
-static int store_sources(const PenJob *job, PenError *reterr)
-{
-    const PenIngestSettings *s = job->settings;
-    PenBuf text = {0};
-    char *part = pen__work_path(job->home, "sources.part");
-    char *path = pen__work_path(job->home, "sources");
-    int r = part && path && sources_text(s, &text) == PEN_OK
-                ? PEN_OK
-                : pen__fail_memory(reterr, WHERE, s->out);
-    if (r == PEN_OK)
-        r = pen__file_store(part, path, text.data, text.bytes, reterr);
-    pen__buf_free(&text);
-    pen__free(part);
-    pen__free(path);
-    return r;
-}
-
-static int same_sources(const PenJob *job, PenError *reterr)
-{
-    const PenIngestSettings *s = job->settings;
-    PenBuf text = {0};
-    PenBuf noted = {0};
-    char *path = pen__work_path(job->home, "sources");
-    int r =
-        path && sources_text(s, &text) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, s->out);
-    if (r == PEN_OK)
-        r = pen__file_load(path, 1ull << 30, &noted, reterr);
-    if (r == PEN_OK)
-        r = text.bytes == noted.bytes &&
-            (text.bytes == 0 || memcmp(text.data, noted.data, text.bytes) == 0);
-    pen__buf_free(&text);
-    pen__buf_free(&noted);
-    pen__free(path);
-    return r;
-}
-
-/* ---- the plan -------------------------------------------------------------------------------- */
-
-static int key_known(void *ctx, const void *key, size_t key_bytes, PenError *reterr)
-{
-    return pen__keyset_has(ctx, key, key_bytes, reterr);
-}
-
-static int make_plan(PenJob *job, const char *path, const char *text, PenError *reterr)
-{
-    const PenIngestSettings *s = job->settings;
-    PenPack *classes = NULL;
-    PenKeySet known = {.pack = NULL};
-    int r = pen__job_tell(job, "plan", 0, 0, 0, reterr);
-    if (r == PEN_OK && job->base)
-        r = pen__keyset_load(&known, job->base, reterr);
-    if (r == PEN_OK && s->classes_from)
-        r = pen_pack_open_at(s->classes_from, s->remote, &classes, reterr);
-    if (r == PEN_OK) {
-        PenPlanRequest request = {.settings = s,
-                                  .settings_text = text,
-                                  .base = job->base ? pen_pack_info(job->base) : NULL,
-                                  .classes_from = classes ? pen_pack_info(classes) : NULL,
-                                  .known = job->base ? key_known : NULL,
-                                  .known_ctx = &known};
-        r = store_sources(job, reterr);
-        if (r == PEN_OK)
-            r = pen__plan_make(&request, path, reterr);
-    }
-    pen__keyset_free(&known);
-    pen_pack_close(&classes);
-    return r;
-}
-
-/* Has anything been written by the plan that is there? 1 yes, 0 no. */
-static int has_begun(const PenJob *job, PenError *reterr)
-{
-    const char *out = job->home;
-    PenShardEntry entry;
-    PenNames names = {0};
-    uint8_t id[PEN_ID_BYTES];
-    pen__shard_id(pen__plan_info(job->plan)->id, 0, 0, 0, id);
-    int r = pen__shard_find(job->store, id, &entry, NULL, NULL, reterr);
-    char *work = r == 0 ? pen__work_path(out, NULL) : NULL;
-    if (r == 0)
-        r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
-    for (uint64_t i = 0; i < names.n && r == 0; i++)
-        r = strncmp(names.names[i], "task-", 5) == 0;
-    pen__names_free(&names);
-    pen__free(work);
-    return r;
-}
-
-/* Does the plan that is there belong to this run? 1 yes; 0 no, and nobody needs it: it is left over
- * from a run that has published, or that ended before it had written anything. */
-static int plan_fits(PenJob *job, const char *text, PenError *reterr)
-{
-    static const uint8_t none[16] = {0};
-    const PenPlanInfo *info = pen__plan_info(job->plan);
-    const uint8_t *base = job->base ? pen_pack_info(job->base)->id : none;
-    if (memcmp(info->base, base, sizeof none) != 0)
-        return 0;
-    int r = same_sources(job, reterr);
-    if (r < 0)
-        return r;
-    if (r && strcmp(info->settings, text) == 0)
-        return 1;
-    r = has_begun(job, reterr);
-    if (r <= 0)
-        return r;
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: an interrupted run is here that was started with other sources or "
-                     "settings; run that one "
-                     "again, or 'penstock gc %s' to give it up",
-                     job->settings->out, job->settings->out);
-}
-
-static int open_plan(PenJob *job, PenError *reterr)
-{
-    const char *out = job->home;
-    char text[PEN_SETTINGS_TEXT_BYTES];
-    char *path = pen__work_path(out, "plan");
-    if (!path)
-        return pen__fail_memory(reterr, WHERE, out);
-    pen__settings_text(job->settings, text);
-    int r = pen__file_exists(path, reterr);
-    if (r == 1) {
-        r = pen__plan_open(path, &job->plan, reterr);
-        if (r == PEN_OK)
-            r = plan_fits(job, text, reterr);
-        if (r == 0 && job->settings->n_tasks)
-            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s: the plan here was made with other sources or settings; make it anew "
-                          "with 'penstock plan'",
-                          out);
-        if (r == 0) {
-            pen__plan_close(&job->plan);
-            r = pen__work_remove(out, NULL, NULL, reterr);
-            if (r == PEN_OK)
-                r = pen__work_make(out, reterr);
-        }
-    }
-    if (r == PEN_OK)
-        r = make_plan(job, path, text, reterr);
-    if (r == PEN_OK && !job->plan)
-        r = pen__plan_open(path, &job->plan, reterr);
-    pen__free(path);
-    return r < 0 ? r : PEN_OK;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -375,7 +197,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r == PEN_OK && job->base)
         r = open_carry(job, reterr);
     if (r == PEN_OK)
-        r = open_plan(job, reterr);
+        r = pen__job_open_plan(job, reterr);
     if (r == PEN_OK)
         r = open_folder(job, reterr);
     if (r == PEN_OK)

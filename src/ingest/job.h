@@ -36,6 +36,12 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
                   PenError *reterr);
 void pen__job_close(PenJob *job);
 
+/* The steps of it: the plan. */
+int pen__job_open_plan(PenJob *job, PenError *reterr);
+/* Removes all of an unfinished run: its shards, its plan. Needs home and store; the plan, when it
+ * can be read. */
+int pen__job_give_up(PenJob *job, PenError *reterr);
+
 /* Writes the job's part of the plan. The rest is kept apart for a task. */
 int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenError *reterr);
 
@@ -49,6 +55,7 @@ int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t 
 /* What tasks leave behind: .work/task-I-of-N/done. */
 typedef struct PenTaskDone {
     uint64_t n_shards, n_samples, n_rest;
+    uint8_t inputs[32]; /* of the plan that it was run with */
 } PenTaskDone;
 
 int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr);

@@ -6,23 +6,42 @@
 
 #include "ingest/assemble.h"
 #include "ingest/job.h"
+#include "ingest/job_resume.h"
 
 #define WHERE "ingest/pack"
 
 typedef struct Writing {
     PenJob *job;
     PenRoll *roll;
+    PenResume resume;
     char *bad_path, *bad_part;
     uint64_t done, done_bytes;
 } Writing;
 
-/* Samples carried over belong to the job, all others are ours. */
+static int is_of(const PenCopied *c, const PenStoredSample *sample)
+{
+    return c->n && sample >= c->samples && sample < c->samples + c->n;
+}
+
+/* Samples that were copied belong to who copied them, all others are ours. */
 static void release(void *ctx, const PenStoredSample *sample)
 {
-    const PenCopied *carry = &((Writing *)ctx)->job->carry;
-    if (carry->n && sample >= carry->samples && sample < carry->samples + carry->n)
-        return;
-    pen__prepared_free((PenPrepared *)sample);
+    const Writing *w = ctx;
+    if (!is_of(&w->job->carry, sample) && !is_of(&w->resume.copied, sample))
+        pen__prepared_free((PenPrepared *)sample);
+}
+
+static int may_resume(void *ctx, uint64_t ordinal, const PenShardEntry *entry, uint64_t end,
+                      PenError *reterr)
+{
+    (void)reterr;
+    return pen__resume_may(&((Writing *)ctx)->resume, ordinal, entry, end);
+}
+
+static int finished(void *ctx, uint64_t ordinal, const PenShardEntry *entry, uint64_t end,
+                    PenError *reterr)
+{
+    return pen__resume_note(&((Writing *)ctx)->resume, ordinal, entry, end, reterr);
 }
 
 static int take(void *ctx, PenPrepared *sample, PenError *reterr)
@@ -107,6 +126,8 @@ static int open_roll(Writing *w, PenError *reterr)
                             .n_tasks = s->n_tasks,
                             .release = release,
                             .before_commit = before_commit,
+                            .finished = finished,
+                            .resume = may_resume,
                             .ctx = w};
     memcpy(roll.plan_id, info->id, sizeof roll.plan_id);
     int r = pen__roll_open(&roll, &w->roll, reterr);
@@ -127,7 +148,11 @@ static int write_all(Writing *w, PenShardEntry *ret_rest, PenError *reterr)
     PenJob *job = w->job;
     uint64_t carry = job->carry.n;
     uint64_t from = 0;
-    int r = pen__roll_resume(w->roll, &from, reterr);
+    int r = pen__resume_open(&w->resume, job, reterr);
+    if (r == PEN_OK)
+        r = pen__roll_resume(w->roll, &from, reterr);
+    if (r == PEN_OK)
+        r = pen__resume_copy(&w->resume, w->roll, &from, reterr);
     if (r == PEN_OK)
         r = pen__bad_load(&job->bad, w->bad_path, from, reterr);
     if (r == PEN_OK && from < carry)
@@ -154,6 +179,8 @@ static int write_all(Writing *w, PenShardEntry *ret_rest, PenError *reterr)
         r = pen__roll_finish(w->roll, job->settings->n_tasks != 0, ret_rest, reterr);
     if (r == PEN_OK)
         r = before_commit(w, reterr); /* broken inputs at the very end */
+    if (r == PEN_OK)
+        r = pen__plan_check_shared(job->plan, reterr); /* they were open all the time */
     return r;
 }
 
@@ -170,6 +197,7 @@ int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenE
     } else {
         pen__roll_close(&w.roll);
     }
+    pen__resume_close(&w.resume);
     pen__free(w.bad_path);
     pen__free(w.bad_part);
     return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of a clip, one after another, from a folder or a .gulp file. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 typedef struct Clip {
     const char *name;
     uint64_t n, bytes, disk_bytes; /* so far */
-    PenBuf data;                   /* of the frame at hand */
+    PenStamp stamp;                /* likewise */
+    const char *advice;
+    PenBuf data; /* of the frame at hand */
     PenFrameFn frame;
     void *ctx;
 } Clip;
@@ -31,8 +34,9 @@ static int give(Clip *c, PenError *reterr)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-static int check_count(const char *name, const PenPart *part, uint64_t n, PenError *reterr)
+static int check_count(const Clip *c, const PenPart *part, uint64_t n, PenError *reterr)
 {
+    const char *name = c->name;
     if (n > PEN_CLIP_FRAMES)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected a clip of at most %" PRIu64 " frames, found %" PRIu64, name,
@@ -42,8 +46,8 @@ static int check_count(const char *name, const PenPart *part, uint64_t n, PenErr
     if (n != part->offset)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: changed since the plan was made: expected %" PRIu64
-                         " frames, found %" PRIu64 "; plan again",
-                         name, part->offset, n);
+                         " frames, found %" PRIu64 "; %s",
+                         name, part->offset, n, c->advice);
     return PEN_OK;
 }
 
@@ -51,11 +55,12 @@ static int check_count(const char *name, const PenPart *part, uint64_t n, PenErr
 static int read_frame_file(Clip *c, const char *name, PenError *reterr)
 {
     char *path = pen__path_join(c->name, name);
-    uint64_t disk = 0;
+    PenFileStat st = {0};
     if (!path)
         return pen__fail_memory(reterr, WHERE, c->name);
-    int r = pen__part_read_path(path, PEN_ANY_BYTES, &c->data, &disk, reterr);
-    c->disk_bytes += disk;
+    int r = pen__part_read_path(path, NULL, &c->data, &st, reterr);
+    c->disk_bytes += st.disk_bytes;
+    pen__stamp_add(&c->stamp, name, &st);
     pen__free(path);
     return r;
 }
@@ -63,8 +68,8 @@ static int read_frame_file(Clip *c, const char *name, PenError *reterr)
 /* Clips that could not be measured are in the plan as empty ones: skipping was asked for. */
 static int explain_unmeasured(const char *folder, PenError *reterr)
 {
-    uint64_t n, bytes;
-    int r = pen__frames_measure(folder, &n, &bytes, reterr);
+    PenFramesSize size;
+    int r = pen__frames_measure(folder, &size, reterr);
     if (r == PEN_E_INVALID)
         r = PEN_E_DECODE;
     if (reterr && r == PEN_E_DECODE)
@@ -78,24 +83,25 @@ static int read_folder(PenPartReader *p, const PenPart *part, Clip *c, PenError 
     int r = pen__part_path(p, part, &path, reterr);
     if (r < 0)
         return r;
+    PenExpected expected = pen__part_expected(p, part);
     c->name = path;
+    c->advice = expected.advice;
     PenNames names = {0};
     if (!part->offset)
         r = explain_unmeasured(path, reterr);
     if (r == PEN_OK)
         r = pen__frames_list(path, &names, reterr);
+    if (r == PEN_E_NOT_FOUND && part->offset)
+        r = pen__expected_gone(path, ENOENT, expected.advice, reterr);
     if (r == PEN_OK)
-        r = check_count(path, part, names.n, reterr);
+        r = check_count(c, part, names.n, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++) {
         r = read_frame_file(c, names.names[i], reterr);
         if (r == PEN_OK)
             r = give(c, reterr);
     }
-    if (r == PEN_OK && c->bytes != part->bytes)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: changed since the plan was made: expected %" PRIu64
-                      " bytes, found %" PRIu64 "; plan again",
-                      path, part->bytes, c->bytes);
+    if (r == PEN_OK)
+        r = pen__expected_check(path, &expected, c->bytes, &c->stamp, reterr);
     pen__names_free(&names);
     return r;
 }
@@ -108,6 +114,7 @@ static int read_gulp(PenPartReader *p, const PenPart *part, Clip *c, PenError *r
     PenGulpFrame f;
     int r = PEN_OK;
     c->name = "clip in a gulp file";
+    c->advice = pen__part_expected(p, part).advice;
     while (r == PEN_OK && pen__gulp_table_next(&table, &f)) {
         PenPart at = {
             .kind = PEN_PART_RANGE, .source = part->source, .offset = f.offset, .bytes = f.bytes};
@@ -116,7 +123,7 @@ static int read_gulp(PenPartReader *p, const PenPart *part, Clip *c, PenError *r
         if (r == PEN_OK)
             r = give(c, reterr);
     }
-    return r ? r : check_count(c->name, part, c->n, reterr);
+    return r ? r : check_count(c, part, c->n, reterr);
 }
 
 int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn frame, void *ctx,

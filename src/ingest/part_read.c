@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of a part, from wherever it lies. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct PenPartReader {
     OpenTar tars[OPEN_TARS]; /* number n is at n % OPEN_TARS */
     PenPartStream *stream;
     PenBuf path;
+    const char *advice;
 };
 
 int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
@@ -33,6 +35,7 @@ int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartR
         return pen__fail_memory(reterr, WHERE, "reader");
     p->roots = roots;
     p->n_roots = n_roots;
+    p->advice = PEN_RUN_AGAIN;
     *ret = p;
     return PEN_OK;
 }
@@ -40,7 +43,10 @@ int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartR
 int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *reterr)
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);
-    return pen__part_reader_open_roots(frame->roots, frame->n_roots, ret, reterr);
+    int r = pen__part_reader_open_roots(frame->roots, frame->n_roots, ret, reterr);
+    if (r == 0)
+        (*ret)->advice = frame->advice;
+    return r;
 }
 
 void pen__part_reader_close(PenPartReader **reader)
@@ -73,12 +79,9 @@ static void finish(PenBuf *out, uint64_t bytes)
     out->bytes = (size_t)bytes;
 }
 
-static int fail_changed(const char *name, uint64_t expected, uint64_t found, PenError *reterr)
+PenExpected pen__part_expected(const PenPartReader *p, const PenPart *part)
 {
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: changed since the plan was made: expected %" PRIu64
-                     " bytes, found %" PRIu64 "; plan again",
-                     name, expected, found);
+    return (PenExpected){part->bytes, part->stamp, p->advice};
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -105,22 +108,28 @@ static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenErr
         if (n < 0)
             return pen__fail_os(reterr, (int)-n, WHERE, "%s: read at offset %" PRIu64, path, done);
         if (n == 0)
-            return fail_changed(path, bytes, done, reterr);
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: became shorter while it was read: expected %" PRIu64
+                             " bytes, found %" PRIu64 "; " PEN_RUN_AGAIN,
+                             path, bytes, done);
         done += (uint64_t)n;
     }
     return PEN_OK;
 }
 
-int pen__part_read_path(const char *path, uint64_t expected, PenBuf *out, uint64_t *ret_disk_bytes,
-                        PenError *reterr)
+int pen__part_read_path(const char *path, const PenExpected *expected, PenBuf *out,
+                        PenFileStat *ret_stat, PenError *reterr)
 {
     int fd = -1;
-    PenFileStat st;
+    PenFileStat st = {0};
     int r = pen__file_open(path, &fd, &st, reterr);
+    if (r == PEN_E_NOT_FOUND && expected && pen__stamp_is_set(&expected->stamp))
+        return pen__expected_gone(path, ENOENT, expected->advice, reterr);
     if (r < 0)
         return r;
-    if (expected != PEN_ANY_BYTES && st.bytes != expected)
-        r = fail_changed(path, expected, st.bytes, reterr);
+    PenStamp found = pen__stamp_of(&st);
+    if (expected)
+        r = pen__expected_check(path, expected, st.bytes, &found, reterr);
     if (r == 0)
         r = reserve(out, st.bytes, path, reterr);
     if (r == 0)
@@ -129,7 +138,7 @@ int pen__part_read_path(const char *path, uint64_t expected, PenBuf *out, uint64
     if (r < 0)
         return r;
     finish(out, st.bytes);
-    *ret_disk_bytes = st.disk_bytes;
+    *ret_stat = st;
     return PEN_OK;
 }
 
@@ -138,7 +147,14 @@ static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_
 {
     const char *path = NULL;
     int r = pen__part_path(p, part, &path, reterr);
-    return r < 0 ? r : pen__part_read_path(path, part->bytes, out, ret_disk_bytes, reterr);
+    if (r < 0)
+        return r;
+    PenExpected expected = pen__part_expected(p, part);
+    PenFileStat st;
+    r = pen__part_read_path(path, &expected, out, &st, reterr);
+    if (r == 0)
+        *ret_disk_bytes = st.disk_bytes;
+    return r;
 }
 
 /* ---- tars ------------------------------------------------------------------------------------ */
@@ -156,8 +172,9 @@ static int open_tar(PenPartReader *p, uint32_t number, PenSource **ret, PenError
     int r = pen__source_open_file(root->path, &source, reterr);
     if (r < 0)
         return r;
-    if (source->bytes != root->bytes) {
-        r = fail_changed(root->path, root->bytes, source->bytes, reterr);
+    PenExpected expected = {root->bytes, root->stamp, p->advice};
+    r = pen__expected_check_path(root->path, &expected, reterr);
+    if (r < 0) {
         pen__source_close(&source);
         return r;
     }
@@ -186,7 +203,8 @@ static int read_stream(PenPartReader *p, const PenPart *part, PenBuf *out, uint6
     if (r < 0)
         return r;
     const PenRoot *root = &p->roots[part->source];
-    return pen__part_stream_read(p->stream, root->path, root->bytes, part, out, ret_disk_bytes,
+    PenExpected expected = {root->bytes, root->stamp, p->advice};
+    return pen__part_stream_read(p->stream, root->path, &expected, part, out, ret_disk_bytes,
                                  reterr);
 }
 

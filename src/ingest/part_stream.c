@@ -58,18 +58,14 @@ void pen__part_stream_free(PenPartStream **stream)
     *stream = NULL;
 }
 
-static int start(PenPartStream *s, const char *path, uint64_t plan_bytes, uint32_t number,
+static int start(PenPartStream *s, const char *path, const PenExpected *expected, uint32_t number,
                  PenError *reterr)
 {
     stop(s);
     int r = pen__source_open_file(path, &s->source, reterr);
     if (r < 0)
         return r;
-    if (s->source->bytes != plan_bytes)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: changed since the plan was made: expected %" PRIu64
-                      " bytes, found %" PRIu64 "; plan again",
-                      path, plan_bytes, s->source->bytes);
+    r = pen__expected_check_path(path, expected, reterr);
     if (r == 0)
         r = pen__tar_open(s->source, &s->tar, reterr);
     if (r < 0) {
@@ -117,7 +113,7 @@ static int keep(PenPartStream *s, const PenMember *m, PenError *reterr)
 }
 
 /* Up to and with the member at `offset`, which is then the last one kept. */
-static int advance(PenPartStream *s, uint64_t offset, PenError *reterr)
+static int advance(PenPartStream *s, uint64_t offset, const char *advice, PenError *reterr)
 {
     PenMember m;
     do {
@@ -127,8 +123,8 @@ static int advance(PenPartStream *s, uint64_t offset, PenError *reterr)
             r = pen__fail(
                 reterr, PEN_E_INVALID, WHERE,
                 "%s: changed since the plan was made: expected a member at offset %" PRIu64
-                " of the unpacked tar, found none; plan again",
-                s->source->name, offset);
+                " of the unpacked tar, found none; %s",
+                s->source->name, offset, advice);
         if (r == 0 && !hidden)
             r = keep(s, &m, reterr);
         if (r < 0)
@@ -146,7 +142,7 @@ static const PenBuf *find(const PenPartStream *s, uint64_t offset)
     return NULL;
 }
 
-int pen__part_stream_read(PenPartStream *s, const char *path, uint64_t plan_bytes,
+int pen__part_stream_read(PenPartStream *s, const char *path, const PenExpected *expected,
                           const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
                           PenError *reterr)
 {
@@ -155,9 +151,9 @@ int pen__part_stream_read(PenPartStream *s, const char *path, uint64_t plan_byte
     const PenBuf *data = open ? find(s, part->offset) : NULL;
     if (!data) {
         if (!open || part->offset < s->next)
-            r = start(s, path, plan_bytes, part->source, reterr);
+            r = start(s, path, expected, part->source, reterr);
         if (r == 0)
-            r = advance(s, part->offset, reterr);
+            r = advance(s, part->offset, expected->advice, reterr);
         if (r < 0) {
             stop(s);
             return r;
@@ -167,8 +163,8 @@ int pen__part_stream_read(PenPartStream *s, const char *path, uint64_t plan_byte
     if (data->bytes != part->bytes)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: %s: changed since the plan was made: expected %" PRIu64
-                         " bytes, found %zu; plan again",
-                         path, part->path, part->bytes, data->bytes);
+                         " bytes, found %zu; %s",
+                         path, part->path, part->bytes, data->bytes, expected->advice);
     out->bytes = 0;
     if (pen__buf_reserve(out, data->bytes + PEN_SLACK) < 0)
         return pen__fail_memory(reterr, WHERE, path);

@@ -13,9 +13,8 @@ int pen__part_stream_new(PenPartStream **ret, PenError *reterr);
 void pen__part_stream_free(PenPartStream **stream); /* accepts NULL */
 
 /* The member at part->offset of tar number part->source, which is at `path`. Going back to what is
- * no longer kept starts from the beginning. `plan_bytes` is the size of the tar when the plan was
- * made. */
-int pen__part_stream_read(PenPartStream *stream, const char *path, uint64_t plan_bytes,
+ * no longer kept starts from the beginning. `expected` is what the plan says of the tar. */
+int pen__part_stream_read(PenPartStream *stream, const char *path, const PenExpected *expected,
                           const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
                           PenError *reterr);
 

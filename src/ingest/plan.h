@@ -10,6 +10,7 @@
 #include <penstock/ingest.h>
 
 #include "base/mem.h"
+#include "ingest/stamp.h"
 
 typedef struct PenPlan PenPlan;
 
@@ -39,6 +40,7 @@ typedef struct PenPart {
     uint64_t offset;
     uint64_t bytes;   /* size seen when the plan was made */
     uint64_t end;     /* of a VIDEO: PEN_NO_END = to its end */
+    PenStamp stamp;   /* of a FILE, FRAMES or VIDEO, seen when the plan was made */
     const char *path; /* of a FILE: below the root, or absolute; of a tar's member: its name */
     const void *data; /* of an INLINE or GULP part; else NULL */
     uint32_t data_bytes;
@@ -64,6 +66,7 @@ typedef struct PenPlanInfo {
     const char *const *classes;
     const char *settings; /* the canonical settings text (JSON), the same for every task of a run */
     uint8_t base[16];     /* id of the pack that is appended to; zeros = none */
+    uint8_t inputs[32];   /* over the id and the stamps of all inputs */
     int32_t in_order;     /* has STREAM parts: only to be read from the first item to the last */
 } PenPlanInfo;
 
@@ -88,6 +91,22 @@ int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr);
 void pen__plan_close(PenPlan **plan); /* accepts NULL */
 const PenPlanInfo *pen__plan_info(const PenPlan *plan);
 
+/* What to do when an input has changed; "run the same command again" unless something else is set.
+ * The text has to outlive the plan. */
+void pen__plan_advise(PenPlan *plan, const char *advice);
+
+/* A hash of all that the stored samples of the items [first, end) follow from: settings, fields, K,
+ * the pack appended to, their records, and the stamps of their inputs. The plan's id, which also
+ * depends on all other items, is not in it. */
+int pen__plan_hash(const PenPlan *plan, uint64_t first, uint64_t end, uint8_t ret[32],
+                   PenError *reterr);
+
+/* Are these still the files that the plan was made from? PEN_E_INVALID when not. */
+int pen__plan_check_lists(const PenPlan *plan, PenError *reterr);  /* lists and .gmeta */
+int pen__plan_check_shared(const PenPlan *plan, PenError *reterr); /* tars and .gulp */
+/* All of them, and every file; nothing where a source is not there at all: on another machine. */
+int pen__plan_check_all(const PenPlan *plan, PenError *reterr);
+
 /* Item at `position`; thread-safe. `scratch` is reused between calls. */
 int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf *scratch,
                    PenError *reterr);
@@ -100,10 +119,16 @@ typedef struct PenPartReader PenPartReader;
 int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *reterr);
 void pen__part_reader_close(PenPartReader **reader); /* accepts NULL */
 /* Replaces the content of `out` by the part's bytes, with PEN_SLACK readable bytes behind them. A
- * size other than the plan's is PEN_E_INVALID ("changed since the plan was made"). ret_disk_bytes
+ * file of another size or stamp than the plan's is PEN_E_INVALID ("changed since the plan was
+ * made"). ret_disk_bytes
  * (may be NULL): what it takes on disk; of a compressed tar what was read of it to get there. */
 int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
                    uint64_t *ret_disk_bytes, PenError *reterr);
+/* Does a part of this kind lie in a file or folder of its own? */
+static inline int pen__kind_has_stamp(uint8_t kind)
+{
+    return kind == PEN_PART_FILE || kind == PEN_PART_FRAMES || kind == PEN_PART_VIDEO;
+}
 /* Is it a clip whose frames are files of their own, or lie in a .gulp? */
 static inline int pen__part_has_frames(const PenPart *part)
 {

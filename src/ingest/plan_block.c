@@ -148,7 +148,8 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
     const PenPlanDraft *d = p->draft;
     PenItem item;
     p->record.bytes = 0;
-    int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, reterr);
+    size_t stamps;
+    int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, &stamps, reterr);
     if (r == 0)
         r = pen__record_parse(&p->frame, &item, &p->record, reterr);
     for (uint32_t i = 0; r == 0 && i < item.n_parts; i++) {
@@ -171,8 +172,9 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
  * them, the first ones. */
 static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
-    Probe p = {.draft = d,
-               .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots}};
+    Probe p = {
+        .draft = d,
+        .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots, ""}};
     int r = pen__part_reader_open_roots(d->inputs.roots, d->inputs.n_roots, &p.reader, reterr);
     if (r < 0)
         return r;

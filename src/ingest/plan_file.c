@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/sha256.h"
 #include "ingest/plan_inner.h"
 
 #define WHERE "ingest/plan"
@@ -19,6 +20,9 @@ struct PenPlan {
     PenField *fields;
     const char **classes;
     PenRoot *roots;
+    PenListed *lists;
+    uint32_t n_lists;
+    size_t fields_end; /* in the texts: of the settings and fields */
     PenPlanInfo info;
     PenRecordFrame frame;
 };
@@ -71,11 +75,21 @@ static bool take_field(Texts *t, PenField *ret)
 
 static bool take_root(Texts *t, PenRoot *ret)
 {
-    const uint8_t *head = take(t, 9);
+    const uint8_t *head = take(t, 9 + PEN_STAMP_BYTES);
     const char *path = head ? take_string(t) : NULL;
     if (!path || head[0] < PEN_ROOT_FOLDER || head[0] > PEN_ROOT_GULP)
         return false;
-    *ret = (PenRoot){head[0], path, pen__load64(head + 1)};
+    *ret = (PenRoot){head[0], path, pen__load64(head + 1), pen__stamp_load(head + 9)};
+    return true;
+}
+
+static bool take_list(Texts *t, PenListed *ret)
+{
+    const uint8_t *head = take(t, 8 + PEN_STAMP_BYTES);
+    const char *path = head ? take_string(t) : NULL;
+    if (!path)
+        return false;
+    *ret = (PenListed){path, pen__load64(head), pen__stamp_load(head + 8)};
     return true;
 }
 
@@ -87,12 +101,15 @@ static int parse_texts(PenPlan *p, uint32_t n_roots, PenError *reterr)
     bool ok = info->settings;
     for (uint32_t i = 0; ok && i < info->n_fields; i++)
         ok = take_field(&t, &p->fields[i]);
+    p->fields_end = (size_t)(t.p - p->texts.data);
     for (uint32_t i = 0; ok && i < info->n_classes; i++) {
         p->classes[i] = take_string(&t);
         ok = p->classes[i];
     }
     for (uint32_t i = 0; ok && i < n_roots; i++)
         ok = take_root(&t, &p->roots[i]);
+    for (uint32_t i = 0; ok && i < p->n_lists; i++)
+        ok = take_list(&t, &p->lists[i]);
     if (!ok || t.p != t.end)
         return fail_corrupt(p, "expected settings, fields, classes and sources, found other texts",
                             reterr);
@@ -112,6 +129,7 @@ static void take_foot(PenPlan *p, const uint8_t *foot)
     PenPlanInfo *info = &p->info;
     memcpy(info->id, foot + PEN_FOOT_ID, 32);
     memcpy(info->base, foot + PEN_FOOT_BASE, 16);
+    memcpy(info->inputs, foot + PEN_FOOT_INPUTS, 32);
     info->n_items = pen__load64(foot + PEN_FOOT_N_ITEMS);
     info->n_known = pen__load64(foot + PEN_FOOT_N_KNOWN);
     info->block_samples = pen__load64(foot + PEN_FOOT_BLOCK_SAMPLES);
@@ -121,6 +139,7 @@ static void take_foot(PenPlan *p, const uint8_t *foot)
     info->class_field = (int32_t)pen__load32(foot + PEN_FOOT_CLASS_FIELD);
     info->in_order = pen__load32(foot + PEN_FOOT_IN_ORDER) != 0;
     p->table_offset = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
+    p->n_lists = pen__load32(foot + PEN_FOOT_N_LISTS);
 }
 
 static int read_foot(PenPlan *p, uint8_t foot[PEN_PLAN_FOOT], PenError *reterr)
@@ -160,8 +179,8 @@ static int check_places(PenPlan *p, const uint8_t *foot, PenError *reterr)
         texts > end || end - texts > MAX_TEXTS)
         return fail_corrupt(p, "expected its parts behind each other, found other places", reterr);
     /* A text takes at least five bytes, so that no count asks for more memory than the file has. */
-    uint64_t n_texts =
-        (uint64_t)info->n_fields + info->n_classes + pen__load32(foot + PEN_FOOT_N_ROOTS);
+    uint64_t n_texts = (uint64_t)info->n_fields + info->n_classes +
+                       pen__load32(foot + PEN_FOOT_N_ROOTS) + p->n_lists;
     if (info->n_fields < 1 || info->n_fields > PEN_FIELD_LIMIT || n_texts > (end - texts) / 5 ||
         info->block_samples < 1 || info->block_samples > (uint64_t)1 << 31)
         return fail_corrupt(p, "expected counts that the file has room for, found others", reterr);
@@ -176,7 +195,9 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
     p->fields = pen__alloc_array(p->info.n_fields, sizeof *p->fields);
     p->classes = pen__alloc_array(p->info.n_classes, sizeof *p->classes);
     p->roots = pen__alloc_array(n_roots, sizeof *p->roots);
-    if (!p->fields || !p->classes || !p->roots || pen__buf_reserve(&p->texts, bytes + 1) < 0)
+    p->lists = pen__alloc_array(p->n_lists, sizeof *p->lists);
+    if (!p->fields || !p->classes || !p->roots || !p->lists ||
+        pen__buf_reserve(&p->texts, bytes + 1) < 0)
         return pen__fail_memory(reterr, WHERE, p->source->name);
     int r = pen__source_read(p->source, p->texts.data, bytes, offset, reterr);
     if (r < 0)
@@ -189,7 +210,7 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
         return r;
     p->info.fields = p->fields;
     p->info.classes = p->classes;
-    p->frame = (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots};
+    p->frame = (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots, PEN_RUN_AGAIN};
     return PEN_OK;
 }
 
@@ -226,6 +247,7 @@ void pen__plan_close(PenPlan **plan)
     pen__free(p->fields);
     pen__free(p->classes);
     pen__free(p->roots);
+    pen__free(p->lists);
     pen__free(p);
     *plan = NULL;
 }
@@ -238,6 +260,17 @@ const PenPlanInfo *pen__plan_info(const PenPlan *plan)
 const PenRecordFrame *pen__plan_frame(const PenPlan *plan)
 {
     return &plan->frame;
+}
+
+const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n)
+{
+    *ret_n = plan->n_lists;
+    return plan->lists;
+}
+
+void pen__plan_advise(PenPlan *plan, const char *advice)
+{
+    plan->frame.advice = advice;
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -269,7 +302,9 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     if (r < 0)
         return r;
     uint32_t crc = pen__crc32c(0, &position, sizeof position);
-    if (pen__crc32c(crc, scratch->data, bytes) != pen__load32(entry + 12))
+    crc = pen__crc32c(crc, scratch->data, bytes);
+    crc = pen__crc32c(crc, entry + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS, PEN_ENTRY_INPUTS);
+    if (crc != pen__load32(entry + 12))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: item %" PRIu64 ": the checksum of its record at offset %" PRIu64
                          " differs; remove the plan and start again",
@@ -278,5 +313,46 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     r = pen__record_parse(&plan->frame, ret, scratch, reterr);
     if (r < 0)
         pen__error_prefix(reterr, "%s: item %" PRIu64, name, position);
+    return r;
+}
+
+/* ---- what samples follow from ---------------------------------------------------------------- */
+
+enum { HASHED_AT_ONCE = 512 };
+
+static int hash_entries(const PenPlan *plan, uint64_t first, uint64_t end, PenSha256 *sha,
+                        PenError *reterr)
+{
+    uint8_t entries[HASHED_AT_ONCE * PEN_PLAN_ENTRY];
+    while (first < end) {
+        uint64_t n = PEN_MIN(end - first, (uint64_t)HASHED_AT_ONCE);
+        int r = pen__source_read(plan->source, entries, (size_t)n * PEN_PLAN_ENTRY,
+                                 plan->table_offset + first * PEN_PLAN_ENTRY, reterr);
+        if (r < 0)
+            return r;
+        for (uint64_t i = 0; i < n; i++)
+            pen__sha256_update(sha, entries + (i + 1) * PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS,
+                               PEN_ENTRY_INPUTS);
+        first += n;
+    }
+    return PEN_OK;
+}
+
+int pen__plan_hash(const PenPlan *plan, uint64_t first, uint64_t end, uint8_t ret[32],
+                   PenError *reterr)
+{
+    static const char begin[] = "penstock inputs 1";
+    uint8_t numbers[8];
+    PenSha256 sha;
+    end = PEN_MIN(end, plan->info.n_items);
+    pen__store64(numbers, plan->info.block_samples);
+    pen__sha256_init(&sha);
+    pen__sha256_update(&sha, begin, sizeof begin);
+    pen__sha256_update(&sha, numbers, sizeof numbers);
+    pen__sha256_update(&sha, plan->info.base, sizeof plan->info.base);
+    pen__sha256_update(&sha, plan->texts.data, plan->fields_end);
+    int r = hash_entries(plan, first, end, &sha, reterr);
+    if (r == 0)
+        pen__sha256_final(&sha, ret);
     return r;
 }

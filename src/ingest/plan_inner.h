@@ -47,11 +47,12 @@ typedef struct PenRecordFrame {
     const PenField *fields;
     uint32_t n_roots;
     const PenRoot *roots;
+    const char *advice; /* when an input has changed: what to do */
 } PenRecordFrame;
 
-/* Appends the record of input i to `out`. */
+/* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */
 int pen__record_add(const PenInputs *inputs, const PenShape *shape, uint64_t i, PenBuf *out,
-                    PenError *reterr);
+                    size_t *ret_stamps, PenError *reterr);
 /* The record lies in `scratch` from its start to its end; what the item needs is put behind it. */
 int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch, PenError *reterr);
 
@@ -79,14 +80,17 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
 /* Layout of the file:
  *   +0     head      16: magic 8, version u32, zero u32
  *   +16    records   one behind another, in pack order
- *          table     16 for each record: offset u64, bytes u32, crc u32 over (position u64, record)
- *          texts     settings, fields, classes, roots
+ *          table     32 for each record: offset u64, bytes u32, crc u32, hash 16. The hash is of
+ *                    SHA-256 over the record and all stamps of what it names, the crc over position
+ *                    u64, record and hash.
+ *          texts     settings, fields, classes, roots, lists
  *          foot      192, ends the file */
 #define PEN_PLAN_MAGIC "PENPLAN\n"
 #define PEN_PLAN_END_MAGIC "PENPLEND"
-#define PEN_PLAN_VERSION 0
+#define PEN_PLAN_VERSION 1 /* 0 had no stamps */
 #define PEN_PLAN_HEAD 16
-#define PEN_PLAN_ENTRY 16
+#define PEN_PLAN_ENTRY 32
+#define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */
 #define PEN_PLAN_FOOT 192
 
 enum { /* offsets in the foot */
@@ -106,9 +110,11 @@ enum { /* offsets in the foot */
        PEN_FOOT_N_ROOTS = 84,
        PEN_FOOT_CLASS_FIELD = 88, /* i32 */
        PEN_FOOT_IN_ORDER = 92,
-       PEN_FOOT_BASE = 96, /* 16 */
-       PEN_FOOT_ID = 112,  /* 32 */
-       PEN_FOOT_ZERO = 144 /* to the end */
+       PEN_FOOT_BASE = 96,    /* 16 */
+       PEN_FOOT_ID = 112,     /* 32 */
+       PEN_FOOT_INPUTS = 144, /* 32: over the hashes of the table and the id */
+       PEN_FOOT_N_LISTS = 176,
+       PEN_FOOT_ZERO = 180 /* to the end */
 };
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -116,5 +122,6 @@ enum { /* offsets in the foot */
 int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
                                 PenError *reterr);
 const PenRecordFrame *pen__plan_frame(const PenPlan *plan);
+const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n);
 
 #endif

@@ -42,6 +42,7 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     d->request = request;
     d->inputs.settings = request->settings;
     r = pen__scan_sources(&d->inputs, reterr);
+    pen__inputs_trim(&d->inputs);
     if (r == 0 && d->inputs.what == PEN_INPUT_VIDEOS)
         r = check_videos(request->settings, reterr);
     if (r == 0)

@@ -8,7 +8,10 @@
  *       FRAMES          the same, and no text for PEN_PATH_KEY; offset is the number of frames
  *       VIDEO           the same, with end u64 behind bytes; offset is where it starts
  *       GULP            as FRAMES; the text says where the frames lie
- *       INLINE          bytes u32, data */
+ *       INLINE          bytes u32, data
+ *
+ * Behind it, and not part of the plan's identity: a stamp of 24 bytes for each FILE, FRAMES and
+ * VIDEO, in the order of the fields. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -87,19 +90,37 @@ static int add_label(PenBuf *out, int64_t number)
     return r < 0 ? r : add_text(out, &number, sizeof number);
 }
 
-int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenBuf *out,
-                    PenError *reterr)
+/* The cells by field; those of fields the input has nothing for are zero. */
+static void place_cells(const PenShape *shape, const PenInput *input, PenCell *cells)
 {
-    PenInput input;
-    pen__inputs_get(in, i, &input);
-    PenCell cells[PEN_FIELD_LIMIT];
     memset(cells, 0, shape->n_fields * sizeof *cells);
-    const uint8_t *at = input.cells;
-    for (uint32_t k = 0; k < input.n_cells; k++) {
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++) {
         PenCell c;
         pen__cell_next(&at, &c);
         cells[shape->field_of_column[c.column]] = c;
     }
+}
+
+static int add_stamps(PenBuf *out, const PenCell *cells, uint32_t n)
+{
+    int r = PEN_OK;
+    for (uint32_t k = 0; r == 0 && k < n; k++)
+        if (pen__kind_has_stamp(cells[k].kind)) {
+            uint8_t stamp[PEN_STAMP_BYTES];
+            pen__stamp_store(stamp, &cells[k].stamp);
+            r = pen__buf_add(out, stamp, sizeof stamp);
+        }
+    return r;
+}
+
+int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenBuf *out,
+                    size_t *ret_stamps, PenError *reterr)
+{
+    PenInput input;
+    pen__inputs_get(in, i, &input);
+    PenCell cells[PEN_FIELD_LIMIT];
+    place_cells(shape, &input, cells);
     int r = add_text(out, input.key, input.key_bytes);
     for (uint32_t k = 0; r == 0 && k < shape->n_fields; k++) {
         if ((int32_t)k == shape->label_field)
@@ -112,6 +133,9 @@ int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenB
                              shape->fields[k].name, (int)PEN_MIN(cells[k].text_bytes, 60u),
                              cells[k].text);
     }
+    *ret_stamps = out->bytes;
+    if (r == 0)
+        r = add_stamps(out, cells, shape->n_fields);
     return r < 0 ? pen__fail_memory(reterr, WHERE, "record") : PEN_OK;
 }
 
@@ -124,7 +148,7 @@ typedef struct Cursor {
 
 static const uint8_t *take(Cursor *c, uint64_t bytes)
 {
-    static const uint8_t zeros[8];
+    static const uint8_t zeros[PEN_STAMP_BYTES];
     if (!c->ok || bytes > (uint64_t)(c->end - c->p)) {
         c->ok = false;
         return zeros; /* enough for a number, and no text is looked at when ok is false */
@@ -246,6 +270,13 @@ int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch
                              "record of %.*s: expected a part for field %s, found something else",
                              (int)PEN_MIN(key_bytes, 200u), (const char *)item.key,
                              frame->fields[i].name);
+    for (uint32_t i = 0; i < frame->n_fields; i++)
+        if (pen__kind_has_stamp(parts[i].kind))
+            parts[i].stamp = pen__stamp_load(take(&c, PEN_STAMP_BYTES));
+    if (!c.ok)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "record of %.*s: expected a stamp for each file, found fewer",
+                         (int)PEN_MIN(key_bytes, 200u), (const char *)item.key);
     if (c.p != c.end)
         return pen__fail(
             reterr, PEN_E_CORRUPT, WHERE, "record of %.*s: expected its end, found %zu more bytes",

@@ -20,6 +20,7 @@ typedef struct Writer {
     PenBuf texts;
     size_t hashed_texts; /* all but the roots, which are not part of the plan's identity */
     PenSha256 id;
+    PenSha256 inputs;
     uint64_t source_bytes;
     bool in_order;
     uint64_t table_offset;
@@ -47,12 +48,38 @@ static void count_bytes(Writer *w, uint64_t input)
     }
 }
 
+/* Of the record, its stamps, and those of the tar or .gulp that parts of it lie in. */
+static void hash_inputs(const Writer *w, uint64_t input, const uint8_t *record, size_t bytes,
+                        uint8_t ret[PEN_ENTRY_INPUTS])
+{
+    PenSha256 sha;
+    PenInput in;
+    uint8_t hash[32], stamp[PEN_STAMP_BYTES + 8];
+    pen__sha256_init(&sha);
+    pen__sha256_update(&sha, record, bytes);
+    pen__inputs_get(&w->draft->inputs, input, &in);
+    const uint8_t *at = in.cells;
+    for (uint32_t k = 0; k < in.n_cells; k++) {
+        PenCell c;
+        pen__cell_next(&at, &c);
+        if (c.kind != PEN_PART_RANGE && c.kind != PEN_PART_STREAM && c.kind != PEN_PART_GULP)
+            continue;
+        const PenRoot *root = &w->draft->inputs.roots[c.source];
+        pen__stamp_store(stamp, &root->stamp);
+        pen__store64(stamp + PEN_STAMP_BYTES, root->bytes);
+        pen__sha256_update(&sha, stamp, sizeof stamp);
+    }
+    pen__sha256_final(&sha, hash);
+    memcpy(ret, hash, PEN_ENTRY_INPUTS);
+}
+
 static int write_record(Writer *w, uint64_t position, PenError *reterr)
 {
     uint64_t input = w->draft->order[position];
     size_t begin = w->batch.bytes;
     uint64_t offset = pen__sink_bytes(w->sink) + begin;
-    int r = pen__record_add(&w->draft->inputs, &w->draft->shape, input, &w->batch, reterr);
+    size_t stamps = 0;
+    int r = pen__record_add(&w->draft->inputs, &w->draft->shape, input, &w->batch, &stamps, reterr);
     if (r < 0)
         return r;
     size_t bytes = w->batch.bytes - begin;
@@ -64,11 +91,17 @@ static int write_record(Writer *w, uint64_t position, PenError *reterr)
     pen__store64(entry, offset);
     pen__store32(entry + 8, (uint32_t)bytes);
     uint32_t crc = pen__crc32c(0, &position, sizeof position);
-    pen__store32(entry + 12, pen__crc32c(crc, w->batch.data + begin, bytes));
+    hash_inputs(w, input, w->batch.data + begin, bytes, entry + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS);
+    pen__sha256_update(&w->inputs, entry + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS, PEN_ENTRY_INPUTS);
+    crc = pen__crc32c(crc, w->batch.data + begin, bytes);
+    pen__store32(entry + 12,
+                 pen__crc32c(crc, entry + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS, PEN_ENTRY_INPUTS));
     if (pen__buf_add(&w->table, entry, sizeof entry) < 0)
         return pen__fail_memory(reterr, WHERE, "table of the plan");
-    pen__sha256_update(&w->id, entry + 8, 4);
-    pen__sha256_update(&w->id, w->batch.data + begin, bytes);
+    uint8_t hashed[4]; /* without the stamps: the same data elsewhere gives the same pack */
+    pen__store32(hashed, (uint32_t)(stamps - begin));
+    pen__sha256_update(&w->id, hashed, sizeof hashed);
+    pen__sha256_update(&w->id, w->batch.data + begin, stamps - begin);
     count_bytes(w, input);
     return w->batch.bytes >= BATCH_BYTES ? flush(w, reterr) : PEN_OK;
 }
@@ -97,10 +130,20 @@ static int add_field(PenBuf *out, const PenField *f)
 
 static int add_root(PenBuf *out, const PenRoot *root)
 {
-    uint8_t head[9] = {root->kind};
+    uint8_t head[9 + PEN_STAMP_BYTES] = {root->kind};
     pen__store64(head + 1, root->bytes);
+    pen__stamp_store(head + 9, &root->stamp);
     int r = pen__buf_add(out, head, sizeof head);
     return r < 0 ? r : add_string(out, root->path);
+}
+
+static int add_list(PenBuf *out, const PenListed *list)
+{
+    uint8_t head[8 + PEN_STAMP_BYTES];
+    pen__store64(head, list->bytes);
+    pen__stamp_store(head + 8, &list->stamp);
+    int r = pen__buf_add(out, head, sizeof head);
+    return r < 0 ? r : add_string(out, list->path);
 }
 
 static int make_texts(Writer *w)
@@ -114,6 +157,8 @@ static int make_texts(Writer *w)
     w->hashed_texts = w->texts.bytes;
     for (uint32_t i = 0; r == 0 && i < w->draft->inputs.n_roots; i++)
         r = add_root(&w->texts, &w->draft->inputs.roots[i]);
+    for (uint32_t i = 0; r == 0 && i < w->draft->inputs.n_lists; i++)
+        r = add_list(&w->texts, &w->draft->inputs.lists[i]);
     return r;
 }
 
@@ -158,6 +203,9 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
     if (d->request->base)
         memcpy(foot + PEN_FOOT_BASE, d->request->base->id, 16);
     finish_id(w, foot + PEN_FOOT_BASE, foot + PEN_FOOT_ID);
+    pen__store32(foot + PEN_FOOT_N_LISTS, d->inputs.n_lists);
+    pen__sha256_update(&w->inputs, foot + PEN_FOOT_ID, 32);
+    pen__sha256_final(&w->inputs, foot + PEN_FOOT_INPUTS);
     pen__store32(foot + PEN_FOOT_CRC,
                  pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES));
 }
@@ -166,6 +214,8 @@ static int write_all(Writer *w, PenError *reterr)
 {
     uint8_t head[PEN_PLAN_HEAD] = PEN_PLAN_MAGIC;
     pen__store64(head + 8, PEN_PLAN_VERSION);
+    if (pen__buf_reserve(&w->table, (size_t)w->draft->n * PEN_PLAN_ENTRY) < 0)
+        return pen__fail_memory(reterr, WHERE, "table of the plan");
     int r = pen__sink_write(w->sink, head, sizeof head, reterr);
     for (uint64_t i = 0; r == 0 && i < w->draft->n; i++)
         r = write_record(w, i, reterr);
@@ -188,6 +238,7 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
     Writer w = {.draft = draft};
     static const char begin[] = "penstock plan 0";
     pen__sha256_init(&w.id);
+    pen__sha256_init(&w.inputs);
     pen__sha256_update(&w.id, begin, sizeof begin);
     size_t n = strlen(path);
     char *part_path = pen__alloc(n + sizeof ".part");

@@ -72,15 +72,17 @@ static int read_video(PenPrepared *p, uint32_t field, const PenPart *part, PenPa
     if (r < 0)
         return r;
     r = pen__sys->stat_path(path, &st);
+    if (r < 0 && pen__stamp_is_set(&part->stamp))
+        return pen__expected_gone(path, -r, pen__part_expected(reader, part).advice, reterr);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
     if (!st.is_file)
         return pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: expected a video, found no file", path);
-    if (st.bytes != part->bytes)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: changed since the plan was made: expected %" PRIu64
-                         " bytes, found %" PRIu64 "; plan again",
-                         path, part->bytes, st.bytes);
+    PenExpected expected = pen__part_expected(reader, part);
+    PenStamp found = pen__stamp_of(&st);
+    r = pen__expected_check(path, &expected, st.bytes, &found, reterr);
+    if (r < 0)
+        return r;
     p->source_bytes += st.bytes;
     p->disk_bytes += st.disk_bytes;
     return pen__buf_add(&p->blobs[field], path, strlen(path) + 1) < 0
@@ -194,6 +196,12 @@ static int make_planned_video(PenPrepared *p, uint32_t field, const PenRecipe *r
     int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
     if (r == PEN_OK)
         r = make_video(p, field, recipe, &item.parts[field], reterr);
+    if (r ==
+        PEN_OK) { /* another program has read it, by its name: has it been the same all along? */
+        const PenPart *part = &item.parts[field];
+        PenExpected expected = {part->bytes, part->stamp, pen__plan_frame(plan)->advice};
+        r = pen__expected_check_path((const char *)p->blobs[field].data, &expected, reterr);
+    }
     pen__buf_free(&scratch);
     return r;
 }

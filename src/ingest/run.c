@@ -69,6 +69,7 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     uint64_t n;
     const PenShardEntry *shards = pen__roll_shards(roll, &n);
     PenTaskDone done = {.n_shards = n, .n_rest = rest->n_blocks ? rest->samples_used : 0};
+    memcpy(done.inputs, pen__plan_info(job->plan)->inputs, sizeof done.inputs);
     for (uint64_t i = 0; i < n; i++)
         done.n_samples += shards[i].samples_used;
     done.n_samples += done.n_rest;

@@ -101,8 +101,9 @@ static int remove_all_in(const Removal *removal, int dir, const char *path, int 
 
 static int is_ours(const char *name)
 {
-    static const char *const ours[] = {"plan",      "plan.part",     "sources",     "sources.part",
-                                       "rest.part", "manifest.part", "writer.part", "run"};
+    static const char *const ours[] = {"plan",        "plan.part",    "plan.new",  "plan.new.part",
+                                       "sources",     "sources.part", "rest.part", "manifest.part",
+                                       "writer.part", "run"};
     int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
     for (size_t k = 0; k < PEN_LEN(ours); k++)
         known |= strcmp(name, ours[k]) == 0;

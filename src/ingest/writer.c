@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "ingest/home.h"
+#include "ingest/job.h"
 #include "ingest/join.h"
 #include "ingest/prepared.h"
 #include "ingest/settings.h"
@@ -65,7 +66,39 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
                      s->class_field);
 }
 
-/* Nothing of another pack, whole or under way, may be touched. */
+/* Has a task been run here? Others may still be running, on other machines. */
+static int has_tasks(const PenWriter *w, PenError *reterr)
+{
+    PenNames names = {0};
+    char *work = pen__work_path(w->home, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, w->path);
+    for (uint64_t i = 0; i < names.n && r == 0; i++)
+        r = strncmp(names.names[i], "task-", 5) == 0;
+    pen__names_free(&names);
+    pen__free(work);
+    return r;
+}
+
+/* A run of 'penstock pack' that has not come to its end: this pack takes its place. What it was
+ * made from is still there. */
+static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
+{
+    int r = has_tasks(w, reterr);
+    if (r == 1)
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE,
+                         "%s: tasks of 'penstock pack' have been run here; 'penstock finalise %s' "
+                         "makes a pack of them, 'penstock gc %s' gives them up",
+                         w->path, w->path, w->path);
+    PenJob job = {.store = w->store, .home = w->home};
+    if (r == 0 && pen__plan_open(plan, &job.plan, reterr) == PEN_E_NO_MEMORY)
+        r = PEN_E_NO_MEMORY;
+    if (r == 0)
+        r = pen__job_give_up(&job, reterr);
+    pen__plan_close(&job.plan);
+    return r;
+}
+
+/* Nothing of another pack may be touched. */
 static int check_free(const PenWriter *w, PenError *reterr)
 {
     const char *path = w->path;
@@ -78,9 +111,7 @@ static int check_free(const PenWriter *w, PenError *reterr)
     if (r == 0)
         r = pen__file_exists(plan, reterr);
     if (r == 1)
-        r = pen__fail(
-            reterr, PEN_E_EXISTS, WHERE,
-            "%s: an interrupted run is here; run it again, or 'penstock gc' to give it up", path);
+        r = replace_run(w, plan, reterr);
     pen__free(plan);
     return r;
 }

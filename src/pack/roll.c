@@ -108,6 +108,20 @@ static int sync_name(const PenRoll *r, PenError *reterr)
     return pen__store_sync(r->s.store, name, reterr);
 }
 
+/* The next shard, if it is there and may be taken over: 1 yes, 0 no. */
+static int find_next(PenRoll *r, PenShardEntry *ret, PenPackStats *ret_stats, uint64_t *ret_end,
+                     PenError *reterr)
+{
+    pen__shard_id(r->s.plan_id, r->s.task, r->s.n_tasks, r->ordinal, r->id);
+    int found = r->s.resume ? r->s.resume(r->s.ctx, r->ordinal, NULL, 0, reterr) : 0;
+    if (found > 0)
+        found = pen__shard_find(r->s.store, r->id, ret, ret_stats, ret_end, reterr);
+    if (found > 0)
+        found = r->s.resume(r->s.ctx, r->ordinal, ret, *ret_end, reterr);
+    /* A short last block is written again: an input left out behind it may be whole by now. */
+    return found > 0 ? ret->samples_used % r->s.block_samples == 0 : found;
+}
+
 int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
 {
     uint64_t position = 0;
@@ -115,12 +129,10 @@ int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
         PenShardEntry entry;
         PenPackStats stats;
         uint64_t end = 0;
-        pen__shard_id(r->s.plan_id, r->s.task, r->s.n_tasks, r->ordinal, r->id);
-        int found = pen__shard_find(r->s.store, r->id, &entry, &stats, &end, reterr);
+        int found = find_next(r, &entry, &stats, &end, reterr);
         if (found < 0)
             return found;
-        /* A short last block is written again: an input left out behind it may be whole by now. */
-        if (!found || entry.samples_used % r->s.block_samples)
+        if (!found)
             break;
         if (note_shard(r, &entry, &stats) < 0)
             return pen__fail_memory(reterr, WHERE, pen__store_name(r->s.store));
@@ -193,6 +205,8 @@ static int end_shard(PenRoll *r, PenError *reterr)
     int ret = commit(r, &entry, &stats, reterr);
     if (ret == PEN_OK && note_shard(r, &entry, &stats) < 0)
         ret = pen__fail_memory(reterr, WHERE, pen__store_name(r->s.store));
+    if (ret == PEN_OK && r->s.finished)
+        ret = r->s.finished(r->s.ctx, r->ordinal, &entry, r->end, reterr);
     r->ordinal++;
     return ret;
 }

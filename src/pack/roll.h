@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sequence of samples into as many shards as it takes. Finished shards are found again after an
- * interruption: their ids follow from the plan, so their names are known, and each says which part
- * of the sequence it holds. */
+/* A sequence of samples into as many shards as it takes. Finished shards are taken over after an
+ * interruption: the caller has noted them as they were finished, and says which of them still hold.
+ */
 #ifndef PEN_PACK_ROLL_H
 #define PEN_PACK_ROLL_H
 
@@ -23,6 +23,14 @@ typedef struct PenRollSettings {
     void (*release)(void *ctx, const PenStoredSample *sample);
     /* Called before a shard gets its final name; may be NULL. */
     int (*before_commit)(void *ctx, PenError *reterr);
+    /* Called when shard number `ordinal` is in its place and all positions below `end` are done;
+     * may be NULL. */
+    int (*finished)(void *ctx, uint64_t ordinal, const PenShardEntry *entry, uint64_t end,
+                    PenError *reterr);
+    /* May shard number `ordinal` be taken over? 1 yes, 0 no. Called first with `entry` NULL, then,
+     * when the shard is there, with what was found. NULL: none may. */
+    int (*resume)(void *ctx, uint64_t ordinal, const PenShardEntry *entry, uint64_t end,
+                  PenError *reterr);
     void *ctx;
 } PenRollSettings;
 

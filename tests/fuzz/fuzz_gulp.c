@@ -31,7 +31,8 @@ static void check_input(const PenInputs *in, const PenShape *shape, uint64_t i, 
     PenInput input;
     PenRecordFrame frame = {shape->n_fields, shape->fields, in->n_roots, in->roots};
     pen__inputs_get(in, i, &input);
-    MUST(pen__record_add(in, shape, i, &record, &err));
+    size_t stamps;
+    MUST(pen__record_add(in, shape, i, &record, &stamps, &err));
     MUST(pen__record_parse(&frame, &item, &record, &err));
     REQUIRE(item.key_bytes == input.key_bytes && memcmp(item.key, input.key, input.key_bytes) == 0);
     REQUIRE(item.parts[0].kind == PEN_PART_GULP);

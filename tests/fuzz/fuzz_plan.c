@@ -79,7 +79,10 @@ static void repair_records(uint8_t *data, size_t bytes, const uint8_t *foot)
         uint32_t length = pen__load32(data + at + 8);
         if (pen__range_ok(offset, length, bytes)) {
             uint32_t crc = pen__crc32c(0, &i, sizeof i);
-            pen__store32(data + at + 12, pen__crc32c(crc, data + offset, length));
+            crc = pen__crc32c(crc, data + offset, length);
+            pen__store32(
+                data + at + 12,
+                pen__crc32c(crc, data + at + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS, PEN_ENTRY_INPUTS));
         }
     }
 }

@@ -366,6 +366,7 @@ TEST(clips_that_change_are_noticed)
     PenIngestSettings s = ask_run("changed.pen");
     CHECK_GOES(pen_ingest_plan(&s, &result, &err));
     CHECK_INT(result.n_samples, 3);
+    s.n_tasks = 1; /* a task takes the plan as it is */
     make_clip("set/frames/b", 100, 2, "");
     CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_INVALID, "expected 1 frames, found 2");
     CHECK_INT(unlink(at("set/frames/b/00002.jpg")), 0);
@@ -376,7 +377,9 @@ TEST(clips_that_change_are_noticed)
     pen__buf_free(&other);
     CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_INVALID, "changed since the plan");
     make_clip("set/frames/b", 100, 1, "");
-    CHECK_GOES(pen_ingest_run(&s, &result, &err));
+    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_INVALID, "run 'penstock plan' again");
+    s.n_tasks = 0;
+    CHECK_GOES(pen_ingest_run(&s, &result, &err)); /* planned anew, as the sources are now */
 }
 
 /* ---- K --------------------------------------------------------------------------------------- */

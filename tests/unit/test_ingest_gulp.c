@@ -213,7 +213,10 @@ TEST(wrong_directories)
     s = help_ingest("g3", "g3.pen");
     CHECK_GOES(pen_ingest_plan(&s, &result, &err));
     CHECK_INT(truncate(at("g3/data_0.gulp"), 100), 0);
+    s.n_tasks = 1;
     CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_INVALID, "changed since the plan");
+    s.n_tasks = 0;
+    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_FORMAT, "is it whole?");
 }
 
 TEST(a_broken_frame_is_named)

@@ -250,7 +250,8 @@ TEST(inputs_that_changed)
     CHECK_FAILS(read_first(&err), PEN_E_INVALID,
                 "changed since the plan was made: expected 5 bytes, found 6");
     unlink(at("ch/a/1.jpg"));
-    CHECK_FAILS(read_first(&err), PEN_E_NOT_FOUND, "ch/a/1.jpg: cannot open");
+    CHECK_FAILS(read_first(&err), PEN_E_NOT_FOUND,
+                "ch/a/1.jpg: changed since the plan was made: cannot open");
     mkdir(at("ch/a/1.jpg"), 0777);
     CHECK_FAILS(read_first(&err), PEN_E_INVALID, "found a directory");
     make_tar("ch.tar", 0, 3, NULL);
@@ -266,6 +267,23 @@ TEST(inputs_that_changed)
     CHECK_GOES(read_first(&err));
     make_tar("ch.tgz", 0, 4, archive_write_add_filter_gzip);
     CHECK_FAILS(read_first(&err), PEN_E_INVALID, "ch.tgz: changed since the plan was made");
+}
+
+/* Of the size it had: its times tell. */
+TEST(inputs_replaced_at_equal_size)
+{
+    struct stat was;
+    help_text("eq/a/1.jpg", "12345");
+    ask("eq");
+    CHECK_GOES(make(&err));
+    CHECK_INT(stat(at("eq/a/1.jpg"), &was), 0);
+    usleep(20000); /* longer than a tick of the file system's clock */
+    help_text("eq/a/1.jpg", "54321");
+    CHECK_FAILS(read_first(&err), PEN_E_INVALID,
+                "expected the modification time that it had then, found another; run the same");
+    struct timespec times[2] = {was.st_atim, was.st_mtim};
+    CHECK_INT(utimensat(AT_FDCWD, at("eq/a/1.jpg"), times, 0), 0);
+    CHECK_FAILS(read_first(&err), PEN_E_INVALID, "expected the change time (ctime) that it had");
 }
 
 TEST(a_part_over_the_limit)
@@ -299,6 +317,7 @@ int main(int argc, char **argv)
     RUN(compressed_tars_are_unpacked_once);
     RUN(disk_bytes_of_a_stream);
     RUN(inputs_that_changed);
+    RUN(inputs_replaced_at_equal_size);
     RUN(a_part_over_the_limit);
     RUN(missing_files_are_found_when_read);
     help_end();
