@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import re
@@ -23,23 +24,89 @@ _UNITS = {
 }
 
 
-def integer(name: str, value: object, low: int, high: int) -> int:
+def shown(value: object) -> str:
+    """A value for a message: short, and whatever its repr does."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
+        text = repr(value)
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_boolean(value: object) -> bool:
+    """True and False, and those of NumPy and torch."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+
+
+def whole(name: str, value: object) -> int:
+    """A whole number of any type that is one; a boolean is none."""
+    try:
+        if not is_boolean(value):
+            return operator.index(value)  # type: ignore[arg-type]
+    except Exception:
+        pass
+    raise TypeError(f"{name}: expected a whole number, found {shown(value)}")
+
+
+def integer(name: str, value: object, low: int, high: int) -> int:
+    number = whole(name, value)
     if not low <= number <= high:
-        raise InvalidError(f"{name}: expected {low} to {high}, found {number}")
+        raise InvalidError(f"{name}: expected {low} to {high}, found {shown(number)}")
     return number
+
+
+def real(name: str, value: object, low: float, high: float, unit: str = "") -> float:
+    """A number of any type that is one, neither NaN nor a boolean nor a text."""
+    number = None
+    try:
+        if not is_boolean(value) and not isinstance(value, (str, bytes, bytearray)):
+            number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    except Exception:
+        pass
+    if number is None:
+        raise TypeError(f"{name}: expected a number, found {shown(value)}")
+    if not low <= number <= high:
+        expected = f"{low:.15g} to {high:.15g}{unit}"
+        raise InvalidError(f"{name}: expected {expected}, found {shown(value)}")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False; 0 and 1 are taken for them."""
+    if is_boolean(value):
+        try:
+            return bool(value)
+        except Exception:  # an array of several
+            pass
+    elif isinstance(value, int) and value in (0, 1):
+        return value == 1
+    raise TypeError(f"{name}: expected True or False, found {shown(value)}")
+
+
+def text(name: str, value: object) -> str:
+    """A text that the library can take."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected str, found {shown(value)}")
+    if "\0" in value:
+        raise InvalidError(f"{name}: expected a text without zero bytes, found {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{name}: expected a text of Unicode, found {shown(value)}") from None
+    return value
 
 
 def size(name: str, value: int | str) -> int:
     """Bytes from a number or a text like "2GiB", "500 MB"."""
     if not isinstance(value, str):
         return integer(name, value, 1, 2**63 - 1)
-    m = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", value.upper())
+    m = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?I?)B?\s*", value.upper(), re.A)
     if not m or m[2] not in _UNITS:
-        raise InvalidError(f"{name}: expected a size like 2GiB, 500MB or a number, found {value!r}")
+        raise InvalidError(
+            f"{name}: expected a size like 2GiB, 500MB or a number, found {shown(value)}"
+        )
     return integer(name, int(float(m[1]) * _UNITS[m[2]]), 1, 2**63 - 1)
 
 
@@ -53,21 +120,27 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 def word(name: str, value: object, words: Iterable[str]) -> str:
     words = list(words)
+    expected = ", ".join(words)
     if not isinstance(value, str):
-        raise TypeError(f"{name}: expected one of {', '.join(words)}, found {value!r}")
+        raise TypeError(f"{name}: expected one of {expected}, found {shown(value)}")
     if value not in words:
-        expected = ", ".join(words)
-        raise InvalidError(
-            f"{name}: expected one of {expected}, found {value!r}{nearest(value, words)}"
-        )
+        near = nearest(value, words) if len(value) < 100 else ""
+        raise InvalidError(f"{name}: expected one of {expected}, found {shown(value)}{near}")
     return value
 
 
-def path(value: str | os.PathLike[str]) -> str:
+def path(value: str | os.PathLike[str], name: str = "path") -> str:
     """An absolute path, so that it holds after chdir and in other processes."""
-    text = os.fspath(value)
+    try:
+        text = os.fspath(value)
+    except Exception:
+        text = None
     if not isinstance(text, str):
-        raise TypeError(f"path: expected str or os.PathLike, found {value!r}")
-    if "\0" in text:
-        raise InvalidError("path: a name has no zero bytes")
+        raise TypeError(f"{name}: expected str or os.PathLike, found {shown(value)}")
+    if not text or "\0" in text:
+        raise InvalidError(f"{name}: expected a name without zero bytes, found {shown(text)}")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InvalidError(f"{name}: not a name for this system: {shown(text)}") from None
     return text if "://" in text else os.path.abspath(text)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
@@ -49,9 +48,9 @@ class Clip(Sequence[bytes]):
     def __getitem__(self, at: int | slice) -> bytes | Clip:
         if isinstance(at, slice):
             return Clip(self._pack, self._sample, self._field, self._frames[at])
-        number = operator.index(at)
+        number = _check.whole("frame", at)
         if not -len(self) <= number < len(self):
-            raise IndexError(f"frame {number}: the clip has {len(self)} frames")
+            raise IndexError(f"frame {_check.shown(number)}: the clip has {len(self)} frames")
         frame = self._frames[number]
         return self._pack._core.frames(self._sample, self._field, frame, 1, 1)[0]
 

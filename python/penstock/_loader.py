@@ -146,7 +146,6 @@ def _torch_output(pin_memory: bool) -> _Output:
 
 
 def _make_output(output: str, pin_memory: bool) -> _Output:
-    _check.word("output", output, _OUTPUTS)
     if pin_memory and output != "torch":
         raise InvalidError(f"pin_memory: expected output='torch', found {output!r}")
     if output == "torch":
@@ -155,10 +154,12 @@ def _make_output(output: str, pin_memory: bool) -> _Output:
 
 
 def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
+    if shuffle is not None:
+        shuffle = _check.flag("shuffle", shuffle)
     if order is None:
         return _ORDERS[("block" if whole else "random") if shuffle else "sequential"]
     number = _ORDERS[_check.word("order", order, _ORDERS)]
-    if shuffle is not None and bool(shuffle) != (order != "sequential"):
+    if shuffle is not None and shuffle != (order != "sequential"):
         raise InvalidError(f"shuffle={shuffle} and order={order!r} say different things; use order")
     return number
 
@@ -299,19 +300,21 @@ class Loader:
             raise InvalidError("cache: the pack is open already; give it to open()")
         if isinstance(pack, Pack) and preload is not False:
             raise InvalidError("preload: the pack is open already; give it to open()")
+        _check.word("output", output, _OUTPUTS)
         self.dataset = (
             pack
             if isinstance(pack, Pack)
-            else Pack(pack, storage_options, cache, cache_bytes, preload)
+            else Pack(_check.path(pack, "pack"), storage_options, cache, cache_bytes, preload)
         )
         self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
-        self.drop_last = bool(drop_last)
+        self.drop_last = _check.flag("drop_last", drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
+        if transform is not None and not callable(transform):
+            raise TypeError(f"transform: expected a function, found {_check.shown(transform)}")
         self.transform = transform
-        self.return_info = bool(return_info)
+        self.return_info = _check.flag("return_info", return_info)
+        pin_memory = _check.flag("pin_memory", pin_memory)
         numbers, first, count = _subset.choose(subset, len(self.dataset))
-        if not 0.001 <= timeout <= 4_000_000:
-            raise InvalidError(f"timeout: expected 0.001 to 4,000,000 seconds, found {timeout}")
         self._core = _core.Loader(
             pack=self.dataset._core,
             pipeline=_pipeline.text(pipeline),
@@ -328,16 +331,22 @@ class Loader:
             window=_optional("window", window, 2**31),
             memory=_check.size("memory", memory),
             on_bad=_ON_BAD[_check.word("on_bad", on_bad, _ON_BAD)],
-            stall_ms=round(timeout * 1000),
+            stall_ms=round(_check.real("timeout", timeout, 0.001, 4e6, " seconds") * 1000),
             max_bad=_check.integer("max_bad", max_bad, 0, 2**63 - 1),
             subset=numbers,
             first=first,
             count=count,
-            keep_slots=bool(pin_memory),
+            keep_slots=pin_memory,
         )
         warning = self._core.warning()
         if warning is not None:
             warnings.warn(f"penstock: {warning}", stacklevel=2)
+        if len(self) == 0:
+            warnings.warn(
+                f"penstock: no batches: drop_last leaves all of {self.samples} samples out, as a "
+                f"batch of {self.batch_size} on each of {self.world_size} ranks needs more",
+                stacklevel=2,
+            )
         fields = self._core.fields()
         self.fields: tuple[str, ...] = tuple(name for name, *_ in fields)
         bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]
@@ -382,7 +391,7 @@ class Loader:
         if self.return_info:
             items.append(self._info(batch))
         made = self._make(items)
-        return self.transform(made) if self.transform else made
+        return made if self.transform is None else self.transform(made)
 
     def _info(self, batch: _core.Batch) -> BatchInfo:
         epoch, position, _, n_valid, substituted = batch.counts()
@@ -425,12 +434,12 @@ class Loader:
     def load_state_dict(self, state: Mapping[str, int | str], strict: bool = True) -> None:
         """Go on from there; refuses the state of another pack, pipeline, subset or seed, unless
         strict is False."""
-        parts = []
-        for name, value in state.items():
-            if isinstance(value, bool) or not isinstance(value, (int, str)) or " " in str(value):
-                raise InvalidError(f"state: {name}: expected a number or a word, found {value!r}")
-            parts.append(f"{name}={value}")
-        self._core.restore(" ".join(parts), bool(strict))
+        if not isinstance(state, Mapping):
+            raise TypeError(
+                f"state: expected a dict, as state_dict gives, found {_check.shown(state)}"
+            )
+        parts = [f"{_word('a name', name)}={_word(name, value)}" for name, value in state.items()]
+        self._core.restore(" ".join(parts), _check.flag("strict", strict))
 
     # ---- what it is
 
@@ -481,6 +490,17 @@ class Loader:
             return f"<penstock.Loader {self.dataset.path}: {len(self)} batches, {self.pipeline}>"
         except (ClosedError, AttributeError):
             return f"<penstock.Loader {self.dataset.path}: closed>"
+
+
+def _word(name: str, value: object) -> str:
+    """A number or a word of a state."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**128:
+        return str(int(value))
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+        raise InvalidError(
+            f"state: {_check.shown(name)}: expected a number or a word, found {_check.shown(value)}"
+        )
+    return value
 
 
 def _optional(name: str, value: int | None, high: int) -> int:

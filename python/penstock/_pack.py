@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -89,7 +88,7 @@ class Sample(Mapping[str, Any]):
         return len(self._pack.schema)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._pack.schema
+        return isinstance(name, str) and name in self._pack.schema
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}: {kind}" for name, kind in self._pack.schema.items())
@@ -110,7 +109,9 @@ class Pack:
     ) -> None:
         self.path = _check.path(path)
         if not isinstance(preload, bool) and not callable(preload):
-            raise TypeError(f"preload: expected True, False or a function, found {preload!r}")
+            raise TypeError(
+                f"preload: expected True, False or a function, found {_check.shown(preload)}"
+            )
         if preload is not False and cache is not None:
             raise InvalidError("preload: the pack is in memory then; leave cache out")
         self._cache, self._cache_bytes = _cache(cache, cache_bytes)
@@ -199,21 +200,25 @@ class Pack:
 
     def _number(self, number: object) -> int:
         try:
-            at = operator.index(number)  # type: ignore[arg-type]
+            at = _check.whole("number", number)
         except TypeError:
             raise TypeError(
-                f"a pack is indexed by whole numbers, found {number!r}; "
+                f"a pack is indexed by whole numbers, found {_check.shown(number)}; "
                 "use pack.index(key) for keys, and Loader(..., subset=...) for parts"
             ) from None
         if not -self._len <= at < self._len:
-            raise IndexError(f"sample {at}: {self.path} has {self._len} samples")
+            raise IndexError(f"sample {_check.shown(at)}: {self.path} has {self._len} samples")
         return at + self._len if at < 0 else at
 
     def _field(self, name: str) -> int:
+        if not isinstance(name, str):
+            raise TypeError(f"name: expected the name of a field, found {_check.shown(name)}")
         number = self._numbers.get(name)
         if number is None:
-            near = _check.nearest(str(name), self._numbers)
-            raise NotFoundError(f"{self.path}: no field {name!r}{near}", where="pack/read")
+            near = _check.nearest(name[:100], self._numbers)
+            raise NotFoundError(
+                f"{self.path}: no field {_check.shown(name)}{near}", where="pack/read"
+            )
         return number
 
     def __getitem__(self, number: int) -> Sample:
@@ -229,9 +234,12 @@ class Pack:
     def index(self, key: str | bytes) -> int:
         """The number of the sample with this key; NotFoundError, a KeyError, when there is none."""
         if isinstance(key, str):
-            key = key.encode("utf-8", "surrogateescape")
+            try:
+                key = key.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                raise InvalidError(f"key: expected a text, found {_check.shown(key)}") from None
         if not isinstance(key, bytes):
-            raise TypeError(f"key: expected str or bytes, found {key!r}")
+            raise TypeError(f"key: expected str or bytes, found {_check.shown(key)}")
         return self._core.find(key)
 
     def read(self, number: int, name: str) -> Any:
@@ -258,7 +266,7 @@ class Pack:
         """The stored bytes of some frames of a clip, read at once: frames=slice(0, 16, 2)."""
         at, field = self._number(number), self._field(name)
         n = self._core.frame_count(at, field)
-        first, stop, step = (frames or slice(None)).indices(n)
+        first, stop, step = _slice("frames", frames).indices(n)
         if step < 1:
             raise InvalidError(f"frames: expected a step of 1 or more, found {step}")
         return self._core.frames(at, field, first, step, len(range(first, stop, step)))
@@ -302,6 +310,19 @@ class Pack:
         return f"<penstock.Pack {self.path}: {self._len} samples>"
 
 
+def _slice(name: str, value: slice | None) -> slice:
+    if value is None:
+        return slice(None)
+    if not isinstance(value, slice):
+        raise TypeError(f"{name}: expected a slice, found {_check.shown(value)}")
+    for part in (value.start, value.stop, value.step):
+        if part is not None:
+            _check.whole(name, part)
+    if value.step is not None and not value.step:
+        raise InvalidError(f"{name}: expected a step that is not 0")
+    return value
+
+
 def _cache(
     cache: str | os.PathLike[str] | None, cache_bytes: int | str | None
 ) -> tuple[str | None, int]:
@@ -309,7 +330,7 @@ def _cache(
         if cache_bytes is not None:
             raise InvalidError("cache_bytes: there is no cache; name its directory with cache=")
         return None, 0
-    path = _check.path(cache)
+    path = _check.path(cache, "cache")
     if "://" in path:
         raise InvalidError(f"cache: expected a directory of this machine, found {path!r}")
     return path, 0 if cache_bytes is None else _check.size("cache_bytes", cache_bytes)

@@ -12,6 +12,7 @@ from ._error import InvalidError
 
 # PenParamType
 INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS = range(1, 10)
+_MOST_NUMBERS = 64  # of a list
 
 
 class Param(NamedTuple):
@@ -58,18 +59,28 @@ def _format(number: float) -> str:
 
 
 def _number_text(what: str, param: Param, value: Any) -> str:
-    whole = param.type in (INT, SIZE, SIDES, INTS)
-    if isinstance(value, (bool, str, bytes)):
-        raise TypeError(f"{what}: expected a number, found {value!r}")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what}: expected a number, found {value!r}") from None
-    if whole and number != math.floor(number):
-        raise InvalidError(f"{what}: expected a whole number, found {value!r}")
-    if not param.min <= number <= param.max:
-        raise InvalidError(f"{what}: expected {param.min:g} to {param.max:g}, found {number:g}")
+    number = _check.real(what, value, param.min, param.max)
+    if not math.isfinite(number):
+        raise InvalidError(f"{what}: expected a finite number, found {_check.shown(value)}")
+    if param.type in (INT, SIZE, SIDES, INTS) and number != math.floor(number):
+        raise InvalidError(f"{what}: expected a whole number, found {_check.shown(value)}")
     return _format(number)
+
+
+def _many(what: str, value: Any) -> list[Any]:
+    """The numbers of a sequence; or the one that it is."""
+    if isinstance(value, (str, bytes, bytearray, dict, set, frozenset)):
+        raise TypeError(f"{what}: expected numbers, found {_check.shown(value)}")
+    try:
+        n = len(value)
+    except Exception:
+        return [value]
+    if n > _MOST_NUMBERS:
+        raise InvalidError(f"{what}: expected at most {_MOST_NUMBERS} numbers, found {n}")
+    try:
+        return list(value)
+    except Exception:
+        raise TypeError(f"{what}: expected numbers, found {_check.shown(value)}") from None
 
 
 def _value_text(what: str, param: Param, value: Any) -> str:
@@ -77,13 +88,13 @@ def _value_text(what: str, param: Param, value: Any) -> str:
         return _check.word(what, value, (param.words or "").split())
     if param.type in (INT, FLOAT):
         return _number_text(what, param, value)
-    many = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
+    many = _many(what, value)
     if not many and param.type == INTS:
-        raise InvalidError(f"{what}: expected at least one number, found {value!r}")
+        raise InvalidError(f"{what}: expected at least one number, found {_check.shown(value)}")
     if not many or (param.type == RANGE and len(many) != 2):
-        raise InvalidError(f"{what}: expected two numbers, found {value!r}")
+        raise InvalidError(f"{what}: expected two numbers, found {_check.shown(value)}")
     if param.type in (SIZE, SIDES, FACTOR) and len(many) > 2:
-        raise InvalidError(f"{what}: expected one number or two, found {value!r}")
+        raise InvalidError(f"{what}: expected one number or two, found {_check.shown(value)}")
     # One number x of a factor stands for a range around 1 or 0, so its bounds are the library's.
     if param.type == FACTOR and len(many) == 1:
         param = param._replace(min=0.0, max=math.inf)
@@ -158,18 +169,37 @@ def table() -> dict[str, tuple[str, list[Param]]]:
     return {name: (text, [Param(*row) for row in rows]) for name, text, rows in _core.ops()}
 
 
+def _parts(what: str, ops: Any) -> list[Any]:
+    try:
+        if not isinstance(ops, (bytes, bytearray)):
+            return list(ops)
+    except Exception:
+        pass
+    near = "; to leave the field out, leave it out of the dict" if ops is None else ""
+    raise TypeError(
+        f"{what}: expected a text or operations of penstock.ops, found {_check.shown(ops)}{near}"
+    )
+
+
 def _ops_text(what: str, ops: Ops) -> str:
     if isinstance(ops, str):
-        return ops
-    parts = [ops] if isinstance(ops, Op) else list(ops)
+        return _check.text(what, ops)
+    parts = [ops] if isinstance(ops, Op) else _parts(what, ops)
     for part in parts:
         if not isinstance(part, (str, Op)):
             near = " (call it)" if callable(part) else ""
             raise TypeError(
-                f"{what}: expected operations of penstock.ops, found {part!r}{near}; "
+                f"{what}: expected operations of penstock.ops, found {_check.shown(part)}{near}; "
                 "a function on whole batches goes to transform="
             )
-    return " | ".join(str(part) for part in parts)
+    return _check.text(what, " | ".join(str(part) for part in parts))
+
+
+def _name(field: object) -> str:
+    name = _check.text("pipeline: name of a field", field)
+    if '"' in name or "\n" in name:
+        raise InvalidError(f"pipeline: no field {_check.shown(field)}")
+    return name if name.isidentifier() else f'"{name}"'
 
 
 def text(pipeline: Pipeline | None) -> str | None:
@@ -180,6 +210,7 @@ def text(pipeline: Pipeline | None) -> str | None:
         if not pipeline:
             raise InvalidError("pipeline: expected at least one field, found none")
         return "; ".join(
-            f"{name}: {_ops_text(f'pipeline: {name}', ops)}" for name, ops in pipeline.items()
+            f"{_name(field)}: {_ops_text(f'pipeline: {field}', ops)}"
+            for field, ops in pipeline.items()
         )
     return _ops_text("pipeline", pipeline)

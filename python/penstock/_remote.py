@@ -100,6 +100,8 @@ class Options(tuple[Any, ...]):
 
 def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict[str, Any]]:
     """What the extension takes, None for a path; and those options that are no secrets."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"storage_options: expected a dict, found {type(given).__name__}")
     if not _core.is_remote(path):
         if given:
             raise InvalidError(
@@ -111,13 +113,16 @@ def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict
         raise InvalidError("storage_options: expected key_id and secret together, found one")
     if "token" in known and "key_id" not in known:
         raise InvalidError("storage_options: expected key_id and secret with token, found it alone")
-    ways = [name for name in ("key_id", "credentials", "no_sign") if known.get(name)]
+    asker = _asker(known.get("credentials"))
+    is_given = {"key_id": "key_id" in known, "credentials": asker is not None,
+                "no_sign": known.get("no_sign", False)}
+    ways = [name for name, given_so in is_given.items() if given_so]
     if len(ways) > 1:
         raise InvalidError(f"storage_options: {ways[0]} and {ways[1]} exclude each other; give one")
     options = Options(
         (
             *(known.get(name) for name in _TEXTS),
-            _asker(known.get("credentials")),
+            asker,
             {None: -1, False: 0, True: 1}[known.get("path_style")],
             *(bool(known.get(name)) for name in _FLAGS),
             _milliseconds("deadline", known.get("deadline")),
@@ -138,14 +143,12 @@ def _known(given: StorageOptions | None) -> dict[str, Any]:
     """Checked; without those that are None. No message shows a value that may be a secret."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"storage_options: expected a dict, found {type(given).__name__}")
     known: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _NAMES:
             other = _REPLACED.get(str(name))
             near = f"; it is called {other!r} here" if other else _check.nearest(str(name), _NAMES)
-            raise InvalidError(f"storage_options: no option {name!r}{near}")
+            raise InvalidError(f"storage_options: no option {_check.shown(name)}{near}")
         if value is None:
             continue
         if name in _TEXTS and not isinstance(value, str):
@@ -158,20 +161,16 @@ def _known(given: StorageOptions | None) -> dict[str, Any]:
 
 def _text(name: str, value: object) -> str:
     if name == "ca_file" and hasattr(value, "__fspath__"):
-        return str(value)
+        return _check.path(value, "storage_options: ca_file")
     raise TypeError(f"storage_options: {name}: expected str, found {type(value).__name__}")
 
 
 def _milliseconds(name: str, seconds: object) -> int:
     if seconds is None:
         return 0
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"storage_options: {name}: expected seconds, found {seconds!r}")
-    if not 0.001 <= seconds <= 4_000_000:
-        raise InvalidError(
-            f"storage_options: {name}: expected 0.001 to 4,000,000 seconds, found {seconds}"
-        )
-    return round(seconds * 1000)
+    return round(
+        _check.real(f"storage_options: {name}", seconds, 0.001, 4e6, " seconds") * 1000
+    )
 
 
 def _asker(credentials: object) -> Callable[[], tuple[str, str, str | None, int]] | None:

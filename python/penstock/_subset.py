@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import array
-import operator
 import sys
 from collections.abc import Sequence
 from typing import Any, Union
 
+from . import _check
 from ._error import InvalidError
 
 Subset = Union[Sequence[int], Sequence[bool], range, slice]
@@ -74,9 +74,9 @@ def _of_array(subset: Any, n: int) -> Chosen:
 
 def _whole(value: object, place: int, n: int) -> int:
     try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except Exception:
-        raise TypeError(f"{_expected(n)}, found {value!r:.80} at place {place}") from None
+        return _check.whole("subset", value)
+    except TypeError:
+        raise TypeError(f"{_expected(n)}, found {_check.shown(value)} at place {place}") from None
 
 
 def _of_values(values: list[Any], n: int) -> Chosen:

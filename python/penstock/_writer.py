@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _check, _core, _remote
@@ -57,28 +57,47 @@ def _flat(value: Any, shape: tuple[int, ...]) -> list[Any] | None:
     return [number for part in parts for number in part or ()]
 
 
-def _numbers(field: Field, value: Any) -> bytes | memoryview:
-    """Numbers, nested sequences of them, or anything that has tolist() or a fitting buffer."""
-    code = _CODES[field.type]
+def _no_numbers(field: Field, value: Any, why: object = "") -> InvalidError:
+    shape = f" of shape {field.shape}" if field.shape else ""
+    because = f": {why}" if str(why) else ""
+    return InvalidError(
+        f"field {field.name!r}: expected {field.type}{shape}, found {_check.shown(value)}{because}"
+    )
+
+
+def _buffer(field: Field, value: Any) -> memoryview | None:
+    """The memory of numbers that are of the field's type and shape already."""
     try:
         view = memoryview(value)
-    except TypeError:
-        view = None
-    if view is not None and view.shape == field.shape and view.format in _FORMATS[field.type]:
+    except Exception:
+        return None
+    fits = view.shape == field.shape and view.format in _FORMATS[field.type]
+    return view if fits else None
+
+
+def _numbers(field: Field, value: Any) -> bytes | memoryview:
+    """Numbers, nested sequences of them, or anything that has tolist() or a fitting buffer;
+    booleans are 0 and 1."""
+    view = _buffer(field, value)
+    if view is not None:
         return view.cast("B") if view.c_contiguous else view.tobytes()
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    flat = _flat(value, field.shape)
-    if flat is None:
-        raise InvalidError(
-            f"field {field.name!r}: expected numbers of shape {field.shape}, found {value!r:.60}"
-        )
     try:
-        return struct.pack(f"<{len(flat)}{code}", *flat)
-    except (struct.error, OverflowError) as error:
-        raise InvalidError(
-            f"field {field.name!r}: expected {field.type}, found {value!r:.60}: {error}"
-        ) from None
+        plain = value.tolist() if hasattr(value, "tolist") else value
+        flat = _flat(plain, field.shape)
+        if flat is None:
+            raise _no_numbers(field, value)
+        return struct.pack(f"<{len(flat)}{_CODES[field.type]}", *flat)
+    except InvalidError:
+        raise
+    except Exception as error:  # whatever values of other types do when they are asked
+        raise _no_numbers(field, value, error) from None
+
+
+def _encoded(what: str, value: str) -> bytes:
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InvalidError(f"{what}: expected a text, found {_check.shown(value)}") from None
 
 
 def _image(field: Field, value: Any) -> Any:
@@ -92,19 +111,35 @@ def _image(field: Field, value: Any) -> Any:
     return value
 
 
+def _list(field: Field, value: Any, what: str) -> list[Any]:
+    try:
+        if not _is_bytes(value) and not isinstance(value, str):
+            return list(value)
+    except Exception:
+        pass
+    raise InvalidError(
+        f"field {field.name!r}: expected a list of {what}, found {_check.shown(value)}"
+    )
+
+
+def _times(field: Field, value: Any) -> list[int]:
+    name = f"field {field.name!r}: times in ns"
+    return [
+        _check.integer(name, time, -(2**63), 2**63 - 1) for time in _list(field, value, "times")
+    ]
+
+
 def _clip(field: Field, value: Any) -> tuple[list[Any], list[int]]:
     """A list of frames, or (frames, times in ns)."""
     times: list[int] = []
     if isinstance(value, tuple) and len(value) == 2 and not _is_bytes(value[0]):
-        value, times = value[0], [int(t) for t in value[1]]
+        value, times = _list(field, value[0], "frames"), _times(field, value[1])
         if len(times) != len(value):
             raise InvalidError(
                 f"field {field.name!r}: expected a time for each of {len(value)} frames, "
                 f"found {len(times)}"
             )
-    if _is_bytes(value) or isinstance(value, str):
-        raise InvalidError(f"field {field.name!r}: expected a list of frames, found {value!r:.40}")
-    return [_image(field, frame) for frame in value], times
+    return [_image(field, frame) for frame in _list(field, value, "frames")], times
 
 
 def _blob(field: Field, value: Any) -> Any:
@@ -117,7 +152,7 @@ def _blob(field: Field, value: Any) -> Any:
 
 def _text(field: Field, value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return _encoded(f"field {field.name!r}", value)
     return _blob(field, value)
 
 
@@ -128,7 +163,7 @@ def _json(field: Field, value: Any) -> Any:
         return value
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever values of other types do when they are asked
         raise InvalidError(f"field {field.name!r}: expected JSON: {error}") from None
 
 
@@ -142,6 +177,16 @@ _CONVERT: dict[str, Callable[[Field, Any], Any]] = {
     "f32": _numbers,
     "f64": _numbers,
 }
+
+
+def _class_names(classes: Sequence[str] | None) -> list[bytes]:
+    try:
+        names = list(classes or ()) if not isinstance(classes, (str, bytes)) else [None]
+    except Exception:
+        names = [None]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"classes: expected a list of names, found {_check.shown(classes)}")
+    return [_encoded("classes", name) for name in names if name is not None]
 
 
 class Writer:
@@ -184,27 +229,33 @@ class Writer:
     ) -> None:
         self.path = _check.path(path)
         options, _ = _remote.check(self.path, storage_options)
+        if not isinstance(schema, Mapping):
+            raise TypeError(
+                f"schema: expected a dict of names to types, found {_check.shown(schema)}"
+            )
         self.fields = tuple(_parse_field(key, text) for key, text in schema.items())
+        if not self.fields:
+            raise InvalidError("schema: expected at least one field, found none")
         self._names = {field.name for field in self.fields}
         if classes is not None and class_field is None:
             class_field = self._first_label()
         self._core = _core.Writer(
             path=self.path,
             fields=[(f.name, _TYPES[f.type], f.mask, f.shape) for f in self.fields],
-            class_field=class_field if classes is not None else None,
-            classes=[c.encode("utf-8", "surrogateescape") for c in classes or ()],
+            class_field=_check.text("class_field", class_field) if classes is not None else None,
+            classes=_class_names(classes),
             mode=_MODES[_check.word("mode", mode, _MODES)],
             quality=_check.integer("quality", quality, 1, 100),
             max_side=_check.integer("max_side", max_side, 0, 2**31),
             short_side=_check.integer("short_side", short_side, 0, 2**31),
-            raw_share=float(raw_share),
-            check_decode=bool(check_decode),
+            raw_share=_check.real("raw_share", raw_share, 0, 1),
+            check_decode=_check.flag("check_decode", check_decode),
             sixteen_bit=_SIXTEEN_BIT[_check.word("sixteen_bit", sixteen_bit, _SIXTEEN_BIT)],
             block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
             shard_bytes=_check.size("shard_size", shard_size),
-            name=name,
+            name=_check.text("name", name),
             remote=options,
-            work=None if work is None else _check.path(work),
+            work=None if work is None else _check.text("work", _check.path(work, "work")),
         )
         self._n = 0
         self._finished = False
@@ -229,9 +280,9 @@ class Writer:
         if key is None:
             key = f"{self._n:012d}"
         if isinstance(key, str):
-            key = key.encode("utf-8", "surrogateescape")
+            key = _encoded("key", key)
         if not isinstance(key, bytes):
-            raise TypeError(f"key: expected str or bytes, found {key!r}")
+            raise TypeError(f"key: expected str or bytes, found {_check.shown(key)}")
         if values.keys() != self._names:
             raise InvalidError(self._difference(values))
         self._core.add(key, [_CONVERT[f.type](f, values[f.name]) for f in self.fields])
@@ -276,6 +327,23 @@ def write(
     """Write a pack from dicts of field name to value, and "key" unless keys are to be numbers; the
     settings are Writer's. Gives the number of samples."""
     with Writer(path, schema, **settings) as writer:
-        for sample in samples:
-            writer.add(**sample)
+        for sample in _samples(samples):
+            writer.add(None, **sample)
     return len(writer)
+
+
+def _samples(samples: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What the caller's own code raises on the way stays as it is."""
+    try:
+        each = iter(samples)
+    except TypeError:
+        raise TypeError(
+            f"samples: expected dicts of field name to value, found {_check.shown(samples)}"
+        ) from None
+    for number, sample in enumerate(each):
+        if not isinstance(sample, Mapping) or not all(isinstance(name, str) for name in sample):
+            raise TypeError(
+                f"samples: expected a dict of field name to value, found {_check.shown(sample)} "
+                f"as sample {number}"
+            )
+        yield dict(sample)

@@ -21,7 +21,8 @@ int pen__recipe_check(const PenRecipe *r, PenError *reterr)
                          "max side and short side are both given; choose one");
     if (resizes && (r->mode == PEN_MODE_TILE || r->mode == PEN_MODE_KEEP))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "images are not resized when kept or tiled; choose encode, raw or mix");
+                         "max_side, short_side: images are not resized when kept or tiled; choose "
+                         "the mode encode, raw or mix");
     if (r->sixteen_bit != PEN_SIXTEEN_REFUSE && r->sixteen_bit != PEN_SIXTEEN_REDUCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
                          r->sixteen_bit);

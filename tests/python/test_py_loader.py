@@ -300,15 +300,11 @@ def test_subsets(make):
 LABELS = [i % 3 for i in range(50)]
 
 
-@pytest.mark.parametrize("kind", ["list", "tuple", "numpy", "numpy objects", "torch"])
+@pytest.mark.parametrize("kind", ["list", "tuple", "numpy", "numpy objects"])
 def test_a_subset_by_a_mask(make, kind):
     chosen = [label == 1 for label in LABELS]
-    if kind == "torch":
-        torch = pytest.importorskip("torch")
-        mask = torch.tensor(LABELS) == 1
-    else:
-        mask = {"list": chosen, "tuple": tuple(chosen), "numpy": numpy.array(chosen),
-                "numpy objects": [numpy.bool_(one) for one in chosen]}[kind]
+    mask = {"list": chosen, "tuple": tuple(chosen), "numpy": numpy.array(chosen),
+            "numpy objects": [numpy.bool_(one) for one in chosen]}[kind]
     loader = make(subset=mask, batch_size=1, return_info=True)
     assert numbers(loader) == list(range(1, 50, 3))
 
@@ -340,6 +336,25 @@ def test_subsets_that_are_refused(make, subset, message):
 def test_subsets_of_other_types(make, subset):
     with pytest.raises(TypeError, match="^subset: expected numbers of samples from 0 to 49"):
         make(subset=subset)
+
+
+def test_a_loader_without_batches_gives_a_warning(make):
+    with pytest.warns(UserWarning, match="drop_last leaves all of 50 samples out, as a batch of 26 "
+                                         "on each of 2 ranks needs more"):
+        assert len(make(batch_size=26, drop_last=True, rank=0, world_size=2)) == 0
+
+
+def test_a_folder_is_answered_with_how_to_pack_it(tmp_path):
+    with pytest.raises(penstock.NotFoundError, match="not a pack.*penstock pack FOLDER -o NAME"):
+        penstock.Loader(tmp_path, 4)
+
+
+def test_pipelines_that_are_no_operations(make):
+    with pytest.raises(TypeError, match="pipeline: label: expected a text or operations of "
+                                        "penstock.ops, found None; to leave the field out"):
+        make(pipeline={"image": SMALL, "label": None})
+    with pytest.raises(penstock.InvalidError, match="without brackets: 'center_crop 16'"):
+        make(pipeline="decode | center_crop(16) | tensor")
 
 
 @pytest.mark.parametrize("drop_last", [False, True])

@@ -55,6 +55,14 @@ def test_info_is_of_tensors(pack):
     assert info.valid.tolist() == [True, True, True, False] and info.valid.dtype == torch.bool
 
 
+def test_a_subset_by_a_tensor(pack):
+    for subset in (torch.arange(20) % 5 == 2, torch.tensor([2, 7, 12, 17])):
+        with load(pack, return_info=True, subset=subset) as loader:
+            assert next(iter(loader)).info.samples.tolist() == [2, 7, 12, 17]
+    with pytest.raises(penstock.InvalidError, match="subset: expected a mask of 20 booleans"):
+        load(pack, subset=torch.ones(19, dtype=torch.bool))
+
+
 def test_tensors_keep_the_batch(pack):
     loader = load(pack)
     batches = iter(loader)
