@@ -130,6 +130,16 @@ def test_classes_from_another_pack(folder, tmp_path):
     assert "emu" in result.message()
 
 
+def test_many_sources(tmp_path):
+    for i in range(40):
+        (tmp_path / f"in{i:02}" / "one").mkdir(parents=True)
+        (tmp_path / f"in{i:02}" / "one" / f"{i}.jpg").write_bytes(image_bytes(i))
+    good("pack", *(tmp_path / f"in{i:02}" for i in range(40)), "-o", tmp_path / "a.pen")
+    good("pack", tmp_path / "in{00..39}", "-o", tmp_path / "b.pen")
+    assert len(samples(tmp_path / "a.pen")) == 40
+    assert samples(tmp_path / "a.pen") == samples(tmp_path / "b.pen")
+
+
 def test_trailing_slash_of_the_name_is_dropped(folder, tmp_path):
     assert good("pack", folder, "-o", f"{tmp_path}/p.pen//", "--json").json()["pack"] == (
         f"{tmp_path}/p.pen")

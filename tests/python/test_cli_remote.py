@@ -121,6 +121,9 @@ def test_pack_in_a_bucket_is_the_pack_on_disk(place, folder, pack):
     assert result["shards"] > 2
     assert place.tree("a/photos.pen") == tree(pack)
     assert place.uploads() == []
+    types = {place.client.head_object(Bucket=place.bucket, Key=name)["ContentType"]
+             for name in place.names("a/photos.pen") if not name.endswith("manifest")}
+    assert types == {"application/octet-stream"}
     info = place.good("info", place.at("a/photos.pen"), "--json").json()
     on_disk = good("info", pack, "--json").json()
     assert {**info, "pack": ""} == {**on_disk, "pack": ""}

@@ -101,6 +101,13 @@ def test_what_cannot_be_simulated_is_told(args, words):
     assert words in result.message()
 
 
+def test_nothing_to_simulate():
+    result = run("simulate", "--json")
+    assert result.code == 2
+    assert result.json()["error"]["status"] == "E_INVALID"
+    assert result.message() == result.json()["error"]["message"]
+
+
 def test_a_pack_that_is_not_there_is_told(tmp_path):
     result = run("simulate", tmp_path / "none.pen")
     assert result.code == 1

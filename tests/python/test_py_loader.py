@@ -496,6 +496,12 @@ def test_wrong_settings(make, settings):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.parametrize("timeout", [0, 0.0001, 4_000_001, -1])
+def test_wrong_timeouts(make, timeout):
+    with pytest.raises(penstock.InvalidError, match=f"timeout: expected .*, found {timeout}"):
+        make(timeout=timeout)
+
+
 def test_path_instead_of_a_pack(pack, make):
     loader = make(pack.path)
     assert loader.dataset.id == pack.id and len(loader) == 7

@@ -5,6 +5,7 @@ import copy
 import inspect
 import pathlib
 import pickle
+import sys
 
 import pytest
 from py_tools import need_penstock
@@ -127,3 +128,8 @@ def test_operations_are_values():
     assert op == ops.center_crop(32) != ops.center_crop(33)
     assert {op: 1}[ops.center_crop(32)] == 1
     assert pickle.loads(pickle.dumps(op)) == copy.copy(op) == op
+
+
+def test_the_table_of_operations_is_released():
+    table = _core.ops()
+    assert {sys.getrefcount(op) for op in table} == {3}  # the table, the set's loop, the argument

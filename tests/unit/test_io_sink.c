@@ -4,6 +4,7 @@
 #include "ingest_help.h"
 #include "io/dir.h"
 #include "io/source.h"
+#include "io/store.h"
 
 static size_t largest_write = SIZE_MAX;
 
@@ -188,6 +189,26 @@ TEST(directories)
     pen__free(path);
 }
 
+TEST(a_store_whose_directory_cannot_be_synced)
+{
+    PenError err = {0};
+    PenStore *store = NULL;
+    PenSys sys = pen__sys_real;
+    CHECK_INT(pen__dir_make(at("store"), &err), PEN_OK);
+    CHECK_INT(pen__store_open(at("store"), NULL, &store, &err), PEN_OK);
+    CHECK_INT(pen__store_sync(store, NULL, &err), PEN_OK);
+    CHECK_INT(pen__store_sync(store, "manifest", &err), PEN_OK);
+    sys.fsync = failing_fsync;
+    pen__sys = &sys;
+    int top = pen__store_sync(store, NULL, &err), file = pen__store_sync(store, "manifest", &err);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(top, PEN_E_IO);
+    CHECK_INT(file, PEN_E_IO);
+    CHECK(strstr(err.message, "sync"));
+    CHECK_INT(pen__store_remove(store, "none", &err), PEN_OK);
+    pen__store_close(&store);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -199,6 +220,7 @@ int main(int argc, char **argv)
     RUN(a_failed_sync_is_final);
     RUN(a_lock_keeps_others_out);
     RUN(directories);
+    RUN(a_store_whose_directory_cannot_be_synced);
     help_end();
     return TEST_END();
 }

@@ -2,7 +2,7 @@
 /* A read that returns wrong bytes once: it is read again, and the batches are right. */
 #include <stdatomic.h>
 
-#include "load_help.h"
+#include "clip_help.h"
 
 static atomic_int n_reads, bad_from, bad_to;
 
@@ -18,6 +18,13 @@ static int64_t sometimes_bad(int fd, void *buf, size_t bytes, uint64_t offset)
     return n;
 }
 
+typedef struct Kind {
+    const char *name;
+    int n_batches; /* of 4 */
+} Kind;
+
+static const Kind images = {"images.pen", 5}, clips = {"clips.pen", 3};
+
 typedef struct Pass {
     int result; /* batches, or the failure */
     uint64_t hash;
@@ -25,7 +32,7 @@ typedef struct Pass {
     PenLoaderStats stats;
 } Pass;
 
-static Pass run_pass(int from, int to)
+static Pass run_pass(const Kind *kind, int from, int to)
 {
     Pass p = {0};
     PenError err = {0};
@@ -34,14 +41,15 @@ static Pass run_pass(int from, int to)
     PenSys sys = pen__sys_real;
     PenSha256 hash;
     uint8_t sum[32];
-    PenLoaderSettings s = help_loader_settings(4);
+    PenLoaderSettings s = kind == &clips ? clip_settings(4, "decode | clip 6 1 | center_crop 16")
+                                         : help_loader_settings(4);
     s.threads = 1;
     n_reads = 0;
     bad_from = from;
     bad_to = to;
     sys.pread = sometimes_bad;
     pen__sha256_init(&hash);
-    p.result = pen_pack_open(at("pack.pen"), &pack, &err);
+    p.result = pen_pack_open(at(kind->name), &pack, &err);
     pen__sys = &sys;
     if (p.result == PEN_OK)
         p.result = pen_loader_open(pack, &s, &l, &err);
@@ -58,40 +66,65 @@ static Pass run_pass(int from, int to)
     return p;
 }
 
-TEST(bad_once_is_read_again)
+static void check_once(const Kind *kind)
 {
-    Pass good = run_pass(0, 0);
-    CHECK_INT(good.result, 5);
-    CHECK(good.n_reads > 20);
+    Pass good = run_pass(kind, 0, 0);
+    CHECK_INT(good.result, kind->n_batches);
+    CHECK(good.n_reads > 4 * kind->n_batches);
     for (int i = 0; i < good.n_reads; i++) {
-        Pass p = run_pass(i, i + 1);
-        CHECK_INT(p.result, 5);
+        Pass p = run_pass(kind, i, i + 1);
+        CHECK_INT(p.result, kind->n_batches);
         CHECK(p.hash == good.hash);
         CHECK(p.n_reads > good.n_reads);
         CHECK_INT(p.stats.substituted, 0);
-        CHECK_INT(p.stats.samples, 20);
+        CHECK_INT(p.stats.samples, 4 * kind->n_batches);
     }
 }
 
-/* What is bad twice in a row is no accident. */
-TEST(bad_twice_is_an_error)
+TEST(bad_once_is_read_again)
 {
-    Pass good = run_pass(0, 0);
+    check_once(&images);
+}
+
+TEST(clips_that_are_bad_once_are_read_again)
+{
+    check_once(&clips);
+}
+
+/* What is bad twice in a row is no accident. */
+static void check_twice(const Kind *kind)
+{
+    Pass good = run_pass(kind, 0, 0);
     int n_bad = 0;
     for (int i = 0; i < good.n_reads; i++)
-        n_bad += run_pass(i, i + 2).result == PEN_E_CORRUPT;
-    CHECK(n_bad >= 20); /* every image at least */
-    CHECK_INT(run_pass(0, INT32_MAX).result, PEN_E_CORRUPT);
+        n_bad += run_pass(kind, i, i + 2).result == PEN_E_CORRUPT;
+    CHECK(n_bad >= 4 * kind->n_batches); /* every sample at least */
+    CHECK_INT(run_pass(kind, 0, INT32_MAX).result, PEN_E_CORRUPT);
+}
+
+TEST(bad_twice_is_an_error)
+{
+    check_twice(&images);
+}
+
+TEST(clips_that_are_bad_twice_are_an_error)
+{
+    check_twice(&clips);
 }
 
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     help_begin();
-    PenPack *pack = help_load_pack("pack.pen", 20, -1, PEN_MODE_TILE);
-    pen_pack_close(&pack);
+    ClipSpec spec = {12, PEN_MODE_TILE, clip_lengths, -1, -1};
+    PenPack *packs[] = {help_load_pack(images.name, 20, -1, PEN_MODE_TILE),
+                        clip_pack(clips.name, &spec)};
+    pen_pack_close(&packs[0]);
+    pen_pack_close(&packs[1]);
     RUN(bad_once_is_read_again);
+    RUN(clips_that_are_bad_once_are_read_again);
     RUN(bad_twice_is_an_error);
+    RUN(clips_that_are_bad_twice_are_an_error);
     help_end();
     return TEST_END();
 }

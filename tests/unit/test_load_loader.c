@@ -526,6 +526,42 @@ TEST(a_file_that_shrinks_is_an_error)
     pen_pack_close(&cut);
 }
 
+static void check_limit(PenLoaderSettings *s, const char *name, int64_t most, bool refused)
+{
+    char expected[64];
+    PenError err = {0};
+    PenLoader *l = NULL;
+    snprintf(expected, sizeof expected, "%s: expected ", name);
+    int r = pen_loader_open(pack, s, &l, &err);
+    pen_loader_close(&l);
+    /* With the largest number something else may be short: memory, samples, threads. */
+    bool named = r == PEN_E_INVALID && strncmp(err.message, expected, strlen(expected)) == 0;
+    if (named != refused)
+        printf("%s %lld: %d %s\n", name, (long long)most, r, err.message);
+    CHECK(named == refused);
+}
+
+TEST(numbers_have_limits)
+{
+    for (uint32_t over = 0; over < 2; over++) {
+        PenLoaderSettings s = help_loader_settings(4);
+        s.prefetch = 1024 + over;
+        check_limit(&s, "prefetch", s.prefetch, over);
+        s = help_loader_settings((1 << 20) + over);
+        check_limit(&s, "batch_size", s.batch_size, over);
+        s = help_loader_settings(4);
+        s.world = (1 << 20) + over;
+        check_limit(&s, "world", s.world, over);
+        s = help_loader_settings(4);
+        s.threads = over ? -1 : 1;
+        check_limit(&s, "threads", s.threads, over);
+        s.threads = 2;
+        s.io_threads = over ? 1025 : 1;
+        check_limit(&s, "io_threads", s.io_threads, over);
+        CHECK_OK_SO_FAR();
+    }
+}
+
 TEST(many_loaders_leave_nothing_behind)
 {
     PenError err = {0};
@@ -566,6 +602,7 @@ int main(int argc, char **argv)
     RUN(storage_that_does_not_answer_is_reported);
     RUN(a_child_process_is_told);
     RUN(a_file_that_shrinks_is_an_error);
+    RUN(numbers_have_limits);
     RUN(many_loaders_leave_nothing_behind);
     pen_pack_close(&pack);
     help_end();

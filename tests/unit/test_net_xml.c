@@ -208,6 +208,7 @@ TEST(upload_is_started)
               PEN_OK);
     CHECK_STR(s.upload_id, "2~VXBs+/=");
     pen__s3_started_free(&s);
+    CHECK(s.upload_id == NULL);
     s.upload_id = (char *)"untouched";
     CHECK_INT(READ(started, "<InitiateMultipartUploadResult/>", &s), PEN_E_CORRUPT);
     CHECK_STR(err.message, "answer: UploadId: expected it to be there");

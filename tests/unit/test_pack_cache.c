@@ -286,6 +286,35 @@ TEST(who_hangs_is_waited_for_and_then_not)
     pen_pack_close(&pack);
 }
 
+static void *fetch_soon(void *pack)
+{
+    static uint8_t buf[1 << 17];
+    size_t bytes;
+    (void)pen__sys->poll(NULL, 0, 50);
+    return pen_pack_read(pack, 0, 0, buf, sizeof buf, &bytes, NULL) == PEN_OK ? pack : NULL;
+}
+
+/* What somebody else fetches meanwhile is waited for, and counts as found. */
+TEST(who_fetches_is_waited_for)
+{
+    PenPack *slow = open_with(at("c13"), 0, 0, NULL), *pack = open_with(at("c13"), 0, 20000, NULL);
+    CHECK(slow && pack);
+    pthread_t thread;
+    void *fetched = NULL;
+    CHECK_INT(pen__cache_claim(slow->cache, (PenCacheKey){PEN_CACHE_BLOCK, 0}), 1);
+    CHECK_INT(pthread_create(&thread, NULL, fetch_soon, slow), 0);
+    check_all(pack);
+    CHECK_INT(pthread_join(thread, &fetched), 0);
+    CHECK_OK_SO_FAR();
+    CHECK(fetched);
+    PenCacheStats s = stats_of(pack);
+    CHECK(s.waited >= 1);
+    CHECK_INT(s.misses, pen_pack_info(pack)->n_blocks - 1);
+    CHECK_INT(s.misses + stats_of(slow).misses, pen_pack_info(pack)->n_blocks);
+    pen_pack_close(&slow);
+    pen_pack_close(&pack);
+}
+
 static void read_in_child(const char *cache, int start)
 {
     char go;
@@ -477,6 +506,7 @@ int main(int argc, char **argv)
     RUN(short_entries_are_misses);
     RUN(a_damaged_pack_is_not_cached);
     RUN(who_hangs_is_waited_for_and_then_not);
+    RUN(who_fetches_is_waited_for);
     RUN(eight_processes_fetch_each_block_once);
     RUN(threads_of_two_packs_fetch_each_block_once);
     RUN(half_a_cache_gives_half_the_blocks);

@@ -340,6 +340,19 @@ TEST(verify_checks_its_settings)
     pen_pack_close(&pack);
 }
 
+/* SHA-256 of "penstock shard", the plan's id and three numbers: the same inputs give the same names
+ * for ever, or a run that was stopped would not find its shards. */
+TEST(names_of_shards_stay)
+{
+    static const uint8_t expected[PEN_ID_BYTES] = {0xa3, 0xd0, 0x6a, 0xb8, 0xe8, 0x26, 0x44, 0x10,
+                                                   0xa8, 0xc5, 0xb8, 0x29, 0x55, 0xc9, 0x7c, 0xbf};
+    uint8_t plan[32], id[PEN_ID_BYTES];
+    for (int i = 0; i < 32; i++)
+        plan[i] = (uint8_t)i;
+    pen__shard_id(plan, 3, 5, 7, id);
+    CHECK_MEM(id, expected, sizeof id);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -355,6 +368,7 @@ int main(int argc, char **argv)
     RUN(closing_without_finish_leaves_nothing);
     RUN(settings_that_make_no_sense_are_refused);
     RUN(verify_checks_its_settings);
+    RUN(names_of_shards_stay);
     for (uint32_t i = 0; i < N; i++) {
         pen__buf_free(&samples[i].image);
         pen__buf_free(&samples[i].mask);
