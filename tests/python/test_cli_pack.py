@@ -172,6 +172,7 @@ def test_plan_tasks_and_finalise(folder, tmp_path):
     for i in range(3):
         early = run("finalise", pack)
         assert early.code == 1, "not all tasks have ended"
+        assert ("no task has been run" in early.message()) == (i == 0)
         task = good("pack", folder, "-o", pack, "--block-samples", "2", "--task", f"{i}/3")
         assert f"penstock finalise {pack}" in task.message()
     done = good("finalise", pack, "--json").json()
