@@ -229,7 +229,7 @@ def tests_since(map_, commit):
     changed = git("diff", "--name-only", map_["commit"], commit, "--", "tests").split()
     unit = [name.removesuffix(".c") for name in changed if name.startswith("tests/unit/test_")]
     files = [n for n in changed if n.startswith("tests/python/test_") and (ROOT / n).exists()]
-    words = [str(PYTHON), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    words = [str(PYTHON), "-m", "pytest", "--collect-only"]  # -q is set in pyproject.toml
     listed = subprocess.run(words + files, cwd=ROOT, capture_output=True, text=True, check=False)
     python = [line for line in listed.stdout.splitlines() if files and "::" in line]
     return [name for name in unit + python if name not in map_["tests"]]
