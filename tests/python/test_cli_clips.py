@@ -44,6 +44,8 @@ def test_list_without_header(jester):
     assert rows["101"]["label.class"] == "No gesture"
     assert rows["102"]["label.class"] == "Swiping, Left"
     good("verify", pack, "--decode")
+    assert good("info", pack, "--json").json()["bytes"]["source"] == sum(
+        frame.stat().st_size for frame in (jester / "frames").glob("*/*"))
     good("extract", pack, "-o", jester / "out")
     for key in rows:
         for frame in (jester / "frames" / key).iterdir():

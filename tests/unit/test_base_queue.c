@@ -180,6 +180,26 @@ TEST(pop_wakes_push)
     CHECK(n > 10);
 }
 
+/* The same for a push that waits for room. */
+TEST(close_wakes_push)
+{
+    int a, n = 0;
+    for (int i = 0; i < 21; i++) {
+        Closer c = {0};
+        CHECK_INT(pen__queue_new(1, &c.q, NULL), PEN_OK);
+        CHECK_INT(pen__queue_push(c.q, &a, 0), PEN_OK);
+        pthread_t t;
+        CHECK_INT(pen__thread_start(&t, close_soon, &c, NULL), PEN_OK);
+        int r = pen__queue_push(c.q, &a, pen__deadline_after(60ull * SECOND));
+        uint64_t now = pen__sys->now_ns();
+        pen__thread_join(t);
+        CHECK_INT(r, PEN_END);
+        n += now - c.at_ns < 20000000;
+        pen__queue_free(&c.q);
+    }
+    CHECK(n > 10);
+}
+
 enum { N_SIDES = 4, N_EACH = 5000 };
 
 typedef struct Side {
@@ -275,6 +295,7 @@ int main(int argc, char **argv)
     RUN(close_wakes);
     RUN(push_wakes_pop);
     RUN(pop_wakes_push);
+    RUN(close_wakes_push);
     RUN(many_threads);
     RUN(out_of_memory);
     return TEST_END();
