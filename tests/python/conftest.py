@@ -10,6 +10,9 @@ import json
 import os
 import pathlib
 import sys
+import types
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD") or ROOT / "build")
@@ -27,10 +30,19 @@ def is_sanitized(build):
     return sanitizer(build) not in ("none", [], ["none"])
 
 
+class Absent(types.ModuleType):
+    """In the place of the package: a test, or a file, that uses it is skipped."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        pytest.skip("a sanitizer's library was not loaded first", allow_module_level=True)
+
+
 if os.environ.get("PENSTOCK_PYTHON") != "installed":
     sys.path.insert(0, str(BUILD / "python"))
     # For the programs that tests start.
     paths = [str(BUILD / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     if is_sanitized(BUILD) and "san.so" not in os.environ.get("LD_PRELOAD", ""):
-        sys.modules["penstock"] = None  # py_tools.need_penstock() skips
+        sys.modules["penstock"] = Absent("penstock")

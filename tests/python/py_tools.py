@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 
+import conftest
 import pytest
 from PIL import Image
 
@@ -17,7 +18,7 @@ CLASSES = ["ant", "bee", "cat"]
 
 def need_penstock():
     """The package; skips where it was not built or cannot be loaded. A broken one is a failure."""
-    if sys.modules.get("penstock", sys) is None:
+    if isinstance(sys.modules.get("penstock"), conftest.Absent):
         pytest.skip("a sanitizer's library was not loaded first", allow_module_level=True)
     if not importlib.util.find_spec("penstock"):
         pytest.skip("the Python package was not built", allow_module_level=True)

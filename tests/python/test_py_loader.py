@@ -11,6 +11,7 @@ import threading
 import time
 import types
 
+import conftest
 import pytest
 from py_tools import encoded, in_child, need_penstock, pixels, png, run_python, write_pack
 
@@ -629,6 +630,8 @@ def test_threads_share_a_pass(make):
     assert not errors and sorted(found) == list(range(N))
 
 
+@pytest.mark.skipif("thread" in conftest.sanitizer(conftest.BUILD),
+                    reason="the thread sanitizer knows no threads after a fork")
 def test_child_process(make):
     loader = make(pipeline=SMALL)
     batches = iter(loader)

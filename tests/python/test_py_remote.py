@@ -64,11 +64,13 @@ def shards(root):
 
 
 def asked_once(server):
-    """How many ranges of objects were read: none of them twice, and nothing else was asked for."""
+    """How many ranges of objects were read: each once, and nothing else was requested.
+
+    On a busy machine some are requested twice: hedged requests, at most 5 in 100."""
     asked = [(entry["kind"], entry["what"], entry["range"]) for entry in server.log()]
     assert {kind for kind, *_ in asked} == {"GetObject"}
-    assert len(set(asked)) == len(asked)
-    return len(asked)
+    assert len(asked) - len(set(asked)) <= len(asked) // 20
+    return len(set(asked))
 
 
 # ---- the same as from a disk
