@@ -31,6 +31,7 @@ typedef enum CliOpt {
     CLI_OPT_DIR, /* --out of extract */
     CLI_OPT_KIND,
     CLI_OPT_ROOT,
+    CLI_OPT_ALLOW_OUTSIDE,
     CLI_OPT_FPS,
     CLI_OPT_VIDEO_SECONDS,
     CLI_OPT_MODE,

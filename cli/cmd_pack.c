@@ -104,6 +104,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->work = v[CLI_OPT_WORK].text;
     s->kind = (int32_t)v[CLI_OPT_KIND].number;
     s->root = v[CLI_OPT_ROOT].text;
+    s->allow_outside = v[CLI_OPT_ALLOW_OUTSIDE].given;
     s->fps = v[CLI_OPT_FPS].real;
     if (v[CLI_OPT_VIDEO_SECONDS].given)
         s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;

@@ -47,6 +47,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                       .otherwise = "the folder of the list",
                       .mistaken = "base frames-dir video-dir data",
                       .help = "of lists: the folder that their paths start from"},
+    [CLI_OPT_ALLOW_OUTSIDE] = {.name = "allow-outside",
+                               .kind = CLI_ARG_FLAG,
+                               .verbs = MAKES,
+                               .mistaken = "any-path follow-links",
+                               .help = "of lists: let them name any file of this machine, by an "
+                                       "absolute path, by .. or through links; without it files "
+                                       "lie below --root"},
     [CLI_OPT_FPS] = {.name = "fps",
                      .kind = CLI_ARG_RATE,
                      .verbs = MAKES,

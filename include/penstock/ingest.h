@@ -57,8 +57,9 @@ typedef struct PenIngestSettings {
     const char *work; /* for such an address: where the work under way is kept; NULL = in the user's
                        * cache */
 
-    int32_t kind;     /* a PenInputKind */
-    const char *root; /* what the paths of lists start from; NULL = the folder of the list */
+    int32_t kind;          /* a PenInputKind */
+    const char *root;      /* what the paths of lists start from; NULL = the folder of the list */
+    int32_t allow_outside; /* 1: lists may name files that do not lie below it; default 0 */
     double fps; /* of videos: frames to take a second, 0 = all, the default; of frames: how many a
                    second has, for their timestamps */
     uint32_t video_seconds; /* a video that takes longer counts as broken; default 600 */

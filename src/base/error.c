@@ -46,6 +46,7 @@ static int status_of_errno(int os_errno)
     switch (os_errno) {
     case ENOENT:
     case ENOTDIR:
+    case ELOOP:
         return PEN_E_NOT_FOUND;
     case EACCES:
     case EPERM:

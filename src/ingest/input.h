@@ -17,7 +17,13 @@
 #define PEN_NO_LABEL UINT32_MAX
 
 /* What the parts lie in. Numbers of the plan file. */
-enum { PEN_ROOT_FOLDER = 1, PEN_ROOT_LIST = 2, PEN_ROOT_TAR = 3, PEN_ROOT_GULP = 4 };
+enum {
+    PEN_ROOT_FOLDER = 1,
+    PEN_ROOT_LIST = 2, /* what a list names lies below it */
+    PEN_ROOT_TAR = 3,
+    PEN_ROOT_GULP = 4,
+    PEN_ROOT_ANYWHERE = 5 /* of a list that may name any path */
+};
 
 typedef struct PenRoot {
     uint8_t kind;

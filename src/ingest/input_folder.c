@@ -47,11 +47,21 @@ static int stat_here(const Walk *w, PenFileStat *ret, PenError *reterr)
     char *full = pen__path_join(w->root, path);
     if (!full)
         return pen__fail_memory(reterr, WHERE, w->root);
+    *ret = (PenFileStat){0};
     int r = pen__sys->stat_path(full, ret);
-    if (r == -ELOOP)
+    if (r == -ENOENT && w->inputs->settings->skip_bad) {
+        ret->is_file = 1; /* a link to nothing: told when it is read */
+        r = PEN_OK;
+    } else if (r == -ENOENT) {
+        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                      "%s: expected a file, found a symbolic link to nothing; remove it, or leave "
+                      "out what is broken with --on-bad skip",
+                      full);
+    } else if (r == -ELOOP) {
         r = fail_depth(w, reterr);
-    else if (r < 0)
+    } else if (r < 0) {
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", full);
+    }
     pen__free(full);
     return r;
 }

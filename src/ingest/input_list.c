@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "ingest/beneath.h"
 #include "ingest/frames.h"
 #include "ingest/list.h"
 
@@ -178,11 +179,30 @@ static int measure_frames(const List *l, const PenCsvRow *row, const char *path,
     }
     if (r == PEN_OK && !ret->offset)
         r = pen__fail(&e, PEN_E_INVALID, WHERE, "%s: expected frames, found an empty folder", path);
-    if (r == PEN_OK || (r == PEN_E_INVALID && l->inputs->settings->skip_bad))
+    if (r == PEN_OK ||
+        ((r == PEN_E_INVALID || r == PEN_E_NOT_FOUND) && l->inputs->settings->skip_bad))
         return PEN_OK; /* told when it is read */
     pen__error_prefix(&e, "%s: line %" PRIu64, l->source->name, row->line);
     if (reterr)
         *reterr = e;
+    return r;
+}
+
+/* Does the path in l->path lead to a place below the root? 1: no, which is told when it is read. A
+ * path that leads nowhere is for the caller. */
+static int check_beneath(const List *l, const PenCsvRow *row, PenError *reterr)
+{
+    const PenRoot *root = &l->inputs->roots[l->root];
+    char real[PEN_REAL_PATH_BYTES];
+    if (root->kind != PEN_ROOT_LIST)
+        return PEN_OK;
+    int r = pen__beneath(root->path, (const char *)l->path.data, real, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        return PEN_OK;
+    if (r == PEN_E_UNSUPPORTED && l->inputs->settings->skip_bad)
+        return 1;
+    if (r < 0)
+        pen__error_prefix(reterr, "%s: line %" PRIu64, l->source->name, row->line);
     return r;
 }
 
@@ -198,8 +218,11 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
         return pen__fail_memory(reterr, WHERE, l->source->name);
     pen__root_path(root, c->text, c->bytes, (char *)l->path.data, need);
     PenFileStat st = {0};
-    int r = pen__sys->stat_path((char *)l->path.data, &st);
-    bool missing = r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG;
+    int r = check_beneath(l, row, reterr);
+    if (r != 0)
+        return PEN_MIN(r, 0);
+    r = pen__sys->stat_path((char *)l->path.data, &st);
+    bool missing = pen__leads_nowhere(r);
     if (r < 0 && !missing)
         return pen__fail_os(reterr, -r, WHERE, "%s: line %" PRIu64 ": %.200s: cannot stat",
                             l->source->name, row->line, c->text);
@@ -359,7 +382,8 @@ static int add_root(List *l, PenError *reterr)
     const char *name = l->source->name, *root = l->inputs->settings->root;
     const char *slash = strrchr(name, '/');
     size_t dir_bytes = !slash ? 0 : slash == name ? 1 : (size_t)(slash - name);
-    return pen__inputs_add_root(l->inputs, PEN_ROOT_LIST, root ? root : name,
+    uint8_t kind = l->inputs->settings->allow_outside ? PEN_ROOT_ANYWHERE : PEN_ROOT_LIST;
+    return pen__inputs_add_root(l->inputs, kind, root ? root : name,
                                 root ? strlen(root) : dir_bytes, 0, &l->root, reterr);
 }
 

@@ -35,6 +35,8 @@ static int sources_text(const PenIngestSettings *s, PenBuf *out)
         if (r == PEN_OK)
             r = pen__buf_add(out, "\n", 1);
     }
+    if (r == PEN_OK && s->allow_outside)
+        r = pen__buf_add(out, "anywhere\n", 9);
     if (r == PEN_OK && s->kind) {
         char kind[] = {'k', 'i', 'n', 'd', ' ', (char)('0' + s->kind), '\n'};
         r = pen__buf_add(out, kind, sizeof kind);

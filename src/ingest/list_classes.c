@@ -118,6 +118,8 @@ int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *ret
         found.from = name;
         name = NULL;
         r = read_names(found.from, &found, reterr);
+        if (r == 0)
+            r = pen__inputs_add_list(in, found.from, reterr);
     }
     pen__free(name);
     if (r == 0 && first) {

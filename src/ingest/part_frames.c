@@ -12,6 +12,8 @@
 #define WHERE "ingest/read"
 
 typedef struct Clip {
+    PenPartReader *reader;
+    const PenPart *part;
     const char *name;
     uint64_t n, bytes, disk_bytes; /* so far */
     PenStamp stamp;                /* likewise */
@@ -58,7 +60,10 @@ static int read_frame_file(Clip *c, const char *name, PenError *reterr)
     PenFileStat st = {0};
     if (!path)
         return pen__fail_memory(reterr, WHERE, c->name);
-    int r = pen__part_read_path(path, NULL, &c->data, &st, reterr);
+    const char *at = NULL;
+    int r = pen__part_beneath(c->reader, c->part, path, &at, reterr);
+    if (r == PEN_OK)
+        r = pen__part_read_path(at, NULL, &c->data, &st, reterr);
     c->disk_bytes += st.disk_bytes;
     pen__stamp_add(&c->stamp, name, &st);
     pen__free(path);
@@ -129,7 +134,7 @@ static int read_gulp(PenPartReader *p, const PenPart *part, Clip *c, PenError *r
 int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn frame, void *ctx,
                      uint64_t *ret_disk_bytes, PenError *reterr)
 {
-    Clip c = {.frame = frame, .ctx = ctx};
+    Clip c = {.reader = reader, .part = part, .frame = frame, .ctx = ctx};
     int r = part->kind == PEN_PART_GULP ? read_gulp(reader, part, &c, reterr)
                                         : read_folder(reader, part, &c, reterr);
     pen__buf_free(&c.data);

@@ -7,6 +7,10 @@
 
 /* Of a FILE, FRAMES or VIDEO; valid until the next call. */
 int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr);
+/* Where a path of the part leads to: the path itself, or for lists that name files below a folder
+ * what it is without links, checked. Valid until the next call. */
+int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, const char **ret,
+                      PenError *reterr);
 /* What the plan says of it. */
 PenExpected pen__part_expected(const PenPartReader *p, const PenPart *part);
 /* A whole file, which must be the one that is expected; NULL = any. */

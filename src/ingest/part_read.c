@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/sys.h"
+#include "ingest/beneath.h"
 #include "ingest/part_inner.h"
 #include "ingest/part_stream.h"
 
@@ -25,6 +26,7 @@ struct PenPartReader {
     PenPartStream *stream;
     PenBuf path;
     const char *advice;
+    char real[PEN_REAL_PATH_BYTES], real_frame[PEN_REAL_PATH_BYTES]; /* where paths lead to */
 };
 
 int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
@@ -86,6 +88,21 @@ PenExpected pen__part_expected(const PenPartReader *p, const PenPart *part)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, const char **ret,
+                      PenError *reterr)
+{
+    const PenRoot *root = &p->roots[part->source];
+    *ret = path;
+    if (root->kind != PEN_ROOT_LIST)
+        return PEN_OK;
+    char *real = path == (const char *)p->path.data ? p->real : p->real_frame;
+    int r = pen__beneath(root->path, path, real, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        return PEN_OK; /* opening it says more */
+    *ret = real;
+    return r;
+}
+
 int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr)
 {
     const char *root = p->roots[part->source].path;
@@ -94,10 +111,8 @@ int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenE
     p->path.bytes = 0;
     if (pen__buf_reserve(&p->path, need) < 0)
         return pen__fail_memory(reterr, WHERE, part->path);
-    char *path = (char *)p->path.data;
-    pen__root_path(root, part->path, bytes, path, need);
-    *ret = path;
-    return PEN_OK;
+    pen__root_path(root, part->path, bytes, (char *)p->path.data, need);
+    return pen__part_beneath(p, part, (const char *)p->path.data, ret, reterr);
 }
 
 static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenError *reterr)

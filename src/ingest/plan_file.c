@@ -77,7 +77,7 @@ static bool take_root(Texts *t, PenRoot *ret)
 {
     const uint8_t *head = take(t, 9 + PEN_STAMP_BYTES);
     const char *path = head ? take_string(t) : NULL;
-    if (!path || head[0] < PEN_ROOT_FOLDER || head[0] > PEN_ROOT_GULP)
+    if (!path || head[0] < PEN_ROOT_FOLDER || head[0] > PEN_ROOT_ANYWHERE)
         return false;
     *ret = (PenRoot){head[0], path, pen__load64(head + 1), pen__stamp_load(head + 9)};
     return true;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/beneath.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+#define WHERE "ingest/list"
+
+bool pen__leads_nowhere(int r)
+{
+    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG || r == -ERANGE;
+}
+
+static int resolve(const char *path, char ret[PEN_REAL_PATH_BYTES], PenError *reterr)
+{
+    int n = pen__sys->real_path(path, ret, PEN_REAL_PATH_BYTES);
+    if (n >= 0)
+        return PEN_OK;
+    if (pen__leads_nowhere(n))
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%.300s: no such file or directory", path);
+    return pen__fail_os(reterr, -n, WHERE, "%.300s: cannot resolve", path);
+}
+
+int pen__beneath(const char *root, const char *path, char ret[PEN_REAL_PATH_BYTES],
+                 PenError *reterr)
+{
+    char real_root[PEN_REAL_PATH_BYTES];
+    int r = resolve(*root ? root : ".", real_root, reterr);
+    if (r == PEN_OK)
+        r = resolve(path, ret, reterr);
+    if (r < 0)
+        return r;
+    size_t n = strlen(real_root);
+    if (n == 1 || (strncmp(ret, real_root, n) == 0 && (ret[n] == '/' || !ret[n])))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                     "%.200s: expected a path below %.200s, found one that leads to %.200s; name "
+                     "a folder that holds all files with --root, or allow this list any path with "
+                     "--allow-outside",
+                     path, real_root, ret);
+}

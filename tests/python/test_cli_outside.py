@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists that name files elsewhere, and links that lead nowhere."""
+
+import json
+import os
+
+import pytest
+from cli_tools import good, image_bytes, make_folder, run, samples, write_list
+
+
+@pytest.fixture
+def place(tmp_path):
+    """list/l.csv beside list/in.jpg, and secret/s.jpg outside."""
+    (tmp_path / "list").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "list" / "in.jpg").write_bytes(image_bytes(1))
+    (tmp_path / "secret" / "s.jpg").write_bytes(image_bytes(2))
+    return tmp_path
+
+
+def listed(place, *paths, name="path"):
+    write_list(place / "list" / "l.csv", [name], [[p] for p in paths])
+    return place / "list" / "l.csv"
+
+
+def outside(place, how):
+    """A path in the list that leads to secret/s.jpg."""
+    if how == "absolute":
+        return os.fspath(place / "secret" / "s.jpg")
+    if how == "dots":
+        return "../secret/s.jpg"
+    if how == "inner dots":
+        (place / "list" / "sub").mkdir()
+        return "sub/../../secret/s.jpg"
+    if how == "link":
+        (place / "list" / "l.jpg").symlink_to(place / "secret" / "s.jpg")
+        return "l.jpg"
+    (place / "list" / "sub").symlink_to("../secret")
+    return "sub/s.jpg"
+
+
+WAYS = ["absolute", "dots", "inner dots", "link", "linked folder"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_lies_outside_is_refused(place, how):
+    path = outside(place, how)
+    result = run("pack", listed(place, "in.jpg", path), "-o", place / "p.pen")
+    assert result.code == 1
+    joined = path if how == "absolute" else f"{place}/list/{path}"
+    assert result.message() == (
+        f"{place}/list/l.csv: line 3: {joined}: expected a path below {place}/list, found one "
+        f"that leads to {place}/secret/s.jpg; name a folder that holds all files with --root, or "
+        "allow this list any path with --allow-outside")
+    assert not (place / "p.pen").exists()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_it_is_one_bad_input(place, how):
+    path = outside(place, how)
+    record = good("pack", listed(place, "in.jpg", path), "-o", place / "p.pen", "--on-bad", "skip",
+                  "--json").json()
+    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    why = json.loads((place / "p.pen-bad.jsonl").read_text())["why"]
+    assert "expected a path below" in why
+    assert set(samples(place / "p.pen")) == {"in.jpg"}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_the_advice_works(place, how):
+    path = outside(place, how)
+    command = ("pack", listed(place, path), "-o")
+    good(*command, place / "a.pen", "--allow-outside")
+    assert set(samples(place / "a.pen")) == {path}
+    good("plan", *command[1:], place / "t.pen", "--allow-outside")
+    good(*command, place / "t.pen", "--allow-outside", "--task", "0/1")
+    if how == "absolute":
+        good(*command, place / "b.pen", "--root", place)
+
+
+@pytest.mark.parametrize("how", ["absolute", "link", "linked folder", "dots"])
+def test_what_leads_back_inside_is_packed(place, how):
+    inner = place / "list" / "real"
+    inner.mkdir()
+    (inner / "x.jpg").write_bytes(image_bytes(3))
+    if how == "link":
+        (place / "list" / "l.jpg").symlink_to(inner / "x.jpg")
+    if how == "linked folder":
+        (place / "list" / "sub").symlink_to(inner)
+    path = {"absolute": os.fspath(inner / "x.jpg"), "link": "l.jpg", "linked folder": "sub/x.jpg",
+            "dots": "real/../real/x.jpg"}[how]
+    good("pack", listed(place, path), "-o", place / "p.pen")
+    # A root that is a link itself, and a list by a relative name.
+    (place / "other").symlink_to(place / "list")
+    good("pack", listed(place, path), "-o", place / "q.pen", "--root", place / "other")
+    good("pack", "l.csv", "-o", place / "r.pen", cwd=place / "list")
+
+
+def test_a_neighbour_whose_name_begins_alike_is_outside(place):
+    (place / "list2").mkdir()
+    (place / "list2" / "x.jpg").write_bytes(image_bytes(1))
+    result = run("pack", listed(place, "../list2/x.jpg"), "-o", place / "p.pen")
+    assert "expected a path below" in result.message()
+
+
+def test_masks_too(place):
+    (place / "secret" / "m.png").write_bytes(image_bytes(1, "PNG", mode="L"))
+    write_list(place / "list" / "l.csv", ["path", "mask"], [["in.jpg", "../secret/m.png"]])
+    result = run("pack", place / "list" / "l.csv", "-o", place / "p.pen")
+    assert "l.csv: line 2: " in result.message()
+    assert "expected a path below" in result.message()
+
+
+def make_clip(folder):
+    folder.mkdir(parents=True)
+    for i in range(2):
+        (folder / f"{i}.jpg").write_bytes(image_bytes(i))
+
+
+def test_frames_too(place):
+    make_clip(place / "secret" / "clip")
+    make_clip(place / "list" / "good")
+    result = run("pack", listed(place, "good", "../secret/clip", name="id"), "-o", place / "p.pen")
+    assert "l.csv: line 3: " in result.message()
+    # A frame that is a link out of a folder inside.
+    (place / "list" / "good" / "2.jpg").symlink_to(place / "secret" / "s.jpg")
+    command = ("pack", listed(place, "good", name="id"), "-o", place / "p.pen")
+    assert f"found one that leads to {place}/secret/s.jpg" in run(*command).message()
+    good(*command, "--allow-outside")
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_link_to_nothing_in_a_folder(tmp_path, skip):
+    make_folder(tmp_path / "photos")
+    (tmp_path / "photos" / "cat" / "gone.jpg").symlink_to("nowhere.jpg")
+    command = ("pack", "photos", "-o", "p.pen", "--json")
+    if not skip:
+        result = run(*command, cwd=tmp_path)
+        assert result.code == 1
+        assert result.message() == (
+            "photos/cat/gone.jpg: expected a file, found a symbolic link to nothing; remove it, or "
+            "leave out what is broken with --on-bad skip")
+        (tmp_path / "photos" / "cat" / "gone.jpg").unlink()
+        good(*command, cwd=tmp_path)
+        return
+    record = good(*command, "--on-bad", "skip", cwd=tmp_path).json()
+    assert (record["samples"], record["left_out_as_broken"]) == (8, 1)
+    assert json.loads((tmp_path / "p.pen-bad.jsonl").read_text())["key"] == "cat/gone.jpg"
+
+
+@pytest.mark.parametrize("target", ["nowhere.jpg", "loop.jpg"])
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_link_to_nothing_in_a_list(place, target, allowed):
+    (place / "list" / "loop.jpg").symlink_to(target)
+    more = ["--allow-outside"] if allowed and target != "loop.jpg" else []
+    command = ("pack", listed(place, "in.jpg", "loop.jpg"), "-o", place / "p.pen", "--json", *more)
+    result = run(*command)
+    assert result.code == 1
+    assert "line 3, column 1: no such file" in result.message()
+    record = good(*command, "--on-bad", "skip").json()
+    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+
+
+def test_a_link_to_nothing_among_frames(place):
+    make_clip(place / "list" / "a" / "one")
+    make_clip(place / "list" / "a" / "two")
+    (place / "list" / "a" / "two" / "9.jpg").symlink_to("nowhere")
+    for source in (("--kind", "frames", place / "list" / "a"),
+                   (listed(place, "a/one", "a/two", name="id"),)):
+        record = good("pack", *source, "-o", place / f"{len(source)}.pen", "--on-bad", "skip",
+                      "--json").json()
+        assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
