@@ -71,6 +71,8 @@ def verbs(stock):
     read = ("manifest", shard, folder)
     work = (".work", ".work/plan", ".work/plan.part", ".work/sources", ".work/sources.part")
     write = (*read, *work, ".work/run", ".work/run/shard.part", ".work/manifest.part")
+    resumed = tuple(f".work/{name}" for name in (
+        "plan.new", "plan.new.part", "run/shards", "run/shards.part", "run/bad", "run/bad.part"))
     tasks = tuple(f".work/task-0-of-2{name}" for name in ("", "/shard.part", "/done", "/done.part"))
     source, more = stock.source, stock.more
     return {
@@ -85,7 +87,7 @@ def verbs(stock):
         "copy to": ("empty", (*read, ".work", ".work/copy-0.part", ".work/manifest.part"),
                     ("copy", stock.pack, "P")),
         "pack": ("empty", write, ("pack", source, "-o", "P")),
-        "pack again": ("planned", write, ("pack", source, "-o", "P")),
+        "pack again": ("planned", (*write, *resumed), ("pack", source, "-o", "P")),
         "plan": ("empty", write, ("plan", source, "-o", "P")),
         "task": ("planned", (*work, *tasks), ("pack", source, "-o", "P", "--task", "0/2")),
         "finalise": ("tasks", ("manifest", *work, *tasks, ".work/rest.part", ".work/manifest.part",
