@@ -133,6 +133,7 @@ def blocks(kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
 
 
+@pytest.mark.slow
 def test_what_is_on_the_page_runs(photos, monkeypatch, capsys):
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) == 7
