@@ -69,8 +69,9 @@ class Place:
         return self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
 
     def wait_for_shard(self, pack, process):
+        """Until there are two: the first is then on the list of those that are finished."""
         deadline = time.monotonic() + 30
-        while not self.names(pack) and process.poll() is None:
+        while len(self.names(pack)) < 2 and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
 
@@ -217,7 +218,7 @@ def test_killed_pack_uploads_only_what_is_missing(near, folder, many):
     begun = [e for e in near.server.log()[before:] if e["kind"] == "CreateMultipartUpload"]
     sent = {e["what"].split("/", 1)[1] for e in begun}
     assert sent
-    assert not sent & there
+    assert len(sent & there) <= 1  # one that was there and not on the list yet
     near.good("gc", near.at("set.pen"))
     assert near.uploads() == []
     assert near.tree("set.pen") == tree(many)
