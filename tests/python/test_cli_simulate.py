@@ -35,6 +35,8 @@ def test_the_result_holds_together():
     assert 0.2 < training["first_batch_median"] <= training["first_batch_last_rank"] < 3
     requests = record["requests_simulated"]
     assert requests["made"] >= requests["for_blocks"] + requests["for_indexes_of_shards"]
+    assert set(requests) >= {"tried_again", "second_ones_for_slow_ones", "told_to_slow_down"}
+    assert 0 <= requests["second_ones_that_came_first"] <= requests["second_ones_for_slow_ones"]
     memory = record["memory_of_a_rank"]
     assert 0 < memory["blocks_at_most"] <= memory["room_for_them"]
     assert record["requests_per_second_and_prefix"]["limit"] == 5500

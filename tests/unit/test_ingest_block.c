@@ -70,6 +70,12 @@ TEST(block_samples_by_probing)
     settings.raw_share = 0.25; /* 98,304 and a quarter more of what little the files take */
     check_block_samples(32);
     CHECK_OK_SO_FAR();
+    settings.raw_share = 0; /* resized, so encoded anew: a quarter byte a pixel */
+    settings.max_side = 511;
+    check_block_samples(128);
+    CHECK_OK_SO_FAR();
+    settings.raw_share = 0.25;
+    settings.max_side = 0;
     settings.mode = PEN_MODE_RAW; /* a file that is no image counts with its size */
     help_text("px/a/0.png", "no image");
     help_text("px/a/4.png", "no image");
