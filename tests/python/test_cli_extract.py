@@ -124,7 +124,8 @@ def test_hostile_keys_are_refused_and_the_rest_written(tmp_path):
     for i, key in enumerate(keys):
         (work / key).write_bytes(image_bytes(i))
     write_list(work / "l.csv", ["path"], [[k] for k in keys])
-    good("pack", work / "l.csv", "-o", work / "p.pen", "--order", "source")
+    good("pack", work / "l.csv", "-o", work / "p.pen", "--order", "source",
+         "--allow-outside")
     before = tree(tmp_path)
     target = work / "out" / "deep"
     target.parent.mkdir()
