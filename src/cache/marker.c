@@ -101,6 +101,9 @@ static int open_file(PenCache *c, bool make, PenError *reterr)
             return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                              "%s: not a cache: there is no file %s in it", c->dir,
                              PEN_CACHE_MARKER);
+        if (fd == -ELOOP)
+            return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a cache: %s is a symbolic link",
+                             c->dir, PEN_CACHE_MARKER);
         if (fd < 0 && fd != -ENOENT)
             return pen__fail_os(reterr, -fd, WHERE, "%s: cannot open", path);
         if (fd >= 0) {
