@@ -31,7 +31,7 @@ def pack_of(task, program, work):
         rows = [f'"{file}",{i:08}' for i, file in enumerate(task["originals"])]
         listing.write_text("path,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
         subprocess.run([program, "pack", listing, "-o", pack, "--mode", mode, "--order", "source",
-                        *more], check=True)
+                        "--allow-outside", *more], check=True)
     return pack
 
 
