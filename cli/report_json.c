@@ -54,8 +54,11 @@ static int needs_hex(const CliEntry *e)
 static void put_hex_list(FILE *to, const CliReport *report, size_t list, size_t end)
 {
     int needed = 0;
-    for (size_t i = list + 1; i < end; i++)
+    for (size_t i = list + 1; i < end; i++) {
+        if (report->entries[i].kind != CLI_TEXT || report->entries[i].name)
+            return; /* a list of objects: their texts have fields of their own */
         needed |= needs_hex(&report->entries[i]);
+    }
     if (!needed || !report->entries[list].name)
         return;
     put_hex_name(to, report->entries[list].name);

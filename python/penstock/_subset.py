@@ -52,6 +52,15 @@ def _check_mask(length: int, n: int) -> None:
         )
 
 
+def _check_no_mask(length: int, largest: int, n: int) -> None:
+    """Refuses a mask whose booleans have become integers: it would name samples 0 and 1 alone."""
+    if length == n > 2 and largest <= 1:
+        raise InvalidError(
+            f"subset: expected numbers of samples, found {n} numbers that are all 0 or 1, which "
+            "look like a mask; pass a mask as booleans, for example mask.astype(bool)"
+        )
+
+
 def _of_array(subset: Any, n: int) -> Chosen:
     """Of a NumPy array."""
     import numpy
@@ -69,6 +78,7 @@ def _of_array(subset: Any, n: int) -> Chosen:
     if wrong.any():
         place = int(wrong.argmax())
         raise _out_of_range(int(subset[place]), place, n)
+    _check_no_mask(len(subset), int(subset.max()), n)
     return memoryview(numpy.ascontiguousarray(subset, dtype=numpy.uint64)).cast("B").cast("Q"), 0, 0
 
 
@@ -94,6 +104,7 @@ def _of_values(values: list[Any], n: int) -> Chosen:
         if not 0 <= number < n:
             raise _out_of_range(number, place, n)
         chosen.append(number)
+    _check_no_mask(len(chosen), max(chosen), n)
     return memoryview(chosen), 0, 0
 
 

@@ -96,7 +96,11 @@ static int set_limits(uint64_t memory_bytes)
                   {RLIMIT_NOFILE, MAX_FILES},
                   {RLIMIT_AS, memory_bytes}};
     for (size_t i = 0; i < PEN_LEN(limits); i++) {
-        struct rlimit limit = {limits[i].most, limits[i].most};
+        struct rlimit limit;
+        if (getrlimit((__rlimit_resource_t)limits[i].what, &limit) < 0)
+            return -errno;
+        limit.rlim_max = PEN_MIN(limit.rlim_max, limits[i].most); /* it may be lower already */
+        limit.rlim_cur = limit.rlim_max;
         if (setrlimit((__rlimit_resource_t)limits[i].what, &limit) < 0)
             return -errno;
     }
@@ -118,5 +122,7 @@ int pen__confine(const PenConfine *confine, const PenExecPath *path, uint64_t me
         r = pen__confine_files(confine);
     if (r == 0)
         r = set_limits(memory_bytes);
-    return r == 0 ? pen__filter_install(&filter) : r;
+    if (r == 0 && pen__filter_install(&filter) < 0)
+        r = -ENOSYS; /* a kernel without filters; what else fails keeps its own error */
+    return r;
 }

@@ -112,6 +112,8 @@ unsigned pen__cores_share(unsigned processes, unsigned job)
     if (job && (!all || job < all))
         all = job;
     pen__cgroup_each("cpu", least_cores, &quota);
-    unsigned cores = all && own < all ? own : (all ? all : own) / processes;
+    /* Bound to cores of its own, or to some that others share: a socket, all but one core. */
+    unsigned even = (all ? all : own) / processes;
+    unsigned cores = (unsigned long long)own * processes <= all ? own : PEN_MIN(own, even);
     return PEN_MAX(PEN_MIN(cores, quota / processes), 1u);
 }

@@ -48,8 +48,9 @@ static int leave_group(const PenSpawn *what)
 
 static void execute_confined(const Birth *b)
 {
-    if (pen__confine(b->what->confine, &b->path, b->what->memory_bytes) < 0)
-        errno = ENOSYS;
+    int r = pen__confine(b->what->confine, &b->path, b->what->memory_bytes);
+    if (r < 0)
+        errno = -r;
     else
         execve(b->path.at, (char *const *)b->what->argv, (char *const *)b->what->env);
 }

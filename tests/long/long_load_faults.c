@@ -28,7 +28,7 @@ static Tree whole; /* the pack's files */
 
 /* ---- storage that does not answer ------------------------------------------------------------ */
 
-typedef enum HangKind { HANG_OPEN, HANG_STAT, HANG_READ, HANG_FIFO, HANG_FUSE } HangKind;
+typedef enum HangKind { HANG_OPEN, HANG_STAT, HANG_READ, HANG_FUSE } HangKind;
 
 typedef struct Hang {
     const char *name;
@@ -37,15 +37,10 @@ typedef struct Hang {
 } Hang;
 
 static const Hang hangs[] = {
-    {"opening the first shard", HANG_OPEN, 1},
-    {"opening the second", HANG_OPEN, 2},
-    {"asking for the size", HANG_STAT, 1},
-    {"reading the tail", HANG_READ, 1},
-    {"reading an index", HANG_READ, 3},
-    {"reading a payload", HANG_READ, 9},
-    {"in the middle", HANG_READ, 40},
-    {"reading a substitute", HANG_READ, 0},
-    {"a FIFO instead of a shard", HANG_FIFO, 0},
+    {"opening the first shard", HANG_OPEN, 1}, {"opening the second", HANG_OPEN, 2},
+    {"asking for the size", HANG_STAT, 1},     {"reading the tail", HANG_READ, 1},
+    {"reading an index", HANG_READ, 3},        {"reading a payload", HANG_READ, 9},
+    {"in the middle", HANG_READ, 40},          {"reading a substitute", HANG_READ, 0},
     {"FUSE without a server", HANG_FUSE, 0},
 };
 
@@ -111,15 +106,14 @@ static void put_gate(void)
 }
 
 /* The first shard's path becomes something that never answers; -1 when that cannot be had. */
-static int make_mute(const Hang *h, char *fifo, size_t cap)
+static int make_mute(void)
 {
+    char path[400];
     const TreeItem *shard = NULL;
     for (size_t i = 0; i < whole.n && !shard; i++)
         if (strstr(whole.items[i].path, ".shard"))
             shard = &whole.items[i];
-    snprintf(fifo, cap, "%s/%s", dir, shard->path);
-    if (h->kind == HANG_FIFO)
-        return unlink(fifo) == 0 && mkfifo(fifo, 0600) == 0 ? 0 : -1;
+    snprintf(path, sizeof path, "%s/%s", dir, shard->path);
     char options[80], at[300], target[320];
     snprintf(at, sizeof at, "%s", scratch("fuse"));
     snprintf(target, sizeof target, "%s/shard", at);
@@ -129,15 +123,11 @@ static int make_mute(const Hang *h, char *fifo, size_t cap)
         mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("mute", at, "fuse.mute", MS_NOSUID | MS_NODEV, options) < 0)
         return -1;
-    return unlink(fifo) == 0 && symlink(target, fifo) == 0 ? fd : -1;
+    return unlink(path) == 0 && symlink(target, path) == 0 ? fd : -1;
 }
 
-static void unmute(const Hang *h, const char *fifo, int fd)
+static void unmute(int fd)
 {
-    if (h->kind == HANG_FIFO)
-        fd = open(fifo, O_RDWR | O_NONBLOCK); /* now there is a writer */
-    if (h->kind == HANG_FIFO)
-        usleep(300000);
     if (fd >= 0)
         close(fd);
     atomic_store(&hang.gate, true);
@@ -212,12 +202,11 @@ static int run_hang(void *ctx)
     PenError e = {0};
     PenPack *pack = NULL;
     PenLoader *l = NULL;
-    char fifo[400] = "";
     int fd = -1, failed = 0;
     bool swap = h->kind == HANG_READ && !h->at;
     PenLoaderSettings s = load_settings(4);
     unsigned threads = load_held().threads;
-    if (h->kind >= HANG_FIFO && (fd = make_mute(h, fifo, sizeof fifo)) < 0)
+    if (h->kind == HANG_FUSE && (fd = make_mute()) < 0)
         return 77;
     fault_begin(&none);
     put_gate();
@@ -236,7 +225,7 @@ static int run_hang(void *ctx)
     arm(h->kind, at);
     failed |= stall(h, &l, threads);
     pen_pack_close(&pack);
-    unmute(h, fifo, fd);
+    unmute(fd);
     EXPECT(load_threads_gone(threads, 10));
     EXPECT(atomic_load(&hang.frees) > 0);
     FaultSeen seen = fault_end();
@@ -252,8 +241,8 @@ TEST(storage_that_never_answers)
     pid_t children[PEN_LEN(hangs)];
     uint64_t skipped = 0;
     for (size_t i = 0; i < PEN_LEN(hangs); i++) {
-        bool own = hangs[i].kind >= HANG_FIFO;
-        for (size_t k = 0; own && hangs[i - 1].kind < HANG_FIFO && k < i; k++)
+        bool own = hangs[i].kind == HANG_FUSE;
+        for (size_t k = 0; own && hangs[i - 1].kind < HANG_FUSE && k < i; k++)
             children[k] = load_child_end(children[k]);
         if (own) {
             dir_remove(dir);

@@ -246,3 +246,17 @@ def test_sizes_are_printed_in_binary_units(tmp_path):
         f"{sizes['payload']:,}", f"{sizes['payload'] / (1 << 20):.1f} MiB"]
     assert shown["metadata"] == str(sizes["metadata"])
     assert shown["tables"].endswith(f"{sizes['tables'] / 1024:.1f} KiB")
+
+
+def test_hex_is_of_lists_of_texts_alone(tmp_path):
+    """The problems that verify finds are objects; their texts have fields of their own."""
+    pack = tmp_path / os.fsdecode(b"q\xff.pen")
+    (tmp_path / "src" / "c").mkdir(parents=True)
+    (tmp_path / "src" / "c" / "1.jpg").write_bytes(image_bytes(1))
+    good("pack", tmp_path / "src", "-o", pack)
+    shard = next(pack.glob("??/*.shard"))
+    damaged = bytearray(shard.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    shard.write_bytes(damaged)
+    done = run("verify", pack, "--json")
+    assert done.code != 0 and done.json()["found"] and "found_hex" not in done.json()

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from cli_tools import good, run
+from cli_tools import PENSTOCK, good, run
 
 pytestmark = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="no ffmpeg here")
 
@@ -52,6 +52,15 @@ def test_class_folders(videos, tmp_path):
     good("verify", pack, "--decode")
     info = good("info", pack, "--json").json()
     assert info["bytes"]["source"] == sum(f.stat().st_size for f in videos.rglob("*.*"))
+
+
+def test_a_lower_limit_of_the_user_holds(videos, tmp_path):
+    """Confined, ffmpeg gets no more open files than the user allows, and fewer are enough."""
+    packed = [PENSTOCK, "pack", videos, "-o", tmp_path / "v.pen"]
+    done = subprocess.run(["bash", "-c", 'ulimit -n 100; exec "$0" "$@"', *packed],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(samples(tmp_path / "v.pen")) == 4
 
 
 def test_rate_size_and_quality(videos, tmp_path):

@@ -324,6 +324,8 @@ def test_a_subset_by_a_mask(make, kind):
     ([2**70], "found 1180591620717411303424"),
     ([True] * 49, "expected a mask of 50 booleans, one for each sample of the pack, found 49"),
     (numpy.ones(51, dtype=bool), "expected a mask of 50 booleans.*found 51"),
+    (numpy.arange(50) % 2, "found 50 numbers that are all 0 or 1.*pass a mask as booleans"),
+    ([0, 1] * 25, "found 50 numbers that are all 0 or 1.*pass a mask as booleans"),
     ([True, 1, 0], "found booleans and numbers in one list"),
     (numpy.zeros((2, 2), dtype=int), "expected one dimension"),
     (numpy.array([1.0]), "found an array of float64"),

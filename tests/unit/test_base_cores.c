@@ -191,6 +191,12 @@ TEST(shares_of_a_machine)
     CHECK_INT(SHARE(2, 0, {ONLINE, "0-9999\n"}), all);
     CHECK_INT(SHARE(2, 0, {ONLINE, "0-3,9,5000-9999\n"}), all);
     CHECK_INT(SHARE(2, 0, {ONLINE, "0-70000\n"}), PEN_MAX(all / 2, 1));
+    /* Bound to half of it, which eight of them share: a socket of two. */
+    char twice[32];
+    snprintf(twice, sizeof twice, "0-%u\n", 2 * all - 1);
+    CHECK_INT(SHARE(2, 0, {ONLINE, twice}), all);
+    CHECK_INT(SHARE(4, 0, {ONLINE, twice}), PEN_MAX(all / 2, 1));
+    CHECK_INT(SHARE(8, 0, {ONLINE, twice}), PEN_MAX(all / 4, 1));
     CHECK_INT(n_open, 0);
 }
 
