@@ -33,6 +33,14 @@ static int suffix_fits(const char *name, const char *suffix)
            (ends_in(name, ".jpeg") || ends_in(name, ".jpe") || ends_in(name, ".jfif"));
 }
 
+/* Of open_memstream. Not 0: no memory; glibc's fclose does not say so when it fails to trim the
+ * text, but leaves no text. */
+static int close_text(FILE *to, char *const *text)
+{
+    int failed = ferror(to);
+    return fclose(to) != 0 || failed || !*text;
+}
+
 static int fail_name(const CliExtractor *x, PenError *reterr)
 {
     PenError why = *reterr;
@@ -42,7 +50,10 @@ static int fail_name(const CliExtractor *x, PenError *reterr)
     if (!to)
         return cli_fail_memory(reterr);
     cli_text_print(to, x->key.data, x->key.bytes);
-    fclose(to);
+    if (close_text(to, &text)) {
+        free(text);
+        return cli_fail_memory(reterr);
+    }
     int r = cli_fail(reterr, PEN_E_INVALID,
                      "sample %" PRIu64 ": its key is no safe file name: %.200s; key: %.200s%s",
                      x->sample, why.message, text, bytes > 200 ? "..." : "");
@@ -158,10 +169,11 @@ static int extract_numbers(CliExtractor *x, uint32_t field, PenError *reterr)
         return cli_fail_memory(reterr);
     for (uint64_t i = 0; i < cli_field_numbers(f); i++)
         fprintf(to, "%s%s", i > 0 ? " " : "", cli_number_text(f, &x->value, i, buf));
-    fclose(to);
-    cli_sheet_cell(&x->row, cell, bytes);
+    int failed = close_text(to, &cell);
+    if (!failed)
+        cli_sheet_cell(&x->row, cell, bytes);
     free(cell);
-    return PEN_OK;
+    return failed ? cli_fail_memory(reterr) : PEN_OK;
 }
 
 static int extract_bytes(CliExtractor *x, uint32_t field, PenError *reterr)
@@ -280,7 +292,7 @@ static int write_classes(CliExtractor *x, PenError *reterr)
         cli_sheet_text(&sheet, x->info->classes[i]);
         cli_sheet_row(&sheet);
     }
-    int failed = ferror(sheet.to) | fclose(sheet.to);
+    int failed = close_text(sheet.to, &text);
     int r = failed ? cli_fail_memory(reterr)
                    : cli_tree_write(&x->tree, CLASSES_NAME, text, bytes, reterr);
     free(text);
