@@ -103,3 +103,12 @@ void pen__error_prefix(PenError *err, const char *fmt, ...)
     size_t used = strlen(err->message);
     snprintf(err->message + used, sizeof err->message - used, ": %.*s", (int)sizeof old - 1, old);
 }
+
+int pen__error_accept(int r, int status, PenError *err)
+{
+    if (r != status)
+        return r;
+    if (err)
+        *err = (PenError){0};
+    return 0;
+}

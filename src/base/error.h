@@ -21,4 +21,8 @@ int pen__fail_memory(PenError *reterr, const char *where, const char *what);
 /* Puts "prefix: " before the message already there: a caller adds the name it knows. */
 void pen__error_prefix(PenError *err, const char *fmt, ...) PEN_PRINTF(2, 3);
 
+/* For a failure with this status that the caller expects: empties the error and returns 0. Anything
+ * else is returned as it is. */
+int pen__error_accept(int r, int status, PenError *err);
+
 #endif

@@ -131,14 +131,15 @@ static int is_there(Copy *c, const Way *w, PenError *reterr)
     PenShard shard;
     int r = pen__store_source_end(c->job->to, w->name, e->tail_bytes, &source, reterr);
     if (r < 0)
-        return r == PEN_E_NOT_FOUND ? 0 : r;
+        return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = pen__shard_open(&shard, source, e->id, e, reterr);
     if (r == PEN_OK) {
         pen__shard_close(&shard);
         return 1;
     }
     pen__source_close(&source);
-    return r == PEN_E_CORRUPT || r == PEN_E_FORMAT ? 0 : r;
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+    return pen__error_accept(r, PEN_E_FORMAT, reterr);
 }
 
 static int open_sink(Copy *c, Way *w, PenError *reterr)

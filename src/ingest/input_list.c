@@ -196,13 +196,15 @@ static int check_beneath(const List *l, const PenCsvRow *row, PenError *reterr)
     char real[PEN_REAL_PATH_BYTES];
     if (root->kind != PEN_ROOT_LIST)
         return PEN_OK;
-    int r = pen__beneath(root->path, (const char *)l->path.data, real, reterr);
-    if (r == PEN_E_NOT_FOUND)
+    PenError e = {0};
+    int r = pen__beneath(root->path, (const char *)l->path.data, real, &e);
+    if (r == PEN_OK || r == PEN_E_NOT_FOUND)
         return PEN_OK;
     if (r == PEN_E_UNSUPPORTED && l->inputs->settings->skip_bad)
         return 1;
-    if (r < 0)
-        pen__error_prefix(reterr, "%s: line %" PRIu64, l->source->name, row->line);
+    pen__error_prefix(&e, "%s: line %" PRIu64, l->source->name, row->line);
+    if (reterr)
+        *reterr = e;
     return r;
 }
 

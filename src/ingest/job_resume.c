@@ -125,11 +125,12 @@ static int open_listed(const PenResume *re, const PenFinished *s, PenShard *ret,
     pen__shard_name(s->id, name);
     int r = pen__store_source(re->job->store, name, &source, reterr);
     if (r < 0)
-        return r == PEN_E_NOT_FOUND ? 0 : r;
+        return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = pen__shard_open(ret, source, s->id, NULL, reterr);
     if (r < 0) {
         pen__source_close(&source);
-        return r == PEN_E_CORRUPT || r == PEN_E_FORMAT ? 0 : r;
+        r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+        return pen__error_accept(r, PEN_E_FORMAT, reterr);
     }
     int same = ret->plan_end == s->end && ret->entry.file_bytes == s->file_bytes &&
                memcmp(ret->entry.digest, s->digest, sizeof s->digest) == 0 &&

@@ -96,10 +96,13 @@ int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, c
     if (root->kind != PEN_ROOT_LIST)
         return PEN_OK;
     char *real = path == (const char *)p->path.data ? p->real : p->real_frame;
-    int r = pen__beneath(root->path, path, real, reterr);
+    PenError e = {0};
+    int r = pen__beneath(root->path, path, real, &e);
     if (r == PEN_E_NOT_FOUND)
         return PEN_OK; /* opening it says more */
     *ret = real;
+    if (r < 0 && reterr)
+        *reterr = e;
     return r;
 }
 

@@ -141,7 +141,7 @@ static int take_away(const char *path, size_t root_bytes, bool is_dir, PenError 
     PenInner inner;
     int r = pen__inner_find(path, root_bytes, &inner, reterr);
     if (r < 0)
-        return r == PEN_E_NOT_FOUND ? PEN_OK : r;
+        return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = is_dir ? pen__sys->rmdir(inner.dir, inner.name) : pen__sys->unlink(inner.dir, inner.name);
     pen__inner_close(&inner);
     if (r == 0 || r == -ENOENT)

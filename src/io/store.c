@@ -101,7 +101,7 @@ int pen__store_has(PenStore *s, const char *name, PenError *reterr)
     if (s->remote) {
         PenObject object;
         int r = pen__remote_stat(s->remote, name, &object, reterr);
-        return r == PEN_OK ? 1 : r == PEN_E_NOT_FOUND ? 0 : r;
+        return r == PEN_OK ? 1 : pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     }
     char *path = path_of(s, name, reterr);
     int r = path ? pen__file_exists(path, reterr) : PEN_E_NO_MEMORY;

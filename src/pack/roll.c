@@ -50,7 +50,7 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
     pen__shard_name(id, name);
     int r = pen__store_source(store, name, &source, reterr);
     if (r < 0)
-        return r == PEN_E_NOT_FOUND ? 0 : r;
+        return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = pen__shard_open(&shard, source, id, NULL, reterr);
     if (r < 0) {
         pen__source_close(&source);

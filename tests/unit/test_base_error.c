@@ -60,6 +60,19 @@ TEST(prefix)
     pen__error_prefix(NULL, "x");
 }
 
+TEST(an_accepted_failure_leaves_no_error)
+{
+    PenError e = {0};
+    PenError none = {0};
+    int r = pen__fail(&e, PEN_E_NOT_FOUND, "here", "gone");
+    CHECK_INT(pen__error_accept(r, PEN_E_CORRUPT, &e), PEN_E_NOT_FOUND);
+    CHECK_STR(e.message, "gone");
+    CHECK_INT(pen__error_accept(r, PEN_E_NOT_FOUND, &e), 0);
+    CHECK(memcmp(&e, &none, sizeof e) == 0);
+    CHECK_INT(pen__error_accept(r, PEN_E_NOT_FOUND, NULL), 0);
+    CHECK_INT(pen__error_accept(1, PEN_E_NOT_FOUND, &e), 1);
+}
+
 TEST(every_status_has_a_text)
 {
     for (int i = PEN_E_CANCELLED; i <= PEN_END; i++)
@@ -75,6 +88,7 @@ int main(int argc, char **argv)
     RUN(fail_os_names_the_reason);
     RUN(long_texts_are_cut);
     RUN(prefix);
+    RUN(an_accepted_failure_leaves_no_error);
     RUN(every_status_has_a_text);
     return TEST_END();
 }
