@@ -133,11 +133,14 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
     /* Without knowing what is in use nothing is removed. */
     int r = pen__named_load(store, &named, reterr);
     if (r == PEN_OK)
-        r = pen__work_remove(home, &ret->files, &ret->bytes, reterr);
+        r = pen__work_check(home, reterr);
     if (r == PEN_OK && pen__store_remote(store))
         r = pen__gc_remote(pen__store_remote(store), &named, ret, reterr);
     else if (r == PEN_OK)
         r = clean_folders(home, &named, ret, reterr);
+    /* The plan goes last: as long as it exists, the next run knows that there is more to remove. */
+    if (r == PEN_OK)
+        r = pen__work_remove(home, &ret->files, &ret->bytes, reterr);
     pen__free(named.ids);
     return r;
 }

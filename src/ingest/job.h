@@ -26,6 +26,7 @@ typedef struct PenJob {
     PenBadList bad;
     uint64_t max_bad;
     uint64_t first, end; /* of the plan: this job's part */
+    int resumed;         /* it continues a run that was interrupted */
 } PenJob;
 
 /* PEN_E_UNSUPPORTED where tasks could not share the plan. */

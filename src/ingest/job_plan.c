@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "ingest/finished.h"
 #include "ingest/job.h"
+#include "ingest/join.h"
 #include "ingest/settings.h"
 #include "ingest/work.h"
 #include "io/inner.h"
@@ -210,10 +211,15 @@ static int drop_all_shards(const PenJob *job, int all, PenError *reterr)
 
 int pen__job_give_up(PenJob *job, PenError *reterr)
 {
-    int r = drop_all_shards(job, 1, reterr);
+    PenGcResult gc;
+    /* A bucket is not listed for it: that may be slow, and not allowed. Where there is a pack, its
+     * readers may still use shards that it has replaced. */
+    int known = job->base || pen__store_remote(job->store);
+    int r = known ? drop_all_shards(job, 1, reterr) : PEN_OK;
     pen__plan_close(&job->plan);
     if (r == PEN_OK)
-        r = pen__work_remove(job->home, NULL, NULL, reterr);
+        r = known ? pen__work_remove(job->home, NULL, NULL, reterr)
+                  : pen__gc_locked(job->store, job->home, &gc, reterr);
     return r < 0 ? r : pen__work_make(job->home, reterr);
 }
 
@@ -269,9 +275,10 @@ static int scan_again(PenJob *job, const char *text, PenError *reterr)
 static int open_old(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
     int r = pen__plan_open(path, &job->plan, reterr);
-    if (r == PEN_E_CORRUPT || r == PEN_E_FORMAT)
-        return 0;
-    return r < 0 ? r : plan_fits(job, text, reterr);
+    if (r == PEN_OK)
+        return plan_fits(job, text, reterr);
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+    return pen__error_accept(r, PEN_E_FORMAT, reterr);
 }
 
 static int open_for_task(PenJob *job, const char *path, const char *text, PenError *reterr)
@@ -291,6 +298,7 @@ static int open_for_task(PenJob *job, const char *path, const char *text, PenErr
 static int open_for_run(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
     int r = open_old(job, path, text, reterr);
+    job->resumed = r == 1;
     if (r == 1)
         return scan_again(job, text, reterr);
     if (r == 0)

@@ -88,8 +88,11 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
 /* The work is done; a directory of its own goes with it. */
 static void leave(const PenJob *job)
 {
+    PenGcResult gc;
     if (pen__store_remote(job->store))
         pen__home_leave(job->home);
+    else if (job->resumed && !job->base) /* shards of the earlier plan, the folders they were in */
+        pen__gc_locked(job->store, job->home, &gc, NULL);
     else
         pen__work_remove(job->home, NULL, NULL, NULL);
 }

@@ -125,6 +125,21 @@ static int check_ours(int dir, const char *work, PenError *reterr)
     return r;
 }
 
+int pen__work_check(const char *out, PenError *reterr)
+{
+    int fd = -1;
+    char *work = pen__work_path(out, NULL);
+    if (!work)
+        return pen__fail_memory(reterr, WHERE, out);
+    int r = pen__inner_open_dir(work, pen__inner_root(work), &fd, reterr);
+    if (r == PEN_OK) {
+        r = check_ours(fd, work, reterr);
+        pen__sys->close(fd);
+    }
+    pen__free(work);
+    return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+}
+
 int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr)
 {
     int fd = -1;
@@ -143,5 +158,5 @@ int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError
             r = pen__inner_remove_dir(work, root, reterr);
     }
     pen__free(work);
-    return r == PEN_E_NOT_FOUND ? PEN_OK : r;
+    return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
 }

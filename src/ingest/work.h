@@ -9,6 +9,8 @@
 char *pen__work_path(const char *out, const char *name);
 /* Makes NAME.pen and NAME.pen/.work. */
 int pen__work_make(const char *out, PenError *reterr);
+/* Is all in .work of the names we give? PEN_E_INVALID when not; no .work is fine. */
+int pen__work_check(const char *out, PenError *reterr);
 /* Removes .work and all in it; links in it are removed, not followed, and a .work that is a link is
  * refused. What it counts may be NULL. */
 int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr);

@@ -90,8 +90,11 @@ static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
                          "makes a pack of them, 'penstock gc %s' gives them up",
                          w->path, w->path, w->path);
     PenJob job = {.store = w->store, .home = w->home};
-    if (r == 0 && pen__plan_open(plan, &job.plan, reterr) == PEN_E_NO_MEMORY)
-        r = PEN_E_NO_MEMORY;
+    if (r == 0)
+        r = pen__plan_open(plan, &job.plan, reterr);
+    /* A damaged one, or one of another version, is of no use to anybody. */
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+    r = pen__error_accept(r, PEN_E_FORMAT, reterr);
     if (r == 0)
         r = pen__job_give_up(&job, reterr);
     pen__plan_close(&job.plan);

@@ -327,6 +327,21 @@ TEST(gc_leaves_alone_what_it_did_not_make)
     CHECK_INT(pen__file_exists(at("mine/.work/thesis.txt"), &err), 1);
 }
 
+/* "Nothing is removed" holds for shards, too, which come before the work folder. */
+TEST(gc_that_is_refused_leaves_shards)
+{
+    static const char shard[] = "mine/ab/abababababababababababababababab.shard";
+    PenError err = {0};
+    PenGcResult gc;
+    help_text("mine/.work/thesis.txt", "years of work");
+    help_text(shard, "not named by any manifest");
+    CHECK_INT(pen_ingest_gc(at("mine"), &gc, &err), PEN_E_INVALID);
+    CHECK_INT(pen__file_exists(at(shard), &err), 1);
+    unlink(at("mine/.work/thesis.txt"));
+    CHECK_INT(pen_ingest_gc(at("mine"), &gc, &err), PEN_OK);
+    CHECK_INT(pen__file_exists(at(shard), &err), 0);
+}
+
 /* All shards were written, one of them with a short last block, when the run ended. */
 TEST(an_interrupted_publication_is_done_again)
 {
@@ -433,6 +448,7 @@ int main(int argc, char **argv)
     RUN(an_interrupted_run_is_kept_from_other_settings);
     RUN(a_run_that_cannot_start_leaves_nothing);
     RUN(gc_leaves_alone_what_it_did_not_make);
+    RUN(gc_that_is_refused_leaves_shards);
     RUN(an_interrupted_publication_is_done_again);
     RUN(class_numbers_come_from_another_pack);
     RUN(two_runs_at_once_are_kept_apart);
