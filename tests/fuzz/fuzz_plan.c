@@ -170,6 +170,13 @@ static void read_plan(bool all)
             read_part(plan, reader, &item.parts[f]);
     }
     REQUIRE(CALL(pen__plan_item(plan, info->n_items, &item, &scratch, &err)) == PEN_E_NOT_FOUND);
+    uint8_t hash[32];
+    MUST(pen__plan_hash(plan, 0, UINT64_MAX, hash, &err));
+    require_written(hash, sizeof hash);
+    if (all) /* nothing has changed since */
+        MUST(pen__plan_check_all(plan, &err));
+    else
+        (void)CALL(pen__plan_check_all(plan, &err));
     pen__part_reader_close(&reader);
     pen__buf_free(&scratch);
     pen__plan_close(&plan);

@@ -382,23 +382,47 @@ def string(data):
     return text(data) + b"\0"
 
 
-def plan(records, fields, classes, roots, class_field):
-    """As src/ingest/plan_inner.h lays it out; the id is not checked."""
-    data, table = b"PENPLAN\n" + bytes(8), b""
+STAMP = bytes(24)  # of every file that fuzz_plan.c makes
+
+
+def frames_stamp(files):
+    """The sums of src/ingest/stamp.c over names and sizes, when all times and inodes are 0."""
+    wide = 2**64 - 1
+
+    def mix(v):
+        v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9 & wide
+        v = (v ^ v >> 27) * 0x94D049BB133111EB & wide
+        return v ^ v >> 31
+
+    total = 0
+    for name, size in files:
+        state = 0x9E3779B97F4A7C15 ^ size
+        for byte in name:
+            state = mix((state + byte) & wide)
+        total += mix(state)
+    return struct.pack("<Q", total & wide) * 3
+
+
+def plan(records, fields, classes, roots, class_field, lists=(), version=1):
+    """As src/ingest/plan_inner.h lays it out; the id and the hashes are not checked."""
+    data, table = b"PENPLAN\n" + struct.pack("<Q", version), b""
     for n, record in enumerate(records):
-        crc = crc32c(struct.pack("<Q", n) + record)
-        table += struct.pack("<QII", len(data), len(record), crc)
+        hashed = bytes([n + 1]) * 16
+        crc = crc32c(struct.pack("<Q", n) + record + hashed)
+        table += struct.pack("<QII", len(data), len(record), crc) + hashed
         data += record
     texts = string(b"{}")
     texts += b"".join(struct.pack("<BB18x", *field[:2]) + string(field[2]) for field in fields)
     texts += b"".join(string(name) for name in classes)
-    texts += b"".join(struct.pack("<BQ", *root[:2]) + string(root[2]) for root in roots)
+    texts += b"".join(struct.pack("<BQ", *root[:2]) + STAMP + string(root[2]) for root in roots)
+    texts += b"".join(struct.pack("<Q", size) + STAMP + string(name) for size, name in lists)
     places = (len(data), len(data) + len(table))
     size = places[1] + len(texts) + 192
     counts = (len(fields), len(classes), len(roots), class_field, 0)
     foot = struct.pack("<QQQQQQQI", size, len(records), 0, 4, 99, *places, crc32c(texts))
-    foot += struct.pack("<IIIiI", *counts) + bytes(range(16 + 32)) + bytes(48)
-    return data + table + texts + b"PENPLEND" + struct.pack("<II", 0, crc32c(foot)) + foot
+    foot += struct.pack("<IIIiI", *counts) + bytes(range(16 + 32 + 32))
+    foot += struct.pack("<I12x", len(lists))
+    return data + table + texts + b"PENPLEND" + struct.pack("<II", version, crc32c(foot)) + foot
 
 
 def part(kind, *values):
@@ -416,9 +440,10 @@ def plan_seeds():
     number = struct.pack("<q", 1)
     fields = [(1, 0, b"image"), (6, 0, b"label"), (1, 1, b"mask"), (5, 0, b"text")]
     lists = [
-        text(b"a.png") + part(0x11, 0, 10) + part(4, number) + part(0) + part(4, b"hello"),
-        text(b"b.png") + part(0x11, 0, 3) + part(4, number) + part(0x31, 0, 10, b"a.png") + part(0),
-    ]
+        text(b"a.png") + part(0x11, 0, 10) + part(4, number) + part(0) + part(4, b"hello") + STAMP,
+        text(b"b.png") + part(0x11, 0, 3) + part(4, number) + part(0x31, 0, 10, b"a.png") + part(0)
+        + STAMP * 2,
+    ]  # fmt: skip
     # The files are those that fuzz_plan.c makes: four members of 1024 bytes each.
     tars = [(3, 5120, b"t.tar"), (3, 5143, b"t.tgz")]
     members = [(b"k1", 1536, 5, b"jpg"), (b"k2", 3584, 6, b"jpg"), (b"k1", 2560, 1, b"cls")]
@@ -428,14 +453,16 @@ def plan_seeds():
         for key, *place, suffix in members
     ]
     roots = [(2, 0, b"d"), (1, 0, b"d/")]
-    frames = text(b"f") + struct.pack("<BIQQ", 0x15, 0, 2, 11)
-    named = text(b"k") + struct.pack("<BIQQ", 0x35, 1, 2, 11) + text(b"f")
-    video = text(b"k2") + struct.pack("<BIQQQ", 0x36, 0, 1, 10, 2) + text(b"a.png")
-    whole = text(b"a.png") + struct.pack("<BIQQQ", 0x16, 0, 0, 10, 2**64 - 1)
+    both = frames_stamp([(b"1.png", 5), (b"2.png", 6)])
+    frames = text(b"f") + struct.pack("<BIQQ", 0x15, 0, 2, 11) + both
+    named = text(b"k") + struct.pack("<BIQQ", 0x35, 1, 2, 11) + text(b"f") + both
+    video = text(b"k2") + struct.pack("<BIQQQ", 0x36, 0, 1, 10, 2) + text(b"a.png") + STAMP
+    whole = text(b"a.png") + struct.pack("<BIQQQ", 0x16, 0, 0, 10, 2**64 - 1) + STAMP
     gulp = text(b"k3") + struct.pack("<BIQQ", 7, 2, 2, 9) + text(b"\0\4\1\5")
     clip, gulps = [(2, 0, b"video")], [*roots, (4, 10, b"d/a.png")]
     seeds = {
-        "list": plan(lists, fields, [b"cat", b"dog"], roots, 1),
+        "list": plan(lists, fields, [b"cat", b"dog"], roots, 1, [(10, b"d/a.png"), (7, b"d/gone")]),
+        "version-0": plan(lists, fields, [b"cat", b"dog"], roots, 1, version=0),
         "tars": plan(fixed, [(3, 0, b"jpg")], [], tars, -1),
         "empty": plan([], fields, [], [], -1),
         "clips": plan([frames, named, video, whole, gulp], clip, [], gulps, -1),

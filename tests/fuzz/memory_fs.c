@@ -24,15 +24,23 @@ static Node *nodes[MAX_NODES];
 static Node *open_nodes[MAX_OPEN];
 static size_t at_once;
 
+/* "/a" and "a" are the same place. */
+static const char *from_top(const char *path)
+{
+    return path[0] == '/' && path[1] ? path + 1 : path;
+}
+
 static Node *find(const char *path)
 {
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
+    const char *wanted = from_top(path);
+    size_t n = strlen(wanted);
+    while (n > 1 && wanted[n - 1] == '/')
         n--;
-    for (size_t i = 0; i < MAX_NODES; i++)
-        if (nodes[i] && nodes[i]->path && strlen(nodes[i]->path) == n &&
-            memcmp(nodes[i]->path, path, n) == 0)
+    for (size_t i = 0; i < MAX_NODES; i++) {
+        const char *has = nodes[i] && nodes[i]->path ? from_top(nodes[i]->path) : NULL;
+        if (has && strlen(has) == n && memcmp(has, wanted, n) == 0)
             return nodes[i];
+    }
     return NULL;
 }
 
@@ -196,6 +204,15 @@ static int fs_stat_at(int dir, const char *name, PenFileStat *ret)
     return fs_stat_path(path_at(dir, name), ret);
 }
 
+/* Names lie in "/", whose other name is "."; there are no links. */
+static int fs_real_path(const char *path, char *ret, size_t cap)
+{
+    if (!find(path))
+        return -ENOENT;
+    int n = snprintf(ret, cap, "%s%s", path[0] == '/' ? "" : "/", strcmp(path, ".") ? path : "");
+    return (size_t)n < cap ? n : -ERANGE;
+}
+
 static int fs_rename(int from_dir, const char *from_name, int to_dir, const char *to_name)
 {
     const char *from = path_at(from_dir, from_name), *to = path_at(to_dir, to_name);
@@ -236,11 +253,12 @@ static int fs_unlink(int dir, const char *name)
 /* The name of a node that lies in the folder `path` itself. */
 static const char *name_in(const Node *node, const char *path)
 {
-    size_t n = strlen(path);
-    if (!node || !node->path || strncmp(node->path, path, n) != 0 || node->path[n] != '/' ||
-        strchr(node->path + n + 1, '/'))
+    const char *folder = from_top(path);
+    size_t n = strlen(folder);
+    const char *has = node && node->path ? from_top(node->path) : "";
+    if (strncmp(has, folder, n) != 0 || has[n] != '/' || strchr(has + n + 1, '/'))
         return NULL;
-    return node->path + n + 1;
+    return has + n + 1;
 }
 
 static int fs_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx)
@@ -299,6 +317,7 @@ void fs_begin(size_t piece)
     sys.stat_fd = fs_stat_fd;
     sys.stat_path = fs_stat_path;
     sys.stat_at = fs_stat_at;
+    sys.real_path = fs_real_path;
     sys.rename = fs_rename;
     sys.mkdir = fs_mkdir;
     sys.unlink = fs_unlink;
