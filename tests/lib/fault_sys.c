@@ -14,9 +14,10 @@ static atomic_int_fast64_t memory, files;
 
 const char *fault_name(FaultKind kind)
 {
-    static const char *const names[] = {
-        "alloc", "open", "close", "read",   "write",  "sync",  "stat", "rename", "mkdir", "unlink",
-        "rmdir", "lock", "list",  "random", "thread", "range", "room", "memory", "name"};
+    static const char *const names[] = {"alloc", "open", "close",  "read",   "write",
+                                        "sync",  "stat", "rename", "mkdir",  "unlink",
+                                        "rmdir", "lock", "list",   "random", "thread",
+                                        "range", "room", "memory", "name",   "resolve"};
     return names[kind];
 }
 
@@ -126,6 +127,11 @@ static int fault_stat_path(const char *path, PenFileStat *ret)
 static int fault_stat_at(int dir, const char *name, PenFileStat *ret)
 {
     return fails(FAULT_STAT) ? reason(EIO, EACCES) : pen__sys_real.stat_at(dir, name, ret);
+}
+
+static int fault_real_path(const char *path, char *ret, size_t cap)
+{
+    return fails(FAULT_REAL_PATH) ? reason(EIO, EACCES) : pen__sys_real.real_path(path, ret, cap);
 }
 
 static int fault_disk_room(int fd, PenDiskRoom *ret)
@@ -263,6 +269,7 @@ void fault_begin(const FaultPlan *p)
     sys.stat_path = fault_stat_path;
     sys.stat_at = fault_stat_at;
     sys.disk_room = fault_disk_room;
+    sys.real_path = fault_real_path;
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;
     sys.mkdir_own = fault_mkdir_own;

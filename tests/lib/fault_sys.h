@@ -27,6 +27,7 @@ typedef enum FaultKind {
     FAULT_ROOM,
     FAULT_MEMORY,
     FAULT_NAME,
+    FAULT_REAL_PATH,
     FAULT_KINDS
 } FaultKind;
 

@@ -15,6 +15,7 @@
 #include "lib/load_pack.h"
 #include "lib/make_pack.h"
 #include "lib/probe.h"
+#include "lib/resumed.h"
 #include "lib/sweep.h"
 #include "unit/test.h"
 
@@ -28,11 +29,20 @@ static char folder[256], some[256], broken[256], list[256], tar[256], gz[256];
 static ProbeList probes; /* of `mixed` */
 static int wrong;        /* answers that a run got and should not have */
 
+typedef enum Effect {
+    READS,
+    PUBLISHES, /* a pack, in `top` */
+    PREPARES   /* one: a plan, or the part of a task, in `top` */
+} Effect;
+
 typedef struct Scenario {
     const char *name;
     void (*prepare)(void); /* makes what is there before */
     int (*run)(PenError *reterr);
-    bool writes; /* to `top` */
+    Effect effect;
+    /* Makes what is there before a run that gives the same bytes without having been interrupted;
+     * NULL: there is none to compare with. */
+    void (*fresh)(void);
 } Scenario;
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -293,25 +303,37 @@ static int copy(PenError *reterr)
 }
 
 static const Scenario scenarios[] = {
-    {"open and read all", nothing, read_all, false},
-    {"extract", nothing, extract_all, false},
-    {"verify", nothing, verify_plain, false},
-    {"verify --decode", nothing, verify_decode, false},
-    {"load three batches", nothing, load_mixed, false},
-    {"load with broken samples replaced", nothing, load_replaced, false},
-    {"load clips", nothing, load_clips, false},
-    {"pixels of clips", nothing, read_pixels, false},
-    {"pack of a folder, tile", nothing, pack_folder, true},
-    {"pack with broken inputs left out", nothing, pack_broken, true},
-    {"pack of a list with masks, encode", nothing, pack_list, true},
-    {"pack of a tar, raw", nothing, pack_tar, true},
-    {"pack of a compressed tar, keep", nothing, pack_gz, true},
-    {"append", before_append, append, true},
-    {"task 1 of 3", nothing, pack_task, true},
-    {"finalise of 3 tasks", before_finalise, finalise, true},
-    {"writer with clips", nothing, write_mixed, true},
-    {"gc", before_gc, gc, true},
-    {"copy", nothing, copy, true},
+    {"open and read all", nothing, read_all, READS, NULL},
+    {"extract", nothing, extract_all, READS, NULL},
+    {"verify", nothing, verify_plain, READS, NULL},
+    {"verify --decode", nothing, verify_decode, READS, NULL},
+    {"load three batches", nothing, load_mixed, READS, NULL},
+    {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
+    {"load clips", nothing, load_clips, READS, NULL},
+    {"pixels of clips", nothing, read_pixels, READS, NULL},
+    {"pack of a folder, tile", nothing, pack_folder, PUBLISHES, NULL},
+    {"pack with broken inputs left out", nothing, pack_broken, PUBLISHES, NULL},
+    {"pack of a list with masks, encode", nothing, pack_list, PUBLISHES, NULL},
+    {"pack of a tar, raw", nothing, pack_tar, PUBLISHES, NULL},
+    {"pack of a compressed tar, keep", nothing, pack_gz, PUBLISHES, NULL},
+    {"append", before_append, append, PUBLISHES, NULL},
+    {"task 1 of 3", nothing, pack_task, PREPARES, NULL},
+    {"finalise of 3 tasks", before_finalise, finalise, PUBLISHES, NULL},
+    {"writer with clips", nothing, write_mixed, PUBLISHES, NULL},
+    {"gc", before_gc, gc, PUBLISHES, NULL},
+    {"copy", nothing, copy, PUBLISHES, NULL},
+    {"resumed pack", interrupt_pack, resume_pack, PUBLISHES, nothing},
+    {"resumed pack, shards copied", interrupt_pack_and_mend, resume_pack, PUBLISHES, nothing},
+    {"resumed pack, shards discarded", interrupt_pack_and_change, resume_pack, PUBLISHES, nothing},
+    {"resumed append", interrupt_append, resume_append, PUBLISHES, pack_first},
+    {"resumed task", interrupt_task, resume_task, PREPARES, nothing},
+    {"plan in place of another that tasks have used", run_tasks_and_change, plan_again, PREPARES,
+     NULL},
+    {"finalise of a list, all inputs checked", run_list_tasks, finalise, PUBLISHES, NULL},
+    {"finalise of a tar, all inputs checked", run_tar_tasks, finalise, PUBLISHES, NULL},
+    {"finalise of frames, all inputs checked", run_frames_tasks, finalise, PUBLISHES, NULL},
+    {"writer in place of an unfinished pack", interrupt_pack_for_writer, write_mixed, PUBLISHES,
+     nothing},
 };
 
 /* ---- one point ------------------------------------------------------------------------------- */
@@ -339,7 +361,7 @@ static void hung(int signal)
 
 static void reset(const Frame *f)
 {
-    if (!f->s->writes)
+    if (f->s->effect == READS)
         return;
     dir_remove(top);
     tree_store(&f->before, top);
@@ -456,9 +478,9 @@ static void check_result(Sweep *s, const Frame *f, const FaultSeen *seen, int r)
         sweep_bad(s, "fault at %" PRIu64 ": returned %d", current.plan.at, r);
     /* A pack that is there is a success even when its work folder would not go away: gc takes that.
      */
-    if (f->s->writes && f->s->run != pack_task && pen_ingest_gc(out, &result, &e) < 0)
+    if (f->s->effect == PUBLISHES && pen_ingest_gc(out, &result, &e) < 0)
         sweep_bad(s, "fault at %" PRIu64 ": gc: %s", current.plan.at, e.message);
-    if (f->s->writes)
+    if (f->s->effect != READS)
         check_tree(s, f, "says all is well");
 }
 
@@ -486,23 +508,43 @@ static bool try_point(Sweep *s, const Frame *f, FaultPlan plan)
     if (wrong)
         sweep_bad(s, "fault at %" PRIu64 " (%s): %d wrong answers", plan.at, fault_name(seen.first),
                   wrong);
+    if (r >= 0 && e.status)
+        sweep_bad(s, "fault at %" PRIu64 " (%s): succeeds, and leaves an error: %s", plan.at,
+                  fault_name(seen.first), e.message);
     if (r < 0)
         check_error(s, &seen, r, &e);
     else
         check_result(s, f, &seen, r);
-    if (r < 0 && f->s->writes)
+    if (r < 0 && f->s->effect != READS)
         check_again(s, f);
     return seen.failed != 0;
 }
 
 /* ---- all points ------------------------------------------------------------------------------ */
 
+/* What was there before makes no difference to what is there after. */
+static void check_fresh(const Frame *f)
+{
+    PenError e = {0};
+    Tree found;
+    char why[300];
+    dir_remove(top);
+    tree_store(&(Tree){0}, top);
+    f->s->fresh();
+    if (f->s->run(&e) < 0)
+        must_failed(f->s->name, 0, e.message);
+    tree_load(top, &found);
+    if (!tree_same(&f->after, &found, why, sizeof why))
+        must_failed(f->s->name, 0, why);
+    tree_free(&found);
+}
+
 static FaultSeen frame_begin(const Scenario *s, Frame *f)
 {
     static const FaultPlan none = {0};
     PenError e = {0};
     *f = (Frame){.s = s};
-    if (s->writes) {
+    if (s->effect != READS) {
         dir_remove(top);
         tree_store(&(Tree){0}, top);
         s->prepare();
@@ -511,10 +553,12 @@ static FaultSeen frame_begin(const Scenario *s, Frame *f)
     }
     if (s->run(&e) < 0) /* once without the seam: what is made once and kept is made now */
         must_failed(s->name, 0, e.message);
-    if (s->writes) {
+    if (s->effect != READS) {
         tree_load(top, &f->after);
         MUST(load_id(f->new_id, &e));
     }
+    if (s->fresh)
+        check_fresh(f);
     reset(f);
     fault_begin(&none);
     int r = s->run(&e);
@@ -579,6 +623,7 @@ static void make_inputs(void)
     MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
     probes_make(pack, &probes);
     pen_pack_close(&pack);
+    resumed_begin(out);
 }
 
 int main(int argc, char **argv)
