@@ -306,6 +306,38 @@ TEST(an_interrupted_run_is_kept_from_other_settings)
     check_good("other.pen", N);
 }
 
+static int fail_plan_open(const char *path, int how)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && strcmp(slash, "/plan") == 0 ? -EIO : pen__sys_real.open(path, how);
+}
+
+/* A plan that cannot be read is not a damaged one: nothing is removed for it. */
+TEST(a_writer_keeps_a_plan_that_it_cannot_read)
+{
+    static PenSys sys;
+    static const PenField field = {.name = "n", .type = PEN_TYPE_I64};
+    PenError err = {0};
+    PenIngestResult result;
+    PenWriter *w = NULL;
+    PenWriterSettings settings;
+    PenIngestSettings s = help_ingest("photos", "unread.pen");
+    CHECK_INT(pen_ingest_plan(&s, &result, &err), PEN_OK);
+    pen_writer_settings_init(&settings);
+    settings.fields = &field;
+    settings.n_fields = 1;
+    sys = pen__sys_real;
+    sys.open = fail_plan_open;
+    pen__sys = &sys;
+    int r = pen_writer_open(s.out, &settings, &w, &err);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_E_IO);
+    CHECK_INT(pen__file_exists(at("unread.pen/.work/plan"), &err), 1);
+    CHECK_INT(pen_writer_open(s.out, &settings, &w, &err), PEN_OK);
+    CHECK_INT(pen__file_exists(at("unread.pen/.work/plan"), &err), 0);
+    pen_writer_close(&w);
+}
+
 TEST(a_run_that_cannot_start_leaves_nothing)
 {
     PenError err = {0};
@@ -446,6 +478,7 @@ int main(int argc, char **argv)
     RUN(broken_inputs_stop_or_are_left_out);
     RUN(a_listed_file_that_is_missing_is_a_broken_input);
     RUN(an_interrupted_run_is_kept_from_other_settings);
+    RUN(a_writer_keeps_a_plan_that_it_cannot_read);
     RUN(a_run_that_cannot_start_leaves_nothing);
     RUN(gc_leaves_alone_what_it_did_not_make);
     RUN(gc_that_is_refused_leaves_shards);
