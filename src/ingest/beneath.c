@@ -36,8 +36,7 @@ int pen__beneath(const char *root, const char *path, char ret[PEN_REAL_PATH_BYTE
     if (n == 1 || (strncmp(ret, real_root, n) == 0 && (ret[n] == '/' || !ret[n])))
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "%.200s: expected a path below %.200s, found one that leads to %.200s; name "
-                     "a folder that holds all files with --root, or allow this list any path with "
-                     "--allow-outside",
+                     "%.200s: expected a path below %.200s, found one that leads to %.200s; write "
+                     "paths relative to a folder that --root names, or pass --allow-outside",
                      path, real_root, ret);
 }

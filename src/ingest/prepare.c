@@ -271,7 +271,8 @@ int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
     if (info.is_16_bit && !mask && r->sixteen_bit == PEN_SIXTEEN_REFUSE)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "image: expected 8 bits a channel, found a PNG of 16, of which loading "
-                         "gives the upper 8; accept that with --sixteen-bit reduce (Python: "
+                         "gives the upper 8; accept that with --sixteen-bit reduce, after "
+                         "'penstock gc' if a run was interrupted (Python: "
                          "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
     int mode = r->mode;
     if (mode == PEN_MODE_MIX) {

@@ -74,12 +74,14 @@ static int split(const char *text, Text *ret, PenError *reterr)
     ret->path = rest + ret->name_bytes;
     ret->path_bytes = strlen(ret->path);
     if (memchr(ret->name, '@', ret->name_bytes))
-        return refuse(ret, "expected no user or password in an address; give credentials apart",
+        return refuse(ret,
+                      "expected no user or password in an address; pass credentials by a profile "
+                      "or the AWS_ variables",
                       reterr);
     if (strpbrk(rest, "?#"))
         return refuse(ret,
-                      "expected no '?' and no '#' (signed urls are not taken); give credentials "
-                      "apart",
+                      "expected no '?' and no '#' (signed urls are not taken); pass "
+                      "credentials by a profile or the AWS_ variables",
                       reterr);
     if (!pen__text_is_clean(rest, strlen(rest)))
         return refuse(ret, "expected utf-8 without control characters", reterr);

@@ -47,8 +47,8 @@ int pen__cred_find(PenCred *c, PenSecret **ret, PenError *reterr)
     return pen__fail(
         reterr, PEN_E_ACCESS, WHERE,
         "no credentials: none in the environment (AWS_ACCESS_KEY_ID), none for profile "
-        "%s (AWS_PROFILE), no container role, and %s; for public data ask for unsigned "
-        "requests",
+        "%s (AWS_PROFILE), no container role, and %s; for public data pass "
+        "--no-sign (Python: no_sign=True)",
         c->files.profile[0] ? c->files.profile : "default",
         c->absent[0] ? c->absent : "no instance role");
 }

@@ -118,18 +118,18 @@ void pen__op_tell(const PenOp *op, const char *what, PenError *ret)
     if (op->attempts)
         pen__fail(
             ret, last->status ? last->status : PEN_E_TIMEOUT, WHERE,
-            "%.160s: %s %u attempt%s over %.1f s; last: %.180s; look at the server, or allow more "
-            "time",
+            "%.160s: %s %u attempt%s over %.1f s; last: %.180s; check the server, or allow more "
+            "time (Python: outage)",
             name, what, op->attempts, op->attempts == 1 ? "" : "s", seconds,
             last->status ? why : "no answer yet");
     else if (last->status)
         pen__fail(ret, PEN_E_TIMEOUT, WHERE, "%.160s: %s no attempt in %.1f s; not ready: %.200s",
                   name, what, seconds, why);
     else
-        pen__fail(
-            ret, PEN_E_TIMEOUT, WHERE,
-            "%.160s: %s no attempt in %.1f s: others took all %u places; ask for less at once",
-            name, what, seconds, op->policy->pace.limit);
+        pen__fail(ret, PEN_E_TIMEOUT, WHERE,
+                  "%.160s: %s no attempt in %.1f s: others took all %u places; make fewer requests "
+                  "at once",
+                  name, what, seconds, op->policy->pace.limit);
     ret->os_errno = last->os_errno;
 }
 

@@ -97,8 +97,8 @@ static int find_endpoint(PenRemote *r, const PenRemoteSettings *s, const PenAwsC
     r->endpoint.allow_http = s->allow_http;
     if (!r->endpoint.unsigned_ && !pen__endpoint_is_safe(&r->endpoint))
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: keys are not sent over http to %s; use https, or allow_http if the "
-                         "network is your own",
+                         "%s: keys are not sent over http to %s; use https, or pass "
+                         "--allow-http (Python: allow_http=True) if the network is your own",
                          (char *)r->text.data, r->endpoint.host);
     return PEN_OK;
 }

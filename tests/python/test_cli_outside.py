@@ -50,8 +50,8 @@ def test_what_lies_outside_is_refused(place, how):
     joined = path if how == "absolute" else f"{place}/list/{path}"
     assert result.message() == (
         f"{place}/list/l.csv: line 3: {joined}: expected a path below {place}/list, found one "
-        f"that leads to {place}/secret/s.jpg; name a folder that holds all files with --root, or "
-        "allow this list any path with --allow-outside")
+        f"that leads to {place}/secret/s.jpg; write paths relative to a folder that "
+        "--root names, or pass --allow-outside")
     assert not (place / "p.pen").exists()
 
 

@@ -150,8 +150,8 @@ def png_16(colour, width=5, height=4):
 
 
 SIXTEEN = ("image: expected 8 bits a channel, found a PNG of 16, of which loading gives the upper "
-           '8; accept that with --sixteen-bit reduce (Python: sixteen_bit="reduce"), or store the '
-           "file in a field of type bytes")
+           "8; accept that with --sixteen-bit reduce, after 'penstock gc' if a run was interrupted "
+           '(Python: sixteen_bit="reduce"), or store the file in a field of type bytes')
 
 
 @pytest.mark.parametrize("mode", ["tile", "keep", "encode", "raw", "mix"])

@@ -96,8 +96,12 @@ static void check_refused(const char *text, const char *message)
 
 TEST(secrets_are_refused_and_not_shown)
 {
-#define NO_USER "expected no user or password in an address; give credentials apart"
-#define NO_QUERY "expected no '?' and no '#' (signed urls are not taken); give credentials apart"
+#define NO_USER                                                                                    \
+    "expected no user or password in an address; pass credentials by a profile or the AWS_ "       \
+    "variables"
+#define NO_QUERY                                                                                   \
+    "expected no '?' and no '#' (signed urls are not taken); pass credentials by a profile or "    \
+    "the AWS_ variables"
 #define BUCKET                                                                                     \
     "expected a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a "  \
     "letter or digit"
