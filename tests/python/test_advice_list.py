@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every message that advises an action is in a table of test_advice*.py, or here with a reason.
+
+Advice is found by a pattern in the string literals of the sources: an imperative that follows ';',
+':' or ', or'. When a new message fails this test, add a row to a table, or a line to NOT_FOLLOWED;
+a text that is no advice goes to NO_ADVICE."""
+
+import ast
+import re
+
+import pytest
+import test_advice
+import test_advice_inputs
+import test_advice_python
+import test_advice_remote
+from cli_tools import ROOT
+
+TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|'
+                    r"'(?:[^'\\\n]|\\.)+'|\w+|\S", re.S)
+NUMBER = re.compile(r"PRI[a-zA-Z0-9]+")
+VERBS = """
+    accept add allow append ask call change check choose close convert copy correct create cut
+    delete free give increase install keep leave let list load look lower make mend mount move
+    name open pack pass preload put raise read reduce remove rename replace run save set split
+    start store take try unpack use wait write""".split()
+ADVICE = re.compile(
+    r"(?:[;:] |^; |^)(?:{0})[ ,] *(?!at |of |below |failed|was |needs |time |= )"
+    r"|[;,] (?:or|then) (?:{0}) |[;:] (?:or )?'penstock|' (?:explains|lists|shows|gives|makes)|; --"
+    .format("|".join(VERBS)))
+
+RACE = "another process has to change something at the right moment"
+C_API = "the program and the Python package never do it; for callers of the C library"
+HUGE = "needs more data than a test can have"
+MEMORY = "needs a system without memory or threads"
+REMOTE = "needs another machine; traffic of tests stays on loopback"
+HANGS = "needs a program that hangs: tests/unit/test_ingest_video_stub.c has one"
+VAGUE = "asks to check, where the server does not say what"
+NOT_FOLLOWED = {
+    # advice : why no row follows it
+    "use fewer threads or raise the limit": MEMORY,
+    "comes and goes; name another directory": RACE,
+    "put it on a local disk": "needs a file system without locks",
+    "call pen_copy_settings_init first": C_API,
+    "call pen_ingest_settings_init first": C_API,
+    "call pen_verify_settings_init first": C_API,
+    "call pen_cache_settings_init first": C_API,
+    "call pen_preload_settings_init first": C_API,
+    "use pen_loader_settings_init and the header of this library": C_API,
+    "it has changed since it was opened; run the same command again": RACE,
+    "'penstock gc' and start again": "tasks of two numbers are refused before they are run",
+    "make the plan with 'penstock plan' before the tasks start": RACE,
+    "that differ; leave --classes-from out": C_API,
+    "; remove it and start again": "a damaged plan is made anew: test_cli_resume.py",
+    "remove the plan and start again": "a damaged plan is made anew: test_cli_resume.py",
+    "max side and short side are both given; choose one": C_API,
+    "choose the mode encode, raw or mix": C_API,
+    "take fewer with --fps, or cut it in a list with start and end": HUGE,
+    "run the same command again": "followed in test_cli_pack.py after a signal; otherwise " + RACE,
+    "unpack the file": "needs a libarchive without a compression",
+    "Pack them on another machine, or pack frames": "needs a kernel without seccomp",
+    "--video-seconds gives it longer": HANGS,
+    "close, and start again": "needs a disk that fails",
+    "open it without preload": MEMORY,
+    "open another in process": C_API,
+    "open them again in process": C_API,
+    "open it again in process": C_API,
+    "load it with the release of penstock that wrote it": "there is one version of states",
+    "service; use https": REMOTE,
+    "another machine; use https": REMOTE,
+    "use https, or pass --allow-http": REMOTE,
+    "signal %d ended it; run it by hand": "the same advice as for an exit code, which has a row",
+    "make fewer requests at once": MEMORY,
+    "check its spelling and the name service": REMOTE,
+    "check the credentials and what they allow": VAGUE,
+    "check the address": VAGUE,
+    "open it anew": RACE,
+    "use fewer readers": REMOTE,
+    "read all of it": C_API,
+    "choose fewer samples per block": HUGE,
+    "choose smaller shards": HUGE,
+    "pack the sources again, into a new pack": "needs a pack of a version before the first release",
+    "preload it right after opening": C_API,
+    "copy the tensor to the device": "needs a GPU",
+}
+NO_ADVICE = {"remove it", "give the frames' times too, in ns, as a field NAME_times"}
+HELP = ("options.c", "verbs.c", "help.c", "op.h")
+IN_TESTS = {
+    # advice : followed in a test of these files that is no row
+    "give one with --work", "pack into one, 'penstock finalise' it, and 'penstock copy' the pack",
+    "could not be listed; run 'penstock verify'", "choose tile, encode, raw or mix",
+    "install the package ffmpeg, which has it",
+    "put the folder of the program itself first in PATH",
+}
+
+
+def texts_of_c(source):
+    """Its strings, neighbours joined."""
+    text = None
+    for token in TOKENS.finditer(source):
+        if token.group().startswith(("//", "/*")):
+            continue
+        if token.group(1) is not None:
+            text = (text or "") + token.group(1)
+        elif text is not None and not NUMBER.fullmatch(token.group()):
+            yield text
+            text = None
+
+
+def texts_of_python(source):
+    """Its strings but those that describe a module, a class or a function."""
+    tree = ast.parse(source)
+    skipped = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            skipped.update(node.values)
+            parts = [p.value if isinstance(p, ast.Constant) else "%s" for p in node.values]
+            yield "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped:
+            yield node.value
+
+
+def messages():
+    """(file, text) of all sources but the texts of --help."""
+    for folder in ("src", "cli", "python/core", "python/penstock"):
+        for path in sorted((ROOT / folder).rglob("*.[chp]*")):
+            if path.name in HELP:
+                continue
+            texts = {".py": texts_of_python, ".c": texts_of_c, ".h": texts_of_c}.get(path.suffix)
+            for text in texts(path.read_text()) if texts else ():
+                if " " in text:
+                    yield str(path.relative_to(ROOT)), text.replace('\\"', '"')
+
+
+def followed():
+    rows = [row[1] for table in (test_advice.TABLE, test_advice_inputs.TABLES)
+            for row in table.values()]
+    rows += [row[0] for table in (test_advice_python.TABLES, test_advice_remote.TABLE)
+             for row in table.values()]
+    return {row.replace('\\"', '"') for row in rows}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return list(messages())
+
+
+def test_every_advice_is_followed_or_has_a_reason(found):
+    known = [*followed(), *NOT_FOLLOWED, *IN_TESTS]
+    advising = [(path, text) for path, text in found
+                if ADVICE.search(text) and text not in NO_ADVICE]
+    assert len(advising) > 150
+    assert [a for a in advising if not any(part in a[1] for part in known)] == []
+
+
+def test_no_reason_is_left_of_a_message_that_is_gone(found):
+    texts = [text for _, text in found]
+    assert [part for part in (*NOT_FOLLOWED, *IN_TESTS) if not any(part in t for t in texts)] == []
+
+
+def test_what_advises_is_found():
+    source = 'f("a; use " /* x */ "b %" PRIu64 "c", \'"\') // "d"'
+    assert list(texts_of_c(source)) == ["a; use b %c"]
+    assert list(texts_of_python('"""x"""\nf(f"a {b}; use c")')) == ["a %s; use c"]
+    for text in ("x; use y", "x: leave it out", "; run it", "x, or add y", "x; 'penstock gc' z"):
+        assert ADVICE.search(text), text
+    for text in ("expected a name", "x: read of 3 bytes", "the user has"):
+        assert not ADVICE.search(text), text
