@@ -36,6 +36,16 @@ void cli_account_images(CliReport *report, const PenPackStats *stats)
     cli_report_close(report);
 }
 
+void cli_account_missing(CliReport *report, const char *field, uint64_t samples)
+{
+    if (samples == 0)
+        return;
+    cli_report_object(report, NULL);
+    cli_report_text(report, "field", field);
+    cli_report_number(report, "samples", samples);
+    cli_report_close(report);
+}
+
 /* Differences may be below zero: a file system that compresses, a pack that shares shards. */
 static int64_t minus(uint64_t a, uint64_t b)
 {
@@ -107,6 +117,10 @@ void cli_account_run(CliReport *report, const char *pack, const PenIngestResult 
     cli_report_count(report, "known_already", result->n_known);
     cli_report_count(report, "left_out_as_broken", result->n_bad);
     cli_account_classes(report, result);
+    cli_report_rare_list(report, "missing");
+    for (uint32_t i = 0; i < result->n_missing; i++)
+        cli_account_missing(report, result->missing[i].field, result->missing[i].n);
+    cli_report_close(report);
     cli_account_images(report, &result->stats);
     add_bytes(report, result);
     cli_report_number(report, "shards", result->n_shards);

@@ -11,6 +11,8 @@
 void cli_account_id(CliReport *report, const uint8_t id[16]);
 /* A table: codec, what was done, how many. */
 void cli_account_images(CliReport *report, const PenPackStats *stats);
+/* One row of the table of fields that some samples lack; none when `samples` is 0. */
+void cli_account_missing(CliReport *report, const char *field, uint64_t samples);
 /* Payload, index, metadata and, as `tables`, all else that the files of the pack hold. */
 void cli_account_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes);
 /* How many classes there are, and the first of their names. */

@@ -20,8 +20,8 @@ static void add_fields(CliReport *report, const PenPackInfo *info)
         for (uint32_t d = 0; d < f->n_dims && d < 4; d++)
             used += snprintf(type + used, sizeof type - (size_t)used, "%s%u", d ? "x" : "[",
                              (unsigned)f->dims[d]);
-        if (f->n_dims > 0)
-            snprintf(type + used, sizeof type - (size_t)used, "]");
+        if (f->n_dims > 0 || f->flags & PEN_FIELD_OPTIONAL)
+            snprintf(type + used, sizeof type - (size_t)used, f->n_dims > 0 ? "]" : "?");
         cli_report_object(report, NULL);
         cli_report_text(report, "name", f->name);
         cli_report_text(report, "type", type);
@@ -56,6 +56,14 @@ static void add_bytes(CliReport *report, const PenPackInfo *info)
             cli_account_round((double)info->total_bytes / (double)info->stats.source_bytes), NULL);
 }
 
+static void add_missing(CliReport *report, const PenPackInfo *info)
+{
+    cli_report_rare_list(report, "missing");
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        cli_account_missing(report, info->fields[i].name, info->stats.missing[i]);
+    cli_report_close(report);
+}
+
 static int print_info(const CliArgs *args, const PenPack *pack)
 {
     const PenPackInfo *info = pen_pack_info(pack);
@@ -70,6 +78,7 @@ static int print_info(const CliArgs *args, const PenPack *pack)
     cli_report_number(&report, "samples_per_block", info->block_samples);
     add_classes(&report, info);
     add_fields(&report, info);
+    add_missing(&report, info);
     cli_account_images(&report, &info->stats);
     add_bytes(&report, info);
     cli_report_json_text(&report, "settings", info->settings);

@@ -156,6 +156,13 @@ static void say_bad(uint64_t n, const char *report)
             report);
 }
 
+static void say_missing(const PenMissing *missing)
+{
+    char number[CLI_NUMBER_TEXT];
+    cli_say("field '%s' is missing in %s", missing->field,
+            cli_text_count(missing->n, "sample", number));
+}
+
 /* What people should know of a run that went well, and what comes next. */
 static void say_result(const Run *run, const PenIngestResult *result)
 {
@@ -170,6 +177,8 @@ static void say_result(const Run *run, const PenIngestResult *result)
                 cli_text_count(result->n_bad, "input", a));
     else if (result->n_bad > 0)
         say_bad(result->n_bad, run->bad_report);
+    for (uint32_t i = 0; i < result->n_missing; i++)
+        say_missing(&result->missing[i]);
     if (run->args->verb == CLI_PLAN)
         cli_say(
             "the plan is made; now run the same as 'penstock pack ... --task I/N' for each part");
@@ -269,6 +278,8 @@ int cli_finalise(const CliArgs *args)
     int code = cli_end_done(args, &report, NULL);
     if (result.n_bad > 0)
         say_bad(result.n_bad, run.bad_report);
+    for (uint32_t i = 0; i < result.n_missing; i++)
+        say_missing(&result.missing[i]);
     cli_report_fini(&report);
     return code;
 }

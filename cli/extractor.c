@@ -187,11 +187,15 @@ static int extract_bytes(CliExtractor *x, uint32_t field, PenError *reterr)
     if (r < 0)
         return r;
     const CliBuffer *v = &x->value;
+    int32_t missing = 0;
+    r = pen_pack_missing(x->pack, x->sample, field, &missing, reterr);
+    if (r < 0)
+        return r;
     int in_list = f->type == PEN_TYPE_TEXT && v->bytes <= LIST_TEXT &&
                   cli_utf8_valid(v->data, v->bytes) && !memchr(v->data, 0, v->bytes);
     if (f->type == PEN_TYPE_TEXT)
         cli_sheet_cell(&x->row, v->data, in_list ? v->bytes : 0);
-    if (in_list)
+    if (in_list || missing) /* a list has no way to say so: its cell is empty */
         return PEN_OK;
     snprintf(middle, sizeof middle, ".%s", f->name);
     r = make_name(x, middle, ends_in(middle, suffix) ? "" : suffix, name, reterr);

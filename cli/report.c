@@ -74,6 +74,11 @@ void cli_report_list(CliReport *report, const char *name)
     add(report, (CliEntry){.kind = CLI_LIST, .name = name});
 }
 
+void cli_report_rare_list(CliReport *report, const char *name)
+{
+    add(report, (CliEntry){.kind = CLI_LIST, .name = name, .quiet = 1});
+}
+
 void cli_report_close(CliReport *report)
 {
     add(report, (CliEntry){.kind = CLI_CLOSE});

@@ -28,7 +28,8 @@ typedef struct CliEntry {
     CliKind kind;
     const char *name; /* the caller's, NULL in a list */
     const char *unit; /* the caller's, NULL = none; for people only */
-    int quiet; /* number: not in the text form when it is 0; object: its name is not in TSV */
+    int quiet; /* number, list: not in the text form when it is 0 or empty; object: its name is not
+                  in TSV */
     uint64_t number;
     int64_t integer;
     double real;
@@ -49,6 +50,8 @@ void cli_report_fini(CliReport *report);
 void cli_report_object(CliReport *report, const char *name);
 void cli_report_group(CliReport *report, const char *name); /* an object that TSV does not name */
 void cli_report_list(CliReport *report, const char *name);
+/* A list that people need to see only when it is not empty. */
+void cli_report_rare_list(CliReport *report, const char *name);
 void cli_report_close(CliReport *report);
 void cli_report_number(CliReport *report, const char *name, uint64_t value);
 /* A number that people need to see only when it is not 0. */

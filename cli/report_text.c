@@ -153,6 +153,15 @@ static void member_widths(const CliReport *report, size_t i, size_t *ret_name, s
         *ret_number = 0;
 }
 
+/* A number or a list that people need not see when there is nothing. */
+static int is_left_out(const CliReport *report, size_t i)
+{
+    const CliEntry *e = &report->entries[i];
+    if (e->kind == CLI_LIST)
+        return e->quiet && i + 1 < report->n && e[1].kind == CLI_CLOSE;
+    return e->quiet && e->number == 0;
+}
+
 static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE *to)
 {
     char buf[CELL];
@@ -161,8 +170,8 @@ static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE
     while (i < report->n && report->entries[i].kind != CLI_CLOSE) {
         const CliEntry *e = &report->entries[i];
         const CliEntry *next = i + 1 < report->n ? e + 1 : NULL;
-        if (e->quiet && e->number == 0) {
-            i++;
+        if (is_left_out(report, i)) {
+            i = cli_report_skip(report, i);
             continue;
         }
         int nested =

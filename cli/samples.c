@@ -57,6 +57,15 @@ static int list_clip(Lister *l, uint32_t field, PenError *reterr)
     return PEN_OK;
 }
 
+static int list_missing(Lister *l, uint32_t field, PenError *reterr)
+{
+    int32_t missing = 0;
+    int r = pen_pack_missing(l->pack, l->sample, field, &missing, reterr);
+    if (r == PEN_OK)
+        cli_report_bool(&l->report, "missing", missing);
+    return r;
+}
+
 static int list_text(Lister *l, uint32_t field, PenError *reterr)
 {
     size_t bytes;
@@ -64,6 +73,10 @@ static int list_text(Lister *l, uint32_t field, PenError *reterr)
     if (r < 0)
         return r;
     cli_report_number(&l->report, "bytes", bytes);
+    if (l->info->fields[field].flags & PEN_FIELD_OPTIONAL)
+        r = list_missing(l, field, reterr);
+    if (r < 0)
+        return r;
     if (l->info->fields[field].type != PEN_TYPE_TEXT)
         return PEN_OK;
     l->value.bytes = 0;

@@ -215,6 +215,44 @@ def from_tar(place):
     place.pack(place.work / "a.tar", more=["--order", "source", "--block-samples", "2"])
 
 
+def add_member(tar, name, data):
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data))
+
+
+def lacking(path, first, lacks):
+    """A tar of five samples; lacks(n) gives the suffixes that sample n has no part for."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for n in range(first, first + 5):
+            members = {"jpg": jpeg(n, 24, 16), "cls": str(n % 3).encode(),
+                       "txt": f"text {n}".encode() if n != 1 else b"",
+                       "json": json.dumps({"n": n}).encode() if n != 1 else b"null",
+                       "npy": bytes(range(n))}
+            for suffix in (name for name in members if name not in lacks(n)):
+                add_member(tar, f"{n}.{suffix}", members[suffix])
+
+
+FIXED = ["--order", "source", "--block-samples", "2"]
+
+
+@valid
+def missing(place):
+    """Samples of a tar that lack parts; what sample 1 has is empty."""
+    table = {0: {"txt", "npy"}, 2: {"json"}, 3: {"txt", "jpg"}}
+    lacking(place.work / "a.tar", 0, lambda n: table.get(n, set()))
+    place.pack(place.work / "a.tar", more=FIXED)
+
+
+@valid
+def missing_append(place):
+    """The first shards are of a pack whose samples have all."""
+    lacking(place.work / "a.tar", 0, lambda n: set())
+    place.pack(place.work / "a.tar", more=FIXED)
+    lacking(place.work / "b.tar", 5, lambda n: {"txt"} if n % 2 else {"json", "npy"})
+    place.pack(place.work / "b.tar", more=[*FIXED, "--append"])
+
+
 @valid
 def shards(place):
     files = {f"c{n % 3}/{n}.jpg": jpeg(n, 16, 9) for n in range(9)}
@@ -692,6 +730,66 @@ def classes_of_a_text(part, data):
 def bytes_of_nothing(part, data):
     if part == "block":
         struct.pack_into("<Q", data, 24, struct.unpack_from("<Q", data, 24)[0] - 4)
+
+
+# ---- invalid packs: missing values that cannot be -----------------------------------------------
+
+
+def optional(status, ours, plain):
+    """As `wrong`, of a pack with a text and a number, the text of the second sample missing."""
+    def note(make):
+        def whole(place):
+            fields = [Field("note", "text", optional=True), Field("other", "text")]
+            samples = [(b"a", {"note": b"x", "other": b"y"}), (b"b", {"note": None, "other": b""})]
+            write_pack(place.out, fields, samples, edit=lambda part, data, *_: make(part, data))
+        whole.__name__ = make.__name__
+        invalid(status, ours, plain)(whole)
+    return note
+
+
+# The entries of the index: two keys of 16 bytes, two notes of 24, two others of 24.
+
+
+@optional("E_CORRUPT", "missing value, yet not empty", "blob breaks the rule")
+def missing_with_bytes(part, data):
+    if part == "index":
+        data[32 + 20] = 1
+
+
+@optional("E_CORRUPT", "entry not as specified", "blob breaks the rule")
+def missing_in_a_required_field(part, data):
+    if part == "index":
+        data[32 + 48 + 24 + 20] = 1
+
+
+@optional("E_CORRUPT", "entry not as specified", "blob breaks the rule")
+def unknown_flag_of_an_entry(part, data):
+    if part == "index":
+        data[32 + 24 + 20] = 2
+
+
+@optional("E_CORRUPT", "features do not fit the fields", "must, by the flags")
+def missing_without_feature(part, data):
+    if part == "manifest":
+        data[0] = 0
+
+
+@optional("E_CORRUPT", "features do not fit the fields", "must, by the flags")
+def feature_without_optional(part, data):
+    if part == "SCHM":
+        data[5] = 0
+
+
+@wrong("E_CORRUPT", "header damaged", "header breaks the rule")
+def feature_of_the_shard_alone(part, data):
+    if part == "header":
+        data[0] = 1
+
+
+@wrong("E_CORRUPT", "flags 0x2 do not fit type image", "field breaks the rule")
+def optional_image(part, data):
+    if part == "SCHM":
+        data[5] = 2
 
 
 # ---- all -----------------------------------------------------------------------------------------

@@ -101,6 +101,11 @@ typedef struct PenIngestSettings {
  * "...". */
 enum { PEN_FIRST_CLASSES = 8, PEN_CLASS_NAME_BYTES = 64 };
 
+typedef struct PenMissing {
+    char field[PEN_CLASS_NAME_BYTES]; /* its name, cut as those of classes are */
+    uint64_t n;                       /* samples that lack it */
+} PenMissing;
+
 typedef struct PenIngestResult {
     uint64_t n_samples; /* in the pack, or written by the task */
     uint64_t n_added;   /* by this run (and the interrupted ones it went on from) */
@@ -113,8 +118,10 @@ typedef struct PenIngestResult {
     PenPackStats stats;
     uint32_t n_classes; /* that have names */
     char first_classes[PEN_FIRST_CLASSES][PEN_CLASS_NAME_BYTES];
-    int32_t published; /* 0 for a task */
-    uint8_t id[16];    /* of the pack, when published */
+    uint32_t n_missing;                  /* fields that some samples lack */
+    PenMissing missing[PEN_FIELD_COUNT]; /* n_missing of them */
+    int32_t published;                   /* 0 for a task */
+    uint8_t id[16];                      /* of the pack, when published */
 } PenIngestResult;
 
 PEN_API void pen_ingest_settings_init(PenIngestSettings *settings);

@@ -32,12 +32,16 @@ typedef enum PenType {
     PEN_TYPE_F64 = 8
 } PenType;
 
-enum { PEN_FIELD_MASK = 1 }; /* an image that is a mask: never resampled or encoded with loss */
+enum {
+    PEN_FIELD_MASK = 1,    /* an image that is a mask: never resampled or encoded with loss */
+    PEN_FIELD_OPTIONAL = 2 /* bytes, json or text that some samples may lack: pen_pack_missing */
+};
+enum { PEN_FIELD_COUNT = 256 }; /* the most that a pack has */
 
 typedef struct PenField {
     const char *name;
     int32_t type;    /* a PenType */
-    uint32_t flags;  /* PEN_FIELD_MASK */
+    uint32_t flags;  /* PEN_FIELD_* */
     uint32_t n_dims; /* of numbers: 0 = a single one */
     uint32_t dims[4];
 } PenField;
@@ -72,6 +76,8 @@ typedef struct PenPackStats { /* totals; bytes but for the counts */
     uint64_t section_bytes; /* metadata kept aside */
     uint64_t bad;           /* inputs left out as broken */
     uint64_t images[PEN_STORED_COUNT][PEN_HOW_COUNT];
+    uint64_t missing[PEN_FIELD_COUNT]; /* of each field: samples that lack it (no image, no value of
+                                          an optional field) */
 } PenPackStats;
 
 typedef struct PenPackInfo {
@@ -119,6 +125,12 @@ PEN_NODISCARD PEN_API int pen_pack_find(PenPack *pack, const void *key, size_t k
  * after another, the numbers of a numeric field, the bytes of the others. */
 PEN_NODISCARD PEN_API int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf,
                                         size_t cap, size_t *ret_bytes, PenError *reterr);
+
+/* Does the sample lack this field? *ret is 1 when it has no image, or no value in a field that is
+ * PEN_FIELD_OPTIONAL, else 0. A missing value has 0 bytes, and so has an empty one, which is not
+ * missing. Numbers and clips are never missing. */
+PEN_NODISCARD PEN_API int pen_pack_missing(PenPack *pack, uint64_t sample, uint32_t field,
+                                           int32_t *ret, PenError *reterr);
 
 typedef struct PenImage {
     uint32_t width, height; /* as stored, before the orientation is applied */

@@ -34,7 +34,8 @@ typedef struct PenWriterSettings {
 } PenWriterSettings;
 
 /* One value. Numbers: `data` points to them. Images, bytes, json, text: the bytes. A clip: n_frames
- * JPEG, PNG or WebP files in `frames`, and their timestamps (may be NULL). */
+ * JPEG, PNG or WebP files in `frames`, and their timestamps (may be NULL). `data` NULL says that
+ * the sample has no value, in a field that is PEN_FIELD_OPTIONAL; in others it is an empty one. */
 typedef struct PenValue {
     const void *data;
     size_t bytes;

@@ -348,6 +348,23 @@ static PyObject *pack_frame_count(CorePack *self, PyObject *args)
     return finish(self, &w, r, &error, r < 0 ? NULL : PyLong_FromUnsignedLong(n));
 }
 
+static PyObject *pack_missing(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    Request q = {0};
+    int32_t missing = 0;
+    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    CoreWait w;
+    core_wait_begin(&w);
+    int r = pen_pack_missing(pack, q.sample, q.field, &missing, &error);
+    core_wait_end(&w);
+    return finish(self, &w, r, &error, r < 0 ? NULL : PyBool_FromLong(missing));
+}
+
 static PyObject *split(const char *data, const size_t *sizes, uint32_t n)
 {
     PyObject *list = PyList_New((Py_ssize_t)n);
@@ -448,8 +465,9 @@ static PyObject *field_tuple(const PenField *f)
         if (!dim || PyTuple_SetItem(dims, (Py_ssize_t)i, dim) < 0)
             Py_CLEAR(dims);
     }
-    return dims ? Py_BuildValue("(ssON)", f->name, pen_type_name(f->type),
-                                f->flags & PEN_FIELD_MASK ? Py_True : Py_False, dims)
+    return dims ? Py_BuildValue("(ssONO)", f->name, pen_type_name(f->type),
+                                f->flags & PEN_FIELD_MASK ? Py_True : Py_False, dims,
+                                f->flags & PEN_FIELD_OPTIONAL ? Py_True : Py_False)
                 : NULL;
 }
 
@@ -492,6 +510,18 @@ static PyObject *image_counts(const PenPackStats *stats)
         Py_XDECREF(row);
     }
     return list;
+}
+
+/* {"text": 3, ...}: fields that some samples lack. */
+static PyObject *missing_counts(const PenPackInfo *info)
+{
+    PyObject *dict = PyDict_New();
+    for (uint32_t f = 0; dict && f < info->n_fields; f++)
+        if (info->stats.missing[f] &&
+            core_set(dict, info->fields[f].name,
+                     PyLong_FromUnsignedLongLong(info->stats.missing[f])) < 0)
+            Py_CLEAR(dict);
+    return dict;
 }
 
 static int add_numbers(PyObject *dict, const PenPackInfo *info)
@@ -593,7 +623,8 @@ static PyObject *pack_info(CorePack *self, PyObject *unused)
                  core_set(dict, "class_field", PyLong_FromLong(info->class_field)) < 0 ||
                  core_set(dict, "classes", class_list(info)) < 0 ||
                  core_set(dict, "settings", core_text(info->settings)) < 0 ||
-                 core_set(dict, "images", image_counts(&info->stats)) < 0))
+                 core_set(dict, "images", image_counts(&info->stats)) < 0 ||
+                 core_set(dict, "missing", missing_counts(info)) < 0))
         Py_CLEAR(dict);
     core_pack_leave(self);
     return dict;
@@ -610,6 +641,7 @@ static PyMethodDef methods[] = {
     {"key", (PyCFunction)pack_key, METH_VARARGS, NULL},
     {"find", (PyCFunction)pack_find, METH_VARARGS, NULL},
     {"read", (PyCFunction)pack_read, METH_VARARGS, NULL},
+    {"missing", (PyCFunction)pack_missing, METH_VARARGS, NULL},
     {"metadata", (PyCFunction)pack_metadata, METH_VARARGS, NULL},
     {"extract", (PyCFunction)pack_extract, METH_VARARGS, NULL},
     {"image", (PyCFunction)pack_image, METH_VARARGS, NULL},

@@ -49,7 +49,7 @@ static int read_dims(PyObject *dims, PenField *field)
     return 0;
 }
 
-/* [(name, type, mask, dims), ...] */
+/* [(name, type, mask, dims, optional), ...] */
 static int read_fields(PyObject *list, Fields *ret, PenWriterSettings *s)
 {
     Py_ssize_t n = PyList_Size(list);
@@ -61,12 +61,12 @@ static int read_fields(PyObject *list, Fields *ret, PenWriterSettings *s)
     for (Py_ssize_t i = 0; i < n; i++) {
         PenField *field = &ret->fields[i];
         PyObject *dims;
-        int mask;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sipO!", &field->name, &field->type, &mask,
-                              &PyTuple_Type, &dims) ||
+        int mask, optional;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sipO!p", &field->name, &field->type, &mask,
+                              &PyTuple_Type, &dims, &optional) ||
             read_dims(dims, field) < 0)
             return -1;
-        field->flags = mask ? PEN_FIELD_MASK : 0;
+        field->flags = (mask ? PEN_FIELD_MASK : 0) | (optional ? PEN_FIELD_OPTIONAL : 0);
     }
     s->fields = ret->fields;
     s->n_fields = (uint32_t)n;
@@ -214,7 +214,7 @@ static int add_buffer(Row *row, PyObject *object, PenValue *value)
     if (PyObject_GetBuffer(object, buffer, PyBUF_SIMPLE) < 0)
         return -1;
     row->n_buffers++;
-    value->data = buffer->buf;
+    value->data = buffer->buf ? buffer->buf : ""; /* NULL would be a missing value */
     value->bytes = (size_t)buffer->len;
     return 0;
 }
@@ -247,6 +247,8 @@ static int fill_row(Row *row, PyObject *values, uint32_t n_fields)
         return -1;
     for (uint32_t i = 0; i < n_fields; i++) {
         PyObject *value = PyList_GetItem(values, (Py_ssize_t)i);
+        if (value == Py_None) /* missing: data stays NULL */
+            continue;
         int r = is_clip(value) ? add_clip(row, value, &row->values[i])
                                : add_buffer(row, value, &row->values[i]);
         if (r < 0)

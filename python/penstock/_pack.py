@@ -17,16 +17,19 @@ _CODES: dict[str, Any] = {"i64": "q", "f32": "f", "f64": "d"}
 
 
 class Field(NamedTuple):
-    """A field of the schema. `str()` gives the text that penstock.Writer takes: "f32[2,3]"."""
+    """A field of the schema. `str()` gives the text that penstock.Writer takes: "f32[2,3]",
+    "text?" where samples may lack it."""
 
     name: str
     type: str
     mask: bool
     shape: tuple[int, ...]
+    optional: bool = False
 
     def __str__(self) -> str:
         kind = "mask" if self.mask else self.type
-        return kind + (f"[{','.join(map(str, self.shape))}]" if self.shape else "")
+        kind += f"[{','.join(map(str, self.shape))}]" if self.shape else ""
+        return kind + "?" * self.optional
 
 
 class ImageInfo(NamedTuple):
@@ -65,7 +68,7 @@ class Sample(Mapping[str, Any]):
 
     An image is its stored bytes, a clip a Clip of them, bytes are bytes, text is str, json is what
     json.loads makes of it, a number is int or float, and an array of numbers a memoryview with its
-    shape (numpy.asarray takes it as it is).
+    shape (numpy.asarray takes it as it is). Bytes, text and json that the sample lacks are None.
     """
 
     __slots__ = ("_pack", "number")
@@ -139,7 +142,8 @@ class Pack:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Figures of the pack: samples, blocks, shards, bytes, how images are stored, settings."""
+        """Figures of the pack: samples, blocks, shards, bytes, how images are stored, how many
+        samples lack a field, settings."""
         known = ("id", "fields", "class_field", "classes", "settings")
         figures = {name: value for name, value in self._info.items() if name not in known}
         figures["id"] = self.id
@@ -249,6 +253,8 @@ class Pack:
         if kind == "clip":
             return Clip(self, at, field, range(self._core.frame_count(at, field)))
         data = self._core.read(at, field)
+        if not data and self.fields[field].optional and self._core.missing(at, field):
+            return None
         if kind == "text":
             return data.decode("utf-8", "surrogateescape")
         if kind == "json":
@@ -261,6 +267,11 @@ class Pack:
         if not shape:
             return memoryview(data).cast(_CODES[kind])[0]
         return memoryview(data).cast(_CODES[kind], shape)
+
+    def missing(self, number: int, name: str) -> bool:
+        """Does the sample lack this field? True for no image, and for no value of an optional field
+        ("text?"), which an empty value is not."""
+        return self._core.missing(self._number(number), self._field(name))
 
     def frames(self, number: int, name: str, frames: slice | None = None) -> list[bytes]:
         """The stored bytes of some frames of a clip, read at once: frames=slice(0, 16, 2)."""

@@ -22,11 +22,12 @@ _FORMATS = {
 }
 _MODES = {"tile": 0, "keep": 1, "encode": 2, "raw": 3, "mix": 4}
 _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
-_TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*")
+_TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
+_OPTIONAL = ("bytes", "json", "text")
 
 
 def _parse_field(name: str, text: str) -> Field:
-    """A Field from "image", "mask", "i64", "f32[2,3]", ..."""
+    """A Field from "image", "mask", "i64", "f32[2,3]", "text?", ..."""
     if not isinstance(name, str) or not isinstance(text, str):
         raise TypeError(f"schema: expected names and types as text, found {name!r}: {text!r}")
     m = _TYPE.fullmatch(text)
@@ -38,7 +39,11 @@ def _parse_field(name: str, text: str) -> Field:
     shape = tuple(int(d) for d in m[2].split(",") if d.strip()) if m[2] else ()
     if shape and kind not in _CODES:
         raise InvalidError(f"field {name!r}: only numbers have a shape, found {text!r}")
-    return Field(name, "image" if kind == "mask" else kind, kind == "mask", shape)
+    if m[3] and kind not in _OPTIONAL:
+        raise InvalidError(
+            f"field {name!r}: only {', '.join(_OPTIONAL)} may be optional (?), found {text!r}"
+        )
+    return Field(name, "image" if kind == "mask" else kind, kind == "mask", shape, bool(m[3]))
 
 
 def _is_bytes(value: object) -> bool:
@@ -179,6 +184,10 @@ _CONVERT: dict[str, Callable[[Field, Any], Any]] = {
 }
 
 
+def _convert(field: Field, value: Any) -> Any:
+    return None if value is None and field.optional else _CONVERT[field.type](field, value)
+
+
 def _class_names(classes: Sequence[str] | None) -> list[bytes]:
     try:
         names = list(classes or ()) if not isinstance(classes, (str, bytes)) else [None]
@@ -194,7 +203,7 @@ class Writer:
     exception in the block leaves none.
 
     schema       field name to type: image, mask, clip, bytes, json, text, i64, f32, f64; numbers
-                 may have a shape: "f32[2,3]"
+                 may have a shape: "f32[2,3]"; "bytes?", "json?", "text?" may be missing
     classes      names of the numbers of `class_field` (the first single i64 field when not given)
     mode         of JPEGs: tile (the default: lossless), keep, encode, raw, mix; with `quality`,
                  `max_side`, `short_side`, `raw_share` as in `penstock pack`
@@ -241,7 +250,7 @@ class Writer:
             class_field = self._first_label()
         self._core = _core.Writer(
             path=self.path,
-            fields=[(f.name, _TYPES[f.type], f.mask, f.shape) for f in self.fields],
+            fields=[(f.name, _TYPES[f.type], f.mask, f.shape, f.optional) for f in self.fields],
             class_field=_check.text("class_field", class_field) if classes is not None else None,
             classes=_class_names(classes),
             mode=_MODES[_check.word("mode", mode, _MODES)],
@@ -272,8 +281,9 @@ class Writer:
         """Add a sample: its key (its number when none is given) and a value for every field.
 
         Images are the bytes of files, a clip is a list of them or (frames, times in ns), numbers
-        are numbers, arrays or nested lists; None stands for no image. An image that cannot be
-        decoded is a DecodeError, after which the next sample may be added.
+        are numbers, arrays or nested lists. None stands for no image, and for no value of an
+        optional field ("text?"; there JSON's null is b"null"). An image that cannot be decoded is a
+        DecodeError, after which the next sample may be added.
         """
         if "key" not in self._names and key is None:
             key = values.pop("key", None)
@@ -285,7 +295,7 @@ class Writer:
             raise TypeError(f"key: expected str or bytes, found {_check.shown(key)}")
         if values.keys() != self._names:
             raise InvalidError(self._difference(values))
-        self._core.add(key, [_CONVERT[f.type](f, values[f.name]) for f in self.fields])
+        self._core.add(key, [_convert(f, values[f.name]) for f in self.fields])
         self._n += 1
 
     def _difference(self, values: Mapping[str, Any]) -> str:

@@ -47,9 +47,14 @@ static int block_stats(PenPack *p, uint64_t block, PenPackStats *ret, PenError *
                 ret->source_bytes += e.source_bytes;
                 if (e.codec != PEN_STORED_NONE)
                     ret->images[e.codec & 7][e.how & 7]++;
+                else
+                    ret->missing[f]++;
             }
-            if (pen__type_is_blob(type))
-                ret->source_bytes += pen__block_blob(v, s, f).bytes;
+            if (pen__type_is_blob(type)) {
+                PenBlobEntry e = pen__block_blob(v, s, f);
+                ret->source_bytes += e.bytes;
+                ret->missing[f] += e.flags & PEN_BLOB_MISSING;
+            }
         }
     pen__pack_block_put(p, b);
     return PEN_OK;
@@ -64,6 +69,8 @@ static void subtract(PenPackStats *from, const PenPackStats *what)
     for (int c = 0; c < PEN_STORED_COUNT; c++)
         for (int h = 0; h < PEN_HOW_COUNT; h++)
             from->images[c][h] -= what->images[c][h];
+    for (int f = 0; f < PEN_FIELD_COUNT; f++)
+        from->missing[f] -= what->missing[f];
 }
 
 int pen__join_base(PenJoin *j, PenPack *base, PenError *reterr)
@@ -139,6 +146,18 @@ void pen__result_classes(PenIngestResult *ret, const char *const *names, uint32_
         copy_name(ret->first_classes[i], names[i]);
 }
 
+void pen__result_missing(PenIngestResult *ret, const PenField *fields, uint32_t n)
+{
+    ret->n_missing = 0;
+    for (uint32_t f = 0; f < n; f++) {
+        if (!ret->stats.missing[f])
+            continue;
+        PenMissing *m = &ret->missing[ret->n_missing++];
+        copy_name(m->field, fields[f].name);
+        m->n = ret->stats.missing[f];
+    }
+}
+
 int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
 {
     PenManifest m = {.block_samples = j->block_samples,
@@ -158,6 +177,7 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
     ret->block_samples = m.block_samples;
     ret->stats = m.stats;
     pen__result_classes(ret, (const char *const *)j->schema->classes, j->schema->n_classes);
+    pen__result_missing(ret, j->schema->fields, j->schema->n_fields);
     ret->published = 1;
     memcpy(ret->id, m.id, sizeof ret->id);
     /* The pack is there: that its size on disk cannot be told is no failure. */

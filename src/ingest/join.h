@@ -30,6 +30,8 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr);
 void pen__join_fini(PenJoin *j);
 
 /* Puts the number of classes and their first names into a result. */
+/* Which fields some samples lack, from ret->stats. */
+void pen__result_missing(PenIngestResult *ret, const PenField *fields, uint32_t n);
 void pen__result_classes(PenIngestResult *ret, const char *const *names, uint32_t n);
 
 /* The list of broken inputs as a file for people: `path`, or OUT-bad.jsonl beside the pack when

@@ -21,6 +21,10 @@ typedef struct PenShape {
 
 int pen__shape_make(const PenInputs *inputs, const PenPlanRequest *request, PenShape *ret,
                     PenError *reterr);
+/* Fields of bytes, json and text that one of the n inputs in `order` has no part for become
+ * PEN_FIELD_OPTIONAL. */
+void pen__shape_mark_optional(const PenInputs *inputs, const uint64_t *order, uint64_t n,
+                              PenShape *shape);
 void pen__shape_free(PenShape *shape);
 /* The step of it that deals with labels: classes and numbers, once the fields are known. */
 int pen__shape_labels(const PenInputs *inputs, const PenPlanRequest *request, PenShape *shape,

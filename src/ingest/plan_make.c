@@ -52,6 +52,8 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     if (r == 0)
         r = pen__order_make(&d->inputs, request, &d->order, &d->n, &d->n_known, reterr);
     if (r == 0)
+        pen__shape_mark_optional(&d->inputs, d->order, d->n, &d->shape);
+    if (r == 0)
         r = pen__block_samples(d, &d->block_samples, reterr);
     if (r == 0)
         r = pen__plan_write(d, path, reterr);

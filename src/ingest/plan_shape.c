@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ingest/plan_inner.h"
+#include "pack/schema.h"
 
 #define WHERE "ingest/plan"
 #define LABEL_COLUMN UINT16_MAX
@@ -76,7 +77,7 @@ static void set_field(PenShape *shape, const Found *f, uint32_t field)
 static bool fits(const PenInputs *in, const Found *f, const PenField *want)
 {
     PenField own = field_of(in, f);
-    if (want->n_dims || want->flags != own.flags)
+    if (want->n_dims || (want->flags ^ own.flags) & PEN_FIELD_MASK)
         return false;
     if (want->type == own.type)
         return true;
@@ -168,6 +169,25 @@ int pen__shape_make(const PenInputs *in, const PenPlanRequest *request, PenShape
         ret->n_fields = n;
     }
     return pen__shape_labels(in, request, ret, reterr);
+}
+
+void pen__shape_mark_optional(const PenInputs *in, const uint64_t *order, uint64_t n,
+                              PenShape *shape)
+{
+    uint64_t n_parts[PEN_FIELD_LIMIT] = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        PenInput input;
+        pen__inputs_get(in, order[i], &input);
+        const uint8_t *at = input.cells;
+        for (uint32_t k = 0; k < input.n_cells; k++) {
+            PenCell c;
+            pen__cell_next(&at, &c);
+            n_parts[shape->field_of_column[c.column]]++;
+        }
+    }
+    for (uint32_t f = 0; f < shape->n_fields; f++)
+        if (pen__type_is_blob(shape->fields[f].type) && n_parts[f] < n)
+            shape->fields[f].flags |= PEN_FIELD_OPTIONAL;
 }
 
 void pen__shape_free(PenShape *shape)

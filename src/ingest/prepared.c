@@ -49,8 +49,10 @@ static int read_part(PenPrepared *p, const PenSchema *schema, uint32_t field, co
     PenStoredValue *value = &p->values[field];
     int image = schema->fields[field].type == PEN_TYPE_IMAGE;
     uint64_t disk = 0;
-    if (part->kind == PEN_PART_NONE)
+    if (part->kind == PEN_PART_NONE) {
+        value->missing = 1;
         return PEN_OK;
+    }
     if (schema->fields[field].type == PEN_TYPE_CLIP)
         return pen__prepared_read_clip(p, field, part, reader, reterr);
     if (part->kind == PEN_PART_INLINE && !image) {

@@ -80,6 +80,7 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     job->result->n_shards = n;
     job->result->block_samples = pen__plan_info(job->plan)->block_samples;
     job->result->stats = *pen__roll_stats(roll);
+    pen__result_missing(job->result, job->schema.fields, job->schema.n_fields);
     pen__result_classes(job->result, (const char *const *)job->schema.classes,
                         job->schema.n_classes);
     return pen__task_done_store(job->folder, &done, reterr);
@@ -105,6 +106,7 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     ret->n_shards = info->n_shards;
     ret->block_samples = info->block_samples;
     ret->stats = info->stats;
+    pen__result_missing(ret, info->fields, info->n_fields);
     pen__result_classes(ret, info->classes, info->n_classes);
     ret->pack_bytes = info->total_bytes;
     ret->published = 1;

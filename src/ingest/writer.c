@@ -268,6 +268,7 @@ static int add_value(const PenWriter *w, PenPrepared *p, uint32_t field, const P
             return pen__fail_memory(reterr, WHERE, f->name);
         to->data = p->blobs[field].data;
         to->bytes = value->bytes;
+        to->missing = value->data == NULL;
     }
     if (r < 0)
         pen__error_prefix(reterr, "key '%.*s', field '%s'", (int)PEN_MIN(p->sample.key_bytes, 200u),

@@ -32,7 +32,8 @@ void pen__block_key(const PenBlockView *v, uint32_t sample, const uint8_t **ret_
 PenBlobEntry pen__block_blob(const PenBlockView *v, uint32_t sample, uint32_t field)
 {
     const uint8_t *e = pen__block_number(v, sample, field);
-    return (PenBlobEntry){pen__load64(e), pen__load64(e + 8), pen__load32(e + 16)};
+    return (PenBlobEntry){pen__load64(e), pen__load64(e + 8), pen__load32(e + 16),
+                          pen__load32(e + 20)};
 }
 
 PenClipEntry pen__block_clip(const PenBlockView *v, uint32_t sample, uint32_t field)
@@ -213,6 +214,16 @@ static const char *check_clip(Walk *w, const uint8_t *entry)
     return wrong;
 }
 
+static const char *check_blob(Walk *w, const uint8_t *e, const PenField *f)
+{
+    uint32_t flags = pen__load32(e + 20);
+    if (flags & ~(f->flags & PEN_FIELD_OPTIONAL ? PEN_BLOB_MISSING : 0u))
+        return "entry not as specified";
+    if (flags && pen__load64(e + 8))
+        return "missing value, yet not empty";
+    return take_payload(w, pen__load64(e), pen__load64(e + 8));
+}
+
 static const char *check_value(Walk *w, uint32_t sample, uint32_t field)
 {
     const uint8_t *e = pen__block_number(w->v, sample, field);
@@ -223,9 +234,7 @@ static const char *check_value(Walk *w, uint32_t sample, uint32_t field)
         return check_clip(w, e);
     if (pen__type_is_number(type))
         return NULL;
-    if (!all_zero(e + 20, 4))
-        return "entry not as specified";
-    return take_payload(w, pen__load64(e), pen__load64(e + 8));
+    return check_blob(w, e, &w->v->schema->fields[field]);
 }
 
 static const char *check_key(Walk *w, uint32_t sample)

@@ -35,6 +35,7 @@ typedef struct PenImageEntry {
 typedef struct PenBlobEntry {
     uint64_t offset, bytes;
     uint32_t crc;
+    uint32_t flags; /* PEN_BLOB_* */
 } PenBlobEntry;
 
 typedef struct PenClipEntry {

@@ -71,8 +71,10 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
     PenBlockBuild *b = l->b;
     memset(e, 0, PEN_IMAGE_ENTRY_BYTES);
     pen__store64(e, l->payload);
-    if (!image)
+    if (!image) {
+        b->stats[PEN_STAT_MISSING + l->place.field]++;
         return PEN_OK;
+    }
     uint64_t head = image->segments.n_segments ? image->segments.head_bytes : image->bytes;
     pen__store64(e + 8, image->bytes);
     pen__store32(e + 16, image->width);
@@ -134,6 +136,10 @@ static int put_blob(Layout *l, const PenStoredValue *value, uint8_t *e)
     pen__store64(e, l->payload);
     pen__store64(e + 8, value->bytes);
     pen__store32(e + 16, pen__place_sum(&l->place, value->data, (size_t)value->bytes));
+    if (value->missing && l->schema->fields[l->place.field].flags & PEN_FIELD_OPTIONAL) {
+        pen__store32(e + 20, PEN_BLOB_MISSING);
+        l->b->stats[PEN_STAT_MISSING + l->place.field]++;
+    }
     l->b->stats[PEN_STAT_SOURCE] += value->bytes;
     return add_payload(l, value->data, value->bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <sys/uio.h>
 
+#include "pack/format.h"
 #include "pack/schema.h"
 #include "pack/stored.h"
 
@@ -14,7 +15,7 @@ typedef struct PenBlockBuild { /* buffers are used again for the next block */
     size_t n_iov, iov_cap;
     uint64_t bytes;
     uint32_t index_crc;
-    uint64_t stats[72]; /* PEN_STAT_*: what this block adds */
+    uint64_t stats[PEN_STAT_COUNT]; /* PEN_STAT_*: what this block adds */
 } PenBlockBuild;
 
 /* Lays out n samples as block number `block` of shard `id`. */

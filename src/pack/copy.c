@@ -99,6 +99,7 @@ static int copy_value(Fill *fill, const PenBlock *b, uint32_t s, uint32_t f, Pen
         PenBlobEntry e = pen__block_blob(&b->view, s, f);
         to->data = data + e.offset;
         to->bytes = e.bytes;
+        to->missing = (e.flags & PEN_BLOB_MISSING) != 0;
         r = pen__blob_check(&at, &e, data + e.offset, reterr);
     } else {
         to->n_images = frames_of(&b->view, s, f);

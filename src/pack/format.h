@@ -6,6 +6,10 @@
 #include <stdint.h>
 
 #define PEN_FORMAT_VERSION 1u /* frozen: packs of it are read by every later penstock */
+/* Features in must. */
+#define PEN_MUST_MISSING UINT64_C(1) /* optional fields: values may be missing */
+#define PEN_MUST_KNOWN PEN_MUST_MISSING
+#define PEN_BLOB_MISSING 1u /* flag of a blob's entry */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16
 
@@ -65,7 +69,9 @@ enum { /* statistics */
        PEN_STAT_SECTIONS = 3,
        PEN_STAT_BAD = 4,
        PEN_STAT_IMAGES = 8,
-       PEN_STAT_COUNT = 8 + 64
+       PEN_STAT_PLAIN = 8 + 64, /* how many there are when no value is missing */
+       PEN_STAT_MISSING = PEN_STAT_PLAIN,
+       PEN_STAT_COUNT = PEN_STAT_MISSING + 256
 };
 
 #endif

@@ -48,6 +48,15 @@ void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n)
     ret->section_bytes = v[PEN_STAT_SECTIONS];
     ret->bad = v[PEN_STAT_BAD];
     memcpy(ret->images, v + PEN_STAT_IMAGES, sizeof ret->images);
+    memcpy(ret->missing, v + PEN_STAT_MISSING, sizeof ret->missing);
+}
+
+size_t pen__stats_count(const uint64_t v[PEN_STAT_COUNT])
+{
+    size_t n = PEN_STAT_COUNT;
+    while (n > PEN_STAT_PLAIN && v[n - 1] == 0)
+        n--;
+    return n;
 }
 
 static void stats_store(const PenPackStats *s, uint64_t v[PEN_STAT_COUNT])
@@ -59,6 +68,7 @@ static void stats_store(const PenPackStats *s, uint64_t v[PEN_STAT_COUNT])
     v[PEN_STAT_SECTIONS] = s->section_bytes;
     v[PEN_STAT_BAD] = s->bad;
     memcpy(v + PEN_STAT_IMAGES, s->images, sizeof s->images);
+    memcpy(v + PEN_STAT_MISSING, s->missing, sizeof s->missing);
 }
 
 void pen__stats_add(PenPackStats *to, const PenPackStats *from)
@@ -71,6 +81,8 @@ void pen__stats_add(PenPackStats *to, const PenPackStats *from)
     for (int c = 0; c < PEN_STORED_COUNT; c++)
         for (int h = 0; h < PEN_HOW_COUNT; h++)
             to->images[c][h] += from->images[c][h];
+    for (int f = 0; f < PEN_FIELD_COUNT; f++)
+        to->missing[f] += from->missing[f];
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -131,7 +143,7 @@ static int fill_sections(PenManifest *m, Section sections[SECTIONS], int *ret_n)
         s = &sections[n++];
         *s = (Section){"STAT", 0, {0}};
         stats_store(&m->stats, stats);
-        r = pen__buf_add(&s->data, stats, sizeof stats);
+        r = pen__buf_add(&s->data, stats, 8 * pen__stats_count(stats));
     }
     if (r == PEN_OK) {
         s = &sections[n++];
@@ -167,6 +179,7 @@ static int join_sections(PenManifest *m, const Section *sections, int n, PenBuf 
     }
     memcpy(h, "PENSTOCK", 8);
     pen__store32(h + 8, PEN_FORMAT_VERSION);
+    pen__store64(h + 16, pen__schema_must(&m->schema));
     pen__store64(h + 32, m->n_samples);
     pen__store64(h + 40, m->block_samples);
     pen__store64(h + 48, m->n_blocks);
@@ -352,6 +365,8 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
     }
     if (at != m->bytes || !m->schema.n_fields || !m->shards)
         return wrong(name, "sections are missing or do not add up", reterr);
+    if (m->must != pen__schema_must(&m->schema))
+        return wrong(name, "features do not fit the fields", reterr);
     return PEN_OK;
 }
 
@@ -371,10 +386,11 @@ static int read_header(PenManifest *m, const uint8_t *h, const char *name, PenEr
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: header checksum 0x%08x, expected 0x%08x: the manifest is damaged",
                          name, sum, pen__load32(h + 12));
-    if (pen__load64(h + 16))
+    m->must = pen__load64(h + 16);
+    if (m->must & ~PEN_MUST_KNOWN)
         return pen__fail(reterr, PEN_E_FORMAT, WHERE,
                          "%s: needs features 0x%" PRIx64 " that this penstock does not know", name,
-                         pen__load64(h + 16));
+                         m->must & ~PEN_MUST_KNOWN);
     m->n_samples = pen__load64(h + 32);
     m->block_samples = pen__load64(h + 40);
     m->n_blocks = pen__load64(h + 48);

@@ -19,6 +19,7 @@ typedef struct PenManifest {
     uint8_t id[PEN_ID_BYTES]; /* of the pack */
     uint64_t n_samples, block_samples, n_blocks, n_shards;
     uint64_t bytes;
+    uint64_t must; /* as read; what is written follows from the schema */
     PenSchema schema;
     PenShardEntry *shards;
     char *settings;
@@ -36,6 +37,8 @@ int pen__format_check(const char *name, uint32_t version, PenError *reterr);
 
 /* Statistics as the format numbers them. */
 void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n);
+/* How many are written: those of missing values only when there are some. */
+size_t pen__stats_count(const uint64_t v[PEN_STAT_COUNT]);
 void pen__stats_add(PenPackStats *to, const PenPackStats *from);
 
 /* "3f/3f9a....shard"; 40 bytes and the end. */

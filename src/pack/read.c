@@ -239,6 +239,22 @@ int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf, siz
     return go_away(&at, r, reterr);
 }
 
+int pen_pack_missing(PenPack *pack, uint64_t sample, uint32_t field, int32_t *ret, PenError *reterr)
+{
+    At at;
+    int r = go_to(&at, pack, sample, field, reterr);
+    if (r < 0)
+        return r;
+    const PenBlockView *v = &at.block->view;
+    int type = type_at(&at);
+    *ret = 0;
+    if (type == PEN_TYPE_IMAGE)
+        *ret = pen__block_image(v, at.sample, field, 0).codec == PEN_STORED_NONE;
+    else if (pen__type_is_blob(type))
+        *ret = (pen__block_blob(v, at.sample, field).flags & PEN_BLOB_MISSING) != 0;
+    return go_away(&at, PEN_OK, reterr);
+}
+
 static int frames_at(const At *at, uint32_t *ret_n, PenError *reterr)
 {
     int type = type_at(at);

@@ -58,7 +58,7 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
     }
     *ret = shard.entry;
     if (ret_stats)
-        *ret_stats = shard.stats;
+        pen__shard_stats(&shard, ret_stats);
     if (ret_plan_end)
         *ret_plan_end = shard.plan_end;
     pen__shard_close(&shard);

@@ -52,6 +52,13 @@ static int check_dims(const PenField *f, PenError *reterr)
     return PEN_OK;
 }
 
+static uint32_t flags_of(int32_t type)
+{
+    return type == PEN_TYPE_IMAGE    ? PEN_FIELD_MASK
+           : pen__type_is_blob(type) ? PEN_FIELD_OPTIONAL
+                                     : 0;
+}
+
 static int check_field(const PenField *fields, uint32_t i, PenError *reterr)
 {
     const PenField *f = &fields[i];
@@ -62,7 +69,7 @@ static int check_field(const PenField *fields, uint32_t i, PenError *reterr)
     if (f->type < PEN_TYPE_IMAGE || f->type > PEN_TYPE_F64)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "field '%s': expected a type from 1 to 8, found %d", f->name, f->type);
-    if (f->flags & ~(uint32_t)(f->type == PEN_TYPE_IMAGE ? PEN_FIELD_MASK : 0))
+    if (f->flags & ~flags_of(f->type))
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "field '%s': flags 0x%x do not fit type %s",
                          f->name, f->flags, pen_type_name(f->type));
     for (uint32_t j = 0; j < i; j++)
@@ -111,6 +118,14 @@ int pen__schema_init(PenSchema *ret, const PenField *fields, uint32_t n_fields, 
     }
     *ret = s;
     return PEN_OK;
+}
+
+uint64_t pen__schema_must(const PenSchema *s)
+{
+    for (uint32_t f = 0; f < s->n_fields; f++)
+        if (s->fields[f].flags & PEN_FIELD_OPTIONAL)
+            return PEN_MUST_MISSING;
+    return 0;
 }
 
 static int check_class_field(const PenSchema *s, int64_t field, PenError *reterr)

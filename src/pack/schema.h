@@ -31,6 +31,9 @@ int pen__schema_read(PenSchema *ret, const uint8_t *data, size_t bytes, PenError
 int pen__classes_write(const PenSchema *s, PenBuf *out);
 int pen__classes_read(PenSchema *s, const uint8_t *data, size_t bytes, PenError *reterr);
 
+/* The features of *must* that a pack or shard with these fields needs. */
+uint64_t pen__schema_must(const PenSchema *s);
+
 static inline int pen__type_is_number(int type)
 {
     return type >= PEN_TYPE_I64 && type <= PEN_TYPE_F64;

@@ -54,8 +54,8 @@ static int damaged(const PenShard *s, uint64_t offset, const char *what, PenErro
                      offset, what);
 }
 
-int pen__shard_header_check(const PenShard *s, const uint8_t h[PEN_SHARD_HEADER_BYTES],
-                            PenError *reterr)
+int pen__shard_header_check(const PenShard *s, const PenSchema *schema,
+                            const uint8_t h[PEN_SHARD_HEADER_BYTES], PenError *reterr)
 {
     PenPlace place = {
         .id = s->entry.id, .block = PEN_ALL, .sample = PEN_ALL, .field = PEN_PART_SHARD_HEADER};
@@ -64,8 +64,8 @@ int pen__shard_header_check(const PenShard *s, const uint8_t h[PEN_SHARD_HEADER_
     for (size_t i = 40; i < PEN_SHARD_HEADER_BYTES; i++)
         zero &= h[i] == 0;
     if (memcmp(h, "PENSHARD", 8) == 0 && pen__load32(h + 8) == PEN_FORMAT_VERSION &&
-        sum == pen__load32(h + 12) && pen__load64(h + 16) == 0 && zero &&
-        memcmp(h + 24, s->entry.id, PEN_ID_BYTES) == 0)
+        sum == pen__load32(h + 12) && (pen__load64(h + 16) & ~pen__schema_must(schema)) == 0 &&
+        zero && memcmp(h + 24, s->entry.id, PEN_ID_BYTES) == 0)
         return PEN_OK;
     return damaged(s, 0, "header damaged; its samples can be read", reterr);
 }
@@ -113,7 +113,7 @@ int pen__shard_part_check(const PenShardRef *ref, const PenSchema *schema, const
     int r = PEN_OK;
     for (uint64_t piece = part->first; piece < part->end && r == PEN_OK; piece++) {
         if (piece == 0)
-            r = pen__shard_header_check(s, data, reterr);
+            r = pen__shard_header_check(s, schema, data, reterr);
         else if (piece <= s->entry.n_blocks)
             r = check_block(ref, schema, piece - 1, data, reterr);
         else if (piece == s->entry.n_blocks + 1)

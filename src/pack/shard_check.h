@@ -26,7 +26,7 @@ int pen__shard_part_read(const PenShardRef *ref, const PenSchema *schema, const 
                          PenBuf *buf, PenError *reterr);
 
 /* The header alone. */
-int pen__shard_header_check(const PenShard *s, const uint8_t header[PEN_SHARD_HEADER_BYTES],
-                            PenError *reterr);
+int pen__shard_header_check(const PenShard *s, const PenSchema *schema,
+                            const uint8_t header[PEN_SHARD_HEADER_BYTES], PenError *reterr);
 
 #endif

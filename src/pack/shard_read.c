@@ -68,6 +68,13 @@ static int check_footer(PenShard *s, const uint8_t *f, PenError *reterr)
     return PEN_OK;
 }
 
+void pen__shard_stats(const PenShard *s, PenPackStats *ret)
+{
+    uint64_t table = s->entry.n_blocks * PEN_BLOCK_ENTRY_BYTES;
+    uint64_t bytes = s->entry.tail_bytes - table - PEN_SHARD_FOOTER_BYTES;
+    pen__stats_load(ret, s->tail + table, (size_t)(bytes / 8));
+}
+
 PenBlockEntry pen__shard_block(const PenShard *s, uint64_t block)
 {
     const uint8_t *e = s->tail + block * PEN_BLOCK_ENTRY_BYTES;
@@ -116,8 +123,6 @@ static int check_tail(PenShard *s, PenError *reterr)
                       "statistics", s->tail_offset + table, reterr);
     if (r == PEN_OK)
         r = check_table(s, reterr);
-    if (r == PEN_OK)
-        pen__stats_load(&s->stats, s->tail + table, (size_t)n_stats);
     return r;
 }
 

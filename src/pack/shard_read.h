@@ -14,7 +14,6 @@ typedef struct PenShard {
     uint64_t keys_offset, tail_offset;
     uint32_t keys_crc;
     uint64_t plan_first, plan_end, n_bad;
-    PenPackStats stats;
     uint8_t *tail; /* begins with the block table */
 } PenShard;
 
@@ -24,6 +23,7 @@ int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,
                     const PenShardEntry *expected, PenError *reterr);
 void pen__shard_close(PenShard *s);
 
+void pen__shard_stats(const PenShard *s, PenPackStats *ret);
 PenBlockEntry pen__shard_block(const PenShard *s, uint64_t block);
 
 /* The sorted key hashes (12 bytes each), read and checked; the caller's to pen__free. */

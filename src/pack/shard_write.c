@@ -43,6 +43,7 @@ int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *s
     if (r == PEN_OK) {
         uint8_t h[PEN_SHARD_HEADER_BYTES] = "PENSHARD";
         pen__store32(h + 8, PEN_FORMAT_VERSION);
+        pen__store64(h + 16, pen__schema_must(schema));
         memcpy(h + 24, id, PEN_ID_BYTES);
         PenPlace place = {
             .id = id, .block = PEN_ALL, .sample = PEN_ALL, .field = PEN_PART_SHARD_HEADER};
@@ -118,8 +119,9 @@ static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
     if (r == PEN_OK)
         r = pen__buf_add(out, w->table.data, w->table.bytes);
     size_t stats_at = out->bytes;
+    size_t n_stats = pen__stats_count(w->stats);
     if (r == PEN_OK)
-        r = pen__buf_add(out, w->stats, sizeof w->stats);
+        r = pen__buf_add(out, w->stats, 8 * n_stats);
     if (r < 0)
         return r;
     pen__store32(f + 8, PEN_FORMAT_VERSION);
@@ -130,13 +132,13 @@ static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
     pen__store64(f + 56, w->block_samples);
     pen__store64(f + 64, keys_offset);
     pen__store64(f + 72, keys_offset + keys_bytes);
-    pen__store32(f + 80, PEN_STAT_COUNT);
+    pen__store32(f + 80, (uint32_t)n_stats);
     place.field = PEN_PART_KEYS;
     pen__store32(f + 84, pen__place_sum(&place, out->data, keys_bytes));
     place.field = PEN_PART_TABLE;
     pen__store32(f + 88, pen__place_sum(&place, w->table.data, w->table.bytes));
     place.field = PEN_PART_STATS;
-    pen__store32(f + 92, pen__place_sum(&place, out->data + stats_at, sizeof w->stats));
+    pen__store32(f + 92, pen__place_sum(&place, out->data + stats_at, 8 * n_stats));
     pen__store64(f + 96, plan->first);
     pen__store64(f + 104, plan->end);
     pen__store64(f + 112, plan->n_bad);

@@ -33,6 +33,7 @@ typedef struct PenStoredValue {
     uint64_t bytes;
     const PenStoredImage *images; /* one of an image (none: no image), all frames of a clip */
     uint32_t n_images;
+    int32_t missing; /* of a blob: there is no value, which is not an empty one */
 } PenStoredValue;
 
 typedef struct PenStoredSample {

@@ -191,18 +191,18 @@ static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf
 
 /* ---- one shard ------------------------------------------------------------------------------ */
 
-static int check_shard_header(PenShardRef *ref, PenError *e)
+static int check_shard_header(const PenPack *p, PenShardRef *ref, PenError *e)
 {
     uint8_t h[PEN_SHARD_HEADER_BYTES];
     int r = pen__source_read(ref->shard.source, h, sizeof h, 0, e);
-    return r < 0 ? r : pen__shard_header_check(&ref->shard, h, e);
+    return r < 0 ? r : pen__shard_header_check(&ref->shard, &pen__pack_manifest(p)->schema, h, e);
 }
 
 static void check_shard(Verify *v, PenShardRef *ref)
 {
     PenError e = {0};
     const uint8_t *keys;
-    check(v, check_shard_header(ref, &e), &e);
+    check(v, check_shard_header(v->pack, ref, &e), &e);
     check(v, pen__pack_shard_keys(v->pack, ref, &keys, &e), &e);
     atomic_fetch_add(&v->bytes,
                      PEN_SHARD_HEADER_BYTES + ref->shard.source->bytes - ref->shard.keys_offset);

@@ -87,6 +87,15 @@ static int dump_image(Dump *d, uint32_t frame, PenError *e)
     return i.codec == PEN_STORED_NONE ? PEN_OK : dump_metadata(d, frame, e);
 }
 
+static int dump_missing(Dump *d, PenError *e)
+{
+    int32_t missing = 0;
+    int r = pen_pack_missing(d->pack, d->sample, d->field, &missing, e);
+    if (r == PEN_OK && missing)
+        printf("    missing\n");
+    return r;
+}
+
 static int dump_field(Dump *d, const PenField *f, PenError *e)
 {
     size_t bytes = 0;
@@ -100,6 +109,8 @@ static int dump_field(Dump *d, const PenField *f, PenError *e)
         return r;
     printf("  field %s %s\n", f->name, pen_type_name(f->type));
     print_hex("    bytes", d->buf, bytes);
+    if (f->flags & PEN_FIELD_OPTIONAL)
+        return dump_missing(d, e);
     if (f->type == PEN_TYPE_IMAGE)
         return dump_image(d, 0, e);
     if (f->type == PEN_TYPE_CLIP)

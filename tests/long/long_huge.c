@@ -119,7 +119,7 @@ static void build_block(const PenSchema *schema, const uint8_t *id, uint32_t blo
 
 static uint64_t tail_bytes(uint64_t n_blocks)
 {
-    return n_blocks * PEN_BLOCK_ENTRY_BYTES + 8ull * PEN_STAT_COUNT + PEN_SHARD_FOOTER_BYTES;
+    return n_blocks * PEN_BLOCK_ENTRY_BYTES + 8ull * PEN_STAT_PLAIN + PEN_SHARD_FOOTER_BYTES;
 }
 
 static void plan_shards(void)
@@ -175,11 +175,11 @@ static void make_tail(const PenShardEntry *s, uint32_t block, uint8_t *tail)
     pen__store64(f + 56, K);
     pen__store64(f + 64, s->file_bytes - total - s->n_blocks * K * PEN_KEY_HASH_BYTES);
     pen__store64(f + 72, s->file_bytes - total);
-    pen__store32(f + 80, PEN_STAT_COUNT);
+    pen__store32(f + 80, PEN_STAT_PLAIN);
     place.field = PEN_PART_TABLE;
     pen__store32(f + 88, pen__place_sum(&place, tail, table));
     place.field = PEN_PART_STATS;
-    pen__store32(f + 92, pen__place_sum(&place, tail + table, 8 * PEN_STAT_COUNT));
+    pen__store32(f + 92, pen__place_sum(&place, tail + table, 8 * PEN_STAT_PLAIN));
     place.field = PEN_PART_FOOTER;
     pen__store32(f + 12, pen__place_sum(&place, f + 16, PEN_SHARD_FOOTER_BYTES - 16));
 }
@@ -187,7 +187,7 @@ static void make_tail(const PenShardEntry *s, uint32_t block, uint8_t *tail)
 static void make_shard(const Touched *t)
 {
     PenShardEntry *s = &huge.m.shards[t->shard];
-    uint8_t tail[MOST_BLOCKS * PEN_BLOCK_ENTRY_BYTES + 8 * PEN_STAT_COUNT + PEN_SHARD_FOOTER_BYTES];
+    uint8_t tail[MOST_BLOCKS * PEN_BLOCK_ENTRY_BYTES + 8 * PEN_STAT_PLAIN + PEN_SHARD_FOOTER_BYTES];
     uint8_t hash[32];
     char name[PEN_SHARD_NAME_BYTES], path[600];
     pen__shard_name(s->id, name);

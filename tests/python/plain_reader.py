@@ -2,7 +2,8 @@
 """A plain reader of penstock packs, written from docs/format.md alone, that checks all it says.
 
 Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, an
-image a dict with its stored bytes as "data", a clip a list of images; bytes, json, text are bytes.
+image a dict with its stored bytes as "data", a clip a list of images; bytes, json, text are bytes,
+or None when they are missing.
 """
 
 import argparse
@@ -17,16 +18,19 @@ import struct
 # Each record: its name, its fields with their format (those called zero must be 0), and its rules.
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
-  manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1 | must == 0
+  manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1
+  | must == 0 or must == 1
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
-field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8 | flags <= (type == 1)
+field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8
+  | flags == 0 or flags == 1 and type == 1 or flags == 2 and 3 <= type <= 5
   | n_dims <= 4 * (type >= 6) | name_bytes > 0
 shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q largest_block:Q
   digest:16s tail_bytes:Q zeros:8s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
   | samples_used == min(pack.n_samples - first_block * size, blocks_used * size)
-header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == 1 > must
+header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == 1
+  | must in (0, most)
 row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
 footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
   keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
@@ -36,7 +40,7 @@ footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block
 block magic:4s crc:I block:I n_samples:I bytes:Q index_bytes:Q sections_offset:Q n_sections:I
   index_crc:I zero:16s | magic == b"PENB" | 64 + 16 * n_samples <= index_bytes <= 2**31
 key offset:Q bytes:I zero:4s | 1 <= bytes <= 4096
-blob offset:Q bytes:Q crc:I zero:4s
+blob offset:Q bytes:Q crc:I missing:I | missing == 0 or missing == optional == 1 and bytes == 0
 image offset:Q bytes:Q width:I height:I codec:B how:B orientation:B channels:B crc:I table_offset:Q
   table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 6 | (codec == 4) == (how == 3)
   | codec > 0 or bytes == width == height == how == orientation == channels == crc == table_bytes
@@ -85,7 +89,8 @@ class Place(collections.namedtuple("Place", "shard block sample field frame run"
 
     def stats(self, data, counts):
         for n, (found,) in enumerate(struct.iter_unpack("<Q", data)):
-            self.same(f"statistic {n}", counts[n] if 0 < n < 4 or 8 <= n < 48 else found, found)
+            known = 0 < n < 4 or 8 <= n < 48 or n >= 72
+            self.same(f"statistic {n}", counts[n] if known else found, found)
 
 
 ALL, SECTION = 0xFFFFFFFF, 0xFFFFFFFE  # in a place: no such number; a section of a block
@@ -177,13 +182,15 @@ class Pack:
             self.fields[str(part.take(TOP, field.name_bytes), "utf-8")] = field
             TOP.same("number of different names", n + 1, len(self.fields))
         TOP.need(1 <= len(self.fields) <= 256, f"{len(self.fields)} fields")
+        flags = [field.flags for field in self.fields.values()]
+        TOP.same("must, by the flags of the fields", int(2 in flags), self.head.must)
         part.done(TOP)
 
     def read_shard(self, place, entry):
         name, size, rows, samples, counts = entry.id.hex(), self.head.block_samples, [], [], []
         data = (self.path / name[:2] / f"{name}.shard").read_bytes()
         place.same("size of the file", entry.file_bytes, len(data))
-        head = Part(data).read(place, "header", id=entry.id)
+        head = Part(data).read(place, "header", id=entry.id, most=self.head.must)
         place.sum("header", data[16:64], head.crc, field=4)
         foot = Part(data, len(data) - 128).read(place, "footer", **vars(entry), block_samples=size)
         place.sum("footer", data[-112:], foot.crc, field=3)
@@ -246,12 +253,16 @@ class Pack:
             sizes = (start if frames else 0, self.heap.at - start, self.payloads.at - clip.offset)
             place.same("table and bytes", sizes, (clip.table_offset, clip.table_bytes, clip.bytes))
             return frames
-        blob = entry.read(place, "blob")
-        return place.sum("payload", self.payloads.take(place, blob.bytes, blob.offset), blob.crc)
+        blob = entry.read(place, "blob", optional=field.flags // 2)
+        data = self.payloads.take(place, blob.bytes, blob.offset)
+        place.sum("payload", data, blob.crc)
+        self.counts[72 + place.field] += blob.missing
+        return None if blob.missing else data
 
     def read_image(self, place, entry, **known):
         image = entry.read(place, "image", **known)
         self.counts[8 + 8 * image.codec + image.how] += image.codec > 0
+        self.counts[72 + place.field] += image.codec == 0
         image.data = self.payloads.take(place, image.bytes, image.offset)
         runs = self.read_table(place, image) if image.table_bytes else [(image.bytes, image.crc)]
         payload = Part(image.data)

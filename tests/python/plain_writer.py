@@ -32,6 +32,7 @@ class Field(typing.NamedTuple):
     type: str
     dims: tuple = ()
     mask: bool = False
+    optional: bool = False
 
     def entry_bytes(self):
         return ENTRY_BYTES.get(self.type) or struct.calcsize(self.code())
@@ -168,8 +169,10 @@ class Block:
             return self.clip_entry(i, f, value)
         if field.type in CODES:
             return struct.pack(field.code(), *(value if field.dims else [value]))
+        missing, value = value is None, value or b""
+        self.count(72 + f, int(missing))
         crc = self.sum(value, i, f)
-        return struct.pack("<QQII", self.add_payload(value), len(value), crc, 0)
+        return struct.pack("<QQII", self.add_payload(value), len(value), crc, missing)
 
     def clip_entry(self, i, f, frames):
         # The segment tables follow the entries of all frames, which are made with them.
@@ -195,6 +198,7 @@ class Block:
             self.add_section(i, f, frame, pic["meta"])
         self.count(0, pic["source_bytes"])
         self.count(8 + 8 * codec + how, int(codec > 0))
+        self.count(72 + f, int(codec == 0))
         return struct.pack("<QQIIBBBBIQQqQ", self.add_payload(data), len(data), *shape, *tail)
 
     def segment_table(self, i, f, frame, pic):
@@ -247,7 +251,7 @@ class Block:
 
 def build_shard(shard, blocks, block_samples, n_stats):
     """Give the shard file, where its tail begins, its largest block and the statistics of each."""
-    head = shard.edited("header", struct.pack("<Q16s24x", 0, shard.id))
+    head = shard.edited("header", struct.pack("<Q16s24x", must_of(shard.fields), shard.id))
     data = b"PENSHARD" + struct.pack("<II", VERSION, shard.sum(head, field=4)) + head
     table, stats, largest = b"", [], 0
     for number, samples in enumerate(blocks):
@@ -275,11 +279,16 @@ def build_shard(shard, blocks, block_samples, n_stats):
     return data, tail_offset, largest, stats
 
 
+def must_of(fields):
+    return int(any(field.optional for field in fields))
+
+
 def schema_section(fields):
     data = struct.pack("<I", len(fields))
     for field in fields:
         name = field.name.encode()
-        data += struct.pack("<4B", TYPES[field.type], field.mask, len(field.dims), len(name))
+        flags = field.mask + 2 * field.optional
+        data += struct.pack("<4B", TYPES[field.type], flags, len(field.dims), len(name))
         data += struct.pack(f"<{len(field.dims)}I", *field.dims) + name
     return data
 
@@ -289,13 +298,13 @@ def classes_section(number, names):
     return data + b"".join(struct.pack("<I", len(name)) + name for name in names)
 
 
-def build_manifest(counts, sections, edit):
+def build_manifest(must, counts, sections, edit):
     """sections: (type, flags, data); counts: n_samples, block_samples, n_blocks, n_shards."""
     table, at = b"", 128 + 32 * len(sections)
     for kind, flags, data in sections:
         table += struct.pack("<4sIQQI4x", kind, flags, at, len(data), crc32c(data))
         at += len(data)
-    head = bytearray(struct.pack("<QQ4QQI52x", 0, 0, *counts, at, len(sections)) + table)
+    head = bytearray(struct.pack("<QQ4QQI52x", must, 0, *counts, at, len(sections)) + table)
     edit("manifest", head, None, None)
     head = b"PENSTOCK" + struct.pack("<II", VERSION, crc32c(head)) + bytes(head)
     return head + b"".join(data for _, _, data in sections)
@@ -349,6 +358,7 @@ def write_pack(path, fields, samples, **options):
         data = bytearray(data)
         edit(kind.decode(), data, None, None)
         sections[n] = (kind, flags, bytes(data))
-    manifest = build_manifest((len(samples), size, len(blocks), n_shards), sections, edit)
+    counts = (len(samples), size, len(blocks), n_shards)
+    manifest = build_manifest(must_of(fields), counts, sections, edit)
     (path / "manifest").write_bytes(manifest)
     return manifest

@@ -289,7 +289,8 @@ PHOTO_TABLE = HEAP + 3
 
 RULES = [
     # part, offset in it, what is put there, what the error says
-    ("manifest", 0, "<Q", 1, "must == 0"),
+    ("manifest", 0, "<Q", 1, "must, by the flags"),
+    ("manifest", 0, "<Q", 2, "must == 0"),
     ("manifest", 16, "<Q", 5, "rule n_blocks =="),
     ("manifest", 24, "<Q", 0, "block_samples"),
     ("manifest", 24, "<Q", 2**31 + 1, "block_samples"),
@@ -332,6 +333,7 @@ RULES = [
     ("SETT", 3, "<B", 0xFF, "utf-8"),
     ("SETT", 0, "<8s", b"[1     ]", "settings are not an object"),
     ("STAT", 8, "<Q", 1, "statistic 1: expected 72, found 1"),
+    ("header", 0, "<Q", 1, "must"),
     ("header", 0, "<Q", 2, "must"),
     ("header", 8, "<B", 0, "id of the header"),
     ("header", 47, "<B", 1, "zero"),
@@ -410,7 +412,8 @@ RULES = [
     ("index", TEXTS, "<Q", 1, "offset"),
     ("index", TEXTS + 8, "<Q", 6, "checksum of the payload"),
     ("index", TEXTS + 16, "<I", 6, "checksum of the payload"),
-    ("index", TEXTS + 20, "<I", 6, "zero"),
+    ("index", TEXTS + 20, "<I", 1, "missing == 0"),
+    ("index", TEXTS + 20, "<I", 6, "missing == 0"),
     ("index", PHOTO_TABLE, "<I", 5, "lengths of the segments"),
     ("index", PHOTO_TABLE + 4, "<I", 0, "table_bytes"),
     ("index", PHOTO_TABLE + 4, "<IIHB", (0, 2, 8, 0), "rule 0 < n_segments"),

@@ -259,6 +259,7 @@ class Bench:
             "open": self.use_pack, "Pack": self.use_pack, "Loader": self.use_loader,
             "Writer": self.use_writer, "write": self.use_write, "Writer.add": self.use_add,
             "Pack.key": self.method(pack.key), "Pack.index": self.method(pack.index),
+            "Pack.missing": self.method(pack.missing, **first),
             "Pack.read": self.method(pack.read, **first),
             "Pack.frames": self.method(pack.frames, number=0, name="video"),
             "Pack.image": self.method(pack.image, **first),

@@ -307,6 +307,9 @@ TEST(settings_that_make_no_sense_are_refused)
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
     f[1] = (PenField){.name = "b", .type = PEN_TYPE_TEXT, .flags = PEN_FIELD_MASK};
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
+    f[1] = (PenField){.name = "b", .type = PEN_TYPE_I64, .flags = PEN_FIELD_OPTIONAL};
+    CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "field 'b': flags 0x2 do not fit type i64"));
     f[1] = (PenField){.name = "b", .type = PEN_TYPE_TEXT};
     s.class_field = "b";
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
@@ -316,6 +319,44 @@ TEST(settings_that_make_no_sense_are_refused)
     s.quality = 90;
     s.max_side = 100;
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
+}
+
+/* Two fields of text, of which the second is optional: empty, missing, a value. */
+TEST(a_missing_value_is_not_an_empty_one)
+{
+    static const int32_t expected[3] = {0, 1, 0};
+    PenError err = {0};
+    PenWriter *w = NULL;
+    PenPack *pack = NULL;
+    PenWriterSettings s = settings(PEN_MODE_KEEP);
+    PenField f[2] = {{.name = "a", .type = PEN_TYPE_TEXT},
+                     {.name = "b", .type = PEN_TYPE_TEXT, .flags = PEN_FIELD_OPTIONAL}};
+    PenValue second[3] = {{.data = ""}, {.data = NULL}, {.data = "x", .bytes = 1}};
+    uint64_t n = 0;
+    int32_t missing = -1;
+    s.fields = f;
+    s.n_fields = 2;
+    s.class_field = NULL;
+    CHECK_INT(pen_writer_open(at("missing.pen"), &s, &w, &err), PEN_OK);
+    for (int i = 0; i < 3; i++) {
+        PenValue values[2] = {{.data = NULL}, second[i]};
+        CHECK_INT(pen_writer_add(w, &"abc"[i], 1, values, 2, &err), PEN_OK);
+    }
+    CHECK_INT(pen_writer_finish(w, &n, &err), PEN_OK);
+    pen_writer_close(&w);
+    CHECK_INT(pen_pack_open(at("missing.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_info(pack)->fields[1].flags, PEN_FIELD_OPTIONAL);
+    CHECK_INT(pen_pack_info(pack)->stats.missing[0], 0);
+    CHECK_INT(pen_pack_info(pack)->stats.missing[1], 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        CHECK_INT(pen_pack_missing(pack, i, 0, &missing, &err), PEN_OK);
+        CHECK_INT(missing, 0); /* no value for a field that is not optional is an empty one */
+        CHECK_INT(pen_pack_missing(pack, i, 1, &missing, &err), PEN_OK);
+        CHECK_INT(missing, expected[i]);
+    }
+    CHECK_INT(pen_pack_missing(pack, 0, 2, &missing, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen_pack_missing(pack, 3, 1, &missing, &err), PEN_E_NOT_FOUND);
+    pen_pack_close(&pack);
 }
 
 TEST(verify_checks_its_settings)
@@ -368,6 +409,7 @@ int main(int argc, char **argv)
     RUN(a_bad_image_leaves_the_writer_as_it_was);
     RUN(closing_without_finish_leaves_nothing);
     RUN(settings_that_make_no_sense_are_refused);
+    RUN(a_missing_value_is_not_an_empty_one);
     RUN(verify_checks_its_settings);
     RUN(names_of_shards_stay);
     for (uint32_t i = 0; i < N; i++) {
