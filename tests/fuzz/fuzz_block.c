@@ -145,6 +145,9 @@ static void read_value(Reading *r)
     size_t bytes = 0, again = 0;
     int type = pen_pack_info(r->pack)->fields[r->field].type;
     MUST(pen_pack_read(r->pack, r->sample, r->field, NULL, 0, &bytes, &err));
+    int32_t missing = -1;
+    MUST(pen_pack_missing(r->pack, r->sample, r->field, &missing, &err));
+    REQUIRE(missing == 0 || (missing == 1 && bytes == 0));
     uint8_t *buf = malloc(bytes);
     if (bytes) /* one byte too few */
         REQUIRE(CALL(pen_pack_read(r->pack, r->sample, r->field, buf, bytes - 1, &again, &err)) ==
