@@ -41,7 +41,7 @@ typedef enum PenInputKind {
 } PenInputKind;
 
 typedef struct PenIngestProgress {
-    const char *stage;    /* "plan", "pack", "publish" */
+    const char *stage;    /* "plan", "check", "pack", "publish" */
     uint64_t done, total; /* samples; total 0 = not known yet */
     uint64_t done_bytes;  /* of source read so far */
     uint64_t bad;

@@ -128,6 +128,8 @@ static int has_begun(const PenJob *job, PenError *reterr)
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(job->plan)->id, 0, 0, 0, id);
     int r = pen__shard_find(job->store, id, &entry, NULL, NULL, reterr);
+    if (r == PEN_E_CORRUPT || r == PEN_E_FORMAT)
+        return 1; /* damaged, but written */
     char *work = r == 0 ? pen__work_path(out, NULL) : NULL;
     if (r == 0)
         r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);

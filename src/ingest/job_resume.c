@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pack/publish.h"
+#include "pack/shard_check.h"
 
 /* Positions count what is carried over from the pack that is appended to; items do not. */
 static int hash_positions(const PenResume *re, uint64_t from, uint64_t end, uint8_t ret[32],
@@ -28,29 +29,6 @@ static int same_inputs(const PenResume *re, uint64_t i, PenError *reterr)
         return 0;
     int r = hash_positions(re, from, s->end, hash, reterr);
     return r < 0 ? r : memcmp(hash, s->inputs, sizeof hash) == 0;
-}
-
-int pen__resume_open(PenResume *re, PenJob *job, PenError *reterr)
-{
-    *re = (PenResume){.job = job};
-    int r = pen__finished_load(job->folder, &re->list, reterr);
-    for (; r >= 0 && re->n_same < re->list.n; re->n_same++) {
-        r = same_inputs(re, re->n_same, reterr);
-        if (r <= 0)
-            break;
-    }
-    /* What comes behind the first difference is of no use: where a shard begins depends on all
-     * before it. */
-    if (r >= 0)
-        r = pen__finished_discard(&re->list, re->n_same, job->store, reterr);
-    if (r >= 0)
-        re->list.n = re->n_same;
-    return r < 0 ? r : PEN_OK;
-}
-
-void pen__resume_close(PenResume *re)
-{
-    pen__finished_free(&re->list);
 }
 
 static void own_id(const PenResume *re, uint64_t ordinal, uint8_t ret[PEN_ID_BYTES])
@@ -133,9 +111,7 @@ static int open_listed(const PenResume *re, const PenFinished *s, PenShard *ret,
         return pen__error_accept(r, PEN_E_FORMAT, reterr);
     }
     int same = ret->plan_end == s->end && ret->entry.file_bytes == s->file_bytes &&
-               memcmp(ret->entry.digest, s->digest, sizeof s->digest) == 0 &&
-               ret->n_samples % ret->block_samples == 0 &&
-               ret->keys_offset >= re->job->settings->shard_bytes; /* not the last one */
+               memcmp(ret->entry.digest, s->digest, sizeof s->digest) == 0;
     if (!same)
         pen__shard_close(ret);
     return same;
@@ -146,6 +122,11 @@ static int copy_shard(PenResume *re, PenRoll *roll, const PenFinished *s, PenErr
     PenShard shard;
     PenDraft draft = {0};
     int r = open_listed(re, s, &shard, reterr);
+    if (r > 0 && (shard.n_samples % shard.block_samples != 0 ||
+                  shard.keys_offset < re->job->settings->shard_bytes)) { /* the last one */
+        pen__shard_close(&shard);
+        r = 0;
+    }
     if (r <= 0)
         return r;
     PenManifest m = {.block_samples = shard.block_samples,
@@ -186,4 +167,70 @@ int pen__resume_copy(PenResume *re, PenRoll *roll, uint64_t *position, PenError 
     if (r >= 0)
         r = pen__finished_discard(&re->list, n, re->job->store, reterr);
     return r;
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+enum { PART_BYTES = 8 << 20 };
+
+static int check_parts(const PenResume *re, const PenShardRef *ref, PenError *reterr)
+{
+    const PenJob *job = re->job;
+    uint64_t n = pen__shard_pieces(&ref->shard);
+    PenBuf buf = {0};
+    PenShardPart part = {.end = 0};
+    int r = PEN_OK;
+    while (r == PEN_OK && part.end < n) {
+        part = pen__shard_part(&ref->shard, part.end, PART_BYTES);
+        r = pen__shard_part_read(ref, &job->schema, &part, &buf, reterr);
+        if (r == PEN_OK)
+            r = pen__job_tell(job, "check", ref->shard.plan_first, job->end - job->first, 0,
+                              reterr);
+    }
+    pen__buf_free(&buf);
+    return r;
+}
+
+/* Is every byte of shard number i the one that was written? 1 yes, 0 no. A machine that went down
+ * may have left others. Objects appear whole in a store, which checks them: the roll looks at their
+ * ends. */
+static int is_whole(const PenResume *re, uint64_t i, PenError *reterr)
+{
+    PenShardRef ref = {.number = 0};
+    PenError damage = {0};
+    if (pen__store_remote(re->job->store))
+        return 1;
+    int r = open_listed(re, &re->list.shards[i], &ref.shard, reterr);
+    if (r <= 0)
+        return r;
+    r = check_parts(re, &ref, &damage);
+    pen__shard_close(&ref.shard);
+    if (r < 0 && r != PEN_E_CORRUPT && reterr)
+        *reterr = damage;
+    return r == PEN_OK ? 1 : r == PEN_E_CORRUPT ? 0 : r;
+}
+
+int pen__resume_open(PenResume *re, PenJob *job, PenError *reterr)
+{
+    *re = (PenResume){.job = job};
+    int r = pen__finished_load(job->folder, &re->list, reterr);
+    for (; r >= 0 && re->n_same < re->list.n; re->n_same++) {
+        r = same_inputs(re, re->n_same, reterr);
+        if (r > 0)
+            r = is_whole(re, re->n_same, reterr);
+        if (r <= 0)
+            break;
+    }
+    /* What comes behind the first difference is of no use: where a shard begins depends on all
+     * before it. */
+    if (r >= 0)
+        r = pen__finished_discard(&re->list, re->n_same, job->store, reterr);
+    if (r >= 0)
+        re->list.n = re->n_same;
+    return r < 0 ? r : PEN_OK;
+}
+
+void pen__resume_close(PenResume *re)
+{
+    pen__finished_free(&re->list);
 }

@@ -11,12 +11,13 @@
 typedef struct PenResume {
     PenJob *job;
     PenFinishedList list;
-    uint64_t n_same;  /* so many of the list, from its start, have the inputs they had */
+    uint64_t n_same;  /* so many of the list, from its start, are whole and of the same inputs */
     uint64_t moving;  /* while shards are copied: those below keep their place in the list */
     PenCopied copied; /* the block that is being copied; its samples are not for others to free */
 } PenResume;
 
-/* Loads the list of the job's folder and removes the shards whose inputs are no longer the same. */
+/* Loads the list of the job's folder and removes the shards from the first on that is damaged or
+ * whose inputs are no longer the same. In a directory every byte of them is read. */
 int pen__resume_open(PenResume *re, PenJob *job, PenError *reterr);
 void pen__resume_close(PenResume *re);
 

@@ -116,6 +116,8 @@ static int find_next(PenRoll *r, PenShardEntry *ret, PenPackStats *ret_stats, ui
     int found = r->s.resume ? r->s.resume(r->s.ctx, r->ordinal, NULL, 0, reterr) : 0;
     if (found > 0)
         found = pen__shard_find(r->s.store, r->id, ret, ret_stats, ret_end, reterr);
+    found = pen__error_accept(found, PEN_E_CORRUPT, reterr); /* it is written again */
+    found = pen__error_accept(found, PEN_E_FORMAT, reterr);
     if (found > 0)
         found = r->s.resume(r->s.ctx, r->ordinal, ret, *ret_end, reterr);
     /* A short last block is written again: an input left out behind it may be whole by now. */

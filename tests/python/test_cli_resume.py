@@ -200,6 +200,43 @@ def test_a_shard_that_another_program_changed_is_written_again(tmp_path, folder,
     assert tree(out) == tree(tmp_path / "fresh.pen")
 
 
+def listed(out):
+    """The shards in the order in which they were finished: see src/ingest/finished.c."""
+    data = (out / ".work" / "run" / "shards").read_bytes()[8:-4]
+    ids = [data[i:i + 16].hex() for i in range(0, len(data), 80)]
+    return [f"{name[:2]}/{name}.shard" for name in ids]
+
+
+def damaged(data, place):
+    data = bytearray(data)
+    data[{"header": 20, "samples": len(data) // 2, "tail": -20}[place]] ^= 255
+    return bytes(data)
+
+
+@pytest.mark.parametrize("place", ["header", "samples", "tail"])
+@pytest.mark.parametrize("plan", ["same", "another"])
+def test_a_damaged_shard_is_written_again(tmp_path, folder, plan, place):
+    """And all behind it; the same command is all that it takes."""
+    good_one = image_bytes(900)
+    (folder / "dog" / "z.jpg").write_bytes(b"x" * (len(good_one) - (plan == "another")))
+    out = tmp_path / "a.pen"
+    command = ("pack", folder, "-o", out, *SMALL)
+    fail(*command)
+    path = out / listed(out)[2]
+    path.write_bytes(damaged(path.read_bytes(), place))
+    (folder / "dog" / "z.jpg").write_bytes(good_one)
+    result = check_as_fresh(tmp_path, command, out)
+    assert "resumed: 4 of 13 samples" in result.err
+
+
+def test_other_settings_beside_a_damaged_shard(tmp_path, folder, interrupted):
+    out = tmp_path / "a.pen"
+    path = out / listed(out)[0]
+    path.write_bytes(damaged(path.read_bytes(), "tail"))
+    message = fail(*["raw" if part == "keep" else part for part in interrupted])
+    assert "an interrupted run is here" in message and "penstock gc" in message
+
+
 # ---- object stores -------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -235,6 +272,22 @@ def test_another_machine_does_not_take_over_what_it_did_not_write(tmp_path, fold
     good("gc", "s3://packs/two.pen", env=envs[1])
     good("pack", folder, "-o", tmp_path / "fresh.pen", *SMALL)
     assert objects(client, "two.pen/") == tree(tmp_path / "fresh.pen")
+
+
+def test_a_damaged_object_is_written_again(tmp_path, folder, server):
+    client = server.boto3(retries=3)
+    env = server.environment(HOME=str(tmp_path))
+    command = ("pack", folder, "-o", "s3://packs/hurt.pen", "--work", tmp_path / "work", *SMALL)
+    good_one = image_bytes(900)
+    (folder / "dog" / "z.jpg").write_bytes(b"x" * len(good_one))
+    fail(*command, env=env)
+    name = listed(tmp_path / "work")[2]
+    data = objects(client, "hurt.pen/")[name]
+    client.put_object(Bucket="packs", Key="hurt.pen/" + name, Body=damaged(data, "tail"))
+    (folder / "dog" / "z.jpg").write_bytes(good_one)
+    assert "resumed: 4 of 13 samples" in good(*command, env=env).err
+    good("pack", folder, "-o", tmp_path / "fresh.pen", *SMALL)
+    assert objects(client, "hurt.pen/") == tree(tmp_path / "fresh.pen")
 
 
 # ---- tasks ---------------------------------------------------------------------------------------

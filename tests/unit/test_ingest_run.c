@@ -105,6 +105,12 @@ static int stop_when_done(void *ctx, const PenIngestProgress *p)
     return p->done >= *(const uint64_t *)ctx;
 }
 
+static int stop_when_checking(void *ctx, const PenIngestProgress *p)
+{
+    (void)ctx;
+    return strcmp(p->stage, "check") == 0;
+}
+
 /* The clock runs fast, so that progress is told after every sample. */
 static uint64_t fast_now(void)
 {
@@ -397,6 +403,26 @@ TEST(an_interrupted_publication_is_done_again)
     check_good("late.pen", 9);
 }
 
+/* Reading what is finished may take long; whoever stops it loses none of it. */
+TEST(checking_finished_shards_can_be_stopped)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest("photos", "checked.pen");
+    sys = pen__sys_real;
+    sys.rename = fail_manifest_rename;
+    pen__sys = &sys;
+    CHECK_INT(run(&s, &result, &err), PEN_E_IO);
+    pen__sys = &pen__sys_real;
+    s.progress = stop_when_checking;
+    CHECK_INT(run(&s, &result, &err), PEN_E_CANCELLED);
+    s.progress = NULL;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK(result.n_resumed > 0);
+    CHECK(same("threads0.pen", "checked.pen"));
+}
+
 TEST(class_numbers_come_from_another_pack)
 {
     PenError err = {0};
@@ -483,6 +509,7 @@ int main(int argc, char **argv)
     RUN(gc_leaves_alone_what_it_did_not_make);
     RUN(gc_that_is_refused_leaves_shards);
     RUN(an_interrupted_publication_is_done_again);
+    RUN(checking_finished_shards_can_be_stopped);
     RUN(class_numbers_come_from_another_pack);
     RUN(two_runs_at_once_are_kept_apart);
     RUN(extracting_gives_images_with_their_metadata);
