@@ -348,6 +348,54 @@ def test_finalise_without_the_sources(tmp_path, planned):
     good("verify", out)
 
 
+@pytest.fixture
+def elsewhere(tmp_path):
+    """Tasks that are done; their list names files of another disk."""
+    scratch = make_folder(tmp_path / "scratch", each=6)
+    rows = [[str(p), "a"] for p in sorted(scratch.rglob("*.*"))]
+    (tmp_path / "lists").mkdir()
+    table = write_list(tmp_path / "lists" / "list.csv", ["path", "label"], rows)
+    out = tmp_path / "t.pen"
+    common = (table, "-o", out, "--allow-outside", *SMALL)
+    good("plan", *common)
+    for i in range(2):
+        good("pack", *common, "--task", f"{i}/2")
+    return scratch, out
+
+
+def test_finalise_with_the_list_and_without_its_files(tmp_path, elsewhere):
+    scratch, out = elsewhere
+    scratch.rename(tmp_path / "away")
+    good("finalise", out)
+    good("verify", out)
+
+
+@pytest.mark.parametrize("kept", ["cat/0.jpg", "dog/5.png"])
+def test_finalise_with_some_of_the_files(tmp_path, elsewhere, kept):
+    """The first of them, or the last."""
+    scratch, out = elsewhere
+    for path in scratch.rglob("*.*"):
+        if path != scratch / kept:
+            path.unlink()
+    message = run("finalise", out).message()
+    assert ": changed since the plan was made: cannot open" in message
+    assert "run 'penstock plan' again" in message
+    path = scratch / kept
+    replace(path, flipped(path.read_bytes()))
+    message = run("finalise", out).message()
+    assert ": changed since the plan was made" in message
+
+
+def test_finalise_where_the_folder_is_an_empty_one(tmp_path, planned):
+    """As where a disk is not mounted."""
+    folder, out, common = planned
+    good("pack", *common, "--task", "1/2")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    good("finalise", out)
+    good("verify", out)
+
+
 def test_a_task_of_an_older_plan_is_run_again(tmp_path, planned):
     folder, out, common = planned
     good("pack", *common, "--task", "1/2")
