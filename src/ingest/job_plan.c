@@ -174,9 +174,33 @@ static int remove_shard(const PenJob *job, uint64_t task, uint64_t n_tasks, uint
     return pen__finished_discard(&(PenFinishedList){&s, 1, 1}, 0, job->store, reterr);
 }
 
+/* The shards with the plan's names from the first on that the list does not have: one that was in
+ * its place when the run ended and not listed yet; all, when the list is lost. */
+static int remove_unlisted(const PenJob *job, uint64_t task, uint64_t n_tasks,
+                           const PenFinishedList *list, PenError *reterr)
+{
+    const uint8_t *plan = pen__plan_info(job->plan)->id;
+    uint8_t id[PEN_ID_BYTES];
+    char name[PEN_SHARD_NAME_BYTES];
+    uint64_t i = 0;
+    int r = 1;
+    for (; i < list->n; i++) {
+        pen__shard_id(plan, task, n_tasks, i, id);
+        if (memcmp(id, list->shards[i].id, sizeof id) != 0)
+            break;
+    }
+    while (r == 1) {
+        r = remove_shard(job, task, n_tasks, i++, reterr);
+        pen__shard_id(plan, task, n_tasks, i, id);
+        pen__shard_name(id, name);
+        if (r == PEN_OK)
+            r = pen__store_has(job->store, name, reterr);
+    }
+    return r;
+}
+
 /* The shards of the run or task that has this folder: all of them, or only those that its list does
- * not have, which are one that was in its place when the run ended and not listed yet, and a task's
- * rest. */
+ * not have, and a task's rest. */
 static int drop_shards(const PenJob *job, const char *name, int all, PenError *reterr)
 {
     PenFinishedList list = {0};
@@ -189,7 +213,7 @@ static int drop_shards(const PenJob *job, const char *name, int all, PenError *r
     if (r >= 0 && all)
         r = pen__finished_discard(&list, 0, job->store, reterr);
     if (r >= 0 && job->plan)
-        r = remove_shard(job, task, n_tasks, list.n, reterr);
+        r = remove_unlisted(job, task, n_tasks, &list, reterr);
     if (r >= 0 && job->plan && n_tasks)
         r = remove_shard(job, task, n_tasks, PEN_ORDINAL_REST, reterr);
     pen__finished_free(&list);

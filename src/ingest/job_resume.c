@@ -50,6 +50,16 @@ int pen__resume_may(const PenResume *re, uint64_t ordinal, const PenShardEntry *
                       memcmp(entry->digest, s->digest, sizeof s->digest) == 0);
 }
 
+/* The shard that is moved stays in the list under its old name, behind all others, until the next
+ * is moved: should the run end before the old file is removed, the next run removes it. An end of 0
+ * keeps it from being taken over. */
+static int keep_name(PenResume *re, uint64_t ordinal, PenError *reterr)
+{
+    PenFinished old = {.end = 0};
+    memcpy(old.id, re->list.shards[ordinal].id, sizeof old.id);
+    return pen__finished_set(&re->list, re->moving, &old, reterr);
+}
+
 int pen__resume_note(PenResume *re, uint64_t ordinal, const PenShardEntry *entry, uint64_t end,
                      PenError *reterr)
 {
@@ -60,6 +70,8 @@ int pen__resume_note(PenResume *re, uint64_t ordinal, const PenShardEntry *entry
         hash_positions(re, ordinal ? re->list.shards[ordinal - 1].end : 0, end, s.inputs, reterr);
     if (ordinal >= re->moving)
         re->list.n = PEN_MIN(re->list.n, ordinal); /* none of those behind it holds any more */
+    else if (r == PEN_OK)
+        r = keep_name(re, ordinal, reterr);
     if (r == PEN_OK)
         r = pen__finished_set(&re->list, ordinal, &s, reterr);
     return r < 0 ? r : pen__finished_store(re->job->folder, &re->list, reterr);

@@ -162,9 +162,23 @@ def test_a_damaged_list_of_shards_is_as_none(tmp_path, folder, interrupted):
     path.write_bytes(data)
     mend(folder)
     assert "resumed" not in good(*interrupted).err
-    good("gc", tmp_path / "a.pen")  # nothing else knows the shards that were listed
     good("pack", folder, "-o", tmp_path / "fresh.pen", *SMALL)
     assert tree(tmp_path / "a.pen") == tree(tmp_path / "fresh.pen")
+
+
+def test_shards_of_a_lost_list_are_removed_from_an_appended_pack(tmp_path, folder):
+    out = tmp_path / "a.pen"
+    base = make_folder(tmp_path / "base", each=2)
+    for path in list(base.rglob("*.*")):
+        path.rename(path.with_name("b" + path.name))
+    good("pack", base, "-o", out, *SMALL)
+    command = ("pack", folder, "-o", out, "--append", *SMALL)
+    fail(*command)
+    (out / ".work" / "run" / "shards").unlink()
+    mend(folder)
+    good(*command)
+    assert good("gc", out, "--json").json()["files"] == 0
+    good("verify", out)
 
 
 @pytest.mark.parametrize("damage", ["version", "bytes"])

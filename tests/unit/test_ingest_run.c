@@ -403,6 +403,52 @@ TEST(an_interrupted_publication_is_done_again)
     check_good("late.pen", 9);
 }
 
+static int fail_shard_unlink(int dir, const char *name)
+{
+    size_t n = strlen(name);
+    if (n > 6 && strcmp(name + n - 6, ".shard") == 0)
+        return -EIO;
+    return pen__sys_real.unlink(dir, name);
+}
+
+/* The run ends when a shard has its new name and is listed, and its old file is still there. */
+TEST(a_shard_that_was_being_moved_is_not_left_behind)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenIngestResult result;
+    PenGcResult gc;
+    PenBuf jpeg = {0};
+    help_folder("before", 0, 6);
+    help_folder("moved", 10, 9);
+    help_text("moved/class-2/zzz.jpg", "broken");
+    PenIngestSettings s = help_ingest("before", "moved.pen");
+    s.order = PEN_PACK_SOURCE;
+    s.block_samples = 2;
+    s.shard_bytes = 1;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    PenIngestSettings before = s;
+    s = help_ingest("moved", "moved.pen");
+    s.order = before.order;
+    s.block_samples = before.block_samples;
+    s.shard_bytes = before.shard_bytes;
+    s.append = 1;
+    CHECK(run(&s, &result, &err) < 0);
+    help_jpeg(50, &jpeg);
+    help_file("moved/class-2/zzz.jpg", jpeg.data, jpeg.bytes);
+    pen__buf_free(&jpeg);
+    sys = pen__sys_real;
+    sys.unlink = fail_shard_unlink;
+    pen__sys = &sys;
+    CHECK_INT(run(&s, &result, &err), PEN_E_IO);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_resumed, 8);
+    check_good("moved.pen", 16);
+    CHECK_INT(pen_ingest_gc(s.out, &gc, &err), PEN_OK);
+    CHECK_INT(gc.files, 0);
+}
+
 /* Reading what is finished may take long; whoever stops it loses none of it. */
 TEST(checking_finished_shards_can_be_stopped)
 {
@@ -509,6 +555,7 @@ int main(int argc, char **argv)
     RUN(gc_leaves_alone_what_it_did_not_make);
     RUN(gc_that_is_refused_leaves_shards);
     RUN(an_interrupted_publication_is_done_again);
+    RUN(a_shard_that_was_being_moved_is_not_left_behind);
     RUN(checking_finished_shards_can_be_stopped);
     RUN(class_numbers_come_from_another_pack);
     RUN(two_runs_at_once_are_kept_apart);
