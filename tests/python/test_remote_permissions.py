@@ -65,6 +65,9 @@ def opened_below(trace, folder):
 
 def run_traced(trace, *command, env=None):
     traced = ["strace", "-f", "-o", trace, "-e", "trace=open,openat", *map(str, command)]
+    env = dict(os.environ if env is None else env)
+    # The leak sanitizer does not work under ptrace.
+    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     return subprocess.run(traced, env=env, capture_output=True, text=True, check=False)
 
 
