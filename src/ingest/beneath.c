@@ -23,11 +23,23 @@ static int resolve(const char *path, char ret[PEN_REAL_PATH_BYTES], PenError *re
     return pen__fail_os(reterr, -n, WHERE, "%.300s: cannot resolve", path);
 }
 
+/* A root that is gone is no bad input but the end: nothing could be compared with it. */
+static int resolve_root(const char *root, char ret[PEN_REAL_PATH_BYTES], PenError *reterr)
+{
+    int r = resolve(root, ret, reterr);
+    if (r != PEN_E_NOT_FOUND)
+        return r;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%.300s: expected the folder that the paths of the list start from, found no "
+                     "such folder",
+                     root);
+}
+
 int pen__beneath(const char *root, const char *path, char ret[PEN_REAL_PATH_BYTES],
                  PenError *reterr)
 {
     char real_root[PEN_REAL_PATH_BYTES];
-    int r = resolve(*root ? root : ".", real_root, reterr);
+    int r = resolve_root(*root ? root : ".", real_root, reterr);
     if (r == PEN_OK)
         r = resolve(path, ret, reterr);
     if (r < 0)

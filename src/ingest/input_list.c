@@ -378,6 +378,20 @@ static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
     return r;
 }
 
+/* Is what was given as --root a folder? */
+static int check_root(const char *root, PenError *reterr)
+{
+    PenFileStat st = {0};
+    int r = pen__sys->stat_path(*root ? root : ".", &st);
+    if (r < 0 && !pen__leads_nowhere(r))
+        return pen__fail_os(reterr, -r, WHERE, "--root %.300s: cannot stat", root);
+    if (r == 0 && st.is_dir)
+        return PEN_OK;
+    return pen__fail(reterr, r < 0 ? PEN_E_NOT_FOUND : PEN_E_INVALID, WHERE,
+                     "--root %.300s: %s; name the folder that the paths in the list start from",
+                     root, r < 0 ? "no such folder" : "expected a folder, found a file");
+}
+
 /* What the paths start from. */
 static int add_root(List *l, PenError *reterr)
 {
@@ -385,6 +399,9 @@ static int add_root(List *l, PenError *reterr)
     const char *slash = strrchr(name, '/');
     size_t dir_bytes = !slash ? 0 : slash == name ? 1 : (size_t)(slash - name);
     uint8_t kind = l->inputs->settings->allow_outside ? PEN_ROOT_ANYWHERE : PEN_ROOT_LIST;
+    int r = root ? check_root(root, reterr) : PEN_OK;
+    if (r < 0)
+        return r;
     return pen__inputs_add_root(l->inputs, kind, root ? root : name,
                                 root ? strlen(root) : dir_bytes, 0, &l->root, reterr);
 }

@@ -103,6 +103,33 @@ def test_a_neighbour_whose_name_begins_alike_is_outside(place):
     assert "expected a path below" in result.message()
 
 
+@pytest.mark.parametrize("more", [(), ("--on-bad", "skip"), ("--allow-outside",)])
+def test_a_root_that_is_no_folder(place, more):
+    command = ("pack", listed(place, "in.jpg", outside(place, "absolute")), "-o", place / "p.pen",
+               *more, "--root")
+    for root, said in (("none", "no such folder"), ("list/in.jpg/x", "no such folder"),
+                       ("list/in.jpg", "expected a folder, found a file")):
+        result = run(*command, place / root)
+        assert result.code == 1
+        assert result.message() == (f"--root {place}/{root}: {said}; name the folder that the paths "
+                                    "in the list start from")
+        assert not (place / "p.pen").exists()
+
+
+def test_a_root_that_is_gone_when_the_files_are_read(place):
+    (place / "root").symlink_to("list")
+    command = (listed(place, os.fspath(place / "list" / "in.jpg")), "-o", place / "p.pen",
+               "--root", place / "root")
+    good("plan", *command)
+    (place / "root").unlink()
+    result = run("pack", *command, "--task", "0/1", "--on-bad", "skip")
+    assert result.code == 1
+    assert (f"{place}/root: expected the folder that the paths of the list start from, found no "
+            "such folder") in result.message()
+    (place / "root").symlink_to("list")
+    good("pack", *command, "--task", "0/1", "--on-bad", "skip")
+
+
 def test_masks_too(place):
     (place / "secret" / "m.png").write_bytes(image_bytes(1, "PNG", mode="L"))
     write_list(place / "list" / "l.csv", ["path", "mask"], [["in.jpg", "../secret/m.png"]])
