@@ -10,7 +10,7 @@
 
 bool pen__leads_nowhere(int r)
 {
-    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG || r == -ERANGE;
+    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
 }
 
 static int resolve(const char *path, char ret[PEN_REAL_PATH_BYTES], PenError *reterr)
@@ -18,21 +18,26 @@ static int resolve(const char *path, char ret[PEN_REAL_PATH_BYTES], PenError *re
     int n = pen__sys->real_path(path, ret, PEN_REAL_PATH_BYTES);
     if (n >= 0)
         return PEN_OK;
-    if (pen__leads_nowhere(n))
-        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%.300s: no such file or directory", path);
-    return pen__fail_os(reterr, -n, WHERE, "%.300s: cannot resolve", path);
+    if (n == -ENAMETOOLONG || n == -ERANGE)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%.300s: expected a path of at most %d bytes, and names of at most 255, "
+                         "when its links are resolved; found longer ones",
+                         path, PEN_REAL_PATH_BYTES - 1);
+    return pen__fail_os(reterr, -n, WHERE, "%.300s: cannot open", path);
 }
 
 /* A root that is gone is no bad input but the end: nothing could be compared with it. */
 static int resolve_root(const char *root, char ret[PEN_REAL_PATH_BYTES], PenError *reterr)
 {
     int r = resolve(root, ret, reterr);
-    if (r != PEN_E_NOT_FOUND)
-        return r;
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%.300s: expected the folder that the paths of the list start from, found no "
-                     "such folder",
-                     root);
+    if (r == PEN_E_NOT_FOUND)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%.300s: expected the folder that the paths of the list start from, found "
+                         "no such folder",
+                         root);
+    if (r == PEN_E_UNSUPPORTED && reterr)
+        reterr->status = PEN_E_INVALID;
+    return r == PEN_E_UNSUPPORTED ? PEN_E_INVALID : r;
 }
 
 int pen__beneath(const char *root, const char *path, char ret[PEN_REAL_PATH_BYTES],

@@ -224,7 +224,7 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
     if (r != 0)
         return PEN_MIN(r, 0);
     r = pen__sys->stat_path((char *)l->path.data, &st);
-    bool missing = pen__leads_nowhere(r);
+    bool missing = pen__leads_nowhere(r) || r == -ENAMETOOLONG;
     if (r < 0 && !missing)
         return pen__fail_os(reterr, -r, WHERE, "%s: line %" PRIu64 ": %.200s: cannot stat",
                             l->source->name, row->line, c->text);

@@ -92,18 +92,18 @@ int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, c
                       PenError *reterr)
 {
     const PenRoot *root = &p->roots[part->source];
-    *ret = path;
-    if (root->kind != PEN_ROOT_LIST)
+    if (root->kind != PEN_ROOT_LIST) {
+        *ret = path;
         return PEN_OK;
+    }
     char *real = path == (const char *)p->path.data ? p->real : p->real_frame;
-    PenError e = {0};
-    int r = pen__beneath(root->path, path, real, &e);
-    if (r == PEN_E_NOT_FOUND)
-        return PEN_OK; /* opening it says more */
+    int r = pen__beneath(root->path, path, real, reterr);
+    if (r == PEN_E_NOT_FOUND && pen__stamp_is_set(&part->stamp))
+        return pen__expected_gone(path, ENOENT, p->advice, reterr);
+    if (r < 0)
+        return r; /* never the path itself: it might be made to lead outside by now */
     *ret = real;
-    if (r < 0 && reterr)
-        *reterr = e;
-    return r;
+    return PEN_OK;
 }
 
 int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr)

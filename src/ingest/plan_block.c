@@ -119,11 +119,10 @@ static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, Pen
     const char *path = NULL;
     PenVideoInfo info;
     PenError local = {0};
-    int r = pen__part_path(p->reader, part, &path, reterr);
-    if (r < 0)
-        return r;
     *ret = part->bytes;
-    r = pen__video_probe(&video, path, &info, &local);
+    int r = pen__part_path(p->reader, part, &path, &local);
+    if (r == 0)
+        r = pen__video_probe(&video, path, &info, &local);
     if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
         if (reterr)
             *reterr = local;

@@ -103,6 +103,42 @@ def test_a_neighbour_whose_name_begins_alike_is_outside(place):
     assert "expected a path below" in result.message()
 
 
+def deep_link(place):
+    """list/l1/l2/l3 leads to secret/s.jpg. Without links the path has over 6,000 bytes."""
+    at = os.open(place / "list", os.O_DIRECTORY)
+    for link in ("l1", "l2"):
+        os.symlink("/".join(["d" * 200] * 15), link, dir_fd=at)
+        for _ in range(15):
+            os.mkdir("d" * 200, dir_fd=at)
+            inner = os.open("d" * 200, os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = inner
+    os.symlink(place / "secret" / "s.jpg", "l3", dir_fd=at)
+    os.close(at)
+    return "l1/l2/l3"
+
+
+def test_what_is_too_long_to_resolve_is_refused(place):
+    path = deep_link(place)
+    assert (place / "list" / path).read_bytes() == (place / "secret" / "s.jpg").read_bytes()
+    command = ("pack", listed(place, "in.jpg", path), "-o", place / "p.pen", "--json")
+    result = run(*command)
+    assert result.code == 1
+    assert result.message() == (
+        f"{place}/list/l.csv: line 3: {place}/list/{path}: expected a path of at most 4095 bytes, "
+        "and names of at most 255, when its links are resolved; found longer ones")
+    record = good(*command, "--on-bad", "skip").json()
+    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert set(samples(place / "p.pen")) == {"in.jpg"}
+
+
+def test_a_name_that_is_too_long_is_one_bad_input(place):
+    command = ("pack", listed(place, "in.jpg", "x" * 300), "-o", place / "p.pen", "--json")
+    assert "l.csv: line 3" in run(*command).message()
+    record = good(*command, "--on-bad", "skip").json()
+    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+
+
 @pytest.mark.parametrize("more", [(), ("--on-bad", "skip"), ("--allow-outside",)])
 def test_a_root_that_is_no_folder(place, more):
     command = ("pack", listed(place, "in.jpg", outside(place, "absolute")), "-o", place / "p.pen",
@@ -111,8 +147,8 @@ def test_a_root_that_is_no_folder(place, more):
                        ("list/in.jpg", "expected a folder, found a file")):
         result = run(*command, place / root)
         assert result.code == 1
-        assert result.message() == (f"--root {place}/{root}: {said}; name the folder that the paths "
-                                    "in the list start from")
+        assert result.message() == (f"--root {place}/{root}: {said}; name the folder that the "
+                                    "paths in the list start from")
         assert not (place / "p.pen").exists()
 
 

@@ -216,7 +216,7 @@ TEST(bad_rows)
     CHECK_BAD("path,mask\na.jpg,none.png\n", PEN_E_NOT_FOUND, "line 2, column 2: no such file");
     char text[6000];
     snprintf(text, sizeof text, "path\n%05000d\n", 0);
-    CHECK_BAD(text, PEN_E_NOT_FOUND, "line 2");
+    CHECK_BAD(text, PEN_E_UNSUPPORTED, "line 2");
     settings.skip_bad = 1;
     CHECK_BAD(text, PEN_E_LIMIT, "line 2: 000");
     settings.skip_bad = 0;
