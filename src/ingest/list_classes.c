@@ -12,8 +12,7 @@
 #define WHERE "ingest/list"
 #define SUFFIX ".classes.csv"
 
-/* "dir/samples.classes.csv" of "dir/samples.csv"; NULL when out of memory. */
-static char *name_of(const char *list)
+char *pen__list_classes_path(const char *list)
 {
     size_t n = strlen(list);
     if (pen__text_ends(list, ".csv") || pen__text_ends(list, ".tsv"))
@@ -112,7 +111,7 @@ void pen__class_names_free(PenClassNames *names)
 int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *reterr)
 {
     PenClassNames found = {0};
-    char *name = name_of(list);
+    char *name = pen__list_classes_path(list);
     int r = name ? pen__file_exists(name, reterr) : pen__fail_memory(reterr, WHERE, list);
     if (r == 1) {
         found.from = name;

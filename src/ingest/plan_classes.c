@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ingest/list.h"
 #include "ingest/plan_inner.h"
 
 #define WHERE "ingest/classes"
@@ -132,33 +133,66 @@ static int fail_unknown(const PenInputs *in, const PenPlanRequest *request,
                      request->base ? "that is appended to" : "they are taken from");
 }
 
-/* By the names of the table when it knows them all, else by number. */
+/* A number that is the name of another number's class: only a file beside the list can tell. */
+static int fail_ambiguous(const PenInputs *in, uint32_t label, int64_t named, PenError *reterr)
+{
+    char name[256];
+    place_of(in, label, name, sizeof name);
+    bool listed = in->kind == PEN_ROOT_LIST && in->n_lists;
+    char *file = listed ? pen__list_classes_path(in->lists[0].path) : NULL;
+    if (listed && !file)
+        return pen__fail_memory(reterr, WHERE, "list of classes");
+    int r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "label %.60s of %.200s: expected a number or a name of the pack's classes, "
+                      "found one that is both: the class named %.60s has the number %" PRId64
+                      "; %s%.200s%s",
+                      in->labels.names[label], name, in->labels.names[label], named,
+                      listed ? "say which class each number is in " : "", listed ? file : "",
+                      listed ? " (of a list that 'penstock extract' wrote, copy the file "
+                               "samples.classes.csv to that name)"
+                             : "give a list with a file LIST.classes.csv beside it instead");
+    pen__free(file);
+    return r;
+}
+
+/* May the label be the number of one of the table's classes? With a file of classes it has a name.
+ */
+static bool is_number(const PenInputs *in, uint32_t label, const PenPackInfo *table)
+{
+    int64_t v;
+    return !in->classes.from && as_integer(in, label, &v) && v >= 0 && v < table->n_classes;
+}
+
+static bool are_numbers(const PenInputs *in, const PenPackInfo *table)
+{
+    uint32_t i = 0;
+    while (i < in->labels.n && is_number(in, i, table))
+        i++;
+    return i == in->labels.n;
+}
+
+/* As what they may be: names of the table's classes, or numbers. */
 static int number_by_table(const PenInputs *in, const PenPlanRequest *request,
                            const PenPackInfo *table, int64_t *numbers, PenError *reterr)
 {
     Class *list = sorted(table->classes, table->n_classes);
     if (!list)
         return pen__fail_memory(reterr, WHERE, "list of classes");
-    bool by_numbers = true;
-    int64_t unknown = -1;
-    for (uint32_t i = 0; i < in->labels.n; i++) {
-        int64_t v;
-        numbers[i] = find(list, table->n_classes, name_of(in, i));
-        if (numbers[i] < 0 && unknown < 0)
+    bool by_numbers = are_numbers(in, table);
+    int64_t unknown = -1; /* best one that is neither */
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == 0 && i < in->labels.n; i++) {
+        int64_t named = find(list, table->n_classes, name_of(in, i));
+        numbers[i] = named;
+        if (by_numbers)
+            as_integer(in, i, &numbers[i]);
+        else if (named < 0 && (unknown < 0 || is_number(in, (uint32_t)unknown, table)))
             unknown = i;
-        by_numbers = by_numbers && !in->classes.from && as_integer(in, i, &v);
+        if (named >= 0 && named != numbers[i])
+            r = fail_ambiguous(in, i, named, reterr);
     }
     pen__free(list);
-    if (unknown < 0)
-        return PEN_OK;
-    if (!by_numbers)
-        return fail_unknown(in, request, table, (uint32_t)unknown, reterr);
-    for (uint32_t i = 0; i < in->labels.n; i++) {
-        as_integer(in, i, &numbers[i]);
-        if (numbers[i] < 0 || numbers[i] >= table->n_classes)
-            return fail_unknown(in, request, table, i, reterr);
-    }
-    return PEN_OK;
+    return unknown < 0 ? r : fail_unknown(in, request, table, (uint32_t)unknown, reterr);
 }
 
 /* Numbers and names: a typing mistake would give every class another number. */

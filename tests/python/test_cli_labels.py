@@ -3,6 +3,7 @@
 
 import io
 import random
+import shutil
 import tarfile
 
 import pytest
@@ -140,6 +141,60 @@ def test_the_list_is_appended_by_names(tmp_path):
     found = labels(tmp_path / "all.pen")
     assert {k: v for k, v in found.items() if "new-" not in k} == want
     assert {v for k, v in found.items() if "new-" in k} == {(1, "b"), (2, "c")}
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_a_filtered_list_needs_its_file_of_classes(tmp_path, append):
+    make_folder(tmp_path / "nc", ("10", "2", "9"), 2)
+    good("pack", tmp_path / "nc", "-o", tmp_path / "nc.pen")
+    out = tmp_path / "out"
+    good("extract", tmp_path / "nc.pen", "-o", out)
+    (out / "9").rename(out / "new")
+    nine = [[r["path"].replace("9/", "new/"), r["label"]]
+            for r in read_list(out / "samples.csv") if r["path"].startswith("9/")]
+    write_list(out / "nine.csv", ["path", "label"], nine)
+    pack = tmp_path / ("nc.pen" if append else "n2.pen")
+    command = ("pack", out / "nine.csv", "-o", pack,
+               *(("--append",) if append else ("--classes-from", tmp_path / "nc.pen")))
+    result = run(*command)
+    assert result.code == 1
+    assert result.message() == (
+        f"label 2 of {out}/{nine[0][0]}: expected a number or a name of the pack's classes, found "
+        f"one that is both: the class named 2 has the number 1; say which class each number is in "
+        f"{out}/nine.classes.csv (of a list that 'penstock extract' wrote, copy the file "
+        "samples.classes.csv to that name)")
+    shutil.copy(out / "samples.classes.csv", out / "nine.classes.csv")  # as the message says
+    good(*command)
+    assert {labels(pack)[key] for key, _ in nine} == {(2, "9")}
+
+
+def test_numbers_that_can_only_be_names_are_names(tmp_path):
+    make_folder(tmp_path / "nc", ("10", "2", "9"), 1)
+    good("pack", tmp_path / "nc", "-o", tmp_path / "nc.pen")
+    command = ("-o", tmp_path / "p.pen", "--classes-from", tmp_path / "nc.pen")
+    good("pack", make_list(tmp_path, [["a.jpg", "9"], ["b.jpg", "2"]]), *command)
+    assert labels(tmp_path / "p.pen") == {"a.jpg": (2, "9"), "b.jpg": (1, "2")}
+
+
+def test_a_number_beyond_the_classes_is_the_one_that_is_named(tmp_path):
+    make_folder(tmp_path / "photos", ("a", "b"), 1)
+    good("pack", tmp_path / "photos", "-o", tmp_path / "c.pen")
+    listed = make_list(tmp_path, [["a.jpg", "0"], ["b.jpg", "1"], ["c.jpg", "2"], ["d.jpg", "1"]])
+    result = run("pack", listed, "-o", tmp_path / "p.pen", "--classes-from", tmp_path / "c.pen")
+    assert result.message().startswith(f"class 2 of {tmp_path}/c.jpg: expected one of the 2 ")
+
+
+def test_a_tar_cannot_tell_numbers_from_names(tmp_path):
+    make_folder(tmp_path / "nc", ("10", "2", "9"), 1)
+    good("pack", tmp_path / "nc", "-o", tmp_path / "nc.pen")
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for name, data in (("x.jpg", image_bytes(1)), ("x.cls", b"2")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    result = run("pack", tmp_path / "a.tar", "-o", tmp_path / "nc.pen", "--append")
+    assert result.code == 1
+    assert "give a list with a file LIST.classes.csv beside it instead" in result.message()
 
 
 # ---- the file of classes -------------------------------------------------------------------------

@@ -68,8 +68,10 @@ TEST(classes_for_a_list)
     CHECK_GOES(labels(found, &err));
     CHECK_STR(found, "1 0 "); /* all of them are names */
     help_text("n.csv", "path,label\nf/cat/1.jpg,2\nf/cat/2.jpg,0\n");
+    CHECK_PLAN_FAILS(PEN_E_INVALID, "label 2 of "); /* class 2, or a new class named 0? */
+    help_text("n.csv", "path,label\nf/cat/1.jpg,1\nf/cat/2.jpg,0\n");
     CHECK_GOES(labels(found, &err));
-    CHECK_STR(found, "2 0 "); /* 0 is none: they are numbers */
+    CHECK_STR(found, "1 0 "); /* none of them is a name: they are numbers */
     help_text("n.csv", "path,label\nf/cat/1.jpg,2\nf/cat/2.jpg,3\n");
     CHECK_PLAN_FAILS(PEN_E_NOT_FOUND, "class 3 of ");
     help_text("n.csv", "path,label\nf/cat/1.jpg,2\nf/cat/2.jpg,-1\n");
