@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "ingest/beneath.h"
 #include "ingest/input.h"
 
 #define WHERE "ingest/folder"
@@ -18,6 +19,7 @@ typedef struct Walk {
     uint32_t source;
     bool has_column;
     uint16_t column;
+    PenBuf dead;          /* paths of links to nothing, each with its NUL */
     PenBuf path;          /* relative to the root, with a NUL behind it that is not counted */
     char first_flat[256]; /* a file directly in a root, "" when there is none */
     char first_deep[256]; /* one in a subfolder */
@@ -41,6 +43,23 @@ static int fail_depth(const Walk *w, PenError *reterr)
                      w->root, (const char *)w->path.data, MAX_DEPTH);
 }
 
+/* Does the link lead to itself? Else there are too many links in the path before it. */
+static bool is_loop(const char *full)
+{
+    char real[PEN_REAL_PATH_BYTES];
+    PenFileStat st;
+    const char *slash = strrchr(full, '/');
+    char *parent = pen__strndup(full, (size_t)(slash - full));
+    char *again = NULL;
+    if (parent && pen__sys->real_path(parent, real, sizeof real) >= 0)
+        again = pen__path_join(real, slash + 1);
+    bool loop = again && pen__sys->stat_path(again, &st) == -ELOOP;
+    pen__free(parent);
+    pen__free(again);
+    return loop;
+}
+
+/* 1: a link to nothing, which is one broken input. */
 static int stat_here(const Walk *w, PenFileStat *ret, PenError *reterr)
 {
     const char *path = (const char *)w->path.data;
@@ -49,19 +68,17 @@ static int stat_here(const Walk *w, PenFileStat *ret, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, w->root);
     *ret = (PenFileStat){0};
     int r = pen__sys->stat_path(full, ret);
-    if (r == -ENOENT && w->inputs->settings->skip_bad) {
-        ret->is_file = 1; /* a link to nothing: told when it is read */
-        r = PEN_OK;
-    } else if (r == -ENOENT) {
-        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                      "%s: expected a file, found a symbolic link to nothing; remove it, or leave "
-                      "out what is broken with --on-bad skip",
-                      full);
-    } else if (r == -ELOOP) {
+    if (r == -ELOOP && !is_loop(full))
         r = fail_depth(w, reterr);
-    } else if (r < 0) {
+    else if (pen__leads_nowhere(r) && w->inputs->settings->skip_bad)
+        r = 1;
+    else if (pen__leads_nowhere(r))
+        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                      "%s: expected a file, found a symbolic link to %s; remove it, or leave out "
+                      "what is broken with --on-bad skip",
+                      full, r == -ELOOP ? "itself" : "nothing");
+    else if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", full);
-    }
     pen__free(full);
     return r;
 }
@@ -89,6 +106,13 @@ static int is_pack(Walk *w, PenError *reterr)
     if (r >= 0)
         w->path.data[bytes] = 0;
     return r;
+}
+
+static int note_dead(Walk *w, PenError *reterr)
+{
+    return pen__buf_add(&w->dead, w->path.data, w->path.bytes + 1) < 0
+               ? pen__fail_memory(reterr, WHERE, w->root)
+               : PEN_OK;
 }
 
 static int walk(Walk *w, int depth, PenError *reterr);
@@ -178,6 +202,8 @@ static int walk(Walk *w, int depth, PenError *reterr)
     PenNames names = {0};
     PenCell frames = {.kind = PEN_PART_FRAMES};
     bool as_frames = w->inputs->what == PEN_INPUT_FRAMES, has_folders = false;
+    size_t dead_at = w->dead.bytes;
+    uint64_t n_dead = 0;
     int r = pen__dir_list(full, &names, reterr);
     pen__free(full);
     for (uint64_t i = 0; r == 0 && i < names.n; i++) {
@@ -187,6 +213,11 @@ static int walk(Walk *w, int depth, PenError *reterr)
         r = set_path(w, dir_bytes, names.names[i], reterr);
         if (r == 0)
             r = stat_here(w, &st, reterr);
+        if (r == 1) {
+            n_dead++;
+            st.is_file = as_frames;
+            r = note_dead(w, reterr);
+        }
         if (r == 0 && st.is_dir) {
             has_folders = true;
             r = walk_into(w, depth + 1, reterr);
@@ -199,7 +230,52 @@ static int walk(Walk *w, int depth, PenError *reterr)
         }
     }
     pen__names_free(&names);
+    if (frames.offset > n_dead)
+        w->dead.bytes = dead_at; /* they are broken frames of this clip */
+    else
+        frames.offset = 0;
     return r < 0 ? r : add_frames(w, dir_bytes, &frames, has_folders, reterr);
+}
+
+/* The class that others have, too, or any: what a link to nothing would have been is not known, so
+ * that it makes no class, and it is never packed. If it is mended, the plan is made again. */
+static const char *dead_label(const PenInputs *in, const char *path)
+{
+    size_t n = strcspn(path, "/");
+    for (uint32_t i = 0; i < in->labels.n; i++)
+        if (strncmp(in->labels.names[i], path, n) == 0 && !in->labels.names[i][n])
+            return in->labels.names[i];
+    return in->labels.n ? in->labels.names[0] : NULL;
+}
+
+static int add_dead(Walk *w, const char *path, PenError *reterr)
+{
+    PenInputs *in = w->inputs;
+    int r = set_path(w, 0, path, reterr);
+    if (r == 0)
+        r = take_column(w, reterr);
+    if (r < 0)
+        return r;
+    PenCell cell = {.kind = in->what == PEN_INPUT_FRAMES   ? PEN_PART_FRAMES
+                            : in->what == PEN_INPUT_VIDEOS ? PEN_PART_VIDEO
+                                                           : PEN_PART_FILE,
+                    .path = PEN_PATH_KEY,
+                    .column = w->column,
+                    .source = w->source,
+                    .end = in->what == PEN_INPUT_VIDEOS ? PEN_NO_END : 0};
+    return pen__inputs_add(in, path, strlen(path), dead_label(in, path), &cell, 1, reterr);
+}
+
+/* After all others, whose classes are known by then. */
+static int add_all_dead(Walk *w, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (size_t at = 0; r == 0 && at < w->dead.bytes;) {
+        const char *path = (const char *)w->dead.data + at;
+        at += strlen(path) + 1;
+        r = add_dead(w, path, reterr);
+    }
+    return r;
 }
 
 /* Some samples with a class and some without: a mistake that is better found now. */
@@ -230,6 +306,9 @@ int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
         r = walk(&w, 0, reterr);
     if (r == 0)
         r = check_depths(&w, first, reterr);
+    if (r == 0)
+        r = add_all_dead(&w, reterr);
+    pen__buf_free(&w.dead);
     pen__buf_free(&w.path);
     pen__inputs_sort(in, first);
     return r;

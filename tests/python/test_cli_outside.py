@@ -211,6 +211,64 @@ def test_a_link_to_nothing_in_a_folder(tmp_path, skip):
     assert json.loads((tmp_path / "p.pen-bad.jsonl").read_text())["key"] == "cat/gone.jpg"
 
 
+@pytest.mark.parametrize(("link", "target"), [
+    ("cat/self", "self"), ("cat/aa", "nowhere"), ("latest", "nodir"), ("latest", "latest"),
+    ("b/sub", "nowhere"), ("cat/x", "0.jpg/y")])
+def test_links_to_nothing_decide_no_class(tmp_path, link, target):
+    make_folder(tmp_path / "d")
+    good("pack", "d", "-o", "want.pen", cwd=tmp_path)
+    (tmp_path / "d" / link).parent.mkdir(exist_ok=True)
+    (tmp_path / "d" / link).symlink_to(target)
+    command = ("d", "-o", "p.pen")
+    result = run("pack", *command, cwd=tmp_path)
+    assert result.code == 1
+    kind = "itself" if os.path.basename(link) == target else "nothing"
+    assert result.message() == (
+        f"d/{link}: expected a file, found a symbolic link to {kind}; remove it, or leave out what "
+        "is broken with --on-bad skip")
+    # A link that is mended before its task runs does not get into another class.
+    good("plan", *command, "--on-bad", "skip", cwd=tmp_path)
+    (tmp_path / "d" / link).unlink()
+    (tmp_path / "d" / link).symlink_to(tmp_path / "d" / "dog" / "0.jpg")
+    result = run("pack", *command, "--on-bad", "skip", "--task", "0/1", cwd=tmp_path)
+    assert f"d/{link}: changed since the plan was made" in result.message()
+    # One that stays as it is.
+    (tmp_path / "d" / link).unlink()
+    (tmp_path / "d" / link).symlink_to(target)
+    record = good("pack", "d", "-o", "q.pen", "--on-bad", "skip", "--json", cwd=tmp_path).json()
+    assert (record["samples"], record["left_out_as_broken"]) == (8, 1)
+    assert record["first_classes"] == ["cat", "dog"]
+    assert json.loads((tmp_path / "q.pen-bad.jsonl").read_text())["key"] == link
+    found, want = ({key: s["fields"] for key, s in samples(tmp_path / name).items()}
+                   for name in ("q.pen", "want.pen"))
+    assert found == want
+
+
+@pytest.mark.parametrize("link", ["sub/x", "x"])
+def test_links_to_nothing_beside_files_without_classes(tmp_path, link):
+    (tmp_path / "d" / "sub").mkdir(parents=True)
+    (tmp_path / "d" / "a.jpg").write_bytes(image_bytes(1))
+    (tmp_path / "d" / link).symlink_to("nowhere")
+    record = good("pack", "d", "-o", "p.pen", "--on-bad", "skip", "--json", cwd=tmp_path).json()
+    assert (record["samples"], record["left_out_as_broken"], record["class_count"]) == (1, 1, 0)
+
+
+def test_a_link_that_leads_back_up_is_no_link_to_nothing(tmp_path):
+    make_folder(tmp_path / "d")
+    (tmp_path / "d" / "cat" / "up").symlink_to(".")
+    result = run("pack", "d", "-o", "p.pen", "--on-bad", "skip", cwd=tmp_path)
+    assert result.code == 1
+    assert "does a link lead back up?" in result.message()
+
+
+def test_a_link_to_nothing_beside_clips(tmp_path):
+    make_clip(tmp_path / "d" / "one")
+    (tmp_path / "d" / "latest").symlink_to("nowhere")
+    record = good("pack", "--kind", "frames", "d", "-o", "p.pen", "--on-bad", "skip", "--json",
+                  cwd=tmp_path).json()
+    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+
+
 @pytest.mark.parametrize("target", ["nowhere.jpg", "loop.jpg"])
 @pytest.mark.parametrize("allowed", [False, True])
 def test_a_link_to_nothing_in_a_list(place, target, allowed):
