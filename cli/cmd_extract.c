@@ -79,6 +79,9 @@ static int end_done(const Job *job, double seconds)
              cli_text_size((double)job->extractor.bytes, bytes), cli_text_time(seconds, took));
     int code = cli_end_done(job->args, &report, line);
     cli_report_fini(&report);
+    if (job->extractor.unnamed)
+        cli_say("warning: some labels are not the number of any class, so samples.classes.csv was "
+                "not written: a pack of samples.csv has these labels but no class names");
     if (job->failed == 0)
         return code;
     cli_say("%s could not be extracted", cli_text_count(job->failed, "sample", samples));

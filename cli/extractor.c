@@ -170,6 +170,10 @@ static int extract_numbers(CliExtractor *x, uint32_t field, PenError *reterr)
     for (uint64_t i = 0; i < cli_field_numbers(f); i++)
         fprintf(to, "%s%s", i > 0 ? " " : "", cli_number_text(f, &x->value, i, buf));
     int failed = close_text(to, &cell);
+    if (!failed && x->info->class_field == (int32_t)field) {
+        long long label = strtoll(cell, NULL, 10);
+        x->unnamed = x->unnamed || label < 0 || label >= x->info->n_classes;
+    }
     if (!failed)
         cli_sheet_cell(&x->row, cell, bytes);
     free(cell);
@@ -277,12 +281,13 @@ static uint32_t find_main_field(const PenPackInfo *info)
 }
 
 /* The names of all classes by their numbers, also of those without samples: the list has the
- * numbers alone, so that packing it gives the same ones again. */
+ * numbers alone, so that packing it gives the same ones again. Not when a label has no name: 'pack'
+ * takes no label that the file does not name. */
 static int write_classes(CliExtractor *x, PenError *reterr)
 {
     char *text = NULL, number[16];
     size_t bytes = 0;
-    if (x->info->class_field < 0)
+    if (x->info->class_field < 0 || x->unnamed)
         return PEN_OK;
     CliSheet sheet = {.to = open_memstream(&text, &bytes)};
     if (!sheet.to)
@@ -320,8 +325,7 @@ int cli_extractor_open(PenPack *pack, const char *dir, CliExtractor *ret, PenErr
     ret->row.to = open_memstream(&ret->row_text, &ret->row_bytes);
     if (!ret->list || !ret->row.to)
         return cli_fail_memory(reterr);
-    r = write_classes(ret, reterr);
-    return r < 0 ? r : put_names(ret, reterr);
+    return put_names(ret, reterr);
 }
 
 int cli_extractor_close(CliExtractor *extractor, PenError *reterr)
@@ -331,6 +335,8 @@ int cli_extractor_close(CliExtractor *extractor, PenError *reterr)
         fclose(extractor->row.to);
     if (extractor->list && fclose(extractor->list) != 0)
         r = cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", extractor->tree.path);
+    if (extractor->list && r == PEN_OK)
+        r = write_classes(extractor, reterr);
     free(extractor->row_text);
     cli_tree_close(&extractor->tree);
     cli_buffer_fini(&extractor->key);

@@ -23,6 +23,7 @@ typedef struct CliExtractor {
     uint64_t sample;
     CliBuffer key, value;
     uint64_t files, bytes; /* written so far */
+    int unnamed;           /* a label is not the number of any class */
 } CliExtractor;
 
 /* `dir` must live as long as the extractor. Close it in any case. */

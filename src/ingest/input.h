@@ -73,6 +73,12 @@ typedef struct PenClassNames {
     char *from; /* the file they are from; NULL = there is none */
 } PenClassNames;
 
+/* A label that is an integer, and the line of the list it is in. */
+typedef struct PenLabelAt {
+    int64_t value;
+    char at[300]; /* "" = there is none */
+} PenLabelAt;
+
 typedef struct PenInputs {
     const PenIngestSettings *settings;
     uint8_t kind; /* PEN_ROOT_* of all roots */
@@ -91,6 +97,8 @@ typedef struct PenInputs {
     PenClassNames classes; /* of lists whose labels are numbers */
     char label_at[300];    /* of lists: where the first label of another kind (a name after numbers,
                               a number after names) is, "" = nowhere */
+
+    PenLabelAt lowest, highest; /* of lists */
 
     struct PenInputAt {
         uint64_t at; /* in the arena */

@@ -330,6 +330,25 @@ static int make_key(List *l, const PenCsvRow *row, const PenCsvCell **ret, PenCs
     return PEN_OK;
 }
 
+static void note_extreme(const List *l, const PenCsvRow *row, int64_t value, PenLabelAt *to)
+{
+    to->value = value;
+    snprintf(to->at, sizeof to->at, "%.200s: line %" PRIu64, l->source->name, row->line);
+}
+
+/* Remembers where labels are that a file of classes, which is read later, may not have. */
+static void note_range(const List *l, const PenCsvRow *row, const char *label)
+{
+    PenInputs *in = l->inputs;
+    int64_t v;
+    if (!pen__text_i64(label, &v))
+        return;
+    if (!*in->lowest.at || v < in->lowest.value)
+        note_extreme(l, row, v, &in->lowest);
+    if (!*in->highest.at || v > in->highest.value)
+        note_extreme(l, row, v, &in->highest);
+}
+
 /* Remembers the first line whose label is of another kind than the very first label. */
 static void note_label(const List *l, const PenCsvRow *row, const char *label)
 {
@@ -357,6 +376,7 @@ static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
             return fail_cell(l, row, (uint32_t)l->label_at, PEN_E_INVALID, "expected a label",
                              reterr);
         note_label(l, row, label);
+        note_range(l, row, label);
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < row->n_cells; i++) {

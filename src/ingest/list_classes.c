@@ -35,21 +35,37 @@ static int fail_row(const char *name, uint64_t line, const char *expected, const
                      row->n_cells == 2 ? "" : " and another number of columns than 2");
 }
 
-static int add_name(PenClassNames *to, const PenCsvCell *cell)
+/* The names in a set: what it does not take as new is there twice. */
+static int add_name(PenClassNames *to, PenNameSet *seen, const char *name, const PenCsvRow *row,
+                    PenError *reterr)
 {
+    const PenCsvCell *cell = &row->cells[1];
+    uint32_t number;
+    bool is_new = false;
+    if (!cell->bytes)
+        return fail_row(name, row->line, "a name behind the number", row, reterr);
+    int r = pen__name_set_add(seen, cell->text, cell->bytes, &number, &is_new, reterr);
+    if (r < 0)
+        return r;
+    if (!is_new)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: line %" PRIu64 ": expected another name than those before it, found "
+                         "\"%.60s\", which class %" PRIu32 " has; mend or remove this file",
+                         name, row->line, cell->text, number);
     if (to->n == to->cap) {
         uint32_t cap = to->cap ? to->cap * 2 : 64;
         char **grown = pen__resize(to->names, cap * sizeof *grown);
         if (!grown)
-            return PEN_E_NO_MEMORY;
+            return pen__fail_memory(reterr, WHERE, name);
         to->names = grown;
         to->cap = cap;
     }
     to->names[to->n] = pen__strndup(cell->text, cell->bytes);
-    return to->names[to->n] ? (to->n++, PEN_OK) : PEN_E_NO_MEMORY;
+    return to->names[to->n] ? (to->n++, PEN_OK) : pen__fail_memory(reterr, WHERE, name);
 }
 
-static int read_rows(PenCsv *csv, const char *name, PenClassNames *to, PenError *reterr)
+static int read_rows(PenCsv *csv, const char *name, PenClassNames *to, PenNameSet *seen,
+                     PenError *reterr)
 {
     PenCsvRow row;
     int r = pen__csv_next(csv, &row, reterr);
@@ -68,8 +84,8 @@ static int read_rows(PenCsv *csv, const char *name, PenClassNames *to, PenError 
             char expected[64];
             snprintf(expected, sizeof expected, "the number %" PRIu32 " and its class", to->n);
             r = fail_row(name, row.line, expected, &row, reterr);
-        } else if (add_name(to, &row.cells[1]) < 0) {
-            r = pen__fail_memory(reterr, WHERE, name);
+        } else {
+            r = add_name(to, seen, name, &row, reterr);
         }
     }
     return r == PEN_END ? PEN_OK : r;
@@ -79,11 +95,13 @@ static int read_names(const char *name, PenClassNames *to, PenError *reterr)
 {
     PenSource *source = NULL;
     PenCsv *csv = NULL;
+    PenNameSet seen = {0};
     int r = pen__source_open_file(name, &source, reterr);
     if (r == 0)
         r = pen__csv_open(source, ',', &csv, reterr);
     if (r == 0)
-        r = read_rows(csv, name, to, reterr);
+        r = read_rows(csv, name, to, &seen, reterr);
+    pen__name_set_free(&seen);
     pen__csv_close(&csv);
     pen__source_close(&source);
     return r;

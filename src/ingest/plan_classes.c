@@ -221,6 +221,21 @@ static int number_by_value(const PenInputs *in, int64_t *numbers, PenError *rete
     return first;
 }
 
+/* Every number has a name in the file beside the list. */
+static int check_range(const PenInputs *in, PenError *reterr)
+{
+    const PenLabelAt *bad = *in->lowest.at && in->lowest.value < 0                  ? &in->lowest
+                            : *in->highest.at && in->highest.value >= in->classes.n ? &in->highest
+                                                                                    : NULL;
+    if (!in->classes.from || !bad)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: expected a label from 0 to %" PRId64 " because %.200s names %" PRIu32
+                     " classes, found %" PRId64 "; mend the label or add the class to that file",
+                     bad->at, (int64_t)in->classes.n - 1, in->classes.from, in->classes.n,
+                     bad->value);
+}
+
 /* The names are those of the file beside the list. */
 static int number_by_file(const PenInputs *in, PenShape *shape, PenError *reterr)
 {
@@ -287,6 +302,8 @@ int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenSha
                                "found none; leave --classes-from out")
                    : PEN_OK;
     r = check_all_labelled(in, reterr);
+    if (r == 0)
+        r = check_range(in, reterr);
     if (r < 0)
         return r;
     shape->numbers = pen__alloc_array(in->labels.n, sizeof *shape->numbers);

@@ -95,10 +95,25 @@ def test_classes_in_any_order_and_without_samples(tmp_path, seed):
                          classes=classes) as writer:
         for i in range(10):
             writer.add(f"{i}.jpg", image=image_bytes(i),
-                       label=draw.choice([0, 3, 7, -1, 9, 2**40]))
+                       label=draw.choice([0, 3, 7]))
     again = round_trip(tmp_path / "p.pen", tmp_path)
     same(tmp_path / "p.pen", again)
     assert penstock.open(again).classes == classes
+
+
+@pytest.mark.parametrize("label", [-1, 2, 2**40])
+def test_labels_without_a_class_keep_their_numbers(tmp_path, label):
+    penstock = need_penstock()
+    with penstock.Writer(tmp_path / "p.pen", {"image": "image", "label": "i64"},
+                         classes=["a", "b"]) as writer:
+        for i, value in enumerate((0, label, 1)):
+            writer.add(f"{i}.jpg", image=image_bytes(i), label=value)
+    result = good("extract", tmp_path / "p.pen", "-o", tmp_path / "out")
+    assert "warning: some labels are not the number of any class" in result.err
+    assert not (tmp_path / "out" / "samples.classes.csv").exists()
+    good("pack", tmp_path / "out" / "samples.csv", "-o", tmp_path / "again.pen")
+    assert labels(tmp_path / "again.pen") == {
+        "0.jpg": (0, None), "1.jpg": (label, None), "2.jpg": (1, None)}
 
 
 def test_some_samples_keep_their_numbers(tmp_path):
@@ -214,6 +229,9 @@ def test_a_list_of_ones_own_may_name_its_numbers(tmp_path):
     ("label,class,x\n", 'found "label" and another number of columns than 2'),
     ("label,class\n1,a\n", 'line 2: expected the number 0 and its class, found "1"'),
     ("label,class\n0,a\n0,b\n", 'line 3: expected the number 1 and its class, found "0"'),
+    ("label,class\n0,a\n1,\n", 'line 3: expected a name behind the number, found "1"; mend or'),
+    ("label,class\n0,a\n1,b\n2,a\n", 'line 4: expected another name than those before it, found '
+     '"a", which class 0 has; mend or remove this file'),
     ("label,class\n0\n", 'line 2: expected the number 0 and its class, found "0" and another'),
 ])
 def test_a_file_of_classes_that_is_none(tmp_path, text, said):
@@ -233,6 +251,27 @@ def test_with_a_file_of_classes_labels_are_numbers(tmp_path):
     assert result.message() == (
         f"{tmp_path}/a.jpg: expected an integer as label because {tmp_path}/l.classes.csv names "
         'the classes, found "cat"; write the number of the class, or remove that file')
+
+
+@pytest.mark.parametrize("bad", ["3", "-1", str(2**40)])
+@pytest.mark.parametrize("other", [False, True])
+def test_labels_are_numbers_of_the_file_of_classes(tmp_path, bad, other):
+    rows = [["a.jpg", "1"], ["b.jpg", bad], ["c.jpg", "2"]]
+    listed = make_list(tmp_path, rows)
+    (tmp_path / "l.classes.csv").write_text("label,class\n0,x\n1,y\n2,z\n")
+    command = ["pack", listed, "-o", tmp_path / "p.pen"]
+    if other:
+        make_folder(tmp_path / "photos", ("x", "y", "z", bad), 1)
+        good("pack", tmp_path / "photos", "-o", tmp_path / "c.pen")
+        command += ["--classes-from", tmp_path / "c.pen"]
+    result = run(*command)
+    assert result.code == 1
+    assert result.message() == (
+        f"{listed}: line 3: expected a label from 0 to 2 because {tmp_path}/l.classes.csv names 3 "
+        f"classes, found {bad}; mend the label or add the class to that file")
+    rows[1][1] = "0"
+    make_list(tmp_path, rows)
+    good(*command)
 
 
 def test_all_lists_have_the_same_classes(tmp_path):
