@@ -165,6 +165,18 @@ static int fail_cell(const List *l, const PenCsvRow *row, uint32_t i, int status
                      l->source->name, row->line, i + 1, what, row->cells[i].text);
 }
 
+static int fail_missing(const List *l, const PenCsvRow *row, uint32_t i, bool as_folder,
+                        PenError *reterr)
+{
+    const PenRoot *root = &l->inputs->roots[l->root];
+    char what[400];
+    snprintf(what, sizeof what, "no such %s: expected %s %.200s", as_folder ? "folder" : "file",
+             root->kind == PEN_ROOT_LIST ? "a path below"
+                                         : "an absolute path, or one that starts from",
+             *root->path ? root->path : "the working directory");
+    return fail_cell(l, row, i, PEN_E_NOT_FOUND, what, reterr);
+}
+
 /* What a clip's folder has in it. */
 static int measure_frames(const List *l, const PenCsvRow *row, const char *path, PenCell *ret,
                           PenError *reterr)
@@ -233,13 +245,12 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
     if (st.is_file && !as_folder)
         ret->stamp = pen__stamp_of(&st);
     bool right = as_folder ? st.is_dir : st.is_file;
+    if (missing && !l->inputs->settings->skip_bad)
+        return fail_missing(l, row, i, as_folder, reterr);
     if (!right && !l->inputs->settings->skip_bad)
-        return fail_cell(l, row, i, missing ? PEN_E_NOT_FOUND : PEN_E_INVALID,
-                         missing && as_folder
-                             ? "no such folder: expected a path below the list's folder or --root"
-                         : missing   ? "no such file: expected a path below the list's folder"
-                         : as_folder ? "expected the path of a folder of frames"
-                                     : "expected the path of a file",
+        return fail_cell(l, row, i, PEN_E_INVALID,
+                         as_folder ? "expected the path of a folder of frames"
+                                   : "expected the path of a file",
                          reterr);
     return right && as_folder ? measure_frames(l, row, (char *)l->path.data, ret, reterr) : PEN_OK;
 }

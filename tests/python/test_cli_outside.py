@@ -166,6 +166,18 @@ def test_a_root_that_is_gone_when_the_files_are_read(place):
     good("pack", *command, "--task", "0/1", "--on-bad", "skip")
 
 
+@pytest.mark.parametrize(("more", "said"), [
+    ((), "a path below list"), (("--root", "secret"), "a path below secret"),
+    (("--root", "secret", "--allow-outside"), "an absolute path, or one that starts from secret")])
+def test_a_missing_file_is_told_with_the_root_in_force(place, more, said):
+    listed(place, "none.jpg")
+    result = run("pack", "list/l.csv", "-o", "p.pen", *more, cwd=place)
+    assert result.message() == (
+        f'list/l.csv: line 2, column 1: no such file: expected {said}, found "none.jpg"')
+    assert "below the working directory" in run("pack", "l.csv", "-o", place / "p.pen",
+                                                cwd=place / "list").message()
+
+
 def test_masks_too(place):
     (place / "secret" / "m.png").write_bytes(image_bytes(1, "PNG", mode="L"))
     write_list(place / "list" / "l.csv", ["path", "mask"], [["in.jpg", "../secret/m.png"]])
