@@ -81,6 +81,11 @@ NOT_FOLLOWED = {
     "pack the sources again, into a new pack": "needs a pack of a version before the first release",
     "preload it right after opening": C_API,
     "copy the tensor to the device": "needs a GPU",
+    "name the folder that the paths in the list start from": "followed in test_cli_outside.py",
+    "mend the label or add the class to that file": "followed in test_cli_labels.py",
+    "; mend or remove this file": "followed in test_cli_labels.py",
+    "copy the file samples.classes.csv to that name": "followed in test_cli_labels.py",
+    "give a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
 }
 NO_ADVICE = {"remove it", "give the frames' times too, in ns, as a field NAME_times"}
 HELP = ("options.c", "verbs.c", "help.c", "op.h")

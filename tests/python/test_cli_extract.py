@@ -303,4 +303,4 @@ def test_every_type_of_field_has_its_place(tmp_path):
     fields = samples(tmp_path / "p.pen")["s/2"]["fields"]
     assert fields["box"]["values"] == [0.1, -1e30]
     assert fields["clip"]["frames"] == 2
-    assert fields["label"] == {"value": 7, "class": ""}
+    assert fields["label"] == {"value": 1, "class": "b, c"}

@@ -150,6 +150,7 @@ def test_a_root_that_is_no_folder(place, more):
         assert result.message() == (f"--root {place}/{root}: {said}; name the folder that the "
                                     "paths in the list start from")
         assert not (place / "p.pen").exists()
+    good("pack", listed(place, "in.jpg"), "-o", place / "p.pen", *more, "--root", place / "list")
 
 
 def test_a_root_that_is_gone_when_the_files_are_read(place):
