@@ -6,7 +6,7 @@ no single frame tells.
     python3 examples/make_clips.py clips.pen [N]
 
 Needs Pillow (`pip install pillow`; `./dev setup` puts it into build/venv). Frames and videos of
-your own are packed by `penstock pack`: docs/video.md.
+your own are packed by `penstock pack`: docs/how-to/video.md.
 """
 import io
 import random

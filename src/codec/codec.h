@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Numbers of the pack format (docs/format.md): never change one. */
+/* Numbers of the pack format (docs/explanation/format.md): never change one. */
 enum {
     PEN_CODEC_NONE = 0, /* no image at all, or bytes that are none of these */
     PEN_CODEC_JPEG = 1,

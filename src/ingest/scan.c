@@ -54,12 +54,13 @@ static int fail_kind(const char *path, PenError *reterr)
                                          ".feather", ".lmdb",  ".h5",   ".hdf5",   ".tfrecord"};
     for (size_t i = 0; i < PEN_LEN(tables); i++)
         if (pen__text_ends(path, tables[i]))
-            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                             "%s: expected a folder, a .csv or .tsv list or a .tar file, found a "
-                             "%s file; write it from Python: penstock.write(\"NAME.pen\", "
-                             "samples(), schema) with a generator of its rows (docs/python.md, "
-                             "Write)",
-                             path, tables[i]);
+            return pen__fail(
+                reterr, PEN_E_UNSUPPORTED, WHERE,
+                "%s: expected a folder, a .csv or .tsv list or a .tar file, found a "
+                "%s file; write it from Python: penstock.write(\"NAME.pen\", "
+                "samples(), schema) with a generator of its rows (docs/reference/python.md, "
+                "Write)",
+                path, tables[i]);
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "%s: expected a folder, a .csv or .tsv list or a .tar file, found something "
                      "else",

@@ -27,7 +27,7 @@ static int fail_start(const PenVideoProgram *program, const PenError *e, PenErro
             reterr, PEN_E_IO, WHERE,
             "%s: expected a kernel that can confine it, found one without seccomp "
             "filters; videos are read by a confined program only. Pack them on another "
-            "machine, or pack frames (docs/video.md)",
+            "machine, or pack frames (docs/how-to/video.md)",
             program->path);
     if (pen__video_program_is_script(program))
         return pen__fail(reterr, PEN_E_IO, WHERE,

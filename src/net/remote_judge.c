@@ -156,10 +156,10 @@ static int new_region(PenRemoteOp *op, const char *region)
 static const char *denied_hint(const PenRemoteOp *op)
 {
     if (strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0)
-        return op->at_bucket ? "; listing is not allowed: docs/s3.md has the policy"
+        return op->at_bucket ? "; listing is not allowed: docs/how-to/s3.md has the policy"
                              : "; there is no such object, or reading it is not allowed (S3 tells "
-                               "only who may list the bucket): docs/s3.md has the policy";
-    return "; writing it is not allowed: docs/s3.md has the policy";
+                               "only who may list the bucket): docs/how-to/s3.md has the policy";
+    return "; writing it is not allowed: docs/how-to/s3.md has the policy";
 }
 
 static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const PenS3Error *s3,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes, offsets and numbers of the pack format: docs/format.md in C. */
+/* Sizes, offsets and numbers of the pack format: docs/explanation/format.md in C. */
 #ifndef PEN_PACK_FORMAT_H
 #define PEN_PACK_FORMAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole pack in memory that processes share. See docs/adr/0014. */
+/* A whole pack in memory that processes share. See docs/explanation/adr/0014. */
 #include "pack/preload.h"
 
 #include <inttypes.h>

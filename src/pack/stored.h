@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a payload is cut: see "segment table" in docs/format.md. n_segments 0 = not at all. */
+/* How a payload is cut: see "segment table" in docs/explanation/format.md. n_segments 0 = not at
+ * all. */
 typedef struct PenSegments {
     uint32_t head_bytes;
     uint32_t n_segments;

@@ -150,7 +150,8 @@ static void plan_shards(void)
     }
 }
 
-/* Block table, statistics and footer as they end a shard; see docs/format.md, section 4. */
+/* Block table, statistics and footer as they end a shard; see docs/explanation/format.md,
+ * section 4. */
 static void make_tail(const PenShardEntry *s, uint32_t block, uint8_t *tail)
 {
     uint64_t total = tail_bytes(s->n_blocks);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the table of operations into docs/pipeline.md, from the library's own.
+"""Puts the table of operations into docs/reference/pipeline.md, from the library's own.
 
     PYTHONPATH=build/python python3 tests/python/ops_table.py
 """
@@ -9,7 +9,7 @@ import pathlib
 
 from penstock import _pipeline as p
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pipeline.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "pipeline.md"
 BEGIN, END = "<!-- operations: made by tests/python/ops_table.py -->\n", "<!-- end -->\n"
 KINDS = {
     p.INT: "whole number",

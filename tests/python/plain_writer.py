@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain writer of small penstock packs for tests, written from docs/format.md alone.
+"""A plain writer of small penstock packs for tests, written from docs/explanation/format.md alone.
 
     fields = [Field("photo", "image"), Field("label", "i64"), Field("box", "f32", (2, 2))]
     samples = [(b"key", {"photo": image(b"...", 4, 2), "label": 7, "box": [0, 0, 1, 1]})]

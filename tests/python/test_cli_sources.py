@@ -105,7 +105,7 @@ def test_tables_are_packed_from_python(tmp_path, name):
     assert result.message() == (
         f"{name}: expected a folder, a .csv or .tsv list or a .tar file, found a {suffix} file; "
         'write it from Python: penstock.write("NAME.pen", samples(), schema) with a generator of '
-        "its rows (docs/python.md, Write)")
+        "its rows (docs/reference/python.md, Write)")
 
 
 def test_a_folder_is_no_pack_and_how_it_becomes_one(tmp_path):

@@ -16,8 +16,8 @@ import ops_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 PAGES = [
-    "python.md", "pipeline.md", "cache.md", "moving-from-dataloader.md", "moving-from-ffcv.md",
-    "video.md",
+    "reference/python.md", "reference/pipeline.md", "how-to/cache.md", "how-to/video.md",
+    "how-to/moving-from-dataloader.md", "how-to/moving-from-ffcv.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
@@ -80,9 +80,10 @@ def test_every_argument_is_in_the_table():
             default = parameter.default
             shown = f"`{default!r}`".replace("'", '"')
             known[parameter.name] = "" if default is parameter.empty else shown
-    listed = {row[0].strip("`"): row[1] for row in rows("python.md", "| argument | default |")}
+    table = rows("reference/python.md", "| argument | default |")
+    listed = {row[0].strip("`"): row[1] for row in table}
     assert listed == known
-    assert all(row[2] for row in rows("python.md", "| argument | default |"))
+    assert all(row[2] for row in table)
 
 
 def test_every_error_is_in_the_table():
@@ -91,7 +92,7 @@ def test_every_error_is_in_the_table():
         known[kind.__name__] = [base.__name__ for base in kind.__bases__[1:]]
     listed = {
         row[0].strip("`"): [word.strip(" `") for word in row[1].split(",") if word.strip()]
-        for row in rows("python.md", "| error | also |")
+        for row in rows("reference/python.md", "| error | also |")
     }
     assert listed == known
 
@@ -106,7 +107,7 @@ def test_every_argument_of_dataloader_is_spoken_of():
     from torch.utils.data import DataLoader
 
     words = re.findall(r"`(\w+)`", " ".join(
-        row[0] for row in rows("moving-from-dataloader.md", "| DataLoader | Loader |")
+        row[0] for row in rows("how-to/moving-from-dataloader.md", "| DataLoader | Loader |")
     ))
     # Deprecated there, or meaningless without an accelerator.
     others = {"self", "pin_memory_device"}
@@ -118,9 +119,9 @@ def test_every_argument_of_dataloader_is_spoken_of():
 
 
 def test_links_and_files_exist():
-    for name in [*PAGES, "../README.md"]:
-        page = (DOCS / name).read_text()
+    for name in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
+        page = name.read_text()
         for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page):
-            assert ((DOCS / name).parent / target).exists(), f"{name}: {target}"
+            assert (name.parent / target).exists(), f"{name}: {target}"
         for target in re.findall(r"\b((?:examples|tests)/[\w/]+\.py)", page):
             assert (ROOT / target).exists(), f"{name}: {target}"

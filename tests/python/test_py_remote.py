@@ -755,10 +755,10 @@ def test_options_are_for_addresses(disk, server):
 
 
 def test_the_page_about_it(tmp_path, monkeypatch):
-    """docs/python.md: its code, and its table of options."""
+    """docs/reference/python.md: its code, and its table of options."""
     import re
 
-    page = (HERE.parents[1] / "docs" / "python.md").read_text()
+    page = (HERE.parents[1] / "docs" / "reference" / "python.md").read_text()
     (code,) = re.findall(r"^```python s3\n(.*?)^```$", page, re.M | re.S)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "config").write_text(
@@ -769,7 +769,7 @@ def test_the_page_about_it(tmp_path, monkeypatch):
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
         scope = {"penstock": penstock}
-        exec(compile(code, "docs/python.md", "exec"), scope)
+        exec(compile(code, "docs/reference/python.md", "exec"), scope)
         scope["loader"].close()
         assert penstock.open("s3://packs/numbers.pen")[3]["x"] == 3
     table = page[page.index("| option | |") :].split("\n\n")[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/s3.md: its code is run against a scripted server, its tables and policies are looked at; and
-what a key may do that may not list the bucket."""
+"""docs/how-to/s3.md: its code is run against a scripted server, its tables and policies are looked
+at; and what a key may do that may not list the bucket."""
 
 import json
 import re
@@ -13,7 +13,8 @@ from py_tools import need_penstock, write_pack
 penstock = need_penstock()
 need("torch", "numpy", "boto3")
 
-PAGE = (ROOT / "docs" / "s3.md").read_text()
+FOLDER = ROOT / "docs" / "how-to"
+PAGE = (FOLDER / "s3.md").read_text()
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_errors_are_those_of_the_package():
 
 def test_links_exist():
     for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", PAGE):
-        assert (ROOT / "docs" / target).exists(), target
+        assert (FOLDER / target).exists(), target
     heads = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-")
              for h in re.findall(r"^## (.+)$", PAGE, re.M)}
     assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= heads

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/training-from-s3.md: its code and commands run against a scripted server, its tables are
-computed and simulated anew. `python3 tests/python/test_training_docs.py` prints the tables."""
+"""docs/tutorials/training-from-s3.md: its code and commands run against a scripted server, its
+tables are computed and simulated anew. `python3 tests/python/test_training_docs.py` prints the tables."""
 
 import json
 import math
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "training-from-s3.md"
+PAGE = ROOT / "docs" / "tutorials" / "training-from-s3.md"
 PENSTOCK = os.environ.get("PENSTOCK") or str(ROOT / "build" / "penstock")
 
 # ImageNet: what the page says of it.
@@ -171,7 +171,7 @@ def test_its_tables_are_those_of_the_program():
 
 def test_rates_are_those_measured():
     """Nearly: they change with every measurement."""
-    text = (ROOT / "docs" / "speed.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "speed.md").read_text()
     for name, kind in (("penstock", "AVX-512"), ("penstock, PENSTOCK_CPU=avx2", "AVX2")):
         rate = re.search(rf"^\| {name} \| ([\d,]+) ", text, re.M)[1].replace(",", "")
         assert 0.7 < int(rate) / 2 / rates_of_a_core()[kind] < 1.4
@@ -180,7 +180,7 @@ def test_rates_are_those_measured():
 def test_links_exist():
     text = PAGE.read_text()
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
-        other = ROOT / "docs" / target
+        other = PAGE.parent / target
         assert other.exists(), target
         heads = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-")
                  for head in re.findall(r"^## (.+)$", other.read_text(), re.M)}
