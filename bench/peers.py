@@ -17,7 +17,7 @@ winner is called when the rounds differ by more than the two sides do.
 Memory is the highest sum of anonymous and shared pages over a loader's processes, in the first two
 epochs. Pixels are compared with torch's antialiased resampling of what libjpeg-turbo decodes.
 
-Written to build/bench: NAME.jsonl (first line: parameters, machine, versions), NAME.md, NAME.png.
+Written to build/bench: NAME.jsonl (first line: parameters, machine, versions), NAME.md, NAME.svg.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import shlex
 import subprocess
 import sys
 
-from compare import drawing, environments, figures, places, report, scenario
+from compare import chart, environments, figures, places, report, scenario
 from compare.rounds import Run, Set, say
 
 LEAST_ROUNDS = 7
@@ -126,7 +126,7 @@ def run_one(name, options, photos):
     say("\n" + text)
     if options.record and name == "train":
         places.record("train-speed", text, head["machine"]["load_before"])
-    drawing.draw(report.chart_data(lines), out.with_suffix(".png"))
+    chart.write(chart.of_run(lines, report.results(lines)[0]), out.with_suffix(".svg"))
     return 0
 
 

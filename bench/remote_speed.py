@@ -14,9 +14,9 @@ The store is a Ceph gateway on this machine, the distance HAProxy before it (tes
 take turns, there and back again; a turn is a process of its own with empty caches. The figures are
 medians; a ratio is that of two medians, with the lowest and highest of one round behind it. No
 winner is called when the rounds differ by more than the two sides do. The others are installed by
-`bench/peers.py setup objects mosaic litdata chart`.
+`bench/peers.py setup objects mosaic litdata`.
 
-Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md and, of far, .png.
+Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md and, of far, .svg.
 Ends with 1 when an aim of the scenario is not reached.
 """
 
@@ -28,7 +28,7 @@ import statistics
 import sys
 
 import tomllib
-from compare import drawing, figures, floors, places, report
+from compare import chart, figures, floors, places, report
 from compare.rounds import Set, say
 from remote import kept_tables, stores, tables
 from remote.far import Far
@@ -80,15 +80,6 @@ def keep(name, lines, text):
     return out
 
 
-def chart_data(lines):
-    found, _ = tables.results(lines)
-    bars = [{"title": figure["title"], "ours": name.startswith("penstock"), "rate": figure["rate"],
-             "low": figure["low"], "high": figure["high"]} for name, figure in found.items()]
-    here = lines[0]["machine"]
-    return {"title": lines[0]["scenario"]["title"], "bars": bars,
-            "machine": f"{here['cpu']}, {here['cores']} cores, {here['date']}"}
-
-
 def ratios_reached(lines):
     found, _ = tables.results(lines)
     pairs = lines[0]["scenario"]["wanted"]
@@ -106,7 +97,7 @@ def do_far(options):
     with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
         lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
     out = keep(options.name or "far", lines, tables.far_markdown(lines))
-    drawing.draw(chart_data(lines), out.with_suffix(".png"))
+    chart.write(chart.of_run(lines, tables.results(lines)[0]), out.with_suffix(".svg"))
     return 0 if ratios_reached(lines) else 1
 
 

@@ -148,12 +148,3 @@ def overview(records):
             row.append(f"{rate} (1 : {result['ratio']:.2f})" if beside else rate)
         rows.append(row)
     return table(rows)
-
-
-def chart_data(lines):
-    found, _ = results(lines)
-    bars = [{"title": figure["title"], "ours": name.startswith("penstock"), "rate": figure["rate"],
-             "low": figure["low"], "high": figure["high"]} for name, figure in found.items()]
-    return {"title": lines[0]["scenario"]["title"], "bars": bars,
-            "machine": f"{lines[0]['machine']['cpu']}, {lines[0]['machine']['cores']} cores, "
-                       f"{lines[0]['machine']['date']}"}

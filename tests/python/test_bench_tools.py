@@ -17,7 +17,7 @@ import pack_speed  # noqa: E402
 import ratio_check  # noqa: E402
 import remote_speed  # noqa: E402
 import tool_check  # noqa: E402
-from compare import environments, figures, floors, report, scenario, workers  # noqa: E402
+from compare import chart, environments, figures, floors, report, scenario, workers  # noqa: E402
 from loaders.draws import centre, random_box, resized  # noqa: E402
 from loaders.serve import once_only  # noqa: E402
 from remote import cores, kept_tables, tables  # noqa: E402
@@ -160,7 +160,7 @@ def test_a_loader_that_fell_out_is_not_compared(lines):
 
 
 def test_bars_are_those_of_the_table(lines):
-    bars = report.chart_data(lines)["bars"]
+    bars = chart.of_run(lines, report.results(lines)[0])["bars"]
     assert [(bar["title"], bar["ours"], bar["rate"]) for bar in bars] == [
         ("PENSTOCK", True, 3100.0), ("FFCV", False, 1000.0)]
 
