@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import sys
 from xml.etree import ElementTree
 
@@ -80,3 +81,8 @@ def test_rows_without_rates_and_special_characters():
     data = record_chart.chart_data({**RECORD, "table": rows})
     assert [bar["rate"] for bar in data["bars"]] == [1200]
     assert "a <b> & c" in texts(ElementTree.fromstring(chart.svg(data)))
+
+
+def test_the_readme_shows_it():
+    path = record_chart.CHART.relative_to(ROOT)
+    assert re.search(rf"!\[[^\]]+\]\({path}\)", (ROOT / "README.md").read_text(encoding="utf-8"))

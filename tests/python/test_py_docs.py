@@ -4,6 +4,7 @@ the package says of itself. Skipped without torch and NumPy."""
 
 import inspect
 import re
+import shlex
 
 import pytest
 from example_tools import ROOT, need, python
@@ -17,7 +18,7 @@ import ops_table  # noqa: E402
 DOCS = ROOT / "docs"
 PAGES = [
     "reference/python.md", "reference/pipeline.md", "how-to/cache.md", "how-to/video.md",
-    "how-to/moving-from-dataloader.md", "how-to/moving-from-ffcv.md",
+    "how-to/moving-from-dataloader.md", "how-to/moving-from-ffcv.md", "tutorials/first-pack.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
@@ -64,6 +65,33 @@ def test_readme_runs(photos, monkeypatch):
     scope["loader"].close()
     assert scope["image"].shape[1:] == (3, 224, 224)
     assert len([line for line in readme_block().splitlines() if line.strip()]) <= 5
+
+
+def run_shell(name, folder):
+    """Runs the commands of a page, except those that build or activate an environment."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    programs = {"python": (), "penstock": ("-m", "penstock")}
+    printed = ""
+    for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S):
+        for program, *words in (shlex.split(line, comments=True) for line in block.splitlines()):
+            if program in programs:
+                printed += python(*programs[program], *words, cwd=folder)
+    return printed
+
+
+def test_commands_of_the_readme_run(tmp_path):
+    run_shell("README.md", tmp_path)
+    assert len(penstock.open(tmp_path / "photos.pen")) == 60
+
+
+def test_commands_of_the_first_tutorial_run(tmp_path):
+    """Files and lines that the page shows exist."""
+    name = "docs/tutorials/first-pack.md"
+    printed = [line.split() for line in run_shell(name, tmp_path).splitlines()]
+    files, info, _ = re.findall(r"^```text\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)
+    assert all((tmp_path / file).exists() for file in files.split())
+    assert all(line.split() in printed for line in info.splitlines())
+    assert len(list((tmp_path / "extracted").glob("*/*.jpg"))) == 120
 
 
 def rows(name, head):
