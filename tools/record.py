@@ -106,7 +106,7 @@ def read(name):
 
 def block_of(record):
     load = f", load {record['load']} before" if record.get("load") is not None else ""
-    return (f"`{record['command']}` at {record['commit']}, {record['date']}, "
+    return (f"`{record['command']}` at {record['commit']}, {record['date']},\n"
             f"{record['machine']}{load}:\n\n{markdown(record['table'])}")
 
 
@@ -224,7 +224,7 @@ def self_test(_):
         (markdown(rows_of(table)), "| a | b |\n|---|---:|\n| x | 1.5 |\n| y | 12 |\n"),
         (filled.count("| y | 12 |"), 1),
         ("old" in filled, False),
-        (filled.startswith("a\n<!-- record n -->\n`c` at 1, d, m:\n\n|"), True),
+        (filled.startswith("a\n<!-- record n -->\n`c` at 1, d,\nm:\n\n|"), True),
         (with_records(filled, lambda _: record), filled),
         (with_records(page, lambda _: None), page),
         (tables_without_record(table), [(2, "| a | b |")]),
