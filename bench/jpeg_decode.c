@@ -19,10 +19,10 @@
 #include <jpeglib.h>
 
 #include "base/attr.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/rng.h"
-#include "codec/jpeg.h"
-#include "codec/own.h"
+#include "codec/jpeg/decoder/decoder.h"
+#include "codec/jpeg/jpeg.h"
 
 enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, MAX_ROUNDS = 99, ROWS = 16 };
 

@@ -6,9 +6,9 @@
 
 #include <penstock/version.h>
 
-#include "help.h"
-#include "say.h"
-#include "verbs.h"
+#include "arguments/help.h"
+#include "arguments/verbs.h"
+#include "output/say.h"
 
 static int print_version(void)
 {

@@ -44,7 +44,7 @@ fetch() {
         die "the source cannot be unpacked: $dir/unpack.log"
 }
 
-# What is left: HTTP/1.1 over TLS, proxies, names resolved in threads. Dates are read by src/net/http_date.c.
+# What is left: HTTP/1.1 over TLS, proxies, names resolved in threads. Dates are read by src/net/http/date.c.
 # netrc stays in as an option that can be switched off. The machine's openssl.cnf is another OpenSSL's, so it is not read.
 build() {
     local off=() name

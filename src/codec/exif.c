@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "codec/jpeg.h"
+#include "codec/jpeg/jpeg.h"
 
 typedef struct Tiff {
     const uint8_t *data;

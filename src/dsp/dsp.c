@@ -2,7 +2,7 @@
 #include "dsp/dsp.h"
 
 #include "base/attr.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "dsp/tier.h"
 
 static const PenDsp tier_c = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels, as a table of function pointers filled tier by tier: C first, then what this CPU
- * has (base/cpu.h). All tiers give the same bytes.
+ * has (base/machine/cpu.h). All tiers give the same bytes.
  *
  * Caveats. PEN_SLACK bytes behind the end of every row that a kernel reads may be read; across and
  * down also write into that many behind their result. The others write their result alone. */

@@ -5,7 +5,7 @@
 #define PEN_IO_REMOTE_SOURCE_H
 
 #include "io/source.h"
-#include "net/remote.h"
+#include "net/remote/remote.h"
 
 /* One request brings its size and its end, which is where a shard's index lies: PEN_REMOTE_END, or
  * `end_bytes` when it is more, up to PEN_REMOTE_END_MOST: what asks for it may be wrong. */

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/error.h"
-#include "net/remote.h"
+#include "net/remote/remote.h"
 
 typedef struct PenSink PenSink;
 

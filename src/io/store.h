@@ -6,7 +6,7 @@
 
 #include "io/sink.h"
 #include "io/source.h"
-#include "net/remote.h"
+#include "net/remote/remote.h"
 
 typedef struct PenStore PenStore;
 

@@ -8,7 +8,7 @@
 #ifndef PEN_LOAD_AHEAD_H
 #define PEN_LOAD_AHEAD_H
 
-#include "load/order.h"
+#include "load/epoch/order.h"
 
 typedef enum PenAheadState {
     PEN_AHEAD_ASKED, /* given out by pen__ahead_want; on its way */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "load/load_plan.h"
+#include "load/plan/plan.h"
 #include "load/task.h"
 #include "load/window.h"
 

@@ -4,7 +4,7 @@
 #ifndef PEN_LOAD_FETCH_CLIP_H
 #define PEN_LOAD_FETCH_CLIP_H
 
-#include "load/load_plan.h"
+#include "load/plan/plan.h"
 
 typedef struct PenClipFrame { /* one that is needed */
     uint32_t number;          /* in the clip */

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/cores.h"
-#include "base/cpu.h"
 #include "base/crc32c.h"
+#include "base/machine/cores.h"
+#include "base/machine/cpu.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "load/load_plan.h"
+#include "load/plan/plan.h"
 #include "load/task.h"
 
 #define WHERE "load/stages"

@@ -4,7 +4,7 @@
 #define PEN_LOAD_TASK_H
 
 #include "load/fetch_clip.h"
-#include "load/load_plan.h"
+#include "load/plan/plan.h"
 
 /* What a slot takes beside its tensors and 16 bytes for each sample. */
 #define PEN_SLOT_EXTRA 8192u

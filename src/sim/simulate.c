@@ -5,11 +5,11 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/machine/ranks.h"
 #include "base/mem.h"
-#include "net/node.h"
-#include "sim/sim_count.h"
-#include "sim/sim_rank.h"
-#include "sim/sim_result.h"
+#include "sim/count.h"
+#include "sim/rank.h"
+#include "sim/result.h"
 
 #define WHERE "sim/simulate"
 

@@ -16,8 +16,8 @@
 
 #include "base/sys.h"
 #include "codec/codec.h"
-#include "codec/jpeg_turbo.h"
-#include "codec/own_impl.h"
+#include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/jpeg/turbo/turbo.h"
 #include "help.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "help.h"
-#include "net/address.h"
-#include "net/sign.h"
+#include "net/address/address.h"
+#include "net/aws/sign.h"
 
 #define HASH "UNSIGNED-PAYLOAD"
 

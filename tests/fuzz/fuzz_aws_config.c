@@ -8,8 +8,8 @@
 #include "base/sys.h"
 #include "help.h"
 #include "memory_fs.h"
-#include "net/cred.h"
-#include "net/ini.h"
+#include "net/aws/ini.h"
+#include "net/credentials/sources.h"
 
 static const char *environment(const char *name)
 {

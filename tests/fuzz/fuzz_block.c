@@ -6,9 +6,9 @@
 
 #include "base/bytes.h"
 #include "help.h"
-#include "pack/block_write.h"
-#include "pack/copy.h"
-#include "pack/verify.h"
+#include "manage/verify.h"
+#include "pack/format/block_write.h"
+#include "pack/write/copy.h"
 #include "pack_parts.h"
 
 enum { MAX_SAMPLES = 64, MAX_BLOCKS = 16, MAX_FRAMES = 16 };

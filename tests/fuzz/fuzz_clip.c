@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "help.h"
-#include "ops/program.h"
+#include "ops/run/program.h"
 
 static PenProgram *program_of(const char *params)
 {

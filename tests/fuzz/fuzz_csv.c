@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "help.h"
-#include "ingest/input.h"
+#include "ingest/source/input.h"
 #include "memory_fs.h"
 
 typedef struct Table {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "help.h"
-#include "ingest/gulp.h"
-#include "ingest/gulp_table.h"
-#include "ingest/plan_inner.h"
+#include "ingest/plan/plan_impl.h"
+#include "ingest/source/gulp.h"
+#include "ingest/source/gulp_table.h"
 #include "memory_fs.h"
 
 static void check_frames(const PenPart *part, uint64_t data_bytes)

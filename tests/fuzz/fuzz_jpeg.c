@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/jpeg.h"
-#include "codec/jpeg_walk.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/markers.h"
 #include "help.h"
 
 static const PenLimits limits = {
@@ -42,7 +42,7 @@ static void require_baseline(const PenTiledJpeg *t)
     do {
         MUST(pen__jpeg_walk_next(&walk, &m, &err));
         const uint8_t *p = m.body, *end = p + m.body_bytes;
-        while (m.code == JPEG_DHT && p < end) {
+        while (m.code == PEN_MARKER_DHT && p < end) {
             uint32_t n = 0;
             bool is_ac = *p >> 4;
             for (int i = 1; i <= 16; i++)
@@ -50,8 +50,8 @@ static void require_baseline(const PenTiledJpeg *t)
             for (p += 17; n; n--, p++)
                 REQUIRE(is_ac ? (*p & 15) <= AC_BITS : *p <= DC_BITS);
         }
-    } while (m.code != JPEG_SOS);
-    REQUIRE(t->info.sof == JPEG_SOF0 && t->info.precision == 8);
+    } while (m.code != PEN_MARKER_SOS);
+    REQUIRE(t->info.sof == PEN_MARKER_SOF0 && t->info.precision == 8);
 }
 
 static void tile_again(const uint8_t *data, size_t bytes, const PenTiledJpeg *first)

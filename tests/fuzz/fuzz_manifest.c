@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 #include "help.h"
-#include "pack/reader.h"
-#include "pack/verify.h"
+#include "manage/verify.h"
+#include "pack/reader/reader.h"
 #include "pack_parts.h"
 
 static int read_from(const void *data, size_t bytes, PenManifest *ret)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "base/cpu.h"
-#include "codec/jpeg.h"
-#include "codec/own.h"
+#include "base/machine/cpu.h"
+#include "codec/jpeg/decoder/decoder.h"
+#include "codec/jpeg/jpeg.h"
 #include "help.h"
 
 static const PenLimits limits = {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "help.h"
-#include "ops/program.h"
+#include "ops/run/program.h"
 
 static void same_specs(const PenSpec *a, const PenSpec *b)
 {

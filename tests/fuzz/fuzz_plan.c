@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "help.h"
-#include "ingest/plan_inner.h"
+#include "ingest/plan/plan_impl.h"
 #include "memory_fs.h"
 
 enum { SUMS = 1, PLACES = 2, FROM_LIST = 4, MAX_ITEMS = 256, RECORD = 512 };

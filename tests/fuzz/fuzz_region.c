@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "codec/jpeg.h"
-#include "codec/region.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/region/region.h"
 #include "help.h"
 
 static const PenLimits limits = {

@@ -8,8 +8,8 @@
 #include <penstock/penstock.h>
 
 #include "base/attr.h"
-#include "codec/jpeg.h"
-#include "codec/jpeg_turbo.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/turbo/turbo.h"
 #include "help.h"
 #include "memory_fs.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "help.h"
-#include "net/s3_answer.h"
-#include "net/xml.h"
+#include "net/s3/response.h"
+#include "net/s3/xml.h"
 
 static int note(void *ctx, const char *path, const char *text, size_t bytes, PenError *reterr)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "help.h"
-#include "load/state.h"
+#include "load/epoch/state.h"
 
 /* Positions at both ends and somewhere between are samples, and found again. */
 static void walk(const PenState *s)

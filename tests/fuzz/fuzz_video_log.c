@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "help.h"
-#include "ingest/video_inner.h"
+#include "ingest/video/video_impl.h"
 
 static int take(PenFrameLog *log, const uint8_t *data, size_t bytes, size_t piece)
 {

@@ -386,7 +386,7 @@ STAMP = bytes(24)  # of every file that fuzz_plan.c makes
 
 
 def frames_stamp(files):
-    """The sums of src/ingest/stamp.c over names and sizes, when all times and inodes are 0."""
+    """The sums of src/ingest/source/stamp.c over names and sizes, when all times and inodes are 0."""
     wide = 2**64 - 1
 
     def mix(v):
@@ -404,7 +404,7 @@ def frames_stamp(files):
 
 
 def plan(records, fields, classes, roots, class_field, lists=(), version=1):
-    """As src/ingest/plan_inner.h lays it out; the id and the hashes are not checked."""
+    """As src/ingest/plan/plan_impl.h lays it out; the id and the hashes are not checked."""
     data, table = b"PENPLAN\n" + struct.pack("<Q", version), b""
     for n, record in enumerate(records):
         hashed = bytes([n + 1]) * 16

@@ -8,8 +8,8 @@
 #include "base/crc32c.h"
 #include "base/sha256.h"
 #include "help.h"
-#include "pack/keys.h"
-#include "pack/place.h"
+#include "pack/format/keys.h"
+#include "pack/format/place.h"
 #include "repair_block.h"
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pack/manifest.h"
+#include "pack/format/manifest.h"
 
 enum { MAX_SHARDS = 8 };
 

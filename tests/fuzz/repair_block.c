@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "pack/keys.h"
-#include "pack/place.h"
+#include "pack/format/keys.h"
+#include "pack/format/place.h"
 
 typedef struct Walk {
     uint8_t *data;

@@ -2,7 +2,7 @@
 #ifndef PEN_TESTS_FUZZ_REPAIR_BLOCK_H
 #define PEN_TESTS_FUZZ_REPAIR_BLOCK_H
 
-#include "pack/schema.h"
+#include "pack/format/schema.h"
 #include "pack_parts.h"
 
 /* `entry` is the block's in the shard's table; `what` is of REPAIR_*. Without a schema only header

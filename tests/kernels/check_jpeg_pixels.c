@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/jpeg_pixels.h"
+#include "codec/jpeg/pixels/pixels.h"
 
 #include "check.h"
 

@@ -17,8 +17,8 @@
 #include "codec/codec.h"
 #include "lib/images.h"
 #include "lib/sweep.h"
-#include "pack/publish.h"
-#include "pack/roll.h"
+#include "pack/write/publish.h"
+#include "pack/write/roll.h"
 
 /* ---- packs ----------------------------------------------------------------------------------- */
 

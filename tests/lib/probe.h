@@ -5,7 +5,7 @@
 #define PEN_TESTS_LIB_PROBE_H
 
 #include "lib/tree.h"
-#include "pack/reader.h"
+#include "pack/reader/reader.h"
 
 typedef enum ProbeKind {
     PROBE_KEY,

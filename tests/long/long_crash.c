@@ -12,7 +12,7 @@
 #include "lib/images.h"
 #include "lib/make_pack.h"
 #include "lib/sweep.h"
-#include "pack/reader.h"
+#include "pack/reader/reader.h"
 #include "unit/test.h"
 
 static char top[256];    /* all that is written is below it */

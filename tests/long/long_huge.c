@@ -18,10 +18,10 @@
 #include "base/sys.h"
 #include "lib/sweep.h"
 #include "lib/tree.h"
-#include "pack/block_write.h"
-#include "pack/manifest.h"
-#include "pack/place.h"
-#include "pack/reader.h"
+#include "pack/format/block_write.h"
+#include "pack/format/manifest.h"
+#include "pack/format/place.h"
+#include "pack/reader/reader.h"
 #include "unit/test.h"
 
 /* Photographs of 110 kB: a block of 32 is 3.5 MB, a shard of 150 blocks half a gigabyte. */

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/rng.h"
-#include "codec/own_impl.h"
+#include "codec/jpeg/decoder/decoder_impl.h"
 #include "lib/sweep.h"
 #include "unit/region_help.h"
 #include "unit/test.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/address.h"
-#include "net/sign_impl.h"
+#include "net/address/address.h"
+#include "net/aws/sign_impl.h"
 
 #define WORDS 256
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/sim_net.h"
+#include "sim/net.h"
 
 struct SimNet {
     PenSimNet *net;

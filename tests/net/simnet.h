@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated network (sim/sim_net.h) with a server that does what a test says. A body is a
+/* The simulated network (sim/net.h) with a server that does what a test says. A body is a
  * function of the URL, so that a test can see whether it came whole. */
 #ifndef PEN_TESTS_NET_SIMNET_H
 #define PEN_TESTS_NET_SIMNET_H
 
 #include <stdbool.h>
 
-#include "sim/sim_net.h"
+#include "sim/net.h"
 
 #define SIM_MS PEN_SIM_MS
 #define SIM_S PEN_SIM_S

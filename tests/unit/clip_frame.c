@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ops/program.h"
+#include "ops/run/program.h"
 
 struct FrameCook {
     PenProgram *program;

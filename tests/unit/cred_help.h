@@ -6,7 +6,7 @@
 
 #include "secret_help.h"
 
-#include "net/cred.h"
+#include "net/credentials/sources.h"
 
 typedef struct Found {
     int r;

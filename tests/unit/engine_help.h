@@ -25,7 +25,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "net/engine.h"
+#include "net/http/engine.h"
 
 #define HELP_UNUSED __attribute__((unused))
 #define SECOND 1000000000ull

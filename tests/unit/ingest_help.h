@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/sys.h"
-#include "ingest/input.h"
+#include "ingest/source/input.h"
 #include "test.h"
 
 #define HELP __attribute__((unused)) static

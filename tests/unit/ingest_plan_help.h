@@ -4,7 +4,7 @@
 #define PEN_TESTS_UNIT_INGEST_PLAN_HELP_H
 
 #include "codec/codec.h"
-#include "ingest/plan_inner.h"
+#include "ingest/plan/plan_impl.h"
 #include "ingest_help.h"
 
 static PenIngestSettings settings;

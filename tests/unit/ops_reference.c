@@ -7,8 +7,8 @@
 
 #include "dsp/dsp.h"
 #include "dsp/resample.h"
-#include "ops/op.h"
-#include "ops/sample.h"
+#include "ops/operations/boxes.h"
+#include "ops/operations/op.h"
 
 static Pic new_pic(uint32_t w, uint32_t h, uint32_t c)
 {

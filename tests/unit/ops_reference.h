@@ -4,9 +4,9 @@
 #ifndef PEN_TESTS_UNIT_OPS_REFERENCE_H
 #define PEN_TESTS_UNIT_OPS_REFERENCE_H
 
-#include "codec/region.h"
-#include "ops/draw.h"
-#include "ops/spec.h"
+#include "codec/region/region.h"
+#include "ops/language/spec.h"
+#include "ops/operations/draw.h"
 
 typedef struct Pic {
     uint8_t *data; /* free() it */

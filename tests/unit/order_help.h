@@ -9,7 +9,7 @@
 
 #include "base/attr.h"
 #include "base/rng.h"
-#include "load/order.h"
+#include "load/epoch/order.h"
 
 /* Samples a block, lanes and window. */
 typedef struct Shape {

@@ -7,7 +7,7 @@
 
 #include "codec_images.h"
 #include "ingest_help.h"
-#include "pack/reader.h"
+#include "pack/reader/reader.h"
 
 /* A JPEG of its own for every number. */
 HELP void help_jpeg(uint32_t number, PenBuf *out)

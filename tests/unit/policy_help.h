@@ -8,7 +8,7 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "net/policy_core.h"
+#include "net/retry/policy_impl.h"
 #include "net/simnet.h"
 
 #define NAME "s3://bucket/train.pen"

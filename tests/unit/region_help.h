@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "codec/jpeg.h"
-#include "codec/region.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/region/region.h"
 
 /* Rows as a region gives them, put one behind the other. */
 typedef struct Collected {

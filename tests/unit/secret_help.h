@@ -25,8 +25,8 @@
 
 #include "base/sys.h"
 #include "base/thread.h"
-#include "net/secret.h"
-#include "net/transport.h"
+#include "net/credentials/credentials.h"
+#include "net/http/transport.h"
 
 #define SECOND UINT64_C(1000000000)
 #define HELP __attribute__((unused)) static /* not every test uses it */

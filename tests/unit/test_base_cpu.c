@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #include <stdlib.h>
 

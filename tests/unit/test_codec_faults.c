@@ -5,8 +5,8 @@
 
 #include "base/attr.h"
 #include "base/sys.h"
-#include "codec/jpeg.h"
-#include "codec/region.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/region/region.h"
 #include "codec_images.h"
 #include "dsp/resample.h"
 #include "test.h"

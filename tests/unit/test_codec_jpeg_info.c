@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/jpeg.h"
+#include "codec/jpeg/jpeg.h"
 
 #include <stdlib.h>
 
 #include "base/attr.h"
-#include "codec/jpeg_quality.h"
+#include "codec/jpeg/quality.h"
 #include "codec_images.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels against libjpeg-turbo itself: files are made of chosen coefficients (also of those
  * that no encoder writes, for which the file is put together here) and decoded by both. */
-#include "codec/jpeg_pixels.h"
+#include "codec/jpeg/pixels/pixels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include <jpeglib.h>
 
 #include "base/attr.h"
-#include "codec/jpeg.h"
-#include "codec/jpeg_tokens.h"
+#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tokens.h"
 #include "codec_images.h"
 #include "test.h"
 

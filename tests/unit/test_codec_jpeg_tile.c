@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/jpeg.h"
+#include "codec/jpeg/jpeg.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "codec/jpeg.h"
+#include "codec/jpeg/jpeg.h"
 #include "codec_images.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of regions: the crop of the whole image, byte for byte, or an error. */
-#include "codec/region.h"
+#include "codec/region/region.h"
 
 #include <spng.h>
 #include <webp/encode.h>

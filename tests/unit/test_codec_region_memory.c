@@ -6,7 +6,7 @@
 
 #include <webp/encode.h>
 
-#include "codec/region.h"
+#include "codec/region/region.h"
 #include "codec_images.h"
 #include "region_help.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of tiled JPEGs: all of the file, or only the segments that the rows need. */
-#include "codec/region.h"
+#include "codec/region/region.h"
 
 #include "region_checks.h"
 

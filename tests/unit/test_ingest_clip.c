@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clips from folders of frames, and from lists that name such folders. */
-#include "ingest/frames.h"
-#include "ingest/list.h"
+#include "ingest/source/frames.h"
+#include "ingest/source/list.h"
 #include "pack_help.h"
 
 static PenIngestSettings settings;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/csv.h"
+#include "ingest/source/csv.h"
 
 #include "ingest_help.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gulp directories: the two files of a pair, what is wrong with them, and a run over some. */
-#include "ingest/gulp.h"
-#include "ingest/gulp_table.h"
+#include "ingest/source/gulp.h"
+#include "ingest/source/gulp_table.h"
 #include "pack_help.h"
 
 static PenIngestSettings settings;

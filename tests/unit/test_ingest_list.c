@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/plan_inner.h"
+#include "ingest/plan/plan_impl.h"
 #include "ingest_help.h"
 
 static PenIngestSettings settings;

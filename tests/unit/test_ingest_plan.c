@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/plan.h"
+#include "ingest/plan/plan.h"
 
 #include "base/rng.h"
 #include "ingest_plan_help.h"

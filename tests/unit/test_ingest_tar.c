@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/tar.h"
+#include "ingest/source/tar.h"
 
 #include <locale.h>
 
-#include "ingest/plan_inner.h"
+#include "ingest/plan/plan_impl.h"
 #include "ingest_help.h"
 
 static PenIngestSettings settings;

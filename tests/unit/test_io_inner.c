@@ -11,10 +11,10 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
-#include "ingest/work.h"
 #include "io/dir.h"
 #include "io/sink.h"
 #include "io/source.h"
+#include "manage/work.h"
 
 static char top[64];
 

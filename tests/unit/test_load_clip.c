@@ -4,7 +4,7 @@
 
 #include "clip_frame.h"
 #include "clip_help.h"
-#include "pack/block_read.h"
+#include "pack/format/block_read.h"
 
 enum { N = 12, T = 6 };
 

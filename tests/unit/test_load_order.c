@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/order.h"
+#include "load/epoch/order.h"
 
 #include "order_help.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "lib/fault_sys.h"
-#include "load/ordinals.h"
+#include "load/epoch/ordinals.h"
 #include "test.h"
 
 TEST(a_list_without_repeats_has_none)

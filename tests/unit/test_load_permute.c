@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/permute.h"
+#include "load/epoch/permute.h"
 
 #include "order_help.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/state.h"
+#include "load/epoch/state.h"
 
 #include "order_help.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/address.h"
+#include "net/address/address.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transport against a server that misbehaves in every way a server can. */
-#include "net/engine.h"
+#include "net/http/engine.h"
 
 #include "engine_help.h"
 #include "test.h"

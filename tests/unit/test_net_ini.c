@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/ini.h"
+#include "net/aws/ini.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's loop: cancelling, timers, calls from other threads, and how it ends. */
-#include "net/engine.h"
+#include "net/http/engine.h"
 
 #include "engine_help.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The retry policy on a simulated network: what each answer leads to, and when. */
-#include "net/policy.h"
+#include "net/retry/policy.h"
 
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many operations at once: thousands of drawn schedules of trouble with what must hold in all of
  * them, and 64 clients that must not storm a server that is down. */
-#include "net/policy_core.h"
+#include "net/retry/policy_impl.h"
 
 #include "test.h"
 

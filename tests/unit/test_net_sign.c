@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signatures as AWS documents them ("Signature Calculations for the Authorization Header", S3's
  * reference); tests/python/test_net_sign.py compares many more with botocore's. */
-#include "net/sign.h"
+#include "net/aws/sign.h"
 
 #include "test.h"
 
-#include "net/address.h"
-#include "net/sign_impl.h"
+#include "net/address/address.h"
+#include "net/aws/sign_impl.h"
 #include "net_memory.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/xml.h"
+#include "net/http/date.h"
+#include "net/s3/xml.h"
 
 #include "test.h"
 
-#include "net/s3_answer.h"
+#include "net/s3/response.h"
 #include "net_memory.h"
 
 #define HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -537,11 +538,11 @@ TEST(times)
                                       "20261003T214059Z"};
     uint64_t s;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        CHECK_INT(pen__s3_time(good[i].text, &s), 1);
+        CHECK_INT(pen__iso_date(good[i].text, &s), 1);
         CHECK_INT(s, good[i].unix_s);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_INT(pen__s3_time(bad[i], &s), 0);
+        CHECK_INT(pen__iso_date(bad[i], &s), 0);
 }
 
 static int read_uploads_once(void)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "ops/op.h"
-#include "ops/sample.h"
+#include "ops/operations/boxes.h"
+#include "ops/operations/op.h"
 #include "test.h"
 
 TEST(draw_counter_is_sample_operation_draw)

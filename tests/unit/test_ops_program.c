@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/program.h"
+#include "ops/run/program.h"
 #include "test.h"
 
 static const PenFieldKind image = {.kind = PEN_KIND_IMAGE};

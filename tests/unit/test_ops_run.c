@@ -6,9 +6,9 @@
 #include "base/rng.h"
 #include "base/sys.h"
 #include "codec_images.h"
-#include "ops/op.h"
-#include "ops/program.h"
-#include "ops/sample.h"
+#include "ops/operations/boxes.h"
+#include "ops/operations/op.h"
+#include "ops/run/program.h"
 #include "ops_reference.h"
 #include "test.h"
 

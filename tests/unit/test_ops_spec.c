@@ -2,8 +2,8 @@
 #include <locale.h>
 #include <stdarg.h>
 
-#include "ops/decimal.h"
-#include "ops/op.h"
+#include "ops/language/decimal.h"
+#include "ops/operations/op.h"
 #include "test.h"
 
 PEN_PRINTF(3, 4) static void append(char *text, size_t cap, const char *fmt, ...)

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "cache/cache_impl.h"
-#include "pack/reader_impl.h"
+#include "pack/reader/reader_impl.h"
 #include "pack_help.h"
 
 enum { N = 12 };

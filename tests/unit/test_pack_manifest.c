@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/manifest.h"
+#include "pack/format/manifest.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/segments.h"
+#include "pack/format/segments.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

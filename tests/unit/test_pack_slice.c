@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading only what a crop needs: the head and the runs of segments that hold its rows. */
-#include "codec/region.h"
+#include "codec/region/region.h"
 #include "pack_help.h"
 
 enum { N = 12 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every type of field, in and out again. */
-#include "pack/roll.h"
+#include "pack/write/roll.h"
 #include "pack_help.h"
 
 static const PenField fields[] = {

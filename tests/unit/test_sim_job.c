@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "sim/sim_count.h"
+#include "sim/count.h"
 
 static PenSimSettings small(void)
 {

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "sim/sim_net.h"
+#include "sim/net.h"
 
 #define MS PEN_SIM_MS
 

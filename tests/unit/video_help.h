@@ -3,9 +3,9 @@
 #ifndef PEN_TESTS_UNIT_VIDEO_HELP_H
 #define PEN_TESTS_UNIT_VIDEO_HELP_H
 
-#include "ingest/plan.h"
-#include "ingest/prepare.h"
-#include "ingest/video_inner.h"
+#include "ingest/plan/plan.h"
+#include "ingest/prepare/prepare.h"
+#include "ingest/video/video_impl.h"
 #include "pack_help.h"
 
 typedef struct Got {

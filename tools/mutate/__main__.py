@@ -66,14 +66,17 @@ def candidates(commit, map_, seed):
     return found
 
 
+def top_folder(path):
+    """net for src/net/s3/xml.c."""
+    return path.removeprefix("src/").split("/")[0]
+
+
 def is_near(test, path):
-    """Whether a test's name says that it is of this file, as test_net_xml of src/net/xml.c."""
-    parts = pathlib.PurePath(path)
+    """Whether a test's name says that it is of this file, as test_net_xml of src/net/s3/xml.c."""
     stem = pathlib.PurePath(test.split("::")[0]).stem.removeprefix("test_")
-    own = parts.stem.removeprefix("cmd_").removeprefix("_")
-    return stem in (f"{parts.parent.name}_{own}", f"cli_{own}", f"py_{own}") or own.startswith(
-        stem.removeprefix(f"{parts.parent.name}_")
-    )
+    own = pathlib.PurePath(path).stem.removeprefix("_")
+    name = stem.removeprefix(f"{top_folder(path)}_")
+    return stem in (f"cli_{own}", f"py_{own}") or own.startswith(name) or name.endswith(own)
 
 
 def take(tests, seconds, count):
@@ -104,7 +107,7 @@ def nearest(map_, mutant, new_tests=(), patience=1):
     unit = [t for t in ordered if "::" not in t[0]]
     python = [t for t in ordered if "::" in t[0]]
     files = {name.split("::")[0] for name, _ in python}
-    folder = f"tests/unit/test_{pathlib.PurePath(path).parent.name}_"
+    folder = f"tests/unit/test_{top_folder(path)}_"
     new_unit = [(name, 5.0) for name in new_tests if name.startswith(folder)]
     new_python = [(name, 5.0) for name in new_tests if name.split("::")[0] in files]
     return {
@@ -288,8 +291,8 @@ def self_test():
     entry = read_equivalent("# why\nsrc/a.c\n- x < 1\n+ x <= 1\nx is never 1\n")
     assert entry == {("src/a.c", "x < 1", "x <= 1"): "x is never 1"}
     assert take([("a", 9.0), ("b", 2.0)], 10, 5) == [("a", 9.0)]
-    assert is_near("tests/unit/test_net_policy_pace", "src/net/policy_pace.c")
-    assert not is_near("tests/unit/test_net_sign", "src/net/policy_pace.c")
+    assert is_near("tests/unit/test_net_pace", "src/net/retry/pace.c")
+    assert not is_near("tests/unit/test_net_sign", "src/net/retry/pace.c")
     print("1 passed, 0 failed")
 
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help, made from the tables of verbs and options. */
+#ifndef PEN_CLI_ARGUMENTS_HELP_H
+#define PEN_CLI_ARGUMENTS_HELP_H
+
+#include <stdio.h>
+
+#include "arguments/args.h"
+
+void cli_help_program(FILE *to);
+void cli_help_verb(FILE *to, CliVerbId verb);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arguments/remote_options.h"
+
+#include <penstock/cache.h>
+
+#include "output/say.h"
+
+void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret)
+{
+    const CliValue *v = args->values;
+    pen_remote_settings_init(ret);
+    ret->endpoint = v[CLI_OPT_ENDPOINT].text;
+    ret->region = v[CLI_OPT_REGION].text;
+    ret->profile = v[CLI_OPT_PROFILE].text;
+    ret->ca_file = v[CLI_OPT_CA].text;
+    ret->no_sign = v[CLI_OPT_NO_SIGN].given != 0;
+    ret->requester_pays = v[CLI_OPT_REQUESTER_PAYS].given != 0;
+    ret->allow_http = v[CLI_OPT_ALLOW_HTTP].given != 0;
+}
+
+void cli_far_settings_from(const CliArgs *args, PenRemoteSettings *ret)
+{
+    const CliValue *v = args->values;
+    cli_far_settings(args, ret);
+    if (v[CLI_OPT_FROM_ENDPOINT].given)
+        ret->endpoint = v[CLI_OPT_FROM_ENDPOINT].text;
+    if (v[CLI_OPT_FROM_REGION].given)
+        ret->region = v[CLI_OPT_FROM_REGION].text;
+    if (v[CLI_OPT_FROM_PROFILE].given)
+        ret->profile = v[CLI_OPT_FROM_PROFILE].text;
+}
+
+static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
+{
+    PenCacheSettings settings;
+    pen_cache_settings_init(&settings);
+    settings.directory = args->values[CLI_OPT_CACHE].text;
+    settings.bytes = args->values[CLI_OPT_CACHE_BYTES].number;
+    return pen_pack_cache(pack, &settings, reterr);
+}
+
+int cli_far_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
+{
+    PenRemoteSettings settings;
+    PenPack *pack = NULL;
+    if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "--cache-bytes: there is no cache; name its directory with --cache DIR");
+    cli_far_settings(args, &settings);
+    int r = pen_pack_open_at(where, &settings, &pack, reterr);
+    if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)
+        r = add_cache(args, pack, reterr);
+    if (r < 0)
+        pen_pack_close(&pack);
+    else
+        *ret = pack;
+    return r;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text form of a record, for people: names and values in columns, lists of objects as tables.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "output/print.h"
+#include "output/report.h"
+#include "output/say.h"
+
+enum { CELL = 64, MAX_COLUMNS = 8, LIST_SHOWN = 8 };
+
+static int is_scalar(const CliEntry *e)
+{
+    return e->kind != CLI_OBJECT && e->kind != CLI_LIST && e->kind != CLI_CLOSE;
+}
+
+static int is_numeric(const CliEntry *e)
+{
+    return is_scalar(e) && e->kind != CLI_TEXT && e->kind != CLI_JSON && e->kind != CLI_BOOL;
+}
+
+/* "samples_per_second" as "samples per second". */
+static const char *label(const CliEntry *e, char buf[CELL])
+{
+    snprintf(buf, CELL, "%s", e->name ? e->name : "");
+    for (char *s = buf; *s; s++)
+        if (*s == '_')
+            *s = ' ';
+    return buf;
+}
+
+/* The value of a number; texts are printed where they are, being of any length. */
+static const char *cell(const CliEntry *e, char buf[CELL])
+{
+    char number[CLI_NUMBER_TEXT];
+    if (e->kind == CLI_NUMBER && e->number <= INT64_MAX)
+        snprintf(buf, CELL, "%s", cli_text_number((int64_t)e->number, number));
+    else if (e->kind == CLI_NUMBER)
+        snprintf(buf, CELL, "%" PRIu64, e->number);
+    else if (e->kind == CLI_REAL)
+        snprintf(buf, CELL, e->real >= 1000 ? "%.0f" : "%.4g", e->real);
+    else
+        snprintf(buf, CELL, "%s", cli_text_number(e->integer, number));
+    return buf;
+}
+
+static void put_value(FILE *to, const CliEntry *e, size_t width)
+{
+    char buf[CELL], size[CLI_NUMBER_TEXT];
+    if (e->kind == CLI_BOOL) {
+        fputs(e->number ? "yes" : "no", to);
+        return;
+    }
+    if (!is_numeric(e)) {
+        cli_text_print(to, e->text, e->bytes);
+        return;
+    }
+    fprintf(to, "%*s", (int)width, cell(e, buf));
+    if (e->kind == CLI_SIZE && (e->integer >= 1024 || e->integer <= -1024))
+        fprintf(to, "  %10s", cli_text_size((double)e->integer, size));
+    if (e->unit)
+        fprintf(to, " %s", e->unit);
+}
+
+static size_t put_list(const CliReport *report, size_t i, FILE *to)
+{
+    size_t n = 0;
+    for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i++, n++) {
+        if (n < LIST_SHOWN) {
+            fputs(n > 0 ? ", " : "", to);
+            put_value(to, &report->entries[i], 0);
+        }
+    }
+    if (n > LIST_SHOWN)
+        fputs(", ...", to);
+    return i + 1;
+}
+
+/* Widths of the columns of a list of objects that all have the same members. */
+static void table_widths(const CliReport *report, size_t i, size_t widths[MAX_COLUMNS])
+{
+    char buf[CELL];
+    size_t column = 0;
+    for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i++) {
+        for (i++, column = 0; report->entries[i].kind != CLI_CLOSE; i++, column++) {
+            const CliEntry *e = &report->entries[i];
+            size_t w = is_numeric(e) ? strlen(cell(e, buf)) : e->bytes;
+            size_t name = strlen(label(e, buf));
+            w = w > name ? w : name;
+            if (column < MAX_COLUMNS && w > widths[column])
+                widths[column] = w;
+        }
+    }
+}
+
+static size_t put_row(const CliReport *report, size_t i, int names, size_t indent,
+                      const size_t widths[MAX_COLUMNS], FILE *to)
+{
+    char buf[CELL];
+    fprintf(to, "%*s", (int)indent, "");
+    for (size_t column = 0; report->entries[i].kind != CLI_CLOSE; i++, column++) {
+        const CliEntry *e = &report->entries[i];
+        size_t width = column < MAX_COLUMNS ? widths[column] : 0;
+        int last = report->entries[i + 1].kind == CLI_CLOSE;
+        fputs(column > 0 ? "  " : "", to);
+        if (is_numeric(e)) {
+            fprintf(to, "%*s", (int)width, names ? label(e, buf) : cell(e, buf));
+            continue;
+        }
+        size_t used = names                 ? strlen(label(e, buf))
+                      : e->kind == CLI_BOOL ? 3u - !e->number
+                                            : e->bytes;
+        if (names)
+            fputs(buf, to);
+        else if (e->kind == CLI_BOOL)
+            fputs(e->number ? "yes" : "no", to);
+        else
+            cli_text_print(to, e->text, e->bytes);
+        if (!last && used < width)
+            fprintf(to, "%*s", (int)(width - used), "");
+    }
+    fputc('\n', to);
+    return i;
+}
+
+static size_t put_table(const CliReport *report, size_t i, size_t indent, FILE *to)
+{
+    size_t widths[MAX_COLUMNS] = {0};
+    table_widths(report, i, widths);
+    put_row(report, i + 1, 1, indent, widths, to);
+    for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i++)
+        i = put_row(report, i + 1, 0, indent, widths, to);
+    return i + 1;
+}
+
+/* How wide names and numbers are among the members from `i` on. Numbers are set to the right only
+ * where all members are numbers. */
+static void member_widths(const CliReport *report, size_t i, size_t *ret_name, size_t *ret_number)
+{
+    char buf[CELL];
+    int all_numbers = 1;
+    *ret_name = *ret_number = 0;
+    for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i = cli_report_skip(report, i)) {
+        const CliEntry *e = &report->entries[i];
+        size_t n = strlen(label(e, buf));
+        *ret_name = n > *ret_name ? n : *ret_name;
+        n = is_numeric(e) ? strlen(cell(e, buf)) : 0;
+        *ret_number = n > *ret_number ? n : *ret_number;
+        all_numbers = all_numbers && is_numeric(e);
+    }
+    if (!all_numbers)
+        *ret_number = 0;
+}
+
+/* A number or a list that people need not see when there is nothing. */
+static int is_left_out(const CliReport *report, size_t i)
+{
+    const CliEntry *e = &report->entries[i];
+    if (e->kind == CLI_LIST)
+        return e->quiet && i + 1 < report->n && e[1].kind == CLI_CLOSE;
+    return e->quiet && e->number == 0;
+}
+
+static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE *to)
+{
+    char buf[CELL];
+    size_t name_width, number_width;
+    member_widths(report, i, &name_width, &number_width);
+    while (i < report->n && report->entries[i].kind != CLI_CLOSE) {
+        const CliEntry *e = &report->entries[i];
+        const CliEntry *next = i + 1 < report->n ? e + 1 : NULL;
+        if (is_left_out(report, i)) {
+            i = cli_report_skip(report, i);
+            continue;
+        }
+        int nested =
+            e->kind == CLI_OBJECT || (e->kind == CLI_LIST && next && next->kind == CLI_OBJECT);
+        if (nested) {
+            fprintf(to, "%*s%s\n", (int)indent, "", label(e, buf));
+            i = e->kind == CLI_OBJECT ? put_members(report, i + 1, indent + 2, to)
+                                      : put_table(report, i + 1, indent + 2, to);
+            continue;
+        }
+        fprintf(to, "%*s%-*s  ", (int)indent, "", (int)name_width, label(e, buf));
+        if (e->kind == CLI_LIST) {
+            i = put_list(report, i + 1, to);
+        } else {
+            put_value(to, e, number_width);
+            i++;
+        }
+        fputc('\n', to);
+    }
+    return i + 1;
+}
+
+int cli_report_print_text(const CliReport *report, FILE *to, PenError *reterr)
+{
+    if (report->failed)
+        return cli_fail_memory(reterr);
+    put_members(report, 0, 0, to);
+    return ferror(to) ? cli_fail(reterr, PEN_E_IO, "stdout: cannot write the result") : PEN_OK;
+}

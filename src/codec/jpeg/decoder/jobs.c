@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which segments a box needs, and how far each has to be decoded. */
+#include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/jpeg/markers.h"
+
+/* Blocks of one component along one axis. `shared` pixels have one sample. */
+static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared,
+                      uint32_t *ret_first, uint32_t *ret_last)
+{
+    uint32_t guard = shared > 1; /* upsampling looks at one sample to either side */
+    uint32_t first = from / shared, last = (from + n - 1) / shared;
+    uint32_t samples = (size + shared - 1) / shared;
+    *ret_first = (first - PEN_MIN(first, guard)) / 8;
+    *ret_last = PEN_MIN(last + guard, samples - 1) / 8;
+}
+
+void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBox *box,
+                   uint32_t width, uint32_t height, PenOwnWanted *ret)
+{
+    *ret = (PenOwnWanted){.left = g->mcus_x, .top = g->mcus_y};
+    for (size_t i = 0; i < head->components; i++) {
+        uint32_t h = i ? head->h : 1, v = i ? head->v : 1; /* pixels to a sample */
+        uint32_t *left = &ret->block_left[i], *right = &ret->block_right[i];
+        uint32_t *top = &ret->block_top[i], *bottom = &ret->block_bottom[i];
+        want_axis(box->x, box->w, width, h, left, right);
+        want_axis(box->y, box->h, height, v, top, bottom);
+        uint32_t in_x = head->h / h, in_y = head->v / v; /* blocks of an MCU */
+        ret->left = PEN_MIN(ret->left, *left / in_x);
+        ret->right = PEN_MAX(ret->right, *right / in_x);
+        ret->top = PEN_MIN(ret->top, *top / in_y);
+        ret->bottom = PEN_MAX(ret->bottom, *bottom / in_y);
+    }
+}
+
+/* The first MCU from `mcu` on that is wanted; the bottom row is the caller's to look at. */
+static uint32_t first_wanted(const PenOwnJobs *jobs, uint32_t mcu)
+{
+    uint32_t row = mcu / jobs->g->mcus_x, column = mcu % jobs->g->mcus_x;
+    const PenOwnWanted *w = jobs->wanted;
+    if (row < w->top)
+        return w->top * jobs->g->mcus_x + w->left;
+    if (column > w->right)
+        return (row + 1) * jobs->g->mcus_x + w->left;
+    return column < w->left ? mcu - column + w->left : mcu;
+}
+
+/* The last one up to `mcu`; there is one in the segment. */
+static uint32_t last_wanted(const PenOwnJobs *jobs, uint32_t mcu)
+{
+    const PenOwnWanted *w = jobs->wanted;
+    mcu = PEN_MIN(mcu, w->bottom * jobs->g->mcus_x + w->right);
+    uint32_t column = mcu % jobs->g->mcus_x;
+    if (column > w->right)
+        return mcu - column + w->right;
+    return column < w->left ? mcu - column - jobs->g->mcus_x + w->right : mcu;
+}
+
+static uint32_t closing_code(const PenOwnJobs *jobs, uint32_t segment)
+{
+    return segment + 1 == jobs->g->n_segments ? PEN_MARKER_EOI : PEN_MARKER_RST0 + segment % 8;
+}
+
+/* Is the segment between its markers? So it is what libjpeg sees as one, whatever the table of
+ * lengths says. */
+static bool has_markers(const PenOwnJobs *jobs, uint32_t segment, uint64_t end)
+{
+    const uint8_t *data = jobs->image->data, *before = data + jobs->at - 2,
+                  *behind = data + end - 2;
+    if (segment > jobs->image->first_segment &&
+        (before[0] != 0xFF || before[1] != closing_code(jobs, segment - 1)))
+        return false;
+    return behind[0] == 0xFF && behind[1] == closing_code(jobs, segment);
+}
+
+static uint32_t bytes_of(const PenOwnJobs *jobs, uint32_t segment)
+{
+    return jobs->image->segment_bytes[segment - jobs->image->first_segment];
+}
+
+/* Passes over segments; false when the table leaves the data. */
+static bool go_to(PenOwnJobs *jobs, uint32_t segment)
+{
+    for (; jobs->segment < segment; jobs->segment++)
+        jobs->at += bytes_of(jobs, jobs->segment);
+    return jobs->at <= jobs->image->bytes;
+}
+
+int pen__own_next_job(PenOwnJobs *jobs, PenOwnJob *ret)
+{
+    const PenTileGeometry *g = jobs->g;
+    uint32_t wanted = first_wanted(jobs, jobs->segment * PEN_TILE_MCUS);
+    if (jobs->over || wanted / g->mcus_x > jobs->wanted->bottom)
+        return PEN_OWN_NO_JOB;
+    uint32_t segment = wanted / PEN_TILE_MCUS, mcu = segment * PEN_TILE_MCUS;
+    if (segment < jobs->image->first_segment || segment >= jobs->image->end_segment ||
+        !go_to(jobs, segment))
+        return PEN_END;
+    uint32_t bytes = bytes_of(jobs, segment);
+    uint64_t end = jobs->at + bytes;
+    if (bytes < 2 || bytes > PEN_OWN_MAX_SEGMENT_BYTES || end > jobs->image->bytes ||
+        !has_markers(jobs, segment, end))
+        return PEN_END;
+    uint32_t n = PEN_MIN(g->mcus_x * g->mcus_y - mcu, (uint32_t)PEN_TILE_MCUS);
+    uint32_t last = last_wanted(jobs, mcu + n - 1);
+    *ret = (PenOwnJob){.data = jobs->image->data + jobs->at,
+                       .bytes = bytes - 2,
+                       .mcu = mcu,
+                       .n_mcus = last - mcu + 1,
+                       .first_block = (PEN_TILE_MCUS - n) * jobs->mcu_blocks,
+                       .first_row = wanted / g->mcus_x,
+                       .last_row = last / g->mcus_x};
+    jobs->over = segment + 1 == g->n_segments;
+    jobs->at = end;
+    jobs->segment = segment + 1;
+    return PEN_OK;
+}

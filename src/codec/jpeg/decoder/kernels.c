@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernels the own decoder uses, and whether it is used at all. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/cpu.h"
+#include "codec/jpeg/decoder/decoder_impl.h"
+
+static const char where[] = "codec/jpeg";
+
+static const PenOwnEntropy *entropy_of(int tier)
+{
+    switch (tier) {
+#ifdef __x86_64__
+    case PEN_CPU_AVX2:
+        return &pen__own_entropy_avx2;
+    case PEN_CPU_AVX512:
+        return &pen__own_entropy_avx512;
+#endif
+    default:
+        return &pen__own_entropy_c;
+    }
+}
+
+/* PENSTOCK_JPEG=turbo switches the own decoder off, =own switches it on; without a word it is on
+ * where it has kernels for vectors: libjpeg has them for all machines. As it was at the first call.
+ */
+static bool is_on(int tier)
+{
+    static atomic_int known; /* 1: off, 2: on */
+    int state = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!state) {
+        const char *word = getenv("PENSTOCK_JPEG");
+        bool on = tier != PEN_CPU_C;
+        if (word && strcmp(word, "turbo") == 0)
+            on = false;
+        if (word && strcmp(word, "own") == 0)
+            on = true;
+        state = 1 + on;
+        atomic_store_explicit(&known, state, memory_order_relaxed);
+    }
+    return state == 2;
+}
+
+int pen__own_new(PenDecoder *d, PenError *reterr)
+{
+    if (d->own)
+        return PEN_OK;
+    PenOwn *own = pen__zalloc(sizeof *own);
+    if (!own)
+        return pen__fail_memory(reterr, where, "decoder");
+    own->entropy = is_on(pen__cpu()) ? entropy_of(pen__cpu()) : NULL;
+    own->pixels = pen__jpeg_pixels();
+    d->own = own;
+    return PEN_OK;
+}
+
+int pen__own_use(PenDecoder *d, const char *tier, PenError *reterr)
+{
+    int cpu = pen__cpu_find(tier);
+    bool turbo = strcmp(tier, "turbo") == 0;
+    if (!turbo && (cpu < 0 || !pen__cpu_has(cpu) || !pen__jpeg_pixels_tier(tier)))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
+                         "kernels: expected a tier that this CPU has, found '%s'", tier);
+    int r = pen__own_new(d, reterr);
+    if (r < 0)
+        return r;
+    d->own->entropy = turbo ? NULL : entropy_of(cpu);
+    if (!turbo)
+        d->own->pixels = pen__jpeg_pixels_tier(tier);
+    for (size_t i = 0; i < PEN_LEN(d->own->steps); i++) {
+        pen__free(d->own->steps[i]); /* they depend on the order of coefficients */
+        d->own->steps[i] = NULL;
+    }
+    return PEN_OK;
+}
+
+void pen__own_free(PenDecoder *d)
+{
+    PenOwn *own = d->own;
+    if (!own)
+        return;
+    for (size_t i = 0; i < PEN_LEN(own->steps); i++)
+        pen__free(own->steps[i]);
+    pen__buf_free(&own->coefs_buf);
+    pen__buf_free(&own->lists_buf);
+    pen__buf_free(&own->copies_buf);
+    pen__buf_free(&own->planes_buf);
+    pen__buf_free(&own->rows_buf);
+    pen__free(own->tables);
+    pen__free(own);
+    d->own = NULL;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the own decoder has before it begins with an image: memory and geometry. */
+#include <string.h>
+
+#include "codec/jpeg/decoder/decoder_impl.h"
+
+static const char where[] = "codec/jpeg";
+
+enum {
+    ALIGN = 64,
+    /* Larger buffers are not kept for the next image. */
+    KEEP_COPIES = 64 << 10,
+    KEEP_PLANES = 256 << 10,
+    KEEP_ROWS = 64 << 10
+};
+
+/* ---- memory ---- */
+
+static size_t align_up(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+/* At least so many bytes; what was there is lost when it grows. */
+static int reserve(PenBuf *b, size_t bytes, bool *ret_new, PenError *reterr)
+{
+    *ret_new = b->cap < bytes + ALIGN;
+    if (!*ret_new)
+        return PEN_OK;
+    pen__buf_free(b);
+    b->data = pen__alloc(bytes + ALIGN);
+    if (!b->data)
+        return pen__fail_memory(reterr, where, "rows of pixels");
+    b->cap = bytes + ALIGN;
+    return PEN_OK;
+}
+
+static uint8_t *aligned(const PenBuf *b)
+{
+    return b->data + (-(uintptr_t)b->data & (ALIGN - 1));
+}
+
+static uint32_t slots_of(const PenOwnEntropy *e)
+{
+    return e->lanes + e->spare;
+}
+
+/* Rows of MCUs in the ring: as many as all slots together can touch, those that upsampling looks
+ * back at and ahead to, and some for segments that are of more than one row. */
+static uint32_t ring_rows(const PenTileGeometry *g, const PenOwnWanted *w, uint32_t slots)
+{
+    uint32_t in_row = PEN_MAX((w->right - w->left + 1) / PEN_TILE_MCUS, 1u);
+    uint32_t rows = g->mcus_x < PEN_TILE_MCUS ? slots * PEN_TILE_MCUS / g->mcus_x : slots / in_row;
+    rows += PEN_TILE_MCUS / g->mcus_x + 4;
+    return PEN_MIN(rows, w->bottom - w->top + 1);
+}
+
+/* Rows a multiple of 512 bytes apart would share a few lines of the cache. */
+static size_t stride_of(const PenOwnWanted *w, uint32_t i)
+{
+    size_t blocks = w->block_right[i] - w->block_left[i] + 1;
+    size_t stride = align_up(blocks * 8 + PEN_JPEG_SLACK);
+    return stride % 512 ? stride : stride + ALIGN;
+}
+
+/* A component's samples, `blocks` of them in the height of an MCU. */
+static size_t plane_bytes(const PenOwnWanted *w, uint32_t i, uint32_t blocks, uint32_t rows)
+{
+    return align_up(stride_of(w, i) * 8 * blocks * rows + 2 * PEN_JPEG_SLACK);
+}
+
+static size_t coef_bytes(uint32_t slots, uint32_t mcu_blocks)
+{
+    size_t blocks = (size_t)slots * (mcu_blocks * PEN_TILE_MCUS + PEN_OWN_GUARD_BLOCKS);
+    return blocks * 64 * sizeof(int16_t);
+}
+
+/* A list has one entry more than it can hold. */
+static size_t list_bytes(uint32_t slots, uint32_t mcu_blocks)
+{
+    size_t blocks = (size_t)slots * mcu_blocks * PEN_TILE_MCUS + 3; /* of three components */
+    return blocks * PEN_JPEG_CLASSES * sizeof(PenJpegBlock);
+}
+
+static size_t copy_bytes(uint32_t longest)
+{
+    return align_up((size_t)longest + PEN_OWN_PAD) + ALIGN;
+}
+
+/* ---- geometry ---- */
+
+/* Place k of a block of a segment; block 0 is before the first, n behind the last. */
+static PenOwnStep step_of(const PenOwn *own, uint32_t block, uint32_t k, uint32_t n)
+{
+    bool ends = k >= 63;
+    uint32_t next = block + ends, luma = own->head.h * own->head.v, table = PEN_OWN_TABLES;
+    if (next && next <= n) {
+        bool chroma = (next - 1) % own->mcu_blocks >= luma;
+        table = chroma ? PEN_OWN_DC_CHROMA : PEN_OWN_DC_LUMA;
+        table += !ends; /* AC */
+    }
+    k = PEN_MIN(k, 63u);
+    k = own->order == PEN_JPEG_NATURAL ? pen__jpeg_natural[k] : k;
+    block = PEN_MIN(PEN_MAX(block, 1u), n + 1) - 1;
+    return (PenOwnStep){.place = (uint16_t)(block * 64 + k),
+                        .table = (uint16_t)(table * PEN_OWN_ENTRIES)};
+}
+
+static int make_steps(PenOwn *own, PenError *reterr)
+{
+    uint32_t n = own->mcu_blocks * PEN_TILE_MCUS;
+    uint32_t total = (1 + n + PEN_OWN_STEP_GUARDS) * PEN_OWN_STEP_BLOCK;
+    PenOwnStep **steps = &own->steps[own->mcu_blocks];
+    if (*steps)
+        return PEN_OK;
+    *steps = pen__alloc_array(total, sizeof **steps);
+    if (!*steps)
+        return pen__fail_memory(reterr, where, "decoder");
+    for (uint32_t i = 0; i < total; i++)
+        (*steps)[i] = step_of(own, i / PEN_OWN_STEP_BLOCK, i % PEN_OWN_STEP_BLOCK, n);
+    return PEN_OK;
+}
+
+static size_t set_plane(PenOwn *own, uint32_t i, size_t at)
+{
+    PenOwnPlane *p = &own->planes[i];
+    const PenOwnWanted *w = &own->wanted;
+    uint32_t h = i ? own->head.h : 1, v = i ? own->head.v : 1;
+    *p = (PenOwnPlane){.stride = stride_of(w, i),
+                       .h = own->head.h / h,
+                       .v = own->head.v / v,
+                       .first_block = i ? own->mcu_blocks - 3 + i : 0,
+                       .columns = (own->image->width + h - 1) / h,
+                       .rows = (own->image->height + v - 1) / v};
+    p->ring_bytes = (uint32_t)(p->stride * 8 * p->v);
+    p->data = own->planes_buf.data ? aligned(&own->planes_buf) + at + PEN_JPEG_SLACK : NULL;
+    return at + plane_bytes(w, i, p->v, own->ring_rows);
+}
+
+static size_t set_planes(PenOwn *own)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < own->head.components; i++)
+        bytes = set_plane(own, i, bytes);
+    return bytes;
+}
+
+static void set_lists(PenOwn *own, uint8_t *at)
+{
+    uint32_t slots = slots_of(own->entropy);
+    for (uint32_t i = 0; i < own->head.components; i++) {
+        PenOwnPlane *p = &own->planes[i];
+        for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++) {
+            p->list[c] = (PenJpegBlock *)(void *)at;
+            at += ((size_t)slots * p->h * p->v * PEN_TILE_MCUS + 1) * sizeof(PenJpegBlock);
+        }
+    }
+}
+
+static void set_slots(PenOwn *own)
+{
+    own->n_used = 0;
+    own->n_free = slots_of(own->entropy);
+    for (uint32_t i = 0; i < own->n_free; i++)
+        own->free_slots[i] = own->n_free - 1 - i;
+}
+
+/* Of the segments that are there; longer ones than there can be are not decoded. */
+static uint32_t longest_segment(const PenEncoded *image)
+{
+    uint32_t longest = 0;
+    for (uint32_t s = image->first_segment; s < image->end_segment; s++)
+        longest = PEN_MAX(longest, image->segment_bytes[s - image->first_segment]);
+    return PEN_MIN(longest, (uint32_t)PEN_OWN_MAX_SEGMENT_BYTES);
+}
+
+static int take_memory(PenOwn *own, PenError *reterr)
+{
+    uint32_t slots = slots_of(own->entropy);
+    size_t planes = set_planes(own);
+    size_t rows = (size_t)own->region->box.w * 3 * own->g.mcu_height;
+    bool fresh;
+    if (planes + rows > own->region->limits->max_memory_bytes)
+        return PEN_END; /* libjpeg says so, or needs less */
+    own->copy_bytes = copy_bytes(longest_segment(own->image));
+    int r = reserve(&own->coefs_buf, coef_bytes(slots, own->mcu_blocks), &fresh, reterr);
+    own->clean &= !fresh;
+    if (r >= 0)
+        r = reserve(&own->lists_buf, list_bytes(slots, own->mcu_blocks), &fresh, reterr);
+    if (r >= 0)
+        r = reserve(&own->copies_buf, own->copy_bytes * own->entropy->lanes, &fresh, reterr);
+    if (r >= 0)
+        r = reserve(&own->planes_buf, planes, &fresh, reterr);
+    if (r >= 0)
+        r = reserve(&own->rows_buf, rows, &fresh, reterr);
+    if (r < 0)
+        return r;
+    if (!own->clean)
+        memset(own->coefs_buf.data, 0, own->coefs_buf.cap);
+    own->coefs = (int16_t *)(void *)aligned(&own->coefs_buf);
+    own->copies = aligned(&own->copies_buf);
+    own->rows = aligned(&own->rows_buf);
+    set_planes(own);
+    set_lists(own, aligned(&own->lists_buf));
+    return PEN_OK;
+}
+
+static void set_geometry(PenOwn *own, const PenJpegInfo *info)
+{
+    static const int32_t samplings[] = {PEN_JPEG_444, PEN_JPEG_422, PEN_JPEG_440, PEN_JPEG_420};
+    const PenOwnHead *head = &own->head;
+    bool grey = head->components == 1;
+    pen__tile_geometry(info, &own->g);
+    pen__own_want(&own->g, head, &own->region->box, info->width, info->height, &own->wanted);
+    own->sampling = samplings[head->h - 1 + 2 * (head->v - 1)];
+    own->mcu_blocks = grey ? 1 : head->h * head->v + 2u;
+    own->slot_blocks = own->mcu_blocks * PEN_TILE_MCUS + PEN_OWN_GUARD_BLOCKS;
+    own->order = own->entropy->order < 0 ? own->pixels->order : own->entropy->order;
+    own->ring_rows = ring_rows(&own->g, &own->wanted, slots_of(own->entropy));
+    own->row = own->wanted.top;
+    own->given = 0;
+    own->jobs = (PenOwnJobs){.image = own->image,
+                             .wanted = &own->wanted,
+                             .g = &own->g,
+                             .mcu_blocks = own->mcu_blocks,
+                             .segment = own->image->first_segment,
+                             .at = own->image->head_bytes};
+}
+
+int pen__own_begin(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
+                   const PenRegion *region, PenError *reterr)
+{
+    int r = pen__own_new(d, reterr);
+    PenOwn *own = d->own;
+    if (r < 0 || !own->entropy)
+        return r < 0 ? r : PEN_END;
+    if (!own->tables && !(own->tables = pen__zalloc(sizeof *own->tables)))
+        return pen__fail_memory(reterr, where, "decoder");
+    own->image = image;
+    own->region = region;
+    r = pen__own_head(image, info, &own->head);
+    if (r == PEN_OK)
+        r = pen__own_tables(own->tables, own->entropy->layout, &own->head);
+    if (r != PEN_OK)
+        return r;
+    set_geometry(own, info);
+    r = own->entropy->has_steps ? make_steps(own, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = take_memory(own, reterr);
+    if (r != PEN_OK)
+        return r;
+    set_slots(own);
+    own->lanes = (PenOwnLanes){.bad = 0}; /* idle ones are read with the others */
+    own->clean = false;
+    return PEN_OK;
+}
+
+static void drop_large(PenBuf *b, size_t bytes)
+{
+    if (b->cap > bytes)
+        pen__buf_free(b);
+}
+
+void pen__own_end(PenOwn *own)
+{
+    drop_large(&own->copies_buf, KEEP_COPIES);
+    drop_large(&own->planes_buf, KEEP_PLANES);
+    drop_large(&own->rows_buf, KEEP_ROWS);
+}
+
+/* ---- memory, before there is any ---- */
+
+enum { MAX_SLOTS = PEN_OWN_LANES + PEN_OWN_SPARE };
+
+/* Whatever the image: for the largest MCUs, and all kinds of them that there are. */
+static uint64_t fixed_bytes(void)
+{
+    static const uint8_t kinds[] = {1, 3, 4, 6};
+    uint64_t steps = 0;
+    for (size_t i = 0; i < PEN_LEN(kinds); i++)
+        steps += (1 + kinds[i] * 8u + PEN_OWN_STEP_GUARDS) * PEN_OWN_STEP_BLOCK;
+    return sizeof(PenOwn) + sizeof(PenOwnTables) + steps * sizeof(PenOwnStep) +
+           coef_bytes(MAX_SLOTS, PEN_OWN_MCU_BLOCKS) + list_bytes(MAX_SLOTS, PEN_OWN_MCU_BLOCKS);
+}
+
+static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box)
+{
+    PenTileGeometry g;
+    PenOwnWanted w;
+    uint64_t bytes = 0;
+    pen__tile_geometry(info, &g);
+    PenOwnHead head = {.components = info->components,
+                       .h = (uint8_t)(g.mcu_width / 8),
+                       .v = (uint8_t)(g.mcu_height / 8)};
+    pen__own_want(&g, &head, box, info->width, info->height, &w);
+    for (uint32_t i = 0; i < info->components; i++)
+        bytes += plane_bytes(&w, i, i ? 1 : head.v, ring_rows(&g, &w, MAX_SLOTS));
+    return bytes;
+}
+
+/* Is it something that is decoded here, as far as the index and the frame say? */
+static bool is_ours(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
+{
+    return image->tiled && image->segment_bytes && image->width == info->width &&
+           image->height == info->height && pen__region_sampling_fits(info) && box->w && box->h &&
+           (uint64_t)box->x + box->w <= info->width && (uint64_t)box->y + box->h <= info->height;
+}
+
+uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
+{
+    uint64_t copies = KEEP_COPIES, planes = KEEP_PLANES, rows = KEEP_ROWS;
+    if (image && is_ours(image, info, box)) {
+        copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
+        planes = PEN_MAX(planes, planes_bytes(info, box));
+        rows = PEN_MAX(rows, (uint64_t)box->w * 3 * 16);
+    }
+    return fixed_bytes() + copies + planes + rows + 5 * ALIGN;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/jpeg/quality.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The example tables of ITU-T T.81 annex K.1, in zigzag order. */
+static const uint8_t luma_base[64] = {
+    16, 11, 12,  14,  12,  10, 16, 14,  13,  14,  18,  17,  16, 19,  24,  40,
+    26, 24, 22,  22,  24,  49, 35, 37,  29,  40,  58,  51,  61, 60,  57,  51,
+    56, 55, 64,  72,  92,  78, 64, 68,  87,  69,  55,  56,  80, 109, 81,  87,
+    95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99,
+};
+static const uint8_t chroma_base[64] = {
+    17, 18, 18, 24, 21, 24, 47, 26, 26, 47, 99, 66, 56, 66, 99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+};
+
+static unsigned percent_of(int quality)
+{
+    return (unsigned)(quality < 50 ? 5000 / quality : 200 - quality * 2);
+}
+
+/* Are these the IJG's tables of that quality, held to 8 bits or (as its tools can) to 15? */
+static bool is_scaled(const uint16_t table[64], const uint8_t base[64], int quality)
+{
+    unsigned percent = percent_of(quality);
+    for (size_t i = 0; i < 64; i++) {
+        unsigned v = (base[i] * percent + 50) / 100;
+        if (v < 1)
+            v = 1;
+        if (table[i] != v && !(v > 255 && table[i] == 255))
+            return false;
+    }
+    return true;
+}
+
+/* Mean over the table of value / base, in percent. */
+static double mean_percent(const uint16_t table[64], const uint8_t base[64])
+{
+    double sum = 0;
+    for (size_t i = 0; i < 64; i++)
+        sum += 100.0 * table[i] / base[i];
+    return sum / 64;
+}
+
+int pen__jpeg_quality(const uint16_t luma[64], const uint16_t *chroma)
+{
+    for (int q = 1; q <= 100; q++)
+        if (is_scaled(luma, luma_base, q) && (!chroma || is_scaled(chroma, chroma_base, q)))
+            return q;
+    double percent = mean_percent(luma, luma_base);
+    if (chroma)
+        percent = (percent + mean_percent(chroma, chroma_base)) / 2;
+    double q = percent <= 100 ? (200 - percent) / 2 : 5000 / percent;
+    return q < 1 ? 1 : q > 100 ? 100 : (int)(q + 0.5);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/jpeg/transcode/write.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "codec/jpeg/huffman.h"
+#include "codec/jpeg/markers.h"
+
+static const char where[] = "codec/jpeg";
+
+enum {
+    /* SOI, JFIF, 3 DQT, SOF, 4 DHT, DRI, SOS at their largest are 1,600 bytes. */
+    HEAD_BYTES = 2048,
+    /* A token has at most 16 + 11 bits, and every byte may get a zero behind it. */
+    TOKEN_BYTES = 8
+};
+
+/* ---- the head ---- */
+
+static void put8(PenBuf *b, unsigned v)
+{
+    b->data[b->bytes++] = (uint8_t)v;
+}
+
+static void put16(PenBuf *b, unsigned v)
+{
+    put8(b, v >> 8);
+    put8(b, v & 255);
+}
+
+static void put_marker(PenBuf *b, uint8_t code, unsigned body_bytes)
+{
+    put8(b, 0xFF);
+    put8(b, code);
+    put16(b, body_bytes + 2);
+}
+
+static void put_jfif(PenBuf *b, const PenJpegFrame *f)
+{
+    bool known = f->has_jfif && (f->jfif_version[0] == 1 || f->jfif_version[0] == 2);
+    put_marker(b, PEN_MARKER_APP0, 14);
+    memcpy(b->data + b->bytes, "JFIF", 5);
+    b->bytes += 5;
+    put8(b, known ? f->jfif_version[0] : 1);
+    put8(b, known ? f->jfif_version[1] : 1);
+    put8(b, f->has_jfif ? f->density_unit : 0);
+    put16(b, f->has_jfif ? f->density[0] : 1);
+    put16(b, f->has_jfif ? f->density[1] : 1);
+    put16(b, 0); /* no thumbnail */
+}
+
+static void put_quant(PenBuf *b, const PenJpegFrame *f)
+{
+    unsigned done = 0;
+    for (size_t i = 0; i < f->n_planes; i++) {
+        const PenJpegPlane *p = &f->planes[i];
+        if (done >> p->quant_slot & 1)
+            continue;
+        done |= 1u << p->quant_slot;
+        put_marker(b, PEN_MARKER_DQT, 65);
+        put8(b, p->quant_slot);
+        for (size_t k = 0; k < 64; k++)
+            put8(b, p->quant[pen__zigzag[k]]);
+    }
+}
+
+static void put_frame(PenBuf *b, const PenTilePlan *plan)
+{
+    const PenJpegFrame *f = plan->frame;
+    put_marker(b, PEN_MARKER_SOF0, 6 + 3u * f->n_planes);
+    put8(b, 8);
+    put16(b, f->height);
+    put16(b, f->width);
+    put8(b, f->n_planes);
+    for (size_t i = 0; i < f->n_planes; i++) {
+        put8(b, f->planes[i].id);
+        put8(b, i ? 0x11 : (unsigned)plan->h_samp << 4 | plan->v_samp);
+        put8(b, f->planes[i].quant_slot);
+    }
+}
+
+/* Table t of the tokens is class t % 2 (0 = DC), slot t / 2. */
+static void put_huff(PenBuf *b, const PenHuffTable *table, unsigned t)
+{
+    put_marker(b, PEN_MARKER_DHT, 17 + table->n_symbols);
+    put8(b, t % 2 << 4 | t / 2);
+    memcpy(b->data + b->bytes, table->n_codes + 1, 16);
+    memcpy(b->data + b->bytes + 16, table->symbols, table->n_symbols);
+    b->bytes += 16 + table->n_symbols;
+}
+
+static void put_scan(PenBuf *b, const PenJpegFrame *f)
+{
+    put_marker(b, PEN_MARKER_DRI, 2);
+    put16(b, PEN_TILE_MCUS);
+    put_marker(b, PEN_MARKER_SOS, 4 + 2u * f->n_planes);
+    put8(b, f->n_planes);
+    for (size_t i = 0; i < f->n_planes; i++) {
+        put8(b, f->planes[i].id);
+        put8(b, i ? 0x11 : 0);
+    }
+    put8(b, 0);
+    put8(b, 63);
+    put8(b, 0);
+}
+
+/* ---- the segments ---- */
+
+/* What a token becomes: its code, shifted to make room for the extra bits, and both their length.
+ */
+typedef struct Code {
+    uint32_t bits, length;
+} Code;
+
+typedef struct Bits {
+    uint8_t *at;
+    uint64_t acc; /* the last n bits are still to be written */
+    uint32_t n;
+} Bits;
+
+static void make_codes(const PenHuffTable *table, Code codes[256])
+{
+    uint32_t code = 0, at = 0;
+    for (uint32_t length = 1; length <= 16; length++, code <<= 1)
+        for (uint32_t i = 0; i < table->n_codes[length]; i++, code++, at++) {
+            uint32_t symbol = table->symbols[at], size = symbol & 15;
+            codes[symbol] = (Code){.bits = code << size, .length = length + size};
+        }
+}
+
+static void put_byte(Bits *b, uint8_t byte)
+{
+    *b->at++ = byte;
+    if (byte == 0xFF)
+        *b->at++ = 0;
+}
+
+static inline void flush32(Bits *b)
+{
+    b->n -= 32;
+    uint32_t word = (uint32_t)(b->acc >> b->n);
+    /* Is any byte 0xFF? */
+    if (PEN_UNLIKELY((~word - 0x01010101u) & word & 0x80808080u)) {
+        for (int shift = 24; shift >= 0; shift -= 8)
+            put_byte(b, (uint8_t)(word >> shift));
+    } else {
+        pen__store32(b->at, __builtin_bswap32(word));
+        b->at += 4;
+    }
+}
+
+static uint8_t *put_segment(uint8_t *at, const uint32_t *tokens, uint32_t n, const Code *codes,
+                            uint8_t closing)
+{
+    Bits b = {.at = at};
+    for (uint32_t i = 0; i < n; i++) {
+        Code c = codes[tokens[i] & PEN_TOKEN_INDEX];
+        b.acc = b.acc << c.length | c.bits | tokens[i] >> PEN_TOKEN_SHIFT;
+        b.n += c.length;
+        if (b.n >= 32)
+            flush32(&b);
+    }
+    uint32_t pad = -b.n & 7; /* with ones, to a whole byte */
+    b.acc = b.acc << pad | ((1u << pad) - 1);
+    for (b.n += pad; b.n;) {
+        b.n -= 8;
+        put_byte(&b, (uint8_t)(b.acc >> b.n));
+    }
+    *b.at++ = 0xFF;
+    *b.at++ = closing;
+    return b.at;
+}
+
+static int put_segments(const PenTokens *t, const Code *codes, PenTiledJpeg *ret)
+{
+    const uint32_t *tokens = (const uint32_t *)(const void *)t->buf->data;
+    PenBuf *b = &ret->jpeg;
+    for (uint32_t i = 0; i < ret->n_segments; i++) {
+        uint32_t n = t->segment_tokens[i];
+        uint8_t closing = i + 1 == ret->n_segments ? PEN_MARKER_EOI : (uint8_t)(PEN_MARKER_RST0 + i % 8);
+        size_t need = (size_t)n * TOKEN_BYTES + 16;
+        if (b->cap - b->bytes < need && pen__buf_reserve(b, need) < 0)
+            return PEN_E_NO_MEMORY;
+        uint8_t *start = b->data + b->bytes;
+        uint8_t *end = put_segment(start, tokens, n, codes, closing);
+        ret->segment_bytes[i] = (uint32_t)(end - start);
+        b->bytes += ret->segment_bytes[i];
+        tokens += n;
+    }
+    return PEN_OK;
+}
+
+int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *ret,
+                     PenError *reterr)
+{
+    PenBuf *b = &ret->jpeg;
+    Code codes[PEN_TOKEN_TABLES * 256];
+    b->bytes = 0;
+    if (pen__buf_reserve(b, HEAD_BYTES) < 0)
+        return pen__fail_memory(reterr, where, "tiled file");
+    put8(b, 0xFF);
+    put8(b, PEN_MARKER_SOI);
+    put_jfif(b, plan->frame);
+    put_quant(b, plan->frame);
+    put_frame(b, plan);
+    for (unsigned i = 0; i < (plan->frame->n_planes == 1 ? 2 : PEN_TOKEN_TABLES); i++) {
+        PenHuffTable table;
+        pen__huff_optimal(t->counts + (size_t)i * 256, &table);
+        put_huff(b, &table, i);
+        make_codes(&table, codes + (size_t)i * 256);
+    }
+    put_scan(b, plan->frame);
+    ret->head_bytes = (uint32_t)b->bytes;
+    ret->info.h_samp[0] = plan->h_samp;
+    ret->info.v_samp[0] = plan->v_samp;
+    if (put_segments(t, codes, ret) < 0)
+        return pen__fail_memory(reterr, where, "tiled file");
+    return PEN_OK;
+}

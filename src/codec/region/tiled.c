@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a box of a tiled JPEG: by the own decoder, or what that does not take by libjpeg, which
+ * is given the head, made to say that the image begins at some row of MCUs above the box, and the
+ * segments from there on.
+ *
+ * Both need the same segments, those of the rows of the box and beside it, so that what has to be
+ * read does not depend on who will decode it. libjpeg counts restart intervals from the first MCU
+ * that it sees: it has to begin with a row that begins a segment, which may be up to seven rows
+ * further up. What it is to see there is of no interest, so it gets the first segment that there is
+ * again and again. */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "codec/jpeg/decoder/decoder.h"
+#include "codec/jpeg/markers.h"
+#include "codec/region/region_impl.h"
+
+static const char where[] = "codec/jpeg";
+
+/* What libjpeg needs for some rows. */
+typedef struct Cut {
+    PenTileGeometry g;
+    uint32_t first, last; /* segments that are needed */
+    uint32_t top_mcu;     /* row of MCUs to begin with: it begins a segment */
+    uint32_t fillers;     /* segments from there up to the first */
+} Cut;
+
+static void cut_rows(const PenJpegInfo *info, uint32_t y, uint32_t h, Cut *ret)
+{
+    PenTileGeometry g;
+    pen__tile_geometry(info, &g);
+    /* Upsampling of chroma that has half the rows looks at the row above and the row below, and
+     * libjpeg does not give the last two rows of an MCU before it has the MCUs below. */
+    bool half = g.mcu_height > DCTSIZE;
+    uint32_t top = (y - (half && y)) / g.mcu_height;
+    uint32_t bottom = PEN_MIN((y + h - 1 + (half ? 2 : 0)) / g.mcu_height, g.mcus_y - 1);
+    uint32_t first = top * g.mcus_x / PEN_TILE_MCUS;
+    while (top * g.mcus_x % PEN_TILE_MCUS)
+        top--;
+    uint32_t begin = top * g.mcus_x / PEN_TILE_MCUS;
+    /* The last segment may be a short one, which cannot stand for others. */
+    if (first > begin && first + 1 == g.n_segments)
+        first--;
+    *ret = (Cut){.g = g,
+                 .first = first,
+                 .last = ((bottom + 1) * g.mcus_x - 1) / PEN_TILE_MCUS,
+                 .top_mcu = top,
+                 .fillers = first - begin};
+}
+
+void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *ret_first,
+                          uint32_t *ret_last)
+{
+    Cut c = {.first = y, .last = y + h - 1};
+    if (cut->codec == PEN_CODEC_JPEG) {
+        PenJpegInfo info = {.width = cut->width,
+                            .height = cut->height,
+                            .components = cut->components,
+                            .h_samp = {cut->h_samp, 1, 1},
+                            .v_samp = {cut->v_samp, 1, 1}};
+        cut_rows(&info, y, h, &c);
+    }
+    *ret_first = c.first;
+    *ret_last = c.last;
+}
+
+/* Grey, and three components with chroma not above luma's half. */
+bool pen__region_sampling_fits(const PenJpegInfo *info)
+{
+    uint8_t largest = info->components == 3 ? 2 : 1;
+    if (info->components != 1 && info->components != 3)
+        return false;
+    for (size_t i = 1; i < info->components; i++)
+        if (info->h_samp[i] != 1 || info->v_samp[i] != 1)
+            return false;
+    return info->h_samp[0] <= largest && info->v_samp[0] <= largest;
+}
+
+static int read_head(const PenEncoded *image, const PenRegion *region, PenJpegInfo *info,
+                     PenError *reterr)
+{
+    if (image->head_bytes > image->bytes)
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected a head of %u bytes, found %zu in all",
+                         image->head_bytes, image->bytes);
+    int r = pen__jpeg_tiled_info(image->data, image->head_bytes, region->limits, info, reterr);
+    if (r >= 0)
+        r = pen__region_check_size(image, info->width, info->height, reterr);
+    if (r < 0)
+        return r;
+    if (info->head_bytes != image->head_bytes || info->scan_components != info->components ||
+        !pen__region_sampling_fits(info))
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected a head of %u bytes, one scan and sampling of 1 or "
+                         "2, found %zu, %u of %u components and %u x %u",
+                         image->head_bytes, info->head_bytes, info->scan_components,
+                         info->components, info->h_samp[0], info->v_samp[0]);
+    return PEN_OK;
+}
+
+static int check_segments(const PenEncoded *image, const Cut *cut, PenError *reterr)
+{
+    if (image->end_segment > cut->g.n_segments)
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected %u segments, found a table that ends at %u",
+                         cut->g.n_segments, image->end_segment);
+    if (cut->first >= image->first_segment && cut->last < image->end_segment)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, where,
+                     "tiled jpeg: expected segments %u to %u for these rows, found %u to %u",
+                     cut->first, cut->last, image->first_segment, image->end_segment);
+}
+
+static uint32_t closing_code(const Cut *cut, uint32_t s)
+{
+    return s + 1 == cut->g.n_segments ? PEN_MARKER_EOI : PEN_MARKER_RST0 + s % 8;
+}
+
+/* Does segment `s`, which ends at `at`, end with its marker? So every segment that is used is one,
+ * whatever the table says. */
+static int check_end(const PenEncoded *image, const Cut *cut, uint32_t s, uint64_t at,
+                     PenError *reterr)
+{
+    uint32_t code = closing_code(cut, s);
+    if (at > image->bytes)
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected %llu bytes up to the end of segment %u, found %zu",
+                         (unsigned long long)at, s, image->bytes);
+    const uint8_t *p = image->data + at - 2;
+    if (p[0] == 0xFF && p[1] == code)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_DECODE, where,
+                     "tiled jpeg of %u x %u: segment %u of %u: expected marker ff %02x at its end, "
+                     "found %02x %02x",
+                     image->width, image->height, s, cut->g.n_segments, code, p[0], p[1]);
+}
+
+/* Segments that are there need no others in their place. */
+static void use_what_is_there(const PenEncoded *image, Cut *cut)
+{
+    uint32_t more = PEN_MIN(cut->first - image->first_segment, cut->fillers);
+    cut->first -= more;
+    cut->fillers -= more;
+}
+
+/* Where segment cut->first begins in the data, and the last one ends. */
+static int find_segments(const PenEncoded *image, const Cut *cut, size_t *ret_start,
+                         size_t *ret_end, PenError *reterr)
+{
+    uint64_t at = image->head_bytes, start = at;
+    for (uint32_t s = image->first_segment; s <= cut->last; s++) {
+        at += image->segment_bytes[s - image->first_segment];
+        if (s + 1 < cut->first)
+            continue;
+        int r = check_end(image, cut, s, at, reterr);
+        if (r < 0)
+            return r;
+        start = s + 1 == cut->first ? at : start;
+    }
+    *ret_start = (size_t)start;
+    *ret_end = (size_t)at;
+    return PEN_OK;
+}
+
+/* A copy of the head with another height. */
+static int copy_head(PenDecoder *d, const PenEncoded *image, uint32_t height, PenError *reterr)
+{
+    PenJpegWalk walk;
+    PenJpegMarker m = {.code = 0};
+    int r = pen__region_reserve(&d->head, image->head_bytes, reterr);
+    if (r < 0)
+        return r;
+    uint8_t *head = d->head.data;
+    memcpy(head, image->data, image->head_bytes);
+    r = pen__jpeg_walk_start(&walk, head, image->head_bytes, reterr);
+    while (r >= 0 && !pen__jpeg_is_sof(m.code))
+        r = pen__jpeg_walk_next(&walk, &m, reterr);
+    if (r < 0)
+        return r;
+    head[m.offset + 5] = (uint8_t)(height >> 8);
+    head[m.offset + 6] = (uint8_t)height;
+    return PEN_OK;
+}
+
+/* The segments are what has to be read anyway; nothing in them is changed. */
+static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, PenJpegInput *ret,
+                      PenError *reterr)
+{
+    size_t start, end;
+    int r = find_segments(image, cut, &start, &end, reterr);
+    if (r < 0)
+        return r;
+    uint32_t top = cut->top_mcu * cut->g.mcu_height;
+    *ret = (PenJpegInput){.width = image->width, .height = image->height - top, .top = top};
+    if (!cut->first) {
+        ret->data = image->data;
+        ret->bytes = end;
+        return PEN_OK;
+    }
+    r = copy_head(d, image, ret->height, reterr);
+    ret->head = d->head.data;
+    ret->head_bytes = image->head_bytes;
+    ret->data = image->data + start;
+    ret->data_place = start;
+    ret->bytes = end - start;
+    ret->segment = cut->first - cut->fillers;
+    ret->fillers = cut->fillers;
+    ret->filler_bytes = image->segment_bytes[cut->first - image->first_segment];
+    ret->filler_code = (uint8_t)(PEN_MARKER_RST0 + cut->first % 8);
+    return r;
+}
+
+/* The segment in which libjpeg stopped. It knows where its last whole MCU ended, with the bits that
+ * it had in stock; between two segments the marker it has come upon says whether it had passed
+ * over the end of the first. */
+static uint32_t failed_segment(const PenDecoder *d, const PenEncoded *image, const Cut *cut)
+{
+    uint64_t place = pen__turbo_place(&d->turbo), end = image->head_bytes;
+    uint32_t s = image->first_segment, code = (uint32_t)d->turbo.d.unread_marker;
+    for (; s < cut->last; s++) {
+        end += image->segment_bytes[s - image->first_segment];
+        if (place < end || (place == end && code == closing_code(cut, s)))
+            break;
+    }
+    return s;
+}
+
+static void name_place(const PenDecoder *d, const PenEncoded *image, const Cut *cut,
+                       PenError *reterr)
+{
+    if (!d->started)
+        pen__error_prefix(reterr, "tiled jpeg of %u x %u: head", image->width, image->height);
+    else
+        pen__error_prefix(reterr, "tiled jpeg of %u x %u: segment %u of %u", image->width,
+                          image->height, failed_segment(d, image, cut), cut->g.n_segments);
+}
+
+static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
+                           const PenRegion *region, PenError *reterr)
+{
+    Cut cut;
+    PenJpegInput input;
+    cut_rows(info, region->box.y, region->box.h, &cut);
+    use_what_is_there(image, &cut);
+    int r = make_input(d, image, &cut, &input, reterr);
+    if (r < 0)
+        return r;
+    r = pen__region_turbo(d, &input, region, reterr);
+    if (r < 0 && d->turbo.status == PEN_E_DECODE) /* of libjpeg's, not of who takes the rows */
+        name_place(d, image, &cut, reterr);
+    return r;
+}
+
+int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+                      PenError *reterr)
+{
+    PenJpegInfo info;
+    Cut cut;
+    uint32_t given = 0;
+    int r = read_head(image, region, &info, reterr);
+    if (r >= 0)
+        r = pen__region_check_mask(region, info.components, reterr);
+    if (r < 0)
+        return r;
+    cut_rows(&info, region->box.y, region->box.h, &cut);
+    r = check_segments(image, &cut, reterr);
+    if (r >= 0)
+        r = pen__own_region(d, image, &info, region, &given, reterr);
+    if (r != PEN_END)
+        return r;
+    PenRegion rest = *region;
+    rest.box.y += given;
+    rest.box.h -= given;
+    return decode_by_turbo(d, image, &info, &rest, reterr);
+}

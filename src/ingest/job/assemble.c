@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/job/assemble.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/machine/cores.h"
+#include "base/sys.h"
+#include "base/thread.h"
+
+#define WHERE "ingest/assemble"
+
+enum { MAX_THREADS = 256, AHEAD_PER_THREAD = 4, AHEAD = 16, MAX_AHEAD = 256 };
+#define TICK_NS 100000000u
+/* What is prepared and not written yet; clips can be large. */
+#define AHEAD_BYTES ((uint64_t)512 << 20)
+
+typedef struct Slot { /* of the position that is `slot` modulo the number of slots */
+    int ready;
+    int status;
+    PenPrepared *sample;
+    uint64_t bytes;
+    PenError error;
+} Slot;
+
+typedef struct Crew {
+    const PenAssembly *a;
+    PenRecipe recipe; /* the assembly's, with our cancel in it */
+    atomic_bool cancel;
+    Slot *slots;
+    uint64_t n_slots;
+    pthread_mutex_t mutex; /* of all below, and of the slots' hand-over */
+    pthread_cond_t made, taken;
+    uint64_t next;      /* position to be prepared */
+    uint64_t collected; /* all before it have been taken */
+    uint64_t held;      /* bytes of what is prepared and not taken */
+    int stop;
+    PenPartReader *stream; /* of compressed tars: read in order, inside the lock */
+} Crew;
+
+typedef struct Worker {
+    Crew *crew;
+    PenPartReader *reader;
+    pthread_t thread;
+} Worker;
+
+/* Waits until there is a position to prepare that is not too far ahead. 0 = nothing more to do. */
+static int next_position(Crew *c, uint64_t *ret)
+{
+    while (
+        !c->stop && c->next < c->a->end &&
+        (c->next - c->collected >= c->n_slots || (c->held > AHEAD_BYTES && c->next > c->collected)))
+        pen__cond_wait(&c->taken, &c->mutex, pen__deadline_after(1000000000));
+    if (c->stop || c->next >= c->a->end)
+        return 0;
+    *ret = c->next++;
+    return 1;
+}
+
+/* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so
+ * that they come in order. */
+static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
+{
+    Crew *c = w->crew;
+    const PenAssembly *a = c->a;
+    char name[PEN_INPUT_NAME_BYTES] = "";
+    int in_order = pen__plan_info(a->plan)->in_order;
+    if (!in_order)
+        pthread_mutex_unlock(&c->mutex);
+    PenPrepared *p = pen__prepared_new(a->schema->n_fields, a->schema->n_fields);
+    int r = p ? PEN_OK : pen__fail_memory(e, WHERE, "a sample");
+    if (r == PEN_OK)
+        r = pen__prepared_read(p, a->schema, a->plan, position, in_order ? c->stream : w->reader,
+                               name, e);
+    if (in_order)
+        pthread_mutex_unlock(&c->mutex);
+    if (r == PEN_OK)
+        r = pen__prepared_make(p, a->schema, &c->recipe, a->plan, name, e);
+    if (r == PEN_OK)
+        *ret = p;
+    else
+        pen__prepared_free(p);
+    return r;
+}
+
+/* Takes a position, prepares it, hands it over. */
+static void *work(void *arg)
+{
+    Worker *w = arg;
+    Crew *c = w->crew;
+    uint64_t position;
+    pen__thread_name("pen-pack");
+    pthread_mutex_lock(&c->mutex);
+    while (next_position(c, &position)) {
+        PenError e = {0};
+        PenPrepared *p = NULL;
+        int r = prepare(w, position, &p, &e);
+        pthread_mutex_lock(&c->mutex);
+        uint64_t bytes = p ? pen__prepared_memory(p) : 0;
+        c->held += bytes;
+        c->slots[position % c->n_slots] = (Slot){1, r, p, bytes, e};
+        if (position == c->collected)
+            pthread_cond_signal(&c->made);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+/* ---- collecting ----------------------------------------------------------------------------- */
+
+static int take_slot(Crew *c, const Slot *s, uint64_t position, PenError *reterr)
+{
+    const PenAssembly *a = c->a;
+    if (s->status == PEN_OK)
+        return a->take(a->ctx, s->sample, reterr);
+    if (pen__status_is_bad_input(s->status))
+        return a->bad(a->ctx, position, &s->error, reterr);
+    if (reterr)
+        *reterr = s->error;
+    return s->status;
+}
+
+/* The next in order, if it is there before `tick`. Workers that wait for room are woken only when
+ * there is a good deal of it: to wake one for each sample costs more than a small sample itself. */
+static int next_slot(Crew *c, uint64_t tick, Slot *ret)
+{
+    pthread_mutex_lock(&c->mutex);
+    Slot *slot = &c->slots[c->collected % c->n_slots];
+    if (!slot->ready)
+        pen__cond_wait(&c->made, &c->mutex, tick);
+    int ready = slot->ready;
+    if (ready) {
+        *ret = *slot;
+        slot->ready = 0;
+        c->collected++;
+        bool was_full = c->held > AHEAD_BYTES;
+        c->held -= slot->bytes;
+        if (c->next - c->collected <= c->n_slots / 2 || was_full)
+            pthread_cond_broadcast(&c->taken);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return ready;
+}
+
+static int collect(Crew *c, PenError *reterr)
+{
+    const PenAssembly *a = c->a;
+    uint64_t tick = pen__deadline_after(TICK_NS);
+    uint64_t position = a->first;
+    int r = PEN_OK;
+    while (position < a->end && r == PEN_OK) {
+        Slot s;
+        if (next_slot(c, tick, &s))
+            r = take_slot(c, &s, position++, reterr);
+        if (r == PEN_OK && pen__sys->now_ns() >= tick) {
+            r = a->tick(a->ctx, reterr);
+            tick = pen__deadline_after(TICK_NS);
+        }
+    }
+    return r;
+}
+
+static int start(Crew *c, Worker *workers, unsigned n, unsigned *ret_started, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (unsigned i = 0; i < n; i++) {
+        workers[i].crew = c;
+        r = pen__part_reader_open(c->a->plan, &workers[i].reader, reterr);
+        if (r == PEN_OK)
+            r = pen__thread_start(&workers[i].thread, work, &workers[i], reterr);
+        if (r < 0)
+            break;
+        ++*ret_started;
+    }
+    return r;
+}
+
+static void stop(Crew *c, Worker *workers, unsigned n, unsigned started)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->stop = 1;
+    atomic_store(&c->cancel, true);
+    pthread_cond_broadcast(&c->taken);
+    pthread_mutex_unlock(&c->mutex);
+    for (unsigned i = 0; i < started; i++)
+        pen__thread_join(workers[i].thread);
+    for (unsigned i = 0; i < n; i++)
+        pen__part_reader_close(&workers[i].reader);
+    for (uint64_t i = 0; i < c->n_slots; i++)
+        if (c->slots[i].ready)
+            pen__prepared_free(c->slots[i].sample);
+}
+
+static int run_crew(Crew *c, unsigned n, PenError *reterr)
+{
+    unsigned started = 0;
+    Worker *workers = pen__zalloc(n * sizeof *workers);
+    c->slots = pen__zalloc((size_t)c->n_slots * sizeof *c->slots);
+    int r = workers && c->slots ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
+    if (r == PEN_OK)
+        r = pen__part_reader_open(c->a->plan, &c->stream, reterr);
+    if (r == PEN_OK)
+        r = start(c, workers, n, &started, reterr);
+    if (r == PEN_OK)
+        r = collect(c, reterr);
+    if (workers && c->slots)
+        stop(c, workers, n, started);
+    pen__part_reader_close(&c->stream);
+    pen__free(workers);
+    pen__free(c->slots);
+    return r;
+}
+
+int pen__assemble(const PenAssembly *a, PenError *reterr)
+{
+    unsigned n = a->threads > 0 ? (unsigned)a->threads : pen__thread_cores();
+    n = PEN_MIN(n, (unsigned)MAX_THREADS);
+    Crew c = {.a = a, .recipe = *a->recipe, .next = a->first, .collected = a->first};
+    c.recipe.video.cancel = &c.cancel;
+    /* Enough to go on with while a block is being written; a block is a few megabytes. */
+    uint64_t blocks = PEN_MIN(2 * pen__plan_info(a->plan)->block_samples, (uint64_t)MAX_AHEAD);
+    c.n_slots = PEN_MAX((uint64_t)n * AHEAD_PER_THREAD + AHEAD, blocks);
+    pthread_mutex_init(&c.mutex, NULL);
+    int made = pen__cond_init(&c.made);
+    int taken = pen__cond_init(&c.taken);
+    int r = made == PEN_OK && taken == PEN_OK ? run_crew(&c, n, reterr)
+                                              : pen__fail_memory(reterr, WHERE, "threads");
+    if (taken == PEN_OK)
+        pthread_cond_destroy(&c.taken);
+    if (made == PEN_OK)
+        pthread_cond_destroy(&c.made);
+    pthread_mutex_destroy(&c.mutex);
+    return r;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joining what all tasks have written. Each has left whole blocks and a rest of fewer samples than
+ * a block has; the rests are joined here, so that every block but the last is full. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "ingest/job/job.h"
+#include "ingest/job/join.h"
+#include "io/sink.h"
+#include "io/source.h"
+#include "manage/gc.h"
+#include "manage/work.h"
+#include "pack/write/publish.h"
+
+#define WHERE "ingest/finalise"
+
+/* ---- what a task leaves ---------------------------------------------------------------------- */
+
+enum { DONE_BYTES = 8 + 3 * 8 + 32 + 4 };
+static const char done_magic[8] = "PENDON2";
+
+int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr)
+{
+    uint8_t b[DONE_BYTES];
+    memcpy(b, done_magic, sizeof done_magic);
+    pen__store64(b + 8, done->n_shards);
+    pen__store64(b + 16, done->n_samples);
+    pen__store64(b + 24, done->n_rest);
+    memcpy(b + 32, done->inputs, sizeof done->inputs);
+    pen__store32(b + 64, pen__crc32c(0, b, 64));
+    char *part = pen__path_join(folder, "done.part");
+    char *path = pen__path_join(folder, "done");
+    int r = part && path ? pen__file_store(part, path, b, sizeof b, reterr)
+                         : pen__fail_memory(reterr, WHERE, folder);
+    pen__free(part);
+    pen__free(path);
+    return r;
+}
+
+int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr)
+{
+    PenBuf b = {0};
+    char *path = pen__path_join(folder, "done");
+    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, folder);
+    if (r <= 0)
+        goto out;
+    r = pen__file_load(path, DONE_BYTES, &b, reterr);
+    if (r < 0)
+        goto out;
+    if (b.bytes != DONE_BYTES || memcmp(b.data, done_magic, 8) != 0 ||
+        pen__crc32c(0, b.data, 64) != pen__load32(b.data + 64)) {
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: damaged; run that task again", path);
+        goto out;
+    }
+    *ret = (PenTaskDone){.n_shards = pen__load64(b.data + 8),
+                         .n_samples = pen__load64(b.data + 16),
+                         .n_rest = pen__load64(b.data + 24)};
+    memcpy(ret->inputs, b.data + 32, sizeof ret->inputs);
+    r = 1;
+out:
+    pen__buf_free(&b);
+    pen__free(path);
+    return r;
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+typedef struct Finalise {
+    const char *out;
+    PenStore *store;
+    PenPlan *plan;
+    PenSchema schema;
+    uint32_t n_tasks;
+    PenJoin join;
+    PenRoll *roll; /* of the rests */
+    uint64_t position;
+    PenCopied *copied;
+    PenBadList bad;
+} Finalise;
+
+static int task_folder(const Finalise *f, uint32_t task, char **ret, PenError *reterr)
+{
+    char name[64];
+    snprintf(name, sizeof name, "task-%u-of-%u", task, f->n_tasks);
+    *ret = pen__work_path(f->out, name);
+    return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
+}
+
+/* How many tasks there are is in the names of the folders they left. */
+static int count_tasks(Finalise *f, PenError *reterr)
+{
+    PenNames names = {0};
+    char *work = pen__work_path(f->out, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, f->out);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        const char *of = strstr(names.names[i], "-of-");
+        if (strncmp(names.names[i], "task-", 5) != 0 || !of)
+            continue;
+        unsigned long n = strtoul(of + 4, NULL, 10);
+        if (f->n_tasks && f->n_tasks != n)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s: some tasks are of %u and some of %lu; they cannot be joined: "
+                          "'penstock gc' and start again",
+                          f->out, f->n_tasks, n);
+        f->n_tasks = (uint32_t)n;
+    }
+    pen__names_free(&names);
+    pen__free(work);
+    if (r == PEN_OK && !f->n_tasks)
+        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                      "%s: no task has been run; run 'penstock pack --task I/N' for each first",
+                      f->out);
+    return r;
+}
+
+static int task_done(const Finalise *f, uint32_t task, PenTaskDone *ret, PenError *reterr)
+{
+    char *folder = NULL;
+    int r = task_folder(f, task, &folder, reterr);
+    if (r < 0)
+        return r;
+    r = pen__task_done_load(folder, ret, reterr);
+    pen__free(folder);
+    if (r == 0)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: task %u of %u is not done; run 'penstock pack --task %u/%u' first",
+                         f->out, task, f->n_tasks, task, f->n_tasks);
+    if (r > 0 && memcmp(ret->inputs, pen__plan_info(f->plan)->inputs, sizeof ret->inputs) != 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: task %u of %u was run with a plan that has been made anew since: "
+                         "inputs had changed; run 'penstock pack --task %u/%u' again",
+                         f->out, task, f->n_tasks, task, f->n_tasks);
+    return r < 0 ? r : PEN_OK;
+}
+
+static int add_shard(Finalise *f, uint32_t task, uint64_t ordinal, PenShardEntry *ret,
+                     PenPackStats *stats, PenError *reterr)
+{
+    uint8_t id[PEN_ID_BYTES];
+    pen__shard_id(pen__plan_info(f->plan)->id, task, f->n_tasks, ordinal, id);
+    int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
+    if (r == 0)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: a shard of task %u is gone; run that task again", f->out, task);
+    return r < 0 ? r : PEN_OK;
+}
+
+static int join_shards(Finalise *f, uint32_t task, const PenTaskDone *done, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint64_t i = 0; i < done->n_shards && r == PEN_OK; i++) {
+        PenShardEntry entry;
+        PenPackStats stats;
+        r = add_shard(f, task, i, &entry, &stats, reterr);
+        if (r == PEN_OK)
+            r = pen__join_add(&f->join, &entry, 1, &stats, reterr);
+    }
+    return r;
+}
+
+/* The samples of a task's rest, which is opened as if it were a pack of one shard. */
+static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
+{
+    PenShardEntry entry;
+    PenPackStats stats;
+    PenDraft draft = {0};
+    PenCopied *c = &f->copied[task];
+    int r = add_shard(f, task, PEN_ORDINAL_REST, &entry, &stats, reterr);
+    if (r < 0)
+        return r;
+    PenManifest m = {.block_samples = pen__plan_info(f->plan)->block_samples,
+                     .n_shards = 1,
+                     .schema = f->schema,
+                     .shards = &entry};
+    f->join.stats.bad += stats.bad; /* all else is counted when the rests are written again */
+    r = pen__draft_open(&draft, f->store, &m, reterr);
+    if (r == PEN_OK)
+        r = pen__copy_block(draft.pack, 0, c, reterr);
+    pen__draft_close(&draft);
+    for (uint32_t i = 0; i < c->n && r == PEN_OK; i++) {
+        c->samples[i].position = f->position++;
+        r = pen__roll_add(f->roll, &c->samples[i], reterr);
+    }
+    return r;
+}
+
+static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
+{
+    char *folder = NULL;
+    int r = task_folder(f, task, &folder, reterr);
+    if (r < 0)
+        return r;
+    char *path = pen__path_join(folder, "bad");
+    r = path ? pen__bad_load(&f->bad, path, UINT64_MAX, reterr)
+             : pen__fail_memory(reterr, WHERE, folder);
+    pen__free(path);
+    pen__free(folder);
+    return r;
+}
+
+static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t++) {
+        PenTaskDone done;
+        r = task_done(f, t, &done, reterr);
+        if (r == PEN_OK)
+            r = join_shards(f, t, &done, reterr);
+        if (r == PEN_OK && done.n_rest)
+            r = add_rest(f, t, reterr);
+        if (r == PEN_OK)
+            r = load_bad(f, t, reterr);
+        ret->n_added += r == PEN_OK ? done.n_samples : 0;
+    }
+    return r;
+}
+
+static void keep(void *ctx, const PenStoredSample *sample)
+{
+    (void)ctx; /* they live until all are joined */
+    (void)sample;
+}
+
+static int open_all(Finalise *f, PenError *reterr)
+{
+    char *path = pen__work_path(f->out, "plan");
+    char *part = pen__work_path(f->out, "rest.part");
+    int r = path && part ? pen__plan_open(path, &f->plan, reterr)
+                         : pen__fail_memory(reterr, WHERE, f->out);
+    if (r == PEN_E_NOT_FOUND)
+        pen__fail(reterr, r, WHERE, "%s: no packing is under way here: there is no plan", f->out);
+    if (r == PEN_OK)
+        r = count_tasks(f, reterr);
+    if (r == PEN_OK) {
+        pen__plan_advise(f->plan, "run 'penstock plan' again, then every task");
+        r = pen__plan_check_all(f->plan, reterr);
+    }
+    if (r == PEN_OK) {
+        const PenPlanInfo *info = pen__plan_info(f->plan);
+        r = pen__plan_schema(f->plan, &f->schema, reterr);
+        f->join = (PenJoin){.store = f->store,
+                            .home = f->out,
+                            .schema = &f->schema,
+                            .settings = info->settings,
+                            .block_samples = info->block_samples};
+    }
+    if (r == PEN_OK) {
+        const PenPlanInfo *info = pen__plan_info(f->plan);
+        PenRollSettings s = {.store = f->store,
+                             .part_path = part,
+                             .schema = &f->schema,
+                             .block_samples = info->block_samples,
+                             .shard_bytes = UINT64_MAX,
+                             .task = f->n_tasks,
+                             .n_tasks = f->n_tasks,
+                             .release = keep};
+        memcpy(s.plan_id, info->id, sizeof s.plan_id);
+        r = pen__roll_open(&s, &f->roll, reterr);
+    }
+    if (r == PEN_OK) {
+        f->copied = pen__zalloc(f->n_tasks * sizeof *f->copied);
+        r = f->copied ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
+    }
+    pen__free(path);
+    pen__free(part);
+    return r;
+}
+
+static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
+{
+    int r = open_all(f, reterr);
+    if (r == PEN_OK)
+        r = join_tasks(f, ret, reterr);
+    if (r == PEN_OK)
+        r = pen__roll_finish(f->roll, 0, NULL, reterr);
+    if (r == PEN_OK) {
+        uint64_t n;
+        const PenShardEntry *shards = pen__roll_shards(f->roll, &n);
+        r = pen__join_add(&f->join, shards, n, pen__roll_stats(f->roll), reterr);
+    }
+    if (r == PEN_OK && f->join.n_shards == 0)
+        r = pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: every input is broken; no pack is made",
+                      f->out);
+    if (r == PEN_OK && f->bad.n)
+        r = pen__report_store(f->out, NULL, &f->bad, reterr);
+    if (r == PEN_OK)
+        r = pen__join_publish(&f->join, ret, reterr);
+    ret->n_bad = f->bad.n;
+    return r;
+}
+
+static int in_the_way(const char *out, PenError *reterr)
+{
+    char *path = pen__path_join(out, PEN_MANIFEST_NAME);
+    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, out);
+    pen__free(path);
+    if (r == 1)
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE, "%s: a pack is here already", out);
+    return r;
+}
+
+int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
+{
+    Finalise f = {.out = out, .schema = {.class_field = -1}};
+    PenIngestResult result = {0};
+    PenLock lock = PEN_LOCK_NONE;
+    if (pen_is_remote(out))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: tasks are joined in the directory they share; then 'penstock copy' "
+                         "the pack",
+                         out);
+    int r = pen__dir_lock(out, 1, &lock, reterr);
+    if (r < 0)
+        return r;
+    r = pen__store_open(out, NULL, &f.store, reterr);
+    if (r == PEN_OK)
+        r = in_the_way(out, reterr);
+    if (r == PEN_OK)
+        r = finalise(&f, &result, reterr);
+    /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed
+     * now, gc removes later. */
+    PenGcResult gc;
+    pen__plan_close(&f.plan);
+    if (r == PEN_OK)
+        pen__gc_locked(f.store, out, &gc, NULL);
+    pen__roll_close(&f.roll);
+    for (uint32_t t = 0; t < f.n_tasks && f.copied; t++)
+        pen__copied_free(&f.copied[t]);
+    pen__free(f.copied);
+    pen__join_fini(&f.join);
+    pen__bad_free(&f.bad);
+    pen__schema_fini(&f.schema);
+    pen__store_close(&f.store);
+    pen__dir_unlock(&lock);
+    if (r == PEN_OK)
+        *ret = result;
+    return r;
+}

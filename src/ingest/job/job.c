@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/job/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ingest/job/settings.h"
+#include "io/inner.h"
+#include "manage/work.h"
+#include "manage/work_home.h"
+
+#define WHERE "ingest/job"
+
+int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
+                  uint64_t bytes, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    PenIngestProgress p = {stage, done, total, bytes, job->bad.n};
+    if (!s->progress || s->progress(s->ctx, &p) == 0)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CANCELLED, WHERE,
+                     "%s: stopped; running the same command again goes on from here", s->out);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int lock(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    if (!s->n_tasks)
+        return pen__dir_lock(job->home, 1, &job->lock, reterr);
+    char *plan = pen__work_path(job->home, "plan");
+    if (!plan)
+        return pen__fail_memory(reterr, WHERE, s->out);
+    /* Tasks share the directory; only the one that makes the plan has it for itself. */
+    int r = pen__file_exists(plan, reterr);
+    if (r >= 0) {
+        r = pen__dir_lock(job->home, r == 0, &job->lock, reterr);
+        if (r == PEN_E_BUSY)
+            pen__fail(
+                reterr, r, WHERE,
+                "%s: another process is writing here; make the plan with 'penstock plan' before "
+                "the tasks start",
+                s->out);
+    }
+    pen__free(plan);
+    return r;
+}
+
+/* The pack that is there: wanted when appending, in the way otherwise. */
+static int open_base(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    int r = pen__store_has(job->store, PEN_MANIFEST_NAME, reterr);
+    if (r == 1 && !s->append)
+        return pen__fail(
+            reterr, PEN_E_EXISTS, WHERE,
+            "%s: a pack is here already; choose another name, or --append to add to it", s->out);
+    if (r == 0 && s->append)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: no pack to append to; leave out --append to make one", s->out);
+    return r == 1 ? pen__pack_open_store(job->store, &job->base, reterr) : r;
+}
+
+static int open_carry(PenJob *job, PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(job->base);
+    if (info->n_samples % info->block_samples == 0)
+        return PEN_OK;
+    int r = pen__copy_block(job->base, info->n_blocks - 1, &job->carry, reterr);
+    for (uint32_t i = 0; i < job->carry.n; i++)
+        job->carry.samples[i].position = i;
+    return r;
+}
+
+/* All tasks have to be of the same number, or they could never be joined. */
+static int check_tasks(const PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    PenNames names = {0};
+    char end[32];
+    char *work = pen__work_path(job->home, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, s->out);
+    snprintf(end, sizeof end, "-of-%u", s->n_tasks);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        const char *of = strstr(names.names[i], "-of-");
+        if (strncmp(names.names[i], "task-", 5) == 0 && of && strcmp(of, end) != 0)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s: task %u of %u: the tasks run so far are of %s; use that number, or "
+                          "'penstock gc %s' and start again",
+                          s->out, s->task, s->n_tasks, of + 4, s->out);
+    }
+    pen__names_free(&names);
+    pen__free(work);
+    return r;
+}
+
+static int open_folder(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    char name[64] = "run";
+    if (s->n_tasks) {
+        int r = check_tasks(job, reterr);
+        if (r < 0)
+            return r;
+        snprintf(name, sizeof name, "task-%u-of-%u", s->task, s->n_tasks);
+    }
+    job->folder = pen__work_path(job->home, name);
+    if (!job->folder)
+        return pen__fail_memory(reterr, WHERE, s->out);
+    int r = pen__inner_make(job->folder, pen__inner_root(job->folder), reterr);
+    if (r == PEN_OK && s->n_tasks)
+        r = pen__inner_lock(job->folder, &job->task_lock, reterr);
+    return r;
+}
+
+int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(plan);
+    int r = pen__schema_init(ret, info->fields, info->n_fields, reterr);
+    if (r == PEN_OK && info->class_field >= 0)
+        r = pen__schema_set_classes(ret, info->class_field, info->classes, info->n_classes, reterr);
+    return r;
+}
+
+static void choose_part(PenJob *job)
+{
+    const PenIngestSettings *s = job->settings;
+    uint64_t n = pen__plan_info(job->plan)->n_items;
+    job->first = 0;
+    job->end = n;
+    if (s->n_tasks) {
+        job->first = n / s->n_tasks * s->task + n % s->n_tasks * s->task / s->n_tasks;
+        uint64_t next = (uint64_t)s->task + 1;
+        job->end = n / s->n_tasks * next + n % s->n_tasks * next / s->n_tasks;
+    }
+    uint64_t part = n / 1000;
+    job->max_bad = s->max_bad == UINT64_MAX ? (part > 10 ? part : 10) : s->max_bad;
+}
+
+/* A run that fails before it has a plan leaves nothing behind. */
+static void leave_nothing(const PenJob *job)
+{
+    char *plan = job->home ? pen__work_path(job->home, "plan") : NULL;
+    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0)
+        pen__home_leave(job->home);
+    pen__free(plan);
+}
+
+/* Tasks on several machines share the plan and what they leave: a directory that all of them have.
+ */
+int pen__job_shares(const PenIngestSettings *s, PenError *reterr)
+{
+    if (!s->out || !pen_is_remote(s->out))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                     "%s: tasks share a directory; pack into one, 'penstock finalise' it, and "
+                     "'penstock copy' the pack to where it belongs",
+                     s->out);
+}
+
+static int open_place(PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    int r = s->n_tasks ? pen__job_shares(s, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = pen__home_find(s->out, s->work, &job->home, reterr);
+    if (r == PEN_OK)
+        r = pen__store_open(s->out, s->remote, &job->store, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_kind(job->store, reterr);
+    if (r == PEN_OK)
+        r = pen__home_make(s->out, job->home, reterr);
+    return r;
+}
+
+int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
+                  PenError *reterr)
+{
+    *job = (PenJob){.settings = settings,
+                    .result = result,
+                    .lock = PEN_LOCK_NONE,
+                    .task_lock = PEN_LOCK_NONE,
+                    .schema = {.class_field = -1}};
+    int r = pen__settings_check(settings, reterr);
+    if (r < 0)
+        return r;
+    job->recipe = pen__settings_recipe(settings);
+    r = open_place(job, reterr);
+    if (r == PEN_OK)
+        r = lock(job, reterr);
+    if (r == PEN_OK)
+        r = open_base(job, reterr);
+    if (r == PEN_OK) /* before a source is read */
+        r = pen__store_check_writable(job->store, PEN_MANIFEST_NAME, reterr);
+    if (r == PEN_OK && job->base)
+        r = open_carry(job, reterr);
+    if (r == PEN_OK)
+        r = pen__job_open_plan(job, reterr);
+    if (r == PEN_OK)
+        r = open_folder(job, reterr);
+    if (r == PEN_OK)
+        r = pen__plan_schema(job->plan, &job->schema, reterr);
+    if (r == PEN_OK)
+        choose_part(job);
+    if (r < 0) {
+        leave_nothing(job);
+        pen__job_close(job);
+    }
+    return r;
+}
+
+void pen__job_close(PenJob *job)
+{
+    pen__copied_free(&job->carry);
+    pen_pack_close(&job->base);
+    pen__plan_close(&job->plan);
+    pen__schema_fini(&job->schema);
+    pen__free(job->folder);
+    pen__free(job->home);
+    pen__store_close(&job->store);
+    pen__bad_free(&job->bad);
+    pen__dir_unlock(&job->task_lock);
+    pen__dir_unlock(&job->lock);
+    *job = (PenJob){.lock = PEN_LOCK_NONE, .task_lock = PEN_LOCK_NONE};
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of packing: the directory locked, the pack that is appended to, the plan. */
+#ifndef PEN_INGEST_JOB_JOB_H
+#define PEN_INGEST_JOB_JOB_H
+
+#include "ingest/job/bad.h"
+#include "ingest/plan/plan.h"
+#include "ingest/prepare/prepare.h"
+#include "io/dir.h"
+#include "pack/reader/reader.h"
+#include "pack/write/copy.h"
+#include "pack/write/roll.h"
+
+typedef struct PenJob {
+    const PenIngestSettings *settings;
+    PenIngestResult *result;
+    PenLock lock, task_lock;
+    PenPack *base;   /* append: the pack as it is; else NULL */
+    PenCopied carry; /* its short last block, to be written anew */
+    PenPlan *plan;
+    PenSchema schema;
+    PenRecipe recipe;
+    PenStore *store; /* of the pack */
+    char *home;      /* where .work is: the pack's directory, or one of this machine */
+    char *folder;    /* .work/run, or .work/task-I-of-N */
+    PenBadList bad;
+    uint64_t max_bad;
+    uint64_t first, end; /* of the plan: this job's part */
+    int resumed;         /* it continues a run that was interrupted */
+} PenJob;
+
+/* PEN_E_UNSUPPORTED where tasks could not share the plan. */
+int pen__job_shares(const PenIngestSettings *settings, PenError *reterr);
+/* Checks, locks, makes the plan or takes up the one that is there. On failure closes what it
+ * opened. */
+int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
+                  PenError *reterr);
+void pen__job_close(PenJob *job);
+
+/* The steps of it: the plan. */
+int pen__job_open_plan(PenJob *job, PenError *reterr);
+/* Removes all of an unfinished run: its shards, its plan. Needs home and store; the plan, when it
+ * can be read. */
+int pen__job_give_up(PenJob *job, PenError *reterr);
+
+/* Writes the job's part of the plan. The rest is kept apart for a task. */
+int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenError *reterr);
+
+/* The plan's fields and classes. */
+int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr);
+
+/* Calls the progress callback; PEN_E_CANCELLED when it says so. */
+int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
+                  uint64_t bytes, PenError *reterr);
+
+/* What tasks leave behind: .work/task-I-of-N/done. */
+typedef struct PenTaskDone {
+    uint64_t n_shards, n_samples, n_rest;
+    uint8_t inputs[32]; /* of the plan that it was run with */
+} PenTaskDone;
+
+int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr);
+/* 1 there, 0 not. */
+int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr);
+
+/* Fills in what the shards take on disk. */
+int pen__result_sizes(PenStore *store, const PenManifest *m, PenIngestResult *ret,
+                      PenError *reterr);
+
+#endif

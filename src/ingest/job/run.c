@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public calls that pack: plan, run. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "ingest/job/job.h"
+#include "ingest/job/join.h"
+#include "manage/gc.h"
+#include "manage/work.h"
+#include "manage/work_home.h"
+#include "pack/write/publish.h"
+
+#define WHERE "ingest/run"
+
+int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
+{
+    PenJob job;
+    PenIngestResult result = {0};
+    int r = pen__job_shares(settings, reterr);
+    if (r == PEN_OK)
+        r = pen__job_open(&job, settings, &result, reterr);
+    if (r < 0)
+        return r;
+    const PenPlanInfo *info = pen__plan_info(job.plan);
+    result.n_samples = info->n_items;
+    result.n_known = info->n_known;
+    result.block_samples = info->block_samples;
+    result.stats.source_bytes = info->source_bytes;
+    pen__result_classes(&result, info->classes, info->n_classes);
+    pen__job_close(&job);
+    *ret = result;
+    return PEN_OK;
+}
+
+/* The list of broken inputs, to where people find it. */
+static int write_report(const PenJob *job, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    if (!job->bad.n)
+        return PEN_OK;
+    return pen__report_store(s->out, s->bad_report, &job->bad, reterr);
+}
+
+static int publish(PenJob *job, PenRoll *roll, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    PenJoin join = {.store = job->store,
+                    .home = job->home,
+                    .schema = &job->schema,
+                    .settings = info->settings,
+                    .block_samples = info->block_samples};
+    uint64_t n;
+    const PenShardEntry *shards = pen__roll_shards(roll, &n);
+    int r = pen__job_tell(job, "publish", 0, 0, 0, reterr);
+    if (r == PEN_OK && job->base)
+        r = pen__join_base(&join, job->base, reterr);
+    if (r == PEN_OK)
+        r = pen__join_add(&join, shards, n, pen__roll_stats(roll), reterr);
+    if (r == PEN_OK)
+        r = write_report(job, reterr);
+    if (r == PEN_OK)
+        r = pen__join_publish(&join, job->result, reterr);
+    pen__join_fini(&join);
+    return r;
+}
+
+static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenError *reterr)
+{
+    uint64_t n;
+    const PenShardEntry *shards = pen__roll_shards(roll, &n);
+    PenTaskDone done = {.n_shards = n, .n_rest = rest->n_blocks ? rest->samples_used : 0};
+    memcpy(done.inputs, pen__plan_info(job->plan)->inputs, sizeof done.inputs);
+    for (uint64_t i = 0; i < n; i++)
+        done.n_samples += shards[i].samples_used;
+    done.n_samples += done.n_rest;
+    job->result->pack_bytes = rest->n_blocks ? rest->file_bytes : 0;
+    for (uint64_t i = 0; i < n; i++)
+        job->result->pack_bytes += shards[i].file_bytes;
+    job->result->n_samples = done.n_samples;
+    job->result->n_shards = n;
+    job->result->block_samples = pen__plan_info(job->plan)->block_samples;
+    job->result->stats = *pen__roll_stats(roll);
+    pen__result_missing(job->result, job->schema.fields, job->schema.n_fields);
+    pen__result_classes(job->result, (const char *const *)job->schema.classes,
+                        job->schema.n_classes);
+    return pen__task_done_store(job->folder, &done, reterr);
+}
+
+/* The work is done; a directory of its own goes with it. */
+static void leave(const PenJob *job)
+{
+    PenGcResult gc;
+    if (pen__store_remote(job->store))
+        pen__home_leave(job->home);
+    else if (job->resumed && !job->base) /* shards of the earlier plan, the folders they were in */
+        pen__gc_locked(job->store, job->home, &gc, NULL);
+    else
+        pen__work_remove(job->home, NULL, NULL, NULL);
+}
+
+static int nothing_to_add(PenJob *job, PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(job->base);
+    PenIngestResult *ret = job->result;
+    ret->n_samples = info->n_samples;
+    ret->n_shards = info->n_shards;
+    ret->block_samples = info->block_samples;
+    ret->stats = info->stats;
+    pen__result_missing(ret, info->fields, info->n_fields);
+    pen__result_classes(ret, info->classes, info->n_classes);
+    ret->pack_bytes = info->total_bytes;
+    ret->published = 1;
+    memcpy(ret->id, info->id, sizeof ret->id);
+    int r = pen__result_sizes(job->store, pen__pack_manifest(job->base), ret, reterr);
+    pen__plan_close(&job->plan);
+    leave(job);
+    return r;
+}
+
+static int pack(PenJob *job, PenError *reterr)
+{
+    PenRoll *roll = NULL;
+    PenShardEntry rest;
+    int r = pen__job_pack(job, &roll, &rest, reterr);
+    if (r == PEN_OK && job->settings->n_tasks)
+        r = end_task(job, roll, &rest, reterr);
+    else if (r == PEN_OK && job->result->n_added == 0 && !job->base)
+        r = pen__fail(reterr, PEN_E_DECODE, WHERE,
+                      "%s: every input is broken; no pack is made: see the list of broken inputs",
+                      job->settings->out);
+    else if (r == PEN_OK)
+        r = publish(job, roll, reterr);
+    pen__roll_close(&roll);
+    if (r < 0 && job->settings->skip_bad && !job->settings->n_tasks)
+        write_report(job, NULL); /* whoever has to mend the inputs needs it now */
+    pen__plan_close(&job->plan); /* some file systems keep a folder while a file in it is open */
+    /* The pack is there: what cannot be removed now, the next run or gc removes. */
+    if (r == PEN_OK && !job->settings->n_tasks)
+        leave(job);
+    return r;
+}
+
+int pen_ingest_run(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
+{
+    PenJob job;
+    PenIngestResult result = {0};
+    int r = pen__job_open(&job, settings, &result, reterr);
+    if (r < 0)
+        return r;
+    const PenPlanInfo *info = pen__plan_info(job.plan);
+    result.n_known = info->n_known;
+    r = job.base && info->n_items == 0 ? nothing_to_add(&job, reterr) : pack(&job, reterr);
+    pen__job_close(&job);
+    if (r == PEN_OK)
+        *ret = result;
+    return r;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/job/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pack/format/format.h"
+
+#define WHERE "ingest/settings"
+#define DEFAULT_SHARD_BYTES (512ull << 20)
+
+void pen_ingest_settings_init(PenIngestSettings *settings)
+{
+    *settings = (PenIngestSettings){.struct_size = sizeof *settings,
+                                    .video_seconds = 600,
+                                    .quality = 90,
+                                    .raw_share = 0.25,
+                                    .fraction = 1,
+                                    .max_bad = UINT64_MAX,
+                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+}
+
+void pen_writer_settings_init(PenWriterSettings *settings)
+{
+    *settings = (PenWriterSettings){.struct_size = sizeof *settings,
+                                    .quality = 90,
+                                    .raw_share = 0.25,
+                                    .block_samples = 32,
+                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+}
+
+PenRecipe pen__settings_recipe(const PenIngestSettings *s)
+{
+    return (PenRecipe){.mode = s->mode,
+                       .quality = s->quality,
+                       .max_side = s->max_side,
+                       .short_side = s->short_side,
+                       .raw_share = s->raw_share,
+                       .check_decode = s->check_decode,
+                       .sixteen_bit = s->sixteen_bit,
+                       .video = {.fps = s->fps, .seconds = s->video_seconds},
+                       .limits = pen__limits_default};
+}
+
+int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
+{
+    if (s->struct_size != sizeof *s)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "settings not initialised: call pen_ingest_settings_init first");
+    if (!s->out || !s->out[0])
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "no name for the pack is given");
+    if (s->n_sources < 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no source is given", s->out);
+    if (!(s->fraction > 0 && s->fraction <= 1))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "fraction %g: expected more than 0 and at most 1", s->fraction);
+    if (s->block_samples > PEN_MAX_BLOCK_SAMPLES)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%" PRIu64 " samples per block: expected at most 2^31", s->block_samples);
+    if (s->n_tasks && s->task >= s->n_tasks)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "task %u of %u: expected a number below %u",
+                         s->task, s->n_tasks, s->n_tasks);
+    if (s->n_tasks && s->append)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: appending is not split into tasks; append in one run", s->out);
+    if (s->order != PEN_PACK_SHUFFLED && s->order != PEN_PACK_SOURCE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "order %d: expected 0 or 1", s->order);
+    if (s->kind < PEN_INPUT_AUTO || s->kind > PEN_INPUT_VIDEOS)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "kind %d: expected 0 to 3", s->kind);
+    if (!(s->fps == 0 || (s->fps >= 0.001 && s->fps <= 1000)))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%g frames per second: expected 0.001 to 1000", s->fps);
+    if (s->video_seconds < 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "no time for a video: expected at least 1 second");
+    PenRecipe recipe = pen__settings_recipe(s);
+    return pen__recipe_check(&recipe, reterr);
+}
+
+enum { NUMBER_BYTES = 40 };
+
+/* JSON has a point where the locale of the program may have something else. */
+static const char *number_text(double value, char ret[NUMBER_BYTES])
+{
+    snprintf(ret, NUMBER_BYTES, "%.17g", value);
+    size_t digits = strspn(ret, "0123456789+-e");
+    size_t point = strcspn(ret + digits, "0123456789");
+    if (point) {
+        ret[digits] = '.';
+        memmove(ret + digits + 1, ret + digits + point, strlen(ret + digits + point) + 1);
+    }
+    return ret;
+}
+
+void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
+{
+    static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
+    char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES], number[NUMBER_BYTES], fps[64] = "";
+    if (s->fps > 0) /* of clips alone */
+        snprintf(fps, sizeof fps, ",\"fps\":%s", number_text(s->fps, number));
+    snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
+             "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
+             "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
+             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "%s%s}",
+             modes[s->mode], s->quality, s->max_side, s->short_side,
+             number_text(s->raw_share, raw_share), s->check_decode != 0,
+             s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
+             number_text(s->fraction, fraction), s->shard_bytes, s->block_samples, fps,
+             s->sixteen_bit == PEN_SIXTEEN_REDUCE ? ",\"sixteen_bit\":\"reduce\"" : "");
+}

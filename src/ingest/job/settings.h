@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settings of a run: defaults, checks, and the text that names all that changes what is
+ * written. */
+#ifndef PEN_INGEST_JOB_SETTINGS_H
+#define PEN_INGEST_JOB_SETTINGS_H
+
+#include <penstock/writer.h>
+
+#include "ingest/prepare/prepare.h"
+
+enum { PEN_SETTINGS_TEXT_BYTES = 512 };
+
+int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
+PenRecipe pen__settings_recipe(const PenIngestSettings *s);
+/* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
+ * continued with it. */
+void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public writer: samples given one by one. */
+#include <penstock/writer.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/sha256.h"
+#include "ingest/job/job.h"
+#include "ingest/job/join.h"
+#include "ingest/job/settings.h"
+#include "ingest/prepare/prepared.h"
+#include "io/dir.h"
+#include "manage/work.h"
+#include "manage/work_home.h"
+#include "pack/write/roll.h"
+
+#define WHERE "ingest/writer"
+
+struct PenWriter {
+    char *path;
+    PenStore *store;
+    char *home; /* where .work is */
+    PenLock lock;
+    PenSchema schema;
+    PenRecipe recipe;
+    uint64_t block_samples;
+    char text[PEN_SETTINGS_TEXT_BYTES];
+    PenRoll *roll;
+    uint64_t n_samples;
+    int made_work, failed, finished;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSettings *ret)
+{
+    pen_ingest_settings_init(ret);
+    ret->mode = s->mode;
+    ret->quality = s->quality;
+    ret->max_side = s->max_side;
+    ret->short_side = s->short_side;
+    ret->raw_share = s->raw_share;
+    ret->check_decode = s->check_decode;
+    ret->sixteen_bit = s->sixteen_bit;
+    ret->order = PEN_PACK_SOURCE;
+    ret->shard_bytes = s->shard_bytes;
+    ret->block_samples = s->block_samples;
+    w->recipe = pen__settings_recipe(ret);
+    w->block_samples = s->block_samples;
+}
+
+static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    int r = pen__schema_init(&w->schema, s->fields, s->n_fields, reterr);
+    if (r < 0 || !s->class_field)
+        return r;
+    for (uint32_t f = 0; f < s->n_fields; f++)
+        if (strcmp(s->fields[f].name, s->class_field) == 0)
+            return pen__schema_set_classes(&w->schema, (int32_t)f, s->classes, s->n_classes,
+                                           reterr);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: classes are of field '%s', which is not among the fields", w->path,
+                     s->class_field);
+}
+
+/* Has a task been run here? Others may still be running, on other machines. */
+static int has_tasks(const PenWriter *w, PenError *reterr)
+{
+    PenNames names = {0};
+    char *work = pen__work_path(w->home, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, w->path);
+    for (uint64_t i = 0; i < names.n && r == 0; i++)
+        r = strncmp(names.names[i], "task-", 5) == 0;
+    pen__names_free(&names);
+    pen__free(work);
+    return r;
+}
+
+/* A run of 'penstock pack' that has not come to its end: this pack takes its place. What it was
+ * made from is still there. */
+static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
+{
+    int r = has_tasks(w, reterr);
+    if (r == 1)
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE,
+                         "%s: tasks of 'penstock pack' have been run here; 'penstock finalise %s' "
+                         "makes a pack of them, 'penstock gc %s' gives them up",
+                         w->path, w->path, w->path);
+    PenJob job = {.store = w->store, .home = w->home};
+    if (r == 0)
+        r = pen__plan_open(plan, &job.plan, reterr);
+    /* A damaged one, or one of another version, is of no use to anybody. */
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+    r = pen__error_accept(r, PEN_E_FORMAT, reterr);
+    if (r == 0)
+        r = pen__job_give_up(&job, reterr);
+    pen__plan_close(&job.plan);
+    return r;
+}
+
+/* Nothing of another pack may be touched. */
+static int check_free(const PenWriter *w, PenError *reterr)
+{
+    const char *path = w->path;
+    char *plan = pen__work_path(w->home, "plan");
+    int r = plan ? pen__store_has(w->store, PEN_MANIFEST_NAME, reterr)
+                 : pen__fail_memory(reterr, WHERE, path);
+    if (r == 1)
+        r = pen__fail(reterr, PEN_E_EXISTS, WHERE,
+                      "%s: a pack is here already; choose another name", path);
+    if (r == 0)
+        r = pen__file_exists(plan, reterr);
+    if (r == 1)
+        r = replace_run(w, plan, reterr);
+    pen__free(plan);
+    return r;
+}
+
+static int plan_id(const PenWriter *w, const char *name, uint8_t ret[32])
+{
+    PenSha256 sha;
+    PenBuf schema = {0};
+    int r = pen__schema_write(&w->schema, &schema);
+    if (r == PEN_OK && w->schema.class_field >= 0)
+        r = pen__classes_write(&w->schema, &schema);
+    pen__sha256_init(&sha);
+    pen__sha256_update(&sha, "penstock writer", 15);
+    pen__sha256_update(&sha, w->text, strlen(w->text));
+    pen__sha256_update(&sha, schema.data, schema.bytes);
+    pen__sha256_update(&sha, name, strlen(name));
+    pen__sha256_final(&sha, ret);
+    pen__buf_free(&schema);
+    return r;
+}
+
+static void release(void *ctx, const PenStoredSample *sample)
+{
+    (void)ctx;
+    pen__prepared_free((PenPrepared *)sample);
+}
+
+static int open_roll(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    char *part = pen__work_path(w->home, "writer.part");
+    PenRollSettings roll = {.store = w->store,
+                            .part_path = part,
+                            .schema = &w->schema,
+                            .block_samples = w->block_samples,
+                            .shard_bytes = s->shard_bytes,
+                            .release = release};
+    int r = part && plan_id(w, s->name ? s->name : "", roll.plan_id) == PEN_OK
+                ? pen__roll_open(&roll, &w->roll, reterr)
+                : pen__fail_memory(reterr, WHERE, w->path);
+    pen__free(part);
+    return r;
+}
+
+static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    PenIngestSettings settings;
+    if (s->struct_size != sizeof *s || s->block_samples < 1 ||
+        s->block_samples > PEN_MAX_BLOCK_SAMPLES)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: settings not initialised, or no samples per block", w->path);
+    copy_settings(w, s, &settings);
+    int r = pen__recipe_check(&w->recipe, reterr);
+    if (r == PEN_OK)
+        r = open_schema(w, s, reterr);
+    if (r < 0)
+        return r;
+    pen__settings_text(&settings, w->text);
+    r = pen__home_find(w->path, s->work, &w->home, reterr);
+    if (r == PEN_OK)
+        r = pen__store_open(w->path, s->remote, &w->store, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_kind(w->store, reterr);
+    if (r == PEN_OK)
+        r = pen__home_make(w->path, w->home, reterr);
+    if (r == PEN_OK)
+        r = pen__dir_lock(w->home, 1, &w->lock, reterr);
+    if (r == PEN_OK)
+        r = check_free(w, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_writable(w->store, PEN_MANIFEST_NAME, reterr);
+    if (r == PEN_OK) {
+        w->made_work = 1;
+        r = open_roll(w, s, reterr);
+    }
+    return r;
+}
+
+int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWriter **ret_writer,
+                    PenError *reterr)
+{
+    PenWriter *w = pen__zalloc(sizeof *w);
+    if (!w)
+        return pen__fail_memory(reterr, WHERE, path);
+    w->lock = PEN_LOCK_NONE;
+    w->schema.class_field = -1;
+    w->path = pen__strdup(path);
+    int r = w->path ? open_writer(w, settings, reterr) : pen__fail_memory(reterr, WHERE, path);
+    if (r < 0)
+        pen_writer_close(&w);
+    else
+        *ret_writer = w;
+    return r;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+static int count_images(const PenWriter *w, const PenValue *values, uint32_t *ret, PenError *reterr)
+{
+    uint64_t n = 0;
+    for (uint32_t f = 0; f < w->schema.n_fields; f++) {
+        int type = w->schema.fields[f].type;
+        n += type == PEN_TYPE_CLIP ? values[f].n_frames : type == PEN_TYPE_IMAGE;
+        if (pen__type_is_number(type) && values[f].bytes != w->schema.widths[f])
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: field '%s': expected %u bytes, found %zu", w->path,
+                             w->schema.fields[f].name, w->schema.widths[f], values[f].bytes);
+    }
+    if (n > UINT32_MAX)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: a sample of 2^32 frames", w->path);
+    *ret = (uint32_t)n;
+    return PEN_OK;
+}
+
+static int add_image(const PenWriter *w, PenPrepared *p, uint32_t at, const PenValue *value,
+                     int mask, int64_t timestamp, PenError *reterr)
+{
+    static const uint8_t slack[PEN_SLACK];
+    PenPreparedImage *image = &p->images[at];
+    if (pen__buf_add(&image->source, value->data, value->bytes) < 0 ||
+        pen__buf_add(&image->source, slack, sizeof slack) < 0)
+        return pen__fail_memory(reterr, WHERE, "an image");
+    image->source.bytes -= sizeof slack;
+    p->source_bytes += value->bytes;
+    int r = pen__prepare_image(&w->recipe, p->sample.key, p->sample.key_bytes, mask, image, reterr);
+    p->stored[at] = image->image;
+    p->stored[at].timestamp_ns = timestamp;
+    return r;
+}
+
+static int add_value(const PenWriter *w, PenPrepared *p, uint32_t field, const PenValue *value,
+                     uint32_t *next_image, PenError *reterr)
+{
+    const PenField *f = &w->schema.fields[field];
+    PenStoredValue *to = &p->values[field];
+    int r = PEN_OK;
+    if (f->type == PEN_TYPE_CLIP) {
+        to->images = &p->stored[*next_image];
+        to->n_images = value->n_frames;
+        for (uint32_t i = 0; i < value->n_frames && r == PEN_OK; i++) {
+            r = add_image(w, p, (*next_image)++, &value->frames[i], 0,
+                          value->timestamps_ns ? value->timestamps_ns[i] : 0, reterr);
+            if (r < 0)
+                pen__error_prefix(reterr, "frame %u", i);
+        }
+    } else if (f->type == PEN_TYPE_IMAGE && value->bytes) {
+        to->images = &p->stored[*next_image];
+        to->n_images = 1;
+        r = add_image(w, p, (*next_image)++, value, (f->flags & PEN_FIELD_MASK) != 0, 0, reterr);
+    } else if (f->type != PEN_TYPE_IMAGE) {
+        if (pen__buf_add(&p->blobs[field], value->data, value->bytes) < 0)
+            return pen__fail_memory(reterr, WHERE, f->name);
+        to->data = p->blobs[field].data;
+        to->bytes = value->bytes;
+        to->missing = value->data == NULL;
+    }
+    if (r < 0)
+        pen__error_prefix(reterr, "key '%.*s', field '%s'", (int)PEN_MIN(p->sample.key_bytes, 200u),
+                          (const char *)p->sample.key, f->name);
+    return r;
+}
+
+int pen_writer_add(PenWriter *w, const void *key, size_t key_bytes, const PenValue *values,
+                   uint32_t n_values, PenError *reterr)
+{
+    uint32_t n_images = 0;
+    uint32_t next = 0;
+    if (n_values != w->schema.n_fields)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %u values, found %u", w->path,
+                         w->schema.n_fields, n_values);
+    if (key_bytes < 1 || key_bytes > PEN_MAX_KEY_BYTES)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected a key of 1 to %u bytes, found %zu", w->path,
+                         PEN_MAX_KEY_BYTES, key_bytes);
+    int r = count_images(w, values, &n_images, reterr);
+    if (r < 0)
+        return r;
+    PenPrepared *p = pen__prepared_new(n_values, n_images);
+    if (!p || pen__buf_add(&p->scratch, key, key_bytes) < 0) {
+        pen__prepared_free(p);
+        return pen__fail_memory(reterr, WHERE, "a sample");
+    }
+    p->sample.key = p->scratch.data;
+    p->sample.key_bytes = (uint32_t)key_bytes;
+    p->sample.position = w->n_samples;
+    for (uint32_t f = 0; f < n_values && r == PEN_OK; f++)
+        r = add_value(w, p, f, &values[f], &next, reterr);
+    if (r < 0) {
+        pen__prepared_free(p);
+        return r;
+    }
+    w->n_samples++;
+    r = pen__roll_add(w->roll, &p->sample, reterr);
+    w->failed |= r < 0; /* a block is lost: what is left must not become a pack */
+    return r;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
+{
+    PenIngestResult result = {0};
+    PenJoin join = {.store = w->store,
+                    .home = w->home,
+                    .schema = &w->schema,
+                    .settings = w->text,
+                    .block_samples = w->block_samples};
+    uint64_t n;
+    if (!w->n_samples)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no sample was added", w->path);
+    if (w->failed)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: adding a sample has failed before; close, and start again", w->path);
+    int r = pen__roll_finish(w->roll, 0, NULL, reterr);
+    if (r == PEN_OK) {
+        const PenShardEntry *shards = pen__roll_shards(w->roll, &n);
+        r = pen__join_add(&join, shards, n, pen__roll_stats(w->roll), reterr);
+    }
+    if (r == PEN_OK)
+        r = pen__join_publish(&join, &result, reterr);
+    pen__join_fini(&join);
+    if (r < 0)
+        return r;
+    w->finished = 1;
+    *ret_n_samples = result.n_samples;
+    return PEN_OK;
+}
+
+/* A failure may come after the manifest got its name: then the shards are the pack's. Not knowing
+ * counts as yes. */
+static int may_be_published(const PenWriter *w)
+{
+    return pen__store_has(w->store, PEN_MANIFEST_NAME, NULL) != 0;
+}
+
+/* A writer that could not be opened takes back the folders it has made: those that are empty. */
+static void leave_nothing(const char *path)
+{
+    char *work = pen__work_path(path, NULL);
+    if (work && pen__dir_remove(work, NULL) == PEN_OK)
+        pen__dir_remove(path, NULL);
+    pen__free(work);
+}
+
+void pen_writer_close(PenWriter **writer)
+{
+    if (!writer || !*writer)
+        return;
+    PenWriter *w = *writer;
+    if (w->roll && !w->finished && !may_be_published(w))
+        pen__roll_remove(w->roll);
+    pen__roll_close(&w->roll);
+    if (w->made_work && pen__store_remote(w->store))
+        pen__home_leave(w->home);
+    else if (w->made_work)
+        pen__work_remove(w->home, NULL, NULL, NULL);
+    else if (w->lock.fd >= 0)
+        leave_nothing(w->home);
+    pen__dir_unlock(&w->lock);
+    pen__schema_fini(&w->schema);
+    pen__store_close(&w->store);
+    pen__free(w->home);
+    pen__free(w->path);
+    pen__free(w);
+    *writer = NULL;
+}

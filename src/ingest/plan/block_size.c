@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many samples a block gets. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "codec/codec.h"
+#include "ingest/plan/part_impl.h"
+#include "ingest/video/video.h"
+
+#define WHERE "ingest/plan"
+#define BLOCK_BYTES ((uint64_t)4 << 20)
+#define MAX_CHOSEN 65536
+#define MAX_GIVEN ((uint64_t)1 << 31) /* of the pack format */
+#define PROBES 64
+
+/* The size an image gets when its longer or shorter side is made `side`; it is only ever made
+ * smaller. */
+static uint64_t pixels_after(const PenIngestSettings *s, const PenImageInfo *image,
+                             bool *ret_resized)
+{
+    uint64_t w = image->width, h = image->height;
+    uint64_t have = s->max_side ? PEN_MAX(w, h) : PEN_MIN(w, h);
+    uint64_t want = s->max_side ? s->max_side : s->short_side;
+    *ret_resized = want && have > want;
+    if (!*ret_resized)
+        return w * h;
+    return PEN_MAX(w * want / have, 1u) * PEN_MAX(h * want / have, 1u);
+}
+
+/* About what an image takes in the pack. A JPEG encoded anew is reckoned at a quarter byte per
+ * pixel. */
+static uint64_t stored_bytes(const PenIngestSettings *s, const PenImageInfo *image, uint64_t bytes)
+{
+    bool resized;
+    uint64_t pixels = pixels_after(s, image, &resized);
+    uint64_t raw = pixels * image->channels;
+    uint64_t encoded = pixels / 4;
+    switch (s->mode) {
+    case PEN_MODE_RAW:
+        return raw;
+    case PEN_MODE_ENCODE:
+        return encoded;
+    case PEN_MODE_MIX:
+        return (uint64_t)(s->raw_share * (double)raw +
+                          (1 - s->raw_share) * (double)(resized ? encoded : bytes));
+    default:
+        return bytes;
+    }
+}
+
+static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const PenPart *part,
+                        PenBuf *data, uint64_t *ret, PenError *reterr)
+{
+    PenError local = {0};
+    PenImageInfo image;
+    *ret = part->bytes;
+    int r = pen__part_read(reader, part, data, NULL, &local);
+    if (r == 0)
+        r = pen__image_probe(data->data, data->bytes, &pen__limits_default, &image, &local);
+    if (r == 0)
+        *ret = stored_bytes(s, &image, part->bytes);
+    /* What is wrong with an input is told when it is packed. What is wrong here and now must not
+     * change the outcome. */
+    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+        if (reterr)
+            *reterr = local;
+        return r;
+    }
+    return PEN_OK;
+}
+
+typedef struct FirstFrame {
+    PenImageInfo image;
+    uint64_t bytes;
+} FirstFrame;
+
+static int look_at_frame(void *ctx, PenBuf *data, PenError *reterr)
+{
+    FirstFrame *f = ctx;
+    f->bytes = data->bytes;
+    int r = pen__image_probe(data->data, data->bytes, &pen__limits_default, &f->image, reterr);
+    return r < 0 ? r : PEN_END;
+}
+
+/* All frames are taken to be as the first. */
+static int measure_frames(PenPartReader *reader, const PenIngestSettings *s, const PenPart *part,
+                          uint64_t *ret, PenError *reterr)
+{
+    PenError local = {0};
+    FirstFrame first;
+    uint64_t bytes = 0;
+    *ret = part->bytes;
+    int r = pen__part_frames(reader, part, look_at_frame, &first, NULL, &local);
+    if (r == PEN_END &&
+        !pen__mul_over(stored_bytes(s, &first.image, first.bytes), part->offset, &bytes))
+        *ret = bytes;
+    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+        if (reterr)
+            *reterr = local;
+        return r;
+    }
+    return PEN_OK;
+}
+
+typedef struct Probe {
+    const PenPlanDraft *draft;
+    PenRecordFrame frame;
+    PenPartReader *reader;
+    PenBuf record, data;
+    uint64_t total;
+} Probe;
+
+/* As many frames as its header says, or as the part has seconds. */
+static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, PenError *reterr)
+{
+    const PenIngestSettings *s = p->draft->request->settings;
+    const PenVideoSettings video = {.seconds = s->video_seconds};
+    const char *path = NULL;
+    PenVideoInfo info;
+    PenError local = {0};
+    *ret = part->bytes;
+    int r = pen__part_path(p->reader, part, &path, &local);
+    if (r == 0)
+        r = pen__video_probe(&video, path, &info, &local);
+    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+        if (reterr)
+            *reterr = local;
+        return r;
+    }
+    if (r < 0 || (uint64_t)info.width * info.height > pen__limits_default.max_pixels)
+        return PEN_OK;
+    double start = (double)part->offset / 1e9;
+    double end = part->end == PEN_NO_END ? info.seconds : (double)part->end / 1e9;
+    double seconds = PEN_MAX(PEN_MIN(end, info.seconds > 0 ? info.seconds : end) - start, 0.0);
+    double fps = s->fps > 0 ? s->fps : info.fps > 0 ? info.fps : 25;
+    double frames = PEN_MIN(PEN_MAX(seconds * fps, 1.0), (double)PEN_CLIP_FRAMES);
+    PenImageInfo image = {.width = info.width, .height = info.height, .channels = 3};
+    bool resized;
+    uint64_t encoded = pixels_after(s, &image, &resized) / 4;
+    *ret = (uint64_t)(frames * (double)stored_bytes(s, &image, encoded));
+    return PEN_OK;
+}
+
+static int measure_input(Probe *p, uint64_t input, PenError *reterr)
+{
+    const PenPlanDraft *d = p->draft;
+    PenItem item;
+    p->record.bytes = 0;
+    size_t stamps;
+    int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, &stamps, reterr);
+    if (r == 0)
+        r = pen__record_parse(&p->frame, &item, &p->record, reterr);
+    for (uint32_t i = 0; r == 0 && i < item.n_parts; i++) {
+        const PenField *f = &d->shape.fields[i];
+        uint64_t bytes = item.parts[i].bytes;
+        if (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK) &&
+            item.parts[i].kind != PEN_PART_NONE)
+            r = measure_part(p->reader, d->request->settings, &item.parts[i], &p->data, &bytes,
+                             reterr);
+        if (pen__part_has_frames(&item.parts[i]))
+            r = measure_frames(p->reader, d->request->settings, &item.parts[i], &bytes, reterr);
+        if (item.parts[i].kind == PEN_PART_VIDEO)
+            r = measure_video(p, &item.parts[i], &bytes, reterr);
+        p->total += bytes;
+    }
+    return r;
+}
+
+/* Some inputs, evenly spaced; of a compressed tar, which has to be unpacked up to the last one of
+ * them, the first ones. */
+static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
+{
+    Probe p = {
+        .draft = d,
+        .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots, ""}};
+    int r = pen__part_reader_open_roots(d->inputs.roots, d->inputs.n_roots, &p.reader, reterr);
+    if (r < 0)
+        return r;
+    uint64_t n = PEN_MIN(d->n, (uint64_t)PROBES);
+    PenInput first;
+    PenCell cell = {0};
+    pen__inputs_get(&d->inputs, d->order[0], &first);
+    if (first.n_cells)
+        pen__cell_next(&(const uint8_t *){first.cells}, &cell);
+    bool in_order = cell.kind == PEN_PART_STREAM;
+    for (uint64_t i = 0; r == 0 && i < n; i++)
+        r = measure_input(&p, d->order[in_order ? i : i * d->n / n], reterr);
+    pen__part_reader_close(&p.reader);
+    pen__buf_free(&p.record);
+    pen__buf_free(&p.data);
+    if (r == 0)
+        *ret = n ? p.total / n : 0;
+    return r;
+}
+
+/* Tiling and keeping leave sizes about as they are, and those are known for all inputs. */
+static uint64_t mean_by_size(const PenPlanDraft *d)
+{
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < d->n; i++) {
+        PenInput input;
+        pen__inputs_get(&d->inputs, d->order[i], &input);
+        const uint8_t *at = input.cells;
+        for (uint32_t k = 0; k < input.n_cells; k++) {
+            PenCell c;
+            pen__cell_next(&at, &c);
+            total += c.kind == PEN_PART_INLINE ? c.text_bytes : c.bytes;
+        }
+    }
+    return d->n ? total / d->n : 0;
+}
+
+int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
+{
+    const PenIngestSettings *s = d->request->settings;
+    const PenPackInfo *base = d->request->base;
+    uint64_t given = s->block_samples;
+    if (given > MAX_GIVEN)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "block samples: expected at most 2^31, found %" PRIu64, given);
+    if (base && given && given != base->block_samples)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "block samples: expected %" PRIu64 " as in the pack, found %" PRIu64
+                         "; leave --block-samples out",
+                         base->block_samples, given);
+    if (base || given || !d->n) {
+        *ret = base ? base->block_samples : given ? given : 1;
+        return PEN_OK;
+    }
+    uint64_t mean = 0;
+    bool changed = (s->mode != PEN_MODE_TILE && s->mode != PEN_MODE_KEEP) ||
+                   d->inputs.what == PEN_INPUT_VIDEOS;
+    if (changed) {
+        int r = mean_by_probing(d, &mean, reterr);
+        if (r < 0)
+            return r;
+    } else {
+        mean = mean_by_size(d);
+    }
+    uint64_t k = 1;
+    while (k < MAX_CHOSEN && 2 * k * PEN_MAX(mean, 1u) <= BLOCK_BYTES)
+        k *= 2;
+    *ret = k;
+    return PEN_OK;
+}

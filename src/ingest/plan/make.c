@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "ingest/plan/plan_impl.h"
+#include "ingest/video/video.h"
+
+#define WHERE "ingest/plan"
+
+static int check_settings(const PenIngestSettings *s, PenError *reterr)
+{
+    if (!s->n_sources)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "sources: expected a folder, list or tar, found none");
+    if (!(s->fraction > 0 && s->fraction <= 1))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "fraction: expected more than 0 and at most 1, found %g", s->fraction);
+    if (s->order != PEN_PACK_SHUFFLED && s->order != PEN_PACK_SOURCE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "order: expected shuffled or source, found number %" PRId32, s->order);
+    return PEN_OK;
+}
+
+static int check_videos(const PenIngestSettings *s, PenError *reterr)
+{
+    const PenVideoSettings video = {.seconds = s->video_seconds};
+    if (s->mode == PEN_MODE_KEEP)
+        return pen__fail(
+            reterr, PEN_E_UNSUPPORTED, WHERE,
+            "mode keep: expected images, found videos, whose frames are not files that "
+            "could be kept; choose tile, encode, raw or mix");
+    return pen__video_check_programs(&video, reterr);
+}
+
+int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr)
+{
+    int r = check_settings(request->settings, reterr);
+    if (r < 0)
+        return r;
+    PenPlanDraft *d = pen__zalloc(sizeof *d);
+    if (!d)
+        return pen__fail_memory(reterr, WHERE, path);
+    d->request = request;
+    d->inputs.settings = request->settings;
+    r = pen__scan_sources(&d->inputs, reterr);
+    pen__inputs_trim(&d->inputs);
+    if (r == 0 && d->inputs.what == PEN_INPUT_VIDEOS)
+        r = check_videos(request->settings, reterr);
+    if (r == 0)
+        r = pen__order_check_keys(&d->inputs, reterr);
+    if (r == 0)
+        r = pen__shape_make(&d->inputs, request, &d->shape, reterr);
+    if (r == 0)
+        r = pen__order_make(&d->inputs, request, &d->order, &d->n, &d->n_known, reterr);
+    if (r == 0)
+        pen__shape_mark_optional(&d->inputs, d->order, d->n, &d->shape);
+    if (r == 0)
+        r = pen__block_samples(d, &d->block_samples, reterr);
+    if (r == 0)
+        r = pen__plan_write(d, path, reterr);
+    pen__free(d->order);
+    pen__shape_free(&d->shape);
+    pen__inputs_free(&d->inputs);
+    pen__free(d);
+    return r;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a part, from wherever it lies. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/sys.h"
+#include "ingest/plan/part_impl.h"
+#include "ingest/plan/part_stream.h"
+#include "ingest/source/beneath.h"
+
+#define WHERE "ingest/read"
+#define OPEN_TARS 32 /* per reader; a process may have 1,024 files open */
+
+typedef struct OpenTar {
+    PenSource *source;
+    uint32_t number;
+} OpenTar;
+
+struct PenPartReader {
+    const PenRoot *roots;
+    uint32_t n_roots;
+    OpenTar tars[OPEN_TARS]; /* number n is at n % OPEN_TARS */
+    PenPartStream *stream;
+    PenBuf path;
+    const char *advice;
+    char real[PEN_REAL_PATH_BYTES], real_frame[PEN_REAL_PATH_BYTES]; /* where paths lead to */
+};
+
+int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
+                                PenError *reterr)
+{
+    PenPartReader *p = pen__zalloc(sizeof *p);
+    if (!p)
+        return pen__fail_memory(reterr, WHERE, "reader");
+    p->roots = roots;
+    p->n_roots = n_roots;
+    p->advice = PEN_RUN_AGAIN;
+    *ret = p;
+    return PEN_OK;
+}
+
+int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *reterr)
+{
+    const PenRecordFrame *frame = pen__plan_frame(plan);
+    int r = pen__part_reader_open_roots(frame->roots, frame->n_roots, ret, reterr);
+    if (r == 0)
+        (*ret)->advice = frame->advice;
+    return r;
+}
+
+void pen__part_reader_close(PenPartReader **reader)
+{
+    if (!reader || !*reader)
+        return;
+    PenPartReader *p = *reader;
+    for (uint32_t i = 0; i < OPEN_TARS; i++)
+        pen__source_close(&p->tars[i].source);
+    pen__part_stream_free(&p->stream);
+    pen__buf_free(&p->path);
+    pen__free(p);
+    *reader = NULL;
+}
+
+static int reserve(PenBuf *out, uint64_t bytes, const char *name, PenError *reterr)
+{
+    if (bytes > PEN_PART_BYTES)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%s: expected at most 256 MiB, found %" PRIu64 " bytes", name, bytes);
+    out->bytes = 0;
+    return pen__buf_reserve(out, (size_t)bytes + PEN_SLACK) < 0
+               ? pen__fail_memory(reterr, WHERE, name)
+               : PEN_OK;
+}
+
+static void finish(PenBuf *out, uint64_t bytes)
+{
+    memset(out->data + bytes, 0, PEN_SLACK);
+    out->bytes = (size_t)bytes;
+}
+
+PenExpected pen__part_expected(const PenPartReader *p, const PenPart *part)
+{
+    return (PenExpected){part->bytes, part->stamp, p->advice};
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, const char **ret,
+                      PenError *reterr)
+{
+    const PenRoot *root = &p->roots[part->source];
+    if (root->kind != PEN_ROOT_LIST) {
+        *ret = path;
+        return PEN_OK;
+    }
+    char *real = path == (const char *)p->path.data ? p->real : p->real_frame;
+    int r = pen__beneath(root->path, path, real, reterr);
+    if (r == PEN_E_NOT_FOUND && pen__stamp_is_set(&part->stamp))
+        return pen__expected_gone(path, ENOENT, p->advice, reterr);
+    if (r < 0)
+        return r; /* never the path itself: it might be made to lead outside by now */
+    *ret = real;
+    return PEN_OK;
+}
+
+int pen__part_path(PenPartReader *p, const PenPart *part, const char **ret, PenError *reterr)
+{
+    const char *root = p->roots[part->source].path;
+    size_t bytes = strlen(part->path);
+    size_t need = strlen(root) + bytes + 2;
+    p->path.bytes = 0;
+    if (pen__buf_reserve(&p->path, need) < 0)
+        return pen__fail_memory(reterr, WHERE, part->path);
+    pen__root_path(root, part->path, bytes, (char *)p->path.data, need);
+    return pen__part_beneath(p, part, (const char *)p->path.data, ret, reterr);
+}
+
+static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenError *reterr)
+{
+    uint64_t done = 0;
+    while (done < bytes) {
+        int64_t n = pen__sys->pread(fd, to + done, (size_t)(bytes - done), done);
+        if (n < 0)
+            return pen__fail_os(reterr, (int)-n, WHERE, "%s: read at offset %" PRIu64, path, done);
+        if (n == 0)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: became shorter while it was read: expected %" PRIu64
+                             " bytes, found %" PRIu64 "; " PEN_RUN_AGAIN,
+                             path, bytes, done);
+        done += (uint64_t)n;
+    }
+    return PEN_OK;
+}
+
+int pen__part_read_path(const char *path, const PenExpected *expected, PenBuf *out,
+                        PenFileStat *ret_stat, PenError *reterr)
+{
+    int fd = -1;
+    PenFileStat st = {0};
+    int r = pen__file_open(path, &fd, &st, reterr);
+    if (r == PEN_E_NOT_FOUND && expected && pen__stamp_is_set(&expected->stamp))
+        return pen__expected_gone(path, ENOENT, expected->advice, reterr);
+    if (r < 0)
+        return r;
+    PenStamp found = pen__stamp_of(&st);
+    if (expected)
+        r = pen__expected_check(path, expected, st.bytes, &found, reterr);
+    if (r == 0)
+        r = reserve(out, st.bytes, path, reterr);
+    if (r == 0)
+        r = read_fd(fd, path, st.bytes, out->data, reterr);
+    pen__sys->close(fd); /* nothing was written: there is nothing to lose */
+    if (r < 0)
+        return r;
+    finish(out, st.bytes);
+    *ret_stat = st;
+    return PEN_OK;
+}
+
+static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                     PenError *reterr)
+{
+    const char *path = NULL;
+    int r = pen__part_path(p, part, &path, reterr);
+    if (r < 0)
+        return r;
+    PenExpected expected = pen__part_expected(p, part);
+    PenFileStat st;
+    r = pen__part_read_path(path, &expected, out, &st, reterr);
+    if (r == 0)
+        *ret_disk_bytes = st.disk_bytes;
+    return r;
+}
+
+/* ---- tars ------------------------------------------------------------------------------------ */
+
+static int open_tar(PenPartReader *p, uint32_t number, PenSource **ret, PenError *reterr)
+{
+    OpenTar *slot = &p->tars[number % OPEN_TARS];
+    if (slot->source && slot->number == number) {
+        *ret = slot->source;
+        return PEN_OK;
+    }
+    pen__source_close(&slot->source);
+    const PenRoot *root = &p->roots[number];
+    PenSource *source = NULL;
+    int r = pen__source_open_file(root->path, &source, reterr);
+    if (r < 0)
+        return r;
+    PenExpected expected = {root->bytes, root->stamp, p->advice};
+    r = pen__expected_check_path(root->path, &expected, reterr);
+    if (r < 0) {
+        pen__source_close(&source);
+        return r;
+    }
+    *slot = (OpenTar){source, number};
+    *ret = source;
+    return PEN_OK;
+}
+
+int pen__part_read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
+{
+    PenSource *source = NULL;
+    int r = open_tar(p, part->source, &source, reterr);
+    if (r == 0)
+        r = reserve(out, part->bytes, source->name, reterr);
+    if (r == 0)
+        r = pen__source_read(source, out->data, (size_t)part->bytes, part->offset, reterr);
+    if (r == 0)
+        finish(out, part->bytes);
+    return r;
+}
+
+static int read_stream(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                       PenError *reterr)
+{
+    int r = p->stream ? PEN_OK : pen__part_stream_new(&p->stream, reterr);
+    if (r < 0)
+        return r;
+    const PenRoot *root = &p->roots[part->source];
+    PenExpected expected = {root->bytes, root->stamp, p->advice};
+    return pen__part_stream_read(p->stream, root->path, &expected, part, out, ret_disk_bytes,
+                                 reterr);
+}
+
+static int read_inline(const PenPart *part, PenBuf *out, PenError *reterr)
+{
+    int r = reserve(out, part->bytes, "value", reterr);
+    if (r < 0)
+        return r;
+    if (part->bytes)
+        memcpy(out->data, part->data, (size_t)part->bytes);
+    finish(out, part->bytes);
+    return PEN_OK;
+}
+
+int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
+                   uint64_t *ret_disk_bytes, PenError *reterr)
+{
+    uint64_t disk_bytes = 0;
+    bool placed = part->kind != PEN_PART_NONE && part->kind != PEN_PART_INLINE;
+    if (placed && part->source >= reader->n_roots)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected a source below %" PRIu32 ", found %" PRIu32, reader->n_roots,
+                         part->source);
+    int r;
+    switch (part->kind) {
+    case PEN_PART_FILE:
+        r = read_file(reader, part, out, &disk_bytes, reterr);
+        break;
+    case PEN_PART_RANGE:
+        r = pen__part_read_range(reader, part, out, reterr);
+        disk_bytes = (part->bytes + 511) / 512 * 512;
+        break;
+    case PEN_PART_FRAMES:
+    case PEN_PART_VIDEO:
+    case PEN_PART_GULP:
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE, "a clip has frames, not one row of bytes");
+        break;
+    case PEN_PART_STREAM:
+        r = read_stream(reader, part, out, &disk_bytes, reterr);
+        break;
+    default:
+        r = read_inline(part, out, reterr);
+    }
+    if (r == 0 && ret_disk_bytes)
+        *ret_disk_bytes = disk_bytes;
+    return r;
+}
+
+void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap)
+{
+    const PenRecordFrame *frame = pen__plan_frame(plan);
+    bool placed = part->path || part->kind == PEN_PART_GULP;
+    const char *root =
+        placed && part->source < frame->n_roots ? frame->roots[part->source].path : NULL;
+    if (!root)
+        snprintf(buf, cap, part->kind == PEN_PART_INLINE ? "value in the plan" : "nothing");
+    else if (part->kind == PEN_PART_GULP)
+        snprintf(buf, cap, "%s", root);
+    else if (part->kind == PEN_PART_FILE || part->kind == PEN_PART_FRAMES ||
+             part->kind == PEN_PART_VIDEO)
+        pen__root_path(root, part->path, strlen(part->path), buf, cap);
+    else
+        snprintf(buf, cap, "%s: %s", root, part->path);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: which inputs become which samples, in which order. Made once by scanning the sources,
+ * kept in a file that all tasks share and that an interrupted run goes on from, then read by
+ * position. Its id is SHA-256 over the settings text, the schema, the classes, K, the pack that is
+ * appended to and every record, but not over the folders the inputs lie in: the same data elsewhere
+ * gives the same pack. */
+#ifndef PEN_INGEST_PLAN_PLAN_H
+#define PEN_INGEST_PLAN_PLAN_H
+
+#include <penstock/ingest.h>
+
+#include "base/mem.h"
+#include "ingest/source/part.h"
+
+typedef struct PenPlan PenPlan;
+
+typedef struct PenItem { /* pointers live in the scratch buffer it was read into */
+    const uint8_t *key;
+    uint32_t key_bytes;
+    uint32_t n_parts;
+    const PenPart *parts; /* one for each field */
+} PenItem;
+
+typedef struct PenPlanInfo {
+    uint8_t id[32];
+    uint64_t n_items;
+    uint64_t n_known;       /* left out because the pack appended to has them */
+    uint64_t block_samples; /* K */
+    uint64_t source_bytes;  /* of all inputs, as seen when planning */
+    uint32_t n_fields;
+    const PenField *fields;
+    int32_t class_field; /* -1 = none */
+    uint32_t n_classes;
+    const char *const *classes;
+    const char *settings; /* the canonical settings text (JSON), the same for every task of a run */
+    uint8_t base[16];     /* id of the pack that is appended to; zeros = none */
+    uint8_t inputs[32];   /* over the id and the stamps of all inputs */
+    int32_t in_order;     /* has STREAM parts: only to be read from the first item to the last */
+} PenPlanInfo;
+
+/* Is this key in the pack that is appended to? 1 yes, 0 no, < 0 failure. */
+typedef int (*PenKnownFn)(void *ctx, const void *key, size_t key_bytes, PenError *reterr);
+
+typedef struct PenPlanRequest {
+    const PenIngestSettings *settings;
+    const char *settings_text; /* canonical; goes into the plan as it is */
+    const PenPackInfo *base;   /* append: fields, classes, K come from here and must fit; or NULL */
+    const PenPackInfo *classes_from; /* class numbers come from here; unknown ones are errors */
+    PenKnownFn known;                /* append; NULL = nothing is known */
+    void *known_ctx;
+} PenPlanRequest;
+
+/* Scans the sources and writes the plan to the file `path` (through `path`.part, synced, renamed).
+ * Duplicate keys are PEN_E_EXISTS naming both inputs. No input at all is PEN_E_NOT_FOUND; inputs
+ * that are all known give a plan without items. */
+int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr);
+
+int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr);
+void pen__plan_close(PenPlan **plan); /* accepts NULL */
+const PenPlanInfo *pen__plan_info(const PenPlan *plan);
+
+/* What to do when an input has changed; "run the same command again" unless something else is set.
+ * The text has to outlive the plan. */
+void pen__plan_advise(PenPlan *plan, const char *advice);
+
+/* A hash of all that the stored samples of the items [first, end) follow from: settings, fields, K,
+ * the pack appended to, their records, and the stamps of their inputs. The plan's id, which also
+ * depends on all other items, is not in it. */
+int pen__plan_hash(const PenPlan *plan, uint64_t first, uint64_t end, uint8_t ret[32],
+                   PenError *reterr);
+
+/* Are these still the files that the plan was made from? PEN_E_INVALID when not. */
+int pen__plan_check_lists(const PenPlan *plan, PenError *reterr);  /* lists and .gmeta */
+int pen__plan_check_shared(const PenPlan *plan, PenError *reterr); /* tars and .gulp */
+/* All of them, and every file; nothing where a source is not there at all: on another machine. */
+int pen__plan_check_all(const PenPlan *plan, PenError *reterr);
+
+/* Item at `position`; thread-safe. `scratch` is reused between calls. */
+int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf *scratch,
+                   PenError *reterr);
+
+/* Reading parts. A reader is one thread's own; the plan must outlive it. STREAM parts are to be
+ * read in plan order by one reader alone: any other order is right too, but unpacks the tar again
+ * and again. */
+typedef struct PenPartReader PenPartReader;
+
+int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *reterr);
+void pen__part_reader_close(PenPartReader **reader); /* accepts NULL */
+/* Replaces the content of `out` by the part's bytes, with PEN_SLACK readable bytes behind them. A
+ * file of another size or stamp than the plan's is PEN_E_INVALID ("changed since the plan was
+ * made"). ret_disk_bytes
+ * (may be NULL): what it takes on disk; of a compressed tar what was read of it to get there. */
+int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
+                   uint64_t *ret_disk_bytes, PenError *reterr);
+/* The frames of such a part, in order: `frame` gets the bytes of each as pen__part_read gives them,
+ * and may keep the buffer by emptying `data`; what it returns but 0 ends the reading. What has
+ * other frames than the plan saw is PEN_E_INVALID. */
+typedef int (*PenFrameFn)(void *ctx, PenBuf *data, PenError *reterr);
+int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn frame, void *ctx,
+                     uint64_t *ret_disk_bytes, PenError *reterr);
+/* "dir/clip/00003.jpg", "data_0.gulp: 17: frame 3": as pen__part_name. Frames count from 0 here. */
+void pen__part_frame_name(const PenPlan *plan, const PenPart *part, const char *key,
+                          uint64_t number, char *buf, size_t cap);
+/* Where a part comes from, for people, cut to the size of `buf`: "dir/a.jpg", "x-000.tar:
+ * 0017.jpg". */
+void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap);
+
+#endif

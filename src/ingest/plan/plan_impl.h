@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps from inputs to a plan file, and what making and reading one share. */
+#ifndef PEN_INGEST_PLAN_PLAN_IMPL_H
+#define PEN_INGEST_PLAN_PLAN_IMPL_H
+
+#include "ingest/plan/plan.h"
+#include "ingest/source/input.h"
+
+/* ---- shape: fields and classes --------------------------------------------------------------- */
+
+typedef struct PenShape {
+    uint32_t n_fields;
+    PenField fields[PEN_FIELD_LIMIT]; /* names are the inputs' or the base pack's */
+    uint16_t field_of_column[PEN_FIELD_LIMIT];
+    int32_t label_field; /* -1 = none */
+    int32_t class_field; /* the same, when the labels have names */
+    uint32_t n_classes;
+    const char **classes; /* the array is ours, the names are not */
+    int64_t *numbers;     /* of each of the inputs' labels */
+} PenShape;
+
+int pen__shape_make(const PenInputs *inputs, const PenPlanRequest *request, PenShape *ret,
+                    PenError *reterr);
+/* Fields of bytes, json and text that one of the n inputs in `order` has no part for become
+ * PEN_FIELD_OPTIONAL. */
+void pen__shape_mark_optional(const PenInputs *inputs, const uint64_t *order, uint64_t n,
+                              PenShape *shape);
+void pen__shape_free(PenShape *shape);
+/* The step of it that deals with labels: classes and numbers, once the fields are known. */
+int pen__shape_labels(const PenInputs *inputs, const PenPlanRequest *request, PenShape *shape,
+                      PenError *reterr);
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+int pen__order_check_keys(const PenInputs *inputs, PenError *reterr);
+
+/* Which inputs, in the order of the pack: numbers of inputs, *ret_n of them, to be freed with
+ * pen__free. The list of inputs is shuffled by Fisher-Yates: for i from n - 1 down to 1 it swaps i
+ * with a number from [0, i], drawn by pen__rng_below from the stream (seed, PEN_ORDER_STREAM). Of
+ * each label the first ceil(fraction * its inputs) of the shuffled list stay; for the source order
+ * what stays is sorted again. What the base pack knows is then left out. */
+#define PEN_ORDER_STREAM 1
+int pen__order_make(const PenInputs *inputs, const PenPlanRequest *request, uint64_t **ret_order,
+                    uint64_t *ret_n, uint64_t *ret_n_known, PenError *reterr);
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* What is needed to read a record. */
+typedef struct PenRecordFrame {
+    uint32_t n_fields;
+    const PenField *fields;
+    uint32_t n_roots;
+    const PenRoot *roots;
+    const char *advice; /* when an input has changed: what to do */
+} PenRecordFrame;
+
+/* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */
+int pen__record_add(const PenInputs *inputs, const PenShape *shape, uint64_t i, PenBuf *out,
+                    size_t *ret_stamps, PenError *reterr);
+/* The record lies in `scratch` from its start to its end; what the item needs is put behind it. */
+int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch, PenError *reterr);
+
+/* ---- block size ------------------------------------------------------------------------------ */
+
+/* A plan on its way to the file. */
+typedef struct PenPlanDraft {
+    const PenPlanRequest *request;
+    PenInputs inputs;
+    PenShape shape;
+    uint64_t *order; /* n numbers of inputs */
+    uint64_t n, n_known;
+    uint64_t block_samples;
+} PenPlanDraft;
+
+/* K: what the settings or the base pack say, else the largest power of two, at most 65,536, with
+ * which a block takes at most 4 MiB. That is reckoned from the sizes of the inputs, and when the
+ * mode changes the sizes, from the headers of up to 64 images. */
+int pen__block_samples(const PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
+
+/* ---- file ------------------------------------------------------------------------------------ */
+
+int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr);
+
+/* Layout of the file:
+ *   +0     head      16: magic 8, version u32, zero u32
+ *   +16    records   one behind another, in pack order
+ *          table     32 for each record: offset u64, bytes u32, crc u32, hash 16. The hash is of
+ *                    SHA-256 over the record and all stamps of what it names, the crc over position
+ *                    u64, record and hash.
+ *          texts     settings, fields, classes, roots, lists
+ *          foot      192, ends the file */
+#define PEN_PLAN_MAGIC "PENPLAN\n"
+#define PEN_PLAN_END_MAGIC "PENPLEND"
+#define PEN_PLAN_VERSION 1 /* 0 had no stamps */
+#define PEN_PLAN_HEAD 16
+#define PEN_PLAN_ENTRY 32
+#define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */
+#define PEN_PLAN_FOOT 192
+
+enum { /* offsets in the foot */
+       PEN_FOOT_MAGIC = 0,
+       PEN_FOOT_VERSION = 8,
+       PEN_FOOT_CRC = 12, /* of what follows it */
+       PEN_FOOT_FILE_BYTES = 16,
+       PEN_FOOT_N_ITEMS = 24,
+       PEN_FOOT_N_KNOWN = 32,
+       PEN_FOOT_BLOCK_SAMPLES = 40,
+       PEN_FOOT_SOURCE_BYTES = 48,
+       PEN_FOOT_TABLE_OFFSET = 56,
+       PEN_FOOT_TEXTS_OFFSET = 64,
+       PEN_FOOT_TEXTS_CRC = 72,
+       PEN_FOOT_N_FIELDS = 76,
+       PEN_FOOT_N_CLASSES = 80,
+       PEN_FOOT_N_ROOTS = 84,
+       PEN_FOOT_CLASS_FIELD = 88, /* i32 */
+       PEN_FOOT_IN_ORDER = 92,
+       PEN_FOOT_BASE = 96,    /* 16 */
+       PEN_FOOT_ID = 112,     /* 32 */
+       PEN_FOOT_INPUTS = 144, /* 32: over the hashes of the table and the id */
+       PEN_FOOT_N_LISTS = 176,
+       PEN_FOOT_ZERO = 180 /* to the end */
+};
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
+                                PenError *reterr);
+const PenRecordFrame *pen__plan_frame(const PenPlan *plan);
+const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n);
+
+#endif

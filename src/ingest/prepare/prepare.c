@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/prepare/prepare.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/sha256.h"
+#include "dsp/resample.h"
+
+#define WHERE "ingest/prepare"
+
+int pen__recipe_check(const PenRecipe *r, PenError *reterr)
+{
+    int resizes = r->max_side || r->short_side;
+    if (r->mode < PEN_MODE_TILE || r->mode > PEN_MODE_MIX)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 4", r->mode);
+    if (r->quality < 1 || r->quality > 100)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "quality %d: expected 1 to 100", r->quality);
+    if (r->max_side && r->short_side)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "max side and short side are both given; choose one");
+    if (resizes && (r->mode == PEN_MODE_TILE || r->mode == PEN_MODE_KEEP))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "max_side, short_side: images are not resized when kept or tiled; choose "
+                         "the mode encode, raw or mix");
+    if (r->sixteen_bit != PEN_SIXTEEN_REFUSE && r->sixteen_bit != PEN_SIXTEEN_REDUCE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
+                         r->sixteen_bit);
+    if (!(r->raw_share >= 0 && r->raw_share <= 1))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "raw share %g: expected 0 to 1",
+                         r->raw_share);
+    return PEN_OK;
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+static uint32_t scaled(uint32_t side, uint32_t to, uint32_t from)
+{
+    uint64_t v = ((uint64_t)side * to * 2 + from) / (2 * (uint64_t)from);
+    return v ? (uint32_t)v : 1;
+}
+
+/* Only ever smaller. Returns whether it changes. */
+static int target_size(const PenRecipe *r, uint32_t w, uint32_t h, uint32_t *ret_w, uint32_t *ret_h)
+{
+    uint32_t from = r->max_side ? PEN_MAX(w, h) : PEN_MIN(w, h);
+    uint32_t to = r->max_side ? r->max_side : r->short_side;
+    *ret_w = w;
+    *ret_h = h;
+    if (!to || from <= to)
+        return 0;
+    *ret_w = scaled(w, to, from);
+    *ret_h = scaled(h, to, from);
+    return 1;
+}
+
+static int shrink(const PenRecipe *r, int mask, PenPixels *pixels, PenError *reterr)
+{
+    uint32_t w, h;
+    if (!target_size(r, pixels->width, pixels->height, &w, &h))
+        return PEN_OK;
+    PenPixels to = {NULL, w, h, pixels->channels};
+    size_t bytes = (size_t)w * h * to.channels; /* no larger than what was decoded */
+    to.data = pen__alloc(bytes + PEN_SLACK);
+    if (!to.data)
+        return pen__fail_memory(reterr, WHERE, "resized image");
+    memset(to.data + bytes, 0, PEN_SLACK);
+    PenRaster src = {pixels->data, pixels->width, pixels->height, pixels->channels};
+    PenRaster dst = {to.data, w, h, to.channels};
+    int ret =
+        pen__raster_resample(&src, &dst, mask ? PEN_FILTER_NEAREST : PEN_FILTER_BILINEAR, reterr);
+    if (ret < 0) {
+        pen__free(to.data);
+        return ret;
+    }
+    pen__pixels_free(pixels);
+    *pixels = to;
+    return PEN_OK;
+}
+
+/* ---- ways of storing ------------------------------------------------------------------------ */
+
+static int decode(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+{
+    return mask
+               ? pen__mask_decode(p->source.data, p->source.bytes, &r->limits, &p->pixels, reterr)
+               : pen__image_decode(p->source.data, p->source.bytes, &r->limits, &p->pixels, reterr);
+}
+
+/* Decodes to find out whether it can be decoded. */
+static int try_decode(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = decode(r, mask, p, reterr);
+    pen__pixels_free(&p->pixels);
+    return ret;
+}
+
+static void store_source(PenPreparedImage *p, const PenImageInfo *info, int how)
+{
+    p->image.data = p->source.data;
+    p->image.bytes = p->source.bytes;
+    p->image.width = info->width;
+    p->image.height = info->height;
+    p->image.codec = info->codec;
+    p->image.channels = info->channels;
+    p->image.how = (uint8_t)how;
+}
+
+static int keep(const PenRecipe *r, int mask, const PenImageInfo *info, int decoding,
+                PenPreparedImage *p, PenError *reterr)
+{
+    int ret = decoding ? try_decode(r, mask, p, reterr)
+                       : pen__image_check(p->source.data, p->source.bytes, &r->limits, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_KEPT);
+    return ret;
+}
+
+static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
+{
+    const PenTiledJpeg *t = &p->tiled;
+    p->image.data = t->jpeg.data;
+    p->image.bytes = t->jpeg.bytes;
+    p->image.width = t->info.width;
+    p->image.height = t->info.height;
+    p->image.codec = PEN_STORED_JPEG;
+    p->image.how = (uint8_t)how;
+    p->image.channels = t->info.components;
+    int colour = t->info.components == 3;
+    p->image.segments = (PenSegments){.head_bytes = t->head_bytes,
+                                      .n_segments = t->n_segments,
+                                      .lengths = t->segment_bytes,
+                                      .unit = PEN_TILE_MCUS,
+                                      .components = t->info.components,
+                                      .h_samp = colour ? t->info.h_samp[0] : 1,
+                                      .v_samp = colour ? t->info.v_samp[0] : 1};
+    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_CODEC_JPEG)
+        return PEN_OK;
+    int ret = pen__jpeg_metadata(p->source.data, p->source.bytes, &p->meta, reterr);
+    p->image.meta = p->meta.data;
+    p->image.meta_bytes = p->meta.bytes;
+    return ret;
+}
+
+/* A JPEG without loss: tiled when that can be done exactly, else as it is. */
+static int tile(const PenRecipe *r, const PenImageInfo *info, int how, PenPreparedImage *p,
+                PenError *reterr)
+{
+    const char *why = NULL;
+    int ret = pen__jpeg_tile(p->source.data, p->source.bytes, &r->limits, &p->tiled, &why, reterr);
+    if (ret == PEN_OK)
+        return store_tiled(p, how, reterr);
+    if (ret < 0)
+        return ret;
+    PenJpegInfo jpeg;
+    ret = pen__jpeg_info(p->source.data, p->source.bytes, &r->limits, &jpeg, reterr);
+    if (ret == PEN_OK)
+        ret = jpeg.precision == 8
+                  ? try_decode(r, 0, p, reterr)
+                  : pen__image_check(p->source.data, p->source.bytes, &r->limits, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_KEPT_UNTILED);
+    return ret;
+}
+
+static int store_png(PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__png_encode(&p->pixels, &p->encoded, reterr);
+    p->image.data = p->encoded.data;
+    p->image.bytes = p->encoded.bytes;
+    p->image.width = p->pixels.width;
+    p->image.height = p->pixels.height;
+    p->image.codec = PEN_STORED_PNG;
+    p->image.how = PEN_HOW_ENCODED;
+    p->image.channels = (uint8_t)p->pixels.channels;
+    return ret;
+}
+
+static int store_encoded(const PenRecipe *r, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__jpeg_encode(&p->pixels, r->quality, &r->limits, &p->tiled, reterr);
+    pen__pixels_free(&p->pixels);
+    return ret < 0 ? ret : store_tiled(p, PEN_HOW_ENCODED, reterr);
+}
+
+/* Masks and images with transparency stay without loss. */
+static int encode(const PenRecipe *r, int mask, const PenImageInfo *info, PenPreparedImage *p,
+                  PenError *reterr)
+{
+    uint32_t w, h;
+    int resize = target_size(r, info->width, info->height, &w, &h);
+    if (mask && !resize)
+        return keep(r, mask, info, 1, p, reterr);
+    if (!resize && info->codec == PEN_CODEC_JPEG) {
+        PenJpegInfo jpeg;
+        int ret = pen__jpeg_info(p->source.data, p->source.bytes, &r->limits, &jpeg, reterr);
+        if (ret < 0)
+            return ret;
+        if (jpeg.quality && jpeg.quality <= r->quality)
+            return tile(r, info, PEN_HOW_KEPT_QUALITY, p, reterr);
+    }
+    int ret = decode(r, mask, p, reterr);
+    if (ret == PEN_OK)
+        ret = shrink(r, mask, &p->pixels, reterr);
+    if (ret < 0)
+        return ret;
+    if (mask || p->pixels.channels == 4)
+        return store_png(p, reterr);
+    return store_encoded(r, p, reterr);
+}
+
+static void store_raw(PenPreparedImage *p)
+{
+    const PenPixels *x = &p->pixels;
+    p->image.data = x->data;
+    p->image.bytes = (uint64_t)x->width * x->height * x->channels;
+    p->image.width = x->width;
+    p->image.height = x->height;
+    p->image.codec = PEN_STORED_RAW;
+    p->image.how = PEN_HOW_RAW;
+    p->image.channels = (uint8_t)x->channels;
+    p->image.segments = (PenSegments){.n_segments = x->height};
+}
+
+static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = decode(r, mask, p, reterr);
+    if (ret == PEN_OK)
+        ret = shrink(r, mask, &p->pixels, reterr);
+    if (ret == PEN_OK)
+        store_raw(p);
+    return ret;
+}
+
+/* The same key always falls on the same side, whatever else is in the pack. */
+static int falls_raw(const PenRecipe *r, const uint8_t *key, size_t key_bytes)
+{
+    uint8_t hash[32];
+    PenSha256 sha;
+    pen__sha256_init(&sha);
+    pen__sha256_update(&sha, "penstock mix", 12);
+    pen__sha256_update(&sha, key, key_bytes);
+    pen__sha256_final(&sha, hash);
+    return (double)(pen__load64(hash) >> 11) * 0x1p-53 < r->raw_share;
+}
+
+static int by_mode(const PenRecipe *r, int mode, int mask, const PenImageInfo *info,
+                   PenPreparedImage *p, PenError *reterr)
+{
+    switch (mode) {
+    case PEN_MODE_RAW:
+        return raw(r, mask, p, reterr);
+    case PEN_MODE_ENCODE:
+        return encode(r, mask, info, p, reterr);
+    case PEN_MODE_KEEP:
+        return keep(r, mask, info, r->check_decode, p, reterr);
+    default:
+        if (info->codec == PEN_CODEC_JPEG && !mask)
+            return tile(r, info, PEN_HOW_TILED, p, reterr);
+        return keep(r, mask, info, 1, p, reterr);
+    }
+}
+
+int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes, int mask,
+                       PenPreparedImage *p, PenError *reterr)
+{
+    PenImageInfo info;
+    int ret = pen__image_probe(p->source.data, p->source.bytes, &r->limits, &info, reterr);
+    if (ret < 0)
+        return ret;
+    if (info.is_16_bit && !mask && r->sixteen_bit == PEN_SIXTEEN_REFUSE)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "image: expected 8 bits a channel, found a PNG of 16, of which loading "
+                         "gives the upper 8; accept that with --sixteen-bit reduce, after "
+                         "'penstock gc' if a run was interrupted (Python: "
+                         "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
+    int mode = r->mode;
+    if (mode == PEN_MODE_MIX) {
+        int rest = r->max_side || r->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;
+        mode = falls_raw(r, key, key_bytes) ? PEN_MODE_RAW : rest;
+    }
+    p->image.orientation = info.orientation;
+    p->image.source_bytes = p->source.bytes;
+    return by_mode(r, mode, mask, &info, p, reterr);
+}
+
+int pen__prepare_pixels(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
+                        const PenPixels *pixels, PenPreparedImage *p, PenError *reterr)
+{
+    size_t bytes = (size_t)pixels->width * pixels->height * pixels->channels;
+    p->pixels = *pixels;
+    p->pixels.data = pen__alloc(bytes + PEN_SLACK);
+    if (!p->pixels.data)
+        return pen__fail_memory(reterr, WHERE, "a frame");
+    memcpy(p->pixels.data, pixels->data, bytes);
+    memset(p->pixels.data + bytes, 0, PEN_SLACK);
+    p->image.orientation = 1;
+    int ret = shrink(r, 0, &p->pixels, reterr);
+    if (ret < 0)
+        return ret;
+    if (r->mode != PEN_MODE_RAW && !(r->mode == PEN_MODE_MIX && falls_raw(r, key, key_bytes)))
+        return store_encoded(r, p, reterr);
+    store_raw(p);
+    return PEN_OK;
+}
+
+void pen__prepared_image_free(PenPreparedImage *p)
+{
+    pen__buf_free(&p->source);
+    pen__tiled_free(&p->tiled);
+    pen__buf_free(&p->encoded);
+    pen__pixels_free(&p->pixels);
+    pen__buf_free(&p->meta);
+    *p = (PenPreparedImage){0};
+}

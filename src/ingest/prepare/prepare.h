@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done to an input before it is stored: checked, tiled, encoded, resized, as the mode says.
+ */
+#ifndef PEN_INGEST_PREPARE_PREPARE_H
+#define PEN_INGEST_PREPARE_PREPARE_H
+
+#include <penstock/ingest.h>
+
+#include "codec/codec.h"
+#include "codec/jpeg/jpeg.h"
+#include "ingest/video/video.h"
+#include "pack/format/stored.h"
+
+typedef struct PenRecipe {
+    int mode; /* a PenMode */
+    int quality;
+    uint32_t max_side, short_side;
+    double raw_share;
+    int check_decode;
+    int sixteen_bit;        /* a PenSixteenBit */
+    PenVideoSettings video; /* of clips; its rate also of frames that are files */
+    PenLimits limits;
+} PenRecipe;
+
+/* NULL when the settings make sense, else PEN_E_INVALID. */
+int pen__recipe_check(const PenRecipe *recipe, PenError *reterr);
+
+/* An image ready to be stored, and what it points to. Zero-initialised is empty. */
+typedef struct PenPreparedImage {
+    PenStoredImage image;
+    PenBuf source; /* the input's bytes */
+    PenTiledJpeg tiled;
+    PenBuf encoded;   /* a PNG */
+    PenPixels pixels; /* raw */
+    PenBuf meta;
+} PenPreparedImage;
+
+/* Prepares the image whose bytes are in p->source (with PEN_SLACK readable bytes behind). `mask`:
+ * see PEN_FIELD_MASK. The key decides on raw or not in a mixed pack. PEN_E_DECODE, PEN_E_LIMIT and
+ * PEN_E_UNSUPPORTED say that the input is bad. */
+int pen__prepare_image(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes, int mask,
+                       PenPreparedImage *p, PenError *reterr);
+/* The same for pixels, RGB, which stay the caller's: raw, or encoded as a tiled JPEG. */
+int pen__prepare_pixels(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes,
+                        const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
+void pen__prepared_image_free(PenPreparedImage *p);
+
+/* Not there (a line of a list that names no file), or not to be decoded; not a failed read. */
+static inline int pen__status_is_bad_input(int status)
+{
+    return status == PEN_E_DECODE || status == PEN_E_LIMIT || status == PEN_E_UNSUPPORTED ||
+           status == PEN_E_NOT_FOUND;
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/prepare/prepared.h"
+
+#include <string.h>
+
+#define WHERE "ingest/sample"
+
+PenPrepared *pen__prepared_new(uint32_t n_fields, uint32_t n_images)
+{
+    PenPrepared *p = pen__zalloc(sizeof *p);
+    if (!p)
+        return NULL;
+    p->n_values = n_fields;
+    p->n_images = p->cap_images = n_images;
+    p->values = pen__zalloc(n_fields * sizeof *p->values);
+    p->images = pen__zalloc(n_images * sizeof *p->images);
+    p->stored = pen__zalloc(n_images * sizeof *p->stored);
+    p->blobs = pen__zalloc(n_fields * sizeof *p->blobs);
+    p->first = pen__zalloc(n_fields * sizeof *p->first);
+    if (!p->values || !p->images || !p->stored || !p->blobs || !p->first) {
+        pen__prepared_free(p);
+        return NULL;
+    }
+    p->sample.values = p->values;
+    return p;
+}
+
+void pen__prepared_free(PenPrepared *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->n_images && p->images; i++)
+        pen__prepared_image_free(&p->images[i]);
+    for (uint32_t f = 0; f < p->n_values && p->blobs; f++)
+        pen__buf_free(&p->blobs[f]);
+    pen__free(p->values);
+    pen__free(p->images);
+    pen__free(p->stored);
+    pen__free(p->blobs);
+    pen__free(p->first);
+    pen__buf_free(&p->scratch);
+    pen__free(p);
+}
+
+/* One part: numbers and inline texts stay where the plan's item has them. */
+static int read_part(PenPrepared *p, const PenSchema *schema, uint32_t field, const PenPart *part,
+                     PenPartReader *reader, PenError *reterr)
+{
+    PenStoredValue *value = &p->values[field];
+    int image = schema->fields[field].type == PEN_TYPE_IMAGE;
+    uint64_t disk = 0;
+    if (part->kind == PEN_PART_NONE) {
+        value->missing = 1;
+        return PEN_OK;
+    }
+    if (schema->fields[field].type == PEN_TYPE_CLIP)
+        return pen__prepared_read_clip(p, field, part, reader, reterr);
+    if (part->kind == PEN_PART_INLINE && !image) {
+        value->data = part->data;
+        value->bytes = part->bytes;
+        return PEN_OK;
+    }
+    PenBuf *to = image ? &p->images[field].source : &p->blobs[field];
+    int r = pen__part_read(reader, part, to, &disk, reterr);
+    if (r < 0)
+        return r;
+    p->source_bytes += to->bytes;
+    p->disk_bytes += disk;
+    if (!image) {
+        value->data = to->data;
+        value->bytes = to->bytes;
+    }
+    return PEN_OK;
+}
+
+int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
+                       uint64_t position, PenPartReader *reader, char *name, PenError *reterr)
+{
+    PenItem item;
+    int r = pen__plan_item(plan, position, &item, &p->scratch, reterr);
+    if (r < 0)
+        return r;
+    p->sample.key = item.key;
+    p->sample.key_bytes = item.key_bytes;
+    p->sample.position = position;
+    for (uint32_t f = 0; f < schema->n_fields; f++) {
+        if (item.parts[f].kind != PEN_PART_INLINE)
+            pen__part_name(plan, &item.parts[f], name, PEN_INPUT_NAME_BYTES);
+        r = read_part(p, schema, f, &item.parts[f], reader, reterr);
+        if (r < 0)
+            return r;
+        if (pen__type_is_number(schema->fields[f].type) && p->values[f].bytes != schema->widths[f])
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: field '%s' has no value, or one of another size", name,
+                             schema->fields[f].name);
+    }
+    return PEN_OK;
+}
+
+int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe *recipe,
+                       const PenPlan *plan, char *name, PenError *reterr)
+{
+    PenItem item;
+    PenBuf scratch = {0};
+    for (uint32_t f = 0; f < schema->n_fields; f++) {
+        const PenField *field = &schema->fields[f];
+        if (field->type == PEN_TYPE_CLIP) {
+            int r = pen__prepared_make_clip(p, f, recipe, plan, reterr);
+            if (r < 0)
+                return r;
+        }
+        if (field->type != PEN_TYPE_IMAGE || !p->images[f].source.data)
+            continue;
+        PenPreparedImage *image = &p->images[f];
+        int r = pen__prepare_image(recipe, p->sample.key, p->sample.key_bytes,
+                                   (field->flags & PEN_FIELD_MASK) != 0, image, reterr);
+        if (r < 0) {
+            if (pen__plan_item(plan, p->sample.position, &item, &scratch, NULL) == PEN_OK)
+                pen__part_name(plan, &item.parts[f], name, PEN_INPUT_NAME_BYTES);
+            pen__buf_free(&scratch);
+            pen__error_prefix(reterr, "%s", name);
+            return r;
+        }
+        p->stored[f] = image->image;
+        p->first[f] = f;
+        p->values[f].n_images = 1;
+    }
+    /* Only now do they stay where they are. */
+    for (uint32_t f = 0; f < schema->n_fields; f++)
+        p->values[f].images = p->values[f].n_images ? &p->stored[p->first[f]] : NULL;
+    return PEN_OK;
+}

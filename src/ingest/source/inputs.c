@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "ingest/source/input.h"
+
+#define WHERE "ingest/plan"
+#define PROGRESS_EVERY 1024
+
+/* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
+#define ITEM_HEAD 8
+#define CELL_HEAD 28 /* 8 more for a video: where it ends; then the stamp, if it has one */
+
+void pen__inputs_free(PenInputs *in)
+{
+    for (uint32_t i = 0; i < in->n_roots; i++)
+        pen__free((char *)in->roots[i].path);
+    pen__free(in->roots);
+    for (uint32_t i = 0; i < in->n_lists; i++)
+        pen__free((char *)in->lists[i].path);
+    pen__free(in->lists);
+    for (uint32_t i = 0; i < in->n_columns; i++)
+        pen__free(in->columns[i].name);
+    pen__name_set_free(&in->labels);
+    pen__class_names_free(&in->classes);
+    pen__free(in->items);
+    pen__buf_free(&in->arena);
+    *in = (PenInputs){0};
+}
+
+void pen__inputs_trim(PenInputs *in)
+{
+    uint8_t *arena = in->arena.bytes ? pen__resize(in->arena.data, in->arena.bytes) : NULL;
+    if (!arena)
+        return;
+    in->arena.data = arena;
+    in->arena.cap = in->arena.bytes;
+}
+
+int pen__inputs_add_root(PenInputs *in, uint8_t kind, const char *path, size_t path_bytes,
+                         uint64_t bytes, uint32_t *ret, PenError *reterr)
+{
+    if (in->n_roots == in->cap_roots) {
+        uint32_t cap = in->cap_roots ? in->cap_roots * 2 : 8;
+        PenRoot *grown = pen__resize(in->roots, cap * sizeof *grown);
+        if (!grown)
+            return pen__fail_memory(reterr, WHERE, "list of sources");
+        in->roots = grown;
+        in->cap_roots = cap;
+    }
+    char *copy = pen__strndup(path, path_bytes);
+    if (!copy)
+        return pen__fail_memory(reterr, WHERE, "list of sources");
+    in->roots[in->n_roots] = (PenRoot){kind, copy, bytes, {0}};
+    *ret = in->n_roots++;
+    return PEN_OK;
+}
+
+int pen__inputs_add_list(PenInputs *in, const char *path, PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__sys->stat_path(path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
+    if (in->n_lists == in->cap_lists) {
+        uint32_t cap = in->cap_lists ? in->cap_lists * 2 : 8;
+        PenListed *grown = pen__resize(in->lists, cap * sizeof *grown);
+        if (!grown)
+            return pen__fail_memory(reterr, WHERE, path);
+        in->lists = grown;
+        in->cap_lists = cap;
+    }
+    char *copy = pen__strdup(path);
+    if (!copy)
+        return pen__fail_memory(reterr, WHERE, path);
+    in->lists[in->n_lists++] = (PenListed){copy, st.bytes, pen__stamp_of(&st)};
+    return PEN_OK;
+}
+
+static const char *kind_name(int32_t type, uint32_t flags)
+{
+    return flags & PEN_FIELD_MASK ? "mask" : pen_type_name(type);
+}
+
+int pen__inputs_add_column(PenInputs *in, const char *name, int32_t type, uint32_t flags,
+                           uint16_t *ret, PenError *reterr)
+{
+    for (uint32_t i = 0; i < in->n_columns; i++) {
+        const PenColumn *c = &in->columns[i];
+        if (strcmp(c->name, name) != 0)
+            continue;
+        if (c->type != type || c->flags != flags)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "field %s: expected one type, found %s and %s", name,
+                             kind_name(c->type, c->flags), kind_name(type, flags));
+        *ret = (uint16_t)i;
+        return PEN_OK;
+    }
+    size_t bytes = strlen(name);
+    if (bytes < 1 || bytes > 255 || !pen__text_is_utf8(name, bytes))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "field %.60s: expected a name of 1 to 255 bytes of UTF-8, found %zu", name,
+                         bytes);
+    if (in->n_columns == PEN_FIELD_LIMIT)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "field %.60s: expected at most %d fields, found more", name,
+                         PEN_FIELD_LIMIT);
+    char *copy = pen__strdup(name);
+    if (!copy)
+        return pen__fail_memory(reterr, WHERE, "list of fields");
+    in->columns[in->n_columns] = (PenColumn){copy, type, flags, true, true};
+    *ret = (uint16_t)in->n_columns++;
+    return PEN_OK;
+}
+
+static int report(const PenInputs *in, PenError *reterr)
+{
+    const PenIngestSettings *s = in->settings;
+    if (!s->progress || in->n % PROGRESS_EVERY != 0)
+        return PEN_OK;
+    PenIngestProgress p = {.stage = "plan", .done = in->n};
+    if (s->progress(s->ctx, &p))
+        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "cancelled after %" PRIu64 " inputs",
+                         in->n);
+    return PEN_OK;
+}
+
+static int reserve_item(PenInputs *in, uint64_t bytes)
+{
+    if (in->n == in->cap) {
+        uint64_t cap = in->cap ? in->cap * 2 : 64;
+        struct PenInputAt *grown = pen__resize(in->items, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return PEN_E_NO_MEMORY;
+        in->items = grown;
+        in->cap = cap;
+    }
+    return pen__buf_reserve(&in->arena, (size_t)bytes);
+}
+
+static uint32_t cell_head(uint8_t kind)
+{
+    return CELL_HEAD + (kind == PEN_PART_VIDEO ? 8u : 0u) +
+           (pen__kind_has_stamp(kind) ? PEN_STAMP_BYTES : 0u);
+}
+
+static uint8_t *put_cell(uint8_t *p, const PenCell *c)
+{
+    uint32_t head = cell_head(c->kind);
+    p[0] = c->kind;
+    p[1] = c->path;
+    pen__store16(p + 2, c->column);
+    pen__store32(p + 4, c->source);
+    pen__store64(p + 8, c->offset);
+    pen__store64(p + 16, c->bytes);
+    pen__store32(p + 24, c->text_bytes);
+    if (c->kind == PEN_PART_VIDEO)
+        pen__store64(p + CELL_HEAD, c->end);
+    if (pen__kind_has_stamp(c->kind))
+        pen__stamp_store(p + head - PEN_STAMP_BYTES, &c->stamp);
+    if (c->text_bytes)
+        memcpy(p + head, c->text, c->text_bytes);
+    return p + head + c->text_bytes;
+}
+
+int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char *label,
+                    const PenCell *cells, uint32_t n_cells, PenError *reterr)
+{
+    if (key_bytes < 1 || key_bytes > PEN_KEY_LIMIT)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%.200s: expected a key of 1 to %d bytes, found %zu", key, PEN_KEY_LIMIT,
+                         key_bytes);
+    uint32_t number = PEN_NO_LABEL;
+    if (label) {
+        int r = pen__name_set_add(&in->labels, label, strlen(label), &number, NULL, reterr);
+        if (r < 0)
+            return r;
+        in->has_label = true;
+    }
+    uint64_t bytes = ITEM_HEAD + key_bytes;
+    for (uint32_t i = 0; i < n_cells; i++)
+        bytes += cell_head(cells[i].kind) + (uint64_t)cells[i].text_bytes;
+    if (reserve_item(in, bytes) < 0)
+        return pen__fail_memory(reterr, WHERE, "list of inputs");
+    uint8_t *p = in->arena.data + in->arena.bytes;
+    pen__store32(p, (uint32_t)key_bytes);
+    pen__store32(p + 4, n_cells);
+    memcpy(p + ITEM_HEAD, key, key_bytes);
+    p += ITEM_HEAD + key_bytes;
+    for (uint32_t i = 0; i < n_cells; i++)
+        p = put_cell(p, &cells[i]);
+    in->items[in->n].at = in->arena.bytes;
+    in->items[in->n++].label = number;
+    in->arena.bytes += (size_t)bytes;
+    return report(in, reterr);
+}
+
+void pen__inputs_get(const PenInputs *in, uint64_t i, PenInput *ret)
+{
+    const uint8_t *p = in->arena.data + in->items[i].at;
+    uint32_t key_bytes = pen__load32(p);
+    *ret = (PenInput){p + ITEM_HEAD, key_bytes, in->items[i].label, pen__load32(p + 4),
+                      p + ITEM_HEAD + key_bytes};
+}
+
+void pen__cell_next(const uint8_t **at, PenCell *ret)
+{
+    const uint8_t *p = *at;
+    uint32_t text_bytes = pen__load32(p + 24), head = cell_head(p[0]);
+    *ret = (PenCell){.kind = p[0],
+                     .path = p[1],
+                     .column = pen__load16(p + 2),
+                     .source = pen__load32(p + 4),
+                     .offset = pen__load64(p + 8),
+                     .bytes = pen__load64(p + 16),
+                     .end = p[0] == PEN_PART_VIDEO ? pen__load64(p + CELL_HEAD) : 0,
+                     .text = (const char *)p + head,
+                     .text_bytes = text_bytes};
+    if (pen__kind_has_stamp(p[0]))
+        ret->stamp = pen__stamp_load(p + head - PEN_STAMP_BYTES);
+    *at = p + head + text_bytes;
+}
+
+void pen__inputs_name(const PenInputs *in, uint64_t i, char *buf, size_t cap)
+{
+    PenInput input;
+    pen__inputs_get(in, i, &input);
+    const char *key = (const char *)input.key;
+    PenCell cell;
+    const uint8_t *at = input.cells;
+    for (uint32_t k = 0; k < input.n_cells; k++) {
+        pen__cell_next(&at, &cell);
+        if (cell.path == PEN_PATH_KEY) {
+            pen__root_path(in->roots[cell.source].path, key, input.key_bytes, buf, cap);
+            return;
+        }
+        if (cell.kind == PEN_PART_RANGE || cell.kind == PEN_PART_STREAM ||
+            cell.kind == PEN_PART_GULP) {
+            snprintf(buf, cap, "%s: %.*s", in->roots[cell.source].path, (int)input.key_bytes, key);
+            return;
+        }
+    }
+    snprintf(buf, cap, "%.*s", (int)input.key_bytes, key);
+}
+
+static int by_key(const void *a, const void *b, void *ctx)
+{
+    const PenInputs *in = ctx;
+    const uint8_t *p = in->arena.data + ((const struct PenInputAt *)a)->at;
+    const uint8_t *q = in->arena.data + ((const struct PenInputAt *)b)->at;
+    uint32_t m = pen__load32(p), n = pen__load32(q);
+    int order = memcmp(p + ITEM_HEAD, q + ITEM_HEAD, PEN_MIN(m, n));
+    return order ? order : (m > n) - (m < n);
+}
+
+void pen__inputs_sort(PenInputs *in, uint64_t first)
+{
+    if (in->n - first > 1)
+        qsort_r(in->items + first, (size_t)(in->n - first), sizeof *in->items, by_key, in);
+}
+
+size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap)
+{
+    bool alone = !*root || (path_bytes && path[0] == '/');
+    size_t n = strlen(root);
+    bool slash = !alone && n && root[n - 1] != '/';
+    int length =
+        snprintf(buf, cap, "%s%s%.*s", alone ? "" : root, slash ? "/" : "", (int)path_bytes, path);
+    return length < 0 ? 0 : (size_t)length;
+}

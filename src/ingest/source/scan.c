@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kind of source each of the given names is, and the scan that goes with it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "ingest/source/input.h"
+
+#define WHERE "ingest/plan"
+
+static const char *kind_name(uint8_t kind)
+{
+    static const char *const names[] = {[PEN_ROOT_FOLDER] = "a folder",
+                                        [PEN_ROOT_LIST] = "a list",
+                                        [PEN_ROOT_TAR] = "a tar",
+                                        [PEN_ROOT_GULP] = "a gulp directory"};
+    return names[kind];
+}
+
+static uint8_t kind_of_name(const char *path)
+{
+    static const char *const tars[] = {".tar",    ".tar.gz", ".tgz",     ".tar.bz2", ".tbz2",
+                                       ".tar.xz", ".txz",    ".tar.zst", ".tzst",    ".tar.lz4"};
+    if (pen__text_ends(path, ".csv") || pen__text_ends(path, ".tsv"))
+        return PEN_ROOT_LIST;
+    for (size_t i = 0; i < PEN_LEN(tars); i++)
+        if (pen__text_ends(path, tars[i]))
+            return PEN_ROOT_TAR;
+    return 0;
+}
+
+/* What is a folder, and a pack: 1 yes, 0 no. */
+static int is_pack(const char *path, PenError *reterr)
+{
+    static const char magic[] = "PENSTOCK";
+    char head[sizeof magic - 1];
+    char *manifest = pen__path_join(path, "manifest");
+    PenSource *source = NULL;
+    if (!manifest)
+        return pen__fail_memory(reterr, WHERE, path);
+    int r = pen__source_open_file(manifest, &source, NULL);
+    if (r == PEN_OK && source->bytes >= sizeof head)
+        r = pen__source_read(source, head, sizeof head, 0, NULL) == PEN_OK &&
+            memcmp(head, magic, sizeof head) == 0;
+    pen__source_close(&source);
+    pen__free(manifest);
+    return r > 0;
+}
+
+static int fail_kind(const char *path, PenError *reterr)
+{
+    static const char *const tables[] = {".parquet", ".jsonl", ".json", ".ndjson", ".arrow",
+                                         ".feather", ".lmdb",  ".h5",   ".hdf5",   ".tfrecord"};
+    for (size_t i = 0; i < PEN_LEN(tables); i++)
+        if (pen__text_ends(path, tables[i]))
+            return pen__fail(
+                reterr, PEN_E_UNSUPPORTED, WHERE,
+                "%s: expected a folder, a .csv or .tsv list or a .tar file, found a "
+                "%s file; write it from Python: penstock.write(\"NAME.pen\", "
+                "samples(), schema) with a generator of its rows (docs/reference/python.md, "
+                "Write)",
+                path, tables[i]);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: expected a folder, a .csv or .tsv list or a .tar file, found something "
+                     "else",
+                     path);
+}
+
+static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__sys->stat_path(path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot find this source", path);
+    uint8_t kind = st.is_dir ? PEN_ROOT_FOLDER : st.is_file ? kind_of_name(path) : 0;
+    r = kind == PEN_ROOT_FOLDER ? is_pack(path, reterr) : 0;
+    if (r == 1)
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%s: is a pack already; 'penstock info %s' shows what is in it, 'penstock "
+                      "extract %s -o DIR' gives its files to pack again",
+                      path, path, path);
+    if (r < 0)
+        return r;
+    if (kind == PEN_ROOT_FOLDER) {
+        r = pen__folder_is_gulp(path, reterr);
+        if (r < 0)
+            return r;
+        kind = r ? PEN_ROOT_GULP : kind;
+    }
+    if (!kind)
+        return fail_kind(path, reterr);
+    *ret = kind;
+    return PEN_OK;
+}
+
+static int scan_one(PenInputs *in, const char *path, const char *first, PenError *reterr)
+{
+    uint8_t kind = 0;
+    int r = kind_of(path, &kind, reterr);
+    if (r < 0)
+        return r;
+    if (in->kind && in->kind != kind)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected sources of one kind, found %s (%.150s) and %s (%.150s); pack "
+                         "them one after the other with --append",
+                         kind_name(in->kind), first, kind_name(kind), path);
+    in->kind = kind;
+    switch (kind) {
+    case PEN_ROOT_FOLDER:
+        return pen__scan_folder(in, path, reterr);
+    case PEN_ROOT_LIST:
+        return pen__scan_list(in, path, reterr);
+    case PEN_ROOT_GULP:
+        return pen__scan_gulp(in, path, reterr);
+    default:
+        return pen__scan_tar(in, path, reterr);
+    }
+}
+
+/* A name with braces in it that exists is itself, not a pattern. */
+static int expand(const char *source, PenNames *names, PenError *reterr)
+{
+    if (!*source)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected the name of a source, found an empty one");
+    PenFileStat st;
+    int r = strchr(source, '{') ? pen__sys->stat_path(source, &st) : -ENOENT;
+    if (r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG)
+        return pen__pattern_expand(source, names, reterr);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%.200s: cannot stat", source);
+    char *copy = pen__strdup(source);
+    char **grown = pen__resize(names->names, (size_t)(names->n + 1) * sizeof *grown);
+    if (grown) {
+        names->names = grown;
+        names->cap = names->n + 1;
+    }
+    if (!copy || !grown) {
+        pen__free(copy);
+        return pen__fail_memory(reterr, WHERE, source);
+    }
+    names->names[names->n++] = copy;
+    return PEN_OK;
+}
+
+int pen__scan_sources(PenInputs *in, PenError *reterr)
+{
+    const PenIngestSettings *s = in->settings;
+    PenNames names = {0};
+    int r = PEN_OK;
+    in->what = (uint8_t)s->kind;
+    for (uint32_t i = 0; r == 0 && i < s->n_sources; i++)
+        r = expand(s->sources[i], &names, reterr);
+    for (uint64_t i = 0; r == 0 && i < names.n; i++)
+        r = scan_one(in, names.names[i], names.names[0], reterr);
+    if (r == 0 && in->n == 0)
+        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: expected at least one input, found none",
+                      names.n ? names.names[0] : "sources");
+    pen__names_free(&names);
+    return r;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/source/text.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+
+/* Bytes of the character at p, 0 when it is none; `left` > 0. Refuses overlong forms, surrogates
+ * and what is beyond U+10FFFF, by the range of the second byte (Unicode, table 3-7). */
+static size_t utf8_step(const uint8_t *p, size_t left)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 4;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n > left)
+        return 0;
+    uint8_t low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    uint8_t high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    if (p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+bool pen__text_is_utf8(const void *text, size_t bytes)
+{
+    const uint8_t *p = text;
+    while (bytes) {
+        size_t n = utf8_step(p, bytes);
+        if (!n)
+            return false;
+        p += n;
+        bytes -= n;
+    }
+    return true;
+}
+
+bool pen__text_ends(const char *text, const char *end)
+{
+    size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcasecmp(text + a - b, end) == 0;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool pen__text_i64(const char *text, int64_t *ret)
+{
+    bool minus = *text == '-';
+    if (*text == '-' || *text == '+')
+        text++;
+    if (!*text)
+        return false;
+    int64_t v = 0;
+    for (; *text; text++) {
+        if (!is_digit(*text) || __builtin_mul_overflow(v, 10, &v))
+            return false;
+        int digit = *text - '0';
+        if (__builtin_add_overflow(v, minus ? -digit : digit, &v))
+            return false;
+    }
+    *ret = v;
+    return true;
+}
+
+static const char *skip_digits(const char *p)
+{
+    while (is_digit(*p))
+        p++;
+    return p;
+}
+
+/* 12, -1.5, .5, 2., 1e-3; no hexadecimal forms, spaces, inf or nan, which strtod would take. */
+static bool is_decimal(const char *p)
+{
+    if (*p == '-' || *p == '+')
+        p++;
+    const char *whole = p;
+    p = skip_digits(p);
+    bool any = p > whole;
+    if (*p == '.') {
+        const char *part = ++p;
+        p = skip_digits(p);
+        any = any || p > part;
+    }
+    if (!any)
+        return false;
+    if (*p == 'e' || *p == 'E') {
+        p++;
+        if (*p == '-' || *p == '+')
+            p++;
+        const char *power = p;
+        p = skip_digits(p);
+        if (p == power)
+            return false;
+    }
+    return !*p;
+}
+
+bool pen__text_f64(const char *text, double *ret)
+{
+    if (!is_decimal(text))
+        return false;
+    /* The program may have chosen a locale in which 1.5 is written 1,5. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c)
+        return false;
+    double v = strtod_l(text, NULL, c);
+    freelocale(c);
+    if (__builtin_isinf(v))
+        return false;
+    *ret = v;
+    return true;
+}
+
+/* ---- sets of names --------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const PenNameSet *set, const char *name, size_t bytes)
+{
+    /* The names are not ours: a hash that cannot be steered keeps the search short. */
+    uint8_t hash[32];
+    pen__sha256(name, bytes, hash);
+    uint32_t i = pen__load32(hash) & (set->n_slots - 1);
+    while (set->slots[i]) {
+        const char *have = set->names[set->slots[i] - 1];
+        if (strncmp(have, name, bytes) == 0 && !have[bytes])
+            break;
+        i = (i + 1) & (set->n_slots - 1);
+    }
+    return i;
+}
+
+/* Room for one more name, with at most half of the slots taken. */
+static int grow(PenNameSet *set)
+{
+    if (set->n == set->cap) {
+        uint32_t cap = set->cap ? set->cap * 2 : 64;
+        char **names = cap < (1u << 30) ? pen__resize(set->names, cap * sizeof *names) : NULL;
+        if (!names)
+            return PEN_E_NO_MEMORY;
+        set->names = names;
+        set->cap = cap;
+    }
+    if (set->n + 1 <= set->n_slots / 2)
+        return PEN_OK;
+    uint32_t n_slots = set->n_slots ? set->n_slots * 2 : 256;
+    uint32_t *slots = pen__zalloc(n_slots * sizeof *slots);
+    if (!slots)
+        return PEN_E_NO_MEMORY;
+    pen__free(set->slots);
+    set->slots = slots;
+    set->n_slots = n_slots;
+    for (uint32_t i = 0; i < set->n; i++)
+        slots[slot_of(set, set->names[i], strlen(set->names[i]))] = i + 1;
+    return PEN_OK;
+}
+
+int pen__name_set_add(PenNameSet *set, const char *name, size_t bytes, uint32_t *ret, bool *ret_new,
+                      PenError *reterr)
+{
+    if (ret_new)
+        *ret_new = false;
+    if (set->n && strncmp(set->names[set->last], name, bytes) == 0 &&
+        !set->names[set->last][bytes]) {
+        *ret = set->last;
+        return PEN_OK;
+    }
+    if (grow(set) < 0)
+        return pen__fail_memory(reterr, "ingest/names", "set of names");
+    uint32_t slot = slot_of(set, name, bytes);
+    if (!set->slots[slot]) {
+        char *copy = pen__strndup(name, bytes);
+        if (!copy)
+            return pen__fail_memory(reterr, "ingest/names", "set of names");
+        set->names[set->n++] = copy;
+        set->slots[slot] = set->n;
+        if (ret_new)
+            *ret_new = true;
+    }
+    set->last = set->slots[slot] - 1;
+    *ret = set->last;
+    return PEN_OK;
+}
+
+void pen__name_set_free(PenNameSet *set)
+{
+    for (uint32_t i = 0; i < set->n; i++)
+        pen__free(set->names[i]);
+    pen__free(set->names);
+    pen__free(set->slots);
+    *set = (PenNameSet){0};
+}

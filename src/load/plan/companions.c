@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/plan/companions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ops/operations/geometry.h"
+
+#define WHERE "load/companions"
+
+enum { SHOWN = 96 }; /* bytes of an operation in a message */
+
+/* Every field but the times of clips has its own text in the pipeline. */
+static const PenSpecField *spec_of(const PenLoadPlan *p, const PenOutField *f)
+{
+    for (uint32_t i = 0; i < p->spec.n_fields; i++)
+        if (strcmp(p->spec.fields[i].name, f->name) == 0)
+            return &p->spec.fields[i];
+    return NULL;
+}
+
+/* ---- masks ---- */
+
+static void show(const PenSpecOp *op, char buf[SHOWN])
+{
+    PenBuf text = {0};
+    if (!op)
+        snprintf(buf, SHOWN, "nothing more");
+    else if (pen__spec_write_op(op, &text) < 0)
+        snprintf(buf, SHOWN, "'%s'", op->op->name);
+    else
+        snprintf(buf, SHOWN, "'%.*s'", (int)PEN_MIN(text.bytes, (size_t)SHOWN - 3),
+                 (const char *)text.data);
+    pen__buf_free(&text);
+}
+
+static int fail_mask(const PenSpecField *image, const PenSpecField *mask, const PenSpecOp *of_image,
+                     const PenSpecOp *of_mask, PenError *reterr)
+{
+    char a[SHOWN], b[SHOWN];
+    show(of_image, a);
+    show(of_mask, b);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "pipeline: column %u: mask '%.40s' has another geometry than image '%.40s': "
+                     "%s, where the image has %s; give it the image's crops, resizes and flips in "
+                     "the same order (a further resize may follow)",
+                     of_mask ? of_mask->column : mask->column, mask->name, image->name, b, a);
+}
+
+/* Pixels of a mask belong to those of one image of the pipeline. */
+static int check_mask(const PenLoadPlan *p, const PenSpecField *mask, PenError *reterr)
+{
+    const PenSpecField *first = NULL;
+    const PenSpecOp *a, *b, *of_image = NULL, *of_mask = NULL;
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        if (p->fields[i].kind != PEN_KIND_IMAGE)
+            continue;
+        const PenSpecField *image = spec_of(p, &p->fields[i]);
+        if (!pen__geometry_differs(image, mask, &a, &b))
+            return PEN_OK;
+        if (!first) {
+            first = image;
+            of_image = a;
+            of_mask = b;
+        }
+    }
+    return first ? fail_mask(first, mask, of_image, of_mask, reterr) : PEN_OK;
+}
+
+int pen__companions_check(const PenLoadPlan *p, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
+        if (p->fields[i].kind == PEN_KIND_MASK)
+            r = check_mask(p, spec_of(p, &p->fields[i]), reterr);
+    return r;
+}
+
+/* ---- boxes ---- */
+
+static const PenOutField *moved_field(const PenLoadPlan *p)
+{
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        const PenOutField *f = &p->fields[i];
+        if ((f->kind == PEN_KIND_IMAGE || f->kind == PEN_KIND_CLIP) &&
+            pen__geometry_any(spec_of(p, f)))
+            return f;
+    }
+    return NULL;
+}
+
+static bool is_box(const PenOutField *f)
+{
+    uint32_t n = f->tensor.n_dims; /* the first one is the batch's */
+    return f->kind == PEN_KIND_NUMBER && n > 1 && f->tensor.shape[n - 1] == 4 &&
+           strcasestr(f->name, "box");
+}
+
+int pen__companions_warn(const PenLoadPlan *p, char **ret, PenError *reterr)
+{
+    static const char form[] =
+        "field '%s' looks like boxes (its name has 'box', its last dimension is 4) and is given "
+        "as stored, while the pipeline crops, resizes or flips '%s'; boxes do not follow the "
+        "pixels";
+    const PenOutField *moved = moved_field(p);
+    *ret = NULL;
+    for (uint32_t i = 0; moved && !*ret && i < p->n_fields; i++) {
+        const PenOutField *f = &p->fields[i];
+        if (!is_box(f))
+            continue;
+        size_t bytes = sizeof form + strlen(f->name) + strlen(moved->name);
+        *ret = pen__alloc(bytes);
+        if (!*ret)
+            return pen__fail_memory(reterr, WHERE, f->name);
+        snprintf(*ret, bytes, form, f->name, moved->name);
+    }
+    return PEN_OK;
+}

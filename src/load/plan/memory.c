@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout of a slot, and who may have how much of the memory. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "base/machine/memory.h"
+#include "load/plan/plan.h"
+#include "load/task.h"
+
+#define WHERE "load/plan"
+
+enum { MIN_SLOTS = 2, PREFETCH = 2, FAR_SLOTS = 8, MOST_TICKETS = 16384 };
+static const uint64_t MiB = 1 << 20;
+
+/* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
+ * are apart. */
+static int lay_out(PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        PenOutField *f = &p->fields[i];
+        uint64_t bytes;
+        f->offset = at;
+        if (pen__mul_over(f->bytes, p->set.batch_size, &bytes) || pen__add_over(at, bytes, &at) ||
+            pen__add_over(at, 63, &at))
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                             "batch of %u samples: expected less than 2^64 bytes, found more",
+                             p->set.batch_size);
+        at &= ~(uint64_t)63;
+    }
+    p->slot_bytes = at;
+    return PEN_OK;
+}
+
+static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: expected at least %" PRIu64 " MiB for batches of %" PRIu64
+                     " bytes and %u threads, found %" PRIu64
+                     " MiB; give more memory, or make batches smaller",
+                     need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
+}
+
+static uint64_t mean_block(const PenLoadPlan *p)
+{
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    return info->total_bytes / PEN_MAX(info->n_blocks, 1u) + 1;
+}
+
+static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
+                     " bytes that are read whole, found %" PRIu64
+                     " MiB; give more memory, or pack with fewer samples in a block",
+                     need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes,
+                     p->set.memory_bytes / MiB);
+}
+
+/* Blocks of a pack that is far away are in memory whole: half of what the ring does not need is for
+ * them. Beside the window's there are two that the pack keeps for whoever asks, and one of each
+ * worker that replaces a broken sample. */
+static int share_far(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t rest_need,
+                     PenError *reterr)
+{
+    PenShares *s = &p->shares;
+    uint64_t block = pen_pack_info(p->pack)->largest_block_bytes + sizeof(PenBlock);
+    uint64_t m = s->total, beside = 2 + (p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0);
+    uint64_t need, all, ring = PEN_MAX(slot * FAR_SLOTS, ring_need);
+    if (pen__mul_over(block, beside + 2, &need) || pen__add_over(need, ring_need + rest_need, &all))
+        return blocks_too_large(p, UINT64_MAX, reterr);
+    if (m < all)
+        return blocks_too_large(p, all, reterr);
+    s->ring = PEN_MAX(ring_need, PEN_MIN(PEN_MIN(ring, m / 2), m - rest_need - need));
+    s->index = PEN_MAX((m - s->ring) / 2, need);
+    s->keep = 2 * block;
+    s->room = s->index - beside * block;
+    s->scratch = (m - s->ring - s->index) / 2;
+    s->read = m - s->ring - s->index - s->scratch;
+    p->fetchers = (uint32_t)PEN_MIN(p->fetchers, PEN_MAX(s->room / mean_block(p), 2u));
+    return PEN_OK;
+}
+
+/* Half is for the ring, an eighth for what is read ahead, a quarter for scratch, an eighth for
+ * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
+ * without. */
+static int share_out(PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + PEN_SLOT_EXTRA;
+    uint64_t rest_need = (uint64_t)p->threads * 3 * MiB + 4 * MiB;
+    PenShares *s = &p->shares;
+    if (pen__add_over(slot, (uint64_t)p->set.batch_size * 16, &slot) ||
+        pen__mul_over(slot, MIN_SLOTS, &ring_need) || ring_need > UINT64_MAX - rest_need)
+        return too_small(p, UINT64_MAX, reterr);
+    if (m < ring_need + rest_need)
+        return too_small(p, ring_need + rest_need, reterr);
+    s->total = m;
+    s->ring = PEN_MAX(ring_need, PEN_MIN(m / 2, m - rest_need));
+    uint64_t rest = m - s->ring;
+    s->scratch = rest / 2;
+    s->read = rest / 4;
+    s->index = s->keep = rest - s->scratch - s->read;
+    s->window = s->read;
+    if (pen__pack_is_whole(p->pack)) {
+        int r = share_far(p, slot, ring_need, rest_need, reterr);
+        if (r < 0)
+            return r;
+    }
+    s->scratch_each = PEN_MIN(s->scratch / 2 / p->threads, 8 * MiB);
+    uint64_t wanted = (p->set.prefetch ? p->set.prefetch : PREFETCH) + 2;
+    p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted, s->ring / slot), (uint64_t)MIN_SLOTS);
+    return PEN_OK;
+}
+
+/* Not what is free at the moment: processes that start later would find less of it than the first
+ * ones, and refuse alone. */
+static int check_node(const PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t all, each = p->set.memory_bytes, ranks = p->set.node_ranks;
+    PenAvailable limit = {.bytes = UINT64_MAX};
+    if (ranks > 1)
+        limit = pen__memory_limit();
+    if (pen__mul_over(each, ranks, &all))
+        all = UINT64_MAX;
+    if (all <= limit.bytes)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "memory: %" PRIu64 " MiB for each of %" PRIu64 " processes (node_ranks, "
+                     "LOCAL_WORLD_SIZE) are %" PRIu64 " MiB, and %s has %" PRIu64
+                     " MiB; pass memory=\"%" PRIu64 "MiB\" or less, or start fewer processes",
+                     each / MiB, ranks, all / MiB,
+                     limit.is_by_group ? "this control group" : "this machine", limit.bytes / MiB,
+                     limit.bytes / ranks / MiB);
+}
+
+int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr)
+{
+    int r = check_node(p, reterr);
+    if (r == PEN_OK)
+        r = lay_out(p, reterr);
+    if (r == PEN_OK)
+        r = share_out(p, reterr);
+    p->tasks = 2 * (p->threads + p->io_threads) + 8;
+    p->tickets = (uint32_t)PEN_MIN((uint64_t)p->slots * p->set.batch_size, (uint64_t)MOST_TICKETS);
+    return r;
+}

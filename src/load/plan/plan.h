@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything about a run that is known before the first read: fields and their programs, the
+ * samples and their order, the layout of a slot, the shares of the memory. */
+#ifndef PEN_LOAD_PLAN_PLAN_H
+#define PEN_LOAD_PLAN_PLAN_H
+
+#include <stdbool.h>
+
+#include <penstock/loader.h>
+
+#include "load/epoch/order.h"
+#include "load/epoch/state.h"
+#include "ops/run/program.h"
+#include "pack/reader/reader.h"
+
+typedef struct PenOutField {
+    char *name;
+    uint32_t field; /* in the pack */
+    int32_t kind;   /* PEN_KIND_* */
+    PenProgram *program;
+    PenTensor tensor; /* of a batch, without data */
+    uint64_t bytes;   /* of one sample */
+    uint64_t offset;  /* in a slot's memory */
+    uint32_t image;   /* which of a task's images (of images and masks) or clips */
+    uint32_t times;   /* of a clip: the field for its frames' times; 0: none */
+} PenOutField;
+
+/* A field of the loader's own: the times of a clip's frames. It has no program. */
+enum { PEN_KIND_TIMES = 100 };
+
+static inline bool pen__field_is_image(const PenOutField *f)
+{
+    return f->kind == PEN_KIND_IMAGE || f->kind == PEN_KIND_MASK;
+}
+
+/* Which part of the memory is for what. */
+typedef struct PenShares {
+    uint64_t total;
+    uint64_t ring, read, scratch, index;
+    uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
+    uint64_t window; /* what lanes and windows are chosen from: the same for all places of a pack */
+    uint64_t keep;   /* of `index`: what the pack keeps for whoever asks */
+    uint64_t room;   /* of `index`, of a far pack: blocks of the window */
+} PenShares;
+
+typedef struct PenLoadPlan {
+    PenLoaderSettings set; /* subset is NULL: see below */
+    PenPack *pack;
+    PenSpec spec;
+    char *text;    /* the pipeline's full form */
+    char *warning; /* NULL: none */
+    uint32_t n_fields, n_images, n_clips;
+    PenOutField *fields;
+    int32_t first_image; /* among fields; masks have its size; -1 = none */
+    uint64_t *subset;    /* NULL: samples first, first + 1, ... */
+    uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
+    PenState state;      /* order, ids and hashes; epoch and position are the loader's */
+    uint64_t slot_bytes;
+    uint32_t slots; /* made ahead, filled or leased in the usual case */
+    uint32_t tasks; /* samples read ahead */
+    uint32_t threads, io_threads;
+    uint32_t fetchers; /* of a far pack: blocks on their way at once; else 0 */
+    uint32_t tickets;  /* of a far pack: samples that may wait for their blocks */
+    PenShares shares;
+} PenLoadPlan;
+
+int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
+                        PenError *reterr);
+void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
+
+/* Number in the pack of the i-th sample chosen. */
+static inline uint64_t pen__load_plan_sample(const PenLoadPlan *p, uint64_t i)
+{
+    return p->subset ? p->subset[i] : p->set.first + i;
+}
+
+/* How many entries before the i-th one are the same sample. */
+static inline uint32_t pen__load_plan_ordinal(const PenLoadPlan *p, uint64_t i)
+{
+    return p->ordinals ? p->ordinals[i] : 0;
+}
+
+/* load_memory.c */
+int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr);
+
+#endif

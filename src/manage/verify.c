@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking all of a pack: threads take block after block. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/machine/cores.h"
+#include "base/thread.h"
+#include "codec/jpeg/jpeg.h"
+#include "pack/format/keys.h"
+#include "pack/reader/sections.h"
+#include "pack/reader/shard_check.h"
+
+#define WHERE "manage/verify"
+
+typedef struct Verify {
+    PenPack *pack;
+    const PenVerifySettings *settings;
+    atomic_uint_fast64_t next, bytes;
+    atomic_int stop;
+    pthread_mutex_t mutex; /* of all below, and of the problem callback */
+    pthread_cond_t done;
+    unsigned running;
+    PenVerifyResult result;
+    PenError first;
+    PenError failure; /* not of the pack: no memory; status 0 when there is none */
+    PenError passed;  /* why blocks were passed over without a report; status 0 when none were */
+} Verify;
+
+static void report(Verify *v, const PenError *e)
+{
+    pthread_mutex_lock(&v->mutex);
+    if (e->status == PEN_E_NO_MEMORY && v->failure.status == PEN_OK)
+        v->failure = *e;
+    if (v->result.problems++ == 0)
+        v->first = *e;
+    if (v->settings->problem)
+        v->settings->problem(v->settings->ctx, e);
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* What the thread that has the shard's first block reports for all of them; should that one have
+ * met no failure, somebody has to. */
+static void pass_over(Verify *v, const PenError *e)
+{
+    pthread_mutex_lock(&v->mutex);
+    if (v->passed.status == PEN_OK)
+        v->passed = *e;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+static void check(Verify *v, int r, const PenError *e)
+{
+    if (r < 0)
+        report(v, e);
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+/* Is each segment of a tiled JPEG as long as its table says, up to and with its marker? */
+static int check_markers(const PenSpot *at, const PenImageEntry *image, const uint8_t *data,
+                         PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    PenSegmentTable t = pen__block_segments(&b->view, image);
+    const uint8_t *end = data + t.head_bytes;
+    for (uint32_t i = 0; i < t.n_segments; i++) {
+        uint64_t bytes = pen__segment_bytes(&t, i);
+        uint8_t marker = i + 1 == t.n_segments ? 0xD9 : (uint8_t)(0xD0 + i % 8);
+        end += bytes;
+        if (bytes >= 2 && end[-2] == 0xFF && end[-1] == marker)
+            continue;
+        pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                  "%s: block %u, sample %u, field '%s': segment %u: expected it to end with the "
+                  "marker ff %02x",
+                  b->shard->shard.source->name, b->view.block, at->sample,
+                  b->view.schema->fields[at->field].name, i, marker);
+        reterr->sample = (int64_t)(b->first_sample + at->sample);
+        return PEN_E_CORRUPT;
+    }
+    return PEN_OK;
+}
+
+/* Does the image decode, to the size that the index states? */
+static int check_decode(const PenImageEntry *e, const uint8_t *data, PenError *reterr)
+{
+    PenPixels pixels = {0};
+    if (e->codec == PEN_STORED_RAW)
+        return PEN_OK; /* its size has been checked with the index */
+    int r = pen__image_decode(data, (size_t)e->bytes, &pen__limits_default, &pixels, reterr);
+    if (r == PEN_OK && (pixels.width != e->width || pixels.height != e->height))
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%ux%u pixels, expected %ux%u", pixels.width,
+                      pixels.height, e->width, e->height);
+    if (r == PEN_OK && e->codec == PEN_STORED_JPEG && e->table_bytes) {
+        uint32_t head, n;
+        uint32_t *lengths = NULL;
+        r = pen__jpeg_segments(data, (size_t)e->bytes, &pen__limits_default, &head, &lengths, &n,
+                               reterr);
+        pen__free(lengths);
+    }
+    pen__pixels_free(&pixels);
+    return r;
+}
+
+static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint64_t *images)
+{
+    PenError e = {0};
+    const PenBlock *b = at->block;
+    PenImageEntry image = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    if (image.codec == PEN_STORED_NONE)
+        return;
+    (*images)++;
+    int r = pen__payload_check(at, &image, data + image.offset, &e);
+    if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes)
+        r = check_markers(at, &image, data + image.offset, &e);
+    if (r == PEN_OK && v->settings->decode) {
+        r = check_decode(&image, data + image.offset, &e);
+        if (r < 0) {
+            pen__error_prefix(&e, "%s: sample %" PRIu64 ", field '%s', frame %u",
+                              pen__pack_path(v->pack), b->first_sample + at->sample,
+                              b->view.schema->fields[at->field].name, at->frame);
+            e.sample = (int64_t)(b->first_sample + at->sample);
+        }
+    }
+    check(v, r, &e);
+}
+
+static void check_sample(Verify *v, const PenBlock *b, uint32_t sample, const uint8_t *data,
+                         uint64_t *images)
+{
+    const PenSchema *schema = b->view.schema;
+    PenSpot at = {.block = b, .sample = sample};
+    for (at.field = 0; at.field < schema->n_fields; at.field++) {
+        int type = schema->fields[at.field].type;
+        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
+                                           : type == PEN_TYPE_IMAGE;
+        for (at.frame = 0; at.frame < n; at.frame++)
+            check_image(v, &at, data, images);
+        at.frame = 0;
+        if (pen__type_is_blob(type)) {
+            PenError e = {0};
+            PenBlobEntry blob = pen__block_blob(&b->view, sample, at.field);
+            check(v, pen__blob_check(&at, &blob, data + blob.offset, &e), &e);
+        }
+    }
+}
+
+/* Does the shard's list of keys have the key of every sample? */
+static int check_keys(const PenBlock *b, const uint8_t *keys, PenError *e)
+{
+    uint64_t n = b->shard->shard.n_samples;
+    uint64_t first = (uint64_t)b->view.block * b->shard->shard.block_samples;
+    for (uint32_t s = 0; s < b->view.n_samples; s++) {
+        const uint8_t *key;
+        uint32_t bytes;
+        pen__block_key(&b->view, s, &key, &bytes);
+        uint64_t hash = pen__key_hash(key, bytes);
+        uint64_t i = pen__keys_lower(keys, n, hash);
+        while (i < n && pen__keys_load(keys, i).hash == hash &&
+               pen__keys_load(keys, i).sample != first + s)
+            i++;
+        if (i == n || pen__keys_load(keys, i).hash != hash)
+            return pen__fail(e, PEN_E_CORRUPT, WHERE,
+                             "%s: block %u, sample %u: its key is not in the list of keys",
+                             b->shard->shard.source->name, b->view.block, s);
+    }
+    return PEN_OK;
+}
+
+static int load_block(PenPack *p, uint64_t block, PenBuf *buf, PenShardRef *ref,
+                      const PenBlockEntry *e, PenError *reterr)
+{
+    buf->bytes = 0;
+    if (e->bytes > SIZE_MAX / 4 || pen__buf_reserve(buf, (size_t)e->bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, ref->shard.source->name);
+    return pen__block_fetch(p, block, ref, buf->data, reterr);
+}
+
+static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
+{
+    PenError e = {0};
+    uint64_t images = 0;
+    const uint8_t *keys = NULL;
+    PenBlock b;
+    uint64_t in_shard = block - pen__pack_manifest(v->pack)->shards[ref->number].first_block;
+    PenBlockEntry entry = pen__shard_block(&ref->shard, in_shard);
+    int r = load_block(v->pack, block, buf, ref, &entry, &e);
+    if (r == PEN_OK)
+        r = pen__block_open_memory(v->pack, block, ref, buf->data, &b, &e);
+    if (r < 0) {
+        report(v, &e);
+        return;
+    }
+    for (uint32_t s = 0; s < b.view.n_samples; s++)
+        check_sample(v, &b, s, buf->data, &images);
+    check(v, pen__sections_walk(&b, buf->data + b.view.sections_offset, NULL, NULL, &e), &e);
+    /* A damaged list of keys is reported with the shard. */
+    if (pen__pack_shard_keys(v->pack, ref, &keys, &e) == PEN_OK)
+        check(v, check_keys(&b, keys, &e), &e);
+    else
+        pass_over(v, &e);
+    atomic_fetch_add(&v->bytes, entry.bytes);
+    pthread_mutex_lock(&v->mutex);
+    v->result.blocks++;
+    v->result.samples += b.view.n_samples;
+    v->result.images += images;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* ---- one shard ------------------------------------------------------------------------------ */
+
+static int check_shard_header(const PenPack *p, PenShardRef *ref, PenError *e)
+{
+    uint8_t h[PEN_SHARD_HEADER_BYTES];
+    int r = pen__source_read(ref->shard.source, h, sizeof h, 0, e);
+    return r < 0 ? r : pen__shard_header_check(&ref->shard, &pen__pack_manifest(p)->schema, h, e);
+}
+
+static void check_shard(Verify *v, PenShardRef *ref)
+{
+    PenError e = {0};
+    const uint8_t *keys;
+    check(v, check_shard_header(v->pack, ref, &e), &e);
+    check(v, pen__pack_shard_keys(v->pack, ref, &keys, &e), &e);
+    atomic_fetch_add(&v->bytes,
+                     PEN_SHARD_HEADER_BYTES + ref->shard.source->bytes - ref->shard.keys_offset);
+    pthread_mutex_lock(&v->mutex);
+    v->result.shards++;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* Passes over the blocks of a shard that cannot be read: the manifest may claim billions of them.
+ */
+static void go_on_at(Verify *v, uint64_t block)
+{
+    uint_fast64_t next = atomic_load(&v->next);
+    while (next < block && !atomic_compare_exchange_weak(&v->next, &next, block))
+        ;
+}
+
+static void *run(void *arg)
+{
+    Verify *v = arg;
+    PenBuf buf = {0};
+    const PenManifest *m = pen__pack_manifest(v->pack);
+    pen__thread_name("pen-verify");
+    while (!atomic_load(&v->stop)) {
+        uint64_t block = atomic_fetch_add(&v->next, 1);
+        if (block >= m->n_blocks)
+            break;
+        PenError e = {0};
+        PenShardRef *ref = NULL;
+        uint64_t shard = pen__pack_shard_of(v->pack, block);
+        int first = block == m->shards[shard].first_block;
+        int r = pen__pack_shard(v->pack, shard, &ref, &e);
+        if (r < 0) {
+            if (first) /* once for all of its blocks */
+                report(v, &e);
+            else
+                pass_over(v, &e);
+            go_on_at(v, m->shards[shard].first_block + m->shards[shard].blocks_used);
+            continue;
+        }
+        if (first)
+            check_shard(v, ref);
+        check_block(v, ref, block, &buf);
+        pen__pack_shard_put(v->pack, ref);
+    }
+    pen__buf_free(&buf);
+    pthread_mutex_lock(&v->mutex);
+    v->running--;
+    pthread_cond_signal(&v->done);
+    pthread_mutex_unlock(&v->mutex);
+    return NULL;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Looks on while the threads work; they cannot be waited for without an end, for each block is
+ * finite. */
+static int watch(Verify *v)
+{
+    const PenVerifySettings *s = v->settings;
+    uint64_t total = pen_pack_info(v->pack)->total_bytes;
+    int cancelled = 0;
+    pthread_mutex_lock(&v->mutex);
+    while (v->running) {
+        pen__cond_wait(&v->done, &v->mutex, pen__deadline_after(100000000));
+        pthread_mutex_unlock(&v->mutex);
+        if (s->progress && !cancelled && s->progress(s->ctx, atomic_load(&v->bytes), total)) {
+            cancelled = 1;
+            atomic_store(&v->stop, 1);
+        }
+        pthread_mutex_lock(&v->mutex);
+    }
+    pthread_mutex_unlock(&v->mutex);
+    return cancelled;
+}
+
+static int outcome(Verify *v, int cancelled, PenError *reterr)
+{
+    if (cancelled)
+        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: verifying was stopped",
+                         pen__pack_path(v->pack));
+    if (!v->result.problems)
+        return PEN_OK;
+    if (reterr)
+        *reterr = v->failure.status ? v->failure : v->first;
+    return v->failure.status ? v->failure.status : PEN_E_CORRUPT;
+}
+
+static int run_all(Verify *v, PenError *reterr)
+{
+    pthread_t threads[64];
+    unsigned wanted =
+        v->settings->threads > 0 ? (unsigned)v->settings->threads : pen__thread_cores();
+    unsigned n = 0;
+    PenError e = {0};
+    int r = PEN_OK;
+    for (wanted = PEN_MIN(wanted, PEN_LEN(threads)); n < wanted && r == PEN_OK; n += r == PEN_OK) {
+        pthread_mutex_lock(&v->mutex);
+        v->running++;
+        pthread_mutex_unlock(&v->mutex);
+        r = pen__thread_start(&threads[n], run, v, &e);
+    }
+    if (r < 0) {
+        pthread_mutex_lock(&v->mutex);
+        v->running--;
+        pthread_mutex_unlock(&v->mutex);
+        atomic_store(&v->stop, 1);
+    }
+    int cancelled = watch(v);
+    for (unsigned i = 0; i < n; i++)
+        pen__thread_join(threads[i]);
+    if (r < 0) {
+        if (reterr)
+            *reterr = e;
+        return r;
+    }
+    if (!v->result.problems && v->passed.status)
+        report(v, &v->passed);
+    if (!cancelled && !v->result.problems)
+        check(v, pen__pack_check_duplicates(v->pack, &e), &e);
+    v->result.bytes = atomic_load(&v->bytes) + pen__pack_manifest(v->pack)->bytes;
+    return outcome(v, cancelled, reterr);
+}
+
+static int check_settings(const PenVerifySettings *s, PenError *reterr)
+{
+    if (s->struct_size != sizeof *s)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "settings not initialised: call pen_verify_settings_init first");
+    if (s->threads < 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "threads: expected a number, 0 or more, found %d", (int)s->threads);
+    if (s->decode != 0 && s->decode != 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "decode: expected 0 or 1, found %d",
+                         (int)s->decode);
+    return PEN_OK;
+}
+
+int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
+                    PenError *reterr)
+{
+    int r = check_settings(settings, reterr);
+    if (r < 0)
+        return r;
+    Verify v = {.pack = pack, .settings = settings};
+    pthread_mutex_init(&v.mutex, NULL);
+    if (pen__cond_init(&v.done) < 0) {
+        pthread_mutex_destroy(&v.mutex);
+        return pen__fail_memory(reterr, WHERE, pen__pack_path(pack));
+    }
+    r = run_all(&v, reterr);
+    *ret = v.result;
+    pthread_cond_destroy(&v.done);
+    pthread_mutex_destroy(&v.mutex);
+    return r;
+}
+
+void pen_verify_settings_init(PenVerifySettings *settings)
+{
+    *settings = (PenVerifySettings){.struct_size = sizeof *settings};
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manage/work.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "io/dir.h"
+#include "io/inner.h"
+#include "pack/format/format.h"
+
+#define WHERE "ingest/work"
+
+char *pen__work_path(const char *out, const char *name)
+{
+    char *work = pen__path_join(out, PEN_WORK_NAME);
+    if (!work || !name)
+        return work;
+    char *path = pen__path_join(work, name);
+    pen__free(work);
+    return path;
+}
+
+int pen__work_make(const char *out, PenError *reterr)
+{
+    int r = pen__dir_make(out, reterr);
+    if (r < 0)
+        return r;
+    char *work = pen__work_path(out, NULL);
+    if (!work)
+        return pen__fail_memory(reterr, WHERE, out);
+    r = pen__inner_make(work, pen__inner_root(work), reterr);
+    pen__free(work);
+    return r;
+}
+
+int pen__entry_remove(int dir, const char *name, const char *path, uint64_t *files, uint64_t *bytes,
+                      PenError *reterr)
+{
+    PenFileStat st = {0};
+    int known = pen__sys->stat_at(dir, name, &st);
+    int r = pen__sys->unlink(dir, name);
+    if (r < 0 && r != -ENOENT)
+        return pen__fail_os(reterr, -r, WHERE, "%s/%s: cannot remove", path, name);
+    if (files)
+        ++*files;
+    if (bytes && known == 0)
+        *bytes += st.bytes;
+    return PEN_OK;
+}
+
+/* What is being removed, and how much of it there was. */
+typedef struct Removal {
+    uint64_t *files, *bytes;
+} Removal;
+
+static int remove_all_in(const Removal *removal, int dir, const char *path, int depth,
+                         PenError *reterr);
+
+/* Folder `name` of `dir`, which lies at `path`. */
+static int remove_folder(const Removal *removal, int dir, const char *path, const char *name,
+                         int depth, PenError *reterr)
+{
+    char *inner = pen__path_join(path, name);
+    if (!inner)
+        return pen__fail_memory(reterr, WHERE, path);
+    int r = pen__sys->open_at(dir, name, PEN_OPEN_INNER_DIR);
+    if (r < 0) {
+        r = pen__fail_os(reterr, -r, WHERE, "%s: cannot open directory", inner);
+    } else {
+        int fd = r;
+        r = remove_all_in(removal, fd, inner, depth, reterr);
+        pen__sys->close(fd);
+    }
+    int gone = r == PEN_OK ? pen__sys->rmdir(dir, name) : 0;
+    if (gone < 0 && gone != -ENOENT)
+        r = pen__fail_os(reterr, -gone, WHERE, "%s: cannot remove directory", inner);
+    pen__free(inner);
+    return r;
+}
+
+/* Links are removed, not followed. At most `depth` levels below. */
+static int remove_all_in(const Removal *removal, int dir, const char *path, int depth,
+                         PenError *reterr)
+{
+    PenNames names = {0};
+    int r = pen__dir_list_fd(dir, path, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        PenFileStat st = {0};
+        if (depth > 0 && pen__sys->stat_at(dir, names.names[i], &st) == 0 && st.is_dir)
+            r = remove_folder(removal, dir, path, names.names[i], depth - 1, reterr);
+        else
+            r = pen__entry_remove(dir, names.names[i], path, removal->files, removal->bytes,
+                                  reterr);
+    }
+    pen__names_free(&names);
+    return r;
+}
+
+static int is_ours(const char *name)
+{
+    static const char *const ours[] = {"plan",        "plan.part",    "plan.new",  "plan.new.part",
+                                       "sources",     "sources.part", "rest.part", "manifest.part",
+                                       "writer.part", "run"};
+    int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
+    for (size_t k = 0; k < PEN_LEN(ours); k++)
+        known |= strcmp(name, ours[k]) == 0;
+    return known;
+}
+
+/* Is all in .work of the names we give? Whoever has a folder of that name keeps it. */
+static int check_ours(int dir, const char *work, PenError *reterr)
+{
+    PenNames names = {0};
+    int r = pen__dir_list_fd(dir, work, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
+        if (!is_ours(names.names[i]))
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s/%s: expected only what penstock puts there; nothing is removed: move "
+                          "it away",
+                          work, names.names[i]);
+    pen__names_free(&names);
+    return r;
+}
+
+int pen__work_check(const char *out, PenError *reterr)
+{
+    int fd = -1;
+    char *work = pen__work_path(out, NULL);
+    if (!work)
+        return pen__fail_memory(reterr, WHERE, out);
+    int r = pen__inner_open_dir(work, pen__inner_root(work), &fd, reterr);
+    if (r == PEN_OK) {
+        r = check_ours(fd, work, reterr);
+        pen__sys->close(fd);
+    }
+    pen__free(work);
+    return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+}
+
+int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr)
+{
+    int fd = -1;
+    Removal removal = {files, bytes};
+    char *work = pen__work_path(out, NULL);
+    if (!work)
+        return pen__fail_memory(reterr, WHERE, out);
+    size_t root = pen__inner_root(work);
+    int r = pen__inner_open_dir(work, root, &fd, reterr);
+    if (r == PEN_OK) {
+        r = check_ours(fd, work, reterr);
+        if (r == PEN_OK)
+            r = remove_all_in(&removal, fd, work, 2, reterr);
+        pen__sys->close(fd);
+        if (r == PEN_OK)
+            r = pen__inner_remove_dir(work, root, reterr);
+    }
+    pen__free(work);
+    return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Credentials: found where users of AWS keep them, renewed ahead of their end, shown nowhere. */
+#ifndef PEN_NET_CREDENTIALS_CREDENTIALS_H
+#define PEN_NET_CREDENTIALS_CREDENTIALS_H
+
+#include <stdbool.h>
+
+#include <penstock/error.h>
+
+#include "net/http/transport.h"
+
+/* Lives on pages kept out of core dumps and is wiped when freed. Counted: shared by many requests.
+ */
+typedef struct PenSecret PenSecret;
+
+int pen__secret_new(const char *key_id, const char *secret, const char *token, uint64_t expires_s,
+                    PenSecret **ret, PenError *reterr); /* expires_s 0: never */
+PenSecret *pen__secret_get(PenSecret *s);
+void pen__secret_put(PenSecret **s);
+const char *pen__secret_key_id(const PenSecret *s);
+const char *pen__secret_secret(const PenSecret *s);
+const char *pen__secret_token(const PenSecret *s); /* NULL when there is none */
+uint64_t pen__secret_expires(const PenSecret *s);
+bool pen__secret_same(const PenSecret *a, const PenSecret *b); /* key, secret and token */
+/* Overwrites what a message repeats of them, because a server sent it back: any 10 characters in a
+ * row, or all of a shorter one. */
+void pen__secret_hide(const PenSecret *s, char *message);
+/* The same for any one text. */
+void pen__text_hide(const char *secret, char *message);
+
+/* Asked for new ones from a thread of the library's. < 0 with the error filled in. */
+typedef int PenSecretCall(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr);
+
+typedef struct PenSecretSettings {
+    const char *key_id, *secret, *token; /* given by the caller: used, nothing is looked for */
+    PenSecretCall *call;                 /* else asked, when set */
+    void *call_ctx;
+    void (*call_free)(void *ctx); /* when nobody can be in the call any more, and when
+                                     pen__keyring_new fails; may be NULL */
+    const char *profile; /* when set, the environment's keys do not count, as botocore has it; else
+                          * AWS_PROFILE, else "default" */
+} PenSecretSettings;
+
+typedef struct PenKeyring PenKeyring;
+
+/* Reads nothing yet. The transport carries requests to metadata services and STS. */
+int pen__keyring_new(const PenSecretSettings *settings, PenTransport *t, PenKeyring **ret,
+                     PenError *reterr);
+void pen__keyring_free(PenKeyring **ring); /* waits for a fetch under way, a second at most */
+
+/* Never waits: the current credentials, and a fetch begun in a thread of its own where they are
+ * missing or near their end (5-10 minutes before, jittered; one fetch at a time). PEN_E_BUSY while
+ * there are none yet; the failure of the last fetch when there are none and it failed (then asked
+ * again after a while). A failed renewal keeps what is still valid. */
+int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr);
+/* The server called these expired: the next _now fetches anew, unless somebody did already. */
+void pen__keyring_refuse(PenKeyring *ring, const PenSecret *s);
+void pen__keyring_hide(PenKeyring *ring, char *message); /* pen__secret_hide of the current ones */
+/* Where they came from, for messages: "environment", "profile train in ~/.aws/credentials", ... */
+void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes);
+
+/* region, endpoint, ... of the environment and the profile; "" when not said. */
+typedef struct PenAwsConfig {
+    char region[64];
+    char endpoint[512]; /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's endpoint_url (and
+                           its services) */
+    char ca_file[1024]; /* AWS_CA_BUNDLE, ca_bundle */
+    char profile[128];
+    uint8_t path_style; /* s3 = addressing_style */
+    uint8_t unsigned_;  /* AWS_S3_NO_SIGN_REQUEST=YES and the like */
+} PenAwsConfig;
+int pen__aws_config(const char *profile, PenAwsConfig *ret, PenError *reterr);
+
+#endif

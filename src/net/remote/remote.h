@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects below an address: s3://bucket/prefix, https://host/path. Thread-safe. Every call waits
+ * until it is done or the outage budget is spent; what a server answers is checked before it is
+ * believed. */
+#ifndef PEN_NET_REMOTE_REMOTE_H
+#define PEN_NET_REMOTE_REMOTE_H
+
+#include <sys/uio.h>
+
+#include <penstock/remote.h>
+
+#include "base/mem.h"
+#include "net/retry/policy.h"
+
+typedef struct PenRemote PenRemote;
+
+typedef struct PenObject {
+    uint64_t bytes;
+    char etag[132]; /* with its quotes; "" when the server gives none */
+} PenObject;
+
+/* settings may be NULL. Connects to nothing yet. */
+int pen__remote_open(const char *address, const PenRemoteSettings *settings, PenRemote **ret,
+                     PenError *reterr);
+PenRemote *pen__remote_ref(PenRemote *r);
+void pen__remote_close(PenRemote **r);            /* the last one ends the thread; accepts NULL */
+const char *pen__remote_text(const PenRemote *r); /* the address, for messages */
+int pen__remote_is_s3(const PenRemote *r);        /* 0: can only be read */
+/* 1: a thread that waits for it is to give up. Not with a lock held. */
+int pen__remote_interrupted(const PenRemote *r);
+void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
+/* 1: from now on, until it is 0 again, all who wait for it give up. */
+void pen__remote_stop(PenRemote *r, int stop);
+/* What the oldest request is at, for messages; "" when there is none. */
+void pen__remote_tell(PenRemote *r, char *ret, size_t bytes);
+
+/* `name` is below the address: "manifest", "3f/3f...shard"; "" is the address itself. */
+
+/* The last `bytes` bytes, or all of them when there are fewer: *ret_bytes; and the object's size.
+ */
+int pen__remote_tail(PenRemote *r, const char *name, void *buf, size_t bytes, size_t *ret_bytes,
+                     PenObject *ret, PenError *reterr);
+/* Exactly these bytes of that very object; PEN_E_CHANGED when it is another by now. `fresh`: over a
+ * new connection. */
+int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,
+                     uint64_t offset, int fresh, PenError *reterr);
+/* The same by one request into several places, one after another. */
+int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
+                       int n, uint64_t offset, int fresh, PenError *reterr);
+/* PEN_E_NOT_FOUND when there is none. */
+int pen__remote_stat(PenRemote *r, const char *name, PenObject *ret, PenError *reterr);
+
+/* What has to hold for a store to take place. */
+typedef enum PenIf { PEN_IF_ANY, PEN_IF_ABSENT, PEN_IF_SAME } PenIf;
+
+/* PEN_E_EXISTS when absent was wanted, PEN_E_CHANGED when the same (`than`) was. */
+int pen__remote_store(PenRemote *r, const char *name, const void *data, size_t bytes, PenIf when,
+                      const PenObject *than, PenObject *ret, PenError *reterr);
+int pen__remote_remove(PenRemote *r, const char *name, PenError *reterr); /* also when not there */
+
+/* All objects below the address, in pages; `each` returns 0 to go on. */
+int pen__remote_list(PenRemote *r, int (*each)(void *ctx, const char *name, uint64_t bytes),
+                     void *ctx, PenError *reterr);
+/* Uploads that were begun below the address and neither finished nor given up: gives up those begun
+ * before `before_s` (0: all). */
+int pen__remote_abort_uploads(PenRemote *r, uint64_t before_s, uint64_t *ret_n, PenError *reterr);
+
+/* A large object in parts, several at once. What is added is copied. */
+typedef struct PenUpload PenUpload;
+
+int pen__upload_begin(PenRemote *r, const char *name, PenUpload **ret, PenError *reterr);
+int pen__upload_add(PenUpload *u, const struct iovec *iov, int n, PenError *reterr);
+/* The object is there, whole, when this returns PEN_OK. */
+int pen__upload_finish(PenUpload **u, PenObject *ret, PenError *reterr);
+void pen__upload_abort(PenUpload **u); /* accepts NULL */
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A second request for a slow one, over a connection of its own, for a few requests in a hundred:
+ * later than 99 of 100 answers of its size came, or when the body has begun and comes at less than
+ * a quarter of their usual speed. Whoever answers first is taken. */
+#include "net/retry/policy_impl.h"
+
+#include "base/attr.h"
+#include "base/iov.h"
+#include "base/mem.h"
+
+/* Credit is had by requests and spent by hedges; no more than this is saved up, so that a calm hour
+ * does not pay for a storm. */
+enum { CREDIT_HEDGE = 100, CREDIT_MOST = 10 * CREDIT_HEDGE };
+
+enum { SLOW_PART = 4 }; /* slower than the median by this is too slow */
+
+unsigned pen__tail_class(size_t bytes)
+{
+    unsigned class = 0;
+    while (class < PEN_TAIL_CLASSES - 1 && bytes > (size_t)65536 << class)
+        class ++;
+    return class;
+}
+
+/* Eight bins for each doubling of the microseconds, the first ones one wide. */
+static unsigned bin_of(uint64_t ns)
+{
+    uint64_t v = ns / 1000 + 8;
+    unsigned e = 63 - (unsigned)__builtin_clzll(v) - 3;
+    unsigned bin = e * 8 + (unsigned)(v >> e & 7);
+    return PEN_MIN(bin, (unsigned)PEN_TAIL_BINS - 1);
+}
+
+static uint64_t bin_end_ns(unsigned bin)
+{
+    return (((uint64_t)(bin % 8 + 9) << bin / 8) - 8) * 1000;
+}
+
+void pen__tail_add(PenTail *tail, uint64_t ns)
+{
+    unsigned bin = bin_of(ns);
+    if (tail->n == PEN_TAIL_LAST)
+        tail->count[tail->ring[tail->at]]--;
+    else
+        tail->n++;
+    tail->ring[tail->at] = (uint8_t)bin;
+    tail->count[bin]++;
+    tail->at = (uint16_t)((tail->at + 1) % PEN_TAIL_LAST);
+}
+
+/* So many are later. */
+static uint64_t tail_ns(const PenTail *tail, unsigned later)
+{
+    if (tail->n < PEN_TAIL_LEAST)
+        return 0;
+    unsigned above = 0, bin = PEN_TAIL_BINS - 1;
+    for (; bin > 0; bin--) {
+        above += tail->count[bin];
+        if (above > later)
+            break;
+    }
+    return bin_end_ns(bin);
+}
+
+uint64_t pen__tail_p99(const PenTail *tail)
+{
+    return tail_ns(tail, tail->n / 100u);
+}
+
+uint64_t pen__tail_median(const PenTail *tail)
+{
+    return tail_ns(tail, tail->n / 2u);
+}
+
+static PenTail *tail_of(const PenOp *op)
+{
+    return &op->policy->tails[pen__tail_class(op->try[0].request.into_bytes)];
+}
+
+void pen__hedge_learn(PenAttempt *a)
+{
+    if (a->op->wish.may_hedge)
+        pen__tail_add(tail_of(a->op), pen__policy_now(a->op->policy) - a->started_ns);
+}
+
+/* A body that has begun, and brings little. */
+static bool is_slow(PenOp *op)
+{
+    PenTransport *t = op->policy->t;
+    if (!op->look_ns || !op->try[0].transfer)
+        return false;
+    uint64_t before = op->seen;
+    op->seen = t->class_->progress(t, op->try[0].transfer);
+    return before && op->seen - before < op->enough;
+}
+
+static void on_look(void *ctx);
+
+static void look_again(PenOp *op, uint64_t now)
+{
+    PenTransport *t = op->policy->t;
+    uint64_t at = op->late_ns;
+    if (op->look_ns)
+        at = PEN_MIN(at, now + op->look_ns);
+    t->class_->timer_set(t, &op->timer, at, on_look, op);
+}
+
+static void on_look(void *ctx)
+{
+    PenOp *op = ctx;
+    PenPolicy *p = op->policy;
+    uint64_t now = pen__policy_now(p);
+    bool slow = is_slow(op);
+    if (!slow && now < op->late_ns) {
+        look_again(op, now);
+        return;
+    }
+    /* Who was told to slow down does not ask twice. */
+    if (p->hedge_credit < CREDIT_HEDGE || pen__pace_is_told(&p->pace)) {
+        pen__hedge_arm(op);
+        return;
+    }
+    pen__op_queue(op, &p->slow);
+    pen__policy_pump(p);
+}
+
+void pen__hedge_arm(PenOp *op)
+{
+    PenPolicy *p = op->policy;
+    const PenTail *tail = tail_of(op);
+    uint64_t p99 = pen__tail_p99(tail), median = pen__tail_median(tail), now = pen__policy_now(p);
+    if (!op->wish.may_hedge || !p->s.hedge_percent || !p99)
+        return;
+    uint64_t least = p->s.hedge_least_ms * PEN_NS_PER_MS;
+    op->late_ns = now + PEN_MAX(p99, least);
+    op->look_ns = p->t->class_->progress ? PEN_MAX(median, least / 2) : 0;
+    op->seen = 0;
+    op->enough = (uint64_t)((double)op->try[0].request.into_bytes * (double)op->look_ns /
+                            ((double)median * SLOW_PART));
+    look_again(op, now);
+}
+
+void pen__hedge_earn(PenPolicy *p)
+{
+    p->hedge_credit = PEN_MIN(p->hedge_credit + p->s.hedge_percent, (uint32_t)CREDIT_MOST);
+}
+
+static void free_spare(PenOp *op)
+{
+    pen__free_large(op->spare, op->try[1].request.into_bytes);
+    op->spare = NULL;
+}
+
+void pen__hedge_start(PenOp *op)
+{
+    PenPolicy *p = op->policy;
+    PenAttempt *hedge = &op->try[1];
+    pen__op_unqueue(op);
+    if (p->hedge_credit < CREDIT_HEDGE) /* others were first */
+        return;
+    hedge->request = op->try[0].request;
+    hedge->request.fresh = 1;
+    if (hedge->request.into || hedge->request.into_v) {
+        op->spare = pen__alloc(PEN_MAX(hedge->request.into_bytes, 1u));
+        if (!op->spare)
+            return; /* the first one is still under way */
+        hedge->request.into = op->spare;
+        hedge->request.into_v = NULL; /* in one piece, until it is known whose bytes are taken */
+    }
+    if (pen__attempt_start(hedge, NULL) < 0) {
+        free_spare(op);
+        return;
+    }
+    p->hedge_credit -= CREDIT_HEDGE;
+    pen__policy_count(&p->hedges, 1);
+}
+
+void pen__hedge_drop(PenOp *op)
+{
+    PenTransport *t = op->policy->t;
+    t->class_->timer_clear(t, &op->timer);
+    pen__op_unqueue(op);
+    pen__attempt_cancel(&op->try[1]);
+    free_spare(op);
+}
+
+void pen__hedge_take(PenOp *op, uint64_t bytes)
+{
+    PenHttpRequest *first = &op->try[0].request;
+    if (op->try[0].transfer) {
+        /* So slow at least: without it the tail would look shorter than it is. */
+        pen__hedge_learn(&op->try[0]);
+        pen__attempt_cancel(&op->try[0]);
+    }
+    if (op->spare) {
+        struct iovec one;
+        const struct iovec *v;
+        int n = pen__http_into(first, &one, &v);
+        pen__iov_put(v, n, 0, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
+    }
+    free_spare(op);
+    pen__policy_count(&op->policy->hedges_won, 1);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipeline = field { ";" field }
+ * field    = [ name ":" ] operation { "|" operation }
+ * operation = word { [ word "=" ] value { "," value } } */
+#include "ops/language/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/language/near.h"
+#include "ops/language/value.h"
+#include "ops/operations/op.h"
+
+static const char where[] = "ops/spec";
+
+typedef struct Parser {
+    PenLexer lexer;
+    PenToken now, next;
+    PenSpec spec;
+    PenError *reterr;
+} Parser;
+
+static int advance(Parser *p)
+{
+    p->now = p->next;
+    if (p->now.kind == PEN_TOKEN_END && p->now.text)
+        return PEN_OK;
+    return pen__lex_next(&p->lexer, &p->next, p->reterr);
+}
+
+static int fail_expected(Parser *p, const char *what)
+{
+    char text[PEN_TOKEN_TEXT];
+    return pen__spec_fail(p->reterr, p->now.column, "expected %s, found %s", what,
+                          pen__token_text(&p->now, text));
+}
+
+/* All names of operations, or of an operation's parameters, divided by spaces. */
+static void list_names(const PenOp *params_of, char *buf, size_t cap)
+{
+    uint32_t n;
+    const PenOp *ops = pen_ops(&n);
+    size_t used = 0;
+    n = params_of ? params_of->n_params : n;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < n && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? " " : "",
+                                 params_of ? params_of->params[i].name : ops[i].name);
+}
+
+static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
+{
+    char names[300], hint[320], text[PEN_TOKEN_TEXT];
+    PenNear near = {.typed = t->text, .bytes = t->bytes};
+    list_names(op, names, sizeof names);
+    pen__near_offer_list(&near, names);
+    pen__near_text(&near, names, hint, sizeof hint);
+    pen__token_text(t, text);
+    if (op)
+        return pen__spec_fail(p->reterr, t->column, "%s has no parameter %s%s", op->name, text,
+                              hint);
+    return pen__spec_fail(p->reterr, t->column, "no operation %s%s", text, hint);
+}
+
+/* "hflip(0.5)", as in Python; `value` is what follows the bracket. */
+static int fail_call(Parser *p, const PenOp *op, const PenToken *t, size_t value)
+{
+    size_t n = 0;
+    while (value + n < t->bytes && n < 48 && t->text[value + n] != ')')
+        n++;
+    return pen__spec_fail(p->reterr, t->column,
+                          "%s: values follow the name without brackets: '%s%s%.*s'", op->name,
+                          op->name, n ? " " : "", (int)n, t->text + value);
+}
+
+static int fail_op(Parser *p, const PenToken *t)
+{
+    const char *bracket = memchr(t->text, '(', t->bytes);
+    size_t bytes = bracket ? (size_t)(bracket - t->text) : 0;
+    const PenOp *op = bytes ? pen__op_find(t->text, bytes) : NULL;
+    return op ? fail_call(p, op, t, bytes + 1) : fail_name(p, t, NULL);
+}
+
+static int take_words(Parser *p, PenWords *ret)
+{
+    int r = PEN_OK;
+    ret->n = 0;
+    for (;;) {
+        if (p->now.kind != PEN_TOKEN_WORD)
+            return fail_expected(p, "a value");
+        if (ret->n < PEN_MAX_NUMBERS)
+            ret->token[ret->n] = p->now;
+        ret->n += ret->n <= PEN_MAX_NUMBERS;
+        r = advance(p);
+        if (r < 0 || p->now.kind != ',')
+            return r;
+        r = advance(p);
+        if (r < 0)
+            return r;
+    }
+}
+
+static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
+{
+    char names[200], text[PEN_TOKEN_TEXT];
+    list_names(op, names, sizeof names);
+    pen__token_text(t, text);
+    if (op->n_params == 0)
+        return pen__spec_fail(p->reterr, t->column, "%s takes no parameter, found %s", op->name,
+                              text);
+    return pen__spec_fail(p->reterr, t->column,
+                          "%s has no place left for %s; its parameters are: %s", op->name, text,
+                          names);
+}
+
+/* A value without a name: a number is the next one that has not been given; a word belongs to the
+ * parameter that knows it. */
+static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken *t,
+                      uint32_t *ret_param)
+{
+    int is_number = pen__token_is_number(t);
+    char hint[200], text[PEN_TOKEN_TEXT], words[200] = "";
+    PenNear near = {.typed = t->text, .bytes = t->bytes};
+    if (t->text[0] == '(')
+        return fail_call(p, op, t, 1);
+    for (uint32_t i = 0; i < op->n_params; i++) {
+        const PenParam *param = &op->params[i];
+        int takes = is_number ? param->type != PEN_PARAM_WORD : param->words != NULL;
+        if (given >> i & 1 || !takes)
+            continue;
+        if (is_number || pen__word_find(param->words, t->text, t->bytes) >= 0) {
+            *ret_param = i;
+            return PEN_OK;
+        }
+        pen__near_offer_list(&near, param->words);
+        size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", used ? " " : "", param->words);
+    }
+    if (is_number)
+        return fail_too_many(p, op, t);
+    /* Perhaps a parameter's name with its sign forgotten. */
+    for (uint32_t i = 0; i < op->n_params; i++)
+        if (pen__token_is(t, op->params[i].name))
+            return pen__spec_fail(p->reterr, t->column, "%s: write %s=... to give it by name",
+                                  op->name, op->params[i].name);
+    if (!words[0])
+        return fail_too_many(p, op, t);
+    pen__near_text(&near, words, hint, sizeof hint);
+    return pen__spec_fail(p->reterr, t->column, "%s does not know %s%s", op->name,
+                          pen__token_text(t, text), hint);
+}
+
+static int find_param(Parser *p, const PenOp *op, uint32_t *ret_param)
+{
+    for (uint32_t i = 0; i < op->n_params; i++) {
+        if (!pen__token_is(&p->now, op->params[i].name))
+            continue;
+        *ret_param = i;
+        return PEN_OK;
+    }
+    return fail_name(p, &p->now, op);
+}
+
+static int parse_param(Parser *p, PenSpecOp *op, uint32_t *given)
+{
+    PenToken first = p->now;
+    PenWords words;
+    uint32_t i = 0;
+    int named = p->next.kind == '=';
+    int r = named ? find_param(p, op->op, &i) : find_place(p, op->op, *given, &p->now, &i);
+    for (int skip = 0; r == PEN_OK && named && skip < 2; skip++)
+        r = advance(p);
+    if (r == PEN_OK)
+        r = take_words(p, &words);
+    if (r < 0)
+        return r;
+    if (*given >> i & 1)
+        return pen__spec_fail(p->reterr, first.column, "%s: %s is given twice", op->op->name,
+                              op->op->params[i].name);
+    *given |= 1u << i;
+    return pen__value_read(op->op, &op->op->params[i], &words, &op->values[i], p->reterr);
+}
+
+static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++) {
+        const PenParam *param = &op->op->params[i];
+        if (given >> i & 1)
+            continue;
+        if (!param->initial)
+            return pen__spec_fail(p->reterr, op->column, "%s needs %s: %s", op->op->name,
+                                  param->name, param->help);
+        r = pen__value_initial(op->op, param, &op->values[i], p->reterr);
+    }
+    return r;
+}
+
+static int parse_op(Parser *p, PenSpecOp *ret)
+{
+    uint32_t given = 0;
+    int r;
+    if (p->now.kind != PEN_TOKEN_WORD)
+        return fail_expected(p, "an operation");
+    *ret = (PenSpecOp){.op = pen__op_find(p->now.text, p->now.bytes), .column = p->now.column};
+    if (!ret->op)
+        return fail_op(p, &p->now);
+    r = advance(p);
+    while (r == PEN_OK && p->now.kind == PEN_TOKEN_WORD)
+        r = parse_param(p, ret, &given);
+    if (r == PEN_OK && p->now.kind != '|' && p->now.kind != ';' && p->now.kind != PEN_TOKEN_END)
+        return fail_expected(p, "a value, '|', ';' or the end");
+    return r < 0 ? r : fill_in(p, ret, given);
+}
+
+static int add_op(Parser *p, PenSpecField *f)
+{
+    if (f->n_ops == PEN_MAX_OPS)
+        return pen__spec_fail(p->reterr, p->now.column, "more than %d operations for one field",
+                              PEN_MAX_OPS);
+    PenSpecOp *ops = pen__resize(f->ops, (f->n_ops + 1) * sizeof *ops);
+    if (!ops)
+        return pen__fail_memory(p->reterr, where, "operations");
+    f->ops = ops;
+    int r = parse_op(p, &ops[f->n_ops]);
+    f->n_ops += r == PEN_OK;
+    return r;
+}
+
+static int take_name(Parser *p, PenSpecField *f)
+{
+    char text[PEN_TOKEN_TEXT];
+    f->name = pen__strndup(p->now.text, p->now.bytes);
+    if (!f->name)
+        return pen__fail_memory(p->reterr, where, "a name");
+    for (uint32_t i = 0; i + 1 < p->spec.n_fields; i++)
+        if (p->spec.fields[i].name && strcmp(p->spec.fields[i].name, f->name) == 0)
+            return pen__spec_fail(p->reterr, f->column, "field %s is there twice",
+                                  pen__token_text(&p->now, text));
+    int r = advance(p);
+    return r < 0 ? r : advance(p);
+}
+
+static int parse_field(Parser *p)
+{
+    PenSpec *s = &p->spec;
+    int r = PEN_OK;
+    if (s->n_fields == PEN_MAX_SPEC_FIELDS)
+        return pen__spec_fail(p->reterr, p->now.column, "more than %d fields", PEN_MAX_SPEC_FIELDS);
+    PenSpecField *fields = pen__resize(s->fields, (s->n_fields + 1) * sizeof *fields);
+    if (!fields)
+        return pen__fail_memory(p->reterr, where, "fields");
+    s->fields = fields;
+    PenSpecField *f = &fields[s->n_fields++];
+    *f = (PenSpecField){.column = p->now.column};
+    if ((p->now.kind == PEN_TOKEN_WORD || p->now.kind == PEN_TOKEN_QUOTED) && p->next.kind == ':')
+        r = take_name(p, f);
+    if (r < 0)
+        return r;
+    while ((r = add_op(p, f)) == PEN_OK && p->now.kind == '|') {
+        r = advance(p);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
+static int parse_all(Parser *p)
+{
+    int r = advance(p);
+    if (r == PEN_OK)
+        r = advance(p);
+    while (r == PEN_OK && (r = parse_field(p)) == PEN_OK && p->now.kind == ';')
+        r = advance(p);
+    for (uint32_t i = 0; r == PEN_OK && p->spec.n_fields > 1 && i < p->spec.n_fields; i++)
+        if (!p->spec.fields[i].name)
+            return pen__spec_fail(
+                p->reterr, p->spec.fields[i].column,
+                "where there are several fields each needs its name: 'image: ...'");
+    return r;
+}
+
+/* What was read can be written down and read again: the limit holds for that text too. */
+static int check_full_form(const PenSpec *s, PenError *reterr)
+{
+    PenBuf out = {.data = NULL};
+    size_t bytes = 0;
+    int r = pen__spec_write(s, &out);
+    bytes = out.bytes;
+    pen__buf_free(&out);
+    if (r < 0)
+        return pen__fail_memory(reterr, where, "the pipeline's full form");
+    if (bytes > PEN_MAX_TEXT)
+        return pen__fail(reterr, PEN_E_LIMIT, where,
+                         "pipeline: with all parameters written out it has %zu bytes; the limit is "
+                         "%d",
+                         bytes, PEN_MAX_TEXT);
+    return PEN_OK;
+}
+
+int pen__spec_parse(const char *text, PenSpec *ret, PenError *reterr)
+{
+    Parser p = {.lexer = {.at = text, .column = 1}, .reterr = reterr};
+    size_t bytes = strnlen(text, PEN_MAX_TEXT + 1);
+    if (bytes > PEN_MAX_TEXT)
+        return pen__fail(reterr, PEN_E_LIMIT, where, "pipeline: longer than %d bytes",
+                         PEN_MAX_TEXT);
+    int r = parse_all(&p);
+    if (r == PEN_OK)
+        r = check_full_form(&p.spec, reterr);
+    if (r < 0) {
+        pen__spec_free(&p.spec);
+        return r;
+    }
+    *ret = p.spec;
+    return PEN_OK;
+}
+
+void pen__spec_free(PenSpec *s)
+{
+    for (uint32_t i = 0; i < s->n_fields; i++) {
+        pen__free(s->fields[i].name);
+        pen__free(s->fields[i].ops);
+    }
+    pen__free(s->fields);
+    *s = (PenSpec){.n_fields = 0};
+}

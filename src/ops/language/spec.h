@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a pipeline, read against the table of operations. */
+#ifndef PEN_OPS_LANGUAGE_SPEC_H
+#define PEN_OPS_LANGUAGE_SPEC_H
+
+#include <penstock/ops.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum {
+    PEN_MAX_OPS = 32, /* of one field */
+    PEN_MAX_PARAMS = 9,
+    PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
+    PEN_MAX_FLOATS = 4,
+    PEN_MAX_TEXT = 4096, /* bytes */
+    PEN_MAX_SPEC_FIELDS = 64
+};
+
+typedef struct PenValue {
+    uint32_t n; /* numbers; 0: it is a word */
+    double v[PEN_MAX_NUMBERS];
+    uint32_t word; /* which of the words */
+} PenValue;
+
+typedef struct PenSpecOp {
+    const PenOp *op;
+    uint32_t column;                 /* of its name in the text, from 1 */
+    PenValue values[PEN_MAX_PARAMS]; /* by the table's order, defaults filled in */
+} PenSpecOp;
+
+typedef struct PenSpecField {
+    char *name; /* NULL: the text names none */
+    uint32_t column;
+    uint32_t n_ops;
+    PenSpecOp *ops;
+} PenSpecField;
+
+typedef struct PenSpec {
+    uint32_t n_fields;
+    PenSpecField *fields;
+} PenSpec;
+
+int pen__spec_parse(const char *text, PenSpec *ret, PenError *reterr);
+void pen__spec_free(PenSpec *s); /* a zeroed one is fine */
+/* The full form, appended: every parameter by name. Parsing it gives the same spec. */
+int pen__spec_write(const PenSpec *s, PenBuf *out);
+int pen__spec_write_op(const PenSpecOp *op, PenBuf *out); /* of one operation, appended */
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "ops/language/lex.h"
+#include "ops/language/spec.h"
+#include "ops/language/value.h"
+
+static int add_text(PenBuf *out, const char *text)
+{
+    return pen__buf_add(out, text, strlen(text));
+}
+
+int pen__spec_write_op(const PenSpecOp *op, PenBuf *out)
+{
+    int r = add_text(out, op->op->name);
+    for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++) {
+        const PenParam *param = &op->op->params[i];
+        r = add_text(out, " ");
+        if (r == PEN_OK)
+            r = add_text(out, param->name);
+        if (r == PEN_OK)
+            r = add_text(out, "=");
+        if (r == PEN_OK)
+            r = pen__value_write(param, &op->values[i], out);
+    }
+    return r;
+}
+
+static int write_name(const char *name, PenBuf *out)
+{
+    const char *quote = pen__name_needs_quotes(name) ? "\"" : "";
+    int r = add_text(out, quote);
+    if (r == PEN_OK)
+        r = add_text(out, name);
+    if (r == PEN_OK)
+        r = add_text(out, quote);
+    return r < 0 ? r : add_text(out, ": ");
+}
+
+int pen__spec_write(const PenSpec *s, PenBuf *out)
+{
+    size_t before = out->bytes;
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < s->n_fields; i++) {
+        const PenSpecField *f = &s->fields[i];
+        r = add_text(out, i ? "; " : "");
+        if (r == PEN_OK && f->name)
+            r = write_name(f->name, out);
+        for (uint32_t k = 0; r == PEN_OK && k < f->n_ops; k++) {
+            r = add_text(out, k ? " | " : "");
+            if (r == PEN_OK)
+                r = pen__spec_write_op(&f->ops[k], out);
+        }
+    }
+    if (r < 0)
+        out->bytes = before;
+    return r;
+}
+
+int pen_pipeline_check(const char *text, char *buf, size_t cap, size_t *ret_bytes, PenError *reterr)
+{
+    PenSpec spec = {.n_fields = 0};
+    PenBuf out = {.data = NULL};
+    if (!text)
+        return pen__fail(reterr, PEN_E_INVALID, "ops/spec",
+                         "pipeline: expected a text, found NULL");
+    int r = pen__spec_parse(text, &spec, reterr);
+    if (r < 0)
+        return r;
+    r = pen__spec_write(&spec, &out);
+    if (r < 0) {
+        r = pen__fail_memory(reterr, "ops/spec", "the pipeline's full form");
+        goto out;
+    }
+    if (buf && cap && out.data) {
+        size_t n = PEN_MIN(out.bytes, cap - 1);
+        memcpy(buf, out.data, n);
+        buf[n] = '\0';
+    }
+    if (ret_bytes)
+        *ret_bytes = out.bytes;
+out:
+    pen__spec_free(&spec);
+    pen__buf_free(&out);
+    return r;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/operations/boxes.h"
+#include "ops/operations/op.h"
+
+const PenParam pen__params_center_crop[1] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+};
+
+const PenParam pen__params_three_crop[1] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+};
+
+const PenParam pen__params_random_crop[3] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+    {"padding", PEN_PARAM_INT, 0, 4096, "0", NULL, "pixels put around the image first"},
+    {"fill", PEN_PARAM_INT, 0, 255, "0", NULL, "value of these pixels"},
+};
+
+const PenParam pen__params_random_resized_crop[4] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+    {"scale", PEN_PARAM_RANGE, 0, 1, "0.08,1", NULL, "share of the image's area"},
+    {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.75,1.3333333333333333", NULL,
+     "width / height of the part"},
+    {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "of the resize"},
+};
+
+static PenBox wanted(const PenValue *size)
+{
+    return (PenBox){.w = (uint32_t)size->v[1], .h = (uint32_t)size->v[0]};
+}
+
+void pen__size_crop(const PenValue *values, PenSize *size)
+{
+    PenBox box = wanted(&values[0]);
+    *size = (PenSize){box.w, box.h};
+}
+
+/* As torchvision: half of what is left over, halves to the even number; half of the border before
+ * the image, rounded down. */
+static int64_t centre(uint32_t have, uint32_t want)
+{
+    if (want > have)
+        return -(int64_t)((want - have) / 2);
+    uint32_t rest = have - want, half = rest / 2;
+    return half + (rest & half & 1);
+}
+
+int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+{
+    PenBox box = wanted(&values[0]);
+    (void)draw;
+    return pen__draft_crop_to(d, centre(d->width, box.w), centre(d->height, box.h), box, 0, reterr);
+}
+
+/* Both ends and the middle of the longer side; of the other side the middle. */
+int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+{
+    PenBox box = wanted(&values[0]);
+    int64_t x = centre(d->width, box.w), y = centre(d->height, box.h);
+    int64_t *along = d->height > d->width ? &y : &x;
+    int64_t room = d->height > d->width ? (int64_t)d->height - box.h : (int64_t)d->width - box.w;
+    (void)draw;
+    if (room > 0 && d->crop != 1)
+        *along = d->crop ? room : 0;
+    return pen__draft_crop_to(d, x, y, box, 0, reterr);
+}
+
+int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+{
+    PenBox box = wanted(&values[0]);
+    int64_t padding = (int64_t)values[1].v[0];
+    int64_t room_x = d->width + 2 * padding - box.w, room_y = d->height + 2 * padding - box.h;
+    if (room_x < 0 || room_y < 0)
+        return pen__fail(reterr, PEN_E_INVALID, "ops/recipe",
+                         "random_crop: the image has %u x %u pixels and %d around it, fewer than "
+                         "%u x %u; add resize before it, or padding",
+                         d->width, d->height, (int)padding, box.w, box.h);
+    int64_t y = (int64_t)pen__draw_below(draw, (uint64_t)room_y + 1);
+    int64_t x = (int64_t)pen__draw_below(draw, (uint64_t)room_x + 1);
+    return pen__draft_crop_to(d, x - padding, y - padding, box, (uint8_t)values[2].v[0], reterr);
+}
+
+int pen__draft_random_resized_crop(PenDraft *d, const PenValue *values, PenDraw *draw,
+                                   PenError *reterr)
+{
+    PenBox size = wanted(&values[0]);
+    PenSampleRule rule = {
+        .scale = {values[1].v[0], values[1].v[1]},
+        .ratio = {values[2].v[0], values[2].v[1]},
+    };
+    PenBox box = pen__sample_crop(draw, d->width, d->height, &rule);
+    int r = pen__draft_crop_to(d, box.x, box.y, box, 0, reterr);
+    return r < 0 ? r : pen__draft_resize_to(d, size.w, size.h, (int)values[3].word, reterr);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random numbers of one operation on one sample. They are addressed by (seed, epoch, sample,
+ * operation's name, which one of that name, number of the draw) and, of a sample that an epoch has
+ * several times, by which of these it is: an image and its mask have the same, and nothing else
+ * plays a part. */
+#ifndef PEN_OPS_OPERATIONS_DRAW_H
+#define PEN_OPS_OPERATIONS_DRAW_H
+
+#include <stdint.h>
+
+typedef struct PenDrawKey { /* of all draws of an epoch: a hash of seed and epoch */
+    uint32_t key[2];
+} PenDrawKey;
+
+PenDrawKey pen__draw_key(uint64_t seed, uint64_t epoch);
+/* Of the draws for a sample that the epoch has several times; `ordinal` counts from 0, whose key
+ * stays as it is. */
+PenDrawKey pen__draw_key_of(PenDrawKey key, uint32_t ordinal);
+
+typedef struct PenDraw {
+    uint32_t key[2];
+    uint32_t counter[4];
+} PenDraw;
+
+/* `occurrence` counts the operations of this name in the field's pipeline, from 0. */
+PenDraw pen__draw_start(PenDrawKey key, uint64_t sample, const char *op, uint32_t occurrence);
+
+uint64_t pen__draw_bits(PenDraw *d);
+double pen__draw_uniform(PenDraw *d, double low, double high); /* 53 bits, of [low, high) */
+uint64_t pen__draw_below(PenDraw *d, uint64_t n);              /* [0, n), without bias; 0 for 0 */
+int pen__draw_happens(PenDraw *d, double p);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/operations/boxes.h"
+#include "ops/operations/op.h"
+
+const PenParam pen__params_random_erasing[4] = {
+    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "how likely it is"},
+    {"scale", PEN_PARAM_RANGE, 0, 1, "0.02,0.33", NULL, "share of the image's area"},
+    {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.3,3.3", NULL, "height / width of the box"},
+    {"value", PEN_PARAM_FLOATS, -1e6, 1e6, "0", NULL,
+     "what is written: 0-255, behind normalize any number"},
+};
+
+static int add_to_result(PenDraft *d, PenBox box, PenError *reterr)
+{
+    PenRecipe *recipe = d->recipe;
+    if (recipe->n_erase == PEN_MAX_ERASE)
+        return pen__fail(reterr, PEN_E_LIMIT, "ops/recipe",
+                         "pipeline: more than %d random_erasing behind normalize", PEN_MAX_ERASE);
+    recipe->erase[recipe->n_erase++] = box;
+    return PEN_OK;
+}
+
+int pen__draft_random_erasing(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+{
+    const PenValue *value = &values[3];
+    PenSampleRule rule = {
+        .scale = {values[1].v[0], values[1].v[1]},
+        .ratio = {values[2].v[0], values[2].v[1]},
+    };
+    PenBox box = {.w = 0};
+    if (pen__draw_happens(draw, values[0].v[0]))
+        box = pen__sample_erase(draw, d->width, d->height, &rule);
+    if (d->normalized)
+        return add_to_result(d, box, reterr);
+    if (!box.w)
+        return PEN_OK;
+    PenStep step = {.kind = PEN_STEP_ERASE, .u.erase.box = box};
+    for (uint32_t i = 0; i < PEN_LEN(step.u.erase.value); i++)
+        step.u.erase.value[i] = (uint8_t)value->v[value->n == 1 ? 0 : i];
+    return pen__draft_step(d, &step, reterr);
+}

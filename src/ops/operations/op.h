@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All operations in one list. Each has its parameters and what it drafts in the file of its family;
+ * text form, help, checks and runs follow from here. A new operation is a line here and its
+ * functions. */
+#ifndef PEN_OPS_OPERATIONS_OP_H
+#define PEN_OPS_OPERATIONS_OP_H
+
+#include <penstock/ops.h>
+
+#include "ops/language/spec.h"
+#include "ops/operations/draw.h"
+#include "ops/run/draft.h"
+
+/* What an operation does, for the rules of order. */
+enum {
+    PEN_DOES_DECODE = 1,    /* comes first */
+    PEN_DOES_GEOMETRY = 2,  /* moves pixels */
+    PEN_DOES_COLOUR = 3,    /* changes colours: RGB images only */
+    PEN_DOES_ERASE = 4,     /* of pixels, or of the result behind normalize */
+    PEN_DOES_NORMALIZE = 5, /* on the store */
+    PEN_DOES_STORE = 6,     /* comes last */
+    PEN_DOES_SELECT = 7     /* chooses frames: of clips alone, behind decode */
+};
+
+/* name, number of parameters, what it does, most steps of a recipe, size behind it, draft, help */
+#define PEN_OP_MAP(XX)                                                                             \
+    XX(decode, 1, DECODE, 0, NULL, NULL, "read the image; comes first")                            \
+    XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "resize, antialiased")         \
+    XX(center_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                        \
+       "cut out the centre; what is smaller gets a black border")                                  \
+    XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
+       "cut out a random box of this size")                                                        \
+    XX(three_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                          \
+       "of a clip: the left, middle and right box, or upper to lower, as three clips")             \
+    XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
+       "cut out a random part and resize it")                                                      \
+    XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "swap left and right")                       \
+    XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "swap top and bottom")                       \
+    XX(color_jitter, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                                  \
+       "change the colours at random, in random order")                                            \
+    XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
+       "take the colours away; three equal channels stay")                                         \
+    XX(clip, 9, SELECT, 0, NULL, NULL, "take frames of a clip; comes right behind decode")         \
+    XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
+       "(x / 255 - mean) / std; for f32, f16 and bf16")                                            \
+    XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing, "overwrite a random box")     \
+    XX(tensor, 2, STORE, 0, NULL, NULL, "store the result; comes last")
+
+/* Where the ops of programs are told apart by their number. */
+enum {
+#define XX(name, n, does, steps, size, draft, help) PEN_OP_##name,
+    PEN_OP_MAP(XX)
+#undef XX
+        PEN_N_OPS
+};
+
+typedef struct PenSize { /* 0 x 0: differs from image to image */
+    uint32_t width, height;
+} PenSize;
+
+typedef struct PenOpWork {
+    int32_t does;
+    uint32_t steps;
+    /* The size behind it, from the one before it; NULL: it stays. */
+    void (*size)(const PenValue *values, PenSize *size);
+    /* Adds to the recipe of one sample; NULL: nothing. */
+    int (*draft)(PenDraft *draft, const PenValue *values, PenDraw *draw, PenError *reterr);
+} PenOpWork;
+
+#define XX(name, n, does, steps, size, draft, help) extern const PenParam pen__params_##name[n];
+PEN_OP_MAP(XX)
+#undef XX
+
+void pen__size_resize(const PenValue *values, PenSize *size);
+void pen__size_crop(const PenValue *values, PenSize *size);
+
+int pen__draft_resize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_random_resized_crop(PenDraft *d, const PenValue *values, PenDraw *draw,
+                                   PenError *reterr);
+int pen__draft_hflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_vflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_color_jitter(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_grayscale(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_normalize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_random_erasing(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+
+const PenOp *pen__op_find(const char *name, size_t bytes); /* NULL: there is none */
+uint32_t pen__op_number(const PenOp *op);                  /* PEN_OP_* */
+const PenOpWork *pen__op_work(const PenOp *op);
+
+/* Words of filters, in the order of PEN_FILTER_*. */
+#define PEN_FILTER_WORDS "bilinear nearest bicubic lanczos box"
+#define PEN_SIZE_LIMIT 16384 /* pixels of a side that can be asked for */
+
+#endif

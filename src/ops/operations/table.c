@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "ops/operations/op.h"
+
+static const PenOp ops[] = {
+#define XX(name, n, does, steps, size, draft, help) {#name, help, n, pen__params_##name},
+    PEN_OP_MAP(XX)
+#undef XX
+};
+
+static const PenOpWork works[] = {
+#define XX(name, n, does, steps, size, draft, help) {PEN_DOES_##does, steps, size, draft},
+    PEN_OP_MAP(XX)
+#undef XX
+};
+
+const PenOp *pen_ops(uint32_t *ret_n)
+{
+    if (ret_n)
+        *ret_n = PEN_N_OPS;
+    return ops;
+}
+
+const PenOp *pen__op_find(const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < PEN_LEN(ops); i++)
+        if (strlen(ops[i].name) == bytes && memcmp(ops[i].name, name, bytes) == 0)
+            return &ops[i];
+    return NULL;
+}
+
+uint32_t pen__op_number(const PenOp *op)
+{
+    return (uint32_t)(op - ops);
+}
+
+const PenOpWork *pen__op_work(const PenOp *op)
+{
+    return &works[pen__op_number(op)];
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run/decode_context.h"
+
+#include <string.h>
+
+static const char where[] = "ops/recipe";
+
+static void drop(PenScratch *s)
+{
+    pen__free_large(s->data, s->bytes);
+    *s = (PenScratch){.data = NULL};
+}
+
+int pen__scratch_hold(PenScratch *s, uint64_t bytes, PenError *reterr)
+{
+    if (s->bytes >= bytes)
+        return PEN_OK;
+    drop(s);
+    *s = (PenScratch){.data = bytes < SIZE_MAX - PEN_SLACK ? pen__alloc(bytes + PEN_SLACK) : NULL};
+    if (!s->data)
+        return pen__fail_memory(reterr, where, "pixels between two steps");
+    memset(s->data + bytes, 0, PEN_SLACK);
+    s->bytes = bytes;
+    return PEN_OK;
+}
+
+static void drop_all(PenKitchen *k)
+{
+    drop(&k->images[0]);
+    drop(&k->images[1]);
+    drop(&k->upright);
+    drop(&k->row);
+}
+
+int pen__kitchen_new(PenKitchen **ret, PenError *reterr)
+{
+    PenKitchen *k = pen__zalloc(sizeof *k);
+    if (!k)
+        return pen__fail_memory(reterr, where, "a kitchen");
+    int r = pen__decoder_new(&k->decoder, reterr);
+    if (r == PEN_OK)
+        r = pen__stream_new(&k->stream, reterr);
+    if (r < 0) {
+        pen__kitchen_free(&k);
+        return r;
+    }
+    *ret = k;
+    return PEN_OK;
+}
+
+void pen__kitchen_free(PenKitchen **k)
+{
+    if (!k || !*k)
+        return;
+    pen__decoder_free(&(*k)->decoder);
+    pen__stream_free(&(*k)->stream);
+    drop_all(*k);
+    pen__free(*k);
+    *k = NULL;
+}
+
+void pen__kitchen_trim(PenKitchen *k, uint64_t bytes)
+{
+    uint64_t held =
+        (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes + k->row.bytes;
+    if (held > bytes / 2) {
+        drop_all(k);
+        held = 0;
+    }
+    pen__stream_trim(k->stream, bytes - held);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run/draft.h"
+
+#include <stdbool.h>
+
+static const char where[] = "ops/recipe";
+
+enum { LONGEST_SIDE = 65535 };
+
+static int add_step(PenDraft *d, PenStep **ret, PenError *reterr)
+{
+    PenRecipe *recipe = d->recipe;
+    if (recipe->n_steps == PEN_MAX_STEPS)
+        return pen__fail(reterr, PEN_E_LIMIT, where, "pipeline: more than %d steps for one image",
+                         PEN_MAX_STEPS);
+    *ret = &recipe->steps[recipe->n_steps++];
+    return PEN_OK;
+}
+
+static int open_pass(PenDraft *d, PenError *reterr)
+{
+    PenStep *step = NULL;
+    int r = add_step(d, &step, reterr);
+    if (r < 0)
+        return r;
+    step->kind = PEN_STEP_PASS;
+    step->u.pass = (PenPass){
+        .crop = {.w = d->width, .h = d->height},
+        .width = d->width,
+        .height = d->height,
+        .w = d->width,
+        .h = d->height,
+        .filter = PEN_FILTER_NEAREST,
+    };
+    d->pass = &step->u.pass;
+    d->resized = 0;
+    return PEN_OK;
+}
+
+/* Is the window all of the image behind the resize, no more and no less? */
+static bool is_whole(const PenPass *p)
+{
+    return p->x == 0 && p->y == 0 && p->w == p->width && p->h == p->height;
+}
+
+static void shrink(PenDraft *d, int64_t x, int64_t y, PenBox size)
+{
+    PenPass *p = d->pass;
+    /* What comes in is cut where that is the same: less has to be decoded, and a resize can follow.
+     */
+    bool early =
+        !d->resized && is_whole(p) && x >= 0 && y >= 0 && x + size.w <= p->w && y + size.h <= p->h;
+    if (early) {
+        p->crop = (PenBox){p->crop.x + (uint32_t)x, p->crop.y + (uint32_t)y, size.w, size.h};
+        p->width = size.w;
+        p->height = size.h;
+    } else {
+        p->x += x;
+        p->y += y;
+    }
+    p->w = size.w;
+    p->h = size.h;
+}
+
+int pen__draft_crop_to(PenDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
+                       PenError *reterr)
+{
+    bool inside = x >= 0 && y >= 0 && x + size.w <= d->width && y + size.h <= d->height;
+    if (inside && size.w == d->width && size.h == d->height)
+        return PEN_OK;
+    /* Behind a window that shows only part of the image, more room would show the rest. */
+    if (!d->pass || (!inside && !is_whole(d->pass))) {
+        int r = open_pass(d, reterr);
+        if (r < 0)
+            return r;
+    }
+    /* The mirror comes last in a pass: the box is that of the image before it. */
+    if (d->pass->flip_x)
+        x = (int64_t)d->width - x - size.w;
+    if (d->pass->flip_y)
+        y = (int64_t)d->height - y - size.h;
+    shrink(d, x, y, size);
+    if (!inside)
+        d->pass->fill = fill;
+    d->width = size.w;
+    d->height = size.h;
+    return PEN_OK;
+}
+
+int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filter, PenError *reterr)
+{
+    if (width == d->width && height == d->height)
+        return PEN_OK;
+    if (width > LONGEST_SIDE || height > LONGEST_SIDE)
+        return pen__fail(reterr, PEN_E_LIMIT, where,
+                         "resize: %u x %u would become %u x %u; the longest side allowed is %d",
+                         d->width, d->height, width, height, LONGEST_SIDE);
+    /* A mirrored image is not weighed in exactly the same way as its mirror, so there is no
+     * joining. */
+    if (!d->pass || d->resized || !is_whole(d->pass) || d->pass->flip_x || d->pass->flip_y) {
+        int r = open_pass(d, reterr);
+        if (r < 0)
+            return r;
+    }
+    d->resized = 1;
+    d->width = d->pass->w = d->pass->width = width;
+    d->height = d->pass->h = d->pass->height = height;
+    d->pass->filter = d->nearest ? PEN_FILTER_NEAREST : filter;
+    return PEN_OK;
+}
+
+int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr)
+{
+    int r = d->pass ? PEN_OK : open_pass(d, reterr);
+    if (r < 0)
+        return r;
+    d->pass->flip_x ^= x != 0;
+    d->pass->flip_y ^= y != 0;
+    return PEN_OK;
+}
+
+int pen__draft_end(PenDraft *d, PenError *reterr)
+{
+    int r = d->recipe->n_steps ? PEN_OK : open_pass(d, reterr);
+    d->pass = NULL;
+    return r;
+}
+
+int pen__draft_step(PenDraft *d, const PenStep *what, PenError *reterr)
+{
+    PenStep *step = NULL;
+    int r = pen__draft_end(d, reterr);
+    if (r == PEN_OK)
+        r = add_step(d, &step, reterr);
+    if (r == PEN_OK)
+        *step = *what;
+    return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recipe in the making: operations say what they want, and what can be done in one pass is
+ * joined. */
+#ifndef PEN_OPS_RUN_DRAFT_H
+#define PEN_OPS_RUN_DRAFT_H
+
+#include "base/error.h"
+#include "ops/run/sample_plan.h"
+
+typedef struct PenDraft {
+    PenRecipe *recipe;
+    uint32_t width, height; /* of the image at this point */
+    PenPass *pass;          /* that can still be added to; NULL: none */
+    int resized;            /* that pass changes the size */
+    int nearest;            /* whatever the filter: it is a mask */
+    int normalized;         /* from here on the result is meant */
+    uint32_t crop;          /* which of those of three_crop */
+} PenDraft;
+
+/* A box, which may reach out of the image: `fill` is there. */
+int pen__draft_crop_to(PenDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
+                       PenError *reterr);
+int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filter,
+                         PenError *reterr);
+int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr);
+/* A step that is no pass. */
+int pen__draft_step(PenDraft *d, const PenStep *what, PenError *reterr);
+/* Every recipe begins with a pass. */
+int pen__draft_end(PenDraft *d, PenError *reterr);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EXIF's eight orientations: what is stored has to be turned or mirrored to stand upright. */
+#ifndef PEN_OPS_RUN_ORIENTATION_H
+#define PEN_OPS_RUN_ORIENTATION_H
+
+#include <stddef.h>
+
+#include "ops/run/sample_plan.h"
+
+/* 5-8 swap width and height. Anything but 2-8 is upright already. */
+int pen__turn_swaps(uint8_t orientation);
+int pen__turn_needed(uint8_t orientation);
+
+/* A box of the upright image as one of the stored image. */
+PenBox pen__turn_box(const PenShape *shape, PenBox b);
+
+/* Row `y` of a stored region of w x h pixels, laid into the upright image of that region (h x w
+ * when it swaps). */
+typedef struct PenTurn {
+    uint8_t orientation;
+    uint32_t w, h, channels;
+    uint8_t *upright;
+} PenTurn;
+
+void pen__turn_row(const PenTurn *t, uint32_t y, const uint8_t *row);
+
+#endif

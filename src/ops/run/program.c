@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run/program.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "ops/language/lex.h"
+#include "ops/run/program_impl.h"
+
+static const char where[] = "ops/program";
+
+/* What is known of the pipeline while its operations are gone through. */
+typedef struct Check {
+    const PenSpecField *spec;
+    PenProgram *p;
+    PenSize size;
+    const PenSpecOp *normalize, *tensor;
+    uint32_t steps, n_erase;
+    PenError *reterr;
+} Check;
+
+static const char *field_noun(const Check *c)
+{
+    int kind = c->p->kind.kind;
+    return kind == PEN_KIND_MASK ? "a mask" : kind == PEN_KIND_CLIP ? "a clip" : "an image";
+}
+
+static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
+{
+    int does = pen__op_work(op->op)->does;
+    const char *name = op->op->name;
+    if (i == 0 && does != PEN_DOES_DECODE)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: %s has to be decoded first: 'decode | %s'", name, field_noun(c),
+                              name);
+    if (i > 0 && does == PEN_DOES_DECODE)
+        return pen__spec_fail(c->reterr, op->column, "decode is there twice");
+    if (i > 1 && does == PEN_DOES_SELECT)
+        return pen__spec_fail(c->reterr, op->column,
+                              "clip comes right behind decode: 'decode | clip ...'");
+    if (c->tensor)
+        return pen__spec_fail(c->reterr, op->column, "%s behind tensor: tensor has to be the last",
+                              name);
+    if (c->normalize && does != PEN_DOES_ERASE && does != PEN_DOES_STORE)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s behind normalize: only random_erasing and tensor can follow; "
+                              "move it before normalize",
+                              name);
+    return PEN_OK;
+}
+
+/* What is of clips alone, and what clips need. */
+static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
+{
+    uint32_t number = pen__op_number(op->op);
+    bool is_clip = c->p->kind.kind == PEN_KIND_CLIP;
+    if (!is_clip && (number == PEN_OP_clip || number == PEN_OP_three_crop))
+        return pen__spec_fail(c->reterr, op->column, "%s: the field holds %s, and no clips",
+                              op->op->name, field_noun(c));
+    if (is_clip && i == 1 && number != PEN_OP_clip)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: say first which frames of the clip: 'decode | clip 16 | %s'",
+                              op->op->name, op->op->name);
+    if (number != PEN_OP_three_crop)
+        return PEN_OK;
+    if (c->p->clip_shape.crops)
+        return pen__spec_fail(c->reterr, op->column, "three_crop is there twice");
+    c->p->clip_shape.crops = 3;
+    return PEN_OK;
+}
+
+static int check_colour(Check *c, const PenSpecOp *op)
+{
+    int does = pen__op_work(op->op)->does;
+    if (does != PEN_DOES_COLOUR && does != PEN_DOES_NORMALIZE)
+        return PEN_OK;
+    if (c->p->kind.kind == PEN_KIND_MASK)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: a mask holds numbers of classes, not colours; leave it out",
+                              op->op->name);
+    if (does == PEN_DOES_COLOUR && c->p->colour == PEN_COLOUR_GREY)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s needs colours, and 'decode gray' gives none; use 'decode rgb'",
+                              op->op->name);
+    return PEN_OK;
+}
+
+/* One number for all channels, or one for each. */
+static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
+{
+    uint32_t n = op->values[param].n;
+    if (n == 1 || n == c->p->channels)
+        return PEN_OK;
+    return pen__spec_fail(c->reterr, op->column,
+                          "%s: %s has %u numbers, but there %s %u channel%s; give one, or one for "
+                          "each channel",
+                          op->op->name, op->op->params[param].name, n,
+                          c->p->channels == 1 ? "is" : "are", c->p->channels,
+                          c->p->channels == 1 ? "" : "s");
+}
+
+static int check_erase(Check *c, const PenSpecOp *op)
+{
+    const PenValue *value = &op->values[3];
+    int r = check_channels(c, op, 3);
+    if (r < 0)
+        return r;
+    if (c->normalize) {
+        if (++c->n_erase > PEN_MAX_ERASE)
+            return pen__spec_fail(c->reterr, op->column,
+                                  "more than %d random_erasing behind normalize", PEN_MAX_ERASE);
+        return PEN_OK;
+    }
+    for (uint32_t i = 0; i < value->n; i++)
+        if (value->v[i] < 0 || value->v[i] > 255 || value->v[i] != (double)(int)value->v[i])
+            return pen__spec_fail(c->reterr, op->column,
+                                  "random_erasing: value: expected whole numbers of 0 to 255 on "
+                                  "pixels; other values go behind normalize");
+    return PEN_OK;
+}
+
+static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
+{
+    const PenOpWork *work = pen__op_work(op->op);
+    int r = check_order(c, op, i);
+    if (r == PEN_OK)
+        r = check_clip(c, op, i);
+    if (r == PEN_OK)
+        r = check_colour(c, op);
+    if (r == PEN_OK && work->does == PEN_DOES_SELECT)
+        r = pen__program_set_clip(c->p, op, c->reterr);
+    if (r == PEN_OK && work->does == PEN_DOES_ERASE)
+        r = check_erase(c, op);
+    for (uint32_t k = 0; r == PEN_OK && work->does == PEN_DOES_NORMALIZE && k < 2; k++)
+        r = check_channels(c, op, k);
+    c->steps += work->steps;
+    if (r == PEN_OK && c->steps > PEN_MAX_STEPS)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: too many operations for one image: more than %d steps",
+                              op->op->name, PEN_MAX_STEPS);
+    if (work->size)
+        work->size(op->values, &c->size);
+    if (work->does == PEN_DOES_NORMALIZE)
+        c->normalize = op;
+    if (work->does == PEN_DOES_STORE)
+        c->tensor = op;
+    return r;
+}
+
+/* The operation that comes last, for mistakes that lie in what is missing. */
+static uint32_t last_column(const Check *c)
+{
+    return c->spec->n_ops ? c->spec->ops[c->spec->n_ops - 1].column : c->spec->column;
+}
+
+static int fail_dtype(Check *c, int dtype, const char *what, const char *expected)
+{
+    return pen__spec_fail(c->reterr, c->tensor ? c->tensor->column : last_column(c),
+                          "tensor: %s cannot be %s; expected %s", what, pen_dtype_name(dtype),
+                          expected);
+}
+
+static int choose_dtype(Check *c)
+{
+    int dtype = c->tensor ? (int)c->tensor->values[0].word : 0;
+    dtype = dtype ? dtype : PEN_U8;
+    if (c->p->kind.kind == PEN_KIND_MASK && dtype != PEN_U8 && dtype != PEN_I64)
+        return fail_dtype(c, dtype, "a mask", "u8 or i64");
+    if (c->p->kind.kind != PEN_KIND_MASK && dtype > PEN_F32)
+        return fail_dtype(c, dtype, field_noun(c), "u8, f16, bf16 or f32");
+    if (c->normalize && dtype == PEN_U8)
+        return fail_dtype(c, dtype, "a normalized image", "f32, f16 or bf16");
+    return dtype;
+}
+
+static void set_tensor(PenProgram *p, int dtype, uint32_t n_dims, const int64_t *dims)
+{
+    p->tensor = (PenTensor){.dtype = dtype, .n_dims = n_dims};
+    p->elements = 1;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        p->tensor.shape[i] = dims[i];
+        p->elements *= (uint64_t)dims[i];
+    }
+    p->bytes = p->elements * pen_dtype_bytes(dtype);
+}
+
+static void set_shape(Check *c, int dtype)
+{
+    PenProgram *p = c->p;
+    int64_t w = p->width = c->size.width, h = p->height = c->size.height, n = p->channels;
+    uint32_t layout = c->tensor ? c->tensor->values[1].word : 0;
+    if (p->kind.kind == PEN_KIND_CLIP) {
+        PenTensor one = pen__program_clip_tensor(p, layout);
+        set_tensor(p, dtype, one.n_dims, one.shape);
+        p->tensor.channels_last = one.channels_last;
+    } else if (p->kind.kind == PEN_KIND_MASK) {
+        set_tensor(p, dtype, 2, (int64_t[]){h, w});
+    } else if (layout) {
+        p->planes = 1;
+        p->plane = (uint64_t)p->width * p->height;
+        set_tensor(p, dtype, 3, (int64_t[]){n, h, w});
+    } else {
+        set_tensor(p, dtype, 3, (int64_t[]){h, w, n});
+        p->tensor.channels_last = 1;
+    }
+}
+
+static void spread(const PenValue *v, float sign, float ret[4])
+{
+    for (uint32_t i = 0; i < 4; i++)
+        ret[i] = sign * (float)v->v[v->n == 1 ? 0 : i];
+}
+
+/* A value as an element of the result: what a table whose only purpose it is gives for 0. */
+static void set_erase_value(PenProgram *p, uint32_t which, const PenValue *value)
+{
+    static const float one[4] = {1, 1, 1, 1};
+    float minus[4];
+    PenStoreTable *t = &p->table;
+    spread(value, -1, minus);
+    pen__store_table_init(t, p->tensor.dtype, p->channels, minus, one);
+    for (uint32_t i = 0; i < p->channels; i++) {
+        if (p->tensor.dtype == PEN_F32)
+            memcpy(&p->erase_value[which][i], &t->f32[i][0], 4);
+        else
+            p->erase_value[which][i] = t->u16[i][0];
+    }
+}
+
+static void set_values(Check *c)
+{
+    PenProgram *p = c->p;
+    float mean[4], std[4];
+    uint32_t n = 0, i = 0;
+    while (c->normalize && &c->spec->ops[i] != c->normalize)
+        i++;
+    for (; c->normalize && i < c->spec->n_ops; i++)
+        if (pen__op_work(c->spec->ops[i].op)->does == PEN_DOES_ERASE)
+            set_erase_value(p, n++, &c->spec->ops[i].values[3]);
+    if (c->normalize) {
+        spread(&c->normalize->values[0], 1, mean);
+        spread(&c->normalize->values[1], 1, std);
+    }
+    if (p->kind.kind != PEN_KIND_MASK)
+        pen__store_table_init(&p->table, p->tensor.dtype, p->channels, c->normalize ? mean : NULL,
+                              c->normalize ? std : NULL);
+}
+
+static int check_image(Check *c)
+{
+    PenProgram *p = c->p;
+    const PenSpecField *spec = c->spec;
+    int r = PEN_OK;
+    if (spec->n_ops == 0)
+        return pen__spec_fail(c->reterr, spec->column, "%s needs operations, 'decode' first",
+                              field_noun(c));
+    /* Where 'decode' is missing the check below says so. */
+    p->colour = spec->ops[0].values[0].word ? PEN_COLOUR_GREY : PEN_COLOUR_RGB;
+    p->channels = p->colour == PEN_COLOUR_RGB ? 3 : 1;
+    if (p->kind.kind == PEN_KIND_MASK) {
+        p->colour = PEN_COLOUR_MASK;
+        p->channels = 1;
+    }
+    c->steps = 1;
+    for (uint32_t i = 0; r == PEN_OK && i < spec->n_ops; i++)
+        r = check_op(c, &spec->ops[i], i);
+    if (r < 0)
+        return r;
+    if (p->kind.kind == PEN_KIND_CLIP && spec->n_ops == 1)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "a clip needs to know which frames: 'decode | clip 16 | ...'");
+    if (c->tensor && c->tensor->values[1].word > 1 && p->kind.kind != PEN_KIND_CLIP)
+        return pen__spec_fail(c->reterr, c->tensor->column,
+                              "tensor: that layout is one of clips, and the field holds %s; "
+                              "expected nhwc or nchw",
+                              field_noun(c));
+    if (!c->size.width || !c->size.height)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "the result has no fixed size, as images differ; add "
+                              "'center_crop H,W' or 'resize H,W'");
+    if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "the result would have %u x %u pixels; at most %d a side are allowed",
+                              c->size.width, c->size.height, PEN_SIZE_LIMIT);
+    int dtype = choose_dtype(c);
+    if (dtype < 0)
+        return dtype;
+    set_shape(c, dtype);
+    set_values(c);
+    return PEN_OK;
+}
+
+static int check_number(Check *c)
+{
+    PenProgram *p = c->p;
+    int64_t dims[4];
+    int dtype = p->kind.dtype;
+    for (uint32_t i = 0; i < c->spec->n_ops; i++) {
+        const PenSpecOp *op = &c->spec->ops[i];
+        if (pen__op_work(op->op)->does != PEN_DOES_STORE)
+            return pen__spec_fail(c->reterr, op->column,
+                                  "%s: the field holds numbers; only tensor can be used on them",
+                                  op->op->name);
+        if (c->tensor)
+            return pen__spec_fail(c->reterr, op->column, "tensor is there twice");
+        c->tensor = op;
+    }
+    if (c->tensor && c->tensor->values[0].word)
+        dtype = (int)c->tensor->values[0].word;
+    if (dtype != p->kind.dtype && !(p->kind.dtype == PEN_F64 && dtype == PEN_F32))
+        return pen__spec_fail(c->reterr, c->tensor->column,
+                              "tensor: the field holds %s, which cannot be given as %s; expected "
+                              "%s%s",
+                              pen_dtype_name(p->kind.dtype), pen_dtype_name(dtype),
+                              pen_dtype_name(p->kind.dtype),
+                              p->kind.dtype == PEN_F64 ? " or f32" : "");
+    for (uint32_t i = 0; i < p->kind.n_dims; i++)
+        dims[i] = p->kind.dims[i];
+    set_tensor(p, dtype, p->kind.n_dims, dims);
+    return PEN_OK;
+}
+
+static void copy_ops(PenProgram *p, const PenSpecField *spec)
+{
+    p->n_ops = spec->n_ops;
+    for (uint32_t i = 0; i < spec->n_ops; i++) {
+        PenProgramOp *op = &p->ops[i];
+        op->op = spec->ops[i].op;
+        memcpy(op->values, spec->ops[i].values, sizeof op->values);
+        for (uint32_t k = 0; k < i; k++)
+            op->occurrence += p->ops[k].op == op->op;
+    }
+}
+
+int pen__program_new(const PenSpecField *spec, const PenFieldKind *kind, PenProgram **ret,
+                     PenError *reterr)
+{
+    PenProgram *p = pen__zalloc(sizeof *p + spec->n_ops * sizeof p->ops[0]);
+    if (!p)
+        return pen__fail_memory(reterr, where, "a program");
+    p->kind = *kind;
+    copy_ops(p, spec);
+    Check c = {.spec = spec, .p = p, .reterr = reterr};
+    int r = kind->kind == PEN_KIND_NUMBER ? check_number(&c) : check_image(&c);
+    if (r < 0) {
+        pen__free(p);
+        return r;
+    }
+    *ret = p;
+    return PEN_OK;
+}
+
+void pen__program_free(PenProgram **p)
+{
+    if (!p)
+        return;
+    pen__free(*p);
+    *p = NULL;
+}
+
+PenTensor pen__program_result(const PenProgram *p)
+{
+    return p->tensor;
+}
+
+uint64_t pen__program_bytes(const PenProgram *p)
+{
+    return p->bytes;
+}
+
+int pen__program_colour(const PenProgram *p)
+{
+    return p->colour;
+}
+
+void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst)
+{
+    if (p->tensor.dtype == p->kind.dtype) {
+        memcpy(dst, number, p->bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < p->elements; i++) {
+        double wide;
+        memcpy(&wide, number + 8 * i, 8);
+        float narrow = (float)wide;
+        memcpy((uint8_t *)dst + 4 * i, &narrow, 4);
+    }
+}

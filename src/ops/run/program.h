@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pipeline made ready to run: for each field what comes out, and for each sample, from its size
+ * and its draws, what is to be done (a recipe), before a byte of it is read. */
+#ifndef PEN_OPS_RUN_PROGRAM_H
+#define PEN_OPS_RUN_PROGRAM_H
+
+#include <penstock/loader.h>
+
+#include "base/box.h"
+#include "codec/region/region.h"
+#include "ops/language/spec.h"
+#include "ops/operations/draw.h"
+#include "ops/operations/frame_choice.h"
+#include "ops/run/sample_plan.h"
+
+/* What a field is, as far as operations are concerned. */
+enum { PEN_KIND_IMAGE = 1, PEN_KIND_MASK = 2, PEN_KIND_NUMBER = 3, PEN_KIND_CLIP = 4 };
+
+typedef struct PenFieldKind {
+    int32_t kind;
+    int32_t dtype;   /* of numbers: PEN_I64, PEN_F32, PEN_F64 */
+    uint32_t n_dims; /* of numbers */
+    uint32_t dims[4];
+} PenFieldKind;
+
+typedef struct PenProgram PenProgram;
+
+/* Checks one field's operations against what the field is; fails with the operation's place in the
+ * text when they do not fit, or when the result has no fixed size. */
+int pen__program_new(const PenSpecField *spec, const PenFieldKind *kind, PenProgram **ret,
+                     PenError *reterr);
+void pen__program_free(PenProgram **p); /* accepts NULL */
+
+/* One sample's result: shape without the batch, so that its place in a batch is i * sample_bytes.
+ */
+PenTensor pen__program_result(const PenProgram *p);
+uint64_t pen__program_bytes(const PenProgram *p); /* of one sample's result */
+int pen__program_colour(const PenProgram *p);     /* PEN_COLOUR_*, of images and masks */
+
+/* Makes all draws. A pure function of its arguments. After a failure *ret is not to be used. */
+int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
+                     PenRecipe *ret, PenError *reterr);
+
+/* Clips. A result is `views` clips of `frames` frames each: the n of the operation, each in all the
+ * boxes of three_crop. All frames of a view are made with the same draws. */
+typedef struct PenClipShape {
+    uint32_t frames, views;
+    uint32_t crops; /* 1 or 3: view v shows the frames of clip v / crops */
+    int want_times; /* the frames' times are asked for too */
+} PenClipShape;
+
+const PenClipRule *pen__program_clip(const PenProgram *p, PenClipShape *ret); /* NULL: no clip */
+/* Which frames a sample of `n` frames gives: rule->n * rule->frames numbers, clip by clip. */
+int pen__program_choose(const PenProgram *p, const PenClipFrames *frames, PenDrawKey key,
+                        uint64_t sample, uint32_t *ret, PenError *reterr);
+int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
+                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr);
+/* Where a frame of a view begins in the result, in bytes: what recipes of clips are run on. */
+uint64_t pen__program_frame_at(const PenProgram *p, uint32_t view, uint32_t frame);
+/* The frame at `to` becomes that at `from`; both begin where the call above says. */
+void pen__program_copy_frame(const PenProgram *p, uint8_t *to, const uint8_t *from);
+
+/* Scratch for one thread at a time: decoder, streams, images between passes. */
+typedef struct PenKitchen PenKitchen;
+int pen__kitchen_new(PenKitchen **ret, PenError *reterr);
+void pen__kitchen_free(PenKitchen **k); /* accepts NULL */
+/* Gives back what is above `bytes`, so that one huge image does not stay for ever. */
+void pen__kitchen_trim(PenKitchen *k, uint64_t bytes);
+
+/* The most scratch memory that running it in a new kitchen takes; `image` holds the bytes. */
+int pen__recipe_memory(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
+                       const PenLimits *limits, uint64_t *ret_bytes, PenError *reterr);
+/* Decodes, resamples and stores; dst has pen__program_bytes. */
+int pen__recipe_run(PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+                    const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr);
+/* The same for a number as it lies in the index. */
+void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst);
+
+#endif

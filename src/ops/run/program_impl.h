@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is inside of a program; for this folder alone. */
+#ifndef PEN_OPS_RUN_PROGRAM_IMPL_H
+#define PEN_OPS_RUN_PROGRAM_IMPL_H
+
+#include "dsp/dsp.h"
+#include "ops/operations/op.h"
+#include "ops/run/program.h"
+
+typedef struct PenProgramOp {
+    const PenOp *op;
+    uint32_t occurrence; /* of this name before it */
+    PenValue values[PEN_MAX_PARAMS];
+} PenProgramOp;
+
+struct PenProgram {
+    PenFieldKind kind;
+    int32_t colour;
+    uint32_t width, height, channels; /* of the result; of images and masks */
+    uint32_t planes;                  /* 1: each channel in a plane of its own */
+    uint64_t plane;                   /* elements from one plane to the next */
+    PenClipRule clip;                 /* of clips */
+    PenClipShape clip_shape;
+    uint64_t frame_step, view_step; /* elements from one to the next */
+    PenTensor tensor;
+    uint64_t bytes, elements;
+    PenStoreTable table; /* of images */
+    /* What random_erasing writes into the result, as elements of its type. */
+    uint32_t erase_value[PEN_MAX_ERASE][4];
+    uint32_t n_ops;
+    PenProgramOp ops[];
+};
+
+/* program_clip.c */
+int pen__program_set_clip(PenProgram *p, const PenSpecOp *op, PenError *reterr);
+/* Sets the steps too; shape of one sample, without its type. `layout` is the word of tensor. */
+PenTensor pen__program_clip_tensor(PenProgram *p, uint32_t layout);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Putting rows of pixels into a sample's place in the batch. */
+#ifndef PEN_OPS_RUN_RESULT_H
+#define PEN_OPS_RUN_RESULT_H
+
+#include "ops/run/program_impl.h"
+
+/* Row `y` of the result, all of its width; PEN_SLACK readable bytes follow. */
+void pen__result_row(const PenProgram *p, void *dst, uint32_t y, const uint8_t *row);
+/* The boxes of random_erasing behind normalize. */
+void pen__result_erase(const PenProgram *p, void *dst, const PenRecipe *recipe);
+
+#endif

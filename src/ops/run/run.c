@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From bytes to the place in the batch: the first pass takes the rows as they are decoded, the last
+ * one gives them to the store. Only between passes, and for colours, there is an image, of the
+ * pass's size. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "ops/run/decode_context.h"
+#include "ops/run/orientation.h"
+#include "ops/run/result.h"
+
+static const char where[] = "ops/recipe";
+
+typedef struct Run {
+    PenKitchen *k;
+    const PenProgram *p;
+    const PenRecipe *recipe;
+    const PenEncoded *encoded;
+    const PenLimits *limits;
+    uint8_t *dst;
+    PenError *reterr;
+    uint8_t *image; /* between steps, of w x h pixels; NULL: not begun, or stored already */
+    int spare;      /* which of the two images is free */
+    uint32_t w, h;
+} Run;
+
+typedef struct Sink { /* takes the rows of a pass */
+    Run *run;
+    uint8_t *image; /* NULL: the result */
+    size_t stride;
+    uint8_t *row; /* with the border; NULL: there is none */
+    PenBox place;
+} Sink;
+
+static void put_row(const Sink *s, uint32_t y, const uint8_t *row)
+{
+    if (s->image)
+        memcpy(s->image + y * s->stride, row, s->stride);
+    else
+        pen__result_row(s->run->p, s->run->dst, y, row);
+}
+
+static int take_row(void *ctx, uint32_t y, const uint8_t *row, PenError *reterr)
+{
+    const Sink *s = ctx;
+    uint32_t c = s->run->p->channels;
+    (void)reterr;
+    if (s->row) {
+        memcpy(s->row + (size_t)s->place.x * c, row, (size_t)s->place.w * c);
+        row = s->row;
+    }
+    put_row(s, s->place.y + y, row);
+    return PEN_OK;
+}
+
+/* Rows above and below the image are given at once; the row kept has its left and right border. */
+static int put_border(Sink *s, const PenPass *pass)
+{
+    if (s->place.w == pass->w && s->place.h == pass->h)
+        return PEN_OK;
+    int r = pen__scratch_hold(&s->run->k->row, s->stride, s->run->reterr);
+    if (r < 0)
+        return r;
+    s->row = s->run->k->row.data;
+    memset(s->row, pass->fill, s->stride);
+    for (uint32_t y = 0; y < pass->h; y++)
+        if (y < s->place.y || y >= s->place.y + s->place.h)
+            put_row(s, y, s->row);
+    return PEN_OK;
+}
+
+static int push_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    return pen__stream_push(ctx, rows, stride, n, reterr);
+}
+
+static int drop_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)ctx;
+    (void)rows;
+    (void)stride;
+    (void)n;
+    (void)reterr;
+    return PEN_OK;
+}
+
+typedef struct Turning {
+    PenTurn turn;
+    uint32_t y;
+} Turning;
+
+static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    Turning *t = ctx;
+    (void)reterr;
+    for (uint32_t i = 0; i < n; i++)
+        pen__turn_row(&t->turn, t->y++, rows + i * stride);
+    return PEN_OK;
+}
+
+static PenRegion region_of(const PenProgram *p, const PenRecipe *recipe, const PenLimits *limits)
+{
+    return (PenRegion){.box = recipe->region, .colour = p->colour, .limits = limits};
+}
+
+static int decode(Run *run, PenRowsFn rows, void *ctx)
+{
+    PenRegion region = region_of(run->p, run->recipe, run->limits);
+    region.rows = rows;
+    region.ctx = ctx;
+    return pen__region_decode(run->k->decoder, run->encoded, &region, run->reterr);
+}
+
+/* The region whole and upright, then into the stream. */
+static int decode_turned(Run *run)
+{
+    const PenBox *box = &run->recipe->region;
+    uint8_t orientation = run->recipe->shape.orientation;
+    uint32_t c = run->p->channels;
+    int swap = pen__turn_swaps(orientation);
+    int r = pen__scratch_hold(&run->k->upright, (uint64_t)box->w * box->h * c, run->reterr);
+    if (r < 0)
+        return r;
+    Turning t = {.turn = {orientation, box->w, box->h, c, run->k->upright.data}};
+    r = decode(run, turn_rows, &t);
+    if (r < 0)
+        return r;
+    return pen__stream_push(run->k->stream, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
+                            swap ? box->w : box->h, run->reterr);
+}
+
+/* What goes into the stream that has just been started. */
+static int feed(Run *run, const PenPass *pass, const PenResize *resize)
+{
+    PenBox box;
+    if (!run->image)
+        return pen__turn_needed(run->recipe->shape.orientation)
+                   ? decode_turned(run)
+                   : decode(run, push_rows, run->k->stream);
+    pen__resize_needs(resize, &box);
+    size_t stride = (size_t)run->w * run->p->channels;
+    size_t first =
+        ((size_t)pass->crop.y + box.y) * stride + ((size_t)pass->crop.x + box.x) * run->p->channels;
+    return pen__stream_push(run->k->stream, run->image + first, stride, box.h, run->reterr);
+}
+
+static int run_pass(Run *run, const PenPass *pass, bool last)
+{
+    PenResize resize;
+    Sink sink = {.run = run, .stride = (size_t)pass->w * run->p->channels};
+    int r = PEN_OK, seen = pen__pass_view(pass, run->p->channels, &resize, &sink.place);
+    if (!last) {
+        PenScratch *to = &run->k->images[run->spare];
+        r = pen__scratch_hold(to, (uint64_t)sink.stride * pass->h, run->reterr);
+        sink.image = to->data;
+    }
+    if (r == PEN_OK)
+        r = put_border(&sink, pass);
+    if (r == PEN_OK && seen)
+        r = pen__stream_start(run->k->stream, &resize, take_row, &sink, run->reterr);
+    if (r == PEN_OK && seen)
+        r = feed(run, pass, &resize);
+    else if (r == PEN_OK && !run->image)
+        r = decode(run, drop_rows, NULL);
+    run->image = sink.image;
+    run->spare ^= !last;
+    run->w = pass->w;
+    run->h = pass->h;
+    return r;
+}
+
+/* Behind the first pass there is always an image. */
+static void run_erase(const Run *run, const PenStep *step)
+{
+    if (!run->image)
+        return;
+    const PenBox *box = &step->u.erase.box;
+    uint32_t c = run->p->channels;
+    for (uint32_t y = box->y; y < box->y + box->h; y++) {
+        uint8_t *to = run->image + ((size_t)y * run->w + box->x) * c;
+        for (uint32_t x = 0; x < box->w; x++, to += c)
+            memcpy(to, step->u.erase.value, c);
+    }
+}
+
+static void run_colour(const Run *run, const PenStep *step)
+{
+    const PenDsp *dsp = pen__dsp();
+    size_t n = (size_t)run->w * run->h;
+    int32_t factor = step->u.factor;
+    if (!n || !run->image)
+        return;
+    switch (step->kind) {
+    case PEN_STEP_BRIGHTNESS:
+        dsp->brightness(run->image, n, factor);
+        break;
+    case PEN_STEP_CONTRAST: /* about the mean of the grey image, rounded */
+        dsp->contrast(run->image, n, factor,
+                      (int32_t)((2 * dsp->grey_sum(run->image, n) + n) / (2 * n)));
+        break;
+    case PEN_STEP_SATURATION:
+        dsp->saturation(run->image, n, factor);
+        break;
+    case PEN_STEP_HUE:
+        dsp->hue(run->image, n, factor);
+        break;
+    case PEN_STEP_GREY:
+        dsp->grey(run->image, n);
+        break;
+    default:
+        run_erase(run, step);
+        break;
+    }
+}
+
+static int check(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
+                 PenError *reterr)
+{
+    if (p->kind.kind == PEN_KIND_NUMBER || recipe->shape.width != image->width ||
+        recipe->shape.height != image->height)
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "expected the image the recipe was made for, %u x %u pixels, found %u x "
+                         "%u",
+                         recipe->shape.width, recipe->shape.height, image->width, image->height);
+    return PEN_OK;
+}
+
+int pen__recipe_run(PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+                    const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr)
+{
+    Run run = {k, p, recipe, image, limits, dst, reterr, NULL, 0, 0, 0};
+    int r = check(p, recipe, image, reterr);
+    for (uint32_t i = 0; r == PEN_OK && i < recipe->n_steps; i++) {
+        const PenStep *step = &recipe->steps[i];
+        if (step->kind == PEN_STEP_PASS)
+            r = run_pass(&run, &step->u.pass, i + 1 == recipe->n_steps);
+        else
+            run_colour(&run, step);
+    }
+    for (uint32_t y = 0; r == PEN_OK && run.image && y < run.h; y++)
+        pen__result_row(p, dst, y, run.image + (size_t)y * run.w * p->channels);
+    if (r == PEN_OK)
+        pen__result_erase(p, dst, recipe);
+    return r;
+}
+
+static uint64_t pixel_bytes(const PenProgram *p, uint64_t w, uint64_t h)
+{
+    return w * h * p->channels + PEN_SLACK;
+}
+
+/* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */
+static uint64_t steps_memory(const PenProgram *p, const PenRecipe *recipe)
+{
+    uint64_t images[2] = {0, 0}, stream = 0, row = 0;
+    int spare = 0;
+    for (uint32_t i = 0; i < recipe->n_steps; i++) {
+        const PenPass *pass = &recipe->steps[i].u.pass;
+        PenResize resize;
+        PenBox place;
+        if (recipe->steps[i].kind != PEN_STEP_PASS)
+            continue;
+        if (pen__pass_view(pass, p->channels, &resize, &place)) {
+            uint64_t bytes = pen__resize_memory(&resize);
+            stream = PEN_MAX(stream, bytes);
+        }
+        row = PEN_MAX(row, pixel_bytes(p, pass->w, 1));
+        if (i + 1 < recipe->n_steps) {
+            images[spare] = PEN_MAX(images[spare], pixel_bytes(p, pass->w, pass->h));
+            spare ^= 1;
+        }
+    }
+    return images[0] + images[1] + stream + row;
+}
+
+int pen__recipe_memory(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
+                       const PenLimits *limits, uint64_t *ret_bytes, PenError *reterr)
+{
+    PenRegion region = region_of(p, recipe, limits);
+    uint64_t bytes = 0;
+    int r = check(p, recipe, image, reterr);
+    if (r == PEN_OK)
+        r = pen__region_memory(image, &region, &bytes, reterr);
+    if (r < 0)
+        return r;
+    bytes += steps_memory(p, recipe);
+    if (pen__turn_needed(recipe->shape.orientation))
+        bytes += pixel_bytes(p, recipe->region.w, recipe->region.h);
+    *ret_bytes = bytes;
+    return PEN_OK;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run/sample_plan.h"
+
+#include "ops/run/orientation.h"
+#include "ops/run/program_impl.h"
+
+static const char where[] = "ops/recipe";
+
+/* The part of [start, start + n) that lies in [0, size); false when there is none. */
+static int visible(int64_t start, uint32_t n, uint32_t size, uint32_t *ret_start, uint32_t *ret_n)
+{
+    int64_t first = PEN_MAX(start, (int64_t)0);
+    int64_t end = PEN_MIN(start + (int64_t)n, (int64_t)size);
+    if (end <= first)
+        return 0;
+    *ret_start = (uint32_t)first;
+    *ret_n = (uint32_t)(end - first);
+    return 1;
+}
+
+int pen__pass_view(const PenPass *p, uint32_t channels, PenResize *ret, PenBox *ret_place)
+{
+    PenBox window, place;
+    if (!visible(p->x, p->w, p->width, &window.x, &window.w) ||
+        !visible(p->y, p->h, p->height, &window.y, &window.h))
+        return 0;
+    place = (PenBox){.x = (uint32_t)(window.x - p->x),
+                     .y = (uint32_t)(window.y - p->y),
+                     .w = window.w,
+                     .h = window.h};
+    /* The mirror is one of the whole window, border and all. */
+    if (p->flip_x)
+        place.x = p->w - place.x - place.w;
+    if (p->flip_y)
+        place.y = p->h - place.y - place.h;
+    *ret = (PenResize){
+        .src_width = p->crop.w,
+        .src_height = p->crop.h,
+        .width = p->width,
+        .height = p->height,
+        .window = window,
+        .channels = channels,
+        .filter = p->filter,
+        .flip_x = p->flip_x,
+        .flip_y = p->flip_y,
+    };
+    *ret_place = place;
+    return 1;
+}
+
+/* Where nothing is to be seen one pixel is decoded nevertheless: a broken file stays an error. */
+static PenBox needed(const PenPass *pass, uint32_t channels)
+{
+    PenResize resize;
+    PenBox place, box = {.w = 1, .h = 1};
+    if (pen__pass_view(pass, channels, &resize, &place))
+        pen__resize_needs(&resize, &box);
+    box.x += pass->crop.x;
+    box.y += pass->crop.y;
+    return box;
+}
+
+int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
+                     PenRecipe *ret, PenError *reterr)
+{
+    return pen__recipe_make_view(p, shape, key, sample, 0, ret, reterr);
+}
+
+int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
+                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr)
+{
+    uint32_t crops = PEN_MAX(p->clip_shape.crops, 1u);
+    int swap = pen__turn_swaps(shape->orientation), r = PEN_OK;
+    if (p->kind.kind == PEN_KIND_NUMBER || !shape->width || !shape->height)
+        return pen__fail(reterr, PEN_E_INVALID, where, "expected an image, found %u x %u pixels",
+                         shape->width, shape->height);
+    ret->shape = *shape;
+    ret->n_steps = ret->n_erase = 0;
+    PenDraft draft = {
+        .recipe = ret,
+        .width = swap ? shape->height : shape->width,
+        .height = swap ? shape->width : shape->height,
+        .nearest = p->kind.kind == PEN_KIND_MASK,
+        .crop = view % crops,
+    };
+    for (uint32_t i = 0; r == PEN_OK && i < p->n_ops; i++) {
+        const PenProgramOp *op = &p->ops[i];
+        const PenOpWork *work = pen__op_work(op->op);
+        PenDraw draw = pen__draw_start(key, sample, op->op->name, op->occurrence);
+        /* Each of several clips has numbers of its own; no operation draws so many. */
+        draw.counter[3] = view / crops << 20;
+        if (work->draft)
+            r = work->draft(&draft, op->values, &draw, reterr);
+    }
+    if (r == PEN_OK)
+        r = pen__draft_end(&draft, reterr);
+    if (r < 0)
+        return r;
+    ret->region = pen__turn_box(shape, needed(&ret->steps[0].u.pass, p->channels));
+    return PEN_OK;
+}

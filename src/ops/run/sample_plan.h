@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be done to one image, with nothing left to chance. */
+#ifndef PEN_OPS_RUN_SAMPLE_PLAN_H
+#define PEN_OPS_RUN_SAMPLE_PLAN_H
+
+#include "base/box.h"
+#include "dsp/stream.h"
+
+/* An image as the index describes it. */
+typedef struct PenShape {
+    uint32_t width, height; /* as stored */
+    uint8_t orientation;    /* 1-8, applied before all operations */
+} PenShape;
+
+enum { PEN_MAX_STEPS = 32, PEN_MAX_ERASE = 4 };
+
+typedef struct PenPass {    /* one resampling, with what can be done on its way */
+    PenBox crop;            /* of what comes in (oriented) */
+    uint32_t width, height; /* the crop is resized to this */
+    int64_t x, y;           /* of the window in that; outside of it is `fill` */
+    uint32_t w, h;          /* of the window: the size that comes out */
+    int32_t filter;
+    uint8_t flip_x, flip_y, fill;
+} PenPass;
+
+enum {
+    PEN_STEP_PASS = 1, /* the first step always is one */
+    PEN_STEP_BRIGHTNESS,
+    PEN_STEP_CONTRAST,
+    PEN_STEP_SATURATION,
+    PEN_STEP_HUE,
+    PEN_STEP_GREY,
+    PEN_STEP_ERASE
+};
+
+typedef struct PenStep {
+    int32_t kind; /* PEN_STEP_* */
+    union {
+        PenPass pass;
+        int32_t factor; /* 16.16; of hue 0-255 */
+        struct {
+            PenBox box;
+            uint8_t value[4];
+        } erase;
+    } u;
+} PenStep;
+
+/* Small and flat: it is kept with the sample's task. */
+typedef struct PenRecipe {
+    PenShape shape;
+    PenBox region; /* stored pixels that have to be decoded */
+    uint32_t n_steps;
+    PenStep steps[PEN_MAX_STEPS];
+    PenBox erase[PEN_MAX_ERASE]; /* on the result; w = 0: none */
+    uint32_t n_erase;
+} PenRecipe;
+
+/* The resampling behind a pass, and where its rows lie in what comes out. 0 when nothing of the
+ * image is to be seen: all of it is `fill`. */
+int pen__pass_view(const PenPass *pass, uint32_t channels, PenResize *ret, PenBox *ret_place);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building a block: its index is made in memory, its payloads are only pointed at. */
+#ifndef PEN_PACK_FORMAT_BLOCK_WRITE_H
+#define PEN_PACK_FORMAT_BLOCK_WRITE_H
+
+#include <sys/uio.h>
+
+#include "pack/format/format.h"
+#include "pack/format/schema.h"
+#include "pack/format/stored.h"
+
+typedef struct PenBlockBuild { /* buffers are used again for the next block */
+    PenBuf index, heap, sections, sums;
+    struct iovec *iov; /* what to write, in order */
+    size_t n_iov, iov_cap;
+    uint64_t bytes;
+    uint32_t index_crc;
+    uint64_t stats[PEN_STAT_COUNT]; /* PEN_STAT_*: what this block adds */
+} PenBlockBuild;
+
+/* Lays out n samples as block number `block` of shard `id`. */
+int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *id, uint32_t block,
+                     const PenStoredSample *const *samples, uint32_t n, PenError *reterr);
+void pen__block_build_fini(PenBlockBuild *b);
+
+#endif

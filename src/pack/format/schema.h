@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of a pack and the names of its classes. */
+#ifndef PEN_PACK_FORMAT_SCHEMA_H
+#define PEN_PACK_FORMAT_SCHEMA_H
+
+#include <penstock/pack.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+typedef struct PenSchema {
+    uint32_t n_fields;
+    PenField *fields; /* names are in `names` */
+    uint32_t *widths; /* bytes of a column's entry */
+    char *names;
+    int32_t class_field; /* -1 = none */
+    uint32_t n_classes;
+    char **classes;
+    char *class_names;
+} PenSchema;
+
+/* Copies and checks fields from outside (names unique, dims in range). */
+int pen__schema_init(PenSchema *ret, const PenField *fields, uint32_t n_fields, PenError *reterr);
+int pen__schema_set_classes(PenSchema *s, int32_t class_field, const char *const *classes,
+                            uint32_t n_classes, PenError *reterr);
+void pen__schema_fini(PenSchema *s); /* a zeroed one is fine */
+
+/* The sections SCHM and CLAS. */
+int pen__schema_write(const PenSchema *s, PenBuf *out);
+int pen__schema_read(PenSchema *ret, const uint8_t *data, size_t bytes, PenError *reterr);
+int pen__classes_write(const PenSchema *s, PenBuf *out);
+int pen__classes_read(PenSchema *s, const uint8_t *data, size_t bytes, PenError *reterr);
+
+/* The features of *must* that a pack or shard with these fields needs. */
+uint64_t pen__schema_must(const PenSchema *s);
+
+static inline int pen__type_is_number(int type)
+{
+    return type >= PEN_TYPE_I64 && type <= PEN_TYPE_F64;
+}
+
+static inline int pen__type_is_blob(int type)
+{
+    return type >= PEN_TYPE_BYTES && type <= PEN_TYPE_TEXT;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing one shard: blocks in, a complete and synced file at its final place out. */
+#ifndef PEN_PACK_FORMAT_SHARD_WRITE_H
+#define PEN_PACK_FORMAT_SHARD_WRITE_H
+
+#include "io/store.h"
+#include "pack/format/manifest.h"
+#include "pack/format/schema.h"
+#include "pack/format/stored.h"
+
+typedef struct PenShardWriter PenShardWriter;
+
+typedef struct PenShardPlan { /* what part of the plan is in it */
+    uint64_t first, end;
+    uint64_t n_bad;
+} PenShardPlan;
+
+/* The store and the schema have to outlive the writer. */
+int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
+                      const uint8_t *id, uint64_t block_samples, PenShardWriter **ret,
+                      PenError *reterr);
+/* n is block_samples, or less for the last one. */
+int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
+                   PenError *reterr);
+uint64_t pen__shard_bytes(const PenShardWriter *w);
+/* Ends the file and gives it its name. */
+int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, PenError *reterr);
+void pen__shard_abort(PenShardWriter **w); /* accepts NULL */
+
+#endif

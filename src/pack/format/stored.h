@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples as they go into a block: whatever had to be done to them is done. Pointers stay the
+ * caller's. */
+#ifndef PEN_PACK_FORMAT_STORED_H
+#define PEN_PACK_FORMAT_STORED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a payload is cut: see "segment table" in docs/explanation/format.md. n_segments 0 = not at
+ * all. */
+typedef struct PenSegments {
+    uint32_t head_bytes;
+    uint32_t n_segments;
+    const uint32_t *lengths; /* NULL = all equally long */
+    uint16_t unit;
+    uint8_t components, h_samp, v_samp;
+} PenSegments;
+
+typedef struct PenStoredImage {
+    const uint8_t *data;
+    uint64_t bytes;
+    uint32_t width, height;
+    uint8_t codec, how, orientation, channels;
+    int64_t timestamp_ns;
+    uint64_t source_bytes;
+    PenSegments segments;
+    const uint8_t *meta; /* metadata set aside */
+    uint64_t meta_bytes;
+} PenStoredImage;
+
+typedef struct PenStoredValue {
+    const void *data; /* of numbers and blobs */
+    uint64_t bytes;
+    const PenStoredImage *images; /* one of an image (none: no image), all frames of a clip */
+    uint32_t n_images;
+    int32_t missing; /* of a blob: there is no value, which is not an empty one */
+} PenStoredValue;
+
+typedef struct PenStoredSample {
+    const uint8_t *key;
+    uint32_t key_bytes;
+    uint64_t position;            /* in the plan */
+    const PenStoredValue *values; /* one for each field */
+} PenStoredSample;
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "pack/preload/preload.h"
+
+#define WHERE "pack/preload"
+
+enum { PAGE = 4096, PIECES_MORE = 3 /* than blocks: see pen__shard_pieces */ };
+
+uint64_t pen__preload_record_at(uint64_t shard)
+{
+    return PAGE + shard * sizeof(PenPreloadRecord);
+}
+
+/* Moves *at on by n bytes; false when that is more than any memory. */
+static bool move_on(uint64_t *at, uint64_t n)
+{
+    return !pen__add_over(*at, n, at) && *at <= (uint64_t)INT64_MAX - PAGE;
+}
+
+static bool place(PenPreloadLayout *l, const PenManifest *m)
+{
+    uint64_t at = pen__preload_record_at(m->n_shards);
+    for (uint64_t i = 0; i < m->n_shards; i++) {
+        l->states[i] = at;
+        if (!move_on(&at, m->shards[i].n_blocks) || !move_on(&at, PIECES_MORE))
+            return false;
+    }
+    for (uint64_t i = 0; i < m->n_shards; i++) {
+        at = pen__padded(at, PAGE);
+        l->shards[i] = at;
+        if (!move_on(&at, m->shards[i].file_bytes))
+            return false;
+        l->shard_bytes += m->shards[i].file_bytes;
+    }
+    l->bytes = pen__padded(at, PAGE);
+    return true;
+}
+
+int pen__preload_layout(PenPreloadLayout *ret, const PenManifest *m, const char *name,
+                        PenError *reterr)
+{
+    PenPreloadLayout l = {.states = pen__alloc_array(m->n_shards + 1, sizeof *l.states),
+                          .shards = pen__alloc_array(m->n_shards + 1, sizeof *l.shards)};
+    int r = PEN_OK;
+    if (!l.states || !l.shards)
+        r = pen__fail_memory(reterr, WHERE, name);
+    else if (!place(&l, m))
+        r = pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                      "%s: expected shards that fit into memory, found more bytes than any has",
+                      name);
+    if (r < 0) {
+        pen__preload_layout_fini(&l);
+        return r;
+    }
+    memcpy(l.head, "PENSHARE", 8);
+    pen__store64(l.head + 8, 1); /* version of this layout */
+    memcpy(l.head + 16, m->id, PEN_ID_BYTES);
+    pen__store64(l.head + 32, l.bytes);
+    *ret = l;
+    return PEN_OK;
+}
+
+void pen__preload_layout_fini(PenPreloadLayout *l)
+{
+    pen__free(l->states);
+    pen__free(l->shards);
+    *l = (PenPreloadLayout){0};
+}

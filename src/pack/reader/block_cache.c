@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of a pack that has a cache, and the public calls for that. */
+#include "pack/reader/cached.h"
+
+#define WHERE "pack/cache"
+
+typedef struct Block {
+    PenCached base;
+    PenShardRef *shard;
+    uint8_t *data;
+    uint64_t bytes;
+} Block;
+
+static int look(PenCached *w)
+{
+    Block *b = (Block *)w;
+    PenCacheEntry entry;
+    if (!pen__cache_find(w->pack->cache, w->key, &entry))
+        return 0;
+    if (entry.bytes != b->bytes) {
+        pen__cache_leave(&entry);
+        return -1;
+    }
+    if (!pen__cache_read(&entry, b->data))
+        return -1;
+    int r = pen__block_judge(w->pack, w->key.number, b->shard, b->data);
+    return r == PEN_OK ? 1 : r == PEN_E_CORRUPT ? -1 : 0;
+}
+
+static int fetch(PenCached *w, PenError *reterr)
+{
+    Block *b = (Block *)w;
+    return pen__block_fetch(w->pack, w->key.number, b->shard, b->data, reterr);
+}
+
+static const void *give(PenCached *w, uint64_t *ret_bytes)
+{
+    Block *b = (Block *)w;
+    *ret_bytes = b->bytes;
+    return pen__block_judge(w->pack, w->key.number, b->shard, b->data) == PEN_OK ? b->data : NULL;
+}
+
+int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr)
+{
+    if (!p->cache)
+        return pen__block_fetch(p, block, shard, data, reterr);
+    PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
+    Block b = {.base = {.pack = p,
+                        .key = {PEN_CACHE_BLOCK, block},
+                        .bytes = e.bytes,
+                        .look = look,
+                        .fetch = fetch,
+                        .give = give},
+               .shard = shard,
+               .data = data,
+               .bytes = e.bytes};
+    int r = pen__cached_get(&b.base, reterr);
+    if (r < 0)
+        return r;
+    pen__cache_count(p->cache, r ? PEN_COUNT_HITS : PEN_COUNT_MISSES, 1);
+    pen__cache_count(p->cache, r ? PEN_COUNT_BYTES_CACHE : PEN_COUNT_BYTES_ORIGIN, e.bytes);
+    return PEN_OK;
+}
+
+/* Indexes that are kept and whole blocks do not go together. */
+static bool is_fresh(PenPack *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    bool fresh = !p->cache && !p->preload && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
+    for (uint64_t i = 0; i < p->shard_slots; i++)
+        fresh = fresh && !p->shards[i];
+    pthread_mutex_unlock(&p->mutex);
+    return fresh;
+}
+
+int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *reterr)
+{
+    int r = pen__pack_alive(pack, reterr);
+    if (r < 0)
+        return r;
+    if (settings->struct_size != sizeof *settings)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "settings: expected struct_size %zu, found %u; call "
+                         "pen_cache_settings_init first",
+                         sizeof *settings, settings->struct_size);
+    if (!is_fresh(pack))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: is in use already; a cache is for a pack that was just opened",
+                         pack->path);
+    r = pen__cache_open(settings, pack->m.id, pack->path, &pack->cache, reterr);
+    if (r < 0)
+        return r;
+    pack->is_whole = true;
+    pack->keep_bytes = WHOLE_KEEP_BYTES;
+    return PEN_OK;
+}
+
+void pen_pack_cache_stats(const PenPack *pack, PenCacheStats *ret)
+{
+    if (pack->cache)
+        pen__cache_stats(pack->cache, ret);
+    else
+        *ret = (PenCacheStats){.struct_size = sizeof *ret};
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking payloads, and reading parts of them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "pack/reader/reader.h"
+
+#define WHERE "pack/payload"
+
+static PenPlace place_of(const PenSpot *at)
+{
+    return pen__block_place(&at->block->view, at->sample, at->field, at->frame);
+}
+
+/* Compares the checksum of the bytes at `offset` of the block. */
+static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
+                     PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    if (PEN_LIKELY(found == expected))
+        return PEN_OK;
+    int r = pen__fail(
+        reterr, PEN_E_CORRUPT, WHERE,
+        "%s: block %u, sample %u (%" PRIu64 " of the pack), field '%s', offset %" PRIu64
+        ": checksum 0x%08x, expected 0x%08x: damaged, or of another place; the other samples can "
+        "be "
+        "read",
+        b->shard->shard.source->name, b->view.block, at->sample, b->first_sample + at->sample,
+        b->view.schema->fields[at->field].name, b->offset + offset, found, expected);
+    if (reterr)
+        reterr->sample = (int64_t)(b->first_sample + at->sample);
+    return r;
+}
+
+int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data, PenError *reterr)
+{
+    PenPlace place = place_of(at);
+    return check_sum(at, e->offset, pen__place_sum(&place, data, (size_t)e->bytes), e->crc, reterr);
+}
+
+/* The runs from `run` up to segment `end`; `data` begins with the first of them. */
+static int check_runs(const PenSpot *at, uint64_t payload, const PenSegmentTable *t, PenRun run,
+                      uint32_t end, const uint8_t *data, PenError *reterr)
+{
+    PenPlace place = place_of(at);
+    int more = 1;
+    while (more) {
+        place.run = run.run + 1;
+        uint32_t sum = pen__place_sum(&place, data, (size_t)run.bytes);
+        int r = check_sum(at, payload + run.offset, sum, pen__run_sum(t, run.run), reterr);
+        if (r < 0)
+            return r;
+        data += run.bytes;
+        more = run.end < end && pen__run_next(t, &run);
+    }
+    return PEN_OK;
+}
+
+int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
+                       PenError *reterr)
+{
+    PenPlace place = place_of(at);
+    if (e->codec == PEN_STORED_NONE)
+        return PEN_OK;
+    if (!e->table_bytes)
+        return check_sum(at, e->offset, pen__place_sum(&place, data, (size_t)e->bytes), e->crc,
+                         reterr);
+    PenSegmentTable t = pen__block_segments(&at->block->view, e);
+    int r = check_sum(at, e->offset, pen__place_sum(&place, data, t.head_bytes), e->crc, reterr);
+    if (r < 0)
+        return r;
+    PenRun run;
+    pen__run_first(&t, &run);
+    return check_runs(at, e->offset, &t, run, t.n_segments, data + t.head_bytes, reterr);
+}
+
+int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    const char *name = b->shard->shard.source->name;
+    PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    ret->bytes = 0;
+    if (e.bytes > SIZE_MAX - PEN_SLACK || pen__buf_reserve(ret, (size_t)e.bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, name);
+    int r = pen__block_read(b, e.offset, e.bytes, ret->data, reterr);
+    if (r == PEN_OK)
+        r = pen__payload_check(at, &e, ret->data, reterr);
+    if (r < 0)
+        return r;
+    ret->bytes = (size_t)e.bytes;
+    memset(ret->data + ret->bytes, 0, PEN_SLACK);
+    return PEN_OK;
+}
+
+/* The runs that hold the segments [first, last]. */
+typedef struct Want {
+    PenRun from;    /* the first run */
+    uint64_t bytes; /* of all runs */
+    uint32_t end;   /* behind the last segment */
+} Want;
+
+static void find_runs(const PenSegmentTable *t, uint32_t first, uint32_t last, Want *ret)
+{
+    PenRun run;
+    pen__run_first(t, &run);
+    while (run.end <= first)
+        pen__run_next(t, &run);
+    *ret = (Want){run, run.bytes, run.end};
+    while (ret->end <= last) {
+        pen__run_next(t, &run);
+        ret->bytes += run.bytes;
+        ret->end = run.end;
+    }
+}
+
+static int read_slice(const PenSpot *at, const PenImageEntry *e, const PenSegmentTable *t,
+                      const Want *want, PenBuf *out, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    PenPlace place = place_of(at);
+    size_t head = t->head_bytes;
+    out->bytes = 0;
+    if (pen__buf_reserve(out, head + (size_t)want->bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+    int r = pen__block_read(b, e->offset, head, out->data, reterr);
+    if (r == PEN_OK)
+        r = pen__block_read(b, e->offset + want->from.offset, want->bytes, out->data + head,
+                            reterr);
+    if (r == PEN_OK)
+        r = check_sum(at, e->offset, pen__place_sum(&place, out->data, head), e->crc, reterr);
+    if (r == PEN_OK)
+        r = check_runs(at, e->offset, t, want->from, want->end, out->data + head, reterr);
+    if (r < 0)
+        return r;
+    out->bytes = head + (size_t)want->bytes;
+    memset(out->data + out->bytes, 0, PEN_SLACK);
+    return PEN_OK;
+}
+
+int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSlice *ret,
+                         PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    const char *name = b->shard->shard.source->name;
+    PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    if (!e.table_bytes)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: block %u, sample %u: not cut into segments: read all of it", name,
+                         b->view.block, at->sample);
+    PenSegmentTable t = pen__block_segments(&b->view, &e);
+    if (last >= t.n_segments || first > last)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: block %u, sample %u: segments %u to %u asked for, it has %u", name,
+                         b->view.block, at->sample, first, last, t.n_segments);
+    Want want;
+    find_runs(&t, first, last, &want);
+    int r = read_slice(at, &e, &t, &want, &ret->data, reterr);
+    if (r < 0)
+        return r;
+    ret->segments_offset = t.head_bytes;
+    ret->first = want.from.first;
+    ret->end = want.end;
+    return PEN_OK;
+}

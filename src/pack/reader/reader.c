@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a pack; finding shards and keeping some of them open. */
+#include "pack/reader/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "io/dir.h"
+#include "io/remote_source.h"
+#include "pack/reader/reader_impl.h"
+
+#define WHERE "pack/reader"
+
+const PenManifest *pen__pack_manifest(const PenPack *p)
+{
+    return &p->m;
+}
+
+const char *pen__pack_path(const PenPack *p)
+{
+    return p->path;
+}
+
+const PenPackInfo *pen_pack_info(const PenPack *pack)
+{
+    return &pack->info;
+}
+
+static void fill_info(PenPack *p)
+{
+    const PenManifest *m = &p->m;
+    p->info = (PenPackInfo){.struct_size = sizeof p->info,
+                            .format_version = PEN_FORMAT_VERSION,
+                            .n_samples = m->n_samples,
+                            .n_blocks = m->n_blocks,
+                            .n_shards = m->n_shards,
+                            .block_samples = m->block_samples,
+                            .total_bytes = m->bytes,
+                            .n_fields = m->schema.n_fields,
+                            .fields = m->schema.fields,
+                            .class_field = m->schema.class_field,
+                            .n_classes = m->schema.n_classes,
+                            .classes = (const char *const *)m->schema.classes,
+                            .settings = m->settings ? m->settings : "{}",
+                            .stats = m->stats};
+    memcpy(p->info.id, m->id, sizeof p->info.id);
+    for (uint64_t i = 0; i < m->n_shards; i++) {
+        p->first_blocks[i] = m->shards[i].first_block;
+        p->info.total_bytes += m->shards[i].file_bytes;
+        p->info.largest_block_bytes =
+            PEN_MAX(p->info.largest_block_bytes, m->shards[i].largest_block);
+    }
+}
+
+static int open_in_store(void *ctx, const char *name, PenSource **ret, PenError *reterr)
+{
+    return pen__store_source(ctx, name, ret, reterr);
+}
+
+int pen__pack_is_far(const PenPack *p)
+{
+    return p->is_far;
+}
+
+int pen__pack_is_whole(const PenPack *p)
+{
+    return p->is_whole;
+}
+
+PenStore *pen__pack_store(const PenPack *p)
+{
+    return p->store;
+}
+
+void pen__pack_tell(const PenPack *p, char *ret, size_t bytes)
+{
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    ret[0] = 0;
+    if (!remote)
+        return;
+    pen__remote_tell(remote, ret, bytes);
+    size_t n = strlen(p->path);
+    if (strncmp(ret, p->path, n) == 0) /* said already where this is shown */
+        memmove(ret, ret + n, strlen(ret + n) + 1);
+}
+
+const PenObject *pen__pack_object(const PenPack *p)
+{
+    return &p->object;
+}
+
+/* Is it worth reading once more? What is wrong in the same way lies there so. */
+static bool is_other(const PenError *now, PenError *before)
+{
+    bool other = strcmp(now->message, before->message) != 0;
+    *before = *now;
+    return other;
+}
+
+static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
+{
+    PenError now = {0}, before = {0};
+    int r = PEN_OK;
+    for (int i = 0; i < PEN_FAR_READS; i++) {
+        pen__source_close(ret);
+        r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, &now);
+        if (r == PEN_OK)
+            r = pen__manifest_read(&p->m, *ret, &now);
+        if (r == PEN_OK || r == PEN_E_NO_MEMORY || r == PEN_E_CANCELLED || !*ret ||
+            !(*ret)->is_far || !is_other(&now, &before))
+            break;
+    }
+    if (r < 0 && reterr)
+        *reterr = now;
+    return r;
+}
+
+static int read_manifest(PenPack *p, PenError *reterr)
+{
+    PenSource *source = NULL;
+    int r = load_manifest(p, &source, reterr);
+    if (r == PEN_OK) {
+        const PenObject *object = pen__source_object(source);
+        p->is_far = p->is_whole = source->is_far;
+        if (object)
+            p->object = *object;
+        p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
+        p->shard_slots =
+            PEN_MIN(p->is_far ? PEN_FAR_SHARDS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
+        p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
+        if (!p->first_blocks || !p->shards)
+            r = pen__fail_memory(reterr, WHERE, p->path);
+    }
+    pen__source_close(&source);
+    return r;
+}
+
+static int open_with(const char *name, PenOpenFn open, void *ctx, PenStore *store, PenPack **ret,
+                     PenError *reterr)
+{
+    PenPack *p = pen__zalloc(sizeof *p);
+    if (!p || pen__cond_init(&p->loaded) < 0) {
+        pen__free(p);
+        return pen__fail_memory(reterr, WHERE, name);
+    }
+    pthread_mutex_init(&p->mutex, NULL);
+    p->path = pen__strdup(name);
+    p->open = open;
+    p->open_ctx = ctx;
+    p->store = store ? pen__store_ref(store) : NULL;
+    p->refs = 1;
+    p->pid = getpid();
+    int r = p->path ? read_manifest(p, reterr) : pen__fail_memory(reterr, WHERE, name);
+    if (r == PEN_OK)
+        r = pen__blocks_open(p, reterr);
+    if (r < 0) {
+        pen_pack_close(&p);
+        return r;
+    }
+    fill_info(p);
+    *ret = p;
+    return PEN_OK;
+}
+
+int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **ret,
+                        PenError *reterr)
+{
+    return open_with(name, open, ctx, NULL, ret, reterr);
+}
+
+int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr)
+{
+    return open_with(pen__store_name(store), open_in_store, store, store, ret, reterr);
+}
+
+/* There is no manifest: is there anything at all, or a pack that is not finished? */
+static int no_pack(const char *path, PenError *reterr)
+{
+    char *work = pen__path_join(path, PEN_WORK_NAME);
+    int under_way = work ? pen__file_exists(work, NULL) : 0;
+    PenFileStat st;
+    int there = pen__sys->stat_path(path, &st);
+    pen__free(work);
+    if (there == -ENOENT)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: no such file or directory", path);
+    if (under_way == 1)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: the pack is not finished; run the same 'penstock pack' again, or "
+                         "'penstock finalise' after the last task",
+                         path);
+    if (there == 0 && !st.is_dir)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: not a pack: expected a directory such as NAME.pen, found a file",
+                         path);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: not a pack: there is no file %s in it; to make a pack of a folder: "
+                     "penstock pack FOLDER -o NAME.pen",
+                     path, PEN_MANIFEST_NAME);
+}
+
+static int no_object(const char *address, PenError *reterr)
+{
+    if (reterr && strstr(reterr->message, "NoSuchBucket"))
+        return PEN_E_NOT_FOUND; /* which says more */
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: no pack is there: there is no object %s below it; is the address right, "
+                     "and is the pack published?",
+                     address, PEN_MANIFEST_NAME);
+}
+
+void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
+{
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    PenPolicyCounts n = {0};
+    if (remote)
+        pen__remote_counts(remote, &n);
+    *ret = (PenRemoteStats){.struct_size = sizeof *ret,
+                            .in_flight = (uint32_t)n.in_flight,
+                            .limit = (uint32_t)n.limit,
+                            .requests = n.attempts,
+                            .retries = n.retries,
+                            .hedges = n.hedges,
+                            .hedges_won = n.hedges_won,
+                            .throttles = n.throttles,
+                            .failures = n.failures,
+                            .bytes = n.bytes};
+}
+
+int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
+                     PenError *reterr)
+{
+    PenStore *store = NULL;
+    int r = pen__store_open(where, settings, &store, reterr);
+    if (r < 0)
+        return r;
+    r = pen__pack_open_store(store, ret_pack, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        r = pen__store_remote(store) ? no_object(pen__store_name(store), reterr)
+                                     : no_pack(where, reterr);
+    pen__store_close(&store);
+    return r;
+}
+
+int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
+{
+    return pen_pack_open_at(path, NULL, ret_pack, reterr);
+}
+
+static void free_shard(PenShardRef *ref)
+{
+    pen__shard_close(&ref->shard);
+    pen__free(ref->keys);
+    pen__free(ref);
+}
+
+static void drop_shards(PenPack *p)
+{
+    for (uint64_t i = 0; p->shards && i < p->shard_slots; i++)
+        if (p->shards[i]) {
+            pen__pack_shard_put(p, p->shards[i]);
+            p->shards[i] = NULL;
+        }
+}
+
+int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
+{
+    bool was_far = p->is_far, was_whole = p->is_whole;
+    p->is_far = p->is_whole = false;
+    int r = pen__blocks_renew(p, reterr);
+    if (r < 0) {
+        p->is_far = was_far;
+        p->is_whole = was_whole;
+        return r;
+    }
+    drop_shards(p);
+    p->preload = preload;
+    return PEN_OK;
+}
+
+void pen_pack_close(PenPack **pack)
+{
+    if (!pack || !*pack)
+        return;
+    PenPack *p = *pack;
+    *pack = NULL;
+    if (p->pid != getpid())
+        return; /* the child's copy stays as it is */
+    pthread_mutex_lock(&p->mutex);
+    int left = --p->refs;
+    pthread_mutex_unlock(&p->mutex);
+    if (left)
+        return;
+    pen__blocks_close(p);
+    drop_shards(p);
+    pen__preload_close(&p->preload);
+    pen__cache_close(&p->cache);
+    pthread_mutex_destroy(&p->mutex);
+    pthread_cond_destroy(&p->loaded);
+    pen__store_close(&p->store);
+    pen__manifest_fini(&p->m);
+    pen__free(p->first_blocks);
+    pen__free(p->shards);
+    pen__free(p->path);
+    pen__free(p);
+}
+
+int pen__pack_alive(const PenPack *p, PenError *reterr)
+{
+    if (PEN_LIKELY(p->pid == getpid()))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CLOSED, WHERE,
+                     "%s: opened by process %d; open it again in process %d", p->path, (int)p->pid,
+                     (int)getpid());
+}
+
+PenPack *pen__pack_ref(PenPack *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->refs++;
+    pthread_mutex_unlock(&p->mutex);
+    return p;
+}
+
+uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
+{
+    uint64_t low = 0;
+    uint64_t n = p->m.n_shards;
+    while (n > 1) {
+        uint64_t half = n / 2;
+        low = p->first_blocks[low + half] <= block ? low + half : low;
+        n -= half;
+    }
+    return low;
+}
+
+/* What is read next is the tail: from afar it comes with the first request. */
+static int open_source(PenPack *p, uint64_t number, const char *name, PenSource **ret,
+                       PenError *reterr)
+{
+    if (p->preload)
+        return pen__preload_source(p, number, ret, reterr);
+    if (p->store)
+        return pen__store_source_end(p->store, name, p->m.shards[number].tail_bytes, ret, reterr);
+    return p->open(p->open_ctx, name, ret, reterr);
+}
+
+int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
+{
+    const PenShardEntry *e = &p->m.shards[number];
+    char name[PEN_SHARD_NAME_BYTES];
+    PenSource *source = NULL;
+    PenError now = {0}, before = {0};
+    int r = PEN_E_CORRUPT;
+    pen__shard_name(e->id, name);
+    for (int i = 0; i < PEN_FAR_READS && r == PEN_E_CORRUPT; i++) {
+        pen__source_close(&source);
+        r = open_source(p, number, name, &source, &now);
+        if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+            return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                             "%s: shard %s is missing; its samples cannot be read", p->path, name);
+        if (r == PEN_OK)
+            r = pen__shard_open(ret, source, e->id, e, &now);
+        if (r == PEN_E_CORRUPT && (!source || !source->is_far || !is_other(&now, &before)))
+            break;
+    }
+    if (r < 0 && reterr)
+        *reterr = now;
+    if (r == PEN_OK && !p->cache) /* which is going to keep it */
+        pen__source_settle(source);
+    if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: blocks of %" PRIu64 " samples, expected %" PRIu64
+                      " as the manifest says",
+                      source->name, ret->block_samples, p->m.block_samples);
+        pen__free(ret->tail);
+    }
+    if (r < 0)
+        pen__source_close(&source);
+    return r;
+}
+
+static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
+{
+    PenShardRef *ref = pen__zalloc(sizeof *ref);
+    if (!ref)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = pen__shard_get(p, number, &ref->shard, reterr);
+    if (r < 0) {
+        pen__free(ref);
+        return r;
+    }
+    ref->number = number;
+    ref->refs = 2; /* the slot's and the caller's */
+    *ret = ref;
+    return PEN_OK;
+}
+
+/* With the lock. */
+static PenShardRef *find_shard(PenPack *p, uint64_t number)
+{
+    uint64_t look_ns = 0;
+    do {
+        PenShardRef *ref = p->shards[number % p->shard_slots];
+        if (ref && ref->number == number) {
+            ref->refs++;
+            return ref;
+        }
+    } while (pen__loading_wait(p, number + PEN_LOADING_SHARD, &look_ns));
+    return NULL;
+}
+
+int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
+{
+    PenShardRef **slot = &p->shards[number % p->shard_slots];
+    int r = pen__pack_alive(p, reterr);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&p->mutex);
+    PenShardRef *ref = find_shard(p, number);
+    if (!ref)
+        pen__loading_begin(p, number + PEN_LOADING_SHARD);
+    pthread_mutex_unlock(&p->mutex);
+    if (ref) {
+        *ret = ref;
+        return PEN_OK;
+    }
+    /* Of one that is not read whole: two threads may open the same at once, and the later one
+     * stays. */
+    r = open_shard(p, number, &ref, reterr);
+    pthread_mutex_lock(&p->mutex);
+    PenShardRef *old = NULL;
+    if (r == PEN_OK) {
+        old = *slot;
+        *slot = ref;
+    }
+    pen__loading_end(p, number + PEN_LOADING_SHARD);
+    pthread_mutex_unlock(&p->mutex);
+    if (old)
+        pen__pack_shard_put(p, old);
+    if (r == PEN_OK)
+        *ret = ref;
+    return r;
+}
+
+void pen__pack_shard_put(PenPack *p, PenShardRef *ref)
+{
+    pthread_mutex_lock(&p->mutex);
+    int left = --ref->refs;
+    pthread_mutex_unlock(&p->mutex);
+    if (!left)
+        free_shard(ref);
+}
+
+int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenError *reterr)
+{
+    pthread_mutex_lock(&p->mutex);
+    uint8_t *keys = ref->keys;
+    pthread_mutex_unlock(&p->mutex);
+    if (!keys) {
+        int r = pen__shard_keys(&ref->shard, &keys, reterr);
+        if (r < 0)
+            return r;
+        pthread_mutex_lock(&p->mutex);
+        uint8_t *mine = keys;
+        if (ref->keys)
+            keys = ref->keys; /* another thread was quicker */
+        else
+            ref->keys = keys;
+        pthread_mutex_unlock(&p->mutex);
+        if (keys != mine)
+            pen__free(mine);
+    }
+    *ret = keys;
+    return PEN_OK;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an open pack: what opening, shards and blocks share. */
+#ifndef PEN_PACK_READER_READER_IMPL_H
+#define PEN_PACK_READER_READER_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cache/cache.h"
+#include "pack/reader/reader.h"
+
+/* Slots are chosen by number, so neighbours never push each other out. */
+enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
+
+/* Of whole blocks no more bytes than this are kept, until a loader says how many. */
+#define WHOLE_KEEP_BYTES (256ull << 20)
+
+/* What comes over a network is read so often, until it fits or is wrong twice in the same way. */
+enum { PEN_FAR_READS = 4 };
+
+struct PenPack {
+    char *path;
+    PenManifest m;
+    PenObject object; /* the manifest, in an object store */
+    bool is_far;      /* every read is a request to a server */
+    bool is_whole;    /* blocks are read whole: it is far, or has a cache */
+    PenCache *cache;  /* may be NULL */
+    PenPackInfo info;
+    uint64_t *first_blocks; /* of the shards, side by side for the search */
+    PenOpenFn open;
+    void *open_ctx;
+    PenStore *store;           /* that it was opened from; NULL: by pen__pack_open_with */
+    pthread_mutex_t mutex;     /* of the slots and all counts of references */
+    pthread_cond_t loaded;     /* a whole block has come, or not */
+    uint64_t loading[LOADING]; /* blocks, and shards + PEN_LOADING_SHARD */
+    uint32_t n_loading;
+    PenShardRef **shards;
+    uint64_t shard_slots;
+    PenBlock **blocks;
+    uint64_t block_slots;
+    uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
+    bool keep_chosen;                /* by a loader */
+    PenBlock *newest, *oldest;       /* whole blocks that are kept, by their last use */
+    struct Spare *spare;             /* memory of whole blocks, to be used again */
+    struct PenPreload *preload;      /* where its shards come from, once it is in memory */
+    int refs;                        /* of the pack itself: the caller's and those of loaders */
+    pid_t pid;                       /* that opened it */
+};
+
+/* What is read whole is asked for once: who needs it while it is on its way waits for it. With the
+ * lock.
+ */
+#define PEN_LOADING_SHARD (UINT64_C(1) << 63)
+/* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
+ * the caller is interrupted, and is to ask for itself. `look_ns` begins with 0. */
+int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
+void pen__loading_begin(PenPack *p, uint64_t what);
+void pen__loading_end(PenPack *p, uint64_t what);
+
+/* blocks.c */
+int pen__blocks_open(PenPack *p, PenError *reterr);
+void pen__blocks_close(PenPack *p);
+/* A whole block that is the caller's, with memory but nothing in it yet; then what is in it. */
+int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
+int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr);
+
+/* block_room.c: memory for `bytes` bytes and PEN_SLACK; 0, or -1 when there is none. */
+int pen__block_room(PenPack *p, PenBlock *b, uint64_t bytes);
+void pen__block_room_free(PenPack *p, PenBlock *b);
+
+/* Does the whole block in memory fit its checksums? PEN_OK, PEN_E_CORRUPT, or why it cannot be
+ * known. */
+int pen__block_judge(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data);
+
+/* reader.c: a shard from where the pack is. */
+int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
+
+/* block_cache.c, tail_cache.c: from the cache, when the pack has one and it is there. */
+int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr);
+int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
+
+/* Gives up all that are kept; nobody else may be using the pack. On failure all is as it was. */
+int pen__blocks_renew(PenPack *p, PenError *reterr);
+
+/* reader.c: from now on shards come from there, on success the pack's to close; nobody else may be
+ * using the pack. */
+int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr);
+
+/* preload.c */
+int pen__preload_source(const PenPack *p, uint64_t shard, PenSource **ret, PenError *reterr);
+void pen__preload_close(struct PenPreload **preload); /* the last one; accepts NULL */
+
+#endif

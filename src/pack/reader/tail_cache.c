@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shards of a pack that has a cache: opened by a tail from there, they ask for nothing until a
+ * block is needed that is not there too. */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "pack/reader/cached.h"
+
+#define WHERE "pack/cache"
+
+/* ---- a shard whose end is in memory ---------------------------------------------------------- */
+
+typedef struct TailSource {
+    PenSource base;
+    PenPack *pack;
+    char name[PEN_SHARD_NAME_BYTES];
+    uint8_t *tail;
+    size_t tail_bytes;
+    pthread_mutex_t mutex; /* of `origin` */
+    PenSource *origin;     /* NULL until it is needed */
+} TailSource;
+
+static int open_origin(TailSource *s, PenError *reterr)
+{
+    PenSource *origin = NULL;
+    int r = s->pack->open(s->pack->open_ctx, s->name, &origin, reterr);
+    if (r < 0)
+        return r;
+    if (origin->bytes != s->base.bytes) {
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: expected %llu bytes, found %llu: the shard was cut, or is of another "
+                      "pack",
+                      origin->name, (unsigned long long)s->base.bytes,
+                      (unsigned long long)origin->bytes);
+        pen__source_close(&origin);
+        return r;
+    }
+    s->origin = origin;
+    return PEN_OK;
+}
+
+/* An object need not be opened: its size is compared with every answer, and what comes with the
+ * checksums that the tail has. */
+static int read_origin(TailSource *s, void *buf, size_t bytes, uint64_t offset, int again,
+                       PenError *reterr)
+{
+    PenRemote *remote = s->pack->store ? pen__store_remote(s->pack->store) : NULL;
+    PenObject object = {.bytes = s->base.bytes};
+    if (remote)
+        return pen__remote_read(remote, s->name, &object, buf, bytes, offset, again, reterr);
+    pthread_mutex_lock(&s->mutex);
+    int r = s->origin ? PEN_OK : open_origin(s, reterr);
+    pthread_mutex_unlock(&s->mutex);
+    if (r < 0)
+        return r;
+    return again ? pen__source_read_again(s->origin, buf, bytes, offset, reterr)
+                 : pen__source_read(s->origin, buf, bytes, offset, reterr);
+}
+
+static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset, int again,
+                     PenError *reterr)
+{
+    TailSource *s = (TailSource *)source;
+    uint64_t tail_at = s->base.bytes - s->tail_bytes;
+    if (offset >= tail_at && !again) {
+        memcpy(buf, s->tail + (offset - tail_at), bytes);
+        return PEN_OK;
+    }
+    int r = read_origin(s, buf, bytes, offset, again, reterr);
+    if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: shard %s is missing; its samples cannot be read", s->pack->path,
+                      s->name);
+    return r;
+}
+
+static void tail_close(PenSource *source)
+{
+    TailSource *s = (TailSource *)source;
+    pen__source_close(&s->origin);
+    pthread_mutex_destroy(&s->mutex);
+    pen__free((char *)s->base.name);
+    pen__free(s->tail);
+    pen__free(s);
+}
+
+static const PenSourceClass tail_class = {tail_read, tail_close, NULL};
+
+static char *full_name(const char *path, const char *name)
+{
+    size_t n = strlen(path), m = strlen(name);
+    char *full = pen__alloc(n + m + 2);
+    if (!full)
+        return NULL;
+    memcpy(full, path, n);
+    full[n] = '/';
+    memcpy(full + n + 1, name, m + 1);
+    return full;
+}
+
+/* Takes `tail` over in any case. */
+static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, size_t bytes)
+{
+    TailSource *s = pen__zalloc(sizeof *s);
+    if (!s) {
+        pen__free(tail);
+        return NULL;
+    }
+    pthread_mutex_init(&s->mutex, NULL);
+    pen__shard_name(e->id, s->name);
+    s->pack = p;
+    s->tail = tail;
+    s->tail_bytes = bytes;
+    s->base = (PenSource){.class_ = &tail_class,
+                          .name = full_name(p->path, s->name),
+                          .bytes = e->file_bytes,
+                          .is_far = p->is_far};
+    if (s->base.name)
+        return &s->base;
+    tail_close(&s->base);
+    return NULL;
+}
+
+/* ---- getting it ------------------------------------------------------------------------------ */
+
+typedef struct Tail {
+    PenCached base;
+    const PenShardEntry *entry; /* of the manifest */
+    PenShard shard;             /* that was opened */
+} Tail;
+
+static int look(PenCached *w)
+{
+    Tail *t = (Tail *)w;
+    PenCacheEntry found;
+    if (!pen__cache_find(w->pack->cache, w->key, &found))
+        return 0;
+    size_t bytes = (size_t)found.bytes;
+    bool fits = found.bytes == t->entry->tail_bytes; /* which its digest covers */
+    uint8_t *data = fits ? pen__alloc(bytes) : NULL;
+    if (!data) {
+        pen__cache_leave(&found);
+        return fits ? 0 : -1;
+    }
+    if (!pen__cache_read(&found, data)) {
+        pen__free(data);
+        return -1;
+    }
+    PenSource *source = new_source(w->pack, t->entry, data, bytes);
+    if (!source)
+        return 0;
+    int r = pen__shard_open(&t->shard, source, t->entry->id, t->entry, NULL);
+    if (r == PEN_OK && t->shard.block_samples == w->pack->m.block_samples)
+        return 1;
+    if (r == PEN_OK)
+        pen__shard_close(&t->shard);
+    else
+        pen__source_close(&source);
+    return r == PEN_E_NO_MEMORY ? 0 : -1;
+}
+
+static int fetch(PenCached *w, PenError *reterr)
+{
+    return pen__shard_fetch(w->pack, w->key.number, &((Tail *)w)->shard, reterr);
+}
+
+static const void *give(PenCached *w, uint64_t *ret_bytes)
+{
+    Tail *t = (Tail *)w;
+    *ret_bytes = t->shard.entry.tail_bytes;
+    return t->shard.tail;
+}
+
+int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
+{
+    if (!p->cache)
+        return pen__shard_fetch(p, number, ret, reterr);
+    Tail t = {.base = {.pack = p,
+                       .key = {PEN_CACHE_TAIL, number},
+                       .bytes = p->m.shards[number].tail_bytes,
+                       .look = look,
+                       .fetch = fetch,
+                       .give = give},
+              .entry = &p->m.shards[number]};
+    int r = pen__cached_get(&t.base, reterr);
+    if (r < 0)
+        return r;
+    pen__cache_count(p->cache, r ? PEN_COUNT_TAIL_HITS : PEN_COUNT_TAIL_MISSES, 1);
+    *ret = t.shard;
+    return PEN_OK;
+}

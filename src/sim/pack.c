@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/pack.h"
+
+#include <inttypes.h>
+
+#include "base/attr.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "load/epoch/permute.h"
+#include "pack/reader/reader.h"
+
+#define WHERE "sim/pack"
+
+enum { SHARD_ENTRY_BYTES = 96 }; /* of a manifest, for each shard */
+
+static void from_pack(PenSimPack *p)
+{
+    const PenManifest *m = pen__pack_manifest(p->pack);
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    uint64_t shards = info->total_bytes - m->bytes;
+    p->n_samples = m->n_samples;
+    p->block_samples = m->block_samples;
+    p->n_blocks = m->n_blocks;
+    p->n_shards = m->n_shards;
+    p->pack_bytes = info->total_bytes;
+    p->block_bytes = shards / PEN_MAX(m->n_blocks, 1u);
+    p->largest_block = info->largest_block_bytes;
+    p->manifest_bytes = m->bytes;
+}
+
+static int from_numbers(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
+{
+    uint64_t bytes;
+    if (!s->n_samples || !s->sample_bytes || !s->block_samples || !s->shard_bytes ||
+        s->n_samples > UINT64_C(1) << 48 || s->sample_bytes > UINT64_C(1) << 40 ||
+        pen__mul_over(s->n_samples, s->sample_bytes, &bytes))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "pack of %" PRIu64 " samples of %" PRIu64 " bytes, %" PRIu32
+                         " in a block: expected at least 1 of each, and no more than 2^48 samples "
+                         "and 2^64 bytes",
+                         s->n_samples, s->sample_bytes, s->block_samples);
+    p->n_samples = s->n_samples;
+    p->block_samples = s->block_samples;
+    p->n_blocks = (s->n_samples - 1) / s->block_samples + 1;
+    p->pack_bytes = bytes;
+    p->block_bytes = p->largest_block = s->sample_bytes * s->block_samples;
+    p->blocks_per_shard = PEN_MAX(s->shard_bytes / p->block_bytes, 1u);
+    p->n_shards = (p->n_blocks - 1) / p->blocks_per_shard + 1;
+    p->manifest_bytes = p->n_shards * SHARD_ENTRY_BYTES;
+    return PEN_OK;
+}
+
+int pen__sim_pack_init(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
+{
+    *p = (PenSimPack){.pack = s->pack, .prefixes = s->prefixes};
+    if (!s->pack)
+        return from_numbers(p, s, reterr);
+    from_pack(p);
+    if (!p->n_samples)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples, found none",
+                         pen__pack_path(s->pack));
+    return PEN_OK;
+}
+
+uint64_t pen__sim_pack_shard(const PenSimPack *p, uint64_t block)
+{
+    return p->pack ? pen__pack_shard_of(p->pack, block) : block / p->blocks_per_shard;
+}
+
+/* Shards are named by a hash; of a pack that is not there, by another one. */
+unsigned pen__sim_pack_prefix(const PenSimPack *p, uint64_t shard)
+{
+    uint64_t hash = p->pack ? pen__pack_manifest(p->pack)->shards[shard].id[0]
+                            : pen__permute_key(0, 0, 0, shard) >> 56;
+    return (unsigned)(hash % p->prefixes);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/rank.h"
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/machine/ranks.h"
+#include "base/mem.h"
+#include "pack/reader/reader.h"
+
+#define WHERE "sim/rank"
+
+enum { TAIL_BYTES = 65536 };
+enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load_plan.c */
+
+/* WAIT: for another's request for the same index. TURN: for those that are needed before. */
+typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;
+
+typedef struct PenSimFetch {
+    PenSimRank *rank;
+    PenAheadBlock *block;
+    PenOp *op;
+    Stage stage;
+    unsigned prefix;
+    uint64_t shard, bytes;
+    struct PenSimFetch *prev, *next; /* of the rank */
+} Fetch;
+
+static void give_up(PenSimRank *k, int r, const PenError *err)
+{
+    if (k->job->r < 0)
+        return;
+    k->job->r = r;
+    k->job->err = *err;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
+{
+    const Fetch *f = ctx;
+    (void)reterr;
+    f->rank->tails += !attempt && f->stage == TAIL;
+    f->rank->blocks += !attempt && f->stage == BLOCK;
+    ret->method = "GET";
+    ret->url = pen__sim_store_url(f->prefix);
+    ret->into_bytes = (size_t)f->bytes;
+    return PEN_OK;
+}
+
+static PenVerdict fetch_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+{
+    (void)ctx;
+    (void)cause;
+    return pen__policy_judge("simulated", reply, err);
+}
+
+static void fetch_end(Fetch *f)
+{
+    *(f->prev ? &f->prev->next : &f->rank->fetches) = f->next;
+    *(f->next ? &f->next->prev : &f->rank->last_fetch) = f->prev;
+    f->rank->fetching--;
+    pen__free(f);
+}
+
+static void fetch_done(void *ctx, int r, const PenError *err);
+
+static void fetch_ask(Fetch *f, Stage stage, uint64_t bytes)
+{
+    PenWish wish = {.prepare = fetch_prepare,
+                    .judge = fetch_judge,
+                    .done = fetch_done,
+                    .ctx = f,
+                    .name = "simulated",
+                    .bytes = bytes,
+                    .may_hedge = 1};
+    PenError err = {0};
+    f->stage = stage;
+    f->bytes = bytes;
+    int r = pen__policy_start(f->rank->policy, &wish, &f->op, &err);
+    if (r < 0)
+        give_up(f->rank, r, &err);
+}
+
+static Fetch *fetch_new(PenSimRank *k)
+{
+    Fetch *f = pen__zalloc(sizeof *f);
+    if (!f) {
+        PenError err = {0};
+        give_up(k, pen__fail_memory(&err, WHERE, "fetch"), &err);
+        return NULL;
+    }
+    f->rank = k;
+    f->prev = k->last_fetch;
+    *(f->prev ? &f->prev->next : &k->fetches) = f;
+    k->last_fetch = f;
+    k->fetching++;
+    return f;
+}
+
+static uint64_t bytes_of(const PenSimPack *p, uint64_t shard)
+{
+    if (!p->pack)
+        return p->block_bytes;
+    const PenShardEntry *e = &pen__pack_manifest(p->pack)->shards[shard];
+    return e->file_bytes / PEN_MAX(e->n_blocks, 1u);
+}
+
+/* No more than is asked for anyway, but for a shard of thousands of blocks. */
+static uint64_t tail_of(const PenSimPack *p, uint64_t shard)
+{
+    const PenManifest *m = p->pack ? pen__pack_manifest(p->pack) : NULL;
+    return m ? PEN_MAX(m->shards[shard].tail_bytes, (uint64_t)TAIL_BYTES) : TAIL_BYTES;
+}
+
+static void begin_epoch(PenSimRank *k)
+{
+    const PenSimJob *job = k->job;
+    PenSplit split = {.n = job->pack.n_samples,
+                      .batch = job->s->batch,
+                      .rank = k->rank,
+                      .world = job->world,
+                      .drop_last = true};
+    pen__ahead_begin(&k->ahead, &job->order, &split, job->steps);
+    k->opened = true;
+}
+
+/* Those whose index is here are sent; until the first batch has its blocks, in the order of need.
+ */
+static void take_turns(PenSimRank *k)
+{
+    for (Fetch *f = k->fetches; f; f = f->next) {
+        if (!k->warm && (f->stage == TAIL || f->stage == WAIT))
+            return;
+        if (f->stage == TURN)
+            fetch_ask(f, BLOCK, bytes_of(&k->job->pack, f->shard));
+    }
+}
+
+/* The index of a shard is here, for all that wait for it. */
+static void have_tail(PenSimRank *k, uint64_t shard)
+{
+    k->shards[shard % PEN_SIM_SHARDS] = (uint32_t)shard + 1;
+    for (Fetch *f = k->fetches; f; f = f->next)
+        if ((f->stage == TAIL || f->stage == WAIT) && f->shard == shard)
+            f->stage = TURN;
+    take_turns(k);
+}
+
+/* Has the first batch its blocks? */
+static void count_landed(PenSimRank *k)
+{
+    k->landed++;
+    if (!k->first_blocks && k->ahead.cursor >= k->job->s->batch)
+        k->first_blocks = k->ahead.asked;
+    if (!k->warm && k->first_blocks && k->landed >= k->first_blocks) {
+        k->warm = true;
+        take_turns(k);
+    }
+}
+
+static bool is_coming(const PenSimRank *k, uint64_t shard)
+{
+    for (const Fetch *f = k->fetches; f; f = f->next)
+        if (f->stage == TAIL && f->shard == shard)
+            return true;
+    return false;
+}
+
+static void fetch_done(void *ctx, int r, const PenError *err)
+{
+    Fetch *f = ctx;
+    PenSimRank *k = f->rank;
+    const PenSimPack *p = &k->job->pack;
+    f->op = NULL;
+    if (r < 0) {
+        give_up(k, r, err);
+        return;
+    }
+    if (f->stage == MANIFEST && p->manifest_bytes > TAIL_BYTES) {
+        fetch_ask(f, MANIFEST_REST, p->manifest_bytes - TAIL_BYTES);
+        return;
+    }
+    if (f->stage == TAIL) {
+        have_tail(k, f->shard);
+        return;
+    }
+    if (f->stage == BLOCK) {
+        count_landed(k);
+        pen__ahead_arrived(&k->ahead, f->block, NULL, f->bytes);
+        pen__sim_batch_arrived(k, f->block);
+    } else {
+        begin_epoch(k);
+    }
+    fetch_end(f);
+    pen__sim_batch_turn(k);
+}
+
+static void fetch_block(PenSimRank *k, PenAheadBlock *b)
+{
+    const PenSimPack *p = &k->job->pack;
+    uint64_t shard = pen__sim_pack_shard(p, b->number);
+    if (k->job->s->epoch && pen__sim_cache_has(&k->job->cache, b->number, k->node)) {
+        k->hits++;
+        pen__ahead_arrived(&k->ahead, b, NULL, bytes_of(p, shard));
+        return;
+    }
+    bool coming = is_coming(k, shard);
+    Fetch *f = fetch_new(k);
+    if (!f)
+        return;
+    f->block = b;
+    f->shard = shard;
+    f->prefix = pen__sim_pack_prefix(p, shard);
+    if (k->shards[shard % PEN_SIM_SHARDS] == (uint32_t)shard + 1) {
+        f->stage = TURN;
+        take_turns(k);
+    } else if (coming) {
+        f->stage = WAIT;
+    } else {
+        fetch_ask(f, TAIL, tail_of(p, shard));
+    }
+}
+
+void pen__sim_rank_pump(PenSimRank *k)
+{
+    while (k->opened && k->fetching < k->fetchers && k->job->r == PEN_OK) {
+        uint64_t cursor = k->ahead.cursor;
+        PenAheadBlock *b = NULL;
+        PenError err = {0};
+        int r = pen__ahead_want(&k->ahead, &b, &err);
+        if (r < 0)
+            give_up(k, r, &err);
+        if (b)
+            fetch_block(k, b);
+        else if (cursor == k->ahead.cursor)
+            break;
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static uint64_t most_bytes(void *ctx, uint64_t number)
+{
+    const PenSimPack *p = &((PenSimRank *)ctx)->job->pack;
+    (void)number;
+    return p->largest_block;
+}
+
+int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink *link,
+                       PenError *reterr)
+{
+    PenPolicySettings settings;
+    pen__policy_settings_init(&settings);
+    *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
+    settings.in_flight = job->s->in_flight ? pen__node_share(job->s->in_flight, job->s->ranks)
+                                           : pen__node_usual(settings.in_flight, job->s->ranks);
+    k->fetchers = PEN_MAX(settings.in_flight, (uint32_t)FETCHERS);
+    uint64_t fit = PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u);
+    k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);
+    /* The size of the pack is for the table alone, which is to be small here. */
+    uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
+    PenAheadPlan plan = {.block_samples = job->pack.block_samples,
+                         .n_samples =
+                             PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
+                         .room = job->room,
+                         .block_bytes = most_bytes,
+                         .ctx = k};
+    k->t = pen__sim_net_client(job->net, link);
+    if (!k->t)
+        return pen__fail_memory(reterr, WHERE, "client");
+    int r = pen__policy_new(k->t, &settings, &k->policy, reterr);
+    if (r == PEN_OK)
+        r = pen__ahead_init(&k->ahead, &plan, reterr);
+    return r < 0 ? r : pen__sim_batch_init(k, reterr);
+}
+
+static void on_start(void *ctx)
+{
+    PenSimRank *k = ctx;
+    if (k->job->s->opened) {
+        begin_epoch(k);
+        pen__sim_batch_turn(k);
+        return;
+    }
+    Fetch *f = fetch_new(k);
+    if (!f)
+        return;
+    f->prefix = PEN_SIM_MANIFEST;
+    fetch_ask(f, MANIFEST, PEN_MIN(k->job->pack.manifest_bytes, (uint64_t)TAIL_BYTES));
+}
+
+void pen__sim_rank_start(PenSimRank *k, uint64_t at_ns)
+{
+    k->t->class_->timer_set(k->t, &k->compute, at_ns, on_start, k);
+}
+
+void pen__sim_rank_fini(PenSimRank *k)
+{
+    pen__policy_free(&k->policy);
+    while (k->fetches)
+        fetch_end(k->fetches);
+    pen__ahead_fini(&k->ahead);
+    pen__sim_batch_fini(k);
+}
