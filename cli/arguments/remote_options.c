@@ -5,7 +5,7 @@
 
 #include "output/say.h"
 
-void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret)
+void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret)
 {
     const CliValue *v = args->values;
     pen_remote_settings_init(ret);
@@ -18,10 +18,10 @@ void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret)
     ret->allow_http = v[CLI_OPT_ALLOW_HTTP].given != 0;
 }
 
-void cli_far_settings_from(const CliArgs *args, PenRemoteSettings *ret)
+void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret)
 {
     const CliValue *v = args->values;
-    cli_far_settings(args, ret);
+    cli_remote_settings(args, ret);
     if (v[CLI_OPT_FROM_ENDPOINT].given)
         ret->endpoint = v[CLI_OPT_FROM_ENDPOINT].text;
     if (v[CLI_OPT_FROM_REGION].given)
@@ -39,14 +39,14 @@ static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
     return pen_pack_cache(pack, &settings, reterr);
 }
 
-int cli_far_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
+int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
 {
     PenRemoteSettings settings;
     PenPack *pack = NULL;
     if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
         return cli_fail(reterr, PEN_E_INVALID,
                         "--cache-bytes: there is no cache; name its directory with --cache DIR");
-    cli_far_settings(args, &settings);
+    cli_remote_settings(args, &settings);
     int r = pen_pack_open_at(where, &settings, &pack, reterr);
     if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)
         r = add_cache(args, pack, reterr);

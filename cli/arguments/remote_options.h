@@ -8,10 +8,10 @@
 #include "arguments/args.h"
 
 /* The texts stay those of the arguments. */
-void cli_far_settings(const CliArgs *args, PenRemoteSettings *ret);
+void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret);
 /* The same of the place that is copied from. */
-void cli_far_settings_from(const CliArgs *args, PenRemoteSettings *ret);
+void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret);
 /* Opens the pack at `where`, a path or an address, with the cache that --cache names. */
-int cli_far_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr);
+int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr);
 
 #endif

@@ -247,8 +247,8 @@ int cli_bench(const CliArgs *args)
                .consumer = (double)args->values[CLI_OPT_CONSUMER].number * 1e-3,
                .waits = malloc(MAX_WAITS * sizeof *run.waits)};
     cli_stop_install();
-    int r =
-        run.waits ? cli_far_open(args, args->operands[0], &pack, &error) : cli_fail_memory(&error);
+    int r = run.waits ? cli_remote_open(args, args->operands[0], &pack, &error)
+                      : cli_fail_memory(&error);
     if (r == PEN_OK)
         r = pen_loader_open(pack, &s, &run.loader, &error);
     if (r == PEN_OK && pen_loader_warning(run.loader))

@@ -66,8 +66,8 @@ int cli_copy(const CliArgs *args)
     PenCopyResult result = {0};
     PenError error = {0};
     CliProgress progress;
-    cli_far_settings_from(args, &from);
-    cli_far_settings(args, &to);
+    cli_remote_settings_from(args, &from);
+    cli_remote_settings(args, &to);
     pen_copy_settings_init(&settings);
     settings.from = args->operands[0];
     settings.to = args->operands[1];

@@ -119,7 +119,7 @@ int cli_extract(const CliArgs *args)
     PenPack *pack = NULL;
     PenError error = {0};
     cli_stop_install();
-    if (cli_far_open(args, args->operands[0], &pack, &error) < 0)
+    if (cli_remote_open(args, args->operands[0], &pack, &error) < 0)
         return cli_end_failed(args, &error);
     int code = run_job(&job, pack);
     pen_pack_close(&pack);

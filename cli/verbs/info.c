@@ -92,7 +92,7 @@ int cli_info(const CliArgs *args)
     PenPack *pack = NULL;
     PenError error = {0};
     int code;
-    if (cli_far_open(args, args->operands[0], &pack, &error) < 0)
+    if (cli_remote_open(args, args->operands[0], &pack, &error) < 0)
         return cli_end_failed(args, &error);
     if (!args->values[CLI_OPT_SAMPLES].given) {
         code = print_info(args, pack);

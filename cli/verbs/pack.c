@@ -99,7 +99,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->sources = run->args->operands;
     s->n_sources = (uint32_t)run->args->n_operands;
     s->out = run->out;
-    cli_far_settings(run->args, &run->remote);
+    cli_remote_settings(run->args, &run->remote);
     s->remote = &run->remote;
     s->work = v[CLI_OPT_WORK].text;
     s->kind = (int32_t)v[CLI_OPT_KIND].number;
@@ -292,7 +292,7 @@ int cli_gc(const CliArgs *args)
     PenRemoteSettings remote;
     char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], uploads[CLI_NUMBER_TEXT];
     const char *pack = args->operands[0];
-    cli_far_settings(args, &remote);
+    cli_remote_settings(args, &remote);
     if (pen_ingest_gc_at(pack, &remote, args->values[CLI_OPT_WORK].text, &result, &error) < 0)
         return cli_end_failed(args, &error);
     cli_report_text(&report, "pack", pack);

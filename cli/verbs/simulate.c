@@ -78,7 +78,7 @@ static int take_pack(const CliArgs *args, PenPack **pack, PenSimSettings *s, Pen
                         "and --sample-bytes",
                         args->operands[0]);
     if (args->n_operands) {
-        int r = cli_far_open(args, args->operands[0], pack, reterr);
+        int r = cli_remote_open(args, args->operands[0], pack, reterr);
         s->pack = *pack;
         return r;
     }

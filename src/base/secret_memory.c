@@ -11,26 +11,26 @@
 
 enum { PAGE = 4096 };
 
-int pen__room_take(size_t cap, PenRoom *ret, PenError *reterr)
+int pen__secret_memory_new(size_t cap, PenSecretMemory *ret, PenError *reterr)
 {
     size_t whole = (cap / PAGE + 1) * PAGE; /* at least one byte more */
     void *p = cap < SIZE_MAX / 2 ? pen__sys->pages_take(whole) : NULL;
     if (!p)
         return pen__fail_memory(reterr, WHERE, "memory for secrets");
-    *ret = (PenRoom){.data = p, .cap = whole};
+    *ret = (PenSecretMemory){.data = p, .cap = whole};
     return PEN_OK;
 }
 
-void pen__room_give(PenRoom *room)
+void pen__secret_memory_free(PenSecretMemory *room)
 {
     if (!room->data)
         return;
     explicit_bzero(room->data, room->cap);
     pen__sys->pages_give(room->data, room->cap);
-    *room = (PenRoom){0};
+    *room = (PenSecretMemory){0};
 }
 
-int pen__room_add(PenRoom *room, const void *data, size_t bytes)
+int pen__secret_memory_add(PenSecretMemory *room, const void *data, size_t bytes)
 {
     if (bytes >= room->cap - room->bytes)
         return -1;
@@ -40,7 +40,7 @@ int pen__room_add(PenRoom *room, const void *data, size_t bytes)
 }
 
 /* 1: there is more of it than the room holds. */
-static int read_all(int fd, const char *path, PenRoom *room, PenError *reterr)
+static int read_all(int fd, const char *path, PenSecretMemory *room, PenError *reterr)
 {
     for (;;) {
         size_t want = room->cap - room->bytes - 1;
@@ -56,16 +56,16 @@ static int read_all(int fd, const char *path, PenRoom *room, PenError *reterr)
 }
 
 /* The size that a file says is where to begin; those of /proc say nothing. */
-static int read_file(int fd, const char *path, uint64_t said, size_t limit, PenRoom *room,
+static int read_file(int fd, const char *path, uint64_t said, size_t limit, PenSecretMemory *room,
                      PenError *reterr)
 {
     size_t cap = said < limit ? (size_t)said + 1 : limit + 1;
-    int r = pen__room_take(cap, room, reterr);
+    int r = pen__secret_memory_new(cap, room, reterr);
     if (r == PEN_OK)
         r = read_all(fd, path, room, reterr);
     if (r == 1 && cap <= limit) {
-        pen__room_give(room);
-        r = pen__room_take(limit + 1, room, reterr);
+        pen__secret_memory_free(room);
+        r = pen__secret_memory_new(limit + 1, room, reterr);
         if (r == PEN_OK)
             r = read_all(fd, path, room, reterr);
     }
@@ -74,7 +74,7 @@ static int read_file(int fd, const char *path, uint64_t said, size_t limit, PenR
     return r;
 }
 
-int pen__room_read(const char *path, size_t limit, PenRoom *ret, PenError *reterr)
+int pen__secret_memory_read(const char *path, size_t limit, PenSecretMemory *ret, PenError *reterr)
 {
     PenFileStat st;
     int e = pen__sys->stat_path(path, &st);
@@ -86,11 +86,11 @@ int pen__room_read(const char *path, size_t limit, PenRoom *ret, PenError *reter
     int fd = pen__sys->open(path, PEN_OPEN_READ);
     if (fd < 0)
         return pen__fail_os(reterr, -fd, WHERE, "%s", path);
-    PenRoom room = {0};
+    PenSecretMemory room = {0};
     int r = read_file(fd, path, st.bytes, limit, &room, reterr);
     pen__sys->close(fd);
     if (r < 0)
-        pen__room_give(&room);
+        pen__secret_memory_free(&room);
     else
         *ret = room;
     return r;

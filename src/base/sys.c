@@ -169,12 +169,12 @@ static int real_real_path(const char *path, char *ret, size_t cap)
     return n < cap ? (int)n : -ERANGE;
 }
 
-static int real_disk_room(int fd, PenDiskRoom *ret)
+static int real_disk_room(int fd, PenDiskSpace *ret)
 {
     struct statvfs st;
     if (fstatvfs(fd, &st) < 0)
         return -errno;
-    *ret = (PenDiskRoom){(uint64_t)st.f_blocks * st.f_frsize, (uint64_t)st.f_bavail * st.f_frsize};
+    *ret = (PenDiskSpace){(uint64_t)st.f_blocks * st.f_frsize, (uint64_t)st.f_bavail * st.f_frsize};
     return 0;
 }
 
@@ -418,7 +418,7 @@ const PenSys pen__sys_real = {
     .stat_path = real_stat_path,
     .stat_at = real_stat_at,
     .real_path = real_real_path,
-    .disk_room = real_disk_room,
+    .disk_space = real_disk_room,
     .rename = real_rename,
     .mkdir = real_mkdir,
     .mkdir_own = real_mkdir_own,

@@ -22,9 +22,9 @@ typedef struct PenFileStat {
     uint64_t inode;
 } PenFileStat;
 
-typedef struct PenDiskRoom { /* of a file system */
+typedef struct PenDiskSpace { /* of a file system */
     uint64_t bytes, free_bytes;
-} PenDiskRoom;
+} PenDiskSpace;
 
 enum { PEN_RANGE_FREE = 0, PEN_RANGE_SHARED = 1, PEN_RANGE_ALONE = 2 };
 
@@ -89,7 +89,7 @@ typedef struct PenSys {
     int (*stat_at)(int dir, const char *name, PenFileStat *ret); /* of a symbolic link itself */
     /* Absolute and without links: its length, or -errno, -ERANGE when it does not fit. */
     int (*real_path)(const char *path, char *ret, size_t cap);
-    int (*disk_room)(int fd, PenDiskRoom *ret);
+    int (*disk_space)(int fd, PenDiskSpace *ret);
     int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
     int (*mkdir)(int dir, const char *name);
     int (*mkdir_own)(const char *path); /* for this user alone */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many bytes the cache holds. What is to be written is added first and under the lock, so that
  * all processes together stay below the limit; one that is killed in between leaves too much in the
- * books, and a count of what it had begun by which that is noticed. */
+ * accounting, and a count of what it had begun by which that is noticed. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 #include "base/crc32c.h"
 #include "cache/cache_impl.h"
 
-enum { BOOKS_BYTES = 64, VERSION = 1 };
+enum { ACCOUNTING_BYTES = 64, VERSION = 1 };
 #define DAY_S (24 * 3600u)
 
 static const char magic[8] = "PENCACHE";
 
-static int read_books(PenCache *c, PenBooks *ret)
+static int read_accounting(PenCache *c, PenAccounting *ret)
 {
-    uint8_t data[BOOKS_BYTES];
+    uint8_t data[ACCOUNTING_BYTES];
     size_t got = 0;
-    *ret = (PenBooks){0};
+    *ret = (PenAccounting){0};
     while (got < sizeof data) {
         int64_t n = pen__sys->pread(c->fd, data + got, sizeof data - got, got);
         if (n < 0)
@@ -31,13 +31,13 @@ static int read_books(PenCache *c, PenBooks *ret)
         return -EPROTO;
     if (pen__crc32c(0, data + 16, sizeof data - 16) != pen__load32(data + 12))
         return -EBADMSG;
-    *ret = (PenBooks){pen__load64(data + 16), pen__load64(data + 24), pen__load64(data + 32)};
+    *ret = (PenAccounting){pen__load64(data + 16), pen__load64(data + 24), pen__load64(data + 32)};
     return 0;
 }
 
-static int write_books(PenCache *c, const PenBooks *b)
+static int write_accounting(PenCache *c, const PenAccounting *b)
 {
-    uint8_t data[BOOKS_BYTES] = {0};
+    uint8_t data[ACCOUNTING_BYTES] = {0};
     memcpy(data, magic, sizeof magic);
     pen__store32(data + 8, VERSION);
     pen__store64(data + 16, b->used);
@@ -54,25 +54,25 @@ static int write_books(PenCache *c, const PenBooks *b)
     return 0;
 }
 
-int pen__books_begin(PenCache *c, uint64_t wait_ns, PenBooks *ret)
+int pen__accounting_begin(PenCache *c, uint64_t wait_ns, PenAccounting *ret)
 {
-    pthread_mutex_lock(&c->books);
-    int r = pen__range_lock(c, PEN_RANGE_ALONE, PEN_RANGE_BOOKS, wait_ns);
+    pthread_mutex_lock(&c->accounting);
+    int r = pen__range_lock(c, PEN_RANGE_ALONE, PEN_RANGE_ACCOUNTING, wait_ns);
     if (r == 0) {
-        r = read_books(c, ret);
+        r = read_accounting(c, ret);
         if (r == 0 || r == -ENODATA || r == -EBADMSG)
             return r;
-        pen__range_free(c, PEN_RANGE_BOOKS);
+        pen__range_free(c, PEN_RANGE_ACCOUNTING);
     }
-    pthread_mutex_unlock(&c->books);
+    pthread_mutex_unlock(&c->accounting);
     return r;
 }
 
-int pen__books_end(PenCache *c, const PenBooks *books)
+int pen__accounting_end(PenCache *c, const PenAccounting *accounting)
 {
-    int r = books ? write_books(c, books) : 0;
-    pen__range_free(c, PEN_RANGE_BOOKS);
-    pthread_mutex_unlock(&c->books);
+    int r = accounting ? write_accounting(c, accounting) : 0;
+    pen__range_free(c, PEN_RANGE_ACCOUNTING);
+    pthread_mutex_unlock(&c->accounting);
     return r;
 }
 
@@ -82,17 +82,17 @@ static uint64_t add(uint64_t a, int64_t b)
     return b < 0 ? (a > less ? a - less : 0) : a + (uint64_t)b;
 }
 
-int pen__books_change(PenCache *c, int64_t used, int64_t pending)
+int pen__accounting_change(PenCache *c, int64_t used, int64_t pending)
 {
-    PenBooks b;
-    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
+    PenAccounting b;
+    int r = pen__accounting_begin(c, PEN_SHORT_NS(c), &b);
     if (r == -ENODATA || r == -EBADMSG)
-        return pen__books_end(c, NULL); /* for a recount to put right */
+        return pen__accounting_end(c, NULL); /* for a recount to put right */
     if (r < 0)
         return r;
     b.used = add(b.used, used);
     b.pending = add(b.pending, pending);
-    return pen__books_end(c, &b);
+    return pen__accounting_end(c, &b);
 }
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -114,19 +114,19 @@ static int count_pack(void *ctx, const char *id)
 {
     Count *count = ctx;
     if (count->sweep)
-        pen__shelf_sweep(count->cache, id);
-    return pen__shelf_entries(count->cache, id, count_entry, count);
+        pen__cache_dir_sweep(count->cache, id);
+    return pen__cache_dir_entries(count->cache, id, count_entry, count);
 }
 
-/* With the books. */
-static int recount(PenCache *c, bool alone, PenBooks *b)
+/* With the accounting. */
+static int recount(PenCache *c, bool alone, PenAccounting *b)
 {
     Count count = {.cache = c, .sweep = alone};
-    int r = pen__shelf_packs(c, count_pack, &count);
+    int r = pen__cache_dir_packs(c, count_pack, &count);
     if (r == 0)
-        *b = (PenBooks){.used = count.bytes,
-                        .pending = alone ? 0 : b->pending,
-                        .counted_s = pen__sys->unix_ns() / 1000000000u};
+        *b = (PenAccounting){.used = count.bytes,
+                             .pending = alone ? 0 : b->pending,
+                             .counted_s = pen__sys->unix_ns() / 1000000000u};
     return r;
 }
 
@@ -136,23 +136,24 @@ static bool is_alone(PenCache *c)
     return pen__range_lock(c, PEN_RANGE_ALONE, PEN_RANGE_PRESENT, 0) == 0;
 }
 
-void pen__books_recount(PenCache *c, bool force)
+void pen__accounting_recount(PenCache *c, bool force)
 {
-    PenBooks b;
-    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
+    PenAccounting b;
+    int r = pen__accounting_begin(c, PEN_SHORT_NS(c), &b);
     if (r < 0 && r != -EBADMSG)
         return;
     bool bad = r<0, old = pen__sys->unix_ns() / 1000000000u - b.counted_s> DAY_S;
     bool alone = (bad || b.pending || old || force) && is_alone(c);
     bool done = (alone || bad) && recount(c, alone, &b) == 0;
-    (void)pen__books_end(c, done ? &b : NULL);
+    (void)pen__accounting_end(c, done ? &b : NULL);
     if (alone)
-        pen__books_present(c);
+        pen__accounting_present(c);
 }
 
-/* Who counts holds the books as well, so not being marked as present does no harm but to the count.
+/* Who counts holds the accounting as well, so not being marked as present does no harm but to the
+ * count.
  */
-void pen__books_present(PenCache *c)
+void pen__accounting_present(PenCache *c)
 {
     (void)pen__range_lock(c, PEN_RANGE_SHARED, PEN_RANGE_PRESENT, PEN_SHORT_NS(c));
 }

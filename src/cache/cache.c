@@ -26,7 +26,7 @@ void pen__cache_close(PenCache **cache)
     *cache = NULL;
     if (c->fd >= 0)
         (void)pen__sys->close(c->fd); /* all locks go with it */
-    pthread_mutex_destroy(&c->books);
+    pthread_mutex_destroy(&c->accounting);
     pthread_mutex_destroy(&c->evicting);
     pen__free(c->dir);
     pen__free(c);
@@ -52,7 +52,7 @@ int pen__cache_open_dir(const char *dir, bool make, uint32_t wait_ms, PenCache *
     c->fd = -1;
     c->limit = UINT64_MAX;
     c->wait_ns = (wait_ms ? wait_ms : WAIT_MS) * UINT64_C(1000000);
-    pthread_mutex_init(&c->books, NULL);
+    pthread_mutex_init(&c->accounting, NULL);
     pthread_mutex_init(&c->evicting, NULL);
     int r = pen__marker_open(c, make, reterr);
     if (r < 0)
@@ -69,8 +69,8 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
     PenFileStat st;
     /* Not at once, when somebody is removing what we are about to use. */
     (void)pen__range_lock(c, PEN_RANGE_SHARED, pen__range_pack(c->id), PEN_SHORT_NS(c));
-    pen__shelf_path(c, c->id, NULL, path);
-    if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && !pen__shelf_is_own(path))
+    pen__cache_dir_path(c, c->id, NULL, path);
+    if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && !pen__cache_dir_is_own(path))
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: expected a directory of this user; remove what is there", path);
     (void)pen__sys->mkdir_own(path);
@@ -80,8 +80,8 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
 
 static uint64_t half_of_disk(PenCache *c)
 {
-    PenDiskRoom room;
-    return pen__sys->disk_room(c->fd, &room) < 0 ? UINT64_MAX : room.bytes / 2;
+    PenDiskSpace room;
+    return pen__sys->disk_space(c->fd, &room) < 0 ? UINT64_MAX : room.bytes / 2;
 }
 
 int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], const char *from,
@@ -92,8 +92,8 @@ int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], cons
     if (r < 0)
         return r;
     c->limit = settings->bytes ? settings->bytes : half_of_disk(c);
-    pen__books_recount(c, false);
-    pen__books_present(c);
+    pen__accounting_recount(c, false);
+    pen__accounting_present(c);
     for (int i = 0; i < 16; i++)
         snprintf(c->id + 2 * i, 3, "%02x", id[i]);
     r = open_folder(c, from, reterr);

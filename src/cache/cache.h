@@ -2,7 +2,7 @@
 /* A directory of blocks that processes of one user share. It knows nothing of packs but their ids:
  * whether an entry is what it should be is for the caller to see.
  *
- *     DIR/penstock-cache              marker, books, and the file whose bytes are locked
+ *     DIR/penstock-cache              marker, accounting, and the file whose bytes are locked
  *     DIR/<pack id>/about             when it was opened last, and from where
  *     DIR/<pack id>/new-<random>      an entry that is being written
  *     DIR/<pack id>/<xx>/<n>.block    entry n; xx is n modulo 256

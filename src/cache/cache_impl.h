@@ -22,8 +22,9 @@ struct PenCache {
     char id[PEN_CACHE_ID]; /* of our pack; "" when there is none */
     int fd;                /* of the marker */
     uint64_t limit, wait_ns;
-    pthread_mutex_t books;    /* with the lock of the books: that one does not hold our threads */
-    pthread_mutex_t evicting; /* the same for the lock of whoever evicts */
+    pthread_mutex_t
+        accounting; /* with the lock of the accounting: that one does not hold our threads */
+    pthread_mutex_t evicting;            /* the same for the lock of whoever evicts */
     atomic_uint_fast64_t quiet_until_ns; /* nothing is stored until then */
     atomic_int quiet_why;                /* a count: PEN_COUNT_FULL and those behind */
     atomic_uint_fast64_t counts[PEN_COUNTS];
@@ -35,7 +36,7 @@ int pen__cache_open_dir(const char *dir, bool make, uint32_t wait_ms, PenCache *
 
 /* ---- range.c: locks ------------------------------------------------------------------------- */
 
-enum { PEN_RANGE_BOOKS = 0, PEN_RANGE_PRESENT = 1, PEN_RANGE_EVICTOR = 2 };
+enum { PEN_RANGE_ACCOUNTING = 0, PEN_RANGE_PRESENT = 1, PEN_RANGE_EVICTOR = 2 };
 uint64_t pen__range_pack(const char *id);
 uint64_t pen__range_entry(const char *id, PenCacheKey key);
 /* How long locks are waited for that nobody holds for long, unless he counts or hangs. */
@@ -50,47 +51,49 @@ void pen__range_free(PenCache *c, uint64_t range);
 /* Opens the marker; with `make` the directory and the marker are made when they are not there. */
 int pen__marker_open(PenCache *c, bool make, PenError *reterr);
 
-/* ---- books.c: how many bytes there are --------------------------------------------------------
+/* ---- accounting.c: how many bytes there are
+ * --------------------------------------------------------
  */
 
-typedef struct PenBooks {
+typedef struct PenAccounting {
     uint64_t used;      /* bytes of entries, and of those that are being written */
     uint64_t pending;   /* how many are being written; of killed processes as well */
     uint64_t counted_s; /* when they were last counted, seconds since 1970 */
-} PenBooks;
+} PenAccounting;
 
 /* Locks and reads them. 0 or -errno, and then nothing is locked. -EBADMSG: they are locked, and
  * wrong. */
-int pen__books_begin(PenCache *c, uint64_t wait_ns, PenBooks *ret);
+int pen__accounting_begin(PenCache *c, uint64_t wait_ns, PenAccounting *ret);
 /* Writes them, unless NULL, and unlocks. */
-int pen__books_end(PenCache *c, const PenBooks *books);
+int pen__accounting_end(PenCache *c, const PenAccounting *accounting);
 /* Adds to what is used and pending. */
-int pen__books_change(PenCache *c, int64_t used, int64_t pending);
-/* Counts what is there, when nobody else has the cache open and the books may be wrong, and removes
- * what killed processes have left. `force`: even when they seem right. */
-void pen__books_recount(PenCache *c, bool force);
+int pen__accounting_change(PenCache *c, int64_t used, int64_t pending);
+/* Counts what is there, when nobody else has the cache open and the accounting may be wrong, and
+ * removes what killed processes have left. `force`: even when they seem right. */
+void pen__accounting_recount(PenCache *c, bool force);
 /* Marks us as one who has the cache open. */
-void pen__books_present(PenCache *c);
+void pen__accounting_present(PenCache *c);
 
 /* ---- shelf.c: names and what they hold --------------------------------------------------------
  */
 
-bool pen__shelf_is_own(const char *path); /* a directory of ours, not a link to one */
-void pen__shelf_path(const PenCache *c, const char *id, const char *name, char ret[PEN_CACHE_PATH]);
-void pen__shelf_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
-void pen__shelf_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
+bool pen__cache_dir_is_own(const char *path); /* a directory of ours, not a link to one */
+void pen__cache_dir_path(const PenCache *c, const char *id, const char *name,
+                         char ret[PEN_CACHE_PATH]);
+void pen__cache_dir_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
+void pen__cache_dir_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
 /* A name that nobody has, for what is being written. */
-int pen__shelf_temp(const PenCache *c, char ret[PEN_CACHE_PATH]);
+int pen__cache_dir_temp(const PenCache *c, char ret[PEN_CACHE_PATH]);
 
 /* Calls `each` for all packs; non-zero stops and is returned. */
-int pen__shelf_packs(PenCache *c, int (*each)(void *ctx, const char *id), void *ctx);
+int pen__cache_dir_packs(PenCache *c, int (*each)(void *ctx, const char *id), void *ctx);
 /* For all entries of a pack: files whose names we make, and no others. */
-int pen__shelf_entries(PenCache *c, const char *id,
-                       int (*each)(void *ctx, const char *path, uint64_t bytes), void *ctx);
+int pen__cache_dir_entries(PenCache *c, const char *id,
+                           int (*each)(void *ctx, const char *path, uint64_t bytes), void *ctx);
 /* Removes what is left of entries that nobody finished. */
-void pen__shelf_sweep(PenCache *c, const char *id);
+void pen__cache_dir_sweep(PenCache *c, const char *id);
 /* Removes the folders of a pack and what is said of it, as far as nothing else is in them. */
-void pen__shelf_remove(PenCache *c, const char *id);
+void pen__cache_dir_remove(PenCache *c, const char *id);
 
 /* What is said of a pack. */
 int pen__about_write(PenCache *c, const char *from);

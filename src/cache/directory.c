@@ -18,34 +18,35 @@ static const char *const suffixes[] = {".block", ".tail"};
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-bool pen__shelf_is_own(const char *path)
+bool pen__cache_dir_is_own(const char *path)
 {
     PenFileStat st;
     return pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_dir && st.uid == geteuid();
 }
 
-void pen__shelf_path(const PenCache *c, const char *id, const char *name, char ret[PEN_CACHE_PATH])
+void pen__cache_dir_path(const PenCache *c, const char *id, const char *name,
+                         char ret[PEN_CACHE_PATH])
 {
     snprintf(ret, PEN_CACHE_PATH, "%s%s%s%s%s", c->dir, id ? "/" : "", id ? id : "",
              name ? "/" : "", name ? name : "");
 }
 
-void pen__shelf_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
+void pen__cache_dir_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
 {
     char name[8];
     snprintf(name, sizeof name, "%02x", (unsigned)(key.number % FOLDERS));
-    pen__shelf_path(c, c->id, name, ret);
+    pen__cache_dir_path(c, c->id, name, ret);
 }
 
-void pen__shelf_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
+void pen__cache_dir_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
 {
     char name[48];
     snprintf(name, sizeof name, "%02x/%" PRIu64 "%s", (unsigned)(key.number % FOLDERS), key.number,
              suffixes[key.kind]);
-    pen__shelf_path(c, c->id, name, ret);
+    pen__cache_dir_path(c, c->id, name, ret);
 }
 
-int pen__shelf_temp(const PenCache *c, char ret[PEN_CACHE_PATH])
+int pen__cache_dir_temp(const PenCache *c, char ret[PEN_CACHE_PATH])
 {
     uint64_t random;
     char name[32];
@@ -53,7 +54,7 @@ int pen__shelf_temp(const PenCache *c, char ret[PEN_CACHE_PATH])
     if (r < 0)
         return r;
     snprintf(name, sizeof name, "new-%016" PRIx64, random);
-    pen__shelf_path(c, c->id, name, ret);
+    pen__cache_dir_path(c, c->id, name, ret);
     return 0;
 }
 
@@ -104,11 +105,11 @@ static int see_pack(void *ctx, const char *name)
     char path[PEN_CACHE_PATH];
     if (!all_hex(name, 32))
         return 0;
-    pen__shelf_path(w->cache, name, NULL, path);
-    return pen__shelf_is_own(path) ? w->each_pack(w->ctx, name) : 0;
+    pen__cache_dir_path(w->cache, name, NULL, path);
+    return pen__cache_dir_is_own(path) ? w->each_pack(w->ctx, name) : 0;
 }
 
-int pen__shelf_packs(PenCache *c, int (*each)(void *ctx, const char *id), void *ctx)
+int pen__cache_dir_packs(PenCache *c, int (*each)(void *ctx, const char *id), void *ctx)
 {
     Walk w = {.cache = c, .each_pack = each, .ctx = ctx};
     return pen__sys->list(c->dir, see_pack, &w);
@@ -122,22 +123,22 @@ static int see_entry(void *ctx, const char *name)
     if (!is_entry(name, w->folder))
         return 0;
     snprintf(in_pack, sizeof in_pack, "%02x/%s", w->folder, name);
-    pen__shelf_path(w->cache, w->id, in_pack, path);
+    pen__cache_dir_path(w->cache, w->id, in_pack, path);
     return pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file
                ? w->each(w->ctx, path, st.bytes)
                : 0;
 }
 
-int pen__shelf_entries(PenCache *c, const char *id,
-                       int (*each)(void *ctx, const char *path, uint64_t bytes), void *ctx)
+int pen__cache_dir_entries(PenCache *c, const char *id,
+                           int (*each)(void *ctx, const char *path, uint64_t bytes), void *ctx)
 {
     Walk w = {.cache = c, .id = id, .each = each, .ctx = ctx};
     int r = 0;
     for (w.folder = 0; w.folder < FOLDERS && r == 0; w.folder++) {
         char path[PEN_CACHE_PATH], name[8];
         snprintf(name, sizeof name, "%02x", w.folder);
-        pen__shelf_path(c, id, name, path);
-        if (pen__shelf_is_own(path))
+        pen__cache_dir_path(c, id, name, path);
+        if (pen__cache_dir_is_own(path))
             r = pen__sys->list(path, see_entry, &w);
         if (r == -ENOENT) /* somebody removed it meanwhile */
             r = 0;
@@ -152,35 +153,35 @@ static int sweep_temp(void *ctx, const char *name)
     PenFileStat st;
     if (!is_temp(name))
         return 0;
-    pen__shelf_path(w->cache, w->id, name, path);
+    pen__cache_dir_path(w->cache, w->id, name, path);
     if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file)
         (void)pen__sys->unlink(PEN_AT_CWD, path);
     return 0;
 }
 
-void pen__shelf_sweep(PenCache *c, const char *id)
+void pen__cache_dir_sweep(PenCache *c, const char *id)
 {
     Walk w = {.cache = c, .id = id};
     char path[PEN_CACHE_PATH];
-    pen__shelf_path(c, id, NULL, path);
+    pen__cache_dir_path(c, id, NULL, path);
     (void)pen__sys->list(path, sweep_temp, &w);
 }
 
-void pen__shelf_remove(PenCache *c, const char *id)
+void pen__cache_dir_remove(PenCache *c, const char *id)
 {
     char path[PEN_CACHE_PATH], name[8];
-    pen__shelf_sweep(c, id);
+    pen__cache_dir_sweep(c, id);
     for (unsigned i = 0; i < FOLDERS; i++) {
         snprintf(name, sizeof name, "%02x", i);
-        pen__shelf_path(c, id, name, path);
-        if (pen__shelf_is_own(path))
+        pen__cache_dir_path(c, id, name, path);
+        if (pen__cache_dir_is_own(path))
             (void)pen__sys->rmdir(PEN_AT_CWD, path);
     }
     PenFileStat st;
-    pen__shelf_path(c, id, about_name, path);
+    pen__cache_dir_path(c, id, about_name, path);
     if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.is_file)
         (void)pen__sys->unlink(PEN_AT_CWD, path);
-    pen__shelf_path(c, id, NULL, path);
+    pen__cache_dir_path(c, id, NULL, path);
     (void)pen__sys->rmdir(PEN_AT_CWD, path);
 }
 
@@ -191,14 +192,14 @@ int pen__about_write(PenCache *c, const char *from)
     char temp[PEN_CACHE_PATH], path[PEN_CACHE_PATH], text[512];
     int n = snprintf(text, sizeof text, "%s%" PRIu64 "\nfrom %.300s\n", about_head,
                      pen__sys->unix_ns() / 1000000000u, from);
-    int r = pen__shelf_temp(c, temp);
+    int r = pen__cache_dir_temp(c, temp);
     int fd = r < 0 ? r : pen__sys->open(temp, PEN_OPEN_NEW);
     if (fd < 0)
         return fd;
     struct iovec iov = {text, (size_t)n};
     r = pen__sys->pwritev(fd, &iov, 1, 0) == n ? 0 : -EIO;
     int closed = pen__sys->close(fd);
-    pen__shelf_path(c, c->id, about_name, path);
+    pen__cache_dir_path(c, c->id, about_name, path);
     if (r == 0)
         r = closed < 0 ? closed : pen__sys->rename(PEN_AT_CWD, temp, PEN_AT_CWD, path);
     if (r < 0)
@@ -213,7 +214,7 @@ void pen__about_read(PenCache *c, const char *id, uint64_t *ret_opened_s, char *
     char path[PEN_CACHE_PATH], text[512];
     *ret_opened_s = 0;
     ret_from[0] = 0;
-    pen__shelf_path(c, id, about_name, path);
+    pen__cache_dir_path(c, id, about_name, path);
     int fd = pen__sys->open(path, PEN_OPEN_PLAIN);
     if (fd < 0)
         return;

@@ -18,7 +18,7 @@ int pen__cache_find(PenCache *c, PenCacheKey key, PenCacheEntry *ret)
 {
     char path[PEN_CACHE_PATH];
     PenFileStat st;
-    pen__shelf_entry(c, key, path);
+    pen__cache_dir_entry(c, key, path);
     int fd = pen__sys->open(path, PEN_OPEN_PLAIN);
     if (fd < 0)
         return 0;
@@ -104,20 +104,20 @@ static void note_failure(PenCache *c, int r)
 /* The smaller of 1 % and 1 GiB stays free on the disk. What cannot be known does not hinder. */
 static uint64_t missing_on_disk(PenCache *c, uint64_t bytes)
 {
-    PenDiskRoom room;
-    if (pen__sys->disk_room(c->fd, &room) < 0)
+    PenDiskSpace room;
+    if (pen__sys->disk_space(c->fd, &room) < 0)
         return 0;
     uint64_t need = PEN_MIN(room.bytes / 100, KEEP_FREE) + bytes;
     return need > room.free_bytes ? need - room.free_bytes : 0;
 }
 
-/* 0: `bytes` are in the books. > 0: so many are missing, and why. < 0: -errno. */
+/* 0: `bytes` are in the accounting. > 0: so many are missing, and why. < 0: -errno. */
 static int64_t try_reserve(PenCache *c, uint64_t bytes, int *ret_why)
 {
-    PenBooks b;
-    int r = pen__books_begin(c, PEN_SHORT_NS(c), &b);
+    PenAccounting b;
+    int r = pen__accounting_begin(c, PEN_SHORT_NS(c), &b);
     if (r == -ENODATA || r == -EBADMSG) {
-        (void)pen__books_end(c, NULL);
+        (void)pen__accounting_end(c, NULL);
         return -EBADMSG;
     }
     if (r < 0)
@@ -127,9 +127,9 @@ static int64_t try_reserve(PenCache *c, uint64_t bytes, int *ret_why)
     if (!over && !low) {
         b.used += bytes;
         b.pending++;
-        return pen__books_end(c, &b);
+        return pen__accounting_end(c, &b);
     }
-    (void)pen__books_end(c, NULL);
+    (void)pen__accounting_end(c, NULL);
     *ret_why = over ? PEN_COUNT_FULL : PEN_COUNT_DISK;
     return (int64_t)PEN_MIN(PEN_MAX(over, low), (uint64_t)INT64_MAX / 2);
 }
@@ -139,7 +139,7 @@ static bool reserve(PenCache *c, uint64_t bytes)
     int why = PEN_COUNT_FULL;
     int64_t missing = try_reserve(c, bytes, &why);
     if (missing == -EBADMSG) {
-        pen__books_recount(c, false);
+        pen__accounting_recount(c, false);
         missing = try_reserve(c, bytes, &why);
     }
     if (missing > 0 && pen__cache_evict(c, (uint64_t)missing) >= (uint64_t)missing)
@@ -157,14 +157,14 @@ static bool reserve(PenCache *c, uint64_t bytes)
 
 static int open_temp(PenCache *c, char path[PEN_CACHE_PATH])
 {
-    int r = pen__shelf_temp(c, path);
+    int r = pen__cache_dir_temp(c, path);
     if (r < 0)
         return r;
     int fd = pen__sys->open(path, PEN_OPEN_NEW);
     if (fd != -ENOENT)
         return fd;
     char folder[PEN_CACHE_PATH];
-    pen__shelf_path(c, c->id, NULL, folder);
+    pen__cache_dir_path(c, c->id, NULL, folder);
     r = pen__sys->mkdir_own(folder);
     return r < 0 && r != -EEXIST ? r : pen__sys->open(path, PEN_OPEN_NEW);
 }
@@ -184,13 +184,13 @@ static int write_all(int fd, const void *data, uint64_t bytes)
 static int put_in_place(PenCache *c, PenCacheKey key, const char *temp)
 {
     char folder[PEN_CACHE_PATH], path[PEN_CACHE_PATH];
-    pen__shelf_folder(c, key, folder);
+    pen__cache_dir_folder(c, key, folder);
     int r = pen__sys->mkdir_own(folder);
     if (r < 0 && r != -EEXIST)
         return r;
-    if (r == -EEXIST && !pen__shelf_is_own(folder))
+    if (r == -EEXIST && !pen__cache_dir_is_own(folder))
         return -ENOTDIR;
-    pen__shelf_entry(c, key, path);
+    pen__cache_dir_entry(c, key, path);
     return pen__sys->rename(PEN_AT_CWD, temp, PEN_AT_CWD, path);
 }
 
@@ -216,7 +216,7 @@ int pen__cache_store(PenCache *c, PenCacheKey key, const void *data, uint64_t by
     if (!pen__cache_wants(c, bytes) || !reserve(c, bytes))
         return 0;
     int r = write_entry(c, key, data, bytes);
-    (void)pen__books_change(c, r < 0 ? -(int64_t)bytes : 0, -1);
+    (void)pen__accounting_change(c, r < 0 ? -(int64_t)bytes : 0, -1);
     if (r < 0) {
         note_failure(c, r);
         return 0;
@@ -230,12 +230,12 @@ void pen__cache_drop(PenCache *c, PenCacheKey key)
 {
     char folder[PEN_CACHE_PATH], path[PEN_CACHE_PATH];
     PenFileStat st;
-    pen__shelf_folder(c, key, folder);
-    pen__shelf_entry(c, key, path);
-    if (!pen__shelf_is_own(folder) || pen__sys->stat_at(PEN_AT_CWD, path, &st) < 0 || st.is_dir)
+    pen__cache_dir_folder(c, key, folder);
+    pen__cache_dir_entry(c, key, path);
+    if (!pen__cache_dir_is_own(folder) || pen__sys->stat_at(PEN_AT_CWD, path, &st) < 0 || st.is_dir)
         return;
     /* What has the name of an entry is in its way, whatever it is; a link goes, not what it names.
      */
     if (pen__sys->unlink(PEN_AT_CWD, path) == 0 && st.is_file)
-        (void)pen__books_change(c, -(int64_t)PEN_MIN(st.bytes, (uint64_t)INT64_MAX), 0);
+        (void)pen__accounting_change(c, -(int64_t)PEN_MIN(st.bytes, (uint64_t)INT64_MAX), 0);
 }

@@ -61,8 +61,8 @@ static void remove_from(PenCache *c, const char *id, Removal *removal)
     uint64_t range = pen__range_pack(id);
     if (pen__range_lock(c, PEN_RANGE_ALONE, range, 0) < 0)
         return; /* it is in use */
-    if (pen__shelf_entries(c, id, remove_entry, removal) == 0)
-        pen__shelf_remove(c, id);
+    if (pen__cache_dir_entries(c, id, remove_entry, removal) == 0)
+        pen__cache_dir_remove(c, id);
     pen__range_free(c, range);
 }
 
@@ -72,13 +72,13 @@ static uint64_t evict(PenCache *c, uint64_t bytes)
     Removal removal = {.want = bytes + PEN_MIN(SLICE_BYTES, c->limit / SLICES)};
     if (!s.found)
         return 0;
-    (void)pen__shelf_packs(c, add_pack, &s);
+    (void)pen__cache_dir_packs(c, add_pack, &s);
     qsort(s.found, s.n, sizeof *s.found, by_age);
     for (uint32_t i = 0; i < s.n && removal.done < removal.want; i++)
         remove_from(c, s.found[i].id, &removal);
     pen__free(s.found);
     if (removal.done)
-        (void)pen__books_change(c, -(int64_t)PEN_MIN(removal.done, (uint64_t)INT64_MAX), 0);
+        (void)pen__accounting_change(c, -(int64_t)PEN_MIN(removal.done, (uint64_t)INT64_MAX), 0);
     pen__cache_count(c, PEN_COUNT_EVICTED, removal.done);
     return removal.done;
 }

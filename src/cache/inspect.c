@@ -57,7 +57,7 @@ static int add_pack(void *ctx, const char *id)
         p->id[i] = (uint8_t)(pen__hex_value(id[2 * i]) * 16 + pen__hex_value(id[2 * i + 1]));
     pen__about_read(all->cache, id, &p->opened_s, p->from, sizeof p->from);
     p->in_use = is_in_use(all->cache, id);
-    return pen__shelf_entries(all->cache, id, count_entry, p);
+    return pen__cache_dir_entries(all->cache, id, count_entry, p);
 }
 
 static int by_age(const void *a, const void *b)
@@ -70,7 +70,7 @@ static int by_age(const void *a, const void *b)
 static int list_packs(PenCache *c, Packs *ret, PenError *reterr)
 {
     *ret = (Packs){.cache = c};
-    int r = pen__shelf_packs(c, add_pack, ret);
+    int r = pen__cache_dir_packs(c, add_pack, ret);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot list", c->dir);
     if (ret->n)
@@ -80,8 +80,8 @@ static int list_packs(PenCache *c, Packs *ret, PenError *reterr)
 
 static void add_up(const Packs *all, PenCacheTotal *ret)
 {
-    PenDiskRoom room = {0};
-    (void)pen__sys->disk_room(all->cache->fd, &room);
+    PenDiskSpace room = {0};
+    (void)pen__sys->disk_space(all->cache->fd, &room);
     ret->packs = all->n;
     ret->disk_bytes = room.bytes;
     ret->disk_free_bytes = room.free_bytes;
@@ -100,7 +100,7 @@ int pen_cache_look(const char *directory, void (*each)(void *ctx, const PenCache
     int r = pen__cache_open_dir(directory, false, 0, &c, reterr);
     if (r < 0)
         return r;
-    pen__books_recount(c, true);
+    pen__accounting_recount(c, true);
     r = list_packs(c, &all, reterr);
     if (r == PEN_OK) {
         add_up(&all, &total);
@@ -135,8 +135,8 @@ static int remove_idle(PenCache *c, PenCachePack *p, Removed *removed)
     uint64_t range = pen__range_pack(id);
     if (pen__range_lock(c, PEN_RANGE_ALONE, range, 0) < 0)
         return 0;
-    int r = pen__shelf_entries(c, id, remove_entry, removed);
-    pen__shelf_remove(c, id);
+    int r = pen__cache_dir_entries(c, id, remove_entry, removed);
+    pen__cache_dir_remove(c, id);
     pen__range_free(c, range);
     return r;
 }
@@ -157,7 +157,7 @@ int pen_cache_clear(const char *directory, PenCacheTotal *ret, PenError *reterr)
     }
     pen__free(all.packs);
     if (removed.bytes)
-        (void)pen__books_change(c, -(int64_t)PEN_MIN(removed.bytes, (uint64_t)INT64_MAX), 0);
+        (void)pen__accounting_change(c, -(int64_t)PEN_MIN(removed.bytes, (uint64_t)INT64_MAX), 0);
     pen__cache_close(&c);
     if (r == PEN_OK)
         r = pen_cache_look(directory, NULL, NULL, ret, reterr);

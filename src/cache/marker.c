@@ -94,7 +94,7 @@ static int open_file(PenCache *c, bool make, PenError *reterr)
 {
     enum { TRIES = 4 };
     char path[PEN_CACHE_PATH];
-    pen__shelf_path(c, NULL, PEN_CACHE_MARKER, path);
+    pen__cache_dir_path(c, NULL, PEN_CACHE_MARKER, path);
     for (int i = 0; i < TRIES; i++) {
         int fd = pen__sys->open(path, PEN_OPEN_UPDATE);
         if (fd == -ENOENT && !make)
@@ -141,16 +141,16 @@ static int check_empty(PenCache *c, PenError *reterr)
     return r == PEN_OK && names.other[0] ? not_empty(c, &names, reterr) : r;
 }
 
-/* Takes the lock of the books: what cannot lock is noticed here. An empty marker is one whose maker
- * was killed, and is made ours when nothing else is there. */
-static int check_books(PenCache *c, PenError *reterr)
+/* Takes the lock of the accounting: what cannot lock is noticed here. An empty marker is one whose
+ * maker was killed, and is made ours when nothing else is there. */
+static int check_accounting(PenCache *c, PenError *reterr)
 {
-    PenBooks books;
-    int r = pen__books_begin(c, c->wait_ns, &books);
+    PenAccounting accounting;
+    int r = pen__accounting_begin(c, c->wait_ns, &accounting);
     if (r == -EAGAIN)
         return pen__fail(reterr, PEN_E_BUSY, WHERE,
-                         "%s: another process has held the books for %u ms; does one hang?", c->dir,
-                         (unsigned)(c->wait_ns / 1000000));
+                         "%s: another process has held the accounting for %u ms; does one hang?",
+                         c->dir, (unsigned)(c->wait_ns / 1000000));
     if (r == -ENOLCK || r == -EINVAL || r == -EOPNOTSUPP || r == -ENOSYS)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: this file system has no locks (errno %d), which processes need to "
@@ -165,7 +165,7 @@ static int check_books(PenCache *c, PenError *reterr)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot read %s", c->dir, PEN_CACHE_MARKER);
     bool empty = r == -ENODATA;
     r = empty ? check_empty(c, reterr) : PEN_OK;
-    int e = pen__books_end(c, empty && r == PEN_OK ? &books : NULL);
+    int e = pen__accounting_end(c, empty && r == PEN_OK ? &accounting : NULL);
     return r == PEN_OK && e < 0
                ? pen__fail_os(reterr, -e, WHERE, "%s: cannot write %s", c->dir, PEN_CACHE_MARKER)
                : r;
@@ -180,5 +180,5 @@ int pen__marker_open(PenCache *c, bool make, PenError *reterr)
         r = open_file(c, make, reterr);
     if (r == PEN_OK)
         r = check_file(c, reterr);
-    return r == PEN_OK ? check_books(c, reterr) : r;
+    return r == PEN_OK ? check_accounting(c, reterr) : r;
 }

@@ -77,7 +77,7 @@ int pen__source_open_remote(PenRemote *remote, const char *name, uint64_t end_by
     s->remote = pen__remote_ref(remote);
     s->object_name = pen__strdup(name);
     s->tail = pen__alloc(end);
-    s->base = (PenSource){.class_ = &remote_class, .name = full_name(remote, name), .is_far = 1};
+    s->base = (PenSource){.class_ = &remote_class, .name = full_name(remote, name), .is_remote = 1};
     int r =
         s->object_name && s->tail && s->base.name ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
     if (r == PEN_OK)

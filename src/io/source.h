@@ -29,7 +29,7 @@ struct PenSource {
     const PenSourceClass *class_;
     const char *name; /* for messages */
     uint64_t bytes;
-    uint8_t is_far; /* every read is a request: few and large ones are better than many */
+    uint8_t is_remote; /* every read is a request: few and large ones are better than many */
 };
 
 /* A file to be read. What is no file (a FIFO, a device, a directory) is PEN_E_INVALID and is never

@@ -43,7 +43,7 @@ static void free_core(PenCore *c)
         pen__task_free(&c->plan, &t);
     }
     for (uint32_t i = 0; i < c->n_threads; i++)
-        pen__kitchen_free(&c->threads[i].kitchen);
+        pen__decode_context_free(&c->threads[i].context);
     pen__free(c->threads);
     pen__buf_free(&c->bad);
     pen__window_free(&c->window);
@@ -110,7 +110,7 @@ static int start_thread(PenCore *c, PenThread *t, PenError *reterr)
 {
     static void *(*const run[])(void *) = {pen__fetcher_run, pen__feeder_run, pen__worker_run};
     t->core = c;
-    int r = t->role == PEN_ROLE_DECODE ? pen__kitchen_new(&t->kitchen, reterr) : PEN_OK;
+    int r = t->role == PEN_ROLE_DECODE ? pen__decode_context_new(&t->context, reterr) : PEN_OK;
     if (r < 0)
         return r;
     /* Before it runs, so that it never sees a count that is too low. */
@@ -125,7 +125,7 @@ static int start_thread(PenCore *c, PenThread *t, PenError *reterr)
     c->refs--;
     c->live--;
     pthread_mutex_unlock(&c->mutex);
-    pen__kitchen_free(&t->kitchen);
+    pen__decode_context_free(&t->context);
     return r;
 }
 

@@ -51,8 +51,8 @@ typedef struct PenThread {
     struct PenCore *core;
     pthread_t id;
     PenRole role;
-    PenKitchen *kitchen; /* of those who decode */
-    int doing;           /* THREAD_* */
+    PenDecodeContext *context; /* of those who decode */
+    int doing;                 /* THREAD_* */
     uint64_t sample, since_ns;
 } PenThread;
 
@@ -138,13 +138,14 @@ void pen__task_recycle(PenCore *c, PenTask *t);
 void pen__task_give(PenCore *c, PenTask *t); /* what it has reserved of the memory for reading */
 
 /* swap.c: another sample instead of one that is broken. Without the lock. */
-int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t);
+int pen__task_swap(PenCore *c, PenDecodeContext *k, PenTask *t);
 /* Reading for one sample with all its reservations; without the lock. */
 int pen__task_fetch(PenCore *c, PenThread *thread, PenTask *t);
-int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t);
+int pen__task_decode(PenCore *c, PenDecodeContext *k, PenTask *t);
 /* One image, with the scratch it takes. */
-int pen__task_cook(PenCore *c, PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
-                   const PenEncoded *image, uint8_t *dst, PenError *reterr);
+int pen__image_decode_to(PenCore *c, PenDecodeContext *k, const PenProgram *p,
+                         const PenSamplePlan *sample_plan, const PenEncoded *image, uint8_t *dst,
+                         PenError *reterr);
 
 /* stall.c: what a thread is at; and why is there no batch yet? With the lock held. */
 void pen__thread_doing(PenThread *t, int doing, uint64_t sample);

@@ -9,27 +9,28 @@
 
 typedef struct Decoding {
     PenCore *core;
-    PenKitchen *kitchen;
+    PenDecodeContext *context;
     const PenOutField *field;
     PenTask *task;
     PenTaskClip *clip;
     PenDrawKey key;
     uint8_t *out; /* of the sample */
     uint32_t view;
-    bool has_recipe; /* for frames of recipe.shape in this view */
+    bool has_sample_plan; /* for frames of sample_plan.shape in this view */
 } Decoding;
 
 /* Frames of one clip are as large as each other, but for those of strange origin. */
-static int make_recipe(Decoding *d, const PenClipFrame *frame)
+static int make_sample_plan(Decoding *d, const PenClipFrame *frame)
 {
-    PenRecipe *recipe = &d->clip->recipe;
-    PenShape shape = {frame->encoded.width, frame->encoded.height, frame->orientation};
-    if (d->has_recipe && shape.width == recipe->shape.width &&
-        shape.height == recipe->shape.height && shape.orientation == recipe->shape.orientation)
+    PenSamplePlan *sample_plan = &d->clip->sample_plan;
+    PenImageShape shape = {frame->encoded.width, frame->encoded.height, frame->orientation};
+    if (d->has_sample_plan && shape.width == sample_plan->shape.width &&
+        shape.height == sample_plan->shape.height &&
+        shape.orientation == sample_plan->shape.orientation)
         return PEN_OK;
-    int r = pen__recipe_make_view(d->field->program, &shape, d->key, d->task->sample, d->view,
-                                  recipe, &d->task->error);
-    d->has_recipe = r == PEN_OK;
+    int r = pen__sample_plan_make_view(d->field->program, &shape, d->key, d->task->sample, d->view,
+                                       sample_plan, &d->task->error);
+    d->has_sample_plan = r == PEN_OK;
     return r;
 }
 
@@ -51,12 +52,12 @@ static int decode_frame(Decoding *d, uint32_t i, uint8_t *to)
 {
     const PenClipFrame *frame = (const PenClipFrame *)(const void *)d->clip->frames.data + i;
     PenEncoded image = pen__clip_encoded(d->clip, i);
-    int r = make_recipe(d, frame);
+    int r = make_sample_plan(d, frame);
     if (r == PEN_OK)
         r = copy_bytes(d, &image);
     if (r == PEN_OK)
-        r = pen__task_cook(d->core, d->kitchen, d->field->program, &d->clip->recipe, &image, to,
-                           &d->task->error);
+        r = pen__image_decode_to(d->core, d->context, d->field->program, &d->clip->sample_plan,
+                                 &image, to, &d->task->error);
     if (r < 0)
         pen__error_prefix(&d->task->error, "frame %u", frame->number);
     return r;
@@ -69,7 +70,7 @@ static int decode_view(Decoding *d, const PenClipShape *shape)
     const uint32_t *chosen = (const uint32_t *)(const void *)d->clip->chosen.data +
                              (size_t)(d->view / shape->crops) * shape->frames;
     int r = PEN_OK;
-    d->has_recipe = false;
+    d->has_sample_plan = false;
     for (uint32_t i = 0; r == PEN_OK && i < shape->frames; i++) {
         uint8_t *to = d->out + pen__program_frame_at(p, d->view, i);
         uint32_t same = 0;
@@ -83,11 +84,11 @@ static int decode_view(Decoding *d, const PenClipShape *shape)
     return r;
 }
 
-int pen__clip_decode(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+int pen__clip_decode(PenCore *c, PenDecodeContext *k, const PenOutField *f, PenTask *t)
 {
     PenClipShape shape;
     Decoding d = {.core = c,
-                  .kitchen = k,
+                  .context = k,
                   .field = f,
                   .task = t,
                   .clip = &t->clips[f->image],

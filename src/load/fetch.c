@@ -60,9 +60,9 @@ static int no_image(const PenOutField *f, PenError *reterr)
 
 /* A mask has the geometry of its image, so it has to have its size. */
 static int check_mask(const PenTask *task, const PenOutField *image, const PenOutField *mask,
-                      const PenShape *shape, PenError *reterr)
+                      const PenImageShape *shape, PenError *reterr)
 {
-    const PenShape *of = &task->images[image->image].recipe.shape;
+    const PenImageShape *of = &task->images[image->image].sample_plan.shape;
     bool turned = (of->orientation > 4) != (shape->orientation > 4);
     uint32_t w = turned ? shape->height : shape->width, h = turned ? shape->width : shape->height;
     if (w == of->width && h == of->height)
@@ -79,9 +79,9 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     if (e.codec == PEN_STORED_NONE)
         return no_image(f, reterr);
-    PenShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
-    int r = pen__recipe_make(f->program, &shape, pen__task_key(plan, task), task->sample,
-                             &im->recipe, reterr);
+    PenImageShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
+    int r = pen__sample_plan_make(f->program, &shape, pen__task_key(plan, task), task->sample,
+                                  &im->sample_plan, reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
         r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
     at->bytes += e.bytes + PEN_SLACK + e.table_bytes * 2;
@@ -150,7 +150,7 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
     PenSegmentTable t = pen__block_segments(&spot->block->view, e);
     PenCut cut = {e->codec, t.components, t.h_samp, t.v_samp, e->width, e->height};
     uint32_t first, last;
-    pen__region_segments(&cut, im->recipe.region.y, im->recipe.region.h, &first, &last);
+    pen__region_segments(&cut, im->sample_plan.region.y, im->sample_plan.region.h, &first, &last);
     int r = pen__pack_read_slice(spot, first, last, &im->slice, reterr);
     if (r < 0)
         return r;

@@ -23,7 +23,7 @@ typedef struct PenTaskClip {
     PenBuf times;   /* i64 each, of all frames of the clip */
     PenBuf lengths; /* u32 each, of segments */
     PenBuf one;     /* the frame that is being decoded, which may change it */
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
 } PenTaskClip;
 
 struct PenTask;
@@ -42,6 +42,7 @@ int pen__clip_read(struct PenTask *task, const PenOutField *f, const struct PenW
 PenEncoded pen__clip_encoded(const PenTaskClip *clip, uint32_t i);
 void pen__clip_trim(PenTaskClip *clip, size_t bytes);
 /* decode_clip.c; without the lock. */
-int pen__clip_decode(struct PenCore *c, PenKitchen *k, const PenOutField *f, struct PenTask *t);
+int pen__clip_decode(struct PenCore *c, PenDecodeContext *k, const PenOutField *f,
+                     struct PenTask *t);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct Runner { /* one thread */
     uint64_t done, ns;
     int status;
     PenError error;
-    PenKitchen *kitchen;
+    PenDecodeContext *context;
     PenDecoder *decoder;
     PenBuf copy, pixels;
     PenTaskImage frame; /* of a clip */
@@ -105,7 +105,7 @@ static int no_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, Pe
 static int decode_image(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
     PenEncoded image;
-    PenRegion region = {.box = im->recipe.region,
+    PenRegion region = {.box = im->sample_plan.region,
                         .colour = pen__program_colour(f->program),
                         .limits = &pen__limits_default,
                         .rows = no_rows};
@@ -113,27 +113,28 @@ static int decode_image(Runner *r, const PenOutField *f, const PenTaskImage *im)
     return status < 0 ? status : pen__region_decode(r->decoder, &image, &region, &r->error);
 }
 
-/* The same recipe on raw pixels of the image's size, all of one value: only its rows are there. */
+/* The same sample_plan on raw pixels of the image's size, all of one value: only its rows are
+ * there. */
 static int run_pixels(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
-    const PenRecipe *recipe = &im->recipe;
+    const PenSamplePlan *sample_plan = &im->sample_plan;
     uint8_t channels = pen__program_colour(f->program) == PEN_COLOUR_RGB ? 3 : 1;
-    size_t stride = (size_t)recipe->shape.width * channels;
-    size_t bytes = stride * recipe->region.h;
+    size_t stride = (size_t)sample_plan->shape.width * channels;
+    size_t bytes = stride * sample_plan->region.h;
     r->pixels.bytes = 0;
     if (pen__buf_reserve(&r->pixels, bytes + PEN_SLACK) < 0)
         return pen__fail_memory(&r->error, WHERE, "pixels");
     PenEncoded image = {.data = r->pixels.data,
                         .bytes = bytes,
-                        .width = recipe->shape.width,
-                        .height = recipe->shape.height,
+                        .width = sample_plan->shape.width,
+                        .height = sample_plan->shape.height,
                         .codec = PEN_CODEC_RAW,
                         .channels = channels,
-                        .partial = recipe->region.h < recipe->shape.height,
-                        .first_segment = recipe->region.y,
-                        .end_segment = recipe->region.y + recipe->region.h};
-    return pen__recipe_run(r->kitchen, f->program, recipe, &image, &pen__limits_default, r->out,
-                           &r->error);
+                        .partial = sample_plan->region.h < sample_plan->shape.height,
+                        .first_segment = sample_plan->region.y,
+                        .end_segment = sample_plan->region.y + sample_plan->region.h};
+    return pen__sample_run(r->context, f->program, sample_plan, &image, &pen__limits_default,
+                           r->out, &r->error);
 }
 
 static int run_all(Runner *r, const PenOutField *f, const PenTaskImage *im)
@@ -141,7 +142,7 @@ static int run_all(Runner *r, const PenOutField *f, const PenTaskImage *im)
     PenEncoded image;
     int status = copy_encoded(r, im, &image);
     return status < 0 ? status
-                      : pen__recipe_run(r->kitchen, f->program, &im->recipe, &image,
+                      : pen__sample_run(r->context, f->program, &im->sample_plan, &image,
                                         &pen__limits_default, r->out, &r->error);
 }
 
@@ -191,10 +192,10 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
         if (i && chosen[i] == chosen[i - 1])
             continue;
         r->frame.encoded = pen__clip_encoded(clip, chosen[i]);
-        PenShape size = {r->frame.encoded.width, r->frame.encoded.height,
-                         frames[chosen[i]].orientation};
-        status = pen__recipe_make_view(f->program, &size, key, t->sample, view, &r->frame.recipe,
-                                       &r->error);
+        PenImageShape size = {r->frame.encoded.width, r->frame.encoded.height,
+                              frames[chosen[i]].orientation};
+        status = pen__sample_plan_make_view(f->program, &size, key, t->sample, view,
+                                            &r->frame.sample_plan, &r->error);
         if (status == PEN_OK)
             status = run_one(r, f, &r->frame);
     }
@@ -275,7 +276,7 @@ static int open_runner(Runner *r, Bench *b, uint32_t number)
     for (uint32_t i = 0; i < b->plan.n_fields; i++)
         most = PEN_MAX(most, b->plan.fields[i].bytes);
     *r = (Runner){.bench = b, .first = number % b->n, .out = pen__alloc((size_t)most + PEN_SLACK)};
-    int status = pen__kitchen_new(&r->kitchen, &r->error);
+    int status = pen__decode_context_new(&r->context, &r->error);
     if (status == PEN_OK)
         status = pen__decoder_new(&r->decoder, &r->error);
     if (status == PEN_OK && !r->out)
@@ -285,7 +286,7 @@ static int open_runner(Runner *r, Bench *b, uint32_t number)
 
 static void close_runner(Runner *r)
 {
-    pen__kitchen_free(&r->kitchen);
+    pen__decode_context_free(&r->context);
     pen__decoder_free(&r->decoder);
     pen__buf_free(&r->copy);
     pen__buf_free(&r->pixels);

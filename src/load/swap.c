@@ -34,7 +34,7 @@ static int note(PenCore *c, PenTask *t, uint64_t instead, int status, const PenE
     return r < 0 ? pen__fail_memory(&t->error, "load/swap", "list of broken samples") : PEN_OK;
 }
 
-int pen__task_swap(PenCore *c, PenKitchen *k, PenTask *t)
+int pen__task_swap(PenCore *c, PenDecodeContext *k, PenTask *t)
 {
     PenError why = t->error;
     uint64_t broken = t->sample;

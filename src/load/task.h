@@ -15,7 +15,7 @@ typedef struct PenTaskImage {
     PenSlice slice;     /* the bytes; the buffer is kept for the next sample */
     PenBuf lengths;     /* of its segments, u32 each */
     PenEncoded encoded; /* points into both */
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
 } PenTaskImage;
 
 typedef struct PenTask {
@@ -54,10 +54,11 @@ typedef struct PenWhere {
     bool borrowed;  /* the block is held by somebody else for so long */
 } PenWhere;
 
-/* Finds the sample, makes its recipes, and stores its numbers at `out` (the slot's memory). */
+/* Finds the sample, makes its sample plans, and stores its numbers at `out` (the slot's memory). */
 int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenWhere *ret,
                       PenError *reterr);
-/* Reads what the recipes need. A checksum that does not fit is read once more before it counts. */
+/* Reads what the sample plans need. A checksum that does not fit is read once more before it
+ * counts. */
 int pen__fetch_read(const PenLoadPlan *plan, PenTask *task, const PenWhere *at, PenError *reterr);
 void pen__fetch_leave(const PenLoadPlan *plan, PenWhere *at);
 

@@ -98,12 +98,13 @@ static void release_scratch(PenCore *c, uint64_t bytes)
     pthread_mutex_unlock(&c->mutex);
 }
 
-int pen__task_cook(PenCore *c, PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
-                   const PenEncoded *image, uint8_t *dst, PenError *reterr)
+int pen__image_decode_to(PenCore *c, PenDecodeContext *k, const PenProgram *p,
+                         const PenSamplePlan *sample_plan, const PenEncoded *image, uint8_t *dst,
+                         PenError *reterr)
 {
     const PenLimits *limits = &pen__limits_default;
     uint64_t need, own = c->plan.shares.scratch_each;
-    int r = pen__recipe_memory(p, recipe, image, limits, &need, reterr);
+    int r = pen__sample_plan_memory(p, sample_plan, image, limits, &need, reterr);
     if (r < 0)
         return r;
     /* Every thread has some scratch of its own; a large image takes from what all share. */
@@ -111,22 +112,22 @@ int pen__task_cook(PenCore *c, PenKitchen *k, const PenProgram *p, const PenReci
         r = reserve_scratch(c, need, reterr);
     if (r != PEN_OK)
         return r;
-    r = pen__recipe_run(k, p, recipe, image, limits, dst, reterr);
+    r = pen__sample_run(k, p, sample_plan, image, limits, dst, reterr);
     if (need > own) {
-        pen__kitchen_trim(k, own);
+        pen__decode_context_trim(k, own);
         release_scratch(c, need);
     }
     return r;
 }
 
-static int decode_image(PenCore *c, PenKitchen *k, const PenOutField *f, PenTask *t)
+static int decode_image(PenCore *c, PenDecodeContext *k, const PenOutField *f, PenTask *t)
 {
     PenTaskImage *im = &t->images[f->image];
     uint8_t *dst = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index;
-    return pen__task_cook(c, k, f->program, &im->recipe, &im->encoded, dst, &t->error);
+    return pen__image_decode_to(c, k, f->program, &im->sample_plan, &im->encoded, dst, &t->error);
 }
 
-int pen__task_decode(PenCore *c, PenKitchen *k, PenTask *t)
+int pen__task_decode(PenCore *c, PenDecodeContext *k, PenTask *t)
 {
     int r = PEN_OK;
     for (uint32_t i = 0; i < c->plan.n_fields && r == PEN_OK; i++) {
@@ -154,7 +155,7 @@ static void name_sample(PenCore *c, PenTask *t)
         pen__error_prefix(&t->error, "sample %" PRIu64, t->sample);
 }
 
-static void run_task(PenCore *c, PenKitchen *k, PenTask *t)
+static void run_task(PenCore *c, PenDecodeContext *k, PenTask *t)
 {
     if (t->status == PEN_OK)
         t->status = pen__task_decode(c, k, t);
@@ -165,7 +166,7 @@ static void run_task(PenCore *c, PenKitchen *k, PenTask *t)
     }
 }
 
-static void work_one(PenCore *c, PenThread *me, PenKitchen *k)
+static void work_one(PenCore *c, PenThread *me, PenDecodeContext *k)
 {
     PenTask *t = pen__ready_pop(c);
     c->busy++;
@@ -187,7 +188,7 @@ void *pen__worker_run(void *thread)
 {
     PenThread *me = thread;
     PenCore *c = me->core;
-    PenKitchen *k = me->kitchen;
+    PenDecodeContext *k = me->context;
     pen__thread_name("pen-decode");
     pthread_mutex_lock(&c->mutex);
     while (!c->stop) {
@@ -197,7 +198,7 @@ void *pen__worker_run(void *thread)
             (void)pen__cond_wait(&c->for_work, &c->mutex, pen__deadline_after(1000000000u));
     }
     pthread_mutex_unlock(&c->mutex);
-    pen__kitchen_free(&me->kitchen);
+    pen__decode_context_free(&me->context);
     pthread_mutex_lock(&c->mutex);
     c->live--;
     pthread_cond_broadcast(&c->for_user);

@@ -14,7 +14,7 @@
 
 #define WHERE "ingest/copy"
 
-enum { FAR_THREADS = 8 };
+enum { REMOTE_THREADS = 8 };
 
 typedef struct Copier {
     const PenCopySettings *settings;
@@ -50,7 +50,7 @@ static unsigned count_threads(const PenCopySettings *s)
 {
     if (s->threads > 0)
         return (unsigned)s->threads;
-    return pen_is_remote(s->from) || pen_is_remote(s->to) ? FAR_THREADS : pen__thread_cores();
+    return pen_is_remote(s->from) || pen_is_remote(s->to) ? REMOTE_THREADS : pen__thread_cores();
 }
 
 /* ---- what is copied -------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static int open_from(Copier *c, PenError *reterr)
         return r;
     c->from = pen__store_ref(pen__pack_store(c->pack));
     r = load_manifest(c, reterr);
-    if (r == PEN_E_CHANGED && pen__pack_is_far(c->pack)) /* or wrong on its way */
+    if (r == PEN_E_CHANGED && pen__pack_is_remote(c->pack)) /* or wrong on its way */
         r = load_manifest(c, reterr);
     return r;
 }
@@ -119,7 +119,7 @@ static int check_home(Copier *c, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, c->home);
     int r = pen__file_exists(plan, reterr);
     pen__free(plan);
-    c->is_home_ours = r == 0;
+    c->is_home_ours = r == PEN_OK;
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: an interrupted run of 'penstock pack' is here; run it again, or "
@@ -183,7 +183,7 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
         r = pen__store_check_writable(c->to, PEN_MANIFEST_NAME, reterr);
     /* Of files that are near, checking takes the time: more threads than cores only take memory. */
     unsigned readers =
-        c->pack && pen__pack_is_far(c->pack) ? threads : PEN_MIN(threads, pen__thread_cores());
+        c->pack && pen__pack_is_remote(c->pack) ? threads : PEN_MIN(threads, pen__thread_cores());
     PenCopyJob job = {c->settings, c->pack, c->to, c->home, readers};
     if (r == PEN_OK)
         r = pen__copy_shards(&job, ret, reterr);

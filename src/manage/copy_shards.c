@@ -159,7 +159,7 @@ static int open_way(Copy *c, Way *w, PenError *reterr)
     pen__shard_name(c->m->shards[w->number].id, w->name);
     int r = is_there(c, w, reterr);
     int known = r == 1;
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__pack_shard(c->job->pack, w->number, &w->ref, reterr);
     if (r == PEN_OK)
         r = open_sink(c, w, reterr);

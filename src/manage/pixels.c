@@ -18,7 +18,7 @@ typedef struct Work {
     uint32_t width, height; /* upright, of each */
     uint64_t each;          /* bytes of the pixels of one */
     PenProgram *program;
-    PenKitchen *kitchen;
+    PenDecodeContext *context;
     size_t *sizes;   /* of the stored frames */
     uint8_t *stored; /* all of them */
     PenBuf one;
@@ -74,7 +74,7 @@ static int prepare(Work *w)
     if (r == PEN_OK)
         r = pen__program_new(&spec.fields[0], &kind, &w->program, w->reterr);
     if (r == PEN_OK)
-        r = pen__kitchen_new(&w->kitchen, w->reterr);
+        r = pen__decode_context_new(&w->context, w->reterr);
     pen__spec_free(&spec);
     return r;
 }
@@ -107,7 +107,7 @@ static int read_stored(Work *w)
 
 static int decode(Work *w, uint32_t i, const uint8_t *data, uint8_t *to)
 {
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
     PenImage im;
     int r =
         pen_pack_image(w->pack, w->what->sample, w->what->field, number_of(w, i), &im, w->reterr);
@@ -124,10 +124,10 @@ static int decode(Work *w, uint32_t i, const uint8_t *data, uint8_t *to)
                         .height = im.height,
                         .codec = im.codec,
                         .channels = im.channels};
-    PenShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
-    r = pen__recipe_make(w->program, &shape, (PenDrawKey){{0}}, 0, &recipe, w->reterr);
+    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
+    r = pen__sample_plan_make(w->program, &shape, (PenDrawKey){{0}}, 0, &sample_plan, w->reterr);
     if (r == PEN_OK)
-        r = pen__recipe_run(w->kitchen, w->program, &recipe, &image, &pen__limits_default, to,
+        r = pen__sample_run(w->context, w->program, &sample_plan, &image, &pen__limits_default, to,
                             w->reterr);
     if (r < 0)
         pen__error_prefix(w->reterr, "sample %" PRIu64 ": frame %u", w->what->sample,
@@ -146,7 +146,7 @@ static int decode_all(Work *w, uint8_t *to)
         data += w->sizes[i];
     }
     pen__program_free(&w->program);
-    pen__kitchen_free(&w->kitchen);
+    pen__decode_context_free(&w->context);
     pen__buf_free(&w->one);
     pen__free(w->sizes);
     pen__free(w->stored);

@@ -18,7 +18,7 @@ typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;
 typedef struct PenSimFetch {
     PenSimRank *rank;
     PenAheadBlock *block;
-    PenOp *op;
+    PenOperation *op;
     Stage stage;
     unsigned prefix;
     uint64_t shard, bytes;
@@ -47,11 +47,12 @@ static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenEr
     return PEN_OK;
 }
 
-static PenVerdict fetch_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+static PenVerdict fetch_classify(void *ctx, const PenHttpReply *reply, unsigned *cause,
+                                 PenError *err)
 {
     (void)ctx;
     (void)cause;
-    return pen__policy_judge("simulated", reply, err);
+    return pen__policy_classify("simulated", reply, err);
 }
 
 static void fetch_end(Fetch *f)
@@ -67,7 +68,7 @@ static void fetch_done(void *ctx, int r, const PenError *err);
 static void fetch_ask(Fetch *f, Stage stage, uint64_t bytes)
 {
     PenWish wish = {.prepare = fetch_prepare,
-                    .judge = fetch_judge,
+                    .classify = fetch_classify,
                     .done = fetch_done,
                     .ctx = f,
                     .name = "simulated",

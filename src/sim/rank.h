@@ -7,7 +7,7 @@
 #include "pack/reader/reader.h"
 #include "sim/job.h"
 
-enum { PEN_SIM_SHARDS = PEN_FAR_SHARDS }; /* indexes that a reader keeps, by number */
+enum { PEN_SIM_SHARDS = PEN_REMOTE_SHARDS }; /* indexes that a reader keeps, by number */
 
 typedef struct PenSimSlot {
     uint32_t left;    /* samples that are not made */

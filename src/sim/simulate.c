@@ -18,7 +18,7 @@
 #define BLOCK_S 13e-6
 
 #define SAMPLE_BYTES (224ull * 224 * 3) /* of a batch, when it is not said how large one is */
-enum { FAR_SLOTS = 8 };                 /* batches that memory is kept for */
+enum { REMOTE_SLOTS = 8 };              /* batches that memory is kept for */
 
 enum { FEW_NODES = 4 };
 enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
@@ -99,7 +99,7 @@ static int plan_memory(PenSimJob *job, PenError *reterr)
 {
     uint64_t m = job->s->memory_bytes, block = job->pack.largest_block;
     uint64_t batch = job->s->batch_bytes ? job->s->batch_bytes : job->s->batch * SAMPLE_BYTES;
-    uint64_t ring = PEN_MIN(batch, UINT64_MAX / FAR_SLOTS) * FAR_SLOTS;
+    uint64_t ring = PEN_MIN(batch, UINT64_MAX / REMOTE_SLOTS) * REMOTE_SLOTS;
     uint64_t half = (m - PEN_MIN(ring, m / 2)) / 2;
     if (half / 4 < block)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,

@@ -31,18 +31,18 @@ static void require_one_line(const PenError *err)
         REQUIRE((unsigned char)*c >= ' ' && *c != 127);
 }
 
-static void use_secret(PenSecret **s)
+static void use_secret(PenCredentials **s)
 {
-    REQUIRE(strlen(pen__secret_key_id(*s)) > 0 && strlen(pen__secret_secret(*s)) > 0);
-    REQUIRE(!pen__secret_token(*s) || *pen__secret_token(*s));
-    pen__secret_put(s);
+    REQUIRE(strlen(pen__credentials_key_id(*s)) > 0 && strlen(pen__credentials_secret(*s)) > 0);
+    REQUIRE(!pen__credentials_token(*s) || *pen__credentials_token(*s));
+    pen__credentials_put(s);
 }
 
 static void find(const PenAwsEnv *env, const char *profile)
 {
     PenError err;
     PenAsk ask;
-    PenSecret *s = NULL;
+    PenCredentials *s = NULL;
     pen__ask_init(&ask, NULL);
     PenCred c = {.env = env, .ask = &ask, .profile = profile, .process_ms = 1};
     c.deadline_ns = UINT64_MAX;
@@ -84,17 +84,17 @@ static void read_files(const uint8_t *data, size_t bytes)
 static void read_json(const uint8_t *data, size_t bytes)
 {
     PenError err;
-    PenRoom body = {0};
-    PenSecret *s = NULL;
-    MUST(pen__room_take(bytes, &body, &err));
-    REQUIRE(!bytes || pen__room_add(&body, data, bytes) == 0);
+    PenSecretMemory body = {0};
+    PenCredentials *s = NULL;
+    MUST(pen__secret_memory_new(bytes, &body, &err));
+    REQUIRE(!bytes || pen__secret_memory_add(&body, data, bytes) == 0);
     int r = CALL(pen__cred_json("answer", &body, "Token", bytes & 1, &s, &err));
     REQUIRE((r == PEN_OK) == (s != NULL));
     if (s)
         use_secret(&s);
     else
         require_one_line(&err);
-    pen__room_give(&body);
+    pen__secret_memory_free(&body);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "help.h"
-#include "manage/verify.h"
 #include "pack/format/block_write.h"
+#include "pack/reader/reader.h"
 #include "pack/write/copy.h"
 #include "pack_parts.h"
 
@@ -237,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         pen_verify_settings_init(&settings);
         settings.threads = 1;
         /* A pack that is found right can be read. */
-        int found = pen__verify(r.pack, &settings, NULL, &result, &err);
+        int found = pen_pack_verify(r.pack, &settings, &result, &err);
         REQUIRE(found == (result.problems ? PEN_E_CORRUPT : PEN_OK));
         REQUIRE(found || (r.all_well && copied && result.samples == n));
         pen_pack_close(&r.pack);

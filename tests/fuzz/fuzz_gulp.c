@@ -23,7 +23,8 @@ static void check_frames(const PenPart *part, uint64_t data_bytes)
     REQUIRE(table.p == table.end && n == part->offset && bytes == part->bytes);
 }
 
-static void check_input(const PenInputs *in, const PenShape *shape, uint64_t i, uint64_t data_bytes)
+static void check_input(const PenInputs *in, const PenPlanSchema *shape, uint64_t i,
+                        uint64_t data_bytes)
 {
     PenError err;
     PenBuf record = {0};
@@ -53,15 +54,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pen_ingest_settings_init(&settings);
     PenPlanRequest request = {.settings = &settings, .settings_text = "{}"};
     PenInputs *in = calloc(1, sizeof *in);
-    PenShape *shape = calloc(1, sizeof *shape);
+    PenPlanSchema *shape = calloc(1, sizeof *shape);
     in->settings = &settings;
     in->kind = PEN_ROOT_GULP;
     int r = CALL(pen__scan_gmeta(in, "m", exact, bytes - 1, "d", data[0], &err));
     /* No class for some clips, or one name for two things: refused. */
-    if (r == PEN_OK && in->n && GOES(pen__shape_make(in, &request, shape, &err)))
+    if (r == PEN_OK && in->n && GOES(pen__plan_schema_make(in, &request, shape, &err)))
         for (uint64_t i = 0; i < in->n; i++)
             check_input(in, shape, i, data[0]);
-    pen__shape_free(shape);
+    pen__plan_schema_free(shape);
     pen__inputs_free(in);
     free(shape);
     free(in);

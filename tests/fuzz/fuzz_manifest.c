@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "help.h"
-#include "manage/verify.h"
 #include "pack/reader/reader.h"
 #include "pack_parts.h"
 
@@ -93,7 +92,7 @@ static void use_as_pack(Part *m)
     }
     pen_verify_settings_init(&settings);
     settings.threads = 1;
-    int r = pen__verify(pack, &settings, NULL, &result, &err);
+    int r = pen_pack_verify(pack, &settings, &result, &err);
     REQUIRE(r == (info->n_shards ? PEN_E_CORRUPT : PEN_OK));
     REQUIRE((r == PEN_OK) == (result.problems == 0));
     pen_pack_close(&pack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a pipeline. What is accepted is written in full, reads the same again, and makes
- * programs that make recipes whose regions lie in their image, or errors. */
+ * programs that make sample plans whose regions lie in their image, or errors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
         for (uint32_t k = 0; k < f->n_ops; k++) {
             REQUIRE(f->ops[k].op == g->ops[k].op);
             for (uint32_t v = 0; v < f->ops[k].op->n_params; v++) {
-                const PenValue *x = &f->ops[k].values[v], *y = &g->ops[k].values[v];
+                const PenParamValue *x = &f->ops[k].values[v], *y = &g->ops[k].values[v];
                 REQUIRE(x->n == y->n && x->word == y->word);
                 for (uint32_t n = 0; n < x->n; n++)
                     REQUIRE(x->v[n] == y->v[n]);
@@ -26,7 +26,7 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
     }
 }
 
-static void check_recipe(const PenRecipe *r, const PenProgram *p)
+static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
 {
     PenTensor t = pen__program_result(p);
     int64_t w = t.shape[t.n_dims - (t.channels_last ? 2 : 1)];
@@ -51,7 +51,7 @@ static void check_recipe(const PenRecipe *r, const PenProgram *p)
 
 static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint32_t height)
 {
-    static PenRecipe recipe;
+    static PenSamplePlan sample_plan;
     PenError err;
     PenProgram *p = NULL;
     PenFieldKind field = {.kind = kind, .dtype = PEN_F64};
@@ -59,13 +59,13 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
         return;
     REQUIRE(pen__program_bytes(p) > 0);
     for (uint64_t i = 0; kind != PEN_KIND_NUMBER && i < 3; i++) {
-        PenShape shape = {width, height, (uint8_t)(1 + i * 3)};
+        PenImageShape shape = {width, height, (uint8_t)(1 + i * 3)};
         PenClipShape clip = {.views = 1};
         pen__program_clip(p, &clip);
         uint32_t view = clip.views - 1;
-        if (GOES(pen__recipe_make_view(p, &shape, pen__draw_key(width, height), i, view, &recipe,
-                                       &err)))
-            check_recipe(&recipe, p);
+        if (GOES(pen__sample_plan_make_view(p, &shape, pen__draw_key(width, height), i, view,
+                                            &sample_plan, &err)))
+            check_recipe(&sample_plan, p);
     }
     pen__program_free(&p);
 }

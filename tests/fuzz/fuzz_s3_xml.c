@@ -60,7 +60,7 @@ static void read_lists(const uint8_t *body, size_t bytes)
 
 static void read_single(const uint8_t *body, size_t bytes)
 {
-    static PenStsKeys keys;
+    static PenStsCredentials keys;
     PenError err;
     PenS3Error refused;
     PenS3Started s;
@@ -70,9 +70,9 @@ static void read_single(const uint8_t *body, size_t bytes)
         pen__s3_started_free(&s);
     }
     (void)accepted(CALL(pen__s3_read_completed(body, bytes, &c, &refused, &err)), &refused);
-    if (accepted(CALL(pen__sts_read_keys(body, bytes, &keys, &refused, &err)), &refused)) {
+    if (accepted(CALL(pen__sts_read_credentials(body, bytes, &keys, &refused, &err)), &refused)) {
         REQUIRE(*keys.key_id && *keys.secret && *keys.token && keys.expires_s);
-        pen__sts_keys_wipe(&keys);
+        pen__sts_credentials_wipe(&keys);
     }
     if (pen__s3_error(body, bytes, &refused)) {
         REQUIRE(*refused.code);

@@ -134,9 +134,9 @@ static int fault_real_path(const char *path, char *ret, size_t cap)
     return fails(FAULT_REAL_PATH) ? reason(EIO, EACCES) : pen__sys_real.real_path(path, ret, cap);
 }
 
-static int fault_disk_room(int fd, PenDiskRoom *ret)
+static int fault_disk_room(int fd, PenDiskSpace *ret)
 {
-    return fails(FAULT_ROOM) ? reason(EIO, ENOSYS) : pen__sys_real.disk_room(fd, ret);
+    return fails(FAULT_ROOM) ? reason(EIO, ENOSYS) : pen__sys_real.disk_space(fd, ret);
 }
 
 static int fault_mkdir_own(const char *path)
@@ -268,7 +268,7 @@ void fault_begin(const FaultPlan *p)
     sys.stat_fd = fault_stat_fd;
     sys.stat_path = fault_stat_path;
     sys.stat_at = fault_stat_at;
-    sys.disk_room = fault_disk_room;
+    sys.disk_space = fault_disk_room;
     sys.real_path = fault_real_path;
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;

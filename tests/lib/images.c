@@ -34,8 +34,8 @@ static void write_meta(struct jpeg_compress_struct *c, uint32_t seed)
     char comment[48];
     exif[36] = (uint8_t)seed;
     int n = snprintf(comment, sizeof comment, "picture number %08x", seed * 2654435761u);
-    jpeg_write_marker(c, PEN_MARKER_APP0 + 1, exif, sizeof exif);
-    jpeg_write_marker(c, PEN_MARKER_COM, (const JOCTET *)comment, (unsigned)n);
+    jpeg_write_marker(c, JPEG_APP0 + 1, exif, sizeof exif);
+    jpeg_write_marker(c, JPEG_COM, (const JOCTET *)comment, (unsigned)n);
 }
 
 void image_jpeg(const ImageSpec *s, PenBuf *out)

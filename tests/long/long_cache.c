@@ -124,7 +124,7 @@ static void damage_file(const char *path, void *ctx)
     fclose(f);
 }
 
-/* Alone with it: the books are what is there, and nothing unfinished is left. */
+/* Alone with it: the accounting are what is there, and nothing unfinished is left. */
 static void check_at_rest(Sweep *s, const char *dir, const char *when)
 {
     PenError e = {0};
@@ -142,17 +142,17 @@ static void check_at_rest(Sweep *s, const char *dir, const char *when)
         sweep_bad(s, "%s: cannot be looked at: %s", when, e.message);
     for_files(dir, count_file, &found);
     PenCache *c = NULL;
-    PenBooks b = {0};
+    PenAccounting b = {0};
     MUST(pen__cache_open_dir(dir, false, 1000, &c, &e) == PEN_OK);
-    if (pen__books_begin(c, 0, &b) == 0)
-        pen__books_end(c, NULL);
+    if (pen__accounting_begin(c, 0, &b) == 0)
+        pen__accounting_end(c, NULL);
     else
-        sweep_bad(s, "%s: the books are locked or wrong", when);
+        sweep_bad(s, "%s: the accounting are locked or wrong", when);
     pen__cache_close(&c);
     if (found.temps || b.used != found.bytes || total.bytes != found.bytes || b.pending)
         sweep_bad(s,
-                  "%s: %u unfinished, %" PRIu64 " bytes in the books, %" PRIu64 " pending, %" PRIu64
-                  " there",
+                  "%s: %u unfinished, %" PRIu64 " bytes in the accounting, %" PRIu64
+                  " pending, %" PRIu64 " there",
                   when, found.temps, b.used, b.pending, found.bytes);
 }
 

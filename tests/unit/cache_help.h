@@ -56,14 +56,14 @@ HELP int put(PenCache *c, uint64_t n, uint8_t fill, uint64_t bytes)
     return pen__cache_store(c, block(n), data, bytes);
 }
 
-HELP PenBooks books_of(PenCache *c)
+HELP PenAccounting books_of(PenCache *c)
 {
-    PenBooks b = {0};
-    int r = pen__books_begin(c, 1000000000, &b);
+    PenAccounting b = {0};
+    int r = pen__accounting_begin(c, 1000000000, &b);
     if (r == 0)
-        pen__books_end(c, NULL);
+        pen__accounting_end(c, NULL);
     else
-        printf("books: %d\n", r);
+        printf("accounting: %d\n", r);
     return b;
 }
 

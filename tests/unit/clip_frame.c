@@ -7,9 +7,9 @@
 
 struct FrameCook {
     PenProgram *program;
-    PenKitchen *kitchen;
+    PenDecodeContext *context;
     PenBuf file;
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
 };
 
 FrameCook *frame_cook_new(const char *pipeline)
@@ -21,7 +21,7 @@ FrameCook *frame_cook_new(const char *pipeline)
     if (r == PEN_OK)
         r = pen__program_new(&spec.fields[0], &kind, &cook->program, NULL);
     if (r == PEN_OK)
-        r = pen__kitchen_new(&cook->kitchen, NULL);
+        r = pen__decode_context_new(&cook->context, NULL);
     pen__spec_free(&spec);
     if (r < 0)
         frame_cook_free(&cook);
@@ -33,7 +33,7 @@ void frame_cook_free(FrameCook **cook)
     if (!*cook)
         return;
     pen__program_free(&(*cook)->program);
-    pen__kitchen_free(&(*cook)->kitchen);
+    pen__decode_context_free(&(*cook)->context);
     pen__buf_free(&(*cook)->file);
     pen__free(*cook);
     *cook = NULL;
@@ -66,10 +66,10 @@ int frame_cook(FrameCook *cook, PenPack *pack, uint64_t sample, uint32_t frame, 
                         .height = im.height,
                         .codec = im.codec,
                         .channels = im.channels};
-    PenShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
-    r = pen__recipe_make(cook->program, &shape, pen__draw_key(seed, 0), sample, &cook->recipe,
-                         NULL);
+    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
+    r = pen__sample_plan_make(cook->program, &shape, pen__draw_key(seed, 0), sample,
+                              &cook->sample_plan, NULL);
     return r < 0 ? r
-                 : pen__recipe_run(cook->kitchen, cook->program, &cook->recipe, &image,
+                 : pen__sample_run(cook->context, cook->program, &cook->sample_plan, &image,
                                    &pen__limits_default, out, NULL);
 }

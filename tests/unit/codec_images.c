@@ -97,7 +97,7 @@ void make_jpeg(const JpegSpec *spec, PenBuf *out)
     if (spec->orientation) {
         uint8_t exif[64];
         size_t n = make_exif(spec->orientation, true, exif);
-        jpeg_write_marker(&c, PEN_MARKER_APP0 + 1, exif + 4, (unsigned)n - 4);
+        jpeg_write_marker(&c, JPEG_APP0 + 1, exif + 4, (unsigned)n - 4);
     }
     while (c.next_scanline < c.image_height) {
         JSAMPROW row = p.data + (size_t)c.next_scanline * p.width * channels;

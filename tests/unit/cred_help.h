@@ -30,7 +30,7 @@ HELP void find_at(Found *f, const char *profile, uint32_t process_ms, int line)
     Wire wire;
     PenAsk ask;
     PenAwsEnv env = {.room = {0}};
-    PenSecret *s = NULL;
+    PenCredentials *s = NULL;
     *f = (Found){.err = {.status = 0}};
     wire_open(&wire);
     pen__ask_init(&ask, &wire.base);
@@ -40,17 +40,18 @@ HELP void find_at(Found *f, const char *profile, uint32_t process_ms, int line)
     if (f->r == PEN_OK)
         f->r = pen__cred_find(&c, &s, &f->err);
     if (f->r == PEN_OK) {
-        snprintf(f->key_id, sizeof f->key_id, "%s", pen__secret_key_id(s));
-        snprintf(f->secret, sizeof f->secret, "%s", pen__secret_secret(s));
-        snprintf(f->token, sizeof f->token, "%s", pen__secret_token(s) ? pen__secret_token(s) : "");
-        f->expires_s = pen__secret_expires(s);
+        snprintf(f->key_id, sizeof f->key_id, "%s", pen__credentials_key_id(s));
+        snprintf(f->secret, sizeof f->secret, "%s", pen__credentials_secret(s));
+        snprintf(f->token, sizeof f->token, "%s",
+                 pen__credentials_token(s) ? pen__credentials_token(s) : "");
+        f->expires_s = pen__credentials_expires(s);
         f->date_s = c.date_s;
     }
     snprintf(f->source, sizeof f->source, "%s", c.source);
     check_clean(&f->err, line);
     if ((f->r < 0) != (f->err.status < 0) || (f->r == PEN_OK) != (s != NULL))
         test__fail(__FILE__, line, "status %d with %d", f->r, f->err.status);
-    pen__secret_put(&s);
+    pen__credentials_put(&s);
     pen__cred_end(&c);
     pen__aws_env_free(&env);
     pen__ask_free(&ask);

@@ -73,7 +73,7 @@ static void transpose(Pic *p, int how)
     replace(p, to);
 }
 
-static void box_fill(Pic *p, PenBox box, const PenValue *value)
+static void box_fill(Pic *p, PenBox box, const PenParamValue *value)
 {
     for (uint32_t y = box.y; y < box.y + box.h; y++)
         for (uint32_t x = box.x; x < box.x + box.w; x++)
@@ -81,7 +81,7 @@ static void box_fill(Pic *p, PenBox box, const PenValue *value)
                 pic_at(p, x, y)[c] = (uint8_t)value->v[value->n == 1 ? 0 : c];
 }
 
-static void jitter(Pic *p, const PenValue *v, PenDraw *d)
+static void jitter(Pic *p, const PenParamValue *v, PenDraw *d)
 {
     const PenDsp *dsp = pen__dsp_tier("c");
     int order[4] = {0, 1, 2, 3}, factor[4];
@@ -144,7 +144,7 @@ Pic pic_decode(const PenEncoded *e, int colour, int orientation)
 /* One operation, straight from its description. */
 void pic_apply(Pic *p, const PenSpecOp *op, PenDraw *d, int is_mask)
 {
-    const PenValue *v = op->values;
+    const PenParamValue *v = op->values;
     PenSampleRule rule = {{v[1].v[0], v[1].v[1]}, {v[2].v[0], v[2].v[1]}};
     uint32_t h = (uint32_t)v[0].v[0], w = (uint32_t)v[0].v[1];
     int64_t padding, x, y;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations one by one on whole images, straight from their descriptions: what recipes are
+/* Operations one by one on whole images, straight from their descriptions: what sample plans are
  * compared with. */
 #ifndef PEN_TESTS_UNIT_OPS_REFERENCE_H
 #define PEN_TESTS_UNIT_OPS_REFERENCE_H

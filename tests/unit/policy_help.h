@@ -16,7 +16,7 @@
 typedef struct Want {
     SimNet *net;
     PenWish wish;
-    PenOp *op;
+    PenOperation *op;
     char url[64];
     uint8_t into[4096];
     const struct iovec *v; /* instead */
@@ -69,7 +69,7 @@ __attribute__((unused)) static PenVerdict want_judge(void *ctx, const PenHttpRep
         snprintf(err->message, sizeof err->message, NAME ": token expired");
         return PEN_VERDICT_AGAIN;
     }
-    PenVerdict verdict = pen__policy_judge(w->wish.name, reply, err);
+    PenVerdict verdict = pen__policy_classify(w->wish.name, reply, err);
     if (verdict == PEN_VERDICT_DONE && !simnet_body_is(w->url, w->into, reply->bytes)) {
         err->status = PEN_E_CORRUPT;
         snprintf(err->message, sizeof err->message, NAME ": checksum");
@@ -95,7 +95,7 @@ __attribute__((unused)) static void want_init(Want *w, SimNet *net, unsigned num
     w->net = net;
     snprintf(w->url, sizeof w->url, "http://sim/%u", number);
     w->wish = (PenWish){.prepare = want_prepare,
-                        .judge = want_judge,
+                        .classify = want_judge,
                         .done = want_done,
                         .ctx = w,
                         .name = NAME,

@@ -56,7 +56,8 @@ TEST(refuses_what_is_not_a_cache)
     CHECK_INT(chmod(at("all"), 0777), 0);
     check_refused(at("all"), PEN_E_ACCESS, "every user may write to it, mode 0777");
     CHECK_INT(names_in(at("all"), ""), 0);
-    help_text("odd/penstock-cache", "something else, which is longer than the books are, by far");
+    help_text("odd/penstock-cache",
+              "something else, which is longer than the accounting are, by far");
     check_refused(at("odd"), PEN_E_FORMAT, "not of a cache of this version");
     help_text("short/penstock-cache", "PENCACHE");
     check_refused(at("short"), PEN_E_FORMAT, "not of a cache of this version");
@@ -114,13 +115,13 @@ TEST(each_user_has_his_own)
 
 TEST(books_say_what_is_there)
 {
-    PenCache *c = open_for(at("books"), pack_a, 100000, NULL);
+    PenCache *c = open_for(at("accounting"), pack_a, 100000, NULL);
     CHECK(c);
     for (uint64_t i = 0; i < 300; i++)
         CHECK_INT(put(c, i, (uint8_t)i, 100 + i % 7), 1);
     for (uint64_t i = 0; i < 300; i++)
         CHECK_INT(has(c, i, (uint8_t)i, 100 + i % 7), 1);
-    PenBooks b = books_of(c);
+    PenAccounting b = books_of(c);
     uint64_t all = stats_of(c).stored_bytes;
     CHECK_INT(b.used, all);
     CHECK_INT(b.pending, 0);
@@ -130,12 +131,12 @@ TEST(books_say_what_is_there)
     CHECK_INT(has(c, 7, 7, 100), 0);
     CHECK_INT(books_of(c).used, all - 100);
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(at("books"), NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_look(at("accounting"), NULL, NULL, &total, NULL), PEN_OK);
     CHECK_INT(total.packs, 1);
     CHECK_INT(total.entries, 299);
     CHECK_INT(total.bytes, all - 100);
     CHECK(total.disk_bytes > total.disk_free_bytes);
-    CHECK_INT(names_in(folder_of("books", pack_a), "new-"), 0);
+    CHECK_INT(names_in(folder_of("accounting", pack_a), "new-"), 0);
     pen__cache_close(&c);
 }
 
@@ -261,11 +262,11 @@ TEST(one_process_at_a_time_makes_room)
 /* ---- a disk that is full or fails ------------------------------------------------------------ */
 
 static int failing_errno;
-static PenDiskRoom room;
+static PenDiskSpace room;
 
 static int64_t failing_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
 {
-    if (iov->iov_len == 64) /* the books */
+    if (iov->iov_len == 64) /* the accounting */
         return pen__sys_real.pwritev(fd, iov, n, offset);
     if (failing_errno == 0) { /* writes less and less, and then nothing */
         struct iovec half = {iov->iov_base, iov->iov_len / 2};
@@ -274,7 +275,7 @@ static int64_t failing_pwritev(int fd, const struct iovec *iov, int n, uint64_t 
     return -failing_errno;
 }
 
-static int given_room(int fd, PenDiskRoom *ret)
+static int given_room(int fd, PenDiskSpace *ret)
 {
     (void)fd;
     *ret = room;
@@ -317,10 +318,10 @@ TEST(a_disk_that_fails_is_left_alone_for_a_while)
 TEST(some_of_the_disk_stays_free)
 {
     sys = pen__sys_real;
-    sys.disk_room = given_room;
+    sys.disk_space = given_room;
     sys.now_ns = turned_now_ns;
     pen__sys = &sys;
-    room = (PenDiskRoom){1000000, 20000};
+    room = (PenDiskSpace){1000000, 20000};
     PenCache *c = open_for(at("low"), pack_a, 0, NULL);
     CHECK(c);
     CHECK_INT(c->limit, 500000);
@@ -329,7 +330,8 @@ TEST(some_of_the_disk_stays_free)
     CHECK_INT(put(c, 2, 1, 10000), 0);
     CHECK_INT(stats_of(c).not_stored_disk, 1);
     turned_ns += 20000000000u;
-    room = (PenDiskRoom){UINT64_C(1) << 50, (UINT64_C(1) << 30) + 10000}; /* 1 GiB of a large one */
+    room =
+        (PenDiskSpace){UINT64_C(1) << 50, (UINT64_C(1) << 30) + 10000}; /* 1 GiB of a large one */
     CHECK_INT(put(c, 2, 1, 10000), 1);
     room.free_bytes--;
     CHECK_INT(put(c, 3, 1, 10000), 0);
@@ -424,12 +426,12 @@ TEST(a_process_that_hangs_with_the_books_holds_up_nobody)
     PenCache *one = open_for(at("hang"), pack_a, 0, NULL);
     PenCache *two = open_for(at("hang"), pack_a, 0, NULL);
     CHECK(one && two);
-    PenBooks b;
-    CHECK_INT(pen__books_begin(one, 0, &b), 0);
+    PenAccounting b;
+    CHECK_INT(pen__accounting_begin(one, 0, &b), 0);
     CHECK_INT(put(two, 1, 1, 10), 0);
     CHECK_INT(stats_of(two).not_stored_busy, 1);
-    check_refused(at("hang"), PEN_E_BUSY, "another process has held the books for 200 ms");
-    CHECK_INT(pen__books_end(one, NULL), 0);
+    check_refused(at("hang"), PEN_E_BUSY, "another process has held the accounting for 200 ms");
+    CHECK_INT(pen__accounting_end(one, NULL), 0);
     CHECK_INT(put(two, 1, 1, 10), 1);
     pen__cache_close(&one);
     pen__cache_close(&two);

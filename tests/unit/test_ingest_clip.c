@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clips from folders of frames, and from lists that name such folders. */
+#include "ingest/plan/plan.h"
 #include "ingest/source/frames.h"
 #include "ingest/source/list.h"
 #include "pack_help.h"

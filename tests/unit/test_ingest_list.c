@@ -16,10 +16,10 @@ static int scan(const char *text, char separator, PenInputs *in, PenError *err)
     return r;
 }
 
-static int shape_of(const PenInputs *in, PenShape *ret, PenError *err)
+static int shape_of(const PenInputs *in, PenPlanSchema *ret, PenError *err)
 {
     PenPlanRequest request = {.settings = &settings};
-    return pen__shape_make(in, &request, ret, err);
+    return pen__plan_schema_make(in, &request, ret, err);
 }
 
 static void make_files(void)
@@ -53,7 +53,7 @@ static void get_cell(const PenInputs *in, uint64_t i, const char *column, PenCel
 TEST(columns_become_fields)
 {
     PenInputs in;
-    PenShape shape;
+    PenPlanSchema shape;
     CHECK_GOES(scan("zoom,path,mask,label,count,note\n"
                     "1,a.jpg,m.png,cat,1,x\n"
                     "1.5,d/b.jpg,,dog,-2,\"y,z\"\n"
@@ -89,7 +89,7 @@ TEST(columns_become_fields)
     get_cell(&in, 1, "note", &c);
     CHECK_INT(c.kind, PEN_PART_INLINE);
     CHECK(help_is(c.text, c.text_bytes, "y,z"));
-    pen__shape_free(&shape);
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
 }
 
@@ -117,7 +117,7 @@ static void check_numbers(const char *rows, const char *classes, int64_t first, 
 {
     char text[256];
     PenInputs in;
-    PenShape shape;
+    PenPlanSchema shape;
     snprintf(text, sizeof text, "path,label\n%s", rows);
     CHECK_GOES(scan(text, ',', &in, &err));
     CHECK_GOES(shape_of(&in, &shape, &err));
@@ -128,7 +128,7 @@ static void check_numbers(const char *rows, const char *classes, int64_t first, 
     CHECK_INT(shape.class_field, *classes ? 1 : -1);
     CHECK_INT(shape.numbers[in.items[0].label], first);
     CHECK_INT(shape.numbers[in.items[1].label], second);
-    pen__shape_free(&shape);
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
 }
 
@@ -144,11 +144,11 @@ static void check_mixed(const char *rows, const char *said)
 {
     char text[256];
     PenInputs in;
-    PenShape shape;
+    PenPlanSchema shape;
     snprintf(text, sizeof text, "path,label\n%s", rows);
     CHECK_GOES(scan(text, ',', &in, &err));
     CHECK_FAILS(shape_of(&in, &shape, &err), PEN_E_INVALID, said);
-    pen__shape_free(&shape);
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
 }
 
@@ -180,12 +180,12 @@ TEST(value_types)
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         char text[128];
         PenInputs in;
-        PenShape shape;
+        PenPlanSchema shape;
         snprintf(text, sizeof text, "path,v\n%s", cases[i].rows);
         CHECK_GOES(scan(text, ',', &in, &err));
         CHECK_GOES(shape_of(&in, &shape, &err));
         CHECK_INT(shape.fields[1].type, cases[i].type);
-        pen__shape_free(&shape);
+        pen__plan_schema_free(&shape);
         pen__inputs_free(&in);
     }
 }

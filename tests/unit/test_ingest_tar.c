@@ -81,8 +81,8 @@ TEST(members_with_the_same_stem_are_a_sample)
     CHECK_STR(in.labels.names[in.items[0].label], "7");
     CHECK_STR(in.labels.names[in.items[2].label], "12");
     PenPlanRequest request = {.settings = &settings};
-    PenShape shape;
-    CHECK_GOES(pen__shape_make(&in, &request, &shape, &err));
+    PenPlanSchema shape;
+    CHECK_GOES(pen__plan_schema_make(&in, &request, &shape, &err));
     static const struct {
         const char *name;
         int32_t type;
@@ -112,7 +112,7 @@ TEST(members_with_the_same_stem_are_a_sample)
     char name[64];
     pen__inputs_name(&in, 1, name, sizeof name);
     CHECK_STR(name, "t.tar: d/002");
-    pen__shape_free(&shape);
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
     free(t.data);
 }
@@ -284,18 +284,18 @@ TEST(labels)
     CHECK_TAR_FAILS(&t, PEN_E_INVALID, "a.cls: expected a class number");
     two_members(&t, "a.cls", "b.jpg", "1");
     PenInputs in;
-    PenShape shape;
+    PenPlanSchema shape;
     PenPlanRequest request = {.settings = &settings};
     CHECK_GOES(scan(&t, &in, &err));
-    CHECK_FAILS(pen__shape_make(&in, &request, &shape, &err), PEN_E_INVALID,
+    CHECK_FAILS(pen__plan_schema_make(&in, &request, &shape, &err), PEN_E_INVALID,
                 "t.tar: b: expected a label");
-    pen__shape_free(&shape);
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
     free(t.data);
     two_members(&t, "a.cls", "a.label.jpg", "1");
     CHECK_GOES(scan(&t, &in, &err));
-    CHECK_FAILS(pen__shape_make(&in, &request, &shape, &err), PEN_E_INVALID, "field label");
-    pen__shape_free(&shape);
+    CHECK_FAILS(pen__plan_schema_make(&in, &request, &shape, &err), PEN_E_INVALID, "field label");
+    pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
     free(t.data);
 }

@@ -75,7 +75,7 @@ static int far_open(void *ctx, const char *name, PenSource **ret, PenError *rete
         return r;
     }
     f->base = (PenSource){
-        .class_ = &far_class, .name = f->near->name, .bytes = f->near->bytes, .is_far = 1};
+        .class_ = &far_class, .name = f->near->name, .bytes = f->near->bytes, .is_remote = 1};
     *ret = &f->base;
     return PEN_OK;
 }

@@ -8,21 +8,22 @@
 
 TEST(secret)
 {
-    PenSecret *s = NULL, *other;
+    PenCredentials *s = NULL, *other;
     PenError err;
-    CHECK_INT(pen__secret_new("AKIACANARY", "canary/secret+", "canary=token", 7, &s, &err), PEN_OK);
-    other = pen__secret_get(s);
-    pen__secret_put(&s);
+    CHECK_INT(pen__credentials_new("AKIACANARY", "canary/secret+", "canary=token", 7, &s, &err),
+              PEN_OK);
+    other = pen__credentials_get(s);
+    pen__credentials_put(&s);
     CHECK(s == NULL);
-    CHECK_STR(pen__secret_key_id(other), "AKIACANARY");
-    CHECK_STR(pen__secret_secret(other), "canary/secret+");
-    CHECK_STR(pen__secret_token(other), "canary=token");
-    CHECK_INT(pen__secret_expires(other), 7);
-    pen__secret_put(&other);
-    pen__secret_put(&other);
-    CHECK_INT(pen__secret_new("a", "b", "", 0, &s, &err), PEN_OK);
-    CHECK(pen__secret_token(s) == NULL);
-    pen__secret_put(&s);
+    CHECK_STR(pen__credentials_key_id(other), "AKIACANARY");
+    CHECK_STR(pen__credentials_secret(other), "canary/secret+");
+    CHECK_STR(pen__credentials_token(other), "canary=token");
+    CHECK_INT(pen__credentials_expires(other), 7);
+    pen__credentials_put(&other);
+    pen__credentials_put(&other);
+    CHECK_INT(pen__credentials_new("a", "b", "", 0, &s, &err), PEN_OK);
+    CHECK(pen__credentials_token(s) == NULL);
+    pen__credentials_put(&s);
     CHECK_INT(world.pages, 0);
     CHECK_INT(world.dirty, 0);
 }
@@ -38,26 +39,27 @@ TEST(secret_that_is_none)
     memset(text, 'c', 19999);
     text[19999] = 0;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        PenSecret *s = NULL;
+        PenCredentials *s = NULL;
         PenError err = {0};
-        CHECK_INT(pen__secret_new(bad[i][0], bad[i][1], bad[i][2], 0, &s, &err), PEN_E_INVALID);
+        CHECK_INT(pen__credentials_new(bad[i][0], bad[i][1], bad[i][2], 0, &s, &err),
+                  PEN_E_INVALID);
         CHECK(s == NULL);
         check_clean(&err, __LINE__);
     }
-    PenSecret *s = NULL;
+    PenCredentials *s = NULL;
     PenError err = {0};
-    CHECK_INT(pen__secret_new(text, "canary", NULL, 0, &s, &err), PEN_E_LIMIT);
-    CHECK_INT(pen__secret_new("canary", text, NULL, 0, &s, &err), PEN_E_LIMIT);
-    CHECK_INT(pen__secret_new("canary", "canary", text, 0, &s, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__credentials_new(text, "canary", NULL, 0, &s, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__credentials_new("canary", text, NULL, 0, &s, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__credentials_new("canary", "canary", text, 0, &s, &err), PEN_E_LIMIT);
     free(text);
 }
 
 /* The kernel's flag "dd" of the pages it lies on. */
 TEST(secret_is_in_no_core_dump)
 {
-    PenSecret *s = NULL;
-    CHECK_INT(pen__secret_new("AKIACANARY", "canary", NULL, 0, &s, NULL), PEN_OK);
-    uintptr_t at = (uintptr_t)pen__secret_secret(s);
+    PenCredentials *s = NULL;
+    CHECK_INT(pen__credentials_new("AKIACANARY", "canary", NULL, 0, &s, NULL), PEN_OK);
+    uintptr_t at = (uintptr_t)pen__credentials_secret(s);
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
     bool inside = false, kept_out = false, seen = false;
@@ -74,7 +76,7 @@ TEST(secret_is_in_no_core_dump)
     }
     if (f)
         fclose(f);
-    pen__secret_put(&s);
+    pen__credentials_put(&s);
     if (!seen)
         SKIP("/proc/self/smaps does not say");
     CHECK(kept_out);
@@ -82,30 +84,31 @@ TEST(secret_is_in_no_core_dump)
 
 TEST(rooms)
 {
-    PenRoom room = {0};
+    PenSecretMemory room = {0};
     PenError err;
-    CHECK_INT(pen__room_take(4096, &room, &err), PEN_OK);
+    CHECK_INT(pen__secret_memory_new(4096, &room, &err), PEN_OK);
     CHECK(room.cap > 4096);
-    CHECK_INT(pen__room_add(&room, "abc", 3), 0);
+    CHECK_INT(pen__secret_memory_add(&room, "abc", 3), 0);
     CHECK_STR(room.data, "abc");
-    CHECK_INT(pen__room_add(&room, room.data, room.cap - 3), -1); /* no place for the NUL */
+    CHECK_INT(pen__secret_memory_add(&room, room.data, room.cap - 3),
+              -1); /* no place for the NUL */
     CHECK_INT(room.bytes, 3);
-    pen__room_give(&room);
-    pen__room_give(&room);
+    pen__secret_memory_free(&room);
+    pen__secret_memory_free(&room);
     /* A file that says it were empty. */
-    CHECK_INT(pen__room_read("/proc/self/status", 65536, &room, &err), PEN_OK);
+    CHECK_INT(pen__secret_memory_read("/proc/self/status", 65536, &room, &err), PEN_OK);
     CHECK(strncmp(room.data, "Name:", 5) == 0);
     CHECK_INT(strlen(room.data), room.bytes);
     size_t bytes = room.bytes;
-    pen__room_give(&room);
-    CHECK_INT(pen__room_read("/proc/self/status", bytes / 2, &room, &err), PEN_E_LIMIT);
+    pen__secret_memory_free(&room);
+    CHECK_INT(pen__secret_memory_read("/proc/self/status", bytes / 2, &room, &err), PEN_E_LIMIT);
     write_file("exact", "%s", "12345");
     char path[128];
     snprintf(path, sizeof path, "%s/exact", world.home);
-    CHECK_INT(pen__room_read(path, 5, &room, &err), PEN_OK);
+    CHECK_INT(pen__secret_memory_read(path, 5, &room, &err), PEN_OK);
     CHECK_STR(room.data, "12345");
-    pen__room_give(&room);
-    CHECK_INT(pen__room_read(path, 4, &room, &err), PEN_E_LIMIT);
+    pen__secret_memory_free(&room);
+    CHECK_INT(pen__secret_memory_read(path, 4, &room, &err), PEN_E_LIMIT);
     CHECK_INT(world.pages, 0);
     CHECK_INT(world.dirty, 0);
 }
@@ -477,13 +480,13 @@ TEST(every_allocation_fails_once)
 static void hide(const char *text, const char *expected)
 {
     char message[472];
-    PenSecret *s = NULL;
-    CHECK_INT(pen__secret_new("KEYABCDEFGHIJ", "secret/abcdefghijklmnop", "tok", 0, &s, NULL),
+    PenCredentials *s = NULL;
+    CHECK_INT(pen__credentials_new("KEYABCDEFGHIJ", "secret/abcdefghijklmnop", "tok", 0, &s, NULL),
               PEN_OK);
     snprintf(message, sizeof message, "%s", text);
-    pen__secret_hide(s, message);
+    pen__credentials_hide(s, message);
     CHECK_STR(message, expected);
-    pen__secret_put(&s);
+    pen__credentials_put(&s);
 }
 
 TEST(message_that_repeats_a_secret)

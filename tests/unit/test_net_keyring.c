@@ -11,7 +11,7 @@ typedef struct Giver {
     atomic_int ms; /* that it takes */
 } Giver;
 
-static int give(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr)
+static int give(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     Giver *g = ctx;
     char id[32];
@@ -25,8 +25,8 @@ static int give(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *rete
         return pen__fail(reterr, PEN_E_TIMEOUT, "test", "no time");
     snprintf(id, sizeof id, "CANARY%d", n);
     unsigned lifetime = atomic_load(&g->lifetime_s);
-    return pen__secret_new(id, "canary", NULL,
-                           lifetime ? pen__sys->unix_ns() / SECOND + lifetime : 0, ret, reterr);
+    return pen__credentials_new(
+        id, "canary", NULL, lifetime ? pen__sys->unix_ns() / SECOND + lifetime : 0, ret, reterr);
 }
 
 static void turn(uint64_t s)
@@ -37,12 +37,12 @@ static void turn(uint64_t s)
 /* The number of the credentials there are now, -status when there are none. */
 static int now(PenKeyring *k, PenError *err)
 {
-    PenSecret *s = NULL;
+    PenCredentials *s = NULL;
     int r = pen__keyring_now(k, &s, err);
     if (r < 0)
         return r;
-    r = (int)strtol(pen__secret_key_id(s) + 6, NULL, 10);
-    pen__secret_put(&s);
+    r = (int)strtol(pen__credentials_key_id(s) + 6, NULL, 10);
+    pen__credentials_put(&s);
     return r;
 }
 
@@ -68,7 +68,7 @@ TEST(given)
 {
     PenSecretSettings s = {.key_id = "CANARY7", .secret = "canary", .token = "canary"};
     PenKeyring *k = NULL;
-    PenSecret *secret = NULL;
+    PenCredentials *secret = NULL;
     PenError err;
     char source[64];
     world_reset();
@@ -82,8 +82,8 @@ TEST(given)
     CHECK_INT(now(k, &err), PEN_E_ACCESS);
     pen__keyring_free(&k);
     pen__keyring_free(&k);
-    CHECK_STR(pen__secret_token(secret), "canary"); /* holds on */
-    pen__secret_put(&secret);
+    CHECK_STR(pen__credentials_token(secret), "canary"); /* holds on */
+    pen__credentials_put(&secret);
     s.secret = NULL;
     CHECK_INT(pen__keyring_new(&s, NULL, &k, &err), PEN_E_INVALID);
     CHECK(k == NULL);
@@ -229,7 +229,7 @@ TEST(refused)
 {
     Giver g = {.lifetime_s = 3600};
     PenKeyring *k = NULL;
-    PenSecret *s = NULL;
+    PenCredentials *s = NULL;
     PenError err;
     open_ring(&g, &k);
     CHECK_OK_SO_FAR();
@@ -241,11 +241,11 @@ TEST(refused)
     CHECK_INT(settle(k, PEN_E_BUSY, &err), 2);
     pen__keyring_refuse(k, s); /* the old ones: somebody was faster */
     CHECK_INT(now(k, &err), 2);
-    pen__secret_put(&s);
+    pen__credentials_put(&s);
     /* A source that gives the same again and again is not asked more than once a second. */
     CHECK_INT(pen__keyring_now(k, &s, &err), PEN_OK);
     pen__keyring_refuse(k, s);
-    pen__secret_put(&s);
+    pen__credentials_put(&s);
     CHECK_INT(now(k, &err), PEN_E_BUSY);
     sleep_ms(5);
     CHECK_INT(g.n, 2);
@@ -273,14 +273,14 @@ TEST(short_lived)
     pen__keyring_free(&k);
 }
 
-static int give_expired(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr)
+static int give_expired(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     (void)ctx, (void)deadline_ns;
-    return pen__secret_new("CANARY1", "canary", NULL, pen__sys->unix_ns() / SECOND - 1, ret,
-                           reterr);
+    return pen__credentials_new("CANARY1", "canary", NULL, pen__sys->unix_ns() / SECOND - 1, ret,
+                                reterr);
 }
 
-static int give_nothing(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr)
+static int give_nothing(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     (void)ctx, (void)ret, (void)deadline_ns, (void)reterr;
     return PEN_OK;
@@ -442,7 +442,7 @@ TEST(role_over_time)
     Wire wire;
     PenSecretSettings s = {.profile = "r"};
     PenKeyring *k = NULL;
-    PenSecret *first = NULL, *second = NULL;
+    PenCredentials *first = NULL, *second = NULL;
     PenError err;
     char source[64];
     if (!server.port)
@@ -464,13 +464,13 @@ TEST(role_over_time)
         CHECK_INT(pen__keyring_now(k, &second, &err), PEN_OK); /* nothing is noticed */
         if (second != first)
             break;
-        pen__secret_put(&second);
+        pen__credentials_put(&second);
         sleep_ms(1);
     }
     CHECK(second && second != first);
     CHECK_INT(count(requests(), "AssumeRole"), 2);
-    pen__secret_put(&first);
-    pen__secret_put(&second);
+    pen__credentials_put(&first);
+    pen__credentials_put(&second);
     pen__keyring_free(&k);
     wire_close(&wire);
     CHECK_INT(world.pages, 0);

@@ -58,7 +58,7 @@ static PenVerdict pen_judge(void *ctx, const PenHttpReply *reply, unsigned *caus
 {
     Pen *pen = ctx;
     (void)cause;
-    PenVerdict v = pen__policy_judge(NAME, reply, err);
+    PenVerdict v = pen__policy_classify(NAME, reply, err);
     if (v == PEN_VERDICT_THROTTLE)
         ++*bin(pen->reader, pen->reader->refused);
     return v;
@@ -80,12 +80,12 @@ static void want_one(Pen *pen)
 {
     Reader *x = pen->reader;
     PenWish wish = {.prepare = pen_prepare,
-                    .judge = pen_judge,
+                    .classify = pen_judge,
                     .done = pen_done,
                     .ctx = pen,
                     .name = NAME,
                     .may_hedge = 1};
-    PenOp *op;
+    PenOperation *op;
     if (!x->left)
         return;
     x->left--;

@@ -115,14 +115,14 @@ TEST(what_answers_mean)
                               .peer = "127.0.0.1:80",
                               .request_id = "ab\ncd"};
         PenError err = {.status = 0};
-        CHECK_INT(pen__policy_judge(NAME, &reply, &err), cases[i].verdict);
+        CHECK_INT(pen__policy_classify(NAME, &reply, &err), cases[i].verdict);
         CHECK_INT(err.status, cases[i].r);
         if (cases[i].verdict != PEN_VERDICT_DONE)
             CHECK(strstr(err.message, NAME) && !strchr(err.message, '\n'));
     }
     PenHttpReply asked = {.status = 503, .retry_after_ms = 1000};
     PenError err;
-    CHECK_INT(pen__policy_judge(NAME, &asked, &err), PEN_VERDICT_THROTTLE);
+    CHECK_INT(pen__policy_classify(NAME, &asked, &err), PEN_VERDICT_THROTTLE);
 }
 
 TEST(a_kept_connection_that_was_closed)

@@ -225,7 +225,7 @@ static int block_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenEr
 static PenVerdict block_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
     (void)ctx, (void)cause;
-    return pen__policy_judge(NAME, reply, err);
+    return pen__policy_classify(NAME, reply, err);
 }
 
 static void block_done(void *ctx, int r, const PenError *err)
@@ -251,12 +251,12 @@ static void on_tick(void *ctx)
     Block *b = calloc(1, sizeof *b);
     b->client = c;
     PenWish wish = {.prepare = block_prepare,
-                    .judge = block_judge,
+                    .classify = block_judge,
                     .done = block_done,
                     .ctx = b,
                     .name = NAME,
                     .may_hedge = 1};
-    PenOp *op;
+    PenOperation *op;
     if (pen__policy_start(c->p, &wish, &op, NULL) == PEN_OK)
         c->out++;
 }

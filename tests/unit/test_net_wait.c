@@ -233,13 +233,13 @@ static int get_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenErro
 static PenVerdict get_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
     (void)ctx, (void)cause;
-    return pen__policy_judge(NAME, reply, err);
+    return pen__policy_classify(NAME, reply, err);
 }
 
 static int get(PenPolicy *p, uint64_t within_ns, char *ret_first, PenError *reterr)
 {
     Get g = {.prepared = 0};
-    PenWish wish = {.prepare = get_prepare, .judge = get_judge, .ctx = &g, .name = NAME};
+    PenWish wish = {.prepare = get_prepare, .classify = get_judge, .ctx = &g, .name = NAME};
     int r = pen__policy_wait(p, &wish, pen__deadline_after(within_ns), reterr);
     *ret_first = g.into[sizeof g.into - 1];
     return r;
@@ -370,7 +370,7 @@ TEST(the_waiting_thread_is_interrupted)
     PenError err;
     Get g = {.prepared = 0};
     PenWish wish = {.prepare = get_prepare,
-                    .judge = get_judge,
+                    .classify = get_judge,
                     .interrupted = at_third_look,
                     .ctx = &g,
                     .name = NAME};
@@ -417,7 +417,7 @@ TEST(what_is_waited_for_is_told)
     Curious c = {.p = NULL};
     char told[320] = "x";
     PenWish wish = {.prepare = get_prepare,
-                    .judge = get_judge,
+                    .classify = get_judge,
                     .interrupted = ask_and_go,
                     .ctx = &c,
                     .name = NAME,

@@ -160,12 +160,12 @@ TEST(error_of_sts)
         "<Type>Sender</Type><Code>ExpiredTokenException</Code><Message>expired</Message></Error>"
         "<RequestId>7</RequestId></ErrorResponse>";
     PenS3Error e;
-    PenStsKeys keys;
+    PenStsCredentials keys;
     CHECK_INT(pen__s3_error(text, sizeof text - 1, &e), 1);
     CHECK_STR(e.code, "ExpiredTokenException");
     CHECK_STR(e.message, "expired");
     CHECK_STR(e.request_id, "7");
-    CHECK_INT(pen__sts_read_keys(text, sizeof text - 1, &keys, &refused, &err), 1);
+    CHECK_INT(pen__sts_read_credentials(text, sizeof text - 1, &keys, &refused, &err), 1);
     CHECK_STR(refused.code, "ExpiredTokenException");
 }
 
@@ -432,17 +432,18 @@ TEST(pages_have_at_most_1000)
 
 TEST(keys_of_sts)
 {
-    static PenStsKeys keys;
+    static PenStsCredentials keys;
     static const char *const texts[] = {
         STS("AssumeRole", KEYS "<Expiration>2019-11-09T13:34:41Z</Expiration>"),
         STS("AssumeRoleWithWebIdentity", "<Expiration>2019-11-09T13:34:41Z</Expiration>" KEYS)};
     for (int i = 0; i < 2; i++) {
-        CHECK_INT(pen__sts_read_keys(texts[i], strlen(texts[i]), &keys, &refused, &err), PEN_OK);
+        CHECK_INT(pen__sts_read_credentials(texts[i], strlen(texts[i]), &keys, &refused, &err),
+                  PEN_OK);
         CHECK_STR(keys.key_id, "ASIAEXAMPLE");
         CHECK_STR(keys.secret, "wJalr/+hush");
         CHECK_STR(keys.token, "AQoDYXdz+/==");
         CHECK_INT(keys.expires_s, 1573306481);
-        pen__sts_keys_wipe(&keys);
+        pen__sts_credentials_wipe(&keys);
         CHECK_STR(keys.secret, "");
     }
     static const char *const bad[] = {
@@ -450,7 +451,8 @@ TEST(keys_of_sts)
         STS("GetSessionToken", KEYS),
         STS("AssumeRole", "<Expiration>2019-11-09T13:34:41Z</Expiration>")};
     for (int i = 0; i < 4; i++) {
-        CHECK_INT(pen__sts_read_keys(bad[i], strlen(bad[i]), &keys, &refused, &err), PEN_E_CORRUPT);
+        CHECK_INT(pen__sts_read_credentials(bad[i], strlen(bad[i]), &keys, &refused, &err),
+                  PEN_E_CORRUPT);
         CHECK(!strstr(err.message, "hush"));
         CHECK_STR(keys.secret, "");
     }
@@ -486,7 +488,7 @@ static void search_and_release(void *p)
 
 TEST(memory_is_wiped_before_it_is_given_back)
 {
-    static PenStsKeys keys;
+    static PenStsCredentials keys;
     static const char text[] =
         STS("AssumeRole", KEYS "<Expiration>2019-11-09T13:34:41Z</Expiration>");
     PenSys sys = pen__sys_real;
@@ -494,12 +496,12 @@ TEST(memory_is_wiped_before_it_is_given_back)
     sys.release = search_and_release;
     n_blocks = n_released = n_secrets = 0;
     pen__sys = &sys;
-    int r = pen__sts_read_keys(text, sizeof text - 1, &keys, &refused, &err);
+    int r = pen__sts_read_credentials(text, sizeof text - 1, &keys, &refused, &err);
     pen__sys = &pen__sys_real;
     CHECK_INT(r, PEN_OK);
     CHECK(n_released == n_blocks && n_blocks > 3 && n_blocks < 64);
     CHECK_INT(n_secrets, 0);
-    pen__sts_keys_wipe(&keys);
+    pen__sts_credentials_wipe(&keys);
 }
 
 TEST(times)

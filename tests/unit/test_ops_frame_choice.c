@@ -303,17 +303,17 @@ TEST(clip_programs_that_are_wrong)
 /* The first of several clips has an image's draws, the others have others; crops share them. */
 TEST(clip_views_have_draws)
 {
-    static PenRecipe alone, views[4];
+    static PenSamplePlan alone, views[4];
     PenError err = {0};
     PenProgram *one = make("decode | random_resized_crop 8 | color_jitter 0.5", &image, &err);
     PenProgram *p =
         make("decode | clip n=2 | random_resized_crop 8 | color_jitter 0.5", &clip, &err);
-    PenShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1};
     PenDrawKey key = pen__draw_key(1, 2);
     CHECK(one && p);
-    CHECK_INT(pen__recipe_make(one, &shape, key, 5, &alone, &err), PEN_OK);
+    CHECK_INT(pen__sample_plan_make(one, &shape, key, 5, &alone, &err), PEN_OK);
     for (uint32_t v = 0; v < 2; v++)
-        CHECK_INT(pen__recipe_make_view(p, &shape, key, 5, v, &views[v], &err), PEN_OK);
+        CHECK_INT(pen__sample_plan_make_view(p, &shape, key, 5, v, &views[v], &err), PEN_OK);
     CHECK_MEM(&views[0].steps[0].u.pass.crop, &alone.steps[0].u.pass.crop, sizeof(PenBox));
     CHECK_INT(views[0].steps[1].u.factor, alone.steps[1].u.factor);
     CHECK(memcmp(&views[1].steps[0].u.pass.crop, &alone.steps[0].u.pass.crop, sizeof(PenBox)) != 0);
@@ -322,11 +322,11 @@ TEST(clip_views_have_draws)
     pen__program_free(&p);
 }
 
-static PenBox crop_of(const PenProgram *p, PenShape shape, uint32_t view)
+static PenBox crop_of(const PenProgram *p, PenImageShape shape, uint32_t view)
 {
-    static PenRecipe r;
+    static PenSamplePlan r;
     PenError err = {0};
-    if (pen__recipe_make_view(p, &shape, pen__draw_key(1, 2), 0, view, &r, &err) < 0)
+    if (pen__sample_plan_make_view(p, &shape, pen__draw_key(1, 2), 0, view, &r, &err) < 0)
         return (PenBox){0};
     return r.region;
 }
@@ -338,17 +338,17 @@ TEST(clip_three_crops)
     PenProgram *p = make("decode | clip | three_crop 60", &clip, &err);
     CHECK(p);
     for (uint32_t v = 0; v < 3; v++) {
-        PenBox wide = crop_of(p, (PenShape){100, 70, 1}, v);
+        PenBox wide = crop_of(p, (PenImageShape){100, 70, 1}, v);
         CHECK_INT(wide.x, along[v]);
         CHECK_INT(wide.y, 5);
         CHECK_INT(wide.w, 60);
         CHECK_INT(wide.h, 60);
-        PenBox tall = crop_of(p, (PenShape){60, 100, 1}, v);
+        PenBox tall = crop_of(p, (PenImageShape){60, 100, 1}, v);
         CHECK_INT(tall.x, 0);
         CHECK_INT(tall.y, along[v]);
         CHECK_INT(tall.h, 60);
         /* What is smaller has a border and nothing to choose. */
-        PenBox small = crop_of(p, (PenShape){50, 40, 1}, v);
+        PenBox small = crop_of(p, (PenImageShape){50, 40, 1}, v);
         CHECK_INT(small.x, 0);
         CHECK_INT(small.w, 50);
     }

@@ -45,7 +45,7 @@ typedef struct Case {
     PenSpec spec;
     PenProgram *program;
     int is_mask;
-    PenShape shape;
+    PenImageShape shape;
     PenDrawKey key;
     uint64_t sample;
 } Case;
@@ -61,7 +61,7 @@ static PenDraw draw_of(const Case *c, uint32_t i)
 
 static float normal(const PenSpecOp *op, uint8_t x, uint32_t channel)
 {
-    const PenValue *mean = &op->values[0], *std = &op->values[1];
+    const PenParamValue *mean = &op->values[0], *std = &op->values[1];
     float m = (float)mean->v[mean->n == 1 ? 0 : channel];
     float s = (float)std->v[std->n == 1 ? 0 : channel];
     return ((float)x / 255.0f - m) / s;
@@ -69,7 +69,7 @@ static float normal(const PenSpecOp *op, uint8_t x, uint32_t channel)
 
 /* Compares element by element. */
 static void check_result(const Case *c, const Pic *p, const PenSpecOp *normalize,
-                         const PenBox *erased, const PenValue *value, const uint8_t *dst)
+                         const PenBox *erased, const PenParamValue *value, const uint8_t *dst)
 {
     PenTensor t = pen__program_result(c->program);
     size_t element = pen_dtype_bytes(t.dtype), plane = (size_t)p->w * p->h;
@@ -104,7 +104,7 @@ static void check_against_reference(const Case *c, const PenEncoded *e, const ui
     Pic p = pic_decode(e, pen__program_colour(c->program), c->shape.orientation);
     const PenSpecOp *normalize = NULL;
     PenBox erased = {0};
-    PenValue value = {.n = 1};
+    PenParamValue value = {.n = 1};
     for (uint32_t i = 0; i < f->n_ops; i++) {
         PenDraw d = draw_of(c, i);
         const PenSpecOp *op = &f->ops[i];
@@ -127,7 +127,7 @@ static void check_against_reference(const Case *c, const PenEncoded *e, const ui
 
 /* ---- running ---- */
 
-static PenKitchen *kitchen;
+static PenDecodeContext *context;
 
 static int open_case(Case *c, const char *text, int kind)
 {
@@ -148,20 +148,20 @@ static void close_case(Case *c)
     pen__spec_free(&c->spec);
 }
 
-/* Runs it; PEN_E_INVALID for recipes that cannot be (a crop larger than its image). */
+/* Runs it; PEN_E_INVALID for sample plans that cannot be (a crop larger than its image). */
 static int run_case(Case *c, const PenEncoded *e, uint8_t **ret_dst)
 {
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
     PenError err = {0};
     uint64_t bytes = pen__program_bytes(c->program);
-    int r = pen__recipe_make(c->program, &c->shape, c->key, c->sample, &recipe, &err);
+    int r = pen__sample_plan_make(c->program, &c->shape, c->key, c->sample, &sample_plan, &err);
     if (r < 0)
         return r;
     uint8_t *dst = malloc(bytes); /* exactly: the sanitizer sees a byte too many */
     if (!dst)
         abort();
     memset(dst, 0xa5, bytes);
-    r = pen__recipe_run(kitchen, c->program, &recipe, e, &pen__limits_default, dst, &err);
+    r = pen__sample_run(context, c->program, &sample_plan, e, &pen__limits_default, dst, &err);
     if (r < 0) {
         test__fail(__FILE__, __LINE__, "run: %s", err.message);
         free(dst);
@@ -411,25 +411,27 @@ TEST(run_broken_image_is_an_error)
     };
     for (size_t t = 0; t < PEN_LEN(texts); t++) {
         Case c = {.shape = {83, 61, 1}, .key = pen__draw_key(1, 2), .sample = 5};
-        PenRecipe recipe;
+        PenSamplePlan sample_plan;
         PenError err = {0};
         uint8_t dst[24 * 24 * 3];
         PenEncoded e = images[0];
         open_case(&c, texts[t], PEN_KIND_IMAGE);
         CHECK_OK_SO_FAR();
-        CHECK_INT(pen__recipe_make(c.program, &c.shape, c.key, c.sample, &recipe, &err), PEN_OK);
-        e.bytes = 300;
-        CHECK_INT(pen__recipe_run(kitchen, c.program, &recipe, &e, &pen__limits_default, dst, &err),
-                  PEN_E_DECODE);
-        /* The kitchen works on. */
-        CHECK_INT(pen__recipe_run(kitchen, c.program, &recipe, &images[0], &pen__limits_default,
-                                  dst, &err),
+        CHECK_INT(pen__sample_plan_make(c.program, &c.shape, c.key, c.sample, &sample_plan, &err),
                   PEN_OK);
-        CHECK_INT(pen__recipe_run(kitchen, c.program, &recipe, &images[1], &pen__limits_default,
-                                  dst, &err),
+        e.bytes = 300;
+        CHECK_INT(
+            pen__sample_run(context, c.program, &sample_plan, &e, &pen__limits_default, dst, &err),
+            PEN_E_DECODE);
+        /* The context works on. */
+        CHECK_INT(pen__sample_run(context, c.program, &sample_plan, &images[0],
+                                  &pen__limits_default, dst, &err),
+                  PEN_OK);
+        CHECK_INT(pen__sample_run(context, c.program, &sample_plan, &images[1],
+                                  &pen__limits_default, dst, &err),
                   PEN_E_INVALID);
         CHECK_STR(err.message,
-                  "expected the image the recipe was made for, 83 x 61 pixels, found 64 "
+                  "expected the image the sample_plan was made for, 83 x 61 pixels, found 64 "
                   "x 90");
         close_case(&c);
     }
@@ -497,29 +499,33 @@ static const char *const memory_texts[] = {
 
 static void check_memory(const char *text, const PenEncoded *e, uint8_t orientation)
 {
-    PenKitchen *k = NULL;
-    PenRecipe recipe;
+    PenDecodeContext *k = NULL;
+    PenSamplePlan sample_plan;
     Case c = {.shape = {e->width, e->height, orientation}, .key = pen__draw_key(1, 2)};
     uint8_t dst[4 * 64 * 64 * 3];
     uint64_t bound = 0, before;
     open_case(&c, text, PEN_KIND_IMAGE);
     CHECK_OK_SO_FAR();
-    CHECK_INT(pen__recipe_make(c.program, &c.shape, c.key, 3, &recipe, NULL), PEN_OK);
-    CHECK_INT(pen__recipe_memory(c.program, &recipe, e, &pen__limits_default, &bound, NULL),
-              PEN_OK);
-    CHECK_INT(pen__kitchen_new(&k, NULL), PEN_OK);
+    CHECK_INT(pen__sample_plan_make(c.program, &c.shape, c.key, 3, &sample_plan, NULL), PEN_OK);
+    CHECK_INT(
+        pen__sample_plan_memory(c.program, &sample_plan, e, &pen__limits_default, &bound, NULL),
+        PEN_OK);
+    CHECK_INT(pen__decode_context_new(&k, NULL), PEN_OK);
     before = peak = held;
-    CHECK_INT(pen__recipe_run(k, c.program, &recipe, e, &pen__limits_default, dst, NULL), PEN_OK);
+    CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),
+              PEN_OK);
     CHECK(peak - before <= bound);
     CHECK(peak > before);
     /* The next one finds all it needs. */
     n_allocs = 0;
-    CHECK_INT(pen__recipe_run(k, c.program, &recipe, e, &pen__limits_default, dst, NULL), PEN_OK);
+    CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),
+              PEN_OK);
     if (e->codec == PEN_CODEC_JPEG)
         CHECK_INT(n_allocs, 0);
-    pen__kitchen_trim(k, 0);
-    CHECK_INT(pen__recipe_run(k, c.program, &recipe, e, &pen__limits_default, dst, NULL), PEN_OK);
-    pen__kitchen_free(&k);
+    pen__decode_context_trim(k, 0);
+    CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),
+              PEN_OK);
+    pen__decode_context_free(&k);
     close_case(&c);
 }
 
@@ -549,24 +555,25 @@ TEST(run_survives_failing_allocations)
     for (size_t t = 0; t < PEN_LEN(memory_texts); t++) {
         int r = PEN_E_NO_MEMORY;
         for (fail_at = 1; r == PEN_E_NO_MEMORY && fail_at < 200; fail_at++) {
-            PenKitchen *k = NULL;
+            PenDecodeContext *k = NULL;
             PenSpec s = {0};
             PenProgram *p = NULL;
-            PenRecipe recipe;
+            PenSamplePlan sample_plan;
             PenFieldKind kind = {.kind = PEN_KIND_IMAGE};
-            PenShape shape = {83, 61, 6};
+            PenImageShape shape = {83, 61, 6};
             uint8_t dst[4 * 64 * 64 * 3];
             n_allocs = 0;
             r = pen__spec_parse(memory_texts[t], &s, NULL);
             if (r == PEN_OK)
                 r = pen__program_new(&s.fields[0], &kind, &p, NULL);
             if (r == PEN_OK)
-                r = pen__recipe_make(p, &shape, pen__draw_key(1, 2), 3, &recipe, NULL);
+                r = pen__sample_plan_make(p, &shape, pen__draw_key(1, 2), 3, &sample_plan, NULL);
             if (r == PEN_OK)
-                r = pen__kitchen_new(&k, NULL);
+                r = pen__decode_context_new(&k, NULL);
             if (r == PEN_OK)
-                r = pen__recipe_run(k, p, &recipe, &images[0], &pen__limits_default, dst, NULL);
-            pen__kitchen_free(&k);
+                r = pen__sample_run(k, p, &sample_plan, &images[0], &pen__limits_default, dst,
+                                    NULL);
+            pen__decode_context_free(&k);
             pen__program_free(&p);
             pen__spec_free(&s);
             CHECK_INT(held, 0);
@@ -581,7 +588,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     make_images();
-    if (pen__kitchen_new(&kitchen, NULL) < 0)
+    if (pen__decode_context_new(&context, NULL) < 0)
         return 1;
     RUN(run_known_pipelines);
     RUN(run_every_orientation);
@@ -590,7 +597,7 @@ int main(int argc, char **argv)
     RUN(run_broken_image_is_an_error);
     RUN(run_memory_is_bounded_and_kept);
     RUN(run_survives_failing_allocations);
-    pen__kitchen_free(&kitchen);
+    pen__decode_context_free(&context);
     free_images();
     return TEST_END();
 }

@@ -6,8 +6,8 @@
 static const PenFieldKind image = {.kind = PEN_KIND_IMAGE};
 static const PenFieldKind mask = {.kind = PEN_KIND_MASK};
 
-static int make(const char *text, const PenFieldKind *kind, PenShape shape, uint64_t sample,
-                PenRecipe *ret, PenError *err)
+static int make(const char *text, const PenFieldKind *kind, PenImageShape shape, uint64_t sample,
+                PenSamplePlan *ret, PenError *err)
 {
     PenSpec s = {0};
     PenProgram *p = NULL;
@@ -16,20 +16,20 @@ static int make(const char *text, const PenFieldKind *kind, PenShape shape, uint
     if (r == PEN_OK)
         r = pen__program_new(&s.fields[0], kind, &p, err);
     if (r == PEN_OK)
-        r = pen__recipe_make(p, &shape, pen__draw_key(3, 4), sample, ret, err);
+        r = pen__sample_plan_make(p, &shape, pen__draw_key(3, 4), sample, ret, err);
     pen__program_free(&p);
     pen__spec_free(&s);
     return r;
 }
 
-static PenRecipe of(const char *text, uint32_t width, uint32_t height)
+static PenSamplePlan of(const char *text, uint32_t width, uint32_t height)
 {
-    PenRecipe recipe;
+    PenSamplePlan sample_plan;
     PenError err = {0};
-    int r = make(text, &image, (PenShape){width, height, 1}, 5, &recipe, &err);
+    int r = make(text, &image, (PenImageShape){width, height, 1}, 5, &sample_plan, &err);
     if (r < 0)
         test__fail(__FILE__, __LINE__, "%s: %s", text, err.message);
-    return recipe;
+    return sample_plan;
 }
 
 #define CHECK_BOX(box, X, Y, W, H)                                                                 \
@@ -40,9 +40,9 @@ static PenRecipe of(const char *text, uint32_t width, uint32_t height)
         CHECK_INT((box).h, H);                                                                     \
     } while (0)
 
-TEST(recipe_crop_resize_and_flip_are_one_pass)
+TEST(sample_plan_crop_resize_and_flip_are_one_pass)
 {
-    PenRecipe r = of("decode | random_resized_crop 24 | hflip 1 | vflip 1 | hflip 0", 100, 80);
+    PenSamplePlan r = of("decode | random_resized_crop 24 | hflip 1 | vflip 1 | hflip 0", 100, 80);
     CHECK_INT(r.n_steps, 1);
     const PenPass *p = &r.steps[0].u.pass;
     CHECK(p->crop.w < 100 || p->crop.h < 80);
@@ -56,16 +56,16 @@ TEST(recipe_crop_resize_and_flip_are_one_pass)
     CHECK_BOX(r.region, p->crop.x, p->crop.y, p->crop.w, p->crop.h);
 }
 
-TEST(recipe_two_flips_are_none)
+TEST(sample_plan_two_flips_are_none)
 {
-    PenRecipe r = of("decode | hflip 1 | center_crop 8 | hflip 1", 100, 80);
+    PenSamplePlan r = of("decode | hflip 1 | center_crop 8 | hflip 1", 100, 80);
     CHECK_INT(r.n_steps, 1);
     CHECK_INT(r.steps[0].u.pass.flip_x, 0);
 }
 
-TEST(recipe_crop_behind_resize_is_a_window)
+TEST(sample_plan_crop_behind_resize_is_a_window)
 {
-    PenRecipe r = of("decode | resize 32 | center_crop 24", 100, 80);
+    PenSamplePlan r = of("decode | resize 32 | center_crop 24", 100, 80);
     const PenPass *p = &r.steps[0].u.pass;
     CHECK_INT(r.n_steps, 1);
     CHECK_BOX(p->crop, 0, 0, 100, 80);
@@ -80,9 +80,9 @@ TEST(recipe_crop_behind_resize_is_a_window)
     CHECK(r.region.y > 2 && r.region.y < 10 && r.region.h < 70);
 }
 
-TEST(recipe_crops_of_crops_are_one)
+TEST(sample_plan_crops_of_crops_are_one)
 {
-    PenRecipe r = of("decode | center_crop 40 | center_crop 20 | resize 10,10", 100, 80);
+    PenSamplePlan r = of("decode | center_crop 40 | center_crop 20 | resize 10,10", 100, 80);
     CHECK_INT(r.n_steps, 1);
     CHECK_BOX(r.steps[0].u.pass.crop, 40, 30, 20, 20);
     CHECK_BOX(r.region, 40, 30, 20, 20);
@@ -93,10 +93,10 @@ TEST(recipe_crops_of_crops_are_one)
 }
 
 /* The box is drawn on the mirrored image, and decoded from the other side. */
-TEST(recipe_crop_behind_flip_is_mirrored)
+TEST(sample_plan_crop_behind_flip_is_mirrored)
 {
-    PenRecipe a = of("decode | random_crop 20 | hflip 1", 100, 80);
-    PenRecipe b = of("decode | hflip 1 | random_crop 20", 100, 80);
+    PenSamplePlan a = of("decode | random_crop 20 | hflip 1", 100, 80);
+    PenSamplePlan b = of("decode | hflip 1 | random_crop 20", 100, 80);
     CHECK_INT(b.n_steps, 1);
     CHECK_INT(b.region.x, 100 - a.region.x - 20);
     CHECK_INT(b.region.y, a.region.y);
@@ -112,9 +112,9 @@ TEST(recipe_crop_behind_flip_is_mirrored)
     CHECK_INT(b.region.x, 100 - a.region.x - a.region.w);
 }
 
-TEST(recipe_second_resize_is_a_second_pass)
+TEST(sample_plan_second_resize_is_a_second_pass)
 {
-    PenRecipe r = of("decode | resize 32 | random_resized_crop 24", 100, 80);
+    PenSamplePlan r = of("decode | resize 32 | random_resized_crop 24", 100, 80);
     CHECK_INT(r.n_steps, 2);
     const PenPass *p = &r.steps[1].u.pass;
     CHECK_INT(r.steps[0].u.pass.w, p->crop.w);
@@ -126,7 +126,7 @@ TEST(recipe_second_resize_is_a_second_pass)
     CHECK_INT(r.steps[0].u.pass.filter, PEN_FILTER_BILINEAR);
 }
 
-TEST(recipe_centre_is_torchvisions)
+TEST(sample_plan_centre_is_torchvisions)
 {
     static const struct {
         uint32_t have, want;
@@ -138,16 +138,16 @@ TEST(recipe_centre_is_torchvisions)
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         char text[60];
         snprintf(text, sizeof text, "decode | center_crop 10,%u", cases[i].want);
-        PenRecipe r = of(text, cases[i].have, 10);
+        PenSamplePlan r = of(text, cases[i].have, 10);
         const PenPass *p = &r.steps[0].u.pass;
         CHECK_INT(p->x + p->crop.x, cases[i].at);
         CHECK_INT(p->w, cases[i].want);
     }
 }
 
-TEST(recipe_short_side_is_torchvisions)
+TEST(sample_plan_short_side_is_torchvisions)
 {
-    PenRecipe r = of("decode | resize 256 | center_crop 8", 500, 375);
+    PenSamplePlan r = of("decode | resize 256 | center_crop 8", 500, 375);
     CHECK_INT(r.steps[0].u.pass.width, 341);
     CHECK_INT(r.steps[0].u.pass.height, 256);
     r = of("decode | resize 256 | center_crop 8", 333, 500);
@@ -155,9 +155,9 @@ TEST(recipe_short_side_is_torchvisions)
     CHECK_INT(r.steps[0].u.pass.height, 384);
 }
 
-TEST(recipe_borders_are_filled)
+TEST(sample_plan_borders_are_filled)
 {
-    PenRecipe r = of("decode | random_crop 32 padding=4 fill=9", 32, 32);
+    PenSamplePlan r = of("decode | random_crop 32 padding=4 fill=9", 32, 32);
     const PenPass *p = &r.steps[0].u.pass;
     CHECK_INT(r.n_steps, 1);
     CHECK_INT(p->fill, 9);
@@ -176,9 +176,9 @@ TEST(recipe_borders_are_filled)
     CHECK_BOX(r.region, 0, 0, 1, 1);
 }
 
-TEST(recipe_colours_divide_passes)
+TEST(sample_plan_colours_divide_passes)
 {
-    PenRecipe r = of("decode | resize 20,20 | grayscale | hflip 1 | center_crop 8", 100, 80);
+    PenSamplePlan r = of("decode | resize 20,20 | grayscale | hflip 1 | center_crop 8", 100, 80);
     CHECK_INT(r.n_steps, 3);
     CHECK_INT(r.steps[1].kind, PEN_STEP_GREY);
     CHECK_INT(r.steps[2].u.pass.flip_x, 1);
@@ -197,20 +197,20 @@ TEST(recipe_colours_divide_passes)
 }
 
 /* All 24 orders come, about as often; factors fill their range. */
-TEST(recipe_jitter_is_uniform)
+TEST(sample_plan_jitter_is_uniform)
 {
     uint32_t n[1 << 8] = {0}, found = 0;
     int32_t low = INT32_MAX, high = 0;
     enum { N = 4800 };
     PenSpec s = {0};
     PenProgram *p = NULL;
-    PenShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1};
     CHECK_INT(pen__spec_parse("decode | center_crop 8 | color_jitter 0.4 0.1 0.1 0.1", &s, NULL),
               0);
     CHECK_INT(pen__program_new(&s.fields[0], &image, &p, NULL), 0);
     for (uint64_t i = 0; i < N; i++) {
-        PenRecipe r;
-        CHECK_INT(pen__recipe_make(p, &shape, pen__draw_key(0, 0), i, &r, NULL), 0);
+        PenSamplePlan r;
+        CHECK_INT(pen__sample_plan_make(p, &shape, pen__draw_key(0, 0), i, &r, NULL), 0);
         uint32_t order = 0;
         for (int k = 1; k < 5; k++) {
             order = order << 2 | (uint32_t)(r.steps[k].kind - PEN_STEP_BRIGHTNESS);
@@ -252,7 +252,7 @@ static int same_step(const PenStep *a, const PenStep *b)
     return a->u.factor == b->u.factor;
 }
 
-static int same(const PenRecipe *a, const PenRecipe *b)
+static int same(const PenSamplePlan *a, const PenSamplePlan *b)
 {
     int equal = a->n_steps == b->n_steps && same_box(a->region, b->region);
     for (uint32_t i = 0; equal && i < a->n_steps; i++)
@@ -260,12 +260,12 @@ static int same(const PenRecipe *a, const PenRecipe *b)
     return equal;
 }
 
-TEST(recipe_depends_on_its_arguments_alone)
+TEST(sample_plan_depends_on_its_arguments_alone)
 {
     const char *text = "decode | random_resized_crop 24 | hflip | color_jitter 0.4 0.4 0.4 0.1 | "
                        "random_erasing | tensor";
-    PenRecipe a, b;
-    PenShape shape = {100, 80, 1};
+    PenSamplePlan a, b;
+    PenImageShape shape = {100, 80, 1};
     uint32_t differ = 0;
     for (uint64_t i = 0; i < 50; i++) {
         CHECK_INT(make(text, &image, shape, i, &a, NULL), PEN_OK);
@@ -278,11 +278,11 @@ TEST(recipe_depends_on_its_arguments_alone)
 }
 
 /* Also when the image's pipeline has more in it. */
-TEST(recipe_mask_shares_its_images_draws)
+TEST(sample_plan_mask_shares_its_images_draws)
 {
-    PenShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1};
     for (uint64_t i = 0; i < 50; i++) {
-        PenRecipe a, b;
+        PenSamplePlan a, b;
         CHECK_INT(make("decode | random_resized_crop 24 bicubic | color_jitter 0.4 | hflip | "
                        "random_erasing",
                        &image, shape, i, &a, NULL),
@@ -299,13 +299,13 @@ TEST(recipe_mask_shares_its_images_draws)
 }
 
 /* A second flip is drawn by itself. */
-TEST(recipe_occurrences_are_drawn_apart)
+TEST(sample_plan_occurrences_are_drawn_apart)
 {
     uint32_t n[4] = {0};
     for (uint64_t i = 0; i < 200; i++) {
-        PenRecipe r;
+        PenSamplePlan r;
         CHECK_INT(make("decode | center_crop 8 | hflip | grayscale 1 | hflip", &image,
-                       (PenShape){100, 80, 1}, i, &r, NULL),
+                       (PenImageShape){100, 80, 1}, i, &r, NULL),
                   PEN_OK);
         int second = r.n_steps > 2;
         n[r.steps[0].u.pass.flip_x * 2 + second]++;
@@ -314,11 +314,12 @@ TEST(recipe_occurrences_are_drawn_apart)
         CHECK(n[i] > 25 && n[i] < 75);
 }
 
-TEST(recipe_erasing_behind_normalize_is_on_the_result)
+TEST(sample_plan_erasing_behind_normalize_is_on_the_result)
 {
-    PenRecipe r = of("decode | center_crop 50 | random_erasing 1 | normalize | random_erasing 1 | "
-                     "random_erasing 0 | tensor f32",
-                     100, 80);
+    PenSamplePlan r =
+        of("decode | center_crop 50 | random_erasing 1 | normalize | random_erasing 1 | "
+           "random_erasing 0 | tensor f32",
+           100, 80);
     CHECK_INT(r.n_steps, 2);
     CHECK_INT(r.steps[1].kind, PEN_STEP_ERASE);
     CHECK_INT(r.n_erase, 2);
@@ -328,42 +329,42 @@ TEST(recipe_erasing_behind_normalize_is_on_the_result)
 }
 
 /* Each orientation, by where the corner pixel of the upright image is stored. */
-TEST(recipe_orientation_moves_the_region)
+TEST(sample_plan_orientation_moves_the_region)
 {
     static const struct {
         uint32_t x, y; /* of a stored 100 x 80 image */
     } corner[9] = {{0, 0}, {0, 0}, {99, 0}, {99, 79}, {0, 79}, {0, 0}, {0, 79}, {99, 79}, {99, 0}};
     for (uint8_t o = 1; o <= 8; o++) {
-        PenShape shape = {100, 80, o};
+        PenImageShape shape = {100, 80, o};
         PenBox b = pen__turn_box(&shape, (PenBox){0, 0, 1, 1});
         CHECK_BOX(b, corner[o].x, corner[o].y, 1, 1);
         b = pen__turn_box(&shape, (PenBox){2, 3, 10, 20});
         CHECK_INT(b.w, o < 5 ? 10 : 20);
         CHECK_INT(b.h, o < 5 ? 20 : 10);
         CHECK(b.x + b.w <= 100 && b.y + b.h <= 80);
-        PenRecipe r;
+        PenSamplePlan r;
         CHECK_INT(make("decode | center_crop 10,20", &image, shape, 0, &r, NULL), PEN_OK);
         CHECK_INT(r.region.w, o < 5 ? 20 : 10);
         CHECK_INT(r.steps[0].u.pass.crop.x, o < 5 ? 40 : 30);
     }
 }
 
-TEST(recipe_errors_say_what_to_do)
+TEST(sample_plan_errors_say_what_to_do)
 {
-    PenRecipe r;
+    PenSamplePlan r;
     PenError err = {0};
     CHECK_INT(
-        make("decode | random_crop 32 padding=2", &image, (PenShape){100, 20, 1}, 0, &r, &err),
+        make("decode | random_crop 32 padding=2", &image, (PenImageShape){100, 20, 1}, 0, &r, &err),
         PEN_E_INVALID);
     CHECK_STR(err.message, "random_crop: the image has 100 x 20 pixels and 2 around it, fewer than "
                            "32 x 32; add resize before it, or padding");
-    CHECK_INT(
-        make("decode | resize 224 | center_crop 8", &image, (PenShape){1, 60000, 1}, 0, &r, &err),
-        PEN_E_LIMIT);
+    CHECK_INT(make("decode | resize 224 | center_crop 8", &image, (PenImageShape){1, 60000, 1}, 0,
+                   &r, &err),
+              PEN_E_LIMIT);
     CHECK_STR(err.message,
               "resize: 1 x 60000 would become 224 x 13440000; the longest side allowed "
               "is 65535");
-    CHECK_INT(make("decode | center_crop 8", &image, (PenShape){0, 5, 1}, 0, &r, &err),
+    CHECK_INT(make("decode | center_crop 8", &image, (PenImageShape){0, 5, 1}, 0, &r, &err),
               PEN_E_INVALID);
     CHECK_STR(err.message, "expected an image, found 0 x 5 pixels");
 }
@@ -371,22 +372,22 @@ TEST(recipe_errors_say_what_to_do)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    RUN(recipe_crop_resize_and_flip_are_one_pass);
-    RUN(recipe_two_flips_are_none);
-    RUN(recipe_crop_behind_resize_is_a_window);
-    RUN(recipe_crops_of_crops_are_one);
-    RUN(recipe_crop_behind_flip_is_mirrored);
-    RUN(recipe_second_resize_is_a_second_pass);
-    RUN(recipe_centre_is_torchvisions);
-    RUN(recipe_short_side_is_torchvisions);
-    RUN(recipe_borders_are_filled);
-    RUN(recipe_colours_divide_passes);
-    RUN(recipe_jitter_is_uniform);
-    RUN(recipe_depends_on_its_arguments_alone);
-    RUN(recipe_mask_shares_its_images_draws);
-    RUN(recipe_occurrences_are_drawn_apart);
-    RUN(recipe_erasing_behind_normalize_is_on_the_result);
-    RUN(recipe_orientation_moves_the_region);
-    RUN(recipe_errors_say_what_to_do);
+    RUN(sample_plan_crop_resize_and_flip_are_one_pass);
+    RUN(sample_plan_two_flips_are_none);
+    RUN(sample_plan_crop_behind_resize_is_a_window);
+    RUN(sample_plan_crops_of_crops_are_one);
+    RUN(sample_plan_crop_behind_flip_is_mirrored);
+    RUN(sample_plan_second_resize_is_a_second_pass);
+    RUN(sample_plan_centre_is_torchvisions);
+    RUN(sample_plan_short_side_is_torchvisions);
+    RUN(sample_plan_borders_are_filled);
+    RUN(sample_plan_colours_divide_passes);
+    RUN(sample_plan_jitter_is_uniform);
+    RUN(sample_plan_depends_on_its_arguments_alone);
+    RUN(sample_plan_mask_shares_its_images_draws);
+    RUN(sample_plan_occurrences_are_drawn_apart);
+    RUN(sample_plan_erasing_behind_normalize_is_on_the_result);
+    RUN(sample_plan_orientation_moves_the_region);
+    RUN(sample_plan_errors_say_what_to_do);
     return TEST_END();
 }

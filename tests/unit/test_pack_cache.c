@@ -122,7 +122,7 @@ TEST(what_is_in_the_cache_is_not_read_elsewhere)
     PenPack *pack = open_with(at("c1"), 0, 0, NULL);
     CHECK(pack);
     CHECK_INT(pen__pack_is_whole(pack), 1);
-    CHECK_INT(pen__pack_is_far(pack), 0);
+    CHECK_INT(pen__pack_is_remote(pack), 0);
     check_all(pack);
     const PenPackInfo *info = pen_pack_info(pack);
     first = stats_of(pack);

@@ -18,7 +18,7 @@ TEST(reads_the_same_and_nothing_from_the_files)
     CHECK(result.bytes >= shard_bytes(pack));
     CHECK_INT(result.was_there, 0);
     CHECK_INT(result.is_sealed, 1);
-    CHECK_INT(pen__pack_is_far(pack), 0);
+    CHECK_INT(pen__pack_is_remote(pack), 0);
     nftw(at("gone"), help_remove, 16, FTW_DEPTH | FTW_PHYS);
     CHECK_INT(first_wrong(pack, SMALL_BYTES), -1);
     uint64_t sample = 0;

@@ -46,7 +46,8 @@ static int read_components(Header *h, const PenJpegMarker *m, PenError *reterr)
 
 static int check_kind(const PenJpegInfo *info, PenError *reterr)
 {
-    if (info->sof > PEN_MARKER_SOF2 && info->sof != PEN_MARKER_SOF9 && info->sof != PEN_MARKER_SOF10)
+    if (info->sof > PEN_MARKER_SOF2 && info->sof != PEN_MARKER_SOF9 &&
+        info->sof != PEN_MARKER_SOF10)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
                          "jpeg: expected a baseline, extended or progressive file, found SOF%d "
                          "(lossless, hierarchical or unknown); convert it first",

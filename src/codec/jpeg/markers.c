@@ -50,7 +50,8 @@ static bool stands_alone(uint8_t code)
 static bool is_known(uint8_t code)
 {
     return (code >= PEN_MARKER_SOF0 && code <= PEN_MARKER_DRI && code != PEN_MARKER_JPG) ||
-           (code >= PEN_MARKER_APP0 && code <= PEN_MARKER_APP15) || code == PEN_MARKER_COM || code == PEN_MARKER_TEM;
+           (code >= PEN_MARKER_APP0 && code <= PEN_MARKER_APP15) || code == PEN_MARKER_COM ||
+           code == PEN_MARKER_TEM;
 }
 
 int pen__jpeg_walk_next(PenJpegWalk *walk, PenJpegMarker *ret, PenError *reterr)

@@ -57,8 +57,8 @@ void pen__jpeg_walk_scan(PenJpegWalk *walk);
 
 static inline bool pen__jpeg_is_sof(uint8_t code)
 {
-    return code >= PEN_MARKER_SOF0 && code <= PEN_MARKER_SOF15 && code != PEN_MARKER_DHT && code != PEN_MARKER_JPG &&
-           code != PEN_MARKER_DAC;
+    return code >= PEN_MARKER_SOF0 && code <= PEN_MARKER_SOF15 && code != PEN_MARKER_DHT &&
+           code != PEN_MARKER_JPG && code != PEN_MARKER_DAC;
 }
 
 #endif

@@ -20,7 +20,8 @@ static bool is_adobe(const PenJpegMarker *m)
 /* JFIF and Adobe say how to decode: they belong to the image and are written anew with it. */
 static bool is_metadata(const PenJpegMarker *m)
 {
-    bool kind = (m->code >= PEN_MARKER_APP0 && m->code <= PEN_MARKER_APP15) || m->code == PEN_MARKER_COM;
+    bool kind =
+        (m->code >= PEN_MARKER_APP0 && m->code <= PEN_MARKER_APP15) || m->code == PEN_MARKER_COM;
     return kind && !is_jfif(m) && !is_adobe(m);
 }
 

@@ -27,7 +27,7 @@ typedef struct Slot { /* of the position that is `slot` modulo the number of slo
 
 typedef struct Crew {
     const PenAssembly *a;
-    PenRecipe recipe; /* the assembly's, with our cancel in it */
+    PenPrepareSettings prepare; /* the assembly's, with our cancel in it */
     atomic_bool cancel;
     Slot *slots;
     uint64_t n_slots;
@@ -77,7 +77,7 @@ static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
     if (in_order)
         pthread_mutex_unlock(&c->mutex);
     if (r == PEN_OK)
-        r = pen__prepared_make(p, a->schema, &c->recipe, a->plan, name, e);
+        r = pen__prepared_make(p, a->schema, &c->prepare, a->plan, name, e);
     if (r == PEN_OK)
         *ret = p;
     else
@@ -217,8 +217,8 @@ int pen__assemble(const PenAssembly *a, PenError *reterr)
 {
     unsigned n = a->threads > 0 ? (unsigned)a->threads : pen__thread_cores();
     n = PEN_MIN(n, (unsigned)MAX_THREADS);
-    Crew c = {.a = a, .recipe = *a->recipe, .next = a->first, .collected = a->first};
-    c.recipe.video.cancel = &c.cancel;
+    Crew c = {.a = a, .prepare = *a->prepare, .next = a->first, .collected = a->first};
+    c.prepare.video.cancel = &c.cancel;
     /* Enough to go on with while a block is being written; a block is a few megabytes. */
     uint64_t blocks = PEN_MIN(2 * pen__plan_info(a->plan)->block_samples, (uint64_t)MAX_AHEAD);
     c.n_slots = PEN_MAX((uint64_t)n * AHEAD_PER_THREAD + AHEAD, blocks);

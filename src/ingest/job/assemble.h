@@ -9,7 +9,7 @@
 typedef struct PenAssembly {
     const PenPlan *plan;
     const PenSchema *schema;
-    const PenRecipe *recipe;
+    const PenPrepareSettings *prepare;
     int threads;         /* 0 = the cores this process may use */
     uint64_t first, end; /* positions of the plan */
     /* All three are called from the calling thread. `take` owns the sample, also on failure. `bad`

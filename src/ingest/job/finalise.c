@@ -125,7 +125,7 @@ static int task_done(const Finalise *f, uint32_t task, PenTaskDone *ret, PenErro
         return r;
     r = pen__task_done_load(folder, ret, reterr);
     pen__free(folder);
-    if (r == 0)
+    if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: task %u of %u is not done; run 'penstock pack --task %u/%u' first",
                          f->out, task, f->n_tasks, task, f->n_tasks);
@@ -143,7 +143,7 @@ static int add_shard(Finalise *f, uint32_t task, uint64_t ordinal, PenShardEntry
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(f->plan)->id, task, f->n_tasks, ordinal, id);
     int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: a shard of task %u is gone; run that task again", f->out, task);
     return r < 0 ? r : PEN_OK;
@@ -167,7 +167,7 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
 {
     PenShardEntry entry;
     PenPackStats stats;
-    PenDraft draft = {0};
+    PenPackDraft draft = {0};
     PenCopied *c = &f->copied[task];
     int r = add_shard(f, task, PEN_ORDINAL_REST, &entry, &stats, reterr);
     if (r < 0)

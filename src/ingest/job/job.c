@@ -36,7 +36,7 @@ static int lock(PenJob *job, PenError *reterr)
     /* Tasks share the directory; only the one that makes the plan has it for itself. */
     int r = pen__file_exists(plan, reterr);
     if (r >= 0) {
-        r = pen__dir_lock(job->home, r == 0, &job->lock, reterr);
+        r = pen__dir_lock(job->home, r == PEN_OK, &job->lock, reterr);
         if (r == PEN_E_BUSY)
             pen__fail(
                 reterr, r, WHERE,
@@ -57,7 +57,7 @@ static int open_base(PenJob *job, PenError *reterr)
         return pen__fail(
             reterr, PEN_E_EXISTS, WHERE,
             "%s: a pack is here already; choose another name, or --append to add to it", s->out);
-    if (r == 0 && s->append)
+    if (r == PEN_OK && s->append)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: no pack to append to; leave out --append to make one", s->out);
     return r == 1 ? pen__pack_open_store(job->store, &job->base, reterr) : r;
@@ -186,7 +186,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     int r = pen__settings_check(settings, reterr);
     if (r < 0)
         return r;
-    job->recipe = pen__settings_recipe(settings);
+    job->prepare = pen__settings_prepare(settings);
     r = open_place(job, reterr);
     if (r == PEN_OK)
         r = lock(job, reterr);

@@ -19,7 +19,7 @@ typedef struct PenJob {
     PenCopied carry; /* its short last block, to be written anew */
     PenPlan *plan;
     PenSchema schema;
-    PenRecipe recipe;
+    PenPrepareSettings prepare;
     PenStore *store; /* of the pack */
     char *home;      /* where .work is: the pack's directory, or one of this machine */
     char *folder;    /* .work/run, or .work/task-I-of-N */

@@ -163,7 +163,7 @@ static int write_all(Writing *w, PenShardEntry *ret_rest, PenError *reterr)
     job->result->n_resumed = position - job->first - job->bad.n;
     PenAssembly a = {.plan = job->plan,
                      .schema = &job->schema,
-                     .recipe = &job->recipe,
+                     .prepare = &job->prepare,
                      .threads = job->settings->threads,
                      .first = position,
                      .end = job->end,

@@ -131,10 +131,10 @@ static int has_begun(const PenJob *job, PenError *reterr)
     int r = pen__shard_find(job->store, id, &entry, NULL, NULL, reterr);
     if (r == PEN_E_CORRUPT || r == PEN_E_FORMAT)
         return 1; /* damaged, but written */
-    char *work = r == 0 ? pen__work_path(out, NULL) : NULL;
-    if (r == 0)
+    char *work = r == PEN_OK ? pen__work_path(out, NULL) : NULL;
+    if (r == PEN_OK)
         r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
-    for (uint64_t i = 0; i < names.n && r == 0; i++)
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
         r = strncmp(names.names[i], "task-", 5) == 0;
     pen__names_free(&names);
     pen__free(work);
@@ -257,7 +257,7 @@ static int rename_plan(const char *fresh, PenError *reterr)
     if (r < 0)
         return r;
     r = pen__sys->rename(from.dir, from.name, from.dir, "plan");
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__sys->fsync(from.dir);
     if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot make it the plan", fresh);
@@ -311,7 +311,7 @@ static int open_old(PenJob *job, const char *path, const char *text, PenError *r
 static int open_for_task(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
     int r = open_old(job, path, text, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: the plan here was made with other sources or settings, or by "
                          "another version; make it anew with 'penstock plan'",
@@ -328,7 +328,7 @@ static int open_for_run(PenJob *job, const char *path, const char *text, PenErro
     job->resumed = r == 1;
     if (r == 1)
         return scan_again(job, text, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__job_give_up(job, reterr);
     return r < 0 ? r : make_plan(job, path, text, reterr);
 }
@@ -344,7 +344,7 @@ int pen__job_open_plan(PenJob *job, PenError *reterr)
     if (r == 1)
         r = job->settings->n_tasks ? open_for_task(job, path, text, reterr)
                                    : open_for_run(job, path, text, reterr);
-    else if (r == 0)
+    else if (r == PEN_OK)
         r = make_plan(job, path, text, reterr);
     if (r == PEN_OK && !job->plan) {
         r = pen__plan_open(path, &job->plan, reterr);

@@ -132,7 +132,7 @@ static int open_listed(const PenResume *re, const PenFinished *s, PenShard *ret,
 static int copy_shard(PenResume *re, PenRoll *roll, const PenFinished *s, PenError *reterr)
 {
     PenShard shard;
-    PenDraft draft = {0};
+    PenPackDraft draft = {0};
     int r = open_listed(re, s, &shard, reterr);
     if (r > 0 && (shard.n_samples % shard.block_samples != 0 ||
                   shard.keys_offset < re->job->settings->shard_bytes)) { /* the last one */

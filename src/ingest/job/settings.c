@@ -30,17 +30,17 @@ void pen_writer_settings_init(PenWriterSettings *settings)
                                     .shard_bytes = DEFAULT_SHARD_BYTES};
 }
 
-PenRecipe pen__settings_recipe(const PenIngestSettings *s)
+PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 {
-    return (PenRecipe){.mode = s->mode,
-                       .quality = s->quality,
-                       .max_side = s->max_side,
-                       .short_side = s->short_side,
-                       .raw_share = s->raw_share,
-                       .check_decode = s->check_decode,
-                       .sixteen_bit = s->sixteen_bit,
-                       .video = {.fps = s->fps, .seconds = s->video_seconds},
-                       .limits = pen__limits_default};
+    return (PenPrepareSettings){.mode = s->mode,
+                                .quality = s->quality,
+                                .max_side = s->max_side,
+                                .short_side = s->short_side,
+                                .raw_share = s->raw_share,
+                                .check_decode = s->check_decode,
+                                .sixteen_bit = s->sixteen_bit,
+                                .video = {.fps = s->fps, .seconds = s->video_seconds},
+                                .limits = pen__limits_default};
 }
 
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
@@ -74,8 +74,8 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
     if (s->video_seconds < 1)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "no time for a video: expected at least 1 second");
-    PenRecipe recipe = pen__settings_recipe(s);
-    return pen__recipe_check(&recipe, reterr);
+    PenPrepareSettings prepare = pen__settings_prepare(s);
+    return pen__prepare_settings_check(&prepare, reterr);
 }
 
 enum { NUMBER_BYTES = 40 };

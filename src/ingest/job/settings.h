@@ -11,7 +11,7 @@
 enum { PEN_SETTINGS_TEXT_BYTES = 512 };
 
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
-PenRecipe pen__settings_recipe(const PenIngestSettings *s);
+PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);

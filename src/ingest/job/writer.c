@@ -25,7 +25,7 @@ struct PenWriter {
     char *home; /* where .work is */
     PenLock lock;
     PenSchema schema;
-    PenRecipe recipe;
+    PenPrepareSettings prepare;
     uint64_t block_samples;
     char text[PEN_SETTINGS_TEXT_BYTES];
     PenRoll *roll;
@@ -48,7 +48,7 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->order = PEN_PACK_SOURCE;
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;
-    w->recipe = pen__settings_recipe(ret);
+    w->prepare = pen__settings_prepare(ret);
     w->block_samples = s->block_samples;
 }
 
@@ -72,7 +72,7 @@ static int has_tasks(const PenWriter *w, PenError *reterr)
     PenNames names = {0};
     char *work = pen__work_path(w->home, NULL);
     int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, w->path);
-    for (uint64_t i = 0; i < names.n && r == 0; i++)
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
         r = strncmp(names.names[i], "task-", 5) == 0;
     pen__names_free(&names);
     pen__free(work);
@@ -90,12 +90,12 @@ static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
                          "makes a pack of them, 'penstock gc %s' gives them up",
                          w->path, w->path, w->path);
     PenJob job = {.store = w->store, .home = w->home};
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__plan_open(plan, &job.plan, reterr);
     /* A damaged one, or one of another version, is of no use to anybody. */
     r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
     r = pen__error_accept(r, PEN_E_FORMAT, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__job_give_up(&job, reterr);
     pen__plan_close(&job.plan);
     return r;
@@ -111,7 +111,7 @@ static int check_free(const PenWriter *w, PenError *reterr)
     if (r == 1)
         r = pen__fail(reterr, PEN_E_EXISTS, WHERE,
                       "%s: a pack is here already; choose another name", path);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__file_exists(plan, reterr);
     if (r == 1)
         r = replace_run(w, plan, reterr);
@@ -166,7 +166,7 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: settings not initialised, or no samples per block", w->path);
     copy_settings(w, s, &settings);
-    int r = pen__recipe_check(&w->recipe, reterr);
+    int r = pen__prepare_settings_check(&w->prepare, reterr);
     if (r == PEN_OK)
         r = open_schema(w, s, reterr);
     if (r < 0)
@@ -238,7 +238,8 @@ static int add_image(const PenWriter *w, PenPrepared *p, uint32_t at, const PenV
         return pen__fail_memory(reterr, WHERE, "an image");
     image->source.bytes -= sizeof slack;
     p->source_bytes += value->bytes;
-    int r = pen__prepare_image(&w->recipe, p->sample.key, p->sample.key_bytes, mask, image, reterr);
+    int r =
+        pen__prepare_image(&w->prepare, p->sample.key, p->sample.key_bytes, mask, image, reterr);
     p->stored[at] = image->image;
     p->stored[at].timestamp_ns = timestamp;
     return r;

@@ -56,9 +56,9 @@ static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const
     PenImageInfo image;
     *ret = part->bytes;
     int r = pen__part_read(reader, part, data, NULL, &local);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__image_probe(data->data, data->bytes, &pen__limits_default, &image, &local);
-    if (r == 0)
+    if (r == PEN_OK)
         *ret = stored_bytes(s, &image, part->bytes);
     /* What is wrong with an input is told when it is packed. What is wrong here and now must not
      * change the outcome. */
@@ -121,7 +121,7 @@ static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, Pen
     PenError local = {0};
     *ret = part->bytes;
     int r = pen__part_path(p->reader, part, &path, &local);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__video_probe(&video, path, &info, &local);
     if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
         if (reterr)
@@ -149,9 +149,9 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
     p->record.bytes = 0;
     size_t stamps;
     int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, &stamps, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__record_parse(&p->frame, &item, &p->record, reterr);
-    for (uint32_t i = 0; r == 0 && i < item.n_parts; i++) {
+    for (uint32_t i = 0; r == PEN_OK && i < item.n_parts; i++) {
         const PenField *f = &d->shape.fields[i];
         uint64_t bytes = item.parts[i].bytes;
         if (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK) &&
@@ -184,12 +184,12 @@ static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reter
     if (first.n_cells)
         pen__cell_next(&(const uint8_t *){first.cells}, &cell);
     bool in_order = cell.kind == PEN_PART_STREAM;
-    for (uint64_t i = 0; r == 0 && i < n; i++)
+    for (uint64_t i = 0; r == PEN_OK && i < n; i++)
         r = measure_input(&p, d->order[in_order ? i : i * d->n / n], reterr);
     pen__part_reader_close(&p.reader);
     pen__buf_free(&p.record);
     pen__buf_free(&p.data);
-    if (r == 0)
+    if (r == PEN_OK)
         *ret = n ? p.total / n : 0;
     return r;
 }

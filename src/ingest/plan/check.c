@@ -11,7 +11,7 @@ int pen__plan_check_lists(const PenPlan *plan, PenError *reterr)
     uint32_t n;
     const PenListed *lists = pen__plan_lists(plan, &n);
     int r = PEN_OK;
-    for (uint32_t i = 0; r == 0 && i < n; i++) {
+    for (uint32_t i = 0; r == PEN_OK && i < n; i++) {
         PenExpected expected = {lists[i].bytes, lists[i].stamp, pen__plan_frame(plan)->advice};
         r = pen__expected_check_path(lists[i].path, &expected, reterr);
     }
@@ -31,7 +31,7 @@ int pen__plan_check_shared(const PenPlan *plan, PenError *reterr)
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);
     int r = PEN_OK;
-    for (uint32_t i = 0; r == 0 && i < frame->n_roots; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < frame->n_roots; i++)
         r = check_root(frame, i, reterr);
     return r;
 }
@@ -89,10 +89,10 @@ static int check_files(const PenPlan *plan, PenError *reterr)
     Files f = {.reader = NULL};
     PenBuf scratch = {0};
     int r = pen__part_reader_open(plan, &f.reader, reterr);
-    for (uint64_t i = 0; r == 0 && i < pen__plan_info(plan)->n_items; i++) {
+    for (uint64_t i = 0; r == PEN_OK && i < pen__plan_info(plan)->n_items; i++) {
         PenItem item;
         r = pen__plan_item(plan, i, &item, &scratch, reterr);
-        for (uint32_t k = 0; r == 0 && k < item.n_parts; k++)
+        for (uint32_t k = 0; r == PEN_OK && k < item.n_parts; k++)
             r = count_part(&f, &item.parts[k], reterr);
     }
     pen__buf_free(&scratch);
@@ -121,7 +121,7 @@ int pen__plan_check_all(const PenPlan *plan, PenError *reterr)
     if (r <= 0)
         return r;
     r = pen__plan_check_lists(plan, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__plan_check_shared(plan, reterr);
     return r < 0 ? r : check_files(plan, reterr);
 }

@@ -181,7 +181,7 @@ static int number_by_table(const PenInputs *in, const PenPlanRequest *request,
     bool by_numbers = are_numbers(in, table);
     int64_t unknown = -1; /* best one that is neither */
     int r = PEN_OK;
-    for (uint32_t i = 0; r == 0 && i < in->labels.n; i++) {
+    for (uint32_t i = 0; r == PEN_OK && i < in->labels.n; i++) {
         int64_t named = find(list, table->n_classes, name_of(in, i));
         numbers[i] = named;
         if (by_numbers)
@@ -237,7 +237,7 @@ static int check_range(const PenInputs *in, PenError *reterr)
 }
 
 /* The names are those of the file beside the list. */
-static int number_by_file(const PenInputs *in, PenShape *shape, PenError *reterr)
+static int number_by_file(const PenInputs *in, PenPlanSchema *shape, PenError *reterr)
 {
     for (uint32_t i = 0; i < in->labels.n; i++) {
         if (as_integer(in, i, &shape->numbers[i]))
@@ -258,7 +258,7 @@ static int number_by_file(const PenInputs *in, PenShape *shape, PenError *reterr
     return PEN_OK;
 }
 
-static int number_by_order(const PenInputs *in, PenShape *shape, PenError *reterr)
+static int number_by_order(const PenInputs *in, PenPlanSchema *shape, PenError *reterr)
 {
     uint32_t n = in->labels.n;
     Class *list = sorted((const char *const *)in->labels.names, n);
@@ -276,7 +276,7 @@ static int number_by_order(const PenInputs *in, PenShape *shape, PenError *reter
     return PEN_OK;
 }
 
-static int adopt(const PenPackInfo *table, PenShape *shape, PenError *reterr)
+static int adopt(const PenPackInfo *table, PenPlanSchema *shape, PenError *reterr)
 {
     shape->classes = pen__alloc_array(table->n_classes, sizeof *shape->classes);
     if (!shape->classes)
@@ -288,8 +288,8 @@ static int adopt(const PenPackInfo *table, PenShape *shape, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenShape *shape,
-                      PenError *reterr)
+int pen__plan_schema_labels(const PenInputs *in, const PenPlanRequest *request,
+                            PenPlanSchema *shape, PenError *reterr)
 {
     const PenPackInfo *table = NULL;
     int r = choose_table(request, shape->label_field, &table, reterr);
@@ -302,7 +302,7 @@ int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenSha
                                "found none; leave --classes-from out")
                    : PEN_OK;
     r = check_all_labelled(in, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = check_range(in, reterr);
     if (r < 0)
         return r;
@@ -314,7 +314,7 @@ int pen__shape_labels(const PenInputs *in, const PenPlanRequest *request, PenSha
         return r < 0 ? r : adopt(table, shape, reterr);
     }
     r = in->classes.from ? 0 : number_by_value(in, shape->numbers, reterr);
-    if (r != 0)
+    if (r != PEN_OK)
         return r < 0 ? r : PEN_OK;
     r = in->classes.from ? number_by_file(in, shape, reterr) : number_by_order(in, shape, reterr);
     if (r < 0)

@@ -149,7 +149,7 @@ static int read_foot(PenPlan *p, uint8_t foot[PEN_PLAN_FOOT], PenError *reterr)
     if (bytes < PEN_PLAN_HEAD + PEN_PLAN_FOOT)
         return fail_corrupt(p, "expected a plan, found a file that is too short", reterr);
     int r = pen__source_read(p->source, head, sizeof head, 0, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__source_read(p->source, foot, PEN_PLAN_FOOT, bytes - PEN_PLAN_FOOT, reterr);
     if (r < 0)
         return r;
@@ -221,13 +221,13 @@ int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, path);
     uint8_t foot[PEN_PLAN_FOOT];
     int r = pen__source_open_file(path, &p->source, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = read_foot(p, foot, reterr);
-    if (r == 0) {
+    if (r == PEN_OK) {
         take_foot(p, foot);
         r = check_places(p, foot, reterr);
     }
-    if (r == 0)
+    if (r == PEN_OK)
         r = load_texts(p, foot, reterr);
     if (r < 0) {
         pen__plan_close(&p);
@@ -352,7 +352,7 @@ int pen__plan_hash(const PenPlan *plan, uint64_t first, uint64_t end, uint8_t re
     pen__sha256_update(&sha, plan->info.base, sizeof plan->info.base);
     pen__sha256_update(&sha, plan->texts.data, plan->fields_end);
     int r = hash_entries(plan, first, end, &sha, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         pen__sha256_final(&sha, ret);
     return r;
 }

@@ -43,22 +43,22 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     d->inputs.settings = request->settings;
     r = pen__scan_sources(&d->inputs, reterr);
     pen__inputs_trim(&d->inputs);
-    if (r == 0 && d->inputs.what == PEN_INPUT_VIDEOS)
+    if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)
         r = check_videos(request->settings, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__order_check_keys(&d->inputs, reterr);
-    if (r == 0)
-        r = pen__shape_make(&d->inputs, request, &d->shape, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
+        r = pen__plan_schema_make(&d->inputs, request, &d->shape, reterr);
+    if (r == PEN_OK)
         r = pen__order_make(&d->inputs, request, &d->order, &d->n, &d->n_known, reterr);
-    if (r == 0)
-        pen__shape_mark_optional(&d->inputs, d->order, d->n, &d->shape);
-    if (r == 0)
+    if (r == PEN_OK)
+        pen__plan_schema_mark_optional(&d->inputs, d->order, d->n, &d->shape);
+    if (r == PEN_OK)
         r = pen__block_samples(d, &d->block_samples, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__plan_write(d, path, reterr);
     pen__free(d->order);
-    pen__shape_free(&d->shape);
+    pen__plan_schema_free(&d->shape);
     pen__inputs_free(&d->inputs);
     pen__free(d);
     return r;

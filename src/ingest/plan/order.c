@@ -62,8 +62,8 @@ int pen__order_check_keys(const PenInputs *in, PenError *reterr)
     if (in->n)
         qsort(list, (size_t)in->n, sizeof *list, by_hash);
     int r = PEN_OK;
-    for (uint64_t i = 0; r == 0 && i < in->n; i++)
-        for (uint64_t k = i + 1; r == 0 && k < in->n && list[k].hash == list[i].hash; k++)
+    for (uint64_t i = 0; r == PEN_OK && i < in->n; i++)
+        for (uint64_t k = i + 1; r == PEN_OK && k < in->n && list[k].hash == list[i].hash; k++)
             if (same_key(in, list[i].input, list[k].input))
                 r = fail_twice(in, list[i].input, list[k].input, reterr);
     pen__free(list);
@@ -134,7 +134,7 @@ static int drop_known(const PenInputs *in, const PenPlanRequest *request, uint64
         int r = request->known(request->known_ctx, input.key, input.key_bytes, reterr);
         if (r < 0)
             return r;
-        if (r == 0)
+        if (r == PEN_OK)
             order[kept++] = order[i];
     }
     *n = kept;
@@ -153,10 +153,10 @@ int pen__order_make(const PenInputs *in, const PenPlanRequest *request, uint64_t
         order[i] = i;
     shuffle(order, n, s->seed);
     int r = s->fraction < 1 ? keep_fraction(in, s->fraction, order, &n, reterr) : PEN_OK;
-    if (r == 0 && s->order == PEN_PACK_SOURCE && n)
+    if (r == PEN_OK && s->order == PEN_PACK_SOURCE && n)
         qsort(order, (size_t)n, sizeof *order, by_number);
     uint64_t chosen = n;
-    if (r == 0 && request->known)
+    if (r == PEN_OK && request->known)
         r = drop_known(in, request, order, &n, reterr);
     if (r < 0) {
         pen__free(order);

@@ -46,7 +46,7 @@ int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *re
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);
     int r = pen__part_reader_open_roots(frame->roots, frame->n_roots, ret, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         (*ret)->advice = frame->advice;
     return r;
 }
@@ -148,9 +148,9 @@ int pen__part_read_path(const char *path, const PenExpected *expected, PenBuf *o
     PenStamp found = pen__stamp_of(&st);
     if (expected)
         r = pen__expected_check(path, expected, st.bytes, &found, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = reserve(out, st.bytes, path, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = read_fd(fd, path, st.bytes, out->data, reterr);
     pen__sys->close(fd); /* nothing was written: there is nothing to lose */
     if (r < 0)
@@ -170,7 +170,7 @@ static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_
     PenExpected expected = pen__part_expected(p, part);
     PenFileStat st;
     r = pen__part_read_path(path, &expected, out, &st, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         *ret_disk_bytes = st.disk_bytes;
     return r;
 }
@@ -205,11 +205,11 @@ int pen__part_read_range(PenPartReader *p, const PenPart *part, PenBuf *out, Pen
 {
     PenSource *source = NULL;
     int r = open_tar(p, part->source, &source, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = reserve(out, part->bytes, source->name, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__source_read(source, out->data, (size_t)part->bytes, part->offset, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         finish(out, part->bytes);
     return r;
 }
@@ -266,7 +266,7 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
     default:
         r = read_inline(part, out, reterr);
     }
-    if (r == 0 && ret_disk_bytes)
+    if (r == PEN_OK && ret_disk_bytes)
         *ret_disk_bytes = disk_bytes;
     return r;
 }

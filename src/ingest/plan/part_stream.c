@@ -66,7 +66,7 @@ static int start(PenPartStream *s, const char *path, const PenExpected *expected
     if (r < 0)
         return r;
     r = pen__expected_check_path(path, expected, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__tar_open(s->source, &s->tar, reterr);
     if (r < 0) {
         stop(s);
@@ -118,14 +118,14 @@ static int advance(PenPartStream *s, uint64_t offset, const char *advice, PenErr
     PenMember m;
     do {
         int r = pen__tar_next(s->tar, &m, reterr);
-        bool hidden = r == 0 && pen__member_hidden(m.name); /* no plan has those */
-        if (r == PEN_END || (r == 0 && (m.offset > offset || (m.offset == offset && hidden))))
+        bool hidden = r == PEN_OK && pen__member_hidden(m.name); /* no plan has those */
+        if (r == PEN_END || (r == PEN_OK && (m.offset > offset || (m.offset == offset && hidden))))
             r = pen__fail(
                 reterr, PEN_E_INVALID, WHERE,
                 "%s: changed since the plan was made: expected a member at offset %" PRIu64
                 " of the unpacked tar, found none; %s",
                 s->source->name, offset, advice);
-        if (r == 0 && !hidden)
+        if (r == PEN_OK && !hidden)
             r = keep(s, &m, reterr);
         if (r < 0)
             return r;
@@ -152,7 +152,7 @@ int pen__part_stream_read(PenPartStream *s, const char *path, const PenExpected 
     if (!data) {
         if (!open || part->offset < s->next)
             r = start(s, path, expected, part->source, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = advance(s, part->offset, expected->advice, reterr);
         if (r < 0) {
             stop(s);

@@ -8,7 +8,7 @@
 
 /* ---- shape: fields and classes --------------------------------------------------------------- */
 
-typedef struct PenShape {
+typedef struct PenPlanSchema {
     uint32_t n_fields;
     PenField fields[PEN_FIELD_LIMIT]; /* names are the inputs' or the base pack's */
     uint16_t field_of_column[PEN_FIELD_LIMIT];
@@ -17,18 +17,18 @@ typedef struct PenShape {
     uint32_t n_classes;
     const char **classes; /* the array is ours, the names are not */
     int64_t *numbers;     /* of each of the inputs' labels */
-} PenShape;
+} PenPlanSchema;
 
-int pen__shape_make(const PenInputs *inputs, const PenPlanRequest *request, PenShape *ret,
-                    PenError *reterr);
+int pen__plan_schema_make(const PenInputs *inputs, const PenPlanRequest *request,
+                          PenPlanSchema *ret, PenError *reterr);
 /* Fields of bytes, json and text that one of the n inputs in `order` has no part for become
  * PEN_FIELD_OPTIONAL. */
-void pen__shape_mark_optional(const PenInputs *inputs, const uint64_t *order, uint64_t n,
-                              PenShape *shape);
-void pen__shape_free(PenShape *shape);
+void pen__plan_schema_mark_optional(const PenInputs *inputs, const uint64_t *order, uint64_t n,
+                                    PenPlanSchema *shape);
+void pen__plan_schema_free(PenPlanSchema *shape);
 /* The step of it that deals with labels: classes and numbers, once the fields are known. */
-int pen__shape_labels(const PenInputs *inputs, const PenPlanRequest *request, PenShape *shape,
-                      PenError *reterr);
+int pen__plan_schema_labels(const PenInputs *inputs, const PenPlanRequest *request,
+                            PenPlanSchema *shape, PenError *reterr);
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ typedef struct PenRecordFrame {
 } PenRecordFrame;
 
 /* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */
-int pen__record_add(const PenInputs *inputs, const PenShape *shape, uint64_t i, PenBuf *out,
+int pen__record_add(const PenInputs *inputs, const PenPlanSchema *shape, uint64_t i, PenBuf *out,
                     size_t *ret_stamps, PenError *reterr);
 /* The record lies in `scratch` from its start to its end; what the item needs is put behind it. */
 int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch, PenError *reterr);
@@ -66,7 +66,7 @@ int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch
 typedef struct PenPlanDraft {
     const PenPlanRequest *request;
     PenInputs inputs;
-    PenShape shape;
+    PenPlanSchema shape;
     uint64_t *order; /* n numbers of inputs */
     uint64_t n, n_known;
     uint64_t block_samples;

@@ -41,13 +41,13 @@ static int add_text(PenBuf *out, const void *text, uint32_t bytes)
 static int add_place(PenBuf *out, const PenCell *c)
 {
     int r = add32(out, c->source);
-    if (r == 0 && c->kind != PEN_PART_FILE)
+    if (r == PEN_OK && c->kind != PEN_PART_FILE)
         r = add64(out, c->offset);
-    if (r == 0)
+    if (r == PEN_OK)
         r = add64(out, c->bytes);
-    if (r == 0 && c->kind == PEN_PART_VIDEO)
+    if (r == PEN_OK && c->kind == PEN_PART_VIDEO)
         r = add64(out, c->end);
-    if (r == 0 && c->path != PEN_PATH_KEY)
+    if (r == PEN_OK && c->path != PEN_PATH_KEY)
         r = add_text(out, c->text, c->text_bytes);
     return r;
 }
@@ -91,7 +91,7 @@ static int add_label(PenBuf *out, int64_t number)
 }
 
 /* The cells by field; those of fields the input has nothing for are zero. */
-static void place_cells(const PenShape *shape, const PenInput *input, PenCell *cells)
+static void place_cells(const PenPlanSchema *shape, const PenInput *input, PenCell *cells)
 {
     memset(cells, 0, shape->n_fields * sizeof *cells);
     const uint8_t *at = input->cells;
@@ -105,7 +105,7 @@ static void place_cells(const PenShape *shape, const PenInput *input, PenCell *c
 static int add_stamps(PenBuf *out, const PenCell *cells, uint32_t n)
 {
     int r = PEN_OK;
-    for (uint32_t k = 0; r == 0 && k < n; k++)
+    for (uint32_t k = 0; r == PEN_OK && k < n; k++)
         if (pen__kind_has_stamp(cells[k].kind)) {
             uint8_t stamp[PEN_STAMP_BYTES];
             pen__stamp_store(stamp, &cells[k].stamp);
@@ -114,7 +114,7 @@ static int add_stamps(PenBuf *out, const PenCell *cells, uint32_t n)
     return r;
 }
 
-int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenBuf *out,
+int pen__record_add(const PenInputs *in, const PenPlanSchema *shape, uint64_t i, PenBuf *out,
                     size_t *ret_stamps, PenError *reterr)
 {
     PenInput input;
@@ -122,7 +122,7 @@ int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenB
     PenCell cells[PEN_FIELD_LIMIT];
     place_cells(shape, &input, cells);
     int r = add_text(out, input.key, input.key_bytes);
-    for (uint32_t k = 0; r == 0 && k < shape->n_fields; k++) {
+    for (uint32_t k = 0; r == PEN_OK && k < shape->n_fields; k++) {
         if ((int32_t)k == shape->label_field)
             r = add_label(out, shape->numbers[input.label]);
         else
@@ -134,7 +134,7 @@ int pen__record_add(const PenInputs *in, const PenShape *shape, uint64_t i, PenB
                              cells[k].text);
     }
     *ret_stamps = out->bytes;
-    if (r == 0)
+    if (r == PEN_OK)
         r = add_stamps(out, cells, shape->n_fields);
     return r < 0 ? pen__fail_memory(reterr, WHERE, "record") : PEN_OK;
 }

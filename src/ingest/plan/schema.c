@@ -63,7 +63,7 @@ static PenField field_of(const PenInputs *in, const Found *f)
     return (PenField){.name = f->name, .type = type, .flags = c->flags};
 }
 
-static void set_field(PenShape *shape, const Found *f, uint32_t field)
+static void set_field(PenPlanSchema *shape, const Found *f, uint32_t field)
 {
     if (f->column == LABEL_COLUMN)
         shape->label_field = (int32_t)field;
@@ -121,7 +121,7 @@ static int fit_one(const PenInputs *in, const PenField *want, const Found *found
 }
 
 static int fit_base(const PenInputs *in, const PenPackInfo *base, const Found *found, uint32_t n,
-                    PenShape *shape, PenError *reterr)
+                    PenPlanSchema *shape, PenError *reterr)
 {
     if (base->n_fields > PEN_FIELD_LIMIT)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "expected at most %d fields, found %" PRIu32,
@@ -148,10 +148,10 @@ static int fit_base(const PenInputs *in, const PenPackInfo *base, const Found *f
     return PEN_OK;
 }
 
-int pen__shape_make(const PenInputs *in, const PenPlanRequest *request, PenShape *ret,
-                    PenError *reterr)
+int pen__plan_schema_make(const PenInputs *in, const PenPlanRequest *request, PenPlanSchema *ret,
+                          PenError *reterr)
 {
-    *ret = (PenShape){.label_field = -1, .class_field = -1};
+    *ret = (PenPlanSchema){.label_field = -1, .class_field = -1};
     Found found[PEN_FIELD_LIMIT + 1];
     uint32_t n = 0;
     int r = find_fields(in, found, &n, reterr);
@@ -168,11 +168,11 @@ int pen__shape_make(const PenInputs *in, const PenPlanRequest *request, PenShape
         }
         ret->n_fields = n;
     }
-    return pen__shape_labels(in, request, ret, reterr);
+    return pen__plan_schema_labels(in, request, ret, reterr);
 }
 
-void pen__shape_mark_optional(const PenInputs *in, const uint64_t *order, uint64_t n,
-                              PenShape *shape)
+void pen__plan_schema_mark_optional(const PenInputs *in, const uint64_t *order, uint64_t n,
+                                    PenPlanSchema *shape)
 {
     uint64_t n_parts[PEN_FIELD_LIMIT] = {0};
     for (uint64_t i = 0; i < n; i++) {
@@ -190,9 +190,9 @@ void pen__shape_mark_optional(const PenInputs *in, const uint64_t *order, uint64
             shape->fields[f].flags |= PEN_FIELD_OPTIONAL;
 }
 
-void pen__shape_free(PenShape *shape)
+void pen__plan_schema_free(PenPlanSchema *shape)
 {
     pen__free(shape->classes);
     pen__free(shape->numbers);
-    *shape = (PenShape){0};
+    *shape = (PenPlanSchema){0};
 }

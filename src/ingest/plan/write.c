@@ -148,16 +148,16 @@ static int add_list(PenBuf *out, const PenListed *list)
 
 static int make_texts(Writer *w)
 {
-    const PenShape *shape = &w->draft->shape;
+    const PenPlanSchema *shape = &w->draft->shape;
     int r = add_string(&w->texts, w->draft->request->settings_text);
-    for (uint32_t i = 0; r == 0 && i < shape->n_fields; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < shape->n_fields; i++)
         r = add_field(&w->texts, &shape->fields[i]);
-    for (uint32_t i = 0; r == 0 && i < shape->n_classes; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < shape->n_classes; i++)
         r = add_string(&w->texts, shape->classes[i]);
     w->hashed_texts = w->texts.bytes;
-    for (uint32_t i = 0; r == 0 && i < w->draft->inputs.n_roots; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < w->draft->inputs.n_roots; i++)
         r = add_root(&w->texts, &w->draft->inputs.roots[i]);
-    for (uint32_t i = 0; r == 0 && i < w->draft->inputs.n_lists; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < w->draft->inputs.n_lists; i++)
         r = add_list(&w->texts, &w->draft->inputs.lists[i]);
     return r;
 }
@@ -217,9 +217,9 @@ static int write_all(Writer *w, PenError *reterr)
     if (pen__buf_reserve(&w->table, (size_t)w->draft->n * PEN_PLAN_ENTRY) < 0)
         return pen__fail_memory(reterr, WHERE, "table of the plan");
     int r = pen__sink_write(w->sink, head, sizeof head, reterr);
-    for (uint64_t i = 0; r == 0 && i < w->draft->n; i++)
+    for (uint64_t i = 0; r == PEN_OK && i < w->draft->n; i++)
         r = write_record(w, i, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = flush(w, reterr);
     if (r < 0)
         return r;
@@ -247,9 +247,9 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
     memcpy(part_path, path, n);
     memcpy(part_path + n, ".part", sizeof ".part");
     int r = pen__sink_open(part_path, &w.sink, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = write_all(&w, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__sink_commit(&w.sink, path, reterr);
     else
         pen__sink_abort(&w.sink);

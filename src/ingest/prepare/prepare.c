@@ -9,7 +9,7 @@
 
 #define WHERE "ingest/prepare"
 
-int pen__recipe_check(const PenRecipe *r, PenError *reterr)
+int pen__prepare_settings_check(const PenPrepareSettings *r, PenError *reterr)
 {
     int resizes = r->max_side || r->short_side;
     if (r->mode < PEN_MODE_TILE || r->mode > PEN_MODE_MIX)
@@ -41,7 +41,8 @@ static uint32_t scaled(uint32_t side, uint32_t to, uint32_t from)
 }
 
 /* Only ever smaller. Returns whether it changes. */
-static int target_size(const PenRecipe *r, uint32_t w, uint32_t h, uint32_t *ret_w, uint32_t *ret_h)
+static int target_size(const PenPrepareSettings *r, uint32_t w, uint32_t h, uint32_t *ret_w,
+                       uint32_t *ret_h)
 {
     uint32_t from = r->max_side ? PEN_MAX(w, h) : PEN_MIN(w, h);
     uint32_t to = r->max_side ? r->max_side : r->short_side;
@@ -54,7 +55,7 @@ static int target_size(const PenRecipe *r, uint32_t w, uint32_t h, uint32_t *ret
     return 1;
 }
 
-static int shrink(const PenRecipe *r, int mask, PenPixels *pixels, PenError *reterr)
+static int shrink(const PenPrepareSettings *r, int mask, PenPixels *pixels, PenError *reterr)
 {
     uint32_t w, h;
     if (!target_size(r, pixels->width, pixels->height, &w, &h))
@@ -80,7 +81,7 @@ static int shrink(const PenRecipe *r, int mask, PenPixels *pixels, PenError *ret
 
 /* ---- ways of storing ------------------------------------------------------------------------ */
 
-static int decode(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int decode(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
 {
     return mask
                ? pen__mask_decode(p->source.data, p->source.bytes, &r->limits, &p->pixels, reterr)
@@ -88,7 +89,7 @@ static int decode(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *r
 }
 
 /* Decodes to find out whether it can be decoded. */
-static int try_decode(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int try_decode(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
 {
     int ret = decode(r, mask, p, reterr);
     pen__pixels_free(&p->pixels);
@@ -106,7 +107,7 @@ static void store_source(PenPreparedImage *p, const PenImageInfo *info, int how)
     p->image.how = (uint8_t)how;
 }
 
-static int keep(const PenRecipe *r, int mask, const PenImageInfo *info, int decoding,
+static int keep(const PenPrepareSettings *r, int mask, const PenImageInfo *info, int decoding,
                 PenPreparedImage *p, PenError *reterr)
 {
     int ret = decoding ? try_decode(r, mask, p, reterr)
@@ -143,7 +144,7 @@ static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
 }
 
 /* A JPEG without loss: tiled when that can be done exactly, else as it is. */
-static int tile(const PenRecipe *r, const PenImageInfo *info, int how, PenPreparedImage *p,
+static int tile(const PenPrepareSettings *r, const PenImageInfo *info, int how, PenPreparedImage *p,
                 PenError *reterr)
 {
     const char *why = NULL;
@@ -176,7 +177,7 @@ static int store_png(PenPreparedImage *p, PenError *reterr)
     return ret;
 }
 
-static int store_encoded(const PenRecipe *r, PenPreparedImage *p, PenError *reterr)
+static int store_encoded(const PenPrepareSettings *r, PenPreparedImage *p, PenError *reterr)
 {
     int ret = pen__jpeg_encode(&p->pixels, r->quality, &r->limits, &p->tiled, reterr);
     pen__pixels_free(&p->pixels);
@@ -184,8 +185,8 @@ static int store_encoded(const PenRecipe *r, PenPreparedImage *p, PenError *rete
 }
 
 /* Masks and images with transparency stay without loss. */
-static int encode(const PenRecipe *r, int mask, const PenImageInfo *info, PenPreparedImage *p,
-                  PenError *reterr)
+static int encode(const PenPrepareSettings *r, int mask, const PenImageInfo *info,
+                  PenPreparedImage *p, PenError *reterr)
 {
     uint32_t w, h;
     int resize = target_size(r, info->width, info->height, &w, &h);
@@ -222,7 +223,7 @@ static void store_raw(PenPreparedImage *p)
     p->image.segments = (PenSegments){.n_segments = x->height};
 }
 
-static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int raw(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
 {
     int ret = decode(r, mask, p, reterr);
     if (ret == PEN_OK)
@@ -233,7 +234,7 @@ static int raw(const PenRecipe *r, int mask, PenPreparedImage *p, PenError *rete
 }
 
 /* The same key always falls on the same side, whatever else is in the pack. */
-static int falls_raw(const PenRecipe *r, const uint8_t *key, size_t key_bytes)
+static int falls_raw(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes)
 {
     uint8_t hash[32];
     PenSha256 sha;
@@ -244,7 +245,7 @@ static int falls_raw(const PenRecipe *r, const uint8_t *key, size_t key_bytes)
     return (double)(pen__load64(hash) >> 11) * 0x1p-53 < r->raw_share;
 }
 
-static int by_mode(const PenRecipe *r, int mode, int mask, const PenImageInfo *info,
+static int by_mode(const PenPrepareSettings *r, int mode, int mask, const PenImageInfo *info,
                    PenPreparedImage *p, PenError *reterr)
 {
     switch (mode) {
@@ -261,7 +262,7 @@ static int by_mode(const PenRecipe *r, int mode, int mask, const PenImageInfo *i
     }
 }
 
-int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes, int mask,
+int pen__prepare_image(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes, int mask,
                        PenPreparedImage *p, PenError *reterr)
 {
     PenImageInfo info;
@@ -284,7 +285,7 @@ int pen__prepare_image(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
     return by_mode(r, mode, mask, &info, p, reterr);
 }
 
-int pen__prepare_pixels(const PenRecipe *r, const uint8_t *key, size_t key_bytes,
+int pen__prepare_pixels(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr)
 {
     size_t bytes = (size_t)pixels->width * pixels->height * pixels->channels;

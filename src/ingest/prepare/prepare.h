@@ -11,7 +11,7 @@
 #include "ingest/video/video.h"
 #include "pack/format/stored.h"
 
-typedef struct PenRecipe {
+typedef struct PenPrepareSettings {
     int mode; /* a PenMode */
     int quality;
     uint32_t max_side, short_side;
@@ -20,10 +20,10 @@ typedef struct PenRecipe {
     int sixteen_bit;        /* a PenSixteenBit */
     PenVideoSettings video; /* of clips; its rate also of frames that are files */
     PenLimits limits;
-} PenRecipe;
+} PenPrepareSettings;
 
 /* NULL when the settings make sense, else PEN_E_INVALID. */
-int pen__recipe_check(const PenRecipe *recipe, PenError *reterr);
+int pen__prepare_settings_check(const PenPrepareSettings *prepare, PenError *reterr);
 
 /* An image ready to be stored, and what it points to. Zero-initialised is empty. */
 typedef struct PenPreparedImage {
@@ -38,10 +38,10 @@ typedef struct PenPreparedImage {
 /* Prepares the image whose bytes are in p->source (with PEN_SLACK readable bytes behind). `mask`:
  * see PEN_FIELD_MASK. The key decides on raw or not in a mixed pack. PEN_E_DECODE, PEN_E_LIMIT and
  * PEN_E_UNSUPPORTED say that the input is bad. */
-int pen__prepare_image(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes, int mask,
-                       PenPreparedImage *p, PenError *reterr);
+int pen__prepare_image(const PenPrepareSettings *prepare, const uint8_t *key, size_t key_bytes,
+                       int mask, PenPreparedImage *p, PenError *reterr);
 /* The same for pixels, RGB, which stay the caller's: raw, or encoded as a tiled JPEG. */
-int pen__prepare_pixels(const PenRecipe *recipe, const uint8_t *key, size_t key_bytes,
+int pen__prepare_pixels(const PenPrepareSettings *prepare, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
 

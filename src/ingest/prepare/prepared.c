@@ -97,7 +97,7 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
     return PEN_OK;
 }
 
-int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe *recipe,
+int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenPrepareSettings *prepare,
                        const PenPlan *plan, char *name, PenError *reterr)
 {
     PenItem item;
@@ -105,14 +105,14 @@ int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe 
     for (uint32_t f = 0; f < schema->n_fields; f++) {
         const PenField *field = &schema->fields[f];
         if (field->type == PEN_TYPE_CLIP) {
-            int r = pen__prepared_make_clip(p, f, recipe, plan, reterr);
+            int r = pen__prepared_make_clip(p, f, prepare, plan, reterr);
             if (r < 0)
                 return r;
         }
         if (field->type != PEN_TYPE_IMAGE || !p->images[f].source.data)
             continue;
         PenPreparedImage *image = &p->images[f];
-        int r = pen__prepare_image(recipe, p->sample.key, p->sample.key_bytes,
+        int r = pen__prepare_image(prepare, p->sample.key, p->sample.key_bytes,
                                    (field->flags & PEN_FIELD_MASK) != 0, image, reterr);
         if (r < 0) {
             if (pen__plan_item(plan, p->sample.position, &item, &scratch, NULL) == PEN_OK)

@@ -28,8 +28,8 @@ void pen__prepared_free(PenPrepared *p); /* accepts NULL */
 enum { PEN_INPUT_NAME_BYTES = 256 };
 int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
                        uint64_t position, PenPartReader *reader, char *name, PenError *reterr);
-/* Does to them what the recipe says; needs no reader, and so no lock. */
-int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenRecipe *recipe,
+/* Does to them what the prepare says; needs no reader, and so no lock. */
+int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenPrepareSettings *prepare,
                        const PenPlan *plan, char *name, PenError *reterr);
 
 /* A further frame of the clip in `field`, whose frames come one after another. The pointer is valid
@@ -38,7 +38,7 @@ int pen__prepared_frame(PenPrepared *p, uint32_t field, PenPreparedImage **ret, 
 /* Reading and making a clip: ingest/prepare/prepared_clip.c. */
 int pen__prepared_read_clip(PenPrepared *p, uint32_t field, const PenPart *part,
                             PenPartReader *reader, PenError *reterr);
-int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenRecipe *recipe,
+int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                             const PenPlan *plan, PenError *reterr);
 /* What is held in memory for it, about. */
 uint64_t pen__prepared_memory(const PenPrepared *p);

@@ -132,7 +132,7 @@ enum { TRIES = 3 };
 typedef struct Making {
     PenPrepared *p;
     uint32_t field;
-    const PenRecipe *recipe;
+    const PenPrepareSettings *prepare;
     uint64_t bytes;
 } Making;
 
@@ -143,7 +143,7 @@ static int make_frame(void *ctx, const PenPixels *pixels, PenError *reterr)
     PenPreparedImage *image = NULL;
     int r = pen__prepared_frame(p, m->field, &image, reterr);
     if (r == PEN_OK)
-        r = pen__prepare_pixels(m->recipe, p->sample.key, p->sample.key_bytes, pixels, image,
+        r = pen__prepare_pixels(m->prepare, p->sample.key, p->sample.key_bytes, pixels, image,
                                 reterr);
     if (r < 0)
         return r;
@@ -166,17 +166,17 @@ static void drop_frames(PenPrepared *p, uint32_t field)
 }
 
 /* What ended from outside is tried again: the frames are the same each time. */
-static int make_video(PenPrepared *p, uint32_t field, const PenRecipe *recipe, const PenPart *part,
-                      PenError *reterr)
+static int make_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                      const PenPart *part, PenError *reterr)
 {
     PenBuf times = {0};
     PenVideoPart video = {(const char *)p->blobs[field].data, part->offset, part->end};
     int r = PEN_E_IO;
     for (int i = 0; r == PEN_E_IO && i < TRIES; i++) {
-        Making making = {p, field, recipe, 0};
+        Making making = {p, field, prepare, 0};
         drop_frames(p, field);
         times.bytes = 0;
-        r = pen__video_read(&recipe->video, &video, make_frame, &making, &times, reterr);
+        r = pen__video_read(&prepare->video, &video, make_frame, &making, &times, reterr);
     }
     uint32_t n = p->values[field].n_images, first = p->first[field];
     for (uint32_t i = 0; r == PEN_OK && i < n; i++)
@@ -188,14 +188,14 @@ static int make_video(PenPrepared *p, uint32_t field, const PenRecipe *recipe, c
     return r;
 }
 
-static int make_planned_video(PenPrepared *p, uint32_t field, const PenRecipe *recipe,
+static int make_planned_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                               const PenPlan *plan, PenError *reterr)
 {
     PenItem item;
     PenBuf scratch = {0};
     int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
     if (r == PEN_OK)
-        r = make_video(p, field, recipe, &item.parts[field], reterr);
+        r = make_video(p, field, prepare, &item.parts[field], reterr);
     if (r ==
         PEN_OK) { /* another program has read it, by its name: has it been the same all along? */
         const PenPart *part = &item.parts[field];
@@ -208,23 +208,23 @@ static int make_planned_video(PenPrepared *p, uint32_t field, const PenRecipe *r
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenRecipe *recipe,
+int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                             const PenPlan *plan, PenError *reterr)
 {
     if (p->blobs[field].bytes)
-        return make_planned_video(p, field, recipe, plan, reterr);
+        return make_planned_video(p, field, prepare, plan, reterr);
     uint32_t first = p->first[field], n = p->values[field].n_images;
     for (uint32_t i = 0; i < n; i++) {
         PenPreparedImage *image = &p->images[first + i];
-        int r = pen__prepare_image(recipe, p->sample.key, p->sample.key_bytes, 0, image, reterr);
+        int r = pen__prepare_image(prepare, p->sample.key, p->sample.key_bytes, 0, image, reterr);
         if (r < 0) {
             name_frame(p, field, i, plan, reterr);
             return r;
         }
         p->stored[first + i] = image->image;
-        if (recipe->video.fps > 0)
+        if (prepare->video.fps > 0)
             p->stored[first + i].timestamp_ns =
-                (int64_t)((double)i * 1e9 / recipe->video.fps + 0.5);
+                (int64_t)((double)i * 1e9 / prepare->video.fps + 0.5);
         drop_source(image);
     }
     return PEN_OK;

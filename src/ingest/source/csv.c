@@ -125,12 +125,12 @@ static int quoted_cell(PenCsv *c, PenError *reterr)
 {
     uint64_t line = c->line;
     int r = take(c, reterr);
-    while (r == 0) {
+    while (r == PEN_OK) {
         uint8_t byte;
         r = peek(c, &byte, reterr);
         if (r < 0)
             return r;
-        if (r == 0) {
+        if (r == PEN_OK) {
             c->line = line;
             return fail(c, PEN_E_INVALID, "expected a quote that ends the cell, found the end",
                         reterr);
@@ -157,7 +157,7 @@ static int plain_cell(PenCsv *c, bool *ret_last, PenError *reterr)
     while ((r = take_end(c, ret_last, reterr)) > 0) {
         uint8_t byte = c->chunk[c->at];
         r = take(c, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = cell_push(c, byte, reterr);
         if (r < 0)
             return r;
@@ -173,7 +173,7 @@ static int read_cell(PenCsv *c, bool *ret_last, PenError *reterr)
         return r;
     if (r > 0 && byte == '"') {
         r = quoted_cell(c, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = take_end(c, ret_last, reterr);
         if (r > 0)
             return fail(c, PEN_E_INVALID,

@@ -91,14 +91,14 @@ static int is_pack(Walk *w, PenError *reterr)
     int r = 0;
     if (!pen__text_ends((const char *)w->path.data, ".pen"))
         return 0;
-    for (size_t i = 0; r == 0 && i < PEN_LEN(signs); i++) {
+    for (size_t i = 0; r == PEN_OK && i < PEN_LEN(signs); i++) {
         char *full = NULL;
         r = set_path(w, bytes, signs[i], reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             full = pen__path_join(w->root, (const char *)w->path.data);
         if (full)
             r = pen__file_exists(full, reterr);
-        else if (r == 0)
+        else if (r == PEN_OK)
             r = pen__fail_memory(reterr, WHERE, w->root);
         pen__free(full);
     }
@@ -120,7 +120,7 @@ static int walk(Walk *w, int depth, PenError *reterr);
 static int walk_into(Walk *w, int depth, PenError *reterr)
 {
     int r = is_pack(w, reterr);
-    return r == 0 ? walk(w, depth, reterr) : PEN_MIN(r, 0);
+    return r == PEN_OK ? walk(w, depth, reterr) : PEN_MIN(r, 0);
 }
 
 /* What the samples are is known with the first file. */
@@ -206,26 +206,26 @@ static int walk(Walk *w, int depth, PenError *reterr)
     uint64_t n_dead = 0;
     int r = pen__dir_list(full, &names, reterr);
     pen__free(full);
-    for (uint64_t i = 0; r == 0 && i < names.n; i++) {
+    for (uint64_t i = 0; r == PEN_OK && i < names.n; i++) {
         if (names.names[i][0] == '.')
             continue;
         PenFileStat st;
         r = set_path(w, dir_bytes, names.names[i], reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = stat_here(w, &st, reterr);
         if (r == 1) {
             n_dead++;
             st.is_file = as_frames;
             r = note_dead(w, reterr);
         }
-        if (r == 0 && st.is_dir) {
+        if (r == PEN_OK && st.is_dir) {
             has_folders = true;
             r = walk_into(w, depth + 1, reterr);
-        } else if (r == 0 && st.is_file && as_frames) {
+        } else if (r == PEN_OK && st.is_file && as_frames) {
             frames.offset++;
             frames.bytes += st.bytes;
             pen__stamp_add(&frames.stamp, names.names[i], &st);
-        } else if (r == 0 && st.is_file) {
+        } else if (r == PEN_OK && st.is_file) {
             r = add_file(w, &st, reterr);
         }
     }
@@ -252,7 +252,7 @@ static int add_dead(Walk *w, const char *path, PenError *reterr)
 {
     PenInputs *in = w->inputs;
     int r = set_path(w, 0, path, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = take_column(w, reterr);
     if (r < 0)
         return r;
@@ -270,7 +270,7 @@ static int add_dead(Walk *w, const char *path, PenError *reterr)
 static int add_all_dead(Walk *w, PenError *reterr)
 {
     int r = PEN_OK;
-    for (size_t at = 0; r == 0 && at < w->dead.bytes;) {
+    for (size_t at = 0; r == PEN_OK && at < w->dead.bytes;) {
         const char *path = (const char *)w->dead.data + at;
         at += strlen(path) + 1;
         r = add_dead(w, path, reterr);
@@ -302,11 +302,11 @@ int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
     uint64_t first = in->n;
     Walk w = {.inputs = in, .root = path};
     int r = pen__inputs_add_root(in, PEN_ROOT_FOLDER, path, strlen(path), 0, &w.source, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = walk(&w, 0, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = check_depths(&w, first, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = add_all_dead(&w, reterr);
     pen__buf_free(&w.dead);
     pen__buf_free(&w.path);

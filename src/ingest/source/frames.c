@@ -106,9 +106,9 @@ int pen__frames_measure(const char *folder, PenFramesSize *ret, PenError *reterr
     PenNames names = {0};
     PenFramesSize sum = {0};
     int r = pen__frames_list(folder, &names, reterr);
-    for (uint64_t i = 0; r == 0 && i < names.n; i++)
+    for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = measure_one(folder, names.names[i], &sum, reterr);
-    if (r == 0) {
+    if (r == PEN_OK) {
         sum.n = names.n;
         *ret = sum;
     }

@@ -69,7 +69,7 @@ static int add_frames(Gulp *g, const char *id, const json_t *frames, PenCell *re
     if (!json_is_array(frames) || n < 1 || n > PEN_CLIP_FRAMES)
         return fail(g, id, "expected a list of frames under frame_info, found none", reterr);
     int r = PEN_OK;
-    for (size_t i = 0; r == 0 && i < n; i++)
+    for (size_t i = 0; r == PEN_OK && i < n; i++)
         r = add_frame(g, id, json_array_get(frames, i), &at, &bytes, reterr);
     *ret = (PenCell){.kind = PEN_PART_GULP,
                      .column = g->video,
@@ -148,16 +148,16 @@ int pen__scan_gmeta(PenInputs *in, const char *name, const void *text, size_t by
     Gulp g = {.inputs = in, .name = name, .data_bytes = data_bytes};
     json_t *root = NULL;
     int r = parse(name, text, bytes, &root, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__inputs_add_root(in, PEN_ROOT_GULP, data_path, strlen(data_path), data_bytes,
                                  &g.root, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__inputs_add_column(in, "video", PEN_TYPE_CLIP, 0, &g.video, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__inputs_add_column(in, "meta", PEN_TYPE_JSON, 0, &g.meta, reterr);
     const char *id;
     json_t *clip;
-    if (r == 0)
+    if (r == PEN_OK)
         json_object_foreach(root, id, clip)
         {
             r = add_clip(&g, id, clip, reterr);
@@ -179,12 +179,12 @@ static int scan_pair(PenInputs *in, const char *meta, const char *data, PenError
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot find the data of %s", data, meta);
     uint32_t root = in->n_roots;
     r = pen__inputs_add_list(in, meta, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__file_load(meta, PEN_GMETA_BYTES, &text, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__scan_gmeta(in, meta, text.data ? (char *)text.data : "", text.bytes, data,
                             st.bytes, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         in->roots[root].stamp = pen__stamp_of(&st);
     pen__buf_free(&text);
     return r;
@@ -207,7 +207,7 @@ int pen__folder_is_gulp(const char *path, PenError *reterr)
 {
     PenNames names = {0};
     int r = pen__dir_list(path, &names, reterr);
-    for (uint64_t i = 0; r == 0 && i < names.n; i++)
+    for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = names.names[i][0] != '.' && pen__text_ends(names.names[i], ".gmeta");
     pen__names_free(&names);
     return r;
@@ -218,7 +218,7 @@ int pen__scan_gulp(PenInputs *in, const char *path, PenError *reterr)
     PenNames names = {0};
     uint64_t first = in->n;
     int r = pen__dir_list(path, &names, reterr);
-    for (uint64_t i = 0; r == 0 && i < names.n; i++) {
+    for (uint64_t i = 0; r == PEN_OK && i < names.n; i++) {
         if (names.names[i][0] == '.' || !pen__text_ends(names.names[i], ".gmeta"))
             continue;
         char *meta = pen__path_join(path, names.names[i]);
@@ -229,7 +229,7 @@ int pen__scan_gulp(PenInputs *in, const char *path, PenError *reterr)
         pen__free(data);
     }
     pen__names_free(&names);
-    if (r == 0)
+    if (r == PEN_OK)
         pen__inputs_sort(in, first);
     return r;
 }

@@ -72,10 +72,10 @@ static int read_rows(PenCsv *csv, const char *name, PenClassNames *to, PenNameSe
     if (r == PEN_END)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: expected the header label,class, found an empty file", name);
-    if (r == 0 && (row.n_cells != 2 || strcmp(row.cells[0].text, "label") != 0 ||
-                   strcmp(row.cells[1].text, "class") != 0))
+    if (r == PEN_OK && (row.n_cells != 2 || strcmp(row.cells[0].text, "label") != 0 ||
+                        strcmp(row.cells[1].text, "class") != 0))
         r = fail_row(name, row.line, "the header label,class", &row, reterr);
-    while (r == 0) {
+    while (r == PEN_OK) {
         int64_t number;
         r = pen__csv_next(csv, &row, reterr);
         if (r)
@@ -97,9 +97,9 @@ static int read_names(const char *name, PenClassNames *to, PenError *reterr)
     PenCsv *csv = NULL;
     PenNameSet seen = {0};
     int r = pen__source_open_file(name, &source, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__csv_open(source, ',', &csv, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = read_rows(csv, name, to, &seen, reterr);
     pen__name_set_free(&seen);
     pen__csv_close(&csv);
@@ -135,15 +135,15 @@ int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *ret
         found.from = name;
         name = NULL;
         r = read_names(found.from, &found, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = pen__inputs_add_list(in, found.from, reterr);
     }
     pen__free(name);
-    if (r == 0 && first) {
+    if (r == PEN_OK && first) {
         in->classes = found;
         return PEN_OK;
     }
-    if (r == 0 && !same(&found, &in->classes))
+    if (r == PEN_OK && !same(&found, &in->classes))
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                       "%s: expected the same classes for every list, found others than in the "
                       "lists before it; every list has a file such as samples" SUFFIX

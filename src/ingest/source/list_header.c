@@ -124,7 +124,7 @@ static int look(PenCsv *csv, const char *root, int kind, PenListLook *ret, PenEr
         r = what_is(&row, 0, root, ret, reterr);
     if (r == PEN_OK)
         r = is_sample(csv, &row, root, kind, reterr);
-    ret->has_header = r == 0;
+    ret->has_header = r == PEN_OK;
     return r;
 }
 

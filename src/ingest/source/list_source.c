@@ -118,7 +118,7 @@ static int find_roles(List *l, const PenCsvRow *row, PenError *reterr)
         l->end_at = pen__list_column(row, ends, 1);
     }
     int r = PEN_OK;
-    for (uint32_t i = 0; r == 0 && i < row->n_cells; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < row->n_cells; i++)
         r = add_role(l, row, i, reterr);
     return r;
 }
@@ -141,7 +141,7 @@ static int read_header(List *l, const PenCsvRow *given, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, l->source->name);
     l->n_roles = row.n_cells;
     r = check_names(l, &row, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = find_roles(l, &row, reterr);
     if (r < 0)
         return r;
@@ -233,7 +233,7 @@ static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, Pe
     pen__root_path(root, c->text, c->bytes, (char *)l->path.data, need);
     PenFileStat st = {0};
     int r = check_beneath(l, row, reterr);
-    if (r != 0)
+    if (r != PEN_OK)
         return PEN_MIN(r, 0);
     r = pen__sys->stat_path((char *)l->path.data, &st);
     bool missing = pen__leads_nowhere(r) || r == -ENAMETOOLONG;
@@ -278,9 +278,9 @@ static int read_times(const List *l, const PenCsvRow *row, PenCell *ret, PenErro
     ret->offset = 0;
     ret->end = PEN_NO_END;
     int r = read_time(l, row, l->start_at, &ret->offset, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = read_time(l, row, l->end_at, &ret->end, reterr);
-    if (r == 0 && ret->end <= ret->offset)
+    if (r == PEN_OK && ret->end <= ret->offset)
         r = fail_cell(l, row, (uint32_t)l->end_at, PEN_E_INVALID,
                       "expected an end behind the start", reterr);
     return r;
@@ -324,15 +324,15 @@ static int make_key(List *l, const PenCsvRow *row, const PenCsvCell **ret, PenCs
         return PEN_OK;
     l->key.bytes = 0;
     int r = pen__buf_add(&l->key, (*ret)->text, (*ret)->bytes);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__buf_add(&l->key, "#t=", 3);
-    if (r == 0 && start)
+    if (r == PEN_OK && start)
         r = pen__buf_add(&l->key, start->text, start->bytes);
-    if (r == 0 && end && end->bytes)
+    if (r == PEN_OK && end && end->bytes)
         r = pen__buf_add(&l->key, ",", 1);
-    if (r == 0 && end)
+    if (r == PEN_OK && end)
         r = pen__buf_add(&l->key, end->text, end->bytes);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__buf_add(&l->key, "", 1);
     if (r < 0)
         return r;
@@ -416,7 +416,7 @@ static int check_root(const char *root, PenError *reterr)
     int r = pen__sys->stat_path(*root ? root : ".", &st);
     if (r < 0 && !pen__leads_nowhere(r))
         return pen__fail_os(reterr, -r, WHERE, "--root %.300s: cannot stat", root);
-    if (r == 0 && st.is_dir)
+    if (r == PEN_OK && st.is_dir)
         return PEN_OK;
     return pen__fail(reterr, r < 0 ? PEN_E_NOT_FOUND : PEN_E_INVALID, WHERE,
                      "--root %.300s: %s; name the folder that the paths in the list start from",
@@ -442,18 +442,18 @@ int pen__scan_list_from(PenInputs *in, PenSource *source, char separator, PenErr
     List l = {.inputs = in, .source = source, .label_at = -1, .start_at = -1, .end_at = -1};
     PenListLook look = {0};
     int r = add_root(&l, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__list_look(source, in->roots[l.root].path, in->what, separator, &look, reterr);
     l.what = in->what = look.what;
     l.has_header = look.has_header;
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__csv_open(source, look.separator, &l.csv, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = read_header(&l, &look.header, reterr);
-    while (r == 0) {
+    while (r == PEN_OK) {
         PenCsvRow row;
         r = pen__csv_next(l.csv, &row, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = read_row(&l, &row, reterr);
     }
     pen__csv_close(&l.csv);
@@ -472,8 +472,8 @@ int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
     if (r < 0)
         return r;
     r = pen__inputs_add_list(in, path, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
-    return r == 0 && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
+    return r == PEN_OK && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
 }

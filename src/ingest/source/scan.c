@@ -150,11 +150,11 @@ int pen__scan_sources(PenInputs *in, PenError *reterr)
     PenNames names = {0};
     int r = PEN_OK;
     in->what = (uint8_t)s->kind;
-    for (uint32_t i = 0; r == 0 && i < s->n_sources; i++)
+    for (uint32_t i = 0; r == PEN_OK && i < s->n_sources; i++)
         r = expand(s->sources[i], &names, reterr);
-    for (uint64_t i = 0; r == 0 && i < names.n; i++)
+    for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = scan_one(in, names.names[i], names.names[0], reterr);
-    if (r == 0 && in->n == 0)
+    if (r == PEN_OK && in->n == 0)
         r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: expected at least one input, found none",
                       names.n ? names.names[0] : "sources");
     pen__names_free(&names);

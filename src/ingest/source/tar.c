@@ -218,7 +218,7 @@ static int check_end(const PenTar *t, PenError *reterr)
                          t->source->name, t->bytes, t->offset, end, found);
     uint8_t header[RECORD];
     int r = pen__source_read(t->source, header, sizeof header, t->offset - RECORD, reterr);
-    if (r == 0 && header_size(header) != t->bytes)
+    if (r == PEN_OK && header_size(header) != t->bytes)
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: member of %" PRIu64 " bytes at offset %" PRIu64
                       ": expected the same size in its header, found %" PRIu64,

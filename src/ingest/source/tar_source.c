@@ -236,10 +236,10 @@ int pen__scan_tar_from(PenInputs *in, PenSource *source, PenError *reterr)
         goto out;
     s->compressed = pen__tar_compressed(tar);
     r = check_order(s, reterr);
-    while (r == 0) {
+    while (r == PEN_OK) {
         PenMember m;
         r = pen__tar_next(tar, &m, reterr);
-        if (r == 0)
+        if (r == PEN_OK)
             r = take_member(s, tar, &m, reterr);
     }
     if (r == PEN_END)
@@ -265,7 +265,7 @@ int pen__scan_tar(PenInputs *in, const char *path, PenError *reterr)
     if (r < 0)
         return r;
     r = pen__scan_tar_from(in, source, reterr);
-    if (r == 0)
+    if (r == PEN_OK)
         in->roots[root].stamp = pen__stamp_of(&st);
     pen__source_close(&source);
     return r;

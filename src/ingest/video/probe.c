@@ -65,7 +65,7 @@ int pen__video_probe(const PenVideoSettings *settings, const char *path, PenVide
     static const char formats[] = PEN_VIDEO_FORMATS;
     PenBuf text = {0}, url = {0};
     int r = pen__buf_add(&url, "file:", 5);
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__buf_add(&url, path, strlen(path) + 1);
     if (r < 0)
         return pen__fail_memory(reterr, WHERE, path);
@@ -89,11 +89,11 @@ int pen__video_probe(const PenVideoSettings *settings, const char *path, PenVide
         .argv = argv, .take = pen__process_take_buf, .take_ctx = &text, .out_bytes = MAX_BYTES};
     PenProcessResult result;
     r = pen__video_run(settings, path, &s, &result, reterr);
-    if (r == 0 && result.exit.code)
+    if (r == PEN_OK && result.exit.code)
         r = pen__video_fail_exit("ffprobe", path, &result, reterr);
-    if (r == 0 && pen__buf_add(&text, "", 1) < 0)
+    if (r == PEN_OK && pen__buf_add(&text, "", 1) < 0)
         r = pen__fail_memory(reterr, WHERE, path);
-    if (r == 0)
+    if (r == PEN_OK)
         r = understand(path, (const char *)text.data, ret, reterr);
     pen__buf_free(&text);
     pen__buf_free(&url);

@@ -140,7 +140,7 @@ static void add_filter(Command *c, double fps)
 static int make_command(Command *c, const PenVideoSettings *s, const PenVideoPart *part, bool old)
 {
     int r = pen__buf_add(&c->url, "file:", 5); /* a name with a colon is no address */
-    if (r == 0)
+    if (r == PEN_OK)
         r = pen__buf_add(&c->url, part->path, strlen(part->path) + 1);
     if (r < 0)
         return r;
@@ -195,11 +195,11 @@ static int read_once(const PenVideoSettings *s, const PenVideoPart *part, Readin
                                   .out_bytes = MAX_OUT,
                                   .side_bytes = MAX_LOG};
     int r = pen__video_run(s, part->path, &process, &result, reterr);
-    if (r == 0 && result.exit.code && !old && !reading->n && strstr(result.tail, "fps_mode"))
+    if (r == PEN_OK && result.exit.code && !old && !reading->n && strstr(result.tail, "fps_mode"))
         r = 1;
-    else if (r == 0 && result.exit.code)
+    else if (r == PEN_OK && result.exit.code)
         r = pen__video_fail_exit("ffmpeg", part->path, &result, reterr);
-    else if (r == 0 && reading->log.width)
+    else if (r == PEN_OK && reading->log.width)
         r = give_kept(reading, reterr);
     pen__buf_free(&c.url);
     return r;

@@ -9,7 +9,7 @@
 
 #define WHERE "load/plan"
 
-enum { MIN_SLOTS = 2, PREFETCH = 2, FAR_SLOTS = 8, MOST_TICKETS = 16384 };
+enum { MIN_SLOTS = 2, PREFETCH = 2, REMOTE_SLOTS = 8, MOST_TICKETS = 16384 };
 static const uint64_t MiB = 1 << 20;
 
 /* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
@@ -66,7 +66,7 @@ static int share_far(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t
     PenShares *s = &p->shares;
     uint64_t block = pen_pack_info(p->pack)->largest_block_bytes + sizeof(PenBlock);
     uint64_t m = s->total, beside = 2 + (p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0);
-    uint64_t need, all, ring = PEN_MAX(slot * FAR_SLOTS, ring_need);
+    uint64_t need, all, ring = PEN_MAX(slot * REMOTE_SLOTS, ring_need);
     if (pen__mul_over(block, beside + 2, &need) || pen__add_over(need, ring_need + rest_need, &all))
         return blocks_too_large(p, UINT64_MAX, reterr);
     if (m < all)

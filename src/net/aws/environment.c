@@ -59,14 +59,14 @@ int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr)
         bytes += n + 1;
     }
     PenAwsEnv env = {.room = {0}};
-    int r = pen__room_take(bytes, &env.room, reterr);
+    int r = pen__secret_memory_new(bytes, &env.room, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; i < PEN_LEN(names); i++) {
         if (!found[i] || !*found[i])
             continue;
         env.values[i] = env.room.data + env.room.bytes;
-        (void)pen__room_add(&env.room, found[i], strlen(found[i]) + 1);
+        (void)pen__secret_memory_add(&env.room, found[i], strlen(found[i]) + 1);
     }
     *ret = env;
     return PEN_OK;
@@ -74,7 +74,7 @@ int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr)
 
 void pen__aws_env_free(PenAwsEnv *env)
 {
-    pen__room_give(&env->room);
+    pen__secret_memory_free(&env->room);
     *env = (PenAwsEnv){.room = {0}};
 }
 

@@ -10,7 +10,7 @@
 #define PEN_AWS_ENV_MAX 40
 
 typedef struct PenAwsEnv {
-    PenRoom room;
+    PenSecretMemory room;
     const char *values[PEN_AWS_ENV_MAX]; /* NULL when not set or empty */
 } PenAwsEnv;
 

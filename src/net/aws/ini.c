@@ -20,7 +20,7 @@ typedef struct Setting {
 } Setting;
 
 struct PenIni {
-    PenRoom text;
+    PenSecretMemory text;
     Setting *settings;
     size_t n, cap;
 };
@@ -219,15 +219,15 @@ static int parse_text(Parser *p, char *text, size_t bytes, PenError *reterr)
 }
 
 /* Takes the room over, also when it fails. */
-static int parse_room(const char *name, PenRoom *room, PenIni **ret, PenError *reterr)
+static int parse_room(const char *name, PenSecretMemory *room, PenIni **ret, PenError *reterr)
 {
     PenIni *ini = pen__zalloc(sizeof *ini);
     if (!ini) {
-        pen__room_give(room);
+        pen__secret_memory_free(room);
         return pen__fail_memory(reterr, WHERE, name);
     }
     ini->text = *room;
-    *room = (PenRoom){0};
+    *room = (PenSecretMemory){0};
     Parser p = {.ini = ini, .name = name};
     int r = parse_text(&p, ini->text.data, ini->text.bytes, reterr);
     if (r < 0)
@@ -239,22 +239,22 @@ static int parse_room(const char *name, PenRoom *room, PenIni **ret, PenError *r
 
 int pen__ini_parse(const char *name, const void *text, size_t bytes, PenIni **ret, PenError *reterr)
 {
-    PenRoom room = {0};
+    PenSecretMemory room = {0};
     if (bytes > PEN_INI_BYTES)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: longer than %u bytes", name,
                          PEN_INI_BYTES);
-    int r = pen__room_take(bytes, &room, reterr);
+    int r = pen__secret_memory_new(bytes, &room, reterr);
     if (r < 0)
         return r;
     if (bytes)
-        (void)pen__room_add(&room, text, bytes);
+        (void)pen__secret_memory_add(&room, text, bytes);
     return parse_room(name, &room, ret, reterr);
 }
 
 int pen__ini_read(const char *path, PenIni **ret, PenError *reterr)
 {
-    PenRoom room = {0};
-    int r = pen__room_read(path, PEN_INI_BYTES, &room, reterr);
+    PenSecretMemory room = {0};
+    int r = pen__secret_memory_read(path, PEN_INI_BYTES, &room, reterr);
     return r < 0 ? r : parse_room(path, &room, ret, reterr);
 }
 
@@ -262,7 +262,7 @@ void pen__ini_free(PenIni **ini)
 {
     if (!*ini)
         return;
-    pen__room_give(&(*ini)->text);
+    pen__secret_memory_free(&(*ini)->text);
     pen__free((*ini)->settings);
     pen__free(*ini);
     *ini = NULL;

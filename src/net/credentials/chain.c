@@ -31,9 +31,9 @@ void pen__cred_end(PenCred *c)
     c->files_read = false;
 }
 
-int pen__cred_find(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_find(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
-    static int (*const sources[])(PenCred *, PenSecret **, PenError *) = {
+    static int (*const sources[])(PenCred *, PenCredentials **, PenError *) = {
         pen__cred_environment, pen__cred_web_identity, pen__cred_profile,
         pen__cred_container,   pen__cred_instance,
     };

@@ -30,24 +30,24 @@ static int find_url(const PenCred *c, char *ret, size_t bytes, PenError *reterr)
 }
 
 /* The token is read anew each time: it is renewed by others. Empty when there is none. */
-static int read_token(const PenCred *c, PenRoom *ret, PenError *reterr)
+static int read_token(const PenCred *c, PenSecretMemory *ret, PenError *reterr)
 {
     const char *file = pen__aws_env_get(c->env, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     const char *text = pen__aws_env_get(c->env, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
     if (!file && !text)
         return PEN_OK;
-    PenRoom room = {0};
-    int r = file ? pen__room_read(file, TOKEN_BYTES, &room, reterr)
-                 : pen__room_take(strlen(text), &room, reterr);
+    PenSecretMemory room = {0};
+    int r = file ? pen__secret_memory_read(file, TOKEN_BYTES, &room, reterr)
+                 : pen__secret_memory_new(strlen(text), &room, reterr);
     if (r < 0)
         return r;
     if (!file)
-        (void)pen__room_add(&room, text, strlen(text));
+        (void)pen__secret_memory_add(&room, text, strlen(text));
     while (room.bytes && strchr(" \t\r\n", room.data[room.bytes - 1]))
         room.data[--room.bytes] = 0;
     for (size_t i = 0; i < room.bytes; i++)
         if (room.data[i] < ' ' || room.data[i] > '~') {
-            pen__room_give(&room);
+            pen__secret_memory_free(&room);
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
                              "%s: expected one line of ASCII, found a control character",
                              file ? "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
@@ -57,7 +57,8 @@ static int read_token(const PenCred *c, PenRoom *ret, PenError *reterr)
     return PEN_OK;
 }
 
-static int ask(PenCred *c, const char *url, const PenRoom *token, PenSecret **ret, PenError *reterr)
+static int ask(PenCred *c, const char *url, const PenSecretMemory *token, PenCredentials **ret,
+               PenError *reterr)
 {
     PenAnswer answer;
     char why[64];
@@ -77,17 +78,17 @@ static int ask(PenCred *c, const char *url, const PenRoom *token, PenSecret **re
     return r;
 }
 
-int pen__cred_container(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_container(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
     char url[2048];
-    PenRoom token = {0};
+    PenSecretMemory token = {0};
     int r = find_url(c, url, sizeof url, reterr);
     if (r != PEN_OK)
         return r;
     r = read_token(c, &token, reterr);
     if (r == PEN_OK)
         r = ask(c, url, &token, ret, reterr);
-    pen__room_give(&token);
+    pen__secret_memory_free(&token);
     if (r < 0)
         pen__error_prefix(reterr, "container credentials");
     else

@@ -14,10 +14,10 @@
 enum { KEY_ID_BYTES = 256, SECRET_BYTES = 512, TOKEN_BYTES = 16384 };
 
 /* The object itself holds nothing secret, but where it lies. */
-struct PenSecret {
+struct PenCredentials {
     atomic_uint refs;
     uint64_t expires_s;
-    PenRoom room;
+    PenSecretMemory room;
     const char *key_id, *secret, *token;
 };
 
@@ -38,15 +38,15 @@ static int check_text(const char *name, const char *text, size_t limit, PenError
     return PEN_OK;
 }
 
-static const char *put_text(PenRoom *room, const char *text)
+static const char *put_text(PenSecretMemory *room, const char *text)
 {
     const char *at = room->data + room->bytes;
-    (void)pen__room_add(room, text, strlen(text) + 1);
+    (void)pen__secret_memory_add(room, text, strlen(text) + 1);
     return at;
 }
 
-int pen__secret_new(const char *key_id, const char *secret, const char *token, uint64_t expires_s,
-                    PenSecret **ret, PenError *reterr)
+int pen__credentials_new(const char *key_id, const char *secret, const char *token,
+                         uint64_t expires_s, PenCredentials **ret, PenError *reterr)
 {
     if (token && !*token)
         token = NULL;
@@ -57,11 +57,11 @@ int pen__secret_new(const char *key_id, const char *secret, const char *token, u
         r = check_text("session token", token, TOKEN_BYTES, reterr);
     if (r < 0)
         return r;
-    PenSecret *s = pen__zalloc(sizeof *s);
+    PenCredentials *s = pen__zalloc(sizeof *s);
     if (!s)
         return pen__fail_memory(reterr, WHERE, "credentials");
     size_t bytes = strlen(key_id) + strlen(secret) + (token ? strlen(token) : 0) + 3;
-    r = pen__room_take(bytes, &s->room, reterr);
+    r = pen__secret_memory_new(bytes, &s->room, reterr);
     if (r < 0) {
         pen__free(s);
         return r;
@@ -75,43 +75,43 @@ int pen__secret_new(const char *key_id, const char *secret, const char *token, u
     return PEN_OK;
 }
 
-PenSecret *pen__secret_get(PenSecret *s)
+PenCredentials *pen__credentials_get(PenCredentials *s)
 {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
     return s;
 }
 
-void pen__secret_put(PenSecret **s)
+void pen__credentials_put(PenCredentials **s)
 {
-    PenSecret *old = *s;
+    PenCredentials *old = *s;
     *s = NULL;
     if (!old || atomic_fetch_sub_explicit(&old->refs, 1, memory_order_acq_rel) != 1)
         return;
-    pen__room_give(&old->room);
+    pen__secret_memory_free(&old->room);
     pen__free(old);
 }
 
-const char *pen__secret_key_id(const PenSecret *s)
+const char *pen__credentials_key_id(const PenCredentials *s)
 {
     return s->key_id;
 }
 
-const char *pen__secret_secret(const PenSecret *s)
+const char *pen__credentials_secret(const PenCredentials *s)
 {
     return s->secret;
 }
 
-const char *pen__secret_token(const PenSecret *s)
+const char *pen__credentials_token(const PenCredentials *s)
 {
     return s->token;
 }
 
-uint64_t pen__secret_expires(const PenSecret *s)
+uint64_t pen__credentials_expires(const PenCredentials *s)
 {
     return s->expires_s;
 }
 
-bool pen__secret_same(const PenSecret *a, const PenSecret *b)
+bool pen__credentials_same(const PenCredentials *a, const PenCredentials *b)
 {
     const char *ta = a->token ? a->token : "", *tb = b->token ? b->token : "";
     return strcmp(a->key_id, b->key_id) == 0 && strcmp(a->secret, b->secret) == 0 &&
@@ -134,7 +134,7 @@ void pen__text_hide(const char *secret, char *message)
     }
 }
 
-void pen__secret_hide(const PenSecret *s, char *message)
+void pen__credentials_hide(const PenCredentials *s, char *message)
 {
     pen__text_hide(s->key_id, message);
     pen__text_hide(s->secret, message);

@@ -11,25 +11,27 @@
 
 /* Lives on pages kept out of core dumps and is wiped when freed. Counted: shared by many requests.
  */
-typedef struct PenSecret PenSecret;
+typedef struct PenCredentials PenCredentials;
 
-int pen__secret_new(const char *key_id, const char *secret, const char *token, uint64_t expires_s,
-                    PenSecret **ret, PenError *reterr); /* expires_s 0: never */
-PenSecret *pen__secret_get(PenSecret *s);
-void pen__secret_put(PenSecret **s);
-const char *pen__secret_key_id(const PenSecret *s);
-const char *pen__secret_secret(const PenSecret *s);
-const char *pen__secret_token(const PenSecret *s); /* NULL when there is none */
-uint64_t pen__secret_expires(const PenSecret *s);
-bool pen__secret_same(const PenSecret *a, const PenSecret *b); /* key, secret and token */
+int pen__credentials_new(const char *key_id, const char *secret, const char *token,
+                         uint64_t expires_s, PenCredentials **ret,
+                         PenError *reterr); /* expires_s 0: never */
+PenCredentials *pen__credentials_get(PenCredentials *s);
+void pen__credentials_put(PenCredentials **s);
+const char *pen__credentials_key_id(const PenCredentials *s);
+const char *pen__credentials_secret(const PenCredentials *s);
+const char *pen__credentials_token(const PenCredentials *s); /* NULL when there is none */
+uint64_t pen__credentials_expires(const PenCredentials *s);
+bool pen__credentials_same(const PenCredentials *a,
+                           const PenCredentials *b); /* key, secret and token */
 /* Overwrites what a message repeats of them, because a server sent it back: any 10 characters in a
  * row, or all of a shorter one. */
-void pen__secret_hide(const PenSecret *s, char *message);
+void pen__credentials_hide(const PenCredentials *s, char *message);
 /* The same for any one text. */
 void pen__text_hide(const char *secret, char *message);
 
 /* Asked for new ones from a thread of the library's. < 0 with the error filled in. */
-typedef int PenSecretCall(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr);
+typedef int PenSecretCall(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr);
 
 typedef struct PenSecretSettings {
     const char *key_id, *secret, *token; /* given by the caller: used, nothing is looked for */
@@ -52,10 +54,11 @@ void pen__keyring_free(PenKeyring **ring); /* waits for a fetch under way, a sec
  * missing or near their end (5-10 minutes before, jittered; one fetch at a time). PEN_E_BUSY while
  * there are none yet; the failure of the last fetch when there are none and it failed (then asked
  * again after a while). A failed renewal keeps what is still valid. */
-int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr);
+int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr);
 /* The server called these expired: the next _now fetches anew, unless somebody did already. */
-void pen__keyring_refuse(PenKeyring *ring, const PenSecret *s);
-void pen__keyring_hide(PenKeyring *ring, char *message); /* pen__secret_hide of the current ones */
+void pen__keyring_refuse(PenKeyring *ring, const PenCredentials *s);
+void pen__keyring_hide(PenKeyring *ring,
+                       char *message); /* pen__credentials_hide of the current ones */
 /* Where they came from, for messages: "environment", "profile train in ~/.aws/credentials", ... */
 void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes);
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "net/credentials/sources.h"
 
-int pen__cred_environment(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_environment(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
     const char *key_id = pen__aws_env_get(c->env, "AWS_ACCESS_KEY_ID");
     const char *secret = pen__aws_env_get(c->env, "AWS_SECRET_ACCESS_KEY");
@@ -16,7 +16,7 @@ int pen__cred_environment(PenCred *c, PenSecret **ret, PenError *reterr)
                          "neither");
     if (!token)
         token = pen__aws_env_get(c->env, "AWS_SECURITY_TOKEN"); /* its name of old */
-    int r = pen__secret_new(key_id, secret, token, 0, ret, reterr);
+    int r = pen__credentials_new(key_id, secret, token, 0, ret, reterr);
     if (r < 0)
         pen__error_prefix(reterr, "environment");
     else

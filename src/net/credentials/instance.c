@@ -39,7 +39,7 @@ static int find_base(const PenCred *c, char *ret, size_t bytes, PenError *reterr
 }
 
 /* One line of what may stand in a header or a path, without the line's end. */
-static bool is_line(PenRoom *body, size_t limit, const char *also)
+static bool is_line(PenSecretMemory *body, size_t limit, const char *also)
 {
     static const char usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     body->data[body->bytes] = 0;
@@ -90,7 +90,7 @@ static int find_role(PenCred *c, const char *base, const PenHttpHeader *token, c
     return r;
 }
 
-static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenSecret **ret,
+static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenCredentials **ret,
                  PenError *reterr)
 {
     char role[ROLE_BYTES + 1], url[1024];
@@ -113,7 +113,7 @@ static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenSe
     return r;
 }
 
-int pen__cred_instance(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
     char base[512], url[1024];
     PenAnswer token;

@@ -18,7 +18,7 @@ static const char *word_or_nothing(const char *text)
 }
 
 static int make(const char *name, const PenJson *json, const char *token_name, bool expires,
-                PenSecret **ret, PenError *reterr)
+                PenCredentials **ret, PenError *reterr)
 {
     const char *key_id = pen__json_string(json, "AccessKeyId");
     const char *secret = pen__json_string(json, "SecretAccessKey");
@@ -37,11 +37,11 @@ static int make(const char *name, const PenJson *json, const char *token_name, b
     if (until && !pen__iso_date(until, &until_s))
         return pen__fail(reterr, PEN_E_FORMAT, WHERE,
                          "%s: Expiration: expected a time like 2026-01-31T12:00:00Z", name);
-    return pen__secret_new(key_id, secret, token, until_s, ret, reterr);
+    return pen__credentials_new(key_id, secret, token, until_s, ret, reterr);
 }
 
-int pen__cred_json(const char *name, const PenRoom *body, const char *token, bool expires,
-                   PenSecret **ret, PenError *reterr)
+int pen__cred_json(const char *name, const PenSecretMemory *body, const char *token, bool expires,
+                   PenCredentials **ret, PenError *reterr)
 {
     PenJson *json = NULL;
     int r = pen__json_parse(name, body->data, body->bytes, &json, reterr);

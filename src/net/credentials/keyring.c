@@ -42,7 +42,7 @@ typedef struct Core {
     void (*call_free)(void *ctx);
     bool given; /* by the caller, for ever */
 
-    PenSecret *now;
+    PenCredentials *now;
     uint64_t end_ns;     /* of `now` */
     uint64_t fetch_ns;   /* the next fetch is not before */
     uint64_t fetched_ns; /* when they came */
@@ -62,7 +62,7 @@ struct PenKeyring {
 
 static void core_free(Core *k)
 {
-    pen__secret_put(&k->now);
+    pen__credentials_put(&k->now);
     if (k->call_free)
         k->call_free(k->call_ctx);
     pen__aws_env_free(&k->env);
@@ -80,16 +80,16 @@ static uint64_t random_below(uint64_t n)
 }
 
 /* What is left of them, in seconds; UINT64_MAX for ever. */
-static uint64_t left_s(const PenSecret *s, uint64_t date_s)
+static uint64_t left_s(const PenCredentials *s, uint64_t date_s)
 {
-    uint64_t end = pen__secret_expires(s);
+    uint64_t end = pen__credentials_expires(s);
     uint64_t now = date_s ? date_s : pen__sys->unix_ns() / SECOND;
     if (!end)
         return UINT64_MAX;
     return end > now ? end - now : 0;
 }
 
-static int ask_sources(Core *k, PenCred *c, PenSecret **ret, PenError *err)
+static int ask_sources(Core *k, PenCred *c, PenCredentials **ret, PenError *err)
 {
     if (!k->call)
         return pen__cred_find(c, ret, err);
@@ -101,10 +101,10 @@ static int ask_sources(Core *k, PenCred *c, PenSecret **ret, PenError *err)
 }
 
 /* With the mutex held. */
-static void keep(Core *k, PenSecret *fetched, uint64_t left, const char *source)
+static void keep(Core *k, PenCredentials *fetched, uint64_t left, const char *source)
 {
     uint64_t now = pen__sys->now_ns(), ahead = AHEAD_S + random_below(JITTER_S + 1);
-    pen__secret_put(&k->now);
+    pen__credentials_put(&k->now);
     k->now = fetched;
     k->refused = false;
     k->failures = 0;
@@ -131,7 +131,7 @@ static void *fetch(void *arg)
 {
     Core *k = arg;
     PenError err = {.status = PEN_E_IO};
-    PenSecret *found = NULL;
+    PenCredentials *found = NULL;
     PenCred c = {
         .env = &k->env,
         .ask = &k->ask,
@@ -144,7 +144,7 @@ static void *fetch(void *arg)
     int r = ask_sources(k, &c, &found, &err);
     uint64_t left = r == PEN_OK ? left_s(found, c.date_s) : 0;
     if (r == PEN_OK && !left) {
-        pen__secret_put(&found);
+        pen__credentials_put(&found);
         r = pen__fail(&err, PEN_E_ACCESS, WHERE,
                       "%s: gave credentials that have expired already; is this machine's clock "
                       "right?",
@@ -183,7 +183,7 @@ static void begin(PenKeyring *ring)
     k->fetching = true;
 }
 
-int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr)
+int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr)
 {
     Core *k = ring->core;
     int r = PEN_OK;
@@ -193,7 +193,7 @@ int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr)
     if (!k->given && !k->fetching && now >= k->fetch_ns)
         begin(ring);
     if (valid)
-        *ret = pen__secret_get(k->now);
+        *ret = pen__credentials_get(k->now);
     else if (k->given)
         r = pen__fail(reterr, PEN_E_ACCESS, WHERE,
                       "the credentials that were given have expired, says the server; give new "
@@ -209,7 +209,7 @@ int pen__keyring_now(PenKeyring *ring, PenSecret **ret, PenError *reterr)
     return r;
 }
 
-void pen__keyring_refuse(PenKeyring *ring, const PenSecret *s)
+void pen__keyring_refuse(PenKeyring *ring, const PenCredentials *s)
 {
     Core *k = ring->core;
     pthread_mutex_lock(&k->mutex);
@@ -225,7 +225,7 @@ void pen__keyring_hide(PenKeyring *ring, char *message)
     Core *k = ring->core;
     pthread_mutex_lock(&k->mutex);
     if (k->now)
-        pen__secret_hide(k->now, message);
+        pen__credentials_hide(k->now, message);
     pthread_mutex_unlock(&k->mutex);
 }
 
@@ -245,7 +245,7 @@ static int core_fill(Core *k, const PenSecretSettings *s, PenError *reterr)
         k->given = true;
         k->end_ns = UINT64_MAX;
         snprintf(k->source, sizeof k->source, "arguments");
-        return pen__secret_new(s->key_id, s->secret, s->token, 0, &k->now, reterr);
+        return pen__credentials_new(s->key_id, s->secret, s->token, 0, &k->now, reterr);
     }
     k->call = s->call;
     if (s->profile && *s->profile && !(k->profile = pen__strdup(s->profile)))

@@ -43,7 +43,7 @@ static int next_word(const char **at, char **to)
     return quote ? -1 : 1;
 }
 
-static int split(const char *command, PenRoom *room, const char **argv, PenError *reterr)
+static int split(const char *command, PenSecretMemory *room, const char **argv, PenError *reterr)
 {
     char *to = room->data;
     for (int n = 0; n < MAX_WORDS; n++) {
@@ -61,7 +61,7 @@ static int split(const char *command, PenRoom *room, const char **argv, PenError
 
 static int take(void *ctx, const void *data, size_t bytes, PenError *reterr)
 {
-    return pen__room_add(ctx, data, bytes) < 0
+    return pen__secret_memory_add(ctx, data, bytes) < 0
                ? pen__fail(reterr, PEN_E_LIMIT, WHERE, "its output is too long")
                : PEN_OK;
 }
@@ -79,7 +79,7 @@ static int check_end(const PenProcessResult *result, PenError *reterr)
     return PEN_OK;
 }
 
-static int check_version(const PenRoom *out, PenError *reterr)
+static int check_version(const PenSecretMemory *out, PenError *reterr)
 {
     PenJson *json = NULL;
     int64_t version = 0;
@@ -92,7 +92,7 @@ static int check_version(const PenRoom *out, PenError *reterr)
     return r;
 }
 
-static int run(PenCred *c, const char **argv, PenRoom *out, PenError *reterr)
+static int run(PenCred *c, const char **argv, PenSecretMemory *out, PenError *reterr)
 {
     PenProcessResult result;
     uint64_t deadline = pen__deadline_after(c->process_ms * UINT64_C(1000000));
@@ -111,13 +111,13 @@ static int run(PenCred *c, const char **argv, PenRoom *out, PenError *reterr)
     return r;
 }
 
-int pen__cred_process(PenCred *c, const char *command, PenSecret **ret, PenError *reterr)
+int pen__cred_process(PenCred *c, const char *command, PenCredentials **ret, PenError *reterr)
 {
-    PenRoom words = {0}, out = {0};
+    PenSecretMemory words = {0}, out = {0};
     const char *argv[MAX_WORDS];
-    int r = pen__room_take(strlen(command) + MAX_WORDS, &words, reterr);
+    int r = pen__secret_memory_new(strlen(command) + MAX_WORDS, &words, reterr);
     if (r == PEN_OK)
-        r = pen__room_take(OUT_BYTES, &out, reterr);
+        r = pen__secret_memory_new(OUT_BYTES, &out, reterr);
     if (r == PEN_OK)
         r = split(command, &words, argv, reterr);
     if (r == PEN_OK)
@@ -126,7 +126,7 @@ int pen__cred_process(PenCred *c, const char *command, PenSecret **ret, PenError
         r = check_version(&out, reterr);
     if (r == PEN_OK)
         r = pen__cred_json("its output", &out, "SessionToken", false, ret, reterr);
-    pen__room_give(&words);
-    pen__room_give(&out);
+    pen__secret_memory_free(&words);
+    pen__secret_memory_free(&out);
     return r;
 }

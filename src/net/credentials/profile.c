@@ -17,14 +17,14 @@ typedef struct Chain {
     int n;
 } Chain;
 
-static int resolve(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr);
+static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr);
 
 static const char *get(const Chain *chain, const char *profile, const char *key)
 {
     return pen__aws_profile_get(&chain->c->files, profile, NULL, key);
 }
 
-static int keys(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr)
+static int keys(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
 {
     const PenAwsFiles *f = &chain->c->files;
     const char *key_id = get(chain, profile, "aws_access_key_id");
@@ -33,7 +33,7 @@ static int keys(Chain *chain, const char *profile, PenSecret **ret, PenError *re
     if (!key_id || !secret)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "expected aws_access_key_id and aws_secret_access_key, found one of them");
-    int r = pen__secret_new(key_id, secret, token, 0, ret, reterr);
+    int r = pen__credentials_new(key_id, secret, token, 0, ret, reterr);
     if (r == PEN_OK)
         pen__cred_set_source(chain->c, "profile %s in %s", profile,
                              pen__ini_get(f->credentials, profile, NULL, "aws_access_key_id")
@@ -42,7 +42,7 @@ static int keys(Chain *chain, const char *profile, PenSecret **ret, PenError *re
     return r;
 }
 
-static int named_source(Chain *chain, const char *source, PenSecret **ret, PenError *reterr)
+static int named_source(Chain *chain, const char *source, PenCredentials **ret, PenError *reterr)
 {
     int r;
     if (strcmp(source, "Environment") == 0)
@@ -61,7 +61,7 @@ static int named_source(Chain *chain, const char *source, PenSecret **ret, PenEr
 }
 
 /* The credentials that a role is taken on with. */
-static int role_source(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr)
+static int role_source(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
 {
     const char *other = get(chain, profile, "source_profile");
     const char *named = get(chain, profile, "credential_source");
@@ -81,9 +81,9 @@ static int role_source(Chain *chain, const char *profile, PenSecret **ret, PenEr
     return r;
 }
 
-static int role(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr)
+static int role(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
 {
-    PenSecret *with = NULL;
+    PenCredentials *with = NULL;
     PenCredRole what = {
         .profile = profile,
         .arn = get(chain, profile, "role_arn"),
@@ -102,13 +102,13 @@ static int role(Chain *chain, const char *profile, PenSecret **ret, PenError *re
         return r;
     what.with = with;
     r = pen__cred_role(chain->c, &what, ret, reterr);
-    pen__secret_put(&with);
+    pen__credentials_put(&with);
     if (r == PEN_OK)
         pen__cred_set_source(chain->c, "role of profile %s", profile);
     return r;
 }
 
-static int process(Chain *chain, const char *profile, const char *command, PenSecret **ret,
+static int process(Chain *chain, const char *profile, const char *command, PenCredentials **ret,
                    PenError *reterr)
 {
     int r = pen__cred_process(chain->c, command, ret, reterr);
@@ -119,7 +119,7 @@ static int process(Chain *chain, const char *profile, const char *command, PenSe
     return r;
 }
 
-static int look(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr)
+static int look(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
 {
     const char *command = get(chain, profile, "credential_process");
     bool has_keys =
@@ -141,7 +141,7 @@ static int look(Chain *chain, const char *profile, PenSecret **ret, PenError *re
     return PEN_END;
 }
 
-static int resolve(Chain *chain, const char *profile, PenSecret **ret, PenError *reterr)
+static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
 {
     for (int i = 0; i < chain->n; i++)
         if (strcmp(chain->names[i], profile) == 0)
@@ -157,7 +157,7 @@ static int resolve(Chain *chain, const char *profile, PenSecret **ret, PenError 
     return look(chain, profile, ret, reterr);
 }
 
-int pen__cred_profile(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_profile(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
     int r = pen__cred_files(c, reterr);
     if (r < 0)

@@ -87,16 +87,16 @@ static int ask_with(PenCred *c, const Sts *s, const PenHttpHeader *headers, size
     return pen__ask_again(c->ask, &request, TRIES, c->deadline_ns, ret, reterr);
 }
 
-static int ask_signed(PenCred *c, const Sts *s, const PenSecret *with, PenAnswer *ret,
+static int ask_signed(PenCred *c, const Sts *s, const PenCredentials *with, PenAnswer *ret,
                       PenError *reterr)
 {
     PenHttpHeader headers[6] = {{"Content-Type", FORM}, {"Accept", "application/xml"}};
     char hash[65];
-    const char *token = pen__secret_token(with);
+    const char *token = pen__credentials_token(with);
     PenSigned signature = {0};
     PenSigning signing = {
-        .key_id = pen__secret_key_id(with),
-        .secret = pen__secret_secret(with),
+        .key_id = pen__credentials_key_id(with),
+        .secret = pen__credentials_secret(with),
         .token = token,
         .region = s->place.region,
         .service = "sts",
@@ -118,7 +118,7 @@ static int ask_signed(PenCred *c, const Sts *s, const PenSecret *with, PenAnswer
     return r;
 }
 
-static int ask_once(PenCred *c, const Sts *s, const PenSecret *with, PenAnswer *ret,
+static int ask_once(PenCred *c, const Sts *s, const PenCredentials *with, PenAnswer *ret,
                     PenError *reterr)
 {
     static const PenHttpHeader plain[] = {{"Content-Type", FORM}, {"Accept", "application/xml"}};
@@ -154,30 +154,30 @@ static int refused(const Sts *s, const PenAnswer *a, const PenS3Error *why, PenE
                      coded ? ")" : "");
 }
 
-static int read_answer(PenCred *c, const Sts *s, const PenAnswer *a, PenSecret **ret,
+static int read_answer(PenCred *c, const Sts *s, const PenAnswer *a, PenCredentials **ret,
                        PenError *reterr)
 {
     PenS3Error why = {.code = ""};
-    PenStsKeys keys;
+    PenStsCredentials keys;
     if (a->failure != PEN_HTTP_OK || a->status / 100 != 2) {
         (void)pen__s3_error(a->body.data, a->body.bytes, &why);
         return refused(s, a, &why, reterr);
     }
-    int r = pen__sts_read_keys(a->body.data, a->body.bytes, &keys, &why, reterr);
+    int r = pen__sts_read_credentials(a->body.data, a->body.bytes, &keys, &why, reterr);
     if (r > 0)
         return refused(s, a, &why, reterr);
     if (r < 0) {
         pen__error_prefix(reterr, "%s", s->place.host);
         return r;
     }
-    r = pen__secret_new(keys.key_id, keys.secret, keys.token, keys.expires_s, ret, reterr);
-    pen__sts_keys_wipe(&keys);
+    r = pen__credentials_new(keys.key_id, keys.secret, keys.token, keys.expires_s, ret, reterr);
+    pen__sts_credentials_wipe(&keys);
     if (r == PEN_OK && a->date_s != PEN_HTTP_NONE)
         c->date_s = a->date_s;
     return r;
 }
 
-static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenSecret **ret,
+static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenCredentials **ret,
                     PenError *reterr)
 {
     Sts s = {.skew_s = 0};
@@ -201,12 +201,12 @@ static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenS
     return r;
 }
 
-int pen__cred_role(PenCred *c, const PenCredRole *role, PenSecret **ret, PenError *reterr)
+int pen__cred_role(PenCred *c, const PenCredRole *role, PenCredentials **ret, PenError *reterr)
 {
-    PenRoom token = {0};
+    PenSecretMemory token = {0};
     int r = PEN_OK;
     if (role->web_token_file) {
-        r = pen__room_read(role->web_token_file, TOKEN_BYTES, &token, reterr);
+        r = pen__secret_memory_read(role->web_token_file, TOKEN_BYTES, &token, reterr);
         while (r == PEN_OK && token.bytes && strchr(" \t\r\n", token.data[token.bytes - 1]))
             token.data[--token.bytes] = 0;
         if (r == PEN_OK && (!token.bytes || strlen(token.data) != token.bytes))
@@ -215,6 +215,6 @@ int pen__cred_role(PenCred *c, const PenCredRole *role, PenSecret **ret, PenErro
     }
     if (r == PEN_OK)
         r = exchange(c, role, token.data, ret, reterr);
-    pen__room_give(&token);
+    pen__secret_memory_free(&token);
     return r;
 }

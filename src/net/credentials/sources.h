@@ -31,14 +31,14 @@ typedef struct PenCred {
 
 /* The order: environment, web identity, profile, container, instance. A profile that is named by a
  * setting (not by AWS_PROFILE) puts the first two aside, as botocore has it. */
-int pen__cred_find(PenCred *c, PenSecret **ret, PenError *reterr);
+int pen__cred_find(PenCred *c, PenCredentials **ret, PenError *reterr);
 void pen__cred_end(PenCred *c); /* frees what the search holds */
 
-int pen__cred_environment(PenCred *c, PenSecret **ret, PenError *reterr);
-int pen__cred_web_identity(PenCred *c, PenSecret **ret, PenError *reterr);
-int pen__cred_profile(PenCred *c, PenSecret **ret, PenError *reterr);
-int pen__cred_container(PenCred *c, PenSecret **ret, PenError *reterr);
-int pen__cred_instance(PenCred *c, PenSecret **ret, PenError *reterr);
+int pen__cred_environment(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_web_identity(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_profile(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_container(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr);
 
 /* What sources stand on. */
 
@@ -47,11 +47,11 @@ void pen__cred_set_source(PenCred *c, const char *fmt, ...) PEN_PRINTF(2, 3);
 
 /* The credentials in a JSON object: AccessKeyId, SecretAccessKey, `token` and Expiration. `name`
  * is for messages. */
-int pen__cred_json(const char *name, const PenRoom *body, const char *token, bool expires,
-                   PenSecret **ret, PenError *reterr);
+int pen__cred_json(const char *name, const PenSecretMemory *body, const char *token, bool expires,
+                   PenCredentials **ret, PenError *reterr);
 
 /* Runs a credential_process. */
-int pen__cred_process(PenCred *c, const char *command, PenSecret **ret, PenError *reterr);
+int pen__cred_process(PenCred *c, const char *command, PenCredentials **ret, PenError *reterr);
 
 /* Asks STS for a role. */
 typedef struct PenCredRole {
@@ -61,9 +61,9 @@ typedef struct PenCredRole {
     const char *external_id;    /* or NULL */
     const char *duration;       /* seconds, or NULL */
     const char *web_token_file; /* AssumeRoleWithWebIdentity, ... */
-    const PenSecret *with;      /* ... or AssumeRole, signed with these */
+    const PenCredentials *with; /* ... or AssumeRole, signed with these */
 } PenCredRole;
-int pen__cred_role(PenCred *c, const PenCredRole *role, PenSecret **ret, PenError *reterr);
+int pen__cred_role(PenCred *c, const PenCredRole *role, PenCredentials **ret, PenError *reterr);
 
 /* May secrets go there? https to anybody; http to loopback and the metadata services
  * (169.254.169.254, 169.254.170.2, 169.254.170.23, fd00:ec2::254, fd00:ec2::23). < 0 with the

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "net/credentials/sources.h"
 
-int pen__cred_web_identity(PenCred *c, PenSecret **ret, PenError *reterr)
+int pen__cred_web_identity(PenCred *c, PenCredentials **ret, PenError *reterr)
 {
     const char *file = pen__aws_env_get(c->env, "AWS_WEB_IDENTITY_TOKEN_FILE");
     const char *arn = pen__aws_env_get(c->env, "AWS_ROLE_ARN");

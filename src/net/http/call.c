@@ -30,7 +30,7 @@ struct PenAskCall {
     PenHttpRequest request;
     PenHttpHeader headers[MAX_HEADERS];
     struct iovec body;
-    PenRoom texts; /* all that `request` points to */
+    PenSecretMemory texts; /* all that `request` points to */
 };
 
 static void let_go(PenAskCall *c)
@@ -41,7 +41,7 @@ static void let_go(PenAskCall *c)
     if (!last)
         return;
     pen__answer_free(&c->answer);
-    pen__room_give(&c->texts);
+    pen__secret_memory_free(&c->texts);
     pthread_cond_destroy(&c->cond);
     pthread_mutex_destroy(&c->mutex);
     pen__free(c);
@@ -77,8 +77,8 @@ static void done(void *ctx, const PenHttpReply *reply)
     a->body.bytes = (size_t)PEN_MIN(reply->bytes, PEN_ASK_ANSWER_BYTES);
     if (reply->error && reply->error_bytes) {
         a->body.bytes = 0;
-        (void)pen__room_add(&a->body, reply->error,
-                            PEN_MIN(reply->error_bytes, PEN_ASK_ANSWER_BYTES));
+        (void)pen__secret_memory_add(&a->body, reply->error,
+                                     PEN_MIN(reply->error_bytes, PEN_ASK_ANSWER_BYTES));
     }
     end(c, PEN_OK);
 }
@@ -108,11 +108,11 @@ static void cancel(void *ctx)
     let_go(c);
 }
 
-static const char *put(PenRoom *room, const void *data, size_t bytes)
+static const char *put(PenSecretMemory *room, const void *data, size_t bytes)
 {
     char *at = room->data + room->bytes;
-    (void)pen__room_add(room, data, bytes);
-    (void)pen__room_add(room, "", 1);
+    (void)pen__secret_memory_add(room, data, bytes);
+    (void)pen__secret_memory_add(room, "", 1);
     return at;
 }
 
@@ -128,9 +128,9 @@ static size_t texts_bytes(const PenHttpRequest *q)
 
 static int copy_request(PenAskCall *c, const PenHttpRequest *q, PenError *reterr)
 {
-    int r = pen__room_take(texts_bytes(q), &c->texts, reterr);
+    int r = pen__secret_memory_new(texts_bytes(q), &c->texts, reterr);
     if (r == PEN_OK)
-        r = pen__room_take(PEN_ASK_ANSWER_BYTES, &c->answer.body, reterr);
+        r = pen__secret_memory_new(PEN_ASK_ANSWER_BYTES, &c->answer.body, reterr);
     if (r < 0)
         return r;
     c->request = *q;
@@ -143,7 +143,7 @@ static int copy_request(PenAskCall *c, const PenHttpRequest *q, PenError *reterr
     c->request.headers = c->headers;
     c->body.iov_base = c->texts.data + c->texts.bytes;
     for (int i = 0; i < q->n_body; i++) {
-        (void)pen__room_add(&c->texts, q->body[i].iov_base, q->body[i].iov_len);
+        (void)pen__secret_memory_add(&c->texts, q->body[i].iov_base, q->body[i].iov_len);
         c->body.iov_len += q->body[i].iov_len;
     }
     c->request.body = q->n_body ? &c->body : NULL;
@@ -240,7 +240,7 @@ int pen__ask(PenAsk *ask, const PenHttpRequest *request, uint64_t deadline_ns, P
         fail_wait(r, c, reterr);
     } else {
         *ret = c->answer;
-        c->answer.body = (PenRoom){0};
+        c->answer.body = (PenSecretMemory){0};
     }
     let_go(c);
     return r;
@@ -248,7 +248,7 @@ int pen__ask(PenAsk *ask, const PenHttpRequest *request, uint64_t deadline_ns, P
 
 void pen__answer_free(PenAnswer *answer)
 {
-    pen__room_give(&answer->body);
+    pen__secret_memory_free(&answer->body);
 }
 
 void pen__ask_init(PenAsk *ask, PenTransport *t)

@@ -26,8 +26,8 @@ typedef struct PenAsk {
 typedef struct PenAnswer {
     PenHttpFailure failure;
     int status;
-    uint64_t date_s; /* the server's clock, or PEN_HTTP_NONE */
-    PenRoom body;    /* of any status; text ends in NUL. May be secret */
+    uint64_t date_s;      /* the server's clock, or PEN_HTTP_NONE */
+    PenSecretMemory body; /* of any status; text ends in NUL. May be secret */
     char detail[128];
 } PenAnswer;
 

@@ -115,10 +115,10 @@ static int is_one_of(const char *code, const char *const *names, size_t n)
 static PenVerdict new_credentials(PenRemoteOp *op, unsigned *cause)
 {
     pen__keyring_refuse(op->r->keyring, op->secret);
-    if (!op->refused || !pen__secret_same(op->refused, op->secret))
+    if (!op->refused || !pen__credentials_same(op->refused, op->secret))
         op->n_refused++;
-    pen__secret_put(&op->refused);
-    op->refused = pen__secret_get(op->secret);
+    pen__credentials_put(&op->refused);
+    op->refused = pen__credentials_get(op->secret);
     *cause = CAUSE_CREDENTIALS + op->n_refused - 1;
     return PEN_VERDICT_AGAIN;
 }
@@ -210,7 +210,7 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
     PenS3Error s3 = {0};
     if (reply->error_bytes)
         (void)pen__s3_error(reply->error, reply->error_bytes, &s3);
-    PenVerdict v = pen__policy_judge(op->title, reply, err);
+    PenVerdict v = pen__policy_classify(op->title, reply, err);
     if (is_one_of(s3.code, expired, PEN_LEN(expired)))
         err->status = PEN_E_ACCESS;
     if (reply->status == 412 && op->when == PEN_IF_ABSENT)
@@ -239,7 +239,7 @@ static PenVerdict judge(PenRemoteOp *op, const PenHttpReply *reply, unsigned *ca
         return take(op, reply, err);
     if (reply->failure == PEN_HTTP_OK && pen__remote_is_s3(op->r))
         return refuse(op, reply, cause, err);
-    PenVerdict v = pen__policy_judge(op->title, reply, err);
+    PenVerdict v = pen__policy_classify(op->title, reply, err);
     /* A server that is never silent may be wrong for ever. */
     int contradicts = reply->failure == PEN_HTTP_GARBLED || reply->failure == PEN_HTTP_TOO_LONG ||
                       reply->failure == PEN_HTTP_ENCODED;
@@ -260,12 +260,13 @@ static void hide_secrets(const PenRemoteOp *op, PenError *err)
 {
     const char *text = (const char *)op->sign.authorization.data;
     const char *signature = text ? strstr(text, "Signature=") : NULL;
-    pen__secret_hide(op->secret, err->message);
+    pen__credentials_hide(op->secret, err->message);
     if (signature)
         pen__text_hide(signature + strlen("Signature="), err->message);
 }
 
-PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+PenVerdict pen__remote_classify(void *ctx, const PenHttpReply *reply, unsigned *cause,
+                                PenError *err)
 {
     PenRemoteOp *op = ctx;
     PenVerdict v = judge(op, reply, cause, err);

@@ -39,7 +39,7 @@ static void free_caller(void *ctx)
     pen__free(caller);
 }
 
-static int ask_caller(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError *reterr)
+static int ask_caller(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     const Caller *caller = ctx;
     PenCredentials c = {0};
@@ -49,7 +49,7 @@ static int ask_caller(void *ctx, PenSecret **ret, uint64_t deadline_ns, PenError
         r = pen__fail(reterr, PEN_E_ACCESS, WHERE,
                       "credentials: expected a key id and a secret from the callback, found none");
     if (r == PEN_OK)
-        r = pen__secret_new(c.key_id, c.secret, c.token, c.expires_s, ret, reterr);
+        r = pen__credentials_new(c.key_id, c.secret, c.token, c.expires_s, ret, reterr);
     if (caller->taken)
         caller->taken(caller->ctx);
     return r;

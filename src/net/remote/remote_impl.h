@@ -66,15 +66,15 @@ typedef struct PenRemoteOp {
     char ret_etag[132];
 
     /* Of the attempt. */
-    PenSecret *secret;
+    PenCredentials *secret;
     PenSigned sign;
     PenBuf url;
     char range[64], match[132], title[OP_NAME_BYTES], hash[65];
     PenHttpHeader headers[OP_HEADERS + 4];
-    PenSecret *refused; /* by the server, last */
-    unsigned n_refused; /* different credentials */
-    unsigned wrong;     /* answers that contradict the request */
-    unsigned unreached; /* attempts without a connection */
+    PenCredentials *refused; /* by the server, last */
+    unsigned n_refused;      /* different credentials */
+    unsigned wrong;          /* answers that contradict the request */
+    unsigned unreached;      /* attempts without a connection */
 } PenRemoteOp;
 
 /* Runs it to the end. What it holds is freed; results stay. */
@@ -87,6 +87,7 @@ void pen__remote_end(PenRemoteOp *op);
 void pen__remote_hide(PenRemote *r, PenError *err);
 
 /* remote_judge.c */
-PenVerdict pen__remote_judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);
+PenVerdict pen__remote_classify(void *ctx, const PenHttpReply *reply, unsigned *cause,
+                                PenError *err);
 
 #endif

@@ -99,15 +99,15 @@ static const char *hash_of(PenRemoteOp *op)
 static int sign(PenRemoteOp *op, size_t *n, PenError *reterr)
 {
     PenRemote *r = op->r;
-    pen__secret_put(&op->secret);
+    pen__credentials_put(&op->secret);
     pen__signed_free(&op->sign);
     int e = pen__keyring_now(r->keyring, &op->secret, reterr);
     if (e < 0)
         return e;
     uint64_t now_s = r->transport->class_->unix_ns(r->transport) / 1000000000u;
-    PenSigning with = {.key_id = pen__secret_key_id(op->secret),
-                       .secret = pen__secret_secret(op->secret),
-                       .token = pen__secret_token(op->secret),
+    PenSigning with = {.key_id = pen__credentials_key_id(op->secret),
+                       .secret = pen__credentials_secret(op->secret),
+                       .token = pen__credentials_token(op->secret),
                        .region = r->endpoint.region,
                        .service = "s3",
                        .unix_s = now_s + (uint64_t)r->skew_s};
@@ -178,7 +178,7 @@ static int interrupted(void *ctx)
 PenWish pen__remote_wish(PenRemoteOp *op)
 {
     return (PenWish){.prepare = prepare,
-                     .judge = pen__remote_judge,
+                     .classify = pen__remote_classify,
                      .interrupted = interrupted,
                      .ctx = op,
                      .name = op->title,
@@ -189,8 +189,8 @@ PenWish pen__remote_wish(PenRemoteOp *op)
 
 void pen__remote_end(PenRemoteOp *op)
 {
-    pen__secret_put(&op->secret);
-    pen__secret_put(&op->refused);
+    pen__credentials_put(&op->secret);
+    pen__credentials_put(&op->refused);
     pen__signed_free(&op->sign);
     pen__buf_free(&op->url);
 }

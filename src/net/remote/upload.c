@@ -85,7 +85,7 @@ static void part_start(void *ctx)
 {
     Part *p = ctx;
     PenError err = {0};
-    PenOp *started = NULL;
+    PenOperation *started = NULL;
     PenWish wish = pen__remote_wish(&p->op);
     wish.done = part_done;
     int r = pen__remote_begin(&p->op, &err);

@@ -12,7 +12,7 @@
 #define AWAY_NS (5 * PEN_NS_PER_S)   /* after so long a server may be another one */
 #define LAST_NS PEN_NS_PER_S         /* an attempt may go on after the outage budget's end */
 
-static void back_off(PenOp *op, PenVerdict verdict, const PenHttpReply *reply)
+static void back_off(PenOperation *op, PenVerdict verdict, const PenHttpReply *reply)
 {
     PenPolicy *p = op->policy;
     const PenPolicySettings *s = &p->s;
@@ -48,13 +48,13 @@ static void set_in_flight(PenPolicy *p, uint32_t n)
 }
 
 /* The timer of the budget's end has passed it by while an attempt was under way. */
-static bool is_late(const PenOp *op)
+static bool is_late(const PenOperation *op)
 {
     return pen__policy_now(op->policy) >= op->end_ns;
 }
 
 /* At once and for nothing: it was no failure of the server's. */
-static void go_again(PenOp *op)
+static void go_again(PenOperation *op)
 {
     op->cost = 0;
     pen__op_queue(op, &op->policy->at_once);
@@ -66,7 +66,7 @@ static bool is_wanted(const PenPolicy *p)
     return p->at_once.first || p->again.first || p->wanted.first;
 }
 
-static void on_done(PenOp *op, const PenHttpReply *reply)
+static void on_done(PenOperation *op, const PenHttpReply *reply)
 {
     PenPolicy *p = op->policy;
     pen__policy_count(&p->bytes, reply->bytes);
@@ -82,7 +82,8 @@ static void on_done(PenOp *op, const PenHttpReply *reply)
         pen__policy_wake(p);
 }
 
-static void on_trouble(PenOp *op, PenAttempt *a, PenVerdict verdict, const PenHttpReply *reply)
+static void on_trouble(PenOperation *op, PenAttempt *a, PenVerdict verdict,
+                       const PenHttpReply *reply)
 {
     PenPolicy *p = op->policy;
     bool slow = verdict == PEN_VERDICT_THROTTLE;
@@ -111,7 +112,7 @@ static void on_trouble(PenOp *op, PenAttempt *a, PenVerdict verdict, const PenHt
 }
 
 /* AGAIN: only the first time for each cause, or two who disagree would go on for ever. */
-static void on_put_right(PenOp *op, unsigned cause)
+static void on_put_right(PenOperation *op, unsigned cause)
 {
     if (cause > 7 || op->causes >> cause & 1) {
         PenError err = op->last;
@@ -127,14 +128,14 @@ static void on_put_right(PenOp *op, unsigned cause)
         go_again(op);
 }
 
-static PenVerdict ask_wisher(PenOp *op, const PenHttpReply *reply, unsigned *cause)
+static PenVerdict ask_wisher(PenOperation *op, const PenHttpReply *reply, unsigned *cause)
 {
     PenError err = {.status = PEN_OK, .sample = -1};
-    PenVerdict verdict = op->wish.judge(op->wish.ctx, reply, cause, &err);
+    PenVerdict verdict = op->wish.classify(op->wish.ctx, reply, cause, &err);
     if (verdict == PEN_VERDICT_DONE)
         return verdict;
     if (err.status >= 0)
-        pen__policy_judge(op->wish.name, reply, &err);
+        pen__policy_classify(op->wish.name, reply, &err);
     if (err.status >= 0)
         pen__fail(&err, PEN_E_IO, WHERE, "%.160s: the server's answer %d was refused",
                   op->wish.name, reply->status);
@@ -145,7 +146,7 @@ static PenVerdict ask_wisher(PenOp *op, const PenHttpReply *reply, unsigned *cau
 static void on_reply(void *ctx, const PenHttpReply *reply)
 {
     PenAttempt *a = ctx;
-    PenOp *op = a->op;
+    PenOperation *op = a->op;
     PenPolicy *p = op->policy;
     unsigned cause = 0;
     a->transfer = NULL;
@@ -211,7 +212,7 @@ static void take_limits(PenHttpLimits *l, const PenHttpLimits *standard)
     l->deadline_ms = l->deadline_ms ? l->deadline_ms : standard->deadline_ms;
 }
 
-static void launch(PenOp *op)
+static void launch(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     PenHttpRequest *request = &op->try[0].request;
@@ -245,9 +246,9 @@ static void launch(PenOp *op)
 }
 
 /* The next in turn, paid for: who has tried before goes first, if there are tokens. */
-static PenOp *next_op(PenPolicy *p)
+static PenOperation *next_op(PenPolicy *p)
 {
-    PenOp *op = p->again.first;
+    PenOperation *op = p->again.first;
     if (p->at_once.first)
         return p->at_once.first;
     if (op) {
@@ -268,7 +269,7 @@ void pen__policy_pump(PenPolicy *p)
             pen__hedge_start(p->slow.first);
             continue;
         }
-        PenOp *op = next_op(p);
+        PenOperation *op = next_op(p);
         if (!op)
             break;
         launch(op);

@@ -83,7 +83,7 @@ static void who(const PenHttpReply *reply, char ret[256])
             *c = '?';
 }
 
-static PenVerdict judge_failure(const char *name, const PenHttpReply *reply, PenError *err)
+static PenVerdict classify_failure(const char *name, const PenHttpReply *reply, PenError *err)
 {
     static const Meaning other = {0, PEN_VERDICT_FAIL, PEN_E_IO, "the request failed",
                                   NEXT_NETWORK};
@@ -111,10 +111,10 @@ static int says_slow_down(const PenHttpReply *reply)
     return 0;
 }
 
-PenVerdict pen__policy_judge(const char *name, const PenHttpReply *reply, PenError *err)
+PenVerdict pen__policy_classify(const char *name, const PenHttpReply *reply, PenError *err)
 {
     if (reply->failure != PEN_HTTP_OK)
-        return judge_failure(name, reply, err);
+        return classify_failure(name, reply, err);
     if (reply->status >= 200 && reply->status < 300)
         return PEN_VERDICT_DONE;
     static const Meaning other = {0, PEN_VERDICT_FAIL, PEN_E_IO, "not expected here", NEXT_SERVER};

@@ -72,7 +72,7 @@ uint64_t pen__tail_median(const PenTail *tail)
     return tail_ns(tail, tail->n / 2u);
 }
 
-static PenTail *tail_of(const PenOp *op)
+static PenTail *tail_of(const PenOperation *op)
 {
     return &op->policy->tails[pen__tail_class(op->try[0].request.into_bytes)];
 }
@@ -84,7 +84,7 @@ void pen__hedge_learn(PenAttempt *a)
 }
 
 /* A body that has begun, and brings little. */
-static bool is_slow(PenOp *op)
+static bool is_slow(PenOperation *op)
 {
     PenTransport *t = op->policy->t;
     if (!op->look_ns || !op->try[0].transfer)
@@ -96,7 +96,7 @@ static bool is_slow(PenOp *op)
 
 static void on_look(void *ctx);
 
-static void look_again(PenOp *op, uint64_t now)
+static void look_again(PenOperation *op, uint64_t now)
 {
     PenTransport *t = op->policy->t;
     uint64_t at = op->late_ns;
@@ -107,7 +107,7 @@ static void look_again(PenOp *op, uint64_t now)
 
 static void on_look(void *ctx)
 {
-    PenOp *op = ctx;
+    PenOperation *op = ctx;
     PenPolicy *p = op->policy;
     uint64_t now = pen__policy_now(p);
     bool slow = is_slow(op);
@@ -124,7 +124,7 @@ static void on_look(void *ctx)
     pen__policy_pump(p);
 }
 
-void pen__hedge_arm(PenOp *op)
+void pen__hedge_arm(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     const PenTail *tail = tail_of(op);
@@ -145,13 +145,13 @@ void pen__hedge_earn(PenPolicy *p)
     p->hedge_credit = PEN_MIN(p->hedge_credit + p->s.hedge_percent, (uint32_t)CREDIT_MOST);
 }
 
-static void free_spare(PenOp *op)
+static void free_spare(PenOperation *op)
 {
     pen__free_large(op->spare, op->try[1].request.into_bytes);
     op->spare = NULL;
 }
 
-void pen__hedge_start(PenOp *op)
+void pen__hedge_start(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     PenAttempt *hedge = &op->try[1];
@@ -175,7 +175,7 @@ void pen__hedge_start(PenOp *op)
     pen__policy_count(&p->hedges, 1);
 }
 
-void pen__hedge_drop(PenOp *op)
+void pen__hedge_drop(PenOperation *op)
 {
     PenTransport *t = op->policy->t;
     t->class_->timer_clear(t, &op->timer);
@@ -184,7 +184,7 @@ void pen__hedge_drop(PenOp *op)
     free_spare(op);
 }
 
-void pen__hedge_take(PenOp *op, uint64_t bytes)
+void pen__hedge_take(PenOperation *op, uint64_t bytes)
 {
     PenHttpRequest *first = &op->try[0].request;
     if (op->try[0].transfer) {

@@ -108,7 +108,7 @@ static double share(uint32_t a, uint32_t b)
 }
 
 /* A trial has ended. */
-static void judge_trial(PenPace *pace, double rate)
+static void classify_trial(PenPace *pace, double rate)
 {
     double could = share(pace->limit, pace->from); /* below 0 for fewer */
     PenPaceMode mode = pace->mode;
@@ -128,7 +128,7 @@ static void judge_trial(PenPace *pace, double rate)
 }
 
 /* The number has doubled, or nearly. */
-static void judge_fast(PenPace *pace, double rate)
+static void classify_fast(PenPace *pace, double rate)
 {
     if (pace->base > 0 && rate < pace->base * FAST_GAIN) {
         pace->limit = pace->from; /* which brought as much */
@@ -148,9 +148,9 @@ static void end_round(PenPace *pace, uint64_t now_ns)
     double rate = (double)pace->work / seconds * PEN_MAX(1 - PENALTY * refused, 0);
     uint32_t before = pace->limit;
     if (pace->mode == PEN_PACE_FAST) {
-        judge_fast(pace, rate);
+        classify_fast(pace, rate);
     } else if (pace->mode != PEN_PACE_HOLD) {
-        judge_trial(pace, rate);
+        classify_trial(pace, rate);
     } else {
         pace->base = rate;
         if (pace->hold)

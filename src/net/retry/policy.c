@@ -40,7 +40,7 @@ void pen__policy_settings_init(PenPolicySettings *s)
 
 /* ---- lists ---- */
 
-static void link_op(PenOpList *list, PenOp *op, int k)
+static void link_op(PenOpList *list, PenOperation *op, int k)
 {
     op->prev[k] = list->last;
     op->next[k] = NULL;
@@ -48,20 +48,20 @@ static void link_op(PenOpList *list, PenOp *op, int k)
     list->last = op;
 }
 
-static void unlink_op(PenOpList *list, PenOp *op, int k)
+static void unlink_op(PenOpList *list, PenOperation *op, int k)
 {
     *(op->prev[k] ? &op->prev[k]->next[k] : &list->first) = op->next[k];
     *(op->next[k] ? &op->next[k]->prev[k] : &list->last) = op->prev[k];
 }
 
-void pen__op_unqueue(PenOp *op)
+void pen__op_unqueue(PenOperation *op)
 {
     if (op->queue)
         unlink_op(op->queue, op, PEN_LINK_QUEUE);
     op->queue = NULL;
 }
 
-void pen__op_queue(PenOp *op, PenOpList *list)
+void pen__op_queue(PenOperation *op, PenOpList *list)
 {
     pen__op_unqueue(op);
     link_op(list, op, PEN_LINK_QUEUE);
@@ -88,7 +88,7 @@ void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns)
     p->t->class_->timer_set(p->t, &p->pump, at_ns, on_pump, p);
 }
 
-static void free_op(PenOp *op)
+static void free_op(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     pen__hedge_drop(op);
@@ -98,7 +98,7 @@ static void free_op(PenOp *op)
 }
 
 /* The operation is gone before its wisher hears of it, who may at once begin another. */
-void pen__op_finish(PenOp *op, int r, const PenError *err)
+void pen__op_finish(PenOperation *op, int r, const PenError *err)
 {
     PenWish wish = op->wish;
     if (r < 0)
@@ -107,7 +107,7 @@ void pen__op_finish(PenOp *op, int r, const PenError *err)
     wish.done(wish.ctx, r, r < 0 ? err : NULL);
 }
 
-void pen__op_tell(const PenOp *op, const char *what, PenError *ret)
+void pen__op_tell(const PenOperation *op, const char *what, PenError *ret)
 {
     double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
     const PenError *last = &op->last;
@@ -133,7 +133,7 @@ void pen__op_tell(const PenOp *op, const char *what, PenError *ret)
     ret->os_errno = last->os_errno;
 }
 
-void pen__op_give_up(PenOp *op)
+void pen__op_give_up(PenOperation *op)
 {
     PenError err;
     pen__op_tell(op, "given up after", &err);
@@ -144,7 +144,7 @@ static void on_expiry(void *ctx)
 {
     PenPolicy *p = ctx;
     uint64_t now = pen__policy_now(p);
-    PenOp *op = p->all.first;
+    PenOperation *op = p->all.first;
     while (op && op->end_ns <= now) {
         if (op->try[0].transfer || op->try[1].transfer) {
             op = op->next[PEN_LINK_ALL]; /* the answer ends it; it has little time left */
@@ -161,7 +161,7 @@ static void on_expiry(void *ctx)
 
 static void on_awake(void *ctx)
 {
-    PenOp *op = ctx;
+    PenOperation *op = ctx;
     PenPolicy *p = op->policy;
     op->busy = false;
     if (op->attempts)
@@ -171,7 +171,7 @@ static void on_awake(void *ctx)
     pen__policy_pump(p);
 }
 
-void pen__op_sleep(PenOp *op, uint64_t at_ns)
+void pen__op_sleep(PenOperation *op, uint64_t at_ns)
 {
     PenPolicy *p = op->policy;
     pen__op_queue(op, &p->asleep);
@@ -183,8 +183,8 @@ void pen__op_sleep(PenOp *op, uint64_t at_ns)
 void pen__policy_wake(PenPolicy *p)
 {
     uint64_t now = pen__policy_now(p);
-    PenOp *last = p->asleep.last, *next;
-    for (PenOp *op = p->asleep.first; op; op = op == last ? NULL : next) {
+    PenOperation *last = p->asleep.last, *next;
+    for (PenOperation *op = p->asleep.first; op; op = op == last ? NULL : next) {
         next = op->next[PEN_LINK_QUEUE];
         uint64_t at = PEN_MAX(now + pen__policy_random(p) % WAKE_NS, op->not_before_ns);
         if (!op->busy && at < op->timer.at_ns)
@@ -256,9 +256,9 @@ void pen__policy_counts(PenPolicy *p, PenPolicyCounts *ret)
     };
 }
 
-int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOp **ret, PenError *reterr)
+int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOperation **ret, PenError *reterr)
 {
-    PenOp *op = pen__zalloc(sizeof *op);
+    PenOperation *op = pen__zalloc(sizeof *op);
     if (!op)
         return pen__fail_memory(reterr, WHERE, "operation");
     op->policy = p;
@@ -276,7 +276,7 @@ int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOp **ret, PenError *
     return PEN_OK;
 }
 
-void pen__policy_cancel(PenOp *op)
+void pen__policy_cancel(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     free_op(op);

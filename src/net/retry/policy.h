@@ -43,7 +43,7 @@ typedef struct PenWish {
      * for all but DONE: it is the message if the outage budget ends, or if AGAIN did not help. For
      * AGAIN, `cause` (0-7) says what was put right. RETRY of a 2xx answer (a checksum that does not
      * fit) goes over a fresh connection. */
-    PenVerdict (*judge)(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);
+    PenVerdict (*classify)(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err);
     /* Once, on the loop. `r` is PEN_OK or the status in `err`. The operation is gone after it. */
     void (*done)(void *ctx, int r, const PenError *err);
     /* Asked by a thread in pen__policy_wait, now and then: not 0 ends the wait with
@@ -56,7 +56,7 @@ typedef struct PenWish {
 } PenWish;
 
 typedef struct PenPolicy PenPolicy;
-typedef struct PenOp PenOp;
+typedef struct PenOperation PenOperation;
 
 typedef struct PenPolicyCounts {
     uint64_t ops;              /* begun */
@@ -82,8 +82,8 @@ void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread 
 void pen__policy_tell(PenPolicy *policy, char *ret, size_t bytes);
 
 /* On the loop; calls of other wishes may start and cancel. No call is made from within start. */
-int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOp **ret, PenError *reterr);
-void pen__policy_cancel(PenOp *op); /* done is not called any more */
+int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOperation **ret, PenError *reterr);
+void pen__policy_cancel(PenOperation *op); /* done is not called any more */
 
 /* From any other thread: starts it and waits; `wish->done` is not called. PEN_E_TIMEOUT after
  * `deadline_ns` (then it is cancelled), PEN_E_CANCELLED when interrupted, PEN_E_CLOSED when the
@@ -96,6 +96,6 @@ int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_n
  * Retry-After throttle; 401, 403 PEN_E_ACCESS; 404, 410 PEN_E_NOT_FOUND; 412 PEN_E_CHANGED; 416
  * PEN_E_CORRUPT; a certificate that does not hold and the rest PEN_E_IO. `name` goes into the
  * message, never a URL with its query. */
-PenVerdict pen__policy_judge(const char *name, const PenHttpReply *reply, PenError *err);
+PenVerdict pen__policy_classify(const char *name, const PenHttpReply *reply, PenError *err);
 
 #endif

@@ -91,22 +91,22 @@ uint64_t pen__tail_median(const PenTail *tail);
 /* ---- operations (policy.c) ---- */
 
 typedef struct PenOpList {
-    PenOp *first, *last;
+    PenOperation *first, *last;
 } PenOpList;
 
 enum { PEN_LINK_ALL, PEN_LINK_QUEUE };
 
 typedef struct PenAttempt {
-    PenOp *op;
+    PenOperation *op;
     PenTransfer *transfer; /* NULL: not under way */
     PenHttpRequest request;
     uint64_t started_ns;
 } PenAttempt;
 
-struct PenOp {
+struct PenOperation {
     PenPolicy *policy;
     PenWish wish;
-    PenOp *prev[2], *next[2];
+    PenOperation *prev[2], *next[2];
     PenOpList *queue;      /* the one it stands in, or NULL */
     PenTimer timer;        /* the end of its sleep; while an attempt is under way, a look at it */
     PenAttempt try[2];     /* the attempt and its hedge */
@@ -159,15 +159,15 @@ static inline void pen__policy_count(_Atomic uint64_t *n, uint64_t more)
     atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
-void pen__op_queue(PenOp *op, PenOpList *list); /* at the end; out of any other first */
-void pen__op_unqueue(PenOp *op);
+void pen__op_queue(PenOperation *op, PenOpList *list); /* at the end; out of any other first */
+void pen__op_unqueue(PenOperation *op);
 /* What became of it so far, as the error of giving up: "name: <what> after ...; last: ...". */
-void pen__op_tell(const PenOp *op, const char *what, PenError *ret);
+void pen__op_tell(const PenOperation *op, const char *what, PenError *ret);
 
 /* Both end with a call of the wisher's; the operation is gone. */
-void pen__op_finish(PenOp *op, int r, const PenError *err);
-void pen__op_give_up(PenOp *op);
-void pen__op_sleep(PenOp *op, uint64_t at_ns);
+void pen__op_finish(PenOperation *op, int r, const PenError *err);
+void pen__op_give_up(PenOperation *op);
+void pen__op_sleep(PenOperation *op, uint64_t at_ns);
 void pen__policy_wake(PenPolicy *p); /* all who sleep, soon */
 /* Later, but no later than then: what comes from a wisher's call is not answered from within. */
 void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns);
@@ -180,11 +180,11 @@ void pen__attempt_cancel(PenAttempt *a); /* accepts one not under way */
 
 /* ---- the second request (policy_hedge.c) ---- */
 
-void pen__hedge_earn(PenPolicy *p); /* a request that is no hedge has been made */
-void pen__hedge_arm(PenOp *op);     /* an attempt has begun */
-void pen__hedge_start(PenOp *op);   /* its turn has come, a slot is free */
-void pen__hedge_drop(PenOp *op);    /* none wanted any more; one under way is cancelled */
-void pen__hedge_take(PenOp *op,
+void pen__hedge_earn(PenPolicy *p);      /* a request that is no hedge has been made */
+void pen__hedge_arm(PenOperation *op);   /* an attempt has begun */
+void pen__hedge_start(PenOperation *op); /* its turn has come, a slot is free */
+void pen__hedge_drop(PenOperation *op);  /* none wanted any more; one under way is cancelled */
+void pen__hedge_take(PenOperation *op,
                      uint64_t bytes); /* the hedge's answer is the one: moves its bytes */
 void pen__hedge_learn(PenAttempt *a); /* how long it took, or has taken so far */
 

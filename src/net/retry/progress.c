@@ -30,7 +30,7 @@ static void put_question(Question *q)
     pen__free(q);
 }
 
-static void describe(const PenOp *op, char *ret, size_t bytes)
+static void describe(const PenOperation *op, char *ret, size_t bytes)
 {
     double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
     const char *name = op->wish.name, *why = op->last.message;

@@ -18,7 +18,7 @@
 typedef struct Waiter {
     PenPolicy *policy;
     const PenWish *wish;
-    PenOp *op; /* of the loop */
+    PenOperation *op; /* of the loop */
     pthread_mutex_t mutex;
     pthread_cond_t cond;
     bool ended;
@@ -48,7 +48,7 @@ static int prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *r
 static PenVerdict judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
     Waiter *w = ctx;
-    return w->wish->judge(w->wish->ctx, reply, cause, err);
+    return w->wish->classify(w->wish->ctx, reply, cause, err);
 }
 
 static void done(void *ctx, int r, const PenError *err)
@@ -63,7 +63,7 @@ static void start_on_loop(void *ctx)
     Waiter *w = ctx;
     PenWish wish = *w->wish;
     wish.prepare = prepare;
-    wish.judge = judge;
+    wish.classify = judge;
     wish.done = done;
     wish.ctx = w;
     PenError err;

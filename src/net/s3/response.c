@@ -98,10 +98,10 @@ static const PenS3Shape objects_shape = {
 };
 
 #define STS(result)                                                                                \
-    LEAF(result "/Credentials/AccessKeyId", ROOM, PenStsKeys, key_id, 0),                          \
-        LEAF(result "/Credentials/SecretAccessKey", ROOM, PenStsKeys, secret, 0),                  \
-        LEAF(result "/Credentials/SessionToken", ROOM, PenStsKeys, token, 0),                      \
-        LEAF(result "/Credentials/Expiration", TIME, PenStsKeys, expires_s, 0)
+    LEAF(result "/Credentials/AccessKeyId", ROOM, PenStsCredentials, key_id, 0),                   \
+        LEAF(result "/Credentials/SecretAccessKey", ROOM, PenStsCredentials, secret, 0),           \
+        LEAF(result "/Credentials/SessionToken", ROOM, PenStsCredentials, token, 0),               \
+        LEAF(result "/Credentials/Expiration", TIME, PenStsCredentials, expires_s, 0)
 static const PenS3Leaf sts_leaves[] = {
     STS("AssumeRoleResult"),
     STS("AssumeRoleWithWebIdentityResult"),
@@ -194,10 +194,10 @@ void pen__s3_objects_free(PenS3Objects *o)
     *o = (PenS3Objects){0};
 }
 
-int pen__sts_read_keys(const void *body, size_t bytes, PenStsKeys *ret, PenS3Error *ret_refused,
-                       PenError *reterr)
+int pen__sts_read_credentials(const void *body, size_t bytes, PenStsCredentials *ret,
+                              PenS3Error *ret_refused, PenError *reterr)
 {
-    PenStsKeys found = {.expires_s = 0};
+    PenStsCredentials found = {.expires_s = 0};
     int r = pen__s3_shape_read(&sts_shape, body, bytes, &found, ret_refused, reterr);
     if (r == PEN_OK &&
         (!found.key_id[0] || !found.secret[0] || !found.token[0] || !found.expires_s))
@@ -205,11 +205,11 @@ int pen__sts_read_keys(const void *body, size_t bytes, PenStsKeys *ret, PenS3Err
                       "answer: expected AccessKeyId, SecretAccessKey, SessionToken and Expiration");
     if (r == PEN_OK)
         *ret = found;
-    pen__sts_keys_wipe(&found);
+    pen__sts_credentials_wipe(&found);
     return r;
 }
 
-void pen__sts_keys_wipe(PenStsKeys *keys)
+void pen__sts_credentials_wipe(PenStsCredentials *keys)
 {
     OPENSSL_cleanse(keys, sizeof *keys);
 }

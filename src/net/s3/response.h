@@ -92,15 +92,15 @@ void pen__s3_uploads_free(PenS3Uploads *u);
 void pen__s3_objects_free(PenS3Objects *o);
 
 /* Of AssumeRole and AssumeRoleWithWebIdentity. */
-typedef struct PenStsKeys {
+typedef struct PenStsCredentials {
     char key_id[257];
     char secret[513];
     char token[16385];
     uint64_t expires_s;
-} PenStsKeys;
+} PenStsCredentials;
 
-int pen__sts_read_keys(const void *body, size_t bytes, PenStsKeys *ret, PenS3Error *ret_refused,
-                       PenError *reterr);
-void pen__sts_keys_wipe(PenStsKeys *keys);
+int pen__sts_read_credentials(const void *body, size_t bytes, PenStsCredentials *ret,
+                              PenS3Error *ret_refused, PenError *reterr);
+void pen__sts_credentials_wipe(PenStsCredentials *keys);
 
 #endif

@@ -17,16 +17,16 @@ enum {
     PEN_MAX_SPEC_FIELDS = 64
 };
 
-typedef struct PenValue {
+typedef struct PenParamValue {
     uint32_t n; /* numbers; 0: it is a word */
     double v[PEN_MAX_NUMBERS];
     uint32_t word; /* which of the words */
-} PenValue;
+} PenParamValue;
 
 typedef struct PenSpecOp {
     const PenOp *op;
-    uint32_t column;                 /* of its name in the text, from 1 */
-    PenValue values[PEN_MAX_PARAMS]; /* by the table's order, defaults filled in */
+    uint32_t column;                      /* of its name in the text, from 1 */
+    PenParamValue values[PEN_MAX_PARAMS]; /* by the table's order, defaults filled in */
 } PenSpecOp;
 
 typedef struct PenSpecField {

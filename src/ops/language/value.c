@@ -34,7 +34,7 @@ static int check_count(const PenOp *op, const PenParam *param, const PenWords *w
                           PEN_MIN(words->n, (uint32_t)PEN_MAX_NUMBERS));
 }
 
-static int read_word(const PenOp *op, const PenParam *param, const PenToken *t, PenValue *v,
+static int read_word(const PenOp *op, const PenParam *param, const PenToken *t, PenParamValue *v,
                      PenError *reterr)
 {
     char text[PEN_TOKEN_TEXT], hint[200];
@@ -83,7 +83,7 @@ static int read_number(const PenOp *op, const PenParam *param, const PenToken *t
 }
 
 /* One number that stands for two. */
-static int spread(const PenOp *op, const PenParam *param, const PenToken *t, PenValue *v,
+static int spread(const PenOp *op, const PenParam *param, const PenToken *t, PenParamValue *v,
                   PenError *reterr)
 {
     double x = v->v[0];
@@ -101,10 +101,10 @@ static int spread(const PenOp *op, const PenParam *param, const PenToken *t, Pen
     return PEN_OK;
 }
 
-int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *words, PenValue *ret,
-                    PenError *reterr)
+int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *words,
+                    PenParamValue *ret, PenError *reterr)
 {
-    PenValue v = {.n = 0};
+    PenParamValue v = {.n = 0};
     int is_word = param->type == PEN_PARAM_WORD ||
                   (param->words && words->n == 1 && !pen__token_is_number(&words->token[0]));
     int r = check_count(op, param, words, reterr);
@@ -125,7 +125,7 @@ int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *word
     return PEN_OK;
 }
 
-int pen__value_initial(const PenOp *op, const PenParam *param, PenValue *ret, PenError *reterr)
+int pen__value_initial(const PenOp *op, const PenParam *param, PenParamValue *ret, PenError *reterr)
 {
     PenLexer lexer = {.at = param->initial, .column = 1};
     PenWords words = {.n = 0};
@@ -137,7 +137,7 @@ int pen__value_initial(const PenOp *op, const PenParam *param, PenValue *ret, Pe
     return r < 0 ? r : pen__value_read(op, param, &words, ret, reterr);
 }
 
-int pen__value_write(const PenParam *param, const PenValue *v, PenBuf *out)
+int pen__value_write(const PenParam *param, const PenParamValue *v, PenBuf *out)
 {
     char text[PEN_DECIMAL_TEXT];
     size_t n;

@@ -12,10 +12,11 @@ typedef struct PenWords { /* a,b,c */
 } PenWords;
 
 /* Reads and checks them. */
-int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *words, PenValue *ret,
-                    PenError *reterr);
+int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *words,
+                    PenParamValue *ret, PenError *reterr);
 /* The parameter's initial value, which it has. */
-int pen__value_initial(const PenOp *op, const PenParam *param, PenValue *ret, PenError *reterr);
-int pen__value_write(const PenParam *param, const PenValue *v, PenBuf *out);
+int pen__value_initial(const PenOp *op, const PenParam *param, PenParamValue *ret,
+                       PenError *reterr);
+int pen__value_write(const PenParam *param, const PenParamValue *v, PenBuf *out);
 
 #endif

@@ -15,7 +15,8 @@ const PenParam pen__params_grayscale[1] = {
 
 /* All four are drawn whether they are wanted or not: switching one on leaves the others as they
  * were. */
-int pen__draft_color_jitter(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_color_jitter(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                            PenError *reterr)
 {
     static const int32_t kinds[4] = {PEN_STEP_BRIGHTNESS, PEN_STEP_CONTRAST, PEN_STEP_SATURATION,
                                      PEN_STEP_HUE};
@@ -40,7 +41,8 @@ int pen__draft_color_jitter(PenDraft *d, const PenValue *values, PenDraw *draw, 
     return r;
 }
 
-int pen__draft_grayscale(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_grayscale(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr)
 {
     PenStep step = {.kind = PEN_STEP_GREY};
     return pen__draw_happens(draw, values[0].v[0]) ? pen__draft_step(d, &step, reterr) : PEN_OK;

@@ -24,12 +24,12 @@ const PenParam pen__params_random_resized_crop[4] = {
     {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "of the resize"},
 };
 
-static PenBox wanted(const PenValue *size)
+static PenBox wanted(const PenParamValue *size)
 {
     return (PenBox){.w = (uint32_t)size->v[1], .h = (uint32_t)size->v[0]};
 }
 
-void pen__size_crop(const PenValue *values, PenSize *size)
+void pen__size_crop(const PenParamValue *values, PenSize *size)
 {
     PenBox box = wanted(&values[0]);
     *size = (PenSize){box.w, box.h};
@@ -45,7 +45,8 @@ static int64_t centre(uint32_t have, uint32_t want)
     return half + (rest & half & 1);
 }
 
-int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_center_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                           PenError *reterr)
 {
     PenBox box = wanted(&values[0]);
     (void)draw;
@@ -53,7 +54,8 @@ int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, P
 }
 
 /* Both ends and the middle of the longer side; of the other side the middle. */
-int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_three_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                          PenError *reterr)
 {
     PenBox box = wanted(&values[0]);
     int64_t x = centre(d->width, box.w), y = centre(d->height, box.h);
@@ -65,13 +67,14 @@ int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, Pe
     return pen__draft_crop_to(d, x, y, box, 0, reterr);
 }
 
-int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_random_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                           PenError *reterr)
 {
     PenBox box = wanted(&values[0]);
     int64_t padding = (int64_t)values[1].v[0];
     int64_t room_x = d->width + 2 * padding - box.w, room_y = d->height + 2 * padding - box.h;
     if (room_x < 0 || room_y < 0)
-        return pen__fail(reterr, PEN_E_INVALID, "ops/recipe",
+        return pen__fail(reterr, PEN_E_INVALID, "ops/sample_plan",
                          "random_crop: the image has %u x %u pixels and %d around it, fewer than "
                          "%u x %u; add resize before it, or padding",
                          d->width, d->height, (int)padding, box.w, box.h);
@@ -80,7 +83,7 @@ int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, P
     return pen__draft_crop_to(d, x - padding, y - padding, box, (uint8_t)values[2].v[0], reterr);
 }
 
-int pen__draft_random_resized_crop(PenDraft *d, const PenValue *values, PenDraw *draw,
+int pen__draft_random_resized_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                                    PenError *reterr)
 {
     PenBox size = wanted(&values[0]);

@@ -10,19 +10,20 @@ const PenParam pen__params_random_erasing[4] = {
      "what is written: 0-255, behind normalize any number"},
 };
 
-static int add_to_result(PenDraft *d, PenBox box, PenError *reterr)
+static int add_to_result(PenSampleDraft *d, PenBox box, PenError *reterr)
 {
-    PenRecipe *recipe = d->recipe;
-    if (recipe->n_erase == PEN_MAX_ERASE)
-        return pen__fail(reterr, PEN_E_LIMIT, "ops/recipe",
+    PenSamplePlan *sample_plan = d->sample_plan;
+    if (sample_plan->n_erase == PEN_MAX_ERASE)
+        return pen__fail(reterr, PEN_E_LIMIT, "ops/sample_plan",
                          "pipeline: more than %d random_erasing behind normalize", PEN_MAX_ERASE);
-    recipe->erase[recipe->n_erase++] = box;
+    sample_plan->erase[sample_plan->n_erase++] = box;
     return PEN_OK;
 }
 
-int pen__draft_random_erasing(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                              PenError *reterr)
 {
-    const PenValue *value = &values[3];
+    const PenParamValue *value = &values[3];
     PenSampleRule rule = {
         .scale = {values[1].v[0], values[1].v[1]},
         .ratio = {values[2].v[0], values[2].v[1]},

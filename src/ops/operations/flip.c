@@ -9,12 +9,14 @@ const PenParam pen__params_vflip[1] = {
     {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "how likely it is"},
 };
 
-int pen__draft_hflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                     PenError *reterr)
 {
     return pen__draw_happens(draw, values[0].v[0]) ? pen__draft_mirror(d, 1, 0, reterr) : PEN_OK;
 }
 
-int pen__draft_vflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_vflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                     PenError *reterr)
 {
     return pen__draw_happens(draw, values[0].v[0]) ? pen__draft_mirror(d, 0, 1, reterr) : PEN_OK;
 }

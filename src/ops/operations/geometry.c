@@ -28,7 +28,7 @@ static bool is_value(const PenParam *param)
     return strcmp(param->name, "filter") == 0 || strcmp(param->name, "fill") == 0;
 }
 
-static bool same_value(const PenValue *a, const PenValue *b)
+static bool same_value(const PenParamValue *a, const PenParamValue *b)
 {
     bool same = a->n == b->n && (a->n || a->word == b->word);
     for (uint32_t i = 0; same && i < a->n; i++)

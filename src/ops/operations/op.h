@@ -22,7 +22,8 @@ enum {
     PEN_DOES_SELECT = 7     /* chooses frames: of clips alone, behind decode */
 };
 
-/* name, number of parameters, what it does, most steps of a recipe, size behind it, draft, help */
+/* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
+ * help */
 #define PEN_OP_MAP(XX)                                                                             \
     XX(decode, 1, DECODE, 0, NULL, NULL, "read the image; comes first")                            \
     XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "resize, antialiased")         \
@@ -62,30 +63,41 @@ typedef struct PenOpWork {
     int32_t does;
     uint32_t steps;
     /* The size behind it, from the one before it; NULL: it stays. */
-    void (*size)(const PenValue *values, PenSize *size);
-    /* Adds to the recipe of one sample; NULL: nothing. */
-    int (*draft)(PenDraft *draft, const PenValue *values, PenDraw *draw, PenError *reterr);
+    void (*size)(const PenParamValue *values, PenSize *size);
+    /* Adds to the sample_plan of one sample; NULL: nothing. */
+    int (*draft)(PenSampleDraft *draft, const PenParamValue *values, PenDraw *draw,
+                 PenError *reterr);
 } PenOpWork;
 
 #define XX(name, n, does, steps, size, draft, help) extern const PenParam pen__params_##name[n];
 PEN_OP_MAP(XX)
 #undef XX
 
-void pen__size_resize(const PenValue *values, PenSize *size);
-void pen__size_crop(const PenValue *values, PenSize *size);
+void pen__size_resize(const PenParamValue *values, PenSize *size);
+void pen__size_crop(const PenParamValue *values, PenSize *size);
 
-int pen__draft_resize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_center_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_three_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_random_crop(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_random_resized_crop(PenDraft *d, const PenValue *values, PenDraw *draw,
+int pen__draft_resize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                      PenError *reterr);
+int pen__draft_center_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                           PenError *reterr);
+int pen__draft_three_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                          PenError *reterr);
+int pen__draft_random_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                           PenError *reterr);
+int pen__draft_random_resized_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                                    PenError *reterr);
-int pen__draft_hflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_vflip(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_color_jitter(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_grayscale(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_normalize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
-int pen__draft_random_erasing(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                     PenError *reterr);
+int pen__draft_vflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                     PenError *reterr);
+int pen__draft_color_jitter(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                            PenError *reterr);
+int pen__draft_grayscale(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr);
+int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr);
+int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                              PenError *reterr);
 
 const PenOp *pen__op_find(const char *name, size_t bytes); /* NULL: there is none */
 uint32_t pen__op_number(const PenOp *op);                  /* PEN_OP_* */

@@ -8,7 +8,7 @@ const PenParam pen__params_resize[2] = {
 };
 
 /* The longer side is rounded down, as in torchvision. */
-static PenSize resized(const PenValue *size, uint32_t width, uint32_t height)
+static PenSize resized(const PenParamValue *size, uint32_t width, uint32_t height)
 {
     if (size->n == 2)
         return (PenSize){(uint32_t)size->v[1], (uint32_t)size->v[0]};
@@ -18,13 +18,14 @@ static PenSize resized(const PenValue *size, uint32_t width, uint32_t height)
     return (PenSize){(uint32_t)PEN_MIN(w, UINT32_MAX), (uint32_t)PEN_MIN(h, UINT32_MAX)};
 }
 
-void pen__size_resize(const PenValue *values, PenSize *size)
+void pen__size_resize(const PenParamValue *values, PenSize *size)
 {
     if (values[0].n == 2 || size->width)
         *size = resized(&values[0], size->width, size->height);
 }
 
-int pen__draft_resize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_resize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                      PenError *reterr)
 {
     PenSize to = resized(&values[0], d->width, d->height);
     (void)draw;

@@ -21,7 +21,8 @@ const PenParam pen__params_tensor[2] = {
      "channels last, or each in its plane; clips: nhwc is nthwc, nchw is ncthw"},
 };
 
-int pen__draft_normalize(PenDraft *d, const PenValue *values, PenDraw *draw, PenError *reterr)
+int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr)
 {
     (void)values;
     (void)draw;

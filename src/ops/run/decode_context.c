@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char where[] = "ops/recipe";
+static const char where[] = "ops/sample_plan";
 
 static void drop(PenScratch *s)
 {
@@ -24,7 +24,7 @@ int pen__scratch_hold(PenScratch *s, uint64_t bytes, PenError *reterr)
     return PEN_OK;
 }
 
-static void drop_all(PenKitchen *k)
+static void drop_all(PenDecodeContext *k)
 {
     drop(&k->images[0]);
     drop(&k->images[1]);
@@ -32,23 +32,23 @@ static void drop_all(PenKitchen *k)
     drop(&k->row);
 }
 
-int pen__kitchen_new(PenKitchen **ret, PenError *reterr)
+int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr)
 {
-    PenKitchen *k = pen__zalloc(sizeof *k);
+    PenDecodeContext *k = pen__zalloc(sizeof *k);
     if (!k)
-        return pen__fail_memory(reterr, where, "a kitchen");
+        return pen__fail_memory(reterr, where, "a context");
     int r = pen__decoder_new(&k->decoder, reterr);
     if (r == PEN_OK)
         r = pen__stream_new(&k->stream, reterr);
     if (r < 0) {
-        pen__kitchen_free(&k);
+        pen__decode_context_free(&k);
         return r;
     }
     *ret = k;
     return PEN_OK;
 }
 
-void pen__kitchen_free(PenKitchen **k)
+void pen__decode_context_free(PenDecodeContext **k)
 {
     if (!k || !*k)
         return;
@@ -59,7 +59,7 @@ void pen__kitchen_free(PenKitchen **k)
     *k = NULL;
 }
 
-void pen__kitchen_trim(PenKitchen *k, uint64_t bytes)
+void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes)
 {
     uint64_t held =
         (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes + k->row.bytes;

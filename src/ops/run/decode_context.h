@@ -11,7 +11,7 @@ typedef struct PenScratch {
     size_t bytes; /* PEN_SLACK more are readable */
 } PenScratch;
 
-struct PenKitchen {
+struct PenDecodeContext {
     PenDecoder *decoder;
     PenStream *stream;
     PenScratch images[2]; /* between steps */

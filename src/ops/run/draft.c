@@ -3,21 +3,21 @@
 
 #include <stdbool.h>
 
-static const char where[] = "ops/recipe";
+static const char where[] = "ops/sample_plan";
 
 enum { LONGEST_SIDE = 65535 };
 
-static int add_step(PenDraft *d, PenStep **ret, PenError *reterr)
+static int add_step(PenSampleDraft *d, PenStep **ret, PenError *reterr)
 {
-    PenRecipe *recipe = d->recipe;
-    if (recipe->n_steps == PEN_MAX_STEPS)
+    PenSamplePlan *sample_plan = d->sample_plan;
+    if (sample_plan->n_steps == PEN_MAX_STEPS)
         return pen__fail(reterr, PEN_E_LIMIT, where, "pipeline: more than %d steps for one image",
                          PEN_MAX_STEPS);
-    *ret = &recipe->steps[recipe->n_steps++];
+    *ret = &sample_plan->steps[sample_plan->n_steps++];
     return PEN_OK;
 }
 
-static int open_pass(PenDraft *d, PenError *reterr)
+static int open_pass(PenSampleDraft *d, PenError *reterr)
 {
     PenStep *step = NULL;
     int r = add_step(d, &step, reterr);
@@ -43,7 +43,7 @@ static bool is_whole(const PenPass *p)
     return p->x == 0 && p->y == 0 && p->w == p->width && p->h == p->height;
 }
 
-static void shrink(PenDraft *d, int64_t x, int64_t y, PenBox size)
+static void shrink(PenSampleDraft *d, int64_t x, int64_t y, PenBox size)
 {
     PenPass *p = d->pass;
     /* What comes in is cut where that is the same: less has to be decoded, and a resize can follow.
@@ -62,7 +62,7 @@ static void shrink(PenDraft *d, int64_t x, int64_t y, PenBox size)
     p->h = size.h;
 }
 
-int pen__draft_crop_to(PenDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
+int pen__draft_crop_to(PenSampleDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
                        PenError *reterr)
 {
     bool inside = x >= 0 && y >= 0 && x + size.w <= d->width && y + size.h <= d->height;
@@ -87,7 +87,8 @@ int pen__draft_crop_to(PenDraft *d, int64_t x, int64_t y, PenBox size, uint8_t f
     return PEN_OK;
 }
 
-int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filter, PenError *reterr)
+int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int filter,
+                         PenError *reterr)
 {
     if (width == d->width && height == d->height)
         return PEN_OK;
@@ -109,7 +110,7 @@ int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filte
     return PEN_OK;
 }
 
-int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr)
+int pen__draft_mirror(PenSampleDraft *d, int x, int y, PenError *reterr)
 {
     int r = d->pass ? PEN_OK : open_pass(d, reterr);
     if (r < 0)
@@ -119,14 +120,14 @@ int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__draft_end(PenDraft *d, PenError *reterr)
+int pen__draft_end(PenSampleDraft *d, PenError *reterr)
 {
-    int r = d->recipe->n_steps ? PEN_OK : open_pass(d, reterr);
+    int r = d->sample_plan->n_steps ? PEN_OK : open_pass(d, reterr);
     d->pass = NULL;
     return r;
 }
 
-int pen__draft_step(PenDraft *d, const PenStep *what, PenError *reterr)
+int pen__draft_step(PenSampleDraft *d, const PenStep *what, PenError *reterr)
 {
     PenStep *step = NULL;
     int r = pen__draft_end(d, reterr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recipe in the making: operations say what they want, and what can be done in one pass is
+/* A sample_plan in the making: operations say what they want, and what can be done in one pass is
  * joined. */
 #ifndef PEN_OPS_RUN_DRAFT_H
 #define PEN_OPS_RUN_DRAFT_H
@@ -7,25 +7,25 @@
 #include "base/error.h"
 #include "ops/run/sample_plan.h"
 
-typedef struct PenDraft {
-    PenRecipe *recipe;
+typedef struct PenSampleDraft {
+    PenSamplePlan *sample_plan;
     uint32_t width, height; /* of the image at this point */
     PenPass *pass;          /* that can still be added to; NULL: none */
     int resized;            /* that pass changes the size */
     int nearest;            /* whatever the filter: it is a mask */
     int normalized;         /* from here on the result is meant */
     uint32_t crop;          /* which of those of three_crop */
-} PenDraft;
+} PenSampleDraft;
 
 /* A box, which may reach out of the image: `fill` is there. */
-int pen__draft_crop_to(PenDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
+int pen__draft_crop_to(PenSampleDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
                        PenError *reterr);
-int pen__draft_resize_to(PenDraft *d, uint32_t width, uint32_t height, int filter,
+int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int filter,
                          PenError *reterr);
-int pen__draft_mirror(PenDraft *d, int x, int y, PenError *reterr);
+int pen__draft_mirror(PenSampleDraft *d, int x, int y, PenError *reterr);
 /* A step that is no pass. */
-int pen__draft_step(PenDraft *d, const PenStep *what, PenError *reterr);
-/* Every recipe begins with a pass. */
-int pen__draft_end(PenDraft *d, PenError *reterr);
+int pen__draft_step(PenSampleDraft *d, const PenStep *what, PenError *reterr);
+/* Every sample_plan begins with a pass. */
+int pen__draft_end(PenSampleDraft *d, PenError *reterr);
 
 #endif

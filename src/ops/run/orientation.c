@@ -22,7 +22,7 @@ int pen__turn_swaps(uint8_t orientation)
     return pen__turn_needed(orientation) && ways[orientation].swap;
 }
 
-PenBox pen__turn_box(const PenShape *shape, PenBox b)
+PenBox pen__turn_box(const PenImageShape *shape, PenBox b)
 {
     if (!pen__turn_needed(shape->orientation))
         return b;

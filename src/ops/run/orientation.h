@@ -12,7 +12,7 @@ int pen__turn_swaps(uint8_t orientation);
 int pen__turn_needed(uint8_t orientation);
 
 /* A box of the upright image as one of the stored image. */
-PenBox pen__turn_box(const PenShape *shape, PenBox b);
+PenBox pen__turn_box(const PenImageShape *shape, PenBox b);
 
 /* Row `y` of a stored region of w x h pixels, laid into the upright image of that region (h x w
  * when it swaps). */

@@ -101,7 +101,7 @@ static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
 
 static int check_erase(Check *c, const PenSpecOp *op)
 {
-    const PenValue *value = &op->values[3];
+    const PenParamValue *value = &op->values[3];
     int r = check_channels(c, op, 3);
     if (r < 0)
         return r;
@@ -205,14 +205,14 @@ static void set_shape(Check *c, int dtype)
     }
 }
 
-static void spread(const PenValue *v, float sign, float ret[4])
+static void spread(const PenParamValue *v, float sign, float ret[4])
 {
     for (uint32_t i = 0; i < 4; i++)
         ret[i] = sign * (float)v->v[v->n == 1 ? 0 : i];
 }
 
 /* A value as an element of the result: what a table whose only purpose it is gives for 0. */
-static void set_erase_value(PenProgram *p, uint32_t which, const PenValue *value)
+static void set_erase_value(PenProgram *p, uint32_t which, const PenParamValue *value)
 {
     static const float one[4] = {1, 1, 1, 1};
     float minus[4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pipeline made ready to run: for each field what comes out, and for each sample, from its size
- * and its draws, what is to be done (a recipe), before a byte of it is read. */
+ * and its draws, what is to be done (a sample_plan), before a byte of it is read. */
 #ifndef PEN_OPS_RUN_PROGRAM_H
 #define PEN_OPS_RUN_PROGRAM_H
 
@@ -38,8 +38,8 @@ uint64_t pen__program_bytes(const PenProgram *p); /* of one sample's result */
 int pen__program_colour(const PenProgram *p);     /* PEN_COLOUR_*, of images and masks */
 
 /* Makes all draws. A pure function of its arguments. After a failure *ret is not to be used. */
-int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
-                     PenRecipe *ret, PenError *reterr);
+int pen__sample_plan_make(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
+                          uint64_t sample, PenSamplePlan *ret, PenError *reterr);
 
 /* Clips. A result is `views` clips of `frames` frames each: the n of the operation, each in all the
  * boxes of three_crop. All frames of a view are made with the same draws. */
@@ -53,25 +53,27 @@ const PenClipRule *pen__program_clip(const PenProgram *p, PenClipShape *ret); /*
 /* Which frames a sample of `n` frames gives: rule->n * rule->frames numbers, clip by clip. */
 int pen__program_choose(const PenProgram *p, const PenClipFrames *frames, PenDrawKey key,
                         uint64_t sample, uint32_t *ret, PenError *reterr);
-int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
-                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr);
-/* Where a frame of a view begins in the result, in bytes: what recipes of clips are run on. */
+int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
+                               uint64_t sample, uint32_t view, PenSamplePlan *ret,
+                               PenError *reterr);
+/* Where a frame of a view begins in the result, in bytes: what sample plans of clips are run on. */
 uint64_t pen__program_frame_at(const PenProgram *p, uint32_t view, uint32_t frame);
 /* The frame at `to` becomes that at `from`; both begin where the call above says. */
 void pen__program_copy_frame(const PenProgram *p, uint8_t *to, const uint8_t *from);
 
 /* Scratch for one thread at a time: decoder, streams, images between passes. */
-typedef struct PenKitchen PenKitchen;
-int pen__kitchen_new(PenKitchen **ret, PenError *reterr);
-void pen__kitchen_free(PenKitchen **k); /* accepts NULL */
+typedef struct PenDecodeContext PenDecodeContext;
+int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr);
+void pen__decode_context_free(PenDecodeContext **k); /* accepts NULL */
 /* Gives back what is above `bytes`, so that one huge image does not stay for ever. */
-void pen__kitchen_trim(PenKitchen *k, uint64_t bytes);
+void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes);
 
-/* The most scratch memory that running it in a new kitchen takes; `image` holds the bytes. */
-int pen__recipe_memory(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
-                       const PenLimits *limits, uint64_t *ret_bytes, PenError *reterr);
+/* The most scratch memory that running it in a new context takes; `image` holds the bytes. */
+int pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
+                            const PenEncoded *image, const PenLimits *limits, uint64_t *ret_bytes,
+                            PenError *reterr);
 /* Decodes, resamples and stores; dst has pen__program_bytes. */
-int pen__recipe_run(PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
                     const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr);
 /* The same for a number as it lies in the index. */
 void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst);

@@ -13,7 +13,7 @@ enum { NCHW = 1, NTHWC, NCTHW, NTCHW }; /* words of the layout, behind nhwc */
 
 static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *reterr)
 {
-    const PenValue *v = op->values;
+    const PenParamValue *v = op->values;
     if (v[FPS].v[0] > 0 && v[SECONDS].v[0] > 0)
         return pen__spec_fail(reterr, op->column,
                               "clip: fps and seconds say the same: give one of them");
@@ -35,7 +35,7 @@ static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *
 
 int pen__program_set_clip(PenProgram *p, const PenSpecOp *op, PenError *reterr)
 {
-    const PenValue *v = op->values;
+    const PenParamValue *v = op->values;
     PenClipRule *rule = &p->clip;
     *rule = (PenClipRule){.frames = (uint32_t)v[FRAMES].v[0],
                           .n = (uint32_t)v[N].v[0],

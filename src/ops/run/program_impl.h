@@ -10,7 +10,7 @@
 typedef struct PenProgramOp {
     const PenOp *op;
     uint32_t occurrence; /* of this name before it */
-    PenValue values[PEN_MAX_PARAMS];
+    PenParamValue values[PEN_MAX_PARAMS];
 } PenProgramOp;
 
 struct PenProgram {

@@ -49,9 +49,9 @@ static void erase(const PenProgram *p, uint8_t *dst, const PenBox *box, const ui
     }
 }
 
-void pen__result_erase(const PenProgram *p, void *dst, const PenRecipe *recipe)
+void pen__result_erase(const PenProgram *p, void *dst, const PenSamplePlan *sample_plan)
 {
-    for (uint32_t i = 0; i < recipe->n_erase; i++)
-        if (recipe->erase[i].w)
-            erase(p, dst, &recipe->erase[i], p->erase_value[i]);
+    for (uint32_t i = 0; i < sample_plan->n_erase; i++)
+        if (sample_plan->erase[i].w)
+            erase(p, dst, &sample_plan->erase[i], p->erase_value[i]);
 }

@@ -9,12 +9,12 @@
 #include "ops/run/orientation.h"
 #include "ops/run/result.h"
 
-static const char where[] = "ops/recipe";
+static const char where[] = "ops/sample_plan";
 
 typedef struct Run {
-    PenKitchen *k;
+    PenDecodeContext *k;
     const PenProgram *p;
-    const PenRecipe *recipe;
+    const PenSamplePlan *sample_plan;
     const PenEncoded *encoded;
     const PenLimits *limits;
     uint8_t *dst;
@@ -98,14 +98,15 @@ static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, 
     return PEN_OK;
 }
 
-static PenRegion region_of(const PenProgram *p, const PenRecipe *recipe, const PenLimits *limits)
+static PenRegion region_of(const PenProgram *p, const PenSamplePlan *sample_plan,
+                           const PenLimits *limits)
 {
-    return (PenRegion){.box = recipe->region, .colour = p->colour, .limits = limits};
+    return (PenRegion){.box = sample_plan->region, .colour = p->colour, .limits = limits};
 }
 
 static int decode(Run *run, PenRowsFn rows, void *ctx)
 {
-    PenRegion region = region_of(run->p, run->recipe, run->limits);
+    PenRegion region = region_of(run->p, run->sample_plan, run->limits);
     region.rows = rows;
     region.ctx = ctx;
     return pen__region_decode(run->k->decoder, run->encoded, &region, run->reterr);
@@ -114,8 +115,8 @@ static int decode(Run *run, PenRowsFn rows, void *ctx)
 /* The region whole and upright, then into the stream. */
 static int decode_turned(Run *run)
 {
-    const PenBox *box = &run->recipe->region;
-    uint8_t orientation = run->recipe->shape.orientation;
+    const PenBox *box = &run->sample_plan->region;
+    uint8_t orientation = run->sample_plan->shape.orientation;
     uint32_t c = run->p->channels;
     int swap = pen__turn_swaps(orientation);
     int r = pen__scratch_hold(&run->k->upright, (uint64_t)box->w * box->h * c, run->reterr);
@@ -134,7 +135,7 @@ static int feed(Run *run, const PenPass *pass, const PenResize *resize)
 {
     PenBox box;
     if (!run->image)
-        return pen__turn_needed(run->recipe->shape.orientation)
+        return pen__turn_needed(run->sample_plan->shape.orientation)
                    ? decode_turned(run)
                    : decode(run, push_rows, run->k->stream);
     pen__resize_needs(resize, &box);
@@ -213,34 +214,35 @@ static void run_colour(const Run *run, const PenStep *step)
     }
 }
 
-static int check(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
+static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const PenEncoded *image,
                  PenError *reterr)
 {
-    if (p->kind.kind == PEN_KIND_NUMBER || recipe->shape.width != image->width ||
-        recipe->shape.height != image->height)
-        return pen__fail(reterr, PEN_E_INVALID, where,
-                         "expected the image the recipe was made for, %u x %u pixels, found %u x "
-                         "%u",
-                         recipe->shape.width, recipe->shape.height, image->width, image->height);
+    if (p->kind.kind == PEN_KIND_NUMBER || sample_plan->shape.width != image->width ||
+        sample_plan->shape.height != image->height)
+        return pen__fail(
+            reterr, PEN_E_INVALID, where,
+            "expected the image the sample_plan was made for, %u x %u pixels, found %u x "
+            "%u",
+            sample_plan->shape.width, sample_plan->shape.height, image->width, image->height);
     return PEN_OK;
 }
 
-int pen__recipe_run(PenKitchen *k, const PenProgram *p, const PenRecipe *recipe,
+int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
                     const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr)
 {
-    Run run = {k, p, recipe, image, limits, dst, reterr, NULL, 0, 0, 0};
-    int r = check(p, recipe, image, reterr);
-    for (uint32_t i = 0; r == PEN_OK && i < recipe->n_steps; i++) {
-        const PenStep *step = &recipe->steps[i];
+    Run run = {k, p, sample_plan, image, limits, dst, reterr, NULL, 0, 0, 0};
+    int r = check(p, sample_plan, image, reterr);
+    for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
+        const PenStep *step = &sample_plan->steps[i];
         if (step->kind == PEN_STEP_PASS)
-            r = run_pass(&run, &step->u.pass, i + 1 == recipe->n_steps);
+            r = run_pass(&run, &step->u.pass, i + 1 == sample_plan->n_steps);
         else
             run_colour(&run, step);
     }
     for (uint32_t y = 0; r == PEN_OK && run.image && y < run.h; y++)
         pen__result_row(p, dst, y, run.image + (size_t)y * run.w * p->channels);
     if (r == PEN_OK)
-        pen__result_erase(p, dst, recipe);
+        pen__result_erase(p, dst, sample_plan);
     return r;
 }
 
@@ -250,22 +252,22 @@ static uint64_t pixel_bytes(const PenProgram *p, uint64_t w, uint64_t h)
 }
 
 /* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */
-static uint64_t steps_memory(const PenProgram *p, const PenRecipe *recipe)
+static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
     uint64_t images[2] = {0, 0}, stream = 0, row = 0;
     int spare = 0;
-    for (uint32_t i = 0; i < recipe->n_steps; i++) {
-        const PenPass *pass = &recipe->steps[i].u.pass;
+    for (uint32_t i = 0; i < sample_plan->n_steps; i++) {
+        const PenPass *pass = &sample_plan->steps[i].u.pass;
         PenResize resize;
         PenBox place;
-        if (recipe->steps[i].kind != PEN_STEP_PASS)
+        if (sample_plan->steps[i].kind != PEN_STEP_PASS)
             continue;
         if (pen__pass_view(pass, p->channels, &resize, &place)) {
             uint64_t bytes = pen__resize_memory(&resize);
             stream = PEN_MAX(stream, bytes);
         }
         row = PEN_MAX(row, pixel_bytes(p, pass->w, 1));
-        if (i + 1 < recipe->n_steps) {
+        if (i + 1 < sample_plan->n_steps) {
             images[spare] = PEN_MAX(images[spare], pixel_bytes(p, pass->w, pass->h));
             spare ^= 1;
         }
@@ -273,19 +275,20 @@ static uint64_t steps_memory(const PenProgram *p, const PenRecipe *recipe)
     return images[0] + images[1] + stream + row;
 }
 
-int pen__recipe_memory(const PenProgram *p, const PenRecipe *recipe, const PenEncoded *image,
-                       const PenLimits *limits, uint64_t *ret_bytes, PenError *reterr)
+int pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
+                            const PenEncoded *image, const PenLimits *limits, uint64_t *ret_bytes,
+                            PenError *reterr)
 {
-    PenRegion region = region_of(p, recipe, limits);
+    PenRegion region = region_of(p, sample_plan, limits);
     uint64_t bytes = 0;
-    int r = check(p, recipe, image, reterr);
+    int r = check(p, sample_plan, image, reterr);
     if (r == PEN_OK)
         r = pen__region_memory(image, &region, &bytes, reterr);
     if (r < 0)
         return r;
-    bytes += steps_memory(p, recipe);
-    if (pen__turn_needed(recipe->shape.orientation))
-        bytes += pixel_bytes(p, recipe->region.w, recipe->region.h);
+    bytes += steps_memory(p, sample_plan);
+    if (pen__turn_needed(sample_plan->shape.orientation))
+        bytes += pixel_bytes(p, sample_plan->region.w, sample_plan->region.h);
     *ret_bytes = bytes;
     return PEN_OK;
 }

@@ -4,7 +4,7 @@
 #include "ops/run/orientation.h"
 #include "ops/run/program_impl.h"
 
-static const char where[] = "ops/recipe";
+static const char where[] = "ops/sample_plan";
 
 /* The part of [start, start + n) that lies in [0, size); false when there is none. */
 static int visible(int64_t start, uint32_t n, uint32_t size, uint32_t *ret_start, uint32_t *ret_n)
@@ -60,14 +60,14 @@ static PenBox needed(const PenPass *pass, uint32_t channels)
     return box;
 }
 
-int pen__recipe_make(const PenProgram *p, const PenShape *shape, PenDrawKey key, uint64_t sample,
-                     PenRecipe *ret, PenError *reterr)
+int pen__sample_plan_make(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
+                          uint64_t sample, PenSamplePlan *ret, PenError *reterr)
 {
-    return pen__recipe_make_view(p, shape, key, sample, 0, ret, reterr);
+    return pen__sample_plan_make_view(p, shape, key, sample, 0, ret, reterr);
 }
 
-int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey key,
-                          uint64_t sample, uint32_t view, PenRecipe *ret, PenError *reterr)
+int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
+                               uint64_t sample, uint32_t view, PenSamplePlan *ret, PenError *reterr)
 {
     uint32_t crops = PEN_MAX(p->clip_shape.crops, 1u);
     int swap = pen__turn_swaps(shape->orientation), r = PEN_OK;
@@ -76,8 +76,8 @@ int pen__recipe_make_view(const PenProgram *p, const PenShape *shape, PenDrawKey
                          shape->width, shape->height);
     ret->shape = *shape;
     ret->n_steps = ret->n_erase = 0;
-    PenDraft draft = {
-        .recipe = ret,
+    PenSampleDraft draft = {
+        .sample_plan = ret,
         .width = swap ? shape->height : shape->width,
         .height = swap ? shape->width : shape->height,
         .nearest = p->kind.kind == PEN_KIND_MASK,

@@ -7,10 +7,10 @@
 #include "dsp/stream.h"
 
 /* An image as the index describes it. */
-typedef struct PenShape {
+typedef struct PenImageShape {
     uint32_t width, height; /* as stored */
     uint8_t orientation;    /* 1-8, applied before all operations */
-} PenShape;
+} PenImageShape;
 
 enum { PEN_MAX_STEPS = 32, PEN_MAX_ERASE = 4 };
 
@@ -46,14 +46,14 @@ typedef struct PenStep {
 } PenStep;
 
 /* Small and flat: it is kept with the sample's task. */
-typedef struct PenRecipe {
-    PenShape shape;
+typedef struct PenSamplePlan {
+    PenImageShape shape;
     PenBox region; /* stored pixels that have to be decoded */
     uint32_t n_steps;
     PenStep steps[PEN_MAX_STEPS];
     PenBox erase[PEN_MAX_ERASE]; /* on the result; w = 0: none */
     uint32_t n_erase;
-} PenRecipe;
+} PenSamplePlan;
 
 /* The resampling behind a pass, and where its rows lie in what comes out. 0 when nothing of the
  * image is to be seen: all of it is `fill`. */

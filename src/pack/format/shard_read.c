@@ -215,7 +215,7 @@ int pen__shard_keys(PenShard *s, uint8_t **ret, PenError *reterr)
     int r = pen__source_read(s->source, keys, (size_t)bytes, s->keys_offset, reterr);
     if (r == PEN_OK)
         r = check_sum(s, PEN_PART_KEYS, keys, bytes, s->keys_crc, "keys", s->keys_offset, reterr);
-    if (r == PEN_E_CORRUPT && s->source->is_far) {
+    if (r == PEN_E_CORRUPT && s->source->is_remote) {
         r = pen__source_read_again(s->source, keys, (size_t)bytes, s->keys_offset, reterr);
         if (r == PEN_OK)
             r = check_sum(s, PEN_PART_KEYS, keys, bytes, s->keys_crc, "keys", s->keys_offset,

@@ -15,7 +15,7 @@
 
 #define WHERE "pack/preload"
 
-enum { NEAR_THREADS = 4, FAR_THREADS = 16, LOOK_MS = 20 };
+enum { NEAR_THREADS = 4, REMOTE_THREADS = 16, LOOK_MS = 20 };
 #define TELL_NS 100000000u
 /* A process that is at a shard and brings nothing in this time is stopped, or hangs: then without
  * it. Both write the same bytes. */
@@ -114,7 +114,7 @@ static int is_one_free(Preloading *x, PenError *reterr)
 {
     const uint8_t *states = pen__fill_states(x->fill);
     int r = 0;
-    for (uint64_t i = 0; i < x->pack->m.n_shards && r == 0; i++) {
+    for (uint64_t i = 0; i < x->pack->m.n_shards && r == PEN_OK; i++) {
         if (states[i] != PEN_FILL_TO_DO)
             continue;
         r = pen__shared_claim(x->preload->shared, i, reterr);
@@ -130,7 +130,7 @@ static int fill_or_wait(Preloading *x, PenError *reterr)
     int r = force ? 1 : is_one_free(x, reterr);
     if (r == 1) {
         r = pen__fill_pass(x->fill, force, tick, x, reterr);
-    } else if (r == 0) {
+    } else if (r == PEN_OK) {
         (void)pen__sys->poll(NULL, 0, LOOK_MS);
         r = tick(x, reterr);
     }
@@ -227,7 +227,8 @@ static unsigned count_threads(const Preloading *x)
 {
     if (x->settings->threads > 0)
         return (unsigned)x->settings->threads;
-    return x->pack->is_far ? FAR_THREADS : PEN_MIN(pen__thread_cores(), (unsigned)NEAR_THREADS);
+    return x->pack->is_remote ? REMOTE_THREADS
+                              : PEN_MIN(pen__thread_cores(), (unsigned)NEAR_THREADS);
 }
 
 /* Finds or makes the memory: 1, 0. */

@@ -23,7 +23,7 @@ static int look(PenCached *w)
     }
     if (!pen__cache_read(&entry, b->data))
         return -1;
-    int r = pen__block_judge(w->pack, w->key.number, b->shard, b->data);
+    int r = pen__block_accept(w->pack, w->key.number, b->shard, b->data);
     return r == PEN_OK ? 1 : r == PEN_E_CORRUPT ? -1 : 0;
 }
 
@@ -37,7 +37,7 @@ static const void *give(PenCached *w, uint64_t *ret_bytes)
 {
     Block *b = (Block *)w;
     *ret_bytes = b->bytes;
-    return pen__block_judge(w->pack, w->key.number, b->shard, b->data) == PEN_OK ? b->data : NULL;
+    return pen__block_accept(w->pack, w->key.number, b->shard, b->data) == PEN_OK ? b->data : NULL;
 }
 
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr)

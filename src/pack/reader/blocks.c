@@ -220,7 +220,7 @@ int pen__block_check(const PenBlock *b, PenError *reterr)
     return r;
 }
 
-int pen__block_judge(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
+int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
 {
     PenBlock b;
     int r = pen__block_open_memory(p, block, shard, data, &b, NULL);
@@ -231,7 +231,7 @@ int pen__block_judge(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
 static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
 {
     /* Another failure is the caller's to see. */
-    return pen__block_judge(p, block, shard, data) != PEN_E_CORRUPT;
+    return pen__block_accept(p, block, shard, data) != PEN_E_CORRUPT;
 }
 
 int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
@@ -241,11 +241,11 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
     PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
     uint32_t seen = 0;
     int r = pen__source_read(source, data, (size_t)e.bytes, e.offset, reterr);
-    if (r < 0 || !source->is_far)
+    if (r < 0 || !source->is_remote)
         return r;
     /* Wrong on its way, maybe. What comes wrong in the same way over another connection lies there
      * so; what comes otherwise each time is not believed. */
-    for (int i = 0; i < PEN_FAR_READS; i++) {
+    for (int i = 0; i < PEN_REMOTE_READS; i++) {
         if (i)
             r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
         if (r < 0)
@@ -261,7 +261,7 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
                      "%s: block %u: %d reads gave other bytes each time, none of which fit their "
                      "checksums; look at the network",
                      source->name, (unsigned)(block - p->first_blocks[shard->number]),
-                     (int)PEN_FAR_READS);
+                     (int)PEN_REMOTE_READS);
 }
 
 int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr)

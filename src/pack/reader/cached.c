@@ -26,7 +26,7 @@ static int wait_for_claim(PenCached *w, bool *ret_claimed)
     for (int ms = 1;;) {
         int r = pen__cache_claim(c, w->key);
         *ret_claimed = r > 0;
-        if (r != 0)
+        if (r != PEN_OK)
             return 0;
         uint64_t now = pen__sys->now_ns();
         if (now >= until || (now >= look && is_interrupted(w->pack)))

@@ -39,7 +39,7 @@ static int find_in_shard(PenPack *p, PenShardRef *ref, uint64_t hash, const void
         r = same_key(p, sample, key, bytes, reterr);
         if (r == 1)
             *ret = sample;
-        if (r != 0)
+        if (r != PEN_OK)
             return r;
     }
     return 0;
@@ -56,7 +56,7 @@ int pen_pack_find(PenPack *pack, const void *key, size_t key_bytes, uint64_t *re
             return r;
         r = find_in_shard(pack, ref, hash, key, key_bytes, ret_sample, reterr);
         pen__pack_shard_put(pack, ref);
-        if (r != 0)
+        if (r != PEN_OK)
             return r < 0 ? r : PEN_OK;
     }
     char text[PEN_KEY_TEXT_BYTES];
@@ -146,7 +146,7 @@ int pen__keyset_has(const PenKeySet *set, const void *key, size_t key_bytes, Pen
         }
     }
     int r = 0;
-    for (; low < set->n && set->seen[low].hash == hash && r == 0; low++)
+    for (; low < set->n && set->seen[low].hash == hash && r == PEN_OK; low++)
         r = same_key(set->pack, set->seen[low].sample, key, key_bytes, reterr);
     return r;
 }

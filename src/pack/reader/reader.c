@@ -62,9 +62,9 @@ static int open_in_store(void *ctx, const char *name, PenSource **ret, PenError 
     return pen__store_source(ctx, name, ret, reterr);
 }
 
-int pen__pack_is_far(const PenPack *p)
+int pen__pack_is_remote(const PenPack *p)
 {
-    return p->is_far;
+    return p->is_remote;
 }
 
 int pen__pack_is_whole(const PenPack *p)
@@ -106,13 +106,13 @@ static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
 {
     PenError now = {0}, before = {0};
     int r = PEN_OK;
-    for (int i = 0; i < PEN_FAR_READS; i++) {
+    for (int i = 0; i < PEN_REMOTE_READS; i++) {
         pen__source_close(ret);
         r = p->open(p->open_ctx, PEN_MANIFEST_NAME, ret, &now);
         if (r == PEN_OK)
             r = pen__manifest_read(&p->m, *ret, &now);
         if (r == PEN_OK || r == PEN_E_NO_MEMORY || r == PEN_E_CANCELLED || !*ret ||
-            !(*ret)->is_far || !is_other(&now, &before))
+            !(*ret)->is_remote || !is_other(&now, &before))
             break;
     }
     if (r < 0 && reterr)
@@ -126,12 +126,12 @@ static int read_manifest(PenPack *p, PenError *reterr)
     int r = load_manifest(p, &source, reterr);
     if (r == PEN_OK) {
         const PenObject *object = pen__source_object(source);
-        p->is_far = p->is_whole = source->is_far;
+        p->is_remote = p->is_whole = source->is_remote;
         if (object)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
         p->shard_slots =
-            PEN_MIN(p->is_far ? PEN_FAR_SHARDS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
+            PEN_MIN(p->is_remote ? PEN_REMOTE_SHARDS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
         p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
         if (!p->first_blocks || !p->shards)
             r = pen__fail_memory(reterr, WHERE, p->path);
@@ -269,11 +269,11 @@ static void drop_shards(PenPack *p)
 
 int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
 {
-    bool was_far = p->is_far, was_whole = p->is_whole;
-    p->is_far = p->is_whole = false;
+    bool was_far = p->is_remote, was_whole = p->is_whole;
+    p->is_remote = p->is_whole = false;
     int r = pen__blocks_renew(p, reterr);
     if (r < 0) {
-        p->is_far = was_far;
+        p->is_remote = was_far;
         p->is_whole = was_whole;
         return r;
     }
@@ -357,7 +357,7 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
     PenError now = {0}, before = {0};
     int r = PEN_E_CORRUPT;
     pen__shard_name(e->id, name);
-    for (int i = 0; i < PEN_FAR_READS && r == PEN_E_CORRUPT; i++) {
+    for (int i = 0; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
         pen__source_close(&source);
         r = open_source(p, number, name, &source, &now);
         if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
@@ -365,7 +365,7 @@ int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reter
                              "%s: shard %s is missing; its samples cannot be read", p->path, name);
         if (r == PEN_OK)
             r = pen__shard_open(ret, source, e->id, e, &now);
-        if (r == PEN_E_CORRUPT && (!source || !source->is_far || !is_other(&now, &before)))
+        if (r == PEN_E_CORRUPT && (!source || !source->is_remote || !is_other(&now, &before)))
             break;
     }
     if (r < 0 && reterr)

@@ -45,7 +45,7 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
 
 int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
 /* 1: every read is a request to a server. */
-int pen__pack_is_far(const PenPack *p);
+int pen__pack_is_remote(const PenPack *p);
 /* 1: blocks are read and kept whole: it is far, or has a cache. */
 int pen__pack_is_whole(const PenPack *p);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */
@@ -58,7 +58,7 @@ uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block);
 
 /* Shards and blocks are kept open while they are in use, and a number of them after that; of a far
  * pack, where no files are open for them and each costs a request, so many shards. */
-enum { PEN_FAR_SHARDS = 4096 };
+enum { PEN_REMOTE_SHARDS = 4096 };
 typedef struct PenShardRef {
     uint64_t number;
     PenShard shard;

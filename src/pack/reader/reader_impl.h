@@ -17,13 +17,13 @@ enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
 #define WHOLE_KEEP_BYTES (256ull << 20)
 
 /* What comes over a network is read so often, until it fits or is wrong twice in the same way. */
-enum { PEN_FAR_READS = 4 };
+enum { PEN_REMOTE_READS = 4 };
 
 struct PenPack {
     char *path;
     PenManifest m;
     PenObject object; /* the manifest, in an object store */
-    bool is_far;      /* every read is a request to a server */
+    bool is_remote;   /* every read is a request to a server */
     bool is_whole;    /* blocks are read whole: it is far, or has a cache */
     PenCache *cache;  /* may be NULL */
     PenPackInfo info;
@@ -71,7 +71,7 @@ void pen__block_room_free(PenPack *p, PenBlock *b);
 
 /* Does the whole block in memory fit its checksums? PEN_OK, PEN_E_CORRUPT, or why it cannot be
  * known. */
-int pen__block_judge(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data);
+int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data);
 
 /* reader.c: a shard from where the pack is. */
 int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);

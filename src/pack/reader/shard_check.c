@@ -138,7 +138,7 @@ int pen__shard_part_read(const PenShardRef *ref, const PenSchema *schema, const 
         return r;
     r = pen__shard_part_check(ref, schema, part, buf->data, reterr);
     /* It may come right over another connection. */
-    if (r == PEN_E_CORRUPT && source->is_far) {
+    if (r == PEN_E_CORRUPT && source->is_remote) {
         r = pen__source_read_again(source, buf->data, bytes, part->offset, reterr);
         if (r < 0)
             return r;

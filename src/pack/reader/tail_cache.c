@@ -114,7 +114,7 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
     s->base = (PenSource){.class_ = &tail_class,
                           .name = full_name(p->path, s->name),
                           .bytes = e->file_bytes,
-                          .is_far = p->is_far};
+                          .is_remote = p->is_remote};
     if (s->base.name)
         return &s->base;
     tail_close(&s->base);

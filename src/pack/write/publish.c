@@ -7,16 +7,16 @@
 
 static int open_part(void *ctx, const char *name, PenSource **ret, PenError *reterr)
 {
-    const PenDraft *d = ctx;
+    const PenPackDraft *d = ctx;
     if (strcmp(name, PEN_MANIFEST_NAME) == 0)
         return pen__source_open_memory("new manifest", d->manifest.data, d->manifest.bytes, ret,
                                        reterr);
     return pen__store_source(d->store, name, ret, reterr);
 }
 
-int pen__draft_open(PenDraft *d, PenStore *store, PenManifest *m, PenError *reterr)
+int pen__draft_open(PenPackDraft *d, PenStore *store, PenManifest *m, PenError *reterr)
 {
-    *d = (PenDraft){.store = store};
+    *d = (PenPackDraft){.store = store};
     int r = pen__manifest_write(m, &d->manifest, reterr);
     if (r == PEN_OK)
         r = pen__pack_open_with(pen__store_name(store), open_part, d, &d->pack, reterr);
@@ -25,7 +25,7 @@ int pen__draft_open(PenDraft *d, PenStore *store, PenManifest *m, PenError *rete
     return r;
 }
 
-void pen__draft_close(PenDraft *d)
+void pen__draft_close(PenPackDraft *d)
 {
     pen_pack_close(&d->pack);
     pen__buf_free(&d->manifest);
@@ -78,7 +78,7 @@ int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_pat
 int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
                       PenError *reterr)
 {
-    PenDraft draft = {0};
+    PenPackDraft draft = {0};
     int r = pen__draft_open(&draft, store, m, reterr);
     if (r == PEN_OK)
         r = pen__pack_check_duplicates(draft.pack, reterr);

@@ -6,14 +6,14 @@
 #include "pack/reader/reader.h"
 
 /* The pack that a manifest would make of the shards in a store, before it is published. */
-typedef struct PenDraft {
+typedef struct PenPackDraft {
     PenStore *store; /* the caller's */
     PenBuf manifest;
     PenPack *pack;
-} PenDraft;
+} PenPackDraft;
 
-int pen__draft_open(PenDraft *d, PenStore *store, PenManifest *m, PenError *reterr);
-void pen__draft_close(PenDraft *d); /* a zeroed one is fine */
+int pen__draft_open(PenPackDraft *d, PenStore *store, PenManifest *m, PenError *reterr);
+void pen__draft_close(PenPackDraft *d); /* a zeroed one is fine */
 
 /* Writes the manifest (through part_path) and puts it in place: from then on the pack is what `m`
  * says. `base` is the pack that it replaces, or NULL; in an object store another one that came in

@@ -87,7 +87,8 @@ static bool read_marker(Parts *p, const PenJpegMarker *m, uint32_t components)
     case PEN_MARKER_DRI:
         return true;
     default:
-        return ((m->code >= PEN_MARKER_APP0 && m->code <= PEN_MARKER_APP15) || m->code == PEN_MARKER_COM) &&
+        return ((m->code >= PEN_MARKER_APP0 && m->code <= PEN_MARKER_APP15) ||
+                m->code == PEN_MARKER_COM) &&
                read_app(p, m);
     }
 }
