@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain reader of penstock packs, written from docs/explanation/format.md alone, that checks all it says.
+"""A plain reader of penstock packs, written from docs/explanation/format.md alone. It checks all.
 
 Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, an
 image a dict with its stored bytes as "data", a clip a list of images; bytes, json, text are bytes,

@@ -17,7 +17,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become
 PROBE = ["CreateMultipartUpload", "AbortMultipartUpload"]
 BAD = {  # bucket: what is said of it
     "closed": r"127\.0\.0\.1:\d+ answered 403 AccessDenied, keys from .*; writing it is not "
-              r"allowed: docs/s3\.md has the policy",
+              r"allowed: docs/how-to/s3\.md has the policy",
     "missing": r"127\.0\.0\.1:\d+ answered 404 NoSuchBucket.*; is the bucket's name right, and "
                r"the endpoint\?",
 }

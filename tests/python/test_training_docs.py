@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/tutorials/training-from-s3.md: its code and commands run against a scripted server, its
-tables are computed and simulated anew. `python3 tests/python/test_training_docs.py` prints the tables."""
+tables are computed and simulated anew.
+
+`python3 tests/python/test_training_docs.py` prints the tables."""
 
 import json
 import math
