@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of many machines, simulated, as one table; and the model beside a real run.
+"""Simulate multi-node jobs, as two tables; and compare the model with a real run.
 
     ./dev bench simulate [--nodes 1,8,64,512,1000] [--effort S] [-- OPTIONS OF penstock simulate]
     ./dev bench simulate check --rate R --first S [--within 0.15] -- PACK OPTIONS...
     ./dev bench simulate check --record build/bench/remote-far.jsonl [--within 0.15] [-- OPTIONS]
 
-The table is for a pack of 10^9 samples of 110,000 bytes, 32 in a block, unless the options say
-otherwise. Nothing of it is measured: the constants stand below it. Writes simulate.jsonl and
-simulate.md in build/bench.
+By default the pack has 10^9 samples of 110,000 bytes, 32 in a block. All values are simulated; the
+constants follow the tables. Writes simulate.jsonl and simulate.md in build/bench.
 
-`check` takes what a real run measured: samples per second (R) and seconds to the first batch (S).
-The options are those of `penstock simulate` for the same job, with latency, bandwidth and
-milliseconds for a batch as they were measured there. With --record all of it comes from a run of
-`./dev bench remote far`: milliseconds for a batch from the rate of the local disk, bandwidth from
-what curl drew, the delay from the scenario; what the local disk's first batch takes beyond its
-decoding (the process, the loader's threads) is added to the simulated one. Exit code 1: further
-apart than --within.
+`check` compares with a real run: R samples per second, and S seconds to the first batch. Pass the
+options of `penstock simulate` for the same job, with the latency, bandwidth and milliseconds per
+batch that were measured there. --record reads all of them from a run of `./dev bench remote far`:
+milliseconds per batch from the rate of the local disk, bandwidth from curl, latency from the
+scenario. The first batch from the local disk also takes time to start the process and its threads;
+this time is added to the simulated one. Exit code 1: the results differ by more than --within.
 """
 
 import argparse
@@ -29,10 +27,10 @@ import sys
 from compare import places, report
 
 PACK = ["--samples", "1e9", "--sample-bytes", "110000", "--block-samples", "32"]
-HEAD = ("nodes", "followed", "s", "fetched / pack", "first batch, median / last rank (s)",
-        "waiting (%), worst rank", "longest wait (s)", "Gbit/s of a node, mean / peak",
-        "requests/s of a prefix, mean / peak", "of the manifest, peak", "told to slow down (%)",
-        "requests of an epoch", "dollars")
+TRAINING = ("nodes", "simulated nodes", "first batch, median / last rank (s)",
+            "waiting, mean / worst rank (%)", "longest wait (s)", "fetched / pack")
+STORE = ("nodes", "Gbit/s per node, mean / peak", "requests/s per prefix, mean / peak",
+         "requests/s for the manifest, peak", "throttled (%)", "requests per epoch (millions)")
 
 
 def simulate(options):
@@ -47,37 +45,48 @@ def short(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def row(record):
-    training, rates = record["training"], record["requests_per_second_and_prefix"]
-    requests, nodes = record["requests_simulated"], record["nodes"]
-    followed = record["nodes_followed"]
-    slowed = 100 * requests["told_to_slow_down"] / max(requests["made"], 1)
+def training_row(record):
+    training, followed = record["training"], record["nodes_followed"]
     return (
-        f"{nodes:,}", "all" if followed == nodes else f"{followed:,}", short(record["seconds"]),
-        f"{record['order']['fetched_over_pack']:.4f}",
+        f"{record['nodes']:,}", "all" if followed == record["nodes"] else f"{followed:,}",
         f"{training['first_batch_median']:.2f} / {training['first_batch_last_rank']:.2f}",
-        f"{training['waiting']:.1f}, {training['waiting_of_the_worst_rank']:.1f}",
-        f"{training['longest_wait']:.2f}",
-        f"{short(record['node']['read'])} / {short(record['node']['read_in_the_busiest_second'])}",
-        f"{short(rates['mean'])} / {short(rates['busiest'])}",
-        short(rates["busiest_of_the_manifest"]), f"{slowed:.2f}",
-        f"{record['cost_of_an_epoch']['requests'] / 1e6:.1f} M",
-        f"{record['cost_of_an_epoch']['dollars']:.2f}",
+        f"{training['waiting']:.1f} / {training['waiting_of_the_worst_rank']:.1f}",
+        f"{training['longest_wait']:.2f}", f"{record['order']['fetched_over_pack']:.4f}",
     )
 
 
-def table(records):
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    lines += ["| " + " | ".join(row(record)) + " |" for record in records]
+def store_row(record):
+    rates, node = record["requests_per_second_and_prefix"], record["node"]
+    requests = record["requests_simulated"]
+    throttled = 100 * requests["told_to_slow_down"] / max(requests["made"], 1)
+    return (
+        f"{record['nodes']:,}",
+        f"{short(node['read'])} / {short(node['read_in_the_busiest_second'])}",
+        f"{short(rates['mean'])} / {short(rates['busiest'])}",
+        short(rates["busiest_of_the_manifest"]), f"{throttled:.2f}",
+        f"{record['cost_of_an_epoch']['requests'] / 1e6:.1f}",
+    )
+
+
+def lines_of(head, row, records):
+    lines = [head, ["---:"] * len(head), *map(row, records)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def summary(first):
     constants = ", ".join(f"{name.replace('_', ' ')} {value}"
-                          for name, value in records[0]["constants"].items())
-    first = records[0]
-    lines += ["", f"Simulated. {first['order']['samples']:,} samples, "
-              f"{first['order']['samples_per_block']} in a block, "
-              f"{first['order']['pack_bytes'] / 1e12:.1f} TB. Constants: {constants}; limit of a "
-              f"prefix {first['requests_per_second_and_prefix']['limit']} requests/s; "
-              f"{first['cost_of_an_epoch']['dollars_per_million']} dollars for a million GETs."]
-    return "\n".join(lines) + "\n"
+                          for name, value in first["constants"].items())
+    return (f"Simulated, the first {short(first['seconds'])} s of an epoch. "
+            f"{first['order']['samples']:,} samples, {first['order']['samples_per_block']} per "
+            f"block, {first['order']['shards']:,} shards, "
+            f"{first['order']['pack_bytes'] / 1e12:.1f} TB. Constants: {constants}; at most "
+            f"{first['requests_per_second_and_prefix']['limit']} requests/s per prefix; "
+            f"${first['cost_of_an_epoch']['dollars_per_million']} per million GET requests.\n")
+
+
+def table(records):
+    return "\n".join((lines_of(TRAINING, training_row, records),
+                      lines_of(STORE, store_row, records), summary(records[0])))
 
 
 def run_table(args):
@@ -85,7 +94,7 @@ def run_table(args):
     for nodes in args.nodes.split(","):
         options = args.options if "--samples" in args.options else [*PACK, *args.options]
         records.append(simulate([*options, "--nodes", nodes, "--effort", args.effort]))
-        print("| " + " | ".join(row(records[-1])) + " |", flush=True)
+        print("| " + " | ".join(training_row(records[-1])) + " |", flush=True)
     report.write(places.WORK / "simulate.jsonl", [{"machine": places.machine()}, *records])
     text = table(records)
     (places.WORK / "simulate.md").write_text(text, encoding="utf-8")
