@@ -17,7 +17,8 @@ import ops_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 PAGES = [
-    "reference/python.md", "reference/pipeline.md", "how-to/cache.md", "how-to/video.md",
+    "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
+    "how-to/video.md", "how-to/moving-from-gulpio.md",
     "how-to/moving-from-dataloader.md", "how-to/moving-from-ffcv.md", "tutorials/first-pack.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
@@ -146,10 +147,18 @@ def test_every_argument_of_dataloader_is_spoken_of():
             penstock.Loader("photos.pen", 1, **{name: None})
 
 
+def anchors(page):
+    """Of its headings, as GitHub makes them."""
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-")
+            for head in re.findall(r"^##+ (.+)$", page.read_text(), re.M)}
+
+
 def test_links_and_files_exist():
     for name in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
         page = name.read_text()
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page):
-            assert (name.parent / target).exists(), f"{name}: {target}"
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page):
+            other = name.parent / target if target else name
+            assert other.exists(), f"{name}: {target}"
+            assert not anchor or anchor in anchors(other), f"{name}: {target}#{anchor}"
         for target in re.findall(r"\b((?:examples|tests)/[\w/]+\.py)", page):
             assert (ROOT / target).exists(), f"{name}: {target}"
