@@ -271,7 +271,7 @@ const CliVerb cli_verbs[CLI_N_VERBS] = {
         .examples = "penstock simulate s3://bucket/train.pen --nodes 8 --step-ms 180\n"
                     "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000",
         .next = "when ranks wait: more --in-flight, more --memory, or a --cache-bytes that holds "
-                "a machine's share; docs/how-to/simulate.md says what is modelled and what is not.",
+                "a node's share; docs/explanation/simulator.md describes the model.",
         .run = cli_simulate,
     },
     [CLI_PROBE] = {

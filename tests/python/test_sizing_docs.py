@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/how-to/size-a-node.md: its tables are computed and simulated again. The simulations of this
+page and of the pages about the simulator run.
+
+`python3 tests/python/test_sizing_docs.py` prints the tables."""
+
+import json
+import math
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "how-to" / "size-a-node.md"
+PENSTOCK = os.environ.get("PENSTOCK") or str(ROOT / "build" / "penstock")
+
+# ImageNet, as the page describes it.
+SAMPLES, SAMPLE, BLOCK_SAMPLES, BATCH = 1_281_167, 110_000, 32, 256
+TENSORS = BATCH * 224 * 224 * 3
+CONNECTION = 90e6
+MiB = 1 << 20
+
+
+def simulated(**options):
+    """The JSON of `penstock simulate`, for one rank unless `ranks` is given."""
+    given = {"samples": SAMPLES, "sample_bytes": SAMPLE, "ranks": 1, "seconds": 30, **options}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    done = subprocess.run([PENSTOCK, "simulate", "--json", *words], capture_output=True, text=True,
+                          check=True, timeout=100)
+    return json.loads(done.stdout)
+
+
+def in_flight_mean(rate, latency, block=BLOCK_SAMPLES * SAMPLE):
+    """Requests in flight, by Little's law: their rate times the duration of one."""
+    return rate * SAMPLE / block * (latency + block / CONNECTION)
+
+
+def memory_of(requests, block=BLOCK_SAMPLES * SAMPLE):
+    """Memory of a rank in MiB: six times the blocks in flight, the window and the batches."""
+    need = ((6 * requests + 2) * block + 4 * TENSORS) / (1 / 2 - 1 / 16)
+    return math.ceil(need / (64 * MiB)) * 64
+
+
+def demand_row(rate):
+    """Of the first table, computed."""
+    at = (in_flight_mean(rate, ms / 1000) for ms in (20, 100, 200))
+    return [f"{rate:,}", f"{rate * SAMPLE * 8 / 1e9:.2f}", *(f"{n:.1f}" for n in at)]
+
+
+def settings_row(rate):
+    """Of the second table: the settings are computed, the last two columns simulated."""
+    mean = in_flight_mean(rate, 0.1)
+    in_flight, memory = max(8, math.ceil(2 * mean)), memory_of(mean)
+    found = simulated(step_ms=BATCH / rate * 1000, in_flight=in_flight, memory=f"{memory}MiB")
+    training = found["training"]
+    return [f"{rate:,}", f"{in_flight}", f"{memory:,}", f"{training['waiting']:.1f}",
+            f"{training['first_batch_median']:.2f}"]
+
+
+def memory_row(memory, block_samples):
+    """Of the third table: what the loader chooses from the memory."""
+    order = simulated(memory=memory, block_samples=block_samples, seconds=2)["order"]
+    lanes, window = order["lanes"], order["blocks_per_window"]
+    return [memory.replace("GiB", " GiB").replace("MiB", " MiB"), f"{block_samples}",
+            f"{block_samples * SAMPLE / 1e6:.2f}", f"{lanes} × {window}",
+            f"{lanes * window * block_samples:,}",
+            f"{order['blocks_fetched_per_epoch'] + order['shards'] + 1:,}"]
+
+
+# Name, vCPUs, Gbit/s, instructions.
+MACHINES = [
+    ("g5.xlarge", 4, 10, "AVX2"), ("g5.12xlarge", 48, 40, "AVX2"),
+    ("g5.48xlarge", 192, 100, "AVX2"), ("p4d.24xlarge", 96, 100, "AVX-512"),
+    ("p5.48xlarge", 192, 100, "AVX2"),
+]
+
+
+def rates_of_a_core():
+    """Images per second, as the page states them."""
+    pattern = r"\(([\d,]+) images/s per core with AVX-512, ([\d,]+) with AVX2\)"
+    found = re.search(pattern, PAGE.read_text())
+    return dict(zip(("AVX-512", "AVX2"), (int(rate.replace(",", "")) for rate in found.groups())))
+
+
+def machine_row(name, vcpus, gbit, kind):
+    """Computed: what the cores decode, what the network delivers, requests for the smaller one."""
+    cores, network = vcpus // 2 * rates_of_a_core()[kind], gbit * 1e9 / 8 / SAMPLE
+    requests = math.ceil(2 * in_flight_mean(min(cores, network), 0.1))
+    return [f"{name}", f"{vcpus}, {kind}", f"{gbit}", f"{cores:,.0f}", f"{network:,.0f}",
+            f"{requests:,}"]
+
+
+RATES = (500, 1000, 2000, 5000, 10_000, 20_000)
+MEMORIES = [("512MiB", 32), ("1GiB", 32), ("2GiB", 8), ("2GiB", 32), ("2GiB", 128), ("4GiB", 32),
+            ("8GiB", 32)]
+
+
+# The inputs of each table, its rows, and how many of the last columns are simulated.
+TABLES = ((RATES, demand_row, 0), (RATES, settings_row, 2), (MEMORIES, memory_row, 0),
+          (MACHINES, machine_row, 0))
+
+
+def tables():
+    return [[make(*(given if isinstance(given, tuple) else (given,))) for given in of]
+            for of, make, _ in TABLES]
+
+
+if __name__ == "__main__":
+    for printed in tables():
+        print(*(f"| {' | '.join(cells)} |" for cells in printed), sep="\n", end="\n\n")
+    sys.exit(0)
+
+import pytest  # noqa: E402
+from example_tools import run  # noqa: E402
+
+SIMULATIONS = ("how-to/size-a-node.md", "how-to/simulate.md", "explanation/simulator.md")
+
+
+def simulations(page):
+    """The commands that need no pack."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+    return [line for line in lines if line.startswith("penstock simulate --samples")]
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_commands_run(name):
+    lines = simulations(ROOT / "docs" / name)
+    assert lines
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        assert run(PENSTOCK, *words[1:], "--effort", "1")
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_its_tables_are_those_of_the_program():
+    """Computed columns to the last digit, simulated ones nearly."""
+    lines = PAGE.read_text().splitlines()
+    for (_, _, n_simulated), rows in zip(TABLES, tables()):
+        for cells in rows:
+            n_exact = len(cells) - n_simulated
+            (found,) = [cells_of(line) for line in lines
+                        if line.startswith("|") and cells_of(line)[:n_exact] == cells[:n_exact]]
+            assert len(found) == len(cells)
+            for stated, now in zip(found[n_exact:], cells[n_exact:]):
+                assert abs(float(stated) - float(now)) < 0.5 + 0.5 * float(now), cells
+
+
+def test_rates_are_those_measured():
+    """Nearly: they change with every measurement."""
+    text = (ROOT / "docs" / "explanation" / "speed.md").read_text()
+    for name, kind in (("penstock", "AVX-512"), ("penstock, PENSTOCK_CPU=avx2", "AVX2")):
+        rate = re.search(rf"^\| {name} \| ([\d,]+) ", text, re.M)[1].replace(",", "")
+        assert 0.7 < int(rate) / 2 / rates_of_a_core()[kind] < 1.4
