@@ -3,14 +3,14 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_color_jitter[4] = {
-    {"brightness", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x: 1-x,1+x"},
-    {"contrast", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x: 1-x,1+x"},
-    {"saturation", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x: 1-x,1+x"},
-    {"hue", PEN_PARAM_FACTOR, -0.5, 0.5, "0", NULL, "range of the turn; x: -x,x"},
+    {"brightness", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x means 1-x,1+x"},
+    {"contrast", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x means 1-x,1+x"},
+    {"saturation", PEN_PARAM_FACTOR, 0, 100, "0", NULL, "range of the factor; x means 1-x,1+x"},
+    {"hue", PEN_PARAM_FACTOR, -0.5, 0.5, "0", NULL, "range of the hue shift; x means -x,x"},
 };
 
 const PenParam pen__params_grayscale[1] = {
-    {"p", PEN_PARAM_FLOAT, 0, 1, "1", NULL, "how likely it is"},
+    {"p", PEN_PARAM_FLOAT, 0, 1, "1", NULL, "probability"},
 };
 
 /* All four are drawn whether they are wanted or not: switching one on leaves the others as they

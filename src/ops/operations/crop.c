@@ -3,25 +3,30 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_center_crop[1] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
 };
 
 const PenParam pen__params_three_crop[1] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
 };
 
 const PenParam pen__params_random_crop[3] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
-    {"padding", PEN_PARAM_INT, 0, 4096, "0", NULL, "pixels put around the image first"},
-    {"fill", PEN_PARAM_INT, 0, 255, "0", NULL, "value of these pixels"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
+    {"padding", PEN_PARAM_INT, 0, 4096, "0", NULL, "pixels added on each side before the crop"},
+    {"fill", PEN_PARAM_INT, 0, 255, "0", NULL, "value of the added pixels"},
 };
 
 const PenParam pen__params_random_resized_crop[4] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL, "height,width; one number: a square"},
-    {"scale", PEN_PARAM_RANGE, 0, 1, "0.08,1", NULL, "share of the image's area"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
+    {"scale", PEN_PARAM_RANGE, 0, 1, "0.08,1", NULL,
+     "area of the region, as a fraction of the image"},
     {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.75,1.3333333333333333", NULL,
-     "width / height of the part"},
-    {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "of the resize"},
+     "width / height of the region"},
+    {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "interpolation filter"},
 };
 
 static PenBox wanted(const PenParamValue *size)

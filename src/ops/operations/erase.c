@@ -3,11 +3,12 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_random_erasing[4] = {
-    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "how likely it is"},
-    {"scale", PEN_PARAM_RANGE, 0, 1, "0.02,0.33", NULL, "share of the image's area"},
-    {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.3,3.3", NULL, "height / width of the box"},
+    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "probability"},
+    {"scale", PEN_PARAM_RANGE, 0, 1, "0.02,0.33", NULL,
+     "area of the rectangle, as a fraction of the image"},
+    {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.3,3.3", NULL, "height / width of the rectangle"},
     {"value", PEN_PARAM_FLOATS, -1e6, 1e6, "0", NULL,
-     "what is written: 0-255, behind normalize any number"},
+     "fill value: 0-255 before normalize, any number after it"},
 };
 
 static int add_to_result(PenSampleDraft *d, PenBox box, PenError *reterr)
@@ -15,7 +16,7 @@ static int add_to_result(PenSampleDraft *d, PenBox box, PenError *reterr)
     PenSamplePlan *sample_plan = d->sample_plan;
     if (sample_plan->n_erase == PEN_MAX_ERASE)
         return pen__fail(reterr, PEN_E_LIMIT, "ops/sample_plan",
-                         "pipeline: more than %d random_erasing behind normalize", PEN_MAX_ERASE);
+                         "pipeline: more than %d random_erasing after normalize", PEN_MAX_ERASE);
     sample_plan->erase[sample_plan->n_erase++] = box;
     return PEN_OK;
 }

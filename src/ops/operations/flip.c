@@ -2,11 +2,11 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_hflip[1] = {
-    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "how likely it is"},
+    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "probability"},
 };
 
 const PenParam pen__params_vflip[1] = {
-    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "how likely it is"},
+    {"p", PEN_PARAM_FLOAT, 0, 1, "0.5", NULL, "probability"},
 };
 
 int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,

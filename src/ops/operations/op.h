@@ -25,27 +25,29 @@ enum {
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
  * help */
 #define PEN_OP_MAP(XX)                                                                             \
-    XX(decode, 1, DECODE, 0, NULL, NULL, "read the image; comes first")                            \
-    XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "resize, antialiased")         \
+    XX(decode, 1, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")         \
+    XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "Resize with antialiasing.")   \
     XX(center_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                        \
-       "cut out the centre; what is smaller gets a black border")                                  \
+       "Crop the center. A smaller image is padded with black.")                                   \
     XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
-       "cut out a random box of this size")                                                        \
+       "Crop a random region of a fixed size.")                                                    \
     XX(three_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                          \
-       "of a clip: the left, middle and right box, or upper to lower, as three clips")             \
+       "Take three crops of a clip along its longer side: both ends and the center.")              \
     XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
-       "cut out a random part and resize it")                                                      \
-    XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "swap left and right")                       \
-    XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "swap top and bottom")                       \
+       "Crop a random region and resize it.")                                                      \
+    XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
+    XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                      \
     XX(color_jitter, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                                  \
-       "change the colours at random, in random order")                                            \
+       "Change the colors randomly. The changes run in random order.")                             \
     XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
-       "take the colours away; three equal channels stay")                                         \
-    XX(clip, 9, SELECT, 0, NULL, NULL, "take frames of a clip; comes right behind decode")         \
+       "Remove the colors. The result keeps three equal channels.")                                \
+    XX(clip, 9, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")    \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
-       "(x / 255 - mean) / std; for f32, f16 and bf16")                                            \
-    XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing, "overwrite a random box")     \
-    XX(tensor, 2, STORE, 0, NULL, NULL, "store the result; comes last")
+       "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
+    XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing,                               \
+       "Overwrite a random rectangle.")                                                            \
+    XX(tensor, 2, STORE, 0, NULL, NULL,                                                            \
+       "Store the result in the batch. Must be the last operation.")
 
 /* Where the ops of programs are told apart by their number. */
 enum {

@@ -3,8 +3,8 @@
 
 const PenParam pen__params_resize[2] = {
     {"size", PEN_PARAM_SIDES, 1, PEN_SIZE_LIMIT, NULL, NULL,
-     "the shorter side; or height,width exactly"},
-    {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "how pixels are weighed"},
+     "length of the shorter side, or exact height,width"},
+    {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "interpolation filter"},
 };
 
 /* The longer side is rounded down, as in torchvision. */

@@ -3,22 +3,24 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_decode[1] = {
-    {"mode", PEN_PARAM_WORD, 0, 0, "rgb", "rgb gray", "channels; masks have one whatever it says"},
+    {"mode", PEN_PARAM_WORD, 0, 0, "rgb", "rgb gray",
+     "channels of the result; a mask always has one"},
 };
 
 const PenParam pen__params_normalize[2] = {
     {"mean", PEN_PARAM_FLOATS, -1000, 1000, "0.485,0.456,0.406", NULL,
-     "of values in 0-1, for each channel; ImageNet's"},
+     "per channel, for values scaled to 0-1; default: ImageNet"},
     {"std", PEN_PARAM_FLOATS, 1e-6, 1e6, "0.229,0.224,0.225", NULL,
-     "of values in 0-1, for each channel; ImageNet's"},
+     "per channel, for values scaled to 0-1; default: ImageNet"},
 };
 
 /* In the order of PenDtype. */
 const PenParam pen__params_tensor[2] = {
     {"dtype", PEN_PARAM_WORD, 0, 0, "auto", "auto u8 f16 bf16 f32 f64 i64",
-     "auto: images u8, numbers as they are; floats are x / 255 unless normalized"},
+     "auto: u8 for images, the stored type for numbers; float images are x / 255 "
+     "unless normalized"},
     {"layout", PEN_PARAM_WORD, 0, 0, "nhwc", "nhwc nchw nthwc ncthw ntchw",
-     "channels last, or each in its plane; clips: nhwc is nthwc, nchw is ncthw"},
+     "channels last (nhwc) or first (nchw); for clips, nhwc means nthwc and nchw means ncthw"},
 };
 
 int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
