@@ -87,7 +87,7 @@ NOT_FOLLOWED = {
     "copy the file samples.classes.csv to that name": "followed in test_cli_labels.py",
     "give a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
 }
-NO_ADVICE = {"remove it", "give the frames' times too, in ns, as a field NAME_times"}
+NO_ADVICE = {"remove it"}
 HELP = ("options.c", "verbs.c", "help.c", "op.h")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row

@@ -356,7 +356,7 @@ def test_pipelines_that_are_no_operations(make):
     with pytest.raises(TypeError, match="pipeline: label: expected a text or operations of "
                                         "penstock.ops, found None; to leave the field out"):
         make(pipeline={"image": SMALL, "label": None})
-    with pytest.raises(penstock.InvalidError, match="without brackets: 'center_crop 16'"):
+    with pytest.raises(penstock.InvalidError, match="without parentheses: 'center_crop 16'"):
         make(pipeline="decode | center_crop(16) | tensor")
 
 

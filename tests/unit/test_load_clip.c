@@ -367,7 +367,7 @@ TEST(fields_are_found_and_refused)
     PenLoader *l = NULL;
     PenLoaderSettings s = clip_settings(4, "decode | center_crop 8");
     CHECK_INT(pen_loader_open(packs[0], &s, &l, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "say first which frames"));
+    CHECK(strstr(err.message, "select frames of the clip first"));
     s.pipeline = "label: tensor; video: decode | clip 2 times=yes | center_crop 8";
     CHECK_INT(pen_loader_open(packs[0], &s, &l, &err), PEN_OK);
     CHECK_STR(pen_loader_field_name(l, 0), "label");

@@ -264,37 +264,37 @@ static void expect_fail(const char *text, const PenFieldKind *kind, const char *
 TEST(clip_programs_that_are_wrong)
 {
     expect_fail("decode", &clip,
-                "pipeline: column 1: a clip needs to know which frames: 'decode | clip 16 | ...'");
+                "pipeline: column 1: select frames of the clip: 'decode | clip 16 | ...'");
     expect_fail("decode | center_crop 8", &clip,
-                "pipeline: column 10: center_crop: say first which frames of the clip: 'decode | "
+                "pipeline: column 10: center_crop: select frames of the clip first: 'decode | "
                 "clip 16 | center_crop'");
     expect_fail("clip | decode", &clip,
-                "pipeline: column 1: clip: a clip has to be decoded first: 'decode | clip'");
+                "pipeline: column 1: clip: a clip must be decoded first: 'decode | clip'");
     expect_fail("decode | clip | clip | center_crop 8", &clip,
-                "pipeline: column 17: clip comes right behind decode: 'decode | clip ...'");
+                "pipeline: column 17: clip must directly follow decode: 'decode | clip ...'");
     expect_fail("decode | clip | center_crop 8", &image,
-                "pipeline: column 10: clip: the field holds an image, and no clips");
+                "pipeline: column 10: clip: the field holds an image, not a clip");
     expect_fail("decode | three_crop 8", &image,
-                "pipeline: column 10: three_crop: the field holds an image, and no clips");
+                "pipeline: column 10: three_crop: the field holds an image, not a clip");
     expect_fail("decode | clip | three_crop 8 | three_crop 8", &clip,
-                "pipeline: column 32: three_crop is there twice");
+                "pipeline: column 32: three_crop is given twice");
     expect_fail("decode | center_crop 8 | tensor ncthw", &image,
-                "pipeline: column 26: tensor: that layout is one of clips, and the field holds an "
+                "pipeline: column 26: tensor: this layout is for clips, and the field holds an "
                 "image; expected nhwc or nchw");
     expect_fail("decode | clip fps=8 seconds=2 | center_crop 8", &clip,
-                "pipeline: column 10: clip: fps and seconds say the same: give one of them");
+                "pipeline: column 10: clip: fps and seconds exclude each other; give one of them");
     expect_fail("decode | clip fps=0.0009 | center_crop 8", &clip,
                 "pipeline: column 10: clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");
     expect_fail("decode | clip indices=3 n=2 | center_crop 8", &clip,
-                "pipeline: column 10: clip: a list of indices is one clip; leave n=2 out");
-    expect_fail("decode | clip indices=3 fps=2 | center_crop 8", &clip,
-                "pipeline: column 10: clip: indices are numbers of frames; leave fps and seconds "
-                "out");
+                "pipeline: column 10: clip: indices select one clip; remove n=2");
+    expect_fail(
+        "decode | clip indices=3 fps=2 | center_crop 8", &clip,
+        "pipeline: column 10: clip: indices select frames by number; remove fps and seconds");
     expect_fail("decode | clip offset=1.5 | center_crop 8", &clip,
                 "pipeline: column 10: clip: offset: expected random, center or a whole number "
                 "(seconds go with fps and seconds)");
     expect_fail("decode | clip", &clip,
-                "pipeline: column 10: the result has no fixed size, as images differ; add "
+                "pipeline: column 10: images of different sizes do not fit into one batch; add "
                 "'center_crop H,W' or 'resize H,W'");
     expect_fail("decode | clip | center_crop 8 | tensor i64", &clip,
                 "pipeline: column 33: tensor: a clip cannot be i64; expected u8, f16, bf16 or f32");

@@ -73,9 +73,10 @@ TEST(program_of_numbers)
     RESULT("tensor", &kind, "i64", 8);
     RESULT("tensor i64", &kind, "i64", 8);
     FAILS("tensor f32", &kind,
-          "pipeline: column 1: tensor: the field holds i64, which cannot be given as f32; expected "
+          "pipeline: column 1: tensor: the field holds i64, which cannot be converted to f32; "
+          "expected "
           "i64");
-    FAILS("tensor | tensor", &kind, "pipeline: column 10: tensor is there twice");
+    FAILS("tensor | tensor", &kind, "pipeline: column 10: tensor is given twice");
     FAILS("decode | tensor", &kind,
           "pipeline: column 1: decode: the field holds numbers; only tensor can be used on them");
     kind = (PenFieldKind){
@@ -83,7 +84,8 @@ TEST(program_of_numbers)
     RESULT("tensor", &kind, "f64 2 3", 48);
     RESULT("tensor f32", &kind, "f32 2 3", 24);
     FAILS("tensor i64", &kind,
-          "pipeline: column 1: tensor: the field holds f64, which cannot be given as i64; expected "
+          "pipeline: column 1: tensor: the field holds f64, which cannot be converted to i64; "
+          "expected "
           "f64 or f32");
 
     PenProgram *p = NULL;
@@ -114,34 +116,37 @@ TEST(program_without_operations)
     CHECK_INT(pen__program_bytes(p), 20);
     pen__program_free(&p);
     CHECK_INT(pen__program_new(&none, &image, &p, &err), PEN_E_INVALID);
-    CHECK_STR(err.message, "pipeline: column 1: an image needs operations, 'decode' first");
+    CHECK_STR(err.message,
+              "pipeline: column 1: an image needs operations that start with 'decode'");
 }
 
 TEST(program_order_of_operations)
 {
     FAILS("center_crop 8 | tensor", &image,
-          "pipeline: column 1: center_crop: an image has to be decoded first: 'decode | "
+          "pipeline: column 1: center_crop: an image must be decoded first: 'decode | "
           "center_crop'");
     FAILS("tensor", &mask,
-          "pipeline: column 1: tensor: a mask has to be decoded first: 'decode | tensor'");
-    FAILS("decode | decode", &image, "pipeline: column 10: decode is there twice");
+          "pipeline: column 1: tensor: a mask must be decoded first: 'decode | tensor'");
+    FAILS("decode | decode", &image, "pipeline: column 10: decode is given twice");
     FAILS("decode | center_crop 8 | tensor | hflip", &image,
-          "pipeline: column 35: hflip behind tensor: tensor has to be the last");
+          "pipeline: column 35: hflip after tensor: tensor must be the last operation");
     FAILS("decode | center_crop 8 | normalize | hflip | tensor f32", &image,
-          "pipeline: column 38: hflip behind normalize: only random_erasing and tensor can follow; "
+          "pipeline: column 38: hflip after normalize: only random_erasing and tensor can follow; "
           "move it before normalize");
     FAILS("decode | center_crop 8 | normalize | normalize | tensor f32", &image,
-          "pipeline: column 38: normalize behind normalize: only random_erasing and tensor can "
+          "pipeline: column 38: normalize after normalize: only random_erasing and tensor can "
           "follow; move it before normalize");
 }
 
 TEST(program_needs_a_fixed_size)
 {
-    const char *why = "pipeline: column 23: the result has no fixed size, as images differ; add "
-                      "'center_crop H,W' or 'resize H,W'";
+    const char *why =
+        "pipeline: column 23: images of different sizes do not fit into one batch; add "
+        "'center_crop H,W' or 'resize H,W'";
     FAILS("decode | resize 256 | tensor", &image, why);
     FAILS("decode | hflip | tensor", &image,
-          "pipeline: column 18: the result has no fixed size, as images differ; add 'center_crop "
+          "pipeline: column 18: images of different sizes do not fit into one batch; add "
+          "'center_crop "
           "H,W' or 'resize H,W'");
     FAILS("decode | center_crop 1,16384 | resize 2", &image,
           "pipeline: column 32: the result would have 32768 x 2 pixels; at most 16384 a side are "
@@ -160,39 +165,35 @@ TEST(program_types_that_do_not_fit)
           "pipeline: column 26: tensor: an image cannot be i64; expected u8, f16, bf16 or f32");
     FAILS("decode | center_crop 8 | tensor f32", &mask,
           "pipeline: column 26: tensor: a mask cannot be f32; expected u8 or i64");
-    FAILS(
-        "decode | center_crop 8 | color_jitter 0.4 | tensor", &mask,
-        "pipeline: column 26: color_jitter: a mask holds numbers of classes, not colours; leave it "
-        "out");
+    FAILS("decode | center_crop 8 | color_jitter 0.4 | tensor", &mask,
+          "pipeline: column 26: color_jitter: a mask holds class numbers, not colors; remove this "
+          "operation");
     FAILS("decode | center_crop 8 | normalize | tensor", &mask,
-          "pipeline: column 26: normalize: a mask holds numbers of classes, not colours; leave it "
-          "out");
-    FAILS("decode gray | grayscale | center_crop 8", &image,
-          "pipeline: column 15: grayscale needs colours, and 'decode gray' gives none; use 'decode "
-          "rgb'");
+          "pipeline: column 26: normalize: a mask holds class numbers, not colors; remove this "
+          "operation");
     FAILS(
-        "decode gray | center_crop 8 | normalize | tensor f32", &image,
-        "pipeline: column 31: normalize: mean has 3 numbers, but there is 1 channel; give one, or "
-        "one for each channel");
-    FAILS(
-        "decode | center_crop 8 | normalize std=1,2 | tensor f32", &image,
-        "pipeline: column 26: normalize: std has 2 numbers, but there are 3 channels; give one, or "
-        "one for each channel");
-    FAILS(
-        "decode | center_crop 8 | random_erasing value=256", &image,
-        "pipeline: column 26: random_erasing: value: expected whole numbers of 0 to 255 on pixels; "
-        "other values go behind normalize");
-    FAILS(
-        "decode | center_crop 8 | random_erasing value=0.5", &image,
-        "pipeline: column 26: random_erasing: value: expected whole numbers of 0 to 255 on pixels; "
-        "other values go behind normalize");
+        "decode gray | grayscale | center_crop 8", &image,
+        "pipeline: column 15: grayscale needs colors, but 'decode gray' removes them; use 'decode "
+        "rgb'");
+    FAILS("decode gray | center_crop 8 | normalize | tensor f32", &image,
+          "pipeline: column 31: normalize: mean has 3 numbers for 1 channel; give one, or "
+          "one for each channel");
+    FAILS("decode | center_crop 8 | normalize std=1,2 | tensor f32", &image,
+          "pipeline: column 26: normalize: std has 2 numbers for 3 channels; give one, or "
+          "one for each channel");
+    FAILS("decode | center_crop 8 | random_erasing value=256", &image,
+          "pipeline: column 26: random_erasing: value: expected whole numbers from 0 to 255; for "
+          "other values, move it after normalize");
+    FAILS("decode | center_crop 8 | random_erasing value=0.5", &image,
+          "pipeline: column 26: random_erasing: value: expected whole numbers from 0 to 255; for "
+          "other values, move it after normalize");
 }
 
 TEST(program_limits)
 {
     FAILS("decode|center_crop 8|normalize|random_erasing|random_erasing|random_erasing|"
           "random_erasing|random_erasing|tensor f32",
-          &image, "pipeline: column 92: more than 4 random_erasing behind normalize");
+          &image, "pipeline: column 92: more than 4 random_erasing after normalize");
     FAILS("decode|center_crop 8|color_jitter|color_jitter|color_jitter|color_jitter|color_jitter|"
           "color_jitter|color_jitter|color_jitter|color_jitter",
           &image,

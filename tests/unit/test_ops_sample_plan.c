@@ -356,8 +356,8 @@ TEST(sample_plan_errors_say_what_to_do)
     CHECK_INT(
         make("decode | random_crop 32 padding=2", &image, (PenImageShape){100, 20, 1}, 0, &r, &err),
         PEN_E_INVALID);
-    CHECK_STR(err.message, "random_crop: the image has 100 x 20 pixels and 2 around it, fewer than "
-                           "32 x 32; add resize before it, or padding");
+    CHECK_STR(err.message, "random_crop: the image has 100 x 20 pixels and a padding of 2, less "
+                           "than the crop of 32 x 32; add resize before it, or more padding");
     CHECK_INT(make("decode | resize 224 | center_crop 8", &image, (PenImageShape){1, 60000, 1}, 0,
                    &r, &err),
               PEN_E_LIMIT);

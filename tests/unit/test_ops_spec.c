@@ -88,24 +88,28 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
           "pipeline: column 23: random_resized_crop has no parameter 'ration'; did you mean "
           "'ratio'?");
     FAILS("resize 8 bilinar",
-          "pipeline: column 10: resize does not know 'bilinar'; did you mean 'bilinear'?");
+          "pipeline: column 10: resize: unknown value 'bilinar'; did you mean 'bilinear'?");
     FAILS("resize 8 filter=cubic",
           "pipeline: column 17: resize: no filter 'cubic'; did you mean 'bicubic'?");
     FAILS("resize 8 filter=best",
           "pipeline: column 17: resize: no filter 'best'; expected bilinear, nearest, bicubic, "
           "lanczos, box");
     FAILS("tensor float32",
-          "pipeline: column 8: tensor does not know 'float32'; expected auto, u8, f16, bf16, f32, "
+          "pipeline: column 8: tensor: unknown value 'float32'; expected auto, u8, f16, bf16, f32, "
           "f64, i64, nhwc, nchw, nthwc, ncthw, ntchw");
     FAILS("decode | random_resized_crop(224) | hflip",
-          "pipeline: column 10: random_resized_crop: values follow the name without brackets: "
+          "pipeline: column 10: random_resized_crop: write values after the name, without "
+          "parentheses: "
           "'random_resized_crop 224'");
     FAILS("decode | random_resized_crop(224, scale=(0.5, 1))",
-          "pipeline: column 10: random_resized_crop: values follow the name without brackets: "
+          "pipeline: column 10: random_resized_crop: write values after the name, without "
+          "parentheses: "
           "'random_resized_crop 224'");
-    FAILS("hflip()", "pipeline: column 1: hflip: values follow the name without brackets: 'hflip'");
-    FAILS("hflip (0.5)",
-          "pipeline: column 7: hflip: values follow the name without brackets: 'hflip 0.5'");
+    FAILS("hflip()",
+          "pipeline: column 1: hflip: write values after the name, without parentheses: 'hflip'");
+    FAILS(
+        "hflip (0.5)",
+        "pipeline: column 7: hflip: write values after the name, without parentheses: 'hflip 0.5'");
     FAILS("hflip p=(0.5)", "pipeline: column 9: hflip: p: expected a number, found '(0.5)'");
     FAILS("resize size 8", "pipeline: column 8: resize: write size=... to give it by name");
 }
@@ -139,15 +143,14 @@ TEST(spec_missing_twice_and_too_many)
     FAILS("decode | resize",
           "pipeline: column 10: resize needs size: the shorter side; or height,width exactly");
     FAILS("hflip 0.5 p=1", "pipeline: column 11: hflip: p is given twice");
-    FAILS("hflip 0.5 1",
-          "pipeline: column 11: hflip has no place left for '1'; its parameters are: p");
+    FAILS("hflip 0.5 1", "pipeline: column 11: hflip: unexpected value '1'; its parameters are: p");
     FAILS("hflip always",
-          "pipeline: column 7: hflip has no place left for 'always'; its parameters are: p");
+          "pipeline: column 7: hflip: unexpected value 'always'; its parameters are: p");
     FAILS("decode rgb gray",
-          "pipeline: column 12: decode has no place left for 'gray'; its parameters are: mode");
-    FAILS("a: decode; a: decode", "pipeline: column 12: field 'a' is there twice");
+          "pipeline: column 12: decode: unexpected value 'gray'; its parameters are: mode");
+    FAILS("a: decode; a: decode", "pipeline: column 12: field 'a' is given twice");
     FAILS("decode; label: tensor",
-          "pipeline: column 1: where there are several fields each needs its name: 'image: ...'");
+          "pipeline: column 1: a pipeline of several fields names each field: 'image: ...'");
 }
 
 TEST(spec_wrong_signs)
@@ -162,8 +165,8 @@ TEST(spec_wrong_signs)
     FAILS("hflip p=", "pipeline: column 9: expected a value, found the end");
     FAILS("resize 1,", "pipeline: column 10: expected a value, found the end");
     FAILS("decode\n| hflip",
-          "pipeline: column 7: byte 0x0a: a pipeline is one line of words and signs");
-    FAILS("\"image: decode", "pipeline: column 1: a quote that does not end on this line");
+          "pipeline: column 7: unexpected byte 0x0a; a pipeline is one line of text");
+    FAILS("\"image: decode", "pipeline: column 1: the name has no closing quote");
     FAILS("decode \"rgb\"",
           "pipeline: column 8: expected a value, '|', ';' or the end, found 'rgb'");
     /* Columns are characters. */

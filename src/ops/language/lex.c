@@ -44,7 +44,7 @@ static int take_quoted(PenLexer *l, PenToken *ret, PenError *reterr)
     while ((unsigned char)l->at[n] >= ' ' && l->at[n] != 0x7f && l->at[n] != '"')
         n++;
     if (l->at[n] != '"')
-        return pen__spec_fail(reterr, l->column, "a quote that does not end on this line");
+        return pen__spec_fail(reterr, l->column, "the name has no closing quote");
     take(l, PEN_TOKEN_QUOTED, n + 1, ret);
     ret->text++;
     ret->bytes -= 2;
@@ -73,7 +73,7 @@ int pen__lex_next(PenLexer *l, PenToken *ret, PenError *reterr)
         n++;
     if (n == 0)
         return pen__spec_fail(reterr, l->column,
-                              "byte 0x%02x: a pipeline is one line of words and signs",
+                              "unexpected byte 0x%02x; a pipeline is one line of text",
                               (unsigned char)c);
     take(l, PEN_TOKEN_WORD, n, ret);
     return PEN_OK;

@@ -69,8 +69,8 @@ static int fail_call(Parser *p, const PenOp *op, const PenToken *t, size_t value
     while (value + n < t->bytes && n < 48 && t->text[value + n] != ')')
         n++;
     return pen__spec_fail(p->reterr, t->column,
-                          "%s: values follow the name without brackets: '%s%s%.*s'", op->name,
-                          op->name, n ? " " : "", (int)n, t->text + value);
+                          "%s: write values after the name, without parentheses: '%s%s%.*s'",
+                          op->name, op->name, n ? " " : "", (int)n, t->text + value);
 }
 
 static int fail_op(Parser *p, const PenToken *t)
@@ -108,9 +108,8 @@ static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
     if (op->n_params == 0)
         return pen__spec_fail(p->reterr, t->column, "%s takes no parameter, found %s", op->name,
                               text);
-    return pen__spec_fail(p->reterr, t->column,
-                          "%s has no place left for %s; its parameters are: %s", op->name, text,
-                          names);
+    return pen__spec_fail(p->reterr, t->column, "%s: unexpected value %s; its parameters are: %s",
+                          op->name, text, names);
 }
 
 /* A value without a name: a number is the next one that has not been given; a word belongs to the
@@ -146,7 +145,7 @@ static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken
     if (!words[0])
         return fail_too_many(p, op, t);
     pen__near_text(&near, words, hint, sizeof hint);
-    return pen__spec_fail(p->reterr, t->column, "%s does not know %s%s", op->name,
+    return pen__spec_fail(p->reterr, t->column, "%s: unknown value %s%s", op->name,
                           pen__token_text(t, text), hint);
 }
 
@@ -235,7 +234,7 @@ static int take_name(Parser *p, PenSpecField *f)
         return pen__fail_memory(p->reterr, where, "a name");
     for (uint32_t i = 0; i + 1 < p->spec.n_fields; i++)
         if (p->spec.fields[i].name && strcmp(p->spec.fields[i].name, f->name) == 0)
-            return pen__spec_fail(p->reterr, f->column, "field %s is there twice",
+            return pen__spec_fail(p->reterr, f->column, "field %s is given twice",
                                   pen__token_text(&p->now, text));
     int r = advance(p);
     return r < 0 ? r : advance(p);
@@ -274,9 +273,8 @@ static int parse_all(Parser *p)
         r = advance(p);
     for (uint32_t i = 0; r == PEN_OK && p->spec.n_fields > 1 && i < p->spec.n_fields; i++)
         if (!p->spec.fields[i].name)
-            return pen__spec_fail(
-                p->reterr, p->spec.fields[i].column,
-                "where there are several fields each needs its name: 'image: ...'");
+            return pen__spec_fail(p->reterr, p->spec.fields[i].column,
+                                  "a pipeline of several fields names each field: 'image: ...'");
     return r;
 }
 

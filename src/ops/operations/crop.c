@@ -80,8 +80,8 @@ int pen__draft_random_crop(PenSampleDraft *d, const PenParamValue *values, PenDr
     int64_t room_x = d->width + 2 * padding - box.w, room_y = d->height + 2 * padding - box.h;
     if (room_x < 0 || room_y < 0)
         return pen__fail(reterr, PEN_E_INVALID, "ops/sample_plan",
-                         "random_crop: the image has %u x %u pixels and %d around it, fewer than "
-                         "%u x %u; add resize before it, or padding",
+                         "random_crop: the image has %u x %u pixels and a padding of %d, less than "
+                         "the crop of %u x %u; add resize before it, or more padding",
                          d->width, d->height, (int)padding, box.w, box.h);
     int64_t y = (int64_t)pen__draw_below(draw, (uint64_t)room_y + 1);
     int64_t x = (int64_t)pen__draw_below(draw, (uint64_t)room_x + 1);

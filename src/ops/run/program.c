@@ -30,21 +30,20 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
     int does = pen__op_work(op->op)->does;
     const char *name = op->op->name;
     if (i == 0 && does != PEN_DOES_DECODE)
-        return pen__spec_fail(c->reterr, op->column,
-                              "%s: %s has to be decoded first: 'decode | %s'", name, field_noun(c),
-                              name);
+        return pen__spec_fail(c->reterr, op->column, "%s: %s must be decoded first: 'decode | %s'",
+                              name, field_noun(c), name);
     if (i > 0 && does == PEN_DOES_DECODE)
-        return pen__spec_fail(c->reterr, op->column, "decode is there twice");
+        return pen__spec_fail(c->reterr, op->column, "decode is given twice");
     if (i > 1 && does == PEN_DOES_SELECT)
         return pen__spec_fail(c->reterr, op->column,
-                              "clip comes right behind decode: 'decode | clip ...'");
+                              "clip must directly follow decode: 'decode | clip ...'");
     if (c->tensor)
-        return pen__spec_fail(c->reterr, op->column, "%s behind tensor: tensor has to be the last",
-                              name);
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s after tensor: tensor must be the last operation", name);
     if (c->normalize && does != PEN_DOES_ERASE && does != PEN_DOES_STORE)
         return pen__spec_fail(c->reterr, op->column,
-                              "%s behind normalize: only random_erasing and tensor can follow; "
-                              "move it before normalize",
+                              "%s after normalize: only random_erasing and tensor can follow; move "
+                              "it before normalize",
                               name);
     return PEN_OK;
 }
@@ -55,16 +54,16 @@ static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
     uint32_t number = pen__op_number(op->op);
     bool is_clip = c->p->kind.kind == PEN_KIND_CLIP;
     if (!is_clip && (number == PEN_OP_clip || number == PEN_OP_three_crop))
-        return pen__spec_fail(c->reterr, op->column, "%s: the field holds %s, and no clips",
+        return pen__spec_fail(c->reterr, op->column, "%s: the field holds %s, not a clip",
                               op->op->name, field_noun(c));
     if (is_clip && i == 1 && number != PEN_OP_clip)
         return pen__spec_fail(c->reterr, op->column,
-                              "%s: say first which frames of the clip: 'decode | clip 16 | %s'",
+                              "%s: select frames of the clip first: 'decode | clip 16 | %s'",
                               op->op->name, op->op->name);
     if (number != PEN_OP_three_crop)
         return PEN_OK;
     if (c->p->clip_shape.crops)
-        return pen__spec_fail(c->reterr, op->column, "three_crop is there twice");
+        return pen__spec_fail(c->reterr, op->column, "three_crop is given twice");
     c->p->clip_shape.crops = 3;
     return PEN_OK;
 }
@@ -76,11 +75,11 @@ static int check_colour(Check *c, const PenSpecOp *op)
         return PEN_OK;
     if (c->p->kind.kind == PEN_KIND_MASK)
         return pen__spec_fail(c->reterr, op->column,
-                              "%s: a mask holds numbers of classes, not colours; leave it out",
+                              "%s: a mask holds class numbers, not colors; remove this operation",
                               op->op->name);
     if (does == PEN_DOES_COLOUR && c->p->colour == PEN_COLOUR_GREY)
         return pen__spec_fail(c->reterr, op->column,
-                              "%s needs colours, and 'decode gray' gives none; use 'decode rgb'",
+                              "%s needs colors, but 'decode gray' removes them; use 'decode rgb'",
                               op->op->name);
     return PEN_OK;
 }
@@ -91,12 +90,10 @@ static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
     uint32_t n = op->values[param].n;
     if (n == 1 || n == c->p->channels)
         return PEN_OK;
-    return pen__spec_fail(c->reterr, op->column,
-                          "%s: %s has %u numbers, but there %s %u channel%s; give one, or one for "
-                          "each channel",
-                          op->op->name, op->op->params[param].name, n,
-                          c->p->channels == 1 ? "is" : "are", c->p->channels,
-                          c->p->channels == 1 ? "" : "s");
+    return pen__spec_fail(
+        c->reterr, op->column,
+        "%s: %s has %u numbers for %u channel%s; give one, or one for each channel", op->op->name,
+        op->op->params[param].name, n, c->p->channels, c->p->channels == 1 ? "" : "s");
 }
 
 static int check_erase(Check *c, const PenSpecOp *op)
@@ -108,14 +105,14 @@ static int check_erase(Check *c, const PenSpecOp *op)
     if (c->normalize) {
         if (++c->n_erase > PEN_MAX_ERASE)
             return pen__spec_fail(c->reterr, op->column,
-                                  "more than %d random_erasing behind normalize", PEN_MAX_ERASE);
+                                  "more than %d random_erasing after normalize", PEN_MAX_ERASE);
         return PEN_OK;
     }
     for (uint32_t i = 0; i < value->n; i++)
         if (value->v[i] < 0 || value->v[i] > 255 || value->v[i] != (double)(int)value->v[i])
             return pen__spec_fail(c->reterr, op->column,
-                                  "random_erasing: value: expected whole numbers of 0 to 255 on "
-                                  "pixels; other values go behind normalize");
+                                  "random_erasing: value: expected whole numbers from 0 to 255; "
+                                  "for other values, move it after normalize");
     return PEN_OK;
 }
 
@@ -252,8 +249,8 @@ static int check_image(Check *c)
     const PenSpecField *spec = c->spec;
     int r = PEN_OK;
     if (spec->n_ops == 0)
-        return pen__spec_fail(c->reterr, spec->column, "%s needs operations, 'decode' first",
-                              field_noun(c));
+        return pen__spec_fail(c->reterr, spec->column,
+                              "%s needs operations that start with 'decode'", field_noun(c));
     /* Where 'decode' is missing the check below says so. */
     p->colour = spec->ops[0].values[0].word ? PEN_COLOUR_GREY : PEN_COLOUR_RGB;
     p->channels = p->colour == PEN_COLOUR_RGB ? 3 : 1;
@@ -268,15 +265,15 @@ static int check_image(Check *c)
         return r;
     if (p->kind.kind == PEN_KIND_CLIP && spec->n_ops == 1)
         return pen__spec_fail(c->reterr, last_column(c),
-                              "a clip needs to know which frames: 'decode | clip 16 | ...'");
+                              "select frames of the clip: 'decode | clip 16 | ...'");
     if (c->tensor && c->tensor->values[1].word > 1 && p->kind.kind != PEN_KIND_CLIP)
         return pen__spec_fail(c->reterr, c->tensor->column,
-                              "tensor: that layout is one of clips, and the field holds %s; "
+                              "tensor: this layout is for clips, and the field holds %s; "
                               "expected nhwc or nchw",
                               field_noun(c));
     if (!c->size.width || !c->size.height)
         return pen__spec_fail(c->reterr, last_column(c),
-                              "the result has no fixed size, as images differ; add "
+                              "images of different sizes do not fit into one batch; add "
                               "'center_crop H,W' or 'resize H,W'");
     if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
         return pen__spec_fail(c->reterr, last_column(c),
@@ -302,18 +299,18 @@ static int check_number(Check *c)
                                   "%s: the field holds numbers; only tensor can be used on them",
                                   op->op->name);
         if (c->tensor)
-            return pen__spec_fail(c->reterr, op->column, "tensor is there twice");
+            return pen__spec_fail(c->reterr, op->column, "tensor is given twice");
         c->tensor = op;
     }
     if (c->tensor && c->tensor->values[0].word)
         dtype = (int)c->tensor->values[0].word;
     if (dtype != p->kind.dtype && !(p->kind.dtype == PEN_F64 && dtype == PEN_F32))
-        return pen__spec_fail(c->reterr, c->tensor->column,
-                              "tensor: the field holds %s, which cannot be given as %s; expected "
-                              "%s%s",
-                              pen_dtype_name(p->kind.dtype), pen_dtype_name(dtype),
-                              pen_dtype_name(p->kind.dtype),
-                              p->kind.dtype == PEN_F64 ? " or f32" : "");
+        return pen__spec_fail(
+            c->reterr, c->tensor->column,
+            "tensor: the field holds %s, which cannot be converted to %s; expected "
+            "%s%s",
+            pen_dtype_name(p->kind.dtype), pen_dtype_name(dtype), pen_dtype_name(p->kind.dtype),
+            p->kind.dtype == PEN_F64 ? " or f32" : "");
     for (uint32_t i = 0; i < p->kind.n_dims; i++)
         dims[i] = p->kind.dims[i];
     set_tensor(p, dtype, p->kind.n_dims, dims);

@@ -16,16 +16,16 @@ static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *
     const PenParamValue *v = op->values;
     if (v[FPS].v[0] > 0 && v[SECONDS].v[0] > 0)
         return pen__spec_fail(reterr, op->column,
-                              "clip: fps and seconds say the same: give one of them");
+                              "clip: fps and seconds exclude each other; give one of them");
     if (v[FPS].v[0] > 0 && v[FPS].v[0] < SLOWEST_FPS)
         return pen__spec_fail(reterr, op->column,
                               "clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");
     if (rule->n_indices && rule->n > 1)
-        return pen__spec_fail(reterr, op->column,
-                              "clip: a list of indices is one clip; leave n=%u out", rule->n);
+        return pen__spec_fail(reterr, op->column, "clip: indices select one clip; remove n=%u",
+                              rule->n);
     if (rule->n_indices && rule->seconds > 0)
         return pen__spec_fail(reterr, op->column,
-                              "clip: indices are numbers of frames; leave fps and seconds out");
+                              "clip: indices select frames by number; remove fps and seconds");
     if (v[OFFSET].n && rule->seconds == 0 && rule->at != (double)(uint64_t)rule->at)
         return pen__spec_fail(reterr, op->column,
                               "clip: offset: expected random, center or a whole number (seconds "
