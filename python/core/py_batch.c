@@ -82,7 +82,8 @@ static CoreTensor *tensor_alloc(CoreState *state, PenBatch *batch)
 static PyObject *tensor_new(CoreState *state, PenBatch *batch, const PenTensor *from)
 {
     if (from->dtype < 0 || from->dtype >= N_KINDS || from->n_dims > PEN_TENSOR_DIMS)
-        return core_raise_text(state, PEN_E_UNSUPPORTED, "a tensor of type %d with %u dimensions",
+        return core_raise_text(state, PEN_E_UNSUPPORTED,
+                               "a tensor of dtype %d with %u dimensions is not supported",
                                (int)from->dtype, (unsigned)from->n_dims);
     CoreTensor *self = tensor_alloc(state, batch);
     if (!self)
@@ -190,12 +191,12 @@ static int tensor_getbuffer(CoreTensor *self, Py_buffer *view, int flags)
     view->obj = NULL;
     if (!self->kind->format) {
         PyErr_SetString(PyExc_BufferError,
-                        "Python's buffers and NumPy have no bf16: use output='torch' or 'dlpack', "
-                        "or 'tensor f16' or 'tensor f32' in the pipeline");
+                        "the buffer protocol and NumPy have no bf16: use output='torch' or "
+                        "'dlpack', or 'tensor f16' or 'tensor f32' in the pipeline");
         return -1;
     }
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !is_dense(self)) {
-        PyErr_SetString(PyExc_BufferError, "the memory is not in the order of the dimensions");
+        PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
         return -1;
     }
     view->buf = self->data;
@@ -302,7 +303,7 @@ static int read_pair(PyObject *pair, int *ret_a, int *ret_b)
 {
     if (PyTuple_Check(pair))
         return PyArg_ParseTuple(pair, "ii", ret_a, ret_b);
-    PyErr_SetString(PyExc_TypeError, "max_version and dl_device are pairs of numbers");
+    PyErr_SetString(PyExc_TypeError, "max_version and dl_device: expected a tuple of two integers");
     return 0;
 }
 
@@ -315,7 +316,8 @@ static int wants_this_device(PyObject *device)
         return 0;
     if (type == kDLCPU && number == 0)
         return 1;
-    PyErr_SetString(PyExc_BufferError, "the memory is the host's; copy the tensor to the device");
+    PyErr_SetString(PyExc_BufferError,
+                    "the tensor is in host memory; copy the tensor to the device");
     return 0;
 }
 
@@ -328,9 +330,10 @@ static PyObject *tensor_dlpack(CoreTensor *self, PyObject *args, PyObject *kwarg
                                      &copy))
         return NULL;
     if (stream != Py_None)
-        return PyErr_Format(PyExc_BufferError, "host memory has no stream; expected None");
+        return PyErr_Format(PyExc_BufferError, "stream: expected None for host memory");
     if (copy == Py_True)
-        return PyErr_Format(PyExc_BufferError, "a copy is the receiver's to make");
+        return PyErr_Format(PyExc_BufferError,
+                            "copy=True is not supported; clone the imported tensor");
     if (!wants_this_device(device))
         return NULL;
     if (version != Py_None && !read_pair(version, &major, &minor))
@@ -353,8 +356,8 @@ static PyObject *batch_field(CoreBatch *self, PyObject *number)
     if (PyErr_Occurred())
         return NULL;
     if (i >= self->batch->n_fields)
-        return PyErr_Format(PyExc_IndexError, "field %lu of %u", i,
-                            (unsigned)self->batch->n_fields);
+        return PyErr_Format(PyExc_IndexError, "field: expected a number below %u, found %lu",
+                            (unsigned)self->batch->n_fields, i);
     return tensor_new(core_state((PyObject *)self), self->batch, &self->batch->fields[i]);
 }
 
@@ -410,7 +413,7 @@ static PyMethodDef batch_methods[] = {
 static PyType_Slot batch_slots[] = {
     {Py_tp_dealloc, batch_dealloc},
     {Py_tp_methods, batch_methods},
-    {Py_tp_doc, "A lease on a batch of the loader."},
+    {Py_tp_doc, "A batch in the memory of the loader."},
     {0, NULL},
 };
 
@@ -442,7 +445,7 @@ static PyType_Slot tensor_slots[] = {
     {Py_tp_methods, tensor_methods},
     {Py_tp_getset, tensor_getset},
     {Py_bf_getbuffer, tensor_getbuffer},
-    {Py_tp_doc, "Memory of a batch, by the buffer protocol and DLPack; keeps the batch."},
+    {Py_tp_doc, "Memory of a batch, for the buffer protocol and DLPack. It keeps the batch alive."},
     {0, NULL},
 };
 

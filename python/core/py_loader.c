@@ -111,7 +111,7 @@ static PenLoader *enter(CoreLoader *self)
         pthread_mutex_unlock(&self->lock);
     core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
                     here ? "the loader is closed"
-                         : "the loader belongs to the parent process; make one in this process");
+                         : "the loader belongs to the parent process; create one in this process");
     return NULL;
 }
 
@@ -327,9 +327,8 @@ static PenLoader *enter_pass(CoreLoader *self, uint64_t pass)
         return loader;
     leave(self);
     core_raise_text(core_state((PyObject *)self), PEN_OK,
-                    "this pass has ended, because another one of the same loader was begun, or its "
-                    "state or epoch was set; a loader makes one pass at a time: use a second "
-                    "Loader");
+                    "this iterator has ended: the loader started another pass, or its state or "
+                    "epoch was set; a loader runs one pass at a time: use a second Loader");
     return NULL;
 }
 

@@ -66,7 +66,7 @@ static PyObject *run_main(PyObject *module, PyObject *list)
 {
     (void)module;
     if (!PyList_Check(list))
-        return PyErr_Format(PyExc_TypeError, "expected a list of bytes");
+        return PyErr_Format(PyExc_TypeError, "args: expected a list of bytes");
     Py_ssize_t n = PyList_Size(list);
     char **args = copy_args(list, n);
     if (!args)
@@ -143,10 +143,11 @@ static int clear_module(PyObject *module)
 
 static PyMethodDef methods[] = {
     {"ops", core_ops, METH_NOARGS, "The table of operations."},
-    {"pipeline_check", core_pipeline_check, METH_O, "The full form of a pipeline's text."},
-    {"is_remote", is_remote, METH_O, "Is this text an address of an object store or a server?"},
-    {"end", core_end, METH_NOARGS, "The interpreter ends: nothing waits for servers any more."},
-    {"end_wait", core_end_wait, METH_NOARGS, "Until threads left behind have closed their share."},
+    {"pipeline_check", core_pipeline_check, METH_O, "The text of a pipeline with every parameter."},
+    {"is_remote", is_remote, METH_O, "True if the text is a URL of an object store or a server."},
+    {"end", core_end, METH_NOARGS, "The interpreter exits: stop waiting for servers."},
+    {"end_wait", core_end_wait, METH_NOARGS,
+     "Wait until remaining threads have released their resources."},
     {"main", run_main, METH_O, "Run the command line with these arguments."},
     {NULL, NULL, 0, NULL},
 };
@@ -159,7 +160,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "penstock._core",
-    .m_doc = "What penstock's Python modules need of libpenstock; not for direct use.",
+    .m_doc = "Internal interface of the Python modules to libpenstock.",
     .m_size = sizeof(CoreState),
     .m_methods = methods,
     .m_slots = slots,

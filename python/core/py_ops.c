@@ -47,7 +47,7 @@ PyObject *core_pipeline_check(PyObject *module, PyObject *text)
     if (!utf8)
         return NULL;
     if (strlen(utf8) != (size_t)n)
-        return PyErr_Format(PyExc_ValueError, "a pipeline's text has no zero bytes");
+        return PyErr_Format(PyExc_ValueError, "pipeline: expected a text without null bytes");
     int r = pen_pipeline_check(utf8, NULL, 0, &bytes, &error);
     if (r < 0)
         return core_raise(PyModule_GetState(module), &error);

@@ -107,7 +107,7 @@ static int open_again(CorePack *self)
     close_pack(&self->pack);
     self->closed = 1;
     core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
-                    "%s: another pack is here now than the parent process had open; open it again",
+                    "%s: the pack was replaced after the parent process opened it; open it again",
                     PyBytes_AsString(self->path));
     return -1;
 }

@@ -178,7 +178,7 @@ static int copy_text(PyObject *value, size_t *used, const char **ret)
     if (!text)
         return -1;
     if ((size_t)bytes >= sizeof given - *used || strlen(text) != (size_t)bytes) {
-        PyErr_SetString(PyExc_ValueError, "too long, or with zero bytes");
+        PyErr_SetString(PyExc_ValueError, "expected shorter text without null bytes");
         return -1;
     }
     memcpy(given + *used, text, (size_t)bytes + 1);
@@ -208,7 +208,7 @@ static int ask(void *ctx, PenCredentials *ret, PenError *reterr)
     PenError error;
     int r = PEN_OK;
     if (enter_python(&state) < 0)
-        r = refuse(&error, "the program ends", "");
+        r = refuse(&error, "the program is exiting", "");
     else {
         PyObject *made = PyObject_CallNoArgs(self->credentials);
         if (!made || take(made, ret) < 0)

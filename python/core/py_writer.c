@@ -32,7 +32,7 @@ static int read_dims(PyObject *dims, PenField *field)
 {
     Py_ssize_t n = PyTuple_Size(dims);
     if (n < 0 || n > (Py_ssize_t)(sizeof field->dims / sizeof *field->dims)) {
-        PyErr_SetString(PyExc_ValueError, "at most 4 dimensions");
+        PyErr_SetString(PyExc_ValueError, "shape: expected at most 4 dimensions");
         return -1;
     }
     field->n_dims = (uint32_t)n;
@@ -41,7 +41,7 @@ static int read_dims(PyObject *dims, PenField *field)
         if (PyErr_Occurred())
             return -1;
         if (dim > UINT32_MAX) {
-            PyErr_SetString(PyExc_OverflowError, "a dimension over 2^32");
+            PyErr_SetString(PyExc_OverflowError, "shape: expected dimensions below 2^32");
             return -1;
         }
         field->dims[i] = (uint32_t)dim;
@@ -269,7 +269,7 @@ static int enter(CoreWriter *self)
         pthread_mutex_unlock(&self->lock);
     core_raise_text(core_state((PyObject *)self), PEN_E_CLOSED,
                     here ? "the writer is closed"
-                         : "the writer belongs to the parent process; make one in this process");
+                         : "the writer belongs to the parent process; create one in this process");
     return -1;
 }
 

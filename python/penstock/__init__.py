@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""penstock: datasets packed once, and batches from them, the same ones every time.
+"""penstock: pack a dataset once, then load the same batches from it in every run.
 
     import penstock
     from penstock import ops

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments: numbers, sizes, paths and words, with errors that say what was expected."""
+"""Checks of arguments: numbers, sizes, paths and words. Errors name what was expected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNITS = {
 
 
 def shown(value: object) -> str:
-    """A value for a message: short, and whatever its repr does."""
+    """A short text of a value for a message. It works even if repr() raises."""
     try:
         text = repr(value)
     except Exception:
@@ -34,12 +34,12 @@ def shown(value: object) -> str:
 
 
 def is_boolean(value: object) -> bool:
-    """True and False, and those of NumPy and torch."""
+    """True for a bool of Python, NumPy or torch."""
     return isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
 
 
 def whole(name: str, value: object) -> int:
-    """A whole number of any type that is one; a boolean is none."""
+    """An integer of any type. Booleans are refused."""
     try:
         if not is_boolean(value):
             return operator.index(value)  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def integer(name: str, value: object, low: int, high: int) -> int:
 
 
 def real(name: str, value: object, low: float, high: float, unit: str = "") -> float:
-    """A number of any type that is one, neither NaN nor a boolean nor a text."""
+    """A number of any type. NaN, booleans and text are refused."""
     number = None
     try:
         if not is_boolean(value) and not isinstance(value, (str, bytes, bytearray)):
@@ -74,7 +74,7 @@ def real(name: str, value: object, low: float, high: float, unit: str = "") -> f
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False; 0 and 1 are taken for them."""
+    """True or False; 0 and 1 are accepted."""
     if is_boolean(value):
         try:
             return bool(value)
@@ -86,20 +86,20 @@ def flag(name: str, value: object) -> bool:
 
 
 def text(name: str, value: object) -> str:
-    """A text that the library can take."""
+    """A str that can be passed to the library as UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected str, found {shown(value)}")
     if "\0" in value:
-        raise InvalidError(f"{name}: expected a text without zero bytes, found {shown(value)}")
+        raise InvalidError(f"{name}: expected a text without null bytes, found {shown(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidError(f"{name}: expected a text of Unicode, found {shown(value)}") from None
+        raise InvalidError(f"{name}: expected a valid Unicode text, found {shown(value)}") from None
     return value
 
 
 def size(name: str, value: int | str) -> int:
-    """Bytes from a number or a text like "2GiB", "500 MB"."""
+    """A number of bytes, from an int or a text like "2GiB" or "500 MB"."""
     if not isinstance(value, str):
         return integer(name, value, 1, 2**63 - 1)
     m = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?I?)B?\s*", value.upper(), re.A)
@@ -111,7 +111,7 @@ def size(name: str, value: int | str) -> int:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """'; did you mean X?', or nothing."""
+    """'; did you mean X?', or an empty text."""
     import difflib  # only when something is wrong
 
     near = difflib.get_close_matches(word, list(words), 1, 0.6)
@@ -130,7 +130,7 @@ def word(name: str, value: object, words: Iterable[str]) -> str:
 
 
 def path(value: str | os.PathLike[str], name: str = "path") -> str:
-    """An absolute path, so that it holds after chdir and in other processes."""
+    """An absolute path, so that it stays valid after chdir and in other processes."""
     try:
         text = os.fspath(value)
     except Exception:
@@ -138,9 +138,9 @@ def path(value: str | os.PathLike[str], name: str = "path") -> str:
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected str or os.PathLike, found {shown(value)}")
     if not text or "\0" in text:
-        raise InvalidError(f"{name}: expected a name without zero bytes, found {shown(text)}")
+        raise InvalidError(f"{name}: expected a path without null bytes, found {shown(text)}")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise InvalidError(f"{name}: not a name for this system: {shown(text)}") from None
+        raise InvalidError(f"{name}: this system cannot encode the path {shown(text)}") from None
     return text if "://" in text else os.path.abspath(text)

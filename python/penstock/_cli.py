@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `penstock`: the C program, which the extension contains."""
+"""The command `penstock`: the C program, which is part of the extension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import _core
 
 
 def main() -> int:
-    # As a program of its own would find them: Python ignores SIGPIPE and takes SIGINT for itself.
+    # Restore the defaults of a separate program: Python ignores SIGPIPE and handles SIGINT.
     for number in (signal.SIGPIPE, signal.SIGINT):
         if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_IGN):
             signal.signal(number, signal.SIG_DFL)

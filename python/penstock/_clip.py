@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips: frames that are read when they are asked for."""
+"""Clips: sequences of frames that are read on access."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ if typing.TYPE_CHECKING:
 
 
 class Clip(Sequence[bytes]):
-    """Frames of a clip. Making one or slicing it reads nothing but the pack's index; `clip[3]` is
-    the stored bytes of a frame, `clip[3:30:2]` another Clip, `list(clip)` the bytes of all of its
-    frames by one read from the first to the last, and `clip.decode()` their pixels."""
+    """The frames of a clip, read on access.
+
+    clip[3]        the stored bytes of one frame
+    clip[3:30:2]   another Clip; slicing reads only the pack's index
+    list(clip)     the bytes of all frames, in one read
+    clip.decode()  the pixels
+    """
 
     __slots__ = ("_field", "_frames", "_pack", "_sample")
 
@@ -29,12 +33,12 @@ class Clip(Sequence[bytes]):
 
     @property
     def numbers(self) -> range:
-        """Which frames of the stored clip these are."""
+        """The frame numbers in the stored clip."""
         return self._frames
 
     @property
     def timestamps(self) -> list[int]:
-        """Time of each frame in nanoseconds, from the start of the stored clip."""
+        """The time of each frame in nanoseconds, from the start of the stored clip."""
         image = self._pack._core.image
         return [image(self._sample, self._field, frame)[-1] for frame in self._frames]
 
@@ -50,12 +54,12 @@ class Clip(Sequence[bytes]):
             return Clip(self._pack, self._sample, self._field, self._frames[at])
         number = _check.whole("frame", at)
         if not -len(self) <= number < len(self):
-            raise IndexError(f"frame {_check.shown(number)}: the clip has {len(self)} frames")
+            raise IndexError(f"no frame {_check.shown(number)}: the clip has {len(self)} frames")
         frame = self._frames[number]
         return self._pack._core.frames(self._sample, self._field, frame, 1, 1)[0]
 
     def _ascending(self) -> tuple[range, bool]:
-        """The frames by number, and whether they were the other way round."""
+        """The frames in ascending order, and whether the order was reversed."""
         turned = self._frames.step < 0
         return self._frames[::-1] if turned else self._frames, turned
 
@@ -70,13 +74,14 @@ class Clip(Sequence[bytes]):
         return iter(self._read())
 
     def decode(self, mode: str = "rgb") -> Any:
-        """The pixels, as a NumPy array of [frames, height, width, 3] (mode "gray": 1) bytes,
-        upright; the same values as a loader gives. All frames have to be of one size."""
+        """Decode the frames into a NumPy array of uint8 with the shape [frames, height, width, 3]
+        (mode "gray": 1 channel). The pixels are upright and equal those that a Loader returns. All
+        frames must have the same size."""
         import numpy as np
 
         channels = {"rgb": 3, "gray": 1}[_check.word("mode", mode, ("rgb", "gray"))]
         if not self._frames:
-            raise InvalidError("decode: expected at least one frame, found none")
+            raise InvalidError("decode: the clip has no frames")
         frames, turned = self._ascending()
         data, height, width = self._pack._core.pixels(
             self._sample, self._field, frames.start, frames.step, len(frames), channels
@@ -89,7 +94,7 @@ class Clip(Sequence[bytes]):
         return array if dtype is None else array.astype(dtype)
 
     def __eq__(self, other: object) -> bool:
-        """Equal to whatever sequence has the same stored bytes."""
+        """True for any sequence with the same stored bytes."""
         if isinstance(other, Clip):
             other = other._read()
         if not isinstance(other, (list, tuple)):

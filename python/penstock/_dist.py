@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of how many this process is."""
+"""The rank of this process and the number of ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from . import _check
 from ._error import InvalidError
 
-# torchrun's names, then Slurm's: srun gives the tasks of the step, sbatch those of the job.
+# Variables of torchrun, then of Slurm: srun sets the tasks of the step, sbatch those of the job.
 _NAMES = (
     ("RANK", ("WORLD_SIZE",)),
     ("SLURM_PROCID", ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")),
@@ -19,7 +19,7 @@ _MAX = 2**31 - 1
 
 
 def _from_torch() -> tuple[int, int] | None:
-    """Of torch.distributed, when somebody has imported and initialised it."""
+    """From torch.distributed, if the program has imported and initialized it."""
     torch = sys.modules.get("torch")
     dist = getattr(torch, "distributed", None)
     if dist is None or not dist.is_available() or not dist.is_initialized():
@@ -31,7 +31,9 @@ def _number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidError(f"environment: expected a number in {name}, found {text!r}") from None
+        raise InvalidError(
+            f"environment: expected a number in variable {name}, found {text!r}"
+        ) from None
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[int, int] | None:
@@ -43,9 +45,9 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """(rank, world size): as given; of torch.distributed; of the environment; or 0 of 1."""
+    """(rank, world size): the arguments, or from torch.distributed, the environment, or (0, 1)."""
     if (rank is None) != (world_size is None):
-        raise InvalidError("rank and world_size: expected both or none")
+        raise InvalidError("rank and world_size: expected both or neither, found one")
     if rank is None or world_size is None:
         rank, world_size = _from_torch() or _from_environment(os.environ) or (0, 1)
     world_size = _check.integer("world_size", world_size, 1, _MAX)

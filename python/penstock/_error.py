@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions: one class for each status of the library."""
+"""Exceptions: one class for each status code of the library."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import errno
 
 
 class Error(RuntimeError):
-    """What the library could not do.
+    """Base class of all exceptions of penstock.
 
-    status  the library's number for the kind of failure, below 0
-    sample  the number of the sample concerned, or None
-    where   the part that failed: "pack/block", "codec/jpeg"
+    status  the status code of the C library, a negative number
+    sample  the number of the sample that failed, or None
+    where   the component that failed: "pack/block", "codec/jpeg"
     """
 
     status: int = 0
@@ -75,7 +75,7 @@ class NotFoundError(Error, FileNotFoundError, KeyError):
 
 
 class AccessError(Error, PermissionError):
-    """Permission refused."""
+    """Permission denied."""
 
     status = -4
     _errno = errno.EACCES
@@ -89,20 +89,20 @@ class ReadWriteError(Error, OSError):
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """It took longer than it may."""
+    """An operation exceeded its time limit."""
 
     status = -6
     _errno = errno.ETIMEDOUT
 
 
 class FormatError(Error):
-    """Not a pack, or one of a version that is not supported."""
+    """Not a pack, or a pack of an unsupported version."""
 
     status = -7
 
 
 class CorruptError(Error):
-    """A checksum or the structure does not match."""
+    """Damaged data: a checksum or the structure does not match."""
 
     status = -8
 
@@ -114,13 +114,13 @@ class DecodeError(Error):
 
 
 class UnsupportedError(Error):
-    """Not supported."""
+    """The pack, file or operation needs a feature that is not supported."""
 
     status = -10
 
 
 class ExistsError(Error, FileExistsError):
-    """It exists already."""
+    """The file, key or pack already exists."""
 
     status = -11
     _errno = errno.EEXIST
@@ -133,7 +133,7 @@ class BusyError(Error):
 
 
 class LimitError(Error):
-    """Over a limit: of memory, or of what a file may ask for."""
+    """A limit is exceeded: the loader's memory, or a maximum size."""
 
     status = -13
 
@@ -145,13 +145,13 @@ class CancelledError(Error):
 
 
 class ClosedError(Error):
-    """Closed, or opened by a parent process."""
+    """The object is closed, or belongs to the parent process."""
 
     status = -15
 
 
 class ChangedError(Error):
-    """An object is not the one that was opened: it was overwritten while in use."""
+    """A remote object was overwritten while in use."""
 
     status = -16
 
@@ -160,7 +160,7 @@ KINDS: dict[int, type[Error]] = {kind.status: kind for kind in Error.__subclasse
 
 
 def make(status: int, os_errno: int, sample: int, where: str, message: str) -> Error:
-    """The exception for an error of the library; called by the extension."""
+    """Make the exception for an error of the library. The extension calls it."""
     error = KINDS.get(status, Error)(
         message, sample=None if sample < 0 else sample, where=where, os_errno=os_errno
     )

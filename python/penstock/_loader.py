@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches from a pack."""
+"""Load batches from a pack."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ _ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
 _ON_BAD = {"raise": 0, "substitute": 1}
 _OUTPUTS = ("torch", "numpy", "dlpack")
 
-# Arguments of torch.utils.data.DataLoader that mean nothing here, and what to use instead.
+# Arguments of torch.utils.data.DataLoader that Loader does not have, and what to use instead.
 _REPLACED = {
     "num_workers": "threads= sets the number of decoding threads; there are no worker processes",
-    "collate_fn": "batches are made whole; transform= is called with each of them",
-    "worker_init_fn": "there are no workers; seed= decides all randomness",
-    "sampler": "use order=, subset= and seed=; ranks are split by the loader",
+    "collate_fn": "the loader collates batches itself; transform= is called with each batch",
+    "worker_init_fn": "there are no worker processes; seed= controls all randomness",
+    "sampler": "use order=, subset= and seed=; the loader splits samples across ranks",
     "batch_sampler": "use batch_size=, order=, subset= and drop_last=",
     "persistent_workers": "threads live as long as the loader",
-    "prefetch_factor": "use prefetch=, in batches",
+    "prefetch_factor": "use prefetch=, the number of batches to prefetch",
     "generator": "use seed=",
     "multiprocessing_context": "there are no worker processes",
     "pin_memory_device": "pin_memory=True pins for the current CUDA device",
-    "in_order": "batches always come in order",
+    "in_order": "batches are always returned in order",
     "num_threads": "use threads=",
     "world": "use world_size=",
     "dataset": "the pack is the first argument",
 }
 
-# What leaves it by itself does so without Python code, in which an interrupt would be lost.
+# A weak reference, because a callback in Python could lose an interrupt.
 _alive: set[weakref.ref[Loader]] = set()
-_ending_in: list[int] = []  # the thread in which the interpreter ends, when it does
+_ending_in: list[int] = []  # the thread that runs the exit of the interpreter
 _CLOSE_SECONDS = 0.5
 
 
 @atexit.register
 def _close_all() -> None:
-    """Threads end before the interpreter does; __del__ is not relied on. When storage does not
-    answer, its loaders are left as they are: their threads know nothing of Python."""
+    """Stop the threads before the interpreter exits, without relying on __del__. If storage does
+    not respond in time, its loaders are left running: their threads do not use Python."""
     _ending_in.append(_thread.get_ident())
     _core.end()
     deadline = time.monotonic() + _CLOSE_SECONDS
@@ -60,21 +60,21 @@ def _close_all() -> None:
 
 
 def _end_quietly() -> None:
-    """A thread that still wants batches when the interpreter ends, ends too: an exception would
-    only be printed, by whoever started it."""
+    """End a thread that requests batches while the interpreter exits. An exception would only be
+    printed by the code that started the thread."""
     if _ending_in and _thread.get_ident() not in _ending_in:
         raise SystemExit
 
 
 class BatchInfo(NamedTuple):
-    """What a batch is made of; given as its last item with return_info=True.
+    """Describes a batch. It is the last item of each batch with return_info=True.
 
-    samples      numbers of the samples in the pack
-    valid        False where a sample only fills up the last batch
-    n_valid      how many are True
-    epoch        of the batch
-    position     of its first sample in the epoch's order, counted over all ranks
-    substituted  how many samples stand in for broken ones
+    samples      sample numbers in the pack
+    valid        False for samples that only pad the last batch
+    n_valid      number of valid samples
+    epoch        epoch of the batch
+    position     position of its first sample in the order of the epoch, counted over all ranks
+    substituted  number of samples that replace bad samples
     """
 
     samples: Any
@@ -86,7 +86,7 @@ class BatchInfo(NamedTuple):
 
 
 class BadSample(NamedTuple):
-    """A broken sample, and which one was given instead."""
+    """A bad sample, and the sample that replaced it."""
 
     epoch: int
     sample: int
@@ -96,7 +96,7 @@ class BadSample(NamedTuple):
 
 
 class _Output(Protocol):
-    """How memory of a batch becomes what the user gets."""
+    """Converts the memory of a batch to the output type."""
 
     def tensor(self, tensor: _core.Tensor) -> Any: ...
     def take(self, batch: _core.Batch) -> None: ...
@@ -105,7 +105,7 @@ class _Output(Protocol):
 
 
 class _Plain:
-    """NumPy arrays, or the memory itself for DLPack; nothing to do around batches."""
+    """Output as NumPy arrays, or as DLPack tensors without conversion."""
 
     def __init__(self, convert: Callable[[_core.Tensor], Any] | None) -> None:
         self._convert = convert
@@ -160,23 +160,23 @@ def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
         return _ORDERS[("block" if whole else "random") if shuffle else "sequential"]
     number = _ORDERS[_check.word("order", order, _ORDERS)]
     if shuffle is not None and shuffle != (order != "sequential"):
-        raise InvalidError(f"shuffle={shuffle} and order={order!r} say different things; use order")
+        raise InvalidError(f"shuffle={shuffle} contradicts order={order!r}; use order alone")
     return number
 
 
 @functools.lru_cache(maxsize=64)
 def _batch_type(names: tuple[str, ...]) -> Callable[..., Any]:
-    """A tuple whose items have the fields' names, where these can be names."""
+    """The class of batches: a named tuple. Invalid field names are replaced by _0, _1, ..."""
     make_kind: Any = collections.namedtuple
     kind = make_kind("Batch", names, rename=True)
-    # The class is made here, so that only its contents can travel to another process.
+    # The class exists in this process only, so a batch is pickled as a plain tuple.
     kind.__reduce__ = lambda self: (tuple, (tuple(self),))
     make: Callable[..., Any] = kind._make
     return make
 
 
 class _Sampler:
-    """What frameworks look for to tell the epoch: loader.sampler.set_epoch(epoch)."""
+    """Lets frameworks set the epoch: loader.sampler.set_epoch(epoch)."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -189,7 +189,7 @@ class _Sampler:
 
 
 class _Pass:
-    """One pass over an epoch. Several threads may take batches from it, each batch goes to one."""
+    """One pass over an epoch. Several threads can iterate; each batch goes to one of them."""
 
     def __init__(self, loader: Loader, number: int) -> None:
         self._loader: Loader | None = loader
@@ -204,7 +204,7 @@ class _Pass:
         if self._pid != os.getpid():
             # Before the lock, which a thread of the parent may have held.
             raise ClosedError(
-                "the loader belongs to the parent process; make one in this process"
+                "the loader belongs to the parent process; create one in this process"
             )
         with self._lock:
             if self._loader is None:
@@ -217,48 +217,49 @@ class _Pass:
 
 
 class Loader:
-    """Batches of a pack, decoded and transformed, the same ones for any number of threads, ranks
-    and restarts.
+    """Load batches from a pack: decoded, transformed and collated by threads. The batches do not
+    depend on the number of threads or on restarts.
 
-    pack         a Pack, its path or its address
-    batch_size   of this rank
-    shuffle      True is order="random"; of a pack at an address or with a cache, order="block"
-    order        "sequential"; "random": any sample can follow any; "block": random within windows
-                 of blocks, for disks and object stores; "sticky": the same, and a rank has the same
-                 blocks in every epoch, so that a node's cache serves it again
-    seed         of order and operations
-    drop_last    leave out the last batch when it is short; otherwise it is filled up by repetition,
-                 so that all batches and ranks are equal: `return_info=True` tells which are real
-    pipeline     text, operations of penstock.ops (for the first image field; numbers follow), or a
-                 dict of field to either; items of a batch come in its order
-    threads      that decode; None: the cores of this process. Ranks of one machine (torchrun's
-                 LOCAL_WORLD_SIZE, or Slurm's) divide its cores, unless each is bound to its own
-    memory       for batches, read-ahead and scratch together: "2GiB"; of all ranks of a machine
-                 together at most what it has
-    output       "torch", "numpy" or "dlpack"; torch images are N, C, H, W by name and lie as the
-                 pipeline says, NumPy's are as they lie
+    pack         a Pack, its path or its URL
+    batch_size   samples per batch of this rank
+    shuffle      True: order="random"; for a pack at a URL or with a cache, order="block"
+    order        "sequential"; "random": a full shuffle; "block": shuffled blocks, and shuffled
+                 samples within a window of blocks, for disks and object stores; "sticky": like
+                 "block", but each rank keeps its blocks in every epoch, so that a cache can
+                 serve them
+    seed         seed of the order and of all random operations
+    drop_last    True: drop the last batch if it is incomplete. False: pad it with repeated samples;
+                 `return_info=True` shows which samples are valid.
+    pipeline     operations per field: a text, or a list of penstock.ops, for the first image field
+                 (all number fields follow); or a dict of field name to either
+    threads      decoding threads; None: one per core. Ranks on one machine share its cores.
+    memory       memory limit for batches, prefetching and decoding: "2GiB"
+    output       "torch", "numpy" or "dlpack"
     rank, world_size
-                 None: of torch.distributed, of torchrun's or Slurm's environment, or 0 of 1
-    prefetch     batches made ahead; None: chosen
-    subset       numbers of samples, a mask of booleans for all samples, a range or a slice; a
-                 sample that is listed several times gets other random draws each time
-    on_bad       "raise", or "substitute" for broken samples, at most max_bad in an epoch
-    timeout      the longest a batch may take to come, in seconds
-    pin_memory   make batches page-locked, for asynchronous copies to a GPU
-    transform    a function that is called with each batch; what it returns is given out
-    return_info  append a BatchInfo to each batch
+                 None: from torch.distributed, torchrun or Slurm; else 0 and 1
+    prefetch     batches to prepare in advance; None: automatic
+    subset       sample numbers, a mask with one boolean per sample, a range or a slice. A sample
+                 can be listed several times; each repetition gets its own random draws.
+    on_bad       "raise", or "substitute": replace bad samples, at most max_bad per epoch
+    max_bad      maximum number of replaced samples per epoch
+    timeout      maximum time to wait for a batch, in seconds
+    pin_memory   True: page-locked batches, for asynchronous copies to a GPU
+    transform    a function that is called with each batch; its result is returned instead
+    return_info  True: append a BatchInfo to each batch
+    io_threads   reading threads, or concurrent requests for a pack at a URL; None: automatic
+    lanes, window
+                 details of order="block" and "sticky"; None: chosen from memory
     storage_options
-                 for an address, as in penstock.open
+                 options for a URL, as in penstock.open
     cache, cache_bytes
-                 a directory that keeps blocks, as in penstock.open
-    preload      bring the whole pack into memory first, once for all processes of this machine, as
-                 in penstock.open; a pack at an address then is as good as a local one
+                 a local directory that keeps blocks, and its maximum size, as in penstock.open
+    preload      True: load the entire pack into shared memory first, as in penstock.open
 
-    Every `for` is one pass over one epoch, and the next one is of the next epoch unless set_epoch
-    says which. A batch keeps its memory as long as one of its tensors lives; copy what is kept.
+    Each `for` loop is one epoch. The next loop is the next epoch, unless set_epoch selects another.
+    A batch keeps its memory while one of its tensors exists, so copy what you keep.
     """
 
-    batch_sampler: None = None  # what finds `sampler` asks for this too: Lightning, in evaluation
+    batch_sampler: None = None  # Lightning reads it in evaluation, because `sampler` exists
 
     def __init__(
         self,
@@ -295,11 +296,11 @@ class Loader:
         for name in unknown:
             raise TypeError(_unknown(name))
         if isinstance(pack, Pack) and storage_options is not None:
-            raise InvalidError("storage_options: the pack is open already; give them to open()")
+            raise InvalidError("storage_options: the pack is already open; pass them to open()")
         if isinstance(pack, Pack) and (cache is not None or cache_bytes is not None):
-            raise InvalidError("cache: the pack is open already; give it to open()")
+            raise InvalidError("cache: the pack is already open; pass it to open()")
         if isinstance(pack, Pack) and preload is not False:
-            raise InvalidError("preload: the pack is open already; give it to open()")
+            raise InvalidError("preload: the pack is already open; pass it to open()")
         _check.word("output", output, _OUTPUTS)
         self.dataset = (
             pack
@@ -343,8 +344,9 @@ class Loader:
             warnings.warn(f"penstock: {warning}", stacklevel=2)
         if len(self) == 0:
             warnings.warn(
-                f"penstock: no batches: drop_last leaves all of {self.samples} samples out, as a "
-                f"batch of {self.batch_size} on each of {self.world_size} ranks needs more",
+                f"penstock: an epoch has no batches: it has {self.samples} samples, and "
+                f"drop_last=True needs {self.world_size} x {self.batch_size}, one batch per rank; "
+                "reduce batch_size, or use drop_last=False",
                 stacklevel=2,
             )
         fields = self._core.fields()
@@ -361,14 +363,14 @@ class Loader:
         self._reference = weakref.ref(self, _alive.discard)
         _alive.add(self._reference)
 
-    # ---- going through it
+    # ---- iteration
 
     def __len__(self) -> int:
-        """Batches of an epoch, the same on every rank."""
+        """The number of batches per epoch, the same on every rank."""
         return self._core.len()
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin a pass. One that is under way ends: a loader makes one pass at a time."""
+        """Start a pass over an epoch. It ends a pass that is still running."""
         try:
             return _Pass(self, self._core.begin())
         except (CancelledError, ClosedError):
@@ -404,16 +406,16 @@ class Loader:
             substituted=substituted,
         )
 
-    # ---- where it is
+    # ---- position
 
     @property
     def epoch(self) -> int:
-        """The epoch that runs or comes next."""
+        """The current epoch, or the next one between passes."""
         return self._core.epoch()
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of this epoch, and so is one that was begun and has given nothing yet;
-        naming the restored epoch keeps the place in it."""
+        """Set the epoch of the next pass, or of a pass that has not returned a batch yet. Setting
+        the epoch that load_state_dict restored keeps the position in it."""
         self._core.set_epoch(_check.integer("epoch", epoch, 0, 2**63 - 1))
 
     @property
@@ -422,52 +424,52 @@ class Loader:
         return _Sampler(self)
 
     def state_dict(self) -> dict[str, int | str]:
-        """The place, in plain numbers and texts; equal on every rank, and good for any number of
-        ranks. Batches count once they were given out."""
+        """The position, as a dict of int and str. It is equal on every rank and can be loaded with
+        any number of ranks. A batch counts once it was returned."""
         state: dict[str, int | str] = {}
         for part in self._core.save().split():
             name, _, value = part.partition("=")
-            # Only what comes back as the same text becomes a number.
+            # Only text that int() restores exactly becomes a number.
             state[name] = int(value) if value.isdecimal() and str(int(value)) == value else value
         return state
 
     def load_state_dict(self, state: Mapping[str, int | str], strict: bool = True) -> None:
-        """Go on from there; refuses the state of another pack, pipeline, subset or seed, unless
-        strict is False."""
+        """Resume at the position of a state_dict. The state of another pack, pipeline, subset or
+        seed is refused, unless strict is False."""
         if not isinstance(state, Mapping):
             raise TypeError(
-                f"state: expected a dict, as state_dict gives, found {_check.shown(state)}"
+                f"state: expected a dict from state_dict(), found {_check.shown(state)}"
             )
         parts = [f"{_word('a name', name)}={_word(name, value)}" for name, value in state.items()]
         self._core.restore(" ".join(parts), _check.flag("strict", strict))
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def samples(self) -> int:
-        """Samples of an epoch, over all ranks."""
+        """The number of samples per epoch, over all ranks."""
         return self._core.samples()
 
     @property
     def pipeline(self) -> str:
-        """The pipeline's full text."""
+        """The text of the pipeline with every parameter."""
         return self._core.pipeline()
 
     def stats(self) -> dict[str, int]:
-        """Figures since the start: batches, samples, bytes read, time waited, memory."""
+        """Statistics since the start: batches, samples, bytes read, time waited, memory."""
         return self._core.stats()
 
     def bad_samples(self) -> list[BadSample]:
-        """The samples that were substituted; the first 1,000 are kept."""
+        """The samples that were replaced (the first 1,000)."""
         found: list[BadSample] = []
         while (row := self._core.bad_sample(len(found))) is not None:
             found.append(BadSample(*row))
         return found
 
-    # ---- the end
+    # ---- closing
 
     def close(self) -> None:
-        """Stop the threads. Batches that are out stay valid."""
+        """Stop the threads. Batches that you still hold stay valid."""
         _alive.discard(self._reference)
         if self._pid != os.getpid():
             return
@@ -483,7 +485,7 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Loader has threads and cannot be pickled; make one in each process")
+        raise TypeError("a Loader has threads and cannot be pickled; create one in each process")
 
     def __repr__(self) -> str:
         try:
@@ -493,7 +495,7 @@ class Loader:
 
 
 def _word(name: str, value: object) -> str:
-    """A number or a word of a state."""
+    """A number or a word of a state, as text."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**128:
         return str(int(value))
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
@@ -504,7 +506,7 @@ def _word(name: str, value: object) -> str:
 
 
 def _optional(name: str, value: int | None, high: int) -> int:
-    """0, which means chosen by the library, for None."""
+    """0 for None: the library then chooses the value."""
     return 0 if value is None else _check.integer(name, value, 1, high)
 
 

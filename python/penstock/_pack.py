@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading packs sample by sample."""
+"""Read samples of a pack by number or key."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CODES: dict[str, Any] = {"i64": "q", "f32": "f", "f64": "d"}
 
 
 class Field(NamedTuple):
-    """A field of the schema. `str()` gives the text that penstock.Writer takes: "f32[2,3]",
-    "text?" where samples may lack it."""
+    """A field of the schema. str() returns the type as penstock.Writer takes it: "f32[2,3]", or
+    "text?" for an optional field."""
 
     name: str
     type: str
@@ -46,29 +46,34 @@ class ImageInfo(NamedTuple):
     timestamp_ns: int
 
 
-# True, or a function that is called with the bytes in memory and those of the pack.
+# True, or a progress function that is called with the bytes loaded and the bytes in total.
 Preload = Union[bool, Callable[[int, int], object]]
 
 
 class Preloaded(NamedTuple):
-    """A pack in memory."""
+    """A pack that is loaded into memory."""
 
     bytes: int
-    """Of memory, once for all processes that share it."""
+    """Size in memory, which all processes share."""
     read_bytes: int
-    """Of the pack, by this process."""
+    """Bytes that this process read from the pack."""
     was_there: bool
-    """Another process, or this one, had it in memory already."""
+    """True if the pack was in memory before."""
     is_sealed: bool
-    """Nobody can change it any more; False: some of the pack is damaged."""
+    """True if the memory is read-only from now on; False if part of the pack is damaged."""
 
 
 class Sample(Mapping[str, Any]):
-    """A sample: field name to value, each read when it is asked for.
+    """A sample: a mapping from field name to value. Each field is read on access.
 
-    An image is its stored bytes, a clip a Clip of them, bytes are bytes, text is str, json is what
-    json.loads makes of it, a number is int or float, and an array of numbers a memoryview with its
-    shape (numpy.asarray takes it as it is). Bytes, text and json that the sample lacks are None.
+    image       the stored bytes of the file
+    clip        a Clip
+    bytes       bytes
+    text        str
+    json        the result of json.loads
+    numbers     int or float; with a shape, a memoryview that numpy.asarray accepts
+
+    A missing value of bytes, text or json is None; a missing image is b"".
     """
 
     __slots__ = ("_pack", "number")
@@ -99,8 +104,11 @@ class Sample(Mapping[str, Any]):
 
 
 class Pack:
-    """An open pack. Several threads may read it at once; a forked child opens it again by itself;
-    pickling carries the path or address, not the data and no keys."""
+    """An open pack: a sequence of samples.
+
+    Several threads can read it at once. A forked child process reopens it automatically. Pickling
+    stores the path or URL, but neither data nor credentials.
+    """
 
     def __init__(
         self,
@@ -116,7 +124,7 @@ class Pack:
                 f"preload: expected True, False or a function, found {_check.shown(preload)}"
             )
         if preload is not False and cache is not None:
-            raise InvalidError("preload: the pack is in memory then; leave cache out")
+            raise InvalidError("preload: a preloaded pack needs no cache; leave cache out")
         self._cache, self._cache_bytes = _cache(cache, cache_bytes)
         options, self._options = _remote.check(self.path, storage_options)
         self._has_secrets = len(self._options) < sum(
@@ -124,7 +132,7 @@ class Pack:
         )
         self._core = _core.Pack(self.path, options, self._cache, self._cache_bytes, preload)
         self._preload = preload is not False
-        # Blocks are read whole, so samples had better come by blocks.
+        # Complete blocks are read, so the default order of samples follows the blocks.
         self._is_whole = self._cache is not None or (options is not None and not self._preload)
         if options is not None:
             _remote.opened(self)
@@ -137,65 +145,65 @@ class Pack:
 
     @property
     def id(self) -> str:
-        """32 hexadecimal digits that no other content has."""
+        """32 hexadecimal digits that identify the content."""
         return typing.cast(bytes, self._info["id"]).hex()
 
     @property
     def info(self) -> dict[str, Any]:
-        """Figures of the pack: samples, blocks, shards, bytes, how images are stored, how many
-        samples lack a field, settings."""
+        """Statistics of the pack: samples, blocks, shards, bytes, how images are stored, samples
+        with missing fields, and the settings it was packed with."""
         known = ("id", "fields", "class_field", "classes", "settings")
         figures = {name: value for name, value in self._info.items() if name not in known}
         figures["id"] = self.id
-        import json  # not needed by most programs, and slow to import
+        import json  # slow to import, and most programs do not need it
 
         figures["settings"] = json.loads(self._info["settings"])
         figures["class_field"] = self.class_field
         return figures
 
     def cache_stats(self) -> dict[str, int]:
-        """What the cache did since the pack was opened; all 0 without one.
+        """Cache statistics since the pack was opened. All are 0 without a cache.
 
-        hits, misses  blocks that were there, and that were not
+        hits, misses  blocks found in the cache, and not found
         tail_hits, tail_misses
-                      the same of indexes of shards
+                      shard indexes found in the cache, and not found
         bytes_cache, bytes_origin
-                      of blocks, from the cache and from where the pack is
-        waited        hits that another process was fetching
-        bad           entries that did not fit their checksums, and were replaced
+                      bytes of blocks read from the cache, and from the pack itself
+        waited        hits for which another process fetched the block
+        bad           damaged entries, which were replaced
         stored, stored_bytes
-                      what was put there
+                      blocks written to the cache, and their bytes
         not_stored_full, not_stored_disk, not_stored_error, not_stored_busy
-                      what was not: cache_bytes are reached; the disk is full; it failed; another
-                      process held a lock for too long
-        evicted_bytes of packs not in use, to make room
+                      blocks not written: cache_bytes is reached; the disk is full; a write failed;
+                      another process held a lock too long
+        evicted_bytes bytes of unused packs that were deleted to free space
         """
         return self._core.cache_stats()
 
     def remote_stats(self) -> dict[str, int]:
-        """Requests since the pack was opened; all 0 when it is on a disk.
+        """Request statistics since the pack was opened. All are 0 for a local pack.
 
-        requests      all of them
-        retries       of these, again after a failure
+        requests      requests sent, including retries and hedges
+        retries       requests repeated after a failure
         hedges, hedges_won
-                      second ones for those that are slow, and those of them that answered first
-        throttles     answers that said "slow down"
-        failures      what was given up
-        bytes         of bodies that were taken
+                      hedged requests for slow ones, and those that finished first
+        throttles     responses that asked to slow down
+        failures      requests that failed for good
+        bytes         bytes received in response bodies
         in_flight, limit
-                      under way now, and as many may be
+                      requests in flight now, and their current limit
         """
         return self._core.remote_stats()
 
     @property
     def class_field(self) -> str | None:
-        """The field whose numbers the classes name."""
+        """The field that holds the class numbers."""
         number = self._info["class_field"]
         return None if number < 0 else self.fields[number].name
 
     @property
     def preloaded(self) -> Preloaded | None:
-        """What preload=True has done; None without."""
+        """What preload=True loaded, or None."""
         figures = self._core.preloaded()
         return None if figures is None else Preloaded(*figures)
 
@@ -207,16 +215,16 @@ class Pack:
             at = _check.whole("number", number)
         except TypeError:
             raise TypeError(
-                f"a pack is indexed by whole numbers, found {_check.shown(number)}; "
+                f"pack: expected the number of a sample, found {_check.shown(number)}; "
                 "use pack.index(key) for keys, and Loader(..., subset=...) for parts"
             ) from None
         if not -self._len <= at < self._len:
-            raise IndexError(f"sample {_check.shown(at)}: {self.path} has {self._len} samples")
+            raise IndexError(f"no sample {_check.shown(at)}: {self.path} has {self._len} samples")
         return at + self._len if at < 0 else at
 
     def _field(self, name: str) -> int:
         if not isinstance(name, str):
-            raise TypeError(f"name: expected the name of a field, found {_check.shown(name)}")
+            raise TypeError(f"name: expected a field name, found {_check.shown(name)}")
         number = self._numbers.get(name)
         if number is None:
             near = _check.nearest(name[:100], self._numbers)
@@ -232,11 +240,11 @@ class Pack:
         return (Sample(self, i) for i in range(self._len))
 
     def key(self, number: int) -> str:
-        """The key of a sample; bytes that are not UTF-8 become surrogates, as in file names."""
+        """The key of a sample. Bytes that are not UTF-8 become surrogates, as in file names."""
         return self._core.key(self._number(number)).decode("utf-8", "surrogateescape")
 
     def index(self, key: str | bytes) -> int:
-        """The number of the sample with this key; NotFoundError, a KeyError, when there is none."""
+        """The number of the sample with this key. Raises NotFoundError (a KeyError)."""
         if isinstance(key, str):
             try:
                 key = key.encode("utf-8", "surrogateescape")
@@ -247,7 +255,7 @@ class Pack:
         return self._core.find(key)
 
     def read(self, number: int, name: str) -> Any:
-        """The value of a field, as Sample says."""
+        """The value of a field. See Sample for the types."""
         at, field = self._number(number), self._field(name)
         kind = self.fields[field].type
         if kind == "clip":
@@ -269,12 +277,12 @@ class Pack:
         return memoryview(data).cast(_CODES[kind], shape)
 
     def missing(self, number: int, name: str) -> bool:
-        """Does the sample lack this field? True for no image, and for no value of an optional field
-        ("text?"), which an empty value is not."""
+        """True if the sample has no image, or no value of an optional field ("text?"). An empty
+        text or empty bytes are values."""
         return self._core.missing(self._number(number), self._field(name))
 
     def frames(self, number: int, name: str, frames: slice | None = None) -> list[bytes]:
-        """The stored bytes of some frames of a clip, read at once: frames=slice(0, 16, 2)."""
+        """The stored bytes of frames of a clip, in one read: frames=slice(0, 16, 2)."""
         at, field = self._number(number), self._field(name)
         n = self._core.frame_count(at, field)
         first, stop, step = _slice("frames", frames).indices(n)
@@ -283,17 +291,17 @@ class Pack:
         return self._core.frames(at, field, first, step, len(range(first, stop, step)))
 
     def image(self, number: int, name: str, frame: int = 0) -> ImageInfo:
-        """How an image is stored; reads no pixels."""
+        """How an image is stored. It reads no pixels."""
         at, field = self._number(number), self._field(name)
         return ImageInfo(*self._core.image(at, field, _check.integer("frame", frame, 0, 2**32 - 1)))
 
     def extract(self, number: int, name: str, frame: int = 0) -> bytes:
-        """An image as a file of its own: JPEGs with their metadata put back, raw pixels as PNG."""
+        """An image as a file: a JPEG with its metadata restored, or raw pixels as PNG."""
         at, field = self._number(number), self._field(name)
         return self._core.extract(at, field, _check.integer("frame", frame, 0, 2**32 - 1))[0]
 
     def metadata(self, number: int, name: str, frame: int = 0) -> bytes:
-        """EXIF and ICC set aside when the image was packed: whole JPEG marker segments."""
+        """The EXIF and ICC data of the image, as complete JPEG marker segments."""
         at, field = self._number(number), self._field(name)
         return self._core.metadata(at, field, _check.integer("frame", frame, 0, 2**32 - 1))
 
@@ -309,9 +317,9 @@ class Pack:
     def __reduce__(self) -> tuple[type[Pack], tuple[Any, ...]]:
         if self._has_secrets:
             raise TypeError(
-                f"{self.path}: opened with keys, a function for credentials or a password, which "
-                "are not pickled; name a profile (storage_options={'profile': ...}) or set the "
-                "AWS_ variables, which the other process finds by itself, or open the pack there"
+                f"{self.path}: it was opened with credentials and cannot be pickled; use a profile "
+                "(storage_options={'profile': ...}) or the AWS_ environment variables, or open the "
+                "pack in the other process"
             )
         return Pack, (
             self.path, self._options or None, self._cache, self._cache_bytes or None, self._preload
@@ -330,7 +338,7 @@ def _slice(name: str, value: slice | None) -> slice:
         if part is not None:
             _check.whole(name, part)
     if value.step is not None and not value.step:
-        raise InvalidError(f"{name}: expected a step that is not 0")
+        raise InvalidError(f"{name}: expected a step other than 0")
     return value
 
 
@@ -339,11 +347,11 @@ def _cache(
 ) -> tuple[str | None, int]:
     if cache is None:
         if cache_bytes is not None:
-            raise InvalidError("cache_bytes: there is no cache; name its directory with cache=")
+            raise InvalidError("cache_bytes: there is no cache; set its directory with cache=")
         return None, 0
     path = _check.path(cache, "cache")
     if "://" in path:
-        raise InvalidError(f"cache: expected a directory of this machine, found {path!r}")
+        raise InvalidError(f"cache: expected a local directory, found {path!r}")
     return path, 0 if cache_bytes is None else _check.size("cache_bytes", cache_bytes)
 
 
@@ -354,13 +362,15 @@ def open(
     cache_bytes: int | str | None = None,
     preload: Preload = False,
 ) -> Pack:
-    """Open the pack in directory `path`, or at an s3://, https:// or http:// address, for which
-    there are `storage_options`. Reads the manifest, nothing of any shard.
+    """Open a pack. It reads the manifest, but no shard.
 
-    `cache` is a directory on a fast disk of this machine in which blocks are kept, shared by all
-    processes and jobs; it is made when it is not there. `cache_bytes` ("500GiB") is the most that
-    all packs in it may take together; None: half of the disk.
-
-    `preload` brings all of it into memory that the processes of this user share; it may be a
-    function that is called with the bytes there and the bytes of the pack."""
+    path             a directory, or an s3://, https:// or http:// URL
+    storage_options  options for a URL: see StorageOptions
+    cache            a directory on a fast local disk that keeps blocks. All processes and jobs of
+                     this user share it. It is created if it does not exist.
+    cache_bytes      maximum size of the cache for all packs together ("500GiB"); None: half of the
+                     disk
+    preload          True: load the entire pack into memory, which all processes of this user share.
+                     A function is called with the bytes loaded so far and the total.
+    """
     return Pack(path, storage_options, cache, cache_bytes, preload)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations and pipelines as Python objects; the text is what the library reads."""
+"""Operations and pipelines as Python objects. The library reads their text form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Param(NamedTuple):
 
 
 class Op:
-    """An operation with its parameters. `str` and `repr` give its text in a pipeline."""
+    """An operation with its parameters. str() and repr() return its text in a pipeline."""
 
     __slots__ = ("name", "text")
 
@@ -68,7 +68,7 @@ def _number_text(what: str, param: Param, value: Any) -> str:
 
 
 def _many(what: str, value: Any) -> list[Any]:
-    """The numbers of a sequence; or the one that it is."""
+    """The items of a sequence, or a list of the one number."""
     if isinstance(value, (str, bytes, bytearray, dict, set, frozenset)):
         raise TypeError(f"{what}: expected numbers, found {_check.shown(value)}")
     try:
@@ -95,14 +95,14 @@ def _value_text(what: str, param: Param, value: Any) -> str:
         raise InvalidError(f"{what}: expected two numbers, found {_check.shown(value)}")
     if param.type in (SIZE, SIDES, FACTOR) and len(many) > 2:
         raise InvalidError(f"{what}: expected one number or two, found {_check.shown(value)}")
-    # One number x of a factor stands for a range around 1 or 0, so its bounds are the library's.
+    # One number x of a factor means a range around 1 or 0, so the library checks its bounds.
     if param.type == FACTOR and len(many) == 1:
         param = param._replace(min=0.0, max=math.inf)
     return ",".join(_number_text(what, param, number) for number in many)
 
 
 def _is_word(param: Param) -> bool:
-    """Is its default a word?"""
+    """True if the default is a word."""
     return param.initial in (param.words or "").split()
 
 
@@ -113,7 +113,7 @@ def _initial_text(param: Param) -> str | None:
 
 
 def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
-    """Without the defaults; by place as long as none is left out, by name after that."""
+    """The text without default values: positional until a default is skipped, then by name."""
     text, by_place = [name], True
     for param in params:
         value = _value_text(f"{name}: {param.name}", param, values[param.name])
@@ -125,7 +125,7 @@ def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
 
 
 def initial(param: Param) -> Any:
-    """A default as the signature shows it."""
+    """The default value, as the signature shows it."""
     if param.initial is None or _is_word(param):
         return param.initial
     numbers = [float(number) for number in param.initial.split(",")]
@@ -145,7 +145,7 @@ def doc(text: str, params: list[Param]) -> str:
 
 
 def signature(params: list[Param]) -> str:
-    """Parameters as in a def: "size, filter='bilinear'"."""
+    """The parameters as in a def statement: "size, filter='bilinear'"."""
     return ", ".join(
         param.name if param.initial is None else f"{param.name}={initial(param)!r}"
         for param in params
@@ -153,8 +153,8 @@ def signature(params: list[Param]) -> str:
 
 
 def make_op(name: str, text: str, params: list[Param]) -> Callable[..., Op]:
-    """The function of penstock.ops for a row of the table. It is compiled from text, so that its
-    signature is a real one; making one by `inspect` costs more than all else at import."""
+    """Make the function of penstock.ops for one operation. It is compiled from text to get a real
+    signature; building one with `inspect` takes longer than the rest of the import."""
     source = f"def {name}({signature(params)}): return _make(locals())"
     scope: dict[str, Any] = {"_make": lambda values: Op(name, _op_text(name, params, values))}
     exec(compile(source, f"<penstock.ops.{name}>", "exec"), scope)
@@ -165,7 +165,7 @@ def make_op(name: str, text: str, params: list[Param]) -> Callable[..., Op]:
 
 
 def table() -> dict[str, tuple[str, list[Param]]]:
-    """Name to help and parameters, of all operations."""
+    """All operations: name to (help, parameters)."""
     return {name: (text, [Param(*row) for row in rows]) for name, text, rows in _core.ops()}
 
 
@@ -175,10 +175,17 @@ def _parts(what: str, ops: Any) -> list[Any]:
             return list(ops)
     except Exception:
         pass
-    near = "; to leave the field out, leave it out of the dict" if ops is None else ""
+    near = "; to skip the field, leave it out of the dict" if ops is None else ""
     raise TypeError(
-        f"{what}: expected a text or operations of penstock.ops, found {_check.shown(ops)}{near}"
+        f"{what}: expected a text or a list of penstock.ops, found {_check.shown(ops)}{near}"
     )
+
+
+def _call_hint(part: object) -> str:
+    """What to do with a function that is no operation."""
+    if getattr(part, "__module__", None) == "penstock.ops":
+        return f"; call it: ops.{getattr(part, '__name__', '')}()"
+    return "; to run a function on batches, pass it as transform=" if callable(part) else ""
 
 
 def _ops_text(what: str, ops: Ops) -> str:
@@ -187,23 +194,22 @@ def _ops_text(what: str, ops: Ops) -> str:
     parts = [ops] if isinstance(ops, Op) else _parts(what, ops)
     for part in parts:
         if not isinstance(part, (str, Op)):
-            near = " (call it)" if callable(part) else ""
             raise TypeError(
-                f"{what}: expected operations of penstock.ops, found {_check.shown(part)}{near}; "
-                "a function on whole batches goes to transform="
+                f"{what}: expected operations of penstock.ops, found {_check.shown(part)}"
+                f"{_call_hint(part)}"
             )
     return _check.text(what, " | ".join(str(part) for part in parts))
 
 
 def _name(field: object) -> str:
-    name = _check.text("pipeline: name of a field", field)
+    name = _check.text("pipeline: field name", field)
     if '"' in name or "\n" in name:
         raise InvalidError(f"pipeline: no field {_check.shown(field)}")
     return name if name.isidentifier() else f'"{name}"'
 
 
 def text(pipeline: Pipeline | None) -> str | None:
-    """The text of a pipeline: of a text, of operations, or of a dict of fields to either."""
+    """The text form of a pipeline: a text, operations, or a dict of field names to either."""
     if pipeline is None:
         return None
     if isinstance(pipeline, Mapping):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs in object stores: how they are asked for, and with what."""
+"""Options and credentials for packs in object stores."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ if TYPE_CHECKING:
     from ._pack import Pack
     from ._writer import Writer
 
-# Key id, secret, token, end; the last two may be left out.
+# Key id, secret, token, expiry; the last two are optional.
 Credentials = Union[Mapping[str, Any], tuple[Any, ...]]
 
 
 class StorageOptions(TypedDict, total=False):
-    """How a pack at an s3://, https:// or http:// address is asked for. All may be left out: then
-    the environment, the AWS profile and the instance say, as they do for the AWS command line.
+    """Options for a pack at an s3://, https:// or http:// URL. All are optional. Without them, the
+    environment, the AWS profile and the instance are used, as the AWS CLI does.
 
     endpoint        "https://host[:port]" of a store other than AWS
-    region          of the bucket
-    profile         of ~/.aws/config and ~/.aws/credentials
+    region          region of the bucket
+    profile         profile in ~/.aws/config and ~/.aws/credentials
     key_id, secret, token
-                    keys; nothing else is looked for
-    credentials     a function that gives them, asked again before they end: a dict with key_id,
-                    secret, token and expires, or a tuple of these; token and expires may be None;
-                    expires is a datetime or seconds since 1970. It is called from another thread.
-    no_sign         public buckets: no keys are used
-    requester_pays  this account pays for what is read
-    path_style      True: the bucket is in the path, False: in the host's name
-    ca_file         certificates to trust instead of the system's
+                    credentials; no other source is then tried
+    credentials     a function that returns credentials: a dict with key_id, secret, token and
+                    expires, or a tuple of these. token and expires may be None; expires is a
+                    datetime with a time zone, or seconds since 1970. It is called again before the
+                    credentials expire, from another thread.
+    no_sign         True for a public bucket: requests are not signed
+    requester_pays  True: this account pays for the requests
+    path_style      True: the bucket is part of the path; False: part of the host name
+    ca_file         CA certificates to trust instead of the system's
     proxy           "http://host:port"
-    allow_http      keys may go over http to other hosts than this one
-    deadline        of one request, in seconds (30)
-    outage          how long a server may be away before it is an error, in seconds (300)
-    in_flight       requests of this node at once, at most (512, 64 of a process)
-    node_ranks      processes of this node that share them (found in the environment)
+    allow_http      True: credentials may be sent over http to other hosts
+    deadline        time limit of one request, in seconds (default 30)
+    outage          how long failed requests are retried, in seconds (default 300)
+    in_flight       maximum concurrent requests of this node (default 512, at most 64 per process)
+    node_ranks      processes on this node that share in_flight (default: from the environment)
     """
 
     endpoint: str | None
@@ -69,7 +70,7 @@ _FLAGS = ("no_sign", "requester_pays", "allow_http")
 _SECRETS = ("key_id", "secret", "token", "credentials")
 _NAMES = tuple(StorageOptions.__annotations__)
 
-# What other libraries call them.
+# Names of the same options in other libraries.
 _REPLACED = {
     "endpoint_url": "endpoint",
     "aws_endpoint_url": "endpoint",
@@ -87,7 +88,7 @@ _REPLACED = {
 
 
 class Options(tuple[Any, ...]):
-    """What the extension takes. It holds secrets: it is made for a call, and not kept."""
+    """The arguments of the extension. They contain secrets, so they are not stored."""
 
     __slots__ = ()
 
@@ -95,24 +96,24 @@ class Options(tuple[Any, ...]):
         return "<storage options>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("storage options are not pickled")
+        raise TypeError("storage options cannot be pickled")
 
 
 def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict[str, Any]]:
-    """What the extension takes, None for a path; and those options that are no secrets."""
+    """The arguments of the extension (None for a path), and the options that are not secret."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"storage_options: expected a dict, found {type(given).__name__}")
     if not _core.is_remote(path):
         if given:
             raise InvalidError(
-                "storage_options: expected an s3://, https:// or http:// address, found a path"
+                "storage_options: they are for s3://, https:// and http:// URLs, found a path"
             )
         return None, {}
     known = _known(given)
     if ("key_id" in known) != ("secret" in known):
-        raise InvalidError("storage_options: expected key_id and secret together, found one")
+        raise InvalidError("storage_options: expected key_id and secret together, found only one")
     if "token" in known and "key_id" not in known:
-        raise InvalidError("storage_options: expected key_id and secret with token, found it alone")
+        raise InvalidError("storage_options: expected key_id and secret, found only token")
     asker = _asker(known.get("credentials"))
     is_given = {"key_id": "key_id" in known, "credentials": asker is not None,
                 "no_sign": known.get("no_sign", False)}
@@ -135,19 +136,19 @@ def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Keys are, and so is a proxy with a password."""
+    """True for credentials, and for a proxy or endpoint with a password."""
     return name in _SECRETS or (name in ("proxy", "endpoint") and "@" in value)
 
 
 def _known(given: StorageOptions | None) -> dict[str, Any]:
-    """Checked; without those that are None. No message shows a value that may be a secret."""
+    """The checked options without None. No message shows a value that may be secret."""
     if given is None:
         return {}
     known: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _NAMES:
             other = _REPLACED.get(str(name))
-            near = f"; it is called {other!r} here" if other else _check.nearest(str(name), _NAMES)
+            near = f"; use {other!r}" if other else _check.nearest(str(name), _NAMES)
             raise InvalidError(f"storage_options: no option {_check.shown(name)}{near}")
         if value is None:
             continue
@@ -187,7 +188,7 @@ def _asker(credentials: object) -> Callable[[], tuple[str, str, str | None, int]
 
 
 def _given(found: Any) -> tuple[str, str, str | None, int]:
-    """What a callback gave, as the extension takes it; its errors show no values."""
+    """The result of a callback as the extension takes it. Errors show no values."""
     names = ("key_id", "secret", "token", "expires")
     if isinstance(found, Mapping):
         unknown = [name for name in found if name not in names]
@@ -201,14 +202,14 @@ def _given(found: Any) -> tuple[str, str, str | None, int]:
         )
     key_id, secret, token, expires = (*found, None, None)[:4]
     if not isinstance(key_id, str) or not isinstance(secret, str):
-        raise TypeError("credentials: expected key_id and secret as str")
+        raise TypeError("credentials: expected str for key_id and secret")
     if token is not None and not isinstance(token, str):
-        raise TypeError("credentials: expected token as str or None")
+        raise TypeError("credentials: expected str or None for token")
     return key_id, secret, token, _end(expires)
 
 
 def _end(expires: object) -> int:
-    """Seconds since 1970; 0 for never."""
+    """Seconds since 1970; 0 if the credentials do not expire."""
     if expires is None:
         return 0
     if isinstance(expires, datetime.datetime):
@@ -227,14 +228,14 @@ def _end(expires: object) -> int:
     return int(expires)
 
 
-# ---- the end of the interpreter
+# ---- exit of the interpreter
 
 _open: weakref.WeakSet[Pack | Writer] = weakref.WeakSet()
 _CLOSE_SECONDS = 1.0
 
 
 def opened(what: Pack | Writer) -> None:
-    """To be closed before the interpreter ends: a thread carries its requests."""
+    """Close this before the interpreter exits, because a thread handles its requests."""
     _open.add(what)
 
 

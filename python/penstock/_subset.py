@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples of a pack are loaded: numbers, a mask, a range or a slice."""
+"""The argument `subset`: sample numbers, a mask, a range or a slice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._error import InvalidError
 
 Subset = Union[Sequence[int], Sequence[bool], range, slice]
 
-# The list of numbers as the library takes it, or None; then a range: its first, its length.
+# A list of numbers for the library, or None and a range: its start and length.
 Chosen = tuple[Union[memoryview, None], int, int]
 
 _NO_LISTS = (str, bytes, bytearray, dict, set, frozenset)
@@ -21,7 +21,7 @@ _NO_LISTS = (str, bytes, bytearray, dict, set, frozenset)
 
 def _expected(n: int) -> str:
     return (
-        f"subset: expected numbers of samples from 0 to {n - 1}, a mask of {n} booleans, "
+        f"subset: expected sample numbers from 0 to {n - 1}, a mask of {n} booleans, "
         "a range or a slice"
     )
 
@@ -29,9 +29,9 @@ def _expected(n: int) -> str:
 def _out_of_range(number: int, place: int | None, n: int) -> InvalidError:
     what = f"subset: expected numbers from 0 to {n - 1}, found {number}"
     if place is not None:
-        what += f" at place {place}"
+        what += f" at index {place}"
     if -n <= number < 0:
-        what += f"; numbers do not count from the end: use {number + n}"
+        what += f"; negative numbers do not count from the end: use {number + n}"
     return InvalidError(what)
 
 
@@ -53,16 +53,16 @@ def _check_mask(length: int, n: int) -> None:
 
 
 def _check_no_mask(length: int, largest: int, n: int) -> None:
-    """Refuses a mask whose booleans have become integers: it would name samples 0 and 1 alone."""
+    """Refuse a mask that was converted to integers: it would select samples 0 and 1 only."""
     if length == n > 2 and largest <= 1:
         raise InvalidError(
-            f"subset: expected numbers of samples, found {n} numbers that are all 0 or 1, which "
-            "look like a mask; pass a mask as booleans, for example mask.astype(bool)"
+            f"subset: expected sample numbers, found {n} numbers that are all 0 or 1, like a mask; "
+            "pass a mask as booleans, for example mask.astype(bool)"
         )
 
 
 def _of_array(subset: Any, n: int) -> Chosen:
-    """Of a NumPy array."""
+    """The samples that a NumPy array selects."""
     import numpy
 
     if subset.ndim != 1:
@@ -71,7 +71,7 @@ def _of_array(subset: Any, n: int) -> Chosen:
         _check_mask(len(subset), n)
         subset = numpy.flatnonzero(subset)
     if not len(subset):
-        raise InvalidError("subset: expected samples, found none")
+        raise InvalidError("subset: expected at least one sample, found none")
     if subset.dtype.kind not in "iu":
         raise InvalidError(f"{_expected(n)}, found an array of {subset.dtype}")
     wrong = (subset < 0) | (subset >= n)
@@ -86,7 +86,7 @@ def _whole(value: object, place: int, n: int) -> int:
     try:
         return _check.whole("subset", value)
     except TypeError:
-        raise TypeError(f"{_expected(n)}, found {_check.shown(value)} at place {place}") from None
+        raise TypeError(f"{_expected(n)}, found {_check.shown(value)} at index {place}") from None
 
 
 def _of_values(values: list[Any], n: int) -> Chosen:
@@ -97,7 +97,7 @@ def _of_values(values: list[Any], n: int) -> Chosen:
     elif True in kinds:
         raise InvalidError(f"{_expected(n)}, found booleans and numbers in one list")
     if not values:
-        raise InvalidError("subset: expected samples, found none")
+        raise InvalidError("subset: expected at least one sample, found none")
     chosen = array.array("Q")
     for place, value in enumerate(values):
         number = _whole(value, place, n)
@@ -109,13 +109,13 @@ def _of_values(values: list[Any], n: int) -> Chosen:
 
 
 def _as_array(subset: Any) -> Any:
-    """A NumPy array of a tensor, where there is NumPy; anything else as it is."""
+    """A tensor as a NumPy array if NumPy is installed; other values unchanged."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(subset, torch.Tensor):
         return subset
     try:
         return subset.detach().cpu().numpy()
-    except (RuntimeError, TypeError):  # without NumPy, or a type that NumPy does not have
+    except (RuntimeError, TypeError):  # NumPy is not installed, or lacks the dtype
         return subset.tolist()
 
 
@@ -129,7 +129,7 @@ def _values(subset: Any, n: int) -> list[Any]:
 
 
 def choose(subset: Subset | None, n: int) -> Chosen:
-    """The samples that `subset` names of a pack of n."""
+    """The samples that `subset` selects from a pack of n samples."""
     if subset is None:
         return None, 0, 0
     if isinstance(subset, slice):
@@ -139,7 +139,7 @@ def choose(subset: Subset | None, n: int) -> Chosen:
             raise type(error)(f"subset: {subset!r}: {error}") from None
     if isinstance(subset, range):
         if not subset:
-            raise InvalidError("subset: expected samples, found none")
+            raise InvalidError("subset: expected at least one sample, found none")
         return _of_range(subset, n)
     subset = _as_array(subset)
     numpy = sys.modules.get("numpy")

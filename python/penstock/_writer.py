@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a pack sample by sample, from data of any origin."""
+"""Write a pack sample by sample, from any source of data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._pack import Field
 
 _TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
 _CODES = {"i64": "q", "f32": "f", "f64": "d"}
-# Formats of buffers that are these numbers already; NumPy says l for 64 bits.
+# Buffer formats that need no conversion; NumPy uses l for 64 bits.
 _FORMATS = {
     kind: (code, "<" + code, *("l" * (struct.calcsize("l") == 8 and kind == "i64")))
     for kind, code in _CODES.items()
@@ -29,7 +29,7 @@ _OPTIONAL = ("bytes", "json", "text")
 def _parse_field(name: str, text: str) -> Field:
     """A Field from "image", "mask", "i64", "f32[2,3]", "text?", ..."""
     if not isinstance(name, str) or not isinstance(text, str):
-        raise TypeError(f"schema: expected names and types as text, found {name!r}: {text!r}")
+        raise TypeError(f"schema: expected str for names and types, found {name!r}: {text!r}")
     m = _TYPE.fullmatch(text)
     if not m:
         raise InvalidError(
@@ -51,7 +51,7 @@ def _is_bytes(value: object) -> bool:
 
 
 def _flat(value: Any, shape: tuple[int, ...]) -> list[Any] | None:
-    """The numbers of nested sequences of this shape; None when they are not of it."""
+    """The numbers of nested sequences of this shape, or None if the shape differs."""
     if not shape:
         return [value]
     if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != shape[0]:
@@ -71,7 +71,7 @@ def _no_numbers(field: Field, value: Any, why: object = "") -> InvalidError:
 
 
 def _buffer(field: Field, value: Any) -> memoryview | None:
-    """The memory of numbers that are of the field's type and shape already."""
+    """The buffer of a value that already has the field's type and shape."""
     try:
         view = memoryview(value)
     except Exception:
@@ -81,8 +81,8 @@ def _buffer(field: Field, value: Any) -> memoryview | None:
 
 
 def _numbers(field: Field, value: Any) -> bytes | memoryview:
-    """Numbers, nested sequences of them, or anything that has tolist() or a fitting buffer;
-    booleans are 0 and 1."""
+    """The bytes of numbers, nested sequences, or objects with tolist() or a matching buffer.
+    Booleans become 0 and 1."""
     view = _buffer(field, value)
     if view is not None:
         return view.cast("B") if view.c_contiguous else view.tobytes()
@@ -111,7 +111,7 @@ def _image(field: Field, value: Any) -> Any:
     if not _is_bytes(value):
         raise InvalidError(
             f"field {field.name!r}: expected the bytes of a JPEG, PNG or WebP file, found "
-            f"{type(value).__name__}; pixels are to be encoded first (as PNG, to lose nothing)"
+            f"{type(value).__name__}; encode pixels first, for example as PNG, which is lossless"
         )
     return value
 
@@ -128,20 +128,20 @@ def _list(field: Field, value: Any, what: str) -> list[Any]:
 
 
 def _times(field: Field, value: Any) -> list[int]:
-    name = f"field {field.name!r}: times in ns"
+    name = f"field {field.name!r}: time in ns"
     return [
         _check.integer(name, time, -(2**63), 2**63 - 1) for time in _list(field, value, "times")
     ]
 
 
 def _clip(field: Field, value: Any) -> tuple[list[Any], list[int]]:
-    """A list of frames, or (frames, times in ns)."""
+    """Frames and times, from a list of frames or a tuple (frames, times in ns)."""
     times: list[int] = []
     if isinstance(value, tuple) and len(value) == 2 and not _is_bytes(value[0]):
         value, times = _list(field, value[0], "frames"), _times(field, value[1])
         if len(times) != len(value):
             raise InvalidError(
-                f"field {field.name!r}: expected a time for each of {len(value)} frames, "
+                f"field {field.name!r}: expected one time for each of {len(value)} frames, "
                 f"found {len(times)}"
             )
     return [_image(field, frame) for frame in _list(field, value, "frames")], times
@@ -199,21 +199,27 @@ def _class_names(classes: Sequence[str] | None) -> list[bytes]:
 
 
 class Writer:
-    """A pack that is being written; it appears whole when finish() or the `with` block ends, and an
-    exception in the block leaves none.
+    """Write a pack sample by sample. The pack becomes visible when finish() returns or the `with`
+    block ends. An exception in the block leaves no pack.
 
-    schema       field name to type: image, mask, clip, bytes, json, text, i64, f32, f64; numbers
-                 may have a shape: "f32[2,3]"; "bytes?", "json?", "text?" may be missing
-    classes      names of the numbers of `class_field` (the first single i64 field when not given)
-    mode         of JPEGs: tile (the default: lossless), keep, encode, raw, mix; with `quality`,
-                 `max_side`, `short_side`, `raw_share` as in `penstock pack`
-    sixteen_bit  what to do with a PNG of 16 bits a channel as an image: refuse (the default: an
-                 UnsupportedError), or reduce: loading it gives the upper 8 bits
-    name         which data this is: it goes into the ids of the shards
+    schema       a dict of field name to type: image, mask, clip, bytes, json, text, i64, f32, f64.
+                 Numbers can have a shape ("f32[2,3]"). "bytes?", "json?" and "text?" are optional.
+    classes      class names, for the numbers in `class_field`
+    class_field  the field of class numbers; None: the first i64 field without a shape
+    mode         how images are stored: tile (default, lossless), keep, encode, raw or mix. See
+                 `penstock pack --help` for the modes and for `quality`, `max_side`, `short_side`,
+                 `raw_share`.
+    check_decode True, with mode="keep": decode every image to find damaged files
+    sixteen_bit  for a PNG with 16 bits per channel in an image field: "refuse" (default) raises
+                 UnsupportedError; "reduce" accepts it, and loading returns the upper 8 bits
+    block_samples
+                 samples per block
+    shard_size   maximum size of a shard file: "512MiB"
+    name         a name for the data, which becomes part of the shard ids
     storage_options
-                 for an s3:// address, as in penstock.open
-    work         for an s3:// address: a directory for what is under way; None: one in the user's
-                 cache
+                 for an s3:// URL, as in penstock.open
+    work         for an s3:// URL: a local directory for temporary files; None: one in the user's
+                 cache directory
     """
 
     def __init__(
@@ -240,7 +246,7 @@ class Writer:
         options, _ = _remote.check(self.path, storage_options)
         if not isinstance(schema, Mapping):
             raise TypeError(
-                f"schema: expected a dict of names to types, found {_check.shown(schema)}"
+                f"schema: expected a dict of field name to type, found {_check.shown(schema)}"
             )
         self.fields = tuple(_parse_field(key, text) for key, text in schema.items())
         if not self.fields:
@@ -275,15 +281,18 @@ class Writer:
         for field in self.fields:
             if field.type == "i64" and not field.shape:
                 return field.name
-        raise InvalidError("classes: expected a single i64 field that they name, found none")
+        raise InvalidError("classes: expected an i64 field without a shape, found none")
 
     def add(self, key: str | bytes | None = None, /, **values: Any) -> None:
-        """Add a sample: its key (its number when none is given) and a value for every field.
+        """Add a sample: its key (default: its number) and a value for every field.
 
-        Images are the bytes of files, a clip is a list of them or (frames, times in ns), numbers
-        are numbers, arrays or nested lists. None stands for no image, and for no value of an
-        optional field ("text?"; there JSON's null is b"null"). An image that cannot be decoded is a
-        DecodeError, after which the next sample may be added.
+        image    the bytes of a JPEG, PNG or WebP file; None: no image
+        clip     a list of such bytes, or (frames, times in ns)
+        numbers  a number, an array or nested lists
+        text?, json?, bytes?
+                 None means a missing value. To store JSON's null in "json?", pass b"null".
+
+        An image that cannot be decoded raises DecodeError; you can then add the next sample.
         """
         if "key" not in self._names and key is None:
             key = values.pop("key", None)
@@ -301,21 +310,22 @@ class Writer:
     def _difference(self, values: Mapping[str, Any]) -> str:
         unknown = [name for name in values if name not in self._names]
         if unknown:
-            return f"no field {unknown[0]!r} in the schema{_check.nearest(unknown[0], self._names)}"
+            near = _check.nearest(unknown[0], self._names)
+            return f"the schema has no field {unknown[0]!r}{near}"
         missing = [field.name for field in self.fields if field.name not in values]
-        return f"no value for field {missing[0]!r}"
+        return f"field {missing[0]!r} has no value"
 
     def __len__(self) -> int:
-        """Samples added so far."""
+        """The number of samples added so far."""
         return self._n
 
     def finish(self) -> int:
-        """Publish; gives the number of samples."""
+        """Publish the pack. Returns the number of samples."""
         self._finished = True
         return self._core.finish()
 
     def close(self) -> None:
-        """Without finish() before it: leave no pack."""
+        """Discard the pack, unless finish() was called."""
         self._core.close()
 
     def __enter__(self) -> Writer:
@@ -334,8 +344,8 @@ def write(
     schema: Mapping[str, str],
     **settings: Any,
 ) -> int:
-    """Write a pack from dicts of field name to value, and "key" unless keys are to be numbers; the
-    settings are Writer's. Gives the number of samples."""
+    """Write a pack from dicts of field name to value. An item "key" sets the key; without it, keys
+    are numbers. The settings are those of Writer. Returns the number of samples."""
     with Writer(path, schema, **settings) as writer:
         for sample in _samples(samples):
             writer.add(None, **sample)
@@ -343,7 +353,7 @@ def write(
 
 
 def _samples(samples: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What the caller's own code raises on the way stays as it is."""
+    """The samples as dicts. Exceptions of the caller's iterator pass through unchanged."""
     try:
         each = iter(samples)
     except TypeError:

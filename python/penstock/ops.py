@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a pipeline, one function each, made from the library's table.
+"""The operations of a pipeline. Each function returns an Op; the library's table defines them.
 
     [ops.decode(), ops.random_resized_crop(224), ops.hflip(), ops.tensor("u8")]
 
-gives what the text "decode | random_resized_crop 224 | hflip | tensor u8" gives.
+is the same pipeline as the text "decode | random_resized_crop 224 | hflip | tensor u8".
 """
 
 from . import _pipeline

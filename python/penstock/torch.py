@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as torch tensors, and page-locked memory for copies to a GPU.
+"""Batches as torch tensors, and page-locked (pinned) memory for copies to a GPU.
 
-A slot of the ring is page-locked the first time it is seen. Its lease is kept until an event that
-is recorded when the next batch is asked for has passed: by then the copies that the training loop
-has begun are done, so a slot is never written over under a copy.
+A slot of the ring is page-locked when it is first used. When the caller requests the next batch, a
+CUDA event is recorded. The slot is released only after that event, so that copies which the
+training loop has started are finished before the slot is overwritten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._error import Error
 
 
 class _Cuda(Protocol):
-    """What pinning needs of CUDA."""
+    """The CUDA calls that pinning needs."""
 
     def register(self, address: int, size: int) -> None: ...
     def unregister(self, address: int) -> None: ...
@@ -27,7 +27,7 @@ class _Cuda(Protocol):
 
 
 class _TorchCuda:
-    """By torch, which has the CUDA runtime open."""
+    """CUDA calls through torch, which has loaded the CUDA runtime."""
 
     def __init__(self) -> None:
         self._cudart: Any = torch.cuda.cudart()
@@ -37,10 +37,10 @@ class _TorchCuda:
             raise Error(f"pin_memory: {doing} failed: CUDA error {int(code)}")
 
     def register(self, address: int, size: int) -> None:
-        self._check(self._cudart.cudaHostRegister(address, size, 0), f"locking {size} bytes")
+        self._check(self._cudart.cudaHostRegister(address, size, 0), f"page-locking {size} bytes")
 
     def unregister(self, address: int) -> None:
-        self._check(self._cudart.cudaHostUnregister(address), "unlocking")
+        self._check(self._cudart.cudaHostUnregister(address), "unlocking memory")
 
     def record(self) -> Any:
         event = torch.cuda.Event()
@@ -49,7 +49,7 @@ class _TorchCuda:
 
 
 class Pinner:
-    """Page-locks the slots, and keeps their leases until the copies from them are over."""
+    """Page-locks slots, and keeps their leases until copies from them have finished."""
 
     def __init__(self, cuda: _Cuda) -> None:
         self._cuda = cuda
@@ -58,7 +58,7 @@ class Pinner:
         self._waiting: collections.deque[tuple[Any, _core.Batch]] = collections.deque()
 
     def lock(self, batch: _core.Batch) -> None:
-        """Before the batch is given out."""
+        """Page-lock the slot of a batch before it is returned."""
         address, size = batch.memory()
         if self._slots.get(address) != size:
             self._cuda.register(address, size)
@@ -83,7 +83,7 @@ class Pinner:
 
 
 class Output:
-    """What penstock.Loader does with batches for output="torch"."""
+    """Converts batches to tensors for output="torch"."""
 
     def __init__(self, pin_memory: bool) -> None:
         self._pinner: Pinner | None = None
@@ -91,7 +91,7 @@ class Output:
             self._pinner = Pinner(_TorchCuda())
         elif pin_memory:
             warnings.warn(
-                "pin_memory=True, but there is no CUDA device: memory is not page-locked",
+                "penstock: pin_memory=True has no effect: no CUDA device was found",
                 stacklevel=5,
             )
 

@@ -81,6 +81,7 @@ NOT_FOLLOWED = {
     "pack the sources again, into a new pack": "needs a pack of a version before the first release",
     "preload it right after opening": C_API,
     "copy the tensor to the device": "needs a GPU",
+    "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
     "name the folder that the paths in the list start from": "followed in test_cli_outside.py",
     "mend the label or add the class to that file": "followed in test_cli_labels.py",
     "; mend or remove this file": "followed in test_cli_labels.py",

@@ -175,9 +175,9 @@ TABLE = {
         lambda s: over_tls(s), lambda s: over_tls(s, ca_file=s.top / "certificate")),
     "one of two options": ("exclude each other; give one",
         lambda s: s.open(**keys(s), no_sign=True), lambda s: s.open("free", no_sign=True)),
-    "pickled without keys": ("or set the AWS_ variables, which the other process finds by itself",
+    "pickled without keys": ("or the AWS_ environment variables",
         lambda s: pickled(s, **keys(s)), lambda s: pickled(s.with_keys())),
-    "pickled with a profile": ("name a profile (storage_options={'profile': ...})",
+    "pickled with a profile": ("use a profile (storage_options={'profile': ...})",
         lambda s: pickled(s, **keys(s)),
         lambda s: pickled(s.config(f"[profile p]\naws_access_key_id = {s.server.key_id}\n"
                                    f"aws_secret_access_key = {s.server.secret}\n"), profile="p")),
@@ -187,7 +187,7 @@ TABLE = {
     "write to a directory": ("write to s3:// or a directory",
         lambda s: write(s, "http://127.0.0.1:1/w.pen"),
         lambda s: penstock.write(s.top / "w.pen", [{"image": png(1)}], {"image": "image"})),
-    "open it again": ("another pack is here now than the parent process had open; open it again",
+    "open it again": ("the pack was replaced after the parent process opened it; open it again",
         lambda s: in_other_process(s, False), lambda s: in_other_process(s, True)),
 }
 

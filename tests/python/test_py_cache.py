@@ -245,13 +245,13 @@ def test_a_disk_that_is_really_full(disk, digest, tmp_path):
 def test_arguments(disk, tmp_path):
     with pytest.raises(penstock.InvalidError, match="cache_bytes: there is no cache"):
         penstock.open(disk, cache_bytes=5)
-    with pytest.raises(penstock.InvalidError, match="expected a directory of this machine"):
+    with pytest.raises(penstock.InvalidError, match="expected a local directory"):
         penstock.open(disk, cache="s3://bucket/cache")
     with pytest.raises(penstock.InvalidError, match="cache_bytes: expected a size like 2GiB"):
         penstock.open(disk, cache=tmp_path / "c", cache_bytes="much")
     with pytest.raises(penstock.NotFoundError, match="the directory above it is not there"):
         penstock.open(disk, cache=tmp_path / "no" / "such")
-    with pytest.raises(penstock.InvalidError, match="the pack is open already; give it to open"):
+    with pytest.raises(penstock.InvalidError, match="the pack is already open; pass it to open"):
         penstock.Loader(penstock.open(disk), 4, cache=tmp_path / "c")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("precious")

@@ -311,15 +311,15 @@ def test_a_subset_by_a_mask(make, kind):
 
 
 @pytest.mark.parametrize("subset, message", [
-    ([], "expected samples, found none"),
-    (range(3, 3), "expected samples, found none"),
-    (numpy.array([], dtype=int), "expected samples, found none"),
-    ([False] * 50, "expected samples, found none"),
-    ([50], "expected numbers from 0 to 49, found 50 at place 0"),
-    ([3, -1], "found -1 at place 1; numbers do not count from the end: use 49"),
-    (numpy.array([3, -51]), "found -51 at place 1$"),
+    ([], "expected at least one sample, found none"),
+    (range(3, 3), "expected at least one sample, found none"),
+    (numpy.array([], dtype=int), "expected at least one sample, found none"),
+    ([False] * 50, "expected at least one sample, found none"),
+    ([50], "expected numbers from 0 to 49, found 50 at index 0"),
+    ([3, -1], "found -1 at index 1; negative numbers do not count from the end: use 49"),
+    (numpy.array([3, -51]), "found -51 at index 1$"),
     (range(45, 55), "expected numbers from 0 to 49, found 54"),
-    (range(-2, 3), "found -2; numbers do not count from the end: use 48"),
+    (range(-2, 3), "found -2; negative numbers do not count from the end: use 48"),
     (range(0, 60, 2), "found 58"),
     ([2**70], "found 1180591620717411303424"),
     ([True] * 49, "expected a mask of 50 booleans, one for each sample of the pack, found 49"),
@@ -337,14 +337,16 @@ def test_subsets_that_are_refused(make, subset, message):
 
 @pytest.mark.parametrize("subset", ["ab", b"ab", {1: 2}, {1}, 5, [1.5], [None], True, object()])
 def test_subsets_of_other_types(make, subset):
-    with pytest.raises(TypeError, match="^subset: expected numbers of samples from 0 to 49"):
+    with pytest.raises(TypeError, match="^subset: expected sample numbers from 0 to 49"):
         make(subset=subset)
 
 
 def test_a_loader_without_batches_gives_a_warning(make):
-    with pytest.warns(UserWarning, match="drop_last leaves all of 50 samples out, as a batch of 26 "
-                                         "on each of 2 ranks needs more"):
+    with pytest.warns(UserWarning, match="no batches: it has 50 samples, and drop_last=True needs "
+                                         "2 x 26, one batch per rank; reduce batch_size"):
         assert len(make(batch_size=26, drop_last=True, rank=0, world_size=2)) == 0
+    assert len(make(batch_size=25, drop_last=True, rank=0, world_size=2)) == 1
+    assert len(make(batch_size=26, rank=0, world_size=2)) == 1
 
 
 def test_a_folder_is_answered_with_how_to_pack_it(tmp_path):
@@ -353,9 +355,11 @@ def test_a_folder_is_answered_with_how_to_pack_it(tmp_path):
 
 
 def test_pipelines_that_are_no_operations(make):
-    with pytest.raises(TypeError, match="pipeline: label: expected a text or operations of "
-                                        "penstock.ops, found None; to leave the field out"):
+    with pytest.raises(TypeError, match="pipeline: label: expected a text or a list of "
+                                        "penstock.ops, found None; to skip the field"):
         make(pipeline={"image": SMALL, "label": None})
+    with pytest.raises(TypeError, match=r"pipeline: .*; call it: ops.decode\(\)$"):
+        make(pipeline=[penstock.ops.decode])
     with pytest.raises(penstock.InvalidError, match="without parentheses: 'center_crop 16'"):
         make(pipeline="decode | center_crop(16) | tensor")
 

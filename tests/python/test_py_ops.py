@@ -106,7 +106,7 @@ def test_wrong_values(make, message):
         (lambda: ops.center_crop(size=3, p=1), "unexpected keyword argument 'p'"),
         (lambda: ops.resize(64, 3), "filter: expected one of"),
         (lambda: _pipeline.text([ops.decode]), r"found <function decode.*\(call it\)"),
-        (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*goes to transform="),
+        (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*pass it as transform="),
     ],
 )
 def test_wrong_kinds(make, message):
@@ -117,7 +117,7 @@ def test_wrong_kinds(make, message):
 def test_mistake_in_a_text_has_its_place():
     with pytest.raises(penstock.InvalidError, match=r"rezise.*resize"):
         full("decode | rezise 64 | tensor u8")
-    with pytest.raises(ValueError, match="zero bytes"):
+    with pytest.raises(ValueError, match="null bytes"):
         full("decode\0")
     with pytest.raises(penstock.InvalidError, match="at least one field"):
         full({})

@@ -223,7 +223,7 @@ def test_damage_is_an_error_with_the_sample(pack, tmp_path):
 def test_no_pack(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.pen"):
         penstock.open(tmp_path / "none.pen")
-    with pytest.raises(ValueError, match="zero bytes"):
+    with pytest.raises(ValueError, match="null bytes"):
         penstock.open("a\0b")
     with pytest.raises(TypeError):
         penstock.open(7)

@@ -725,10 +725,10 @@ def test_a_number_of_ranks_that_is_none(monkeypatch, name, text):
 
 
 @pytest.mark.parametrize("given, match", [
-    ({"endpoint_url": "x"}, "it is called 'endpoint' here"),
+    ({"endpoint_url": "x"}, "use 'endpoint'"),
     ({"regoin": "x"}, "did you mean 'region'"),
     ({"key_id": "a"}, "key_id and secret together"),
-    ({"token": "a"}, "found it alone"),
+    ({"token": "a"}, "found only token"),
     ({"key_id": "a", "secret": "b", "credentials": lambda: None}, "exclude each other"),
     ({"deadline": 0}, "0.001 to 4000000 seconds"),
     ({"in_flight": 10**6}, "in_flight"),
@@ -750,7 +750,7 @@ def test_options_are_for_addresses(disk, server):
     with pytest.raises(penstock.InvalidError, match="found a path"):
         penstock.open(disk, {"region": "x"})
     pack = penstock.open(ADDRESS, options(server))
-    with pytest.raises(penstock.InvalidError, match="open already"):
+    with pytest.raises(penstock.InvalidError, match="already open"):
         penstock.Loader(pack, 8, storage_options={"region": "x"})
 
 

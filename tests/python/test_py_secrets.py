@@ -124,7 +124,7 @@ def test_writers_show_nothing(server, way, tmp_path):
 def test_packs_with_keys_are_not_pickled(server, way):
     pack = penstock.open(ADDRESS, way(server))
     for copied in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"not pickled; name a profile .* AWS_ variables"):
+        with pytest.raises(TypeError, match=r"be pickled; use a profile .* AWS_ environment"):
             copied(pack)
 
 

@@ -58,10 +58,10 @@ def test_arrays_of_any_kind(tmp_path):
         ({"box": 3}, r"field 'box': expected f32 of shape \(2, 2\)"),
         ({"image": "cat.jpg"}, "bytes of a JPEG, PNG or WebP file, found str"),
         ({"clip": png(1)}, "field 'clip': expected a list of frames"),
-        ({"clip": ([png(1)], [1, 2])}, "a time for each of 1 frames, found 2"),
+        ({"clip": ([png(1)], [1, 2])}, "one time for each of 1 frames, found 2"),
         ({"raw": "text"}, "field 'raw': expected bytes, found str"),
         ({"meta": {1, 2}}, "field 'meta': expected JSON"),
-        ({"lable": 1}, "no field 'lable' in the schema; did you mean 'label'"),
+        ({"lable": 1}, "the schema has no field 'lable'; did you mean 'label'"),
     ],
 )
 def test_wrong_values_name_the_field(tmp_path, values, message):
@@ -88,7 +88,7 @@ def test_pixels_are_refused_with_the_way_out(tmp_path):
 
 
 def test_missing_value(tmp_path):
-    with pytest.raises(penstock.InvalidError, match="no value for field 'score'"):
+    with pytest.raises(penstock.InvalidError, match="field 'score' has no value"):
         write_one(tmp_path / "a.pen", NUMBERS, label=1, box=[[1, 2], [3, 4]])
 
 
@@ -184,7 +184,7 @@ def test_nothing_added_is_an_error(tmp_path):
         ({"image": "image[3]"}, {}, "only numbers have a shape"),
         ({"label": "i64"}, {"mode": "tiles"}, "mode: .*did you mean 'tile'"),
         ({"label": "i64"}, {"quality": 0}, "quality: expected 1 to 100, found 0"),
-        ({"image": "image"}, {"classes": ["a"]}, "a single i64 field"),
+        ({"image": "image"}, {"classes": ["a"]}, "an i64 field without a shape"),
         ({"a": "i64"}, {"classes": ["a"], "class_field": "b"}, "field 'b', which is not among"),
         ({"label": "i64"}, {"shard_size": "1 mile"}, "a size like 2GiB"),
     ],
