@@ -47,10 +47,10 @@ typedef struct PenRemoteSettings {
     uint8_t allow_http;    /* secrets may go over http to hosts other than this one */
     uint32_t deadline_ms;  /* of one request; 0: 30,000 */
     uint32_t outage_ms;    /* how long a server may be away; 0: 300,000 */
-    uint32_t in_flight;    /* requests of this node at once, at most; 0: 512, 64 of a process */
+    uint32_t in_flight;    /* maximum concurrent requests of this node; 0: 512, 64 per process */
     uint32_t upload_parts; /* parts of one object that are sent at once; 0: 4 */
-    /* Processes of this node that share `in_flight`, each with no fewer than 4 of it; 0: as
-     * LOCAL_WORLD_SIZE says, or in a task of Slurm's SLURM_NTASKS_PER_NODE; else 1. */
+    /* Processes on this node that share `in_flight`; each gets at least 4. 0: LOCAL_WORLD_SIZE, or
+     * in a Slurm task SLURM_STEP_TASKS_PER_NODE or SLURM_NTASKS_PER_NODE; otherwise 1. */
     uint32_t node_ranks;
 } PenRemoteSettings;
 

@@ -34,7 +34,7 @@ typedef struct PenSimSettings {
     int32_t sticky;         /* PEN_ORDER_STICKY: lanes keep their blocks from epoch to epoch */
     uint64_t seed;
     uint32_t epoch;     /* whose beginning is simulated in time; the first is 0 */
-    uint32_t in_flight; /* requests of a node at once; 0: 512, at most 64 of a rank */
+    uint32_t in_flight; /* maximum concurrent requests of a node; 0: 512, 64 per rank */
     double spread_s;    /* within which the ranks start: 0 */
     int32_t opened;     /* the clock starts when the pack is open: its manifest is there */
     /* The network and the store; bytes per second, 0: no limit. */

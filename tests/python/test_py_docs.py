@@ -3,8 +3,11 @@
 the package says of itself. Skipped without torch and NumPy."""
 
 import inspect
+import itertools
 import re
 import shlex
+import sys
+import types
 
 import pytest
 from example_tools import ROOT, need, python
@@ -18,8 +21,8 @@ import ops_table  # noqa: E402
 DOCS = ROOT / "docs"
 PAGES = [
     "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
-    "how-to/video.md", "how-to/moving-from-gulpio.md",
-    "how-to/moving-from-dataloader.md", "how-to/moving-from-ffcv.md", "tutorials/first-pack.md",
+    "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
+    "how-to/moving-from-ffcv.md", "how-to/recipes.md", "tutorials/first-pack.md",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
@@ -50,6 +53,36 @@ def test_code_runs(name, photos, tmp_path, monkeypatch):
         for loader in value if isinstance(value, list) else [value]:
             if isinstance(loader, penstock.Loader):
                 loader.close()
+
+
+class ParquetStandIn:
+    """What the page uses of pyarrow.parquet.ParquetFile, for rows of a pack."""
+
+    def __init__(self, path):
+        self.pack = penstock.open(path.replace(".parquet", ".pen"))
+
+    def iter_batches(self, batch_size):
+        for start in range(0, len(self.pack), batch_size):
+            yield types.SimpleNamespace(to_pylist=lambda first=start: [
+                {"image": sample["image"], "caption": sample.key}
+                for sample in itertools.islice(self.pack, first, first + batch_size)])
+
+
+def test_parquet_recipe(photos, tmp_path, monkeypatch):
+    """With a stand-in for pyarrow, which is not installed for the tests."""
+    parquet = types.ModuleType("pyarrow.parquet")
+    parquet.ParquetFile = ParquetStandIn
+    pyarrow = types.ModuleType("pyarrow")
+    pyarrow.parquet = parquet
+    monkeypatch.setitem(sys.modules, "pyarrow", pyarrow)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
+    (tmp_path / "photos.pen").symlink_to(photos / "photos.pen")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(
+        r"^```python parquet\n(.*?)^```$", (DOCS / "how-to/recipes.md").read_text(), re.M | re.S)
+    exec(compile(block, "recipes.md", "exec"), {})
+    made, source = penstock.open("parquet.pen"), penstock.open("photos.pen")
+    assert len(made) == len(source) and made[7]["text"] == source.key(7)
 
 
 def readme_block():
