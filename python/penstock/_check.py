@@ -45,7 +45,7 @@ def whole(name: str, value: object) -> int:
             return operator.index(value)  # type: ignore[arg-type]
     except Exception:
         pass
-    raise TypeError(f"{name}: expected a whole number, found {shown(value)}")
+    raise TypeError(f"{name}: expected an integer, found {shown(value)}")
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:

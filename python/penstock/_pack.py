@@ -371,6 +371,6 @@ def open(
     cache_bytes      maximum size of the cache for all packs together ("500GiB"); None: half of the
                      disk
     preload          True: load the entire pack into memory, which all processes of this user share.
-                     A function is called with the bytes loaded so far and the total.
+                     A function is called with the bytes loaded and the total bytes.
     """
     return Pack(path, storage_options, cache, cache_bytes, preload)

@@ -63,7 +63,7 @@ def _number_text(what: str, param: Param, value: Any) -> str:
     if not math.isfinite(number):
         raise InvalidError(f"{what}: expected a finite number, found {_check.shown(value)}")
     if param.type in (INT, SIZE, SIDES, INTS) and number != math.floor(number):
-        raise InvalidError(f"{what}: expected a whole number, found {_check.shown(value)}")
+        raise InvalidError(f"{what}: expected an integer, found {_check.shown(value)}")
     return _format(number)
 
 

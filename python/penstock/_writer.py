@@ -94,7 +94,7 @@ def _numbers(field: Field, value: Any) -> bytes | memoryview:
         return struct.pack(f"<{len(flat)}{_CODES[field.type]}", *flat)
     except InvalidError:
         raise
-    except Exception as error:  # whatever values of other types do when they are asked
+    except Exception as error:  # values of other types can raise anything
         raise _no_numbers(field, value, error) from None
 
 
@@ -168,7 +168,7 @@ def _json(field: Field, value: Any) -> Any:
         return value
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except Exception as error:  # whatever values of other types do when they are asked
+    except Exception as error:  # values of other types can raise anything
         raise InvalidError(f"field {field.name!r}: expected JSON: {error}") from None
 
 
@@ -316,7 +316,7 @@ class Writer:
         return f"field {missing[0]!r} has no value"
 
     def __len__(self) -> int:
-        """The number of samples added so far."""
+        """The number of samples added."""
         return self._n
 
     def finish(self) -> int:

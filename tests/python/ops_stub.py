@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes penstock/ops.pyi, the types of the operations, from the library's table.
+"""Writes penstock/ops.pyi, the type stubs of the operations, from the library's table.
 
     PYTHONPATH=build/python python3 tests/python/ops_stub.py >ops.pyi; mv ops.pyi python/penstock
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the table of operations into docs/reference/pipeline.md, from the library's own.
+"""Writes the table of operations in docs/reference/pipeline.md from the library's table.
 
     PYTHONPATH=build/python python3 tests/python/ops_table.py
 """
@@ -12,14 +12,14 @@ from penstock import _pipeline as p
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "pipeline.md"
 BEGIN, END = "<!-- operations: made by tests/python/ops_table.py -->\n", "<!-- end -->\n"
 KINDS = {
-    p.INT: "whole number",
+    p.INT: "integer",
     p.FLOAT: "number",
-    p.SIZE: "H,W or one for both",
+    p.SIZE: "height,width, or one number",
     p.RANGE: "low,high",
-    p.FLOATS: "number, or one for each channel",
+    p.FLOATS: "number, or one per channel",
     p.FACTOR: "x, or low,high",
-    p.SIDES: "shorter side, or H,W",
-    p.INTS: "whole numbers",
+    p.SIDES: "shorter side, or height,width",
+    p.INTS: "integers",
 }
 
 
@@ -34,7 +34,7 @@ def values_text(param):
 
 
 def default_text(param):
-    return "must be given" if param.initial is None else f"`{param.initial}`"
+    return "required" if param.initial is None else f"`{param.initial}`"
 
 
 def table():
@@ -48,7 +48,7 @@ def table():
 
 
 def split(page):
-    """The text before, in and behind the place of the table."""
+    """The text before the table, the table, and the text after it."""
     before, _, rest = page.partition(BEGIN)
     inside, _, behind = rest.partition(END)
     return before, inside, behind

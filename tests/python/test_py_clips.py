@@ -261,7 +261,7 @@ def test_operations_in_python():
         ({"offset": "middle"}, "offset: expected one of random, center, found 'middle'"),
         ({"offset": -1}, "offset: expected 0 to 1000000000, found -1"),
         ({"indices": []}, "indices: expected at least one number"),
-        ({"indices": [1.5]}, "indices: expected a whole number, found 1.5"),
+        ({"indices": [1.5]}, "indices: expected an integer, found 1.5"),
         ({"frames": 0}, "frames: expected 1 to 4096, found 0"),
     ]:
         with pytest.raises(penstock.InvalidError, match=message):

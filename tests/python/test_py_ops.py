@@ -86,7 +86,7 @@ def test_defaults_are_the_library_s(name):
     [
         (lambda: ops.hflip(2), "hflip: p: expected 0 to 1, found 2"),
         (lambda: ops.hflip(float("nan")), "hflip: p: expected 0 to 1, found nan"),
-        (lambda: ops.random_resized_crop(224.5), "size: expected a whole number, found 224.5"),
+        (lambda: ops.random_resized_crop(224.5), "size: expected an integer, found 224.5"),
         (lambda: ops.random_resized_crop(224, scale=0.5), "scale: expected two numbers"),
         (lambda: ops.center_crop((1, 2, 3)), "size: expected one number or two"),
         (lambda: ops.resize(64, "bilinaer"), "did you mean 'bilinear'"),

@@ -291,7 +291,7 @@ TEST(clip_programs_that_are_wrong)
         "decode | clip indices=3 fps=2 | center_crop 8", &clip,
         "pipeline: column 10: clip: indices select frames by number; remove fps and seconds");
     expect_fail("decode | clip offset=1.5 | center_crop 8", &clip,
-                "pipeline: column 10: clip: offset: expected random, center or a whole number "
+                "pipeline: column 10: clip: offset: expected random, center or an integer "
                 "(seconds go with fps and seconds)");
     expect_fail("decode | clip", &clip,
                 "pipeline: column 10: images of different sizes do not fit into one batch; add "

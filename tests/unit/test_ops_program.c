@@ -182,10 +182,10 @@ TEST(program_types_that_do_not_fit)
           "pipeline: column 26: normalize: std has 2 numbers for 3 channels; give one, or "
           "one for each channel");
     FAILS("decode | center_crop 8 | random_erasing value=256", &image,
-          "pipeline: column 26: random_erasing: value: expected whole numbers from 0 to 255; for "
+          "pipeline: column 26: random_erasing: value: expected integers from 0 to 255; for "
           "other values, move it after normalize");
     FAILS("decode | center_crop 8 | random_erasing value=0.5", &image,
-          "pipeline: column 26: random_erasing: value: expected whole numbers from 0 to 255; for "
+          "pipeline: column 26: random_erasing: value: expected integers from 0 to 255; for "
           "other values, move it after normalize");
 }
 

@@ -120,7 +120,7 @@ TEST(spec_wrong_values_are_answered_with_their_place)
     FAILS("hflip -0.1", "pipeline: column 7: hflip: p: expected 0 to 1, found '-0.1'");
     FAILS("hflip 0x1", "pipeline: column 7: hflip: p: expected a number, found '0x1'");
     FAILS("hflip p=often", "pipeline: column 9: hflip: p: expected a number, found 'often'");
-    FAILS("resize 2.5", "pipeline: column 8: resize: size: expected a whole number, found '2.5'");
+    FAILS("resize 2.5", "pipeline: column 8: resize: size: expected an integer, found '2.5'");
     FAILS("resize 0", "pipeline: column 8: resize: size: expected 1 to 16384, found '0'");
     FAILS("resize 1,2,3", "pipeline: column 8: resize: size: expected 1 or 2 values, found 3");
     FAILS("normalize 1,2,3,4,5",
@@ -267,7 +267,7 @@ TEST(spec_numbers_or_words)
     FAILS("clip indices=1,none",
           "pipeline: column 16: clip: indices: expected a number, found 'none'");
     FAILS("clip indices=1.5",
-          "pipeline: column 14: clip: indices: expected a whole number, found '1.5'");
+          "pipeline: column 14: clip: indices: expected an integer, found '1.5'");
     FAILS("clip frames=0", "pipeline: column 13: clip: frames: expected 1 to 4096, found '0'");
     char text[400] = "clip indices=0";
     for (int i = 1; i < 64; i++)

@@ -76,8 +76,8 @@ static int read_number(const PenOp *op, const PenParam *param, const PenToken *t
     if (!(v >= param->min && v <= param->max))
         return fail_range(op, param, t, reterr);
     if (is_whole_type(param->type) && v != (double)(int64_t)v)
-        return pen__spec_fail(reterr, t->column, "%s: %s: expected a whole number, found %s",
-                              op->name, param->name, pen__token_text(t, text));
+        return pen__spec_fail(reterr, t->column, "%s: %s: expected an integer, found %s", op->name,
+                              param->name, pen__token_text(t, text));
     *ret = v;
     return PEN_OK;
 }

@@ -111,7 +111,7 @@ static int check_erase(Check *c, const PenSpecOp *op)
     for (uint32_t i = 0; i < value->n; i++)
         if (value->v[i] < 0 || value->v[i] > 255 || value->v[i] != (double)(int)value->v[i])
             return pen__spec_fail(c->reterr, op->column,
-                                  "random_erasing: value: expected whole numbers from 0 to 255; "
+                                  "random_erasing: value: expected integers from 0 to 255; "
                                   "for other values, move it after normalize");
     return PEN_OK;
 }

@@ -28,7 +28,7 @@ static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *
                               "clip: indices select frames by number; remove fps and seconds");
     if (v[OFFSET].n && rule->seconds == 0 && rule->at != (double)(uint64_t)rule->at)
         return pen__spec_fail(reterr, op->column,
-                              "clip: offset: expected random, center or a whole number (seconds "
+                              "clip: offset: expected random, center or an integer (seconds "
                               "go with fps and seconds)");
     return PEN_OK;
 }
