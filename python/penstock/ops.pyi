@@ -8,27 +8,27 @@ from ._pipeline import Op as Op
 def decode(
     mode: Literal["rgb", "gray"] = "rgb",
 ) -> Op:
-    """read the image; comes first
+    """Decode the image. Must be the first operation.
 
-    mode  channels; masks have one whatever it says (rgb, gray)
+    mode  channels of the result; a mask always has one (rgb, gray)
     """
 
 def resize(
     size: int | Sequence[int],
     filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
 ) -> Op:
-    """resize, antialiased
+    """Resize with antialiasing.
 
-    size    the shorter side; or height,width exactly
-    filter  how pixels are weighed (bilinear, nearest, bicubic, lanczos, box)
+    size    length of the shorter side, or exact height,width
+    filter  interpolation filter (bilinear, nearest, bicubic, lanczos, box)
     """
 
 def center_crop(
     size: int | Sequence[int],
 ) -> Op:
-    """cut out the centre; what is smaller gets a black border
+    """Crop the center. A smaller image is padded with black.
 
-    size  height,width; one number: a square
+    size  height,width, or one number for a square
     """
 
 def random_crop(
@@ -36,19 +36,19 @@ def random_crop(
     padding: int = 0,
     fill: int = 0,
 ) -> Op:
-    """cut out a random box of this size
+    """Crop a random region of a fixed size.
 
-    size     height,width; one number: a square
-    padding  pixels put around the image first
-    fill     value of these pixels
+    size     height,width, or one number for a square
+    padding  pixels added on each side before the crop
+    fill     value of the added pixels
     """
 
 def three_crop(
     size: int | Sequence[int],
 ) -> Op:
-    """of a clip: the left, middle and right box, or upper to lower, as three clips
+    """Make three clips of one: crops at both ends and the center of its longer side.
 
-    size  height,width; one number: a square
+    size  height,width, or one number for a square
     """
 
 def random_resized_crop(
@@ -57,28 +57,28 @@ def random_resized_crop(
     ratio: Sequence[float] = (0.75, 1.3333333333333333),
     filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
 ) -> Op:
-    """cut out a random part and resize it
+    """Crop a random region and resize it.
 
-    size    height,width; one number: a square
-    scale   share of the image's area
-    ratio   width / height of the part
-    filter  of the resize (bilinear, nearest, bicubic, lanczos, box)
+    size    height,width, or one number for a square
+    scale   area of the region, as a fraction of the image
+    ratio   width / height of the region
+    filter  interpolation filter (bilinear, nearest, bicubic, lanczos, box)
     """
 
 def hflip(
     p: float = 0.5,
 ) -> Op:
-    """swap left and right
+    """Flip left and right.
 
-    p  how likely it is
+    p  probability
     """
 
 def vflip(
     p: float = 0.5,
 ) -> Op:
-    """swap top and bottom
+    """Flip top and bottom.
 
-    p  how likely it is
+    p  probability
     """
 
 def color_jitter(
@@ -87,20 +87,20 @@ def color_jitter(
     saturation: float | Sequence[float] = 0,
     hue: float | Sequence[float] = 0,
 ) -> Op:
-    """change the colours at random, in random order
+    """Change the colors randomly. The changes run in random order.
 
-    brightness  range of the factor; x: 1-x,1+x
-    contrast    range of the factor; x: 1-x,1+x
-    saturation  range of the factor; x: 1-x,1+x
-    hue         range of the turn; x: -x,x
+    brightness  range of the factor; x means 1-x,1+x
+    contrast    range of the factor; x means 1-x,1+x
+    saturation  range of the factor; x means 1-x,1+x
+    hue         range of the hue shift; x means -x,x
     """
 
 def grayscale(
     p: float = 1,
 ) -> Op:
-    """take the colours away; three equal channels stay
+    """Remove the colors. The result keeps three equal channels.
 
-    p  how likely it is
+    p  probability
     """
 
 def clip(
@@ -114,28 +114,27 @@ def clip(
     indices: int | Sequence[int] | Literal["none"] = "none",
     times: Literal["no", "yes"] = "no",
 ) -> Op:
-    """take frames of a clip; comes right behind decode
+    """Select frames of a clip. Must directly follow decode.
 
-    frames   of the result
-    stride   frames from one that is taken to the next
-    offset   where it begins, or the first frame (with fps or seconds: its time in seconds) (random,
-            center)
-    pad      when there are too few: repeat the last, begin again, or fail (last, loop, none)
-    n        clips of each sample; more than one adds a dimension, and each has draws of its own
-    fps      frames a second by their times, instead of stride; 0: by stride
-    seconds  length of the result by the frames' times, instead of stride; 0: by stride
-    indices  numbers of the frames, instead of all other ways (none)
-    times    give the frames' times too, in ns, as a field NAME_times (no, yes)
+    frames   number of frames to select
+    stride   distance between selected frames, in frames
+    offset   first frame; with fps or seconds, the start time in seconds (random, center)
+    pad      if the clip is too short: repeat the last frame, start over, or fail (last, loop, none)
+    n        clips per sample; more than one adds a dimension; each clip has its own random draws
+    fps      select frames by time at this rate, instead of by stride; 0: off
+    seconds  select frames by time over this duration, instead of by stride; 0: off
+    indices  frame numbers to select, instead of frames, stride and offset (none)
+    times    also return the frame times in ns, as a field NAME_times (no, yes)
     """
 
 def normalize(
     mean: float | Sequence[float] = (0.485, 0.456, 0.406),
     std: float | Sequence[float] = (0.229, 0.224, 0.225),
 ) -> Op:
-    """(x / 255 - mean) / std; for f32, f16 and bf16
+    """Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.
 
-    mean  of values in 0-1, for each channel; ImageNet's
-    std   of values in 0-1, for each channel; ImageNet's
+    mean  per channel, for values scaled to 0-1; default: ImageNet
+    std   per channel, for values scaled to 0-1; default: ImageNet
     """
 
 def random_erasing(
@@ -144,22 +143,22 @@ def random_erasing(
     ratio: Sequence[float] = (0.3, 3.3),
     value: float | Sequence[float] = 0,
 ) -> Op:
-    """overwrite a random box
+    """Overwrite a random rectangle.
 
-    p      how likely it is
-    scale  share of the image's area
-    ratio  height / width of the box
-    value  what is written: 0-255, behind normalize any number
+    p      probability
+    scale  area of the rectangle, as a fraction of the image
+    ratio  height / width of the rectangle
+    value  fill value: 0-255 before normalize, any number after it
     """
 
 def tensor(
     dtype: Literal["auto", "u8", "f16", "bf16", "f32", "f64", "i64"] = "auto",
     layout: Literal["nhwc", "nchw", "nthwc", "ncthw", "ntchw"] = "nhwc",
 ) -> Op:
-    """store the result; comes last
+    """Store the result in the batch. Must be the last operation.
 
-    dtype   auto: images u8, numbers as they are; floats are x / 255 unless normalized (auto, u8,
-            f16, bf16, f32, f64, i64)
-    layout  channels last, or each in its plane; clips: nhwc is nthwc, nchw is ncthw (nhwc, nchw,
-            nthwc, ncthw, ntchw)
+    dtype   auto: u8 for images, the stored type for numbers; float images are x / 255 unless
+            normalized (auto, u8, f16, bf16, f32, f64, i64)
+    layout  channels last (nhwc) or first (nchw); for clips, nhwc means nthwc and nchw means ncthw
+            (nhwc, nchw, nthwc, ncthw, ntchw)
     """

@@ -32,7 +32,7 @@ enum {
     XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
        "Crop a random region of a fixed size.")                                                    \
     XX(three_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                          \
-       "Take three crops of a clip along its longer side: both ends and the center.")              \
+       "Make three clips of one: crops at both ends and the center of its longer side.")           \
     XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
        "Crop a random region and resize it.")                                                      \
     XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
