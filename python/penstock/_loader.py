@@ -40,7 +40,8 @@ _REPLACED = {
     "dataset": "the pack is the first argument",
 }
 
-# A weak reference, because a callback in Python could lose an interrupt.
+# Dead references remove themselves by set.discard, a C function: a KeyboardInterrupt in a callback
+# that is written in Python would be lost.
 _alive: set[weakref.ref[Loader]] = set()
 _ending_in: list[int] = []  # the thread that runs the exit of the interpreter
 _CLOSE_SECONDS = 0.5

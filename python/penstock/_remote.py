@@ -148,7 +148,7 @@ def _known(given: StorageOptions | None) -> dict[str, Any]:
     for name, value in given.items():
         if name not in _NAMES:
             other = _REPLACED.get(str(name))
-            near = f"; use {other!r}" if other else _check.nearest(str(name), _NAMES)
+            near = f"; did you mean {other!r}?" if other else _check.nearest(str(name), _NAMES)
             raise InvalidError(f"storage_options: no option {_check.shown(name)}{near}")
         if value is None:
             continue

@@ -429,7 +429,9 @@ OPS_ROWS = {
         lambda w: w.clip("clip indices=0,1 fps=5", [4]), lambda w: w.clip("clip indices=0,1", [4])),
     "an argument by name": (" to give it by name",
         pipe("decode | resize 8,8 filter nearest"), pipe("decode | resize 8,8 filter=nearest")),
-    "values behind normalize": ("for other values, move it after normalize",
+    "no parentheses": ("write values after the name, without parentheses: ",
+        pipe("decode | resize(8,8)"), pipe("decode | resize 8,8")),
+    "values after normalize": ("for other values, move it after normalize",
         pipe("decode | resize 8,8 | random_erasing value=0.5"),
         pipe("decode | resize 8,8 | normalize | random_erasing value=0.5 | tensor f32")),
 }

@@ -105,7 +105,7 @@ def test_wrong_values(make, message):
         (ops.center_crop, "missing 1 required positional argument: 'size'"),
         (lambda: ops.center_crop(size=3, p=1), "unexpected keyword argument 'p'"),
         (lambda: ops.resize(64, 3), "filter: expected one of"),
-        (lambda: _pipeline.text([ops.decode]), r"found <function decode.*\(call it\)"),
+        (lambda: _pipeline.text([ops.decode]), r"<function decode.*; call it: ops.decode\(\)$"),
         (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*pass it as transform="),
     ],
 )

@@ -725,7 +725,7 @@ def test_a_number_of_ranks_that_is_none(monkeypatch, name, text):
 
 
 @pytest.mark.parametrize("given, match", [
-    ({"endpoint_url": "x"}, "use 'endpoint'"),
+    ({"endpoint_url": "x"}, "did you mean 'endpoint'"),
     ({"regoin": "x"}, "did you mean 'region'"),
     ({"key_id": "a"}, "key_id and secret together"),
     ({"token": "a"}, "found only token"),

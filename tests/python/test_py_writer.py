@@ -83,7 +83,7 @@ def test_wrong_values_name_the_field(tmp_path, values, message):
 
 def test_pixels_are_refused_with_the_way_out(tmp_path):
     numpy = pytest.importorskip("numpy")
-    with pytest.raises(penstock.InvalidError, match="ndarray; pixels are to be encoded first"):
+    with pytest.raises(penstock.InvalidError, match="ndarray; encode pixels first"):
         write_one(tmp_path / "a.pen", {"image": "image"}, image=numpy.zeros((4, 4, 3), "u1"))
 
 
