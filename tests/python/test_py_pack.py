@@ -178,7 +178,7 @@ def test_child_process_notices_another_pack(pack, tmp_path):
     write_pack(penstock, tmp_path / "a.pen", 3)
 
     def read():
-        with pytest.raises(penstock.ClosedError, match="another pack"):
+        with pytest.raises(penstock.ClosedError, match="the pack was replaced"):
             pack[5]["label"]
 
     assert in_child(read) is None

@@ -143,7 +143,7 @@ def test_damage_is_told_as_of_a_disk(tmp_path):
 def test_what_it_says_and_refuses(disk):
     with penstock.open(disk) as pack:
         assert pack.preloaded is None
-        with pytest.raises(penstock.InvalidError, match="give it to open"):
+        with pytest.raises(penstock.InvalidError, match="pass it to open"):
             penstock.Loader(pack, 8, preload=True)
     with pytest.raises(penstock.InvalidError, match="leave cache out"):
         penstock.open(disk, cache=disk.parent / "cache", preload=True)

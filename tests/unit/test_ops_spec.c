@@ -140,8 +140,8 @@ TEST(spec_wrong_values_are_answered_with_their_place)
 
 TEST(spec_missing_twice_and_too_many)
 {
-    FAILS("decode | resize",
-          "pipeline: column 10: resize needs size: the shorter side; or height,width exactly");
+    FAILS("decode | resize", "pipeline: column 10: resize needs size: length of the shorter side, "
+                             "or exact height,width");
     FAILS("hflip 0.5 p=1", "pipeline: column 11: hflip: p is given twice");
     FAILS("hflip 0.5 1", "pipeline: column 11: hflip: unexpected value '1'; its parameters are: p");
     FAILS("hflip always",
