@@ -9,26 +9,26 @@
 
 #define WHERE "ingest/prepare"
 
-int pen__prepare_settings_check(const PenPrepareSettings *r, PenError *reterr)
+int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
 {
-    int resizes = r->max_side || r->short_side;
-    if (r->mode < PEN_MODE_TILE || r->mode > PEN_MODE_MIX)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 4", r->mode);
-    if (r->quality < 1 || r->quality > 100)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "quality %d: expected 1 to 100", r->quality);
-    if (r->max_side && r->short_side)
+    int resizes = s->max_side || s->short_side;
+    if (s->mode < PEN_MODE_TILE || s->mode > PEN_MODE_MIX)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 4", s->mode);
+    if (s->quality < 1 || s->quality > 100)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "quality %d: expected 1 to 100", s->quality);
+    if (s->max_side && s->short_side)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "max side and short side are both given; choose one");
-    if (resizes && (r->mode == PEN_MODE_TILE || r->mode == PEN_MODE_KEEP))
+    if (resizes && (s->mode == PEN_MODE_TILE || s->mode == PEN_MODE_KEEP))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "max_side, short_side: images are not resized when kept or tiled; choose "
                          "the mode encode, raw or mix");
-    if (r->sixteen_bit != PEN_SIXTEEN_REFUSE && r->sixteen_bit != PEN_SIXTEEN_REDUCE)
+    if (s->sixteen_bit != PEN_SIXTEEN_REFUSE && s->sixteen_bit != PEN_SIXTEEN_REDUCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
-                         r->sixteen_bit);
-    if (!(r->raw_share >= 0 && r->raw_share <= 1))
+                         s->sixteen_bit);
+    if (!(s->raw_share >= 0 && s->raw_share <= 1))
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "raw share %g: expected 0 to 1",
-                         r->raw_share);
+                         s->raw_share);
     return PEN_OK;
 }
 
@@ -41,11 +41,11 @@ static uint32_t scaled(uint32_t side, uint32_t to, uint32_t from)
 }
 
 /* Only ever smaller. Returns whether it changes. */
-static int target_size(const PenPrepareSettings *r, uint32_t w, uint32_t h, uint32_t *ret_w,
+static int target_size(const PenPrepareSettings *s, uint32_t w, uint32_t h, uint32_t *ret_w,
                        uint32_t *ret_h)
 {
-    uint32_t from = r->max_side ? PEN_MAX(w, h) : PEN_MIN(w, h);
-    uint32_t to = r->max_side ? r->max_side : r->short_side;
+    uint32_t from = s->max_side ? PEN_MAX(w, h) : PEN_MIN(w, h);
+    uint32_t to = s->max_side ? s->max_side : s->short_side;
     *ret_w = w;
     *ret_h = h;
     if (!to || from <= to)
@@ -55,10 +55,10 @@ static int target_size(const PenPrepareSettings *r, uint32_t w, uint32_t h, uint
     return 1;
 }
 
-static int shrink(const PenPrepareSettings *r, int mask, PenPixels *pixels, PenError *reterr)
+static int shrink(const PenPrepareSettings *s, int mask, PenPixels *pixels, PenError *reterr)
 {
     uint32_t w, h;
-    if (!target_size(r, pixels->width, pixels->height, &w, &h))
+    if (!target_size(s, pixels->width, pixels->height, &w, &h))
         return PEN_OK;
     PenPixels to = {NULL, w, h, pixels->channels};
     size_t bytes = (size_t)w * h * to.channels; /* no larger than what was decoded */
@@ -81,17 +81,17 @@ static int shrink(const PenPrepareSettings *r, int mask, PenPixels *pixels, PenE
 
 /* ---- ways of storing ------------------------------------------------------------------------ */
 
-static int decode(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int decode(const PenPrepareSettings *s, int mask, PenPreparedImage *p, PenError *reterr)
 {
     return mask
-               ? pen__mask_decode(p->source.data, p->source.bytes, &r->limits, &p->pixels, reterr)
-               : pen__image_decode(p->source.data, p->source.bytes, &r->limits, &p->pixels, reterr);
+               ? pen__mask_decode(p->source.data, p->source.bytes, &s->limits, &p->pixels, reterr)
+               : pen__image_decode(p->source.data, p->source.bytes, &s->limits, &p->pixels, reterr);
 }
 
 /* Decodes to find out whether it can be decoded. */
-static int try_decode(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int try_decode(const PenPrepareSettings *s, int mask, PenPreparedImage *p, PenError *reterr)
 {
-    int ret = decode(r, mask, p, reterr);
+    int ret = decode(s, mask, p, reterr);
     pen__pixels_free(&p->pixels);
     return ret;
 }
@@ -107,11 +107,11 @@ static void store_source(PenPreparedImage *p, const PenImageInfo *info, int how)
     p->image.how = (uint8_t)how;
 }
 
-static int keep(const PenPrepareSettings *r, int mask, const PenImageInfo *info, int decoding,
+static int keep(const PenPrepareSettings *s, int mask, const PenImageInfo *info, int decoding,
                 PenPreparedImage *p, PenError *reterr)
 {
-    int ret = decoding ? try_decode(r, mask, p, reterr)
-                       : pen__image_check(p->source.data, p->source.bytes, &r->limits, reterr);
+    int ret = decoding ? try_decode(s, mask, p, reterr)
+                       : pen__image_check(p->source.data, p->source.bytes, &s->limits, reterr);
     if (ret == PEN_OK)
         store_source(p, info, PEN_HOW_KEPT);
     return ret;
@@ -144,21 +144,21 @@ static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
 }
 
 /* A JPEG without loss: tiled when that can be done exactly, else as it is. */
-static int tile(const PenPrepareSettings *r, const PenImageInfo *info, int how, PenPreparedImage *p,
+static int tile(const PenPrepareSettings *s, const PenImageInfo *info, int how, PenPreparedImage *p,
                 PenError *reterr)
 {
     const char *why = NULL;
-    int ret = pen__jpeg_tile(p->source.data, p->source.bytes, &r->limits, &p->tiled, &why, reterr);
+    int ret = pen__jpeg_tile(p->source.data, p->source.bytes, &s->limits, &p->tiled, &why, reterr);
     if (ret == PEN_OK)
         return store_tiled(p, how, reterr);
     if (ret < 0)
         return ret;
     PenJpegInfo jpeg;
-    ret = pen__jpeg_info(p->source.data, p->source.bytes, &r->limits, &jpeg, reterr);
+    ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
     if (ret == PEN_OK)
         ret = jpeg.precision == 8
-                  ? try_decode(r, 0, p, reterr)
-                  : pen__image_check(p->source.data, p->source.bytes, &r->limits, reterr);
+                  ? try_decode(s, 0, p, reterr)
+                  : pen__image_check(p->source.data, p->source.bytes, &s->limits, reterr);
     if (ret == PEN_OK)
         store_source(p, info, PEN_HOW_KEPT_UNTILED);
     return ret;
@@ -177,37 +177,37 @@ static int store_png(PenPreparedImage *p, PenError *reterr)
     return ret;
 }
 
-static int store_encoded(const PenPrepareSettings *r, PenPreparedImage *p, PenError *reterr)
+static int store_encoded(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
 {
-    int ret = pen__jpeg_encode(&p->pixels, r->quality, &r->limits, &p->tiled, reterr);
+    int ret = pen__jpeg_encode(&p->pixels, s->quality, &s->limits, &p->tiled, reterr);
     pen__pixels_free(&p->pixels);
     return ret < 0 ? ret : store_tiled(p, PEN_HOW_ENCODED, reterr);
 }
 
 /* Masks and images with transparency stay without loss. */
-static int encode(const PenPrepareSettings *r, int mask, const PenImageInfo *info,
+static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *info,
                   PenPreparedImage *p, PenError *reterr)
 {
     uint32_t w, h;
-    int resize = target_size(r, info->width, info->height, &w, &h);
+    int resize = target_size(s, info->width, info->height, &w, &h);
     if (mask && !resize)
-        return keep(r, mask, info, 1, p, reterr);
+        return keep(s, mask, info, 1, p, reterr);
     if (!resize && info->codec == PEN_CODEC_JPEG) {
         PenJpegInfo jpeg;
-        int ret = pen__jpeg_info(p->source.data, p->source.bytes, &r->limits, &jpeg, reterr);
+        int ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
         if (ret < 0)
             return ret;
-        if (jpeg.quality && jpeg.quality <= r->quality)
-            return tile(r, info, PEN_HOW_KEPT_QUALITY, p, reterr);
+        if (jpeg.quality && jpeg.quality <= s->quality)
+            return tile(s, info, PEN_HOW_KEPT_QUALITY, p, reterr);
     }
-    int ret = decode(r, mask, p, reterr);
+    int ret = decode(s, mask, p, reterr);
     if (ret == PEN_OK)
-        ret = shrink(r, mask, &p->pixels, reterr);
+        ret = shrink(s, mask, &p->pixels, reterr);
     if (ret < 0)
         return ret;
     if (mask || p->pixels.channels == 4)
         return store_png(p, reterr);
-    return store_encoded(r, p, reterr);
+    return store_encoded(s, p, reterr);
 }
 
 static void store_raw(PenPreparedImage *p)
@@ -223,18 +223,18 @@ static void store_raw(PenPreparedImage *p)
     p->image.segments = (PenSegments){.n_segments = x->height};
 }
 
-static int raw(const PenPrepareSettings *r, int mask, PenPreparedImage *p, PenError *reterr)
+static int raw(const PenPrepareSettings *s, int mask, PenPreparedImage *p, PenError *reterr)
 {
-    int ret = decode(r, mask, p, reterr);
+    int ret = decode(s, mask, p, reterr);
     if (ret == PEN_OK)
-        ret = shrink(r, mask, &p->pixels, reterr);
+        ret = shrink(s, mask, &p->pixels, reterr);
     if (ret == PEN_OK)
         store_raw(p);
     return ret;
 }
 
 /* The same key always falls on the same side, whatever else is in the pack. */
-static int falls_raw(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes)
+static int falls_raw(const PenPrepareSettings *s, const uint8_t *key, size_t key_bytes)
 {
     uint8_t hash[32];
     PenSha256 sha;
@@ -242,50 +242,50 @@ static int falls_raw(const PenPrepareSettings *r, const uint8_t *key, size_t key
     pen__sha256_update(&sha, "penstock mix", 12);
     pen__sha256_update(&sha, key, key_bytes);
     pen__sha256_final(&sha, hash);
-    return (double)(pen__load64(hash) >> 11) * 0x1p-53 < r->raw_share;
+    return (double)(pen__load64(hash) >> 11) * 0x1p-53 < s->raw_share;
 }
 
-static int by_mode(const PenPrepareSettings *r, int mode, int mask, const PenImageInfo *info,
+static int by_mode(const PenPrepareSettings *s, int mode, int mask, const PenImageInfo *info,
                    PenPreparedImage *p, PenError *reterr)
 {
     switch (mode) {
     case PEN_MODE_RAW:
-        return raw(r, mask, p, reterr);
+        return raw(s, mask, p, reterr);
     case PEN_MODE_ENCODE:
-        return encode(r, mask, info, p, reterr);
+        return encode(s, mask, info, p, reterr);
     case PEN_MODE_KEEP:
-        return keep(r, mask, info, r->check_decode, p, reterr);
+        return keep(s, mask, info, s->check_decode, p, reterr);
     default:
         if (info->codec == PEN_CODEC_JPEG && !mask)
-            return tile(r, info, PEN_HOW_TILED, p, reterr);
-        return keep(r, mask, info, 1, p, reterr);
+            return tile(s, info, PEN_HOW_TILED, p, reterr);
+        return keep(s, mask, info, 1, p, reterr);
     }
 }
 
-int pen__prepare_image(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes, int mask,
+int pen__prepare_image(const PenPrepareSettings *s, const uint8_t *key, size_t key_bytes, int mask,
                        PenPreparedImage *p, PenError *reterr)
 {
     PenImageInfo info;
-    int ret = pen__image_probe(p->source.data, p->source.bytes, &r->limits, &info, reterr);
+    int ret = pen__image_probe(p->source.data, p->source.bytes, &s->limits, &info, reterr);
     if (ret < 0)
         return ret;
-    if (info.is_16_bit && !mask && r->sixteen_bit == PEN_SIXTEEN_REFUSE)
+    if (info.is_16_bit && !mask && s->sixteen_bit == PEN_SIXTEEN_REFUSE)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "image: expected 8 bits a channel, found a PNG of 16, of which loading "
                          "gives the upper 8; accept that with --sixteen-bit reduce, after "
                          "'penstock gc' if a run was interrupted (Python: "
                          "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
-    int mode = r->mode;
+    int mode = s->mode;
     if (mode == PEN_MODE_MIX) {
-        int rest = r->max_side || r->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;
-        mode = falls_raw(r, key, key_bytes) ? PEN_MODE_RAW : rest;
+        int rest = s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;
+        mode = falls_raw(s, key, key_bytes) ? PEN_MODE_RAW : rest;
     }
     p->image.orientation = info.orientation;
     p->image.source_bytes = p->source.bytes;
-    return by_mode(r, mode, mask, &info, p, reterr);
+    return by_mode(s, mode, mask, &info, p, reterr);
 }
 
-int pen__prepare_pixels(const PenPrepareSettings *r, const uint8_t *key, size_t key_bytes,
+int pen__prepare_pixels(const PenPrepareSettings *s, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr)
 {
     size_t bytes = (size_t)pixels->width * pixels->height * pixels->channels;
@@ -296,11 +296,11 @@ int pen__prepare_pixels(const PenPrepareSettings *r, const uint8_t *key, size_t 
     memcpy(p->pixels.data, pixels->data, bytes);
     memset(p->pixels.data + bytes, 0, PEN_SLACK);
     p->image.orientation = 1;
-    int ret = shrink(r, 0, &p->pixels, reterr);
+    int ret = shrink(s, 0, &p->pixels, reterr);
     if (ret < 0)
         return ret;
-    if (r->mode != PEN_MODE_RAW && !(r->mode == PEN_MODE_MIX && falls_raw(r, key, key_bytes)))
-        return store_encoded(r, p, reterr);
+    if (s->mode != PEN_MODE_RAW && !(s->mode == PEN_MODE_MIX && falls_raw(s, key, key_bytes)))
+        return store_encoded(s, p, reterr);
     store_raw(p);
     return PEN_OK;
 }

@@ -23,7 +23,7 @@ typedef struct PenPrepareSettings {
 } PenPrepareSettings;
 
 /* NULL when the settings make sense, else PEN_E_INVALID. */
-int pen__prepare_settings_check(const PenPrepareSettings *prepare, PenError *reterr);
+int pen__prepare_settings_check(const PenPrepareSettings *settings, PenError *reterr);
 
 /* An image ready to be stored, and what it points to. Zero-initialised is empty. */
 typedef struct PenPreparedImage {
@@ -38,10 +38,10 @@ typedef struct PenPreparedImage {
 /* Prepares the image whose bytes are in p->source (with PEN_SLACK readable bytes behind). `mask`:
  * see PEN_FIELD_MASK. The key decides on raw or not in a mixed pack. PEN_E_DECODE, PEN_E_LIMIT and
  * PEN_E_UNSUPPORTED say that the input is bad. */
-int pen__prepare_image(const PenPrepareSettings *prepare, const uint8_t *key, size_t key_bytes,
+int pen__prepare_image(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                        int mask, PenPreparedImage *p, PenError *reterr);
 /* The same for pixels, RGB, which stay the caller's: raw, or encoded as a tiled JPEG. */
-int pen__prepare_pixels(const PenPrepareSettings *prepare, const uint8_t *key, size_t key_bytes,
+int pen__prepare_pixels(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
 
