@@ -513,7 +513,7 @@ def _optional(name: str, value: int | None, high: int) -> int:
 
 def _unknown(name: str) -> str:
     if name in _REPLACED:
-        return f"Loader has no {name!r}: {_REPLACED[name]}"
+        return f"Loader has no argument {name!r}: {_REPLACED[name]}"
     known = Loader.__init__.__code__.co_varnames[1 : Loader.__init__.__code__.co_argcount]
     names = [*known, *(Loader.__init__.__kwdefaults__ or ())]
-    return f"Loader has no {name!r}{_check.nearest(name, names)}"
+    return f"Loader has no argument {name!r}{_check.nearest(name, names)}"

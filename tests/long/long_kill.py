@@ -78,7 +78,7 @@ class Case:
 
     def check_again(self, sweep, when, is_new):
         code, text = program.run(*self.command)
-        if code == 1 and is_new and "a pack is here already" in text:
+        if code == 1 and is_new and "the pack already exists" in text:
             code, text = program.run("gc", self.out)
         if code != 0:
             sweep.complain(f"{when}: run again: {text}")

@@ -102,7 +102,7 @@ class Case:
 
     def check_again(self, complain):
         code, text = self.store.run(*self.command)
-        if code == 1 and "a pack is here already" in text:
+        if code == 1 and "the pack already exists" in text:
             code, text = self.store.run("gc", self.out)
         if code != 0:
             complain(f"run again: {text}")

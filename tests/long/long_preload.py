@@ -63,7 +63,7 @@ class Command:
         if self.command[0] == "extract":
             self.reset()
         code, text = program.run(*self.command)
-        if code == 1 and "a pack is here already" in text:
+        if code == 1 and "the pack already exists" in text:
             code, text = program.run("gc", self.makes)
         if code != 0:
             sweep.complain(f"{what}: run again: {text}")

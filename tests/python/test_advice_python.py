@@ -346,7 +346,7 @@ PACK_ROWS = {
     "cache_bytes with a cache": ("cache_bytes: there is no cache; set its directory with cache=",
         lambda w: penstock.open(w.images, cache_bytes="1GiB"),
         lambda w: penstock.open(w.images, cache=w.top / "c", cache_bytes="1GiB")),
-    "make a pack of a folder": ("to make a pack of a folder: penstock pack FOLDER -o NAME.pen",
+    "make a pack of a folder": ("to pack a folder, run: penstock pack FOLDER -o NAME.pen",
         lambda w: penstock.open(make_folder(w.top / "in")),
         lambda w: good("pack", w.top / "in", "-o", w.top / "in.pen")
         and penstock.open(w.top / "in.pen")),

@@ -170,7 +170,7 @@ def test_append_in_a_bucket_is_the_append_on_disk(place, tmp_path):
         assert found["samples"] == 28
     assert place.tree("set.pen") == tree(here)
     assert place.run("pack", source, "-o", there, *SMALL).message().startswith(
-        f"{there}: a pack is here already")
+        f"{there}: the pack already exists")
 
 
 def test_two_writers_one_wins_and_the_other_says_so(place, folder, tmp_path):

@@ -114,7 +114,7 @@ def test_a_folder_is_no_pack_and_how_it_becomes_one(tmp_path):
         result = run(*verb, cwd=tmp_path)
         assert result.code == 1
         assert result.message() == (
-            "photos: not a pack: there is no file manifest in it; to make a pack of a folder: "
+            "photos: not a pack: it has no file 'manifest'; to pack a folder, run: "
             "penstock pack FOLDER -o NAME.pen")
     good("pack", "photos", "-o", "NAME.pen", cwd=tmp_path)
 

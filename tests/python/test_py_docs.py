@@ -176,7 +176,7 @@ def test_every_argument_of_dataloader_is_spoken_of():
     assert set(inspect.signature(DataLoader.__init__).parameters) - others == set(words)
     taken = inspect.signature(penstock.Loader.__init__).parameters
     for name in set(words) - set(taken):
-        with pytest.raises(TypeError, match=f"Loader has no '{name}': "):
+        with pytest.raises(TypeError, match=f"Loader has no argument '{name}': "):
             penstock.Loader("photos.pen", 1, **{name: None})
 
 

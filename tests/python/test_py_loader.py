@@ -479,7 +479,7 @@ def test_wrong_ranks(make, rank, world):
         ("batch_sampler", "batch_size="), ("worker_init_fn", "seed="), ("generator", "seed="),
         ("prefetch_factor", "prefetch="), ("persistent_workers", "threads live"),
         ("multiprocessing_context", "no worker processes"), ("shufle", "did you mean 'shuffle'"),
-        ("nonsense", "Loader has no 'nonsense'$"),
+        ("nonsense", "Loader has no argument 'nonsense'$"),
     ],
 )
 def test_arguments_of_dataloader_name_their_replacement(pack, name, message):

@@ -148,7 +148,7 @@ def test_field_may_be_called_key(tmp_path):
 
 def test_existing_pack_is_left_alone(tmp_path):
     write_one(tmp_path / "a.pen", {"label": "i64"}, label=1)
-    with pytest.raises(FileExistsError, match="a pack is here already"):
+    with pytest.raises(FileExistsError, match="the pack already exists"):
         penstock.Writer(tmp_path / "a.pen", {"label": "i64"})
     assert penstock.open(tmp_path / "a.pen")[0]["label"] == 1
 

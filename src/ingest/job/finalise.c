@@ -299,7 +299,7 @@ static int in_the_way(const char *out, PenError *reterr)
     int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, out);
     pen__free(path);
     if (r == 1)
-        return pen__fail(reterr, PEN_E_EXISTS, WHERE, "%s: a pack is here already", out);
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE, "%s: the pack already exists", out);
     return r;
 }
 

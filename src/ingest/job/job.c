@@ -56,7 +56,7 @@ static int open_base(PenJob *job, PenError *reterr)
     if (r == 1 && !s->append)
         return pen__fail(
             reterr, PEN_E_EXISTS, WHERE,
-            "%s: a pack is here already; choose another name, or --append to add to it", s->out);
+            "%s: the pack already exists; choose another name, or --append to add to it", s->out);
     if (r == PEN_OK && s->append)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: no pack to append to; leave out --append to make one", s->out);

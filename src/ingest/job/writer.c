@@ -110,7 +110,7 @@ static int check_free(const PenWriter *w, PenError *reterr)
                  : pen__fail_memory(reterr, WHERE, path);
     if (r == 1)
         r = pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                      "%s: a pack is here already; choose another name", path);
+                      "%s: the pack already exists; choose another name", path);
     if (r == PEN_OK)
         r = pen__file_exists(plan, reterr);
     if (r == 1)

@@ -269,8 +269,8 @@ static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *
                          "%s: it has no image field; name the field: 'label: tensor'",
                          pen__pack_path(p->pack));
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "pipeline: column %u: no field '%s' in %s; its first is '%s'", spec->column,
-                     spec->name, pen__pack_path(p->pack), info->fields[0].name);
+                     "pipeline: column %u: no field '%s' in %s; its first field is '%s'",
+                     spec->column, spec->name, pen__pack_path(p->pack), info->fields[0].name);
 }
 
 static int name_field(PenSpecField *spec, const char *name, PenError *reterr)

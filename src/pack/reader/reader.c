@@ -198,7 +198,7 @@ static int no_pack(const char *path, PenError *reterr)
                          "%s: not a pack: expected a directory such as NAME.pen, found a file",
                          path);
     return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                     "%s: not a pack: there is no file %s in it; to make a pack of a folder: "
+                     "%s: not a pack: it has no file '%s'; to pack a folder, run: "
                      "penstock pack FOLDER -o NAME.pen",
                      path, PEN_MANIFEST_NAME);
 }
