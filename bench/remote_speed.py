@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From an object store beside the local disk, and beside the other loaders.
 
-    remote_speed.py far     training: penstock from the local disk and from a store 110 ms away, one
+    remote_speed.py latency training: penstock from the local disk and from a store 110 ms away, one
                             decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
-    remote_speed.py check   the short form of far for CI: a scripted server, drawn pictures, a floor
+    remote_speed.py check   latency in short, for CI: a scripted server, drawn pictures, a floor
     remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
     remote_speed.py cache   the second epoch from a cache as large as the pack, and half as large
     remote_speed.py preload the second process of a pack that is in memory, and what it adds to that
@@ -16,7 +16,7 @@ medians; a ratio is that of two medians, with the lowest and highest of one roun
 winner is called when the rounds differ by more than the two sides do. The others are installed by
 `bench/peers.py setup objects mosaic litdata`.
 
-Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md and, of far, .svg.
+Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md; for latency .svg.
 Ends with 1 when an aim of the scenario is not reached.
 """
 
@@ -31,8 +31,8 @@ import tomllib
 from compare import chart, figures, floors, places, report
 from compare.rounds import Set, say
 from remote import kept_tables, stores, tables
-from remote.far import Far
 from remote.kept import Kept
+from remote.latency import Latency
 from remote.raw import Raw
 from remote.stock import Stock
 
@@ -88,15 +88,15 @@ def ratios_reached(lines):
     return all(result and figures.reached(result, least) for result, least in results)
 
 
-def do_far(options):
-    setting = scenario("far", options)
+def do_latency(options):
+    setting = scenario("latency", options)
     stock = stock_of(setting, options)
     stock.make_pack()
-    head = head_of("far", setting, stock, options)
-    say(f"far: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
+    head = head_of("latency", setting, stock, options)
+    say(f"latency: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
     with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
-        lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
-    out = keep(options.name or "far", lines, tables.far_markdown(lines))
+        lines = [head, *Latency(setting, loaders(), stock, servers, options).all()]
+    out = keep(options.name or "latency", lines, tables.latency_markdown(lines))
     chart.write(chart.of_run(lines, tables.results(lines)[0]), out.with_suffix(".svg"))
     return 0 if ratios_reached(lines) else 1
 
@@ -129,7 +129,7 @@ def do_check(options):
     def measure(rows):
         servers = stores.Servers(stores.scripted(), setting["delay_ms"], setting["other_core"])
         with servers:
-            lines = [head, *Far(setting, loaders(), stock, servers, options).all()]
+            lines = [head, *Latency(setting, loaders(), stock, servers, options).all()]
         found, absent = tables.results(lines)
         for name, figure in found.items():
             say(f"{name}: {figure['rate']:.0f} images/s, first batch "
@@ -172,7 +172,7 @@ def do_raw(options):
 def do_table(options):
     for name in options.names:
         lines = report.read(places.WORK / f"remote-{name}.jsonl")
-        print(MARKDOWN.get(lines[0]["name"], tables.far_markdown)(lines))
+        print(MARKDOWN.get(lines[0]["name"], tables.latency_markdown)(lines))
     return 0
 
 
@@ -180,7 +180,7 @@ def options_of():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name, rounds, seconds in (("far", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0),
+    for name, rounds, seconds in (("latency", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0),
                                   ("cache", 5, 600.0), ("preload", 5, 600.0)):
         verb = verbs.add_parser(name)
         verb.add_argument("--rounds", type=int, default=rounds)
@@ -205,8 +205,8 @@ def main():
     # Servers and loaders end with it; also of what was started in the background.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(130))
-    verbs = {"far": do_far, "raw": do_raw, "check": do_check, "cache": do_kept, "preload": do_kept,
-             "table": do_table}
+    verbs = {"latency": do_latency, "raw": do_raw, "check": do_check, "cache": do_kept,
+             "preload": do_kept, "table": do_table}
     return verbs[options.verb](options)
 
 

@@ -4,14 +4,15 @@
 
     ./dev bench simulate [--nodes 1,8,64,512,1000] [--effort S] [-- OPTIONS OF penstock simulate]
     ./dev bench simulate check --rate R --first S [--within 0.15] -- PACK OPTIONS...
-    ./dev bench simulate check --record build/bench/remote-far.jsonl [--within 0.15] [-- OPTIONS]
+    ./dev bench simulate check --record build/bench/remote-latency.jsonl [--within 0.15]
+                               [-- OPTIONS]
 
 By default the pack has 10^9 samples of 110,000 bytes, 32 in a block. All values are simulated; the
 constants follow the tables. Writes simulate.jsonl and simulate.md in build/bench.
 
 `check` compares with a real run: R samples per second, and S seconds to the first batch. Pass the
 options of `penstock simulate` for the same job, with the latency, bandwidth and milliseconds per
-batch that were measured there. --record reads all of them from a run of `./dev bench remote far`:
+batch that were measured there. --record reads all of them from `./dev bench remote latency`:
 milliseconds per batch from the rate of the local disk, bandwidth from curl, latency from the
 scenario. The first batch from the local disk also takes time to start the process and its threads;
 this time is added to the simulated one. Exit code 1: the results differ by more than --within.
@@ -103,7 +104,7 @@ def run_table(args):
 
 
 def from_record(path):
-    """What a run of `./dev bench remote far` measured: options, rate, first batch, set-up."""
+    """What a run of `./dev bench remote latency` measured: options, rate, first batch, set-up."""
     lines = report.read(pathlib.Path(path))
     setting, blocks = lines[0]["scenario"], next(x for x in lines if x["kind"] == "blocks")
 

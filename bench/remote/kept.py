@@ -8,7 +8,7 @@ import subprocess
 
 from compare import environments, places
 
-from remote.far import Far, say
+from remote.latency import Latency, say
 from remote.stock import bytes_below
 
 
@@ -34,7 +34,7 @@ class Holder:
         self.child.stdout.close()
 
 
-class Kept(Far):
+class Kept(Latency):
     """The caches are made anew in every run, by an epoch of a process of its own."""
 
     def __init__(self, *arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of a run: a store, and the same store far away; on which core, and what they used."""
+"""The servers of a run: a store, and the same store behind a delay; their cores and use."""
 
 import contextlib
 import pathlib
@@ -16,17 +16,17 @@ BUCKET = "remote-speed"
 
 
 class Servers:
-    """`near` is the store itself, `far` the same behind a proxy that waits before each request."""
+    """`near` is the store itself, `delayed` the same behind a proxy that delays each request."""
 
     def __init__(self, store, delay_ms, core=None):
         self.store, self.delay_ms, self.core = store, delay_ms, core
-        self.stack, self.far = contextlib.ExitStack(), None
+        self.stack, self.delayed = contextlib.ExitStack(), None
 
     def __enter__(self):
         with contextlib.ExitStack() as starting:
             self.near = starting.enter_context(self.store)
             if self.delay_ms:
-                self.far = starting.enter_context(net_stage.FarAway(self.near, self.delay_ms))
+                self.delayed = starting.enter_context(net_stage.FarAway(self.near, self.delay_ms))
             self.stack = starting.pop_all()
         self.client = self.near.boto3(retries=5)
         if BUCKET not in [b["Name"] for b in self.client.list_buckets()["Buckets"]]:
@@ -39,7 +39,7 @@ class Servers:
     def pids(self):
         """{process id: name}"""
         found = {}
-        for server in filter(None, (self.near, self.far)):
+        for server in filter(None, (self.near, self.delayed)):
             if hasattr(server, "directory"):
                 text = (pathlib.Path(server.directory) / "pids").read_text(encoding="utf-8")
                 pairs = (line.split() for line in text.splitlines())

@@ -138,7 +138,7 @@ def notes(found):
     return "\n".join(lines) + "\n"
 
 
-def far_markdown(lines):
+def latency_markdown(lines):
     head = lines[0]
     found, absent = results(lines)
     pairs = [report.comparison(found, pair["of"], pair["against"])

@@ -386,7 +386,7 @@ STAMP = bytes(24)  # of every file that fuzz_plan.c makes
 
 
 def frames_stamp(files):
-    """The sums of src/ingest/source/stamp.c over names and sizes, when all times and inodes are 0."""
+    """The sums of ingest/source/stamp.c over names and sizes, when all times and inodes are 0."""
     wide = 2**64 - 1
 
     def mix(v):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader draws for a sample, in plain Python: which box, which flip, which factor.
 
-Written a second time on purpose, from the descriptions in src/ops/operations/draw.h and sample.h: a number is
-addressed by (seed, epoch, sample, operation's name, which one of that name, number of the draw).
+Written a second time on purpose, from the descriptions in src/ops/operations/draw.h and boxes.h: a
+number is addressed by (seed, epoch, sample, operation's name, which one of that name, number of the draw).
 """
 
 import math

@@ -287,8 +287,8 @@ def test_a_process_is_in_its_own_tree():
 @pytest.fixture
 def far_lines(lines):
     options = argparse.Namespace(copies=None, loaders="penstock-local,penstock-s3,mosaic")
-    setting = remote_speed.scenario("far", options)
-    head = {**lines[0], "name": "remote-far", "scenario": setting}
+    setting = remote_speed.scenario("latency", options)
+    head = {**lines[0], "name": "remote-latency", "scenario": setting}
     out = [head, {"kind": "blocks", "count": 10, "samples": 32, "mean_bytes": 4e6},
            {"kind": "absent", "loader": "mosaic", "reason": "no wheel"}]
     for name in ("penstock-local", "penstock-s3"):
@@ -303,7 +303,7 @@ def far_lines(lines):
 
 
 def test_the_table_of_a_far_store(far_lines):
-    text = tables.far_markdown(far_lines)
+    text = tables.latency_markdown(far_lines)
     (local,), (far,) = rows_of(text, "PENSTOCK-LOCAL"), rows_of(text, "PENSTOCK-S3")
     assert local[1:4] == ["2,000 (1,900-2,100)", "0.96 (0.96-0.96)", "faster"]
     assert far[1:3] == ["1,920 (1,824-2,016)", "-"] and far[4] == "0.70 (0.70-0.70)"
@@ -315,19 +315,19 @@ def test_the_table_of_a_far_store(far_lines):
 
 
 def test_rounds_that_differ_much_are_doubtful(far_lines):
-    assert "Doubtful" not in tables.far_markdown(far_lines)
+    assert "Doubtful" not in tables.latency_markdown(far_lines)
     loaded = {**far_lines[0]["machine"], "load_before": 7.5}
-    assert "load of the machine was 7.5" in tables.far_markdown(
+    assert "load of the machine was 7.5" in tables.latency_markdown(
         [{**far_lines[0], "machine": loaded}, *far_lines[1:]])
     far_lines[-1]["samples"] /= 2
-    assert "rounds differ by a factor of 2.0" in tables.far_markdown(far_lines)
+    assert "rounds differ by a factor of 2.0" in tables.latency_markdown(far_lines)
 
 
 def test_a_first_batch_that_comes_late_is_told(far_lines):
     for line in far_lines:
         if line["kind"] == "turn":
             line["first_seconds"] = 0.76
-    assert "are 0.75 s: NOT reached" in tables.far_markdown(far_lines)
+    assert "are 0.75 s: NOT reached" in tables.latency_markdown(far_lines)
     found, _ = tables.results(far_lines)
     row = {"of": "penstock-s3", "first_seconds": 0.75, "reason": "because"}
     assert remote_speed.late([row], found) == 1
@@ -394,7 +394,7 @@ def test_memory_that_a_process_adds_is_a_share_of_the_pack(kept_lines):
 
 def test_loaders_of_a_store_have_modules_and_environments():
     known = remote_speed.loaders()
-    for name in ("far", "check", "cache", "preload"):
+    for name in ("latency", "check", "cache", "preload"):
         setting = remote_speed.scenario(name, argparse.Namespace(copies=None, loaders=None))
         assert set(setting["loaders"]) <= known.keys() and setting["base"] in setting["loaders"]
     for spec in known.values():

@@ -133,7 +133,7 @@ def test_the_bench_makes_a_table_and_checks_the_model():
 
 
 def test_the_bench_takes_all_from_a_record(tmp_path):
-    """What `bench/remote_speed.py far` writes: the local disk's rate, the store's, curl's."""
+    """What `bench/remote_speed.py latency` writes: the local disk's rate, the store's, curl's."""
     lines = [
         {"kind": "parameters", "photographs": 100,
          "scenario": {"copies": 20, "batch": 50, "delay_ms": 110}},
@@ -144,7 +144,7 @@ def test_the_bench_takes_all_from_a_record(tmp_path):
         {"kind": "turn", "loader": "penstock-s3", "samples": 1010, "seconds": 1.0,
          "first_seconds": 0.7},
     ]
-    record = tmp_path / "remote-far.jsonl"
+    record = tmp_path / "remote-latency.jsonl"
     record.write_text("".join(json.dumps(line) + "\n" for line in lines))
     script = pathlib.Path(ROOT) / "bench" / "simulate.py"
     done = subprocess.run([sys.executable, script, "check", "--record", record],

@@ -26,7 +26,7 @@ PYTEST_LIMIT = 1800
 # Tests of the documents, the servers, the benchmarks and other packages: near to no line.
 NOT_NEAR = (
     "bench_",
-    "far_same",
+    "remote_same",
     "net_stage",
     "py_docs",
     "py_examples",

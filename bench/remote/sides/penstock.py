@@ -38,7 +38,7 @@ def warm(task):
 
 
 def opened(task, penstock):
-    """The pack; of one that is far with a cache, or in memory that others have."""
+    """The pack; of a remote one with a cache, or in memory that others have."""
     options = task["options"]
     if options["place"] == "local":
         return penstock.open(task["pack"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same epoch from everywhere, at full counts: from a disk, from a scripted store and from Ceph
 behind HAProxy, with 5 of 100 requests answered 503, with caches, preloaded, and resumed with other
-numbers of ranks. The tests are those of tests/python/test_far_same.py, where CI runs them with
+numbers of ranks. The tests are those of tests/python/test_remote_same.py, where CI runs them with
 fewer samples."""
 
 import os
@@ -17,7 +17,7 @@ def main():
     if os.environ.get("PENSTOCK_SCALE") != "full":
         print("0 passed, 0 failed, 1 skipped")  # the python tests have them, sampled
         return 0
-    file = ROOT / "tests" / "python" / "test_far_same.py"
+    file = ROOT / "tests" / "python" / "test_remote_same.py"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-s", str(file)],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=7200,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds over loaders that read from a store which is far away."""
+"""Rounds over loaders that read from a store at a distance."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def say(text):
     print(text, flush=True)
 
 
-class Far:
+class Latency:
     def __init__(self, setting, known, stock, servers, options):
         self.setting, self.stock, self.servers, self.options = setting, stock, servers, options
         self.known = {name: known[name] for name in setting["loaders"]}
@@ -45,7 +45,7 @@ class Far:
     def ask(self, name, seconds, task):
         """One process, one answer; what it started ends with it."""
         log = self.logs / f"remote-{name}.log"
-        variables = self.servers.far.environment(PYTHONUNBUFFERED="1")
+        variables = self.servers.delayed.environment(PYTHONUNBUFFERED="1")
         with open(log, "wb") as file:
             child = subprocess.Popen(
                 [self.pythons[name], places.BENCH / "remote" / "turn.py",
@@ -118,7 +118,7 @@ class Far:
             self.stock.upload(self.servers, what, folder)
         self.servers.pin()
         if self.setting["at_once"]:
-            self.curl = Curl(self.servers.far, self.stock.blocks(), self.stock.folder,
+            self.curl = Curl(self.servers.delayed, self.stock.blocks(), self.stock.folder,
                              self.setting["at_once"], PROBE_BYTES)
 
     def probe(self, number):

@@ -6,7 +6,7 @@ cache that is cold, warm, half as large as the pack or shared, from memory, and 
 other numbers of ranks. For images and for clips, by blocks and sticky.
 
 PENSTOCK_SCALE=full has more samples, and takes every way through a real store as well; see
-tests/long/long_far_same.py."""
+tests/long/long_remote_same.py."""
 
 import contextlib
 import json
@@ -101,7 +101,7 @@ def expected(root):
     print(f"\n{len(COMPARED)} epochs of {COUNTS['image']} images or {COUNTS['clip']} clips")
 
 
-class Far:
+class Latency:
     """Where the packs are in a store: place(kind) is what a loader is given for one of them."""
 
     def __init__(self, server, bucket):
@@ -118,7 +118,7 @@ class Far:
 def scripted(root, faults):
     with net_stage.S3Server(buckets=["packs"], directory=root, chaos=FAULTS if faults else "",
                             seed=7) as server:
-        yield Far(server, "packs")
+        yield Latency(server, "packs")
         if faults:
             counts = server.counts()
             print(f"{counts['total']} requests, {counts['faults']['throttle']} answered 503")
@@ -139,7 +139,7 @@ def distant(request, ms, percent):
     store, bucket = request.getfixturevalue("ceph_bucket")
     net_stage.need_haproxy()
     with net_stage.FarAway(store, ms=ms, percent=percent) as server:
-        yield Far(server, bucket)
+        yield Latency(server, bucket)
 
 
 def staged(request, store, faults=False):
