@@ -15,7 +15,7 @@ import time
 
 
 def penstock_reads(task):
-    """Labels alone: a block of a remote pack is fetched entirely, and is checked, for whatever is in it."""
+    """Labels alone: to read them, an entire block of a remote pack is fetched and checked."""
     sys.path.insert(0, f"{task['build']}/python")
     import numpy  # noqa: F401
     import penstock

@@ -2,7 +2,8 @@
 """What a loader draws for a sample, in plain Python: which box, which flip, which factor.
 
 Written a second time on purpose, from the descriptions in src/ops/operations/draw.h and boxes.h: a
-number is addressed by (seed, epoch, sample, operation's name, which one of that name, number of the draw).
+number is addressed by (seed, epoch, sample, operation's name, which one of that name, number of the
+draw).
 """
 
 import math
