@@ -6,9 +6,9 @@
 
 #include <penstock/version.h>
 
+#include "arguments/commands.h"
 #include "arguments/help.h"
-#include "arguments/verbs.h"
-#include "output/say.h"
+#include "output/messages.h"
 
 static int print_version(void)
 {
@@ -19,42 +19,43 @@ static int print_version(void)
     return CLI_EXIT_OK;
 }
 
-static int unknown_verb(const char *word)
+static int unknown_command(const char *word)
 {
-    const char *near = cli_verb_near(word);
+    const char *near = cli_command_near(word);
     if (near)
-        cli_say("unknown verb %s; did you mean %s? 'penstock --help' lists all", word, near);
+        cli_print_message("unknown command %s; did you mean %s? 'penstock --help' lists all", word,
+                          near);
     else
-        cli_say("unknown verb %s; 'penstock --help' lists all", word);
+        cli_print_message("unknown command %s; 'penstock --help' lists all", word);
     return CLI_EXIT_USAGE;
 }
 
 static int print_help(const char *about)
 {
-    CliVerbId verb = about ? cli_verb_find(about) : CLI_N_VERBS;
-    if (about && verb == CLI_N_VERBS)
-        return unknown_verb(about);
+    CliCommandId command = about ? cli_command_find(about) : CLI_N_COMMANDS;
+    if (about && command == CLI_N_COMMANDS)
+        return unknown_command(about);
     if (about)
-        cli_help_verb(stdout, verb);
+        cli_help_command(stdout, command);
     else
         cli_help_program(stdout);
     return CLI_EXIT_OK;
 }
 
-static int run_verb(CliVerbId verb, int argc, char **argv)
+static int run_command(CliCommandId command, int argc, char **argv)
 {
     CliArgs args;
     PenError error = {0};
     int code;
-    int r = cli_args_parse(verb, argc, argv, &args, &error);
+    int r = cli_args_parse(command, argc, argv, &args, &error);
     if (r < 0) {
-        cli_say_error(&error);
+        cli_print_error(&error);
         code = r == PEN_E_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILURE;
     } else if (args.values[CLI_OPT_HELP].given) {
-        cli_help_verb(stdout, verb);
+        cli_help_command(stdout, command);
         code = CLI_EXIT_OK;
     } else {
-        code = cli_verbs[verb].run(&args);
+        code = cli_commands[command].run(&args);
     }
     cli_args_fini(&args);
     return code;
@@ -72,13 +73,14 @@ static int run(int argc, char **argv)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
         return print_help(argc > 2 ? argv[2] : NULL);
     if (word[0] == '-') {
-        cli_say(
-            "the verb comes first, then its options, found %s; 'penstock --help' lists the verbs",
-            word);
+        cli_print_message("the command comes first, then its options, found %s; 'penstock --help' "
+                          "lists the commands",
+                          word);
         return CLI_EXIT_USAGE;
     }
-    CliVerbId verb = cli_verb_find(word);
-    return verb == CLI_N_VERBS ? unknown_verb(word) : run_verb(verb, argc - 2, argv + 2);
+    CliCommandId command = cli_command_find(word);
+    return command == CLI_N_COMMANDS ? unknown_command(word)
+                                     : run_command(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)
@@ -89,9 +91,9 @@ int main(int argc, char **argv)
     /* A full disk must not pass for a result that was printed. */
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_say("stdout: cannot write the result: %s", errno == EFBIG ? CLI_TOO_LARGE
-                                                       : errno        ? strerror(errno)
-                                                                      : "write failed");
+        cli_print_message("stdout: cannot write the result: %s", errno == EFBIG ? CLI_TOO_LARGE
+                                                                 : errno        ? strerror(errno)
+                                                                                : "write failed");
         return code == CLI_EXIT_OK ? CLI_EXIT_FAILURE : code;
     }
     return code;

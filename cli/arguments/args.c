@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments/verbs.h"
-#include "output/say.h"
+#include "arguments/commands.h"
+#include "output/messages.h"
 
 typedef struct Parser {
     CliArgs *args;
@@ -13,15 +13,15 @@ typedef struct Parser {
     char **argv;
 } Parser;
 
-static int fail_unknown(CliVerbId verb, const char *word, size_t bytes, PenError *reterr)
+static int fail_unknown(CliCommandId command, const char *word, size_t bytes, PenError *reterr)
 {
     char name[32];
-    const char *own = cli_verbs[verb].name;
+    const char *own = cli_commands[command].name;
     if (bytes < sizeof name) {
         memcpy(name, word, bytes);
         name[bytes] = '\0';
-        const char *near = cli_option_near(verb, name);
-        CliOpt other = cli_option_find(verb, name, bytes, 1);
+        const char *near = cli_option_near(command, name);
+        CliOpt other = cli_option_find(command, name, bytes, 1);
         if (near)
             return cli_fail(
                 reterr, PEN_E_INVALID,
@@ -80,25 +80,25 @@ static int take_option(Parser *p, CliOpt opt, const char *attached, PenError *re
 static int take_long(Parser *p, const char *word, PenError *reterr)
 {
     size_t bytes = strcspn(word, "=");
-    CliOpt opt = cli_option_find(p->args->verb, word, bytes, 0);
+    CliOpt opt = cli_option_find(p->args->command, word, bytes, 0);
     if (opt == CLI_N_OPTIONS)
-        return fail_unknown(p->args->verb, word, bytes, reterr);
+        return fail_unknown(p->args->command, word, bytes, reterr);
     return take_option(p, opt, word[bytes] == '=' ? word + bytes + 1 : NULL, reterr);
 }
 
 static int take_short(Parser *p, const char *word, PenError *reterr)
 {
-    CliVerbId verb = p->args->verb;
+    CliCommandId command = p->args->command;
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++)
-        if (cli_options[i].letter == word[0] && cli_options[i].verbs & 1u << verb)
+        if (cli_options[i].letter == word[0] && cli_options[i].commands & 1u << command)
             return take_option(p, i, word[1] ? word + 1 : NULL, reterr);
     /* -quality and the like: one dash too few. */
-    if (cli_option_find(verb, word, strcspn(word, "="), 0) < CLI_N_OPTIONS)
+    if (cli_option_find(command, word, strcspn(word, "="), 0) < CLI_N_OPTIONS)
         return cli_fail(reterr, PEN_E_INVALID, "unknown option -%s; did you mean --%s?", word,
                         word);
     return cli_fail(reterr, PEN_E_INVALID,
                     "unknown option -%s; 'penstock %s --help' lists what there is", word,
-                    cli_verbs[verb].name);
+                    cli_commands[command].name);
 }
 
 static int take_words(Parser *p, PenError *reterr)
@@ -121,9 +121,9 @@ static int take_words(Parser *p, PenError *reterr)
 static int fill_defaults(CliArgs *args, PenError *reterr)
 {
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++) {
-        if (args->values[i].given || !cli_options[i].standard)
+        if (args->values[i].given || !cli_options[i].initial)
             continue;
-        int r = cli_value_parse(&cli_options[i], cli_options[i].standard, &args->values[i], reterr);
+        int r = cli_value_parse(&cli_options[i], cli_options[i].initial, &args->values[i], reterr);
         if (r < 0)
             return r;
     }
@@ -132,36 +132,38 @@ static int fill_defaults(CliArgs *args, PenError *reterr)
 
 static int count_operands(const CliArgs *args, PenError *reterr)
 {
-    const CliVerb *verb = &cli_verbs[args->verb];
-    if (args->n_operands == 0 && !verb->none)
-        return cli_fail(reterr, PEN_E_INVALID, "%s needs %s: penstock %s %s", verb->name,
-                        verb->operand_help, verb->name, verb->usage);
-    if (args->n_operands && verb->never)
-        return cli_fail(reterr, PEN_E_INVALID, "%s takes no operand, found: %s", verb->name,
+    const CliCommand *command = &cli_commands[args->command];
+    if (args->n_operands == 0 && !command->none)
+        return cli_fail(reterr, PEN_E_INVALID, "%s needs %s: penstock %s %s", command->name,
+                        command->operand_help, command->name, command->usage);
+    if (args->n_operands && command->never)
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes no operand, found: %s", command->name,
                         args->operands[0]);
-    if (verb->two && args->n_operands != 2)
+    if (command->two && args->n_operands != 2)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes two places, found %zu: penstock %s %s",
-                        verb->name, args->n_operands, verb->name, verb->usage);
-    if (args->n_operands > 1 && !verb->many && !verb->two)
+                        command->name, args->n_operands, command->name, command->usage);
+    if (args->n_operands > 1 && !command->many && !command->two)
         return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
-                        verb->name, args->operands[1]);
+                        command->name, args->operands[1]);
     return PEN_OK;
 }
 
 static int check_operands(const CliArgs *args, PenError *reterr)
 {
-    const CliVerb *verb = &cli_verbs[args->verb];
+    const CliCommand *command = &cli_commands[args->command];
     int r = count_operands(args, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; i < args->n_operands; i++)
         if (args->operands[i][0] == '\0')
-            return cli_fail(reterr, PEN_E_INVALID, "operand %zu of %s is empty", i + 1, verb->name);
+            return cli_fail(reterr, PEN_E_INVALID, "operand %zu of %s is empty", i + 1,
+                            command->name);
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++)
-        if (cli_options[i].required && cli_options[i].verbs & 1u << args->verb &&
+        if (cli_options[i].required && cli_options[i].commands & 1u << args->command &&
             !args->values[i].given)
-            return cli_fail(reterr, PEN_E_INVALID, "%s needs --%s %s: penstock %s %s", verb->name,
-                            cli_options[i].name, cli_options[i].value, verb->name, verb->usage);
+            return cli_fail(reterr, PEN_E_INVALID, "%s needs --%s %s: penstock %s %s",
+                            command->name, cli_options[i].name, cli_options[i].value, command->name,
+                            command->usage);
     return PEN_OK;
 }
 
@@ -211,9 +213,9 @@ static int check_combinations(const CliArgs *args, PenError *reterr)
     return check_mix(args, reterr);
 }
 
-int cli_args_parse(CliVerbId verb, int argc, char **argv, CliArgs *ret, PenError *reterr)
+int cli_args_parse(CliCommandId command, int argc, char **argv, CliArgs *ret, PenError *reterr)
 {
-    *ret = (CliArgs){.verb = verb};
+    *ret = (CliArgs){.command = command};
     ret->items = calloc((size_t)argc + 1, sizeof *ret->items);
     ret->operands = calloc((size_t)argc + 1, sizeof *ret->operands);
     if (!ret->items || !ret->operands)

@@ -9,7 +9,7 @@
 
 #include <penstock/error.h>
 
-typedef enum CliVerbId {
+typedef enum CliCommandId {
     CLI_PACK,
     CLI_PLAN,
     CLI_FINALISE,
@@ -23,8 +23,8 @@ typedef enum CliVerbId {
     CLI_CACHE,
     CLI_SIMULATE,
     CLI_PROBE,
-    CLI_N_VERBS
-} CliVerbId;
+    CLI_N_COMMANDS
+} CliCommandId;
 
 typedef enum CliOpt {
     CLI_OPT_OUT, /* --out of pack and plan */
@@ -132,13 +132,13 @@ typedef struct CliOption {
     const char *name; /* without the dashes */
     char letter;      /* short form, 0 = none */
     CliArgKind kind;
-    uint32_t verbs; /* bit 1 << CliVerbId: the verbs that have it */
-    int many;       /* may be given several times */
+    uint32_t commands; /* bit 1 << CliCommandId: the commands that have it */
+    int many;          /* may be given several times */
     int required;
     const char *value; /* what stands for the value in help */
     uint64_t min, max;
     const char *choices;   /* "tile|keep|encode" */
-    const char *standard;  /* default, as it would be typed; NULL = none */
+    const char *initial;   /* default, as it would be typed; NULL = none */
     const char *otherwise; /* what happens without it, where that is no value; NULL = say nothing */
     uint32_t modes;        /* bit 1 << number in the choices of --mode; 0 = any mode */
     int needs_skip;        /* only together with --on-bad skip */
@@ -170,7 +170,7 @@ typedef struct CliItem { /* one use of an option that may be given several times
 } CliItem;
 
 typedef struct CliArgs {
-    CliVerbId verb;
+    CliCommandId command;
     CliValue values[CLI_N_OPTIONS]; /* defaults filled in */
     CliItem *items;
     size_t n_items;
@@ -178,9 +178,9 @@ typedef struct CliArgs {
     size_t n_operands;
 } CliArgs;
 
-/* argv[0] is the first word behind the verb. Fills `ret` even when it fails; fini frees it in any
- * case. */
-int cli_args_parse(CliVerbId verb, int argc, char **argv, CliArgs *ret, PenError *reterr);
+/* argv[0] is the first word behind the command. Fills `ret` even when it fails; fini frees it in
+ * any case. */
+int cli_args_parse(CliCommandId command, int argc, char **argv, CliArgs *ret, PenError *reterr);
 void cli_args_fini(CliArgs *args);
 
 /* One value, checked against its option. */
@@ -190,11 +190,11 @@ int cli_choice_find(const char *choices, const char *word);
 /* "a|b|c" as "a, b or c"; only those whose bit is set in `mask`. */
 void cli_choice_list(const char *choices, uint32_t mask, char *buf, size_t cap);
 
-/* The option of the verb (or, with all_verbs, of any) by its name of `bytes` letters; CLI_N_OPTIONS
- * = none. */
-CliOpt cli_option_find(CliVerbId verb, const char *name, size_t bytes, int all_verbs);
+/* The option of the command (or, with all_commands, of any) by its name of `bytes` letters;
+ * CLI_N_OPTIONS = none. */
+CliOpt cli_option_find(CliCommandId command, const char *name, size_t bytes, int all_commands);
 /* What may have been meant by a wrong option or value; NULL when nothing is near. */
-const char *cli_option_near(CliVerbId verb, const char *word);
+const char *cli_option_near(CliCommandId command, const char *word);
 const char *cli_choice_near(const char *choices, const char *word, char *buf, size_t cap);
 /* How far apart two words are: letters to change, add, leave out or swap. */
 size_t cli_word_distance(const char *a, const char *b);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "arguments/verbs.h"
+#include "arguments/commands.h"
 
 enum { WIDTH = 80, OPTION_COLUMN = 26 };
 
@@ -55,8 +55,8 @@ static void option_note(const CliOption *o, char *buf, size_t cap)
     char words[128] = "";
     if (o->choices && strchr(o->choices, '|'))
         cli_choice_list(o->choices, UINT32_MAX, words, sizeof words);
-    if (o->standard)
-        snprintf(buf, cap, " (%s%sdefault: %s)", words, words[0] ? "; " : "", o->standard);
+    if (o->initial)
+        snprintf(buf, cap, " (%s%sdefault: %s)", words, words[0] ? "; " : "", o->initial);
     else if (o->otherwise)
         snprintf(buf, cap, " (without it: %s)", o->otherwise);
     else
@@ -80,26 +80,26 @@ static void put_option(FILE *to, const CliOption *o)
     fputs("\n", to);
 }
 
-static void put_options(FILE *to, CliVerbId verb, CliOpt first, CliOpt end)
+static void put_options(FILE *to, CliCommandId command, CliOpt first, CliOpt end)
 {
     for (CliOpt i = first; i < end; i++)
-        if (cli_options[i].verbs & 1u << verb)
+        if (cli_options[i].commands & 1u << command)
             put_option(to, &cli_options[i]);
 }
 
-void cli_help_verb(FILE *to, CliVerbId verb)
+void cli_help_command(FILE *to, CliCommandId command)
 {
-    const CliVerb *v = &cli_verbs[verb];
+    const CliCommand *v = &cli_commands[command];
     fprintf(to, "penstock %s - %s\n\nUsage: penstock %s %s\n\n", v->name, v->summary, v->name,
             v->usage);
     put_paragraphs(to, v->about);
     fputs("\nExamples:\n", to);
     put_lines(to, v->examples);
     fputs("\nOptions:\n", to);
-    put_options(to, verb, 0, CLI_OPT_WORK);
-    if (cli_options[CLI_OPT_ENDPOINT].verbs & 1u << verb) {
+    put_options(to, command, 0, CLI_OPT_WORK);
+    if (cli_options[CLI_OPT_ENDPOINT].commands & 1u << command) {
         fputs("\nFor a pack at s3://bucket/name or https://host/path:\n", to);
-        put_options(to, verb, CLI_OPT_WORK, CLI_N_OPTIONS);
+        put_options(to, command, CLI_OPT_WORK, CLI_N_OPTIONS);
     }
     fputs("\nNext: ", to);
     put_words(to, v->next, strlen("Next: "), 0);
@@ -109,18 +109,18 @@ void cli_help_verb(FILE *to, CliVerbId verb)
 void cli_help_program(FILE *to)
 {
     fputs("penstock - datasets of images in a few large files that can be trusted\n\n"
-          "Usage: penstock VERB ...\n\nVerbs:\n",
+          "Usage: penstock COMMAND ...\n\nCommands:\n",
           to);
-    for (CliVerbId i = 0; i < CLI_N_VERBS; i++)
-        fprintf(to, "  %-10s %s\n", cli_verbs[i].name, cli_verbs[i].summary);
+    for (CliCommandId i = 0; i < CLI_N_COMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
     fputs("\nFrom a folder to a pack and back:\n"
           "  penstock pack photos -o photos.pen     folder -> pack, pixels unchanged\n"
           "  penstock info photos.pen               what is in it\n"
           "  penstock verify photos.pen             every byte checked\n"
           "  penstock extract photos.pen -o out     pack -> files\n\n",
           to);
-    put_paragraphs(to, "'penstock help VERB' or 'penstock VERB --help' explains a verb; "
+    put_paragraphs(to, "'penstock help COMMAND' or 'penstock COMMAND --help' explains a command; "
                        "'penstock --version' prints the version. Data goes to stdout, messages "
-                       "to stderr; every verb takes --json. Exit codes: 0 done, 1 failed, 2 "
+                       "to stderr; every command takes --json. Exit codes: 0 done, 1 failed, 2 "
                        "wrong use, 130 interrupted.");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help, made from the tables of verbs and options. */
+/* Help, made from the tables of commands and options. */
 #ifndef PEN_CLI_ARGUMENTS_HELP_H
 #define PEN_CLI_ARGUMENTS_HELP_H
 
@@ -8,6 +8,6 @@
 #include "arguments/args.h"
 
 void cli_help_program(FILE *to);
-void cli_help_verb(FILE *to, CliVerbId verb);
+void cli_help_command(FILE *to, CliCommandId command);
 
 #endif

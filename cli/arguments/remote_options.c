@@ -3,7 +3,7 @@
 
 #include <penstock/cache.h>
 
-#include "output/say.h"
+#include "output/messages.h"
 
 void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret)
 {

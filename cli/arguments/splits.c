@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "output/say.h"
+#include "output/messages.h"
 
 enum { SHOWN = 3 };
 
@@ -70,18 +70,19 @@ static int find(const char *path, Splits *ret)
 static void warn(const char *path, const Splits *s)
 {
     const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
-    cli_say("warning: the only folders in %s are %s%s%s%s%s%s, which look like splits and become "
-            "the classes; to pack one split: penstock pack %s%s%s -o %s.pen",
-            path, s->first[0],
-            s->n == 2  ? " and "
-            : s->n > 2 ? ", "
-                       : "",
-            s->n > 1 ? s->first[1] : "",
-            s->n == 3  ? " and "
-            : s->n > 3 ? ", "
-                       : "",
-            s->n > 2 ? s->first[2] : "", s->n > SHOWN ? ", ..." : "", path, slash, s->first[0],
-            s->first[0]);
+    cli_print_message(
+        "warning: the only folders in %s are %s%s%s%s%s%s, which look like splits and become "
+        "the classes; to pack one split: penstock pack %s%s%s -o %s.pen",
+        path, s->first[0],
+        s->n == 2  ? " and "
+        : s->n > 2 ? ", "
+                   : "",
+        s->n > 1 ? s->first[1] : "",
+        s->n == 3  ? " and "
+        : s->n > 3 ? ", "
+                   : "",
+        s->n > 2 ? s->first[2] : "", s->n > SHOWN ? ", ..." : "", path, slash, s->first[0],
+        s->first[0]);
 }
 
 void cli_splits_warn(const CliArgs *args)

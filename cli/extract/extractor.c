@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "output/print.h"
-#include "output/say.h"
+#include "output/messages.h"
+#include "output/text.h"
 
 #define LIST_NAME "samples.csv"
 #define CLASSES_NAME "samples.classes.csv" /* where 'penstock pack samples.csv' finds them */
@@ -77,7 +77,7 @@ static int make_name(const CliExtractor *x, const char *middle, const char *suff
         memcpy(name + n, middle, used);
         memcpy(name + n + used, suffix, more);
         name[n + used + more] = '\0';
-        if (cli_tree_check(name, n + used + more, &why) == PEN_OK)
+        if (cli_directory_check(name, n + used + more, &why) == PEN_OK)
             return PEN_OK;
     }
     if (reterr)
@@ -89,7 +89,7 @@ static int put_file(CliExtractor *x, const char *name, const void *data, size_t 
                     PenError *reterr)
 {
     PenError why = {0};
-    int r = cli_tree_write(&x->tree, name, data, bytes, &why);
+    int r = cli_directory_write(&x->directory, name, data, bytes, &why);
     if (r < 0) {
         cli_fail(reterr, r, "sample %" PRIu64 ": %s", x->sample, why.message);
         return r;
@@ -134,7 +134,7 @@ static int extract_picture(CliExtractor *x, uint32_t field, PenError *reterr)
         snprintf(middle, sizeof middle, ".%s", x->info->fields[field].name);
     int r = extract_image(x, field, 0, middle, name, reterr);
     if (r == PEN_OK)
-        cli_sheet_text(&x->row, name);
+        cli_csv_text(&x->row, name);
     return r;
 }
 
@@ -152,7 +152,7 @@ static int extract_clip(CliExtractor *x, uint32_t field, PenError *reterr)
     if (r == PEN_OK)
         r = make_name(x, folder, "", name, reterr);
     if (r == PEN_OK)
-        cli_sheet_text(&x->row, name);
+        cli_csv_text(&x->row, name);
     return r;
 }
 
@@ -175,7 +175,7 @@ static int extract_numbers(CliExtractor *x, uint32_t field, PenError *reterr)
         x->unnamed = x->unnamed || label < 0 || label >= x->info->n_classes;
     }
     if (!failed)
-        cli_sheet_cell(&x->row, cell, bytes);
+        cli_csv_cell(&x->row, cell, bytes);
     free(cell);
     return failed ? cli_fail_memory(reterr) : PEN_OK;
 }
@@ -198,7 +198,7 @@ static int extract_bytes(CliExtractor *x, uint32_t field, PenError *reterr)
     int in_list = f->type == PEN_TYPE_TEXT && v->bytes <= LIST_TEXT &&
                   cli_utf8_valid(v->data, v->bytes) && !memchr(v->data, 0, v->bytes);
     if (f->type == PEN_TYPE_TEXT)
-        cli_sheet_cell(&x->row, v->data, in_list ? v->bytes : 0);
+        cli_csv_cell(&x->row, v->data, in_list ? v->bytes : 0);
     if (in_list || missing) /* a list has no way to say so: its cell is empty */
         return PEN_OK;
     snprintf(middle, sizeof middle, ".%s", f->name);
@@ -229,25 +229,25 @@ static int is_listed(const CliExtractor *x, uint32_t field)
 
 static int end_row(CliExtractor *x, PenError *reterr)
 {
-    cli_sheet_row(&x->row);
+    cli_csv_row(&x->row);
     fflush(x->row.to);
     if (ferror(x->row.to))
         return cli_fail_memory(reterr);
     fwrite(x->row_text, 1, x->row_bytes, x->list);
     return ferror(x->list)
-               ? cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", x->tree.path)
+               ? cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", x->directory.path)
                : PEN_OK;
 }
 
 static int put_names(CliExtractor *x, PenError *reterr)
 {
-    cli_sheet_text(&x->row, x->main_field < x->info->n_fields ? "path" : "key");
+    cli_csv_text(&x->row, x->main_field < x->info->n_fields ? "path" : "key");
     for (uint32_t i = 0; i < x->info->n_fields; i++) {
         if (!is_listed(x, i))
             continue;
         /* The name by which a list tells the class. */
-        cli_sheet_text(&x->row,
-                       x->info->class_field == (int32_t)i ? "label" : x->info->fields[i].name);
+        cli_csv_text(&x->row,
+                     x->info->class_field == (int32_t)i ? "label" : x->info->fields[i].name);
     }
     return end_row(x, reterr);
 }
@@ -265,7 +265,7 @@ int cli_extractor_sample(CliExtractor *extractor, uint64_t sample, PenError *ret
     if (r == PEN_OK && x->main_field < x->info->n_fields)
         r = extract_field(x, x->main_field, reterr);
     else if (r == PEN_OK)
-        cli_sheet_cell(&x->row, x->key.data, x->key.bytes);
+        cli_csv_cell(&x->row, x->key.data, x->key.bytes);
     for (uint32_t i = 0; r == PEN_OK && i < x->info->n_fields; i++)
         if (i != x->main_field)
             r = extract_field(x, i, reterr);
@@ -289,21 +289,21 @@ static int write_classes(CliExtractor *x, PenError *reterr)
     size_t bytes = 0;
     if (x->info->class_field < 0 || x->unnamed)
         return PEN_OK;
-    CliSheet sheet = {.to = open_memstream(&text, &bytes)};
-    if (!sheet.to)
+    CliCsv csv = {.to = open_memstream(&text, &bytes)};
+    if (!csv.to)
         return cli_fail_memory(reterr);
-    cli_sheet_text(&sheet, "label");
-    cli_sheet_text(&sheet, "class");
-    cli_sheet_row(&sheet);
+    cli_csv_text(&csv, "label");
+    cli_csv_text(&csv, "class");
+    cli_csv_row(&csv);
     for (uint32_t i = 0; i < x->info->n_classes; i++) {
         snprintf(number, sizeof number, "%" PRIu32, i);
-        cli_sheet_text(&sheet, number);
-        cli_sheet_text(&sheet, x->info->classes[i]);
-        cli_sheet_row(&sheet);
+        cli_csv_text(&csv, number);
+        cli_csv_text(&csv, x->info->classes[i]);
+        cli_csv_row(&csv);
     }
-    int failed = close_text(sheet.to, &text);
+    int failed = close_text(csv.to, &text);
     int r = failed ? cli_fail_memory(reterr)
-                   : cli_tree_write(&x->tree, CLASSES_NAME, text, bytes, reterr);
+                   : cli_directory_write(&x->directory, CLASSES_NAME, text, bytes, reterr);
     free(text);
     return r;
 }
@@ -313,10 +313,10 @@ int cli_extractor_open(PenPack *pack, const char *dir, CliExtractor *ret, PenErr
     const PenPackInfo *info = pen_pack_info(pack);
     int fd;
     *ret = (CliExtractor){
-        .pack = pack, .info = info, .tree = {.fd = -1}, .main_field = find_main_field(info)};
-    int r = cli_tree_open(dir, &ret->tree, reterr);
+        .pack = pack, .info = info, .directory = {.fd = -1}, .main_field = find_main_field(info)};
+    int r = cli_directory_open(dir, &ret->directory, reterr);
     if (r == PEN_OK)
-        r = cli_tree_create(&ret->tree, LIST_NAME, &fd, reterr);
+        r = cli_directory_create(&ret->directory, LIST_NAME, &fd, reterr);
     if (r < 0)
         return r;
     ret->list = fdopen(fd, "w");
@@ -334,11 +334,11 @@ int cli_extractor_close(CliExtractor *extractor, PenError *reterr)
     if (extractor->row.to)
         fclose(extractor->row.to);
     if (extractor->list && fclose(extractor->list) != 0)
-        r = cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", extractor->tree.path);
+        r = cli_fail_os(reterr, errno, "%s/" LIST_NAME ": cannot write", extractor->directory.path);
     if (extractor->list && r == PEN_OK)
         r = write_classes(extractor, reterr);
     free(extractor->row_text);
-    cli_tree_close(&extractor->tree);
+    cli_directory_close(&extractor->directory);
     cli_buffer_fini(&extractor->key);
     cli_buffer_fini(&extractor->value);
     return r;

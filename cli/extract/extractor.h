@@ -7,17 +7,17 @@
 
 #include <penstock/pack.h>
 
-#include "extract/sheet.h"
-#include "extract/tree.h"
-#include "output/values.h"
+#include "extract/csv.h"
+#include "extract/directory.h"
+#include "output/sample_values.h"
 
 typedef struct CliExtractor {
     PenPack *pack;
     const PenPackInfo *info;
-    CliTree tree;
+    CliDirectory directory;
     uint32_t main_field; /* the image or clip that takes the key as its name; n_fields = none */
     FILE *list;          /* samples.csv */
-    CliSheet row; /* of the sample at hand: goes into the list when all its files are there */
+    CliCsv row; /* of the sample at hand: goes into the list when all its files are there */
     char *row_text;
     size_t row_bytes;
     uint64_t sample;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that a text is JSON, so that texts found in packs can be put into JSON output as they are.
  */
-#include "output/print.h"
+#include "output/text.h"
 
 #include <ctype.h>
 #include <string.h>

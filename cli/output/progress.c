@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "output/print.h"
+#include "output/text.h"
 
 #define SHOW_NS 200000000ull /* five times a second at most */
 #define RATE_SECONDS 5.0     /* how far back the rates look, about */

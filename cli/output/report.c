@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/print.h"
-#include "output/say.h"
+#include "output/messages.h"
+#include "output/text.h"
 
 void cli_report_reset(CliReport *report)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a verb found or did, as one record, from which the text, the JSON and the tab-separated form
- * are all made. A record is a list of named values; objects and lists nest between open and close.
+/* What a command found or did, as one record, from which the text, the JSON and the tab-separated
+ * form are all made. A record is a list of named values; objects and lists nest between open and
+ * close.
  */
 #ifndef PEN_CLI_OUTPUT_REPORT_H
 #define PEN_CLI_OUTPUT_REPORT_H

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/print.h"
+#include "output/messages.h"
 #include "output/report.h"
-#include "output/say.h"
+#include "output/text.h"
 
 static int finish(const CliReport *report, FILE *to, PenError *reterr)
 {

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "output/print.h"
+#include "output/messages.h"
 #include "output/report.h"
-#include "output/say.h"
+#include "output/text.h"
 
 enum { CELL = 64, MAX_COLUMNS = 8, LIST_SHOWN = 8 };
 

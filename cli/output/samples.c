@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "output/messages.h"
 #include "output/report.h"
-#include "output/say.h"
-#include "output/values.h"
+#include "output/sample_values.h"
 
 typedef struct Lister {
     PenPack *pack;
@@ -175,7 +175,7 @@ int cli_samples_print(PenPack *pack, int json, PenError *reterr)
         if (r == PEN_OK) {
             r = print_sample(&l, json, reterr);
         } else if (r == PEN_E_CORRUPT) { /* the others can still be listed */
-            cli_say_error(reterr);
+            cli_print_error(reterr);
             n_bad++;
             r = PEN_OK;
         }

@@ -18,7 +18,7 @@ PENSTOCK = (
     or os.environ.get("PENSTOCK")
     or str(ROOT / "build" / "penstock")
 )
-VERBS = ("pack", "plan", "finalise", "gc", "info", "verify", "extract", "copy", "cache")
+COMMANDS = ("pack", "plan", "finalise", "gc", "info", "verify", "extract", "copy", "cache")
 
 
 class Result:

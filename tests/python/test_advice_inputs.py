@@ -373,9 +373,10 @@ OPTIONS = {
                                  "--seconds", "1", "--batch", "2")),
     "did you mean": (lambda d: ("inof",), "did you mean info?", nothing,
                      lambda d: ("info", first(d))),
-    "verbs": (lambda d: ("zzzzz",), "'penstock --help' lists all", nothing, lambda d: ("--help",)),
-    "the verb first": (lambda d: ("--json", "info"), "'penstock --help' lists the verbs", nothing,
-                       lambda d: ("--help",)),
+    "commands": (lambda d: ("zzzzz",), "'penstock --help' lists all", nothing,
+                 lambda d: ("--help",)),
+    "the command first": (lambda d: ("--json", "info"), "'penstock --help' lists the commands",
+                          nothing, lambda d: ("--help",)),
 }
 
 

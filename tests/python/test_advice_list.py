@@ -89,7 +89,7 @@ NOT_FOLLOWED = {
     "give a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
 }
 NO_ADVICE = {"remove it"}
-HELP = ("options.c", "verbs.c", "help.c", "op.h")
+HELP = ("options.c", "commands.c", "help.c", "op.h")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
     "give one with --work", "pack into one, 'penstock finalise' it, and 'penstock copy' the pack",

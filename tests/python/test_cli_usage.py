@@ -5,13 +5,13 @@ import re
 import subprocess
 
 import pytest
-from cli_tools import PENSTOCK, VERBS, good, run, usage_error
+from cli_tools import COMMANDS, PENSTOCK, good, run, usage_error
 from net_stage import clean_environment
 
 PACK = ("pack", "src", "-o", "x.pen")
 
 
-def test_no_verb_prints_help_and_is_wrong_use():
+def test_no_command_prints_help_and_is_wrong_use():
     result = run()
     assert result.code == 2
     assert result.out == ""
@@ -26,18 +26,18 @@ def test_version_names_program_and_api():
     ("pakc", "pack"), ("inf", "info"), ("verfy", "verify"), ("unpack", "extract"),
     ("list", "info"), ("finalisse", "finalise"), ("upload", "copy"), ("cp", "copy"),
 ])
-def test_wrong_verb_names_the_near_one(word, meant):
-    assert f"unknown verb {word}; did you mean {meant}?" in usage_error(word)
+def test_wrong_command_names_the_near_one(word, meant):
+    assert f"unknown command {word}; did you mean {meant}?" in usage_error(word)
     assert f"did you mean {meant}?" in usage_error("help", word)
 
 
-def test_verb_that_is_like_none_gets_no_guess():
+def test_command_that_is_like_none_gets_no_guess():
     message = usage_error("xylophone")
     assert "did you mean" not in message
     assert "penstock --help" in message
 
 
-@pytest.mark.parametrize("verb, word, meant", [
+@pytest.mark.parametrize("command, word, meant", [
     ("pack", "--qualty", "--quality"), ("pack", "--output", "--out"),
     ("pack", "--jobs", "--threads"),
     ("pack", "--shard-size", "--shard-bytes"), ("pack", "--frac", "--fraction"),
@@ -46,11 +46,11 @@ def test_verb_that_is_like_none_gets_no_guess():
     ("extract", "--index", "--sample"), ("extract", "--outt", "--out"), ("info", "--jsn", "--json"),
     ("verify", "--endpoint-url", "--endpoint"), ("info", "--no-sign-request", "--no-sign"),
 ])
-def test_wrong_option_names_the_near_one(verb, word, meant):
-    assert f"unknown option {word}; did you mean {meant}?" in usage_error(verb, "x.pen", word)
+def test_wrong_option_names_the_near_one(command, word, meant):
+    assert f"unknown option {word}; did you mean {meant}?" in usage_error(command, "x.pen", word)
 
 
-def test_option_of_another_verb_is_told_so():
+def test_option_of_another_command_is_told_so():
     assert usage_error(*PACK, "--decode").startswith("pack has no option --decode;")
     assert usage_error("plan", "src", "-o", "x.pen", "--task", "0/2").startswith(
         "plan has no option --task;")
@@ -74,7 +74,7 @@ def test_one_dash_too_few():
     (("pack", "src", "-o", "dir/.pen"), "the name of a pack ends in .pen"),
     ((*PACK, "--append=1"), "--append takes no value, found 1"),
     ((*PACK, "--mode", "keep", "--mode=tile"), "--mode is given twice: keep and tile"),
-    (("--json", "info", "x.pen"), "the verb comes first"),
+    (("--json", "info", "x.pen"), "the command comes first"),
 ])
 def test_what_is_missing_or_too_much(args, expected):
     assert expected in usage_error(*args)
@@ -135,15 +135,15 @@ def test_options_that_do_not_go_together(options, expected):
     assert expected in usage_error(*PACK, *options)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_teaches(verb):
-    text = good("help", verb).out
-    assert good(verb, "--help").out == text
-    assert good(verb, "-h").out == text
-    assert text.startswith(f"penstock {verb} - ")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches(command):
+    text = good("help", command).out
+    assert good(command, "--help").out == text
+    assert good(command, "-h").out == text
+    assert text.startswith(f"penstock {command} - ")
     for part in ("\nUsage: penstock ", "\nExamples:\n", "\nOptions:\n", "\nNext: ", "  --json"):
         assert part in text
-    assert text.count(f"\n  penstock {verb} ") >= 1
+    assert text.count(f"\n  penstock {command} ") >= 1
     assert 2 <= len(re.findall(r"^  penstock ", text, re.M)) <= 7
     assert max(map(len, text.splitlines())) <= 80
     assert text.isascii()
@@ -170,8 +170,8 @@ def test_every_example_in_the_help_parses(tmp_path):
     nowhere = clean_environment(
         AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b",
         https_proxy="http://127.0.0.1:1", HOME=str(tmp_path))
-    for verb in VERBS:
-        for line in re.findall(r"^  penstock (.*)$", good("help", verb).out, re.M):
+    for command in COMMANDS:
+        for line in re.findall(r"^  penstock (.*)$", good("help", command).out, re.M):
             words = [w.strip("'") for w in line.split(" | ")[0].split(" 2>")[0].split()]
             result = run(*words, cwd=tmp_path, env=nowhere)
             assert result.code == 1, (line, result.code, result.err)
@@ -183,8 +183,8 @@ def test_top_help_shows_the_path():
     assert good("-h").out == text
     at = [text.index(f"penstock {v} photos") for v in ("pack", "info", "verify", "extract")]
     assert at == sorted(at)
-    for verb in VERBS:
-        assert re.search(rf"^  {verb} +\S", text, re.M)
+    for command in COMMANDS:
+        assert re.search(rf"^  {command} +\S", text, re.M)
 
 
 def test_finalize_is_taken_too():

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include <penstock/pack.h>
+
+#include "arguments/commands.h"
+#include "arguments/remote_options.h"
+#include "output/messages.h"
+#include "output/pack_report.h"
+#include "output/result.h"
+#include "output/samples.h"
+
+static void add_fields(CliReport *report, const PenPackInfo *info)
+{
+    cli_report_list(report, "fields");
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const PenField *f = &info->fields[i];
+        char type[96];
+        int used = snprintf(type, sizeof type, "%s", pen_type_name(f->type));
+        for (uint32_t d = 0; d < f->n_dims && d < 4; d++)
+            used += snprintf(type + used, sizeof type - (size_t)used, "%s%u", d ? "x" : "[",
+                             (unsigned)f->dims[d]);
+        if (f->n_dims > 0 || f->flags & PEN_FIELD_OPTIONAL)
+            snprintf(type + used, sizeof type - (size_t)used, f->n_dims > 0 ? "]" : "?");
+        cli_report_object(report, NULL);
+        cli_report_text(report, "name", f->name);
+        cli_report_text(report, "type", type);
+        cli_report_bool(report, "mask", (f->flags & PEN_FIELD_MASK) != 0);
+        cli_report_bool(report, "class", info->class_field == (int32_t)i);
+        cli_report_close(report);
+    }
+    cli_report_close(report);
+}
+
+static void add_classes(CliReport *report, const PenPackInfo *info)
+{
+    cli_report_number(report, "class_count", info->n_classes);
+    if (info->n_classes == 0)
+        return;
+    cli_report_list(report, "classes");
+    for (uint32_t i = 0; i < info->n_classes; i++)
+        cli_report_text(report, NULL, info->classes[i]);
+    cli_report_close(report);
+}
+
+static void add_bytes(CliReport *report, const PenPackInfo *info)
+{
+    cli_report_object(report, "bytes");
+    cli_report_size(report, "source", (int64_t)info->stats.source_bytes);
+    cli_pack_report_parts(report, &info->stats, info->total_bytes);
+    cli_report_size(report, "largest_block", (int64_t)info->largest_block_bytes);
+    cli_report_close(report);
+    if (info->stats.source_bytes > 0)
+        cli_report_real(
+            report, "pack_to_source",
+            cli_pack_report_round((double)info->total_bytes / (double)info->stats.source_bytes),
+            NULL);
+}
+
+static void add_missing(CliReport *report, const PenPackInfo *info)
+{
+    cli_report_rare_list(report, "missing");
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        cli_pack_report_missing(report, info->fields[i].name, info->stats.missing[i]);
+    cli_report_close(report);
+}
+
+static int print_info(const CliArgs *args, const PenPack *pack)
+{
+    const PenPackInfo *info = pen_pack_info(pack);
+    CliReport report = {0};
+    cli_report_text(&report, "pack", args->operands[0]);
+    cli_pack_report_id(&report, info->id);
+    cli_report_number(&report, "format_version", info->format_version);
+    cli_report_number(&report, "samples", info->n_samples);
+    cli_report_count(&report, "left_out_as_broken", info->stats.bad);
+    cli_report_number(&report, "shards", info->n_shards);
+    cli_report_number(&report, "blocks", info->n_blocks);
+    cli_report_number(&report, "samples_per_block", info->block_samples);
+    add_classes(&report, info);
+    add_fields(&report, info);
+    add_missing(&report, info);
+    cli_pack_report_images(&report, &info->stats);
+    add_bytes(&report, info);
+    cli_report_json_text(&report, "settings", info->settings);
+    int code = cli_result_print(args, &report, NULL);
+    cli_report_fini(&report);
+    return code;
+}
+
+int cli_info(const CliArgs *args)
+{
+    PenPack *pack = NULL;
+    PenError error = {0};
+    int code;
+    if (cli_remote_open(args, args->operands[0], &pack, &error) < 0)
+        return cli_result_error(args, &error);
+    if (!args->values[CLI_OPT_SAMPLES].given) {
+        code = print_info(args, pack);
+    } else if (cli_samples_print(pack, args->values[CLI_OPT_JSON].given, &error) < 0) {
+        cli_print_error(&error);
+        code = CLI_EXIT_FAILURE;
+    } else {
+        code = CLI_EXIT_OK;
+    }
+    pen_pack_close(&pack);
+    return code;
+}

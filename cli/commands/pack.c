@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack, plan, finalise, gc: the commands that write packs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <penstock/ingest.h>
+
+#include "arguments/commands.h"
+#include "arguments/remote_options.h"
+#include "arguments/splits.h"
+#include "interrupt.h"
+#include "output/messages.h"
+#include "output/pack_report.h"
+#include "output/progress.h"
+#include "output/result.h"
+#include "output/text.h"
+
+/* The words of the option table are numbered as the library numbers them. */
+_Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2, "--mode");
+_Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4, "--mode");
+_Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
+_Static_assert(PEN_INPUT_FRAMES == 2 && PEN_INPUT_VIDEOS == 3, "--kind");
+_Static_assert(PEN_SIXTEEN_REFUSE == 0 && PEN_SIXTEEN_REDUCE == 1, "--sixteen-bit");
+_Static_assert(PEN_PACK_SHUFFLED == 0 && PEN_PACK_SOURCE == 1, "--order");
+
+enum { NAME_CAP = 4096 };
+
+typedef struct Run {
+    const CliArgs *args;
+    CliProgress progress;
+    uint64_t done, total; /* when last told */
+    char out[NAME_CAP];
+    char bad_report[NAME_CAP + 64];
+    PenRemoteSettings remote;
+} Run;
+
+static int on_progress(void *ctx, const PenIngestProgress *p)
+{
+    Run *run = ctx;
+    run->done = p->done;
+    run->total = p->total;
+    cli_progress_show(&run->progress, &(CliProgressState){.stage = p->stage,
+                                                          .done = p->done,
+                                                          .total = p->total,
+                                                          .done_bytes = p->done_bytes,
+                                                          .bad = p->bad});
+    return cli_interrupted();
+}
+
+/* The name of a pack without slashes at its end. */
+static int copy_name(const char *name, char out[NAME_CAP], PenError *reterr)
+{
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    if (n >= NAME_CAP)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "the name of the pack has %zu bytes, at most %d are allowed", n,
+                        NAME_CAP - 1);
+    memcpy(out, name, n);
+    out[n] = '\0';
+    return PEN_OK;
+}
+
+/* A name that ends in .pen keeps a pack from being put into a folder of other things. */
+static int take_name(Run *run, PenError *reterr)
+{
+    int r = copy_name(run->args->values[CLI_OPT_OUT].text, run->out, reterr);
+    size_t n = strlen(run->out);
+    if (r == PEN_OK && (n < 5 || strcmp(run->out + n - 4, ".pen") != 0 || run->out[n - 5] == '/'))
+        r = cli_fail(reterr, PEN_E_INVALID,
+                     "-o %s: the name of a pack ends in .pen; write -o %s.pen", run->out, run->out);
+    return r;
+}
+
+/* Where the library lists broken inputs when it is not told. */
+static void default_report(const char *out, char *buf, size_t cap)
+{
+    const char *slash = pen_is_remote(out) ? strrchr(out, '/') : NULL;
+    snprintf(buf, cap, "%s-bad.jsonl", slash ? slash + 1 : out);
+}
+
+static void take_bad_report(Run *run, PenIngestSettings *s)
+{
+    const CliValue *report = &run->args->values[CLI_OPT_BAD_REPORT];
+    if (report->given)
+        snprintf(run->bad_report, sizeof run->bad_report, "%s", report->text);
+    else
+        default_report(run->out, run->bad_report, sizeof run->bad_report);
+    if (s->skip_bad)
+        s->bad_report = run->bad_report;
+}
+
+static void take_settings(Run *run, PenIngestSettings *s)
+{
+    const CliValue *v = run->args->values;
+    pen_ingest_settings_init(s);
+    s->sources = run->args->operands;
+    s->n_sources = (uint32_t)run->args->n_operands;
+    s->out = run->out;
+    cli_remote_settings(run->args, &run->remote);
+    s->remote = &run->remote;
+    s->work = v[CLI_OPT_WORK].text;
+    s->kind = (int32_t)v[CLI_OPT_KIND].number;
+    s->root = v[CLI_OPT_ROOT].text;
+    s->allow_outside = v[CLI_OPT_ALLOW_OUTSIDE].given;
+    s->fps = v[CLI_OPT_FPS].real;
+    if (v[CLI_OPT_VIDEO_SECONDS].given)
+        s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;
+    s->mode = (int32_t)v[CLI_OPT_MODE].number;
+    s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
+    s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;
+    s->short_side = (uint32_t)v[CLI_OPT_SHORT_SIDE].number;
+    s->raw_share = v[CLI_OPT_RAW_SHARE].real;
+    s->check_decode = v[CLI_OPT_CHECK].given;
+    s->sixteen_bit = (int32_t)v[CLI_OPT_SIXTEEN_BIT].number;
+    s->order = (int32_t)v[CLI_OPT_ORDER].number;
+    s->seed = v[CLI_OPT_SEED].number;
+    s->fraction = v[CLI_OPT_FRACTION].real;
+    s->classes_from = v[CLI_OPT_CLASSES_FROM].text;
+    s->skip_bad = v[CLI_OPT_ON_BAD].number == 1;
+    if (v[CLI_OPT_MAX_BAD].given)
+        s->max_bad = v[CLI_OPT_MAX_BAD].number;
+    if (v[CLI_OPT_THREADS].given)
+        s->threads = (int32_t)v[CLI_OPT_THREADS].number;
+    s->shard_bytes = v[CLI_OPT_SHARD_BYTES].number;
+    if (v[CLI_OPT_BLOCK_SAMPLES].given)
+        s->block_samples = v[CLI_OPT_BLOCK_SAMPLES].number;
+    s->append = v[CLI_OPT_APPEND].given;
+    s->task = (uint32_t)v[CLI_OPT_TASK].number;
+    s->n_tasks = (uint32_t)v[CLI_OPT_TASK].second;
+    s->progress = on_progress;
+    s->ctx = run;
+    take_bad_report(run, s);
+}
+
+static int end_stopped(const Run *run, const PenError *error)
+{
+    char advice[160], done[CLI_NUMBER_TEXT], total[CLI_NUMBER_TEXT];
+    if (run->total > 0)
+        snprintf(advice, sizeof advice,
+                 "%s of %s samples were done; run the same command again to go on from the last "
+                 "finished shard",
+                 cli_text_number((int64_t)run->done, done),
+                 cli_text_number((int64_t)run->total, total));
+    else
+        snprintf(advice, sizeof advice, "run the same command again to start anew");
+    return cli_result_interrupted(run->args, error, advice);
+}
+
+static void print_bad(uint64_t n, const char *report)
+{
+    char number[CLI_NUMBER_TEXT];
+    cli_print_message("%s left out as broken; %s says which and why",
+                      cli_text_count(n, "input", number), report);
+}
+
+static void print_missing(const PenMissing *missing)
+{
+    char number[CLI_NUMBER_TEXT];
+    cli_print_message("field '%s' is missing in %s", missing->field,
+                      cli_text_count(missing->n, "sample", number));
+}
+
+/* What people should know of a run that went well, and what comes next. */
+static void print_notes(const Run *run, const PenIngestResult *result)
+{
+    char a[CLI_NUMBER_TEXT], b[CLI_NUMBER_TEXT];
+    const CliValue *task = &run->args->values[CLI_OPT_TASK];
+    if (result->n_resumed > 0)
+        cli_print_message("resumed: %s of %s samples were finished by an interrupted run",
+                          cli_text_number((int64_t)result->n_resumed, a),
+                          cli_text_number((int64_t)result->n_added, b));
+    if (result->n_bad > 0 && task->given)
+        cli_print_message("%s left out as broken; finalise lists them",
+                          cli_text_count(result->n_bad, "input", a));
+    else if (result->n_bad > 0)
+        print_bad(result->n_bad, run->bad_report);
+    for (uint32_t i = 0; i < result->n_missing; i++)
+        print_missing(&result->missing[i]);
+    if (run->args->command == CLI_PLAN)
+        cli_print_message(
+            "the plan is made; now run the same as 'penstock pack ... --task I/N' for each part");
+    else if (task->given)
+        cli_print_message("task %s is done; when all %u are, run 'penstock finalise %s'",
+                          task->text, (unsigned)task->second, run->out);
+}
+
+/* The library does not know how its caller's options are called. */
+static void add_advice(const Run *run, PenError *error)
+{
+    size_t used = strlen(error->message);
+    int says_it = strstr(error->message, "remove it") != NULL;
+    if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
+        snprintf(error->message + used, sizeof error->message - used,
+                 "%s or leave out what is broken with --on-bad skip",
+                 says_it ? "," : "; mend or remove it,");
+}
+
+static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *result,
+                      double seconds)
+{
+    cli_report_text(report, "plan_of", run->out);
+    cli_report_number(report, "samples", result->n_samples);
+    cli_pack_report_classes(report, result);
+    cli_report_number(report, "samples_per_block", result->block_samples);
+    cli_report_size(report, "source_bytes", (int64_t)result->stats.source_bytes);
+    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+}
+
+static int end_done(const Run *run, const PenIngestResult *result, double seconds)
+{
+    CliReport report = {0};
+    if (run->args->command == CLI_PLAN)
+        fill_plan(&report, run, result, seconds);
+    else
+        cli_pack_report_run(&report, run->out, result, seconds);
+    if (result->n_bad > 0 && !run->args->values[CLI_OPT_TASK].given)
+        cli_report_text(&report, "bad_report", run->bad_report);
+    int code = cli_result_print(run->args, &report, NULL);
+    print_notes(run, result);
+    cli_report_fini(&report);
+    return code;
+}
+
+static int run_ingest(const CliArgs *args,
+                      int (*call)(const PenIngestSettings *, PenIngestResult *, PenError *))
+{
+    Run run = {.args = args};
+    PenIngestSettings settings;
+    PenIngestResult result = {0};
+    PenError error = {0};
+    if (take_name(&run, &error) < 0) {
+        cli_print_error(&error);
+        return CLI_EXIT_USAGE;
+    }
+    take_settings(&run, &settings);
+    cli_splits_warn(args);
+    cli_interrupt_install();
+    cli_progress_init(&run.progress);
+    uint64_t start_ns = cli_clock_ns();
+    int r = call(&settings, &result, &error);
+    cli_progress_fini(&run.progress);
+    if (r == PEN_E_CANCELLED)
+        return end_stopped(&run, &error);
+    if (r < 0) {
+        add_advice(&run, &error);
+        return cli_result_error(args, &error);
+    }
+    return end_done(&run, &result, (double)(cli_clock_ns() - start_ns) / 1e9);
+}
+
+int cli_pack(const CliArgs *args)
+{
+    return run_ingest(args, pen_ingest_run);
+}
+
+int cli_plan(const CliArgs *args)
+{
+    return run_ingest(args, pen_ingest_plan);
+}
+
+int cli_finalise(const CliArgs *args)
+{
+    Run run = {.args = args};
+    PenIngestResult result = {0};
+    PenError error = {0};
+    CliReport report = {0};
+    uint64_t start_ns = cli_clock_ns();
+    if (copy_name(args->operands[0], run.out, &error) < 0 ||
+        pen_ingest_finalise(run.out, &result, &error) < 0)
+        return cli_result_error(args, &error);
+    cli_pack_report_run(&report, run.out, &result, (double)(cli_clock_ns() - start_ns) / 1e9);
+    default_report(run.out, run.bad_report, sizeof run.bad_report);
+    if (result.n_bad > 0)
+        cli_report_text(&report, "bad_report", run.bad_report);
+    int code = cli_result_print(args, &report, NULL);
+    if (result.n_bad > 0)
+        print_bad(result.n_bad, run.bad_report);
+    for (uint32_t i = 0; i < result.n_missing; i++)
+        print_missing(&result.missing[i]);
+    cli_report_fini(&report);
+    return code;
+}
+
+int cli_gc(const CliArgs *args)
+{
+    PenGcResult result = {0};
+    PenError error = {0};
+    CliReport report = {0};
+    PenRemoteSettings remote;
+    char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], uploads[CLI_NUMBER_TEXT];
+    const char *pack = args->operands[0];
+    cli_remote_settings(args, &remote);
+    if (pen_ingest_gc_at(pack, &remote, args->values[CLI_OPT_WORK].text, &result, &error) < 0)
+        return cli_result_error(args, &error);
+    cli_report_text(&report, "pack", pack);
+    cli_report_number(&report, "files", result.files);
+    cli_report_size(&report, "bytes", (int64_t)result.bytes);
+    if (pen_is_remote(pack))
+        cli_report_number(&report, "uploads", result.uploads);
+    snprintf(line, sizeof line, "%s removed, %s%s%s%s", cli_text_count(result.files, "file", files),
+             cli_text_size((double)result.bytes, bytes), pen_is_remote(pack) ? "; " : "",
+             pen_is_remote(pack) ? cli_text_count(result.uploads, "upload", uploads) : "",
+             pen_is_remote(pack) ? " given up" : "");
+    int code = cli_result_print(args, &report, line);
+    cli_report_fini(&report);
+    return code;
+}

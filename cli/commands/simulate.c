@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job of many machines, simulated: what was asked, what came of it, and all constants beside it.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include <penstock/simulate.h>
+
+#include "arguments/commands.h"
+#include "arguments/remote_options.h"
+#include "interrupt.h"
+#include "output/messages.h"
+#include "output/pack_report.h"
+#include "output/progress.h"
+#include "output/result.h"
+#include "output/text.h"
+
+typedef struct Watch {
+    CliProgress line;
+    double seconds;
+} Watch;
+
+static int on_progress(void *ctx, double seconds)
+{
+    Watch *w = ctx;
+    cli_progress_show(&w->line, &(CliProgressState){.stage = "simulate",
+                                                    .done = (uint64_t)(seconds * 1000),
+                                                    .total = (uint64_t)(w->seconds * 1000)});
+    return cli_interrupted();
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static void take_network(const CliValue *v, PenSimSettings *s)
+{
+    s->latency_ms = v[CLI_OPT_SIM_LATENCY].real;
+    s->latency_p99_ms = v[CLI_OPT_SIM_LATENCY_P99].given ? v[CLI_OPT_SIM_LATENCY_P99].real
+                                                         : 3 * v[CLI_OPT_SIM_LATENCY].real;
+    s->connect_ms = v[CLI_OPT_SIM_CONNECT].real;
+    s->connection_bytes_per_s = (uint64_t)(v[CLI_OPT_SIM_CONNECTION].real * 1e6);
+    s->node_bytes_per_s = (uint64_t)(v[CLI_OPT_SIM_NODE].real * 1e9 / 8);
+    s->store_bytes_per_s = (uint64_t)(v[CLI_OPT_SIM_STORE].real * 1e9 / 8);
+    s->prefixes = (uint32_t)v[CLI_OPT_SIM_PREFIXES].number;
+    s->prefix_per_s = (uint32_t)v[CLI_OPT_SIM_PREFIX_RATE].number;
+    s->failures = v[CLI_OPT_SIM_FAILURES].real;
+}
+
+static void take_job(const CliValue *v, PenSimSettings *s)
+{
+    s->nodes = (uint32_t)v[CLI_OPT_SIM_NODES].number;
+    s->ranks = (uint32_t)v[CLI_OPT_SIM_RANKS].number;
+    s->batch = (uint32_t)v[CLI_OPT_SIM_BATCH].number;
+    s->step_ms = v[CLI_OPT_SIM_STEP].real;
+    s->decode_ms = v[CLI_OPT_SIM_DECODE].real;
+    s->memory_bytes = v[CLI_OPT_SIM_MEMORY].number;
+    s->batch_bytes = v[CLI_OPT_SIM_BATCH_BYTES].number;
+    s->prefetch = (uint32_t)v[CLI_OPT_SIM_PREFETCH].number;
+    s->lanes = (uint32_t)v[CLI_OPT_SIM_LANES].number;
+    s->window = (uint32_t)v[CLI_OPT_SIM_WINDOW].number;
+    s->cache_bytes = v[CLI_OPT_SIM_CACHE].number;
+    s->sticky = v[CLI_OPT_SIM_STICKY].given;
+    s->epoch = (uint32_t)v[CLI_OPT_SIM_EPOCH].number;
+    s->in_flight = (uint32_t)v[CLI_OPT_SIM_IN_FLIGHT].number;
+    s->opened = v[CLI_OPT_SIM_OPENED].given;
+    s->spread_s = v[CLI_OPT_SIM_SPREAD].real;
+    s->seconds = v[CLI_OPT_SIM_SECONDS].real;
+    s->effort = v[CLI_OPT_SIM_EFFORT].real;
+    s->seed = v[CLI_OPT_SIM_SEED].number;
+}
+
+static int take_pack(const CliArgs *args, PenPack **pack, PenSimSettings *s, PenError *reterr)
+{
+    const CliValue *v = args->values;
+    const CliValue *samples = &v[CLI_OPT_SIM_SAMPLES], *bytes = &v[CLI_OPT_SIM_SAMPLE_BYTES];
+    if (args->n_operands && (samples->given || bytes->given))
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "a pack says itself what it holds; leave out %s, or leave out --samples "
+                        "and --sample-bytes",
+                        args->operands[0]);
+    if (args->n_operands) {
+        int r = cli_remote_open(args, args->operands[0], pack, reterr);
+        s->pack = *pack;
+        return r;
+    }
+    if (!samples->given || !bytes->given)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "simulate needs a pack, or --samples N and --sample-bytes N: penstock "
+                        "simulate --samples 1e9 --sample-bytes 110000 --nodes 8");
+    s->n_samples = (uint64_t)floor(samples->real);
+    s->sample_bytes = bytes->number;
+    s->block_samples = (uint32_t)v[CLI_OPT_SIM_BLOCK_SAMPLES].number;
+    s->shard_bytes = v[CLI_OPT_SIM_SHARD_BYTES].number;
+    return PEN_OK;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static void real(CliReport *report, const char *name, double value, const char *unit)
+{
+    cli_report_real(report, name, cli_pack_report_round(value), unit);
+}
+
+static void add_headline(CliReport *report, const PenSimSettings *s, const PenSimResult *r)
+{
+    char text[320], nodes[CLI_NUMBER_TEXT], ranks[CLI_NUMBER_TEXT], n[CLI_NUMBER_TEXT];
+    char seconds[CLI_NUMBER_TEXT], some[64] = "all ranks";
+    if (r->followed < s->nodes)
+        snprintf(some, sizeof some, "%u of the nodes, which stand for all", (unsigned)r->followed);
+    snprintf(text, sizeof text, "%s of %s on a pack of %s: the first %s of epoch %u, %s",
+             cli_text_count(s->nodes, "node", nodes), cli_text_count(s->ranks, "rank", ranks),
+             cli_text_count(r->n_samples, "sample", n), cli_text_time(r->seconds, seconds),
+             (unsigned)s->epoch, some);
+    cli_report_text(report, "simulated", text);
+    cli_report_number(report, "nodes", s->nodes);
+    cli_report_number(report, "nodes_followed", r->followed);
+    real(report, "seconds", r->seconds, "s");
+}
+
+static void add_order(CliReport *report, const PenSimResult *r)
+{
+    cli_report_object(report, "order");
+    cli_report_number(report, "samples", r->n_samples);
+    cli_report_number(report, "samples_per_block", r->block_samples);
+    cli_report_number(report, "blocks", r->n_blocks);
+    cli_report_number(report, "shards", r->n_shards);
+    cli_report_size(report, "pack_bytes", (int64_t)r->pack_bytes);
+    cli_report_number(report, "lanes", r->lanes);
+    cli_report_number(report, "blocks_per_window", r->window);
+    cli_report_number(report, "batches_of_a_rank", r->steps);
+    cli_report_number(report, "blocks_fetched_per_epoch", r->block_fetches);
+    real(report, "fetched_over_pack", r->amplification,
+         r->is_exact ? "(exact, from the order)" : "(counted on some of the blocks)");
+    if (r->second_epoch >= 0)
+        real(report, "fetched_over_pack_in_the_second_epoch", r->second_epoch, NULL);
+    cli_report_close(report);
+}
+
+static void add_speed(CliReport *report, const PenSimSettings *s, const PenSimResult *r)
+{
+    double step = (s->step_ms > s->decode_ms ? s->step_ms : s->decode_ms) / 1e3;
+    cli_report_object(report, "training");
+    real(report, "samples_per_second", r->samples_per_s, NULL);
+    real(report, "if_nobody_waited", (double)s->nodes * s->ranks * s->batch / step, NULL);
+    real(report, "first_batch_median", r->first_batch_p50_s, "s");
+    real(report, "first_batch_last_rank", r->first_batch_max_s, "s");
+    cli_report_count(report, "ranks_without_a_batch", r->late);
+    real(report, "waiting", r->stall_share * 100, "% of the time behind the first batch");
+    real(report, "waiting_of_the_worst_rank", r->stall_share_worst * 100, "%");
+    real(report, "longest_wait", r->longest_stall_s, "s");
+    cli_report_close(report);
+    cli_report_object(report, "node");
+    real(report, "read", r->node_bytes_per_s / 1e9 * 8, "Gbit/s");
+    real(report, "read_in_the_busiest_second", r->node_peak_bytes_per_s / 1e9 * 8, "Gbit/s");
+    cli_report_close(report);
+    cli_report_object(report, "memory_of_a_rank");
+    cli_report_size(report, "blocks_at_most", (int64_t)r->memory_bytes);
+    cli_report_size(report, "room_for_them", (int64_t)r->memory_room);
+    cli_report_close(report);
+}
+
+static void add_requests(CliReport *report, const PenSimSettings *s, const PenSimResult *r)
+{
+    cli_report_object(report, "requests_per_second_and_prefix");
+    real(report, "mean", r->prefix_per_s, NULL);
+    real(report, "busiest", r->prefix_peak_per_s, NULL);
+    cli_report_number(report, "limit", s->prefix_per_s);
+    real(report, "busiest_of_the_manifest", r->manifest_peak_per_s, NULL);
+    cli_report_close(report);
+    cli_report_object(report, "requests_simulated");
+    cli_report_number(report, "made", r->requests);
+    cli_report_number(report, "for_blocks", r->block_requests);
+    cli_report_number(report, "for_indexes_of_shards", r->tails);
+    cli_report_count(report, "had_from_the_cache", r->hits);
+    cli_report_number(report, "tried_again", r->retries);
+    cli_report_number(report, "second_ones_for_slow_ones", r->hedges);
+    cli_report_number(report, "second_ones_that_came_first", r->hedges_won);
+    cli_report_number(report, "told_to_slow_down", r->throttles);
+    cli_report_close(report);
+    cli_report_object(report, "cost_of_an_epoch");
+    real(report, "requests", r->requests_per_epoch, NULL);
+    real(report, "dollars", r->dollars_per_epoch, NULL);
+    real(report, "dollars_per_million", r->dollars_per_million,
+         "(GET, S3 Standard, us-east-1; bytes within a region cost nothing)");
+    cli_report_close(report);
+}
+
+static void add_constants(CliReport *report, const PenSimSettings *s)
+{
+    cli_report_object(report, "constants");
+    cli_report_number(report, "batch", s->batch);
+    real(report, "step", s->step_ms, "ms");
+    real(report, "decode", s->decode_ms, "ms for a batch");
+    cli_report_size(report, "memory", (int64_t)s->memory_bytes);
+    cli_report_number(report, "prefetch", s->prefetch);
+    cli_report_number(report, "in_flight", s->in_flight);
+    cli_report_size(report, "cache", (int64_t)s->cache_bytes);
+    cli_report_bool(report, "sticky", s->sticky);
+    real(report, "latency_median", s->latency_ms, "ms");
+    real(report, "latency_p99", s->latency_p99_ms, "ms, log-normal");
+    real(report, "connect", s->connect_ms, "ms");
+    real(report, "connection", (double)s->connection_bytes_per_s / 1e6, "MB/s; 0: no limit");
+    real(report, "node", (double)s->node_bytes_per_s * 8 / 1e9, "Gbit/s; 0: no limit");
+    real(report, "store", (double)s->store_bytes_per_s * 8 / 1e9, "Gbit/s; 0: no limit");
+    cli_report_number(report, "prefixes", s->prefixes);
+    real(report, "failures", s->failures, "of 1,000 requests");
+    real(report, "start_within", s->spread_s, "s");
+    cli_report_bool(report, "manifest_is_there", s->opened);
+    cli_report_number(report, "seed", s->seed);
+    cli_report_close(report);
+}
+
+static void add_measured(CliReport *report, const CliArgs *args, const PenSimResult *r)
+{
+    const CliValue *rate = &args->values[CLI_OPT_SIM_MEASURED_RATE];
+    const CliValue *first = &args->values[CLI_OPT_SIM_MEASURED_FIRST];
+    if (!rate->given && !first->given)
+        return;
+    cli_report_object(report, "beside_a_real_run");
+    if (rate->given) {
+        real(report, "samples_per_second_simulated", r->samples_per_s, NULL);
+        real(report, "samples_per_second_measured", rate->real, NULL);
+        real(report, "samples_per_second_ratio", r->samples_per_s / rate->real, NULL);
+    }
+    if (first->given) {
+        real(report, "first_batch_simulated", r->first_batch_p50_s, "s");
+        real(report, "first_batch_measured", first->real, "s");
+        real(report, "first_batch_ratio", r->first_batch_p50_s / first->real, NULL);
+    }
+    cli_report_close(report);
+}
+
+static int finish(const CliArgs *args, const PenSimSettings *s, const PenSimResult *result)
+{
+    CliReport report = {0};
+    add_headline(&report, s, result);
+    if (args->n_operands)
+        cli_report_text(&report, "pack", args->operands[0]);
+    if (result->seconds < s->seconds && result->batches < result->ranks * result->steps)
+        cli_report_text(&report, "note", "fewer seconds than asked for, see --effort");
+    add_order(&report, result);
+    add_speed(&report, s, result);
+    add_requests(&report, s, result);
+    add_measured(&report, args, result);
+    add_constants(&report, s);
+    int code = cli_result_print(args, &report, NULL);
+    cli_report_fini(&report);
+    return code;
+}
+
+int cli_simulate(const CliArgs *args)
+{
+    PenPack *pack = NULL;
+    PenError error = {0};
+    PenSimSettings s;
+    PenSimResult result;
+    Watch watch;
+    pen_sim_settings_init(&s);
+    int r = take_pack(args, &pack, &s, &error);
+    if (r < 0) {
+        int code = cli_result_error(args, &error);
+        return args->n_operands && !args->values[CLI_OPT_SIM_SAMPLES].given ? code : CLI_EXIT_USAGE;
+    }
+    take_job(args->values, &s);
+    take_network(args->values, &s);
+    s.progress = on_progress;
+    s.ctx = &watch;
+    watch.seconds = s.seconds;
+    cli_interrupt_install();
+    cli_progress_init(&watch.line);
+    r = pen_simulate(&s, &result, &error);
+    cli_progress_clear(&watch.line);
+    cli_progress_fini(&watch.line);
+    int code;
+    if (r == PEN_E_CANCELLED)
+        code = cli_result_interrupted(args, &error, "nothing was written");
+    else
+        code = r < 0 ? cli_result_error(args, &error) : finish(args, &s, &result);
+    pen_pack_close(&pack);
+    return code;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/pack_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+double cli_pack_report_round(double value)
+{
+    char buf[32];
+    snprintf(buf, sizeof buf, "%.6g", value);
+    return strtod(buf, NULL);
+}
+
+void cli_pack_report_id(CliReport *report, const uint8_t id[16])
+{
+    char text[33];
+    for (int i = 0; i < 16; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    cli_report_text(report, "id", text);
+}
+
+void cli_pack_report_images(CliReport *report, const PenPackStats *stats)
+{
+    cli_report_list(report, "images");
+    for (int codec = 0; codec < PEN_STORED_COUNT; codec++) {
+        for (int how = 0; how < PEN_HOW_COUNT; how++) {
+            if (stats->images[codec][how] == 0)
+                continue;
+            cli_report_object(report, NULL);
+            cli_report_text(report, "codec", pen_stored_name(codec));
+            cli_report_text(report, "how", pen_how_name(how));
+            cli_report_number(report, "images", stats->images[codec][how]);
+            cli_report_close(report);
+        }
+    }
+    cli_report_close(report);
+}
+
+void cli_pack_report_missing(CliReport *report, const char *field, uint64_t samples)
+{
+    if (samples == 0)
+        return;
+    cli_report_object(report, NULL);
+    cli_report_text(report, "field", field);
+    cli_report_number(report, "samples", samples);
+    cli_report_close(report);
+}
+
+/* Differences may be below zero: a file system that compresses, a pack that shares shards. */
+static int64_t minus(uint64_t a, uint64_t b)
+{
+    return (int64_t)(a - b);
+}
+
+void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes)
+{
+    uint64_t known = stats->payload_bytes + stats->index_bytes + stats->section_bytes;
+    cli_report_size(report, "payload", (int64_t)stats->payload_bytes);
+    cli_report_size(report, "index", (int64_t)stats->index_bytes);
+    cli_report_size(report, "metadata", (int64_t)stats->section_bytes);
+    cli_report_size(report, "tables", minus(pack_bytes, known));
+    cli_report_size(report, "pack", (int64_t)pack_bytes);
+}
+
+static void add_bytes(CliReport *report, const PenIngestResult *result)
+{
+    /* Of samples that were there before this run only the apparent size of the source is known. */
+    int whole = result->n_resumed == 0 && result->n_added == result->n_samples;
+    cli_report_object(report, "bytes");
+    cli_report_size(report, "source", (int64_t)result->stats.source_bytes);
+    cli_report_size(report, whole ? "source_on_disk" : "source_on_disk_this_run",
+                    (int64_t)result->source_disk_bytes);
+    cli_pack_report_parts(report, &result->stats, result->pack_bytes);
+    if (result->pack_disk_bytes) { /* what an object store takes for it is not told */
+        cli_report_size(report, "slack", minus(result->pack_disk_bytes, result->pack_bytes));
+        cli_report_size(report, "pack_on_disk", (int64_t)result->pack_disk_bytes);
+    }
+    cli_report_close(report);
+    if (result->stats.source_bytes > 0)
+        cli_report_real(
+            report, "pack_to_source",
+            cli_pack_report_round((double)result->pack_bytes / (double)result->stats.source_bytes),
+            NULL);
+}
+
+static void add_speed(CliReport *report, const PenIngestResult *result, double seconds)
+{
+    uint64_t done = result->n_added - result->n_resumed;
+    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+    if (seconds > 0)
+        cli_report_real(report, "samples_per_second", cli_pack_report_round((double)done / seconds),
+                        NULL);
+}
+
+void cli_pack_report_classes(CliReport *report, const PenIngestResult *result)
+{
+    cli_report_number(report, "class_count", result->n_classes);
+    if (result->n_classes == 0)
+        return;
+    cli_report_list(report, "first_classes");
+    for (uint32_t i = 0; i < result->n_classes && i < PEN_FIRST_CLASSES; i++)
+        cli_report_text(report, NULL, result->first_classes[i]);
+    cli_report_close(report);
+}
+
+void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
+                         double seconds)
+{
+    uint64_t k = result->block_samples;
+    cli_report_text(report, "pack", pack);
+    if (result->published)
+        cli_pack_report_id(report, result->id);
+    cli_report_number(report, "samples", result->n_samples);
+    if (result->n_added != result->n_samples)
+        cli_report_number(report, "added", result->n_added);
+    cli_report_count(report, "resumed", result->n_resumed);
+    cli_report_count(report, "known_already", result->n_known);
+    cli_report_count(report, "left_out_as_broken", result->n_bad);
+    cli_pack_report_classes(report, result);
+    cli_report_rare_list(report, "missing");
+    for (uint32_t i = 0; i < result->n_missing; i++)
+        cli_pack_report_missing(report, result->missing[i].field, result->missing[i].n);
+    cli_report_close(report);
+    cli_pack_report_images(report, &result->stats);
+    add_bytes(report, result);
+    cli_report_number(report, "shards", result->n_shards);
+    if (k > 0)
+        cli_report_number(report, "blocks", result->n_samples / k + (result->n_samples % k != 0));
+    cli_report_number(report, "samples_per_block", k);
+    add_speed(report, result, seconds);
+}

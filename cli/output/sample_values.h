@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading keys and values of samples into memory that is used again from sample to sample. */
+#ifndef PEN_CLI_OUTPUT_SAMPLE_VALUES_H
+#define PEN_CLI_OUTPUT_SAMPLE_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <penstock/pack.h>
+
+typedef struct CliBuffer { /* starts as {0} */
+    uint8_t *data;
+    size_t bytes, cap;
+} CliBuffer;
+
+void cli_buffer_fini(CliBuffer *buffer);
+
+int cli_value_key(PenPack *pack, uint64_t sample, CliBuffer *out, PenError *reterr);
+int cli_value_read(PenPack *pack, uint64_t sample, uint32_t field, CliBuffer *out,
+                   PenError *reterr);
+
+/* How many numbers a numeric field has. */
+uint64_t cli_field_numbers(const PenField *field);
+int cli_field_is_numeric(const PenField *field);
+/* Number `i` of what cli_value_read gave for a numeric field, as the shortest text that gives it
+ * again. */
+const char *cli_number_text(const PenField *field, const CliBuffer *value, uint64_t i,
+                            char buf[32]);
+/* The class name that the value of the class field stands for; NULL when there is none. */
+const char *cli_class_name(const PenPackInfo *info, const CliBuffer *value);
+
+#endif
