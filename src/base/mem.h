@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory through the seam. */
+/* Memory through the system interface. */
 #ifndef PEN_BASE_MEM_H
 #define PEN_BASE_MEM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one seam to the outside: memory, files, clock, threads, randomness.
+/* The system interface: memory, files, clock, threads, randomness.
  * Nothing else in the library calls the operating system for these, so a test can count the calls,
  * make the n-th fail, record every write, or turn the clock. Calls return -errno on failure. */
 #ifndef PEN_BASE_SYS_H

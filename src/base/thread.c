@@ -60,7 +60,7 @@ int pen__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadli
     uint64_t now = pen__sys->now_ns();
     if (now >= deadline_ns)
         return PEN_E_TIMEOUT;
-    /* The kernel waits on the real clock whatever the seam's clock says. */
+    /* The kernel waits on the real clock whatever the system interface's clock says. */
     uint64_t until = pen__sys_real.now_ns() + PEN_MIN(deadline_ns - now, WAIT_SLICE_NS);
     struct timespec t = {.tv_sec = (time_t)(until / 1000000000u),
                          .tv_nsec = (long)(until % 1000000000u)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads, and waiting that always ends. Deadlines are points on the seam's clock, in nanoseconds.
+/* Threads, and waiting that always ends. Deadlines are points on the system interface's clock, in
+ * nanoseconds.
  */
 #ifndef PEN_BASE_THREAD_H
 #define PEN_BASE_THREAD_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For the memory sanitizer alone, which sees what our code writes but not what libraries do. Their
- * memory counts as written from the start; ours is had through the seam and does not. What they
- * write into ours is said here: the linker puts these functions before the real ones (--wrap). */
+ * memory counts as written from the start; ours is had through the system interface and does not.
+ * What they write into ours is said here: the linker puts these functions before the real ones
+ * (--wrap). */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -80,7 +80,8 @@ static Node *add(const char *path, bool is_dir)
     return nodes[i];
 }
 
-/* ---- the seam -------------------------------------------------------------------------------- */
+/* ---- the system interface
+ * -------------------------------------------------------------------------------- */
 
 static int fs_open(const char *path, int how)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file system in memory behind the seam: fast, always empty at first, and nothing that an input
- * says can reach a real file. Not for several threads that write at once. */
+/* A file system in memory behind the system interface: fast, always empty at first, and nothing
+ * that an input says can reach a real file. Not for several threads that write at once. */
 #ifndef PEN_TESTS_FUZZ_MEMORY_FS_H
 #define PEN_TESTS_FUZZ_MEMORY_FS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A seam that counts the calls and makes the n-th fail, once or from then on. It also keeps count
- * of what is held: memory and files. */
+/* A system interface that counts the calls and makes the n-th fail, once or from then on. It also
+ * keeps count of what is held: memory and files. */
 #ifndef PEN_TESTS_LIB_FAULT_SYS_H
 #define PEN_TESTS_LIB_FAULT_SYS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A seam that does everything for real and notes what was written, in order. */
+/* A system interface that does everything for real and notes what was written, in order. */
 #ifndef PEN_TESTS_LIB_LOG_SYS_H
 #define PEN_TESTS_LIB_LOG_SYS_H
 
@@ -32,7 +32,7 @@ typedef struct Log {
     size_t n, cap;
 } Log;
 
-/* Sets the seam; what succeeds from here to log_end is in *ret. */
+/* Sets the system interface; what succeeds from here to log_end is in *ret. */
 void log_begin(void);
 void log_end(Log *ret);
 void log_free(Log *log);

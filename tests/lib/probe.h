@@ -29,7 +29,7 @@ typedef struct Probe {
     size_t bytes;
 } Probe;
 
-typedef struct Answer { /* memory of its own: not the seam's, so it never fails */
+typedef struct Answer { /* memory of its own: not the system interface's, so it never fails */
     uint8_t *data;
     size_t bytes, cap;
 } Answer;

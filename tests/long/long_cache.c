@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cache in trouble. Every call of the seam made to fail, one after another: readers get the right
- * bytes all the same. Processes that share a cache killed at random moments: the next ones start
- * and read, nothing is left that has to be cleaned up, and what is damaged is not given out. */
+/* A cache in trouble. Every call of the system interface made to fail, one after another: readers
+ * get the right bytes all the same. Processes that share a cache killed at random moments: the next
+ * ones start and read, nothing is left that has to be cleaned up, and what is damaged is not given
+ * out. */
 #include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +26,7 @@
 
 enum { PACKS = 2, WAIT_MS = 30 };
 
-static Tree trees[PACKS]; /* packs in memory: all calls of the seam are the cache's */
+static Tree trees[PACKS]; /* packs in memory: all calls of the system interface are the cache's */
 static ProbeList probes[PACKS];
 static uint64_t total_bytes;
 

@@ -551,7 +551,8 @@ static FaultSeen frame_begin(const Scenario *s, Frame *f)
         MUST(load_id(f->old_id, &e));
         tree_load(top, &f->before);
     }
-    if (s->run(&e) < 0) /* once without the seam: what is made once and kept is made now */
+    if (s->run(&e) <
+        0) /* once without the system interface: what is made once and kept is made now */
         must_failed(s->name, 0, e.message);
     if (s->effect != READS) {
         tree_load(top, &f->after);

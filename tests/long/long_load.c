@@ -419,7 +419,7 @@ TEST(a_failed_read_is_never_substituted)
         for (uint64_t k = 0; pen_loader_bad_sample(l, k, &bad) == PEN_OK; k++)
             if (!is_broken(bad.sample))
                 sweep_bad(&sweep, "sample %" PRIu64 " was replaced: %s", bad.sample, bad.message);
-        pen_loader_close(&l); /* its threads use the seam */
+        pen_loader_close(&l); /* its threads use the system interface */
         pen__sys = &pen__sys_real;
     }
     sweep_end(&sweep, "%" PRIu64 " places", sweep.n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ingest tests share: folders and tars made for the test, and a seam that fails on demand.
+/* What the ingest tests share: folders and tars made for the test, and a system interface that
+ * fails on demand.
  */
 #ifndef PEN_TESTS_UNIT_INGEST_HELP_H
 #define PEN_TESTS_UNIT_INGEST_HELP_H
@@ -131,7 +132,8 @@ HELP void help_tar_end(HelpTar *t, const char *name)
     }
 }
 
-/* ---- the seam -------------------------------------------------------------------------------- */
+/* ---- the system interface
+ * -------------------------------------------------------------------------------- */
 
 /* The n-th call that can fail does, once or from then on. Memory and files are counted. */
 static struct {

@@ -234,7 +234,7 @@ TEST(a_broken_frame_is_named)
     CHECK_INT(result.n_samples, 2);
 }
 
-/* jansson's own memory is not the seam's. */
+/* jansson's own memory is not the system interface's. */
 static int sweep_body(PenError *err)
 {
     PenInputs in = {.settings = &settings};

@@ -384,7 +384,7 @@ TEST(fields_are_found_and_refused)
 
 int main(int argc, char **argv)
 {
-    static PenSys counting; /* for all of it: threads look at the seam all the time */
+    static PenSys counting; /* for all of it: threads look at the system interface all the time */
     TEST_START(argc, argv);
     counting = pen__sys_real;
     counting.pread = counting_pread;

@@ -267,7 +267,7 @@ static int stop_a_hanging_read(void)
 }
 
 /* A file system that does not answer: the caller comes back, the threads are left behind. In a
- * process of its own, which goes on with the seam that they began with. */
+ * process of its own, which goes on with the system interface that they began with. */
 TEST(stopped_while_a_read_hangs)
 {
     int status = -1;

@@ -24,7 +24,7 @@ typedef struct Reader {
     size_t text_bytes, text_room;
 } Reader;
 
-/* expat's memory comes through the seam and is wiped when given back. */
+/* expat's memory comes through the system interface and is wiped when it is freed. */
 static void *xml_alloc(size_t bytes)
 {
     if (bytes > SIZE_MAX - HEAD)
