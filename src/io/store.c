@@ -122,7 +122,7 @@ int pen__store_check_kind(const PenStore *s, PenError *reterr)
     if (!s->remote || pen__remote_is_s3(s->remote))
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "%s: packs are read over http(s), not written; write to s3:// or a directory",
+                     "%s: packs can only be read over http(s); write to s3:// or a directory",
                      pen__store_name(s));
 }
 

@@ -53,13 +53,13 @@ class Expected:
 E = Expected
 TABLE = {
     # Connecting. A name is remembered for a minute, so the third request does not ask for it. A
-    # certificate that does not hold is no accident.
-    "gate:refused": E(IO, says="no connection"),
-    "gate:black_hole": E(TIMEOUT, says="no connection in time"),
-    "names:fails": E(IO, OK, once=OK, says="no address"),
+    # certificate that is not valid is not retried.
+    "gate:refused": E(IO, says="cannot connect"),
+    "gate:black_hole": E(TIMEOUT, says="connection timed out"),
+    "names:fails": E(IO, OK, once=OK, says="cannot resolve"),
     "names:slow": E(TIMEOUT, OK, once=OK),
     "names:two": E(OK),
-    "gate:tls_stall": E(TIMEOUT, scheme="https", says="no connection in time"),
+    "gate:tls_stall": E(TIMEOUT, scheme="https", says="connection timed out"),
     "gate:tls_wrong_host": E(IO, once=IO, scheme="https", says="certificate"),
     "gate:tls_expired": E(IO, once=IO, scheme="https", says="certificate"),
     "gate:tls_untrusted": E(IO, once=IO, scheme="https", says="certificate"),

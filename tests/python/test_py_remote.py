@@ -290,7 +290,7 @@ def test_several_expired_credentials_in_a_row(server):
 
 def test_credentials_that_never_work_end(server):
     giver = Giver(server, "BAD", good=0)
-    with pytest.raises(penstock.AccessError, match="ExpiredToken, keys from callback"):
+    with pytest.raises(penstock.AccessError, match="ExpiredToken, credentials from callback"):
         open_with(server, giver)
     assert giver.n == server.counts()["statuses"]["400"] == 7
 
@@ -298,7 +298,7 @@ def test_credentials_that_never_work_end(server):
 def test_the_same_expired_credentials_end_at_once(server):
     """A source without newer credentials is not asked a third time."""
     giver = Giver(server, "SAME")
-    with pytest.raises(penstock.AccessError, match="ExpiredToken, keys from callback"):
+    with pytest.raises(penstock.AccessError, match="ExpiredToken, credentials from callback"):
         open_with(server, giver)
     assert giver.n == server.counts()["statuses"]["400"] == 2
 

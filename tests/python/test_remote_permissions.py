@@ -16,10 +16,10 @@ needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="no strace 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 PROBE = ["CreateMultipartUpload", "AbortMultipartUpload"]
 BAD = {  # bucket: what is said of it
-    "closed": r"127\.0\.0\.1:\d+ answered 403 AccessDenied, keys from .*; writing it is not "
+    "closed": r"127\.0\.0\.1:\d+ returned 403 AccessDenied, credentials from .*; writing it is not "
               r"allowed: docs/how-to/s3\.md has the policy",
-    "missing": r"127\.0\.0\.1:\d+ answered 404 NoSuchBucket.*; is the bucket's name right, and "
-               r"the endpoint\?",
+    "missing": r"127\.0\.0\.1:\d+ returned 404 NoSuchBucket.*; "
+               r"check the bucket name and the endpoint",
 }
 
 
@@ -172,5 +172,5 @@ def test_place_that_can_only_be_read(folder, tmp_path):
                  env={**net_stage.clean_environment(), "HOME": str(tmp_path)})
     assert result.code == 1
     assert result.message() == (
-        "https://127.0.0.1:1/set.pen: packs are read over http(s), not written; write to s3:// or "
+        "https://127.0.0.1:1/set.pen: packs can only be read over http(s); write to s3:// or "
         "a directory")

@@ -104,9 +104,11 @@ def said(tmp_path, url, *args):
 
 
 WRITING = {
-    "an upload was answered SomeCode": {"start": lambda *_: refused("SomeCode")},
-    "part 1 was answered without an ETag": {"part": lambda *_: (200, {}, b"")},
-    "joining its parts was answered SomeCode": {"join": lambda *_: refused("SomeCode")},
+    "cannot start an upload: the server returned SomeCode": {
+        "start": lambda *_: refused("SomeCode")},
+    "expected an ETag for part 1, found none": {"part": lambda *_: (200, {}, b"")},
+    "cannot complete the upload: the server returned SomeCode": {
+        "join": lambda *_: refused("SomeCode")},
     "after the upload, found 7": {"head-shard": lambda *_: (200, {"ETag": '"e"'}, b"1234567")},
     "found no Content-Length": {"head": lambda *_: (200, {"Connection": "close"}, b"")},
 }
@@ -124,9 +126,9 @@ def other_bytes(status, headers, body):
 
 
 READING = {
-    "of its 10 bytes the server gives no last ones": {
+    "no bytes for the end of an object of 10 bytes": {
         "tail": lambda *_: (416, {}, b""), "head": lambda *_: (200, {}, b"0123456789")},
-    "expected a part of the object (206), found all of it (200)": {
+    "expected a range of the object (206), found all of it (200)": {
         "read": lambda status, headers, body: (200, {"ETag": '"e"'}, body)},
     "reads gave other bytes each time": {"read": other_bytes},
     "it was overwritten": {
@@ -144,16 +146,17 @@ def test_a_store_that_gives_a_pack_wrongly(pack, tmp_path, message):
 def test_a_list_that_is_refused(pack, tmp_path):
     with store(pack, list=lambda *_: refused("SomeCode")) as url:
         text = said(tmp_path, url, "gc", "s3://bucket/set.pen")
-    assert text == "s3://bucket/set.pen: listing it was answered SomeCode"
+    assert text == "s3://bucket/set.pen: cannot list it: the server returned SomeCode"
 
 
 def test_places_that_cannot_be(pack, tmp_path):
     env = env_of(tmp_path, AWS_ACCESS_KEY_ID="k", AWS_SECRET_ACCESS_KEY="s")
     far = run("info", "s3://bucket/set.pen", "--endpoint", "http://example.invalid", env=env)
-    assert "keys are not sent over http to example.invalid; use https" in far.message()
+    assert "refusing to send a signed request over http to example.invalid; use https" in \
+        far.message()
     with store(pack) as url:
         text = run("pack", pack / "src", "-o", f"{url}/b/x.pen", env=env).message()
-    assert "packs are read over http(s), not written; write to s3://" in text
+    assert "packs can only be read over http(s); write to s3://" in text
     homeless = {k: v for k, v in env.items() if k not in ("HOME", "XDG_CACHE_HOME")}
     text = run("pack", pack / "src", "-o", "s3://bucket/x.pen", env=homeless).message()
     assert "neither HOME nor XDG_CACHE_HOME is set; give one with --work" in text

@@ -100,7 +100,7 @@ def test_reading_needs_no_list(server, tmp_path):
 
 
 def test_a_403_may_be_a_404(server):
-    with pytest.raises(penstock.AccessError, match="there is no such object, or reading it is not"):
+    with pytest.raises(penstock.AccessError, match="the object does not exist or reading "):
         penstock.open("s3://closed/nothing.pen")
     with pytest.raises(penstock.NotFoundError):
         penstock.open("s3://packs/nothing.pen")

@@ -97,20 +97,22 @@ static void check_refused(const char *text, const char *message)
 TEST(secrets_are_refused_and_not_shown)
 {
 #define NO_USER                                                                                    \
-    "expected no user or password in an address; pass credentials by a profile or the AWS_ "       \
+    "expected no user name or password in the address; pass credentials with a profile or the "    \
+    "AWS_ "                                                                                        \
     "variables"
 #define NO_QUERY                                                                                   \
-    "expected no '?' and no '#' (signed urls are not taken); pass credentials by a profile or "    \
+    "expected no '?' and no '#' (presigned URLs are not supported); pass credentials with a "      \
+    "profile or "                                                                                  \
     "the AWS_ variables"
 #define BUCKET                                                                                     \
-    "expected a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a "  \
-    "letter or digit"
+    "expected a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends "    \
+    "with a letter or digit"
     check_refused("s3://AKIA:hush@bucket/key", "s3://...: " NO_USER);
     check_refused("https://me:hush@host/path", "https://...: " NO_USER);
     check_refused("http://me@host", "http://...: " NO_USER);
     check_refused("s3://AKIA:hu/sh@bucket/key", "s3://...: " BUCKET);
-    check_refused("https://me:hu/sh@host", "https://...: expected a port from 1 to 65535 behind "
-                                           "':'");
+    check_refused("https://me:hu/sh@host",
+                  "https://...: expected a port from 1 to 65535 after ':'");
     check_refused("https://me:1?sh@host", "https://...: " NO_QUERY);
     check_refused("https://me:1#sh@host", "https://...: " NO_QUERY);
     check_refused("https://host/path?X-Amz-Signature=hush", "https://host/path...: " NO_QUERY);
@@ -122,11 +124,11 @@ TEST(secrets_are_refused_and_not_shown)
 TEST(what_is_no_address_is_refused)
 {
 #define HOST_NAME                                                                                  \
-    "expected a host name of letters, digits, '-' and '.', or an address in full (names in other " \
-    "scripts in their xn-- form)"
-    check_refused("/tmp/x", "address: expected one that begins with s3://, https:// or http://");
-    check_refused("s3://", "s3://: expected a bucket behind s3://");
-    check_refused("s3:///key", "s3:///key: expected a bucket behind s3://");
+    "expected a host name of letters, digits, '-' and '.', or a complete IP address (write "       \
+    "international names in their xn-- form)"
+    check_refused("/tmp/x", "address: expected s3://, https:// or http:// at the start");
+    check_refused("s3://", "s3://: expected a bucket name after s3://");
+    check_refused("s3:///key", "s3:///key: expected a bucket name after s3://");
     check_refused("s3://ab/k", "s3://ab/k: " BUCKET);
     check_refused("s3://a..b/k", "s3://a..b/k: " BUCKET);
     check_refused("s3://-ab/k", "s3://-ab/k: " BUCKET);
@@ -144,14 +146,14 @@ TEST(what_is_no_address_is_refused)
                   "s3://abc/???: expected utf-8 without control characters");
     check_refused("s3://abc/\xC0\xAF", "s3://abc/??: expected utf-8 without control characters");
     check_refused("s3://abc/\xE2\x82", "s3://abc/??: expected utf-8 without control characters");
-    check_refused("https://", "https://: expected a host behind the scheme");
-    check_refused("https:///path", "https:///path: expected a host behind the scheme");
-    check_refused("https://:80/", "https://:80/: expected a host behind the scheme");
-    check_refused("https://h:/", "https://h:/: expected a port from 1 to 65535 behind ':'");
-    check_refused("https://h:0/", "https://h:0/: expected a port from 1 to 65535 behind ':'");
+    check_refused("https://", "https://: expected a host name after http:// or https://");
+    check_refused("https:///path", "https:///path: expected a host name after http:// or https://");
+    check_refused("https://:80/", "https://:80/: expected a host name after http:// or https://");
+    check_refused("https://h:/", "https://h:/: expected a port from 1 to 65535 after ':'");
+    check_refused("https://h:0/", "https://h:0/: expected a port from 1 to 65535 after ':'");
     check_refused("https://h:65536/",
-                  "https://h:65536/: expected a port from 1 to 65535 behind ':'");
-    check_refused("https://h:8x/", "https://h:8x/: expected a port from 1 to 65535 behind ':'");
+                  "https://h:65536/: expected a port from 1 to 65535 after ':'");
+    check_refused("https://h:8x/", "https://h:8x/: expected a port from 1 to 65535 after ':'");
     check_refused("https://a..b/", "https://a..b/: " HOST_NAME);
     check_refused("https://a./", "https://a./: " HOST_NAME);
     check_refused("https://127.1/", "https://127.1/: " HOST_NAME);
@@ -167,8 +169,8 @@ TEST(what_is_no_address_is_refused)
     check_refused("https://[::1/", "https://[::1/: expected an ipv6 address between [ and ]");
     check_refused("https://[]/", "https://[]/: expected an ipv6 address between [ and ]");
     check_refused("https://[::1]x/", "https://[::1]x/: expected an ipv6 address between [ and ]");
-    check_refused("https://h/a%2", "https://h/a%2: expected two hex digits behind every '%'");
-    check_refused("https://h/%zz", "https://h/%zz: expected two hex digits behind every '%'");
+    check_refused("https://h/a%2", "https://h/a%2: expected two hex digits after every '%'");
+    check_refused("https://h/%zz", "https://h/%zz: expected two hex digits after every '%'");
     check_refused("https://h/a%0Ab", "https://h/a%0Ab: expected no encoded control characters");
     check_refused("https://h/%00", "https://h/%00: expected no encoded control characters");
     check_refused("https://h/a/../b", "https://h/a/../b: expected no '.' or '..' between slashes");
@@ -235,21 +237,21 @@ TEST(names_below_an_address)
     check_join("https://h:9/k", "x y?/#ä", "https://h:9/k/x%20y%3F/%23%C3%A4");
     check_join("https://h/k%20/", "%20", "https://h/k%20/%2520");
     check_join("s3://abc/k", "",
-               "name below s3://abc: expected a name that does not begin with "
+               "object name in s3://abc: expected a name that does not begin with "
                "'/'");
     check_join("https://h/k", "/x",
-               "name below https://h: expected a name that does not begin with "
+               "object name in https://h: expected a name that does not begin with "
                "'/'");
     check_join("s3://abc/k", "a/../b",
-               "name below s3://abc: expected no '.' or '..' between "
+               "object name in s3://abc: expected no '.' or '..' between "
                "slashes");
-    check_join("s3://abc/k", "a?b", "name below s3://abc: expected no '?' and no '#'");
+    check_join("s3://abc/k", "a?b", "object name in s3://abc: expected no '?' and no '#'");
     check_join("s3://abc/k", "a\tb",
-               "name below s3://abc: expected utf-8 without control "
+               "object name in s3://abc: expected utf-8 without control "
                "characters");
     char name[1100];
     check_join("s3://abc/k", long_text(name, "", 1023),
-               "name below s3://abc: expected at most 1024 bytes with what stands before it, found "
+               "object name in s3://abc: expected at most 1024 bytes including its prefix, found "
                "1025");
 }
 

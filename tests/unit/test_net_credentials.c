@@ -379,7 +379,7 @@ TEST(roles_in_circles)
                "[profile both]\nrole_arn = r\nsource_profile = a\ncredential_source = Environment\n"
                "[profile odd]\nrole_arn = r\ncredential_source = Canary\n");
     CHECK_INT(FIND("a"), PEN_E_INVALID);
-    CHECK(strstr(f.err.message, "leads back to itself"));
+    CHECK(strstr(f.err.message, "the chain of profiles is circular"));
     CHECK_INT(FIND("self"), PEN_E_INVALID);
     CHECK_INT(FIND("none"), PEN_E_NOT_FOUND);
     CHECK_INT(FIND("of-empty"), PEN_E_ACCESS);

@@ -29,7 +29,7 @@ TEST(container)
         write_file("token", "canary Auth\n");
         set_env("AWS_CONTAINER_CREDENTIALS_FULL_URI", "%s", good[i]);
         CHECK_INT(FIND(NULL), PEN_E_ACCESS);
-        CHECK(strstr(f.err.message, "container credentials: expected credentials, found: status "
+        CHECK(strstr(f.err.message, "container credentials: expected credentials, found status "
                                     "403"));
         set_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "%s/token", world.home);
         CHECK_INT(FIND(NULL), PEN_OK);
@@ -154,7 +154,7 @@ TEST(instance_without)
     script("{\"role\": \"\"}");
     CHECK_INT(FIND(NULL), PEN_E_ACCESS);
     CHECK(strstr(f.err.message, "no credentials: "));
-    CHECK(strstr(f.err.message, "no role from instance metadata (status 404)"));
+    CHECK(strstr(f.err.message, "no instance role (status 404)"));
     requests();
     /* Version 1, without a token, is never tried. */
     script("{\"role\": \"r\", \"fail\": {\"/latest/api/token\": [403]}}");

@@ -222,7 +222,7 @@ TEST(an_error_that_says_200)
         v[i] = (struct iovec){into + i * 5, i < PLACES - 1 ? 5 : sizeof into - i * 5};
     int e = pen__remote_read_v(r, "shard", &object, v, PLACES, 0, 0, &err);
     CHECK_INT(e, PEN_E_IO);
-    CHECK(strstr(err.message, "found an error's text although the server answered 200"));
+    CHECK(strstr(err.message, "found an error document with status 200"));
     pen__remote_close(&r);
 }
 

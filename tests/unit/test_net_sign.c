@@ -144,14 +144,14 @@ TEST(what_servers_would_write_differently_is_refused)
     check_url("https://h/?&a=hush", pairs);
     check_url("https://h/?a=hush=", pairs);
     check_url("https://h/?a=1&b", pairs);
-    static const char order[] = "query: expected names in order, found otherwise at byte 7";
+    static const char order[] = "query: expected sorted names, found one out of order at byte 7";
     check_url("https://h/?b=hush&a=hush", order);
     check_url("https://h/?a=husi&a=hush", order);
-    check_url("https://h/?a-b=1&a=hush", "query: expected names in order");
-    check_url("h/x", "url: expected scheme://host/path?query");
-    check_url("https://h/x#y", "url: expected scheme://host/path?query");
-    check_url("https:///x", "url: expected a host");
-    check_url("https://me:hush@h/x", "url: expected a host");
+    check_url("https://h/?a-b=1&a=hush", "query: expected sorted names");
+    check_url("h/x", "URL: expected scheme://host/path?query");
+    check_url("https://h/x#y", "URL: expected scheme://host/path?query");
+    check_url("https:///x", "URL: expected a host");
+    check_url("https://me:hush@h/x", "URL: expected a host");
 }
 
 TEST(bad_headers_are_refused)
@@ -164,11 +164,11 @@ TEST(bad_headers_are_refused)
         {{"", "hush"}, "header 0: expected a name"},
         {{"a", "hush\r\nb: c"}, "header a: expected a value without control characters"},
         {{"a", "hush\x7F"}, "header a: expected a value without control characters"},
-        {{"HOST", "hush"}, "header HOST: the signature sets it itself"},
-        {{"X-Amz-Date", "hush"}, "header X-Amz-Date: the signature sets it itself"},
-        {{"Authorization", "hush"}, "header Authorization: the signature sets it itself"},
-        {{"x-amz-security-token", "hush"}, "x-amz-security-token: the signature sets it"},
-        {{"x-amz-content-sha256", "hush"}, "x-amz-content-sha256: the signature sets it"},
+        {{"HOST", "hush"}, "header HOST: reserved for the signature"},
+        {{"X-Amz-Date", "hush"}, "header X-Amz-Date: reserved for the signature"},
+        {{"Authorization", "hush"}, "header Authorization: reserved for the signature"},
+        {{"x-amz-security-token", "hush"}, "x-amz-security-token: reserved for the signature"},
+        {{"x-amz-content-sha256", "hush"}, "x-amz-content-sha256: reserved for the signature"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         PenToSign what = {"GET", "https://h/", &cases[i].header, 1, EMPTY};
@@ -213,7 +213,7 @@ TEST(bad_keys_are_refused_without_being_shown)
     check_refused(&with, &what, "region and service");
     with = example;
     with.unix_s = 253402300800;
-    check_refused(&with, &what, "time: expected one before the year 10000");
+    check_refused(&with, &what, "time: expected a year before 10000");
     what.payload_hash = "abc";
     check_refused(&example, &what, "payload hash: expected 64 lower-case hex digits");
     what.payload_hash = EMPTY "0";

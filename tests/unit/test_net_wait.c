@@ -312,7 +312,7 @@ TEST(the_deadline_passes)
     CHECK_INT(get(p, 100 * MS, &last, &err), PEN_E_TIMEOUT);
     uint64_t took = pen__sys->now_ns() - start;
     CHECK(took >= 100 * MS && took < 5000 * MS);
-    CHECK(strstr(err.message, NAME ": not done in the time allowed, 1 attempt over "));
+    CHECK(strstr(err.message, NAME ": timed out after 1 attempt over "));
     CHECK_INT(l.live, 0); /* it was cancelled before the call came back */
     CHECK_INT(get(p, 0, &last, &err), PEN_E_TIMEOUT);
     loop_stop(&l);
@@ -429,7 +429,7 @@ TEST(what_is_waited_for_is_told)
     CHECK_STR(told, ""); /* nothing is under way */
     CHECK_INT(pen__policy_wait(c.p, &wish, pen__deadline_after(60000 * MS), NULL), PEN_E_CANCELLED);
     CHECK(strstr(c.told, NAME " offset 4096, 256 bytes: 1 attempt in 0.") == c.told);
-    CHECK(strstr(c.told, " s, last: no answer yet"));
+    CHECK(strstr(c.told, " s, last: no response yet"));
     loop_stop(&l);
     told[0] = 'x';
     pen__policy_tell(c.p, told, sizeof told);

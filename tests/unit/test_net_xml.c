@@ -65,13 +65,13 @@ static void check_refused(const char *text, int status, const char *message)
 
 TEST(what_no_server_should_send_is_refused)
 {
-    static const char doctype[] = "answer: expected no document type, found one at line ";
+    static const char doctype[] = "response: expected no document type, found one at line ";
     check_refused("<!DOCTYPE a><a/>", PEN_E_CORRUPT, doctype);
     check_refused(HEAD "<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a/>", PEN_E_CORRUPT, doctype);
     check_refused("<!DOCTYPE a [<!ENTITY x \"y\"><!ENTITY z \"&x;&x;\">]><a>&z;</a>", PEN_E_CORRUPT,
                   doctype);
     check_refused("<!DOCTYPE html><html><body>busy</body></html>", PEN_E_CORRUPT, doctype);
-    static const char xml[] = "answer: expected xml, found ";
+    static const char xml[] = "response: expected XML, found ";
     check_refused("", PEN_E_CORRUPT, xml);
     check_refused("   ", PEN_E_CORRUPT, xml);
     check_refused("busy", PEN_E_CORRUPT, xml);
@@ -95,14 +95,15 @@ TEST(limits)
             at += snprintf(at, 5, "%s", i < depth ? "<a>" : "</a>");
         CHECK_INT(read_text(text, &err), depth <= 32 ? PEN_OK : PEN_E_LIMIT);
     }
-    CHECK_STR(err.message, "answer: expected elements at most 32 deep, found more");
+    CHECK_STR(err.message, "response: expected at most 32 nested elements, found more");
     for (size_t name = 510; name <= 511; name++) {
         memset(text, 'a', 1024);
         text[0] = '<';
         memcpy(text + 1 + name, "/>", 3);
         CHECK_INT(read_text(text, &err), name < 511 ? PEN_OK : PEN_E_LIMIT);
     }
-    CHECK_STR(err.message, "answer: expected names of at most 512 bytes in each other, found more");
+    CHECK_STR(err.message,
+              "response: expected nested element names of at most 512 bytes in total, found more");
     memset(text, 'x', sizeof text);
     memcpy(text, "<a>", 3);
     memcpy(text + PEN_XML_BYTES - 4, "</a>", 5);
@@ -110,7 +111,7 @@ TEST(limits)
     memset(text + PEN_XML_BYTES - 4, 'x', 16);
     memcpy(text + PEN_XML_BYTES - 3, "</a>", 5);
     CHECK_INT(read_text(text, &err), PEN_E_LIMIT);
-    CHECK_STR(err.message, "answer: expected at most 1048576 bytes, found 1048577");
+    CHECK_STR(err.message, "response: expected at most 1048576 bytes, found 1048577");
 }
 
 static int stop_at_b(void *ctx, const char *path, const char *text, size_t bytes, PenError *reterr)
@@ -212,21 +213,22 @@ TEST(upload_is_started)
     CHECK(s.upload_id == NULL);
     s.upload_id = (char *)"untouched";
     CHECK_INT(READ(started, "<InitiateMultipartUploadResult/>", &s), PEN_E_CORRUPT);
-    CHECK_STR(err.message, "answer: UploadId: expected it to be there");
+    CHECK_STR(err.message, "response: UploadId: expected a value, found none");
     CHECK_INT(READ(started,
                    "<InitiateMultipartUploadResult><UploadId/>"
                    "</InitiateMultipartUploadResult>",
                    &s),
               PEN_E_CORRUPT);
-    CHECK_STR(err.message, "answer: UploadId: expected some text");
+    CHECK_STR(err.message, "response: UploadId: expected some text");
     CHECK_INT(READ(started,
                    "<InitiateMultipartUploadResult><UploadId>1</UploadId>"
                    "<UploadId>2</UploadId></InitiateMultipartUploadResult>",
                    &s),
               PEN_E_CORRUPT);
-    CHECK_STR(err.message, "answer: UploadId: expected one only");
+    CHECK_STR(err.message, "response: UploadId: expected only one");
     CHECK_INT(READ(started, "<ListPartsResult/>", &s), PEN_E_CORRUPT);
-    CHECK_STR(err.message, "answer: expected InitiateMultipartUploadResult, found another element");
+    CHECK_STR(err.message,
+              "response: expected InitiateMultipartUploadResult, found another element");
     CHECK_STR(s.upload_id, "untouched");
 }
 
@@ -308,25 +310,26 @@ TEST(parts_that_cannot_be)
 {
 #define PART(number, etag, size)                                                                   \
     "<Part><PartNumber>" number "</PartNumber><ETag>" etag "</ETag><Size>" size "</Size></Part>"
-    check_parts_refused(PART("0", "a", "1"), "answer: PartNumber: expected 1 to 10000");
-    check_parts_refused(PART("10001", "a", "1"), "answer: PartNumber: expected 1 to 10000");
-    check_parts_refused(PART("1", "a", "-1"), "answer: Size: expected a number");
-    check_parts_refused(PART("1", "a", ""), "answer: Size: expected a number");
-    check_parts_refused(PART("1", "a", "18446744073709551616"), "answer: Size: expected a number");
+    check_parts_refused(PART("0", "a", "1"), "response: PartNumber: expected 1 to 10000");
+    check_parts_refused(PART("10001", "a", "1"), "response: PartNumber: expected 1 to 10000");
+    check_parts_refused(PART("1", "a", "-1"), "response: Size: expected a number");
+    check_parts_refused(PART("1", "a", ""), "response: Size: expected a number");
+    check_parts_refused(PART("1", "a", "18446744073709551616"),
+                        "response: Size: expected a number");
     check_parts_refused(PART("1", "a&#10;", "1"),
-                        "answer: ETag: expected text without control characters");
+                        "response: ETag: expected text without control characters");
     check_parts_refused("<Part/>" PART("1", "a", "1"),
-                        "answer: PartNumber: expected it to be there");
+                        "response: PartNumber: expected a value, found none");
     check_parts_refused(PART("1", "a", "1") "<Part/>",
-                        "answer: PartNumber: expected it to be there");
+                        "response: PartNumber: expected a value, found none");
     check_parts_refused("<Part><PartNumber>1</PartNumber><PartNumber>2</PartNumber></Part>",
-                        "answer: PartNumber: expected one only");
+                        "response: PartNumber: expected only one");
     check_parts_refused("<IsTruncated>yes</IsTruncated>",
-                        "answer: IsTruncated: expected true or false");
+                        "response: IsTruncated: expected true or false");
     check_parts_refused("<IsTruncated>true</IsTruncated>",
-                        "answer: expected a mark to go on from in a list that is cut, found none");
+                        "response: expected a continuation token in a truncated list, found none");
     check_parts_refused("<Part><ChecksumCRC32C>0123456789abcdef</ChecksumCRC32C></Part>",
-                        "answer: ChecksumCRC32C: expected at most 15 bytes, found 16");
+                        "response: ChecksumCRC32C: expected at most 15 bytes, found 16");
 }
 
 TEST(uploads)
@@ -418,7 +421,7 @@ TEST(pages_have_at_most_1000)
         CHECK_STR(o.items[999].key, "999");
         pen__s3_objects_free(&o);
     }
-    CHECK_STR(err.message, "answer: Contents: expected at most 1000, found more");
+    CHECK_STR(err.message, "response: Contents: expected at most 1000, found more");
 }
 
 #define STS(name, inside)                                                                          \

@@ -65,7 +65,7 @@ static int split(const char *text, Text *ret, PenError *reterr)
     int scheme = scheme_of(text);
     if (scheme < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "address: expected one that begins with s3://, https:// or http://");
+                         "address: expected s3://, https:// or http:// at the start");
     const char *rest = text + strlen(schemes[scheme]);
     ret->scheme = (PenScheme)scheme;
     show(text, rest, ret->shown);
@@ -74,14 +74,15 @@ static int split(const char *text, Text *ret, PenError *reterr)
     ret->path = rest + ret->name_bytes;
     ret->path_bytes = strlen(ret->path);
     if (memchr(ret->name, '@', ret->name_bytes))
-        return refuse(ret,
-                      "expected no user or password in an address; pass credentials by a profile "
-                      "or the AWS_ variables",
-                      reterr);
+        return refuse(
+            ret,
+            "expected no user name or password in the address; pass credentials with a profile "
+            "or the AWS_ variables",
+            reterr);
     if (strpbrk(rest, "?#"))
         return refuse(ret,
-                      "expected no '?' and no '#' (signed urls are not taken); pass "
-                      "credentials by a profile or the AWS_ variables",
+                      "expected no '?' and no '#' (presigned URLs are not supported); pass "
+                      "credentials with a profile or the AWS_ variables",
                       reterr);
     if (!pen__text_is_clean(rest, strlen(rest)))
         return refuse(ret, "expected utf-8 without control characters", reterr);
@@ -109,11 +110,11 @@ static int parse_s3(const Text *t, PenAddress *ret, PenError *reterr)
     const char *key = t->path_bytes ? t->path + 1 : "";
     size_t key_bytes = t->path_bytes ? t->path_bytes - 1 : 0;
     if (!t->name_bytes)
-        return refuse(t, "expected a bucket behind s3://", reterr);
+        return refuse(t, "expected a bucket name after s3://", reterr);
     if (!pen__text_is_bucket(t->name, t->name_bytes))
         return refuse(t,
-                      "expected a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins "
-                      "and ends with a letter or digit",
+                      "expected a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that "
+                      "begins and ends with a letter or digit",
                       reterr);
     if (key_bytes > KEY_BYTES)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
@@ -133,7 +134,7 @@ static int parse_port(const Text *t, const char *text, size_t bytes, uint16_t *r
     for (size_t i = 0; i < bytes && port <= 65535; i++)
         port = text[i] >= '0' && text[i] <= '9' ? port * 10 + (unsigned)(text[i] - '0') : 65536;
     if (!port || port > 65535)
-        return refuse(t, "expected a port from 1 to 65535 behind ':'", reterr);
+        return refuse(t, "expected a port from 1 to 65535 after ':'", reterr);
     *ret = port == (t->scheme == PEN_SCHEME_HTTPS ? 443 : 80) ? 0 : (uint16_t)port;
     return PEN_OK;
 }
@@ -154,11 +155,11 @@ static int parse_host(const Text *t, size_t bytes, char ret[256], PenError *rete
         return PEN_OK;
     }
     if (!bytes)
-        return refuse(t, "expected a host behind the scheme", reterr);
+        return refuse(t, "expected a host name after http:// or https://", reterr);
     if (!pen__text_is_host(t->name, bytes))
         return refuse(t,
-                      "expected a host name of letters, digits, '-' and '.', or an address in full "
-                      "(names in other scripts in their xn-- form)",
+                      "expected a host name of letters, digits, '-' and '.', or a complete IP "
+                      "address (write international names in their xn-- form)",
                       reterr);
     for (size_t i = 0; i < bytes; i++)
         ret[i] = (char)(t->name[i] >= 'A' && t->name[i] <= 'Z' ? t->name[i] + 32 : t->name[i]);
@@ -213,7 +214,7 @@ static int parse_http(const Text *t, PenAddress *ret, PenError *reterr)
     if (r == PEN_OK)
         r = end_text(&path);
     if (r == PEN_E_INVALID)
-        r = refuse(t, "expected two hex digits behind every '%'", reterr);
+        r = refuse(t, "expected two hex digits after every '%'", reterr);
     else if (r < 0)
         r = pen__fail_memory(reterr, WHERE, "address");
     else
@@ -252,8 +253,8 @@ static int check_name(const PenAddress *a, const char *name, size_t bytes, PenEr
     else if (a->scheme == PEN_SCHEME_S3 && strpbrk(name, "?#"))
         wrong = "expected no '?' and no '#'";
     if (wrong)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "name below %s%s: %s", schemes[a->scheme],
-                         a->host ? a->host : a->bucket, wrong);
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "object name in %s%s: %s",
+                         schemes[a->scheme], a->host ? a->host : a->bucket, wrong);
     return PEN_OK;
 }
 
@@ -277,10 +278,10 @@ int pen__address_join(const PenAddress *a, const char *name, PenAddress *ret, Pe
     if (r < 0)
         r = pen__fail_memory(reterr, WHERE, "address");
     else if (path.bytes > most)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "name below %s%s: expected at most %zu bytes with what stands before it, "
-                      "found %zu",
-                      schemes[a->scheme], first, most, path.bytes);
+        r = pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "object name in %s%s: expected at most %zu bytes including its prefix, found %zu",
+            schemes[a->scheme], first, most, path.bytes);
     else
         r = make(a->scheme, first, a->port, (const char *)path.data, ret, reterr);
     pen__buf_free(&path);

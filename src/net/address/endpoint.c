@@ -110,7 +110,7 @@ static int set_given(PenEndpoint *e, const char *endpoint, PenError *reterr)
     snprintf(e->scheme, sizeof e->scheme, "%s", a.scheme == PEN_SCHEME_HTTPS ? "https" : "http");
     if (strlen(a.host) + strlen(port) >= sizeof e->host) {
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "endpoint: expected a host of at most %zu bytes with its port",
+                      "endpoint: expected a host name of at most %zu bytes including the port",
                       sizeof e->host - 1);
         goto out;
     }

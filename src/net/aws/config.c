@@ -18,7 +18,8 @@ static int put(char *to, size_t bytes, const char *what, const char *text, PenEr
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: longer than %zu bytes", what, bytes - 1);
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
-            return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: has a control character", what);
+            return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: contains a control character",
+                             what);
     memcpy(to, text, strlen(text) + 1);
     return PEN_OK;
 }

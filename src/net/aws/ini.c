@@ -54,10 +54,10 @@ static char *trim(char *s)
 
 static int fail_line(const Parser *p, const char *expected, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                     "%s line %u: expected %s (what is there is not "
-                     "shown: it may be secret)",
-                     p->name, p->line, expected);
+    return pen__fail(
+        reterr, PEN_E_FORMAT, WHERE,
+        "%s line %u: expected %s (the line is not shown because it may contain a secret)", p->name,
+        p->line, expected);
 }
 
 static int add(Parser *p, const char *block, const char *key, char *value, PenError *reterr)
@@ -108,10 +108,10 @@ static int parse_section(Parser *p, char *line, PenError *reterr)
 {
     char *end = strchr(line, ']');
     if (!end)
-        return fail_line(p, "] at the end of a section's name", reterr);
+        return fail_line(p, "] after the section name", reterr);
     const char *behind = trim(end + 1);
     if (*behind && *behind != '#' && *behind != ';')
-        return fail_line(p, "nothing or a comment behind ]", reterr);
+        return fail_line(p, "nothing or a comment after ]", reterr);
     *end = 0;
     char *name = trim(line + 1);
     if (!*name)
@@ -196,7 +196,7 @@ static int parse_line(Parser *p, char *line, PenError *reterr)
 static int parse_text(Parser *p, char *text, size_t bytes, PenError *reterr)
 {
     if (memchr(text, 0, bytes))
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a text file: it holds a NUL",
+        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a text file: it contains a NUL byte",
                          p->name);
     const char *end = text + bytes;
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -207,8 +207,8 @@ static int parse_text(Parser *p, char *text, size_t bytes, PenError *reterr)
         size_t n = (size_t)((last ? end : newline) - text);
         p->line++;
         if (n > PEN_INI_LINE_BYTES)
-            return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s line %u: over %d bytes", p->name,
-                             p->line, PEN_INI_LINE_BYTES);
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s line %u: longer than %d bytes",
+                             p->name, p->line, PEN_INI_LINE_BYTES);
         text[n] = 0;
         int r = parse_line(p, text, reterr);
         if (r < 0)

@@ -21,7 +21,7 @@ static int find_path(const PenAwsEnv *env, const char *variable, const char *usu
     int n = snprintf(ret, bytes, "%s%s%s", below_home ? home : "", below_home ? "/" : "",
                      !named ? usual : named + (below_home ? 2 : 0));
     if (n < 0 || (size_t)n >= bytes)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: a path of more than %zu bytes",
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: the path is longer than %zu bytes",
                          named ? variable : "HOME", bytes - 1);
     return named != NULL;
 }
@@ -49,7 +49,8 @@ static int find_profile(const char *profile, PenAwsFiles *f, PenError *reterr)
     f->named = profile != NULL;
     int n = snprintf(f->profile, sizeof f->profile, "%s", profile ? profile : "default");
     if (n < 0 || (size_t)n >= sizeof f->profile)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: a name of more than %zu bytes", variable,
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%s: the profile name is longer than %zu bytes", variable,
                          sizeof f->profile - 1);
     return PEN_OK;
 }
@@ -70,8 +71,8 @@ static int open_files(const char *profile, PenAwsFiles *f, PenError *reterr)
         r = read_file(f->credentials_path, r || f->named, &f->credentials, reterr);
     if (r >= 0 && f->named && !pen__aws_profile_has(f, f->profile))
         r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                      "profile %s: neither in %s nor in %s; `aws configure list-profiles` shows "
-                      "what is there",
+                      "profile %s: found neither in %s nor in %s; `aws configure list-profiles` "
+                      "lists the profiles",
                       f->profile, f->config ? f->config_path : "a config file",
                       f->credentials ? f->credentials_path : "a credentials file");
     return r;

@@ -84,7 +84,7 @@ static int write_date(uint64_t unix_s, char ret[20], PenError *reterr)
     struct tm tm;
     time_t t = (time_t)unix_s;
     if (unix_s > 253402300799u || !gmtime_r(&t, &tm) || !strftime(ret, 20, "%Y%m%dT%H%M%SZ", &tm))
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "time: expected one before the year 10000");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "time: expected a year before 10000");
     return PEN_OK;
 }
 

@@ -76,13 +76,13 @@ static int collect(const PenToSign *in, PenHttpHeader list[HEADERS], size_t *ret
         const PenHttpHeader *h = &in->headers[i];
         if (!is_name(h->name))
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "header %zu: expected a name of letters, digits and marks", i);
+                             "header %zu: expected a name of letters, digits and punctuation", i);
         if (!is_value(h->value))
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
                              "header %.64s: expected a value without control characters", h->name);
         if (is_own(h->name))
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "header %.64s: the signature sets it itself", h->name);
+                             "header %.64s: reserved for the signature", h->name);
         insert(list, &n, h->name, h->value);
     }
     *ret_n = n;

@@ -36,7 +36,7 @@ static int check_path(const char *path, size_t bytes, PenError *reterr)
     if (*path != '/' || at != bytes)
         return pen__fail(
             reterr, PEN_E_INVALID, WHERE,
-            "path: expected '/' and strict percent-encoding, found otherwise at byte %zu", at);
+            "path: expected '/' and strict percent-encoding, found something else at byte %zu", at);
     return PEN_OK;
 }
 
@@ -70,7 +70,7 @@ static int check_query(const char *query, PenError *reterr)
         int c = compare_slices(old_name, old_name_bytes, s, name_bytes);
         if (c > 0 || (c == 0 && compare_slices(old_value, old_value_bytes, value, value_bytes) > 0))
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "query: expected names in order, found otherwise at byte %zu",
+                             "query: expected sorted names, found one out of order at byte %zu",
                              (size_t)(s - query));
         old_name = s;
         old_name_bytes = name_bytes;
@@ -79,11 +79,10 @@ static int check_query(const char *query, PenError *reterr)
         s = value + value_bytes + (value[value_bytes] == '&');
     }
     if (*s)
-        return pen__fail(
-            reterr, PEN_E_INVALID, WHERE,
-            "query: expected strictly encoded name=value pairs, found otherwise in the "
-            "pair at byte %zu",
-            (size_t)(s - query));
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "query: expected strictly encoded name=value pairs, found something else "
+                         "in the pair at byte %zu",
+                         (size_t)(s - query));
     return PEN_OK;
 }
 
@@ -93,7 +92,7 @@ static int check_host(const char *host, size_t bytes, PenError *reterr)
     while (n < bytes && host[n] > ' ' && host[n] <= '~' && host[n] != '@')
         n++;
     if (!bytes || bytes > HOST_BYTES || n < bytes)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "url: expected a host of 1 to %d characters",
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "URL: expected a host of 1 to %d characters",
                          HOST_BYTES);
     return PEN_OK;
 }
@@ -102,7 +101,7 @@ int pen__url_split(const char *url, PenUrlParts *ret, PenError *reterr)
 {
     const char *host = strstr(url, "://");
     if (!host || strchr(url, '#'))
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "url: expected scheme://host/path?query");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "URL: expected scheme://host/path?query");
     host += 3;
     size_t host_bytes = strcspn(host, "/?");
     const char *path = host + host_bytes;

@@ -69,9 +69,9 @@ static int ask(PenCred *c, const char *url, const PenSecretMemory *token, PenCre
     pen__cred_answer_text(&answer, why, sizeof why);
     if (answer.failure != PEN_HTTP_OK || answer.status / 100 != 2)
         r = pen__fail(reterr, answer.failure == PEN_HTTP_OK ? PEN_E_ACCESS : PEN_E_IO, WHERE,
-                      "expected credentials, found: %s", why);
+                      "expected credentials, found %s", why);
     else
-        r = pen__cred_json("its answer", &answer.body, "Token", true, ret, reterr);
+        r = pen__cred_json("the response", &answer.body, "Token", true, ret, reterr);
     if (r == PEN_OK && answer.date_s != PEN_HTTP_NONE)
         c->date_s = answer.date_s;
     pen__answer_free(&answer);

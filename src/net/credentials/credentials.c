@@ -28,12 +28,13 @@ static int check_text(const char *name, const char *text, size_t limit, PenError
     if (!n)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "credentials: the %s is empty", name);
     if (n > limit)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "credentials: the %s is over %zu bytes", name,
-                         limit);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "credentials: the %s is longer than %zu bytes",
+                         name, limit);
     for (size_t i = 0; i < n; i++)
         if (text[i] <= ' ' || text[i] > '~')
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "credentials: the %s has a space, control or non-ASCII character",
+                             "credentials: the %s contains a space, a control character or a "
+                             "non-ASCII character",
                              name);
     return PEN_OK;
 }

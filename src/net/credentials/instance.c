@@ -69,7 +69,7 @@ static int ask(PenCred *c, const char *method, const char *url, const PenHttpHea
     }
     pen__cred_answer_text(&answer, why, sizeof why);
     pen__answer_free(&answer);
-    snprintf(c->absent, sizeof c->absent, "no role from instance metadata (%s)", why);
+    snprintf(c->absent, sizeof c->absent, "no instance role (%s)", why);
     return PEN_END;
 }
 
@@ -85,7 +85,7 @@ static int find_role(PenCred *c, const char *base, const PenHttpHeader *token, c
     if (is_line(&answer.body, ROLE_BYTES, "+=,.@-_"))
         snprintf(ret, bytes, "%s", answer.body.data);
     else
-        r = pen__fail(reterr, PEN_E_FORMAT, WHERE, "expected the name of one role");
+        r = pen__fail(reterr, PEN_E_FORMAT, WHERE, "expected one role name");
     pen__answer_free(&answer);
     return r;
 }
@@ -104,7 +104,7 @@ static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenCr
         return pen__fail(reterr, PEN_E_ACCESS, WHERE, "role %s: %s", role, c->absent);
     if (r < 0)
         return r;
-    r = pen__cred_json("its answer", &answer.body, "Token", true, ret, reterr);
+    r = pen__cred_json("the response", &answer.body, "Token", true, ret, reterr);
     if (r == PEN_OK && answer.date_s != PEN_HTTP_NONE)
         c->date_s = answer.date_s;
     if (r == PEN_OK)
@@ -120,7 +120,7 @@ int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr)
     PenHttpHeader ttl = {"X-aws-ec2-metadata-token-ttl-seconds", "21600"};
     if (pen__aws_env_is_true(c->env, "AWS_EC2_METADATA_DISABLED")) {
         snprintf(c->absent, sizeof c->absent,
-                 "instance metadata is switched off by AWS_EC2_METADATA_DISABLED");
+                 "instance metadata disabled by AWS_EC2_METADATA_DISABLED");
         return PEN_END;
     }
     int r = find_base(c, base, sizeof base, reterr);
@@ -130,7 +130,7 @@ int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr)
     r = ask(c, "PUT", url, &ttl, &token, reterr);
     if (r == PEN_OK && !is_line(&token.body, TOKEN_BYTES, "+/=-_.~:")) {
         pen__answer_free(&token);
-        r = pen__fail(reterr, PEN_E_FORMAT, WHERE, "expected a token of one line");
+        r = pen__fail(reterr, PEN_E_FORMAT, WHERE, "expected a session token on one line");
     }
     if (r == PEN_OK) {
         PenHttpHeader header = {"X-aws-ec2-metadata-token", token.body.data};

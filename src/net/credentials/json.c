@@ -29,8 +29,8 @@ static int make(const char *name, const PenJson *json, const char *token_name, b
         const char *code = pen__json_string(json, "Code");
         code = word_or_nothing(code ? code : pen__json_string(json, "code"));
         return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: expected AccessKeyId, SecretAccessKey%s%s%s, found an object without "
-                         "one of them%s%s",
+                         "%s: expected AccessKeyId, SecretAccessKey%s%s%s, found an object that "
+                         "lacks one of them%s%s",
                          name, expires ? ", " : "", expires ? token_name : "",
                          expires ? " and Expiration" : "", *code ? ", with Code " : "", code);
     }

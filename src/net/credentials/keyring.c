@@ -96,7 +96,7 @@ static int ask_sources(Core *k, PenCred *c, PenCredentials **ret, PenError *err)
     pen__cred_set_source(c, "callback");
     int r = k->call(k->call_ctx, ret, c->deadline_ns, err);
     if (r >= 0 && !*ret)
-        r = pen__fail(err, PEN_E_INVALID, WHERE, "callback: gave no credentials");
+        r = pen__fail(err, PEN_E_INVALID, WHERE, "callback: returned no credentials");
     return r < 0 ? r : PEN_OK;
 }
 
@@ -146,8 +146,7 @@ static void *fetch(void *arg)
     if (r == PEN_OK && !left) {
         pen__credentials_put(&found);
         r = pen__fail(&err, PEN_E_ACCESS, WHERE,
-                      "%s: gave credentials that have expired already; is this machine's clock "
-                      "right?",
+                      "%s: returned expired credentials; check the clock of this machine",
                       c.source);
     }
     pen__cred_end(&c);
@@ -196,8 +195,8 @@ int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr)
         *ret = pen__credentials_get(k->now);
     else if (k->given)
         r = pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                      "the credentials that were given have expired, says the server; give new "
-                      "ones, or a callback that does");
+                      "the server reports that the credentials have expired; pass new ones, or a "
+                      "callback that returns them");
     else if (k->fetching || !k->failures)
         r = pen__fail(reterr, PEN_E_BUSY, WHERE, "credentials are being fetched");
     else {

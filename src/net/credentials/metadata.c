@@ -61,18 +61,17 @@ int pen__cred_place(const char *name, const char *url, PenError *reterr)
     bool https = strncasecmp(url, "https://", 8) == 0, http = strncasecmp(url, "http://", 7) == 0;
     for (const char *s = url; *s; s++)
         if (*s <= ' ' || *s > '~' || *s == '@' || *s == '\\')
-            return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: expected a URL without spaces, control characters, @ and user "
-                             "names",
-                             name);
+            return pen__fail(
+                reterr, PEN_E_INVALID, WHERE,
+                "%s: expected a URL without spaces, control characters and a user name", name);
     if (https && url[8] && !strchr("/:?#", url[8]))
         return PEN_OK;
     if (http && is_local(url + 7))
         return PEN_OK;
     if (http)
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: credentials would go over http to a host that is neither this "
-                         "machine nor AWS's metadata service; use https",
+                         "%s: refusing to send credentials over http to a host that is neither "
+                         "this machine nor the AWS metadata service; use https",
                          name);
     return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected https://host or http://host",
                      name);

@@ -50,7 +50,7 @@ static int split(const char *command, PenSecretMemory *room, const char **argv, 
         argv[n] = to;
         int r = next_word(&command, &to);
         if (r < 0)
-            return pen__fail(reterr, PEN_E_FORMAT, WHERE, "a quote that is not closed");
+            return pen__fail(reterr, PEN_E_FORMAT, WHERE, "unclosed quote");
         if (r == 0 && n > 0) {
             argv[n] = NULL;
             return PEN_OK;
@@ -62,7 +62,7 @@ static int split(const char *command, PenSecretMemory *room, const char **argv, 
 static int take(void *ctx, const void *data, size_t bytes, PenError *reterr)
 {
     return pen__secret_memory_add(ctx, data, bytes) < 0
-               ? pen__fail(reterr, PEN_E_LIMIT, WHERE, "its output is too long")
+               ? pen__fail(reterr, PEN_E_LIMIT, WHERE, "the output is too long")
                : PEN_OK;
 }
 
@@ -71,10 +71,11 @@ static int check_end(const PenProcessResult *result, PenError *reterr)
 {
     if (result->exit.signal)
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "signal %d ended it; run it by hand to see why", result->exit.signal);
+                         "killed by signal %d; run the command by hand to see why",
+                         result->exit.signal);
     if (result->exit.code != 0 && !result->exit.lost)
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "it ended with exit code %d; run it by hand to see why",
+                         "failed with exit code %d; run the command by hand to see why",
                          result->exit.code);
     return PEN_OK;
 }
@@ -87,7 +88,7 @@ static int check_version(const PenSecretMemory *out, PenError *reterr)
     if (r < 0)
         return r;
     if (!pen__json_integer(json, "Version", &version) || version != 1)
-        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "its output: expected \"Version\": 1");
+        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "output: expected \"Version\": 1");
     pen__json_free(&json);
     return r;
 }

@@ -31,8 +31,9 @@ static int keys(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     const char *secret = get(chain, profile, "aws_secret_access_key");
     const char *token = get(chain, profile, "aws_session_token");
     if (!key_id || !secret)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected aws_access_key_id and aws_secret_access_key, found one of them");
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "expected both aws_access_key_id and aws_secret_access_key, found only one");
     int r = pen__credentials_new(key_id, secret, token, 0, ret, reterr);
     if (r == PEN_OK)
         pen__cred_set_source(chain->c, "profile %s in %s", profile,
@@ -56,7 +57,8 @@ static int named_source(Chain *chain, const char *source, PenCredentials **ret, 
                          "credential_source: expected Environment, EcsContainer or "
                          "Ec2InstanceMetadata");
     if (r == PEN_END)
-        return pen__fail(reterr, PEN_E_ACCESS, WHERE, "credential_source %s: has none", source);
+        return pen__fail(reterr, PEN_E_ACCESS, WHERE, "credential_source %s: has no credentials",
+                         source);
     return r;
 }
 
@@ -66,10 +68,9 @@ static int role_source(Chain *chain, const char *profile, PenCredentials **ret, 
     const char *other = get(chain, profile, "source_profile");
     const char *named = get(chain, profile, "credential_source");
     if (!other == !named)
-        return pen__fail(
-            reterr, PEN_E_INVALID, WHERE,
-            "role_arn: expected source_profile or credential_source beside it, found %s",
-            other ? "both" : "neither");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "role_arn: expected either source_profile or credential_source, found %s",
+                         other ? "both" : "neither");
     if (named)
         return named_source(chain, named, ret, reterr);
     if (strcmp(other, profile) == 0 && get(chain, profile, "aws_access_key_id"))
@@ -94,7 +95,7 @@ static int role(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     };
     if (get(chain, profile, "mfa_serial"))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "mfa_serial: nobody can be asked for a code here; use a profile with "
+                         "mfa_serial: cannot prompt for an MFA code; use a profile with "
                          "credential_process = aws configure export-credentials --profile %s",
                          profile);
     int r = what.web_token_file ? PEN_OK : role_source(chain, profile, &with, reterr);
@@ -134,8 +135,8 @@ static int look(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     if (get(chain, profile, "sso_session") || get(chain, profile, "sso_start_url") ||
         get(chain, profile, "login_session"))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "signs in with a browser (sso, login), which is not done here; make a "
-                         "profile with credential_process = aws configure export-credentials "
+                         "signing in with a browser (sso, login) is not supported; use a profile "
+                         "with credential_process = aws configure export-credentials "
                          "--profile %s",
                          profile);
     return PEN_END;
@@ -146,12 +147,12 @@ static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenE
     for (int i = 0; i < chain->n; i++)
         if (strcmp(chain->names[i], profile) == 0)
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "source_profile %.64s: leads back to itself", profile);
+                             "source_profile %.64s: the chain of profiles is circular", profile);
     if (chain->n == MAX_CHAIN)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "source_profile: more than %d in a row",
-                         MAX_CHAIN);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "source_profile: a chain of more than %d profiles", MAX_CHAIN);
     if (chain->n && !pen__aws_profile_has(&chain->c->files, profile))
-        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "source_profile %.64s: there is none",
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "source_profile %.64s: no such profile",
                          profile);
     chain->names[chain->n++] = profile;
     return look(chain, profile, ret, reterr);

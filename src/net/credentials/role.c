@@ -45,7 +45,7 @@ static int find_place(const PenCred *c, const char *profile, Sts *s, PenError *r
     snprintf(s->url, sizeof s->url, "%s://%s%s/", s->place.scheme, s->place.host, s->place.base);
     if (!pen__endpoint_is_safe(&s->place))
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: credentials would go over http to another machine; use https",
+                         "%s: refusing to send credentials over http to another machine; use https",
                          s->place.host);
     return PEN_OK;
 }
@@ -149,7 +149,7 @@ static int refused(const Sts *s, const PenAnswer *a, const PenS3Error *why, PenE
     pen__cred_answer_text(a, text, sizeof text);
     bool coded = why && is_word(why->code);
     int status = a->failure == PEN_HTTP_OK && a->status < 500 ? PEN_E_ACCESS : PEN_E_IO;
-    return pen__fail(reterr, status, WHERE, "%s: expected credentials, found: %s%s%s%s",
+    return pen__fail(reterr, status, WHERE, "%s: expected credentials, found %s%s%s%s",
                      s->place.host, text, coded ? " (" : "", coded ? why->code : "",
                      coded ? ")" : "");
 }
@@ -211,7 +211,7 @@ int pen__cred_role(PenCred *c, const PenCredRole *role, PenCredentials **ret, Pe
             token.data[--token.bytes] = 0;
         if (r == PEN_OK && (!token.bytes || strlen(token.data) != token.bytes))
             r = pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: expected a token, found %s",
-                          role->web_token_file, token.bytes ? "a NUL" : "nothing");
+                          role->web_token_file, token.bytes ? "a NUL byte" : "an empty file");
     }
     if (r == PEN_OK)
         r = exchange(c, role, token.data, ret, reterr);

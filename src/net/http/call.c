@@ -158,7 +158,7 @@ static int new_call(PenTransport *t, const PenHttpRequest *request, PenAskCall *
                     PenError *reterr)
 {
     if (request->n_headers > MAX_HEADERS)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "more than %d headers", MAX_HEADERS);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "request: more than %d headers", MAX_HEADERS);
     PenAskCall *c = pen__zalloc(sizeof *c);
     if (!c || pen__cond_init(&c->cond) < 0) {
         pen__free(c);
@@ -204,13 +204,13 @@ static int wait_for_end(PenAskCall *c, uint64_t deadline_ns)
 static int fail_wait(int r, const PenAskCall *c, PenError *reterr)
 {
     if (r == PEN_E_TIMEOUT)
-        return pen__fail(reterr, r, WHERE, "no answer within the time there was");
+        return pen__fail(reterr, r, WHERE, "no response before the deadline");
     if (r == PEN_E_CANCELLED)
-        return pen__fail(reterr, r, WHERE, "cancelled: it is being closed");
+        return pen__fail(reterr, r, WHERE, "cancelled: the pack or loader is being closed");
     if (reterr && c->err.status)
         *reterr = c->err;
     else
-        pen__fail(reterr, r, WHERE, "the network's thread has ended or is out of memory");
+        pen__fail(reterr, r, WHERE, "the network thread has ended or is out of memory");
     return r;
 }
 
@@ -219,7 +219,7 @@ int pen__ask(PenAsk *ask, const PenHttpRequest *request, uint64_t deadline_ns, P
 {
     PenAskCall *c = NULL;
     if (!ask->t)
-        return pen__fail(reterr, PEN_E_CLOSED, WHERE, "there is no network to ask over");
+        return pen__fail(reterr, PEN_E_CLOSED, WHERE, "the network connection is closed");
     int r = new_call(ask->t, request, &c, reterr);
     if (r < 0)
         return r;

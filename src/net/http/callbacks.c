@@ -40,7 +40,7 @@ size_t pen__flow_header(char *line, size_t one, size_t bytes, void *ctx)
     const PenHttpReply *reply = &t->reply;
     if (is_success(t) && has_body(t) && reply->content_length != PEN_HTTP_NONE &&
         reply->content_length > t->request.into_bytes)
-        return refuse(t, PEN_HTTP_TOO_LONG, "content-length is more than was asked for");
+        return refuse(t, PEN_HTTP_TOO_LONG, "content-length is larger than requested");
     pen__limits_phase(t, PEN_PHASE_BODY);
     return n;
 }
@@ -51,7 +51,7 @@ static size_t take_error(PenTransfer *t, const char *data, size_t n)
     if (t->head.encoded) /* no text to be read; the status is what counts */
         part = 0;
     if (pen__buf_add(&t->error, data, part) < 0)
-        return refuse(t, PEN_HTTP_NO_MEMORY, "no memory for the body of an error");
+        return refuse(t, PEN_HTTP_NO_MEMORY, "out of memory for the body of an error");
     t->is_cut = part < n;
     return part < n ? 0 : n;
 }
@@ -63,7 +63,7 @@ size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx)
     if (!is_success(t))
         return take_error(t, data, n);
     if (n > t->request.into_bytes - t->reply.bytes)
-        return refuse(t, PEN_HTTP_TOO_LONG, "more bytes came than were asked for");
+        return refuse(t, PEN_HTTP_TOO_LONG, "received more bytes than requested");
     struct iovec whole;
     const struct iovec *v;
     int n_v = pen__http_into(&t->request, &whole, &v);

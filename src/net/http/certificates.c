@@ -46,8 +46,8 @@ static bool is_dir(const char *path)
 static int take(const char *path, char *ret, size_t room, const char *who, PenError *reterr)
 {
     if (strlen(path) >= room)
-        return pen__fail(reterr, PEN_E_LIMIT, "net/ca", "%s: a path of more than %zu bytes", who,
-                         room - 1);
+        return pen__fail(reterr, PEN_E_LIMIT, "net/ca", "%s: the path is longer than %zu bytes",
+                         who, room - 1);
     snprintf(ret, room, "%s", path);
     return PEN_OK;
 }

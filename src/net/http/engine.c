@@ -167,11 +167,12 @@ static int check_curl(PenError *reterr)
     pthread_once(&once, init_curl);
     const curl_version_info_data *v = curl_version_info(CURLVERSION_NOW);
     if (v->version_num < 0x075700)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "libcurl %s: 7.87 or newer is needed",
-                         v->version);
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "libcurl %s: too old; install 7.87 or newer", v->version);
     if (!(v->features & CURL_VERSION_SSL) || !(v->features & CURL_VERSION_ASYNCHDNS))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "libcurl %s: built without TLS or without asynchronous names", v->version);
+                         "libcurl %s: built without TLS or without asynchronous name resolution",
+                         v->version);
     return PEN_OK;
 }
 
@@ -182,7 +183,7 @@ static int make_multi(PenEngine *e, unsigned connections, PenError *reterr)
     if (!e->multi || curl_multi_setopt(e->multi, CURLMOPT_MAXCONNECTS, n) ||
         curl_multi_setopt(e->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING))
         return pen__fail(reterr, PEN_E_NO_MEMORY, WHERE,
-                         "libcurl cannot be set up: out of memory or of open files");
+                         "cannot initialise libcurl: out of memory or file descriptors");
     return pen__poll_init(e, reterr);
 }
 

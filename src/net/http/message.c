@@ -5,29 +5,29 @@ const char *pen__http_failure_text(PenHttpFailure failure)
 {
     switch (failure) {
     case PEN_HTTP_OK:
-        return "an answer came";
+        return "success";
     case PEN_HTTP_RESOLVE:
-        return "no address found for the host's name";
+        return "cannot resolve the host name";
     case PEN_HTTP_CONNECT:
-        return "no connection";
+        return "cannot connect";
     case PEN_HTTP_TLS:
-        return "the server's certificate does not hold";
+        return "the server's certificate is not valid";
     case PEN_HTTP_BROKEN:
-        return "the connection ended before the answer did";
+        return "the connection was closed before the response was complete";
     case PEN_HTTP_GARBLED:
-        return "the answer is not valid HTTP";
+        return "the response is not valid HTTP";
     case PEN_HTTP_TOO_LONG:
-        return "the answer is longer than what was asked for";
+        return "the response is longer than requested";
     case PEN_HTTP_ENCODED:
-        return "the answer has an encoding that was not asked for";
+        return "the response has a content encoding that was not requested";
     case PEN_HTTP_T_CONNECT:
         return "no connection within the time limit";
     case PEN_HTTP_T_FIRST_BYTE:
-        return "connected, but no answer within the time limit";
+        return "connected, but no response within the time limit";
     case PEN_HTTP_T_SLOW:
-        return "bytes moved slower than the lowest speed allowed";
+        return "the transfer was slower than the lowest speed allowed";
     case PEN_HTTP_T_DEADLINE:
-        return "not complete within the time limit of an attempt";
+        return "the response was not complete within the time limit";
     case PEN_HTTP_NO_MEMORY:
         return "out of memory";
     }

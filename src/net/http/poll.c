@@ -70,7 +70,7 @@ int pen__poll_init(PenEngine *e, PenError *reterr)
         curl_multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e) ||
         curl_multi_setopt(e->multi, CURLMOPT_TIMERFUNCTION, on_timer) ||
         curl_multi_setopt(e->multi, CURLMOPT_TIMERDATA, e))
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, "net/engine", "libcurl: cannot be waited for");
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, "net/engine", "cannot wait for libcurl");
     return PEN_OK;
 }
 

@@ -53,10 +53,10 @@ static int add_pair(PenTransfer *t, const PenHttpHeader *h, PenError *reterr)
 {
     if (!is_token(h->name) || !is_value(h->value))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "a request's header has a control character or no name");
+                         "request header: a control character or an empty name");
     size_t name = strlen(h->name), value = strlen(h->value), room;
     if (__builtin_add_overflow(name, value, &room) || !(room < SIZE_MAX - 3))
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "a request's header is too long");
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "request header: too long");
     room += 3;
     char *line = pen__alloc(room);
     if (!line)
@@ -86,7 +86,7 @@ static int set_url(PenTransfer *t, PenError *reterr)
 {
     const char *url = t->request.url;
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "a URL that is not http or https");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "URL: expected http:// or https://");
     t->url = curl_url();
     if (!t->url)
         return pen__fail_memory(reterr, WHERE, "a URL");
@@ -96,7 +96,7 @@ static int set_url(PenTransfer *t, PenError *reterr)
     if (code == CURLUE_OUT_OF_MEMORY)
         return pen__fail_memory(reterr, WHERE, "a URL");
     if (code)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "a URL that cannot be used: %s",
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "URL: not valid: %s",
                          curl_url_strerror(code));
     return PEN_OK;
 }
@@ -106,7 +106,7 @@ static int set_body_bytes(PenTransfer *t, PenError *reterr)
     uint64_t sum = 0;
     for (int i = 0; i < t->request.n_body; i++) {
         if (pen__add_over(sum, t->request.body[i].iov_len, &sum) || sum > INT64_MAX)
-            return pen__fail(reterr, PEN_E_LIMIT, WHERE, "a request's body is too long");
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE, "request body: too long");
     }
     t->body_bytes = sum;
     return PEN_OK;
@@ -196,12 +196,13 @@ static int check_request(const PenHttpRequest *q, PenError *reterr)
     static const char *const METHODS[] = {"GET", "HEAD", "PUT", "POST", "DELETE"};
     const PenHttpLimits *l = &q->limits;
     if (!l->connect_ms || !l->first_byte_ms || !l->slow_ms || !l->deadline_ms)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "a request without all of its time limits");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "request: expected all time limits to be set");
     for (size_t i = 0; i < PEN_LEN(METHODS); i++) {
         if (strcmp(q->method, METHODS[i]) == 0)
             return PEN_OK;
     }
-    return pen__fail(reterr, PEN_E_INVALID, WHERE, "a method that is not known");
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "request: unknown method");
 }
 
 int pen__transfer_setup(PenTransfer *t, PenError *reterr)
@@ -219,7 +220,7 @@ int pen__transfer_setup(PenTransfer *t, PenError *reterr)
     if (code == CURLE_OUT_OF_MEMORY)
         return pen__fail_memory(reterr, WHERE, "a transfer");
     if (code)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "libcurl %s: cannot be set up: %s",
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "cannot configure libcurl %s: %s",
                          curl_version_info(CURLVERSION_NOW)->version, curl_easy_strerror(code));
     return PEN_OK;
 }

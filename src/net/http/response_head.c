@@ -182,26 +182,25 @@ static int finish(PenHead *head, uint64_t unix_s, PenHttpReply *reply)
 {
     head->inside = 0;
     if (reply->status < 200)
-        return reply->status == 101
-                   ? refuse(reply, PEN_HTTP_GARBLED, "status 101 was not asked for")
-                   : 0;
+        return reply->status == 101 ? refuse(reply, PEN_HTTP_GARBLED, "unexpected status 101") : 0;
     head->complete = 1;
     take_retry_after(head, unix_s, reply);
     if (head->bad_length)
-        return refuse(reply, PEN_HTTP_GARBLED, "content-length is no length, or two that differ");
+        return refuse(reply, PEN_HTTP_GARBLED,
+                      "content-length is not a number, or two that differ");
     if (head->chunked && reply->content_length != PEN_HTTP_NONE)
-        return refuse(reply, PEN_HTTP_GARBLED, "both a length and chunked");
+        return refuse(reply, PEN_HTTP_GARBLED, "both content-length and chunked encoding");
     if (reply->status < 200 || reply->status > 299)
         return 1;
     if (head->encoded)
-        return refuse(reply, PEN_HTTP_ENCODED, "an encoding that was not asked for");
+        return refuse(reply, PEN_HTTP_ENCODED, "an encoding that was not requested");
     if (reply->status != 206)
         return 1;
     if (head->bad_range)
-        return refuse(reply, PEN_HTTP_GARBLED, "content-range is no range");
+        return refuse(reply, PEN_HTTP_GARBLED, "content-range is not a range");
     if (reply->range_first != PEN_HTTP_NONE && reply->content_length != PEN_HTTP_NONE &&
         reply->range_last - reply->range_first + 1 != reply->content_length)
-        return refuse(reply, PEN_HTTP_GARBLED, "content-range and content-length contradict");
+        return refuse(reply, PEN_HTTP_GARBLED, "content-range and content-length disagree");
     return 1;
 }
 
@@ -216,7 +215,7 @@ static int take_status(PenHead *head, Text line, PenHttpReply *reply)
     if (!split(line, ' ', &version, &rest) || rest.bytes < 3 ||
         !number((Text){rest.at, 3}, &status) || (rest.bytes > 3 && rest.at[3] != ' ') ||
         status < 100 || status > 599)
-        return refuse(reply, PEN_HTTP_GARBLED, "not a status line of HTTP");
+        return refuse(reply, PEN_HTTP_GARBLED, "not an HTTP status line");
     head->inside = 1;
     reply->status = (int)status;
     return 0;
@@ -251,7 +250,7 @@ int pen__head_line(PenHead *head, const char *line, size_t bytes, uint64_t unix_
         return finish(head, unix_s, reply);
     if (!split(t, ':', &name, &value) || !name.bytes || name.at[0] == ' ' || name.at[0] == '\t' ||
         name.at[name.bytes - 1] == ' ')
-        return refuse(reply, PEN_HTTP_GARBLED, "a header without a name, or folded");
+        return refuse(reply, PEN_HTTP_GARBLED, "a header line that is folded or has no name");
     take_field(head, name, trim(value), reply);
     return 0;
 }

@@ -35,7 +35,7 @@ static int add(PenTransfer *t, PenError *reterr)
     if (code == CURLM_OUT_OF_MEMORY)
         return pen__fail_memory(reterr, WHERE, "a transfer");
     if (code)
-        return pen__fail(reterr, PEN_E_IO, WHERE, "libcurl does not take a transfer: %s",
+        return pen__fail(reterr, PEN_E_IO, WHERE, "libcurl cannot start a transfer: %s",
                          curl_multi_strerror(code));
     return PEN_OK;
 }
@@ -56,8 +56,8 @@ int pen__transfer_start(PenTransport *transport, const PenHttpRequest *request,
     PenEngine *e = pen__engine_of(transport);
     if (e->pid != getpid())
         return pen__fail(reterr, PEN_E_CLOSED, WHERE,
-                         "connections of process %d: open them again in process %d", (int)e->pid,
-                         (int)getpid());
+                         "connections: opened by process %d; open them again in process %d",
+                         (int)e->pid, (int)getpid());
     PenTransfer *t = pen__zalloc(sizeof *t);
     if (!t)
         return pen__fail_memory(reterr, WHERE, "a transfer");
@@ -202,7 +202,7 @@ void pen__transfer_finish(PenTransfer *t, CURLcode code)
     if (reply->failure == PEN_HTTP_OK && has_body && reply->content_length != PEN_HTTP_NONE &&
         reply->bytes != reply->content_length) {
         reply->failure = PEN_HTTP_BROKEN;
-        snprintf(reply->detail, sizeof reply->detail, "fewer bytes than content-length says");
+        snprintf(reply->detail, sizeof reply->detail, "fewer bytes than content-length");
     }
     deliver(t);
 }

@@ -34,8 +34,8 @@ static PenVerdict wrong_range(PenRemoteOp *op, const PenHttpReply *reply, PenErr
 {
     if (reply->status == 200)
         pen__fail(err, PEN_E_IO, WHERE,
-                  "%s: expected a part of the object (206), found all of it (200): the server or a "
-                  "proxy does not honour ranges",
+                  "%s: expected a range of the object (206), found all of it (200): the server or "
+                  "a proxy does not support range requests",
                   op->title);
     else
         pen__fail(
@@ -79,8 +79,8 @@ static PenVerdict take(PenRemoteOp *op, const PenHttpReply *reply, PenError *err
 {
     if (is_error_text(op, reply)) {
         pen__fail(err, PEN_E_IO, WHERE,
-                  "%s: expected bytes of the object, found an error's text although the server "
-                  "answered 200; the server or a proxy before it is at fault",
+                  "%s: expected the content of the object, found an error document with status "
+                  "200; check the server and any proxy in between",
                   op->title);
         return wrong(op, err, PEN_E_IO);
     }
@@ -156,9 +156,10 @@ static int new_region(PenRemoteOp *op, const char *region)
 static const char *denied_hint(const PenRemoteOp *op)
 {
     if (strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0)
-        return op->at_bucket ? "; listing is not allowed: docs/how-to/s3.md has the policy"
-                             : "; there is no such object, or reading it is not allowed (S3 tells "
-                               "only who may list the bucket): docs/how-to/s3.md has the policy";
+        return op->at_bucket
+                   ? "; listing is not allowed: docs/how-to/s3.md has the policy"
+                   : "; the object does not exist or reading it is not allowed (S3 reveals which "
+                     "only to those who may list the bucket): docs/how-to/s3.md has the policy";
     return "; writing it is not allowed: docs/how-to/s3.md has the policy";
 }
 
@@ -168,22 +169,22 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
     static const struct {
         const char *code, *hint;
     } hints[] = {
-        {"NoSuchBucket", "; is the bucket's name right, and the endpoint?"},
+        {"NoSuchBucket", "; check the bucket name and the endpoint"},
         {"AccessDenied", NULL},
-        {"InvalidAccessKeyId", "; the endpoint does not know this key"},
-        {"SignatureDoesNotMatch", "; is the secret right, and the endpoint?"},
+        {"InvalidAccessKeyId", "; the endpoint does not know these credentials"},
+        {"SignatureDoesNotMatch", "; check the secret access key and the endpoint"},
         {"ExpiredToken", "; renew the credentials"},
         {"ExpiredTokenException", "; renew the credentials"},
-        {"InvalidToken", "; the endpoint does not know this token"},
-        {"RequestTimeTooSkewed", "; is this machine's clock right, and the server's?"},
-        {"RequestExpired", "; is this machine's clock right, and the server's?"},
+        {"InvalidToken", "; the endpoint does not know this session token"},
+        {"RequestTimeTooSkewed", "; check the clocks of this machine and of the server"},
+        {"RequestExpired", "; check the clocks of this machine and of the server"},
     };
     const char *hint = "", *region = *s3->region ? s3->region : reply->region;
     char source[160] = "", where[128] = "";
     if (*region && strcmp(region, op->r->endpoint.region) != 0)
-        snprintf(where, sizeof where, "; it is in region %s", region);
+        snprintf(where, sizeof where, "; the bucket is in region %s", region);
     else if (*region && reply->status == 301)
-        snprintf(where, sizeof where, "; asked for in region %s, as it says", region);
+        snprintf(where, sizeof where, "; requested in region %s, as the server reports", region);
     for (size_t i = 0; i < PEN_LEN(hints); i++)
         if (strcmp(s3->code, hints[i].code) == 0)
             hint = hints[i].hint;
@@ -191,12 +192,13 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
         hint = denied_hint(op);
     if (op->r->keyring && err->status == PEN_E_ACCESS)
         pen__keyring_source(op->r->keyring, source, sizeof source);
-    pen__fail(err, err->status, WHERE, "%s: %s answered %d%s%s%s%s%s%s%s%s%s", op->title,
+    pen__fail(err, err->status, WHERE, "%s: %s returned %d%s%s%s%s%s%s%s%s%s", op->title,
               op->r->endpoint.host, reply->status, *s3->code ? " " : "", s3->code,
-              *source ? ", keys from " : "", source, *reply->request_id ? ", request " : "",
+              *source ? ", credentials from " : "", source, *reply->request_id ? ", request " : "",
               reply->request_id, where, hint,
-              err->status == PEN_E_ACCESS && op->r->endpoint.unsigned_ ? "; no keys were used"
-                                                                       : "");
+              err->status == PEN_E_ACCESS && op->r->endpoint.unsigned_
+                  ? "; the request was not signed"
+                  : "");
 }
 
 static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *cause, PenError *err)

@@ -55,8 +55,8 @@ static int refused(const Pages *p, int e, const PenS3Error *why, PenError *reter
 {
     if (e <= 0)
         return e;
-    e = pen__fail(reterr, PEN_E_IO, WHERE, "%s: listing it was answered %s", pen__remote_text(p->r),
-                  why->code);
+    e = pen__fail(reterr, PEN_E_IO, WHERE, "%s: cannot list it: the server returned %s",
+                  pen__remote_text(p->r), why->code);
     pen__remote_hide(p->r, reterr);
     return e;
 }

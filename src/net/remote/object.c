@@ -22,7 +22,8 @@ static int empty_tail(PenRemote *r, const char *name, size_t *ret_bytes, PenObje
     int e = pen__remote_stat(r, name, &object, reterr);
     if (e == PEN_OK && object.bytes)
         e = pen__fail(reterr, PEN_E_IO, WHERE,
-                      "%s/%s: of its %" PRIu64 " bytes the server gives no last ones",
+                      "%s/%s: the server returned no bytes for the end of an object of %" PRIu64
+                      " bytes",
                       pen__remote_text(r), name, object.bytes);
     if (e == PEN_OK) {
         *ret = object;
@@ -90,8 +91,8 @@ int pen__remote_stat(PenRemote *r, const char *name, PenObject *ret, PenError *r
     PenRemoteOp op = {.r = r, .method = "HEAD", .name = name};
     int e = pen__remote_run(&op, reterr);
     if (e == PEN_OK && op.content_length == PEN_HTTP_NONE)
-        e = pen__fail(reterr, PEN_E_IO, WHERE, "%s: expected its length, found no Content-Length",
-                      op.title);
+        e = pen__fail(reterr, PEN_E_IO, WHERE,
+                      "%s: expected the length of the object, found no Content-Length", op.title);
     if (e == PEN_OK)
         object_of(&op, op.content_length, ret);
     return e;

@@ -47,7 +47,8 @@ static int ask_caller(void *ctx, PenCredentials **ret, uint64_t deadline_ns, Pen
     int r = caller->credentials(caller->ctx, &c, reterr);
     if (r == PEN_OK && (!c.key_id || !c.secret))
         r = pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                      "credentials: expected a key id and a secret from the callback, found none");
+                      "credentials: expected an access key id and a secret access key from the "
+                      "callback, found none");
     if (r == PEN_OK)
         r = pen__credentials_new(c.key_id, c.secret, c.token, c.expires_s, ret, reterr);
     if (caller->taken)
@@ -97,8 +98,8 @@ static int find_endpoint(PenRemote *r, const PenRemoteSettings *s, const PenAwsC
     r->endpoint.allow_http = s->allow_http;
     if (!r->endpoint.unsigned_ && !pen__endpoint_is_safe(&r->endpoint))
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: keys are not sent over http to %s; use https, or pass "
-                         "--allow-http (Python: allow_http=True) if the network is your own",
+                         "%s: refusing to send a signed request over http to %s; use https, or "
+                         "pass --allow-http (Python: allow_http=True) if you trust the network",
                          (char *)r->text.data, r->endpoint.host);
     return PEN_OK;
 }

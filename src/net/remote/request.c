@@ -165,7 +165,7 @@ int pen__remote_begin(PenRemoteOp *op, PenError *reterr)
         strcmp(op->method, "HEAD") == 0)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "%s: packs are read over http(s), not written; write to s3:// or a directory",
+                     "%s: packs can only be read over http(s); write to s3:// or a directory",
                      op->title);
 }
 

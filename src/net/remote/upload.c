@@ -70,8 +70,8 @@ static void part_done(void *ctx, int r, const PenError *err)
         if (err)
             u->error = *err;
         else
-            pen__fail(&u->error, r, WHERE, "%s: part %s was answered without an ETag", p->op.title,
-                      p->number);
+            pen__fail(&u->error, r, WHERE, "%s: expected an ETag for part %s, found none",
+                      p->op.title, p->number);
     }
     pen__remote_end(&p->op);
     p->state = PART_FREE;
@@ -141,7 +141,7 @@ static int wait_for(PenUpload *u, uint32_t most, PenError *reterr)
         r = failed(u, reterr);
     else
         r = pen__fail(reterr, r, WHERE, "%s/%s: %s", pen__remote_text(u->r), u->name,
-                      r == PEN_E_CANCELLED ? "interrupted" : "a part was not taken in time");
+                      r == PEN_E_CANCELLED ? "interrupted" : "a part was not uploaded in time");
     pthread_mutex_unlock(&u->mutex);
     return r;
 }
@@ -165,7 +165,7 @@ static int send_part(PenUpload *u, PenError *reterr)
     }
     pthread_mutex_unlock(&u->mutex);
     if (r < 0)
-        return pen__fail(reterr, r, WHERE, "%s/%s: no room for another part",
+        return pen__fail(reterr, r, WHERE, "%s/%s: no buffer is free for another part",
                          pen__remote_text(u->r), u->name);
     snprintf(p->number, sizeof p->number, "%" PRIu32, p->index + 1);
     p->query[0] = (PenHttpHeader){"partNumber", p->number};
@@ -185,7 +185,7 @@ static int send_part(PenUpload *u, PenError *reterr)
         p->state = PART_FREE;
         u->sending--;
         pthread_mutex_unlock(&u->mutex);
-        return pen__fail(reterr, r, WHERE, "%s/%s: the connection's thread has ended",
+        return pen__fail(reterr, r, WHERE, "%s/%s: the network thread has ended",
                          pen__remote_text(u->r), u->name);
     }
     return PEN_OK;
@@ -205,7 +205,8 @@ static int next_part(PenUpload *u, PenError *reterr)
         p->state = PART_FILLING;
     pthread_mutex_unlock(&u->mutex);
     if (!p) /* cannot be: fewer are being sent than there are */
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: no part of the upload is free", u->name);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: no buffer is free for another part",
+                         u->name);
     size_t want = (size_t)PART_BYTES * (1 + u->n / GROWS_AT);
     if (p->cap < want) {
         pen__free_large(p->data, p->cap);
@@ -242,7 +243,8 @@ static int begin(PenUpload *u, PenError *reterr)
     if (r == PEN_OK)
         r = pen__s3_read_started(answer, (size_t)op.bytes, &started, &why, reterr);
     if (r > 0) {
-        r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: an upload was answered %s", op.title, why.code);
+        r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: cannot start an upload: the server returned %s",
+                      op.title, why.code);
         pen__remote_hide(u->r, reterr);
     }
     if (r == PEN_OK) {
@@ -368,8 +370,9 @@ static int join_parts(PenUpload *u, PenRemoteOp *op, PenError *reterr)
         if (r == PEN_OK)
             r = pen__s3_read_completed(op->into, (size_t)attempt.bytes, &done, &why, reterr);
         if (r > 0 && (i == JOIN_ATTEMPTS || !may_pass(why.code))) {
-            r = pen__fail(reterr, PEN_E_IO, WHERE, "%s: joining its parts was answered %s",
-                          attempt.title, why.code);
+            r = pen__fail(reterr, PEN_E_IO, WHERE,
+                          "%s: cannot complete the upload: the server returned %s", attempt.title,
+                          why.code);
             pen__remote_hide(u->r, reterr);
         }
         if (r > 0)

@@ -137,8 +137,9 @@ static PenVerdict ask_wisher(PenOperation *op, const PenHttpReply *reply, unsign
     if (err.status >= 0)
         pen__policy_classify(op->wish.name, reply, &err);
     if (err.status >= 0)
-        pen__fail(&err, PEN_E_IO, WHERE, "%.160s: the server's answer %d was refused",
-                  op->wish.name, reply->status);
+        pen__fail(&err, PEN_E_IO, WHERE,
+                  "%.160s: unexpected response with status %d from the server", op->wish.name,
+                  reply->status);
     op->last = err;
     return verdict;
 }
@@ -234,7 +235,7 @@ static void launch(PenOperation *op)
     }
     if (r < 0) {
         if (err.status >= 0)
-            pen__fail(&err, r, WHERE, "%.160s: the request could not be made", op->wish.name);
+            pen__fail(&err, r, WHERE, "%.160s: cannot build the request", op->wish.name);
         pen__op_finish(op, r, &err);
         return;
     }

@@ -19,30 +19,30 @@ typedef struct Meaning {
 } Meaning;
 
 #define NEXT_NETWORK "check the network and the server's address"
-#define NEXT_SERVER "the server or a proxy before it is at fault"
+#define NEXT_SERVER "check the server and any proxy in between"
 
 static const Meaning failures[] = {
-    {PEN_HTTP_RESOLVE, PEN_VERDICT_RETRY, PEN_E_IO, "no address for the server's name",
-     "check its spelling and the name service"},
-    {PEN_HTTP_CONNECT, PEN_VERDICT_RETRY, PEN_E_IO, "no connection", NEXT_NETWORK},
-    {PEN_HTTP_TLS, PEN_VERDICT_FAIL, PEN_E_IO, "the server's certificate does not hold",
-     "check host name and clock, or name the right CA bundle"},
-    {PEN_HTTP_BROKEN, PEN_VERDICT_RETRY, PEN_E_IO, "the connection ended before the answer did",
-     NEXT_NETWORK},
-    {PEN_HTTP_GARBLED, PEN_VERDICT_RETRY, PEN_E_IO, "the answer is not valid HTTP", NEXT_SERVER},
-    {PEN_HTTP_TOO_LONG, PEN_VERDICT_RETRY, PEN_E_IO, "the answer is longer than asked for",
+    {PEN_HTTP_RESOLVE, PEN_VERDICT_RETRY, PEN_E_IO, "cannot resolve the server's name",
+     "check its spelling and DNS"},
+    {PEN_HTTP_CONNECT, PEN_VERDICT_RETRY, PEN_E_IO, "cannot connect", NEXT_NETWORK},
+    {PEN_HTTP_TLS, PEN_VERDICT_FAIL, PEN_E_IO, "the server's certificate is not valid",
+     "check the host name and the clock, or pass the right CA bundle"},
+    {PEN_HTTP_BROKEN, PEN_VERDICT_RETRY, PEN_E_IO,
+     "the connection was closed before the response was complete", NEXT_NETWORK},
+    {PEN_HTTP_GARBLED, PEN_VERDICT_RETRY, PEN_E_IO, "the response is not valid HTTP", NEXT_SERVER},
+    {PEN_HTTP_TOO_LONG, PEN_VERDICT_RETRY, PEN_E_IO, "the response is longer than requested",
      NEXT_SERVER},
     {PEN_HTTP_ENCODED, PEN_VERDICT_FAIL, PEN_E_IO,
-     "the answer has a content encoding that was not asked for", NEXT_SERVER},
-    {PEN_HTTP_T_CONNECT, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "no connection in time", NEXT_NETWORK},
-    {PEN_HTTP_T_FIRST_BYTE, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "no answer in time", NEXT_SERVER},
-    {PEN_HTTP_T_SLOW, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "the body came too slowly", NEXT_NETWORK},
-    {PEN_HTTP_T_DEADLINE, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "the answer was not complete in time",
+     "the response has a content encoding that was not requested", NEXT_SERVER},
+    {PEN_HTTP_T_CONNECT, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "connection timed out", NEXT_NETWORK},
+    {PEN_HTTP_T_FIRST_BYTE, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "no response in time", NEXT_SERVER},
+    {PEN_HTTP_T_SLOW, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "the transfer was too slow", NEXT_NETWORK},
+    {PEN_HTTP_T_DEADLINE, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "the response was not complete in time",
      NEXT_NETWORK},
     {PEN_HTTP_NO_MEMORY, PEN_VERDICT_FAIL, PEN_E_NO_MEMORY, "out of memory", NULL},
 };
 
-#define NEXT_RIGHTS "check the credentials and what they allow"
+#define NEXT_RIGHTS "check the credentials and their permissions"
 
 static const Meaning statuses[] = {
     {401, PEN_VERDICT_FAIL, PEN_E_ACCESS, "not authorised", NEXT_RIGHTS},
@@ -50,10 +50,9 @@ static const Meaning statuses[] = {
     {404, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "no such object", "check the address"},
     {408, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "request timeout", NEXT_NETWORK},
     {410, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "gone", "check the address"},
-    {412, PEN_VERDICT_FAIL, PEN_E_CHANGED, "the object is not the one that was opened",
-     "open it anew"},
-    {416, PEN_VERDICT_FAIL, PEN_E_CORRUPT, "the object is shorter than its index says",
-     "verify the pack"},
+    {412, PEN_VERDICT_FAIL, PEN_E_CHANGED, "the object was overwritten", "open it again"},
+    {416, PEN_VERDICT_FAIL, PEN_E_CORRUPT, "the object is shorter than expected",
+     "run 'penstock verify'"},
     {429, PEN_VERDICT_THROTTLE, PEN_E_IO, "too many requests", "use fewer readers"},
     {500, PEN_VERDICT_RETRY, PEN_E_IO, "server error", NEXT_SERVER},
     {502, PEN_VERDICT_RETRY, PEN_E_IO, "bad gateway", NEXT_SERVER},
@@ -117,13 +116,14 @@ PenVerdict pen__policy_classify(const char *name, const PenHttpReply *reply, Pen
         return classify_failure(name, reply, err);
     if (reply->status >= 200 && reply->status < 300)
         return PEN_VERDICT_DONE;
-    static const Meaning other = {0, PEN_VERDICT_FAIL, PEN_E_IO, "not expected here", NEXT_SERVER};
+    static const Meaning other = {0, PEN_VERDICT_FAIL, PEN_E_IO, "an unexpected status",
+                                  NEXT_SERVER};
     const Meaning *m = find(statuses, PEN_LEN(statuses), reply->status);
     if (!m)
         m = &other;
     char from[256];
     who(reply, from);
-    pen__fail(err, m->status, WHERE, "%.160s: the server answered %d, %s%s; %s", name,
+    pen__fail(err, m->status, WHERE, "%.160s: the server returned %d, %s%s; %s", name,
               reply->status, m->found, from, m->next);
     if (reply->status == 503 && says_slow_down(reply))
         return PEN_VERDICT_THROTTLE;

@@ -121,14 +121,14 @@ void pen__op_tell(const PenOperation *op, const char *what, PenError *ret)
             "%.160s: %s %u attempt%s over %.1f s; last: %.180s; check the server, or allow more "
             "time (Python: outage)",
             name, what, op->attempts, op->attempts == 1 ? "" : "s", seconds,
-            last->status ? why : "no answer yet");
+            last->status ? why : "no response yet");
     else if (last->status)
-        pen__fail(ret, PEN_E_TIMEOUT, WHERE, "%.160s: %s no attempt in %.1f s; not ready: %.200s",
+        pen__fail(ret, PEN_E_TIMEOUT, WHERE, "%.160s: %s 0 attempts in %.1f s; not ready: %.200s",
                   name, what, seconds, why);
     else
         pen__fail(ret, PEN_E_TIMEOUT, WHERE,
-                  "%.160s: %s no attempt in %.1f s: others took all %u places; make fewer requests "
-                  "at once",
+                  "%.160s: %s 0 attempts in %.1f s: all %u request slots were in use; make fewer "
+                  "requests at once",
                   name, what, seconds, op->policy->pace.limit);
     ret->os_errno = last->os_errno;
 }
@@ -212,8 +212,8 @@ int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolic
         s = *settings;
     if (!settings_hold(&s))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "retry settings: expected limits over 0, bases up to their caps and a "
-                         "bucket of at least %d",
+                         "retry settings: expected limits above 0, base delays up to their caps "
+                         "and a token bucket of at least %d",
                          PEN_COST_TIMEOUT);
     PenPolicy *p = pen__zalloc(sizeof *p);
     if (!p)

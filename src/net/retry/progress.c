@@ -43,7 +43,7 @@ static void describe(const PenOperation *op, char *ret, size_t bytes)
                  op->wish.bytes);
     snprintf(ret, bytes, "%.160s%s: %u attempt%s in %.1f s, last: %.120s", name, range,
              op->attempts, op->attempts == 1 ? "" : "s", seconds,
-             op->last.status ? why : "no answer yet");
+             op->last.status ? why : "no response yet");
 }
 
 static void answer_on_loop(void *ctx)

@@ -78,7 +78,7 @@ static void cancel_on_loop(void *ctx)
     Waiter *w = ctx;
     PenError err = {.status = PEN_OK};
     if (w->op) {
-        pen__op_tell(w->op, w->interrupted ? "interrupted after" : "not done in the time allowed,",
+        pen__op_tell(w->op, w->interrupted ? "interrupted after" : "timed out after",
                      &err);
         err.status = w->interrupted ? PEN_E_CANCELLED : PEN_E_TIMEOUT;
         pen__policy_cancel(w->op);
@@ -153,7 +153,7 @@ int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_n
     if (r == PEN_E_NO_MEMORY)
         pen__fail_memory(reterr, WHERE, "call");
     else if (r < 0)
-        pen__fail(reterr, r, WHERE, "%.160s: the network's thread has ended; open it anew",
+        pen__fail(reterr, r, WHERE, "%.160s: the network thread has ended; open it again",
                   wish->name);
     else if (w.r < 0 && reterr)
         *reterr = w.err;

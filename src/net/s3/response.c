@@ -116,7 +116,7 @@ static const PenS3Shape sts_shape = {
 static int no_mark(PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "answer: expected a mark to go on from in a list that is cut, found none");
+                     "response: expected a continuation token in a truncated list, found none");
 }
 
 /* Reads into a cleared struct and hands it over, or frees what it holds. */
@@ -148,7 +148,7 @@ static int check_parts(const PenS3Parts *p, PenError *reterr)
     for (size_t i = 0; i < p->n; i++)
         if (p->items[i].number < 1 || p->items[i].number > 10000)
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                             "answer: PartNumber: expected 1 to 10000");
+                             "response: PartNumber: expected 1 to 10000");
     return p->more && !p->next_number ? no_mark(reterr) : PEN_OK;
 }
 
@@ -201,8 +201,9 @@ int pen__sts_read_credentials(const void *body, size_t bytes, PenStsCredentials 
     int r = pen__s3_shape_read(&sts_shape, body, bytes, &found, ret_refused, reterr);
     if (r == PEN_OK &&
         (!found.key_id[0] || !found.secret[0] || !found.token[0] || !found.expires_s))
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "answer: expected AccessKeyId, SecretAccessKey, SessionToken and Expiration");
+        r = pen__fail(
+            reterr, PEN_E_CORRUPT, WHERE,
+            "response: expected AccessKeyId, SecretAccessKey, SessionToken and Expiration");
     if (r == PEN_OK)
         *ret = found;
     pen__sts_credentials_wipe(&found);

@@ -40,7 +40,7 @@ static const PenS3Leaf error_leaves[] = {
 
 static int wrong(const char *path, const char *expected, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "answer: %s: expected %s", path, expected);
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "response: %s: expected %s", path, expected);
 }
 
 /* The last character may have been cut in two. */
@@ -73,7 +73,7 @@ static int put_room(const PenS3Leaf *leaf, char *to, const char *text, size_t by
     int bare = leaf->kind == PEN_S3_ETAG && bytes && text[0] != '"' && strncmp(text, "W/", 2) != 0;
     if (bytes + (bare ? 3 : 1) > leaf->room)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "answer: %s: expected at most %zu bytes, found %zu", leaf->path,
+                         "response: %s: expected at most %zu bytes, found %zu", leaf->path,
                          leaf->room - 1, bytes);
     for (size_t i = 0; i < bytes; i++)
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7F)
@@ -165,7 +165,7 @@ static int put_at(Place place, const char *path, const char *text, size_t bytes,
         if (strcmp(leaf->path, path) != 0)
             continue;
         if (*place.seen >> i & 1)
-            return wrong(leaf->path, "one only", reterr);
+            return wrong(leaf->path, "only one", reterr);
         int r = put_leaf(leaf, place.base + leaf->offset, text, bytes, reterr);
         *place.seen |= (uint64_t)(r == PEN_OK) << i;
         return r;
@@ -177,7 +177,7 @@ static int check_needed(const PenS3Leaf *leaves, uint64_t seen, PenError *reterr
 {
     for (size_t i = 0; leaves[i].path; i++)
         if (leaves[i].needed && !(seen >> i & 1))
-            return wrong(leaves[i].path, "it to be there", reterr);
+            return wrong(leaves[i].path, "a value, found none", reterr);
     return PEN_OK;
 }
 
@@ -189,8 +189,9 @@ static int add_item(Filling *f, PenError *reterr)
     if (list->n && check_needed(f->shape->item_leaves, f->item_seen, reterr) < 0)
         return PEN_E_CORRUPT;
     if (list->n == PEN_S3_ITEMS)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "answer: %s: expected at most %d, found more",
-                         f->shape->item, PEN_S3_ITEMS);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "response: %s: expected at most %d, found more", f->shape->item,
+                         PEN_S3_ITEMS);
     if ((list->n & (list->n - 1)) == 0) { /* room for a power of two */
         size_t room = list->n ? 2 * list->n : 1;
         void *p = pen__resize(list->items, room * each);
@@ -212,7 +213,7 @@ static int take_root(Filling *f, const char *name, PenError *reterr)
     for (size_t i = 0; f->shape && i < 3 && f->shape->roots[i]; i++)
         if (strcmp(name, f->shape->roots[i]) == 0)
             return PEN_OK;
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "answer: expected %s, found another element",
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "response: expected %s, found another element",
                      f->shape ? f->shape->roots[0] : "an error");
 }
 
@@ -258,7 +259,7 @@ static int decode(char *s, PenError *reterr)
         }
         int high = pen__hex_value(s[1]), low = high < 0 ? -1 : pen__hex_value(s[2]);
         if (low < 0 || high + low == 0)
-            return wrong("Key", "two hex digits behind every '%'", reterr);
+            return wrong("Key", "two hex digits after every '%'", reterr);
         *to++ = (char)(high << 4 | low);
         s += 2;
     }

@@ -73,11 +73,13 @@ static int push(Reader *rd, const char *name)
     n = strlen(name);
     if (rd->depth == PEN_XML_DEPTH)
         return pen__fail(rd->reterr, PEN_E_LIMIT, WHERE,
-                         "answer: expected elements at most %d deep, found more", PEN_XML_DEPTH);
+                         "response: expected at most %d nested elements, found more",
+                         PEN_XML_DEPTH);
     if (n + 2 > sizeof rd->path - used)
-        return pen__fail(rd->reterr, PEN_E_LIMIT, WHERE,
-                         "answer: expected names of at most %d bytes in each other, found more",
-                         PEN_XML_PATH_BYTES);
+        return pen__fail(
+            rd->reterr, PEN_E_LIMIT, WHERE,
+            "response: expected nested element names of at most %d bytes in total, found more",
+            PEN_XML_PATH_BYTES);
     if (used)
         rd->path[used++] = '/';
     memcpy(rd->path + used, name, n + 1);
@@ -132,7 +134,7 @@ static void XMLCALL on_text(void *ctx, const char *text, int bytes)
         return;
     if ((size_t)bytes > rd->text_room - rd->text_bytes) {
         stop(rd, pen__fail(rd->reterr, PEN_E_LIMIT, WHERE,
-                           "answer: found more text than the document has bytes"));
+                           "response: found more text than the document has bytes"));
         return;
     }
     memcpy(rd->text + rd->text_bytes, text, (size_t)bytes);
@@ -146,7 +148,7 @@ static void XMLCALL on_doctype(void *ctx, const char *name, const char *system, 
     (void)name, (void)system, (void)public, (void)internal;
     if (rd->r == PEN_OK)
         stop(rd, pen__fail(rd->reterr, PEN_E_CORRUPT, WHERE,
-                           "answer: expected no document type, found one at line %lu",
+                           "response: expected no document type, found one at line %lu",
                            XML_GetCurrentLineNumber(rd->parser)));
 }
 
@@ -169,7 +171,7 @@ static int parse(Reader *rd, const char *data, size_t bytes)
             r = pen__fail_memory(rd->reterr, WHERE, "answer");
         else
             r = pen__fail(rd->reterr, PEN_E_CORRUPT, WHERE,
-                          "answer: expected xml, found %s at line %lu", XML_ErrorString(why),
+                          "response: expected XML, found %s at line %lu", XML_ErrorString(why),
                           XML_GetCurrentLineNumber(rd->parser));
     }
     XML_ParserFree(rd->parser);
@@ -181,8 +183,8 @@ int pen__xml_read(const void *data, size_t bytes, const PenXmlCalls *calls, void
 {
     const char *at = data;
     if (bytes > PEN_XML_BYTES)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "answer: expected at most %u bytes, found %zu",
-                         PEN_XML_BYTES, bytes);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "response: expected at most %u bytes, found %zu", PEN_XML_BYTES, bytes);
     /* A server that takes its time sends spaces to keep the connection, also in front. */
     while (bytes && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) {
         at++;
