@@ -10,7 +10,7 @@
 #include "base/machine/cores.h"
 #include "base/machine/cpu.h"
 #include "base/sys.h"
-#include "base/thread.h"
+#include "base/team.h"
 #include "load/plan/plan.h"
 #include "load/task.h"
 
@@ -48,7 +48,6 @@ typedef struct Bench {
 
 typedef struct Runner { /* one thread */
     Bench *bench;
-    pthread_t id;
     uint32_t first;
     uint64_t done, ns;
     int status;
@@ -218,11 +217,10 @@ static int run_clip(Runner *r, const PenOutField *f, PenTask *t, const PenWhere 
     return status;
 }
 
-static void *run(void *arg)
+static void run(void *runners, unsigned number)
 {
-    Runner *r = arg;
+    Runner *r = (Runner *)runners + number;
     Bench *b = r->bench;
-    pen__thread_name("pen-stage");
     uint64_t start = pen__sys->now_ns();
     uint32_t i = r->first;
     do {
@@ -237,7 +235,6 @@ static void *run(void *arg)
         r->done++;
     } while (r->status == PEN_OK && pen__sys->now_ns() < b->end_ns);
     r->ns = pen__sys->now_ns() - start;
-    return NULL;
 }
 
 /* ---- all of it ---- */
@@ -296,24 +293,18 @@ static void close_runner(Runner *r)
 /* Samples per second of all threads together. */
 static int time_stage(Bench *b, Runner *runners, double seconds, double *ret, PenError *reterr)
 {
-    uint32_t n = b->plan.threads, started = 0;
-    int status = PEN_OK;
+    uint32_t n = b->plan.threads;
+    PenTeamWork work = {.name = "pen-stage", .run = run, .ctx = runners};
+    for (uint32_t i = 0; i < n; i++)
+        runners[i].done = 0;
     b->end_ns = pen__sys->now_ns() + (uint64_t)(seconds * 1e9);
-    for (; started < n && status == PEN_OK; started++) {
-        runners[started].done = 0;
-        status = pen__thread_start(&runners[started].id, run, &runners[started], reterr);
-        if (status < 0)
-            break;
-    }
+    int status = pen__team_run(&work, n, reterr);
     double rate = 0;
-    for (uint32_t i = 0; i < started; i++) {
-        pen__thread_join(runners[i].id);
+    for (uint32_t i = 0; i < n && status == PEN_OK; i++) {
         rate += (double)runners[i].done * 1e9 / (double)PEN_MAX(runners[i].ns, (uint64_t)1);
-        if (status == PEN_OK && runners[i].status < 0) {
-            status = runners[i].status;
-            if (reterr)
-                *reterr = runners[i].error;
-        }
+        status = runners[i].status;
+        if (status < 0 && reterr)
+            *reterr = runners[i].error;
     }
     *ret = rate;
     return status;

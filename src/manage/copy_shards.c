@@ -1,135 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manage/copy_shards.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/attr.h"
-#include "base/thread.h"
+#include "base/team.h"
 #include "manage/work.h"
-#include "pack/reader/shard_check.h"
+#include "pack/reader/shard_walk.h"
 
 #define WHERE "ingest/copy"
 
-/* One request reads about this much: blocks until it is reached. */
-enum { PART_BYTES = 8 << 20, MOST_THREADS = 64 };
-
-/* A shard on its way. Its parts are taken in order, read at once, and written in order. */
-typedef struct Way {
-    enum { WAY_FREE, WAY_OPENING, WAY_OPEN } state;
-    uint64_t number;
-    PenShardRef *ref;
-    PenSink *sink;
+/* A shard that is being copied. */
+typedef struct Target {
     char name[PEN_SHARD_NAME_BYTES];
-    uint64_t next, n; /* pieces: the first that nobody has taken, and all */
-    uint64_t tickets, turn;
-} Way;
+    PenSink *sink;
+} Target;
 
 typedef struct Copy {
     const PenCopyJob *job;
     const PenManifest *m;
-    pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t news;
-    Way ways[MOST_THREADS];
-    uint64_t next_shard;
-    unsigned running;
-    int stop;
-    PenError error; /* the first; status 0 when there is none */
-    PenCopyResult result;
+    PenShardWalk walk;
+    Target targets[PEN_WALK_THREADS]; /* by the walk's slots */
+    PenCopyResult result;             /* the walk's mutex guards it */
     atomic_uint_fast64_t done_bytes;
 } Copy;
 
-/* A part that a thread has taken, or a shard to open when `opens`. */
-typedef struct Turn {
-    Way *way;
-    int opens;
-    PenShardPart part;
-    uint64_t ticket;
-} Turn;
-
-static void lock(Copy *c)
-{
-    pthread_mutex_lock(&c->mutex);
-}
-
-static void unlock(Copy *c)
-{
-    pthread_cond_broadcast(&c->news);
-    pthread_mutex_unlock(&c->mutex);
-}
-
-static void wait_for_news(Copy *c)
-{
-    (void)pen__cond_wait(&c->news, &c->mutex, pen__deadline_after(100000000));
-}
-
-static void fail(Copy *c, const PenError *e)
-{
-    lock(c);
-    if (c->error.status == PEN_OK)
-        c->error = *e;
-    c->stop = 1;
-    unlock(c);
-}
-
-/* ---- who does what --------------------------------------------------------------------------- */
-
-static int take_part(Copy *c, Turn *ret)
-{
-    for (unsigned i = 0; i < c->job->threads; i++) {
-        Way *w = &c->ways[i];
-        if (w->state != WAY_OPEN || w->next == w->n)
-            continue;
-        *ret = (Turn){.way = w, .ticket = w->tickets++};
-        ret->part = pen__shard_part(&w->ref->shard, w->next, PART_BYTES);
-        w->next = ret->part.end;
-        return 1;
-    }
-    return 0;
-}
-
-/* There is a free way: each that is not has a thread at it, and this one is at none. */
-static int take_shard(Copy *c, Turn *ret)
-{
-    if (c->next_shard == c->m->n_shards)
-        return 0;
-    unsigned i = 0;
-    while (c->ways[i].state != WAY_FREE)
-        i++;
-    c->ways[i] = (Way){.state = WAY_OPENING, .number = c->next_shard++};
-    *ret = (Turn){.way = &c->ways[i], .opens = 1};
-    return 1;
-}
-
-static int is_opening(const Copy *c)
-{
-    for (unsigned i = 0; i < c->job->threads; i++)
-        if (c->ways[i].state == WAY_OPENING)
-            return 1;
-    return 0;
-}
-
-/* 0: there is nothing left to do. */
-static int take(Copy *c, Turn *ret)
-{
-    int r = 0;
-    pthread_mutex_lock(&c->mutex);
-    while (!c->stop && !(r = take_part(c, ret) || take_shard(c, ret)) && is_opening(c))
-        wait_for_news(c);
-    pthread_mutex_unlock(&c->mutex);
-    return r;
-}
-
 /* ---- one shard ------------------------------------------------------------------------------- */
 
-/* Objects and files appear whole: of one that is there, size and digest say that it is this. */
-static int is_there(Copy *c, const Way *w, PenError *reterr)
+/* Files and objects appear complete. Size and digest tell whether one that exists is this shard. */
+static int is_there(Copy *c, const char *name, const PenShardEntry *e, PenError *reterr)
 {
-    const PenShardEntry *e = &c->m->shards[w->number];
     PenSource *source = NULL;
     PenShard shard;
-    int r = pen__store_source_end(c->job->to, w->name, e->tail_bytes, &source, reterr);
+    int r = pen__store_source_end(c->job->to, name, e->tail_bytes, &source, reterr);
     if (r < 0)
         return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = pen__shard_open(&shard, source, e->id, e, reterr);
@@ -142,180 +45,126 @@ static int is_there(Copy *c, const Way *w, PenError *reterr)
     return pen__error_accept(r, PEN_E_FORMAT, reterr);
 }
 
-static int open_sink(Copy *c, Way *w, PenError *reterr)
+static int open_sink(Copy *c, unsigned slot, PenError *reterr)
 {
+    Target *t = &c->targets[slot];
     char name[32];
-    snprintf(name, sizeof name, "copy-%u.part", (unsigned)(w - c->ways));
+    snprintf(name, sizeof name, "copy-%u.part", slot);
     char *part = pen__work_path(c->job->home, name);
-    int r = part ? pen__store_sink(c->job->to, part, w->name, &w->sink, reterr)
-                 : pen__fail_memory(reterr, WHERE, w->name);
+    int r = part ? pen__store_sink(c->job->to, part, t->name, &t->sink, reterr)
+                 : pen__fail_memory(reterr, WHERE, t->name);
     pen__free(part);
     return r;
 }
 
-static int open_way(Copy *c, Way *w, PenError *reterr)
+static void count_known(Copy *c, uint64_t bytes)
 {
-    uint64_t bytes = c->m->shards[w->number].file_bytes;
-    pen__shard_name(c->m->shards[w->number].id, w->name);
-    int r = is_there(c, w, reterr);
-    int known = r == 1;
-    if (r == PEN_OK)
-        r = pen__pack_shard(c->job->pack, w->number, &w->ref, reterr);
-    if (r == PEN_OK)
-        r = open_sink(c, w, reterr);
-    if (r < 0)
-        return r;
-    if (known)
-        atomic_fetch_add(&c->done_bytes, bytes);
-    lock(c);
-    if (known) {
-        c->result.known_shards++;
-        c->result.known_bytes += bytes;
-        w->state = WAY_FREE;
-    } else {
-        w->n = pen__shard_pieces(&w->ref->shard);
-        w->state = WAY_OPEN;
-    }
-    unlock(c);
-    return PEN_OK;
+    atomic_fetch_add(&c->done_bytes, bytes);
+    pthread_mutex_lock(&c->walk.mutex);
+    c->result.known_shards++;
+    c->result.known_bytes += bytes;
+    pthread_mutex_unlock(&c->walk.mutex);
 }
 
-static int close_way(Copy *c, Way *w, PenError *reterr)
+static int open_shard(void *ctx, PenWalkShard *s, PenError *reterr)
 {
-    int r = pen__store_commit(c->job->to, &w->sink, w->name, reterr);
+    Copy *c = ctx;
+    const PenShardEntry *e = &c->m->shards[s->number];
+    char *name = c->targets[s->slot].name;
+    pen__shard_name(e->id, name);
+    int r = is_there(c, name, e, reterr);
+    if (r == 1) {
+        count_known(c, e->file_bytes);
+        return 0;
+    }
+    if (r == PEN_OK)
+        r = pen__pack_shard(c->job->pack, s->number, &s->ref, reterr);
+    if (r == PEN_OK)
+        r = open_sink(c, s->slot, reterr);
+    return r < 0 ? r : 1;
+}
+
+static int copy_part(void *ctx, const PenWalkPart *p, PenBuf *buf, PenError *reterr)
+{
+    Copy *c = ctx;
+    int r = pen__shard_part_read(p->shard->ref, &c->m->schema, &p->part, buf, reterr);
+    if (r < 0 || !pen__walk_await_turn(&c->walk, p))
+        return r;
+    r = pen__sink_write(c->targets[p->shard->slot].sink, buf->data, (size_t)p->part.bytes, reterr);
+    if (r == PEN_OK)
+        atomic_fetch_add(&c->done_bytes, p->part.bytes);
+    return r;
+}
+
+static int close_shard(void *ctx, PenWalkShard *s, PenError *reterr)
+{
+    Copy *c = ctx;
+    Target *t = &c->targets[s->slot];
+    int r = pen__store_commit(c->job->to, &t->sink, t->name, reterr);
     if (r < 0)
         return r;
-    pen__pack_shard_put(c->job->pack, w->ref);
-    lock(c);
-    w->ref = NULL;
+    pthread_mutex_lock(&c->walk.mutex);
     c->result.shards++;
-    c->result.bytes += c->m->shards[w->number].file_bytes;
-    w->state = WAY_FREE;
-    unlock(c);
+    c->result.bytes += c->m->shards[s->number].file_bytes;
+    pthread_mutex_unlock(&c->walk.mutex);
     return PEN_OK;
 }
 
-/* ---- one part -------------------------------------------------------------------------------- */
-
-/* 0: the copy has been stopped. */
-static int wait_for_turn(Copy *c, const Turn *t)
+static void release_shard(void *ctx, const PenWalkShard *s)
 {
-    pthread_mutex_lock(&c->mutex);
-    while (!c->stop && t->way->turn != t->ticket)
-        wait_for_news(c);
-    int go = !c->stop;
-    pthread_mutex_unlock(&c->mutex);
-    return go;
-}
-
-static int copy_part(Copy *c, const Turn *t, PenBuf *buf, PenError *reterr)
-{
-    int r = pen__shard_part_read(t->way->ref, &c->m->schema, &t->part, buf, reterr);
-    if (r < 0 || !wait_for_turn(c, t))
-        return r;
-    r = pen__sink_write(t->way->sink, buf->data, (size_t)t->part.bytes, reterr);
-    if (r < 0)
-        return r;
-    atomic_fetch_add(&c->done_bytes, t->part.bytes);
-    if (t->part.end == t->way->n)
-        return close_way(c, t->way, reterr);
-    lock(c);
-    t->way->turn++;
-    unlock(c);
-    return PEN_OK;
-}
-
-static void *run(void *arg)
-{
-    Copy *c = arg;
-    PenBuf buf = {0};
-    Turn turn;
-    pen__thread_name("pen-copy");
-    while (take(c, &turn)) {
-        PenError e = {0};
-        int r = turn.opens ? open_way(c, turn.way, &e) : copy_part(c, &turn, &buf, &e);
-        if (r < 0)
-            fail(c, &e);
-    }
-    pen__buf_free(&buf);
-    lock(c);
-    c->running--;
-    unlock(c);
-    return NULL;
+    Copy *c = ctx;
+    pen__sink_abort(&c->targets[s->slot].sink);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void watch(Copy *c)
+static void run(void *ctx, unsigned number)
 {
+    Copy *c = ctx;
+    (void)number;
+    pen__walk_work(&c->walk);
+}
+
+static void show_progress(void *ctx)
+{
+    Copy *c = ctx;
     const PenCopySettings *s = c->job->settings;
     uint64_t total = pen_pack_info(c->job->pack)->total_bytes;
     PenError e = {0};
-    pthread_mutex_lock(&c->mutex);
-    while (c->running) {
-        (void)pen__cond_wait(&c->news, &c->mutex, pen__deadline_after(100000000));
-        int stopped = c->stop;
-        pthread_mutex_unlock(&c->mutex);
-        if (s->progress && !stopped && s->progress(s->ctx, atomic_load(&c->done_bytes), total)) {
-            pen__fail(&e, PEN_E_CANCELLED, WHERE,
-                      "%s: stopped; running the same command again goes on from here", s->to);
-            fail(c, &e);
-        }
-        pthread_mutex_lock(&c->mutex);
-    }
-    pthread_mutex_unlock(&c->mutex);
+    if (!s->progress || pen__walk_is_stopped(&c->walk) ||
+        !s->progress(s->ctx, atomic_load(&c->done_bytes), total))
+        return;
+    pen__fail(&e, PEN_E_CANCELLED, WHERE,
+              "%s: stopped; running the same command again goes on from here", s->to);
+    pen__walk_stop(&c->walk, &e);
 }
 
-static void start_and_watch(Copy *c)
+static int copy(Copy *c, PenError *reterr)
 {
-    pthread_t threads[MOST_THREADS];
-    unsigned n = 0;
-    PenError e = {0};
-    int r = PEN_OK;
-    while (n < c->job->threads && r == PEN_OK) {
-        lock(c);
-        c->running++;
-        unlock(c);
-        r = pen__thread_start(&threads[n], run, c, &e);
-        n += r == PEN_OK;
-    }
-    if (r < 0) {
-        fail(c, &e);
-        lock(c);
-        c->running--;
-        unlock(c);
-    }
-    watch(c);
-    for (unsigned i = 0; i < n; i++)
-        pen__thread_join(threads[i]);
+    static const PenWalkCalls calls = {
+        .open = open_shard, .part = copy_part, .close = close_shard, .release = release_shard};
+    PenTeamWork work = {"pen-copy", run, show_progress, c};
+    int r = pen__walk_init(&c->walk, c->job->pack, c->job->threads, &calls, c, reterr);
+    if (r < 0)
+        return r;
+    r = pen__team_run(&work, c->walk.n_threads, reterr);
+    if (r == PEN_OK)
+        r = pen__walk_status(&c->walk, reterr);
+    pen__walk_fini(&c->walk);
+    return r;
 }
 
 int pen__copy_shards(const PenCopyJob *job, PenCopyResult *ret, PenError *reterr)
 {
-    PenCopyJob mine = *job;
-    mine.threads = PEN_MIN(PEN_MAX(mine.threads, 1u), (unsigned)MOST_THREADS);
     Copy *c = pen__zalloc(sizeof *c);
-    if (!c || pen__cond_init(&c->news) < 0) {
-        pen__free(c);
+    if (!c)
         return pen__fail_memory(reterr, WHERE, pen__store_name(job->to));
-    }
-    pthread_mutex_init(&c->mutex, NULL);
-    c->job = &mine;
+    c->job = job;
     c->m = pen__pack_manifest(job->pack);
     c->result = *ret;
-    start_and_watch(c);
-    for (unsigned i = 0; i < mine.threads; i++) {
-        pen__sink_abort(&c->ways[i].sink);
-        if (c->ways[i].ref)
-            pen__pack_shard_put(job->pack, c->ways[i].ref);
-    }
-    int r = c->error.status;
-    if (r < 0 && reterr)
-        *reterr = c->error;
+    int r = copy(c, reterr);
     if (r == PEN_OK)
         *ret = c->result;
-    pthread_cond_destroy(&c->news);
-    pthread_mutex_destroy(&c->mutex);
     pen__free(c);
     return r;
 }

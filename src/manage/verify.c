@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checking all of a pack: threads take block after block. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/machine/cores.h"
-#include "base/thread.h"
+#include "base/team.h"
 #include "codec/jpeg/jpeg.h"
 #include "pack/format/keys.h"
 #include "pack/reader/sections.h"
@@ -14,14 +16,14 @@
 
 #define WHERE "manage/verify"
 
+enum { MOST_THREADS = 64 };
+
 typedef struct Verify {
     PenPack *pack;
     const PenVerifySettings *settings;
     atomic_uint_fast64_t next, bytes;
-    atomic_int stop;
+    atomic_bool is_cancelled;
     pthread_mutex_t mutex; /* of all below, and of the problem callback */
-    pthread_cond_t done;
-    unsigned running;
     PenVerifyResult result;
     PenError first;
     PenError failure; /* not of the pack: no memory; status 0 when there is none */
@@ -239,13 +241,13 @@ static void go_on_at(Verify *v, uint64_t block)
         ;
 }
 
-static void *run(void *arg)
+static void take_blocks(void *ctx, unsigned number)
 {
-    Verify *v = arg;
+    Verify *v = ctx;
     PenBuf buf = {0};
     const PenManifest *m = pen__pack_manifest(v->pack);
-    pen__thread_name("pen-verify");
-    while (!atomic_load(&v->stop)) {
+    (void)number;
+    while (!atomic_load(&v->is_cancelled)) {
         uint64_t block = atomic_fetch_add(&v->next, 1);
         if (block >= m->n_blocks)
             break;
@@ -268,39 +270,23 @@ static void *run(void *arg)
         pen__pack_shard_put(v->pack, ref);
     }
     pen__buf_free(&buf);
-    pthread_mutex_lock(&v->mutex);
-    v->running--;
-    pthread_cond_signal(&v->done);
-    pthread_mutex_unlock(&v->mutex);
-    return NULL;
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-/* Looks on while the threads work; they cannot be waited for without an end, for each block is
- * finite. */
-static int watch(Verify *v)
+static void show_progress(void *ctx)
 {
+    Verify *v = ctx;
     const PenVerifySettings *s = v->settings;
     uint64_t total = pen_pack_info(v->pack)->total_bytes;
-    int cancelled = 0;
-    pthread_mutex_lock(&v->mutex);
-    while (v->running) {
-        pen__cond_wait(&v->done, &v->mutex, pen__deadline_after(100000000));
-        pthread_mutex_unlock(&v->mutex);
-        if (s->progress && !cancelled && s->progress(s->ctx, atomic_load(&v->bytes), total)) {
-            cancelled = 1;
-            atomic_store(&v->stop, 1);
-        }
-        pthread_mutex_lock(&v->mutex);
-    }
-    pthread_mutex_unlock(&v->mutex);
-    return cancelled;
+    if (s->progress && !atomic_load(&v->is_cancelled) &&
+        s->progress(s->ctx, atomic_load(&v->bytes), total))
+        atomic_store(&v->is_cancelled, true);
 }
 
-static int outcome(Verify *v, int cancelled, PenError *reterr)
+static int outcome(Verify *v, PenError *reterr)
 {
-    if (cancelled)
+    if (atomic_load(&v->is_cancelled))
         return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: verifying was stopped",
                          pen__pack_path(v->pack));
     if (!v->result.problems)
@@ -312,38 +298,18 @@ static int outcome(Verify *v, int cancelled, PenError *reterr)
 
 static int run_all(Verify *v, PenError *reterr)
 {
-    pthread_t threads[64];
-    unsigned wanted =
-        v->settings->threads > 0 ? (unsigned)v->settings->threads : pen__thread_cores();
-    unsigned n = 0;
+    PenTeamWork work = {"pen-verify", take_blocks, show_progress, v};
+    unsigned n = v->settings->threads > 0 ? (unsigned)v->settings->threads : pen__thread_cores();
     PenError e = {0};
-    int r = PEN_OK;
-    for (wanted = PEN_MIN(wanted, PEN_LEN(threads)); n < wanted && r == PEN_OK; n += r == PEN_OK) {
-        pthread_mutex_lock(&v->mutex);
-        v->running++;
-        pthread_mutex_unlock(&v->mutex);
-        r = pen__thread_start(&threads[n], run, v, &e);
-    }
-    if (r < 0) {
-        pthread_mutex_lock(&v->mutex);
-        v->running--;
-        pthread_mutex_unlock(&v->mutex);
-        atomic_store(&v->stop, 1);
-    }
-    int cancelled = watch(v);
-    for (unsigned i = 0; i < n; i++)
-        pen__thread_join(threads[i]);
-    if (r < 0) {
-        if (reterr)
-            *reterr = e;
+    int r = pen__team_run(&work, PEN_MIN(n, (unsigned)MOST_THREADS), reterr);
+    if (r < 0)
         return r;
-    }
     if (!v->result.problems && v->passed.status)
         report(v, &v->passed);
-    if (!cancelled && !v->result.problems)
+    if (!atomic_load(&v->is_cancelled) && !v->result.problems)
         check(v, pen__pack_check_duplicates(v->pack, &e), &e);
     v->result.bytes = atomic_load(&v->bytes) + pen__pack_manifest(v->pack)->bytes;
-    return outcome(v, cancelled, reterr);
+    return outcome(v, reterr);
 }
 
 static int check_settings(const PenVerifySettings *s, PenError *reterr)
@@ -368,13 +334,8 @@ int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings, PenVerifyR
         return r;
     Verify v = {.pack = pack, .settings = settings};
     pthread_mutex_init(&v.mutex, NULL);
-    if (pen__cond_init(&v.done) < 0) {
-        pthread_mutex_destroy(&v.mutex);
-        return pen__fail_memory(reterr, WHERE, pen__pack_path(pack));
-    }
     r = run_all(&v, reterr);
     *ret = v.result;
-    pthread_cond_destroy(&v.done);
     pthread_mutex_destroy(&v.mutex);
     return r;
 }

@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/machine/cores.h"
 #include "base/sys.h"
+#include "base/team.h"
 #include "base/thread.h"
 
 #define WHERE "ingest/assemble"
@@ -37,14 +38,9 @@ typedef struct Crew {
     uint64_t collected; /* all before it have been taken */
     uint64_t held;      /* bytes of what is prepared and not taken */
     int stop;
-    PenPartReader *stream; /* of compressed tars: read in order, inside the lock */
+    PenPartReader *stream;   /* of compressed tars: read in order, inside the lock */
+    PenPartReader **readers; /* one for each thread */
 } Crew;
-
-typedef struct Worker {
-    Crew *crew;
-    PenPartReader *reader;
-    pthread_t thread;
-} Worker;
 
 /* Waits until there is a position to prepare that is not too far ahead. 0 = nothing more to do. */
 static int next_position(Crew *c, uint64_t *ret)
@@ -61,9 +57,9 @@ static int next_position(Crew *c, uint64_t *ret)
 
 /* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so
  * that they come in order. */
-static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
+static int prepare(Crew *c, PenPartReader *reader, uint64_t position, PenPrepared **ret,
+                   PenError *e)
 {
-    Crew *c = w->crew;
     const PenAssembly *a = c->a;
     char name[PEN_INPUT_NAME_BYTES] = "";
     int in_order = pen__plan_info(a->plan)->in_order;
@@ -72,8 +68,8 @@ static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
     PenPrepared *p = pen__prepared_new(a->schema->n_fields, a->schema->n_fields);
     int r = p ? PEN_OK : pen__fail_memory(e, WHERE, "a sample");
     if (r == PEN_OK)
-        r = pen__prepared_read(p, a->schema, a->plan, position, in_order ? c->stream : w->reader,
-                               name, e);
+        r = pen__prepared_read(p, a->schema, a->plan, position, in_order ? c->stream : reader, name,
+                               e);
     if (in_order)
         pthread_mutex_unlock(&c->mutex);
     if (r == PEN_OK)
@@ -86,17 +82,15 @@ static int prepare(Worker *w, uint64_t position, PenPrepared **ret, PenError *e)
 }
 
 /* Takes a position, prepares it, hands it over. */
-static void *work(void *arg)
+static void work(void *ctx, unsigned number)
 {
-    Worker *w = arg;
-    Crew *c = w->crew;
+    Crew *c = ctx;
     uint64_t position;
-    pen__thread_name("pen-pack");
     pthread_mutex_lock(&c->mutex);
     while (next_position(c, &position)) {
         PenError e = {0};
         PenPrepared *p = NULL;
-        int r = prepare(w, position, &p, &e);
+        int r = prepare(c, c->readers[number], position, &p, &e);
         pthread_mutex_lock(&c->mutex);
         uint64_t bytes = p ? pen__prepared_memory(p) : 0;
         c->held += bytes;
@@ -105,7 +99,6 @@ static void *work(void *arg)
             pthread_cond_signal(&c->made);
     }
     pthread_mutex_unlock(&c->mutex);
-    return NULL;
 }
 
 /* ---- collecting ----------------------------------------------------------------------------- */
@@ -162,54 +155,54 @@ static int collect(Crew *c, PenError *reterr)
     return r;
 }
 
-static int start(Crew *c, Worker *workers, unsigned n, unsigned *ret_started, PenError *reterr)
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static int open_readers(Crew *c, unsigned n, PenError *reterr)
 {
-    int r = PEN_OK;
-    for (unsigned i = 0; i < n; i++) {
-        workers[i].crew = c;
-        r = pen__part_reader_open(c->a->plan, &workers[i].reader, reterr);
-        if (r == PEN_OK)
-            r = pen__thread_start(&workers[i].thread, work, &workers[i], reterr);
-        if (r < 0)
-            break;
-        ++*ret_started;
-    }
+    int r = pen__part_reader_open(c->a->plan, &c->stream, reterr);
+    for (unsigned i = 0; i < n && r == PEN_OK; i++)
+        r = pen__part_reader_open(c->a->plan, &c->readers[i], reterr);
     return r;
 }
 
-static void stop(Crew *c, Worker *workers, unsigned n, unsigned started)
+static void stop(Crew *c, PenTeam **team)
 {
     pthread_mutex_lock(&c->mutex);
     c->stop = 1;
     atomic_store(&c->cancel, true);
     pthread_cond_broadcast(&c->taken);
     pthread_mutex_unlock(&c->mutex);
-    for (unsigned i = 0; i < started; i++)
-        pen__thread_join(workers[i].thread);
-    for (unsigned i = 0; i < n; i++)
-        pen__part_reader_close(&workers[i].reader);
-    for (uint64_t i = 0; i < c->n_slots; i++)
+    pen__team_join(team);
+}
+
+static void free_crew(Crew *c, unsigned n)
+{
+    for (unsigned i = 0; c->readers && i < n; i++)
+        pen__part_reader_close(&c->readers[i]);
+    for (uint64_t i = 0; c->slots && i < c->n_slots; i++)
         if (c->slots[i].ready)
             pen__prepared_free(c->slots[i].sample);
+    pen__part_reader_close(&c->stream);
+    pen__free(c->readers);
+    pen__free(c->slots);
 }
 
 static int run_crew(Crew *c, unsigned n, PenError *reterr)
 {
-    unsigned started = 0;
-    Worker *workers = pen__zalloc(n * sizeof *workers);
+    PenTeamWork team_work = {.name = "pen-pack", .run = work, .ctx = c};
+    PenTeam *team = NULL;
+    c->readers = pen__zalloc(n * sizeof *c->readers);
     c->slots = pen__zalloc((size_t)c->n_slots * sizeof *c->slots);
-    int r = workers && c->slots ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
+    int r = c->readers && c->slots ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
     if (r == PEN_OK)
-        r = pen__part_reader_open(c->a->plan, &c->stream, reterr);
+        r = open_readers(c, n, reterr);
     if (r == PEN_OK)
-        r = start(c, workers, n, &started, reterr);
-    if (r == PEN_OK)
+        r = pen__team_start(&team_work, n, &team, reterr);
+    if (r == PEN_OK) {
         r = collect(c, reterr);
-    if (workers && c->slots)
-        stop(c, workers, n, started);
-    pen__part_reader_close(&c->stream);
-    pen__free(workers);
-    pen__free(c->slots);
+        stop(c, &team);
+    }
+    free_crew(c, n);
     return r;
 }
 

@@ -1,295 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that bring a pack's shards into shared memory. A shard is one process's at a time; its
- * parts are read side by side. Those that are there are not read again. */
+/* Threads that read a pack's shards into shared memory. A shard belongs to one process at a time;
+ * what is in memory already is not read again. */
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/team.h"
 #include "base/thread.h"
 #include "pack/preload/preload.h"
 #include "pack/reader/reader_impl.h"
-#include "pack/reader/shard_check.h"
+#include "pack/reader/shard_walk.h"
 
 #define WHERE "pack/preload"
 
-/* One read is about this much: blocks until it is reached. */
-enum { PART_BYTES = 8 << 20, MOST_THREADS = 64 };
 #define TICK_NS 100000000u
 #define LEAVE_NS 1000000000u /* after this, threads that have not ended are left behind */
 
-/* A shard on its way. */
-typedef struct Way {
-    enum { WAY_FREE, WAY_OPENING, WAY_OPEN, WAY_CLOSING } state;
-    uint64_t number;
+/* A shard that is being filled. The walk's mutex guards `filled` and `is_damaged`. */
+typedef struct Target {
     bool is_claimed;
-    PenShardRef *ref;
-    uint8_t *parts;     /* PEN_PRELOAD_*, as they were when it was opened */
-    uint64_t next, n;   /* pieces: the first that nobody has taken, and all */
-    uint64_t filled;    /* bytes */
-    unsigned under_way; /* parts that are being read */
+    uint8_t *parts;  /* PEN_PRELOAD_*, as they were when it was opened */
+    uint64_t filled; /* bytes */
     bool is_damaged;
-} Way;
+} Target;
 
 struct PenFill {
     PenPack *pack;
     PenPreload *preload;
     const PenManifest *m;
-    unsigned n_threads;
-    pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t news;
-    Way ways[MOST_THREADS];
-    uint8_t *states; /* PEN_FILL_*; those of a pass's ends when it has ended */
-    uint64_t next_shard;
-    unsigned refs, running; /* who uses this; threads */
-    int stop, force;
-    PenError error; /* the first; status 0 when there is none */
-    uint64_t read_bytes;
+    PenShardWalk walk;
+    Target targets[PEN_WALK_THREADS]; /* by the walk's slots */
+    uint8_t *states; /* PEN_FILL_*: a shard's is written by the thread that opens or closes it */
+    int force;
+    atomic_uint refs;    /* the owner and the threads */
+    uint64_t read_bytes; /* the walk's mutex guards it */
 };
-
-/* What a thread does next with a way: as its state says. */
-typedef struct Turn {
-    Way *way;
-    PenShardPart part;
-} Turn;
-
-static void unlock(PenFill *f)
-{
-    pthread_cond_broadcast(&f->news);
-    pthread_mutex_unlock(&f->mutex);
-}
-
-static void fail(PenFill *f, const PenError *e)
-{
-    pthread_mutex_lock(&f->mutex);
-    if (f->error.status == PEN_OK)
-        f->error = *e;
-    f->stop = 1;
-    unlock(f);
-}
-
-/* ---- who does what; with the lock ------------------------------------------------------------ */
-
-/* The next part that is not there. */
-static bool next_part(Way *w, Turn *ret)
-{
-    while (w->next < w->n) {
-        ret->part = pen__shard_part(&w->ref->shard, w->next, PART_BYTES);
-        uint8_t state = w->parts[w->next];
-        w->next = ret->part.end;
-        if (state != PEN_PRELOAD_GOOD)
-            return true;
-        w->filled += ret->part.bytes;
-    }
-    return false;
-}
-
-static bool take_open(PenFill *f, Turn *ret)
-{
-    for (unsigned i = 0; i < f->n_threads; i++) {
-        Way *w = &f->ways[i];
-        if (w->state != WAY_OPEN)
-            continue;
-        *ret = (Turn){.way = w};
-        if (next_part(w, ret)) {
-            w->under_way++;
-            return true;
-        }
-        if (!w->under_way) {
-            w->state = WAY_CLOSING;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* There is a free way: each that is not has a thread at it, and this one is at none. */
-static bool take_shard(PenFill *f, Turn *ret)
-{
-    while (f->next_shard < f->m->n_shards && f->states[f->next_shard] != PEN_FILL_TO_DO)
-        f->next_shard++;
-    if (f->next_shard == f->m->n_shards)
-        return false;
-    unsigned i = 0;
-    while (f->ways[i].state != WAY_FREE)
-        i++;
-    f->ways[i] = (Way){.state = WAY_OPENING, .number = f->next_shard++};
-    *ret = (Turn){.way = &f->ways[i]};
-    return true;
-}
-
-static bool is_opening(const PenFill *f)
-{
-    for (unsigned i = 0; i < f->n_threads; i++)
-        if (f->ways[i].state == WAY_OPENING)
-            return true;
-    return false;
-}
-
-/* Without the lock. False: there is nothing left to do. */
-static bool take(PenFill *f, Turn *ret)
-{
-    bool got = false;
-    pthread_mutex_lock(&f->mutex);
-    while (!f->stop && !(got = take_open(f, ret) || take_shard(f, ret)) && is_opening(f))
-        (void)pen__cond_wait(&f->news, &f->mutex, pen__deadline_after(TICK_NS));
-    pthread_mutex_unlock(&f->mutex);
-    return got;
-}
 
 /* ---- one shard ------------------------------------------------------------------------------- */
 
-static void free_way(PenFill *f, Way *w)
+static int write_record(PenFill *f, const PenWalkShard *s, uint64_t state, PenError *reterr)
 {
-    if (w->ref)
-        pen__pack_shard_put(f->pack, w->ref);
-    if (w->is_claimed)
-        pen__shared_unclaim(f->preload->shared, w->number);
-    pen__free(w->parts);
-    *w = (Way){.state = WAY_FREE};
-}
-
-static void leave_way(PenFill *f, Way *w, uint8_t state)
-{
-    pthread_mutex_lock(&f->mutex);
-    f->states[w->number] = state;
-    free_way(f, w);
-    unlock(f);
-}
-
-static int write_record(PenFill *f, const Way *w, uint64_t state, PenError *reterr)
-{
-    PenPreloadRecord record = {state, w->filled};
+    PenPreloadRecord record = {state, f->targets[s->slot].filled};
     return pen__shared_write(f->preload->shared, &record, sizeof record,
-                             pen__preload_record_at(w->number), reterr);
+                             pen__preload_record_at(s->number), reterr);
 }
 
-static int read_parts(PenFill *f, Way *w, PenError *reterr)
+static int read_parts(PenFill *f, const PenWalkShard *s, PenError *reterr)
 {
-    w->n = pen__shard_pieces(&w->ref->shard);
-    w->parts = pen__alloc_array(w->n, 1);
-    if (!w->parts)
+    uint64_t n = pen__shard_pieces(&s->ref->shard);
+    uint8_t *parts = pen__alloc_array(n, 1);
+    f->targets[s->slot].parts = parts;
+    if (!parts)
         return pen__fail_memory(reterr, WHERE, pen__pack_path(f->pack));
-    return pen__shared_read(f->preload->shared, w->parts, (size_t)w->n,
-                            f->preload->layout.states[w->number], reterr);
+    return pen__shared_read(f->preload->shared, parts, (size_t)n,
+                            f->preload->layout.states[s->number], reterr);
 }
 
-static int open_way(PenFill *f, Way *w, PenError *reterr)
+/* What is to be done with a shard: PEN_FILL_*, < 0. */
+static int claim_shard(PenFill *f, const PenWalkShard *s, PenError *reterr)
 {
     PenPreloadRecord record;
-    int r = pen__shared_claim(f->preload->shared, w->number, reterr);
+    if (f->states[s->number] != PEN_FILL_TO_DO)
+        return f->states[s->number];
+    int r = pen__shared_claim(f->preload->shared, s->number, reterr);
     if (r < 0)
         return r;
-    w->is_claimed = r == 1;
-    if (!w->is_claimed && !f->force) {
-        leave_way(f, w, PEN_FILL_HELD);
-        return PEN_OK;
-    }
+    f->targets[s->slot].is_claimed = r == 1;
+    if (r == 0 && !f->force)
+        return PEN_FILL_HELD;
     r = pen__shared_read(f->preload->shared, &record, sizeof record,
-                         pen__preload_record_at(w->number), reterr);
-    if (r == PEN_OK && record.state == PEN_PRELOAD_GOOD) {
-        leave_way(f, w, PEN_FILL_DONE);
-        return PEN_OK;
-    }
-    if (r == PEN_OK)
-        r = pen__pack_shard(f->pack, w->number, &w->ref, reterr);
-    if (r == PEN_OK)
-        r = read_parts(f, w, reterr);
+                         pen__preload_record_at(s->number), reterr);
     if (r < 0)
         return r;
-    pthread_mutex_lock(&f->mutex);
-    w->state = WAY_OPEN;
-    unlock(f);
-    return PEN_OK;
+    return record.state == PEN_PRELOAD_GOOD ? PEN_FILL_DONE : PEN_FILL_TO_DO;
 }
 
-static int close_way(PenFill *f, Way *w, PenError *reterr)
+static int open_shard(void *ctx, PenWalkShard *s, PenError *reterr)
 {
-    int r = write_record(f, w, w->is_damaged ? PEN_PRELOAD_DAMAGED : PEN_PRELOAD_GOOD, reterr);
+    PenFill *f = ctx;
+    int r = claim_shard(f, s, reterr);
+    if (r < 0)
+        return r;
+    f->states[s->number] = (uint8_t)r;
+    if (r != PEN_FILL_TO_DO)
+        return 0;
+    r = pen__pack_shard(f->pack, s->number, &s->ref, reterr);
     if (r == PEN_OK)
-        leave_way(f, w, PEN_FILL_DONE);
-    return r;
+        r = read_parts(f, s, reterr);
+    return r < 0 ? r : 1;
+}
+
+static int close_shard(void *ctx, PenWalkShard *s, PenError *reterr)
+{
+    PenFill *f = ctx;
+    int is_damaged = f->targets[s->slot].is_damaged;
+    f->states[s->number] = PEN_FILL_DONE;
+    return write_record(f, s, is_damaged ? PEN_PRELOAD_DAMAGED : PEN_PRELOAD_GOOD, reterr);
+}
+
+static void release_shard(void *ctx, const PenWalkShard *s)
+{
+    PenFill *f = ctx;
+    Target *t = &f->targets[s->slot];
+    if (t->is_claimed)
+        pen__shared_unclaim(f->preload->shared, s->number);
+    pen__free(t->parts);
+    *t = (Target){0};
 }
 
 /* ---- one part -------------------------------------------------------------------------------- */
 
-/* What is damaged where it lies is damaged in memory: whoever reads it is told, as of a disk. */
-static int fill_part(PenFill *f, const Turn *t, PenBuf *buf, PenError *reterr)
+static bool is_filled(void *ctx, const PenWalkShard *s, const PenShardPart *part)
+{
+    PenFill *f = ctx;
+    Target *t = &f->targets[s->slot];
+    if (t->parts[part->first] != PEN_PRELOAD_GOOD)
+        return false;
+    t->filled += part->bytes;
+    return true;
+}
+
+static int write_part(PenFill *f, const PenWalkPart *p, const PenBuf *buf, uint8_t state,
+                      PenError *reterr)
 {
     const PenPreloadLayout *l = &f->preload->layout;
     PenShared *shared = f->preload->shared;
-    Way *w = t->way;
-    uint8_t state = PEN_PRELOAD_GOOD;
-    int r = pen__shard_part_read(w->ref, &f->m->schema, &t->part, buf, reterr);
-    if (r == PEN_E_CORRUPT && buf->bytes) {
-        state = PEN_PRELOAD_DAMAGED;
-        r = PEN_OK;
-    }
-    if (r == PEN_OK)
-        r = pen__shared_write(shared, buf->data, buf->bytes, l->shards[w->number] + t->part.offset,
+    uint64_t number = p->shard->number;
+    int r = pen__shared_write(shared, buf->data, buf->bytes, l->shards[number] + p->part.offset,
                               reterr);
     if (r == PEN_OK)
-        r = pen__shared_write(shared, &state, 1, l->states[w->number] + t->part.first, reterr);
+        r = pen__shared_write(shared, &state, 1, l->states[number] + p->part.first, reterr);
+    return r;
+}
+
+/* A part that is damaged in the pack is damaged in memory as well: its readers get the same error.
+ */
+static int fill_part(void *ctx, const PenWalkPart *p, PenBuf *buf, PenError *reterr)
+{
+    PenFill *f = ctx;
+    Target *t = &f->targets[p->shard->slot];
+    int r = pen__shard_part_read(p->shard->ref, &f->m->schema, &p->part, buf, reterr);
+    bool is_damaged = r == PEN_E_CORRUPT && buf->bytes;
+    if (r == PEN_OK || is_damaged)
+        r = write_part(f, p, buf, is_damaged ? PEN_PRELOAD_DAMAGED : PEN_PRELOAD_GOOD, reterr);
     if (r < 0)
         return r;
-    pthread_mutex_lock(&f->mutex);
-    w->filled += t->part.bytes;
-    w->is_damaged |= state == PEN_PRELOAD_DAMAGED;
-    f->read_bytes += t->part.bytes;
-    r = write_record(f, w, PEN_PRELOAD_EMPTY, reterr); /* the others see that it goes on */
-    w->under_way--;
-    unlock(f);
+    pthread_mutex_lock(&f->walk.mutex);
+    t->filled += p->part.bytes;
+    t->is_damaged |= is_damaged;
+    f->read_bytes += p->part.bytes;
+    /* The other processes see that this one makes progress. */
+    r = write_record(f, p->shard, PEN_PRELOAD_EMPTY, reterr);
+    pthread_mutex_unlock(&f->walk.mutex);
     return r;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void let_go(PenFill *f)
+static void release(PenFill *f, unsigned refs)
 {
-    pthread_mutex_lock(&f->mutex);
-    unsigned left = --f->refs;
-    unlock(f);
-    if (left)
+    if (atomic_fetch_sub(&f->refs, refs) != refs)
         return;
-    for (unsigned i = 0; i < f->n_threads; i++)
-        free_way(f, &f->ways[i]);
-    pthread_cond_destroy(&f->news);
-    pthread_mutex_destroy(&f->mutex);
+    pen__walk_fini(&f->walk);
     pen_pack_close(&f->pack);
     pen__preload_close(&f->preload);
     pen__free(f->states);
     pen__free(f);
 }
 
-static int do_turn(PenFill *f, const Turn *turn, PenBuf *buf, PenError *reterr)
+static void run(void *ctx, unsigned number)
 {
-    switch (turn->way->state) {
-    case WAY_OPENING:
-        return open_way(f, turn->way, reterr);
-    case WAY_CLOSING:
-        return close_way(f, turn->way, reterr);
-    default:
-        return fill_part(f, turn, buf, reterr);
-    }
+    PenFill *f = ctx;
+    (void)number;
+    pen__walk_work(&f->walk);
+    release(f, 1);
 }
 
-static void *run(void *arg)
-{
-    PenFill *f = arg;
-    PenBuf buf = {0};
-    Turn turn;
-    while (take(f, &turn)) {
-        PenError e = {0};
-        if (do_turn(f, &turn, &buf, &e) < 0)
-            fail(f, &e);
-    }
-    pen__buf_free(&buf);
-    pthread_mutex_lock(&f->mutex);
-    f->running--;
-    unlock(f);
-    let_go(f);
-    return NULL;
-}
-
-/* Waits for a server end; those for a file system may not. */
+/* Ends waits for a server; those for a file system may not end. */
 static void stop_reads(PenFill *f, int stop)
 {
     PenStore *store = pen__pack_store(f->pack);
@@ -298,58 +184,33 @@ static void stop_reads(PenFill *f, int stop)
         pen__remote_stop(remote, stop);
 }
 
-/* True when all threads have ended. */
-static bool watch(PenFill *f, int (*tick)(void *ctx, PenError *reterr), void *ctx)
+/* Returns when all threads have ended, or when those that hang are to be left behind. */
+static void watch(PenFill *f, PenTeam *team, int (*tick)(void *ctx, PenError *reterr), void *ctx)
 {
-    uint64_t leave_at = 0;
-    pthread_mutex_lock(&f->mutex);
-    while (f->running) {
-        (void)pen__cond_wait(&f->news, &f->mutex, pen__deadline_after(TICK_NS));
-        if (f->stop && !leave_at) {
+    uint64_t leave_at = UINT64_MAX;
+    int r;
+    do {
+        PenError e = {0};
+        bool is_stopped = pen__walk_is_stopped(&f->walk);
+        if (is_stopped && leave_at == UINT64_MAX) {
             leave_at = pen__deadline_after(LEAVE_NS);
             stop_reads(f, 1);
         }
-        if (f->stop && pen__deadline_after(0) >= leave_at)
-            break;
-        if (f->stop)
-            continue;
-        pthread_mutex_unlock(&f->mutex);
-        PenError e = {0};
-        if (tick(ctx, &e) != PEN_OK)
-            fail(f, &e);
-        pthread_mutex_lock(&f->mutex);
-    }
-    bool all = !f->running;
-    pthread_mutex_unlock(&f->mutex);
-    if (leave_at)
+        if (!is_stopped && tick(ctx, &e) != PEN_OK)
+            pen__walk_stop(&f->walk, &e);
+        r = pen__team_wait(team, PEN_MIN(pen__deadline_after(TICK_NS), leave_at));
+    } while (r == PEN_E_TIMEOUT && pen__deadline_after(0) < leave_at);
+    if (leave_at != UINT64_MAX)
         stop_reads(f, 0);
-    return all;
-}
-
-static unsigned start(PenFill *f, pthread_t threads[MOST_THREADS])
-{
-    PenError e = {0};
-    int r = PEN_OK;
-    unsigned n = 0;
-    while (n < f->n_threads && r == PEN_OK) {
-        pthread_mutex_lock(&f->mutex);
-        f->running++;
-        f->refs++;
-        pthread_mutex_unlock(&f->mutex);
-        r = pen__thread_start(&threads[n], run, f, &e);
-        n += r == PEN_OK;
-    }
-    if (r < 0) {
-        fail(f, &e);
-        pthread_mutex_lock(&f->mutex);
-        f->running--;
-        f->refs--;
-        unlock(f);
-    }
-    return n;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
+
+static const PenWalkCalls walk_calls = {.open = open_shard,
+                                        .skip = is_filled,
+                                        .part = fill_part,
+                                        .close = close_shard,
+                                        .release = release_shard};
 
 int pen__fill_open(PenPack *pack, PenPreload *preload, unsigned threads, PenFill **ret,
                    PenError *reterr)
@@ -357,17 +218,17 @@ int pen__fill_open(PenPack *pack, PenPreload *preload, unsigned threads, PenFill
     const PenManifest *m = pen__pack_manifest(pack);
     PenFill *f = pen__zalloc(sizeof *f);
     uint8_t *states = pen__alloc_array(m->n_shards + 1, 1);
-    if (!f || !states || pen__cond_init(&f->news) < 0) {
+    int r = f && states ? pen__walk_init(&f->walk, pack, threads, &walk_calls, f, reterr)
+                        : pen__fail_memory(reterr, WHERE, pen__pack_path(pack));
+    if (r < 0) {
         pen__free(f);
         pen__free(states);
-        return pen__fail_memory(reterr, WHERE, pen__pack_path(pack));
+        return r;
     }
     memset(states, PEN_FILL_TO_DO, (size_t)m->n_shards);
-    pthread_mutex_init(&f->mutex, NULL);
     f->states = states;
     f->m = m;
-    f->n_threads = PEN_MIN(PEN_MAX(threads, 1u), (unsigned)MOST_THREADS);
-    f->refs = 1;
+    atomic_init(&f->refs, 1);
     f->pack = pen__pack_ref(pack);
     f->preload = preload;
     atomic_fetch_add(&preload->refs, 1);
@@ -388,27 +249,25 @@ uint64_t pen__fill_read_bytes(const PenFill *f)
 int pen__fill_pass(PenFill *f, int force, int (*tick)(void *ctx, PenError *reterr), void *ctx,
                    PenError *reterr)
 {
-    pthread_t threads[MOST_THREADS];
+    PenTeamWork work = {.name = "pen-preload", .run = run, .ctx = f};
+    PenTeam *team = NULL;
+    unsigned n = f->walk.n_threads;
     f->force = force;
-    f->next_shard = 0;
-    unsigned n = start(f, threads);
-    bool all = watch(f, tick, ctx);
-    for (unsigned i = 0; i < n; i++)
-        if (all)
-            pen__thread_join(threads[i]);
-        else
-            (void)pthread_detach(threads[i]);
-    pthread_mutex_lock(&f->mutex);
-    PenError e = f->error;
-    pthread_mutex_unlock(&f->mutex);
-    if (e.status < 0 && reterr)
-        *reterr = e;
-    return e.status;
+    f->walk.next_shard = 0;
+    atomic_fetch_add(&f->refs, n);
+    int r = pen__team_start(&work, n, &team, reterr);
+    if (r < 0) {
+        release(f, n);
+        return r;
+    }
+    watch(f, team, tick, ctx);
+    pen__team_leave(&team);
+    return pen__walk_status(&f->walk, reterr);
 }
 
 void pen__fill_close(PenFill **f)
 {
     if (*f)
-        let_go(*f);
+        release(*f, 1);
     *f = NULL;
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/team.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#define TICK_NS 100000000u
+
+typedef struct Member {
+    PenTeam *team;
+    unsigned number;
+    pthread_t thread;
+} Member;
+
+struct PenTeam {
+    PenTeamWork work;
+    pthread_mutex_t mutex; /* of all below; held until all threads have been started */
+    pthread_cond_t ended;  /* `running` has become 0 */
+    bool is_refused;       /* a thread could not be started: none calls run() */
+    bool is_left;          /* nobody waits: the last thread frees this */
+    unsigned n, running;
+    Member members[];
+};
+
+static void free_team(PenTeam *t)
+{
+    pthread_cond_destroy(&t->ended);
+    pthread_mutex_destroy(&t->mutex);
+    pen__free(t);
+}
+
+static void *run_member(void *arg)
+{
+    const Member *m = arg;
+    PenTeam *t = m->team;
+    pthread_mutex_lock(&t->mutex);
+    bool runs = !t->is_refused;
+    pthread_mutex_unlock(&t->mutex);
+    if (runs) {
+        pen__thread_name(t->work.name);
+        t->work.run(t->work.ctx, m->number);
+    }
+    pthread_mutex_lock(&t->mutex);
+    bool is_last = --t->running == 0;
+    bool frees = is_last && t->is_left;
+    if (is_last)
+        pthread_cond_signal(&t->ended);
+    pthread_mutex_unlock(&t->mutex);
+    if (frees)
+        free_team(t);
+    return NULL;
+}
+
+static PenTeam *make_team(const PenTeamWork *work, unsigned n_threads)
+{
+    PenTeam *t = pen__zalloc(sizeof *t + n_threads * sizeof t->members[0]);
+    if (!t || pen__cond_init(&t->ended) < 0) {
+        pen__free(t);
+        return NULL;
+    }
+    pthread_mutex_init(&t->mutex, NULL);
+    t->work = *work;
+    return t;
+}
+
+int pen__team_start(const PenTeamWork *work, unsigned n_threads, PenTeam **ret, PenError *reterr)
+{
+    int r = PEN_OK;
+    PenTeam *t = make_team(work, n_threads);
+    if (!t)
+        return pen__fail_memory(reterr, "base/team", work->name);
+    pthread_mutex_lock(&t->mutex);
+    while (t->n < n_threads && r == PEN_OK) {
+        Member *m = &t->members[t->n];
+        *m = (Member){.team = t, .number = t->n};
+        r = pen__thread_start(&m->thread, run_member, m, reterr);
+        t->n += r == PEN_OK;
+    }
+    t->running = t->n;
+    t->is_refused = r < 0;
+    pthread_mutex_unlock(&t->mutex);
+    if (r < 0)
+        pen__team_join(&t);
+    else
+        *ret = t;
+    return r;
+}
+
+int pen__team_wait(PenTeam *t, uint64_t deadline_ns)
+{
+    int r = PEN_OK;
+    pthread_mutex_lock(&t->mutex);
+    while (t->running && r == PEN_OK)
+        r = pen__cond_wait(&t->ended, &t->mutex, deadline_ns);
+    r = t->running ? r : PEN_OK;
+    pthread_mutex_unlock(&t->mutex);
+    return r;
+}
+
+void pen__team_join(PenTeam **team)
+{
+    PenTeam *t = *team;
+    *team = NULL;
+    for (unsigned i = 0; t && i < t->n; i++)
+        pen__thread_join(t->members[i].thread);
+    if (t)
+        free_team(t);
+}
+
+void pen__team_leave(PenTeam **team)
+{
+    PenTeam *t = *team;
+    pthread_mutex_lock(&t->mutex);
+    bool leaves = t->running;
+    for (unsigned i = 0; leaves && i < t->n; i++)
+        (void)pthread_detach(t->members[i].thread);
+    t->is_left = leaves;
+    pthread_mutex_unlock(&t->mutex);
+    if (leaves)
+        *team = NULL;
+    else
+        pen__team_join(team);
+}
+
+static void tick(const PenTeamWork *work)
+{
+    if (work->tick)
+        work->tick(work->ctx);
+}
+
+int pen__team_run(const PenTeamWork *work, unsigned n_threads, PenError *reterr)
+{
+    PenTeam *t = NULL;
+    int r = pen__team_start(work, n_threads, &t, reterr);
+    if (r < 0)
+        return r;
+    do {
+        tick(work);
+        r = pen__team_wait(t, pen__deadline_after(TICK_NS));
+    } while (r == PEN_E_TIMEOUT);
+    tick(work);
+    pen__team_join(&t);
+    return PEN_OK;
+}
