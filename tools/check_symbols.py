@@ -3,7 +3,8 @@
 """Check the names that leave the library, with nm.
 
 Every global symbol of the static library starts with pen_; the shared library exports exactly the
-functions that include/penstock declares PEN_API; the program uses no pen__ name.
+functions that include/penstock declares PEN_API, each with a version of src/penstock.map; the
+program uses no pen__ name.
 
     check_symbols.py BUILD_DIR | --self-test
 """
@@ -32,6 +33,16 @@ def names(nm_text, kinds):
     return found
 
 
+def unversioned(nm_text, versions):
+    """Exported names without one of these versions; nm -D writes them as name@@VERSION."""
+    found = set()
+    for line in nm_text.splitlines():
+        name, _, version = line.split()[-1].partition("@")
+        if name not in versions and version.lstrip("@") not in versions:
+            found.add(name)
+    return found
+
+
 def declared(header_texts):
     found = set()
     for text in header_texts:
@@ -43,8 +54,10 @@ def is_compilers(name):
     return name.startswith(("__asan_", "__odr_asan", "_GLOBAL_", "__tsan_", "__sancov"))
 
 
-def check(static, exported, public, used_by_program):
+def check(static, exported, public, used_by_program, without_version=()):
     found = []
+    for name in sorted(without_version):
+        found.append(f"shared library: {name}: exported without a version of src/penstock.map")
     for name in sorted(static):
         if not name.startswith("pen_") and not is_compilers(name):
             found.append(f"static library: {name}: a global name that does not start with pen_")
@@ -67,6 +80,9 @@ def self_test():
     cases = (
         (declared([header]), {"pen_a", "pen_c"}),
         (names(text, "TD"), {"pen_a", "loose"}),
+        (unversioned("00 A V_1\n10 T pen_a@@V_1\n20 T pen_b@V_1\n", {"V_1"}), set()),
+        (unversioned("00 A V_1\n10 T pen_a\n20 T pen_b@@V_2\n", {"V_1"}), {"pen_a", "pen_b"}),
+        (len(check(set(), {"pen_a"}, {"pen_a"}, set(), {"pen_a"})), 1),
         (len(check({"pen_a", "pen__b"}, {"pen_a"}, {"pen_a"}, {"pen_a"})), 0),
         (len(check({"loose"}, {"pen_a"}, {"pen_a"}, set())), 1),
         (len(check(set(), {"pen_a", "pen__b"}, {"pen_a"}, set())), 1),
@@ -92,10 +108,13 @@ def main():
         with open(path, encoding="utf-8") as f:
             headers.append(f.read())
     static = names(nm("-g", "--defined-only", f"{build}/src/libpenstock.a"), "TDBRVWCGSiu")
-    exported = names(nm("-D", "--defined-only", f"{build}/src/libpenstock.so"), "TDBRVWCGSiu")
+    dynamic = nm("-D", "--defined-only", f"{build}/src/libpenstock.so")
+    exported = names(dynamic, "TDBRVWCGSiu")
+    with open(os.path.join(root, "src/penstock.map"), encoding="utf-8") as f:
+        versions = set(re.findall(r"^(\w[\w.]*) \{", f.read(), re.M))
     objects = glob.glob(f"{build}/penstock.p/*.o")
     used = names(nm("-u", *objects), "Uw") if objects else set()
-    found = check(static, exported, declared(headers), used)
+    found = check(static, exported, declared(headers), used, unversioned(dynamic, versions))
     for line in found:
         print(line)
     return 1 if found else 0

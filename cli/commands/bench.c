@@ -230,7 +230,6 @@ static PenLoaderSettings settings_of(const CliArgs *args)
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
     s.order = whole ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
-    s.drop_last = 0;
     s.pipeline = args->values[CLI_OPT_PIPELINE].text;
     s.batch_size = (uint32_t)args->values[CLI_OPT_BATCH].number;
     s.threads = (int32_t)args->values[CLI_OPT_THREADS].number;

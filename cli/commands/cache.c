@@ -48,7 +48,7 @@ static int show(const CliArgs *args, CliReport *report, PenError *reterr)
 {
     PenCacheTotal total;
     cli_report_list(report, "packs");
-    int r = pen_cache_look(args->operands[0], on_pack, report, &total, reterr);
+    int r = pen_cache_inspect(args->operands[0], on_pack, report, &total, reterr);
     cli_report_close(report);
     if (r == PEN_OK)
         add_total(report, &total);

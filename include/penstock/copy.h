@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying a pack between any two places: a directory, an s3:// address, and https:// or http:// to
- * copy from.
+/* Copies a pack between two places: a directory, an s3:// address, or, as the origin only, an
+ * https:// or http:// address.
  *
- * The copy has the same bytes. Every one of them is checked on its way, and what does not fit its
- * checksum is asked for once more and then an error. Shards come first and the manifest last, in an
- * object store under the condition that there is none: before that there is no pack at the new
- * place, after it the whole one. Shards that are there from an interrupted copy are not copied
- * again. */
+ * The copy has the same bytes. Every byte is checked on the way; data that does not match its
+ * checksum is fetched once more, then the copy fails. Shards are copied first and the manifest
+ * last, so the new place holds either no pack or the complete one. A repeated copy skips the shards
+ * that an interrupted one has finished. */
 #ifndef PENSTOCK_COPY_H
 #define PENSTOCK_COPY_H
 
@@ -17,28 +16,40 @@ extern "C" {
 #endif
 
 typedef struct PenCopySettings {
-    uint32_t struct_size; /* set by the init call */
-    int32_t threads;      /* transfers at once; 0 = 8, or the cores where both are directories */
+    uint32_t struct_size; /* set by the init function */
+    int32_t threads;      /* parallel transfers; 0 = 8, or all cores between two directories */
     const char *from, *to;
-    const PenRemoteSettings *from_remote, *to_remote; /* NULL = as the environment says */
-    const char *work; /* as in PenIngestSettings: keeps two writers of this machine apart */
-    /* Called now and then from the calling thread; non-zero stops with PEN_E_CANCELLED. May be
-     * NULL. */
+    const PenRemoteSettings *from_remote, *to_remote; /* NULL = from the environment */
+    const char *work; /* as in PenIngestSettings; keeps two writers on this machine apart */
+    /* Called every now and then from the calling thread; a return value other than 0 stops the copy
+     * with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
 } PenCopySettings;
 
 typedef struct PenCopyResult {
+    uint32_t struct_size; /* set by the library */
     uint64_t n_samples;
-    uint64_t shards, bytes;             /* copied; the manifest is among the bytes */
-    uint64_t known_shards, known_bytes; /* were there already */
+    uint64_t shards, bytes;             /* copied; bytes include the manifest */
+    uint64_t known_shards, known_bytes; /* skipped because they existed already */
     uint8_t id[16];                     /* of the pack */
 } PenCopyResult;
 
-PEN_API void pen_copy_settings_init(PenCopySettings *settings);
-/* PEN_E_EXISTS when another pack is at the new place. */
-PEN_NODISCARD PEN_API int pen_copy(const PenCopySettings *settings, PenCopyResult *ret,
-                                   PenError *reterr);
+PEN_API void pen_copy_settings_init_sized(PenCopySettings *settings, size_t bytes);
+static inline void pen_copy_settings_init(PenCopySettings *settings)
+{
+    pen_copy_settings_init_sized(settings, sizeof *settings);
+}
+
+PEN_NODISCARD PEN_API int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret,
+                                         size_t ret_bytes, PenError *reterr);
+/* Copies and blocks until the copy is complete. Fails with PEN_E_EXISTS if a different pack is at
+ * the new place. Threads may run copies to different places at the same time. */
+PEN_NODISCARD static inline int pen_copy(const PenCopySettings *settings, PenCopyResult *ret,
+                                         PenError *reterr)
+{
+    return pen_copy_sized(settings, ret, sizeof *ret, reterr);
+}
 
 #ifdef __cplusplus
 }

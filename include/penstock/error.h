@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Status codes and error details. <penstock/penstock.h> describes the rules of all calls. */
 #ifndef PENSTOCK_ERROR_H
 #define PENSTOCK_ERROR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef PEN_API
@@ -13,11 +15,11 @@
 extern "C" {
 #endif
 
-/* Every call that can fail returns one of these: 0 is success, positive values are
- * outcomes that are not failures, negative values are failures. */
+/* Every call that can fail returns one of these values. 0 is success, a positive value is an
+ * outcome that is not a failure, and a negative value is a failure. */
 #define PEN_STATUS_MAP(XX)                                                                         \
     XX(OK, 0, "success")                                                                           \
-    XX(END, 1, "nothing more to give")                                                             \
+    XX(END, 1, "no more data")                                                                     \
     XX(E_INVALID, -1, "invalid argument or setting")                                               \
     XX(E_NO_MEMORY, -2, "out of memory")                                                           \
     XX(E_NOT_FOUND, -3, "no such file, sample or field")                                           \
@@ -41,17 +43,18 @@ typedef enum PenStatus {
 #undef XX
 } PenStatus;
 
-/* Owned by the caller and of fixed size, so that it can report even when memory is gone.
- * Every function that takes one accepts NULL, and leaves it alone when it succeeds. */
+/* Details of a failure. The caller owns the struct; its size is fixed, so a call can report an
+ * error when no memory is left. Every call accepts NULL for it and does not change it on success.
+ */
 typedef struct PenError {
     int32_t status;    /* a PenStatus, < 0 */
-    int32_t os_errno;  /* 0 when the operating system did not say */
-    int64_t sample;    /* number of the sample in the pack, -1 when none is concerned */
-    char where[32];    /* the part that failed: "pack/block", "codec/jpeg" */
-    char message[472]; /* one line: object, what was expected, what was found, next step */
+    int32_t os_errno;  /* errno of the failed system call; 0 if none failed */
+    int64_t sample;    /* number of the sample in the pack; -1 if the error is not about a sample */
+    char where[32];    /* the part of the library that failed: "pack/block", "codec/jpeg" */
+    char message[472]; /* one line: the object, what was expected and found, what to do */
 } PenError;
 
-/* The text of a status; never NULL. */
+/* Returns a short description of a status. Never returns NULL. Any thread may call it. */
 PEN_API const char *pen_strerror(int status);
 
 #ifdef __cplusplus

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading batches.
+/* Loads batches.
  *
- * Caveats. One thread at a time calls the functions of a loader; batches may be given back by any
- * thread. A loader starts its threads with its first batch. Handles opened before fork() answer
- * PEN_E_CLOSED in the child. What a batch holds depends on the pack, the subset, the pipeline, the
- * seed, the epoch and the position alone: not on threads, memory, ranks or restarts (in block order
- * lanes and window count too; they are chosen from the memory when they are not given, and kept in
- * the state). */
+ * One thread at a time may call the functions of a loader; any thread may release batches. A loader
+ * starts its own threads with its first pass.
+ *
+ * The content of a batch depends on the pack, the subset, the pipeline, the seed, the epoch and the
+ * position only. It does not depend on threads, memory, ranks or restarts. In block order it also
+ * depends on lanes and window; without a setting they are chosen from memory_bytes, and the loader
+ * state keeps them. */
 #ifndef PENSTOCK_LOADER_H
 #define PENSTOCK_LOADER_H
 
@@ -31,141 +32,171 @@ typedef enum PenDtype {
     PEN_F64 = 5,
     PEN_I64 = 6
 } PenDtype;
-PEN_API const char *pen_dtype_name(int dtype); /* "u8" */
-PEN_API size_t pen_dtype_bytes(int dtype);
+PEN_API const char *pen_dtype_name(int dtype); /* "u8"; static */
+PEN_API size_t pen_dtype_bytes(int dtype);     /* bytes of one element */
 
 #define PEN_TENSOR_DIMS 6
 
-typedef struct PenTensor { /* dense, in the order of its dims */
+typedef struct PenTensor { /* dense, in row-major order */
     void *data;
-    int32_t dtype;
+    int32_t dtype; /* a PenDtype */
     uint32_t n_dims;
     int64_t shape[PEN_TENSOR_DIMS];
-    /* 1: an image batch whose last dim is the channels; 2: the same of clips, time before height */
+    /* 1 = images, the last dimension is the channels; 2 = clips, as 1 with time before height */
     int32_t channels_last;
 } PenTensor;
 
-typedef struct PenBatch { /* a lease on a slot of the ring */
+/* A batch in the memory of the loader. It is valid until its last reference is released with
+ * pen_batch_unref; the loader then fills the memory again. */
+typedef struct PenBatch {
+    uint32_t struct_size; /* set by the library */
+    uint32_t n_samples;   /* always the batch size */
     uint64_t epoch;
-    uint64_t position;  /* of its first sample in the epoch's order, counted over all ranks */
-    uint32_t n_samples; /* always the batch size */
-    uint32_t n_valid;   /* without those that only fill up the last batch */
+    uint64_t position; /* of its first sample in the order of the epoch, over all ranks */
+    uint32_t n_valid;  /* n_samples without those that only fill the last batch */
     uint32_t n_fields;
-    uint32_t n_substituted;
-    const PenTensor *fields;
-    const uint64_t *samples; /* numbers of the samples in the pack */
-    const uint8_t *valid;    /* 0 = repeated to fill up the last batch */
-    void *memory; /* all tensors lie in it; same addresses whenever the slot is used again */
+    uint32_t n_substituted;  /* samples that replace broken ones */
+    const PenTensor *fields; /* n_fields tensors */
+    const uint64_t *samples; /* numbers of the samples in the pack, n_samples of them */
+    const uint8_t *valid;    /* for each sample: 0 = repeated to fill the last batch */
+    void *memory; /* holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
 } PenBatch;
 
-/* Block: random within windows of blocks, for disks and object stores. Sticky: the same, and lanes
- * have the same blocks in every epoch, so that a node's cache serves it again. */
+/* Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
+ * lane has the same blocks in every epoch, so that the cache of a node is used again. */
 enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2, PEN_ORDER_STICKY = 3 };
+/* For a broken sample: fail, or load another sample in its place. */
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
-    uint32_t struct_size; /* set by the init call */
-    uint32_t batch_size;  /* of this rank; 256 */
-    const char *pipeline; /* NULL: every numeric field, no image */
-    int32_t order;        /* PEN_ORDER_SEQUENTIAL */
-    int32_t drop_last;    /* 1; 0 fills up the last batch by repetition */
-    uint64_t seed;        /* 0 */
-    uint32_t rank, world; /* 0 of 1 */
-    /* Processes of this machine that load as this one does: they divide its cores, and their memory
-     * together must not be more than it has. 0: as the environment says (torchrun's
-     * LOCAL_WORLD_SIZE; in a task of Slurm SLURM_STEP_TASKS_PER_NODE or SLURM_NTASKS_PER_NODE), or
-     * 1. */
+    uint32_t struct_size; /* set by the init function */
+    uint32_t batch_size;  /* samples per batch of this rank; default 256 */
+    const char *pipeline; /* see ops.h; NULL = all numeric fields and no image */
+    int32_t order;        /* PEN_ORDER_*; default PEN_ORDER_SEQUENTIAL */
+    int32_t drop_last;    /* 1 = drop an incomplete last batch; 0 = fill it with repeated samples,
+                             the default */
+    uint64_t seed;        /* of the order and of random operations; default 0 */
+    uint32_t rank, world; /* default 0 of 1 */
+    /* Loading processes on this machine, which share its cores and its memory. 0, the default =
+     * LOCAL_WORLD_SIZE of torchrun; in a Slurm task SLURM_STEP_TASKS_PER_NODE or
+     * SLURM_NTASKS_PER_NODE; otherwise 1. */
     uint32_t node_ranks;
-    int32_t threads;        /* that decode; 0 = the cores that this process is bound to, when
-                               these are fewer than the machine has; or else an even share */
-    int32_t io_threads;     /* that read; 0 = chosen */
-    uint32_t prefetch;      /* batches made ahead; 0 = chosen */
-    uint32_t lanes, window; /* of PEN_ORDER_BLOCK and PEN_ORDER_STICKY; 0 = chosen from
-                               memory_bytes; lanes are a multiple of world then */
-    uint64_t memory_bytes;  /* for ring, read-ahead and scratch; 2 GiB */
-    int32_t on_bad;         /* PEN_BAD_RAISE */
-    uint32_t stall_ms;      /* the longest a batch may take to come; 300,000 */
-    int32_t keep_slots; /* 0; 1: memory of batches is not given back before the end: for pinning */
-    uint64_t max_bad;   /* substitutions in an epoch, after which it raises; 100 */
-    /* Only these samples: a list (copied), or [first, first + count) when count is not 0. The list
-     * may name a sample several times; the ordinal of the entry among those of its sample (0, 1,
-     * ...) enters the random draws, so that each repeat gets a crop of its own in an epoch. */
+    /* Threads that decode. 0, the default = the cores that this process is bound to, if they are
+     * fewer than the machine has; otherwise an equal share of all cores. */
+    int32_t threads;
+    int32_t io_threads; /* threads that read; 0 = chosen by the library, the default */
+    uint32_t prefetch;  /* batches that are loaded in advance; 0 = chosen, the default */
+    /* For PEN_ORDER_BLOCK and PEN_ORDER_STICKY; lanes is a multiple of world. 0, the default =
+     * chosen from memory_bytes. */
+    uint32_t lanes, window;
+    uint64_t memory_bytes; /* limit for batches, prefetched blocks and scratch; default 2 GiB */
+    int32_t on_bad;        /* PEN_BAD_*; default PEN_BAD_RAISE */
+    uint32_t stall_ms;     /* longest wait for a batch; default 300,000 */
+    int32_t keep_slots;    /* 1 = keep the memory of batches until the loader is closed, for
+                              pinning; default 0 */
+    uint64_t max_bad;      /* substitutions in an epoch before the loader fails; default 100 */
+    /* Load only these samples: a list, which the library copies, or [first, first + count) if count
+     * is not 0. A list may contain a sample several times; random operations then draw different
+     * values for each occurrence. */
     const uint64_t *subset;
     uint64_t n_subset;
     uint64_t first, count;
 } PenLoaderSettings;
 
-PEN_API void pen_loader_settings_init(PenLoaderSettings *settings);
-/* Plans everything and reads nothing of the shards. The loader keeps the pack open for itself. */
+PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);
+static inline void pen_loader_settings_init(PenLoaderSettings *settings)
+{
+    pen_loader_settings_init_sized(settings, sizeof *settings);
+}
+
+/* Checks the settings and prepares a loader; it reads no shard. The loader holds its own reference
+ * to the pack, so the caller may close the pack. */
 PEN_NODISCARD PEN_API int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings,
                                           PenLoader **ret_loader, PenError *reterr);
-/* Batches that are out stay valid until they are given back. Accepts NULL; sets *loader to NULL. */
+/* Stops the threads and releases the loader. Batches that the caller holds stay valid until they
+ * are released. */
 PEN_API void pen_loader_close(PenLoader **loader);
 
-/* Batches of an epoch, the same for every rank. */
-PEN_API uint64_t pen_loader_len(const PenLoader *loader);
-PEN_API uint64_t pen_loader_samples(const PenLoader *loader);     /* of an epoch, over all ranks */
-PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);       /* that runs or comes next */
-PEN_API const char *pen_loader_pipeline(const PenLoader *loader); /* its full form */
-/* What the user should be told of the settings: they are allowed, and probably not what was meant
- * (boxes that do not follow a crop). One line that lives as long as the loader, or NULL. */
+PEN_API uint64_t
+pen_loader_len(const PenLoader *loader); /* batches per epoch, equal on all ranks */
+PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /* per epoch, over all ranks */
+PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);   /* the current or the next epoch */
+/* Returns the pipeline in its full form. The text is valid until the loader is closed. */
+PEN_API const char *pen_loader_pipeline(const PenLoader *loader);
+/* Returns a warning about settings that are allowed but probably a mistake, such as boxes that do
+ * not follow a crop: one line, valid until the loader is closed, or NULL. */
 PEN_API const char *pen_loader_warning(const PenLoader *loader);
-PEN_API uint32_t pen_loader_fields(const PenLoader *loader);
+PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /* number of fields in a batch */
+/* Returns the name of a field, valid until the loader is closed; NULL if there is no such field. */
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
-/* Shape and type of a field's batches; data is NULL. */
+/* Returns the shape and type of a field in every batch; `data` is NULL. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 
-/* The next pass is of this epoch (0 to 2^63 - 1); one that was begun and has given nothing yet
- * becomes it. After a restore, naming the restored epoch keeps the place in it.
+/* Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch yet
+ * changes to this epoch. After pen_loader_restore, setting the restored epoch keeps the position.
  */
 PEN_NODISCARD PEN_API int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr);
-/* Begins a pass: at the restored place; or at the start of the epoch set; or, when a pass was begun
- * before and no epoch set since, of the following epoch. Batches not taken from an earlier pass are
- * given up. */
+/* Begins a pass over an epoch: at the restored position; or at the start of the epoch that was set;
+ * or at the start of the next epoch, if a pass was begun before. Undelivered batches of an earlier
+ * pass are discarded. */
 PEN_NODISCARD PEN_API int pen_loader_begin(PenLoader *loader, PenError *reterr);
-/* PEN_OK and a lease; PEN_END at the end of the pass; or < 0. Waits timeout_ms at most (< 0: until
- * the loader's stall_ms is over): PEN_E_TIMEOUT then, and the call may be made again. After another
- * error the next call goes on behind the batch concerned. */
+/* Returns PEN_OK and the next batch, which the caller releases with pen_batch_unref; PEN_END at the
+ * end of the pass; or an error. Waits at most timeout_ms (< 0: the stall_ms of the settings), then
+ * fails with PEN_E_TIMEOUT, and the call may be repeated. After another error the next call
+ * continues after the batch that failed. */
 PEN_NODISCARD PEN_API int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
                                           PenError *reterr);
+/* Adds a reference and returns the batch. Any thread may call it. */
 PEN_API PenBatch *pen_batch_ref(PenBatch *batch);
-PEN_API void pen_batch_unref(PenBatch **batch); /* the last one frees the slot; accepts NULL */
+/* Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */
+PEN_API void pen_batch_unref(PenBatch **batch);
 
 #define PEN_STATE_BYTES 512
 
-/* The place, as one line of text "key=value ..." that is the same on every rank. `buf` has
- * PEN_STATE_BYTES. Batches count as delivered when pen_loader_next has given them out. */
+/* Writes the position as one line of text, "key=value ...", which is the same on every rank. `buf`
+ * has PEN_STATE_BYTES bytes. A batch counts as delivered when pen_loader_next has returned it. */
 PEN_NODISCARD PEN_API int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr);
-/* Refuses the state of another pack, pipeline, subset or seed unless strict is 0. */
+/* Continues at a saved position with the next pass. Fails if the state is of another pack,
+ * pipeline, subset or seed, unless `strict` is 0. */
 PEN_NODISCARD PEN_API int pen_loader_restore(PenLoader *loader, const char *text, int strict,
                                              PenError *reterr);
 
-typedef struct PenLoaderStats {
-    uint32_t struct_size;
+typedef struct PenLoaderStats { /* since the loader was opened */
+    uint32_t struct_size;       /* set by the library */
     uint32_t threads, io_threads;
-    uint32_t node_ranks; /* processes of this machine that divide its cores */
-    uint32_t slots, slots_ready, slots_leased;
-    uint64_t batches, samples; /* delivered */
-    uint64_t substituted;
-    uint64_t bytes_read;
-    uint64_t ns_wait;      /* the caller waited for a batch */
-    uint64_t memory_bytes; /* held now: ring, read-ahead, scratch, indexes */
+    uint32_t node_ranks;                       /* processes that share the cores of this machine */
+    uint32_t slots, slots_ready, slots_leased; /* of the ring: all, filled, held by the caller */
+    uint64_t batches, samples;                 /* delivered */
+    uint64_t substituted;                      /* broken samples that were replaced */
+    uint64_t bytes_read;                       /* from the pack */
+    uint64_t ns_wait;                          /* time the caller waited for batches */
+    uint64_t memory_bytes; /* held now: ring, prefetched blocks, scratch, indexes */
     uint64_t memory_peak_bytes;
 } PenLoaderStats;
 
-PEN_API void pen_loader_stats(const PenLoader *loader,
-                              PenLoaderStats *ret); /* struct_size is set */
+PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);
+/* Returns the counters of a loader; all are 0 in a forked child. */
+static inline void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
+{
+    pen_loader_stats_sized(loader, ret, sizeof *ret);
+}
 
 typedef struct PenBadSample {
-    uint64_t epoch, sample, instead;
-    int32_t status;
+    uint32_t struct_size;            /* set by the library */
+    int32_t status;                  /* why the sample could not be loaded, a PenStatus */
+    uint64_t epoch, sample, instead; /* `instead`: the sample that replaced it */
     char message[200];
 } PenBadSample;
 
-/* The i-th sample that was substituted (the first 1,000 are kept); PEN_END behind the last. */
-PEN_NODISCARD PEN_API int pen_loader_bad_sample(const PenLoader *loader, uint64_t i,
-                                                PenBadSample *ret);
+PEN_NODISCARD PEN_API int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i,
+                                                      PenBadSample *ret, size_t ret_bytes);
+/* Returns the i-th substituted sample; PEN_END after the last. The first 1,000 are kept. */
+PEN_NODISCARD static inline int pen_loader_bad_sample(const PenLoader *loader, uint64_t i,
+                                                      PenBadSample *ret)
+{
+    return pen_loader_bad_sample_sized(loader, i, ret, sizeof *ret);
+}
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The C API of penstock. The guide is docs/how-to/c.md; docs/reference/c-abi.md describes which
+ * changes a later release may make.
+ *
+ * Rules of all calls:
+ *
+ * Errors. A call that can fail returns a PenStatus and fills the PenError that it is passed, which
+ * may be NULL. On failure it writes no other result, unless its comment says so.
+ *
+ * Settings. Initialise a settings struct with its init function, then change members. The library
+ * copies the struct, but not the strings and arrays that it points to: keep them until the call
+ * returns. NULL instead of a settings struct selects the defaults.
+ *
+ * Structs that may grow start with struct_size. The init function sets it in settings; the library
+ * sets it in results. The inline functions in these headers pass sizeof to the exported functions
+ * whose names end in _sized. Bindings for other languages call the _sized functions.
+ *
+ * Ownership. A function named ..._open returns a handle that the caller closes with ..._close.
+ * Close functions accept NULL and set the handle to NULL. Pointers in a result belong to the
+ * library unless the comment says otherwise.
+ *
+ * Text is UTF-8 and ends with a NUL. Sizes are in bytes. A member whose name ends in _ms, _s or
+ * _ns is in milliseconds, seconds or nanoseconds.
+ *
+ * Threads. Each header states which calls may run at the same time. Handles do not survive fork():
+ * in the child their calls fail with PEN_E_CLOSED. */
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole pack in memory, once for all processes of a user on a machine.
+/* Holds a complete pack in memory, once for all processes of a user on a machine.
  *
- * The first process that asks reads the pack (all of its bytes, side by side, checked); others that
- * ask meanwhile help, and those that come later find it there. Memory is the kernel's, not any
- * process's: it goes when the last process that uses it has closed the pack or ended, by kill -9
- * too, and leaves no files behind. A forked child keeps it until it ends. Everything read from it
- * is checked as if it came from a disk. Processes find each other in one network namespace and one
- * process namespace; those that do not each have memory of their own. */
+ * The first process reads the pack with several threads and checks every byte. Processes that call
+ * meanwhile help it; later ones find the memory filled. The kernel owns the memory: it is released
+ * when the last process that uses it has closed the pack or ended, also by kill -9, and no files
+ * remain. A forked child holds it until it ends. Reads from the memory are checked like reads from
+ * a disk. Processes share the memory within one network namespace and one PID namespace. */
 #ifndef PENSTOCK_PRELOAD_H
 #define PENSTOCK_PRELOAD_H
 
@@ -17,30 +16,43 @@ extern "C" {
 #endif
 
 typedef struct PenPreloadSettings {
-    uint32_t struct_size; /* set by the init call */
-    int32_t threads;      /* that read; 0 = chosen, the default */
-    /* Called now and then, by the calling thread, with what is in memory; non-zero stops with
-     * PEN_E_CANCELLED. May be NULL. */
+    uint32_t struct_size; /* set by the init function */
+    int32_t threads;      /* threads that read; 0 = chosen by the library, the default */
+    /* Called every now and then from the calling thread with the bytes in memory; a return value
+     * other than 0 stops the call with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
 } PenPreloadSettings;
 
 typedef struct PenPreloadResult {
-    uint64_t bytes;      /* of memory that the pack takes */
-    uint64_t read_bytes; /* of the pack, by this process */
-    int32_t was_there;   /* 1: another process, or this one, had the memory already */
-    int32_t is_sealed;   /* 1: nobody can change it any more; 0: some of it is damaged */
+    uint32_t struct_size; /* set by the library */
+    int32_t was_there;    /* 1 = the memory existed already, from this or another process */
+    int32_t is_sealed;    /* 1 = nobody can change the memory; 0 = a part of the pack is damaged */
+    uint64_t bytes;       /* memory that the pack takes */
+    uint64_t read_bytes;  /* bytes of the pack that this process read */
 } PenPreloadResult;
 
-PEN_API void pen_preload_settings_init(PenPreloadSettings *settings);
-/* Returns when all of the pack is in memory; from then on nothing is read from where it lies, and a
- * pack at an address counts as a local one. To be called before anything else uses the pack
- * (PEN_E_INVALID when a loader does, or it has a cache); a second call does nothing.
- * PEN_E_NO_MEMORY when there is too little for it. On failure the pack is as it was. Damage in the
- * pack is no failure: it shows when the sample is read, as of a local pack. `settings` and `ret`
- * may be NULL. */
-PEN_NODISCARD PEN_API int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings,
-                                           PenPreloadResult *ret, PenError *reterr);
+PEN_API void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes);
+static inline void pen_preload_settings_init(PenPreloadSettings *settings)
+{
+    pen_preload_settings_init_sized(settings, sizeof *settings);
+}
+
+PEN_NODISCARD PEN_API int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings,
+                                                 PenPreloadResult *ret, size_t ret_bytes,
+                                                 PenError *reterr);
+/* Blocks until the complete pack is in memory. From then on nothing is read from its original
+ * place, and a remote pack counts as a local one. `ret` may be NULL.
+ *
+ * Call it before any other use of the pack: it fails with PEN_E_INVALID if a loader uses the pack
+ * or the pack has a cache. A second call does nothing. It fails with PEN_E_NO_MEMORY if too little
+ * memory is available. After a failure the pack is unchanged. Damage in the pack is not a failure
+ * of this call: reading the damaged sample fails later. */
+PEN_NODISCARD static inline int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings,
+                                                 PenPreloadResult *ret, PenError *reterr)
+{
+    return pen_pack_preload_sized(pack, settings, ret, sizeof *ret, reterr);
+}
 
 #ifdef __cplusplus
 }

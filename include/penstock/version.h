@@ -9,9 +9,10 @@ extern "C" {
 #endif
 
 #define PEN_VERSION "0.1.0"
-#define PEN_API_VERSION 0x00000100u /* 0x00MMmmpp: the API this header describes */
+#define PEN_API_VERSION 0x00000100u /* version of these headers: 0x00MMmmpp for MM.mm.pp */
 
-/* The library's version as text; ret_api (may be NULL) gets the API version it was built with. */
+/* Returns the version of the library as text. ret_api, which may be NULL, receives the
+ * PEN_API_VERSION that the library was built with. Any thread may call it. */
 PEN_API const char *pen_version(uint32_t *ret_api);
 
 #ifdef __cplusplus

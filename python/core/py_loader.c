@@ -420,7 +420,7 @@ static PyObject *stats_dict(const PenLoaderStats *s)
 
 static PyObject *loader_stats(CoreLoader *self, PyObject *unused)
 {
-    PenLoaderStats stats = {.struct_size = sizeof stats};
+    PenLoaderStats stats;
     (void)unused;
     PenLoader *loader = enter(self);
     if (!loader)

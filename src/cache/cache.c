@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/mem.h"
 #include "cache/cache_impl.h"
 
 #define WHERE "cache/open"
 #define WAIT_MS 10000u
 
-void pen_cache_settings_init(PenCacheSettings *settings)
+static const PenCacheSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+
+void pen_cache_settings_init_sized(PenCacheSettings *settings, size_t bytes)
 {
-    *settings = (PenCacheSettings){.struct_size = sizeof *settings};
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
 /* ---- open and close ------------------------------------------------------------------------- */
@@ -88,10 +91,13 @@ int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], cons
                     PenCache **ret, PenError *reterr)
 {
     PenCache *c = NULL;
-    int r = pen__cache_open_dir(settings->directory, true, settings->wait_ms, &c, reterr);
+    PenCacheSettings own = DEFAULTS;
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_cache_settings_init", reterr);
+    if (r == PEN_OK)
+        r = pen__cache_open_dir(own.directory, true, own.wait_ms, &c, reterr);
     if (r < 0)
         return r;
-    c->limit = settings->bytes ? settings->bytes : half_of_disk(c);
+    c->limit = own.bytes ? own.bytes : half_of_disk(c);
     pen__accounting_recount(c, false);
     pen__accounting_present(c);
     for (int i = 0; i < 16; i++)
@@ -121,8 +127,7 @@ void pen__cache_stats(PenCache *c, PenCacheStats *ret)
     uint64_t n[PEN_COUNTS];
     for (int i = 0; i < PEN_COUNTS; i++)
         n[i] = atomic_load(&c->counts[i]);
-    *ret = (PenCacheStats){.struct_size = sizeof *ret,
-                           .hits = n[PEN_COUNT_HITS],
+    *ret = (PenCacheStats){.hits = n[PEN_COUNT_HITS],
                            .misses = n[PEN_COUNT_MISSES],
                            .tail_hits = n[PEN_COUNT_TAIL_HITS],
                            .tail_misses = n[PEN_COUNT_TAIL_MISSES],

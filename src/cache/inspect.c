@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "cache/cache_impl.h"
 
-#define WHERE "cache/look"
+#define WHERE "cache/inspect"
 
 typedef struct Packs {
     PenCache *cache;
@@ -52,7 +53,7 @@ static int add_pack(void *ctx, const char *id)
     if (all->n == all->cap && grow(all) < 0)
         return -ENOMEM;
     PenCachePack *p = &all->packs[all->n++];
-    *p = (PenCachePack){0};
+    *p = (PenCachePack){.struct_size = sizeof *p};
     for (int i = 0; i < 16; i++)
         p->id[i] = (uint8_t)(pen__hex_value(id[2 * i]) * 16 + pen__hex_value(id[2 * i + 1]));
     pen__about_read(all->cache, id, &p->opened_s, p->from, sizeof p->from);
@@ -91,25 +92,34 @@ static void add_up(const Packs *all, PenCacheTotal *ret)
     }
 }
 
-int pen_cache_look(const char *directory, void (*each)(void *ctx, const PenCachePack *pack),
+static int inspect(const char *directory, void (*each)(void *ctx, const PenCachePack *pack),
                    void *ctx, PenCacheTotal *ret, PenError *reterr)
 {
     PenCache *c = NULL;
     Packs all = {0};
-    PenCacheTotal total = {0};
     int r = pen__cache_open_dir(directory, false, 0, &c, reterr);
     if (r < 0)
         return r;
     pen__accounting_recount(c, true);
     r = list_packs(c, &all, reterr);
     if (r == PEN_OK) {
-        add_up(&all, &total);
+        add_up(&all, ret);
         for (size_t i = 0; each && i < all.n; i++)
             each(ctx, &all.packs[i]);
-        *ret = total;
     }
     pen__free(all.packs);
     pen__cache_close(&c);
+    return r;
+}
+
+int pen_cache_inspect_sized(const char *directory,
+                            void (*each)(void *ctx, const PenCachePack *pack), void *ctx,
+                            PenCacheTotal *ret, size_t ret_bytes, PenError *reterr)
+{
+    PenCacheTotal total = {0};
+    int r = inspect(directory, each, ctx, &total, reterr);
+    if (r == PEN_OK)
+        pen__result_copy(ret, ret_bytes, &total, sizeof total);
     return r;
 }
 
@@ -141,8 +151,10 @@ static int remove_idle(PenCache *c, PenCachePack *p, Removed *removed)
     return r;
 }
 
-int pen_cache_clear(const char *directory, PenCacheTotal *ret, PenError *reterr)
+int pen_cache_clear_sized(const char *directory, PenCacheTotal *ret, size_t ret_bytes,
+                          PenError *reterr)
 {
+    PenCacheTotal total = {0};
     PenCache *c = NULL;
     Packs all = {0};
     Removed removed = {0};
@@ -160,10 +172,11 @@ int pen_cache_clear(const char *directory, PenCacheTotal *ret, PenError *reterr)
         (void)pen__accounting_change(c, -(int64_t)PEN_MIN(removed.bytes, (uint64_t)INT64_MAX), 0);
     pen__cache_close(&c);
     if (r == PEN_OK)
-        r = pen_cache_look(directory, NULL, NULL, ret, reterr);
+        r = inspect(directory, NULL, NULL, &total, reterr);
     if (r == PEN_OK) {
-        ret->removed_entries = removed.entries;
-        ret->removed_bytes = removed.bytes;
+        total.removed_entries = removed.entries;
+        total.removed_bytes = removed.bytes;
+        pen__result_copy(ret, ret_bytes, &total, sizeof total);
     }
     return r;
 }

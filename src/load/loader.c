@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -33,25 +34,9 @@ static int check_alive(const PenLoader *l, PenError *reterr)
                      (int)l->pid, (int)getpid());
 }
 
-void pen_loader_settings_init(PenLoaderSettings *settings)
-{
-    *settings = (PenLoaderSettings){.struct_size = sizeof *settings,
-                                    .batch_size = 256,
-                                    .drop_last = 1,
-                                    .world = 1,
-                                    .memory_bytes = 2ull << 30,
-                                    .stall_ms = 300000,
-                                    .max_bad = 100};
-}
-
 int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings, PenLoader **ret_loader,
                     PenError *reterr)
 {
-    if (settings->struct_size != sizeof *settings)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings: expected %zu bytes, found %u; use pen_loader_settings_init and "
-                         "the header of this library",
-                         sizeof *settings, settings->struct_size);
     PenLoader *l = pen__zalloc(sizeof *l);
     if (!l)
         return pen__fail_memory(reterr, WHERE, "loader");
@@ -404,16 +389,11 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
 
 /* ---- figures ---- */
 
-void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
+static void read_stats(PenCore *c, PenLoaderStats *ret)
 {
-    PenCore *c = loader->core;
     const PenShares *shares = &c->plan.shares;
-    *ret = (PenLoaderStats){.struct_size = sizeof *ret};
-    if (loader->pid != getpid())
-        return;
     pthread_mutex_lock(&c->mutex);
     *ret = c->stats;
-    ret->struct_size = sizeof *ret;
     ret->threads = c->plan.threads;
     ret->node_ranks = c->plan.set.node_ranks;
     ret->io_threads = c->plan.fetchers ? c->plan.fetchers : c->plan.io_threads;
@@ -425,11 +405,20 @@ void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
     pthread_mutex_unlock(&c->mutex);
 }
 
-int pen_loader_bad_sample(const PenLoader *loader, uint64_t i, PenBadSample *ret)
+void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
+{
+    PenLoaderStats stats = {0};
+    if (loader->pid == getpid())
+        read_stats(loader->core, &stats);
+    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
+}
+
+int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSample *ret,
+                                size_t ret_bytes)
 {
     const PenCore *c = loader->core;
-    if (i >= c->bad.bytes / sizeof *ret)
+    if (i >= c->bad.bytes / sizeof(PenBadSample))
         return PEN_END;
-    memcpy(ret, c->bad.data + i * sizeof *ret, sizeof *ret);
+    pen__result_copy(ret, ret_bytes, c->bad.data + i * sizeof(PenBadSample), sizeof(PenBadSample));
     return PEN_OK;
 }

@@ -34,6 +34,7 @@ static void describe(PenCore *c, PenSlot *s)
     const PenLoadPlan *plan = &c->plan;
     uintptr_t at = ((uintptr_t)s->block + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
     s->core = c;
+    s->batch.struct_size = sizeof s->batch;
     s->batch.memory = (void *)at;
     s->batch.memory_bytes = (size_t)plan->slot_bytes;
     s->batch.n_samples = plan->set.batch_size;

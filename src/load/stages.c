@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/crc32c.h"
 #include "base/machine/cores.h"
 #include "base/machine/cpu.h"
@@ -329,11 +330,11 @@ static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
     return status;
 }
 
-int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double seconds,
-                     PenStages *ret, PenError *reterr)
+int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, double seconds,
+                           PenStages *ret, size_t ret_bytes, PenError *reterr)
 {
     Bench b = {0};
-    PenStages stages = {.struct_size = sizeof stages};
+    PenStages stages = {0};
     int r = pen__load_plan_init(&b.plan, pack, settings, reterr);
     if (r < 0)
         return r;
@@ -352,6 +353,6 @@ int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double se
     pen__free(b.sink);
     pen__load_plan_fini(&b.plan);
     if (r == PEN_OK)
-        *ret = stages;
+        pen__result_copy(ret, ret_bytes, &stages, sizeof stages);
     return r;
 }

@@ -2,6 +2,7 @@
 /* Copying a pack: shards first, the manifest last. */
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/cores.h"
 #include "base/sha256.h"
@@ -27,16 +28,15 @@ typedef struct Copier {
     int is_published; /* this very pack is there */
 } Copier;
 
-void pen_copy_settings_init(PenCopySettings *settings)
+static const PenCopySettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+
+void pen_copy_settings_init_sized(PenCopySettings *settings, size_t bytes)
 {
-    *settings = (PenCopySettings){.struct_size = sizeof *settings};
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
 static int check_settings(const PenCopySettings *s, PenError *reterr)
 {
-    if (s->struct_size != sizeof *s)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings not initialised: call pen_copy_settings_init first");
     if (!s->from || !*s->from || !s->to || !*s->to)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "expected two places, from and to; found one or none");
@@ -102,12 +102,12 @@ static int open_to(Copier *c, unsigned threads, PenError *reterr)
 {
     const PenCopySettings *s = c->settings;
     PenRemoteSettings remote;
-    pen_remote_settings_init(&remote);
-    if (s->to_remote)
-        remote = *s->to_remote;
+    int r = pen__remote_settings_copy(s->to_remote, &remote, reterr);
+    if (r < 0)
+        return r;
     if (!remote.upload_parts)
         remote.upload_parts = threads;
-    int r = pen__store_open(s->to, &remote, &c->to, reterr);
+    r = pen__store_open(s->to, &remote, &c->to, reterr);
     return r < 0 ? r : pen__store_check_kind(c->to, reterr);
 }
 
@@ -200,11 +200,15 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
     return PEN_OK;
 }
 
-int pen_copy(const PenCopySettings *settings, PenCopyResult *ret, PenError *reterr)
+int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret, size_t ret_bytes,
+                   PenError *reterr)
 {
-    Copier c = {.settings = settings, .lock = PEN_LOCK_NONE};
+    PenCopySettings own = DEFAULTS;
+    Copier c = {.settings = &own, .lock = PEN_LOCK_NONE};
     PenCopyResult result = {0};
-    int r = check_settings(settings, reterr);
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_copy_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check_settings(&own, reterr);
     if (r == PEN_OK)
         r = copy(&c, &result, reterr);
     /* What is there to go on from are the shards themselves. */
@@ -217,6 +221,6 @@ int pen_copy(const PenCopySettings *settings, PenCopyResult *ret, PenError *rete
     pen__store_close(&c.from);
     pen_pack_close(&c.pack);
     if (r == PEN_OK)
-        *ret = result;
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/sys.h"
@@ -182,8 +183,8 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
     return r;
 }
 
-int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote, const char *work,
-                     PenGcResult *ret, PenError *reterr)
+int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote, const char *work,
+                           PenGcResult *ret, size_t ret_bytes, PenError *reterr)
 {
     PenLock lock = PEN_LOCK_NONE;
     PenStore *store = NULL;
@@ -204,11 +205,6 @@ int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote, const cha
     pen__store_close(&store);
     pen__free(home);
     if (r == PEN_OK)
-        *ret = result;
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
-}
-
-int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
-{
-    return pen_ingest_gc_at(out, NULL, NULL, ret, reterr);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
@@ -314,9 +315,6 @@ static int run_all(Verify *v, PenError *reterr)
 
 static int check_settings(const PenVerifySettings *s, PenError *reterr)
 {
-    if (s->struct_size != sizeof *s)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings not initialised: call pen_verify_settings_init first");
     if (s->threads < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "threads: expected a number, 0 or more, found %d", (int)s->threads);
@@ -326,21 +324,26 @@ static int check_settings(const PenVerifySettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
-                    PenError *reterr)
+static const PenVerifySettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+
+void pen_verify_settings_init_sized(PenVerifySettings *settings, size_t bytes)
 {
-    int r = check_settings(settings, reterr);
-    if (r < 0)
-        return r;
-    Verify v = {.pack = pack, .settings = settings};
-    pthread_mutex_init(&v.mutex, NULL);
-    r = run_all(&v, reterr);
-    *ret = v.result;
-    pthread_mutex_destroy(&v.mutex);
-    return r;
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
-void pen_verify_settings_init(PenVerifySettings *settings)
+int pen_pack_verify_sized(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
+                          size_t ret_bytes, PenError *reterr)
 {
-    *settings = (PenVerifySettings){.struct_size = sizeof *settings};
+    PenVerifySettings own = DEFAULTS;
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_verify_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check_settings(&own, reterr);
+    if (r < 0)
+        return r;
+    Verify v = {.pack = pack, .settings = &own};
+    pthread_mutex_init(&v.mutex, NULL);
+    r = run_all(&v, reterr);
+    pen__result_copy(ret, ret_bytes, &v.result, sizeof v.result);
+    pthread_mutex_destroy(&v.mutex);
+    return r;
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/machine/ranks.h"
@@ -23,29 +24,31 @@ enum { REMOTE_SLOTS = 8 };              /* batches that memory is kept for */
 enum { FEW_NODES = 4 };
 enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
 
-void pen_sim_settings_init(PenSimSettings *s)
+static const PenSimSettings DEFAULTS = {
+    .struct_size = sizeof DEFAULTS,
+    .block_samples = 32,
+    .shard_bytes = 512ull << 20,
+    .nodes = 1,
+    .ranks = 8,
+    .batch = 256,
+    .prefetch = 2,
+    .step_ms = 100,
+    .memory_bytes = 2ull << 30,
+    .latency_ms = 100,
+    .latency_p99_ms = 300,
+    .connect_ms = 30,
+    .connection_bytes_per_s = 90000000,
+    .node_bytes_per_s = 12500000000,
+    .prefixes = PEN_SIM_PREFIXES,
+    .prefix_per_s = 5500,
+    .failures = 0.1,
+    .seconds = 60,
+    .effort = 30,
+};
+
+void pen_sim_settings_init_sized(PenSimSettings *settings, size_t bytes)
 {
-    *s = (PenSimSettings){
-        .struct_size = sizeof *s,
-        .block_samples = 32,
-        .shard_bytes = 512ull << 20,
-        .nodes = 1,
-        .ranks = 8,
-        .batch = 256,
-        .prefetch = 2,
-        .step_ms = 100,
-        .memory_bytes = 2ull << 30,
-        .latency_ms = 100,
-        .latency_p99_ms = 300,
-        .connect_ms = 30,
-        .connection_bytes_per_s = 90000000,
-        .node_bytes_per_s = 12500000000,
-        .prefixes = PEN_SIM_PREFIXES,
-        .prefix_per_s = 5500,
-        .failures = 0.1,
-        .seconds = 60,
-        .effort = 30,
-    };
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
 static int refuse(PenError *reterr, const char *what, double found, const char *expected)
@@ -253,29 +256,38 @@ static void tear_down(PenSimJob *job)
     pen__free(job->links);
 }
 
-int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *reterr)
+static int plan_job(PenSimJob *job, PenSimResult *result, PenError *reterr)
 {
-    PenSimJob job = {.s = settings};
-    PenSimResult result = {0};
     PenOrderPlan plan;
-    int r = check(settings, reterr);
+    job->world = job->s->nodes * job->s->ranks;
+    int r = plan_memory(job, reterr);
     if (r == PEN_OK)
-        r = pen__sim_pack_init(&job.pack, settings, reterr);
-    if (r < 0)
-        return r;
-    job.world = settings->nodes * settings->ranks;
-    r = plan_memory(&job, reterr);
+        r = plan_order(job, &plan, reterr);
     if (r == PEN_OK)
-        r = plan_order(&job, &plan, reterr);
+        r = plan_cache(job, &plan, reterr);
     if (r == PEN_OK)
-        r = plan_cache(&job, &plan, reterr);
-    if (r == PEN_OK)
-        r = count(&job, &plan, &result, reterr);
-    if (r == PEN_OK && !job.steps)
+        r = count(job, &plan, result, reterr);
+    if (r == PEN_OK && !job->steps)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                       "%" PRIu32 " ranks with batches of %u: expected at least as many samples as "
                       "all of them take at once, found %" PRIu64,
-                      job.world, settings->batch, plan.n);
+                      job->world, job->s->batch, plan.n);
+    return r;
+}
+
+int pen_simulate_sized(const PenSimSettings *settings, PenSimResult *ret, size_t ret_bytes,
+                       PenError *reterr)
+{
+    PenSimSettings own = DEFAULTS;
+    PenSimJob job = {.s = &own};
+    PenSimResult result = {0};
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_sim_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check(&own, reterr);
+    if (r == PEN_OK)
+        r = pen__sim_pack_init(&job.pack, &own, reterr);
+    if (r == PEN_OK)
+        r = plan_job(&job, &result, reterr);
     double seconds = r == PEN_OK ? choose_effort(&job) : 0;
     if (r == PEN_OK)
         r = build(&job, reterr);
@@ -285,6 +297,6 @@ int pen_simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *re
         r = pen__sim_result(&job, &result, reterr);
     tear_down(&job);
     if (r == PEN_OK)
-        *ret = result;
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
 }

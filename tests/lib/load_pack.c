@@ -212,6 +212,7 @@ PenLoaderSettings load_settings(uint32_t batch)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
+    s.drop_last = 1;
     s.batch_size = batch;
     s.pipeline = "decode | random_resized_crop 32 | hflip | tensor u8 nhwc";
     s.order = PEN_ORDER_RANDOM;

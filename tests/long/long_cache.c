@@ -139,7 +139,7 @@ static void check_at_rest(Sweep *s, const char *dir, const char *when)
         return;
     }
     pen_pack_close(&pack);
-    if (pen_cache_look(dir, NULL, NULL, &total, &e) < 0)
+    if (pen_cache_inspect(dir, NULL, NULL, &total, &e) < 0)
         sweep_bad(s, "%s: cannot be looked at: %s", when, e.message);
     for_files(dir, count_file, &found);
     PenCache *c = NULL;

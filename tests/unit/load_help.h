@@ -64,6 +64,7 @@ HELP PenLoaderSettings help_loader_settings(uint32_t batch)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
+    s.drop_last = 1;
     s.batch_size = batch;
     s.pipeline = PIPELINE;
     s.order = PEN_ORDER_RANDOM;

@@ -131,7 +131,7 @@ TEST(books_say_what_is_there)
     CHECK_INT(has(c, 7, 7, 100), 0);
     CHECK_INT(books_of(c).used, all - 100);
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(at("accounting"), NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_inspect(at("accounting"), NULL, NULL, &total, NULL), PEN_OK);
     CHECK_INT(total.packs, 1);
     CHECK_INT(total.entries, 299);
     CHECK_INT(total.bytes, all - 100);
@@ -454,7 +454,7 @@ TEST(books_that_are_wrong_are_counted_anew)
     /* Removed by hand: noticed when somebody looks, or after a day. */
     CHECK_INT(unlink(entry_of("wrong", pack_a, 1)), 0);
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(at("wrong"), NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_inspect(at("wrong"), NULL, NULL, &total, NULL), PEN_OK);
     c = open_for(at("wrong"), pack_a, 0, NULL);
     CHECK(c);
     CHECK_INT(books_of(c).used, 510);

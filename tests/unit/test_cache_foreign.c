@@ -107,7 +107,7 @@ TEST(a_look_tells_what_is_in_use)
 {
     PenCacheTotal total;
     PenError err = {0};
-    CHECK_INT(pen_cache_look(at("nothing-here"), NULL, NULL, &total, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen_cache_inspect(at("nothing-here"), NULL, NULL, &total, &err), PEN_E_NOT_FOUND);
     CHECK(!there(at("nothing-here")));
     CHECK_INT(mkdir(at("empty"), 0700), 0);
     CHECK_INT(pen_cache_clear(at("empty"), &total, &err), PEN_E_NOT_FOUND);
@@ -123,7 +123,7 @@ TEST(a_look_tells_what_is_in_use)
     CHECK_INT(put(a, 1, 1, 100) + put(a, 2, 1, 100) + put(b, 1, 1, 50), 3);
     pen__cache_close(&b);
     n_looked = 0;
-    CHECK_INT(pen_cache_look(at("look"), on_pack, NULL, &total, &err), PEN_OK);
+    CHECK_INT(pen_cache_inspect(at("look"), on_pack, NULL, &total, &err), PEN_OK);
     CHECK_INT(n_looked, 2);
     CHECK_MEM(looked[0].id, pack_b, 16);
     CHECK_INT(looked[0].in_use, 0);

@@ -204,7 +204,7 @@ static void check_damage(const char *cache, int (*damage)(const char *path))
     CHECK_OK_SO_FAR();
     CHECK_INT(s.misses + s.tail_misses + s.bad, 0);
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(cache, NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_inspect(cache, NULL, NULL, &total, NULL), PEN_OK);
     CHECK_INT(total.bytes, first.stored_bytes);
 }
 
@@ -350,7 +350,7 @@ TEST(eight_processes_fetch_each_block_once)
         fetched += WEXITSTATUS(status);
     }
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(cache, NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_inspect(cache, NULL, NULL, &total, NULL), PEN_OK);
     CHECK_INT(fetched, total.entries);
 }
 
@@ -420,7 +420,7 @@ TEST(half_a_cache_gives_half_the_blocks)
         pen_pack_close(&pack);
     }
     PenCacheTotal total;
-    CHECK_INT(pen_cache_look(at("c9"), NULL, NULL, &total, NULL), PEN_OK);
+    CHECK_INT(pen_cache_inspect(at("c9"), NULL, NULL, &total, NULL), PEN_OK);
     CHECK(total.bytes <= bytes);
     CHECK(half > 0 && s.misses > 0);
 }

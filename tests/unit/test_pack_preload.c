@@ -37,7 +37,9 @@ TEST(what_is_refused)
     PenPreloadSettings s = {0};
     PenPack *pack = open_pack("two");
     CHECK_INT(pen_pack_preload(pack, &s, NULL, &err), PEN_E_INVALID);
-    CHECK_STR(err.message, "settings not initialised: call pen_preload_settings_init first");
+    CHECK_STR(err.message,
+              "settings: expected the struct_size that pen_preload_settings_init sets, "
+              "found 0; call pen_preload_settings_init first");
     pen_preload_settings_init(&s);
     s.threads = -1;
     CHECK_INT(pen_pack_preload(pack, &s, NULL, &err), PEN_E_INVALID);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "ingest/job/job.h"
@@ -303,7 +304,8 @@ static int in_the_way(const char *out, PenError *reterr)
     return r;
 }
 
-int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
+int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret, size_t ret_bytes,
+                              PenError *reterr)
 {
     Finalise f = {.out = out, .schema = {.class_field = -1}};
     PenIngestResult result = {0};
@@ -337,6 +339,6 @@ int pen_ingest_finalise(const char *out, PenIngestResult *ret, PenError *reterr)
     pen__store_close(&f.store);
     pen__dir_unlock(&lock);
     if (r == PEN_OK)
-        *ret = result;
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
 }

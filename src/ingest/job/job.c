@@ -16,7 +16,12 @@ int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t 
                   uint64_t bytes, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    PenIngestProgress p = {stage, done, total, bytes, job->bad.n};
+    PenIngestProgress p = {.struct_size = sizeof p,
+                           .stage = stage,
+                           .done = done,
+                           .total = total,
+                           .done_bytes = bytes,
+                           .bad = job->bad.n};
     if (!s->progress || s->progress(s->ctx, &p) == 0)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CANCELLED, WHERE,

@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/sys.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
+#include "ingest/job/settings.h"
 #include "manage/gc.h"
 #include "manage/work.h"
 #include "manage/work_home.h"
@@ -13,13 +15,17 @@
 
 #define WHERE "ingest/run"
 
-int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
+int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
+                          PenError *reterr)
 {
     PenJob job;
+    PenIngestSettings own;
     PenIngestResult result = {0};
-    int r = pen__job_shares(settings, reterr);
+    int r = pen__ingest_settings_copy(settings, &own, reterr);
     if (r == PEN_OK)
-        r = pen__job_open(&job, settings, &result, reterr);
+        r = pen__job_shares(&own, reterr);
+    if (r == PEN_OK)
+        r = pen__job_open(&job, &own, &result, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);
@@ -29,7 +35,7 @@ int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, Pen
     result.stats.source_bytes = info->source_bytes;
     pen__result_classes(&result, info->classes, info->n_classes);
     pen__job_close(&job);
-    *ret = result;
+    pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return PEN_OK;
 }
 
@@ -141,11 +147,15 @@ static int pack(PenJob *job, PenError *reterr)
     return r;
 }
 
-int pen_ingest_run(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
+int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
+                         PenError *reterr)
 {
     PenJob job;
+    PenIngestSettings own;
     PenIngestResult result = {0};
-    int r = pen__job_open(&job, settings, &result, reterr);
+    int r = pen__ingest_settings_copy(settings, &own, reterr);
+    if (r == PEN_OK)
+        r = pen__job_open(&job, &own, &result, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);
@@ -153,6 +163,6 @@ int pen_ingest_run(const PenIngestSettings *settings, PenIngestResult *ret, PenE
     r = job.base && info->n_items == 0 ? nothing_to_add(&job, reterr) : pack(&job, reterr);
     pen__job_close(&job);
     if (r == PEN_OK)
-        *ret = result;
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
 }

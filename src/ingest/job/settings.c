@@ -5,29 +5,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "pack/format/format.h"
 
 #define WHERE "ingest/settings"
 #define DEFAULT_SHARD_BYTES (512ull << 20)
 
-void pen_ingest_settings_init(PenIngestSettings *settings)
+static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_DEFAULTS,
+                                                  .video_seconds = 600,
+                                                  .quality = 90,
+                                                  .raw_share = 0.25,
+                                                  .fraction = 1,
+                                                  .max_bad = UINT64_MAX,
+                                                  .shard_bytes = DEFAULT_SHARD_BYTES};
+
+static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_DEFAULTS,
+                                                  .quality = 90,
+                                                  .raw_share = 0.25,
+                                                  .block_samples = 32,
+                                                  .shard_bytes = DEFAULT_SHARD_BYTES};
+
+void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes)
 {
-    *settings = (PenIngestSettings){.struct_size = sizeof *settings,
-                                    .video_seconds = 600,
-                                    .quality = 90,
-                                    .raw_share = 0.25,
-                                    .fraction = 1,
-                                    .max_bad = UINT64_MAX,
-                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+    pen__settings_default(settings, bytes, &INGEST_DEFAULTS, sizeof INGEST_DEFAULTS);
 }
 
-void pen_writer_settings_init(PenWriterSettings *settings)
+void pen_writer_settings_init_sized(PenWriterSettings *settings, size_t bytes)
 {
-    *settings = (PenWriterSettings){.struct_size = sizeof *settings,
-                                    .quality = 90,
-                                    .raw_share = 0.25,
-                                    .block_samples = 32,
-                                    .shard_bytes = DEFAULT_SHARD_BYTES};
+    pen__settings_default(settings, bytes, &WRITER_DEFAULTS, sizeof WRITER_DEFAULTS);
+}
+
+int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings *ret,
+                              PenError *reterr)
+{
+    *ret = INGEST_DEFAULTS;
+    return pen__settings_copy(ret, sizeof *ret, given, "pen_ingest_settings_init", reterr);
+}
+
+int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
+                              PenError *reterr)
+{
+    *ret = WRITER_DEFAULTS;
+    return pen__settings_copy(ret, sizeof *ret, given, "pen_writer_settings_init", reterr);
 }
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
@@ -45,9 +64,6 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
 {
-    if (s->struct_size != sizeof *s)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings not initialised: call pen_ingest_settings_init first");
     if (!s->out || !s->out[0])
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "no name for the pack is given");
     if (s->n_sources < 1)

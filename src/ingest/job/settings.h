@@ -10,6 +10,11 @@
 
 enum { PEN_SETTINGS_TEXT_BYTES = 512 };
 
+/* The program's settings, of its size, as the library's own. */
+int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings *ret,
+                              PenError *reterr);
+int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
+                              PenError *reterr);
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be

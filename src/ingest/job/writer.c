@@ -161,10 +161,10 @@ static int open_roll(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
     PenIngestSettings settings;
-    if (s->struct_size != sizeof *s || s->block_samples < 1 ||
-        s->block_samples > PEN_MAX_BLOCK_SAMPLES)
+    if (s->block_samples < 1 || s->block_samples > PEN_MAX_BLOCK_SAMPLES)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: settings not initialised, or no samples per block", w->path);
+                         "%s: block_samples: expected 1 to 2^31, found %" PRIu64, w->path,
+                         s->block_samples);
     copy_settings(w, s, &settings);
     int r = pen__prepare_settings_check(&w->prepare, reterr);
     if (r == PEN_OK)
@@ -195,13 +195,17 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
 int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWriter **ret_writer,
                     PenError *reterr)
 {
+    PenWriterSettings own;
+    int r = pen__writer_settings_copy(settings, &own, reterr);
+    if (r < 0)
+        return r;
     PenWriter *w = pen__zalloc(sizeof *w);
     if (!w)
         return pen__fail_memory(reterr, WHERE, path);
     w->lock = PEN_LOCK_NONE;
     w->schema.class_field = -1;
     w->path = pen__strdup(path);
-    int r = w->path ? open_writer(w, settings, reterr) : pen__fail_memory(reterr, WHERE, path);
+    r = w->path ? open_writer(w, &own, reterr) : pen__fail_memory(reterr, WHERE, path);
     if (r < 0)
         pen_writer_close(&w);
     else
@@ -339,7 +343,8 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     if (r < 0)
         return r;
     w->finished = 1;
-    *ret_n_samples = result.n_samples;
+    if (ret_n_samples)
+        *ret_n_samples = result.n_samples;
     return PEN_OK;
 }
 

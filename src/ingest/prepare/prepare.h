@@ -18,11 +18,11 @@ typedef struct PenPrepareSettings {
     double raw_share;
     int check_decode;
     int sixteen_bit;        /* a PenSixteenBit */
-    PenVideoSettings video; /* of clips; its rate also of frames that are files */
+    PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
 } PenPrepareSettings;
 
-/* NULL when the settings make sense, else PEN_E_INVALID. */
+/* PEN_E_INVALID when a value is out of range or two settings exclude each other. */
 int pen__prepare_settings_check(const PenPrepareSettings *settings, PenError *reterr);
 
 /* An image ready to be stored, and what it points to. Zero-initialised is empty. */

@@ -121,7 +121,7 @@ static int report(const PenInputs *in, PenError *reterr)
     const PenIngestSettings *s = in->settings;
     if (!s->progress || in->n % PROGRESS_EVERY != 0)
         return PEN_OK;
-    PenIngestProgress p = {.stage = "plan", .done = in->n};
+    PenIngestProgress p = {.struct_size = sizeof p, .stage = "plan", .done = in->n};
     if (s->progress(s->ctx, &p))
         return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "cancelled after %" PRIu64 " inputs",
                          in->n);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/machine/ranks.h"
@@ -384,11 +385,27 @@ static void choose_threads(PenLoadPlan *p)
         p->io_threads = (uint32_t)p->set.io_threads;
 }
 
+static const PenLoaderSettings DEFAULTS = {.struct_size = sizeof DEFAULTS,
+                                           .batch_size = 256,
+                                           .world = 1,
+                                           .memory_bytes = 2ull << 30,
+                                           .stall_ms = 300000,
+                                           .max_bad = 100};
+
+void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes)
+{
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+}
+
 int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
                         PenError *reterr)
 {
-    *p = (PenLoadPlan){.set = *settings};
-    int r = check_settings(settings, reterr);
+    *p = (PenLoadPlan){.set = DEFAULTS};
+    const PenLoaderSettings *own = &p->set;
+    int r =
+        pen__settings_copy(&p->set, sizeof p->set, settings, "pen_loader_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check_settings(own, reterr);
     if (r == PEN_OK)
         r = pen__pack_alive(pack, reterr);
     if (r < 0)
@@ -396,7 +413,7 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
     const PenPackInfo *info = pen_pack_info(pack);
     p->pack = pen__pack_ref(pack);
     memcpy(p->state.pack_id, info->id, sizeof p->state.pack_id);
-    r = pen__node_ranks(settings->node_ranks, &p->set.node_ranks, reterr);
+    r = pen__node_ranks(own->node_ranks, &p->set.node_ranks, reterr);
     if (r == PEN_OK) {
         choose_threads(p);
         r = choose_samples(p, reterr);
@@ -410,16 +427,16 @@ int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *
         return r;
     }
     PenOrderPlan *order = &p->state.order;
-    order->kind = settings->order;
-    order->seed = settings->seed;
+    order->kind = own->order;
+    order->seed = own->seed;
     p->set.pipeline = p->text;
     if (pen__order_by_block(order->kind)) {
         uint32_t lanes, window;
-        pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks,
-                          settings->world, &lanes, &window);
+        pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks, own->world,
+                          &lanes, &window);
         order->block_samples = info->block_samples;
-        order->lanes = settings->lanes ? settings->lanes : lanes;
-        order->window = settings->window ? settings->window : window;
+        order->lanes = own->lanes ? own->lanes : lanes;
+        order->window = own->window ? own->window : window;
     }
     return PEN_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/ranks.h"
 #include "base/thread.h"
@@ -11,9 +12,18 @@
 
 #define WHERE "net/remote"
 
-void pen_remote_settings_init(PenRemoteSettings *s)
+static const PenRemoteSettings DEFAULTS = {.struct_size = sizeof DEFAULTS, .path_style = -1};
+
+void pen_remote_settings_init_sized(PenRemoteSettings *settings, size_t bytes)
 {
-    *s = (PenRemoteSettings){.struct_size = sizeof *s, .path_style = -1};
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+}
+
+int pen__remote_settings_copy(const PenRemoteSettings *given, PenRemoteSettings *ret,
+                              PenError *reterr)
+{
+    *ret = DEFAULTS;
+    return pen__settings_copy(ret, sizeof *ret, given, "pen_remote_settings_init", reterr);
 }
 
 int pen_is_remote(const char *text)
@@ -197,8 +207,6 @@ static void destroy(PenRemote *r)
 int pen__remote_open(const char *address, const PenRemoteSettings *settings, PenRemote **ret,
                      PenError *reterr)
 {
-    PenRemoteSettings defaults;
-    pen_remote_settings_init(&defaults);
     PenRemote *r = pen__zalloc(sizeof *r);
     if (!r)
         return pen__fail_memory(reterr, WHERE, "remote place");
@@ -214,7 +222,7 @@ int pen__remote_open(const char *address, const PenRemoteSettings *settings, Pen
     if (e == PEN_OK && pen__address_text(&r->address, &r->text) < 0)
         e = pen__fail_memory(reterr, WHERE, "address");
     if (e == PEN_OK)
-        e = start(r, settings ? settings : &defaults, reterr);
+        e = start(r, settings ? settings : &DEFAULTS, reterr);
     if (e < 0)
         destroy(r);
     else

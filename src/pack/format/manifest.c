@@ -42,11 +42,11 @@ void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n)
     uint64_t v[PEN_STAT_COUNT] = {0};
     for (size_t i = 0; i < n && i < PEN_STAT_COUNT; i++)
         v[i] = pen__load64(data + 8 * i);
-    ret->source_bytes = v[PEN_STAT_SOURCE];
-    ret->payload_bytes = v[PEN_STAT_PAYLOAD];
-    ret->index_bytes = v[PEN_STAT_INDEX];
-    ret->section_bytes = v[PEN_STAT_SECTIONS];
-    ret->bad = v[PEN_STAT_BAD];
+    *ret = (PenPackStats){.source_bytes = v[PEN_STAT_SOURCE],
+                          .payload_bytes = v[PEN_STAT_PAYLOAD],
+                          .index_bytes = v[PEN_STAT_INDEX],
+                          .section_bytes = v[PEN_STAT_SECTIONS],
+                          .bad = v[PEN_STAT_BAD]};
     memcpy(ret->images, v + PEN_STAT_IMAGES, sizeof ret->images);
     memcpy(ret->missing, v + PEN_STAT_MISSING, sizeof ret->missing);
 }

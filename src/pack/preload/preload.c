@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/cores.h"
 #include "base/machine/memory.h"
@@ -33,9 +34,11 @@ typedef struct Preloading {
     uint64_t seen, stalled_at; /* what all had done, and when that is too long ago */
 } Preloading;
 
-void pen_preload_settings_init(PenPreloadSettings *settings)
+static const PenPreloadSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+
+void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes)
 {
-    *settings = (PenPreloadSettings){.struct_size = sizeof *settings};
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
 void pen__preload_close(PenPreload **preload)
@@ -201,9 +204,6 @@ static int check_use(PenPack *p, const PenPreloadSettings *s, PenError *reterr)
     int r = pen__pack_alive(p, reterr);
     if (r < 0)
         return r;
-    if (s->struct_size != sizeof *s)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings not initialised: call pen_preload_settings_init first");
     if (s->threads < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "threads: expected a number, 0 or more, found %d", (int)s->threads);
@@ -275,14 +275,15 @@ static int preload(Preloading *x, PenPreloadResult *result, PenError *reterr)
     return r;
 }
 
-int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings, PenPreloadResult *ret,
-                     PenError *reterr)
+int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings, PenPreloadResult *ret,
+                           size_t ret_bytes, PenError *reterr)
 {
-    PenPreloadSettings usual;
+    PenPreloadSettings own = DEFAULTS;
     PenPreloadResult result = {0};
-    pen_preload_settings_init(&usual);
-    Preloading x = {.pack = pack, .settings = settings ? settings : &usual};
-    int r = check_use(pack, x.settings, reterr);
+    Preloading x = {.pack = pack, .settings = &own};
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_preload_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check_use(pack, &own, reterr);
     if (r < 0)
         return r;
     if (pack->preload) {
@@ -295,8 +296,8 @@ int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings, PenPrelo
         pen__preload_close(&x.preload);
         pen__free(x.records);
     }
-    if (r == PEN_OK && ret)
-        *ret = result;
+    if (r == PEN_OK)
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
 }
 

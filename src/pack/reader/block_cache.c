@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a pack that has a cache, and the public calls for that. */
+#include "base/abi.h"
 #include "pack/reader/cached.h"
 
 #define WHERE "pack/cache"
@@ -78,11 +79,6 @@ int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *re
     int r = pen__pack_alive(pack, reterr);
     if (r < 0)
         return r;
-    if (settings->struct_size != sizeof *settings)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "settings: expected struct_size %zu, found %u; call "
-                         "pen_cache_settings_init first",
-                         sizeof *settings, settings->struct_size);
     if (!is_fresh(pack))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: is in use already; a cache is for a pack that was just opened",
@@ -95,10 +91,10 @@ int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *re
     return PEN_OK;
 }
 
-void pen_pack_cache_stats(const PenPack *pack, PenCacheStats *ret)
+void pen_pack_cache_stats_sized(const PenPack *pack, PenCacheStats *ret, size_t ret_bytes)
 {
+    PenCacheStats stats = {0};
     if (pack->cache)
-        pen__cache_stats(pack->cache, ret);
-    else
-        *ret = (PenCacheStats){.struct_size = sizeof *ret};
+        pen__cache_stats(pack->cache, &stats);
+    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -213,14 +214,13 @@ static int no_object(const char *address, PenError *reterr)
                      address, PEN_MANIFEST_NAME);
 }
 
-void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
+void pen_pack_remote_stats_sized(const PenPack *p, PenRemoteStats *ret, size_t ret_bytes)
 {
     PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
     PenPolicyCounts n = {0};
     if (remote)
         pen__remote_counts(remote, &n);
-    *ret = (PenRemoteStats){.struct_size = sizeof *ret,
-                            .in_flight = (uint32_t)n.in_flight,
+    PenRemoteStats stats = {.in_flight = (uint32_t)n.in_flight,
                             .limit = (uint32_t)n.limit,
                             .requests = n.attempts,
                             .retries = n.retries,
@@ -229,6 +229,7 @@ void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
                             .throttles = n.throttles,
                             .failures = n.failures,
                             .bytes = n.bytes};
+    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
 }
 
 int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
