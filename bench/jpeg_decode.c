@@ -164,7 +164,7 @@ static void region(PenDecoder *d, const PenTiledJpeg *t, const PenBox *box)
                     .bytes = t->jpeg.bytes,
                     .width = t->info.width,
                     .height = t->info.height,
-                    .codec = PEN_CODEC_JPEG,
+                    .codec = PEN_STORED_JPEG,
                     .channels = t->info.components,
                     .tiled = 1,
                     .head_bytes = t->head_bytes,

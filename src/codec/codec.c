@@ -14,19 +14,19 @@ const PenLimits pen__limits_default = {
     .max_scans = 100,
 };
 
-static const PenCodecOps raw_ops = {.codec = PEN_CODEC_RAW, .name = "raw", .suffix = ".raw"};
-static const PenCodecOps none_ops = {.codec = PEN_CODEC_NONE, .name = "none", .suffix = ".bin"};
+static const PenCodecOps raw_ops = {.codec = PEN_STORED_RAW, .name = "raw", .suffix = ".raw"};
+static const PenCodecOps none_ops = {.codec = PEN_STORED_NONE, .name = "none", .suffix = ".bin"};
 
 static const PenCodecOps *ops_of(int codec)
 {
     switch (codec) {
-    case PEN_CODEC_JPEG:
+    case PEN_STORED_JPEG:
         return &pen__jpeg_ops;
-    case PEN_CODEC_PNG:
+    case PEN_STORED_PNG:
         return &pen__png_ops;
-    case PEN_CODEC_WEBP:
+    case PEN_STORED_WEBP:
         return &pen__webp_ops;
-    case PEN_CODEC_RAW:
+    case PEN_STORED_RAW:
         return &raw_ops;
     default:
         return &none_ops;
@@ -48,12 +48,12 @@ int pen__image_sniff(const uint8_t *data, size_t bytes)
     static const uint8_t jpeg[] = {0xFF, 0xD8, 0xFF};
     static const uint8_t png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     if (bytes >= sizeof jpeg && memcmp(data, jpeg, sizeof jpeg) == 0)
-        return PEN_CODEC_JPEG;
+        return PEN_STORED_JPEG;
     if (bytes >= sizeof png && memcmp(data, png, sizeof png) == 0)
-        return PEN_CODEC_PNG;
+        return PEN_STORED_PNG;
     if (bytes >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0)
-        return PEN_CODEC_WEBP;
-    return PEN_CODEC_NONE;
+        return PEN_STORED_WEBP;
+    return PEN_STORED_NONE;
 }
 
 /* What people have lying about and take for an image that is packed. */
@@ -75,14 +75,14 @@ static const char *other_kind(const uint8_t *data, size_t bytes)
 static int sniffed(const uint8_t *data, size_t bytes, const PenCodecOps **ret, PenError *reterr)
 {
     int codec = pen__image_sniff(data, bytes);
-    if (codec == PEN_CODEC_NONE && bytes < 4)
+    if (codec == PEN_STORED_NONE && bytes < 4)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "image: expected a jpeg, png or webp file, found %zu bytes", bytes);
-    if (codec == PEN_CODEC_NONE && other_kind(data, bytes))
+    if (codec == PEN_STORED_NONE && other_kind(data, bytes))
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "image: expected a jpeg, png or webp file, found %s: convert or remove it",
                          other_kind(data, bytes));
-    if (codec == PEN_CODEC_NONE)
+    if (codec == PEN_STORED_NONE)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "image: expected a jpeg, png or webp file, found one that starts with "
                          "%02x %02x %02x %02x",

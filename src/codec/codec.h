@@ -8,17 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <penstock/pack.h> /* PEN_STORED_*: the numbers of the codecs */
+
 #include "base/error.h"
 #include "base/mem.h"
-
-/* Numbers of the pack format (docs/explanation/format.md): never change one. */
-enum {
-    PEN_CODEC_NONE = 0, /* no image at all, or bytes that are none of these */
-    PEN_CODEC_JPEG = 1,
-    PEN_CODEC_PNG = 2,
-    PEN_CODEC_WEBP = 3,
-    PEN_CODEC_RAW = 4 /* width * height * channels bytes, row by row */
-};
 
 typedef struct PenLimits {
     uint64_t max_pixels;       /* 64 Mi */
@@ -30,7 +23,7 @@ extern const PenLimits pen__limits_default;
 
 typedef struct PenImageInfo {
     uint32_t width, height;
-    uint8_t codec;
+    uint8_t codec;       /* PEN_STORED_* */
     uint8_t channels;    /* as pen__image_decode gives them: 1, 3 or 4 */
     uint8_t orientation; /* EXIF, 1-8; 1 when there is none */
     uint8_t is_16_bit;   /* a PNG of 16 bits a channel, of which decoding keeps the upper 8 */
@@ -45,7 +38,7 @@ typedef struct PenPixels {
 
 void pen__pixels_free(PenPixels *p);
 
-/* PEN_CODEC_JPEG, _PNG, _WEBP, or _NONE, from the first bytes alone. */
+/* PEN_STORED_JPEG, _PNG, _WEBP, or _NONE, from the first bytes alone. */
 int pen__image_sniff(const uint8_t *data, size_t bytes);
 const char *pen__codec_name(int codec);   /* "jpeg" */
 const char *pen__codec_suffix(int codec); /* ".jpg" */

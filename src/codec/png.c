@@ -76,7 +76,7 @@ static int probe(const uint8_t *data, size_t bytes, const PenLimits *limits, Pen
     *ret = (PenImageInfo){
         .width = head.width,
         .height = head.height,
-        .codec = PEN_CODEC_PNG,
+        .codec = PEN_STORED_PNG,
         .channels = channels_of(&head),
         .orientation = head.orientation,
         .is_16_bit = head.depth == 16,
@@ -274,7 +274,7 @@ int pen__png_encode(const PenPixels *pixels, PenBuf *out, PenError *reterr)
 }
 
 const PenCodecOps pen__png_ops = {
-    .codec = PEN_CODEC_PNG,
+    .codec = PEN_STORED_PNG,
     .name = "png",
     .suffix = ".png",
     .probe = probe,

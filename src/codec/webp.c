@@ -127,7 +127,7 @@ static int probe(const uint8_t *data, size_t bytes, const PenLimits *limits, Pen
     *ret = (PenImageInfo){
         .width = (uint32_t)features.width,
         .height = (uint32_t)features.height,
-        .codec = PEN_CODEC_WEBP,
+        .codec = PEN_STORED_WEBP,
         .channels = features.has_alpha ? 4 : 3,
         .orientation = (uint8_t)orientation,
     };
@@ -206,7 +206,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
 }
 
 const PenCodecOps pen__webp_ops = {
-    .codec = PEN_CODEC_WEBP,
+    .codec = PEN_STORED_WEBP,
     .name = "webp",
     .suffix = ".webp",
     .probe = probe,

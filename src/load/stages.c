@@ -128,7 +128,7 @@ static int run_pixels(Runner *r, const PenOutField *f, const PenTaskImage *im)
                         .bytes = bytes,
                         .width = sample_plan->shape.width,
                         .height = sample_plan->shape.height,
-                        .codec = PEN_CODEC_RAW,
+                        .codec = PEN_STORED_RAW,
                         .channels = channels,
                         .partial = sample_plan->region.h < sample_plan->shape.height,
                         .first_segment = sample_plan->region.y,

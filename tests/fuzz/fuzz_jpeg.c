@@ -111,7 +111,7 @@ static void try_tile(const uint8_t *data, size_t bytes)
     const char *why = NULL;
     int r = CALL(pen__jpeg_tile(data, bytes, &limits, &t, &why, &err));
     /* What does not begin like a JPEG is not decoded, though a JPEG may follow. */
-    if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_CODEC_JPEG)
+    if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_STORED_JPEG)
         require_tiled(data, bytes, &t);
     else if (r > 0)
         REQUIRE(r == PEN_END && why && *why);

@@ -75,7 +75,7 @@ static PenBox take_box(Case *c)
 /* Only the segments that the rows of the box need. */
 static void keep_part(Case *c, PenBox box)
 {
-    PenCut cut = {PEN_CODEC_JPEG, c->components, c->h, c->v, c->image.width, c->image.height};
+    PenCut cut = {PEN_STORED_JPEG, c->components, c->h, c->v, c->image.width, c->image.height};
     uint32_t first, last, n = c->image.end_segment;
     size_t at = c->image.head_bytes, bytes = 0;
     pen__region_segments(&cut, box.y, box.h, &first, &last);
@@ -122,7 +122,7 @@ static bool make_case(Case *c, const uint8_t *data, size_t bytes)
                             .bytes = bytes,
                             .width = info.width,
                             .height = info.height,
-                            .codec = PEN_CODEC_JPEG,
+                            .codec = PEN_STORED_JPEG,
                             .channels = info.components,
                             .tiled = 1,
                             .head_bytes = head,

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     PenError err;
     PenImageInfo info;
     PenPixels pixels = {0};
-    if (pen__image_sniff(data, bytes) == PEN_CODEC_JPEG)
+    if (pen__image_sniff(data, bytes) == PEN_STORED_JPEG)
         return 0;
     uint8_t *exact = copy_of(data, bytes);
     bool probed = GOES(pen__image_probe(exact, bytes, &limits, &info, &err));
@@ -94,7 +94,7 @@ static void mutate_chunk(Dice *dice, uint8_t *data, size_t bytes)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed)
 {
     Dice dice = {seed};
-    if (bytes < 8 || pen__image_sniff(data, bytes) != PEN_CODEC_PNG)
+    if (bytes < 8 || pen__image_sniff(data, bytes) != PEN_STORED_PNG)
         return LLVMFuzzerMutate(data, bytes, max_bytes);
     if (roll(&dice, 2))
         mutate_chunk(&dice, data, bytes);

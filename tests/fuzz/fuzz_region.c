@@ -103,7 +103,7 @@ static void take_lies(Case *c, uint32_t n)
 /* Leaves only the segments that the rows of the box need. */
 static void keep_part(Case *c, const PenJpegInfo *info, PenBox box, uint32_t n)
 {
-    PenCut cut = {PEN_CODEC_JPEG,  info->components, info->h_samp[0],
+    PenCut cut = {PEN_STORED_JPEG, info->components, info->h_samp[0],
                   info->v_samp[0], info->width,      info->height};
     uint32_t first, last;
     size_t at = c->image.head_bytes, bytes = 0;
@@ -125,7 +125,7 @@ static bool make_tiled(Case *c, PenBox box)
     PenError err;
     PenJpegInfo info;
     uint32_t head, n, *lengths = NULL;
-    if (c->image.codec != PEN_CODEC_JPEG) /* other rules say where a JPEG begins */
+    if (c->image.codec != PEN_STORED_JPEG) /* other rules say where a JPEG begins */
         return false;
     if (!GOES(pen__jpeg_segments(c->data, c->image.bytes, &limits, &head, &lengths, &n, &err)))
         return false;
@@ -151,7 +151,7 @@ static bool make_tiled(Case *c, PenBox box)
 static void make_raw(Case *c)
 {
     static const uint8_t channels[] = {1, 3, 4, 2};
-    c->image.codec = PEN_CODEC_RAW;
+    c->image.codec = PEN_STORED_RAW;
     c->image.channels = channels[take_byte(&c->in) % 4];
     c->image.width = 1 + take_below(&c->in, 64);
     size_t row = (size_t)c->image.width * c->image.channels;

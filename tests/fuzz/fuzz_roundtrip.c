@@ -343,7 +343,7 @@ static void require_metadata(const Spot *at, const PenImage *image, const PenVal
     size_t bytes = 0;
     if (image->codec == PEN_STORED_JPEG && image->how != PEN_HOW_KEPT &&
         image->how != PEN_HOW_KEPT_UNTILED &&
-        pen__image_sniff(source->data, source->bytes) == PEN_CODEC_JPEG)
+        pen__image_sniff(source->data, source->bytes) == PEN_STORED_JPEG)
         MUST(pen__jpeg_metadata(source->data, source->bytes, &meta, &err));
     MUST(pen_pack_metadata(at->pack, at->sample, at->field, at->frame, NULL, 0, &bytes, &err));
     REQUIRE(bytes == meta.bytes);

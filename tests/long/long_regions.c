@@ -184,7 +184,7 @@ static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t nu
                        .bytes = file->bytes,
                        .width = info.width,
                        .height = info.height,
-                       .codec = PEN_CODEC_JPEG,
+                       .codec = PEN_STORED_JPEG,
                        .channels = info.channels};
     try_boxes(s, KEPT, &kept, NULL, rng);
     int r = pen__jpeg_tile(file->data, file->bytes, limits, t, &why, NULL);

@@ -116,7 +116,7 @@ Pic pic_decode(const PenEncoded *e, int colour, int orientation)
                               ROTATE_270, TRANSVERSE, ROTATE_90};
     PenPixels px = {0};
     Pic p;
-    if (e->codec == PEN_CODEC_RAW) {
+    if (e->codec == PEN_STORED_RAW) {
         px = (PenPixels){pen__alloc(e->bytes), e->width, e->height, e->channels};
         memcpy(px.data, e->data, e->bytes);
     } else if (colour == PEN_COLOUR_MASK

@@ -95,7 +95,7 @@ PEN_UNUSED static PenEncoded whole_tiled(const PenTiledJpeg *t)
                         .bytes = t->jpeg.bytes,
                         .width = t->info.width,
                         .height = t->info.height,
-                        .codec = PEN_CODEC_JPEG,
+                        .codec = PEN_STORED_JPEG,
                         .channels = t->info.components,
                         .tiled = 1,
                         .head_bytes = t->head_bytes,
@@ -108,7 +108,7 @@ PEN_UNUSED static PenEncoded whole_tiled(const PenTiledJpeg *t)
 PEN_UNUSED static PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more,
                                      uint8_t **out)
 {
-    PenCut cut = {.codec = PEN_CODEC_JPEG,
+    PenCut cut = {.codec = PEN_STORED_JPEG,
                   .components = t->info.components,
                   .h_samp = t->info.components == 1 ? 1 : t->info.h_samp[0],
                   .v_samp = t->info.components == 1 ? 1 : t->info.v_samp[0],

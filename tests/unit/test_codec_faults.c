@@ -168,7 +168,7 @@ static int region_tiled(PenError *err)
                     .bytes = tiled.jpeg.bytes,
                     .width = 250,
                     .height = 140,
-                    .codec = PEN_CODEC_JPEG,
+                    .codec = PEN_STORED_JPEG,
                     .tiled = 1,
                     .head_bytes = tiled.head_bytes,
                     .end_segment = tiled.n_segments,
@@ -179,7 +179,7 @@ static int region_tiled(PenError *err)
 static int region_png(PenError *err)
 {
     PenEncoded e = {
-        .data = png.data, .bytes = png.bytes, .width = 64, .height = 48, .codec = PEN_CODEC_PNG};
+        .data = png.data, .bytes = png.bytes, .width = 64, .height = 48, .codec = PEN_STORED_PNG};
     return do_region(&e, err);
 }
 

@@ -551,7 +551,7 @@ TEST(memory_of_what_is_not_ours)
                             .bytes = b.bytes,
                             .width = 64,
                             .height = 48,
-                            .codec = PEN_CODEC_JPEG,
+                            .codec = PEN_STORED_JPEG,
                             .tiled = 1,
                             .end_segment = 8,
                             .segment_bytes = table};

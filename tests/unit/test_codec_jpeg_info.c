@@ -223,13 +223,13 @@ TEST(probe_of_a_jpeg)
     PenBuf b = {0};
     PenImageInfo info;
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .channels = 4, .orientation = 6}, &b);
-    CHECK_INT(pen__image_sniff(b.data, b.bytes), PEN_CODEC_JPEG);
+    CHECK_INT(pen__image_sniff(b.data, b.bytes), PEN_STORED_JPEG);
     CHECK_INT(pen__image_probe(b.data, b.bytes, limits, &info, NULL), PEN_OK);
     CHECK_INT(info.width, 97);
     CHECK_INT(info.height, 61);
     CHECK_INT(info.channels, 3);
     CHECK_INT(info.orientation, 6);
-    CHECK_INT(info.codec, PEN_CODEC_JPEG);
+    CHECK_INT(info.codec, PEN_STORED_JPEG);
     CHECK_STR(pen__codec_name(info.codec), "jpeg");
     CHECK_STR(pen__codec_suffix(info.codec), ".jpg");
     pen__buf_free(&b);
@@ -240,10 +240,10 @@ TEST(sniff_looks_at_bytes_alone)
     PenImageInfo info;
     PenError err;
     const uint8_t gif[] = "GIF89a...........";
-    CHECK_INT(pen__image_sniff(gif, sizeof gif), PEN_CODEC_NONE);
-    CHECK_INT(pen__image_sniff(gif, 0), PEN_CODEC_NONE);
-    CHECK_INT(pen__image_sniff((const uint8_t *)"\xFF\xD8\xFF", 3), PEN_CODEC_JPEG);
-    CHECK_INT(pen__image_sniff((const uint8_t *)"\xFF\xD8\xFF", 2), PEN_CODEC_NONE);
+    CHECK_INT(pen__image_sniff(gif, sizeof gif), PEN_STORED_NONE);
+    CHECK_INT(pen__image_sniff(gif, 0), PEN_STORED_NONE);
+    CHECK_INT(pen__image_sniff((const uint8_t *)"\xFF\xD8\xFF", 3), PEN_STORED_JPEG);
+    CHECK_INT(pen__image_sniff((const uint8_t *)"\xFF\xD8\xFF", 2), PEN_STORED_NONE);
     CHECK_INT(pen__image_probe(gif, sizeof gif, limits, &info, &err), PEN_E_DECODE);
     CHECK_STR(err.message,
               "image: expected a jpeg, png or webp file, found a GIF: convert or remove "
@@ -252,8 +252,8 @@ TEST(sniff_looks_at_bytes_alone)
     CHECK_STR(err.message, "image: expected a jpeg, png or webp file, found one that starts with "
                            "73 6f 6d 65");
     CHECK_INT(pen__image_check(gif, 2, limits, &err), PEN_E_DECODE);
-    CHECK_STR(pen__codec_name(PEN_CODEC_RAW), "raw");
-    CHECK_STR(pen__codec_suffix(PEN_CODEC_NONE), ".bin");
+    CHECK_STR(pen__codec_name(PEN_STORED_RAW), "raw");
+    CHECK_STR(pen__codec_suffix(PEN_STORED_NONE), ".bin");
 }
 
 int main(int argc, char **argv)

@@ -151,7 +151,7 @@ static void check_decode(const PngSpec *s)
     PenImageInfo info;
     PenError err = {0};
     make_png(s, &png);
-    CHECK_INT(pen__image_sniff(png.data, png.bytes), PEN_CODEC_PNG);
+    CHECK_INT(pen__image_sniff(png.data, png.bytes), PEN_STORED_PNG);
     CHECK_INT(pen__image_check(png.data, png.bytes, limits, &err), PEN_OK);
     CHECK_INT(pen__image_probe(png.data, png.bytes, limits, &info, &err), PEN_OK);
     CHECK_INT(info.width, WIDTH);

@@ -58,7 +58,7 @@ TEST(jpeg_of_every_kind)
         spec.width = 161 + (uint32_t)i % 7;
         spec.height = 103 + (uint32_t)i % 5;
         make_jpeg(&spec, &b);
-        check_file(&b, PEN_CODEC_JPEG, 24);
+        check_file(&b, PEN_STORED_JPEG, 24);
         if (test__now.state == TEST_FAILED)
             printf("kind %zu: %dx%d %dx%d progressive %d\n", i, spec.h, spec.v, spec.chroma_h,
                    spec.chroma_v, spec.progressive);
@@ -77,7 +77,7 @@ TEST(jpeg_of_small_sizes)
             spec.width = sizes[i % PEN_LEN(sizes)];
             spec.height = sizes[i / PEN_LEN(sizes)];
             make_jpeg(&spec, &b);
-            check_file(&b, PEN_CODEC_JPEG, 12);
+            check_file(&b, PEN_STORED_JPEG, 12);
             CHECK_OK_SO_FAR();
         }
     pen__buf_free(&b);
@@ -95,7 +95,7 @@ TEST(jpeg_with_missing_scans)
         PenBuf cut = {0};
         CHECK_INT(pen__buf_add(&cut, b.data, at), PEN_OK);
         CHECK_INT(pen__buf_add(&cut, "\xFF\xD9", 2), PEN_OK);
-        check_file(&cut, PEN_CODEC_JPEG, 20);
+        check_file(&cut, PEN_STORED_JPEG, 20);
         pen__buf_free(&cut);
         CHECK_OK_SO_FAR();
     }
@@ -121,16 +121,16 @@ TEST(jpeg_tables_are_not_inherited)
     make_jpeg(&spec, &with);
     PenPixels p = {.width = 64, .height = 64, .channels = 1};
     for (int i = 0; i < 40; i++) {
-        PenEncoded e = encoded(with.data, with.bytes, PEN_CODEC_JPEG, &p);
+        PenEncoded e = encoded(with.data, with.bytes, PEN_STORED_JPEG, &p);
         PenBox all = {0, 0, 64, 64};
         CHECK_INT(find_region(decoder, &e, all, PEN_COLOUR_GREY, &found, &err), PEN_OK);
-        check_file(&without, PEN_CODEC_JPEG, 2);
+        check_file(&without, PEN_STORED_JPEG, 2);
         CHECK_OK_SO_FAR();
     }
     /* Nor is the quantisation, which has no standard. */
     size_t dqt = find_marker_offset(without.data, without.bytes, 0xDB, 0);
     memmove(without.data + dqt, without.data + dqt + 69, without.bytes - dqt - 69);
-    PenEncoded e = encoded(without.data, without.bytes - 69, PEN_CODEC_JPEG, &p);
+    PenEncoded e = encoded(without.data, without.bytes - 69, PEN_STORED_JPEG, &p);
     CHECK_INT(find_region(decoder, &e, (PenBox){0, 0, 8, 8}, PEN_COLOUR_GREY, &found, &err),
               PEN_E_DECODE);
     pen__buf_free(&with);
@@ -155,7 +155,7 @@ TEST(truncated_jpegs)
         int early = 0;
         for (size_t n = 0; n + 2 < b.bytes; n += 1 + n / 64) {
             uint8_t *copy = exact_copy(b.data, n);
-            PenEncoded e = encoded(copy, n, PEN_CODEC_JPEG, &p);
+            PenEncoded e = encoded(copy, n, PEN_STORED_JPEG, &p);
             CHECK_INT(find_status(&e, all), PEN_E_DECODE);
             int r = find_status(&e, top);
             CHECK(r == PEN_OK || r == PEN_E_DECODE);
@@ -177,7 +177,7 @@ TEST(another_size_is_an_error_that_says_both)
     PenError err = {0};
     PenPixels p = {.width = 97, .height = 60, .channels = 3};
     make_jpeg(&(JpegSpec){.width = 97, .height = 61}, &b);
-    PenEncoded e = encoded(b.data, b.bytes, PEN_CODEC_JPEG, &p);
+    PenEncoded e = encoded(b.data, b.bytes, PEN_STORED_JPEG, &p);
     PenBox box = {0, 0, 10, 10};
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, &err), PEN_E_DECODE);
     CHECK(strstr(err.message, "97 x 60") && strstr(err.message, "97 x 61"));
@@ -185,11 +185,11 @@ TEST(another_size_is_an_error_that_says_both)
     PenPixels q;
     make_pixels(13, 9, 3, 1, &q);
     CHECK_INT(pen__png_encode(&q, &b, NULL), PEN_OK);
-    e = encoded(b.data, b.bytes, PEN_CODEC_PNG, &p);
+    e = encoded(b.data, b.bytes, PEN_STORED_PNG, &p);
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, &err), PEN_E_DECODE);
     CHECK(strstr(err.message, "97 x 60") && strstr(err.message, "13 x 9"));
     /* The codec is checked before the size. */
-    e.codec = PEN_CODEC_JPEG;
+    e.codec = PEN_STORED_JPEG;
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, &err), PEN_E_DECODE);
     CHECK(strstr(err.message, "jpeg") && strstr(err.message, "png"));
     pen__pixels_free(&q);
@@ -201,7 +201,7 @@ TEST(boxes_outside_are_invalid)
     PenBuf b = {0};
     PenPixels p = {.width = 40, .height = 30, .channels = 3};
     make_jpeg(&(JpegSpec){.width = 40, .height = 30}, &b);
-    PenEncoded e = encoded(b.data, b.bytes, PEN_CODEC_JPEG, &p);
+    PenEncoded e = encoded(b.data, b.bytes, PEN_STORED_JPEG, &p);
     static const PenBox boxes[] = {
         {0, 0, 0, 1},          {0, 0, 1, 0},          {0, 0, 41, 1},         {0, 0, 1, 31},
         {40, 0, 1, 1},         {0, 30, 1, 1},         {39, 0, 2, 1},         {0, 29, 1, 2},
@@ -220,7 +220,7 @@ TEST(the_callback_may_stop)
     PenTiledJpeg t = a_tiled_jpeg();
     PenPixels whole = {0};
     CHECK_INT(pen__image_decode(t.jpeg.data, t.jpeg.bytes, limits, &whole, NULL), PEN_OK);
-    PenEncoded raw = encoded(whole.data, (size_t)250 * 240 * 3, PEN_CODEC_RAW, &whole);
+    PenEncoded raw = encoded(whole.data, (size_t)250 * 240 * 3, PEN_STORED_RAW, &whole);
     PenEncoded images[] = {whole_tiled(&t), whole_tiled(&t), raw};
     images[1].tiled = 0;
     PenBox box = {.x = 7, .y = 30, .w = 200, .h = 150};
@@ -263,13 +263,13 @@ TEST(raw_pixels)
         make_pixels(61, 47, channels, 3, &p);
         size_t row = 61 * channels;
         uint8_t *copy = exact_copy(p.data, row * 47);
-        PenEncoded e = encoded(copy, row * 47, PEN_CODEC_RAW, &p);
+        PenEncoded e = encoded(copy, row * 47, PEN_STORED_RAW, &p);
         check_boxes(&e, &p, 40);
         CHECK_OK_SO_FAR();
         /* Only the rows of the box are there. */
         for (uint32_t i = 0; i < 20; i++) {
             PenBox box = random_box(61, 47);
-            PenCut cut = {.codec = PEN_CODEC_RAW, .width = 61, .height = 47};
+            PenCut cut = {.codec = PEN_STORED_RAW, .width = 61, .height = 47};
             PenEncoded part = e;
             uint32_t last;
             pen__region_segments(&cut, box.y, box.h, &part.first_segment, &last);
@@ -310,9 +310,9 @@ TEST(png_files)
         PenBuf b = {0};
         make_pixels(61, 47, channels, 3, &p);
         CHECK_INT(pen__png_encode(&p, &b, NULL), PEN_OK);
-        check_file(&b, PEN_CODEC_PNG, 30);
+        check_file(&b, PEN_STORED_PNG, 30);
         CHECK_OK_SO_FAR();
-        PenEncoded e = encoded(b.data, b.bytes / 2, PEN_CODEC_PNG, &p);
+        PenEncoded e = encoded(b.data, b.bytes / 2, PEN_STORED_PNG, &p);
         CHECK_INT(find_status(&e, (PenBox){0, 0, 1, 1}), PEN_E_DECODE);
         pen__pixels_free(&p);
         pen__buf_free(&b);
@@ -350,8 +350,8 @@ TEST(webp_files)
             b.bytes = 0;
             CHECK_INT(pen__buf_add(&b, webp, n), PEN_OK);
             WebPFree(webp);
-            check_file(&b, PEN_CODEC_WEBP, 20);
-            check_mask(&b, PEN_CODEC_WEBP, &p);
+            check_file(&b, PEN_STORED_WEBP, 20);
+            check_mask(&b, PEN_STORED_WEBP, &p);
             pen__pixels_free(&p);
             CHECK_OK_SO_FAR();
         }
@@ -389,9 +389,9 @@ TEST(palettes)
     PenBuf b = {0};
     PenPixels size = {.width = 61, .height = 47, .channels = 3};
     make_palette_png(&b);
-    check_file(&b, PEN_CODEC_PNG, 20);
-    check_mask(&b, PEN_CODEC_PNG, &size);
-    PenEncoded e = encoded(b.data, b.bytes, PEN_CODEC_PNG, &size);
+    check_file(&b, PEN_STORED_PNG, 20);
+    check_mask(&b, PEN_STORED_PNG, &size);
+    PenEncoded e = encoded(b.data, b.bytes, PEN_STORED_PNG, &size);
     CHECK_INT(find_region(decoder, &e, (PenBox){1, 0, 1, 1}, PEN_COLOUR_MASK, &found, NULL), 0);
     CHECK_INT(found.pixels.data[0], 0);
     CHECK_INT(find_region(decoder, &e, (PenBox){3, 0, 1, 1}, PEN_COLOUR_MASK, &found, NULL), 0);
@@ -407,12 +407,12 @@ TEST(masks)
         make_pixels(61, 47, channels, 3, &p);
         b.bytes = 0;
         CHECK_INT(pen__png_encode(&p, &b, NULL), PEN_OK);
-        check_mask(&b, PEN_CODEC_PNG, &p);
+        check_mask(&b, PEN_STORED_PNG, &p);
         JpegSpec spec = {.width = 61, .height = 47, .channels = (int)channels};
         make_jpeg(&spec, &b);
-        check_mask(&b, PEN_CODEC_JPEG, &p);
+        check_mask(&b, PEN_STORED_JPEG, &p);
         CHECK_OK_SO_FAR();
-        PenEncoded raw = encoded(p.data, (size_t)61 * 47 * channels, PEN_CODEC_RAW, &p);
+        PenEncoded raw = encoded(p.data, (size_t)61 * 47 * channels, PEN_STORED_RAW, &p);
         CHECK_INT(find_region(decoder, &raw, (PenBox){1, 2, 3, 4}, PEN_COLOUR_MASK, &found, NULL),
                   channels == 1 ? PEN_OK : PEN_E_DECODE);
         pen__pixels_free(&p);

@@ -156,7 +156,7 @@ TEST(jpeg)
         spec.width = i % 2 ? 261 : 33;
         spec.height = i % 2 ? 201 : 17;
         make_jpeg(&spec, &b);
-        PenEncoded e = encoded(&b, PEN_CODEC_JPEG, spec.width, spec.height);
+        PenEncoded e = encoded(&b, PEN_STORED_JPEG, spec.width, spec.height);
         char what[32];
         snprintf(what, sizeof what, "kind %zu", i / 2);
         check_memory(what, &e, i % 3 ? PEN_COLOUR_RGB : PEN_COLOUR_GREY, 2.5);
@@ -174,7 +174,7 @@ TEST(large_jpeg)
         make_jpeg(
             &(JpegSpec){.width = 4000, .height = 300, .h = 2, .v = 2, .progressive = progressive},
             &b);
-        PenEncoded e = encoded(&b, PEN_CODEC_JPEG, 4000, 300);
+        PenEncoded e = encoded(&b, PEN_STORED_JPEG, 4000, 300);
         check_memory(progressive ? "large progressive" : "large", &e, PEN_COLOUR_RGB, 2.5);
         CHECK_OK_SO_FAR();
     }
@@ -207,7 +207,7 @@ TEST(png_webp_and_raw)
         PenBuf b = {0};
         make_pixels(261, 201, channels, 1, &p);
         CHECK_INT(pen__png_encode(&p, &b, NULL), PEN_OK);
-        PenEncoded e = encoded(&b, PEN_CODEC_PNG, 261, 201);
+        PenEncoded e = encoded(&b, PEN_STORED_PNG, 261, 201);
         check_memory("png", &e, PEN_COLOUR_RGB, 3);
         if (channels == 1)
             check_memory("mask", &e, PEN_COLOUR_MASK, 3);
@@ -216,7 +216,7 @@ TEST(png_webp_and_raw)
                          .width = 261,
                          .height = 201,
                          .channels = (uint8_t)channels,
-                         .codec = PEN_CODEC_RAW};
+                         .codec = PEN_STORED_RAW};
         check_memory("raw", &e, PEN_COLOUR_RGB, 2.5);
         for (int lossless = 0; lossless < 2 && channels > 1; lossless++) {
             uint8_t *webp = NULL;
@@ -229,7 +229,7 @@ TEST(png_webp_and_raw)
             b.bytes = 0;
             CHECK_INT(pen__buf_add(&b, webp, n), PEN_OK);
             WebPFree(webp);
-            e = encoded(&b, PEN_CODEC_WEBP, 261, 201);
+            e = encoded(&b, PEN_STORED_WEBP, 261, 201);
             check_memory("webp", &e, PEN_COLOUR_GREY, 4);
         }
         pen__pixels_free(&p);

@@ -42,7 +42,7 @@ TEST(decode_gives_the_pixels)
             PenImageInfo info;
             PenError err = {0};
             make_webp(channels, lossless, &source, &webp);
-            CHECK_INT(pen__image_sniff(webp.data, webp.bytes), PEN_CODEC_WEBP);
+            CHECK_INT(pen__image_sniff(webp.data, webp.bytes), PEN_STORED_WEBP);
             CHECK_INT(pen__image_check(webp.data, webp.bytes, limits, &err), PEN_OK);
             CHECK_INT(pen__image_probe(webp.data, webp.bytes, limits, &info, &err), PEN_OK);
             CHECK_INT(info.width, WIDTH);

@@ -207,7 +207,7 @@ static void add_jpeg(int i, JpegSpec spec)
 {
     PenBuf buf = {0};
     make_jpeg(&spec, &buf);
-    images[i] = encoded(&buf, PEN_CODEC_JPEG, spec.width, spec.height,
+    images[i] = encoded(&buf, PEN_STORED_JPEG, spec.width, spec.height,
                         (uint8_t)(spec.channels ? spec.channels : 3));
     pen__buf_free(&buf);
 }
@@ -219,7 +219,7 @@ static PenEncoded make_png(uint32_t w, uint32_t h, uint32_t channels)
     make_pixels(w, h, channels, 9, &px);
     if (pen__png_encode(&px, &buf, NULL) < 0)
         abort();
-    PenEncoded e = encoded(&buf, PEN_CODEC_PNG, w, h, (uint8_t)channels);
+    PenEncoded e = encoded(&buf, PEN_STORED_PNG, w, h, (uint8_t)channels);
     pen__pixels_free(&px);
     pen__buf_free(&buf);
     return e;
@@ -230,7 +230,7 @@ static PenEncoded make_raw(uint32_t w, uint32_t h, uint32_t channels)
     PenPixels px;
     make_pixels(w, h, channels, 4, &px);
     PenBuf buf = {.data = px.data, .bytes = (size_t)w * h * channels};
-    PenEncoded e = encoded(&buf, PEN_CODEC_RAW, w, h, (uint8_t)channels);
+    PenEncoded e = encoded(&buf, PEN_STORED_RAW, w, h, (uint8_t)channels);
     pen__pixels_free(&px);
     return e;
 }
@@ -520,7 +520,7 @@ static void check_memory(const char *text, const PenEncoded *e, uint8_t orientat
     n_allocs = 0;
     CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),
               PEN_OK);
-    if (e->codec == PEN_CODEC_JPEG)
+    if (e->codec == PEN_STORED_JPEG)
         CHECK_INT(n_allocs, 0);
     pen__decode_context_trim(k, 0);
     CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),
@@ -539,7 +539,7 @@ TEST(run_memory_is_bounded_and_kept)
     /* One whose whole image is held between two steps. */
     PenBuf buf = {0};
     make_jpeg(&(JpegSpec){.width = 900, .height = 700}, &buf);
-    PenEncoded large = encoded(&buf, PEN_CODEC_JPEG, 900, 700, 3);
+    PenEncoded large = encoded(&buf, PEN_STORED_JPEG, 900, 700, 3);
     pen__buf_free(&buf);
     check_memory("decode | color_jitter 0.4 | resize 9,9", &large, 6);
     free(large.data);

@@ -89,20 +89,20 @@ int pen__region_memory(const PenEncoded *image, const PenRegion *region, uint64_
     uint64_t bytes = 0;
     int r = PEN_OK;
     switch (image->codec) {
-    case PEN_CODEC_JPEG:
+    case PEN_STORED_JPEG:
         r = jpeg_bytes(image, region, &bytes, reterr);
         break;
-    case PEN_CODEC_PNG:
+    case PEN_STORED_PNG:
         r = png_bytes(image, region, &bytes, reterr);
         break;
-    case PEN_CODEC_WEBP:
+    case PEN_STORED_WEBP:
         r = webp_bytes(image, region, &bytes, reterr);
         break;
     default:
         bytes = row_bytes(region->box.w);
         break;
     }
-    if (image->codec != PEN_CODEC_JPEG)
+    if (image->codec != PEN_STORED_JPEG)
         bytes += pen__own_memory(NULL, NULL, NULL);
     if (r >= 0)
         *ret_bytes = FIXED_BYTES + bytes;

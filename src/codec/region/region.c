@@ -69,10 +69,10 @@ static int check_box(const PenEncoded *image, const PenBox *box, PenError *reter
 /* The index says what the file is; the bytes have to say the same. */
 static int check_codec(const PenEncoded *image, PenError *reterr)
 {
-    if (image->codec == PEN_CODEC_RAW)
+    if (image->codec == PEN_STORED_RAW)
         return PEN_OK;
     int found = pen__image_sniff(image->data, image->bytes);
-    if (image->codec != PEN_CODEC_NONE && found == image->codec)
+    if (image->codec != PEN_STORED_NONE && found == image->codec)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_DECODE, where,
                      "image: expected a file of codec %u (%s) as the index says, found %s",
@@ -82,8 +82,8 @@ static int check_codec(const PenEncoded *image, PenError *reterr)
 /* Only what is cut into segments can be there in part. */
 static int check_partial(const PenEncoded *image, PenError *reterr)
 {
-    bool cut = image->codec == PEN_CODEC_RAW ||
-               (image->codec == PEN_CODEC_JPEG && image->tiled && image->segment_bytes);
+    bool cut = image->codec == PEN_STORED_RAW ||
+               (image->codec == PEN_STORED_JPEG && image->tiled && image->segment_bytes);
     if (!image->partial || cut)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, where,
@@ -94,9 +94,9 @@ static int check_partial(const PenEncoded *image, PenError *reterr)
 static PenRegionFn choose(const PenEncoded *image)
 {
     switch (image->codec) {
-    case PEN_CODEC_JPEG:
+    case PEN_STORED_JPEG:
         return image->tiled && image->segment_bytes ? pen__region_tiled : pen__region_jpeg;
-    case PEN_CODEC_RAW:
+    case PEN_STORED_RAW:
         return pen__region_raw;
     default:
         return pen__region_whole;

@@ -14,7 +14,7 @@ typedef struct PenEncoded {
     uint8_t *data; /* PEN_SLACK readable bytes follow; decoding may change it */
     size_t bytes;
     uint32_t width, height; /* as the index says; another size in the file is PEN_E_DECODE */
-    uint8_t codec;          /* PEN_CODEC_* */
+    uint8_t codec;          /* PEN_STORED_* */
     uint8_t channels;       /* as stored */
     uint8_t tiled;          /* a JPEG cut into segments */
     uint8_t partial;        /* only some segments are there */

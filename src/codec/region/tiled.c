@@ -52,7 +52,7 @@ void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *r
                           uint32_t *ret_last)
 {
     Cut c = {.first = y, .last = y + h - 1};
-    if (cut->codec == PEN_CODEC_JPEG) {
+    if (cut->codec == PEN_STORED_JPEG) {
         PenJpegInfo info = {.width = cut->width,
                             .height = cut->height,
                             .components = cut->components,

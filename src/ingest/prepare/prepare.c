@@ -135,7 +135,7 @@ static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
                                       .components = t->info.components,
                                       .h_samp = colour ? t->info.h_samp[0] : 1,
                                       .v_samp = colour ? t->info.v_samp[0] : 1};
-    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_CODEC_JPEG)
+    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_STORED_JPEG)
         return PEN_OK;
     int ret = pen__jpeg_metadata(p->source.data, p->source.bytes, &p->meta, reterr);
     p->image.meta = p->meta.data;
@@ -192,7 +192,7 @@ static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *inf
     int resize = target_size(s, info->width, info->height, &w, &h);
     if (mask && !resize)
         return keep(s, mask, info, 1, p, reterr);
-    if (!resize && info->codec == PEN_CODEC_JPEG) {
+    if (!resize && info->codec == PEN_STORED_JPEG) {
         PenJpegInfo jpeg;
         int ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
         if (ret < 0)
@@ -256,7 +256,7 @@ static int by_mode(const PenPrepareSettings *s, int mode, int mask, const PenIma
     case PEN_MODE_KEEP:
         return keep(s, mask, info, s->check_decode, p, reterr);
     default:
-        if (info->codec == PEN_CODEC_JPEG && !mask)
+        if (info->codec == PEN_STORED_JPEG && !mask)
             return tile(s, info, PEN_HOW_TILED, p, reterr);
         return keep(s, mask, info, 1, p, reterr);
     }

@@ -223,7 +223,7 @@ static int probe(const uint8_t *data, size_t bytes, const PenLimits *limits, Pen
     *ret = (PenImageInfo){
         .width = info.width,
         .height = info.height,
-        .codec = PEN_CODEC_JPEG,
+        .codec = PEN_STORED_JPEG,
         .channels = info.components == 1 ? 1 : 3,
         .orientation = info.orientation,
     };
@@ -254,7 +254,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
 }
 
 const PenCodecOps pen__jpeg_ops = {
-    .codec = PEN_CODEC_JPEG,
+    .codec = PEN_STORED_JPEG,
     .name = "jpeg",
     .suffix = ".jpg",
     .probe = probe,
