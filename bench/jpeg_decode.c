@@ -21,8 +21,8 @@
 #include "base/attr.h"
 #include "base/machine/cpu.h"
 #include "base/rng.h"
-#include "codec/jpeg/decoder/decoder.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
+#include "codec/region/region.h"
 
 enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, MAX_ROUNDS = 99, ROWS = 16 };
 
@@ -191,7 +191,7 @@ static uint32_t add_way(Way *ways, uint32_t n, Kind kind, const char *tier)
 {
     ways[n] = (Way){.kind = kind, .tier = tier};
     if (kind >= TURBO_TILED_CROP && (pen__decoder_new(&ways[n].decoder, NULL) != PEN_OK ||
-                                     pen__own_use(ways[n].decoder, tier, NULL) != PEN_OK))
+                                     pen__decoder_use(ways[n].decoder, tier, NULL) != PEN_OK))
         die("no such tier on this machine");
     return n + 1;
 }

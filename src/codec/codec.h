@@ -38,7 +38,7 @@ typedef struct PenPixels {
 
 void pen__pixels_free(PenPixels *p);
 
-/* PEN_STORED_JPEG, _PNG, _WEBP, or _NONE, from the first bytes alone. */
+/* PEN_STORED_JPEG, _PNG, _WEBP, or _NONE for anything else, from the first bytes alone. */
 int pen__image_sniff(const uint8_t *data, size_t bytes);
 const char *pen__codec_name(int codec);   /* "jpeg" */
 const char *pen__codec_suffix(int codec); /* ".jpg" */

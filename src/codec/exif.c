@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one thing wanted of EXIF: which way is up. Damaged EXIF is common and never an error. */
+/* EXIF is read for the orientation alone. Damaged EXIF is common and never an error. */
+#include "codec/exif.h"
+
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "codec/jpeg/jpeg.h"
 
 typedef struct Tiff {
     const uint8_t *data;

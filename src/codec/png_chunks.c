@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "codec/codec_impl.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/exif.h"
 
 static const char where[] = "codec/png";
 

@@ -104,15 +104,17 @@ int pen__image_decode_to(PenCore *c, PenDecodeContext *k, const PenProgram *p,
 {
     const PenLimits *limits = &pen__limits_default;
     uint64_t need, own = c->plan.shares.scratch_each;
-    int r = pen__sample_plan_memory(p, sample_plan, image, limits, &need, reterr);
+    PenImageHeader header;
+    int r = pen__image_header(image, limits, &header, reterr);
     if (r < 0)
         return r;
+    need = pen__sample_plan_memory(p, sample_plan, &header);
     /* Every thread has some scratch of its own; a large image takes from what all share. */
     if (need > own)
         r = reserve_scratch(c, need, reterr);
     if (r != PEN_OK)
         return r;
-    r = pen__sample_run(k, p, sample_plan, image, limits, dst, reterr);
+    r = pen__sample_run_parsed(k, p, sample_plan, &header, limits, dst, reterr);
     if (need > own) {
         pen__decode_context_trim(k, own);
         release_scratch(c, need);

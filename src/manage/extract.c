@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/metadata.h"
 #include "pack/reader/reader.h"
 
 #define WHERE "manage/extract"

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/tiled.h"
 #include "pack/format/keys.h"
 #include "pack/reader/sections.h"
 #include "pack/reader/shard_check.h"

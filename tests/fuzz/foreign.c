@@ -185,15 +185,14 @@ static void forget(const PenBuf *b)
 }
 
 /* What the own decoder keeps from one image to the next is as good as new. */
-WRAPPED(int, pen__own_begin, PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-        const PenRegion *region, PenError *reterr)
+WRAPPED(int, pen__own_begin, PenOwn *own, const PenOwnRequest *request, PenError *reterr)
 {
-    int r = __real_pen__own_begin(d, image, info, region, reterr);
+    int r = __real_pen__own_begin(own, request, reterr);
     if (r == PEN_OK) {
-        forget(&d->own->lists_buf);
-        forget(&d->own->copies_buf);
-        forget(&d->own->planes_buf);
-        forget(&d->own->rows_buf);
+        forget(&own->lists_buf);
+        forget(&own->copies_buf);
+        forget(&own->planes_buf);
+        forget(&own->rows_buf);
     }
     return r;
 }

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/jpeg/jpeg.h"
+#include "codec/exif.h"
 #include "codec/jpeg/markers.h"
+#include "codec/jpeg/metadata.h"
+#include "codec/jpeg/quality.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "help.h"
 
 static const PenLimits limits = {
@@ -137,17 +140,17 @@ static void try_decode(const uint8_t *data, size_t bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     PenError err;
-    PenJpegInfo info;
+    PenJpegHeader header;
     PenBuf meta = {0};
     uint32_t head, n, *lengths = NULL;
     uint8_t *exact = copy_of(data, bytes);
-    bool known = GOES(pen__jpeg_info(exact, bytes, &limits, &info, &err));
+    bool known = GOES(pen__jpeg_header(exact, bytes, &limits, &header, &err));
     if (known)
-        REQUIRE(info.head_bytes <= bytes && info.quality <= 100);
+        REQUIRE(header.info.head_bytes <= bytes && pen__jpeg_quality(&header) <= 100);
     if (GOES(pen__jpeg_check(exact, bytes, &limits, &err)))
         REQUIRE(known);
     if (GOES(pen__jpeg_segments(exact, bytes, &limits, &head, &lengths, &n, &err)))
-        REQUIRE(known && n && head == info.head_bytes);
+        REQUIRE(known && n && head == header.info.head_bytes);
     pen__free(lengths);
     (void)CALL(pen__jpeg_metadata(exact, bytes, &meta, &err));
     pen__buf_free(&meta);

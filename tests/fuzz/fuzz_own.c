@@ -8,8 +8,8 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "codec/jpeg/decoder/decoder.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
+#include "codec/region/region.h"
 #include "help.h"
 
 static const PenLimits limits = {
@@ -49,11 +49,13 @@ static int collect(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, Pe
 static int decode(PenDecoder *d, const PenEncoded *image, PenBox box, Rows *ret)
 {
     PenError err;
+    PenImageHeader header;
     uint64_t memory = 0;
     *ret = (Rows){.row_bytes = (size_t)box.w * 3};
     PenRegion region = {
         .box = box, .colour = PEN_COLOUR_RGB, .limits = &limits, .rows = collect, .ctx = ret};
-    (void)CALL(pen__region_memory(image, &region, &memory, &err));
+    if (GOES(pen__image_header(image, &limits, &header, &err)))
+        memory = pen__region_memory(&header, &box);
     int r = CALL(pen__region_decode(d, image, &region, &err));
     if (r == PEN_OK)
         REQUIRE(ret->n == box.h && memory);
@@ -159,7 +161,7 @@ static PenDecoder *make_decoder(const char *tier)
     PenError err;
     PenDecoder *d = NULL;
     MUST(pen__decoder_new(&d, &err));
-    if (!GOES(pen__own_use(d, tier, &err)))
+    if (!GOES(pen__decoder_use(d, tier, &err)))
         pen__decoder_free(&d);
     return d;
 }

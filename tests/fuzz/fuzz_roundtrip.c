@@ -8,7 +8,8 @@
 #include <penstock/penstock.h>
 
 #include "base/attr.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/metadata.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "codec/jpeg/turbo/turbo.h"
 #include "help.h"
 #include "memory_fs.h"

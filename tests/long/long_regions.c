@@ -12,6 +12,7 @@
 #include "base/machine/cpu.h"
 #include "base/rng.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/region/region_impl.h"
 #include "lib/sweep.h"
 #include "unit/region_help.h"
 #include "unit/test.h"
@@ -96,7 +97,7 @@ static double time_whole(const PenEncoded *e, PenPixels *ret)
 /* Blocks of all components in the box, when the own decoder has given all of its rows. */
 static uint64_t own_blocks(const PenDecoder *d, PenBox box)
 {
-    if (!d->own || !d->own->entropy || d->own->region->box.w != box.w || d->own->given != box.h)
+    if (!d->own || !d->own->entropy || d->own->request.box.w != box.w || d->own->given != box.h)
         return 0;
     const PenOwnHead *h = &d->own->head;
     uint64_t luma = (uint64_t)box.w * box.h / 64;
@@ -232,7 +233,7 @@ static void make_decoders(void)
     for (int way = 0; way < N_WAYS; way++) {
         const char *tier = way < TIERS ? "turbo" : pen__cpu_name(way - TIERS);
         MUST(pen__decoder_new(&decoders[way], NULL) == PEN_OK);
-        if (way >= TURBO && pen__own_use(decoders[way], tier, NULL) != PEN_OK)
+        if (way >= TURBO && pen__decoder_use(decoders[way], tier, NULL) != PEN_OK)
             pen__decoder_free(&decoders[way]);
     }
 }

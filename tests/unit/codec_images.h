@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
 
 typedef struct JpegSpec {
     uint32_t width, height;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
 
 /* Rows as a region gives them, put one behind the other. */

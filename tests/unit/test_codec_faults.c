@@ -5,7 +5,8 @@
 
 #include "base/attr.h"
 #include "base/sys.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/metadata.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
 #include "codec_images.h"
 #include "dsp/resample.h"

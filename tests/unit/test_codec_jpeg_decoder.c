@@ -8,6 +8,7 @@
 #include "base/machine/cpu.h"
 #include "base/sys.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/region/region_impl.h"
 #include "region_checks.h"
 
 static PenDecoder *turbo; /* the same calls, by libjpeg */
@@ -30,12 +31,13 @@ static void make_decoders(void)
         PenDecoder *d = NULL;
         if (pen__decoder_new(&d, NULL) != PEN_OK)
             abort();
-        if (pen__own_use(d, pen__cpu_name(i), NULL) == PEN_OK)
+        if (pen__decoder_use(d, pen__cpu_name(i), NULL) == PEN_OK)
             tiers[n_tiers++] = d;
         else
             pen__decoder_free(&d);
     }
-    if (pen__decoder_new(&turbo, NULL) != PEN_OK || pen__own_use(turbo, "turbo", NULL) != PEN_OK)
+    if (pen__decoder_new(&turbo, NULL) != PEN_OK ||
+        pen__decoder_use(turbo, "turbo", NULL) != PEN_OK)
         abort();
 }
 
@@ -275,7 +277,7 @@ TEST(nothing_is_touched_behind_buffers)
             decoder = NULL;
             pen__sys = &sys;
             CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
-            if (pen__own_use(decoder, pen__cpu_name(tier), NULL) == PEN_OK)
+            if (pen__decoder_use(decoder, pen__cpu_name(tier), NULL) == PEN_OK)
                 (i % 3 ? check_fenced : check_cut)(&spec);
             pen__decoder_free(&decoder);
             pen__buf_free(&found.pixels);
@@ -302,7 +304,7 @@ static void check_filled(const char *tier, uint32_t i)
     PenTiledJpeg t = make_tiled(&spec, &whole);
     PenEncoded e = whole_tiled(&t);
     CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
-    if (pen__own_use(decoder, tier, NULL) == PEN_OK)
+    if (pen__decoder_use(decoder, tier, NULL) == PEN_OK)
         check_boxes(&e, &whole, i % 10 ? 1 : 12);
     pen__decoder_free(&decoder);
     pen__tiled_free(&t);
@@ -529,37 +531,51 @@ TEST(heads_that_are_left_to_libjpeg)
     pen__tiled_free(&t);
 }
 
-/* What calls itself tiled and cannot be: it is asked how much memory it takes before it is refused.
- */
-TEST(memory_of_what_is_not_ours)
+/* What calls itself tiled and cannot be is refused by its header, before memory is reserved. */
+TEST(headers_that_are_not_of_tiled_files)
 {
     static const JpegSpec others[] = {{.channels = 4},
                                       {SAMPLING(4, 1, 1, 1)},
                                       {SAMPLING(2, 2, 2, 1)},
                                       {.channels = 1, .h = 2, .v = 2}};
     uint32_t table[8] = {100, 100, 100, 100, 100, 100, 100, 100};
-    PenRegion region = {.box = {1, 2, 30, 20}, .colour = PEN_COLOUR_RGB, .limits = limits};
-    for (size_t i = 0; i < PEN_LEN(others); i++)
-        for (uint32_t bad_box = 0; bad_box < 2; bad_box++) {
-            PenBuf b = {0};
-            uint64_t bytes = 0;
-            JpegSpec spec = others[i];
-            spec.width = 64;
-            spec.height = 48;
-            make_jpeg(&spec, &b);
-            PenEncoded e = {.data = b.data,
-                            .bytes = b.bytes,
-                            .width = 64,
-                            .height = 48,
-                            .codec = PEN_STORED_JPEG,
-                            .tiled = 1,
-                            .end_segment = 8,
-                            .segment_bytes = table};
-            region.box.x = bad_box ? 1000 : 1;
-            CHECK_INT(pen__region_memory(&e, &region, &bytes, NULL), PEN_OK);
-            CHECK(bytes > 1 << 20 && bytes < 4 << 20);
-            pen__buf_free(&b);
-        }
+    for (size_t i = 0; i < PEN_LEN(others); i++) {
+        PenBuf b = {0};
+        PenImageHeader header;
+        JpegSpec spec = others[i];
+        spec.width = 64;
+        spec.height = 48;
+        spec.restart_interval = PEN_TILE_MCUS;
+        make_jpeg(&spec, &b);
+        PenEncoded e = {.data = b.data,
+                        .bytes = b.bytes,
+                        .width = 64,
+                        .height = 48,
+                        .codec = PEN_STORED_JPEG,
+                        .tiled = 1,
+                        .end_segment = 8};
+        CHECK_INT(pen__image_header(&e, limits, &header, NULL), PEN_OK);
+        CHECK_OK_SO_FAR();
+        e.head_bytes = (uint32_t)header.u.jpeg.info.head_bytes;
+        e.segment_bytes = table;
+        CHECK_INT(pen__image_header(&e, limits, &header, NULL), PEN_E_DECODE);
+        pen__buf_free(&b);
+    }
+}
+
+/* A box outside of the image takes no memory of its own: it is refused later. */
+TEST(memory_of_a_box_outside)
+{
+    PenTiledJpeg t = make_tiled(&(JpegSpec){.width = 64, .height = 48}, NULL);
+    PenEncoded e = whole_tiled(&t);
+    PenImageHeader header;
+    CHECK_INT(pen__image_header(&e, limits, &header, NULL), PEN_OK);
+    CHECK_OK_SO_FAR();
+    for (uint32_t x = 0; x < 2; x++) {
+        uint64_t bytes = pen__region_memory(&header, &(PenBox){x ? 1000 : 1, 2, 30, 20});
+        CHECK(bytes > 1 << 20 && bytes < 4 << 20);
+    }
+    pen__tiled_free(&t);
 }
 
 /* All codes of a Huffman table moved to some length: more than there are of that length, or just as
@@ -598,7 +614,8 @@ int main(int argc, char **argv)
     RUN(segments_that_are_too_short_or_too_long);
     RUN(libjpeg_goes_on_where_it_has_to);
     RUN(heads_that_are_left_to_libjpeg);
-    RUN(memory_of_what_is_not_ours);
+    RUN(headers_that_are_not_of_tiled_files);
+    RUN(memory_of_a_box_outside);
     RUN(huffman_tables_that_are_too_full);
     EACH_TIER(i)
     pen__decoder_free(&decoder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/attr.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/metadata.h"
 #include "codec_images.h"
 #include "test.h"
 

@@ -7,7 +7,7 @@
 #include <jpeglib.h>
 
 #include "base/attr.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "codec/jpeg/transcode/tokens.h"
 #include "codec_images.h"
 #include "test.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/metadata.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "codec_images.h"
 #include "test.h"
 

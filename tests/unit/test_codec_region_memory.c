@@ -100,10 +100,12 @@ static void check_memory(const char *what, const PenEncoded *e, int32_t colour, 
                         .colour = colour,
                         .limits = &pen__limits_default,
                         .rows = ignore_rows};
-    uint64_t bound = 0;
+    PenImageHeader header;
     PenDecoder *d = NULL;
     size_t before = peak = now;
-    CHECK_INT(pen__region_memory(e, &region, &bound, NULL), PEN_OK);
+    CHECK_INT(pen__image_header(e, region.limits, &header, NULL), PEN_OK);
+    CHECK_OK_SO_FAR();
+    uint64_t bound = pen__region_memory(&header, &region.box);
     CHECK_INT(pen__decoder_new(&d, NULL), PEN_OK);
     /* Small ones often, for what piles up from image to image. */
     for (int i = 0; i < (e->width < 100 ? 40 : 2); i++)

@@ -503,13 +503,14 @@ static void check_memory(const char *text, const PenEncoded *e, uint8_t orientat
     PenSamplePlan sample_plan;
     Case c = {.shape = {e->width, e->height, orientation}, .key = pen__draw_key(1, 2)};
     uint8_t dst[4 * 64 * 64 * 3];
-    uint64_t bound = 0, before;
+    PenImageHeader header;
+    uint64_t before;
     open_case(&c, text, PEN_KIND_IMAGE);
     CHECK_OK_SO_FAR();
     CHECK_INT(pen__sample_plan_make(c.program, &c.shape, c.key, 3, &sample_plan, NULL), PEN_OK);
-    CHECK_INT(
-        pen__sample_plan_memory(c.program, &sample_plan, e, &pen__limits_default, &bound, NULL),
-        PEN_OK);
+    CHECK_INT(pen__image_header(e, &pen__limits_default, &header, NULL), PEN_OK);
+    CHECK_OK_SO_FAR();
+    uint64_t bound = pen__sample_plan_memory(c.program, &sample_plan, &header);
     CHECK_INT(pen__decode_context_new(&k, NULL), PEN_OK);
     before = peak = held;
     CHECK_INT(pen__sample_run(k, c.program, &sample_plan, e, &pen__limits_default, dst, NULL),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metadata of a JPEG file taken out, and put back. */
+#include "codec/jpeg/metadata.h"
+
 #include <string.h>
 
-#include "codec/jpeg/jpeg.h"
 #include "codec/jpeg/markers.h"
 
 static const char where[] = "codec/jpeg";

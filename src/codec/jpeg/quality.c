@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/jpeg/quality.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/bytes.h"
 
 /* The example tables of ITU-T T.81 annex K.1, in zigzag order. */
 static const uint8_t luma_base[64] = {
@@ -45,7 +44,7 @@ static double mean_percent(const uint16_t table[64], const uint8_t base[64])
     return sum / 64;
 }
 
-int pen__jpeg_quality(const uint16_t luma[64], const uint16_t *chroma)
+int pen__quant_quality(const uint16_t luma[64], const uint16_t *chroma)
 {
     for (int q = 1; q <= 100; q++)
         if (is_scaled(luma, luma_base, q) && (!chroma || is_scaled(chroma, chroma_base, q)))
@@ -55,4 +54,23 @@ int pen__jpeg_quality(const uint16_t luma[64], const uint16_t *chroma)
         percent = (percent + mean_percent(chroma, chroma_base)) / 2;
     double q = percent <= 100 ? (200 - percent) / 2 : 5000 / percent;
     return q < 1 ? 1 : q > 100 ? 100 : (int)(q + 0.5);
+}
+
+static void load_values(const PenQuantSpec *table, uint16_t ret[64])
+{
+    for (size_t i = 0; i < 64; i++)
+        ret[i] = table->wide ? (uint16_t)pen__load16be(table->values + 2 * i) : table->values[i];
+}
+
+int pen__jpeg_quality(const PenJpegHeader *header)
+{
+    uint16_t luma[64], chroma[64];
+    uint8_t first = header->quant_slot[0], second = header->quant_slot[1];
+    if (!header->quant[first].values)
+        return 0;
+    load_values(&header->quant[first], luma);
+    if (header->info.components < 3 || second == first || !header->quant[second].values)
+        return pen__quant_quality(luma, NULL);
+    load_values(&header->quant[second], chroma);
+    return pen__quant_quality(luma, chroma);
 }

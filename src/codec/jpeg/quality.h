@@ -2,12 +2,13 @@
 #ifndef PEN_CODEC_JPEG_QUALITY_H
 #define PEN_CODEC_JPEG_QUALITY_H
 
-#include <stdint.h>
+#include "codec/jpeg/header.h"
 
-/* The IJG quality (1-100) that quantisation tables in zigzag order stand for: exact when they are
- * the IJG's own scaled tables, else the quality whose tables are about as coarse. `chroma` may be
- * NULL.
- */
-int pen__jpeg_quality(const uint16_t luma[64], const uint16_t *chroma);
+/* The IJG quality (1-100) of a file, estimated from its quantisation tables; 0 = cannot say. */
+int pen__jpeg_quality(const PenJpegHeader *header);
+
+/* The IJG quality that quantisation tables in zigzag order correspond to: exact for the IJG's own
+ * scaled tables, otherwise the quality whose tables are about as coarse. `chroma` may be NULL. */
+int pen__quant_quality(const uint16_t luma[64], const uint16_t *chroma);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a region takes at most, known before any of it is. */
-#include "codec/jpeg/decoder/decoder.h"
+/* The most memory that decoding a region takes, known before any of it is allocated. */
 #include "codec/jpeg/markers.h"
-#include "codec/png_chunks.h"
 #include "codec/region/region_impl.h"
 
 /* What depends on no size: the decoder with what it keeps, and libjpeg's tables and first pools. */
@@ -34,77 +32,51 @@ static uint64_t plane_bytes(const PenJpegInfo *info, size_t i, uint64_t max_h, u
     return bytes;
 }
 
-static int jpeg_bytes(const PenEncoded *image, const PenRegion *region, uint64_t *ret,
-                      PenError *reterr)
+static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
 {
-    PenJpegInfo info;
+    const PenEncoded *image = header->image;
+    const PenJpegInfo *info = &header->u.jpeg.info;
     uint64_t max_h = 1, max_v = 1;
-    int r = pen__jpeg_info(image->data, image->bytes, region->limits, &info, reterr);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < info.components; i++) {
-        max_h = PEN_MAX(max_h, info.h_samp[i]);
-        max_v = PEN_MAX(max_v, info.v_samp[i]);
+    for (size_t i = 0; i < info->components; i++) {
+        max_h = PEN_MAX(max_h, info->h_samp[i]);
+        max_v = PEN_MAX(max_v, info->v_samp[i]);
     }
-    *ret = row_bytes(info.width) + (image->tiled ? image->head_bytes : 0);
-    *ret += pen__own_memory(image, &info, &region->box);
-    for (size_t i = 0; i < info.components; i++)
-        *ret += plane_bytes(&info, i, max_h, max_v);
-    return PEN_OK;
+    uint64_t bytes = row_bytes(info->width) + (image->tiled ? image->head_bytes : 0);
+    bytes += pen__own_memory(pen__region_is_tiled(image) ? image : NULL, info, box);
+    for (size_t i = 0; i < info->components; i++)
+        bytes += plane_bytes(info, i, max_h, max_v);
+    return bytes;
 }
 
-/* The image; the same as stored, when it has to be unpacked; zlib and libspng's own rows; what is
+/* The image; the same as stored, if it has to be unpacked; zlib and libspng's own rows; what is
  * kept of other chunks. */
-static int png_bytes(const PenEncoded *image, const PenRegion *region, uint64_t *ret,
-                     PenError *reterr)
+static uint64_t png_bytes(const PenImageHeader *header)
 {
-    PenPngHead h;
-    int r = pen__png_head(image->data, image->bytes, region->limits, &h, reterr);
-    if (r < 0)
-        return r;
-    uint64_t pixels = (uint64_t)h.width * h.height;
-    *ret = pixels * (h.colour == PEN_PNG_GREY && !h.has_trns ? 1 + 2 : 4);
-    *ret += row_bytes(h.width) + 6 * 8 * (uint64_t)h.width + 2 * image->bytes;
-    if (h.has_packed)
-        *ret += PEN_PNG_CACHE_BYTES;
-    return PEN_OK;
+    const PenPngHead *h = &header->u.png;
+    uint64_t pixels = (uint64_t)h->width * h->height;
+    uint64_t bytes = pixels * (h->colour == PEN_PNG_GREY && !h->has_trns ? 1 + 2 : 4);
+    bytes += row_bytes(h->width) + 6 * 8 * (uint64_t)h->width + 2 * header->image->bytes;
+    return bytes + (h->has_packed ? PEN_PNG_CACHE_BYTES : 0);
 }
 
 /* The image, and as much again for libwebp as webp.c allows it. */
-static int webp_bytes(const PenEncoded *image, const PenRegion *region, uint64_t *ret,
-                      PenError *reterr)
+static uint64_t webp_bytes(const PenImageInfo *info)
 {
-    PenImageInfo info;
-    int r = pen__image_probe(image->data, image->bytes, region->limits, &info, reterr);
-    if (r < 0)
-        return r;
-    *ret = (uint64_t)info.width * info.height * (info.channels + 4u) + row_bytes(info.width) +
-           128 * (uint64_t)info.width + (256 << 10);
-    return PEN_OK;
+    return (uint64_t)info->width * info->height * (info->channels + 4u) + row_bytes(info->width) +
+           128 * (uint64_t)info->width + (256 << 10);
 }
 
-int pen__region_memory(const PenEncoded *image, const PenRegion *region, uint64_t *ret_bytes,
-                       PenError *reterr)
+uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box)
 {
-    uint64_t bytes = 0;
-    int r = PEN_OK;
-    switch (image->codec) {
+    uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL);
+    switch (header->image->codec) {
     case PEN_STORED_JPEG:
-        r = jpeg_bytes(image, region, &bytes, reterr);
-        break;
+        return FIXED_BYTES + jpeg_bytes(header, box);
     case PEN_STORED_PNG:
-        r = png_bytes(image, region, &bytes, reterr);
-        break;
+        return kept + png_bytes(header);
     case PEN_STORED_WEBP:
-        r = webp_bytes(image, region, &bytes, reterr);
-        break;
+        return kept + webp_bytes(&header->u.webp);
     default:
-        bytes = row_bytes(region->box.w);
-        break;
+        return kept + row_bytes(box->w);
     }
-    if (image->codec != PEN_STORED_JPEG)
-        bytes += pen__own_memory(NULL, NULL, NULL);
-    if (r >= 0)
-        *ret_bytes = FIXED_BYTES + bytes;
-    return r;
 }

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a region of an image, handed over as they are decoded. What decodes them (libjpeg-turbo's
- * crop and skip calls, a whole decode, raw bytes) is not visible from outside. */
+/* Rows of a region of an image, delivered as they are decoded. What decodes them (our own decoder,
+ * libjpeg-turbo's crop and skip calls, a decode of the entire image) is not visible from outside.
+ */
 #ifndef PEN_CODEC_REGION_REGION_H
 #define PEN_CODEC_REGION_REGION_H
 
 #include "base/box.h"
 #include "codec/codec.h"
+#include "codec/encoded.h"
+#include "codec/jpeg/header.h"
+#include "codec/png_chunks.h"
 
-/* An image's bytes as a pack gives them. All of the file; or, of one that is cut into segments (a
- * tiled JPEG, raw pixels row by row), its head and the segments [first_segment, end_segment): of a
- * tiled JPEG that is all there these are 0 and their number. */
-typedef struct PenEncoded {
-    uint8_t *data; /* PEN_SLACK readable bytes follow; decoding may change it */
-    size_t bytes;
-    uint32_t width, height; /* as the index says; another size in the file is PEN_E_DECODE */
-    uint8_t codec;          /* PEN_STORED_* */
-    uint8_t channels;       /* as stored */
-    uint8_t tiled;          /* a JPEG cut into segments */
-    uint8_t partial;        /* only some segments are there */
-    uint32_t head_bytes;
-    uint32_t first_segment, end_segment;
-    const uint32_t *segment_bytes; /* of each of them; NULL for raw */
-} PenEncoded;
+/* An image and what its header says: parsed and checked once for everything that follows. Valid as
+ * long as the image and its bytes are. */
+typedef struct PenImageHeader {
+    const PenEncoded *image;
+    union {
+        PenJpegHeader jpeg;
+        PenPngHead png;
+        PenImageInfo webp;
+    } u; /* by image->codec; nothing for raw pixels */
+} PenImageHeader;
+
+/* PEN_E_DECODE if the file is damaged, or is not what the index says. */
+int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                      PenError *reterr);
 
 enum { PEN_COLOUR_RGB = 3, PEN_COLOUR_GREY = 1, PEN_COLOUR_MASK = 0 /* one channel, as stored */ };
 
@@ -31,6 +34,10 @@ typedef struct PenDecoder PenDecoder;
 
 int pen__decoder_new(PenDecoder **ret, PenError *reterr);
 void pen__decoder_free(PenDecoder **d); /* accepts NULL */
+
+/* For tests and benchmarks: decodes tiled JPEGs with the kernels of one tier ("c", "avx2", ...) or
+ * with libjpeg ("turbo"). PEN_E_UNSUPPORTED if this CPU does not have them. */
+int pen__decoder_use(PenDecoder *d, const char *tier, PenError *reterr);
 
 /* `n` rows of box->w pixels, the next ones from the top of the box. < 0 stops and is returned. */
 typedef int (*PenRowsFn)(void *ctx, const uint8_t *rows, size_t stride, uint32_t n,
@@ -44,19 +51,22 @@ typedef struct PenRegion {
     void *ctx;
 } PenRegion;
 
-/* Gives exactly the rows of the box, bit for bit the crop of the whole image as pen__image_decode
- * gives it (grey made RGB by repetition, alpha dropped, RGB made grey as Pillow's "L" does), or an
- * error. */
+/* Delivers exactly the rows of the box, bit for bit the crop of the entire image as
+ * pen__image_decode returns it (grey made RGB by repetition, alpha dropped, RGB made grey as
+ * Pillow's "L" does), or an error. */
+int pen__region_rows(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                     PenError *reterr);
+
+/* The same with the header parsed here, for callers that need it for nothing else. */
 int pen__region_decode(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
                        PenError *reterr);
 
-/* The most memory that the call above may hold at once beside the image's bytes, with what the
- * decoder keeps from images before; from the header of the file. */
-int pen__region_memory(const PenEncoded *image, const PenRegion *region, uint64_t *ret_bytes,
-                       PenError *reterr);
+/* The most memory that pen__region_rows may hold at once beside the image's bytes, with what the
+ * decoder keeps from earlier images. */
+uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box);
 
 /* Segments of a tiled JPEG or of raw pixels that rows [y, y + h) need, with all that
- * pen__region_decode wants around them, as one range of all columns. `components`, `h_samp`,
+ * pen__region_rows needs around them, as one range of all columns. `components`, `h_samp`,
  * `v_samp` as in its table. */
 typedef struct PenCut {
     uint8_t codec, components, h_samp, v_samp;

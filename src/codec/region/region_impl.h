@@ -4,7 +4,7 @@
 #ifndef PEN_CODEC_REGION_REGION_IMPL_H
 #define PEN_CODEC_REGION_REGION_IMPL_H
 
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/decoder/decoder.h"
 #include "codec/jpeg/turbo/session.h"
 #include "codec/region/region.h"
 
@@ -37,23 +37,26 @@ struct PenDecoder {
     uint32_t images; /* decoded by this decompressor */
     bool started;    /* libjpeg has read the head */
     PenBuf rows, converted, head;
-    struct PenOwn *own; /* NULL until it is needed */
+    PenOwn *own; /* NULL until it is needed */
 };
 
-typedef int (*PenRegionFn)(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+typedef int (*PenRegionFn)(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                            PenError *reterr);
 
-int pen__region_jpeg(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_jpeg(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                      PenError *reterr);
-int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr);
-int pen__region_raw(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_raw(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                     PenError *reterr);
-int pen__region_whole(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_whole(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr);
 
-/* Are the components of the only forms that tiled files are written in? */
-bool pen__region_sampling_fits(const PenJpegInfo *info);
+/* Is it a tiled JPEG whose segments are known? Others are files like any other. */
+static inline bool pen__region_is_tiled(const PenEncoded *image)
+{
+    return image->codec == PEN_STORED_JPEG && image->tiled && image->segment_bytes;
+}
 
 /* Decodes the region of what `input` describes with libjpeg. */
 int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion *region,
@@ -62,23 +65,14 @@ int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion 
 /* Makes libjpeg read d->input. */
 void pen__region_source(PenDecoder *d);
 
-/* Rows of the box as a decoder has them: 1 (grey), 3 (RGB) or 4 (RGBA) channels. */
-typedef struct PenRowSpan {
-    const uint8_t *data; /* of the box's first column */
-    size_t stride;
-    uint32_t n, channels;
-} PenRowSpan;
-
-/* Hands them over in the colour asked for: without a copy when it is theirs. */
+/* Delivers rows in the colour that the region asks for: without a copy if it is theirs. */
 int pen__rows_give(PenDecoder *d, const PenRegion *region, const PenRowSpan *span,
                    PenError *reterr);
 
-/* PEN_E_DECODE unless the file has the size that the index says, and one channel for a mask. */
-int pen__region_check_size(const PenEncoded *image, uint32_t width, uint32_t height,
-                           PenError *reterr);
+/* PEN_E_DECODE unless a mask has one channel. */
 int pen__region_check_mask(const PenRegion *region, uint32_t channels, PenError *reterr);
 
-/* Room for `bytes` and PEN_SLACK more; what was in it is lost. */
+/* Memory for `bytes` and PEN_SLACK more; the previous content is lost. */
 int pen__region_reserve(PenBuf *buf, size_t bytes, PenError *reterr);
 
 #endif

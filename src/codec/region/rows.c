@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows from the channels that they have to those that are asked for. */
+/* What all region decoders do with their rows: buffers, and conversion to the requested channels.
+ */
 #include "codec/region/region_impl.h"
+
+static const char where[] = "codec/region";
+
+int pen__region_reserve(PenBuf *buf, size_t bytes, PenError *reterr)
+{
+    buf->bytes = 0;
+    if (pen__buf_reserve(buf, bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, where, "rows of pixels");
+    return PEN_OK;
+}
+
+int pen__region_check_mask(const PenRegion *region, uint32_t channels, PenError *reterr)
+{
+    if (region->colour != PEN_COLOUR_MASK || channels == 1)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_DECODE, where,
+                     "mask: expected 1 channel, found %u; masks are grey or palette images",
+                     channels);
+}
 
 static void grey_to_rgb(const uint8_t *in, uint8_t *out, size_t pixels)
 {

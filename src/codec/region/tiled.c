@@ -10,8 +10,6 @@
  * again and again. */
 #include <string.h>
 
-#include "base/bytes.h"
-#include "codec/jpeg/decoder/decoder.h"
 #include "codec/jpeg/markers.h"
 #include "codec/region/region_impl.h"
 
@@ -64,40 +62,6 @@ void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *r
     *ret_last = c.last;
 }
 
-/* Grey, and three components with chroma not above luma's half. */
-bool pen__region_sampling_fits(const PenJpegInfo *info)
-{
-    uint8_t largest = info->components == 3 ? 2 : 1;
-    if (info->components != 1 && info->components != 3)
-        return false;
-    for (size_t i = 1; i < info->components; i++)
-        if (info->h_samp[i] != 1 || info->v_samp[i] != 1)
-            return false;
-    return info->h_samp[0] <= largest && info->v_samp[0] <= largest;
-}
-
-static int read_head(const PenEncoded *image, const PenRegion *region, PenJpegInfo *info,
-                     PenError *reterr)
-{
-    if (image->head_bytes > image->bytes)
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected a head of %u bytes, found %zu in all",
-                         image->head_bytes, image->bytes);
-    int r = pen__jpeg_tiled_info(image->data, image->head_bytes, region->limits, info, reterr);
-    if (r >= 0)
-        r = pen__region_check_size(image, info->width, info->height, reterr);
-    if (r < 0)
-        return r;
-    if (info->head_bytes != image->head_bytes || info->scan_components != info->components ||
-        !pen__region_sampling_fits(info))
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected a head of %u bytes, one scan and sampling of 1 or "
-                         "2, found %zu, %u of %u components and %u x %u",
-                         image->head_bytes, info->head_bytes, info->scan_components,
-                         info->components, info->h_samp[0], info->v_samp[0]);
-    return PEN_OK;
-}
-
 static int check_segments(const PenEncoded *image, const Cut *cut, PenError *reterr)
 {
     if (image->end_segment > cut->g.n_segments)
@@ -111,17 +75,12 @@ static int check_segments(const PenEncoded *image, const Cut *cut, PenError *ret
                      cut->first, cut->last, image->first_segment, image->end_segment);
 }
 
-static uint32_t closing_code(const Cut *cut, uint32_t s)
-{
-    return s + 1 == cut->g.n_segments ? PEN_MARKER_EOI : PEN_MARKER_RST0 + s % 8;
-}
-
 /* Does segment `s`, which ends at `at`, end with its marker? So every segment that is used is one,
  * whatever the table says. */
 static int check_end(const PenEncoded *image, const Cut *cut, uint32_t s, uint64_t at,
                      PenError *reterr)
 {
-    uint32_t code = closing_code(cut, s);
+    uint8_t code = pen__tile_closing_code(s, cut->g.n_segments);
     if (at > image->bytes)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected %llu bytes up to the end of segment %u, found %zu",
@@ -163,29 +122,24 @@ static int find_segments(const PenEncoded *image, const Cut *cut, size_t *ret_st
 }
 
 /* A copy of the head with another height. */
-static int copy_head(PenDecoder *d, const PenEncoded *image, uint32_t height, PenError *reterr)
+static int copy_head(PenDecoder *d, const PenImageHeader *header, uint32_t height, PenError *reterr)
 {
-    PenJpegWalk walk;
-    PenJpegMarker m = {.code = 0};
+    const PenEncoded *image = header->image;
     int r = pen__region_reserve(&d->head, image->head_bytes, reterr);
     if (r < 0)
         return r;
-    uint8_t *head = d->head.data;
-    memcpy(head, image->data, image->head_bytes);
-    r = pen__jpeg_walk_start(&walk, head, image->head_bytes, reterr);
-    while (r >= 0 && !pen__jpeg_is_sof(m.code))
-        r = pen__jpeg_walk_next(&walk, &m, reterr);
-    if (r < 0)
-        return r;
-    head[m.offset + 5] = (uint8_t)(height >> 8);
-    head[m.offset + 6] = (uint8_t)height;
+    uint8_t *frame = d->head.data + header->u.jpeg.frame_offset;
+    memcpy(d->head.data, image->data, image->head_bytes);
+    frame[5] = (uint8_t)(height >> 8);
+    frame[6] = (uint8_t)height;
     return PEN_OK;
 }
 
 /* The segments are what has to be read anyway; nothing in them is changed. */
-static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, PenJpegInput *ret,
-                      PenError *reterr)
+static int make_input(PenDecoder *d, const PenImageHeader *header, const Cut *cut,
+                      PenJpegInput *ret, PenError *reterr)
 {
+    const PenEncoded *image = header->image;
     size_t start, end;
     int r = find_segments(image, cut, &start, &end, reterr);
     if (r < 0)
@@ -197,7 +151,7 @@ static int make_input(PenDecoder *d, const PenEncoded *image, const Cut *cut, Pe
         ret->bytes = end;
         return PEN_OK;
     }
-    r = copy_head(d, image, ret->height, reterr);
+    r = copy_head(d, header, ret->height, reterr);
     ret->head = d->head.data;
     ret->head_bytes = image->head_bytes;
     ret->data = image->data + start;
@@ -217,9 +171,10 @@ static uint32_t failed_segment(const PenDecoder *d, const PenEncoded *image, con
 {
     uint64_t place = pen__turbo_place(&d->turbo), end = image->head_bytes;
     uint32_t s = image->first_segment, code = (uint32_t)d->turbo.d.unread_marker;
+    uint32_t n = cut->g.n_segments;
     for (; s < cut->last; s++) {
         end += image->segment_bytes[s - image->first_segment];
-        if (place < end || (place == end && code == closing_code(cut, s)))
+        if (place < end || (place == end && code == pen__tile_closing_code(s, n)))
             break;
     }
     return s;
@@ -235,14 +190,15 @@ static void name_place(const PenDecoder *d, const PenEncoded *image, const Cut *
                           image->height, failed_segment(d, image, cut), cut->g.n_segments);
 }
 
-static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-                           const PenRegion *region, PenError *reterr)
+static int decode_by_turbo(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                           PenError *reterr)
 {
+    const PenEncoded *image = header->image;
     Cut cut;
     PenJpegInput input;
-    cut_rows(info, region->box.y, region->box.h, &cut);
+    cut_rows(&header->u.jpeg.info, region->box.y, region->box.h, &cut);
     use_what_is_there(image, &cut);
-    int r = make_input(d, image, &cut, &input, reterr);
+    int r = make_input(d, header, &cut, &input, reterr);
     if (r < 0)
         return r;
     r = pen__region_turbo(d, &input, region, reterr);
@@ -251,25 +207,49 @@ static int decode_by_turbo(PenDecoder *d, const PenEncoded *image, const PenJpeg
     return r;
 }
 
-int pen__region_tiled(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+typedef struct Receiver {
+    PenDecoder *d;
+    const PenRegion *region;
+} Receiver;
+
+static int receive_rows(void *ctx, const PenRowSpan *span, PenError *reterr)
+{
+    const Receiver *to = ctx;
+    return pen__rows_give(to->d, to->region, span, reterr);
+}
+
+static int decode_by_own(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                         uint32_t *ret_given, PenError *reterr)
+{
+    Receiver to = {d, region};
+    PenOwnRequest request = {.image = header->image,
+                             .header = &header->u.jpeg,
+                             .box = region->box,
+                             .grey_as_rgb = region->colour == PEN_COLOUR_RGB,
+                             .limits = region->limits,
+                             .rows = receive_rows,
+                             .ctx = &to};
+    int r = d->own ? PEN_OK : pen__own_new(&d->own, reterr);
+    return r < 0 ? r : pen__own_decode(d->own, &request, ret_given, reterr);
+}
+
+int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr)
 {
-    PenJpegInfo info;
+    const PenJpegInfo *info = &header->u.jpeg.info;
     Cut cut;
     uint32_t given = 0;
-    int r = read_head(image, region, &info, reterr);
-    if (r >= 0)
-        r = pen__region_check_mask(region, info.components, reterr);
+    int r = pen__region_check_mask(region, info->components, reterr);
     if (r < 0)
         return r;
-    cut_rows(&info, region->box.y, region->box.h, &cut);
-    r = check_segments(image, &cut, reterr);
+    cut_rows(info, region->box.y, region->box.h, &cut);
+    r = check_segments(header->image, &cut, reterr);
     if (r >= 0)
-        r = pen__own_region(d, image, &info, region, &given, reterr);
+        r = decode_by_own(d, header, region, &given, reterr);
     if (r != PEN_END)
         return r;
     PenRegion rest = *region;
     rest.box.y += given;
     rest.box.h -= given;
-    return decode_by_turbo(d, image, &info, &rest, reterr);
+    return decode_by_turbo(d, header, &rest, reterr);
 }

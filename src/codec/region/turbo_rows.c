@@ -153,16 +153,10 @@ int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion 
     return r;
 }
 
-int pen__region_jpeg(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_jpeg(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                      PenError *reterr)
 {
-    PenJpegInfo info;
-    /* Refuses what pen__image_decode refuses, with the same words. */
-    int r = pen__jpeg_info(image->data, image->bytes, region->limits, &info, reterr);
-    if (r >= 0)
-        r = pen__region_check_size(image, info.width, info.height, reterr);
-    if (r < 0)
-        return r;
+    const PenEncoded *image = header->image;
     PenJpegInput input = {
         .data = image->data, .bytes = image->bytes, .width = image->width, .height = image->height};
     return pen__region_turbo(d, &input, region, reterr);

@@ -19,9 +19,10 @@ static int give_box(PenDecoder *d, const PenRegion *region, const PenPixels *pix
     return pen__rows_give(d, region, &span, reterr);
 }
 
-int pen__region_raw(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_raw(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                     PenError *reterr)
 {
+    const PenEncoded *image = header->image;
     const PenBox *box = &region->box;
     uint32_t first = image->partial ? image->first_segment : 0;
     uint32_t end = image->partial ? image->end_segment : image->height;
@@ -45,17 +46,12 @@ int pen__region_raw(PenDecoder *d, const PenEncoded *image, const PenRegion *reg
     return give_box(d, region, &pixels, first, reterr);
 }
 
-int pen__region_whole(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
+int pen__region_whole(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr)
 {
-    PenImageInfo info;
+    const PenEncoded *image = header->image;
     PenPixels pixels = {0};
-    int r = pen__image_probe(image->data, image->bytes, region->limits, &info, reterr);
-    if (r >= 0)
-        r = pen__region_check_size(image, info.width, info.height, reterr);
-    if (r < 0)
-        return r;
-    r = (region->colour == PEN_COLOUR_MASK ? pen__mask_decode : pen__image_decode)(
+    int r = (region->colour == PEN_COLOUR_MASK ? pen__mask_decode : pen__image_decode)(
         image->data, image->bytes, region->limits, &pixels, reterr);
     if (r >= 0)
         r = give_box(d, region, &pixels, 0, reterr);

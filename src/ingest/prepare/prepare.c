@@ -5,6 +5,8 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "codec/jpeg/metadata.h"
+#include "codec/jpeg/quality.h"
 #include "dsp/resample.h"
 
 #define WHERE "ingest/prepare"
@@ -193,11 +195,12 @@ static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *inf
     if (mask && !resize)
         return keep(s, mask, info, 1, p, reterr);
     if (!resize && info->codec == PEN_STORED_JPEG) {
-        PenJpegInfo jpeg;
-        int ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
+        PenJpegHeader jpeg;
+        int ret = pen__jpeg_header(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
         if (ret < 0)
             return ret;
-        if (jpeg.quality && jpeg.quality <= s->quality)
+        int quality = pen__jpeg_quality(&jpeg);
+        if (quality && quality <= s->quality)
             return tile(s, info, PEN_HOW_KEPT_QUALITY, p, reterr);
     }
     int ret = decode(s, mask, p, reterr);

@@ -7,7 +7,7 @@
 #include <penstock/ingest.h>
 
 #include "codec/codec.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
 #include "ingest/video/video.h"
 #include "pack/format/stored.h"
 

@@ -68,11 +68,14 @@ void pen__decode_context_free(PenDecodeContext **k); /* accepts NULL */
 /* Gives back what is above `bytes`, so that one huge image does not stay for ever. */
 void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes);
 
-/* The most scratch memory that running it in a new context takes; `image` holds the bytes. */
-int pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
-                            const PenEncoded *image, const PenLimits *limits, uint64_t *ret_bytes,
-                            PenError *reterr);
+/* The most scratch memory that running it in a new context takes. */
+uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
+                                 const PenImageHeader *header);
 /* Decodes, resamples and stores; dst has pen__program_bytes. */
+int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
+                           const PenLimits *limits, void *dst, PenError *reterr);
+/* The same with the header parsed here, for callers that need it for nothing else. */
 int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
                     const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr);
 /* The same for a number as it lies in the index. */

@@ -15,7 +15,7 @@ typedef struct Run {
     PenDecodeContext *k;
     const PenProgram *p;
     const PenSamplePlan *sample_plan;
-    const PenEncoded *encoded;
+    const PenImageHeader *header;
     const PenLimits *limits;
     uint8_t *dst;
     PenError *reterr;
@@ -98,18 +98,14 @@ static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, 
     return PEN_OK;
 }
 
-static PenRegion region_of(const PenProgram *p, const PenSamplePlan *sample_plan,
-                           const PenLimits *limits)
-{
-    return (PenRegion){.box = sample_plan->region, .colour = p->colour, .limits = limits};
-}
-
 static int decode(Run *run, PenRowsFn rows, void *ctx)
 {
-    PenRegion region = region_of(run->p, run->sample_plan, run->limits);
-    region.rows = rows;
-    region.ctx = ctx;
-    return pen__region_decode(run->k->decoder, run->encoded, &region, run->reterr);
+    PenRegion region = {.box = run->sample_plan->region,
+                        .colour = run->p->colour,
+                        .limits = run->limits,
+                        .rows = rows,
+                        .ctx = ctx};
+    return pen__region_rows(run->k->decoder, run->header, &region, run->reterr);
 }
 
 /* The region whole and upright, then into the stream. */
@@ -227,11 +223,12 @@ static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const Pe
     return PEN_OK;
 }
 
-int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
-                    const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr)
+int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
+                           const PenLimits *limits, void *dst, PenError *reterr)
 {
-    Run run = {k, p, sample_plan, image, limits, dst, reterr, NULL, 0, 0, 0};
-    int r = check(p, sample_plan, image, reterr);
+    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0};
+    int r = check(p, sample_plan, header->image, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
         if (step->kind == PEN_STEP_PASS)
@@ -244,6 +241,14 @@ int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePla
     if (r == PEN_OK)
         pen__result_erase(p, dst, sample_plan);
     return r;
+}
+
+int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
+                    const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr)
+{
+    PenImageHeader header;
+    int r = pen__image_header(image, limits, &header, reterr);
+    return r < 0 ? r : pen__sample_run_parsed(k, p, sample_plan, &header, limits, dst, reterr);
 }
 
 static uint64_t pixel_bytes(const PenProgram *p, uint64_t w, uint64_t h)
@@ -275,20 +280,12 @@ static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_pl
     return images[0] + images[1] + stream + row;
 }
 
-int pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
-                            const PenEncoded *image, const PenLimits *limits, uint64_t *ret_bytes,
-                            PenError *reterr)
+uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
+                                 const PenImageHeader *header)
 {
-    PenRegion region = region_of(p, sample_plan, limits);
-    uint64_t bytes = 0;
-    int r = check(p, sample_plan, image, reterr);
-    if (r == PEN_OK)
-        r = pen__region_memory(image, &region, &bytes, reterr);
-    if (r < 0)
-        return r;
-    bytes += steps_memory(p, sample_plan);
+    const PenBox *region = &sample_plan->region;
+    uint64_t bytes = pen__region_memory(header, region) + steps_memory(p, sample_plan);
     if (pen__turn_needed(sample_plan->shape.orientation))
-        bytes += pixel_bytes(p, sample_plan->region.w, sample_plan->region.h);
-    *ret_bytes = bytes;
-    return PEN_OK;
+        bytes += pixel_bytes(p, region->w, region->h);
+    return bytes;
 }

@@ -1,27 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own decoder of tiled JPEGs. It decodes only the segments that touch the box, several at a
- * time, and gives what libjpeg-turbo gives. Wherever it meets something that libjpeg could take in
- * another way than it does (an unusual head, a code that does not exist, a run beyond the end of a
- * block, a segment that ends early) it stops with PEN_END, and libjpeg decodes the rows that are
- * left: so there is one judge of what is damaged, and no pixel that depends on who decoded it. */
+ * time, and returns the same pixels as libjpeg-turbo. Wherever libjpeg might interpret something in
+ * another way (an unusual head, a code that does not exist, a run beyond the end of a block, a
+ * segment that ends early), it stops with PEN_END, and libjpeg decodes the remaining rows. So only
+ * libjpeg decides what is damaged, and no pixel depends on which of them decoded it. */
 #ifndef PEN_CODEC_JPEG_DECODER_DECODER_H
 #define PEN_CODEC_JPEG_DECODER_DECODER_H
 
-#include "codec/region/region_impl.h"
+#include "base/box.h"
+#include "codec/encoded.h"
+#include "codec/jpeg/tiled.h"
 
-/* PEN_OK: all rows are given. PEN_END: *ret_given are, and the rest is libjpeg's to do. `info` is
- * that of the head. */
-int pen__own_region(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-                    const PenRegion *region, uint32_t *ret_given, PenError *reterr);
+/* Working memory for one thread at a time, kept from image to image. */
+typedef struct PenOwn PenOwn;
 
-/* Memory of the own decoder for a box of a tiled image, with what it keeps from images before; that
- * alone when `image` is NULL. */
+int pen__own_new(PenOwn **ret, PenError *reterr);
+void pen__own_free(PenOwn **own); /* accepts NULL */
+
+/* For tests and benchmarks: uses the kernels of one tier ("c", "avx2", ...) or leaves everything to
+ * libjpeg ("turbo"). PEN_E_UNSUPPORTED if this CPU does not have them. */
+int pen__own_use(PenOwn *own, const char *tier, PenError *reterr);
+
+/* A box of a tiled image, whose header has been checked. */
+typedef struct PenOwnRequest {
+    const PenEncoded *image;
+    const PenJpegHeader *header;
+    PenBox box;
+    bool grey_as_rgb; /* rows of grey images are delivered as RGB */
+    const PenLimits *limits;
+    /* The next rows from the top of the box. < 0 stops and is returned. */
+    int (*rows)(void *ctx, const PenRowSpan *span, PenError *reterr);
+    void *ctx;
+} PenOwnRequest;
+
+/* PEN_OK: all rows are delivered. PEN_END: *ret_given are, and the rest is left to libjpeg. */
+int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_given,
+                    PenError *reterr);
+
+/* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without
+ * an image (NULL) only the latter. A box outside of the image counts as none. */
 uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box);
-
-/* For tests and benchmarks: makes a decoder use the kernels of one tier ("c", "avx2", ...) or
- * libjpeg ("turbo"). PEN_E_UNSUPPORTED when this CPU has not got them. */
-int pen__own_use(PenDecoder *d, const char *tier, PenError *reterr);
-
-void pen__own_free(PenDecoder *d);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the own decoder share:
  *
- *     own_head     the head: what is decoded here, and its tables
- *     own_tables   Huffman tables as lookup tables of whole tokens
- *     own_streams  entropy decoding of several segments at once, scalar; own_entropy_* by tier
- *     own_jobs     which segments are to be decoded, and how far
- *     own_blocks   finished segments: DC sums, classes, inverse DCT
- *     own_rows     finished rows of MCUs: upsampling, colour
- *     own_region   the loop around them; own_setup what it begins with; own_kernels the tiers
+ *     header    which heads are decoded here, and their tables
+ *     tables    Huffman tables as lookup tables of entire tokens
+ *     streams   entropy decoding of several segments at once, scalar; entropy_* by tier
+ *     jobs      which segments are to be decoded, and how far
+ *     blocks    finished segments: DC sums, classes, inverse DCT
+ *     rows      finished rows of MCUs: upsampling, colour
+ *     setup     memory and geometry of an image; kernels: the tiers
+ *     decode    the loop around them
  */
 #ifndef PEN_CODEC_JPEG_DECODER_DECODER_IMPL_H
 #define PEN_CODEC_JPEG_DECODER_DECODER_IMPL_H
 
 #include "base/attr.h"
 #include "codec/jpeg/decoder/decoder.h"
-#include "codec/jpeg/huffman.h"
 #include "codec/jpeg/pixels/pixels.h"
 
 enum {
@@ -29,7 +29,7 @@ enum {
     PEN_OWN_MAX_SEGMENT_BYTES = PEN_OWN_MCU_BLOCKS * PEN_TILE_MCUS * 64 * 27 / 8 * 2
 };
 
-/* ---- own_head ---- */
+/* ---- header ---- */
 
 /* Tables by what they are for. */
 enum { PEN_OWN_DC_LUMA, PEN_OWN_AC_LUMA, PEN_OWN_DC_CHROMA, PEN_OWN_AC_CHROMA, PEN_OWN_TABLES };
@@ -38,13 +38,13 @@ typedef struct PenOwnHead {
     uint8_t components;    /* 1 or 3 */
     uint8_t h, v;          /* sampling of luma; that of chroma is 1 */
     uint16_t quant[3][64]; /* in natural order */
-    PenHuffTable huff[PEN_OWN_TABLES];
+    PenHuffSpec huff[PEN_OWN_TABLES];
 } PenOwnHead;
 
-/* PEN_END: libjpeg's to do. Fails never. */
-int pen__own_head(const PenEncoded *image, const PenJpegInfo *info, PenOwnHead *ret);
+/* PEN_END: left to libjpeg. It never fails. */
+int pen__own_head(const PenJpegHeader *header, PenOwnHead *ret);
 
-/* ---- own_tables ---- */
+/* ---- tables ---- */
 
 /* A token is a Huffman code and the bits of a value behind it. What it does: it goes on by `skip`
  * coefficients and stores the value there; or the block ends. Runs over the end of a block do what
@@ -81,7 +81,7 @@ typedef struct PenOwnTables {
 /* PEN_END when libjpeg refuses the tables. */
 int pen__own_tables(PenOwnTables *t, const PenOwnLayout *layout, const PenOwnHead *head);
 
-/* ---- own_jobs ---- */
+/* ---- jobs ---- */
 
 typedef struct PenOwnJob {
     const uint8_t *data; /* of a segment, without the marker at its end */
@@ -148,8 +148,6 @@ typedef struct PenOwnLanes {
     uint32_t bad; /* a bit for each */
 } PenOwnLanes;
 
-typedef struct PenOwn PenOwn;
-
 typedef struct PenOwnEntropy {
     const char *tier;
     uint32_t lanes, spare; /* segments in flight, and others that may wait for the inverse DCT */
@@ -211,8 +209,7 @@ struct PenOwn {
     PenOwnHead head; /* the last image's */
 
     /* of an image */
-    const PenEncoded *image;
-    const PenRegion *region;
+    PenOwnRequest request;
     PenTileGeometry g;
     PenOwnWanted wanted;
     PenOwnJobs jobs;
@@ -236,25 +233,22 @@ struct PenOwn {
     PenOwnLanes lanes;
 };
 
-/* ---- own_kernels, own_setup ---- */
+/* ---- setup ---- */
 
-int pen__own_new(PenDecoder *d, PenError *reterr); /* d->own, unless it is there */
+/* Makes everything ready for an image; PEN_END for libjpeg. */
+int pen__own_begin(PenOwn *own, const PenOwnRequest *request, PenError *reterr);
+void pen__own_end(PenOwn *own); /* releases large buffers */
 
-/* Makes all ready for an image; PEN_END for libjpeg. */
-int pen__own_begin(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-                   const PenRegion *region, PenError *reterr);
-void pen__own_end(PenOwn *own); /* lets go of large buffers */
-
-/* ---- own_blocks ---- */
+/* ---- blocks ---- */
 
 /* A segment is decoded: its blocks are put on the lists. */
 void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot);
 /* Blocks on the lists become samples. */
 void pen__own_flush(PenOwn *own);
 
-/* ---- own_rows ---- */
+/* ---- rows ---- */
 
-/* Gives out the rows of MCUs before `end`, which are all there. */
-int pen__own_give(PenOwn *own, PenDecoder *d, uint32_t end, PenError *reterr);
+/* Delivers the rows of MCUs before `end`, which are complete. */
+int pen__own_give(PenOwn *own, uint32_t end, PenError *reterr);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which segments a box needs, and how far each has to be decoded. */
 #include "codec/jpeg/decoder/decoder_impl.h"
-#include "codec/jpeg/markers.h"
 
 /* Blocks of one component along one axis. `shared` pixels have one sample. */
 static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared,
@@ -55,21 +54,17 @@ static uint32_t last_wanted(const PenOwnJobs *jobs, uint32_t mcu)
     return column < w->left ? mcu - column - jobs->g->mcus_x + w->right : mcu;
 }
 
-static uint32_t closing_code(const PenOwnJobs *jobs, uint32_t segment)
-{
-    return segment + 1 == jobs->g->n_segments ? PEN_MARKER_EOI : PEN_MARKER_RST0 + segment % 8;
-}
-
 /* Is the segment between its markers? So it is what libjpeg sees as one, whatever the table of
  * lengths says. */
 static bool has_markers(const PenOwnJobs *jobs, uint32_t segment, uint64_t end)
 {
     const uint8_t *data = jobs->image->data, *before = data + jobs->at - 2,
                   *behind = data + end - 2;
+    uint32_t n = jobs->g->n_segments;
     if (segment > jobs->image->first_segment &&
-        (before[0] != 0xFF || before[1] != closing_code(jobs, segment - 1)))
+        (before[0] != 0xFF || before[1] != pen__tile_closing_code(segment - 1, n)))
         return false;
-    return behind[0] == 0xFF && behind[1] == closing_code(jobs, segment);
+    return behind[0] == 0xFF && behind[1] == pen__tile_closing_code(segment, n);
 }
 
 static uint32_t bytes_of(const PenOwnJobs *jobs, uint32_t segment)

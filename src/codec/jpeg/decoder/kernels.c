@@ -43,52 +43,51 @@ static bool is_on(int tier)
     return state == 2;
 }
 
-int pen__own_new(PenDecoder *d, PenError *reterr)
+int pen__own_new(PenOwn **ret, PenError *reterr)
 {
-    if (d->own)
-        return PEN_OK;
     PenOwn *own = pen__zalloc(sizeof *own);
     if (!own)
         return pen__fail_memory(reterr, where, "decoder");
     own->entropy = is_on(pen__cpu()) ? entropy_of(pen__cpu()) : NULL;
     own->pixels = pen__jpeg_pixels();
-    d->own = own;
+    *ret = own;
     return PEN_OK;
 }
 
-int pen__own_use(PenDecoder *d, const char *tier, PenError *reterr)
+static void free_steps(PenOwn *own)
+{
+    for (size_t i = 0; i < PEN_LEN(own->steps); i++) {
+        pen__free(own->steps[i]);
+        own->steps[i] = NULL;
+    }
+}
+
+int pen__own_use(PenOwn *own, const char *tier, PenError *reterr)
 {
     int cpu = pen__cpu_find(tier);
     bool turbo = strcmp(tier, "turbo") == 0;
     if (!turbo && (cpu < 0 || !pen__cpu_has(cpu) || !pen__jpeg_pixels_tier(tier)))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
                          "kernels: expected a tier that this CPU has, found '%s'", tier);
-    int r = pen__own_new(d, reterr);
-    if (r < 0)
-        return r;
-    d->own->entropy = turbo ? NULL : entropy_of(cpu);
+    own->entropy = turbo ? NULL : entropy_of(cpu);
     if (!turbo)
-        d->own->pixels = pen__jpeg_pixels_tier(tier);
-    for (size_t i = 0; i < PEN_LEN(d->own->steps); i++) {
-        pen__free(d->own->steps[i]); /* they depend on the order of coefficients */
-        d->own->steps[i] = NULL;
-    }
+        own->pixels = pen__jpeg_pixels_tier(tier);
+    free_steps(own); /* they depend on the order of coefficients */
     return PEN_OK;
 }
 
-void pen__own_free(PenDecoder *d)
+void pen__own_free(PenOwn **own)
 {
-    PenOwn *own = d->own;
-    if (!own)
+    PenOwn *o = own ? *own : NULL;
+    if (!o)
         return;
-    for (size_t i = 0; i < PEN_LEN(own->steps); i++)
-        pen__free(own->steps[i]);
-    pen__buf_free(&own->coefs_buf);
-    pen__buf_free(&own->lists_buf);
-    pen__buf_free(&own->copies_buf);
-    pen__buf_free(&own->planes_buf);
-    pen__buf_free(&own->rows_buf);
-    pen__free(own->tables);
-    pen__free(own);
-    d->own = NULL;
+    free_steps(o);
+    pen__buf_free(&o->coefs_buf);
+    pen__buf_free(&o->lists_buf);
+    pen__buf_free(&o->copies_buf);
+    pen__buf_free(&o->planes_buf);
+    pen__buf_free(&o->rows_buf);
+    pen__free(o->tables);
+    pen__free(o);
+    *own = NULL;
 }

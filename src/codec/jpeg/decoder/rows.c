@@ -22,7 +22,7 @@ static uint32_t far_row(const PenOwnPlane *chroma, uint32_t y)
 
 static void make_row(const PenOwn *own, uint32_t y, uint8_t *out)
 {
-    const PenBox *box = &own->region->box;
+    const PenBox *box = &own->request.box;
     const PenOwnPlane *chroma = &own->planes[1];
     uint32_t h = own->head.h, v = own->head.v;
     uint32_t x = box->x / h, last = (box->x + box->w - 1) / h, near = y / v;
@@ -42,17 +42,17 @@ static void make_row(const PenOwn *own, uint32_t y, uint8_t *out)
 }
 
 /* Rows [y, y + n), which are of one row of MCUs. */
-static int give(PenOwn *own, PenDecoder *d, uint32_t y, uint32_t n, PenError *reterr)
+static int give(PenOwn *own, uint32_t y, uint32_t n, PenError *reterr)
 {
-    const PenRegion *region = own->region;
-    const PenBox *box = &region->box;
+    const PenOwnRequest *request = &own->request;
+    const PenBox *box = &request->box;
     PenRowSpan span = {.data = own->rows, .stride = (size_t)box->w * 3, .n = n, .channels = 3};
     bool grey = own->head.components == 1;
-    if (grey && region->colour != PEN_COLOUR_RGB) {
+    if (grey && !request->grey_as_rgb) {
         span.data = samples(own, 0, box->x, y);
         span.stride = own->planes[0].stride;
         span.channels = 1;
-        return pen__rows_give(d, region, &span, reterr);
+        return request->rows(request->ctx, &span, reterr);
     }
     for (uint32_t i = 0; i < n; i++) {
         uint8_t *out = own->rows + i * span.stride;
@@ -61,19 +61,19 @@ static int give(PenOwn *own, PenDecoder *d, uint32_t y, uint32_t n, PenError *re
         else
             make_row(own, y + i, out);
     }
-    return pen__rows_give(d, region, &span, reterr);
+    return request->rows(request->ctx, &span, reterr);
 }
 
-int pen__own_give(PenOwn *own, PenDecoder *d, uint32_t end, PenError *reterr)
+int pen__own_give(PenOwn *own, uint32_t end, PenError *reterr)
 {
-    const PenBox *box = &own->region->box;
+    const PenBox *box = &own->request.box;
     int r = PEN_OK;
     for (; own->row < end && r >= 0; own->row++) {
         uint32_t y = PEN_MAX(own->row * own->g.mcu_height, box->y);
         uint32_t below = PEN_MIN((own->row + 1) * own->g.mcu_height, box->y + box->h);
         if (y >= below) /* it was there for the rows beside it only */
             continue;
-        r = give(own, d, y, below - y, reterr);
+        r = give(own, y, below - y, reterr);
         own->given += r >= 0 ? below - y : 0;
     }
     return r < 0 ? r : PEN_OK;

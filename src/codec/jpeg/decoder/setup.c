@@ -130,8 +130,8 @@ static size_t set_plane(PenOwn *own, uint32_t i, size_t at)
                        .h = own->head.h / h,
                        .v = own->head.v / v,
                        .first_block = i ? own->mcu_blocks - 3 + i : 0,
-                       .columns = (own->image->width + h - 1) / h,
-                       .rows = (own->image->height + v - 1) / v};
+                       .columns = (own->request.image->width + h - 1) / h,
+                       .rows = (own->request.image->height + v - 1) / v};
     p->ring_bytes = (uint32_t)(p->stride * 8 * p->v);
     p->data = own->planes_buf.data ? aligned(&own->planes_buf) + at + PEN_JPEG_SLACK : NULL;
     return at + plane_bytes(w, i, p->v, own->ring_rows);
@@ -178,11 +178,11 @@ static int take_memory(PenOwn *own, PenError *reterr)
 {
     uint32_t slots = slots_of(own->entropy);
     size_t planes = set_planes(own);
-    size_t rows = (size_t)own->region->box.w * 3 * own->g.mcu_height;
+    size_t rows = (size_t)own->request.box.w * 3 * own->g.mcu_height;
     bool fresh;
-    if (planes + rows > own->region->limits->max_memory_bytes)
+    if (planes + rows > own->request.limits->max_memory_bytes)
         return PEN_END; /* libjpeg says so, or needs less */
-    own->copy_bytes = copy_bytes(longest_segment(own->image));
+    own->copy_bytes = copy_bytes(longest_segment(own->request.image));
     int r = reserve(&own->coefs_buf, coef_bytes(slots, own->mcu_blocks), &fresh, reterr);
     own->clean &= !fresh;
     if (r >= 0)
@@ -211,7 +211,7 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
     const PenOwnHead *head = &own->head;
     bool grey = head->components == 1;
     pen__tile_geometry(info, &own->g);
-    pen__own_want(&own->g, head, &own->region->box, info->width, info->height, &own->wanted);
+    pen__own_want(&own->g, head, &own->request.box, info->width, info->height, &own->wanted);
     own->sampling = samplings[head->h - 1 + 2 * (head->v - 1)];
     own->mcu_blocks = grey ? 1 : head->h * head->v + 2u;
     own->slot_blocks = own->mcu_blocks * PEN_TILE_MCUS + PEN_OWN_GUARD_BLOCKS;
@@ -219,31 +219,27 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
     own->ring_rows = ring_rows(&own->g, &own->wanted, slots_of(own->entropy));
     own->row = own->wanted.top;
     own->given = 0;
-    own->jobs = (PenOwnJobs){.image = own->image,
+    own->jobs = (PenOwnJobs){.image = own->request.image,
                              .wanted = &own->wanted,
                              .g = &own->g,
                              .mcu_blocks = own->mcu_blocks,
-                             .segment = own->image->first_segment,
-                             .at = own->image->head_bytes};
+                             .segment = own->request.image->first_segment,
+                             .at = own->request.image->head_bytes};
 }
 
-int pen__own_begin(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-                   const PenRegion *region, PenError *reterr)
+int pen__own_begin(PenOwn *own, const PenOwnRequest *request, PenError *reterr)
 {
-    int r = pen__own_new(d, reterr);
-    PenOwn *own = d->own;
-    if (r < 0 || !own->entropy)
-        return r < 0 ? r : PEN_END;
+    if (!own->entropy)
+        return PEN_END;
     if (!own->tables && !(own->tables = pen__zalloc(sizeof *own->tables)))
         return pen__fail_memory(reterr, where, "decoder");
-    own->image = image;
-    own->region = region;
-    r = pen__own_head(image, info, &own->head);
+    own->request = *request;
+    int r = pen__own_head(request->header, &own->head);
     if (r == PEN_OK)
         r = pen__own_tables(own->tables, own->entropy->layout, &own->head);
     if (r != PEN_OK)
         return r;
-    set_geometry(own, info);
+    set_geometry(own, &request->header->info);
     r = own->entropy->has_steps ? make_steps(own, reterr) : PEN_OK;
     if (r == PEN_OK)
         r = take_memory(own, reterr);
@@ -298,18 +294,16 @@ static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box)
     return bytes;
 }
 
-/* Is it something that is decoded here, as far as the index and the frame say? */
-static bool is_ours(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
+static bool is_inside(const PenBox *box, const PenJpegInfo *info)
 {
-    return image->tiled && image->segment_bytes && image->width == info->width &&
-           image->height == info->height && pen__region_sampling_fits(info) && box->w && box->h &&
-           (uint64_t)box->x + box->w <= info->width && (uint64_t)box->y + box->h <= info->height;
+    return box->w && box->h && (uint64_t)box->x + box->w <= info->width &&
+           (uint64_t)box->y + box->h <= info->height;
 }
 
 uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
 {
     uint64_t copies = KEEP_COPIES, planes = KEEP_PLANES, rows = KEEP_ROWS;
-    if (image && is_ours(image, info, box)) {
+    if (image && is_inside(box, info)) {
         copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
         planes = PEN_MAX(planes, planes_bytes(info, box));
         rows = PEN_MAX(rows, (uint64_t)box->w * 3 * 16);

@@ -98,12 +98,20 @@ static bool build(PenOwnTables *t, uint32_t table, const PenHuffTable *h)
     return true;
 }
 
+/* A copy: the file is released before the next image. */
+static void copy_table(const PenHuffSpec *from, PenHuffTable *to)
+{
+    *to = (PenHuffTable){.n_symbols = 0};
+    for (size_t k = 1; k <= 16; k++)
+        to->n_symbols += to->n_codes[k] = from->n_codes[k];
+    memcpy(to->symbols, from->symbols, to->n_symbols);
+}
+
 /* Images that were encoded alike have the same tables. */
-static bool is_built(const PenOwnTables *t, uint32_t table, const PenHuffTable *h)
+static bool is_built(const PenOwnTables *t, uint32_t table, const PenHuffSpec *h)
 {
     const PenHuffTable *b = &t->built[table];
-    return b->n_symbols == h->n_symbols && b->n_symbols &&
-           memcmp(b->n_codes, h->n_codes, sizeof b->n_codes) == 0 &&
+    return b->n_symbols && memcmp(b->n_codes + 1, h->n_codes + 1, 16) == 0 &&
            memcmp(b->symbols, h->symbols, b->n_symbols) == 0;
 }
 
@@ -119,10 +127,11 @@ int pen__own_tables(PenOwnTables *t, const PenOwnLayout *layout, const PenOwnHea
     for (uint32_t i = 0; i < n; i++) {
         if (is_built(t, i, &head->huff[i]))
             continue;
+        copy_table(&head->huff[i], &t->built[i]);
+        if (build(t, i, &t->built[i]))
+            continue;
         t->built[i].n_symbols = 0;
-        if (!build(t, i, &head->huff[i]))
-            return PEN_END;
-        t->built[i] = head->huff[i];
+        return PEN_END;
     }
     return PEN_OK;
 }

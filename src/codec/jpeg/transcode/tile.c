@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiled JPEG files: from other JPEG files without loss, and from pixels. */
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/transcode/tile.h"
 
 #include <string.h>
 
-#include "codec/codec_impl.h"
 #include "codec/jpeg/markers.h"
 #include "codec/jpeg/transcode/tokens.h"
 #include "codec/jpeg/transcode/write.h"
@@ -201,64 +200,3 @@ int pen__jpeg_encode(const PenPixels *pixels, int quality, const PenLimits *limi
     ret->segment_bytes = lengths;
     return PEN_OK;
 }
-
-void pen__tiled_free(PenTiledJpeg *t)
-{
-    pen__buf_free(&t->jpeg);
-    pen__buf_free(&t->segment_buf);
-    pen__buf_free(&t->tokens);
-    pen__buf_free(&t->entropy);
-    *t = (PenTiledJpeg){0};
-}
-
-/* ---- the common calls of codec.h ---- */
-
-static int probe(const uint8_t *data, size_t bytes, const PenLimits *limits, PenImageInfo *ret,
-                 PenError *reterr)
-{
-    PenJpegInfo info;
-    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
-    if (r < 0)
-        return r;
-    *ret = (PenImageInfo){
-        .width = info.width,
-        .height = info.height,
-        .codec = PEN_STORED_JPEG,
-        .channels = info.components == 1 ? 1 : 3,
-        .orientation = info.orientation,
-    };
-    return PEN_OK;
-}
-
-static int decode(const uint8_t *data, size_t bytes, const PenLimits *limits, PenPixels *ret,
-                  PenError *reterr)
-{
-    PenJpegInfo info;
-    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
-    return r < 0 ? r : pen__turbo_decode(data, bytes, limits, ret, reterr);
-}
-
-static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenPixels *ret,
-                PenError *reterr)
-{
-    PenJpegInfo info;
-    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
-    if (r < 0)
-        return r;
-    if (info.components != 1)
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "mask: expected 1 channel, found a jpeg of %u; masks are grey or palette "
-                         "images",
-                         info.components);
-    return pen__turbo_decode(data, bytes, limits, ret, reterr);
-}
-
-const PenCodecOps pen__jpeg_ops = {
-    .codec = PEN_STORED_JPEG,
-    .name = "jpeg",
-    .suffix = ".jpg",
-    .probe = probe,
-    .check = pen__jpeg_check,
-    .decode = decode,
-    .mask = mask,
-};

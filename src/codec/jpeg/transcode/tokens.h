@@ -5,7 +5,7 @@
 #ifndef PEN_CODEC_JPEG_TRANSCODE_TOKENS_H
 #define PEN_CODEC_JPEG_TRANSCODE_TOKENS_H
 
-#include "codec/jpeg/jpeg.h"
+#include "codec/jpeg/tiled.h"
 #include "codec/jpeg/turbo/turbo.h"
 
 /* A token: bits 0-7 symbol, 8-9 table, 16-26 the extra bits. */

@@ -178,8 +178,7 @@ static int put_segments(const PenTokens *t, const Code *codes, PenTiledJpeg *ret
     PenBuf *b = &ret->jpeg;
     for (uint32_t i = 0; i < ret->n_segments; i++) {
         uint32_t n = t->segment_tokens[i];
-        uint8_t closing =
-            i + 1 == ret->n_segments ? PEN_MARKER_EOI : (uint8_t)(PEN_MARKER_RST0 + i % 8);
+        uint8_t closing = pen__tile_closing_code(i, ret->n_segments);
         size_t need = (size_t)n * TOKEN_BYTES + 16;
         if (b->cap - b->bytes < need && pen__buf_reserve(b, need) < 0)
             return PEN_E_NO_MEMORY;

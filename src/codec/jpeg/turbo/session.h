@@ -38,7 +38,7 @@ typedef struct PenTurbo {
 
 /* Clears everything but a decompressor that was made before. */
 void pen__turbo_start(PenTurbo *t, const PenLimits *limits, PenError *reterr);
-/* turbo_coefs.c: behind jpeg_create_decompress. Whole coefficients are then in memory of ours, of
+/* coefficients.c: behind jpeg_create_decompress. Whole coefficients are then in memory of ours, of
  * which so much is kept until the other call, behind jpeg_destroy_decompress. */
 enum { PEN_TURBO_KEEP_BYTES = 64 << 10 };
 void pen__turbo_own_coefs(PenTurbo *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libjpeg-turbo behind calls that return: its long jumps never leave the body that turbo_session.c
+/* libjpeg-turbo behind calls that return: its long jumps never leave the body that session.c
  * guards. Data that are lost make a call fail where libjpeg would only warn and make up grey
  * pixels. */
 #ifndef PEN_CODEC_JPEG_TURBO_TURBO_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "codec/codec.h"
+#include "codec/jpeg/huffman.h"
 
 int pen__turbo_decode(const uint8_t *data, size_t bytes, const PenLimits *limits, PenPixels *ret,
                       PenError *reterr);
@@ -40,12 +41,6 @@ typedef struct PenJpegFrame {
     uint16_t density[2];
     PenJpegPlane planes[4];
 } PenJpegFrame;
-
-/* A Huffman table as in the file: how many codes of each length, and the symbols by code. */
-typedef struct PenHuffSpec {
-    const uint8_t *n_codes; /* [1] to [16] */
-    const uint8_t *symbols;
-} PenHuffSpec;
 
 /* The only scan of a sequential Huffman file. */
 typedef struct PenJpegScan {

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of a JPEG file: all that is said before the first scan. */
+#include "codec/jpeg/header.h"
+
 #include <string.h>
 
 #include "base/bytes.h"
 #include "codec/codec_impl.h"
-#include "codec/jpeg/jpeg.h"
+#include "codec/exif.h"
 #include "codec/jpeg/markers.h"
-#include "codec/jpeg/quality.h"
 
 static const char where[] = "codec/jpeg";
 
-typedef struct Header {
-    PenJpegInfo info;
+/* A header that is being parsed. */
+typedef struct Parser {
+    PenJpegHeader *to;
     const PenLimits *limits;
     bool has_sof, has_exif;
-    uint8_t quant_slot[4];
-    bool has_quant[4];
-    uint16_t quant[4][64]; /* in zigzag order */
-} Header;
+} Parser;
 
 static int short_marker(const PenJpegMarker *m, PenError *reterr)
 {
@@ -26,11 +24,12 @@ static int short_marker(const PenJpegMarker *m, PenError *reterr)
                      m->code, m->offset, m->body_bytes);
 }
 
-static int read_components(Header *h, const PenJpegMarker *m, PenError *reterr)
+static int read_components(PenJpegHeader *h, const PenJpegMarker *m, PenError *reterr)
 {
     PenJpegInfo *info = &h->info;
     for (size_t i = 0; i < info->components; i++) {
         const uint8_t *c = m->body + 6 + 3 * i;
+        h->ids[i] = c[0];
         info->h_samp[i] = c[1] >> 4;
         info->v_samp[i] = c[1] & 15;
         h->quant_slot[i] = c[2];
@@ -61,14 +60,14 @@ static int check_kind(const PenJpegInfo *info, PenError *reterr)
     return PEN_OK;
 }
 
-static int read_sof(Header *h, const PenJpegMarker *m, PenError *reterr)
+static int read_sof(Parser *p, const PenJpegMarker *m, PenError *reterr)
 {
-    if (h->has_sof)
+    if (p->has_sof)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "jpeg: expected one frame header, found a second at byte %zu", m->offset);
     if (m->body_bytes < 6 || m->body_bytes != 6 + 3 * (uint32_t)m->body[5])
         return short_marker(m, reterr);
-    PenJpegInfo *info = &h->info;
+    PenJpegInfo *info = &p->to->info;
     info->sof = m->code;
     info->precision = m->body[0];
     info->height = pen__load16be(m->body + 1);
@@ -77,27 +76,47 @@ static int read_sof(Header *h, const PenJpegMarker *m, PenError *reterr)
     int r = check_kind(info, reterr);
     if (r < 0)
         return r;
-    h->has_sof = true;
-    r = pen__limits_check(h->limits, info->width, info->height, where, reterr);
-    return r < 0 ? r : read_components(h, m, reterr);
+    p->has_sof = true;
+    p->to->frame_offset = m->offset;
+    p->to->is_unusual |= m->code != PEN_MARKER_SOF0;
+    r = pen__limits_check(p->limits, info->width, info->height, where, reterr);
+    return r < 0 ? r : read_components(p->to, m, reterr);
 }
 
-static int read_dqt(Header *h, const PenJpegMarker *m, PenError *reterr)
+static int read_dqt(PenJpegHeader *h, const PenJpegMarker *m, PenError *reterr)
 {
-    const uint8_t *p = m->body, *end = m->body + m->body_bytes;
-    while (p < end) {
-        size_t wide = *p >> 4, slot = *p & 15;
-        if (wide > 1 || slot > 3 || (size_t)(end - p) < 1 + 64 * (1 + wide))
+    const uint8_t *at = m->body, *end = m->body + m->body_bytes;
+    while (at < end) {
+        size_t wide = *at >> 4, slot = *at & 15, bytes = 64 * (1 + wide);
+        if (wide > 1 || slot > 3 || (size_t)(end - at) < 1 + bytes)
             return short_marker(m, reterr);
-        p++;
-        for (size_t i = 0; i < 64; i++, p += 1 + wide)
-            h->quant[slot][i] = (uint16_t)(wide ? pen__load16be(p) : *p);
-        h->has_quant[slot] = true;
+        h->quant[slot] = (PenQuantSpec){.values = at + 1, .wide = wide};
+        h->is_unusual |= wide;
+        at += 1 + bytes;
     }
     return PEN_OK;
 }
 
-static int read_dri(Header *h, const PenJpegMarker *m, PenError *reterr)
+/* False for tables that baseline files do not have. What is wrong with them is for libjpeg to say.
+ */
+static bool read_dht(PenJpegHeader *h, const PenJpegMarker *m)
+{
+    const uint8_t *at = m->body, *end = m->body + m->body_bytes;
+    while (at < end) {
+        uint32_t n = 0;
+        if (end - at < 17 || (*at & 0xEE))
+            return false;
+        for (size_t k = 1; k <= 16; k++)
+            n += at[k];
+        if (n > 256 || end - at < 17 + (ptrdiff_t)n)
+            return false;
+        (*at >> 4 ? h->ac : h->dc)[*at & 1] = (PenHuffSpec){.n_codes = at, .symbols = at + 17};
+        at += 17 + n;
+    }
+    return true;
+}
+
+static int read_dri(PenJpegHeader *h, const PenJpegMarker *m, PenError *reterr)
 {
     if (m->body_bytes != 2)
         return short_marker(m, reterr);
@@ -105,75 +124,98 @@ static int read_dri(Header *h, const PenJpegMarker *m, PenError *reterr)
     return PEN_OK;
 }
 
-static void read_app(Header *h, const PenJpegMarker *m)
+static void read_app(Parser *p, const PenJpegMarker *m)
 {
+    PenJpegHeader *h = p->to;
+    if (m->code == PEN_MARKER_APP0 && m->body_bytes >= 14 && memcmp(m->body, "JFIF", 5) == 0)
+        h->has_jfif = true;
     if (m->code == PEN_MARKER_APP14 && m->body_bytes >= 12 && memcmp(m->body, "Adobe", 5) == 0)
         h->info.adobe_transform = m->body[11];
-    if (m->code == PEN_MARKER_APP1 && !h->has_exif && m->body_bytes >= 6 &&
+    if (m->code == PEN_MARKER_APP1 && !p->has_exif && m->body_bytes >= 6 &&
         memcmp(m->body, "Exif\0", 5) == 0) {
         h->info.orientation = (uint8_t)pen__exif_orientation(m->body, m->body_bytes);
-        h->has_exif = true;
+        p->has_exif = true;
     }
+    h->is_unusual |= m->code == PEN_MARKER_APP14;
 }
 
-static int read_marker(Header *h, const PenJpegMarker *m, PenError *reterr)
+static bool is_app_or_comment(uint8_t code)
+{
+    return (code >= PEN_MARKER_APP0 && code <= PEN_MARKER_APP15) || code == PEN_MARKER_COM;
+}
+
+static int read_marker(Parser *p, const PenJpegMarker *m, PenError *reterr)
 {
     if (pen__jpeg_is_sof(m->code))
-        return read_sof(h, m, reterr);
+        return read_sof(p, m, reterr);
     switch (m->code) {
     case PEN_MARKER_DQT:
-        return read_dqt(h, m, reterr);
+        return read_dqt(p->to, m, reterr);
     case PEN_MARKER_DRI:
-        return read_dri(h, m, reterr);
+        return read_dri(p->to, m, reterr);
+    case PEN_MARKER_DHT:
+        p->to->is_unusual |= !read_dht(p->to, m);
+        return PEN_OK;
     case PEN_MARKER_SOI:
     case PEN_MARKER_EOI:
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "jpeg: expected a scan (SOS), found marker %02x at byte %zu", m->code,
                          m->offset);
     default:
-        read_app(h, m);
+        if (is_app_or_comment(m->code))
+            read_app(p, m);
+        else
+            p->to->is_unusual = true;
         return PEN_OK;
     }
 }
 
-static void set_quality(Header *h)
+/* Up to the first SOS, which is *ret. */
+static int read_markers(Parser *p, PenJpegWalk *walk, PenJpegMarker *ret, PenError *reterr)
 {
-    uint8_t luma = h->quant_slot[0], chroma = h->quant_slot[1];
-    if (!h->has_quant[luma])
-        return;
-    bool two = h->info.components >= 3 && chroma != luma && h->has_quant[chroma];
-    h->info.quality = (uint8_t)pen__jpeg_quality(h->quant[luma], two ? h->quant[chroma] : NULL);
+    for (;;) {
+        int r = pen__jpeg_walk_next(walk, ret, reterr);
+        if (r < 0 || ret->code == PEN_MARKER_SOS)
+            return r;
+        r = read_marker(p, ret, reterr);
+        if (r < 0)
+            return r;
+    }
+}
+
+int pen__jpeg_header(const uint8_t *data, size_t bytes, const PenLimits *limits, PenJpegHeader *ret,
+                     PenError *reterr)
+{
+    PenJpegWalk walk;
+    PenJpegMarker m;
+    PenJpegHeader h = {.info = {.orientation = 1, .adobe_transform = 0xFF}};
+    Parser p = {.to = &h, .limits = limits};
+    int r = pen__jpeg_walk_start(&walk, data, bytes, reterr);
+    if (r >= 0)
+        r = read_markers(&p, &walk, &m, reterr);
+    if (r < 0)
+        return r;
+    if (!p.has_sof)
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "jpeg: expected a frame header (SOF) before the scan at byte %zu, found "
+                         "none",
+                         m.offset);
+    h.info.scan_components = m.body_bytes ? m.body[0] : 0;
+    h.info.head_bytes = walk.at;
+    h.scan = m.body;
+    h.scan_bytes = m.body_bytes;
+    *ret = h;
+    return PEN_OK;
 }
 
 int pen__jpeg_info(const uint8_t *data, size_t bytes, const PenLimits *limits, PenJpegInfo *ret,
                    PenError *reterr)
 {
-    PenJpegWalk walk;
-    PenJpegMarker m;
-    int r = pen__jpeg_walk_start(&walk, data, bytes, reterr);
-    if (r < 0)
-        return r;
-    Header h = {.limits = limits, .info = {.orientation = 1, .adobe_transform = 0xFF}};
-    for (;;) {
-        r = pen__jpeg_walk_next(&walk, &m, reterr);
-        if (r < 0)
-            return r;
-        if (m.code == PEN_MARKER_SOS)
-            break;
-        r = read_marker(&h, &m, reterr);
-        if (r < 0)
-            return r;
-    }
-    if (!h.has_sof)
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "jpeg: expected a frame header (SOF) before the scan at byte %zu, found "
-                         "none",
-                         m.offset);
-    set_quality(&h);
-    h.info.scan_components = m.body_bytes ? m.body[0] : 0;
-    h.info.head_bytes = walk.at;
-    *ret = h.info;
-    return PEN_OK;
+    PenJpegHeader h;
+    int r = pen__jpeg_header(data, bytes, limits, &h, reterr);
+    if (r >= 0)
+        *ret = h.info;
+    return r;
 }
 
 int pen__jpeg_check(const uint8_t *data, size_t bytes, const PenLimits *limits, PenError *reterr)

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the segments of a tiled JPEG lie: in the image, and in the file. */
+#include "codec/jpeg/tiled.h"
+
 #include <string.h>
 
-#include "codec/codec_impl.h"
-#include "codec/jpeg/jpeg.h"
 #include "codec/jpeg/markers.h"
 
 static const char where[] = "codec/jpeg";
+
+void pen__tiled_free(PenTiledJpeg *t)
+{
+    pen__buf_free(&t->jpeg);
+    pen__buf_free(&t->segment_buf);
+    pen__buf_free(&t->tokens);
+    pen__buf_free(&t->entropy);
+    *t = (PenTiledJpeg){0};
+}
 
 static uint32_t ceil_div(uint32_t a, uint32_t b)
 {
@@ -29,35 +37,46 @@ void pen__tile_geometry(const PenJpegInfo *info, PenTileGeometry *ret)
     ret->n_segments = ceil_div(ret->mcus_x * ret->mcus_y, PEN_TILE_MCUS);
 }
 
-/* Is it of the shape that pen__jpeg_tile writes? */
-int pen__jpeg_tiled_info(const uint8_t *data, size_t bytes, const PenLimits *limits,
-                         PenJpegInfo *ret, PenError *reterr)
+bool pen__tile_sampling_fits(const PenJpegInfo *info)
 {
-    PenJpegInfo info;
-    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
+    uint8_t largest = info->components == 3 ? 2 : 1;
+    if (info->components != 1 && info->components != 3)
+        return false;
+    for (size_t i = 1; i < info->components; i++)
+        if (info->h_samp[i] != 1 || info->v_samp[i] != 1)
+            return false;
+    return info->h_samp[0] <= largest && info->v_samp[0] <= largest;
+}
+
+uint8_t pen__tile_closing_code(uint32_t segment, uint32_t n_segments)
+{
+    return segment + 1 == n_segments ? PEN_MARKER_EOI : (uint8_t)(PEN_MARKER_RST0 + segment % 8);
+}
+
+int pen__jpeg_tiled_header(const uint8_t *data, size_t bytes, const PenLimits *limits,
+                           PenJpegHeader *ret, PenError *reterr)
+{
+    PenJpegHeader h;
+    const PenJpegInfo *info = &h.info;
+    int r = pen__jpeg_header(data, bytes, limits, &h, reterr);
     if (r < 0)
         return r;
-    if (info.sof != PEN_MARKER_SOF0 || info.precision != 8)
+    if (info->sof != PEN_MARKER_SOF0 || info->precision != 8)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected baseline (c0) of 8 bits, found %02x of %u", info.sof,
-                         info.precision);
-    if (info.restart_interval != PEN_TILE_MCUS)
+                         "tiled jpeg: expected baseline (c0) of 8 bits, found %02x of %u",
+                         info->sof, info->precision);
+    if (info->restart_interval != PEN_TILE_MCUS)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected a restart interval of %d, found %u", PEN_TILE_MCUS,
-                         info.restart_interval);
+                         info->restart_interval);
     if (bytes > UINT32_MAX)
         return pen__fail(reterr, PEN_E_LIMIT, where,
                          "tiled jpeg: expected less than 4 GiB, found %zu bytes", bytes);
-    *ret = info;
+    *ret = h;
     return PEN_OK;
 }
 
-/* The marker that ends segment `i`; every other byte pair would be damage. */
-static uint8_t closing_code(uint32_t i, uint32_t n)
-{
-    return i + 1 == n ? PEN_MARKER_EOI : (uint8_t)(PEN_MARKER_RST0 + i % 8);
-}
-
+/* Segments end with their marker; every other byte pair is damage. */
 static int measure(const uint8_t *data, size_t bytes, size_t at, uint32_t *lengths, uint32_t n,
                    PenError *reterr)
 {
@@ -73,11 +92,11 @@ static int measure(const uint8_t *data, size_t bytes, size_t at, uint32_t *lengt
                                  n, i);
             at = (size_t)(p - data) + 2;
         } while (p[1] == 0);
-        if (p[1] != closing_code(i, n))
+        if (p[1] != pen__tile_closing_code(i, n))
             return pen__fail(reterr, PEN_E_DECODE, where,
                              "tiled jpeg: segment %u of %u: expected marker %02x behind it, found "
                              "%02x at byte %zu",
-                             i, n, closing_code(i, n), p[1], at - 2);
+                             i, n, pen__tile_closing_code(i, n), p[1], at - 2);
         lengths[i] = (uint32_t)(at - start);
     }
     if (at != bytes)
@@ -90,26 +109,27 @@ static int measure(const uint8_t *data, size_t bytes, size_t at, uint32_t *lengt
 int pen__jpeg_segments(const uint8_t *data, size_t bytes, const PenLimits *limits,
                        uint32_t *ret_head_bytes, uint32_t **ret, uint32_t *ret_n, PenError *reterr)
 {
-    PenJpegInfo info;
+    PenJpegHeader h;
     PenTileGeometry g;
-    int r = pen__jpeg_tiled_info(data, bytes, limits, &info, reterr);
+    int r = pen__jpeg_tiled_header(data, bytes, limits, &h, reterr);
     if (r < 0)
         return r;
-    pen__tile_geometry(&info, &g);
+    size_t head_bytes = h.info.head_bytes;
+    pen__tile_geometry(&h.info, &g);
     /* A segment has 2 bytes at least: a small file cannot make us allocate for a huge one. */
-    if (g.n_segments > (bytes - info.head_bytes) / 2)
+    if (g.n_segments > (bytes - head_bytes) / 2)
         return pen__fail(reterr, PEN_E_DECODE, where,
                          "tiled jpeg: expected %u segments, found %zu bytes for them", g.n_segments,
-                         bytes - info.head_bytes);
+                         bytes - head_bytes);
     uint32_t *lengths = pen__alloc_array(g.n_segments, sizeof *lengths);
     if (!lengths)
         return pen__fail_memory(reterr, where, "segment table");
-    r = measure(data, bytes, info.head_bytes, lengths, g.n_segments, reterr);
+    r = measure(data, bytes, head_bytes, lengths, g.n_segments, reterr);
     if (r < 0) {
         pen__free(lengths);
         return r;
     }
-    *ret_head_bytes = (uint32_t)info.head_bytes;
+    *ret_head_bytes = (uint32_t)head_bytes;
     *ret = lengths;
     *ret_n = g.n_segments;
     return PEN_OK;

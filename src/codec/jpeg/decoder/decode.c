@@ -9,7 +9,6 @@
 /* Lanes in use have a bit in `busy`. */
 typedef struct Loop {
     PenOwn *own;
-    PenDecoder *d;
     uint32_t busy;
     bool has_job, no_more;
     PenOwnJob job; /* the next */
@@ -34,7 +33,7 @@ static int flush(Loop *l, PenError *reterr)
     pen__own_flush(own);
     if (own->head.v == 2 && end <= own->wanted.bottom)
         end -= end > own->wanted.top;
-    return pen__own_give(own, l->d, end, reterr);
+    return pen__own_give(own, end, reterr);
 }
 
 /* The oldest row in the ring that is still needed. */
@@ -104,9 +103,9 @@ static int finish(Loop *l, uint32_t ended)
     return PEN_OK;
 }
 
-static int decode(PenOwn *own, PenDecoder *d, PenError *reterr)
+static int decode(PenOwn *own, PenError *reterr)
 {
-    Loop l = {.own = own, .d = d};
+    Loop l = {.own = own};
     for (;;) {
         int r = feed(&l, reterr);
         if (r != PEN_OK)
@@ -120,15 +119,15 @@ static int decode(PenOwn *own, PenDecoder *d, PenError *reterr)
     return flush(&l, reterr);
 }
 
-int pen__own_region(PenDecoder *d, const PenEncoded *image, const PenJpegInfo *info,
-                    const PenRegion *region, uint32_t *ret_given, PenError *reterr)
+int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_given,
+                    PenError *reterr)
 {
-    int r = pen__own_begin(d, image, info, region, reterr);
+    int r = pen__own_begin(own, request, reterr);
     if (r != PEN_OK)
         return r;
-    r = decode(d->own, d, reterr);
-    d->own->clean = r == PEN_OK;
-    *ret_given = d->own->given;
-    pen__own_end(d->own);
+    r = decode(own, reterr);
+    own->clean = r == PEN_OK;
+    *ret_given = own->given;
+    pen__own_end(own);
     return r;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An image on its way through a decoder: the bytes that go in, and the rows that come out. */
+#ifndef PEN_CODEC_ENCODED_H
+#define PEN_CODEC_ENCODED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An image's bytes as a pack stores them: the complete file; or, if it consists of segments (a
+ * tiled JPEG, raw pixels row by row), its head and the segments [first_segment, end_segment). For a
+ * complete tiled JPEG these are 0 and the number of its segments. */
+typedef struct PenEncoded {
+    uint8_t *data; /* PEN_SLACK readable bytes follow; decoding may change it */
+    size_t bytes;
+    uint32_t width, height; /* from the index; another size in the file is PEN_E_DECODE */
+    uint8_t codec;          /* PEN_STORED_* */
+    uint8_t channels;       /* as stored */
+    uint8_t tiled;          /* a JPEG that consists of segments */
+    uint8_t partial;        /* only some segments are present */
+    uint32_t head_bytes;
+    uint32_t first_segment, end_segment;
+    const uint32_t *segment_bytes; /* of each of them; NULL for raw */
+} PenEncoded;
+
+/* Decoded rows of a box: 1 (grey), 3 (RGB) or 4 (RGBA) channels. */
+typedef struct PenRowSpan {
+    const uint8_t *data; /* of the box's first column */
+    size_t stride;
+    uint32_t n, channels;
+} PenRowSpan;
+
+#endif

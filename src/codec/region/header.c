@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The header of an image, compared with what the index says about it. */
+#include "codec/region/region_impl.h"
+
+static const char where[] = "codec/region";
+
+static int check_size(const PenEncoded *image, uint32_t width, uint32_t height, PenError *reterr)
+{
+    if (width == image->width && height == image->height)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_DECODE, where,
+                     "image: expected %u x %u pixels as the index says, found a file of %u x %u",
+                     image->width, image->height, width, height);
+}
+
+/* The index says what the file is; the bytes have to say the same. */
+static int check_codec(const PenEncoded *image, PenError *reterr)
+{
+    if (image->codec == PEN_STORED_RAW)
+        return PEN_OK;
+    int found = pen__image_sniff(image->data, image->bytes);
+    if (image->codec != PEN_STORED_NONE && found == image->codec)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_DECODE, where,
+                     "image: expected a file of codec %u (%s) as the index says, found %s",
+                     image->codec, pen__codec_name(image->codec), pen__codec_name(found));
+}
+
+/* Only what consists of segments can be present in part. */
+static int check_partial(const PenEncoded *image, PenError *reterr)
+{
+    bool cut = image->codec == PEN_STORED_RAW || pen__region_is_tiled(image);
+    if (!image->partial || cut)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, where,
+                     "image: expected all of a %s without segments, found a part of it",
+                     pen__codec_name(image->codec));
+}
+
+static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegHeader *ret,
+                      PenError *reterr)
+{
+    const PenJpegInfo *info = &ret->info;
+    if (image->head_bytes > image->bytes)
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected a head of %u bytes, found %zu in all",
+                         image->head_bytes, image->bytes);
+    int r = pen__jpeg_tiled_header(image->data, image->head_bytes, limits, ret, reterr);
+    if (r >= 0)
+        r = check_size(image, info->width, info->height, reterr);
+    if (r < 0)
+        return r;
+    if (info->head_bytes != image->head_bytes || info->scan_components != info->components ||
+        !pen__tile_sampling_fits(info))
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "tiled jpeg: expected a head of %u bytes, one scan and sampling of 1 or "
+                         "2, found %zu, %u of %u components and %u x %u",
+                         image->head_bytes, info->head_bytes, info->scan_components,
+                         info->components, info->h_samp[0], info->v_samp[0]);
+    return PEN_OK;
+}
+
+/* Refuses what pen__image_decode refuses, with the same words. */
+static int read_jpeg(const PenEncoded *image, const PenLimits *limits, PenJpegHeader *ret,
+                     PenError *reterr)
+{
+    if (pen__region_is_tiled(image))
+        return read_tiled(image, limits, ret, reterr);
+    int r = pen__jpeg_header(image->data, image->bytes, limits, ret, reterr);
+    return r < 0 ? r : check_size(image, ret->info.width, ret->info.height, reterr);
+}
+
+static int read_png(const PenEncoded *image, const PenLimits *limits, PenPngHead *ret,
+                    PenError *reterr)
+{
+    int r = pen__png_head(image->data, image->bytes, limits, ret, reterr);
+    return r < 0 ? r : check_size(image, ret->width, ret->height, reterr);
+}
+
+static int read_webp(const PenEncoded *image, const PenLimits *limits, PenImageInfo *ret,
+                     PenError *reterr)
+{
+    int r = pen__image_probe(image->data, image->bytes, limits, ret, reterr);
+    return r < 0 ? r : check_size(image, ret->width, ret->height, reterr);
+}
+
+int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                      PenError *reterr)
+{
+    int r = check_codec(image, reterr);
+    if (r >= 0)
+        r = check_partial(image, reterr);
+    if (r < 0)
+        return r;
+    ret->image = image;
+    switch (image->codec) {
+    case PEN_STORED_JPEG:
+        return read_jpeg(image, limits, &ret->u.jpeg, reterr);
+    case PEN_STORED_PNG:
+        return read_png(image, limits, &ret->u.png, reterr);
+    case PEN_STORED_WEBP:
+        return read_webp(image, limits, &ret->u.webp, reterr);
+    default:
+        return PEN_OK;
+    }
+}
