@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots and leases. A slot is free, under way (being filled, or full and waiting its turn), or
- * leased. Their number grows while the caller holds many, as far as the memory goes, and shrinks
- * again afterwards. */
+#include "load/ring.h"
+
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
-#include "load/core.h"
 
 #define WHERE "load/ring"
 
 enum { ALIGN = 4096 }; /* pages, so that a slot can be pinned by itself */
 
-static uint64_t slot_weight(const PenLoadPlan *plan)
-{
-    return plan->slot_bytes + PEN_SLOT_EXTRA + (uint64_t)plan->set.batch_size * 16;
-}
+/* ---- slots ---- */
 
-void pen__slot_free(PenSlot *s)
+static void free_slot(PenSlot *s)
 {
     if (!s)
         return;
-    pen__buf_free(&s->swaps);
+    pen__buf_free(&s->replacements);
     pen__free(s->tensors);
     pen__free(s->samples);
     pen__free(s->valid);
@@ -29,11 +23,11 @@ void pen__slot_free(PenSlot *s)
     pen__free(s);
 }
 
-static void describe(PenCore *c, PenSlot *s)
+static void describe(const PenRing *r, PenSlot *s)
 {
-    const PenLoadPlan *plan = &c->plan;
+    const PenLoadPlan *plan = r->plan;
     uintptr_t at = ((uintptr_t)s->block + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
-    s->core = c;
+    s->owner = r->owner;
     s->batch.struct_size = sizeof s->batch;
     s->batch.memory = (void *)at;
     s->batch.memory_bytes = (size_t)plan->slot_bytes;
@@ -48,9 +42,9 @@ static void describe(PenCore *c, PenSlot *s)
     }
 }
 
-static PenSlot *new_slot(PenCore *c, PenError *reterr)
+static PenSlot *new_slot(PenRing *r, PenError *reterr)
 {
-    const PenLoadPlan *plan = &c->plan;
+    const PenLoadPlan *plan = r->plan;
     PenSlot *s = pen__zalloc(sizeof *s);
     if (s) {
         s->block = pen__alloc_array(plan->slot_bytes + ALIGN, 1);
@@ -59,95 +53,173 @@ static PenSlot *new_slot(PenCore *c, PenError *reterr)
         s->valid = pen__alloc_array(plan->set.batch_size, 1);
     }
     if (!s || !s->block || !s->tensors || !s->samples || !s->valid) {
-        pen__slot_free(s);
+        free_slot(s);
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;
     }
     pen__ask_huge(s->block, (size_t)plan->slot_bytes);
-    describe(c, s);
-    c->n_slots++;
-    c->ring_bytes += slot_weight(plan);
+    describe(r, s);
+    r->n_slots++;
+    r->bytes += plan->slot_cost;
     return s;
 }
 
-bool pen__ring_can_grow(const PenCore *c)
+static void drop_slot(PenRing *r, PenSlot *s)
 {
-    return c->ring_bytes + slot_weight(&c->plan) <= c->plan.shares.ring;
+    r->n_slots--;
+    r->bytes -= r->plan->slot_cost;
+    free_slot(s);
+}
+
+static void free_list(PenSlot *s)
+{
+    for (PenSlot *next; s; s = next) {
+        next = s->next;
+        free_slot(s);
+    }
+}
+
+void pen__ring_init(PenRing *r, const PenLoadPlan *plan, PenLoadLock *lock, void *owner)
+{
+    *r = (PenRing){.lock = lock, .plan = plan, .owner = owner};
+    r->pending_end = &r->pending;
+}
+
+void pen__ring_fini(PenRing *r)
+{
+    free_list(r->free);
+    free_list(r->pending);
+}
+
+/* ---- filling ---- */
+
+static bool can_grow(const PenRing *r)
+{
+    return r->bytes + r->plan->slot_cost <= r->plan->shares.ring;
 }
 
 /* One slot is always left for the caller, who usually holds the batch before. */
-bool pen__ring_has_room(const PenCore *c)
+bool pen__ring_can_open(const PenRing *r)
 {
-    return c->n_under_way + 1 < c->plan.slots && (c->free_slots || pen__ring_can_grow(c));
+    return r->n_pending + 1 < r->plan->slots && (r->free || can_grow(r));
 }
 
-PenSlot *pen__ring_take(PenCore *c, PenError *reterr)
+PenSlot *pen__ring_open(PenRing *r, PenError *reterr)
 {
-    PenSlot *s = c->free_slots;
+    PenSlot *s = r->free;
     if (s)
-        c->free_slots = s->next;
+        r->free = s->next;
     else
-        s = new_slot(c, reterr);
+        s = new_slot(r, reterr);
     if (!s)
         return NULL;
     s->next = NULL;
-    s->left = c->plan.set.batch_size;
+    s->left = r->plan->set.batch_size;
     s->status = PEN_OK;
     s->failed_index = UINT32_MAX;
-    s->swaps.bytes = 0;
-    *c->under_way_end = s;
-    c->under_way_end = &s->next;
-    c->n_under_way++;
+    s->replacements.bytes = 0;
+    s->batch.n_valid = 0;
+    s->batch.n_substituted = 0;
+    *r->pending_end = s;
+    r->pending_end = &s->next;
+    r->n_pending++;
+    r->open = s;
     return s;
 }
 
-static void drop_slot(PenCore *c, PenSlot *s)
+void pen__ring_add_sample(PenRing *r, uint32_t index, uint64_t sample, bool valid)
 {
-    c->n_slots--;
-    c->ring_bytes -= slot_weight(&c->plan);
-    pen__slot_free(s);
+    PenSlot *s = r->open;
+    s->samples[index] = sample;
+    s->valid[index] = valid;
+    s->batch.n_valid += valid;
+    if (index + 1 == r->plan->set.batch_size)
+        r->open = NULL;
 }
 
-void pen__ring_recycle(PenCore *c, PenSlot *s)
+void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
+                           const PenError *error)
 {
-    if (c->stop) {
-        drop_slot(c, s);
+    if (status < 0 && index < s->failed_index) {
+        s->failed_index = index;
+        s->status = status;
+        s->error = *error;
+    }
+    if (--s->left > 0)
+        return;
+    r->n_full++;
+    if (s == r->pending)
+        pthread_cond_broadcast(&r->lock->caller);
+}
+
+int pen__slot_add_replacement(PenSlot *s, const PenReplacement *what)
+{
+    s->samples[what->index] = what->bad.instead;
+    return pen__buf_add(&s->replacements, what, sizeof *what);
+}
+
+/* ---- batches ---- */
+
+bool pen__ring_is_ready(const PenRing *r)
+{
+    return r->pending && !r->pending->left;
+}
+
+bool pen__ring_is_exhausted(const PenRing *r)
+{
+    return !r->n_pending && !r->free && !can_grow(r);
+}
+
+PenSlot *pen__ring_pop(PenRing *r)
+{
+    PenSlot *s = r->pending;
+    r->pending = s->next;
+    if (!r->pending)
+        r->pending_end = &r->pending;
+    r->n_pending--;
+    if (!s->left)
+        r->n_full--;
+    pthread_cond_broadcast(&r->lock->readers);
+    return s;
+}
+
+void pen__ring_lease(PenRing *r, PenSlot *s)
+{
+    atomic_store(&s->refs, 1);
+    r->n_leased++;
+}
+
+void pen__ring_recycle(PenRing *r, PenSlot *s)
+{
+    if (r->lock->stop) {
+        drop_slot(r, s);
     } else {
-        s->next = c->free_slots;
-        c->free_slots = s;
+        s->next = r->free;
+        r->free = s;
     }
-    pthread_cond_broadcast(&c->for_io);
+    pthread_cond_broadcast(&r->lock->readers);
 }
 
-/* A loop that takes the next batch before it lets go of the last one holds two. */
-void pen__ring_shrink(PenCore *c)
+void pen__ring_return(PenRing *r, PenSlot *s)
 {
-    while (c->free_slots && c->n_slots > c->plan.slots + 1 && !c->plan.set.keep_slots) {
-        PenSlot *s = c->free_slots;
-        c->free_slots = s->next;
-        drop_slot(c, s);
+    r->n_leased--;
+    pen__ring_recycle(r, s);
+}
+
+/* A loop that takes the next batch before it releases the last one holds two. */
+static void shrink(PenRing *r)
+{
+    while (r->free && r->n_slots > r->plan->slots + 1 && !r->plan->set.keep_slots) {
+        PenSlot *s = r->free;
+        r->free = s->next;
+        drop_slot(r, s);
     }
 }
 
-PenBatch *pen_batch_ref(PenBatch *batch)
+void pen__ring_clear(PenRing *r)
 {
-    atomic_fetch_add(&((PenSlot *)batch)->refs, 1);
-    return batch;
-}
-
-void pen_batch_unref(PenBatch **batch)
-{
-    if (!batch || !*batch)
-        return;
-    PenSlot *s = (PenSlot *)*batch;
-    PenCore *c = s->core;
-    *batch = NULL;
-    /* In the child of a fork the lock may be held by nobody who is there: the memory stays as it
-     * is. */
-    if (atomic_fetch_sub(&s->refs, 1) != 1 || c->pid != getpid())
-        return;
-    pthread_mutex_lock(&c->mutex);
-    c->n_leased--;
-    pen__ring_recycle(c, s);
-    pen__core_unref(c);
+    while (r->pending)
+        pen__ring_recycle(r, pen__ring_pop(r));
+    r->open = NULL;
+    shrink(r);
 }

@@ -12,7 +12,8 @@
 #include "base/machine/cpu.h"
 #include "base/sys.h"
 #include "base/team.h"
-#include "load/plan/plan.h"
+#include "load/plan/builder.h"
+#include "load/read/sample.h"
 #include "load/task.h"
 
 #define WHERE "load/stages"
@@ -39,7 +40,7 @@ unsigned pen_cpu_cores(void)
 typedef struct Bench {
     PenLoadPlan plan;
     PenTask **tasks; /* each with its bytes in memory */
-    PenWhere *places;
+    PenLocation *places;
     uint32_t n;
     uint8_t *sink; /* of one sample's results: what threads store there is of no interest */
     uint64_t sink_bytes;
@@ -62,7 +63,7 @@ typedef struct Runner { /* one thread */
 
 /* ---- one sample of a stage ---- */
 
-static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
 {
     const PenTaskImage *im = &t->images[f->image];
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
@@ -74,7 +75,7 @@ static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenWher
 }
 
 /* As much as is read of the clip, which other threads look at. */
-static int read_clip(Runner *r, const PenTaskClip *clip, const PenWhere *at)
+static int read_clip(Runner *r, const PenTaskClip *clip, const PenLocation *at)
 {
     const PenClipFrame *first = (const PenClipFrame *)(const void *)clip->frames.data;
     r->copy.bytes = 0;
@@ -165,7 +166,7 @@ static void verify(const uint8_t *data, size_t bytes)
     sum ^= pen__crc32c(sum, data, bytes);
 }
 
-static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
 {
     const PenTaskImage *im = &t->images[f->image];
     if (r->bench->stage == PEN_STAGE_READ)
@@ -191,10 +192,10 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     for (uint32_t i = 0; i < shape.frames && status == PEN_OK; i++) {
         if (i && chosen[i] == chosen[i - 1])
             continue;
-        r->frame.encoded = pen__clip_encoded(clip, chosen[i]);
+        r->frame.encoded = pen__task_frame(clip, chosen[i]);
         PenImageShape size = {r->frame.encoded.width, r->frame.encoded.height,
                               frames[chosen[i]].orientation};
-        status = pen__sample_plan_make_view(f->program, &size, key, t->sample, view,
+        status = pen__sample_plan_make_view(f->program, &size, key, t->to.sample, view,
                                             &r->frame.sample_plan, &r->error);
         if (status == PEN_OK)
             status = run_one(r, f, &r->frame);
@@ -202,7 +203,7 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     return status;
 }
 
-static int run_clip(Runner *r, const PenOutField *f, PenTask *t, const PenWhere *at)
+static int run_clip(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
 {
     const PenTaskClip *clip = &t->clips[f->image];
     PenClipShape shape;
@@ -257,12 +258,13 @@ static int load_samples(Bench *b, PenError *reterr)
         if (r < 0)
             break;
         uint64_t chosen = pen__order_at(&order, b->n);
-        (*t)->sample = pen__load_plan_sample(&b->plan, chosen);
-        (*t)->ordinal = pen__load_plan_ordinal(&b->plan, chosen);
+        (*t)->to.sample = pen__load_plan_sample(&b->plan, chosen);
+        (*t)->to.ordinal = pen__load_plan_ordinal(&b->plan, chosen);
         b->n++;
-        r = pen__fetch_locate(&b->plan, *t, b->sink, &b->places[b->n - 1], reterr);
+        (*t)->to.memory = b->sink;
+        r = pen__sample_locate(&b->plan, *t, &b->places[b->n - 1], reterr);
         if (r == PEN_OK)
-            r = pen__fetch_read(&b->plan, *t, &b->places[b->n - 1], reterr);
+            r = pen__sample_read(&b->plan, *t, &b->places[b->n - 1], reterr);
         total += (*t)->bytes_read;
     }
     return r;
@@ -335,7 +337,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
 {
     Bench b = {0};
     PenStages stages = {0};
-    int r = pen__load_plan_init(&b.plan, pack, settings, reterr);
+    int r = pen__load_plan_build(&b.plan, pack, settings, reterr);
     if (r < 0)
         return r;
     if (b.plan.n_images + b.plan.n_clips)
@@ -343,7 +345,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
     if (r == PEN_OK && b.n)
         r = time_all(&b, seconds, &stages, reterr);
     for (uint32_t i = 0; i < b.n; i++) {
-        pen__fetch_leave(&b.plan, &b.places[i]);
+        pen__location_release(b.plan.pack, &b.places[i]);
         pen__task_free(&b.plan, &b.tasks[i]);
     }
     stages.threads = b.plan.threads;

@@ -1,65 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account that is given when a batch does not come. */
+#include "load/stall.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/error.h"
 #include "base/sys.h"
-#include "load/core.h"
 
-#define WHERE "load/loader"
+typedef struct Busy { /* threads that are not idle */
+    char text[160];
+    uint32_t n_idle;
+    const PenThread *slowest; /* in its activity for longest; NULL: all are idle */
+} Busy;
 
-static const char *doing_name(int doing)
+static Busy describe(const PenThreads *threads)
 {
     static const char *const names[] = {"idle", "looking up", "reading", "decoding"};
-    return names[doing];
-}
-
-void pen__thread_doing(PenThread *t, int doing, uint64_t sample)
-{
-    t->doing = doing;
-    t->sample = sample;
-    t->since_ns = pen__sys->now_ns();
-}
-
-int pen__core_stalled(PenCore *c, uint64_t waited_ns, PenError *reterr)
-{
-    char text[160] = "", far[240];
+    Busy b = {.text = ""};
     size_t at = 0;
-    uint64_t now = pen__sys->now_ns(), oldest = UINT64_MAX;
-    uint32_t idle = 0;
-    const PenThread *slowest = NULL;
-    for (uint32_t i = 0; i < c->n_threads; i++) {
-        const PenThread *t = &c->threads[i];
-        idle += t->doing == THREAD_IDLE;
-        if (t->doing == THREAD_IDLE)
+    uint64_t now = pen__sys->now_ns();
+    for (uint32_t i = 0; i < threads->n; i++) {
+        const PenThread *t = &threads->all[i];
+        if (t->activity == PEN_ACTIVITY_IDLE) {
+            b.n_idle++;
             continue;
-        if (t->since_ns < oldest) {
-            oldest = t->since_ns;
-            slowest = t;
         }
-        if (at < sizeof text - 64)
+        if (!b.slowest || t->since_ns < b.slowest->since_ns)
+            b.slowest = t;
+        if (at < sizeof b.text - 64)
             at += (size_t)snprintf(
-                text + at, sizeof text - at, "%s%s sample %" PRIu64 " for %.1f s", at ? ", " : "",
-                doing_name(t->doing), t->sample, (double)(now - t->since_ns) / 1e9);
+                b.text + at, sizeof b.text - at, "%s%s sample %" PRIu64 " for %.1f s",
+                at ? ", " : "", names[t->activity], t->sample, (double)(now - t->since_ns) / 1e9);
     }
-    const PenSlot *s = c->under_way;
-    uint64_t block =
-        slowest ? slowest->sample / pen_pack_info(c->plan.pack)->block_samples : UINT64_MAX;
-    pen__pack_tell(c->plan.pack, far, sizeof far);
-    int r = pen__fail(reterr, PEN_E_TIMEOUT, WHERE,
-                      "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
-                      " missing; %u threads idle%s%s; %s",
-                      pen__pack_path(c->plan.pack), (double)waited_ns / 1e9, s ? s->left : 0,
-                      c->plan.set.batch_size, c->pass.next_batch, idle, at ? ", " : "", text,
-                      *far ? far : "is the storage answering?");
-    if (slowest && reterr) {
-        reterr->sample = (int64_t)slowest->sample;
-        size_t used = 0;
-        while (used < sizeof reterr->message && reterr->message[used])
-            used++;
-        snprintf(reterr->message + used, sizeof reterr->message - used,
-                 " (shard %" PRIu64 ", block %" PRIu64 ")", pen__pack_shard_of(c->plan.pack, block),
-                 block);
-    }
+    return b;
+}
+
+static void add_place(const PenPack *pack, uint64_t sample, PenError *err)
+{
+    uint64_t block = sample / pen_pack_info(pack)->block_samples;
+    size_t used = strnlen(err->message, sizeof err->message);
+    err->sample = (int64_t)sample;
+    snprintf(err->message + used, sizeof err->message - used,
+             " (shard %" PRIu64 ", block %" PRIu64 ")", pen__pack_shard_of(pack, block), block);
+}
+
+int pen__stall_report(const PenThreads *threads, const PenRing *ring, const PenEpochPass *pass,
+                      uint64_t waited_ns, PenError *reterr)
+{
+    PenPack *pack = ring->plan->pack;
+    char remote[240];
+    Busy busy = describe(threads);
+    const PenSlot *s = ring->pending;
+    pen__pack_tell(pack, remote, sizeof remote);
+    int r =
+        pen__fail(reterr, PEN_E_TIMEOUT, "load/loader",
+                  "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
+                  " missing; %u threads idle%s%s; %s",
+                  pen__pack_path(pack), (double)waited_ns / 1e9, s ? s->left : 0,
+                  ring->plan->set.batch_size, pass->delivered, busy.n_idle, *busy.text ? ", " : "",
+                  busy.text, *remote ? remote : "is the storage answering?");
+    if (busy.slowest && reterr)
+        add_place(pack, busy.slowest->sample, reterr);
     return r;
 }

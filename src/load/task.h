@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sample on its way from the pack to its place in a batch. */
+/* One sample on its way from the pack to its place in a batch: its bytes, and the plans for them.
+ *
+ * Lock rule: it has no lock. A task belongs to the list it is in (tasks.h), or to the thread that
+ * took it from there. */
 #ifndef PEN_LOAD_TASK_H
 #define PEN_LOAD_TASK_H
 
-#include "load/fetch_clip.h"
 #include "load/plan/plan.h"
-
-/* What a slot takes beside its tensors and 16 bytes for each sample. */
-#define PEN_SLOT_EXTRA 8192u
 
 struct PenSlot;
 
@@ -18,19 +17,45 @@ typedef struct PenTaskImage {
     PenSamplePlan sample_plan;
 } PenTaskImage;
 
+typedef struct PenClipFrame { /* one that is needed */
+    uint32_t number;          /* in the clip */
+    uint32_t first_length;    /* of its segments, in the list of all */
+    size_t at;                /* of its bytes in the data */
+    uint64_t offset;          /* of its bytes in the block */
+    uint8_t orientation;
+    PenEncoded encoded; /* without data and lengths */
+} PenClipFrame;
+
+typedef struct PenTaskClip {
+    uint64_t bytes; /* that are read */
+    PenBuf data;    /* of the frames, and of what lies between them */
+    PenBuf frames;  /* PenClipFrame each, by number */
+    PenBuf chosen;  /* u32 each: which of these, for every frame of the result, clip by clip */
+    PenBuf times;   /* i64 each, of all frames of the clip */
+    PenBuf lengths; /* u32 each, of segments */
+    PenBuf one;     /* the frame that is being decoded, which may change it */
+    PenSamplePlan sample_plan;
+} PenTaskClip;
+
+/* Which sample goes to which place in a batch. */
+typedef struct PenAssignment {
+    struct PenSlot *slot;
+    uint8_t *memory;  /* of the slot */
+    uint32_t index;   /* in the batch */
+    uint32_t ordinal; /* of the entry in the subset */
+    uint64_t sample;  /* number in the pack */
+    uint64_t epoch;
+} PenAssignment;
+
 typedef struct PenTask {
     struct PenTask *next; /* in a list */
-    struct PenSlot *slot;
-    uint32_t index;  /* in the batch */
-    uint64_t sample; /* number in the pack */
-    uint64_t epoch;
-    uint32_t ordinal;  /* of the entry in the subset */
+    PenAssignment to;
     uint64_t reserved; /* of the memory for reading */
-    bool over;         /* and more than there is of it */
+    bool over;         /* and more than its limit */
     uint64_t bytes_read;
     int status;
     PenError error;
-    PenBlock *block;      /* that was fetched for it; NULL: to be looked for */
+    PenBlock *block;      /* that was prefetched for it; NULL: to be found */
     PenTaskImage *images; /* plan->n_images of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;
@@ -38,28 +63,22 @@ typedef struct PenTask {
 /* Of its random draws. */
 static inline PenDrawKey pen__task_key(const PenLoadPlan *plan, const PenTask *task)
 {
-    return pen__draw_key_of(pen__draw_key(plan->set.seed, task->epoch), task->ordinal);
+    return pen__draw_key_of(pen__draw_key(plan->set.seed, task->to.epoch), task->to.ordinal);
+}
+
+/* Where the sample's part of a field lies in the slot. */
+static inline uint8_t *pen__task_place(const PenTask *task, const PenOutField *f)
+{
+    return task->to.memory + f->offset + f->bytes * task->to.index;
 }
 
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr);
 void pen__task_free(const PenLoadPlan *plan, PenTask **task); /* accepts NULL */
-/* Gives back buffers that one large sample has left. */
+/* Begins with another sample. */
+void pen__task_assign(PenTask *task, const PenAssignment *to);
+/* Frees buffers of more than `bytes`, which one large sample has left. */
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes);
-
-/* fetch.c: where the sample's bytes are, then reading them. */
-typedef struct PenWhere {
-    PenBlock *block;
-    uint32_t in_block;
-    uint64_t bytes; /* the most that reading takes */
-    bool borrowed;  /* the block is held by somebody else for so long */
-} PenWhere;
-
-/* Finds the sample, makes its sample plans, and stores its numbers at `out` (the slot's memory). */
-int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenWhere *ret,
-                      PenError *reterr);
-/* Reads what the sample plans need. A checksum that does not fit is read once more before it
- * counts. */
-int pen__fetch_read(const PenLoadPlan *plan, PenTask *task, const PenWhere *at, PenError *reterr);
-void pen__fetch_leave(const PenLoadPlan *plan, PenWhere *at);
+/* Frame `i` of those that are needed. Its bytes are the clip's: what follows them is another's. */
+PenEncoded pen__task_frame(const PenTaskClip *clip, uint32_t i);
 
 #endif

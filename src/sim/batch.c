@@ -40,29 +40,30 @@ static void make(PenSimRank *k, uint32_t place)
     slot->left--;
 }
 
-void pen__sim_batch_arrived(PenSimRank *k, PenAheadBlock *b)
+void pen__sim_batch_arrived(PenSimRank *k, PenScheduledBlock *b)
 {
     uint32_t place = (uint32_t)(uintptr_t)b->waiting;
     b->waiting = NULL;
     for (; place; place = k->next[place - 1]) {
         make(k, place - 1);
-        pen__ahead_used(&k->ahead, b);
+        pen__schedule_sample_done(&k->schedule, b);
     }
 }
 
 /* Places for the samples that the window has seen. */
 static bool give(PenSimRank *k)
 {
-    uint64_t batch = k->job->s->batch, end = PEN_MIN(k->ahead.cursor, k->ahead.n);
+    uint64_t batch = k->job->s->batch, end = PEN_MIN(k->schedule.cursor, k->schedule.n);
     uint64_t room = (k->released + k->n_slots) * batch, before = k->given;
     for (; k->given < end && k->given < room; k->given++) {
         uint32_t place = (uint32_t)(k->given % (batch * k->n_slots));
         if (place % batch == 0)
             k->slots[place / batch] = (PenSimSlot){.left = (uint32_t)batch};
-        PenAheadBlock *b = pen__ahead_at(&k->ahead, pen__ahead_block(&k->ahead, k->given));
-        if (b->state == PEN_AHEAD_HERE) {
+        PenScheduledBlock *b =
+            pen__schedule_find(&k->schedule, pen__schedule_block_of(&k->schedule, k->given));
+        if (b->state == PEN_FETCH_ARRIVED) {
             make(k, place);
-            pen__ahead_used(&k->ahead, b);
+            pen__schedule_sample_done(&k->schedule, b);
         } else {
             k->next[place] = (uint32_t)(uintptr_t)b->waiting;
             b->waiting = (void *)(uintptr_t)(place + 1);

@@ -3,7 +3,7 @@
 #ifndef PEN_SIM_JOB_H
 #define PEN_SIM_JOB_H
 
-#include "load/ahead.h"
+#include "load/prefetch/schedule.h"
 #include "net/retry/policy.h"
 #include "sim/store.h"
 

@@ -17,7 +17,7 @@ typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;
 
 typedef struct PenSimFetch {
     PenSimRank *rank;
-    PenAheadBlock *block;
+    PenScheduledBlock *block;
     PenOperation *op;
     Stage stage;
     unsigned prefix;
@@ -121,7 +121,7 @@ static void begin_epoch(PenSimRank *k)
                       .rank = k->rank,
                       .world = job->world,
                       .drop_last = true};
-    pen__ahead_begin(&k->ahead, &job->order, &split, job->steps);
+    pen__schedule_begin(&k->schedule, &job->order, &split, job->steps);
     k->opened = true;
 }
 
@@ -151,8 +151,8 @@ static void have_tail(PenSimRank *k, uint64_t shard)
 static void count_landed(PenSimRank *k)
 {
     k->landed++;
-    if (!k->first_blocks && k->ahead.cursor >= k->job->s->batch)
-        k->first_blocks = k->ahead.asked;
+    if (!k->first_blocks && k->schedule.cursor >= k->job->s->batch)
+        k->first_blocks = k->schedule.requested;
     if (!k->warm && k->first_blocks && k->landed >= k->first_blocks) {
         k->warm = true;
         take_turns(k);
@@ -187,7 +187,7 @@ static void fetch_done(void *ctx, int r, const PenError *err)
     }
     if (f->stage == BLOCK) {
         count_landed(k);
-        pen__ahead_arrived(&k->ahead, f->block, NULL, f->bytes);
+        pen__schedule_arrived(&k->schedule, f->block, NULL, f->bytes);
         pen__sim_batch_arrived(k, f->block);
     } else {
         begin_epoch(k);
@@ -196,13 +196,13 @@ static void fetch_done(void *ctx, int r, const PenError *err)
     pen__sim_batch_turn(k);
 }
 
-static void fetch_block(PenSimRank *k, PenAheadBlock *b)
+static void fetch_block(PenSimRank *k, PenScheduledBlock *b)
 {
     const PenSimPack *p = &k->job->pack;
     uint64_t shard = pen__sim_pack_shard(p, b->number);
     if (k->job->s->epoch && pen__sim_cache_has(&k->job->cache, b->number, k->node)) {
         k->hits++;
-        pen__ahead_arrived(&k->ahead, b, NULL, bytes_of(p, shard));
+        pen__schedule_arrived(&k->schedule, b, NULL, bytes_of(p, shard));
         return;
     }
     bool coming = is_coming(k, shard);
@@ -225,15 +225,15 @@ static void fetch_block(PenSimRank *k, PenAheadBlock *b)
 void pen__sim_rank_pump(PenSimRank *k)
 {
     while (k->opened && k->fetching < k->fetchers && k->job->r == PEN_OK) {
-        uint64_t cursor = k->ahead.cursor;
-        PenAheadBlock *b = NULL;
+        uint64_t cursor = k->schedule.cursor;
+        PenScheduledBlock *b = NULL;
         PenError err = {0};
-        int r = pen__ahead_want(&k->ahead, &b, &err);
+        int r = pen__schedule_next(&k->schedule, &b, &err);
         if (r < 0)
             give_up(k, r, &err);
         if (b)
             fetch_block(k, b);
-        else if (cursor == k->ahead.cursor)
+        else if (cursor == k->schedule.cursor)
             break;
     }
 }
@@ -260,18 +260,18 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);
     /* The size of the pack is for the table alone, which is to be small here. */
     uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
-    PenAheadPlan plan = {.block_samples = job->pack.block_samples,
-                         .n_samples =
-                             PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
-                         .room = job->room,
-                         .block_bytes = most_bytes,
-                         .ctx = k};
+    PenSchedulePlan plan = {.block_samples = job->pack.block_samples,
+                            .n_samples =
+                                PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
+                            .limit_bytes = job->room,
+                            .block_bytes = most_bytes,
+                            .ctx = k};
     k->t = pen__sim_net_client(job->net, link);
     if (!k->t)
         return pen__fail_memory(reterr, WHERE, "client");
     int r = pen__policy_new(k->t, &settings, &k->policy, reterr);
     if (r == PEN_OK)
-        r = pen__ahead_init(&k->ahead, &plan, reterr);
+        r = pen__schedule_init(&k->schedule, &plan, reterr);
     return r < 0 ? r : pen__sim_batch_init(k, reterr);
 }
 
@@ -300,6 +300,6 @@ void pen__sim_rank_fini(PenSimRank *k)
     pen__policy_free(&k->policy);
     while (k->fetches)
         fetch_end(k->fetches);
-    pen__ahead_fini(&k->ahead);
+    pen__schedule_fini(&k->schedule);
     pen__sim_batch_fini(k);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank: it opens the pack, fetches blocks ahead as the window says, makes batches of them and
+/* One rank: it opens the pack, fetches blocks as the schedule says, makes batches of them and
  * computes on them. */
 #ifndef PEN_SIM_RANK_H
 #define PEN_SIM_RANK_H
@@ -19,7 +19,7 @@ typedef struct PenSimRank {
     uint32_t rank, node;
     PenTransport *t;
     PenPolicy *policy;
-    PenAhead ahead;
+    PenSchedule schedule;
     uint32_t fetchers, fetching;              /* blocks on their way: at most, now */
     uint32_t shards[PEN_SIM_SHARDS];          /* number + 1 */
     struct PenSimFetch *fetches, *last_fetch; /* in the order in which they began */
@@ -54,7 +54,7 @@ void pen__sim_rank_pump(PenSimRank *k);
 /* sim_batch.c */
 int pen__sim_batch_init(PenSimRank *k, PenError *reterr);
 void pen__sim_batch_fini(PenSimRank *k);
-void pen__sim_batch_arrived(PenSimRank *k, PenAheadBlock *b); /* for those that wait for it */
-void pen__sim_batch_turn(PenSimRank *k);                      /* after any change */
+void pen__sim_batch_arrived(PenSimRank *k, PenScheduledBlock *b); /* for those that wait for it */
+void pen__sim_batch_turn(PenSimRank *k);                          /* after any change */
 
 #endif

@@ -75,7 +75,7 @@ static void add_rank(PenSimRank *k, uint64_t end, PenSimResult *ret)
     ret->tails += k->tails;
     ret->block_requests += k->blocks;
     ret->hits += k->hits;
-    ret->memory_bytes = PEN_MAX(ret->memory_bytes, k->ahead.peak_bytes);
+    ret->memory_bytes = PEN_MAX(ret->memory_bytes, k->schedule.peak_bytes);
     ret->batches += k->batches;
     if (!k->batches)
         return;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of a slot, and who may have how much of the memory. */
+#include "load/plan/memory.h"
+
 #include <inttypes.h>
 
 #include "base/bytes.h"
 #include "base/machine/memory.h"
-#include "load/plan/plan.h"
-#include "load/task.h"
 
 #define WHERE "load/plan"
 
 enum { MIN_SLOTS = 2, PREFETCH = 2, REMOTE_SLOTS = 8, MOST_TICKETS = 16384 };
+/* What a slot takes beside its tensors; and for each sample its number, its mask and more. */
+enum { SLOT_EXTRA = 8192, SAMPLE_EXTRA = 16 };
 static const uint64_t MiB = 1 << 20;
 
 /* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
@@ -57,11 +58,11 @@ static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reter
                      p->set.memory_bytes / MiB);
 }
 
-/* Blocks of a pack that is far away are in memory whole: half of what the ring does not need is for
- * them. Beside the window's there are two that the pack keeps for whoever asks, and one of each
- * worker that replaces a broken sample. */
-static int share_far(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t rest_need,
-                     PenError *reterr)
+/* Blocks of a remote pack are entirely in memory: half of what the ring does not need is for them.
+ * Besides the prefetched ones there are two that the pack caches for all its users, and one for
+ * each worker that replaces a broken sample. */
+static int share_remote(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t rest_need,
+                        PenError *reterr)
 {
     PenShares *s = &p->shares;
     uint64_t block = pen_pack_info(p->pack)->largest_block_bytes + sizeof(PenBlock);
@@ -74,27 +75,28 @@ static int share_far(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t
     s->ring = PEN_MAX(ring_need, PEN_MIN(PEN_MIN(ring, m / 2), m - rest_need - need));
     s->index = PEN_MAX((m - s->ring) / 2, need);
     s->keep = 2 * block;
-    s->room = s->index - beside * block;
+    s->blocks = s->index - beside * block;
     s->scratch = (m - s->ring - s->index) / 2;
     s->read = m - s->ring - s->index - s->scratch;
-    p->fetchers = (uint32_t)PEN_MIN(p->fetchers, PEN_MAX(s->room / mean_block(p), 2u));
+    p->fetchers = (uint32_t)PEN_MIN(p->fetchers, PEN_MAX(s->blocks / mean_block(p), 2u));
     return PEN_OK;
 }
 
-/* Half is for the ring, an eighth for what is read ahead, a quarter for scratch, an eighth for
+/* Half is for the ring, an eighth for bytes of samples, a quarter for scratch, an eighth for
  * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
  * without. */
 static int share_out(PenLoadPlan *p, PenError *reterr)
 {
-    uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + PEN_SLOT_EXTRA;
+    uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + SLOT_EXTRA;
     uint64_t rest_need = (uint64_t)p->threads * 3 * MiB + 4 * MiB;
     PenShares *s = &p->shares;
-    if (pen__add_over(slot, (uint64_t)p->set.batch_size * 16, &slot) ||
+    if (pen__add_over(slot, (uint64_t)p->set.batch_size * SAMPLE_EXTRA, &slot) ||
         pen__mul_over(slot, MIN_SLOTS, &ring_need) || ring_need > UINT64_MAX - rest_need)
         return too_small(p, UINT64_MAX, reterr);
     if (m < ring_need + rest_need)
         return too_small(p, ring_need + rest_need, reterr);
     s->total = m;
+    p->slot_cost = slot;
     s->ring = PEN_MAX(ring_need, PEN_MIN(m / 2, m - rest_need));
     uint64_t rest = m - s->ring;
     s->scratch = rest / 2;
@@ -102,7 +104,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     s->index = s->keep = rest - s->scratch - s->read;
     s->window = s->read;
     if (pen__pack_is_whole(p->pack)) {
-        int r = share_far(p, slot, ring_need, rest_need, reterr);
+        int r = share_remote(p, slot, ring_need, rest_need, reterr);
         if (r < 0)
             return r;
     }
@@ -133,7 +135,7 @@ static int check_node(const PenLoadPlan *p, PenError *reterr)
                      limit.bytes / ranks / MiB);
 }
 
-int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr)
+int pen__plan_memory_share(PenLoadPlan *p, PenError *reterr)
 {
     int r = check_node(p, reterr);
     if (r == PEN_OK)

@@ -38,9 +38,9 @@ typedef struct PenShares {
     uint64_t total;
     uint64_t ring, read, scratch, index;
     uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
-    uint64_t window; /* what lanes and windows are chosen from: the same for all places of a pack */
-    uint64_t keep;   /* of `index`: what the pack keeps for whoever asks */
-    uint64_t room;   /* of `index`, of a far pack: blocks of the window */
+    uint64_t window; /* what lanes and windows are chosen from: the same for local and remote */
+    uint64_t keep;   /* of `index`: what the pack caches for all its users */
+    uint64_t blocks; /* of `index`, of a remote pack: blocks that are prefetched */
 } PenShares;
 
 typedef struct PenLoadPlan {
@@ -55,17 +55,16 @@ typedef struct PenLoadPlan {
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
     PenState state;      /* order, ids and hashes; epoch and position are the loader's */
-    uint64_t slot_bytes;
-    uint32_t slots; /* made ahead, filled or leased in the usual case */
-    uint32_t tasks; /* samples read ahead */
+    uint64_t slot_bytes; /* of a slot's tensors */
+    uint64_t slot_cost;  /* and with everything else a slot takes */
+    uint32_t slots;      /* being filled, full or leased in the usual case */
+    uint32_t tasks;      /* samples that are read or decoded at the same time */
     uint32_t threads, io_threads;
-    uint32_t fetchers; /* of a far pack: blocks on their way at once; else 0 */
-    uint32_t tickets;  /* of a far pack: samples that may wait for their blocks */
+    uint32_t fetchers; /* of a remote pack: blocks on their way at once; else 0 */
+    uint32_t tickets;  /* of a remote pack: samples that may wait for their blocks */
     PenShares shares;
 } PenLoadPlan;
 
-int pen__load_plan_init(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
-                        PenError *reterr);
 void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
 
 /* Number in the pack of the i-th sample chosen. */
@@ -79,8 +78,5 @@ static inline uint32_t pen__load_plan_ordinal(const PenLoadPlan *p, uint64_t i)
 {
     return p->ordinals ? p->ordinals[i] : 0;
 }
-
-/* load_memory.c */
-int pen__load_plan_memory(PenLoadPlan *p, PenError *reterr);
 
 #endif

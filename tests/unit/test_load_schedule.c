@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The window: every block once, never more bytes than there is room for, and always a way on. */
-#include "load/ahead.h"
+/* The schedule: every block once, never more bytes than the limit, and a pass always ends. */
+#include "load/prefetch/schedule.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 enum { BLOCK = 1000 };
 
 typedef struct Run {
-    PenAhead ahead;
+    PenSchedule schedule;
     uint64_t dropped, fetched[5000];
 } Run;
 
@@ -21,52 +21,53 @@ static uint64_t bytes_of(void *ctx, uint64_t number)
     return BLOCK + number % 7;
 }
 
-static void drop(void *ctx, const PenAheadBlock *b)
+static void drop(void *ctx, const PenScheduledBlock *b)
 {
     Run *run = ctx;
     CHECK(b->data == run && b->number < 5000);
     run->dropped++;
 }
 
-static PenAheadPlan plan_of(Run *run, const PenOrderPlan *order, uint64_t room)
+static PenSchedulePlan plan_of(Run *run, const PenOrderPlan *order, uint64_t limit)
 {
-    return (PenAheadPlan){.block_samples = order->block_samples ? order->block_samples : 8,
-                          .n_samples = order->n,
-                          .room = room,
-                          .block_bytes = bytes_of,
-                          .drop = drop,
-                          .ctx = run};
+    return (PenSchedulePlan){.block_samples = order->block_samples ? order->block_samples : 8,
+                             .n_samples = order->n,
+                             .limit_bytes = limit,
+                             .block_bytes = bytes_of,
+                             .drop = drop,
+                             .ctx = run};
 }
 
-/* A whole pass: asks for all there is room for, lets the newest arrive first, takes a sample. False
- * when it does not go on. */
+/* An entire pass: requests all blocks that fit, the newest arrive first, one sample is done. False
+ * when the pass is stuck. */
 static bool pass(Run *run, const PenOrderPlan *order, const PenSplit *split, uint64_t epoch)
 {
-    PenAhead *a = &run->ahead;
+    PenSchedule *a = &run->schedule;
     PenOrder o;
-    PenAheadBlock *asked[5000];
+    PenScheduledBlock *requested[5000];
     if (pen__order_init(&o, order, epoch, NULL) < 0)
         return false;
-    pen__ahead_begin(a, &o, split, pen__split_steps(split));
+    pen__schedule_begin(a, &o, split, pen__split_steps(split));
     for (uint64_t i = 0; i < a->n; i++) {
         int n = 0;
-        for (PenAheadBlock *b;;) {
+        for (PenScheduledBlock *b;;) {
             uint64_t before = a->cursor;
-            if (pen__ahead_want(a, &b, NULL) < 0)
+            if (pen__schedule_next(a, &b, NULL) < 0)
                 return false;
             if (b)
-                asked[n++] = b;
+                requested[n++] = b;
             else if (a->cursor == before)
                 break;
         }
         while (n-- > 0) {
-            run->fetched[asked[n]->number]++;
-            pen__ahead_arrived(a, asked[n], run, bytes_of(NULL, asked[n]->number) - 1);
+            run->fetched[requested[n]->number]++;
+            pen__schedule_arrived(a, requested[n], run, bytes_of(NULL, requested[n]->number) - 1);
         }
-        PenAheadBlock *b = i < a->cursor ? pen__ahead_at(a, pen__ahead_block(a, i)) : NULL;
-        if (a->bytes > a->plan.room || !b || b->state != PEN_AHEAD_HERE || !b->uses)
+        PenScheduledBlock *b =
+            i < a->cursor ? pen__schedule_find(a, pen__schedule_block_of(a, i)) : NULL;
+        if (a->bytes > a->plan.limit_bytes || !b || b->state != PEN_FETCH_ARRIVED || !b->uses)
             return false;
-        pen__ahead_used(a, b);
+        pen__schedule_sample_done(a, b);
     }
     return true;
 }
@@ -97,14 +98,14 @@ TEST(each_block_once)
             PenOrderPlan order = {PEN_ORDER_BLOCK, 3205, 9, 8, 12, 4};
             PenSplit split = {3205, 0, 16, rank, worlds[w], false};
             memset(&run, 0, sizeof run);
-            /* Two windows of all lanes: the one in use and the one ahead. */
-            PenAheadPlan plan = plan_of(&run, &order, 2 * 12 * 4 * (BLOCK + 10));
-            CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+            /* Two windows of all lanes: the one in use and the next one. */
+            PenSchedulePlan plan = plan_of(&run, &order, 2 * 12 * 4 * (BLOCK + 10));
+            CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
             CHECK(pass(&run, &order, &split, 3));
             if (worlds[w] < 3) /* a last batch that is filled up may need some once more */
                 CHECK(most(&run) <= 2);
             blocks += all(&run);
-            pen__ahead_fini(&run.ahead);
+            pen__schedule_fini(&run.schedule);
             CHECK_INT(run.dropped, all(&run));
         }
         /* Ranks that keep to their lanes share the blocks out; 401 there are. The rest behind the
@@ -118,13 +119,13 @@ TEST(whole_pack_stays)
     static Run run;
     PenOrderPlan order = {PEN_ORDER_BLOCK, 800, 9, 8, 12, 4};
     PenSplit split = {800, 0, 16, 0, 1, true};
-    PenAheadPlan plan = plan_of(&run, &order, 1000 * BLOCK);
+    PenSchedulePlan plan = plan_of(&run, &order, 1000 * BLOCK);
     plan.keeps = true;
-    CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+    CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
     for (uint64_t epoch = 0; epoch < 3; epoch++)
         CHECK(pass(&run, &order, &split, epoch));
     CHECK_INT(all(&run), 100);
-    pen__ahead_fini(&run.ahead);
+    pen__schedule_fini(&run.schedule);
 }
 
 TEST(tight)
@@ -132,16 +133,16 @@ TEST(tight)
     static Run run;
     const int32_t kinds[] = {PEN_ORDER_SEQUENTIAL, PEN_ORDER_RANDOM, PEN_ORDER_BLOCK};
     for (size_t i = 0; i < PEN_LEN(kinds); i++)
-        for (uint64_t room = 1; room < 6; room++) {
+        for (uint64_t limit = 1; limit < 6; limit++) {
             PenOrderPlan order = {kinds[i], 403, 9, 8, 3, 2};
             PenSplit split = {403, 17, 10, 1, 3, false};
             memset(&run, 0, sizeof run);
-            PenAheadPlan plan = plan_of(&run, &order, room * (BLOCK + 10));
-            CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+            PenSchedulePlan plan = plan_of(&run, &order, limit * (BLOCK + 10));
+            CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
             CHECK(pass(&run, &order, &split, 1));
             if (kinds[i] == PEN_ORDER_SEQUENTIAL)
-                CHECK(most(&run) <= 1 + (room == 1));
-            pen__ahead_fini(&run.ahead);
+                CHECK(most(&run) <= 1 + (limit == 1));
+            pen__schedule_fini(&run.schedule);
         }
 }
 
@@ -155,16 +156,16 @@ TEST(list_and_range)
     PenSplit split = {200, 0, 10, 0, 1, false};
     for (int listed = 0; listed < 2; listed++) {
         memset(&run, 0, sizeof run);
-        PenAheadPlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
+        PenSchedulePlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
         plan.n_samples = 800;
         plan.subset = listed ? list : NULL;
         plan.first = listed ? 0 : 301;
-        CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
+        CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
         CHECK(pass(&run, &order, &split, 1));
         if (!listed)
             for (uint64_t b = 0; b < 5000; b++)
                 CHECK(!run.fetched[b] == (b < 301 / 8 || b > 500 / 8));
-        pen__ahead_fini(&run.ahead);
+        pen__schedule_fini(&run.schedule);
     }
 }
 
@@ -173,29 +174,29 @@ TEST(failed)
     static Run run;
     PenOrderPlan order = {PEN_ORDER_SEQUENTIAL, 80, 9, 0, 0, 0};
     PenSplit split = {80, 0, 8, 0, 1, true};
-    PenAheadPlan plan = plan_of(&run, &order, 100 * BLOCK);
+    PenSchedulePlan plan = plan_of(&run, &order, 100 * BLOCK);
     PenOrder o;
-    PenAheadBlock *b, *next;
+    PenScheduledBlock *b, *next;
     CHECK(pen__order_init(&o, &order, 0, NULL) == PEN_OK);
-    CHECK(pen__ahead_init(&run.ahead, &plan, NULL) == PEN_OK);
-    PenAhead *a = &run.ahead;
-    pen__ahead_begin(a, &o, &split, 10);
-    CHECK(pen__ahead_want(a, &b, NULL) == PEN_OK && b && b->number == 0);
-    CHECK(pen__ahead_want_next(a, b, &next, NULL) == PEN_OK && next && next->number == 1);
+    CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
+    PenSchedule *a = &run.schedule;
+    pen__schedule_begin(a, &o, &split, 10);
+    CHECK(pen__schedule_next(a, &b, NULL) == PEN_OK && b && b->number == 0);
+    CHECK(pen__schedule_next_adjacent(a, b, &next, NULL) == PEN_OK && next && next->number == 1);
     CHECK(!b->last || b->last == 7);
-    pen__ahead_failed(a, b);
-    CHECK(b->uses == 8 && b->state == PEN_AHEAD_FAILED);
-    pen__ahead_again(b);
-    CHECK(b->state == PEN_AHEAD_ASKED);
-    pen__ahead_failed(a, b);
+    pen__schedule_failed(a, b);
+    CHECK(b->uses == 8 && b->state == PEN_FETCH_FAILED);
+    pen__schedule_retry(b);
+    CHECK(b->state == PEN_FETCH_REQUESTED);
+    pen__schedule_failed(a, b);
     for (int i = 0; i < 8; i++)
-        pen__ahead_used(a, b);
-    CHECK(!pen__ahead_at(a, 0)); /* nobody needs it: it is not kept */
+        pen__schedule_sample_done(a, b);
+    CHECK(!pen__schedule_find(a, 0)); /* nobody needs it: it is not kept */
     /* One that arrives when the pass it was for is over. */
-    pen__ahead_begin(a, &o, &split, 0);
-    pen__ahead_arrived(a, next, &run, BLOCK);
+    pen__schedule_begin(a, &o, &split, 0);
+    pen__schedule_arrived(a, next, &run, BLOCK);
     CHECK(a->finished.newest == next);
-    pen__ahead_fini(a);
+    pen__schedule_fini(a);
     CHECK_INT(run.dropped, 1);
 }
 

@@ -1,53 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a sample's number to its bytes: the block's index says where they lie and how large the
- * image is, the draws say which rows are needed, and only those are read. */
-#include <inttypes.h>
-#include <string.h>
+#include "load/read/sample.h"
 
 #include "base/bytes.h"
-#include "load/task.h"
+#include "load/read/clip.h"
 
-#define WHERE "load/fetch"
+#define WHERE "load/read"
 
-int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
-{
-    PenTask *t = pen__zalloc(sizeof *t);
-    if (t && plan->n_images)
-        t->images = pen__zalloc(plan->n_images * sizeof *t->images);
-    if (t && plan->n_clips)
-        t->clips = pen__zalloc(plan->n_clips * sizeof *t->clips);
-    if (!t || (plan->n_images && !t->images) || (plan->n_clips && !t->clips)) {
-        if (t)
-            pen__free(t->images);
-        pen__free(t);
-        return pen__fail_memory(reterr, WHERE, "task");
-    }
-    *ret = t;
-    return PEN_OK;
-}
-
-void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
-{
-    for (uint32_t i = 0; i < plan->n_images; i++) {
-        pen__buf_trim(&task->images[i].slice.data, bytes);
-        pen__buf_trim(&task->images[i].lengths, bytes);
-    }
-    for (uint32_t i = 0; i < plan->n_clips; i++)
-        pen__clip_trim(&task->clips[i], bytes);
-}
-
-void pen__task_free(const PenLoadPlan *plan, PenTask **task)
-{
-    if (!*task)
-        return;
-    pen__task_trim(plan, *task, 0);
-    pen__free((*task)->images);
-    pen__free((*task)->clips);
-    pen__free(*task);
-    *task = NULL;
-}
-
-static PenSpot spot_of(const PenOutField *f, const PenWhere *at)
+static PenSpot spot_of(const PenOutField *f, const PenLocation *at)
 {
     return (PenSpot){.block = at->block, .sample = at->in_block, .field = f->field};
 }
@@ -72,15 +31,15 @@ static int check_mask(const PenTask *task, const PenOutField *image, const PenOu
                      image->name, of->width, of->height, w, h);
 }
 
-static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenWhere *at,
-                        PenError *reterr)
+static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f,
+                        PenLocation *at, PenError *reterr)
 {
     PenTaskImage *im = &task->images[f->image];
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     if (e.codec == PEN_STORED_NONE)
         return no_image(f, reterr);
     PenImageShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
-    int r = pen__sample_plan_make(f->program, &shape, pen__task_key(plan, task), task->sample,
+    int r = pen__sample_plan_make(f->program, &shape, pen__task_key(plan, task), task->to.sample,
                                   &im->sample_plan, reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
         r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
@@ -88,21 +47,9 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     return r;
 }
 
-static int find(const PenLoadPlan *plan, const PenTask *task, PenWhere *ret, PenError *reterr)
+int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret, PenError *reterr)
 {
-    *ret = (PenWhere){0};
-    if (!task->block)
-        return pen__pack_locate(plan->pack, task->sample, &ret->block, &ret->in_block, reterr);
-    ret->block = task->block;
-    ret->in_block = (uint32_t)(task->sample - task->block->first_sample);
-    ret->borrowed = true;
-    return PEN_OK;
-}
-
-int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenWhere *ret,
-                      PenError *reterr)
-{
-    int r = find(plan, task, ret, reterr);
+    int r = pen__location_find(plan->pack, task->to.sample, task->block, ret, reterr);
     /* Images first: masks are compared with them. */
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++)
         if (plan->fields[i].kind == PEN_KIND_IMAGE)
@@ -112,22 +59,15 @@ int pen__fetch_locate(const PenLoadPlan *plan, PenTask *task, uint8_t *out, PenW
         if (f->kind == PEN_KIND_MASK)
             r = locate_image(plan, task, f, ret, reterr);
         else if (f->kind == PEN_KIND_CLIP)
-            r = pen__clip_locate(plan, task, f, ret, out, reterr);
+            r = pen__clip_locate(plan, task, f, ret, reterr);
         else if (f->kind == PEN_KIND_NUMBER)
             pen__program_store_number(f->program,
                                       pen__block_number(&ret->block->view, ret->in_block, f->field),
-                                      out + f->offset + f->bytes * task->index);
+                                      pen__task_place(task, f));
     }
     if (r < 0)
-        pen__fetch_leave(plan, ret);
+        pen__location_release(plan->pack, ret);
     return r;
-}
-
-void pen__fetch_leave(const PenLoadPlan *plan, PenWhere *at)
-{
-    if (at->block && !at->borrowed)
-        pen__pack_block_put(plan->pack, at->block);
-    at->block = NULL;
 }
 
 /* Lengths of the segments that were read, for the decoder. */
@@ -167,7 +107,8 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
     return r;
 }
 
-static int read_image(const PenOutField *f, PenTaskImage *im, const PenWhere *at, PenError *reterr)
+static int read_image(const PenOutField *f, PenTaskImage *im, const PenLocation *at,
+                      PenError *reterr)
 {
     PenSpot spot = spot_of(f, at);
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
@@ -180,7 +121,8 @@ static int read_image(const PenOutField *f, PenTaskImage *im, const PenWhere *at
     return r;
 }
 
-int pen__fetch_read(const PenLoadPlan *plan, PenTask *task, const PenWhere *at, PenError *reterr)
+int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *at,
+                     PenError *reterr)
 {
     int r = PEN_OK;
     task->bytes_read = 0;

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/fetch_clip.h"
+#include "load/read/clip.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "load/task.h"
 
-#define WHERE "load/fetch"
+#define WHERE "load/read"
 
 /* Two clips of a sample with no more than this between them are read together. */
 enum { JOIN_BYTES = 64 << 10 };
 
-void pen__clip_trim(PenTaskClip *clip, size_t bytes)
-{
-    PenBuf *all[] = {&clip->data,  &clip->frames,  &clip->chosen,
-                     &clip->times, &clip->lengths, &clip->one};
-    for (size_t i = 0; i < PEN_LEN(all); i++)
-        pen__buf_trim(all[i], bytes);
-}
-
-/* Empties a buffer and makes room in it. */
-static void *room_for(PenBuf *b, size_t n, size_t each, PenError *reterr)
+/* Empties a buffer and gives it n items. */
+static void *resize_to(PenBuf *b, size_t n, size_t each, PenError *reterr)
 {
     uint64_t bytes;
     b->bytes = 0;
@@ -33,17 +24,17 @@ static void *room_for(PenBuf *b, size_t n, size_t each, PenError *reterr)
     return b->data;
 }
 
-static PenImageEntry entry_of(const PenOutField *f, const PenWhere *at, uint32_t frame)
+static PenImageEntry entry_of(const PenOutField *f, const PenLocation *at, uint32_t frame)
 {
     return pen__block_image(&at->block->view, at->in_block, f->field, frame);
 }
 
 /* ---- which frames ---- */
 
-static int list_times(const PenOutField *f, const PenWhere *at, PenTaskClip *clip,
+static int list_times(const PenOutField *f, const PenLocation *at, PenTaskClip *clip,
                       PenClipFrames *frames, PenError *reterr)
 {
-    int64_t *times = room_for(&clip->times, frames->n, sizeof *times, reterr);
+    int64_t *times = resize_to(&clip->times, frames->n, sizeof *times, reterr);
     if (!times)
         return PEN_E_NO_MEMORY;
     for (uint32_t i = 0; i < frames->n; i++)
@@ -53,7 +44,7 @@ static int list_times(const PenOutField *f, const PenWhere *at, PenTaskClip *cli
 }
 
 static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
-                  const PenWhere *at, PenTaskClip *clip, PenError *reterr)
+                  const PenLocation *at, PenTaskClip *clip, PenError *reterr)
 {
     const PenClipRule *rule = pen__program_clip(f->program, NULL);
     PenClipFrames frames = {.n =
@@ -61,11 +52,11 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
     int r = PEN_OK;
     if (rule->seconds > 0 && frames.n)
         r = list_times(f, at, clip, &frames, reterr);
-    uint32_t *chosen = room_for(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
+    uint32_t *chosen = resize_to(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
     if (r < 0 || !chosen)
         return PEN_E_NO_MEMORY;
     PenDrawKey key = pen__task_key(plan, task);
-    return pen__program_choose(f->program, &frames, key, task->sample, chosen, reterr);
+    return pen__program_choose(f->program, &frames, key, task->to.sample, chosen, reterr);
 }
 
 static int by_number(const void *a, const void *b)
@@ -78,7 +69,7 @@ static int by_number(const void *a, const void *b)
 static int list_frames(PenTaskClip *clip, PenError *reterr)
 {
     uint32_t *chosen = (uint32_t *)(void *)clip->chosen.data, n = (uint32_t)clip->chosen.bytes / 4;
-    PenClipFrame *frames = room_for(&clip->frames, n, sizeof *frames, reterr), *last = frames;
+    PenClipFrame *frames = resize_to(&clip->frames, n, sizeof *frames, reterr), *last = frames;
     if (!frames)
         return PEN_E_NO_MEMORY;
     memset(frames, 0, n * sizeof *frames);
@@ -132,7 +123,7 @@ static bool joins(const PenTaskClip *clip, const PenClipRule *rule, uint32_t i, 
     return *far > i;
 }
 
-static void describe(const PenOutField *f, const PenWhere *at, PenClipFrame *frame,
+static void describe(const PenOutField *f, const PenLocation *at, PenClipFrame *frame,
                      uint64_t *ret_tables)
 {
     PenImageEntry e = entry_of(f, at, frame->number);
@@ -147,7 +138,7 @@ static void describe(const PenOutField *f, const PenWhere *at, PenClipFrame *fra
 }
 
 /* Gives every frame its place in the data. The lists themselves count too. */
-static void lay_out(const PenOutField *f, PenTaskClip *clip, PenWhere *at)
+static void lay_out(const PenOutField *f, PenTaskClip *clip, PenLocation *at)
 {
     const PenClipRule *rule = pen__program_clip(f->program, NULL);
     PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
@@ -170,14 +161,14 @@ static void lay_out(const PenOutField *f, PenTaskClip *clip, PenWhere *at)
 }
 
 static void store_times(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
-                        const PenTaskClip *clip, const PenWhere *at, uint8_t *out)
+                        const PenTaskClip *clip, const PenLocation *at)
 {
     const PenOutField *to = &plan->fields[f->times];
     const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data;
     const PenClipFrame *frames = (const PenClipFrame *)(const void *)clip->frames.data;
     PenClipShape shape;
     pen__program_clip(f->program, &shape);
-    int64_t *times = (int64_t *)(void *)(out + to->offset + to->bytes * task->index);
+    int64_t *times = (int64_t *)(void *)pen__task_place(task, to);
     for (uint32_t view = 0; view < shape.views; view++)
         for (uint32_t i = 0; i < shape.frames; i++) {
             uint32_t which = chosen[view / shape.crops * shape.frames + i];
@@ -185,8 +176,8 @@ static void store_times(const PenLoadPlan *plan, const PenTask *task, const PenO
         }
 }
 
-int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenWhere *at,
-                     uint8_t *out, PenError *reterr)
+int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenLocation *at,
+                     PenError *reterr)
 {
     PenTaskClip *clip = &task->clips[f->image];
     clip->times.bytes = 0;
@@ -197,7 +188,7 @@ int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *
         return r;
     lay_out(f, clip, at);
     if (f->times)
-        store_times(plan, task, f, clip, at, out);
+        store_times(plan, task, f, clip, at);
     return PEN_OK;
 }
 
@@ -221,7 +212,7 @@ static int list_segments(const PenSpot *spot, const PenImageEntry *e, PenClipFra
     return PEN_OK;
 }
 
-static int check_frame(const PenOutField *f, const PenWhere *at, PenClipFrame *frame,
+static int check_frame(const PenOutField *f, const PenLocation *at, PenClipFrame *frame,
                        PenTaskClip *clip, PenError *reterr)
 {
     PenSpot spot = {at->block, at->in_block, f->field, frame->number};
@@ -243,12 +234,13 @@ static uint32_t end_of_read(const PenClipFrame *frames, uint32_t n, uint32_t fro
     return i;
 }
 
-static int read_all(PenTaskClip *clip, const PenOutField *f, const PenWhere *at, PenError *reterr)
+static int read_all(PenTaskClip *clip, const PenOutField *f, const PenLocation *at,
+                    PenError *reterr)
 {
     PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
     uint32_t n = (uint32_t)(clip->frames.bytes / sizeof *frames);
     int r = PEN_OK;
-    if (!room_for(&clip->data, (size_t)clip->bytes + PEN_SLACK, 1, reterr))
+    if (!resize_to(&clip->data, (size_t)clip->bytes + PEN_SLACK, 1, reterr))
         return PEN_E_NO_MEMORY;
     memset(clip->data.data + clip->bytes, 0, PEN_SLACK);
     clip->lengths.bytes = 0;
@@ -264,7 +256,7 @@ static int read_all(PenTaskClip *clip, const PenOutField *f, const PenWhere *at,
     return r;
 }
 
-int pen__clip_read(PenTask *task, const PenOutField *f, const PenWhere *at, PenError *reterr)
+int pen__clip_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
     PenTaskClip *clip = &task->clips[f->image];
     int r = read_all(clip, f, at, reterr);
@@ -272,15 +264,4 @@ int pen__clip_read(PenTask *task, const PenOutField *f, const PenWhere *at, PenE
         r = read_all(clip, f, at, reterr);
     task->bytes_read += clip->bytes;
     return r;
-}
-
-PenEncoded pen__clip_encoded(const PenTaskClip *clip, uint32_t i)
-{
-    const PenClipFrame *frame = (const PenClipFrame *)(const void *)clip->frames.data + i;
-    PenEncoded image = frame->encoded;
-    image.data = clip->data.data + frame->at;
-    if (image.tiled)
-        image.segment_bytes =
-            (const uint32_t *)(const void *)clip->lengths.data + frame->first_length;
-    return image;
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All frames of a clip by one thread, each straight to its place in the batch. */
+#include "load/decode/clip.h"
+
 #include <string.h>
 
-#include "load/core.h"
-#include "load/fetch_clip.h"
-
-#define WHERE "load/worker"
+#define WHERE "load/decode"
 
 typedef struct Decoding {
-    PenCore *core;
-    PenDecodeContext *context;
+    const PenImageDecoder *decoder;
     const PenOutField *field;
     PenTask *task;
     PenTaskClip *clip;
@@ -28,8 +25,8 @@ static int make_sample_plan(Decoding *d, const PenClipFrame *frame)
         shape.height == sample_plan->shape.height &&
         shape.orientation == sample_plan->shape.orientation)
         return PEN_OK;
-    int r = pen__sample_plan_make_view(d->field->program, &shape, d->key, d->task->sample, d->view,
-                                       sample_plan, &d->task->error);
+    int r = pen__sample_plan_make_view(d->field->program, &shape, d->key, d->task->to.sample,
+                                       d->view, sample_plan, &d->task->error);
     d->has_sample_plan = r == PEN_OK;
     return r;
 }
@@ -51,13 +48,13 @@ static int copy_bytes(Decoding *d, PenEncoded *image)
 static int decode_frame(Decoding *d, uint32_t i, uint8_t *to)
 {
     const PenClipFrame *frame = (const PenClipFrame *)(const void *)d->clip->frames.data + i;
-    PenEncoded image = pen__clip_encoded(d->clip, i);
+    PenEncoded image = pen__task_frame(d->clip, i);
     int r = make_sample_plan(d, frame);
     if (r == PEN_OK)
         r = copy_bytes(d, &image);
     if (r == PEN_OK)
-        r = pen__image_decode_to(d->core, d->context, d->field->program, &d->clip->sample_plan,
-                                 &image, to, &d->task->error);
+        r = pen__image_decoder_run(d->decoder, d->field->program, &d->clip->sample_plan, &image, to,
+                                   &d->task->error);
     if (r < 0)
         pen__error_prefix(&d->task->error, "frame %u", frame->number);
     return r;
@@ -84,16 +81,16 @@ static int decode_view(Decoding *d, const PenClipShape *shape)
     return r;
 }
 
-int pen__clip_decode(PenCore *c, PenDecodeContext *k, const PenOutField *f, PenTask *t)
+int pen__clip_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, const PenOutField *f,
+                     PenTask *task)
 {
     PenClipShape shape;
-    Decoding d = {.core = c,
-                  .context = k,
+    Decoding d = {.decoder = decoder,
                   .field = f,
-                  .task = t,
-                  .clip = &t->clips[f->image],
-                  .key = pen__task_key(&c->plan, t),
-                  .out = (uint8_t *)t->slot->batch.memory + f->offset + f->bytes * t->index};
+                  .task = task,
+                  .clip = &task->clips[f->image],
+                  .key = pen__task_key(plan, task),
+                  .out = pen__task_place(task, f)};
     pen__program_clip(f->program, &shape);
     int r = PEN_OK;
     for (; r == PEN_OK && d.view < shape.views; d.view++)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One image, from its bytes to its place in a batch, with the scratch memory it takes.
+ *
+ * Lock rule: called without the lock, which it takes for a reservation. */
+#ifndef PEN_LOAD_DECODE_IMAGE_H
+#define PEN_LOAD_DECODE_IMAGE_H
+
+#include "load/budget.h"
+#include "ops/run/program.h"
+
+/* What one thread decodes with. */
+typedef struct PenImageDecoder {
+    PenDecodeContext *context;
+    uint64_t own_bytes; /* of scratch memory that the thread always has */
+    PenBudget *shared;  /* a larger image takes its scratch from here */
+} PenImageDecoder;
+
+int pen__image_decoder_run(const PenImageDecoder *d, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenEncoded *image, uint8_t *dst,
+                           PenError *reterr);
+
+#endif

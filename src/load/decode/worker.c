@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/decode/worker.h"
+
+#include <inttypes.h>
+
+#include "base/thread.h"
+#include "load/decode/replacement.h"
+#include "load/decode/sample.h"
+
+/* The message gets the sample's number and key. */
+static void name_sample(PenPack *pack, PenTask *t)
+{
+    char key[96];
+    size_t bytes = 0;
+    uint64_t sample = t->to.sample;
+    int r = pen_pack_key(pack, sample, NULL, 0, &bytes, NULL);
+    t->error.sample = (int64_t)sample;
+    if (r == PEN_OK && bytes < sizeof key)
+        r = pen_pack_key(pack, sample, key, sizeof key, &bytes, NULL);
+    if (r == PEN_OK && bytes < sizeof key)
+        pen__error_prefix(&t->error, "sample %" PRIu64 " '%.*s'", sample, (int)bytes, key);
+    else
+        pen__error_prefix(&t->error, "sample %" PRIu64, sample);
+}
+
+/* Without the lock. */
+static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
+{
+    if (t->status == PEN_OK)
+        t->status = pen__sample_decode(w->plan, decoder, t);
+    if (t->status < 0) {
+        name_sample(w->plan->pack, t);
+        if (w->plan->set.on_bad == PEN_BAD_SUBSTITUTE)
+            t->status = pen__sample_replace(w->tasks, decoder, t);
+    }
+}
+
+/* With the lock held: a task is done, well or not. */
+static void finish_task(const PenWorker *w, PenTask *t)
+{
+    w->tasks->bytes_read += t->bytes_read;
+    pen__ring_sample_done(w->ring, t->to.slot, t->to.index, t->status, &t->error);
+    pen__tasks_recycle(w->tasks, t);
+}
+
+/* With the lock held, which it releases meanwhile. */
+static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *decoder)
+{
+    PenLoadLock *lock = w->lock;
+    PenTask *t = pen__tasks_take_ready(w->tasks);
+    pen__thread_set(me, PEN_ACTIVITY_DECODING, t->to.sample);
+    pthread_mutex_unlock(&lock->mutex);
+    run_task(w, decoder, t);
+    pthread_mutex_lock(&lock->mutex);
+    pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
+    if (t->status == PEN_END || lock->paused) {
+        pen__tasks_recycle(w->tasks, t);
+        pthread_cond_broadcast(&lock->caller);
+    } else {
+        finish_task(w, t);
+    }
+}
+
+void pen__worker_run(const PenWorker *w, PenThread *me)
+{
+    PenLoadLock *lock = w->lock;
+    PenImageDecoder decoder = {
+        .context = me->context, .own_bytes = w->plan->shares.scratch_each, .shared = w->scratch};
+    pen__thread_name("pen-decode");
+    pthread_mutex_lock(&lock->mutex);
+    while (!lock->stop) {
+        if (w->tasks->ready && !lock->paused)
+            work_one(w, me, &decoder);
+        else
+            (void)pen__cond_wait(&lock->decoders, &lock->mutex, pen__deadline_after(1000000000u));
+    }
+    pthread_mutex_unlock(&lock->mutex);
+    pen__decode_context_free(&me->context);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass through an epoch: which sample is assigned to a batch next, how many batches have been
+ * delivered, and an error for which no batch is to blame.
+ *
+ * Lock rule: the lock of the loader (load/lock.h) guards it, and is held for every function. The
+ * thread of the caller alone writes `ended` and `delivered`, and may read them without the lock. */
+#ifndef PEN_LOAD_EPOCH_PASS_H
+#define PEN_LOAD_EPOCH_PASS_H
+
+#include "load/epoch/order.h"
+
+typedef struct PenEpochPass {
+    PenOrder order;
+    PenSplit split;
+    uint64_t steps;       /* batches */
+    uint64_t next_batch;  /* that gets the next sample */
+    uint32_t next_sample; /* its place in that batch */
+    uint64_t delivered;   /* batches */
+    bool ended;           /* no more samples are to be read */
+    int status;           /* of `error`; PEN_OK: none */
+    PenError error;
+} PenEpochPass;
+
+/* The next sample of the order. */
+typedef struct PenPassSample {
+    uint64_t position; /* in the sequence of all ranks */
+    uint64_t chosen;   /* number among the samples of the run */
+    uint32_t index;    /* in its batch; 0 begins another */
+    bool valid;        /* false: it only fills up the batch */
+} PenPassSample;
+
+/* Neither ended nor failed. */
+bool pen__epoch_pass_is_running(const PenEpochPass *p);
+bool pen__epoch_pass_has_next(const PenEpochPass *p); /* is running, and samples are left */
+PenPassSample pen__epoch_pass_peek(const PenEpochPass *p);
+void pen__epoch_pass_advance(PenEpochPass *p);            /* to the sample after it */
+uint64_t pen__epoch_pass_assigned(const PenEpochPass *p); /* samples passed by so far */
+/* A failure that no batch is to blame for, until it is taken. */
+void pen__epoch_pass_fail(PenEpochPass *p, int status, const PenError *error);
+int pen__epoch_pass_take_error(PenEpochPass *p, PenError *reterr); /* PEN_OK: there is none */
+/* Position of the state after the batches that were delivered, over all ranks. */
+uint64_t pen__epoch_pass_position(const PenEpochPass *p);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/plan/builder.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/abi.h"
+#include "base/bytes.h"
+#include "base/machine/cores.h"
+#include "base/machine/ranks.h"
+#include "base/sha256.h"
+#include "load/epoch/ordinals.h"
+#include "load/plan/fields.h"
+#include "load/plan/memory.h"
+
+#define WHERE "load/plan"
+
+enum { MAX_BATCH = 1 << 20, MAX_WORLD = 1 << 20, MAX_THREADS = 1024, MAX_PREFETCH = 1024 };
+enum { FETCHERS = 64 };
+
+/* ---- settings ---- */
+
+static const PenLoaderSettings DEFAULTS = {.struct_size = sizeof DEFAULTS,
+                                           .batch_size = 256,
+                                           .world = 1,
+                                           .memory_bytes = 2ull << 30,
+                                           .stall_ms = 300000,
+                                           .max_bad = 100};
+
+void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes)
+{
+    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+}
+
+static int out_of_range(PenError *reterr, const char *name, uint64_t found, const char *expected)
+{
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %s, found %" PRIu64, name,
+                     expected, found);
+}
+
+static int check_settings(const PenLoaderSettings *s, PenError *reterr)
+{
+    if (s->batch_size < 1 || s->batch_size > MAX_BATCH)
+        return out_of_range(reterr, "batch_size", s->batch_size, "1 to 1048576");
+    if (s->world < 1 || s->world > MAX_WORLD)
+        return out_of_range(reterr, "world", s->world, "1 to 1048576");
+    if (s->rank >= s->world)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "rank: expected a number below world (%u), found %u", s->world, s->rank);
+    if (s->order < PEN_ORDER_SEQUENTIAL || s->order > PEN_ORDER_STICKY)
+        return out_of_range(reterr, "order", (uint64_t)s->order, "0, 1, 2 or 3");
+    if (s->threads < 0 || s->threads > MAX_THREADS)
+        return out_of_range(reterr, "threads", (uint64_t)s->threads, "0 to 1024");
+    if (s->io_threads < 0 || s->io_threads > MAX_THREADS)
+        return out_of_range(reterr, "io_threads", (uint64_t)s->io_threads, "0 to 1024");
+    if (s->prefetch > MAX_PREFETCH)
+        return out_of_range(reterr, "prefetch", s->prefetch, "0 to 1024");
+    if (s->lanes > PEN_LANES_MOST)
+        return out_of_range(reterr, "lanes", s->lanes, "0 to 2147483648");
+    if (s->window > PEN_LANES_MOST)
+        return out_of_range(reterr, "window", s->window, "0 to 2147483648");
+    if (s->on_bad != PEN_BAD_RAISE && s->on_bad != PEN_BAD_SUBSTITUTE)
+        return out_of_range(reterr, "on_bad", (uint64_t)s->on_bad, "0 or 1");
+    if (!s->stall_ms)
+        return out_of_range(reterr, "stall_ms", 0, "1 or more");
+    return PEN_OK;
+}
+
+/* ---- which samples ---- */
+
+static int take_list(PenLoadPlan *p, uint64_t n_samples, PenError *reterr)
+{
+    const uint64_t *list = p->set.subset;
+    uint64_t n = p->set.n_subset;
+    if (p->set.count)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "subset: expected a list or a range, found both");
+    for (uint64_t i = 0; i < n; i++)
+        if (list[i] >= n_samples)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "subset: entry %" PRIu64 ": expected a number below %" PRIu64
+                             ", found %" PRIu64,
+                             i, n_samples, list[i]);
+    p->subset = pen__alloc_array(n, sizeof *list);
+    if (!p->subset)
+        return pen__fail_memory(reterr, WHERE, "subset");
+    memcpy(p->subset, list, n * sizeof *list);
+    return pen__ordinals_new(list, n, n_samples, &p->ordinals, reterr);
+}
+
+static uint64_t hash64(const void *data, size_t bytes, uint64_t more)
+{
+    PenSha256 s;
+    uint8_t sum[32], extra[8];
+    pen__store64(extra, more);
+    pen__sha256_init(&s);
+    pen__sha256_update(&s, data, bytes);
+    pen__sha256_update(&s, extra, sizeof extra);
+    pen__sha256_final(&s, sum);
+    return pen__load64(sum);
+}
+
+static int choose_samples(PenLoadPlan *p, PenError *reterr)
+{
+    uint64_t all = pen_pack_info(p->pack)->n_samples, n = all;
+    PenLoaderSettings *s = &p->set;
+    if (s->subset) {
+        int r = take_list(p, all, reterr);
+        if (r < 0)
+            return r;
+        n = s->n_subset;
+        p->state.subset = hash64(p->subset, n * sizeof *p->subset, 1);
+        s->first = 0;
+    } else if (s->count) {
+        if (!pen__range_ok(s->first, s->count, all))
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "subset: expected a range inside of 0 to %" PRIu64 ", found %" PRIu64
+                             " samples from %" PRIu64,
+                             all, s->count, s->first);
+        n = s->count;
+        if (n != all)
+            p->state.subset = hash64(&s->first, sizeof s->first, n);
+    } else {
+        s->first = 0;
+    }
+    s->subset = NULL;
+    if (!n)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples to load, found none",
+                         pen__pack_path(p->pack));
+    p->state.order.n = n;
+    return PEN_OK;
+}
+
+/* ---- threads, order ---- */
+
+static void choose_threads(PenLoadPlan *p)
+{
+    uint32_t cores = 0;
+    if (!p->set.threads)
+        cores = pen__cores_share(p->set.node_ranks, pen__node_job_cores());
+    p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (uint32_t)MAX_THREADS);
+    /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
+    p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
+    if (pen__pack_is_whole(p->pack)) /* what is set is how many wait for a server or a disk */
+        p->fetchers = p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
+    else if (p->set.io_threads)
+        p->io_threads = (uint32_t)p->set.io_threads;
+}
+
+static void choose_order(PenLoadPlan *p)
+{
+    PenOrderPlan *order = &p->state.order;
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    uint32_t lanes, window;
+    order->kind = p->set.order;
+    order->seed = p->set.seed;
+    if (!pen__order_by_block(order->kind))
+        return;
+    pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks, p->set.world,
+                      &lanes, &window);
+    order->block_samples = info->block_samples;
+    order->lanes = p->set.lanes ? p->set.lanes : lanes;
+    order->window = p->set.window ? p->set.window : window;
+}
+
+static int choose_all(PenLoadPlan *p, PenError *reterr)
+{
+    int r = pen__node_ranks(p->set.node_ranks, &p->set.node_ranks, reterr);
+    if (r < 0)
+        return r;
+    choose_threads(p);
+    r = choose_samples(p, reterr);
+    if (r == PEN_OK)
+        r = pen__plan_fields_choose(p, reterr);
+    if (r == PEN_OK)
+        r = pen__plan_memory_share(p, reterr);
+    return r;
+}
+
+int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
+                         PenError *reterr)
+{
+    *p = (PenLoadPlan){.set = DEFAULTS};
+    int r =
+        pen__settings_copy(&p->set, sizeof p->set, settings, "pen_loader_settings_init", reterr);
+    if (r == PEN_OK)
+        r = check_settings(&p->set, reterr);
+    if (r == PEN_OK)
+        r = pen__pack_alive(pack, reterr);
+    if (r < 0)
+        return r;
+    p->pack = pen__pack_ref(pack);
+    memcpy(p->state.pack_id, pen_pack_info(pack)->id, sizeof p->state.pack_id);
+    r = choose_all(p, reterr);
+    if (r < 0) {
+        pen__load_plan_fini(p);
+        return r;
+    }
+    p->set.pipeline = p->text;
+    p->state.pipeline = hash64(p->text, strlen(p->text), 0);
+    choose_order(p);
+    return PEN_OK;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From settings to a plan: they are checked, and what they leave open is chosen. */
+#ifndef PEN_LOAD_PLAN_BUILDER_H
+#define PEN_LOAD_PLAN_BUILDER_H
+
+#include "load/plan/plan.h"
+
+/* On failure nothing is left to free. The plan holds a reference to the pack. */
+int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
+                         PenError *reterr);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/plan/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "load/plan/companions.h"
+
+#define WHERE "load/plan"
+
+static int describe(const PenField *f, PenFieldKind *ret)
+{
+    *ret = (PenFieldKind){.n_dims = f->n_dims};
+    memcpy(ret->dims, f->dims, sizeof ret->dims);
+    switch (f->type) {
+    case PEN_TYPE_IMAGE:
+        ret->kind = f->flags & PEN_FIELD_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE;
+        return PEN_OK;
+    case PEN_TYPE_CLIP:
+        ret->kind = PEN_KIND_CLIP;
+        return PEN_OK;
+    case PEN_TYPE_I64:
+        ret->dtype = PEN_I64;
+        break;
+    case PEN_TYPE_F32:
+        ret->dtype = PEN_F32;
+        break;
+    case PEN_TYPE_F64:
+        ret->dtype = PEN_F64;
+        break;
+    default:
+        return PEN_E_UNSUPPORTED;
+    }
+    ret->kind = PEN_KIND_NUMBER;
+    return PEN_OK;
+}
+
+static void set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor *one)
+{
+    f->tensor = *one;
+    f->tensor.n_dims = one->n_dims + 1;
+    f->tensor.shape[0] = p->set.batch_size;
+    for (uint32_t i = 0; i < one->n_dims; i++)
+        f->tensor.shape[i + 1] = one->shape[i];
+}
+
+/* The field for the times of a clip's frames, when the pipeline asks for them. */
+static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
+{
+    PenOutField *to = &p->fields[p->n_fields];
+    PenClipShape shape;
+    pen__program_clip(clip->program, &shape);
+    if (!shape.want_times)
+        return PEN_OK;
+    size_t bytes = strlen(clip->name) + sizeof "_times";
+    *to = (PenOutField){.field = clip->field, .kind = PEN_KIND_TIMES, .name = pen__alloc(bytes)};
+    if (!to->name)
+        return pen__fail_memory(reterr, WHERE, clip->name);
+    snprintf(to->name, bytes, "%s_times", clip->name);
+    PenTensor one = {.dtype = PEN_I64, .n_dims = 1, .shape = {shape.frames}};
+    if (shape.views > 1)
+        one = (PenTensor){.dtype = PEN_I64, .n_dims = 2, .shape = {shape.views, shape.frames}};
+    set_tensor(p, to, &one);
+    to->bytes = (uint64_t)shape.views * shape.frames * 8;
+    clip->times = p->n_fields++;
+    return PEN_OK;
+}
+
+/* With the times of clips there may be two fields of one name. */
+static int check_names(const PenLoadPlan *p, PenError *reterr)
+{
+    for (uint32_t i = 0; i < p->n_fields; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(p->fields[i].name, p->fields[j].name) == 0)
+                return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                                 "pipeline: the pack has a field '%s', as the times of a clip "
+                                 "would be called; leave one of them out",
+                                 p->fields[i].name);
+    return PEN_OK;
+}
+
+static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, PenError *reterr)
+{
+    const PenField *f = &pen_pack_info(p->pack)->fields[number];
+    PenFieldKind kind;
+    PenOutField *to = &p->fields[p->n_fields];
+    if (describe(f, &kind) < 0)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "field '%s': expected an image, a mask, a clip or numbers, found %s; "
+                         "leave it out of the "
+                         "pipeline",
+                         f->name, pen_type_name(f->type));
+    *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(f->name)};
+    p->n_fields++;
+    if (!to->name)
+        return pen__fail_memory(reterr, WHERE, f->name);
+    int r = pen__program_new(spec, &kind, &to->program, reterr);
+    if (r < 0)
+        return r;
+    PenTensor one = pen__program_result(to->program);
+    set_tensor(p, to, &one);
+    to->bytes = pen__program_bytes(to->program);
+    if (pen__field_is_image(to))
+        to->image = p->n_images++;
+    if (kind.kind == PEN_KIND_CLIP) {
+        to->image = p->n_clips++;
+        r = add_times(p, to, reterr);
+    }
+    return r;
+}
+
+/* The first image; or the first clip, when frames are chosen or there is no image. */
+static bool find_unnamed(const PenPackInfo *info, const PenSpecField *spec, uint32_t *ret)
+{
+    bool clips = spec->n_ops > 1 && strcmp(spec->ops[1].op->name, "clip") == 0;
+    uint32_t clip = UINT32_MAX, image = UINT32_MAX;
+    for (uint32_t i = info->n_fields; i-- > 0;) {
+        const PenField *f = &info->fields[i];
+        if (f->type == PEN_TYPE_CLIP)
+            clip = i;
+        else if (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK))
+            image = i;
+    }
+    *ret = clip != UINT32_MAX && (clips || image == UINT32_MAX) ? clip : image;
+    return *ret != UINT32_MAX;
+}
+
+static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *ret,
+                      PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    for (uint32_t i = 0; spec->name && i < info->n_fields; i++)
+        if (strcmp(info->fields[i].name, spec->name) == 0) {
+            *ret = i;
+            return PEN_OK;
+        }
+    if (!spec->name && find_unnamed(info, spec, ret))
+        return PEN_OK;
+    if (!spec->name)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: it has no image field; name the field: 'label: tensor'",
+                         pen__pack_path(p->pack));
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "pipeline: column %u: no field '%s' in %s; its first field is '%s'",
+                     spec->column, spec->name, pen__pack_path(p->pack), info->fields[0].name);
+}
+
+static int name_field(PenSpecField *spec, const char *name, PenError *reterr)
+{
+    spec->name = pen__strdup(name);
+    return spec->name ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
+}
+
+/* A numeric field that the pipeline does not name is given as it is. */
+static int add_number(PenSpec *to, const char *name, PenError *reterr)
+{
+    PenSpec one = {0};
+    int r = pen__spec_parse("tensor", &one, reterr);
+    if (r < 0)
+        return r;
+    PenSpecField *more = pen__resize(to->fields, (to->n_fields + 1) * sizeof *more);
+    r = more ? name_field(&one.fields[0], name, reterr) : pen__fail_memory(reterr, WHERE, name);
+    if (more)
+        to->fields = more;
+    if (r == PEN_OK) {
+        to->fields[to->n_fields++] = one.fields[0];
+        pen__free(one.fields); /* its only member has moved */
+    } else {
+        pen__spec_free(&one);
+    }
+    return r;
+}
+
+static int complete_spec(PenLoadPlan *p, PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    bool bare = !p->set.pipeline;
+    int r = PEN_OK;
+    if (p->set.pipeline) {
+        r = pen__spec_parse(p->set.pipeline, &p->spec, reterr);
+        bare = r == PEN_OK && p->spec.n_fields == 1 && !p->spec.fields[0].name;
+        uint32_t number;
+        if (bare) {
+            r = find_field(p, &p->spec.fields[0], &number, reterr);
+            if (r == PEN_OK)
+                r = name_field(&p->spec.fields[0], info->fields[number].name, reterr);
+        }
+    }
+    for (uint32_t i = 0; bare && i < info->n_fields && r == PEN_OK; i++)
+        if (pen__type_is_number(info->fields[i].type))
+            r = add_number(&p->spec, info->fields[i].name, reterr);
+    if (r == PEN_OK && !p->spec.n_fields)
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%s: it has no numeric field; give a pipeline for its images",
+                      pen__pack_path(p->pack));
+    return r;
+}
+
+static int write_text(PenLoadPlan *p, PenError *reterr)
+{
+    PenBuf text = {0};
+    if (pen__spec_write(&p->spec, &text) < 0 || pen__buf_add(&text, "", 1) < 0) {
+        pen__buf_free(&text);
+        return pen__fail_memory(reterr, WHERE, "pipeline");
+    }
+    p->text = (char *)text.data;
+    return PEN_OK;
+}
+
+static int add_named(PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
+{
+    uint32_t number;
+    int r = find_field(p, spec, &number, reterr);
+    for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
+        if (p->fields[i].field == number)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "pipeline: column %u: field '%s' is there twice", spec->column,
+                          p->fields[i].name);
+    return r == PEN_OK ? add_field(p, number, spec, reterr) : r;
+}
+
+static int32_t find_first_image(const PenLoadPlan *p)
+{
+    for (uint32_t i = 0; i < p->n_fields; i++)
+        if (p->fields[i].kind == PEN_KIND_IMAGE)
+            return (int32_t)i;
+    return -1;
+}
+
+int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
+{
+    int r = complete_spec(p, reterr);
+    if (r == PEN_OK)
+        r = write_text(p, reterr);
+    if (r < 0)
+        return r;
+    p->fields = pen__alloc_array(2 * (uint64_t)p->spec.n_fields, sizeof *p->fields);
+    if (!p->fields)
+        return pen__fail_memory(reterr, WHERE, "fields");
+    for (uint32_t i = 0; i < p->spec.n_fields && r == PEN_OK; i++)
+        r = add_named(p, &p->spec.fields[i], reterr);
+    if (r == PEN_OK)
+        r = check_names(p, reterr);
+    if (r == PEN_OK)
+        r = pen__companions_check(p, reterr);
+    if (r == PEN_OK)
+        r = pen__companions_warn(p, &p->warning, reterr);
+    p->first_image = find_first_image(p);
+    return r;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/prefetch/blocks.h"
+
+#include "base/mem.h"
+#include "base/thread.h"
+
+#define WHERE "load/blocks"
+
+/* ---- life ---- */
+
+static uint64_t block_bytes(void *ctx, uint64_t number)
+{
+    const PenPack *p = ctx;
+    uint64_t shard = pen__pack_shard_of(p, number);
+    return pen__pack_manifest(p)->shards[shard].largest_block + sizeof(PenBlock) + PEN_SLACK;
+}
+
+static void drop_block(void *ctx, const PenScheduledBlock *b)
+{
+    if (b->state == PEN_FETCH_ARRIVED)
+        pen__pack_block_put(ctx, b->data);
+    else
+        pen__free(b->data); /* an error */
+}
+
+static int make_tickets(PenBlocks *b, uint32_t n, PenError *reterr)
+{
+    b->tickets = pen__alloc_array(n, sizeof *b->tickets);
+    if (!b->tickets)
+        return pen__fail_memory(reterr, WHERE, "waiting samples");
+    for (uint32_t i = 0; i < n; i++) {
+        b->tickets[i].next = b->free_tickets;
+        b->free_tickets = &b->tickets[i];
+    }
+    return PEN_OK;
+}
+
+static PenBlocks *new_empty(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass)
+{
+    PenBlocks *b = pen__zalloc(sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (PenBlocks){.lock = lock, .pack = plan->pack, .pass = pass};
+    b->arrived_end = &b->arrived;
+    if (pen__cond_init(&b->fetchers) < 0) {
+        pen__free(b);
+        return NULL;
+    }
+    if (pen__turns_init(&b->turns, lock) < 0) {
+        pthread_cond_destroy(&b->fetchers);
+        pen__free(b);
+        return NULL;
+    }
+    return b;
+}
+
+int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
+                    PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(plan->pack);
+    PenSchedulePlan schedule = {.block_samples = info->block_samples,
+                                .n_samples = info->n_samples,
+                                .first = plan->set.first,
+                                .subset = plan->subset,
+                                .limit_bytes = plan->shares.blocks,
+                                .keeps = info->total_bytes <= plan->shares.blocks,
+                                .block_bytes = block_bytes,
+                                .drop = drop_block,
+                                .ctx = plan->pack};
+    PenBlocks *b = new_empty(plan, lock, pass);
+    if (!b)
+        return pen__fail_memory(reterr, WHERE, "prefetched blocks");
+    int r = pen__schedule_init(&b->schedule, &schedule, reterr);
+    if (r == PEN_OK)
+        r = make_tickets(b, plan->tickets, reterr);
+    if (r < 0)
+        pen__blocks_free(&b);
+    else
+        *ret = b;
+    return r;
+}
+
+void pen__blocks_free(PenBlocks **blocks)
+{
+    PenBlocks *b = *blocks;
+    if (!b)
+        return;
+    *blocks = NULL;
+    pen__schedule_fini(&b->schedule);
+    pen__turns_fini(&b->turns);
+    pthread_cond_destroy(&b->fetchers);
+    pen__free(b->tickets);
+    pen__free(b);
+}
+
+void pen__blocks_begin(PenBlocks *b)
+{
+    pen__schedule_begin(&b->schedule, &b->pass->order, &b->pass->split, b->pass->steps);
+    pen__turns_begin(&b->turns);
+    pthread_cond_broadcast(&b->fetchers);
+}
+
+void pen__blocks_wake(PenBlocks *b)
+{
+    pthread_cond_broadcast(&b->fetchers);
+    pen__turns_wake(&b->turns);
+}
+
+/* ---- tickets ---- */
+
+static void free_ticket(PenBlocks *b, PenTicket *t)
+{
+    t->next = b->free_tickets;
+    b->free_tickets = t;
+}
+
+static void free_list(PenBlocks *b, PenTicket *t)
+{
+    for (PenTicket *next; t; t = next) {
+        next = t->next;
+        free_ticket(b, t);
+    }
+}
+
+void pen__blocks_clear(PenBlocks *b)
+{
+    PenSchedule *s = &b->schedule;
+    free_list(b, b->arrived);
+    b->arrived = NULL;
+    b->arrived_end = &b->arrived;
+    for (uint64_t i = 0; i <= s->mask; i++)
+        for (PenScheduledBlock *at = s->table[i]; at; at = at->chain) {
+            free_list(b, at->waiting);
+            at->waiting = NULL;
+        }
+}
+
+static void add_waiting(PenScheduledBlock *at, PenTicket *t)
+{
+    t->next = at->waiting;
+    at->waiting = t;
+}
+
+static void add_arrived(PenBlocks *b, PenTicket *t)
+{
+    t->next = NULL;
+    *b->arrived_end = t;
+    b->arrived_end = &t->next;
+}
+
+/* A block whose fetch failed is fetched again when another sample needs it. */
+static void fetch_again(PenBlocks *b, PenScheduledBlock *which)
+{
+    pen__free(which->data);
+    which->data = NULL;
+    pen__schedule_retry(which);
+    which->link = b->failed;
+    b->failed = which;
+    pthread_cond_signal(&b->fetchers);
+}
+
+bool pen__blocks_can_assign(const PenBlocks *b)
+{
+    return b->free_tickets && pen__epoch_pass_assigned(b->pass) < b->schedule.cursor;
+}
+
+void pen__blocks_assign(PenBlocks *b, const PenAssignment *what)
+{
+    PenTicket *t = b->free_tickets;
+    uint64_t number = what->sample / b->schedule.plan.block_samples;
+    PenScheduledBlock *from = pen__schedule_find(&b->schedule, number);
+    b->free_tickets = t->next;
+    t->to = *what;
+    t->from = from;
+    if (from->state == PEN_FETCH_FAILED)
+        fetch_again(b, from);
+    if (from->state == PEN_FETCH_ARRIVED)
+        add_arrived(b, t);
+    else
+        add_waiting(from, t);
+}
+
+bool pen__blocks_have_arrived(const PenBlocks *b)
+{
+    return b->arrived;
+}
+
+/* The block has arrived, or its error has. */
+static void fill_task(PenTask *task, const PenTicket *t)
+{
+    const PenScheduledBlock *from = t->from;
+    pen__task_assign(task, &t->to);
+    if (from->state == PEN_FETCH_ARRIVED) {
+        task->block = from->data;
+    } else if (from->data) {
+        task->error = *(const PenError *)from->data;
+        task->status = task->error.status;
+    } else {
+        task->status = pen__fail_memory(&task->error, WHERE, "error of a block");
+    }
+}
+
+bool pen__blocks_take(PenBlocks *b, PenTask *task, PenScheduledBlock **ret_from)
+{
+    PenTicket *t = b->arrived;
+    b->arrived = t->next;
+    if (!t->next)
+        b->arrived_end = &b->arrived;
+    if (t->from->state == PEN_FETCH_REQUESTED) { /* it had failed, and is fetched again */
+        add_waiting(t->from, t);
+        return false;
+    }
+    fill_task(task, t);
+    *ret_from = t->from;
+    free_ticket(b, t);
+    return true;
+}
+
+void pen__blocks_sample_done(PenBlocks *b, PenScheduledBlock *from)
+{
+    bool last = from->uses == 1;
+    pen__schedule_sample_done(&b->schedule, from);
+    if (last || pen__schedule_is_starved(&b->schedule)) /* another block may fit now */
+        pthread_cond_signal(&b->fetchers);
+}
+
+/* ---- fetching ---- */
+
+/* Blocks that lie in a cache come at the speed of the processor: those that are not needed yet
+ * would take it from the first batch. */
+static bool is_first_batch_only(const PenBlocks *b)
+{
+    return pen__turns_are_pending(&b->turns) && b->schedule.cursor >= b->schedule.split.batch &&
+           !pen__pack_joins(b->pack);
+}
+
+static void fail_pass(PenBlocks *b, int status, const PenError *err)
+{
+    pen__epoch_pass_fail(b->pass, status, err);
+    pthread_cond_broadcast(&b->lock->caller);
+}
+
+PenScheduledBlock *pen__blocks_next(PenBlocks *b)
+{
+    PenScheduledBlock *next = b->failed;
+    if (b->lock->paused || !pen__epoch_pass_is_running(b->pass))
+        return NULL;
+    if (next) {
+        b->failed = next->link;
+        return next;
+    }
+    while (!is_first_batch_only(b)) {
+        uint64_t before = b->schedule.cursor;
+        PenError err;
+        int r = pen__schedule_next(&b->schedule, &next, &err);
+        if (r < 0)
+            fail_pass(b, r, &err);
+        if (b->schedule.cursor != before)
+            pthread_cond_broadcast(&b->lock->readers);
+        if (next || r < 0 || b->schedule.cursor == before)
+            return next;
+    }
+    return NULL;
+}
+
+/* Samples that waited for the block are next. */
+static void wake_tickets(PenBlocks *b, PenScheduledBlock *which)
+{
+    PenTicket *t = which->waiting;
+    which->waiting = NULL;
+    for (PenTicket *next; t; t = next) {
+        next = t->next;
+        add_arrived(b, t);
+    }
+    pthread_cond_broadcast(&b->lock->readers);
+}
+
+void pen__blocks_fetched(PenBlocks *b, PenScheduledBlock *which, int status, PenBlock *block,
+                         const PenError *error)
+{
+    wake_tickets(b, which);
+    if (status == PEN_OK) {
+        pen__schedule_arrived(&b->schedule, which, block, block->cap + sizeof *block);
+        return;
+    }
+    PenError *kept = pen__alloc(sizeof *kept);
+    if (kept)
+        *kept = *error;
+    which->data = kept;
+    pen__schedule_failed(&b->schedule, which); /* drops it when no sample needs it */
+}

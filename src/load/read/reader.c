@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/read/reader.h"
+
+#include "base/thread.h"
+#include "load/read/fetch.h"
+
+/* ---- with the lock held ---- */
+
+static bool can_assign(const PenReader *r)
+{
+    bool has_place = r->blocks ? pen__blocks_can_assign(r->blocks) : r->tasks->idle != NULL;
+    return has_place && !r->lock->paused && pen__epoch_pass_has_next(r->pass) &&
+           (r->ring->open || pen__ring_can_open(r->ring));
+}
+
+/* The next sample of the pass gets its place in a batch. */
+static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
+{
+    PenPassSample next = pen__epoch_pass_peek(r->pass);
+    PenSlot *s = r->ring->open;
+    if (!s) {
+        s = pen__ring_open(r->ring, reterr);
+        if (!s)
+            return PEN_E_NO_MEMORY;
+        s->batch.epoch = r->pass->order.epoch;
+        s->batch.position = next.position;
+    }
+    *ret = (PenAssignment){.slot = s,
+                           .memory = s->batch.memory,
+                           .index = next.index,
+                           .ordinal = pen__load_plan_ordinal(r->plan, next.chosen),
+                           .sample = pen__load_plan_sample(r->plan, next.chosen),
+                           .epoch = s->batch.epoch};
+    pen__ring_add_sample(r->ring, next.index, ret->sample, next.valid);
+    pen__epoch_pass_advance(r->pass);
+    return PEN_OK;
+}
+
+/* Memory for another slot may be released while some are pending; else the caller has to know. */
+static void wait_for_memory(const PenReader *r, const PenError *err)
+{
+    if (!r->ring->n_pending) {
+        pen__epoch_pass_fail(r->pass, PEN_E_NO_MEMORY, err);
+        pthread_cond_broadcast(&r->lock->caller);
+    }
+    (void)pen__cond_wait(&r->lock->readers, &r->lock->mutex, pen__deadline_after(100000000u));
+}
+
+/* Releases the lock meanwhile. `from` is the block of a remote pack. */
+static void read_task(const PenReader *r, PenThread *me, PenTask *t, PenScheduledBlock *from)
+{
+    PenLoadLock *lock = r->lock;
+    pen__thread_set(me, PEN_ACTIVITY_LOCATING, t->to.sample);
+    pthread_mutex_unlock(&lock->mutex);
+    if (t->status == PEN_OK)
+        t->status = pen__fetch_for_reader(r->tasks, me, t);
+    pthread_mutex_lock(&lock->mutex);
+    pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
+    t->block = NULL; /* if it is replaced, the other sample is not in this block */
+    if (from)
+        pen__blocks_sample_done(r->blocks, from);
+    if (lock->paused || lock->stop)
+        pen__tasks_recycle(r->tasks, t);
+    else
+        pen__tasks_push_ready(r->tasks, t);
+    if (lock->paused)
+        pthread_cond_broadcast(&lock->caller);
+}
+
+static void assign_one(const PenReader *r, PenThread *me)
+{
+    PenAssignment next;
+    PenError err;
+    if (assign_next(r, &next, &err) < 0) {
+        wait_for_memory(r, &err);
+    } else if (r->blocks) {
+        pen__blocks_assign(r->blocks, &next);
+    } else {
+        PenTask *t = pen__tasks_take_idle(r->tasks);
+        pen__task_assign(t, &next);
+        read_task(r, me, t, NULL);
+    }
+}
+
+/* A sample whose block has arrived, if there is one. */
+static bool read_arrived(const PenReader *r, PenThread *me)
+{
+    if (!r->blocks || r->lock->paused || !r->tasks->idle || !pen__blocks_have_arrived(r->blocks))
+        return false;
+    PenTask *t = pen__tasks_take_idle(r->tasks);
+    PenScheduledBlock *from;
+    if (pen__blocks_take(r->blocks, t, &from))
+        read_task(r, me, t, from);
+    else
+        pen__tasks_recycle(r->tasks, t);
+    return true;
+}
+
+void pen__reader_run(const PenReader *r, PenThread *me)
+{
+    PenLoadLock *lock = r->lock;
+    pen__thread_name("pen-read");
+    pthread_mutex_lock(&lock->mutex);
+    while (!lock->stop) {
+        if (read_arrived(r, me))
+            continue;
+        if (can_assign(r))
+            assign_one(r, me);
+        else
+            (void)pen__cond_wait(&lock->readers, &lock->mutex, pen__deadline_after(1000000000u));
+    }
+    pthread_mutex_unlock(&lock->mutex);
+}

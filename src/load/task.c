@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/task.h"
+
+#include "base/attr.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
+{
+    PenTask *t = pen__zalloc(sizeof *t);
+    if (t && plan->n_images)
+        t->images = pen__zalloc(plan->n_images * sizeof *t->images);
+    if (t && plan->n_clips)
+        t->clips = pen__zalloc(plan->n_clips * sizeof *t->clips);
+    if (!t || (plan->n_images && !t->images) || (plan->n_clips && !t->clips)) {
+        if (t)
+            pen__free(t->images);
+        pen__free(t);
+        return pen__fail_memory(reterr, "load/task", "task");
+    }
+    *ret = t;
+    return PEN_OK;
+}
+
+static void trim_clip(PenTaskClip *clip, size_t bytes)
+{
+    PenBuf *all[] = {&clip->data,  &clip->frames,  &clip->chosen,
+                     &clip->times, &clip->lengths, &clip->one};
+    for (size_t i = 0; i < PEN_LEN(all); i++)
+        pen__buf_trim(all[i], bytes);
+}
+
+void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
+{
+    for (uint32_t i = 0; i < plan->n_images; i++) {
+        pen__buf_trim(&task->images[i].slice.data, bytes);
+        pen__buf_trim(&task->images[i].lengths, bytes);
+    }
+    for (uint32_t i = 0; i < plan->n_clips; i++)
+        trim_clip(&task->clips[i], bytes);
+}
+
+void pen__task_free(const PenLoadPlan *plan, PenTask **task)
+{
+    if (!*task)
+        return;
+    pen__task_trim(plan, *task, 0);
+    pen__free((*task)->images);
+    pen__free((*task)->clips);
+    pen__free(*task);
+    *task = NULL;
+}
+
+void pen__task_assign(PenTask *task, const PenAssignment *to)
+{
+    task->to = *to;
+    task->status = PEN_OK;
+    task->block = NULL;
+}
+
+PenEncoded pen__task_frame(const PenTaskClip *clip, uint32_t i)
+{
+    const PenClipFrame *frame = (const PenClipFrame *)(const void *)clip->frames.data + i;
+    PenEncoded image = frame->encoded;
+    image.data = clip->data.data + frame->at;
+    if (image.tiled)
+        image.segment_bytes =
+            (const uint32_t *)(const void *)clip->lengths.data + frame->first_length;
+    return image;
+}
