@@ -104,7 +104,7 @@ def check_account(error, least):
     text = str(error)
     waited = re.search(r"no batch for (\d+\.\d) s", text)
     assert waited and 0 <= float(waited[1]) - least <= 2.5, text
-    assert re.search(r"(looking up|reading) sample \d+ for \d+\.\d s", text), text
+    assert re.search(r"(locating|reading) sample \d+ for \d+\.\d s", text), text
     assert re.search(r"\(shard \d+, block \d+\)", text) and error.sample is not None, text
     assert isinstance(error, TimeoutError) and pickle.loads(pickle.dumps(error)).args == (text,)
 

@@ -47,7 +47,7 @@ def check_mute(top, behaviour, first):
     assert took <= STALL + 1, f"raised after {took:.2f} s"
     assert closed <= 2, f"closing took {closed:.2f} s"
     for part in ("shard", "offset", "attempt", "last:", "idle", "reading sample"):
-        assert part in text or (part == "reading sample" and "looking up" in text), (part, text)
+        assert part in text or (part == "reading sample" and "locating" in text), (part, text)
     return f"raised after {took:.2f} s: {text}"
 
 

@@ -276,7 +276,7 @@ LOADER_ROWS = {
         in_new_process(lambda w, loader: w.load())),
     "a second Loader": ("a loader runs one pass at a time: use a second Loader",
         lambda w: passes(w, False), lambda w: passes(w, True)),
-    "let go of batches": ("let go of batches (a list of them? copy what is to be kept)",
+    "batches to release": ("release batches (copy what a list is to keep)",
         lambda w: held(w, lambda batch: batch),
         lambda w: held(w, lambda batch: [part.copy() for part in batch])),
     "more memory for batches that are held": ("or give more memory",
