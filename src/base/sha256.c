@@ -56,21 +56,29 @@ static void schedule(uint32_t w[64], const uint8_t *p)
     }
 }
 
+/* Round j of eight. The names a to h move on by one word each round: a is s[-j], h is s[7 - j]. */
+static inline void mix(uint32_t s[8], int j, uint32_t word)
+{
+    uint32_t a = s[-j & 7], b = s[(1 - j) & 7], c = s[(2 - j) & 7];
+    uint32_t e = s[(4 - j) & 7], f = s[(5 - j) & 7], g = s[(6 - j) & 7];
+    uint32_t *d = &s[(3 - j) & 7], *h = &s[(7 - j) & 7];
+    uint32_t s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25), choice = (e & f) ^ (~e & g);
+    uint32_t s0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22), majority = (a & b) ^ (a & c) ^ (b & c);
+    uint32_t t1 = *h + s1 + choice + word;
+    *d += t1;
+    *h = t1 + s0 + majority;
+}
+
 static void blocks_soft(uint32_t state[8], const uint8_t *p, size_t n_blocks)
 {
     for (; n_blocks; n_blocks--, p += 64) {
         uint32_t w[64], s[8];
         schedule(w, p);
         memcpy(s, state, sizeof s);
-        for (int i = 0; i < 64; i++) {
-            uint32_t s1 = rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25);
-            uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-            uint32_t t1 = s[7] + s1 + choice + k[i] + w[i];
-            uint32_t s0 = rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22);
-            uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-            memmove(s + 1, s, 7 * sizeof s[0]);
-            s[4] += t1;
-            s[0] = t1 + s0 + majority;
+        for (int i = 0; i < 64; i += 8) {
+#pragma GCC unroll 8
+            for (int j = 0; j < 8; j++)
+                mix(s, j, k[i + j] + w[i + j]);
         }
         for (int i = 0; i < 8; i++)
             state[i] += s[i];
