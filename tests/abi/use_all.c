@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Uses every struct of the API that may grow. tests/python/test_c_abi.py builds it with headers
+ * whose structs are shorter or longer than those of the library, and compares what it prints.
+ *
+ *     use_all DIRECTORY FOLDER_OF_IMAGES
+ *
+ * Every struct is an allocation of its own, so that the address sanitizer sees a byte too many.
+ * With ADDED, settings have a member that the library does not know, and every call is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <penstock/penstock.h>
+
+enum { SAMPLES = 40 };
+
+static char work[256], pack_path[300], copy_path[300], cache_path[300];
+static const char *images;
+
+#define NEW(type) ((type *)fresh(sizeof(type)))
+
+static void *fresh(size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (!p)
+        exit(3);
+    return memset(p, 0xaa, bytes);
+}
+
+#ifdef ADDED
+#define SET_ADDED(s) ((s)->added_pointer = "text")
+#else
+#define SET_ADDED(s) ((void)(s))
+#endif
+
+/* Prints the outcome of a call; 1 when the rest of the scene can run. */
+static int outcome(const char *call, int r, const PenError *err)
+{
+    printf("%s: %d", call, r);
+    if (r < 0)
+        printf(" %s", err->message);
+    printf("\n");
+    return r == PEN_OK;
+}
+
+#define ROW(name, value) printf("  %s %lld\n", name, (long long)(value))
+
+static void write_it(void)
+{
+    static const PenField fields[] = {{.name = "label", .type = PEN_TYPE_I64},
+                                      {.name = "note", .type = PEN_TYPE_TEXT}};
+    PenError err;
+    PenWriter *writer = NULL;
+    PenWriterSettings *s = NEW(PenWriterSettings);
+    uint64_t n = 0;
+    pen_writer_settings_init(s);
+    s->fields = fields;
+    s->n_fields = 2;
+    s->block_samples = 8;
+    SET_ADDED(s);
+    if (!outcome("writer", pen_writer_open(pack_path, s, &writer, &err), &err)) {
+        free(s);
+        return;
+    }
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        PenValue values[] = {{.data = &i, .bytes = sizeof i}, {.data = "a note", .bytes = 6}};
+        if (pen_writer_add(writer, &i, sizeof i, values, 2, &err) < 0)
+            exit(4);
+    }
+    outcome("finish", pen_writer_finish(writer, &n, &err), &err);
+    ROW("samples", n);
+    pen_writer_close(&writer);
+    free(s);
+}
+
+static PenPack *open_it(const char *path)
+{
+    PenError err;
+    PenPack *pack = NULL;
+    PenRemoteSettings *s = NEW(PenRemoteSettings);
+    pen_remote_settings_init(s);
+    SET_ADDED(s);
+    if (!outcome("open", pen_pack_open_at(path, s, &pack, &err), &err) &&
+        pen_pack_open(path, &pack, NULL) < 0)
+        exit(5);
+    ROW("samples", pen_pack_info(pack)->n_samples);
+    free(s);
+    return pack;
+}
+
+static void load_it(PenPack *pack)
+{
+    PenError err;
+    PenLoader *loader = NULL;
+    PenBatch *batch = NULL;
+    PenLoaderSettings *s = NEW(PenLoaderSettings);
+    PenLoaderStats *stats = NEW(PenLoaderStats);
+    PenBadSample *bad = NEW(PenBadSample);
+    int64_t sum = 0;
+    pen_loader_settings_init(s);
+    s->batch_size = 16;
+    s->order = PEN_ORDER_RANDOM;
+    SET_ADDED(s);
+    if (outcome("loader", pen_loader_open(pack, s, &loader, &err), &err) &&
+        outcome("begin", pen_loader_begin(loader, &err), &err)) {
+        while (pen_loader_next(loader, -1, &batch, &err) == PEN_OK) {
+            const int64_t *labels = batch->fields[0].data;
+            for (uint32_t i = 0; i < batch->n_samples; i++)
+                sum += batch->valid[i] ? labels[i] : 0;
+            ROW("valid", batch->n_valid);
+            pen_batch_unref(&batch);
+        }
+        ROW("sum", sum);
+        pen_loader_stats(loader, stats);
+        ROW("batches", stats->batches);
+        ROW("bad", pen_loader_bad_sample(loader, 0, bad));
+    }
+    pen_loader_close(&loader);
+    free(bad);
+    free(stats);
+    free(s);
+}
+
+static void measure_it(PenPack *pack)
+{
+    PenError err;
+    PenLoaderSettings *s = NEW(PenLoaderSettings);
+    PenStages *stages = NEW(PenStages);
+    pen_loader_settings_init(s);
+    s->threads = 2;
+    SET_ADDED(s);
+    if (outcome("stages", pen_bench_stages(pack, s, 0.01, stages, &err), &err))
+        ROW("threads", stages->threads);
+    free(stages);
+    free(s);
+}
+
+static void verify_it(PenPack *pack)
+{
+    PenError err;
+    PenVerifySettings *s = NEW(PenVerifySettings);
+    PenVerifyResult *result = NEW(PenVerifyResult);
+    pen_verify_settings_init(s);
+    s->threads = 2;
+    SET_ADDED(s);
+    if (outcome("verify", pen_pack_verify(pack, s, result, &err), &err))
+        ROW("samples", result->samples);
+    free(result);
+    free(s);
+}
+
+static void copy_it(void)
+{
+    PenError err;
+    PenCopySettings *s = NEW(PenCopySettings);
+    PenRemoteSettings *to = NEW(PenRemoteSettings);
+    PenCopyResult *result = NEW(PenCopyResult);
+    PenGcResult *gc = NEW(PenGcResult);
+    pen_copy_settings_init(s);
+    pen_remote_settings_init(to);
+    s->from = pack_path;
+    s->to = copy_path;
+    s->to_remote = to;
+    SET_ADDED(s);
+    if (outcome("copy", pen_copy(s, result, &err), &err))
+        ROW("shards", result->shards);
+    SET_ADDED(to);
+    if (outcome("gc", pen_ingest_gc_at(copy_path, to, NULL, gc, &err), &err))
+        ROW("files", gc->files);
+    free(gc);
+    free(result);
+    free(to);
+    free(s);
+}
+
+static void on_pack(void *ctx, const PenCachePack *pack)
+{
+    (void)ctx;
+    ROW("in use", pack->in_use);
+    ROW("entries", pack->entries);
+}
+
+static void cache_it(void)
+{
+    PenError err;
+    PenPack *pack = open_it(pack_path);
+    PenCacheSettings *s = NEW(PenCacheSettings);
+    PenCacheStats *stats = NEW(PenCacheStats);
+    PenRemoteStats *remote = NEW(PenRemoteStats);
+    PenCacheTotal *total = NEW(PenCacheTotal);
+    pen_cache_settings_init(s);
+    s->directory = cache_path;
+    SET_ADDED(s);
+    if (outcome("cache", pen_pack_cache(pack, s, &err), &err)) {
+        load_it(pack);
+        pen_pack_cache_stats(pack, stats);
+        ROW("misses", stats->misses);
+        pen_pack_remote_stats(pack, remote);
+        ROW("requests", remote->requests);
+        if (outcome("inspect", pen_cache_inspect(cache_path, on_pack, NULL, total, &err), &err))
+            ROW("packs", total->packs);
+        pen_pack_close(&pack);
+        if (outcome("clear", pen_cache_clear(cache_path, total, &err), &err))
+            ROW("packs", total->packs);
+    }
+    pen_pack_close(&pack);
+    free(total);
+    free(remote);
+    free(stats);
+    free(s);
+}
+
+static void preload_it(void)
+{
+    PenError err;
+    PenPack *pack = open_it(pack_path);
+    PenPreloadSettings *s = NEW(PenPreloadSettings);
+    PenPreloadResult *result = NEW(PenPreloadResult);
+    pen_preload_settings_init(s);
+    SET_ADDED(s);
+    if (outcome("preload", pen_pack_preload(pack, s, result, &err), &err))
+        ROW("sealed", result->is_sealed);
+    pen_pack_close(&pack);
+    free(result);
+    free(s);
+}
+
+static void ingest(const char *name, uint32_t n_tasks,
+                   int (*call)(const PenIngestSettings *, PenIngestResult *, PenError *))
+{
+    PenError err;
+    char out[300];
+    PenIngestSettings *s = NEW(PenIngestSettings);
+    PenIngestResult *result = NEW(PenIngestResult);
+    snprintf(out, sizeof out, "%s/%s.pen", work, name);
+    pen_ingest_settings_init(s);
+    s->sources = &images;
+    s->n_sources = 1;
+    s->out = out;
+    s->n_tasks = n_tasks;
+    SET_ADDED(s);
+    if (outcome(name, call(s, result, &err), &err)) {
+        ROW("samples", result->n_samples);
+        ROW("classes", result->n_classes);
+        ROW("published", result->published);
+        if (n_tasks && outcome("finalise", pen_ingest_finalise(out, result, &err), &err))
+            ROW("published", result->published);
+    }
+    free(result);
+    free(s);
+}
+
+static void simulate_it(void)
+{
+    PenError err;
+    PenSimSettings *s = NEW(PenSimSettings);
+    PenSimResult *result = NEW(PenSimResult);
+    pen_sim_settings_init(s);
+    s->n_samples = 100000;
+    s->sample_bytes = 100000;
+    s->seconds = 1;
+    s->effort = 0.1;
+    SET_ADDED(s);
+    if (outcome("simulate", pen_simulate(s, result, &err), &err)) {
+        ROW("steps", result->steps);
+        ROW("blocks", result->n_blocks);
+    }
+    free(result);
+    free(s);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    snprintf(work, sizeof work, "%s", argv[1]);
+    snprintf(pack_path, sizeof pack_path, "%s/a.pen", work);
+    snprintf(copy_path, sizeof copy_path, "%s/b.pen", work);
+    snprintf(cache_path, sizeof cache_path, "%s/cache", work);
+    images = argv[2];
+    write_it();
+    PenPack *pack = open_it(pack_path);
+    load_it(pack);
+    measure_it(pack);
+    verify_it(pack);
+    pen_pack_close(&pack);
+    copy_it();
+    cache_it();
+    preload_it();
+    ingest("plan", 0, pen_ingest_plan);
+    ingest("run", 0, pen_ingest_run);
+    ingest("task", 1, pen_ingest_run);
+    simulate_it();
+    return 0;
+}
