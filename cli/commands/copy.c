@@ -85,7 +85,7 @@ int cli_copy(const CliArgs *args)
     cli_progress_fini(&progress);
     if (r == PEN_E_CANCELLED)
         return cli_result_interrupted(
-            args, &error, "run the same command again to go on from the last finished shard");
+            args, &error, "run the same command again to continue from the last finished shard");
     if (r < 0)
         return cli_result_error(args, &error);
     return end_done(args, &result, (double)(cli_clock_ns() - start_ns) / 1e9);

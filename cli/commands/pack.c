@@ -140,7 +140,7 @@ static int end_stopped(const Run *run, const PenError *error)
     char advice[160], done[CLI_NUMBER_TEXT], total[CLI_NUMBER_TEXT];
     if (run->total > 0)
         snprintf(advice, sizeof advice,
-                 "%s of %s samples were done; run the same command again to go on from the last "
+                 "%s of %s samples were done; run the same command again to continue from the last "
                  "finished shard",
                  cli_text_number((int64_t)run->done, done),
                  cli_text_number((int64_t)run->total, total));
@@ -195,7 +195,7 @@ static void add_advice(const Run *run, PenError *error)
     if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
         snprintf(error->message + used, sizeof error->message - used,
                  "%s or leave out what is broken with --on-bad skip",
-                 says_it ? "," : "; mend or remove it,");
+                 says_it ? "," : "; fix or remove it,");
 }
 
 static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *result,

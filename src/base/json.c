@@ -40,11 +40,11 @@ int pen__json_parse(const char *name, const void *text, size_t bytes, PenJson **
 {
     json_error_t why;
     if (bytes > PEN_JSON_BYTES)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON of more than %u bytes", name,
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON is longer than %u bytes", name,
                          PEN_JSON_BYTES);
     if (pen__json_is_deep(text, bytes, PEN_JSON_DEPTH))
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON more than %d levels deep", name,
-                         PEN_JSON_DEPTH);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON is nested more than %d levels deep",
+                         name, PEN_JSON_DEPTH);
     PenJson *json = pen__zalloc(sizeof *json);
     if (!json)
         return pen__fail_memory(reterr, WHERE, name);

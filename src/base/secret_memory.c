@@ -48,7 +48,7 @@ static int read_all(int fd, const char *path, PenSecretMemory *room, PenError *r
             return 1;
         int64_t n = pen__sys->pread(fd, room->data + room->bytes, want, room->bytes);
         if (n < 0)
-            return pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot be read", path);
+            return pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot read it", path);
         if (n == 0)
             return 0;
         room->bytes += (size_t)n;

@@ -40,7 +40,7 @@ int pen__cache_open_dir(const char *dir, bool make, uint32_t wait_ms, PenCache *
 {
     if (!dir || !*dir || strlen(dir) > PEN_CACHE_DIR_MAX)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "cache: expected the name of a directory, of 1 to %d bytes",
+                         "cache: expected a directory name of 1 to %d bytes",
                          (int)PEN_CACHE_DIR_MAX);
     PenCache *c = pen__zalloc(sizeof *c);
     char *name = pen__strdup(dir);
@@ -75,7 +75,7 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
     pen__cache_dir_path(c, c->id, NULL, path);
     if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && !pen__cache_dir_is_own(path))
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                         "%s: expected a directory of this user; remove what is there", path);
+                         "%s: expected a directory that belongs to this user; remove it", path);
     (void)pen__sys->mkdir_own(path);
     (void)pen__about_write(c, from);
     return PEN_OK;

@@ -165,7 +165,7 @@ int pen_cache_clear_sized(const char *directory, PenCacheTotal *ret, size_t ret_
     for (size_t i = 0; r == PEN_OK && i < all.n; i++) {
         int e = remove_idle(c, &all.packs[i], &removed);
         if (e < 0)
-            r = pen__fail_os(reterr, -e, WHERE, "%s: cannot clear", directory);
+            r = pen__fail_os(reterr, -e, WHERE, "%s: cannot clear the cache", directory);
     }
     pen__free(all.packs);
     if (removed.bytes)

@@ -16,9 +16,10 @@ static int make_dir(PenCache *c, PenError *reterr)
     int r = pen__sys->mkdir_own(c->dir);
     if (r == -ENOENT)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                         "%s: cannot make the cache: the directory above it is not there", c->dir);
+                         "%s: cannot create the cache: the parent directory does not exist",
+                         c->dir);
     return r < 0 && r != -EEXIST
-               ? pen__fail_os(reterr, -r, WHERE, "%s: cannot make the cache", c->dir)
+               ? pen__fail_os(reterr, -r, WHERE, "%s: cannot create the cache", c->dir)
                : PEN_OK;
 }
 
@@ -33,8 +34,8 @@ static int check_dir(PenCache *c, PenError *reterr)
                          "%s: cannot use as a cache: expected a directory, found a file", c->dir);
     if (st.mode & 0002)
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: cannot use as a cache: every user may write to it, mode %04o; name a "
-                         "directory in it, which is then made",
+                         "%s: cannot use as a cache: every user may write to it (mode %04o); name "
+                         "a subdirectory, which is then created",
                          c->dir, st.mode);
     return PEN_OK;
 }
@@ -64,7 +65,7 @@ static int list_names(PenCache *c, Names *ret, PenError *reterr)
 static int not_empty(PenCache *c, const Names *names, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "%s: not a cache: there is no file %s in it, and it is not empty ('%s'); name "
+                     "%s: not a cache: it has no file %s and is not empty (it contains '%s'); name "
                      "an empty or a new directory",
                      c->dir, PEN_CACHE_MARKER, names->other);
 }
@@ -85,7 +86,7 @@ static int make_file(PenCache *c, const char *path, bool last, PenError *reterr)
         return not_empty(c, &names, reterr);
     int fd = pen__sys->open(path, PEN_OPEN_NEW);
     if (fd < 0 && fd != -EEXIST)
-        return pen__fail_os(reterr, -fd, WHERE, "%s: cannot make", path);
+        return pen__fail_os(reterr, -fd, WHERE, "%s: cannot create", path);
     c->fd = fd < 0 ? -1 : fd;
     return fd < 0 ? AGAIN : PEN_OK;
 }
@@ -98,9 +99,8 @@ static int open_file(PenCache *c, bool make, PenError *reterr)
     for (int i = 0; i < TRIES; i++) {
         int fd = pen__sys->open(path, PEN_OPEN_UPDATE);
         if (fd == -ENOENT && !make)
-            return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                             "%s: not a cache: there is no file %s in it", c->dir,
-                             PEN_CACHE_MARKER);
+            return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: not a cache: it has no file %s",
+                             c->dir, PEN_CACHE_MARKER);
         if (fd == -ELOOP)
             return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a cache: %s is a symbolic link",
                              c->dir, PEN_CACHE_MARKER);
@@ -114,7 +114,9 @@ static int open_file(PenCache *c, bool make, PenError *reterr)
         if (r != AGAIN)
             return r;
     }
-    return pen__fail(reterr, PEN_E_BUSY, WHERE, "%s: comes and goes; name another directory", path);
+    return pen__fail(
+        reterr, PEN_E_BUSY, WHERE,
+        "%s: repeatedly created and removed by another process; name another directory", path);
 }
 
 static int check_file(PenCache *c, PenError *reterr)
@@ -124,12 +126,12 @@ static int check_file(PenCache *c, PenError *reterr)
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat %s", c->dir, PEN_CACHE_MARKER);
     if (!st.is_file)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a cache: %s is no plain file",
+        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a cache: %s is not a regular file",
                          c->dir, PEN_CACHE_MARKER);
     if (st.uid != geteuid())
         return pen__fail(reterr, PEN_E_ACCESS, WHERE,
-                         "%s: the cache belongs to user %u, and we are user %u; each user needs a "
-                         "cache of his own",
+                         "%s: the cache belongs to user %u, but this process runs as user %u; use "
+                         "a separate cache for each user",
                          c->dir, st.uid, (unsigned)geteuid());
     return PEN_OK;
 }
@@ -149,18 +151,19 @@ static int check_accounting(PenCache *c, PenError *reterr)
     int r = pen__accounting_begin(c, c->wait_ns, &accounting);
     if (r == -EAGAIN)
         return pen__fail(reterr, PEN_E_BUSY, WHERE,
-                         "%s: another process has held the accounting for %u ms; does one hang?",
+                         "%s: another process has held the lock of the cache for %u ms; check for "
+                         "a process that hangs",
                          c->dir, (unsigned)(c->wait_ns / 1000000));
     if (r == -ENOLCK || r == -EINVAL || r == -EOPNOTSUPP || r == -ENOSYS)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: this file system has no locks (errno %d), which processes need to "
-                         "share a cache; put it on a local disk",
+                         "%s: this file system does not support the file locks that a shared cache "
+                         "needs (errno %d); put it on a local disk",
                          c->dir, -r);
     if (r == -EPROTO)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: %s is not of a cache of this version of penstock; name another "
-                         "directory",
-                         c->dir, PEN_CACHE_MARKER);
+        return pen__fail(
+            reterr, PEN_E_FORMAT, WHERE,
+            "%s: %s was written by another version of penstock; name another directory", c->dir,
+            PEN_CACHE_MARKER);
     if (r < 0 && r != -ENODATA && r != -EBADMSG)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot read %s", c->dir, PEN_CACHE_MARKER);
     bool empty = r == -ENODATA;

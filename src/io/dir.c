@@ -40,7 +40,7 @@ int pen__dir_make(const char *path, PenError *reterr)
     PenFileStat st;
     int r = pen__sys->mkdir(PEN_AT_CWD, path);
     if (r < 0 && r != -EEXIST)
-        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot make directory", path);
+        return pen__fail_os(reterr, -r, "io/dir", "%s: cannot create directory", path);
     if (r == -EEXIST && pen__sys->stat_path(path, &st) == 0 && !st.is_dir)
         return pen__fail(reterr, PEN_E_EXISTS, "io/dir",
                          "%s: expected a directory, found %s; choose another name", path, st.what);
@@ -131,7 +131,7 @@ static int lock_fd(int fd, const char *path, int exclusive, PenLock *ret, PenErr
         pen__sys->close(fd);
         if (r == -EWOULDBLOCK)
             return pen__fail(reterr, PEN_E_BUSY, "io/dir",
-                             "%s: another process is writing here; wait for it to end", path);
+                             "%s: another process is writing here; wait until it ends", path);
         return pen__fail_os(reterr, -r, "io/dir", "%s: cannot lock", path);
     }
     ret->fd = fd;

@@ -49,8 +49,8 @@ static int fail_dir(int dir, const char *name, const char *path, size_t bytes, i
     PenFileStat st;
     if (pen__sys->stat_at(dir, name, &st) == 0 && !st.is_dir)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                         "%.*s: expected a directory, found %s; nothing in a pack is written or "
-                         "removed through it: move it away",
+                         "%.*s: expected a directory, found %s; penstock does not follow it to "
+                         "write or remove files: move it away",
                          (int)bytes, path, st.what);
     return pen__fail_os(reterr, e, WHERE, "%.*s: cannot open directory", (int)bytes, path);
 }
@@ -127,7 +127,7 @@ int pen__inner_make(const char *path, size_t root_bytes, PenError *reterr)
     if (made == -EEXIST)
         made = pen__sys->stat_at(inner.dir, inner.name, &st);
     if (made < 0)
-        r = pen__fail_os(reterr, -made, WHERE, "%s: cannot make directory", path);
+        r = pen__fail_os(reterr, -made, WHERE, "%s: cannot create directory", path);
     else if (!st.is_dir)
         r = fail_dir(inner.dir, inner.name, path, strlen(path), ENOTDIR, reterr);
     else

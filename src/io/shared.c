@@ -49,7 +49,7 @@ static int read_fd(int fd, const char *name, void *buf, size_t bytes, uint64_t o
         int64_t n = pen__sys->pread(fd, to, bytes, offset);
         if (n <= 0)
             return pen__fail_os(reterr, n ? (int)-n : EIO, WHERE,
-                                "%s: read of %zu bytes at offset %" PRIu64 " of shared memory",
+                                "%s: cannot read %zu bytes at offset %" PRIu64 " of shared memory",
                                 name, bytes, offset);
         to += n;
         bytes -= (size_t)n;
@@ -69,12 +69,12 @@ static int write_fd(int fd, const char *name, const void *data, size_t bytes, ui
             return PEN_OK;
         if (n == -ENOSPC || n == -ENOMEM)
             return pen__fail(reterr, PEN_E_NO_MEMORY, WHERE,
-                             "%s: the system gave no more memory at byte %" PRIu64
-                             " of what is shared; open it without preload",
+                             "%s: out of memory at byte %" PRIu64
+                             " of the shared memory; open it without preload",
                              name, offset);
         if (n <= 0)
             return pen__fail_os(reterr, n ? (int)-n : EIO, WHERE,
-                                "%s: write of %zu bytes at offset %" PRIu64 " of shared memory",
+                                "%s: cannot write %zu bytes at offset %" PRIu64 " of shared memory",
                                 name, bytes, offset);
         from += n;
         bytes -= (size_t)n;
@@ -173,7 +173,7 @@ static int find(Search *s, PenError *reterr)
     if (fd >= 0)
         pen__sys->close(fd);
     pen__free(text);
-    return n < 0 ? pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot look for shared memory in %s",
+    return n < 0 ? pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot search for shared memory in %s",
                                 s->wish->name, list)
                  : PEN_OK;
 }
@@ -184,8 +184,9 @@ static int make(Search *s, PenError *reterr)
 {
     int fd = pen__sys->memory_make("penstock", s->wish->bytes);
     if (fd < 0)
-        return pen__fail_os(reterr, -fd, WHERE, "%s: cannot make %" PRIu64 " bytes of memory",
-                            s->wish->name, s->wish->bytes);
+        return pen__fail_os(reterr, -fd, WHERE,
+                            "%s: cannot allocate %" PRIu64 " bytes of shared memory", s->wish->name,
+                            s->wish->bytes);
     int r = write_fd(fd, s->wish->name, s->wish->head, PEN_SHARED_HEAD_BYTES, 0, reterr);
     if (r < 0)
         pen__sys->close(fd);
@@ -196,7 +197,8 @@ static int make(Search *s, PenError *reterr)
 
 static int fail_name(int e, const PenSharedWish *wish, PenError *reterr)
 {
-    return pen__fail_os(reterr, e, WHERE, "%s: cannot take a name for shared memory", wish->name);
+    return pen__fail_os(reterr, e, WHERE, "%s: cannot reserve a name for shared memory",
+                        wish->name);
 }
 
 /* Others wait while we look and make. *ret is -1 when it took too long. */

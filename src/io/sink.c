@@ -119,7 +119,7 @@ int pen__sink_writev(PenSink *s, struct iovec *iov, int n, PenError *reterr)
         int64_t done = write_some(s, iov, n);
         if (done <= 0)
             return pen__fail_os(reterr, done < 0 ? (int)-done : ENOSPC, "io/sink",
-                                "%s: write at offset %" PRIu64, s->part_path, s->bytes);
+                                "%s: cannot write at offset %" PRIu64, s->part_path, s->bytes);
         s->bytes += (uint64_t)done;
         size_t left = (size_t)done;
         while (n > 0 && left >= iov->iov_len) {

@@ -25,11 +25,11 @@ static int file_failed(const PenSource *s, int64_t n, uint64_t bytes, uint64_t o
 {
     if (n < 0)
         return pen__fail_os(reterr, (int)-n, "io/file",
-                            "%s: read of %" PRIu64 " bytes at offset %" PRIu64, s->name, bytes,
+                            "%s: cannot read %" PRIu64 " bytes at offset %" PRIu64, s->name, bytes,
                             offset);
     return pen__fail(reterr, PEN_E_CORRUPT, "io/file",
                      "%s: ends at offset %" PRIu64 ", expected %" PRIu64
-                     " bytes: it was cut while in use",
+                     " bytes: it was truncated while in use",
                      s->name, offset, s->bytes);
 }
 
@@ -172,7 +172,7 @@ static int check_range(const PenSource *s, uint64_t bytes, uint64_t offset, PenE
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CORRUPT, "io/source",
                      "%s: expected %" PRIu64 " bytes at offset %" PRIu64 ", found only %" PRIu64
-                     " in all",
+                     " in total",
                      s->name, bytes, offset, s->bytes);
 }
 
@@ -198,7 +198,7 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
 {
     if (n > PEN_SOURCE_PLACES)
         return pen__fail(reterr, PEN_E_INVALID, "io/source",
-                         "%s: expected at most %d places for one read, found %d", s->name,
+                         "%s: expected at most %d buffers for one read, found %d", s->name,
                          PEN_SOURCE_PLACES, n);
     uint64_t bytes = pen__iov_bytes(v, n);
     int r = check_range(s, bytes, offset, reterr);

@@ -134,7 +134,7 @@ int pen__store_check_writable(PenStore *s, const char *name, PenError *reterr)
         return PEN_OK;
     int r = pen__upload_begin(s->remote, name, &upload, reterr);
     if (r < 0)
-        pen__error_prefix(reterr, "%s: it cannot be written to; nothing was packed or sent",
+        pen__error_prefix(reterr, "%s: not writable; nothing was packed or uploaded",
                           pen__store_name(s));
     pen__upload_abort(&upload);
     return r;

@@ -39,7 +39,7 @@ static int check_settings(const PenCopySettings *s, PenError *reterr)
 {
     if (!s->from || !*s->from || !s->to || !*s->to)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected two places, from and to; found one or none");
+                         "expected a source and a destination, found one or none");
     if (s->threads < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "threads: expected a number, 0 or more, found %d", (int)s->threads);
@@ -76,8 +76,7 @@ static int load_manifest(Copier *c, PenError *reterr)
         r = memcmp(hash, m->id, PEN_ID_BYTES) == 0 ? PEN_OK : PEN_E_CHANGED;
     }
     if (r == PEN_E_CHANGED)
-        pen__fail(reterr, r, WHERE,
-                  "%s: it has changed since it was opened; run the same command again",
+        pen__fail(reterr, r, WHERE, "%s: changed since it was opened; run the same command again",
                   source->name);
     pen__source_close(&source);
     return r;
@@ -122,8 +121,8 @@ static int check_home(Copier *c, PenError *reterr)
     c->is_home_ours = r == PEN_OK;
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                         "%s: an interrupted run of 'penstock pack' is here; run it again, or "
-                         "'penstock gc %s' to give it up",
+                         "%s: an interrupted run of 'penstock pack' exists here; run that command "
+                         "again, or discard it with 'penstock gc %s'",
                          c->settings->to, c->settings->to);
     return r;
 }
@@ -140,9 +139,10 @@ static int check_target(Copier *c, PenError *reterr)
             *reterr = e;
         return r;
     }
-    return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "%s: another pack is here already; choose another name, or remove that one",
-                     pen__store_name(c->to));
+    return pen__fail(
+        reterr, PEN_E_EXISTS, WHERE,
+        "%s: another pack already exists here; choose another name, or remove that pack",
+        pen__store_name(c->to));
 }
 
 static int take_place(Copier *c, PenError *reterr)

@@ -135,7 +135,7 @@ static void show_progress(void *ctx)
         !s->progress(s->ctx, atomic_load(&c->done_bytes), total))
         return;
     pen__fail(&e, PEN_E_CANCELLED, WHERE,
-              "%s: stopped; running the same command again goes on from here", s->to);
+              "%s: stopped; run the same command again to continue from here", s->to);
     pen__walk_stop(&c->walk, &e);
 }
 

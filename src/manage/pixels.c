@@ -52,7 +52,7 @@ static int measure(Work *w)
         uint32_t width = swap ? im.height : im.width, height = swap ? im.width : im.height;
         if (i && (width != w->width || height != w->height))
             return pen__fail(w->reterr, PEN_E_INVALID, WHERE,
-                             "sample %" PRIu64 ": frame %u has %u x %u pixels, those before it "
+                             "sample %" PRIu64 ": frame %u has %u x %u pixels, but those before it "
                              "have %u x %u; decode them one by one",
                              w->what->sample, number_of(w, i), width, height, w->width, w->height);
         w->width = width;

@@ -75,8 +75,8 @@ static int check_markers(const PenSpot *at, const PenImageEntry *image, const ui
         if (bytes >= 2 && end[-2] == 0xFF && end[-1] == marker)
             continue;
         pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                  "%s: block %u, sample %u, field '%s': segment %u: expected it to end with the "
-                  "marker ff %02x",
+                  "%s: block %u, sample %u, field '%s': segment %u: expected the marker ff %02x at "
+                  "the end",
                   b->shard->shard.source->name, b->view.block, at->sample,
                   b->view.schema->fields[at->field].name, i, marker);
         reterr->sample = (int64_t)(b->first_sample + at->sample);
@@ -165,7 +165,7 @@ static int check_keys(const PenBlock *b, const uint8_t *keys, PenError *e)
             i++;
         if (i == n || pen__keys_load(keys, i).hash != hash)
             return pen__fail(e, PEN_E_CORRUPT, WHERE,
-                             "%s: block %u, sample %u: its key is not in the list of keys",
+                             "%s: block %u, sample %u: its key is missing from the list of keys",
                              b->shard->shard.source->name, b->view.block, s);
     }
     return PEN_OK;
@@ -288,7 +288,7 @@ static void show_progress(void *ctx)
 static int outcome(Verify *v, PenError *reterr)
 {
     if (atomic_load(&v->is_cancelled))
-        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: verifying was stopped",
+        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: verification was stopped",
                          pen__pack_path(v->pack));
     if (!v->result.problems)
         return PEN_OK;

@@ -118,8 +118,8 @@ static int check_ours(int dir, const char *work, PenError *reterr)
     for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
         if (!is_ours(names.names[i]))
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s/%s: expected only what penstock puts there; nothing is removed: move "
-                          "it away",
+                          "%s/%s: expected only files of penstock in this directory; nothing was "
+                          "removed: move it away",
                           work, names.names[i]);
     pen__names_free(&names);
     return r;

@@ -44,8 +44,8 @@ int pen__home_find(const char *out, const char *work, char **ret, PenError *rete
             home = in_cache(user, ".cache/penstock/", out);
         else
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: no directory for the work under way: neither HOME nor "
-                             "XDG_CACHE_HOME is set; give one with --work",
+                             "%s: no directory for the work files: neither HOME nor "
+                             "XDG_CACHE_HOME is set; pass one with --work",
                              out);
     }
     if (!home)

@@ -178,7 +178,7 @@ def sweep_kills(top, n, dice):
         code, text = program.run(*command)
         killer.done = True
         killer.join()
-        if code != 0 and "from outside" in text:
+        if code != 0 and "by another process" in text:
             again += 1
             code, text = program.run(*command)
         if code != 0:

@@ -17,9 +17,9 @@ penstock = need_penstock()
 
 # What is done -> message -> what the user does -> what then works.
 TABLE = {
-    "mend it": (Desk.broken, "mend or remove it",
+    "fix it": (Desk.broken, "fix or remove it",
                 lambda d: (d.folder / "dog" / "z.jpg").write_bytes(image_bytes(1)), Desk.pack),
-    "remove it": (Desk.broken, "mend or remove it",
+    "remove it": (Desk.broken, "fix or remove it",
                   lambda d: (d.folder / "dog" / "z.jpg").unlink(), Desk.pack),
     "leave it out": (Desk.broken, "leave out what is broken with --on-bad skip", nothing,
                      lambda d: d.pack("--on-bad", "skip")),
@@ -31,17 +31,17 @@ TABLE = {
                            Desk.pack),
     "a name in .pen": (lambda d: d.pack(out=d.top / "a"),
                        "the name of a pack ends in .pen; write -o ", nothing, Desk.pack),
-    "run that one again": (Desk.failed, "run that one again",
+    "run that command again": (Desk.failed, "run that command again",
                            lambda d: (d.folder / "dog" / "z.jpg").unlink(), Desk.pack),
-    "give it up": (Desk.failed, "or 'penstock gc", lambda d: [
+    "discard it": (Desk.failed, "or discard it with 'penstock gc", lambda d: [
         (d.folder / "dog" / "z.jpg").unlink(), good("gc", d.out)],
         Desk.tiled),
-    "a folder for the stray": (Desk.stray, "move the one away or into a folder",
+    "a folder for the stray": (Desk.stray, "move the first one away or into a folder",
                                lambda d: (d.folder / "stray.jpg").rename(
                                    d.folder / "cat" / "stray.jpg"), Desk.pack),
-    "the stray away": (Desk.stray, "move the one away",
+    "the stray away": (Desk.stray, "move the first one away",
                        lambda d: (d.folder / "stray.jpg").unlink(), Desk.pack),
-    "a list of the files": (Desk.stray, "give a list of the files", lambda d: write_list(
+    "a list of the files": (Desk.stray, "pass a list of the files", lambda d: write_list(
         d.top / "l.csv", ["path", "label"], [["in/stray.jpg", "x"], ["in/cat/0.jpg", "y"]]),
         lambda d: d.pack(source=d.top / "l.csv")),
     "--order source": (Desk.gzipped, "add --order source", nothing,
@@ -92,7 +92,7 @@ def test_tasks_into_a_store(tmp_path):
         env = server.environment(HOME=str(tmp_path))
         result = run(*desk.pack("--task", "0/2", out="s3://packs/a.pen"), env=env)
         assert result.code == 1
-        assert "pack into one, 'penstock finalise' it, and 'penstock copy' the pack" in result.err
+        assert "pack into one, run 'penstock finalise', and upload the pack with" in result.err
         desk.plan_again()
         good("finalise", desk.out)
         good("copy", desk.out, "s3://packs/a.pen", env=env)
@@ -105,5 +105,5 @@ def test_no_directory_for_the_work(tmp_path):
         env = server.environment(HOME="", XDG_CACHE_HOME="")
         command = desk.pack(out="s3://packs/a.pen")
         result = run(*command, env=env)
-        assert result.code == 1 and "give one with --work" in result.err
+        assert result.code == 1 and "pass one with --work" in result.err
         good(*command, "--work", tmp_path / "work", env=env)

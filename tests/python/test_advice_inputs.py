@@ -194,17 +194,18 @@ INPUTS = {
                 "with --sixteen-bit reduce, after 'penstock gc' if a run was interrupted",
                 lambda d: good("gc", d.out),
                 lambda d: d.pack("--sixteen-bit", "reduce")),
-    "root": (outside, "write paths relative to a folder that --root names", nothing,
+    "root": (outside, "write paths relative to the folder of --root", nothing,
              lambda d: outside(d, "--root", d.top, path="in/cat/0.jpg")),
     "root of absolute paths": (lambda d: outside(d, path=d.folder / "cat" / "0.jpg"),
-                               "a folder that --root names", nothing,
+                               "the folder of --root", nothing,
                                lambda d: outside(d, "--root", d.top,
                                                  path=d.folder / "cat" / "0.jpg")),
     "allow outside": (outside, "or pass --allow-outside", nothing,
                       lambda d: outside(d, "--allow-outside")),
     "an animation": (lambda d: file(d, animation()), "split it into frames first",
                      lambda d: file(d, image_bytes(1, "WEBP")), Desk.pack),
-    "packed twice": (packed_twice, "found it packed twice; unpack it", lambda d: tar_of(d, "0.jpg"),
+    "packed twice": (packed_twice, "found one compressed twice; unpack it",
+                     lambda d: tar_of(d, "0.jpg"),
                      lambda d: d.pack(source=d.top / "a.tar")),
     "a quote twice": (lambda d: listed(d, 'path,note\nin/cat/0.jpg,"a "b" c"\n'),
                       "write a quote inside a quoted cell twice", nothing,
@@ -248,11 +249,11 @@ INPUTS = {
     "without the file of classes": (
         lambda d: with_classes(d, ["a", "b"], "label,class\n0,a\n1,b\n"), "or remove that file",
         lambda d: (d.top / "l.classes.csv").unlink(), lambda d: with_classes(d, ["a", "b"])),
-    "mend the file of classes": (lambda d: with_classes(d, ["0", "1"], "label,name\n0,a\n1,b\n"),
-                                 "mend or remove this file: it names the classes", nothing,
+    "fix the file of classes": (lambda d: with_classes(d, ["0", "1"], "label,name\n0,a\n1,b\n"),
+                                 "fix or remove this file: it names the classes", nothing,
                                  lambda d: with_classes(d, ["0", "1"], "label,class\n0,a\n1,b\n")),
     "remove the file of classes": (lambda d: with_classes(d, ["0", "1"], "label,name\n0,a\n1,b\n"),
-                                   "mend or remove this file: it names the classes",
+                                   "fix or remove this file: it names the classes",
                                    lambda d: (d.top / "l.classes.csv").unlink(),
                                    lambda d: with_classes(d, ["0", "1"])),
     "no labels for classes": (
@@ -266,9 +267,9 @@ INPUTS = {
         lambda d: penstock.write(d.out, ({"image": png(i)} for i in range(2)), {"image": "image"}),
         lambda d: ("verify", d.out)),
     "info of a pack": (lambda d: d.pack(source=first(d), out=d.top / "b.pen"),
-                       "shows what is in it", nothing, lambda d: ("info", d.out)),
+                       "describes it", nothing, lambda d: ("info", d.out)),
     "extract and pack": (lambda d: d.pack(source=first(d), out=d.top / "b.pen"),
-                         "gives its files to pack again",
+                         "writes its files so that you can pack them again",
                          lambda d: good("extract", d.out, "-o", d.top / "x"),
                          lambda d: d.pack(source=d.top / "x" / "samples.csv", out=d.top / "b.pen")),
 }
@@ -280,19 +281,19 @@ PACKS = {
                             "keeps its own classes: leave --classes-from out",
                             nothing,
                             lambda d: ("pack", d.top / "new", "-o", d.out, "--append")),
-    "a link in a pack": (work_elsewhere, "is written or removed through it: move it away",
+    "a link in a pack": (work_elsewhere, "does not follow it to write or remove files: move it",
                          lambda d: (d.out / ".work").unlink(), Desk.pack),
-    "what is not ours": (strange_work, "nothing is removed: move it away",
+    "what is not ours": (strange_work, "nothing was removed: move it away",
                          lambda d: (d.out / ".work" / "notes").rename(d.top / "notes"),
                          lambda d: ("gc", d.out)),
     "a damaged task": (damaged_task, "damaged; run that task again",
                        lambda d: good(*d.task(0)), lambda d: ("finalise", d.out)),
-    "a shard that is gone": (lost_shard, "is gone; run that task again",
+    "a shard that is gone": (lost_shard, "is missing; run that task again",
                              lambda d: good(*d.task(0)), lambda d: ("finalise", d.out)),
     "a task of an older plan": (task_of_an_older_plan,
-                                "was run with a plan that has been made anew",
+                                "was run with an older plan",
                                 lambda d: good(*d.task(0)), lambda d: ("finalise", d.out)),
-    "a plan of other settings": (planned_otherwise, "make it anew with 'penstock plan'",
+    "a plan of other settings": (planned_otherwise, "run 'penstock plan' again",
                                  lambda d: good("plan", *d.pack()[1:], "--fraction", "0.5"),
                                  lambda d: (*d.task(1), "--fraction", "0.5")),
     "append in one run": (lambda d: appending(d) and (*d.task(0), "--append"), "append in one run",
@@ -301,16 +302,17 @@ PACKS = {
     "a name that is no file": (lambda d: d.out.write_text("x") and d.pack(),
                                "choose another name", nothing,
                                lambda d: d.pack(out=d.top / "b.pen")),
-    "wait for it": (open_writer, "another process is writing here; wait for it to end",
+    "wait for it": (open_writer, "another process is writing here; wait until it ends",
                     lambda d: d.writer.close(), Desk.pack),
-    "copy: another name": (two_packs, "another pack is here already; choose another name",
+    "copy: another name": (two_packs, "another pack already exists here; choose another name",
                            nothing, lambda d: copied(d, "c.pen")),
-    "copy: remove that one": (two_packs, "or remove that one",
+    "copy: remove that one": (two_packs, "or remove that pack",
                               lambda d: shutil.rmtree(d.top / "b.pen"), copied),
     "copy: run it again": (lambda d: first(d) and failed_at(d, "b.pen") or copied(d),
-                           "an interrupted run of 'penstock pack' is here; run it again", nothing,
+                           "exists here; run that command again", nothing,
                            lambda d: d.pack(out=d.top / "b.pen")),
-    "copy: gc": (lambda d: first(d) and failed_at(d, "b.pen") or copied(d), "or 'penstock gc ",
+    "copy: gc": (lambda d: first(d) and failed_at(d, "b.pen") or copied(d),
+                 "or discard it with 'penstock gc ",
                  lambda d: good("gc", d.top / "b.pen"), copied),
     "an unfinished pack: run it again": (
         lambda d: failed_at(d, "a.pen") or ("info", d.out),
@@ -421,13 +423,13 @@ def test_a_program_for_videos(videos, tmp_path):
     """None is found; then a script; then the program itself."""
     command = ("pack", videos, "-o", tmp_path / "v.pen")
     result = run(*command, env={**os.environ, "PATH": "/nowhere"})
-    assert "install the package ffmpeg, which has it" in result.err
+    assert "install the package ffmpeg" in result.err
     program = shutil.which("ffmpeg")
     script = tmp_path / "bin" / "ffmpeg"
     script.parent.mkdir()
     script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     result = run(*command, env={**os.environ, "PATH": f"{script.parent}:{os.environ['PATH']}"})
-    assert "put the folder of the program itself first in PATH" in result.err
+    assert "put the folder of the binary first in PATH" in result.err
     before = f"{os.path.dirname(program)}:{script.parent}:{os.environ['PATH']}"
     good(*command, env={**os.environ, "PATH": before})

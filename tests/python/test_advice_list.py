@@ -20,9 +20,9 @@ TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|'
 NUMBER = re.compile(r"PRI[a-zA-Z0-9]+")
 VERBS = """
     accept add allow append ask call change check choose close convert copy correct create cut
-    delete free give increase install keep leave let list load look lower make mend mount move
-    name open pack pass preload put raise read reduce remove rename replace run save set split
-    start store take try unpack use wait write""".split()
+    delete discard fix free give increase install keep leave let list load look lower make
+    mend mount move name open pack pass preload put raise read reduce remove rename replace run
+    save set split start store take try unpack upload use wait write""".split()
 ADVICE = re.compile(
     r"(?:[;:] |^; |^)(?:{0})[ ,] *(?!at |of |below |failed|was |needs |time |= )"
     r"|[;,] (?:or|then) (?:{0}) |[;:] (?:or )?'penstock|' (?:explains|lists|shows|gives|makes)|; --"
@@ -38,28 +38,24 @@ VAGUE = "asks to check, where the server does not say what"
 NOT_FOLLOWED = {
     # advice : why no row follows it
     "use fewer threads or raise the limit": MEMORY,
-    "comes and goes; name another directory": RACE,
+    "repeatedly created and removed by another process; name another directory": RACE,
     "put it on a local disk": "needs a file system without locks",
-    "call pen_copy_settings_init first": C_API,
-    "call pen_ingest_settings_init first": C_API,
-    "call pen_verify_settings_init first": C_API,
-    "call pen_cache_settings_init first": C_API,
-    "call pen_preload_settings_init first": C_API,
-    "use pen_loader_settings_init and the header of this library": C_API,
-    "it has changed since it was opened; run the same command again": RACE,
+    "sets, found %u; call %s first": C_API,
+    "install the version that the program was built with": C_API,
+    "changed since it was opened; run the same command again": RACE,
     "'penstock gc' and start again": "tasks of two numbers are refused before they are run",
     "make the plan with 'penstock plan' before the tasks start": RACE,
     "that differ; leave --classes-from out": C_API,
     "; remove it and start again": "a damaged plan is made anew: test_cli_resume.py",
     "remove the plan and start again": "a damaged plan is made anew: test_cli_resume.py",
-    "max side and short side are both given; choose one": C_API,
+    "max_side and short_side are both set; choose one": C_API,
     "choose the mode encode, raw or mix": C_API,
     "take fewer with --fps, or cut it in a list with start and end": HUGE,
     "run the same command again": "followed in test_cli_pack.py after a signal; otherwise " + RACE,
     "unpack the file": "needs a libarchive without a compression",
     "Pack them on another machine, or pack frames": "needs a kernel without seccomp",
-    "--video-seconds gives it longer": HANGS,
-    "close, and start again": "needs a disk that fails",
+    "raise the limit with --video-seconds": HANGS,
+    "close the writer and start again": "needs a disk that fails",
     "open it without preload": MEMORY,
     "open another in process": C_API,
     "open them again in process": C_API,
@@ -75,6 +71,20 @@ NOT_FOLLOWED = {
     "check the credentials and their permissions": VAGUE,
     "check the address": VAGUE,
     "open it again": RACE,
+    "no plan found; run 'penstock plan' first":
+        "the tasks follow it, which have a row",
+    "write the name of each number into": "followed in test_cli_labels.py",
+    "check for a quote that is not closed": "the place of the quote is not known",
+    "check for a symbolic link to a parent folder": "followed in test_cli_outside.py",
+    "convert pickled metadata to JSON": "needs the package of gulpio",
+    "use a binary, not a script": "followed in test_ingest_video_stub.c",
+    "uploads the pack afterwards": "copying to a bucket is followed in test_cli_remote.py",
+    "use a separate cache for each user": "needs two users",
+    "check for a process that hangs": "needs a process that hangs",
+    "open it with either preload or a cache": C_API,
+    "set the cache right after opening the pack": C_API,
+    "use a newer release of penstock": "needs a pack of a later version",
+    "check the network": REMOTE,
     "run 'penstock verify'": "needs an object that shrinks while it is read",
     "check the server and any proxy in between": VAGUE,
     "check the clock": "needs a wrong clock",
@@ -87,20 +97,20 @@ NOT_FOLLOWED = {
     "preload it right after opening": C_API,
     "copy the tensor to the device": "needs a GPU",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
-    "name the folder that the paths in the list start from": "followed in test_cli_outside.py",
-    "mend the label or add the class to that file": "followed in test_cli_labels.py",
-    "; mend or remove this file": "followed in test_cli_labels.py",
+    "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",
+    "fix the label or add the class to that file": "followed in test_cli_labels.py",
+    "; fix or remove this file": "followed in test_cli_labels.py",
     "copy the file samples.classes.csv to that name": "followed in test_cli_labels.py",
-    "give a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
+    "pass a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
 }
 NO_ADVICE = {"remove it"}
 HELP = ("options.c", "commands.c", "help.c", "op.h")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
-    "give one with --work", "pack into one, 'penstock finalise' it, and 'penstock copy' the pack",
+    "pass one with --work", "pack into one, run 'penstock finalise', and upload the pack with",
     "could not be listed; run 'penstock verify'", "choose tile, encode, raw or mix",
-    "install the package ffmpeg, which has it",
-    "put the folder of the program itself first in PATH",
+    "install the package ffmpeg",
+    "put the folder of the binary first in PATH",
 }
 
 

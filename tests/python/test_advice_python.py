@@ -172,16 +172,16 @@ def no_module(name, *args):
 
 
 CACHE_ROWS = {
-    "a directory in it": ("name a directory in it, which is then made",
+    "a directory in it": ("name a subdirectory, which is then created",
         lambda w: penstock.open(w.images, cache=common(w)),
         lambda w: penstock.open(w.images, cache=common(w) / "mine")),
     "an empty directory": ("name an empty or a new directory",
         lambda w: penstock.open(w.images, cache=full(w)),
         lambda w: penstock.open(w.images, cache=w.top / "new")),
-    "another version": ("is not of a cache of this version of penstock; name another directory",
+    "another version": ("was written by another version of penstock; name another directory",
         lambda w: penstock.open(w.images, cache=old_cache(w)),
         lambda w: penstock.open(w.images, cache=w.top / "other")),
-    "what is there": ("expected a directory of this user; remove what is there",
+    "what is there": ("expected a directory that belongs to this user; remove it",
         lambda w: penstock.open(w.images, cache=blocked(w)),
         lambda w: penstock.open(w.images, cache=unblocked(w))),
 }

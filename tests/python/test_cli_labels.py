@@ -174,8 +174,8 @@ def test_a_filtered_list_needs_its_file_of_classes(tmp_path, append):
     result = run(*command)
     assert result.code == 1
     assert result.message() == (
-        f"label 2 of {out}/{nine[0][0]}: expected a number or a name of the pack's classes, found "
-        f"one that is both: the class named 2 has the number 1; say which class each number is in "
+        f"label 2 of {out}/{nine[0][0]}: ambiguous: it is both a class number and the name of "
+        f"a class; the class named 2 has the number 1; write the name of each number into "
         f"{out}/nine.classes.csv (of a list that 'penstock extract' wrote, copy the file "
         "samples.classes.csv to that name)")
     shutil.copy(out / "samples.classes.csv", out / "nine.classes.csv")  # as the message says
@@ -209,7 +209,7 @@ def test_a_tar_cannot_tell_numbers_from_names(tmp_path):
             tar.addfile(info, io.BytesIO(data))
     result = run("pack", tmp_path / "a.tar", "-o", tmp_path / "nc.pen", "--append")
     assert result.code == 1
-    assert "give a list with a file LIST.classes.csv beside it instead" in result.message()
+    assert "pass a list with a file LIST.classes.csv next to it instead" in result.message()
 
 
 # ---- the file of classes -------------------------------------------------------------------------
@@ -225,14 +225,14 @@ def test_a_list_of_ones_own_may_name_its_numbers(tmp_path):
 
 @pytest.mark.parametrize(("text", "said"), [
     ("", "l.classes.csv: expected the header label,class, found an empty file"),
-    ("a,b\n", 'l.classes.csv: line 1: expected the header label,class, found "a"; mend or remove'),
-    ("label,class,x\n", 'found "label" and another number of columns than 2'),
+    ("a,b\n", 'l.classes.csv: line 1: expected the header label,class, found "a"; fix or remove'),
+    ("label,class,x\n", 'found "label" and a number of columns other than 2'),
     ("label,class\n1,a\n", 'line 2: expected the number 0 and its class, found "1"'),
     ("label,class\n0,a\n0,b\n", 'line 3: expected the number 1 and its class, found "0"'),
-    ("label,class\n0,a\n1,\n", 'line 3: expected a name behind the number, found "1"; mend or'),
-    ("label,class\n0,a\n1,b\n2,a\n", 'line 4: expected another name than those before it, found '
-     '"a", which class 0 has; mend or remove this file'),
-    ("label,class\n0\n", 'line 2: expected the number 0 and its class, found "0" and another'),
+    ("label,class\n0,a\n1,\n", 'line 3: expected a name after the number, found "1"; fix or'),
+    ("label,class\n0,a\n1,b\n2,a\n", 'line 4: expected a name that differs from those before it, '
+     'found "a", which is also class 0; fix or remove this file'),
+    ("label,class\n0\n", 'line 2: expected the number 0 and its class, found "0" and a'),
 ])
 def test_a_file_of_classes_that_is_none(tmp_path, text, said):
     listed = make_list(tmp_path, [["a.jpg", "1"], ["b.jpg", "0"]])
@@ -268,7 +268,7 @@ def test_labels_are_numbers_of_the_file_of_classes(tmp_path, bad, other):
     assert result.code == 1
     assert result.message() == (
         f"{listed}: line 3: expected a label from 0 to 2 because {tmp_path}/l.classes.csv names 3 "
-        f"classes, found {bad}; mend the label or add the class to that file")
+        f"classes, found {bad}; fix the label or add the class to that file")
     rows[1][1] = "0"
     make_list(tmp_path, rows)
     good(*command)

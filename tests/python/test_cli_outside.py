@@ -50,8 +50,8 @@ def test_what_lies_outside_is_refused(place, how):
     joined = path if how == "absolute" else f"{place}/list/{path}"
     assert result.message() == (
         f"{place}/list/l.csv: line 3: {joined}: expected a path below {place}/list, found one "
-        f"that leads to {place}/secret/s.jpg; write paths relative to a folder that "
-        "--root names, or pass --allow-outside")
+        f"that leads to {place}/secret/s.jpg; write paths relative to the folder of --root, or "
+        "pass --allow-outside")
     assert not (place / "p.pen").exists()
 
 
@@ -125,8 +125,8 @@ def test_what_is_too_long_to_resolve_is_refused(place):
     result = run(*command)
     assert result.code == 1
     assert result.message() == (
-        f"{place}/list/l.csv: line 3: {place}/list/{path}: expected a path of at most 4095 bytes, "
-        "and names of at most 255, when its links are resolved; found longer ones")
+        f"{place}/list/l.csv: line 3: {place}/list/{path}: expected a path of at most 4095 "
+        "bytes, with names of at most 255, after resolving symbolic links; found a longer one")
     record = good(*command, "--on-bad", "skip").json()
     assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
     assert set(samples(place / "p.pen")) == {"in.jpg"}
@@ -147,8 +147,9 @@ def test_a_root_that_is_no_folder(place, more):
                        ("list/in.jpg", "expected a folder, found a file")):
         result = run(*command, place / root)
         assert result.code == 1
-        assert result.message() == (f"--root {place}/{root}: {said}; name the folder that the "
-                                    "paths in the list start from")
+        assert result.message() == (
+            f"--root {place}/{root}: {said}; pass the folder that the paths in the list are "
+            "relative to")
         assert not (place / "p.pen").exists()
     good("pack", listed(place, "in.jpg"), "-o", place / "p.pen", *more, "--root", place / "list")
 
@@ -161,15 +162,15 @@ def test_a_root_that_is_gone_when_the_files_are_read(place):
     (place / "root").unlink()
     result = run("pack", *command, "--task", "0/1", "--on-bad", "skip")
     assert result.code == 1
-    assert (f"{place}/root: expected the folder that the paths of the list start from, found no "
-            "such folder") in result.message()
+    said = result.message()
+    assert f"{place}/root: no such folder; the paths of the list are relative to it" in said
     (place / "root").symlink_to("list")
     good("pack", *command, "--task", "0/1", "--on-bad", "skip")
 
 
 @pytest.mark.parametrize(("more", "said"), [
     ((), "a path below list"), (("--root", "secret"), "a path below secret"),
-    (("--root", "secret", "--allow-outside"), "an absolute path, or one that starts from secret")])
+    (("--root", "secret", "--allow-outside"), "an absolute path, or one relative to secret")])
 def test_a_missing_file_is_told_with_the_root_in_force(place, more, said):
     listed(place, "none.jpg")
     result = run("pack", "list/l.csv", "-o", "p.pen", *more, cwd=place)
@@ -271,7 +272,7 @@ def test_a_link_that_leads_back_up_is_no_link_to_nothing(tmp_path):
     (tmp_path / "d" / "cat" / "up").symlink_to(".")
     result = run("pack", "d", "-o", "p.pen", "--on-bad", "skip", cwd=tmp_path)
     assert result.code == 1
-    assert "does a link lead back up?" in result.message()
+    assert "check for a symbolic link to a parent folder" in result.message()
 
 
 def test_a_link_to_nothing_beside_clips(tmp_path):

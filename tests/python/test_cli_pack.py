@@ -228,7 +228,7 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == b""
-    assert b"run the same command again to go on" in err
+    assert b"run the same command again to continue" in err
     assert err.count(b"\n") == 1
     assert not (pack / "manifest").exists()
     again = good(*command[1:], "--json")

@@ -185,7 +185,7 @@ def test_two_writers_one_wins_and_the_other_says_so(place, folder, tmp_path):
     slow.send_signal(signal.SIGCONT)
     _, err = slow.communicate(timeout=60)
     assert slow.returncode == 1
-    assert "another pack was published here in the meantime; it stays as it is" in err
+    assert "another pack was published here in the meantime and is left unchanged" in err
     assert place.good("verify", place.at("set.pen")).out.startswith("ok: 12 samples")
     place.good("gc", place.at("set.pen"))
     good("pack", other, "-o", tmp_path / "set.pen", *MANY)
@@ -253,8 +253,8 @@ def test_tasks_in_a_bucket_are_refused(near, folder):
     for args in (("pack", folder, "-o", out, "--task", "0/2"), ("plan", folder, "-o", out)):
         result = near.run(*args)
         assert result.code == 1
-        assert "tasks share a directory; pack into one" in result.message()
-    assert "tasks are joined in the directory" in near.run("finalise", out).message()
+        assert "tasks need a local directory that they share; pack into one" in result.message()
+    assert "finalise needs the local directory" in near.run("finalise", out).message()
     assert near.names("set.pen") == []
     assert not (near.home / ".cache").exists()
 
@@ -338,7 +338,7 @@ def test_copy_does_not_touch_another_pack(near, pack, tmp_path):
         near.good("pack", other, "-o", out)
         result = near.run("copy", pack, out)
         assert result.code == 1
-        assert "another pack is here already" in result.message()
+        assert "another pack already exists here" in result.message()
     assert near.tree("b.pen") == tree(tmp_path / "b.pen")
 
 
@@ -349,7 +349,7 @@ def test_copy_does_not_touch_a_pack_under_way(near, folder, pack):
     first.wait(10)
     result = near.run("copy", pack, near.at("set.pen"))
     assert result.code == 1
-    assert "an interrupted run of 'penstock pack' is here" in result.message()
+    assert "an interrupted run of 'penstock pack' exists here" in result.message()
     assert "resumed: " in near.good("pack", folder, "-o", near.at("set.pen"), *MANY).err
 
 
@@ -417,7 +417,7 @@ def test_stopped_copy_goes_on(near, pack):
         first.send_signal(signal.SIGINT)
         _, err = first.communicate(timeout=60)
         assert first.returncode == 130, err
-        assert "run the same command again to go on" in err
+        assert "run the same command again to continue" in err
         assert place.uploads() == []
         assert "a.pen/manifest" not in place.names("a.pen")
         result = place.good("copy", pack, place.at("a.pen"), "--json").json()

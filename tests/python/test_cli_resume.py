@@ -248,7 +248,8 @@ def test_other_settings_beside_a_damaged_shard(tmp_path, folder, interrupted):
     path = out / listed(out)[0]
     path.write_bytes(damaged(path.read_bytes(), "tail"))
     message = fail(*["raw" if part == "keep" else part for part in interrupted])
-    assert "an interrupted run is here" in message and "penstock gc" in message
+    assert "an interrupted run with other sources or settings exists here" in message
+    assert "discard it with 'penstock gc" in message
 
 
 # ---- object stores -------------------------------------------------------------------------------
@@ -338,7 +339,7 @@ def test_tasks_notice_what_changed_since_the_plan(tmp_path, planned, name, who):
     if who == "finalise":
         result = run("finalise", out)
         assert result.code == 1
-    assert f"{name}: changed since the plan was made: expected the change time" in result.message()
+    assert f"{name}: changed since the plan was made: its change time" in result.message()
     assert "run 'penstock plan' again, then every task" in result.message()
     check_tasks_as_fresh(tmp_path, out, common)
 
@@ -417,7 +418,7 @@ def test_a_task_of_an_older_plan_is_run_again(tmp_path, planned):
     replace(path, flipped(path.read_bytes()))
     good("plan", *common)
     message = run("finalise", out).message()
-    assert "task 0 of 2 was run with a plan that has been made anew since" in message
+    assert "task 0 of 2 was run with an older plan, and inputs have changed since" in message
     assert "run 'penstock pack --task 0/2' again" in message
     check_tasks_as_fresh(tmp_path, out, common)
 

@@ -83,8 +83,8 @@ def test_a_pack_is_no_source(tmp_path):
     result = run("pack", "p.pen", "-o", "q.pen", cwd=tmp_path)
     assert result.code == 1
     assert result.message() == (
-        "p.pen: is a pack already; 'penstock info p.pen' shows what is in it, 'penstock extract "
-        "p.pen -o DIR' gives its files to pack again")
+        "p.pen: already a pack; 'penstock info p.pen' describes it, 'penstock extract "
+        "p.pen -o DIR' writes its files so that you can pack them again")
     assert not (tmp_path / "q.pen").exists()
     good("extract", "p.pen", "-o", "DIR", cwd=tmp_path)
     good("pack", "DIR/samples.csv", "-o", "q.pen", cwd=tmp_path)
@@ -149,8 +149,9 @@ def png_16(colour, width=5, height=4):
             + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-SIXTEEN = ("image: expected 8 bits a channel, found a PNG of 16, of which loading gives the upper "
-           "8; accept that with --sixteen-bit reduce, after 'penstock gc' if a run was interrupted "
+SIXTEEN = ("image: expected 8 bits per channel, found a 16-bit PNG, of which the loader keeps "
+           "only the upper 8; accept that with --sixteen-bit reduce, after 'penstock gc' if a run "
+           "was interrupted "
            '(Python: sixteen_bit="reduce"), or store the file in a field of type bytes')
 
 
@@ -185,7 +186,7 @@ def test_frames_of_16_bits_too(tmp_path):
 
 def test_python_writes_no_16_bits_unasked(tmp_path):
     with penstock.Writer(tmp_path / "p.pen", {"image": "image", "file": "bytes"}) as writer:
-        with pytest.raises(penstock.UnsupportedError, match="expected 8 bits a channel"):
+        with pytest.raises(penstock.UnsupportedError, match="expected 8 bits per channel"):
             writer.add("a", image=png_16(2), file=b"")
         writer.add("b", image=image_bytes(1), file=png_16(2))  # as the message says
     assert len(penstock.open(tmp_path / "p.pen")) == 1

@@ -249,13 +249,13 @@ def test_arguments(disk, tmp_path):
         penstock.open(disk, cache="s3://bucket/cache")
     with pytest.raises(penstock.InvalidError, match="cache_bytes: expected a size like 2GiB"):
         penstock.open(disk, cache=tmp_path / "c", cache_bytes="much")
-    with pytest.raises(penstock.NotFoundError, match="the directory above it is not there"):
+    with pytest.raises(penstock.NotFoundError, match="the parent directory does not exist"):
         penstock.open(disk, cache=tmp_path / "no" / "such")
     with pytest.raises(penstock.InvalidError, match="the pack is already open; pass it to open"):
         penstock.Loader(penstock.open(disk), 4, cache=tmp_path / "c")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("precious")
-    with pytest.raises(penstock.ExistsError, match="it is not empty"):
+    with pytest.raises(penstock.ExistsError, match="is not empty"):
         penstock.open(disk, cache=tmp_path / "data")
     assert [p.name for p in (tmp_path / "data").iterdir()] == ["mine"]
     assert set(penstock.open(disk).cache_stats().values()) == {0}

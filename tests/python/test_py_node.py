@@ -103,5 +103,5 @@ def test_memory_of_all_ranks_has_to_fit(pack):
 @pytest.mark.parametrize("text", ["0", "-1", "two", "5000"])
 def test_a_launcher_that_talks_nonsense(pack, text):
     done = run(pack, {"LOCAL_WORLD_SIZE": text})
-    expected = f"LOCAL_WORLD_SIZE: expected 1 to 4096 processes of this node, found {text}"
+    expected = f"LOCAL_WORLD_SIZE: expected 1 to 4096 processes on this node, found {text}"
     assert expected in done.stderr

@@ -52,7 +52,7 @@ def kinds_since(server, before):
 
 def check_refused(text, bucket, kinds):
     place = f"s3://{bucket}/new.pen"
-    assert re.search(rf"{place}: it cannot be written to; nothing was packed or sent: "
+    assert re.search(rf"{place}: not writable; nothing was packed or uploaded: "
                      rf"{place}/manifest: {BAD[bucket]}", text), text
     assert kinds[-1] == "CreateMultipartUpload" and set(kinds[:-1]) <= {"HeadObject", "GetObject"}
 

@@ -130,7 +130,7 @@ READING = {
         "tail": lambda *_: (416, {}, b""), "head": lambda *_: (200, {}, b"0123456789")},
     "expected a range of the object (206), found all of it (200)": {
         "read": lambda status, headers, body: (200, {"ETag": '"e"'}, body)},
-    "reads gave other bytes each time": {"read": other_bytes},
+    "reads returned different bytes": {"read": other_bytes},
     "it was overwritten": {
         "read": lambda status, headers, body: (status, {**headers, "ETag": '"f"'}, body)},
 }
@@ -159,4 +159,4 @@ def test_places_that_cannot_be(pack, tmp_path):
     assert "packs can only be read over http(s); write to s3://" in text
     homeless = {k: v for k, v in env.items() if k not in ("HOME", "XDG_CACHE_HOME")}
     text = run("pack", pack / "src", "-o", "s3://bucket/x.pen", env=homeless).message()
-    assert "neither HOME nor XDG_CACHE_HOME is set; give one with --work" in text
+    assert "neither HOME nor XDG_CACHE_HOME is set; pass one with --work" in text

@@ -406,7 +406,7 @@ TEST(third_output)
     s = (PenProcessSettings){.take_side = take_side, .side_bytes = 1000};
     run_shell(&ran, "yes >&3", &s);
     CHECK_INT(ran.r, PEN_E_LIMIT);
-    CHECK(strstr(ran.err.message, "beside its output"));
+    CHECK(strstr(ran.err.message, "to stderr"));
     pen__buf_free(&ran.out);
     pen__buf_free(&side);
     run_shell(&ran, "echo no >&3", NULL); /* without a taker there is no such descriptor */

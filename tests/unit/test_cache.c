@@ -46,27 +46,27 @@ TEST(refuses_what_is_not_a_cache)
     static char longest[5000];
     memset(longest, 'x', sizeof longest - 1);
     help_text("data/train.csv", "precious");
-    check_refused(at("data"), PEN_E_EXISTS, "no file penstock-cache in it, and it is not empty");
+    check_refused(at("data"), PEN_E_EXISTS, "it has no file penstock-cache and is not empty");
     CHECK_INT(names_in(at("data"), ""), 1);
     check_refused(at("data/train.csv"), PEN_E_INVALID, "found a file");
-    check_refused(at("no/such"), PEN_E_NOT_FOUND, "the directory above it is not there");
-    check_refused("", PEN_E_INVALID, "expected the name of a directory");
+    check_refused(at("no/such"), PEN_E_NOT_FOUND, "the parent directory does not exist");
+    check_refused("", PEN_E_INVALID, "expected a directory name");
     check_refused(longest, PEN_E_INVALID, "1 to 3900 bytes");
     CHECK_INT(mkdir(at("all"), 0777), 0);
     CHECK_INT(chmod(at("all"), 0777), 0);
-    check_refused(at("all"), PEN_E_ACCESS, "every user may write to it, mode 0777");
+    check_refused(at("all"), PEN_E_ACCESS, "every user may write to it (mode 0777");
     CHECK_INT(names_in(at("all"), ""), 0);
     help_text("odd/penstock-cache",
               "something else, which is longer than the accounting are, by far");
-    check_refused(at("odd"), PEN_E_FORMAT, "not of a cache of this version");
+    check_refused(at("odd"), PEN_E_FORMAT, "was written by another version");
     help_text("short/penstock-cache", "PENCACHE");
-    check_refused(at("short"), PEN_E_FORMAT, "not of a cache of this version");
+    check_refused(at("short"), PEN_E_FORMAT, "was written by another version");
     CHECK_INT(mkdir(at("link"), 0700), 0);
     CHECK_INT(symlink(at("data/train.csv"), at("link/penstock-cache")), 0);
     check_refused(at("link"), PEN_E_FORMAT, "penstock-cache is a symbolic link");
     CHECK_INT(mkdir(at("fifo"), 0700), 0);
     CHECK_INT(mkfifo(at("fifo/penstock-cache"), 0600), 0);
-    check_refused(at("fifo"), PEN_E_FORMAT, "no plain file");
+    check_refused(at("fifo"), PEN_E_FORMAT, "not a regular file");
     /* The maker of a marker was killed before it wrote to it: nothing else may be there. */
     help_text("begun/penstock-cache", "");
     PenCache *c = open_for(at("begun"), pack_a, 0, NULL);
@@ -74,7 +74,7 @@ TEST(refuses_what_is_not_a_cache)
     pen__cache_close(&c);
     help_text("mixed/penstock-cache", "");
     help_text("mixed/other", "");
-    check_refused(at("mixed"), PEN_E_EXISTS, "it is not empty ('other')");
+    check_refused(at("mixed"), PEN_E_EXISTS, "is not empty (it contains 'other')");
 }
 
 static int no_locks(int fd, int how, uint64_t offset)
@@ -88,7 +88,7 @@ TEST(what_cannot_lock_is_an_error_at_once)
     sys = pen__sys_real;
     sys.lock_byte = no_locks;
     pen__sys = &sys;
-    check_refused(at("nolock"), PEN_E_UNSUPPORTED, "this file system has no locks");
+    check_refused(at("nolock"), PEN_E_UNSUPPORTED, "this file system does not support");
     pen__sys = &pen__sys_real;
 }
 
@@ -430,7 +430,8 @@ TEST(a_process_that_hangs_with_the_books_holds_up_nobody)
     CHECK_INT(pen__accounting_begin(one, 0, &b), 0);
     CHECK_INT(put(two, 1, 1, 10), 0);
     CHECK_INT(stats_of(two).not_stored_busy, 1);
-    check_refused(at("hang"), PEN_E_BUSY, "another process has held the accounting for 200 ms");
+    check_refused(at("hang"), PEN_E_BUSY,
+                  "another process has held the lock of the cache for 200 ms");
     CHECK_INT(pen__accounting_end(one, NULL), 0);
     CHECK_INT(put(two, 1, 1, 10), 1);
     pen__cache_close(&one);

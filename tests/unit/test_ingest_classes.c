@@ -42,7 +42,7 @@ TEST(classes_from_another_pack)
     from = with_classes(turned, 4);
     ask("flat");
     request.classes_from = &from;
-    CHECK_PLAN_FAILS(PEN_E_INVALID, "expected labels in the sources");
+    CHECK_PLAN_FAILS(PEN_E_INVALID, "expected sources with labels");
 }
 
 /* Names of folders are names, also when they are digits. */

@@ -254,7 +254,7 @@ TEST(videos_of_lists_have_times)
                 "line 2, column 2: expected a time in seconds, found \"now\"");
     CHECK_FAILS(list("path,start\na.mp4,-1\n", 0, &in, &err), PEN_E_INVALID, "a time in seconds");
     CHECK_FAILS(list("path,start,end\na.mp4,2,2\n", 0, &in, &err), PEN_E_INVALID,
-                "line 2, column 3: expected an end behind the start");
+                "line 2, column 3: expected an end after the start");
 }
 
 TEST(bad_lists_of_clips)

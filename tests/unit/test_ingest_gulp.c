@@ -216,7 +216,7 @@ TEST(wrong_directories)
     s.n_tasks = 1;
     CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_INVALID, "changed since the plan");
     s.n_tasks = 0;
-    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_FORMAT, "is it whole?");
+    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_FORMAT, "the file may be truncated");
 }
 
 TEST(a_broken_frame_is_named)

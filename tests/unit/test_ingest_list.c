@@ -197,7 +197,7 @@ TEST(bad_headers)
     CHECK_BAD("path,,x\n", PEN_E_INVALID, "line 1, column 2: expected a name");
     CHECK_BAD("path, label\n", PEN_E_INVALID, "column 2: expected a name without spaces");
     CHECK_BAD("path,x,y,x\n", PEN_E_INVALID, "columns 2 and 4: expected different names");
-    CHECK_BAD("path,image\n", PEN_E_INVALID, "column 2: expected another name than image");
+    CHECK_BAD("path,image\n", PEN_E_INVALID, "column 2: expected a name other than image");
     char text[4000] = "path";
     for (int i = 0; i < 300; i++)
         help_add(text, sizeof text, ",c%d", i);

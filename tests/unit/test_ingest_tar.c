@@ -311,7 +311,7 @@ TEST(sizes)
         int status;
         const char *message;
     } cases[] = {{"02000000001", PEN_E_LIMIT, "a.jpg: expected at most 256 MiB"},
-                 {"02000000000", PEN_E_CORRUPT, "the file ends before"},
+                 {"02000000000", PEN_E_CORRUPT, "found the end of the file before it"},
                  {"77777777777", PEN_E_LIMIT, "256 MiB"}};
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         memcpy(t.data + 124, cases[i].octal, 12);
@@ -444,7 +444,7 @@ TEST(packed_twice_is_refused)
     help_tar_end(&outer, NULL);
     free(inner.data);
     settings.order = PEN_PACK_SOURCE;
-    CHECK_TAR_FAILS(&outer, PEN_E_UNSUPPORTED, "packed twice");
+    CHECK_TAR_FAILS(&outer, PEN_E_UNSUPPORTED, "compressed twice");
     settings.order = PEN_PACK_SHUFFLED;
 }
 

@@ -177,7 +177,7 @@ TEST(directories)
     pen__names_free(&names);
     CHECK_GOES(pen__dir_make(at("d"), &err));
     CHECK_FAILS(pen__dir_make(at("d/a"), &err), PEN_E_EXISTS, "found a file");
-    CHECK_FAILS(pen__dir_make(at("no/where"), &err), PEN_E_NOT_FOUND, "cannot make directory");
+    CHECK_FAILS(pen__dir_make(at("no/where"), &err), PEN_E_NOT_FOUND, "cannot create directory");
     CHECK_FAILS(pen__dir_list(at("no"), &names, &err), PEN_E_NOT_FOUND, "cannot list");
     CHECK_FAILS(pen__dir_remove(at("d"), &err), PEN_E_IO, "cannot remove directory");
     CHECK_GOES(pen__file_remove(at("d/never"), &err));

@@ -18,7 +18,7 @@ TEST(ranges_of_a_file)
     CHECK_STR(buf, "3456");
     CHECK_INT(pen__source_read(s, buf, 0, 10, &err), PEN_OK);
     CHECK_INT(pen__source_read(s, buf, 1, 10, &err), PEN_E_CORRUPT);
-    CHECK(strstr(err.message, "found only 10 in all"));
+    CHECK(strstr(err.message, "found only 10 in total"));
     CHECK_INT(pen__source_read(s, buf, 5, UINT64_MAX - 2, &err), PEN_E_CORRUPT);
     pen__source_close(&s);
     CHECK(!s);
@@ -97,9 +97,10 @@ TEST(several_places)
         CHECK_MEM(one, "0123456789abcdef", 16);
         CHECK_INT(pen__source_read_v(s, v, 0, 16, NULL), PEN_OK);
         CHECK_FAILS(pen__source_read_v(s, v, PEN_SOURCE_PLACES + 1, 0, &err), PEN_E_INVALID,
-                    "at most 16 places for one read, found 17");
-        CHECK_FAILS(pen__source_read_v(s, v, 2, 15, &err), PEN_E_CORRUPT, "found only 16 in all");
-        CHECK_FAILS(pen__source_read_v(s, huge, 2, 0, &err), PEN_E_CORRUPT, "found only 16 in all");
+                    "at most 16 buffers for one read, found 17");
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 15, &err), PEN_E_CORRUPT, "found only 16 in total");
+        CHECK_FAILS(pen__source_read_v(s, huge, 2, 0, &err), PEN_E_CORRUPT,
+                    "found only 16 in total");
         pen__source_close(&s);
     }
 }
@@ -129,7 +130,7 @@ TEST(several_places_of_a_file_that_fails)
     check_places(s, "0123456789");
     for (call_fails = 1; call_fails <= 7; call_fails++) {
         calls = 0;
-        CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_IO, "fails: read of ");
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_IO, "fails: cannot read ");
     }
     pen__sys = &pen__sys_real;
     CHECK_INT(truncate(at("fails"), 5), 0);

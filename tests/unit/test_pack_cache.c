@@ -458,7 +458,7 @@ TEST(a_cache_is_for_a_pack_just_opened)
     pen_cache_settings_init(&s);
     s.directory = at("c11");
     CHECK_INT(pen_pack_cache(pack, &s, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "is in use already"));
+    CHECK(strstr(err.message, "already in use"));
     pen_pack_close(&pack);
     CHECK_INT(pen_pack_open(pack_dir, &pack, &err), PEN_OK);
     CHECK_INT(stats_of(pack).hits, 0);

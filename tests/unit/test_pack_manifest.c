@@ -126,7 +126,7 @@ TEST(what_does_not_fit_is_refused)
 {
     CHECK_REFUSED(pen__store64(bytes.data + 16, 4), PEN_E_FORMAT, "needs features 0x4");
     CHECK_REFUSED(pen__store32(bytes.data + 8, 0), PEN_E_FORMAT,
-                  "format version 0, expected 1; made before the format was frozen: pack the "
+                  "format version 0, expected 1; made before the first release: pack the "
                   "sources again");
     CHECK_REFUSED(pen__store32(bytes.data + 8, 2), PEN_E_FORMAT,
                   "format version 2, expected 1; a newer penstock");
@@ -144,7 +144,7 @@ TEST(what_does_not_fit_is_refused)
     CHECK_REFUSED(pen__store64(shard_entry(1) + 80, 944), PEN_E_CORRUPT, "shard 1");
     CHECK_REFUSED(pen__store64(shard_entry(1) + 80, UINT64_MAX - 7), PEN_E_CORRUPT, "shard 1");
     CHECK_REFUSED(pen__store64(shard_entry(1) + 48, 63), PEN_E_CORRUPT, "shard 1");
-    CHECK_REFUSED(shard_entry(0)[90] = 1, PEN_E_CORRUPT, "not as specified");
+    CHECK_REFUSED(shard_entry(0)[90] = 1, PEN_E_CORRUPT, "a shard entry is not valid");
     CHECK_REFUSED(memcpy(section("STAT"), "SCHM", 4), PEN_E_CORRUPT, "");
     CHECK_REFUSED(section("STAT")[4] = 1; memcpy(section("STAT"), "WHAT", 4), PEN_E_FORMAT, "WHAT");
 }

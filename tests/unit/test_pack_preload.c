@@ -50,7 +50,7 @@ TEST(what_is_refused)
     cache.directory = at("cache");
     CHECK_INT(pen_pack_cache(cached, &cache, &err), PEN_OK);
     CHECK_INT(pen_pack_preload(cached, NULL, NULL, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "a pack is preloaded or has a cache"));
+    CHECK(strstr(err.message, "cannot preload a pack that has a cache"));
     pen_pack_close(&cached);
     cached = open_pack("two");
     CHECK_INT(pen_pack_preload(cached, NULL, NULL, &err), PEN_OK);
@@ -165,8 +165,8 @@ TEST(too_little_memory)
     pen__sys = &pen__sys_real;
     CHECK_INT(r, PEN_E_NO_MEMORY);
     CHECK(strstr(err.message,
-                 "preload needs 0.2 MiB of memory and 256.0 MiB to spare, this machine "
-                 "has available 256.1 MiB; open it without preload, or free memory"));
+                 "preload needs 0.2 MiB of memory and 256.0 MiB of reserve, but only 256.1 MiB is "
+                 "available on this machine; open it without preload, or free memory"));
     texts.meminfo = "MemTotal: 900000 kB\nMemAvailable:   800000 kB\n";
     texts.cgroup = "0::/job\n";
     texts.max = "400000000\n";
@@ -175,7 +175,8 @@ TEST(too_little_memory)
     r = pen_pack_preload(pack, NULL, NULL, &err);
     pen__sys = &pen__sys_real;
     CHECK_INT(r, PEN_E_NO_MEMORY);
-    CHECK(strstr(err.message, "the limit of this process's control group leaves 95.4 MiB"));
+    CHECK(
+        strstr(err.message, "only 95.4 MiB is available within the cgroup limit of this process"));
     texts.current = "100000000\n";
     pen__sys = &sys;
     r = pen_pack_preload(pack, NULL, NULL, &err);

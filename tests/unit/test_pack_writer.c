@@ -200,7 +200,7 @@ TEST(a_key_twice_is_an_error_and_leaves_no_pack)
         CHECK_INT(add(w, i, &err), PEN_OK);
     CHECK_INT(add(w, 3, &err), PEN_OK);
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_EXISTS);
-    CHECK(strstr(err.message, "key 'key/3' is there twice: samples 3 and 10"));
+    CHECK(strstr(err.message, "key 'key/3' occurs twice: samples 3 and 10"));
     pen_writer_close(&w);
     CHECK_INT(pen_pack_open(at("twice.pen"), &pack, &err), PEN_E_NOT_FOUND);
 }
@@ -309,7 +309,7 @@ TEST(settings_that_make_no_sense_are_refused)
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
     f[1] = (PenField){.name = "b", .type = PEN_TYPE_I64, .flags = PEN_FIELD_OPTIONAL};
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "field 'b': flags 0x2 do not fit type i64"));
+    CHECK(strstr(err.message, "field 'b': flags 0x2 are not valid for type i64"));
     f[1] = (PenField){.name = "b", .type = PEN_TYPE_TEXT};
     s.class_field = "b";
     CHECK_INT(pen_writer_open(at("e.pen"), &s, &w, &err), PEN_E_INVALID);

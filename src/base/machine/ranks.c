@@ -37,7 +37,7 @@ int pen__node_ranks(uint32_t given, uint32_t *ret, PenError *reterr)
     }
     if (n < 1 || n > PEN_NODE_RANKS_MOST)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected 1 to %d processes of this node%s%.40s", from,
+                         "%s: expected 1 to %d processes on this node%s%.40s", from,
                          PEN_NODE_RANKS_MOST, text ? ", found " : "", text ? text : "");
     *ret = n;
     return PEN_OK;

@@ -42,8 +42,9 @@ static int take_out(Run *run, const char *data, size_t bytes, PenError *reterr)
     const PenProcessSettings *s = run->settings;
     run->result->out_bytes += bytes;
     if (s->out_bytes && run->result->out_bytes > s->out_bytes)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: printed more than %llu bytes; stopped",
-                         s->argv[0], (unsigned long long)s->out_bytes);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%s: wrote more than %llu bytes to stdout; stopped", s->argv[0],
+                         (unsigned long long)s->out_bytes);
     return s->take ? s->take(s->take_ctx, data, bytes, reterr) : PEN_OK;
 }
 
@@ -53,7 +54,7 @@ static int take_side(Run *run, const char *data, size_t bytes, PenError *reterr)
     run->result->side_bytes += bytes;
     if (s->side_bytes && run->result->side_bytes > s->side_bytes)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "%s: wrote more than %llu bytes beside its output; stopped", s->argv[0],
+                         "%s: wrote more than %llu bytes to stderr; stopped", s->argv[0],
                          (unsigned long long)s->side_bytes);
     return s->take_side(s->take_ctx, data, bytes, reterr);
 }
@@ -85,7 +86,7 @@ static int wait_output(Run *run, PenError *reterr)
 {
     uint64_t now = pen__sys->now_ns(), left = run->settings->deadline_ns - now;
     if (now >= run->settings->deadline_ns)
-        return pen__fail(reterr, PEN_E_TIMEOUT, WHERE, "%s: did not end in time; killed",
+        return pen__fail(reterr, PEN_E_TIMEOUT, WHERE, "%s: timed out; killed",
                          run->settings->argv[0]);
     if (run->settings->cancel && atomic_load(run->settings->cancel))
         return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: cancelled", run->settings->argv[0]);
@@ -96,7 +97,8 @@ static int wait_output(Run *run, PenError *reterr)
                             {.fd = run->err_fd, .events = POLLIN},
                             {.fd = run->side_fd, .events = POLLIN}};
     int n = pen__sys->poll(fds, 3, ms);
-    return n < 0 ? pen__fail_os(reterr, -n, WHERE, "%s: cannot wait", run->settings->argv[0]) : 0;
+    return n < 0 ? pen__fail_os(reterr, -n, WHERE, "%s: cannot wait for it", run->settings->argv[0])
+                 : 0;
 }
 
 /* What is in the pipe by now, of a program that has ended: others may hold its other end open, and
@@ -160,7 +162,7 @@ int pen__process_run(const PenProcessSettings *settings, PenProcessResult *ret, 
     *ret = (PenProcessResult){.exit = {.code = -1}};
     int e = pen__sys->spawn(&what, &run.child);
     if (e < 0)
-        return pen__fail_os(reterr, -e, WHERE, "%s: cannot be run", settings->argv[0]);
+        return pen__fail_os(reterr, -e, WHERE, "%s: cannot run it", settings->argv[0]);
     run.out_fd = run.child.out_fd;
     run.err_fd = run.child.err_fd;
     run.side_fd = run.child.side_fd;

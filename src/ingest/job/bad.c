@@ -91,7 +91,9 @@ int pen__bad_load(PenBadList *list, const char *path, uint64_t position, PenErro
         if (!line_end || (size_t)(line_end - at) < sizeof prefix ||
             memcmp(at, prefix, sizeof prefix - 1) != 0) {
             r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                          "%s: not a list of broken inputs; 'penstock gc' removes it", path);
+                          "%s: expected a list of broken inputs, found something else; 'penstock "
+                          "gc' removes it",
+                          path);
             break;
         }
         line_end++;

@@ -104,7 +104,7 @@ static int count_tasks(Finalise *f, PenError *reterr)
         unsigned long n = strtoul(of + 4, NULL, 10);
         if (f->n_tasks && f->n_tasks != n)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s: some tasks are of %u and some of %lu; they cannot be joined: "
+                          "%s: some tasks are of %u and some of %lu; they cannot be combined: run "
                           "'penstock gc' and start again",
                           f->out, f->n_tasks, n);
         f->n_tasks = (uint32_t)n;
@@ -132,8 +132,8 @@ static int task_done(const Finalise *f, uint32_t task, PenTaskDone *ret, PenErro
                          f->out, task, f->n_tasks, task, f->n_tasks);
     if (r > 0 && memcmp(ret->inputs, pen__plan_info(f->plan)->inputs, sizeof ret->inputs) != 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: task %u of %u was run with a plan that has been made anew since: "
-                         "inputs had changed; run 'penstock pack --task %u/%u' again",
+                         "%s: task %u of %u was run with an older plan, and inputs have changed "
+                         "since; run 'penstock pack --task %u/%u' again",
                          f->out, task, f->n_tasks, task, f->n_tasks);
     return r < 0 ? r : PEN_OK;
 }
@@ -146,7 +146,7 @@ static int add_shard(Finalise *f, uint32_t task, uint64_t ordinal, PenShardEntry
     int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: a shard of task %u is gone; run that task again", f->out, task);
+                         "%s: a shard of task %u is missing; run that task again", f->out, task);
     return r < 0 ? r : PEN_OK;
 }
 
@@ -233,7 +233,7 @@ static int open_all(Finalise *f, PenError *reterr)
     int r = path && part ? pen__plan_open(path, &f->plan, reterr)
                          : pen__fail_memory(reterr, WHERE, f->out);
     if (r == PEN_E_NOT_FOUND)
-        pen__fail(reterr, r, WHERE, "%s: no packing is under way here: there is no plan", f->out);
+        pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", f->out);
     if (r == PEN_OK)
         r = count_tasks(f, reterr);
     if (r == PEN_OK) {
@@ -284,7 +284,7 @@ static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
         r = pen__join_add(&f->join, shards, n, pen__roll_stats(f->roll), reterr);
     }
     if (r == PEN_OK && f->join.n_shards == 0)
-        r = pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: every input is broken; no pack is made",
+        r = pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: every input is broken; no pack was written",
                       f->out);
     if (r == PEN_OK && f->bad.n)
         r = pen__report_store(f->out, NULL, &f->bad, reterr);
@@ -312,8 +312,8 @@ int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret, size_t ret_
     PenLock lock = PEN_LOCK_NONE;
     if (pen_is_remote(out))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: tasks are joined in the directory they share; then 'penstock copy' "
-                         "the pack",
+                         "%s: finalise needs the local directory that the tasks share; 'penstock "
+                         "copy' uploads the pack afterwards",
                          out);
     int r = pen__dir_lock(out, 1, &lock, reterr);
     if (r < 0)

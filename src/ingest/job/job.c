@@ -25,7 +25,7 @@ int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t 
     if (!s->progress || s->progress(s->ctx, &p) == 0)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CANCELLED, WHERE,
-                     "%s: stopped; running the same command again goes on from here", s->out);
+                     "%s: stopped; run the same command again to continue from here", s->out);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int check_tasks(const PenJob *job, PenError *reterr)
         if (strncmp(names.names[i], "task-", 5) == 0 && of && strcmp(of, end) != 0)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                           "%s: task %u of %u: the tasks run so far are of %s; use that number, or "
-                          "'penstock gc %s' and start again",
+                          "run 'penstock gc %s' and start again",
                           s->out, s->task, s->n_tasks, of + 4, s->out);
     }
     pen__names_free(&names);
@@ -160,8 +160,8 @@ int pen__job_shares(const PenIngestSettings *s, PenError *reterr)
     if (!s->out || !pen_is_remote(s->out))
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "%s: tasks share a directory; pack into one, 'penstock finalise' it, and "
-                     "'penstock copy' the pack to where it belongs",
+                     "%s: tasks need a local directory that they share; pack into one, run "
+                     "'penstock finalise', and upload the pack with 'penstock copy'",
                      s->out);
 }
 

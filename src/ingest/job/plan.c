@@ -159,9 +159,8 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
     if (r <= 0)
         return r;
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: an interrupted run is here that was started with other sources or "
-                     "settings; run that one "
-                     "again, or 'penstock gc %s' to give it up",
+                     "%s: an interrupted run with other sources or settings exists here; run that "
+                     "command again, or discard it with 'penstock gc %s'",
                      job->settings->out, job->settings->out);
 }
 
@@ -260,7 +259,7 @@ static int rename_plan(const char *fresh, PenError *reterr)
     if (r == PEN_OK)
         r = pen__sys->fsync(from.dir);
     if (r < 0)
-        r = pen__fail_os(reterr, -r, WHERE, "%s: cannot make it the plan", fresh);
+        r = pen__fail_os(reterr, -r, WHERE, "%s: cannot replace the plan", fresh);
     pen__inner_close(&from);
     return r;
 }
@@ -313,8 +312,8 @@ static int open_for_task(PenJob *job, const char *path, const char *text, PenErr
     int r = open_old(job, path, text, reterr);
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: the plan here was made with other sources or settings, or by "
-                         "another version; make it anew with 'penstock plan'",
+                         "%s: the plan was made with other sources or settings, or by another "
+                         "version; run 'penstock plan' again",
                          job->home);
     if (r < 0)
         return r;

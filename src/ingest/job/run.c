@@ -132,9 +132,10 @@ static int pack(PenJob *job, PenError *reterr)
     if (r == PEN_OK && job->settings->n_tasks)
         r = end_task(job, roll, &rest, reterr);
     else if (r == PEN_OK && job->result->n_added == 0 && !job->base)
-        r = pen__fail(reterr, PEN_E_DECODE, WHERE,
-                      "%s: every input is broken; no pack is made: see the list of broken inputs",
-                      job->settings->out);
+        r = pen__fail(
+            reterr, PEN_E_DECODE, WHERE,
+            "%s: every input is broken; no pack was written: see the list of broken inputs",
+            job->settings->out);
     else if (r == PEN_OK)
         r = publish(job, roll, reterr);
     pen__roll_close(&roll);

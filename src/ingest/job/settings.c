@@ -65,9 +65,10 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
 {
     if (!s->out || !s->out[0])
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "no name for the pack is given");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a name for the pack, found none");
     if (s->n_sources < 1)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no source is given", s->out);
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected at least one source, found none", s->out);
     if (!(s->fraction > 0 && s->fraction <= 1))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "fraction %g: expected more than 0 and at most 1", s->fraction);
@@ -79,7 +80,7 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
                          s->task, s->n_tasks, s->n_tasks);
     if (s->n_tasks && s->append)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: appending is not split into tasks; append in one run", s->out);
+                         "%s: --append cannot be split into tasks; append in one run", s->out);
     if (s->order != PEN_PACK_SHUFFLED && s->order != PEN_PACK_SOURCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "order %d: expected 0 or 1", s->order);
     if (s->kind < PEN_INPUT_AUTO || s->kind > PEN_INPUT_VIDEOS)
@@ -89,7 +90,7 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
                          "%g frames per second: expected 0.001 to 1000", s->fps);
     if (s->video_seconds < 1)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "no time for a video: expected at least 1 second");
+                         "time limit for a video: expected at least 1 second, found 0");
     PenPrepareSettings prepare = pen__settings_prepare(s);
     return pen__prepare_settings_check(&prepare, reterr);
 }

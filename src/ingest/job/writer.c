@@ -62,8 +62,8 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
             return pen__schema_set_classes(&w->schema, (int32_t)f, s->classes, s->n_classes,
                                            reterr);
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: classes are of field '%s', which is not among the fields", w->path,
-                     s->class_field);
+                     "%s: expected the field '%s' of the classes in the schema, found none",
+                     w->path, s->class_field);
 }
 
 /* Has a task been run here? Others may still be running, on other machines. */
@@ -87,7 +87,7 @@ static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: tasks of 'penstock pack' have been run here; 'penstock finalise %s' "
-                         "makes a pack of them, 'penstock gc %s' gives them up",
+                         "makes a pack of them, 'penstock gc %s' discards them",
                          w->path, w->path, w->path);
     PenJob job = {.store = w->store, .home = w->home};
     if (r == PEN_OK)
@@ -227,7 +227,8 @@ static int count_images(const PenWriter *w, const PenValue *values, uint32_t *re
                              w->schema.fields[f].name, w->schema.widths[f], values[f].bytes);
     }
     if (n > UINT32_MAX)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: a sample of 2^32 frames", w->path);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%s: expected fewer than 2^32 frames in a sample", w->path);
     *ret = (uint32_t)n;
     return PEN_OK;
 }
@@ -330,8 +331,9 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     if (!w->n_samples)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no sample was added", w->path);
     if (w->failed)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: adding a sample has failed before; close, and start again", w->path);
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: an earlier sample could not be added; close the writer and start again", w->path);
     int r = pen__roll_finish(w->roll, 0, NULL, reterr);
     if (r == PEN_OK) {
         const PenShardEntry *shards = pen__roll_shards(w->roll, &n);

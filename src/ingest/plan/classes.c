@@ -58,7 +58,7 @@ static int check_all_labelled(const PenInputs *in, PenError *reterr)
         char name[256];
         pen__inputs_name(in, i, name, sizeof name);
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected a label as other samples have, found none", name);
+                         "%s: expected a label because other samples have one, found none", name);
     }
     return PEN_OK;
 }
@@ -83,17 +83,16 @@ static int choose_table(const PenPlanRequest *request, int32_t label_field, cons
             reterr, PEN_E_INVALID, WHERE, "%s: expected a pack with classes, found one without",
             request->settings->classes_from ? request->settings->classes_from : "classes");
     if (base && from && !same_classes(base, from))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "expected the same classes in the pack to append to and in "
+                         "--classes-from, found %" PRIu32 " and %" PRIu32
+                         " that differ; leave --classes-from out",
+                         base->n_classes, from->n_classes);
+    if (base && base->class_field >= 0 && base->class_field != label_field)
         return pen__fail(
             reterr, PEN_E_INVALID, WHERE,
-            "expected the same classes in the pack that is appended to and the one they "
-            "are taken from, found %" PRIu32 " and %" PRIu32
-            " that differ; leave --classes-from out",
-            base->n_classes, from->n_classes);
-    if (base && base->class_field >= 0 && base->class_field != label_field)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected the pack's classes to name field label, found that they name "
-                         "field %s",
-                         base->fields[base->class_field].name);
+            "expected the pack's classes to belong to the field label, found the field %s",
+            base->fields[base->class_field].name);
     *ret = base && base->class_field >= 0 ? base : from;
     return PEN_OK;
 }
@@ -130,7 +129,7 @@ static int fail_unknown(const PenInputs *in, const PenPlanRequest *request,
                      "class %.100s of %.200s: expected one of the %" PRIu32
                      " classes of the pack %s, found a new one",
                      name_of(in, label), name, table->n_classes,
-                     request->base ? "that is appended to" : "they are taken from");
+                     request->base ? "to append to" : "of --classes-from");
 }
 
 /* A number that is the name of another number's class: only a file beside the list can tell. */
@@ -143,14 +142,13 @@ static int fail_ambiguous(const PenInputs *in, uint32_t label, int64_t named, Pe
     if (listed && !file)
         return pen__fail_memory(reterr, WHERE, "list of classes");
     int r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "label %.60s of %.200s: expected a number or a name of the pack's classes, "
-                      "found one that is both: the class named %.60s has the number %" PRId64
-                      "; %s%.200s%s",
+                      "label %.60s of %.200s: ambiguous: it is both a class number and the name of "
+                      "a class; the class named %.60s has the number %" PRId64 "; %s%.200s%s",
                       in->labels.names[label], name, in->labels.names[label], named,
-                      listed ? "say which class each number is in " : "", listed ? file : "",
+                      listed ? "write the name of each number into " : "", listed ? file : "",
                       listed ? " (of a list that 'penstock extract' wrote, copy the file "
                                "samples.classes.csv to that name)"
-                             : "give a list with a file LIST.classes.csv beside it instead");
+                             : "pass a list with a file LIST.classes.csv next to it instead");
     pen__free(file);
     return r;
 }
@@ -231,7 +229,7 @@ static int check_range(const PenInputs *in, PenError *reterr)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "%s: expected a label from 0 to %" PRId64 " because %.200s names %" PRIu32
-                     " classes, found %" PRId64 "; mend the label or add the class to that file",
+                     " classes, found %" PRId64 "; fix the label or add the class to that file",
                      bad->at, (int64_t)in->classes.n - 1, in->classes.from, in->classes.n,
                      bad->value);
 }
@@ -298,7 +296,7 @@ int pen__plan_schema_labels(const PenInputs *in, const PenPlanRequest *request,
     if (!in->has_label)
         return request->classes_from
                    ? pen__fail(reterr, PEN_E_INVALID, WHERE,
-                               "expected labels in the sources to give the classes' numbers to, "
+                               "expected sources with labels because --classes-from is given, "
                                "found none; leave --classes-from out")
                    : PEN_OK;
     r = check_all_labelled(in, reterr);
@@ -321,8 +319,8 @@ int pen__plan_schema_labels(const PenInputs *in, const PenPlanRequest *request,
         return r;
     if (request->base)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected class numbers because the pack that is appended to has no class "
-                         "names, found the class %.100s",
+                         "expected class numbers because the pack to append to has no class names, "
+                         "found the class %.100s",
                          shape->n_classes ? shape->classes[0] : "");
     shape->class_field = shape->label_field;
     return PEN_OK;

@@ -111,14 +111,13 @@ static int parse_texts(PenPlan *p, uint32_t n_roots, PenError *reterr)
     for (uint32_t i = 0; ok && i < p->n_lists; i++)
         ok = take_list(&t, &p->lists[i]);
     if (!ok || t.p != t.end)
-        return fail_corrupt(p, "expected settings, fields, classes and sources, found other texts",
-                            reterr);
+        return fail_corrupt(
+            p, "expected settings, fields, classes and sources, found something else", reterr);
     bool has_classes = info->class_field >= 0;
     if (info->class_field < -1 || info->class_field >= (int32_t)info->n_fields ||
         (has_classes && p->fields[info->class_field].type != PEN_TYPE_I64) ||
         (!has_classes && info->n_classes))
-        return fail_corrupt(p, "expected classes for a field of numbers, found another one",
-                            reterr);
+        return fail_corrupt(p, "expected classes of an integer field, found another field", reterr);
     return PEN_OK;
 }
 
@@ -161,7 +160,7 @@ static int read_foot(PenPlan *p, uint8_t foot[PEN_PLAN_FOOT], PenError *reterr)
         return fail(p, PEN_E_FORMAT, "expected a plan of this version, found another", reterr);
     if (pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES) !=
         pen__load32(foot + PEN_FOOT_CRC))
-        return fail_corrupt(p, "the foot's checksum differs from its bytes", reterr);
+        return fail_corrupt(p, "the checksum of the footer does not match", reterr);
     return PEN_OK;
 }
 
@@ -177,13 +176,13 @@ static int check_places(PenPlan *p, const uint8_t *foot, PenError *reterr)
         pen__mul_over(info->n_items, PEN_PLAN_ENTRY, &table_bytes) ||
         pen__add_over(p->table_offset, table_bytes, &table_end) || table_end != texts ||
         texts > end || end - texts > MAX_TEXTS)
-        return fail_corrupt(p, "expected its parts behind each other, found other places", reterr);
+        return fail_corrupt(p, "expected contiguous sections, found other offsets", reterr);
     /* A text takes at least five bytes, so that no count asks for more memory than the file has. */
     uint64_t n_texts = (uint64_t)info->n_fields + info->n_classes +
                        pen__load32(foot + PEN_FOOT_N_ROOTS) + p->n_lists;
     if (info->n_fields < 1 || info->n_fields > PEN_FIELD_LIMIT || n_texts > (end - texts) / 5 ||
         info->block_samples < 1 || info->block_samples > (uint64_t)1 << 31)
-        return fail_corrupt(p, "expected counts that the file has room for, found others", reterr);
+        return fail_corrupt(p, "expected counts that fit into the file, found larger ones", reterr);
     return PEN_OK;
 }
 
@@ -204,7 +203,7 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
         return r;
     p->texts.bytes = bytes;
     if (pen__crc32c(0, p->texts.data, bytes) != pen__load32(foot + PEN_FOOT_TEXTS_CRC))
-        return fail_corrupt(p, "the texts' checksum differs from their bytes", reterr);
+        return fail_corrupt(p, "the checksum of the texts does not match", reterr);
     r = parse_texts(p, n_roots, reterr);
     if (r < 0)
         return r;
@@ -307,7 +306,7 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     if (crc != pen__load32(entry + 12))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: item %" PRIu64 ": the checksum of its record at offset %" PRIu64
-                         " differs; remove the plan and start again",
+                         " does not match; remove the plan and start again",
                          name, position, offset);
     scratch->bytes = bytes;
     r = pen__record_parse(&plan->frame, ret, scratch, reterr);

@@ -24,10 +24,9 @@ static int check_videos(const PenIngestSettings *s, PenError *reterr)
 {
     const PenVideoSettings video = {.seconds = s->video_seconds};
     if (s->mode == PEN_MODE_KEEP)
-        return pen__fail(
-            reterr, PEN_E_UNSUPPORTED, WHERE,
-            "mode keep: expected images, found videos, whose frames are not files that "
-            "could be kept; choose tile, encode, raw or mix");
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "mode keep: expected images, found videos, whose frames have to be "
+                         "encoded; choose tile, encode, raw or mix");
     return pen__video_check_programs(&video, reterr);
 }
 

@@ -42,7 +42,7 @@ static int fail_twice(const PenInputs *in, uint64_t a, uint64_t b, PenError *ret
     pen__inputs_name(in, b, second, sizeof second);
     pen__inputs_get(in, a, &p);
     return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "expected every key once, found %.*s twice: %s (input %" PRIu64
+                     "expected unique keys, found %.*s twice: %s (input %" PRIu64
                      ") and %s (input %" PRIu64 ")",
                      (int)PEN_MIN(p.key_bytes, 60u), (const char *)p.key, first, a, second, b);
 }

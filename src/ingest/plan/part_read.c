@@ -124,10 +124,11 @@ static int read_fd(int fd, const char *path, uint64_t bytes, uint8_t *to, PenErr
     while (done < bytes) {
         int64_t n = pen__sys->pread(fd, to + done, (size_t)(bytes - done), done);
         if (n < 0)
-            return pen__fail_os(reterr, (int)-n, WHERE, "%s: read at offset %" PRIu64, path, done);
+            return pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot read at offset %" PRIu64, path,
+                                done);
         if (n == 0)
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: became shorter while it was read: expected %" PRIu64
+                             "%s: was truncated while it was read: expected %" PRIu64
                              " bytes, found %" PRIu64 "; " PEN_RUN_AGAIN,
                              path, bytes, done);
         done += (uint64_t)n;
@@ -258,7 +259,8 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
     case PEN_PART_FRAMES:
     case PEN_PART_VIDEO:
     case PEN_PART_GULP:
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE, "a clip has frames, not one row of bytes");
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "expected one payload, found the frames of a clip");
         break;
     case PEN_PART_STREAM:
         r = read_stream(reader, part, out, &disk_bytes, reterr);

@@ -123,7 +123,7 @@ static int advance(PenPartStream *s, uint64_t offset, const char *advice, PenErr
             r = pen__fail(
                 reterr, PEN_E_INVALID, WHERE,
                 "%s: changed since the plan was made: expected a member at offset %" PRIu64
-                " of the unpacked tar, found none; %s",
+                " of the decompressed tar, found none; %s",
                 s->source->name, offset, advice);
         if (r == PEN_OK && !hidden)
             r = keep(s, &m, reterr);

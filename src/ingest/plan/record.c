@@ -251,8 +251,8 @@ int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch
     if (key_bytes < 1 || key_bytes > PEN_KEY_LIMIT || key_bytes > bytes - 4 ||
         memchr(scratch->data + 4, 0, key_bytes))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "record: expected a key, found %" PRIu32 " of %zu bytes", key_bytes,
-                         bytes);
+                         "record: expected a key, found a length of %" PRIu32 " in %zu bytes",
+                         key_bytes, bytes);
     /* Behind the record: the parts, aligned, then the paths, each at most key, dot, text and NUL.
      */
     size_t parts_at = (bytes + 15) / 16 * 16;
@@ -275,7 +275,7 @@ int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch
             parts[i].stamp = pen__stamp_load(take(&c, PEN_STAMP_BYTES));
     if (!c.ok)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "record of %.*s: expected a stamp for each file, found fewer",
+                         "record of %.*s: expected a timestamp for each file, found fewer",
                          (int)PEN_MIN(key_bytes, 200u), (const char *)item.key);
     if (c.p != c.end)
         return pen__fail(

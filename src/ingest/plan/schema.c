@@ -35,10 +35,9 @@ static int find_fields(const PenInputs *in, Found found[PEN_FIELD_LIMIT + 1], ui
     uint32_t n = 0;
     for (uint32_t i = 0; i < in->n_columns; i++) {
         if (in->has_label && strcmp(in->columns[i].name, "label") == 0)
-            return pen__fail(
-                reterr, PEN_E_INVALID, WHERE,
-                "field label: expected class numbers only, found parts of another kind "
-                "too; rename those");
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "field label: expected only class numbers, found parts of another "
+                             "type; rename those parts");
         found[n++] = (Found){in->columns[i].name, (uint16_t)i};
     }
     if (in->has_label)
@@ -116,8 +115,7 @@ static int fit_one(const PenInputs *in, const PenField *want, const Found *found
         return PEN_OK;
     }
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "field %s: expected it in the sources because the pack has it, found none",
-                     want->name);
+                     "field %s: the pack has this field, but the sources do not", want->name);
 }
 
 static int fit_base(const PenInputs *in, const PenPackInfo *base, const Found *found, uint32_t n,
@@ -142,8 +140,7 @@ static int fit_base(const PenInputs *in, const PenPackInfo *base, const Found *f
     for (uint32_t i = 0; i < n; i++)
         if (!used[i])
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "field %s: expected only fields of the pack, found this one in the "
-                             "sources",
+                             "field %s: the sources have this field, but the pack does not",
                              found[i].name);
     return PEN_OK;
 }

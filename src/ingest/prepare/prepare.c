@@ -20,11 +20,11 @@ int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "quality %d: expected 1 to 100", s->quality);
     if (s->max_side && s->short_side)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "max side and short side are both given; choose one");
+                         "max_side and short_side are both set; choose one");
     if (resizes && (s->mode == PEN_MODE_TILE || s->mode == PEN_MODE_KEEP))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "max_side, short_side: images are not resized when kept or tiled; choose "
-                         "the mode encode, raw or mix");
+                         "max_side, short_side: the modes keep and tile do not resize images; "
+                         "choose the mode encode, raw or mix");
     if (s->sixteen_bit != PEN_SIXTEEN_REFUSE && s->sixteen_bit != PEN_SIXTEEN_REDUCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
                          s->sixteen_bit);
@@ -273,11 +273,12 @@ int pen__prepare_image(const PenPrepareSettings *s, const uint8_t *key, size_t k
     if (ret < 0)
         return ret;
     if (info.is_16_bit && !mask && s->sixteen_bit == PEN_SIXTEEN_REFUSE)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "image: expected 8 bits a channel, found a PNG of 16, of which loading "
-                         "gives the upper 8; accept that with --sixteen-bit reduce, after "
-                         "'penstock gc' if a run was interrupted (Python: "
-                         "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
+        return pen__fail(
+            reterr, PEN_E_UNSUPPORTED, WHERE,
+            "image: expected 8 bits per channel, found a 16-bit PNG, of which the loader keeps "
+            "only the upper 8; accept that with --sixteen-bit reduce, after "
+            "'penstock gc' if a run was interrupted (Python: "
+            "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
     int mode = s->mode;
     if (mode == PEN_MODE_MIX) {
         int rest = s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;

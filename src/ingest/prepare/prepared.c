@@ -90,9 +90,10 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
         if (r < 0)
             return r;
         if (pen__type_is_number(schema->fields[f].type) && p->values[f].bytes != schema->widths[f])
-            return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: field '%s' has no value, or one of another size", name,
-                             schema->fields[f].name);
+            return pen__fail(
+                reterr, PEN_E_INVALID, WHERE,
+                "%s: field '%s': expected a value of the right size, found none or another size",
+                name, schema->fields[f].name);
     }
     return PEN_OK;
 }

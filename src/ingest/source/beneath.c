@@ -20,8 +20,8 @@ static int resolve(const char *path, char ret[PEN_REAL_PATH_BYTES], PenError *re
         return PEN_OK;
     if (n == -ENAMETOOLONG || n == -ERANGE)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%.300s: expected a path of at most %d bytes, and names of at most 255, "
-                         "when its links are resolved; found longer ones",
+                         "%.300s: expected a path of at most %d bytes, with names of at most 255, "
+                         "after resolving symbolic links; found a longer one",
                          path, PEN_REAL_PATH_BYTES - 1);
     return pen__fail_os(reterr, -n, WHERE, "%.300s: cannot open", path);
 }
@@ -32,9 +32,7 @@ static int resolve_root(const char *root, char ret[PEN_REAL_PATH_BYTES], PenErro
     int r = resolve(root, ret, reterr);
     if (r == PEN_E_NOT_FOUND)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%.300s: expected the folder that the paths of the list start from, found "
-                         "no such folder",
-                         root);
+                         "%.300s: no such folder; the paths of the list are relative to it", root);
     if (r == PEN_E_UNSUPPORTED && reterr)
         reterr->status = PEN_E_INVALID;
     return r == PEN_E_UNSUPPORTED ? PEN_E_INVALID : r;
@@ -54,6 +52,6 @@ int pen__beneath(const char *root, const char *path, char ret[PEN_REAL_PATH_BYTE
         return PEN_OK;
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                      "%.200s: expected a path below %.200s, found one that leads to %.200s; write "
-                     "paths relative to a folder that --root names, or pass --allow-outside",
+                     "paths relative to the folder of --root, or pass --allow-outside",
                      path, real_root, ret);
 }

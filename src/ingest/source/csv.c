@@ -57,7 +57,8 @@ static int take(PenCsv *c, PenError *reterr)
     c->at++;
     if (++c->row_bytes > PEN_CSV_ROW_BYTES)
         return fail(c, PEN_E_LIMIT,
-                    "expected a row of at most 1 MiB, found a longer one; is a quote left open?",
+                    "expected a row of at most 1 MiB, found a longer one; check for a quote that "
+                    "is not closed",
                     reterr);
     return PEN_OK;
 }
@@ -132,7 +133,7 @@ static int quoted_cell(PenCsv *c, PenError *reterr)
             return r;
         if (r == PEN_OK) {
             c->line = line;
-            return fail(c, PEN_E_INVALID, "expected a quote that ends the cell, found the end",
+            return fail(c, PEN_E_INVALID, "expected a closing quote, found the end of the file",
                         reterr);
         }
         r = take(c, reterr);

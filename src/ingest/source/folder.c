@@ -38,8 +38,8 @@ static int set_path(Walk *w, size_t dir_bytes, const char *name, PenError *reter
 static int fail_depth(const Walk *w, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                     "%s/%.200s: expected at most %d folders inside each other, found more; does a "
-                     "link lead back up?",
+                     "%s/%.200s: expected at most %d nested folders, found more; check for a "
+                     "symbolic link to a parent folder",
                      w->root, (const char *)w->path.data, MAX_DEPTH);
 }
 
@@ -182,9 +182,9 @@ static int add_frames(Walk *w, size_t dir_bytes, const PenCell *frames, bool has
         return PEN_OK;
     if (!dir_bytes || has_folders)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s/%.200s: expected frames in folders of their own, found files%s",
+                         "%s/%.200s: expected one folder of frames for each clip, found files%s",
                          w->root, (const char *)w->path.data,
-                         dir_bytes ? " beside folders" : " that lie in none");
+                         dir_bytes ? " next to folders" : " outside any folder");
     w->path.bytes = dir_bytes;
     w->path.data[dir_bytes] = 0;
     return add_sample(w, &cell, reterr);
@@ -290,11 +290,10 @@ static int check_depths(const Walk *w, uint64_t first, PenError *reterr)
     const char *flat = *w->first_flat ? w->first_flat : first && !labelled_before ? before : NULL;
     if (!deep || !flat)
         return PEN_OK;
-    return pen__fail(
-        reterr, PEN_E_INVALID, WHERE,
-        "expected all files in class folders or none, found %.150s and %.150s; move the "
-        "one away or into a folder, or give a list of the files",
-        flat, deep);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "expected all files in class folders or none, found %.150s and %.150s; move "
+                     "the first one away or into a folder, or pass a list of the files",
+                     flat, deep);
 }
 
 int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)

@@ -88,13 +88,16 @@ static int measure_one(const char *folder, const char *name, PenFramesSize *sum,
     if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
     else if (!st.is_file)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: expected a frame of a clip, found %s; a folder of frames has nothing "
-                      "else in it",
-                      path, st.is_dir ? "a folder" : "no file");
+        r = pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: expected a frame of a clip, found %s; a folder of frames may contain nothing else",
+            path, st.is_dir ? "a folder" : "no file");
     else if (pen__add_over(sum->bytes, st.bytes, &sum->bytes))
-        r = pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected fewer bytes, found %" PRIu64, path,
-                      st.bytes);
+        r = pen__fail(
+            reterr, PEN_E_LIMIT, WHERE,
+            "%s: the frames are too large: expected less than 2^64 bytes in total, found %" PRIu64
+            " more",
+            path, st.bytes);
     else
         pen__stamp_add(&sum->stamp, name, &st);
     pen__free(path);

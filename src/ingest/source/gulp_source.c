@@ -52,11 +52,11 @@ static int add_frame(Gulp *g, const char *id, const json_t *info, uint64_t *at, 
     PenGulpFrame f = {(uint64_t)numbers[0], (uint64_t)(numbers[2] - numbers[1])};
     if (!pen__range_ok(f.offset, (uint64_t)numbers[2], g->data_bytes))
         return fail(g, id,
-                    "expected frames inside the .gulp file, found one behind its end; is it "
-                    "whole?",
+                    "expected frames inside the .gulp file, found one after its end; the file may "
+                    "be truncated",
                     reterr);
     if (pen__add_over(*bytes, f.bytes, bytes))
-        return fail(g, id, "expected fewer bytes", reterr);
+        return fail(g, id, "the frames exceed 2^64 bytes", reterr);
     return pen__gulp_table_add(&g->table, at, &f) < 0 ? pen__fail_memory(reterr, WHERE, g->name)
                                                       : PEN_OK;
 }
@@ -126,8 +126,8 @@ static int parse(const char *name, const void *text, size_t bytes, json_t **ret,
 {
     json_error_t why;
     if (pen__json_is_deep(text, bytes, MAX_DEPTH))
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON more than %d levels deep", name,
-                         MAX_DEPTH);
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: JSON is nested more than %d levels deep",
+                         name, MAX_DEPTH);
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
         return pen__fail_memory(reterr, WHERE, name);
@@ -135,7 +135,7 @@ static int parse(const char *name, const void *text, size_t bytes, json_t **ret,
         json_decref(root);
         return pen__fail(reterr, PEN_E_FORMAT, WHERE,
                          "%s: expected a JSON object of clips, found something else at line %d "
-                         "column %d; metadata that is pickled must be written as JSON",
+                         "column %d; convert pickled metadata to JSON",
                          name, root ? 1 : why.line, root ? 1 : why.column);
     }
     *ret = root;

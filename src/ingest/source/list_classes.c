@@ -29,10 +29,10 @@ static int fail_row(const char *name, uint64_t line, const char *expected, const
                     PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: line %" PRIu64 ": expected %s, found \"%.60s\"%s; mend or remove this "
-                     "file: it names the classes of the list beside it",
+                     "%s: line %" PRIu64 ": expected %s, found \"%.60s\"%s; fix or remove this "
+                     "file: it names the classes of the list next to it",
                      name, line, expected, row->cells[0].text,
-                     row->n_cells == 2 ? "" : " and another number of columns than 2");
+                     row->n_cells == 2 ? "" : " and a number of columns other than 2");
 }
 
 /* The names in a set: what it does not take as new is there twice. */
@@ -43,14 +43,15 @@ static int add_name(PenClassNames *to, PenNameSet *seen, const char *name, const
     uint32_t number;
     bool is_new = false;
     if (!cell->bytes)
-        return fail_row(name, row->line, "a name behind the number", row, reterr);
+        return fail_row(name, row->line, "a name after the number", row, reterr);
     int r = pen__name_set_add(seen, cell->text, cell->bytes, &number, &is_new, reterr);
     if (r < 0)
         return r;
     if (!is_new)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: line %" PRIu64 ": expected another name than those before it, found "
-                         "\"%.60s\", which class %" PRIu32 " has; mend or remove this file",
+                         "%s: line %" PRIu64
+                         ": expected a name that differs from those before it, found "
+                         "\"%.60s\", which is also class %" PRIu32 "; fix or remove this file",
                          name, row->line, cell->text, number);
     if (to->n == to->cap) {
         uint32_t cap = to->cap ? to->cap * 2 : 64;
@@ -145,9 +146,9 @@ int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *ret
     }
     if (r == PEN_OK && !same(&found, &in->classes))
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: expected the same classes for every list, found others than in the "
-                      "lists before it; every list has a file such as samples" SUFFIX
-                      " with the same content, or none has one",
+                      "%s: expected the same classes for every list, found other classes than in "
+                      "the lists before it; every list needs a file such as samples" SUFFIX
+                      " with the same content, or none does",
                       list);
     pen__class_names_free(&found);
     return r;

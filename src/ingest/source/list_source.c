@@ -87,8 +87,8 @@ static int add_role(List *l, const PenCsvRow *row, uint32_t i, PenError *reterr)
     if (role->as == AS_VALUE && strcmp(name, field) == 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: line %" PRIu64 ", column %" PRIu32
-                         ": expected another name than %s, which the files of column %.60s "
-                         "get; rename one of the two",
+                         ": expected a name other than %s, which is the field of column %.60s; "
+                         "rename one of the two",
                          l->source->name, row->line, i + 1, field, row->cells[l->path_at].text);
     bool is_path = role->as == AS_PATH, is_mask = role->as == AS_FILE;
     int32_t type = is_path ? pen__what_type(l->what) : is_mask ? PEN_TYPE_IMAGE : 0;
@@ -148,9 +148,10 @@ static int read_header(List *l, const PenCsvRow *given, PenError *reterr)
     uint32_t n_here = row.n_cells - (l->label_at >= 0) - (l->start_at >= 0) - (l->end_at >= 0);
     if (!first && (l->inputs->n_columns != n_before || n_here != n_before ||
                    l->inputs->has_label != (l->label_at >= 0)))
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected the same columns as in the lists before it, found others",
-                         l->source->name);
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: expected the same columns as in the lists before it, found different ones",
+            l->source->name);
     l->inputs->has_label = l->label_at >= 0;
     return PEN_OK;
 }
@@ -171,8 +172,7 @@ static int fail_missing(const List *l, const PenCsvRow *row, uint32_t i, bool as
     const PenRoot *root = &l->inputs->roots[l->root];
     char what[400];
     snprintf(what, sizeof what, "no such %s: expected %s %.200s", as_folder ? "folder" : "file",
-             root->kind == PEN_ROOT_LIST ? "a path below"
-                                         : "an absolute path, or one that starts from",
+             root->kind == PEN_ROOT_LIST ? "a path below" : "an absolute path, or one relative to",
              *root->path ? root->path : "the working directory");
     return fail_cell(l, row, i, PEN_E_NOT_FOUND, what, reterr);
 }
@@ -281,8 +281,8 @@ static int read_times(const List *l, const PenCsvRow *row, PenCell *ret, PenErro
     if (r == PEN_OK)
         r = read_time(l, row, l->end_at, &ret->end, reterr);
     if (r == PEN_OK && ret->end <= ret->offset)
-        r = fail_cell(l, row, (uint32_t)l->end_at, PEN_E_INVALID,
-                      "expected an end behind the start", reterr);
+        r = fail_cell(l, row, (uint32_t)l->end_at, PEN_E_INVALID, "expected an end after the start",
+                      reterr);
     return r;
 }
 
@@ -418,9 +418,10 @@ static int check_root(const char *root, PenError *reterr)
         return pen__fail_os(reterr, -r, WHERE, "--root %.300s: cannot stat", root);
     if (r == PEN_OK && st.is_dir)
         return PEN_OK;
-    return pen__fail(reterr, r < 0 ? PEN_E_NOT_FOUND : PEN_E_INVALID, WHERE,
-                     "--root %.300s: %s; name the folder that the paths in the list start from",
-                     root, r < 0 ? "no such folder" : "expected a folder, found a file");
+    return pen__fail(
+        reterr, r < 0 ? PEN_E_NOT_FOUND : PEN_E_INVALID, WHERE,
+        "--root %.300s: %s; pass the folder that the paths in the list are relative to", root,
+        r < 0 ? "no such folder" : "expected a folder, found a file");
 }
 
 /* What the paths start from. */

@@ -67,7 +67,8 @@ static int parse_group(const char *text, size_t begin, size_t end, Group *ret, P
 {
     Group g = {.begin = begin, .end = end, .n = 1};
     if (memchr(text + begin, '{', end - begin))
-        return fail(text, "expected no { inside {}, found one; write the names out", reterr);
+        return fail(text, "expected no nested braces, found { inside {}; write the names out",
+                    reterr);
     if (!parse_range(text + begin, text + end, &g)) {
         for (size_t i = begin; i < end; i++)
             g.n += text[i] == ',';
@@ -174,7 +175,7 @@ int pen__pattern_expand(const char *pattern, PenNames *names, PenError *reterr)
             n = UINT64_MAX, i = pat.n_groups;
     if (names->n >= PEN_PATTERN_NAMES || n > PEN_PATTERN_NAMES - names->n)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "%.200s: expected at most %d names in all, found more", pattern,
+                         "%.200s: expected at most %d names in total, found more", pattern,
                          PEN_PATTERN_NAMES);
     uint64_t choice[MAX_GROUPS] = {0};
     for (uint64_t k = 0; k < n; k++) {

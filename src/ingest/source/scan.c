@@ -72,13 +72,13 @@ static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
     PenFileStat st;
     int r = pen__sys->stat_path(path, &st);
     if (r < 0)
-        return pen__fail_os(reterr, -r, WHERE, "%s: cannot find this source", path);
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot open this source", path);
     uint8_t kind = st.is_dir ? PEN_ROOT_FOLDER : st.is_file ? kind_of_name(path) : 0;
     r = kind == PEN_ROOT_FOLDER ? is_pack(path, reterr) : 0;
     if (r == 1)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: is a pack already; 'penstock info %s' shows what is in it, 'penstock "
-                      "extract %s -o DIR' gives its files to pack again",
+                      "%s: already a pack; 'penstock info %s' describes it, 'penstock extract %s "
+                      "-o DIR' writes its files so that you can pack them again",
                       path, path, path);
     if (r < 0)
         return r;
@@ -122,8 +122,7 @@ static int scan_one(PenInputs *in, const char *path, const char *first, PenError
 static int expand(const char *source, PenNames *names, PenError *reterr)
 {
     if (!*source)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "expected the name of a source, found an empty one");
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a source, found an empty name");
     PenFileStat st;
     int r = strchr(source, '{') ? pen__sys->stat_path(source, &st) : -ENOENT;
     if (r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG)

@@ -53,9 +53,7 @@ int pen__expected_check(const char *name, const PenExpected *expected, uint64_t 
                          " bytes, found %" PRIu64 "; %s",
                          name, expected->bytes, bytes, expected->advice);
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: changed since the plan was made: expected the %s that it had then, found "
-                     "another; %s",
-                     name,
+                     "%s: changed since the plan was made: its %s differs; %s", name,
                      found->mtime_ns != s->mtime_ns ? "modification time" : "change time (ctime)",
                      expected->advice);
 }

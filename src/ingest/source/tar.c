@@ -135,9 +135,10 @@ static int open_archive(PenTar *t, PenError *reterr)
     /* The file itself counts as one; a second packing inside the first would unpack without bound.
      */
     if (archive_filter_count(t->archive) > 2)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: expected a tar packed once, found it packed twice; unpack it",
-                         t->source->name);
+        return pen__fail(
+            reterr, PEN_E_UNSUPPORTED, WHERE,
+            "%s: expected a tar that is compressed once, found one compressed twice; unpack it",
+            t->source->name);
     return PEN_OK;
 }
 
@@ -257,7 +258,7 @@ static int check_member(const PenTar *t, struct archive_entry *entry, const char
                            reterr);
     if (archive_entry_sparse_count(entry) > 0)
         return fail_member(t, name, PEN_E_UNSUPPORTED,
-                           "expected a file in one piece, found a sparse one; make the tar "
+                           "expected a regular file, found a sparse one; make the tar "
                            "without --sparse",
                            reterr);
     la_int64_t bytes = archive_entry_size(entry);
@@ -266,7 +267,7 @@ static int check_member(const PenTar *t, struct archive_entry *entry, const char
                            reterr);
     if (!t->compressed && !pen__range_ok(t->offset, (uint64_t)bytes, t->source->bytes))
         return fail_member(t, name, PEN_E_CORRUPT,
-                           "expected its data inside the file, found that the file ends before",
+                           "expected its data inside the file, found the end of the file before it",
                            reterr);
     return PEN_OK;
 }

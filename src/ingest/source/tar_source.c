@@ -130,7 +130,7 @@ static int add_part(Sample *s, const PenMember *m, const char *suffix, const Kin
     for (uint32_t i = 0; i < s->n_cells; i++)
         if (s->cells[i].column == column)
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: %.200s: expected one part for field %s of a sample, found a "
+                             "%s: %.200s: expected one part for field %s in a sample, found a "
                              "second one; name it KEY.OTHER.%s",
                              s->source->name, m->name, kind->name, suffix);
     size_t bytes = strlen(suffix);

@@ -13,7 +13,7 @@
 static int fail(const PenFrameLog *log, const char *what, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_DECODE, WHERE,
-                     "%s: expected ffmpeg to list frames, found %s: \"%.60s\"", log->name, what,
+                     "%s: cannot parse the output of ffmpeg: found %s: \"%.60s\"", log->name, what,
                      log->line);
 }
 
@@ -74,7 +74,7 @@ static int take_base(PenFrameLog *log, PenError *reterr)
 {
     uint32_t base[2];
     if (!take_pair(log->line, "#tb 0:", '/', base))
-        return fail(log, "no unit of time", reterr);
+        return fail(log, "no time base", reterr);
     log->tb_num = base[0];
     log->tb_den = base[1];
     return PEN_OK;

@@ -55,7 +55,7 @@ static int take_pixels(void *ctx, const void *data, size_t bytes, PenError *rete
     Reading *r = ctx;
     if (!r->log.width && r->pixels.bytes + bytes > MAX_EARLY)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "%s: expected ffmpeg to tell the size of frames, found pixels alone",
+                         "%s: expected ffmpeg to report the frame size, found only pixels",
                          r->log.name);
     int ret = keep(r, data, bytes, reterr);
     return ret < 0 || !r->log.width ? ret : give_kept(r, reterr);

@@ -13,29 +13,26 @@
 /* The programs are no input: without them nothing goes. */
 static int fail_none(const char *program, PenError *reterr)
 {
-    return pen__fail(
-        reterr, PEN_E_IO, WHERE,
-        "%s: expected the program to read videos with, found none; install the package "
-        "ffmpeg, which has it",
-        program);
+    return pen__fail(reterr, PEN_E_IO, WHERE,
+                     "%s: no such program; install the package ffmpeg, which contains it and is "
+                     "needed to read videos",
+                     program);
 }
 
 static int fail_start(const PenVideoProgram *program, const PenError *e, PenError *reterr)
 {
     if (e->os_errno == ENOSYS)
-        return pen__fail(
-            reterr, PEN_E_IO, WHERE,
-            "%s: expected a kernel that can confine it, found one without seccomp "
-            "filters; videos are read by a confined program only. Pack them on another "
-            "machine, or pack frames (docs/how-to/video.md)",
-            program->path);
+        return pen__fail(reterr, PEN_E_IO, WHERE,
+                         "%s: videos are read only in a sandbox, and this kernel has no seccomp "
+                         "filters. Pack them on another "
+                         "machine, or pack frames (docs/how-to/video.md)",
+                         program->path);
     if (pen__video_program_is_script(program))
         return pen__fail(reterr, PEN_E_IO, WHERE,
-                         "%s: expected a program, found a script, which cannot start the program "
-                         "from its confinement; put the folder of the program itself first in PATH",
+                         "%s: expected a binary, found a script, which cannot run in the sandbox; "
+                         "put the folder of the binary first in PATH",
                          program->path);
-    return pen__fail(reterr, PEN_E_IO, WHERE,
-                     "%s: expected a program, found that it cannot be run (%s)", program->path,
+    return pen__fail(reterr, PEN_E_IO, WHERE, "%s: cannot run it (%s)", program->path,
                      strerror(e->os_errno));
 }
 
@@ -46,7 +43,7 @@ static int fail_signal(const PenVideoSettings *settings, const char *program, co
     case SIGXCPU:
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected %s to take at most %" PRIu32
-                         " seconds of the processor, found more",
+                         " seconds of CPU time, found more",
                          name, program, settings->seconds);
     case SIGSEGV:
     case SIGABRT:
@@ -59,8 +56,8 @@ static int fail_signal(const PenVideoSettings *settings, const char *program, co
         return pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: %s crashed on it (signal %d)", name,
                          program, number);
     default:
-        return pen__fail(reterr, PEN_E_IO, WHERE, "%s: %s was killed from outside (signal %d)",
-                         name, program, number);
+        return pen__fail(reterr, PEN_E_IO, WHERE,
+                         "%s: %s was killed by another process (signal %d)", name, program, number);
     }
 }
 
@@ -104,7 +101,7 @@ static int run_input(const PenVideoSettings *settings, const char *name, const c
     if (r == PEN_E_TIMEOUT)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected %s to take at most %" PRIu32
-                         " seconds, found more; --video-seconds gives it longer",
+                         " seconds, found more; raise the limit with --video-seconds",
                          name, s->argv[0], settings->seconds);
     if (r < 0) {
         if (reterr)
@@ -113,8 +110,8 @@ static int run_input(const PenVideoSettings *settings, const char *name, const c
     }
     if (ret->exit.lost)
         return pen__fail(reterr, PEN_E_IO, WHERE,
-                         "%s: how %s ended is not known: the program around takes its children's "
-                         "ends",
+                         "%s: the exit status of %s is unknown: this process reaps all of its "
+                         "children elsewhere",
                          name, s->argv[0]);
     return ret->exit.signal ? fail_signal(settings, s->argv[0], name, ret->exit.signal, reterr)
                             : PEN_OK;
@@ -139,7 +136,7 @@ static const char *last_line(PenProcessResult *result)
     for (char *p = text; *p; p++)
         if ((uint8_t)*p < 0x20 || (uint8_t)*p > 0x7e)
             *p = *p == '\n' ? *p : '?';
-    return *line ? line : "nothing";
+    return *line ? line : "no output";
 }
 
 int pen__video_fail_exit(const char *program, const char *name, PenProcessResult *result,
@@ -147,9 +144,9 @@ int pen__video_fail_exit(const char *program, const char *name, PenProcessResult
 {
     enum { STOPPED = 255 }; /* ffmpeg, asked by a signal to end */
     if (result->exit.code == STOPPED)
-        return pen__fail(reterr, PEN_E_IO, WHERE, "%s: %s was stopped from outside", name, program);
-    return pen__fail(reterr, PEN_E_DECODE, WHERE,
-                     "%s: expected a video that %s can read, found that it says: %.200s", name,
+        return pen__fail(reterr, PEN_E_IO, WHERE, "%s: %s was stopped by another process", name,
+                         program);
+    return pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: %s cannot read this video: %.200s", name,
                      program, last_line(result));
 }
 
@@ -165,9 +162,8 @@ static int check_program(const PenVideoSettings *settings, const char *program, 
     if (result.exit.code)
         return pen__fail(
             reterr, PEN_E_IO, WHERE,
-            "%s: expected a program that says its version, found that it says: %.200s; "
-            "it must be no script, and its libraries in the system's folders, in "
-            "../lib, or in LD_LIBRARY_PATH",
+            "%s: expected the version of the program, found %.200s; use a binary, not a script, "
+            "with its libraries in a system folder, in ../lib or in LD_LIBRARY_PATH",
             program, last_line(&result));
     return PEN_OK;
 }

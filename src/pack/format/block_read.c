@@ -121,17 +121,17 @@ static const char *take_heap(Walk *w, uint64_t offset, uint64_t bytes)
 static const char *check_tiles(const PenImageEntry *e, const PenSegmentTable *t)
 {
     if (t->unit == 0 || t->length_bytes == 0 || t->head_bytes == 0)
-        return "segment table does not fit a tiled jpeg";
+        return "segment table does not match a tiled JPEG";
     if (t->components != e->channels)
-        return "components are not the channels of the jpeg";
+        return "number of components differs from the channels of the JPEG";
     if ((t->components != 1 && t->components != 3) || t->h_samp < 1 || t->h_samp > 2 ||
         t->v_samp < 1 || t->v_samp > 2 || (t->components == 1 && t->h_samp * t->v_samp != 1))
-        return "sampling is not that of a tiled jpeg";
+        return "chroma subsampling is not that of a tiled JPEG";
     uint64_t across = ((uint64_t)e->width + 8u * t->h_samp - 1) / (8u * t->h_samp);
     uint64_t down = ((uint64_t)e->height + 8u * t->v_samp - 1) / (8u * t->v_samp);
     if (e->width > 65535 || e->height > 65535 ||
         (across * down + t->unit - 1) / t->unit != t->n_segments)
-        return "number of segments does not fit the size of the jpeg";
+        return "number of segments does not match the size of the JPEG";
     return NULL;
 }
 
@@ -140,7 +140,7 @@ static const char *check_rows(const PenImageEntry *e, const PenSegmentTable *t)
     uint64_t row = (uint64_t)e->width * e->channels;
     if (t->unit || t->length_bytes || t->head_bytes || t->components || t->h_samp || t->v_samp ||
         t->n_segments != e->height || t->equal_bytes != row)
-        return "segment table does not fit raw rows";
+        return "segment table does not match raw rows";
     return NULL;
 }
 
@@ -155,9 +155,9 @@ static int has_table(const PenImageEntry *e)
 static const char *check_table(Walk *w, const PenImageEntry *e)
 {
     if ((e->table_bytes != 0) != has_table(e))
-        return "segment table missing, or on an image that has none";
+        return "segment table missing or unexpected";
     if (e->table_bytes == 0)
-        return e->table_offset ? "place of a segment table that is not there" : NULL;
+        return e->table_offset ? "offset of a segment table that does not exist" : NULL;
     const char *wrong = take_heap(w, e->table_offset, e->table_bytes);
     if (wrong)
         return wrong;
@@ -175,14 +175,16 @@ static const char *check_image(Walk *w, const uint8_t *entry)
     if (wrong)
         return wrong;
     if (e.codec == PEN_STORED_NONE)
-        return all_zero(entry + 8, PEN_IMAGE_ENTRY_BYTES - 8) ? NULL : "no image, yet not empty";
+        return all_zero(entry + 8, PEN_IMAGE_ENTRY_BYTES - 8)
+                   ? NULL
+                   : "missing image with a non-empty entry";
     if (e.codec > PEN_STORED_RAW || e.how > PEN_HOW_KEPT_QUALITY)
-        return "unknown codec or way of storing";
+        return "unknown codec or storage mode";
     if ((e.codec == PEN_STORED_RAW) != (e.how == PEN_HOW_RAW))
-        return "codec and way of storing do not fit";
+        return "codec and storage mode do not match";
     if (e.width == 0 || e.height == 0 || e.bytes == 0 || e.orientation < 1 || e.orientation > 8 ||
         e.channels < 1 || e.channels > 4 || e.channels == 2)
-        return "size, orientation or channels of an image out of range";
+        return "image size, orientation or channels out of range";
     return check_table(w, &e);
 }
 
@@ -194,16 +196,16 @@ static const char *check_clip(Walk *w, const uint8_t *entry)
     uint64_t table = pen__load64(entry + 24);
     uint64_t table_bytes = pen__load64(entry + 32);
     if (!all_zero(entry + 20, 4) || !all_zero(entry + 40, 8))
-        return "clip entry not as specified";
+        return "clip entry is not valid";
     if (n == 0)
         return offset == w->payload && bytes == 0 && table == 0 && table_bytes == 0
                    ? NULL
-                   : "clip without frames, yet not empty";
+                   : "clip without frames has a non-empty entry";
     if (offset != w->payload)
         return "payload does not follow the one before it";
     uint64_t heap_end, payload_end;
     if (pen__add_over(table, table_bytes, &heap_end) || pen__add_over(offset, bytes, &payload_end))
-        return "clip does not fit its block";
+        return "clip is larger than its block";
     const char *wrong = take_heap(w, table, (uint64_t)n * PEN_IMAGE_ENTRY_BYTES);
     for (uint32_t i = 0; i < n && !wrong; i++) {
         const uint8_t *frame = w->v->data + table + (size_t)i * PEN_IMAGE_ENTRY_BYTES;
@@ -218,9 +220,9 @@ static const char *check_blob(Walk *w, const uint8_t *e, const PenField *f)
 {
     uint32_t flags = pen__load32(e + 20);
     if (flags & ~(f->flags & PEN_FIELD_OPTIONAL ? PEN_BLOB_MISSING : 0u))
-        return "entry not as specified";
+        return "entry is not valid";
     if (flags && pen__load64(e + 8))
-        return "missing value, yet not empty";
+        return "missing value with a non-empty entry";
     return take_payload(w, pen__load64(e), pen__load64(e + 8));
 }
 
@@ -242,7 +244,7 @@ static const char *check_key(Walk *w, uint32_t sample)
     const uint8_t *e = w->v->data + PEN_BLOCK_HEADER_BYTES + (size_t)sample * PEN_KEY_ENTRY_BYTES;
     uint32_t bytes = pen__load32(e + 8);
     if (bytes < 1 || bytes > PEN_MAX_KEY_BYTES || !all_zero(e + 12, 4))
-        return "key of no or too many bytes";
+        return "key is empty or too long";
     return take_heap(w, pen__load64(e), bytes);
 }
 
@@ -265,9 +267,9 @@ static int check_entries(const PenBlockView *v, const char *name, PenError *rete
             wrong = check_value(&w, i, f);
         }
     if (!wrong && v->index_bytes - w.heap != (uint64_t)v->n_sections * PEN_SECTION_SUM_BYTES)
-        wrong = "index has bytes that belong to nothing";
+        wrong = "index has unused bytes";
     if (!wrong && w.payload != v->sections_offset)
-        wrong = "block has bytes that belong to nothing";
+        wrong = "block has unused bytes";
     if (!wrong)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: block %u: sample %u, field '%s': %s", name,
@@ -282,17 +284,19 @@ static int check_header(const PenBlockView *v, const PenBlockEntry *entry, const
     place.field = PEN_PART_BLOCK_HEADER;
     uint32_t sum = pen__place_sum(&place, h + 8, PEN_BLOCK_HEADER_BYTES - 8);
     if (memcmp(h, "PENB", 4) != 0 || sum != pen__load32(h + 4))
-        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: block %u, offset %" PRIu64
-                         ": header checksum 0x%08x, expected 0x%08x: damaged, or of another place",
-                         name, v->block, entry->offset, sum, pen__load32(h + 4));
+        return pen__fail(
+            reterr, PEN_E_CORRUPT, WHERE,
+            "%s: block %u, offset %" PRIu64
+            ": header checksum 0x%08x, expected 0x%08x: the block is damaged or misplaced",
+            name, v->block, entry->offset, sum, pen__load32(h + 4));
     if (pen__load32(h + 8) != v->block || v->n_samples != entry->n_samples ||
         v->bytes != entry->bytes || v->index_bytes != entry->index_bytes ||
         pen__load32(h + 44) != entry->index_crc || v->sections_offset > v->bytes ||
         v->sections_offset < v->index_bytes || !all_zero(h + 48, 16) ||
         (v->n_sections == 0) != (v->sections_offset == v->bytes))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: block %u, offset %" PRIu64 ": header does not fit the shard's table",
+                         "%s: block %u, offset %" PRIu64
+                         ": the header does not match the shard's block table",
                          name, v->block, entry->offset);
     place.field = PEN_PART_INDEX;
     sum = pen__place_sum(&place, h + PEN_BLOCK_HEADER_BYTES,

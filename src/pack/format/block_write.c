@@ -242,8 +242,9 @@ static void put_header(Layout *l, uint32_t n)
 
 static int too_large(uint32_t n, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                     "a block of %u samples: index over 2 GiB; choose fewer samples per block", n);
+    return pen__fail(
+        reterr, PEN_E_LIMIT, WHERE,
+        "a block of %u samples: the index is larger than 2 GiB; choose fewer samples per block", n);
 }
 
 static int lay_out(Layout *l, const PenStoredSample *const *samples, uint32_t n)

@@ -28,11 +28,11 @@ int pen__format_check(const char *name, uint32_t version, PenError *reterr)
 {
     if (version == PEN_FORMAT_VERSION)
         return PEN_OK;
-    return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: format version %u, expected %u; %s", name,
-                     version, PEN_FORMAT_VERSION,
-                     version ? "a newer penstock reads it"
-                             : "made before the format was frozen: pack the sources again, into a "
-                               "new pack");
+    return pen__fail(
+        reterr, PEN_E_FORMAT, WHERE, "%s: format version %u, expected %u; %s", name, version,
+        PEN_FORMAT_VERSION,
+        version ? "a newer penstock can read it"
+                : "made before the first release: pack the sources again, into a new pack");
 }
 
 /* ---- statistics ----------------------------------------------------------------------------- */
@@ -257,11 +257,11 @@ static int check_shards(const PenManifest *m, const char *name, PenError *reterr
             pen__add_over(sample, s->samples_used, &sample))
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                              "%s: shard %" PRIu64
-                             ": its blocks and samples do not fit those before it",
+                             ": its blocks and samples do not follow those of the shard before it",
                              name, i);
     }
     if (block != m->n_blocks || sample != m->n_samples)
-        return wrong(name, "shards do not add up to the pack", reterr);
+        return wrong(name, "the shards do not add up to the pack", reterr);
     return PEN_OK;
 }
 
@@ -269,7 +269,7 @@ static int read_shards(PenManifest *m, const uint8_t *data, size_t bytes, const 
                        PenError *reterr)
 {
     if (bytes % PEN_SHARD_ENTRY_BYTES || bytes / PEN_SHARD_ENTRY_BYTES != m->n_shards)
-        return wrong(name, "size of the list of shards does not fit their number", reterr);
+        return wrong(name, "size of the shard list does not match the number of shards", reterr);
     m->shards = pen__alloc_array(m->n_shards, sizeof *m->shards);
     if (!m->shards)
         return pen__fail_memory(reterr, WHERE, "list of shards");
@@ -277,7 +277,7 @@ static int read_shards(PenManifest *m, const uint8_t *data, size_t bytes, const 
         load_shard(data + i * PEN_SHARD_ENTRY_BYTES, &m->shards[i]);
         for (size_t z = 88; z < PEN_SHARD_ENTRY_BYTES; z++)
             if (data[i * PEN_SHARD_ENTRY_BYTES + z])
-                return wrong(name, "an entry of a shard is not as specified", reterr);
+                return wrong(name, "a shard entry is not valid", reterr);
     }
     return check_shards(m, name, reterr);
 }
@@ -324,10 +324,10 @@ static int read_section(PenManifest *m, const uint8_t *e, const uint8_t *data, s
     if (memcmp(e, "STAT", 4) == 0)
         return read_stats(m, data, bytes);
     if (pen__load32(e + 4) & 1)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: section '%.4s' must be understood and is not known; a newer penstock "
-                         "may read it",
-                         name, (const char *)e);
+        return pen__fail(
+            reterr, PEN_E_FORMAT, WHERE,
+            "%s: section '%.4s' is required but unknown; use a newer release of penstock", name,
+            (const char *)e);
     return PEN_OK;
 }
 
@@ -351,7 +351,7 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
         if (pen__load64(e + 8) != at || !pen__range_ok(at, bytes, m->bytes) || pen__load32(e + 28))
             return wrong(name, "sections do not follow each other", reterr);
         if (seen_before(data, i))
-            return wrong(name, "a section is there twice", reterr);
+            return wrong(name, "a section occurs twice", reterr);
         uint32_t sum = pen__crc32c(0, data + at, (size_t)bytes);
         if (sum != pen__load32(e + 24))
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
@@ -366,14 +366,14 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
     if (at != m->bytes || !m->schema.n_fields || !m->shards)
         return wrong(name, "sections are missing or do not add up", reterr);
     if (m->must != pen__schema_must(&m->schema))
-        return wrong(name, "features do not fit the fields", reterr);
+        return wrong(name, "features do not match the fields", reterr);
     return PEN_OK;
 }
 
 static int read_header(PenManifest *m, const uint8_t *h, const char *name, PenError *reterr)
 {
     if (memcmp(h, "PENSTOCK", 8) != 0)
-        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not a pack's manifest", name);
+        return pen__fail(reterr, PEN_E_FORMAT, WHERE, "%s: not the manifest of a pack", name);
     int r = pen__format_check(name, pen__load32(h + 8), reterr);
     if (r < 0)
         return r;
@@ -389,19 +389,21 @@ static int read_header(PenManifest *m, const uint8_t *h, const char *name, PenEr
     m->must = pen__load64(h + 16);
     if (m->must & ~PEN_MUST_KNOWN)
         return pen__fail(reterr, PEN_E_FORMAT, WHERE,
-                         "%s: needs features 0x%" PRIx64 " that this penstock does not know", name,
-                         m->must & ~PEN_MUST_KNOWN);
+                         "%s: needs features 0x%" PRIx64
+                         " that this release does not support; use a newer release of penstock",
+                         name, m->must & ~PEN_MUST_KNOWN);
     m->n_samples = pen__load64(h + 32);
     m->block_samples = pen__load64(h + 40);
     m->n_blocks = pen__load64(h + 48);
     m->n_shards = pen__load64(h + 56);
     if (pen__load64(h + 64) != m->bytes)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: expected %" PRIu64 " bytes, found %" PRIu64 ": the manifest was cut",
+                         "%s: expected %" PRIu64 " bytes, found %" PRIu64
+                         ": the manifest is truncated",
                          name, pen__load64(h + 64), m->bytes);
     for (size_t z = 76; z < PEN_MANIFEST_HEADER_BYTES; z++)
         if (h[z])
-            return wrong(name, "header is not as specified", reterr);
+            return wrong(name, "the header is not valid", reterr);
     if (m->block_samples < 1 || m->block_samples > PEN_MAX_BLOCK_SAMPLES)
         return wrong(name, "samples per block out of range", reterr);
     return PEN_OK;
@@ -413,7 +415,7 @@ int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr)
     uint8_t *data = NULL;
     int r;
     if (m.bytes < PEN_MANIFEST_HEADER_BYTES) {
-        r = wrong(source->name, "too short to be one", reterr);
+        r = wrong(source->name, "too short for a manifest", reterr);
         goto out;
     }
     data = pen__alloc_array(m.bytes, 1);

@@ -39,15 +39,17 @@ static int check_dims(const PenField *f, PenError *reterr)
 {
     uint64_t n = 1;
     if (f->n_dims > PEN_MAX_DIMS || (f->n_dims && !pen__type_is_number(f->type)))
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "field '%s': expected at most %u dims, and only of numbers, found %u",
-                         f->name, PEN_MAX_DIMS, f->n_dims);
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "field '%s': expected at most %u dimensions, and only for numbers, found %u", f->name,
+            PEN_MAX_DIMS, f->n_dims);
     for (uint32_t i = 0; i < f->n_dims; i++) {
         n *= f->dims[i];
         if (n == 0 || n > PEN_MAX_ELEMENTS)
-            return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "field '%s': expected 1 to %u numbers, found dims that make %" PRIu64,
-                             f->name, PEN_MAX_ELEMENTS, n);
+            return pen__fail(
+                reterr, PEN_E_INVALID, WHERE,
+                "field '%s': expected 1 to %u elements, found dimensions with %" PRIu64, f->name,
+                PEN_MAX_ELEMENTS, n);
     }
     return PEN_OK;
 }
@@ -70,11 +72,12 @@ static int check_field(const PenField *fields, uint32_t i, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "field '%s': expected a type from 1 to 8, found %d", f->name, f->type);
     if (f->flags & ~flags_of(f->type))
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "field '%s': flags 0x%x do not fit type %s",
-                         f->name, f->flags, pen_type_name(f->type));
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "field '%s': flags 0x%x are not valid for type %s", f->name, f->flags,
+                         pen_type_name(f->type));
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(fields[j].name, f->name) == 0)
-            return pen__fail(reterr, PEN_E_INVALID, WHERE, "field '%s' is there twice", f->name);
+            return pen__fail(reterr, PEN_E_INVALID, WHERE, "field '%s' occurs twice", f->name);
     return check_dims(f, reterr);
 }
 
@@ -220,7 +223,8 @@ static int read_field(const uint8_t *data, size_t bytes, size_t *at, PenField *r
     *at += 4 + 4 * ret->n_dims + name_bytes;
     return PEN_OK;
 cut:
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "schema: offset %zu of %zu: not a field", *at,
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                     "schema: offset %zu of %zu: expected a field, found something else", *at,
                      bytes);
 }
 
@@ -274,8 +278,8 @@ int pen__classes_read(PenSchema *s, const uint8_t *data, size_t bytes, PenError 
     if (r < 0)
         return r;
     if (n > (bytes - 8) / 4)
-        return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "classes: %u do not fit into %zu bytes", n,
-                         bytes);
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "classes: expected %u names, found only %zu bytes", n, bytes);
     char **table = pen__alloc_array(n, sizeof *table);
     char *names = pen__alloc(bytes + n);
     size_t at = 8;

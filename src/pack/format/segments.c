@@ -89,7 +89,7 @@ static const char *check_lengths(const PenSegmentTable *t, uint64_t payload_byte
     for (uint32_t i = 0; i < t->n_segments; i++) {
         uint64_t n = pen__segment_bytes(t, i);
         if (n == 0 || n > payload_bytes - total)
-            return "segments do not fit the payload";
+            return "segments are larger than the payload";
         total += n;
         in_run += n;
         if (in_run >= PEN_RUN_BYTES || i + 1 == t->n_segments) {
@@ -99,7 +99,7 @@ static const char *check_lengths(const PenSegmentTable *t, uint64_t payload_byte
     }
     if (total != payload_bytes)
         return "segments do not add up to the payload";
-    return runs == t->n_runs ? NULL : "number of runs does not fit the segments";
+    return runs == t->n_runs ? NULL : "number of runs does not match the segments";
 }
 
 const char *pen__segments_read(PenSegmentTable *ret, const uint8_t *data, uint64_t bytes,
@@ -116,13 +116,13 @@ const char *pen__segments_read(PenSegmentTable *ret, const uint8_t *data, uint64
                          .h_samp = data[16],
                          .v_samp = data[17]};
     if (data[18] || data[19] || (t.length_bytes && t.length_bytes != 2 && t.length_bytes != 4))
-        return "segment table header not as specified";
+        return "segment table header is not valid";
     if (t.n_segments == 0 || t.head_bytes > payload_bytes)
         return "segment table without segments, or head larger than the payload";
     uint64_t need =
         PEN_SEGMENT_HEADER_BYTES + 4 * (uint64_t)t.n_runs + (uint64_t)t.length_bytes * t.n_segments;
     if (need != bytes)
-        return "segment table size does not fit its counts";
+        return "segment table size does not match its counts";
     if (!t.length_bytes) {
         t.equal_bytes = (payload_bytes - t.head_bytes) / t.n_segments;
         if (t.n_segments > payload_bytes)

@@ -14,7 +14,7 @@
 static int damaged(const PenShard *s, const char *what, uint64_t offset, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: offset %" PRIu64 ": %s: the shard is damaged, or of another pack",
+                     "%s: offset %" PRIu64 ": %s: the shard is damaged or belongs to another pack",
                      s->source->name, offset, what);
 }
 
@@ -25,10 +25,11 @@ static int check_sum(const PenShard *s, uint32_t part, const uint8_t *data, uint
     uint32_t sum = pen__place_sum(&place, data, (size_t)bytes);
     if (sum == expected)
         return PEN_OK;
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: offset %" PRIu64 ": %s: checksum 0x%08x, expected 0x%08x: the shard is "
-                     "damaged, or of another pack",
-                     s->source->name, offset, what, sum, expected);
+    return pen__fail(
+        reterr, PEN_E_CORRUPT, WHERE,
+        "%s: offset %" PRIu64
+        ": %s: checksum 0x%08x, expected 0x%08x: the shard is damaged or belongs to another pack",
+        s->source->name, offset, what, sum, expected);
 }
 
 static int check_footer(PenShard *s, const uint8_t *f, PenError *reterr)
@@ -63,7 +64,7 @@ static int check_footer(PenShard *s, const uint8_t *f, PenError *reterr)
         tail > s->source->bytes || s->tail_offset != s->source->bytes - tail ||
         keys > s->tail_offset || s->keys_offset != s->tail_offset - keys ||
         s->keys_offset < PEN_SHARD_HEADER_BYTES)
-        return damaged(s, "footer does not fit the file", at, reterr);
+        return damaged(s, "the footer does not match the file", at, reterr);
     s->entry.tail_bytes = tail;
     return PEN_OK;
 }
@@ -96,14 +97,14 @@ static int check_table(PenShard *s, PenError *reterr)
             e.index_bytes > PEN_MAX_INDEX_BYTES || e.n_samples < 1 ||
             e.n_samples > s->block_samples || (!last && e.n_samples != s->block_samples))
             return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                             "%s: block %" PRIu64 ": its entry in the block table does not fit",
+                             "%s: block %" PRIu64 ": its entry in the block table is not valid",
                              s->source->name, b);
         at += e.bytes;
         samples += e.n_samples;
         s->entry.largest_block = PEN_MAX(s->entry.largest_block, e.bytes);
     }
     if (at != s->keys_offset || samples != s->n_samples)
-        return damaged(s, "block table does not add up", s->tail_offset, reterr);
+        return damaged(s, "the block table does not add up", s->tail_offset, reterr);
     return PEN_OK;
 }
 
@@ -132,7 +133,7 @@ static int check_expected(const PenShard *s, const PenShardEntry *e, PenError *r
         s->n_samples < e->samples_used)
         return damaged(s, "does not fit the manifest", s->tail_offset, reterr);
     if (memcmp(s->entry.digest, e->digest, sizeof e->digest) != 0)
-        return damaged(s, "digest is not the manifest's", s->tail_offset, reterr);
+        return damaged(s, "the digest differs from the manifest", s->tail_offset, reterr);
     return PEN_OK;
 }
 
@@ -182,7 +183,7 @@ int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,
     if (expected && source->bytes != expected->file_bytes)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: expected %" PRIu64 " bytes, found %" PRIu64
-                         ": the shard was cut, or is of another pack",
+                         ": the shard is truncated or belongs to another pack",
                          source->name, expected->file_bytes, source->bytes);
     if (source->bytes < PEN_SHARD_HEADER_BYTES + PEN_SHARD_FOOTER_BYTES)
         return damaged(&s, "too short to be a shard", 0, reterr);

@@ -79,7 +79,7 @@ int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uin
 {
     if (w->n_samples + n >= PEN_ALL || w->n_blocks >= PEN_ALL - 2)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "a shard of more than 2^32 samples; choose smaller shards");
+                         "a shard has more than 2^32 samples; choose smaller shards");
     int r =
         pen__block_build(&w->build, w->schema, w->id, (uint32_t)w->n_blocks, samples, n, reterr);
     if (r < 0)

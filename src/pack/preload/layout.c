@@ -48,7 +48,7 @@ int pen__preload_layout(PenPreloadLayout *ret, const PenManifest *m, const char 
         r = pen__fail_memory(reterr, WHERE, name);
     else if (!place(&l, m))
         r = pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                      "%s: expected shards that fit into memory, found more bytes than any has",
+                      "%s: the shards are larger than the address space; open it without preload",
                       name);
     if (r < 0) {
         pen__preload_layout_fini(&l);

@@ -189,12 +189,12 @@ static int check_room(Preloading *x, PenError *reterr)
     size_text(room.bytes, room_text);
     size_text(SPARE_BYTES, spare_text);
     return pen__fail(reterr, PEN_E_NO_MEMORY, WHERE,
-                     "%s: preload needs %s of memory and %s to spare, %s %s; open it without "
+                     "%s: preload needs %s of memory and %s of reserve, but only %s is available "
+                     "%s; open it without "
                      "preload, or free memory",
-                     x->pack->path, need_text, spare_text,
-                     room.is_by_group ? "the limit of this process's control group leaves"
-                                      : "this machine has available",
-                     room_text);
+                     x->pack->path, need_text, spare_text, room_text,
+                     room.is_by_group ? "within the cgroup limit of this process"
+                                      : "on this machine");
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -211,15 +211,15 @@ static int check_use(PenPack *p, const PenPreloadSettings *s, PenError *reterr)
     int users = p->refs;
     pthread_mutex_unlock(&p->mutex);
     if (p->cache)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected a pack without a cache, found one with; a pack is preloaded "
-                         "or has a cache",
-                         p->path);
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: cannot preload a pack that has a cache; open it with either preload or a cache",
+            p->path);
     if (users > 1 && !p->preload)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected a pack that nothing uses yet, found a loader on it; preload "
-                         "it right after opening",
-                         p->path);
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: cannot preload a pack that a loader uses; preload it right after opening",
+            p->path);
     return PEN_OK;
 }
 

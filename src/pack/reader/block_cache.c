@@ -81,7 +81,7 @@ int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *re
         return r;
     if (!is_fresh(pack))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: is in use already; a cache is for a pack that was just opened",
+                         "%s: already in use; set the cache right after opening the pack",
                          pack->path);
     r = pen__cache_open(settings, pack->m.id, pack->path, &pack->cache, reterr);
     if (r < 0)

@@ -258,8 +258,8 @@ int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *da
         seen = sum;
     }
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: block %u: %d reads gave other bytes each time, none of which fit their "
-                     "checksums; look at the network",
+                     "%s: block %u: %d reads returned different bytes, none of which match their "
+                     "checksums; check the network",
                      source->name, (unsigned)(block - p->first_blocks[shard->number]),
                      (int)PEN_REMOTE_READS);
 }

@@ -168,8 +168,8 @@ static int compare(PenPack *p, const PenKeySeen *a, const PenKeySeen *b, PenErro
     if (r != 1)
         return r;
     return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "%s: key '%s' is there twice: samples %" PRIu64 " and %" PRIu64
-                     "; keys have to be unique",
+                     "%s: key '%s' occurs twice: samples %" PRIu64 " and %" PRIu64
+                     "; keys must be unique",
                      pen__pack_path(p), pen__key_text(key, bytes, text), a->sample, b->sample);
 }
 

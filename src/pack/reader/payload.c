@@ -23,9 +23,8 @@ static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_
     int r = pen__fail(
         reterr, PEN_E_CORRUPT, WHERE,
         "%s: block %u, sample %u (%" PRIu64 " of the pack), field '%s', offset %" PRIu64
-        ": checksum 0x%08x, expected 0x%08x: damaged, or of another place; the other samples can "
-        "be "
-        "read",
+        ": checksum 0x%08x, expected 0x%08x: the sample is damaged or misplaced; the other samples "
+        "can be read",
         b->shard->shard.source->name, b->view.block, at->sample, b->first_sample + at->sample,
         b->view.schema->fields[at->field].name, b->offset + offset, found, expected);
     if (reterr)
@@ -146,13 +145,13 @@ int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSl
     PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
     if (!e.table_bytes)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: block %u, sample %u: not cut into segments: read all of it", name,
+                         "%s: block %u, sample %u: has no segments: read all of it", name,
                          b->view.block, at->sample);
     PenSegmentTable t = pen__block_segments(&b->view, &e);
     if (last >= t.n_segments || first > last)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: block %u, sample %u: segments %u to %u asked for, it has %u", name,
-                         b->view.block, at->sample, first, last, t.n_segments);
+                         "%s: block %u, sample %u: segments %u to %u requested, but it has %u",
+                         name, b->view.block, at->sample, first, last, t.n_segments);
     Want want;
     find_runs(&t, first, last, &want);
     int r = read_slice(at, &e, &t, &want, &ret->data, reterr);

@@ -12,7 +12,7 @@ static int damaged(const PenBlock *b, uint32_t number, uint64_t offset, PenError
 {
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                      "%s: block %u, section %u, offset %" PRIu64
-                     ": metadata damaged; the samples can be read",
+                     ": the metadata is damaged; the samples can be read",
                      b->shard->shard.source->name, b->view.block, number, b->offset + offset);
 }
 

@@ -67,7 +67,7 @@ int pen__shard_header_check(const PenShard *s, const PenSchema *schema,
         sum == pen__load32(h + 12) && (pen__load64(h + 16) & ~pen__schema_must(schema)) == 0 &&
         zero && memcmp(h + 24, s->entry.id, PEN_ID_BYTES) == 0)
         return PEN_OK;
-    return damaged(s, 0, "header damaged; its samples can be read", reterr);
+    return damaged(s, 0, "the header is damaged; the samples can be read", reterr);
 }
 
 static int check_keys(const PenShard *s, const uint8_t *keys, PenError *reterr)
@@ -103,7 +103,7 @@ static int check_tail(const PenShard *s, const uint8_t *data, PenError *reterr)
 {
     if (memcmp(s->tail, data, (size_t)(s->source->bytes - s->tail_offset)) == 0)
         return PEN_OK;
-    return damaged(s, s->tail_offset, "the tail is not the one that was opened", reterr);
+    return damaged(s, s->tail_offset, "the tail has changed since the shard was opened", reterr);
 }
 
 int pen__shard_part_check(const PenShardRef *ref, const PenSchema *schema, const PenShardPart *part,

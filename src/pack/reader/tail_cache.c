@@ -28,8 +28,8 @@ static int open_origin(TailSource *s, PenError *reterr)
         return r;
     if (origin->bytes != s->base.bytes) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s: expected %llu bytes, found %llu: the shard was cut, or is of another "
-                      "pack",
+                      "%s: expected %llu bytes, found %llu: the shard is truncated or belongs to "
+                      "another pack",
                       origin->name, (unsigned long long)s->base.bytes,
                       (unsigned long long)origin->bytes);
         pen__source_close(&origin);

@@ -194,7 +194,7 @@ static int commit(PenRoll *r, PenShardEntry *ret_entry, PenPackStats *ret_stats,
     if (ret == PEN_OK)
         ret = pen__shard_find(r->s.store, r->id, ret_entry, ret_stats, NULL, reterr);
     if (ret == 0)
-        ret = pen__fail(reterr, PEN_E_IO, WHERE, "%s/%s: gone right after it was written",
+        ret = pen__fail(reterr, PEN_E_IO, WHERE, "%s/%s: disappeared right after it was written",
                         pen__store_name(r->s.store), name);
     pen__shard_abort(&r->writer);
     return ret < 0 ? ret : PEN_OK;
