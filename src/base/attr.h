@@ -11,4 +11,7 @@
 #define PEN_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define PEN_MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* Functions that are made fast by arguments which are constants where they are called. */
+#define PEN_INLINE __attribute__((always_inline)) static inline
+
 #endif

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/process/spawn.h"
+#include "base/spawn/spawn.h"
 
 static int real_open_at(int dir, const char *name, int how)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system interface: memory, files, clock, threads, randomness.
+/* The system interface: memory, files, clock, threads, randomness, programs.
  * Nothing else in the library calls the operating system for these, so a test can count the calls,
  * make the n-th fail, record every write, or turn the clock. Calls return -errno on failure. */
 #ifndef PEN_BASE_SYS_H
@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+
+#include "base/spawn/spawn.h"
 
 typedef struct PenFileStat {
     uint64_t bytes;      /* apparent size */
@@ -43,25 +45,6 @@ enum {
 
 /* In place of a directory's descriptor: names count from the working directory. */
 enum { PEN_AT_CWD = -100 };
-
-/* A program to be run: without a shell, in a process group of its own, with no input and none of
- * our files. */
-typedef struct PenSpawn {
-    const char *const *argv; /* ends in NULL; argv[0] without a slash is looked for in PATH */
-    const char *const *env;  /* ends in NULL; NULL: as we have it */
-    uint64_t memory_bytes;   /* address space it may take; 0: no limit */
-    uint64_t cpu_seconds;    /* then SIGXCPU ends it; 0: no limit */
-    /* NULL: not confined. Otherwise its `program` is run whatever argv[0] says, memory_bytes is at
-     * most PEN_CONFINE_MEMORY, and -ENOSYS means that this kernel cannot confine it. */
-    const struct PenConfine *confine;
-    int has_side; /* its descriptor 3 is a third output */
-} PenSpawn;
-
-typedef struct PenSpawned {
-    int pid;
-    int out_fd, err_fd; /* what it prints; reads on these do not wait */
-    int side_fd;        /* the same of its descriptor 3; -1: it has none */
-} PenSpawned;
 
 typedef struct PenExit {
     int code;   /* -1 when a signal ended it */

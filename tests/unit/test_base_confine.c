@@ -3,7 +3,7 @@
  * Landlock and as on a kernel without it. Each escape is tried unconfined as well, so that none is
  * refused for another reason. What remains open without Landlock is checked too: SECURITY.md says
  * it. */
-#include "base/process/confine.h"
+#include "base/spawn/confine.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "codec_images.h"
 #include "ingest_help.h"
 
-#include "base/process/process.h"
+#include "base/process.h"
 #include "base/thread.h"
 
 #define SECOND UINT64_C(1000000000)

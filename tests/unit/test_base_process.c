@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/process/process.h"
+#include "base/process.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting a program when something is missing: an error, and no descriptor is left open. What the
  * program may do is tested in test_base_confine.c. */
-#include "base/process/spawn.h"
+#include "base/spawn/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,9 @@
 #include "base/machine/cpu.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/sys.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -81,7 +82,7 @@ int pen__cpu(void)
     static atomic_int chosen; /* one more than the tier */
     int tier = atomic_load_explicit(&chosen, memory_order_relaxed) - 1;
     if (tier < 0) {
-        tier = pen__cpu_choose(getenv("PENSTOCK_CPU"));
+        tier = pen__cpu_choose(pen__sys->environment("PENSTOCK_CPU"));
         atomic_store_explicit(&chosen, tier + 1, memory_order_relaxed);
     }
     return tier;

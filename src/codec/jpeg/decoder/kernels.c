@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels the own decoder uses, and whether it is used at all. */
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/machine/cpu.h"
+#include "base/sys.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
 
 static const char where[] = "codec/jpeg";
@@ -31,7 +31,7 @@ static bool is_on(int tier)
     static atomic_int known; /* 1: off, 2: on */
     int state = atomic_load_explicit(&known, memory_order_relaxed);
     if (!state) {
-        const char *word = getenv("PENSTOCK_JPEG");
+        const char *word = pen__sys->environment("PENSTOCK_JPEG");
         bool on = tier != PEN_CPU_C;
         if (word && strcmp(word, "turbo") == 0)
             on = false;

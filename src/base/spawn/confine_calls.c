@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
-#include "base/process/confine_impl.h"
+#include "base/spawn/confine_impl.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

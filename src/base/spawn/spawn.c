@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/process/spawn.h"
+#include "base/spawn/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/process/confine.h"
+#include "base/spawn/confine.h"
 
 /* What a child needs between vfork and exec. */
 typedef struct Birth {

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/process/confine_impl.h"
+#include "base/spawn/confine_impl.h"
 
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 }; /* on every architecture */
 enum { ASK_VERSION = 1, PATH_BENEATH = 1 };

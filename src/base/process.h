@@ -4,8 +4,8 @@
  * No shell is involved unless argv says so. The program has no input, and its own process group,
  * which is killed when the call ends, however it ends. It sees the environment, but no open files.
  */
-#ifndef PEN_BASE_PROCESS_PROCESS_H
-#define PEN_BASE_PROCESS_PROCESS_H
+#ifndef PEN_BASE_PROCESS_H
+#define PEN_BASE_PROCESS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include <penstock/error.h>
 
 #include "base/mem.h"
-#include "base/process/confine.h"
+#include "base/spawn/confine.h"
 #include "base/sys.h"
 
 #define PEN_PROCESS_TAIL 4096

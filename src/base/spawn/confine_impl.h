@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two parts of base/process/confine.h that have a file each. System calls alone. */
-#ifndef PEN_BASE_PROCESS_CONFINE_IMPL_H
-#define PEN_BASE_PROCESS_CONFINE_IMPL_H
+/* The two parts of base/spawn/confine.h that have a file each. System calls alone. */
+#ifndef PEN_BASE_SPAWN_CONFINE_IMPL_H
+#define PEN_BASE_SPAWN_CONFINE_IMPL_H
 
 #include <linux/filter.h>
 
-#include "base/process/confine.h"
+#include "base/spawn/confine.h"
 
 /* For the calling process, which has PR_SET_NO_NEW_PRIVS; 0 or -errno. A kernel without Landlock is
  * no failure. */

@@ -10,8 +10,8 @@
  *   with Landlock   It also reads nothing but its libraries and the files it is given: not the
  *                   files of the user, not /proc.
  */
-#ifndef PEN_BASE_PROCESS_CONFINE_H
-#define PEN_BASE_PROCESS_CONFINE_H
+#ifndef PEN_BASE_SPAWN_CONFINE_H
+#define PEN_BASE_SPAWN_CONFINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/process/confine.h"
+#include "base/spawn/confine.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
-#include "base/process/confine_impl.h"
+#include "base/spawn/confine_impl.h"
 
 enum { MAX_FILES = 128, PAGE = 4096 };
 
