@@ -52,7 +52,7 @@ int pen__stall_report(const PenThreads *threads, const PenRing *ring, const PenE
     char remote[240];
     Busy busy = describe(threads);
     const PenSlot *s = ring->pending;
-    pen__pack_tell(pack, remote, sizeof remote);
+    pen__pack_progress(pack, remote, sizeof remote);
     int r =
         pen__fail(reterr, PEN_E_TIMEOUT, "load/loader",
                   "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64

@@ -77,7 +77,7 @@ static void arrange(PenSimLink *link)
     pen__sim_heap_put(&net->heap, &link->event);
 }
 
-bool pen__sim_link_join(PenSimLink *link, PenTransfer *x)
+bool pen__sim_link_join(PenSimLink *link, PenSimTransfer *x)
 {
     if (!pen__sim_heap_reserve(&link->active, link->active.n + 1))
         return false;
@@ -92,7 +92,7 @@ bool pen__sim_link_join(PenSimLink *link, PenTransfer *x)
     return true;
 }
 
-void pen__sim_link_leave(PenSimLink *link, PenTransfer *x)
+void pen__sim_link_leave(PenSimLink *link, PenSimTransfer *x)
 {
     advance(link);
     pen__sim_heap_take(&link->active, &x->event);
@@ -101,17 +101,17 @@ void pen__sim_link_leave(PenSimLink *link, PenTransfer *x)
     arrange(link);
 }
 
-uint64_t pen__sim_link_progress(PenSimLink *link, const PenTransfer *x)
+uint64_t pen__sim_link_progress(PenSimLink *link, const PenSimTransfer *x)
 {
     advance(link);
     uint64_t left = x->event.at > link->had ? (x->event.at - link->had) / PEN_SIM_FINE : 0;
     return x->reply.bytes - PEN_MIN(left, x->reply.bytes);
 }
 
-PenTransfer *pen__sim_link_next(PenSimLink *link)
+PenSimTransfer *pen__sim_link_next(PenSimLink *link)
 {
     advance(link);
-    PenTransfer *x = (PenTransfer *)pen__sim_heap_first(&link->active);
+    PenSimTransfer *x = (PenSimTransfer *)pen__sim_heap_first(&link->active);
     if (x->event.at > link->had + PEN_SIM_FINE && link->first->deadline_ns <= link->net->now_ns) {
         x = link->first;
         x->reply.failure = PEN_HTTP_T_DEADLINE;
@@ -144,7 +144,7 @@ void pen__sim_link_counts(PenSimLink *link, PenSimLinkCounts *ret)
 
 void pen__sim_link_free(PenSimLink *link)
 {
-    for (PenTransfer *x = link->first, *next; x; x = next) {
+    for (PenSimTransfer *x = link->first, *next; x; x = next) {
         next = x->next;
         pen__free(x);
     }

@@ -15,7 +15,7 @@
 /* ---- what will become of a transfer ---------------------------------------------------------- */
 
 /* Ends the transfer with `failure` at `at_ns`, if that is earlier than what was known. */
-static void cut(PenTransfer *x, PenHttpFailure failure, uint64_t at_ns)
+static void cut(PenSimTransfer *x, PenHttpFailure failure, uint64_t at_ns)
 {
     if (at_ns >= x->event.at)
         return;
@@ -27,7 +27,7 @@ static void cut(PenTransfer *x, PenHttpFailure failure, uint64_t at_ns)
     x->has_body = false;
 }
 
-static void plan_body(PenTransfer *x, const PenSimAnswer *a, uint64_t first_ns)
+static void plan_body(PenSimTransfer *x, const PenSimAnswer *a, uint64_t first_ns)
 {
     const PenHttpRequest *q = x->request;
     uint64_t bytes = q->into_bytes;
@@ -49,7 +49,8 @@ static void plan_body(PenTransfer *x, const PenSimAnswer *a, uint64_t first_ns)
         cut(x, PEN_HTTP_T_SLOW, first_ns + q->limits.slow_ms * PEN_SIM_MS);
 }
 
-static void plan_limits(PenTransfer *x, const PenSimAnswer *a, uint64_t connected, uint64_t first)
+static void plan_limits(PenSimTransfer *x, const PenSimAnswer *a, uint64_t connected,
+                        uint64_t first)
 {
     const PenHttpLimits *l = &x->request->limits;
     uint64_t now = x->client->net->now_ns;
@@ -64,7 +65,7 @@ static void plan_limits(PenTransfer *x, const PenSimAnswer *a, uint64_t connecte
 }
 
 /* All that will happen is known from the start, but for a cancel and for how a link is shared. */
-static void plan(PenTransfer *x)
+static void plan(PenSimTransfer *x)
 {
     PenSimClient *c = x->client;
     PenSimNet *net = c->net;
@@ -110,12 +111,13 @@ static int sim_start(PenTransport *t, const PenHttpRequest *request,
 {
     PenSimClient *c = (PenSimClient *)t;
     PenSimNet *net = c->net;
-    PenTransfer *x = pen__zalloc(sizeof *x);
+    PenSimTransfer *x = pen__zalloc(sizeof *x);
     size_t most = (size_t)net->n_clients + net->n_links + net->n_transfers + 2;
     if (!x || !pen__sim_heap_reserve(&net->heap, most)) {
         pen__free(x);
         return pen__fail_memory(reterr, WHERE, "transfer");
     }
+    x->base.transport = t;
     x->client = c;
     x->request = request;
     x->done = done;
@@ -129,12 +131,12 @@ static int sim_start(PenTransport *t, const PenHttpRequest *request,
     pen__sim_heap_put(&net->heap, &x->event);
     c->live++;
     c->peak = PEN_MAX(c->peak, c->live);
-    *ret = x;
+    *ret = &x->base;
     return PEN_OK;
 }
 
 /* Out of all that knows of it. */
-static void forget(PenTransfer *x)
+static void forget(PenSimTransfer *x)
 {
     PenSimClient *c = x->client;
     if (x->on_link)
@@ -145,9 +147,14 @@ static void forget(PenTransfer *x)
     c->net->n_transfers--;
 }
 
-static void sim_cancel(PenTransport *t, PenTransfer *x)
+static PenSimTransfer *sim_transfer(const PenTransfer *base)
 {
-    (void)t;
+    return (PenSimTransfer *)(void *)((char *)base - offsetof(PenSimTransfer, base));
+}
+
+static void sim_cancel(PenTransfer *transfer)
+{
+    PenSimTransfer *x = sim_transfer(transfer);
     forget(x);
     pen__free(x);
 }
@@ -207,9 +214,10 @@ static int sim_post(PenTransport *t, PenCall *call, void *ctx)
     return PEN_OK;
 }
 
-static uint64_t sim_progress(PenTransport *t, const PenTransfer *x)
+static uint64_t sim_progress(const PenTransfer *transfer)
 {
-    uint64_t now = sim_now(t);
+    const PenSimTransfer *x = sim_transfer(transfer);
+    uint64_t now = sim_now(transfer->transport);
     if (x->on_link)
         return pen__sim_link_progress(x->client->link, x);
     if (x->has_body || now <= x->first_ns)
@@ -231,7 +239,7 @@ static const PenTransportClass sim_class = {
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
-static void end_transfer(PenTransfer *x)
+static void end_transfer(PenSimTransfer *x)
 {
     PenSimClient *c = x->client;
     PenSimNet *net = c->net;
@@ -246,7 +254,7 @@ static void end_transfer(PenTransfer *x)
 }
 
 /* The first byte has come, or all there is. */
-static void fire_transfer(PenTransfer *x)
+static void fire_transfer(PenSimTransfer *x)
 {
     PenSimClient *c = x->client;
     if (!x->has_body) {
@@ -292,7 +300,7 @@ static void fire(PenSimNet *net, PenSimEvent *e)
         end_transfer(pen__sim_link_next((PenSimLink *)e));
         break;
     case PEN_SIM_TRANSFER:
-        fire_transfer((PenTransfer *)e);
+        fire_transfer((PenSimTransfer *)e);
         break;
     default:
         pen__sim_link_tick(net);

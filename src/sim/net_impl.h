@@ -28,19 +28,20 @@ typedef struct PenSimClient {
     PenTimer *timers; /* in order */
 } PenSimClient;
 
-struct PenTransfer {
+typedef struct PenSimTransfer {
     PenSimEvent event; /* before the body, or where there is no link; then in its link's heap */
+    PenTransfer base;
     PenSimClient *client;
     const PenHttpRequest *request;
     void (*done)(void *ctx, const PenHttpReply *reply);
     void *ctx;
-    uint64_t first_ns, deadline_ns; /* of its body's first byte */
-    PenTransfer *prev, *next;       /* of a link, in the order of their beginning */
+    uint64_t first_ns, deadline_ns;     /* of its body's first byte */
+    struct PenSimTransfer *prev, *next; /* of a link, in the order of their beginning */
     PenHttpReply reply;
     bool corrupt;
     bool has_body; /* that is still to come over the link */
     bool on_link;  /* is coming */
-};
+} PenSimTransfer;
 
 /* Bytes are counted in 256ths, so that shares of a nanosecond are not lost. */
 #define PEN_SIM_FINE 256
@@ -50,7 +51,7 @@ struct PenSimLink {
     PenSimNet *net;
     uint64_t number, bytes_per_s, connection_bytes_per_s;
     PenSimHeap active; /* by what each transfer has to have had since the beginning */
-    PenTransfer *first, *last;
+    PenSimTransfer *first, *last;
     uint64_t had;    /* by each transfer since the beginning, in 256ths of a byte */
     uint64_t had_ns; /* up to here */
     double could;    /* bytes a second that it would bring, but for the limit of all links */
@@ -75,10 +76,10 @@ struct PenSimNet {
 };
 
 /* sim_link.c */
-bool pen__sim_link_join(PenSimLink *link, PenTransfer *x); /* false: no memory */
-void pen__sim_link_leave(PenSimLink *link, PenTransfer *x);
-PenTransfer *pen__sim_link_next(PenSimLink *link); /* whose end, or time limit, has come */
-uint64_t pen__sim_link_progress(PenSimLink *link, const PenTransfer *x); /* bytes that came */
+bool pen__sim_link_join(PenSimLink *link, PenSimTransfer *x); /* false: no memory */
+void pen__sim_link_leave(PenSimLink *link, PenSimTransfer *x);
+PenSimTransfer *pen__sim_link_next(PenSimLink *link); /* whose end, or time limit, has come */
+uint64_t pen__sim_link_progress(PenSimLink *link, const PenSimTransfer *x); /* bytes that came */
 void pen__sim_link_tick(PenSimNet *net);
 void pen__sim_link_free(PenSimLink *link);
 

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "help.h"
 #include "memory_fs.h"
+#include "net/aws/config.h"
 #include "net/aws/ini.h"
 #include "net/credentials/sources.h"
 
@@ -31,7 +32,7 @@ static void require_one_line(const PenError *err)
         REQUIRE((unsigned char)*c >= ' ' && *c != 127);
 }
 
-static void use_secret(PenCredentials **s)
+static void use_secret(PenAwsCredentials **s)
 {
     REQUIRE(strlen(pen__credentials_key_id(*s)) > 0 && strlen(pen__credentials_secret(*s)) > 0);
     REQUIRE(!pen__credentials_token(*s) || *pen__credentials_token(*s));
@@ -42,7 +43,7 @@ static void find(const PenAwsEnv *env, const char *profile)
 {
     PenError err;
     PenAsk ask;
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     pen__ask_init(&ask, NULL);
     PenCred c = {.env = env, .ask = &ask, .profile = profile, .process_ms = 1};
     c.deadline_ns = UINT64_MAX;
@@ -60,7 +61,7 @@ static void read_files(const uint8_t *data, size_t bytes)
 {
     static const char *const profiles[] = {NULL, "p", "a b"};
     PenError err;
-    PenAwsEnv env = {.room = {0}};
+    PenAwsEnv env = {.text = {0}};
     const uint8_t *zero = bytes ? memchr(data, 0, bytes) : NULL;
     size_t first = zero ? (size_t)(zero - data) : bytes;
     fs_folder("/h");
@@ -85,7 +86,7 @@ static void read_json(const uint8_t *data, size_t bytes)
 {
     PenError err;
     PenSecretMemory body = {0};
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     MUST(pen__secret_memory_new(bytes, &body, &err));
     REQUIRE(!bytes || pen__secret_memory_add(&body, data, bytes) == 0);
     int r = CALL(pen__cred_json("answer", &body, "Token", bytes & 1, &s, &err));

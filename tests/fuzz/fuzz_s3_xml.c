@@ -35,15 +35,8 @@ static void read_lists(const uint8_t *body, size_t bytes)
 {
     PenError err;
     PenS3Error refused;
-    PenS3Parts p;
     PenS3Uploads u;
     PenS3Objects o;
-    if (accepted(CALL(pen__s3_read_parts(body, bytes, &p, &refused, &err)), &refused)) {
-        REQUIRE(p.n <= 1000 && (!p.more || p.next_number));
-        for (size_t i = 0; i < p.n; i++)
-            REQUIRE(p.items[i].number >= 1 && p.items[i].number <= 10000);
-        pen__s3_parts_free(&p);
-    }
     if (accepted(CALL(pen__s3_read_uploads(body, bytes, &u, &refused, &err)), &refused)) {
         REQUIRE(u.n <= 1000 && (!u.more || u.next_key));
         for (size_t i = 0; i < u.n; i++)

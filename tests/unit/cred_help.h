@@ -29,8 +29,8 @@ HELP void find_at(Found *f, const char *profile, uint32_t process_ms, int line)
 {
     Wire wire;
     PenAsk ask;
-    PenAwsEnv env = {.room = {0}};
-    PenCredentials *s = NULL;
+    PenAwsEnv env = {.text = {0}};
+    PenAwsCredentials *s = NULL;
     *f = (Found){.err = {.status = 0}};
     wire_open(&wire);
     pen__ask_init(&ask, &wire.base);

@@ -238,12 +238,13 @@ HELP int count(const char *text, const char *what)
 
 /* ---- the transport: one thread, one request at a time ---- */
 
-struct PenTransfer {
+typedef struct WireTransfer {
+    PenTransfer base;
     const PenHttpRequest *request;
     void (*done)(void *ctx, const PenHttpReply *reply);
     void *ctx;
-    PenTransfer *next;
-};
+    struct WireTransfer *next;
+} WireTransfer;
 
 typedef struct Job {
     PenCall *call;
@@ -257,7 +258,7 @@ typedef struct Wire {
     pthread_mutex_t mutex;
     pthread_cond_t cond;
     Job *jobs, **jobs_end;
-    PenTransfer *transfers; /* of the loop */
+    WireTransfer *transfers; /* of the loop */
     bool ends;
     atomic_bool mute; /* nothing is ever answered */
     atomic_int n_started, n_cancelled;
@@ -269,28 +270,28 @@ static int wire_start(PenTransport *t, const PenHttpRequest *request,
 {
     Wire *w = (Wire *)t;
     (void)reterr;
-    PenTransfer *x = malloc(sizeof *x);
-    *x = (PenTransfer){request, done, ctx, w->transfers};
+    WireTransfer *x = malloc(sizeof *x);
+    *x = (WireTransfer){{t}, request, done, ctx, w->transfers};
     w->transfers = x;
     atomic_fetch_add(&w->n_started, 1);
-    *ret = x;
+    *ret = &x->base;
     return PEN_OK;
 }
 
-static void wire_unlink(Wire *w, PenTransfer *x)
+static void wire_unlink(Wire *w, WireTransfer *x)
 {
-    PenTransfer **at = &w->transfers;
+    WireTransfer **at = &w->transfers;
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
     free(x);
 }
 
-static void wire_cancel(PenTransport *t, PenTransfer *transfer)
+static void wire_cancel(PenTransfer *transfer)
 {
-    Wire *w = (Wire *)t;
+    Wire *w = (Wire *)transfer->transport;
     atomic_fetch_add(&w->n_cancelled, 1);
-    wire_unlink(w, transfer);
+    wire_unlink(w, (WireTransfer *)transfer);
 }
 
 static int wire_post(PenTransport *t, PenCall *call, void *ctx)
@@ -357,11 +358,11 @@ static void wire_carry(const PenHttpRequest *q, PenHttpReply *reply)
 
 static void wire_step(Wire *w)
 {
-    PenTransfer *x = atomic_load(&w->mute) ? NULL : w->transfers;
+    WireTransfer *x = atomic_load(&w->mute) ? NULL : w->transfers;
     if (!x)
         return;
     PenHttpReply reply;
-    PenTransfer copy = *x;
+    WireTransfer copy = *x;
     wire_carry(x->request, &reply);
     wire_unlink(w, x);
     copy.done(copy.ctx, &reply);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/address/address.h"
+#include "net/address/uri.h"
 
 #include "test.h"
 

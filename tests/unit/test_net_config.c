@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What environment and profiles say besides credentials. */
+#include "net/aws/config.h"
 #include "net/aws/profile_files.h"
 
 #include "secret_help.h"
@@ -94,7 +95,7 @@ TEST(services)
     const char *text = "[default]\nservices = local\nendpoint_url = https://all\n"
                        "[services local]\ns3 =\n  endpoint_url = https://s3\n"
                        "sts =\n  endpoint_url = https://sts\n";
-    PenAwsEnv env = {.room = {0}};
+    PenAwsEnv env = {.text = {0}};
     PenAwsFiles files = {0};
     reset();
     write_file(".aws/config", "%s", text);

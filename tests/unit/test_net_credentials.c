@@ -8,7 +8,7 @@
 
 TEST(secret)
 {
-    PenCredentials *s = NULL, *other;
+    PenAwsCredentials *s = NULL, *other;
     PenError err;
     CHECK_INT(pen__credentials_new("AKIACANARY", "canary/secret+", "canary=token", 7, &s, &err),
               PEN_OK);
@@ -39,14 +39,14 @@ TEST(secret_that_is_none)
     memset(text, 'c', 19999);
     text[19999] = 0;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        PenCredentials *s = NULL;
+        PenAwsCredentials *s = NULL;
         PenError err = {0};
         CHECK_INT(pen__credentials_new(bad[i][0], bad[i][1], bad[i][2], 0, &s, &err),
                   PEN_E_INVALID);
         CHECK(s == NULL);
         check_clean(&err, __LINE__);
     }
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     PenError err = {0};
     CHECK_INT(pen__credentials_new(text, "canary", NULL, 0, &s, &err), PEN_E_LIMIT);
     CHECK_INT(pen__credentials_new("canary", text, NULL, 0, &s, &err), PEN_E_LIMIT);
@@ -57,7 +57,7 @@ TEST(secret_that_is_none)
 /* The kernel's flag "dd" of the pages it lies on. */
 TEST(secret_is_in_no_core_dump)
 {
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     CHECK_INT(pen__credentials_new("AKIACANARY", "canary", NULL, 0, &s, NULL), PEN_OK);
     uintptr_t at = (uintptr_t)pen__credentials_secret(s);
     FILE *f = fopen("/proc/self/smaps", "r");
@@ -480,7 +480,7 @@ TEST(every_allocation_fails_once)
 static void hide(const char *text, const char *expected)
 {
     char message[472];
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     CHECK_INT(pen__credentials_new("KEYABCDEFGHIJ", "secret/abcdefghijklmnop", "tok", 0, &s, NULL),
               PEN_OK);
     snprintf(message, sizeof message, "%s", text);

@@ -11,7 +11,7 @@ typedef struct Giver {
     atomic_int ms; /* that it takes */
 } Giver;
 
-static int give(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
+static int give(void *ctx, PenAwsCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     Giver *g = ctx;
     char id[32];
@@ -37,7 +37,7 @@ static void turn(uint64_t s)
 /* The number of the credentials there are now, -status when there are none. */
 static int now(PenKeyring *k, PenError *err)
 {
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     int r = pen__keyring_now(k, &s, err);
     if (r < 0)
         return r;
@@ -68,7 +68,7 @@ TEST(given)
 {
     PenSecretSettings s = {.key_id = "CANARY7", .secret = "canary", .token = "canary"};
     PenKeyring *k = NULL;
-    PenCredentials *secret = NULL;
+    PenAwsCredentials *secret = NULL;
     PenError err;
     char source[64];
     world_reset();
@@ -229,7 +229,7 @@ TEST(refused)
 {
     Giver g = {.lifetime_s = 3600};
     PenKeyring *k = NULL;
-    PenCredentials *s = NULL;
+    PenAwsCredentials *s = NULL;
     PenError err;
     open_ring(&g, &k);
     CHECK_OK_SO_FAR();
@@ -273,14 +273,14 @@ TEST(short_lived)
     pen__keyring_free(&k);
 }
 
-static int give_expired(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
+static int give_expired(void *ctx, PenAwsCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     (void)ctx, (void)deadline_ns;
     return pen__credentials_new("CANARY1", "canary", NULL, pen__sys->unix_ns() / SECOND - 1, ret,
                                 reterr);
 }
 
-static int give_nothing(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
+static int give_nothing(void *ctx, PenAwsCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     (void)ctx, (void)ret, (void)deadline_ns, (void)reterr;
     return PEN_OK;
@@ -442,7 +442,7 @@ TEST(role_over_time)
     Wire wire;
     PenSecretSettings s = {.profile = "r"};
     PenKeyring *k = NULL;
-    PenCredentials *first = NULL, *second = NULL;
+    PenAwsCredentials *first = NULL, *second = NULL;
     PenError err;
     char source[64];
     if (!server.port)

@@ -11,8 +11,8 @@ static void cancel_job(void *ctx)
 {
     Job *j = ctx;
     PenTransport *t = pen__engine_transport(j->engine);
-    uint64_t bytes = t->class_->progress(t, j->transfer);
-    t->class_->cancel(t, j->transfer);
+    uint64_t bytes = t->class_->progress(j->transfer);
+    t->class_->cancel(j->transfer);
     pthread_mutex_lock(&help_mutex);
     j->reply.bytes = bytes;
     j->transfer = NULL;

@@ -357,7 +357,7 @@ TEST(told_to_slow_down)
     CHECK_INT(pace.limit, 64);
     pen__pace_throttle(&pace, now, now); /* one alone changes nothing */
     CHECK_INT(pace.limit, 64);
-    CHECK(pen__pace_is_told(&pace)); /* but nobody asks twice for a while */
+    CHECK(pen__pace_is_throttled(&pace)); /* but nobody asks twice for a while */
     uint64_t started = now;
     for (int i = 0; i < 63; i++)
         pen__pace_throttle(&pace, started, now += SIM_MS);

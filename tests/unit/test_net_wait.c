@@ -39,13 +39,14 @@ typedef struct Loop {
     _Atomic unsigned live;
 } Loop;
 
-struct PenTransfer {
+typedef struct LoopTransfer {
+    PenTransfer base;
     Loop *loop;
     PenTimer timer;
     const PenHttpRequest *request;
     void (*done)(void *ctx, const PenHttpReply *reply);
     void *ctx;
-};
+} LoopTransfer;
 
 static uint64_t loop_now(PenTransport *t)
 {
@@ -83,7 +84,7 @@ static void loop_timer_set(PenTransport *t, PenTimer *timer, uint64_t at_ns, Pen
 
 static void on_answer(void *ctx)
 {
-    PenTransfer *x = ctx;
+    LoopTransfer *x = ctx;
     PenHttpReply reply = {.status = x->loop->status, .retry_after_ms = PEN_HTTP_NONE};
     if (reply.status == 200) {
         memset(x->request->into, 'x', x->request->into_bytes);
@@ -99,19 +100,20 @@ static int loop_start(PenTransport *t, const PenHttpRequest *request,
                       PenTransfer **ret, PenError *reterr)
 {
     Loop *l = (Loop *)t;
-    PenTransfer *x = calloc(1, sizeof *x);
+    LoopTransfer *x = calloc(1, sizeof *x);
     (void)reterr;
-    *x = (PenTransfer){.loop = l, .request = request, .done = done, .ctx = ctx};
+    *x = (LoopTransfer){.base = {t}, .loop = l, .request = request, .done = done, .ctx = ctx};
     if (l->after_ns)
         loop_timer_set(t, &x->timer, loop_now(t) + l->after_ns, on_answer, x);
     l->live++;
-    *ret = x;
+    *ret = &x->base;
     return PEN_OK;
 }
 
-static void loop_cancel(PenTransport *t, PenTransfer *x)
+static void loop_cancel(PenTransfer *transfer)
 {
-    loop_timer_clear(t, &x->timer);
+    LoopTransfer *x = (LoopTransfer *)transfer;
+    loop_timer_clear(transfer->transport, &x->timer);
     x->loop->live--;
     free(x);
 }
@@ -407,7 +409,7 @@ typedef struct Curious {
 static int ask_and_go(void *ctx)
 {
     Curious *c = ctx;
-    pen__policy_tell(c->p, c->told, sizeof c->told);
+    pen__policy_progress(c->p, c->told, sizeof c->told);
     return 1;
 }
 
@@ -425,14 +427,14 @@ TEST(what_is_waited_for_is_told)
                     .bytes = 256};
     loop_begin(&l, 0, 0);
     CHECK_INT(pen__policy_new(&l.transport, NULL, &c.p, NULL), PEN_OK);
-    pen__policy_tell(c.p, told, sizeof told);
+    pen__policy_progress(c.p, told, sizeof told);
     CHECK_STR(told, ""); /* nothing is under way */
     CHECK_INT(pen__policy_wait(c.p, &wish, pen__deadline_after(60000 * MS), NULL), PEN_E_CANCELLED);
     CHECK(strstr(c.told, NAME " offset 4096, 256 bytes: 1 attempt in 0.") == c.told);
     CHECK(strstr(c.told, " s, last: no response yet"));
     loop_stop(&l);
     told[0] = 'x';
-    pen__policy_tell(c.p, told, sizeof told);
+    pen__policy_progress(c.p, told, sizeof told);
     CHECK_STR(told, ""); /* nobody answers */
     pen__policy_free(&c.p);
     loop_end(&l);

@@ -226,7 +226,7 @@ TEST(upload_is_started)
                    &s),
               PEN_E_CORRUPT);
     CHECK_STR(err.message, "response: UploadId: expected only one");
-    CHECK_INT(READ(started, "<ListPartsResult/>", &s), PEN_E_CORRUPT);
+    CHECK_INT(READ(started, "<ListBucketResult/>", &s), PEN_E_CORRUPT);
     CHECK_STR(err.message,
               "response: expected InitiateMultipartUploadResult, found another element");
     CHECK_STR(s.upload_id, "untouched");
@@ -258,78 +258,6 @@ TEST(upload_is_completed_or_refused_with_status_200)
     CHECK_STR(refused.message, "We encountered an internal error.");
     CHECK_STR(c.etag, "\"12-3\"");
     CHECK_INT(READ(completed, "", &c), PEN_E_CORRUPT);
-}
-
-TEST(parts)
-{
-    PenS3Parts p;
-    CHECK_INT(READ(parts,
-                   HEAD "<ListPartsResult" XMLNS
-                        "><Bucket>b</Bucket><Key>k</Key><UploadId>u</UploadId>"
-                        "<Initiator><ID>x</ID><DisplayName>y</DisplayName></Initiator>"
-                        "<PartNumberMarker>0</PartNumberMarker>"
-                        "<NextPartNumberMarker>3</NextPartNumberMarker><MaxParts>2</MaxParts>"
-                        "<IsTruncated>true</IsTruncated>"
-                        "<Part><PartNumber>2</PartNumber><LastModified>2010-11-10T20:48:34.000Z"
-                        "</LastModified><ETag>\"7778\"</ETag><Size>10485760</Size></Part>"
-                        "<Part><ETag>aaaa</ETag><PartNumber>3</PartNumber>"
-                        "<ChecksumCRC32C>yZRlqg==</ChecksumCRC32C><Size>0</Size></Part>"
-                        "</ListPartsResult>",
-                   &p),
-              PEN_OK);
-    CHECK_INT(p.n, 2);
-    CHECK_INT(p.more, 1);
-    CHECK_INT(p.next_number, 3);
-    CHECK_INT(p.items[0].number, 2);
-    CHECK_INT(p.items[0].bytes, 10485760);
-    CHECK_STR(p.items[0].etag, "\"7778\"");
-    CHECK_STR(p.items[0].crc32c, "");
-    CHECK_STR(p.items[1].etag, "\"aaaa\"");
-    CHECK_STR(p.items[1].crc32c, "yZRlqg==");
-    pen__s3_parts_free(&p);
-    CHECK(!p.items);
-    CHECK_INT(
-        READ(parts, "<ListPartsResult><IsTruncated>false</IsTruncated></ListPartsResult>", &p),
-        PEN_OK);
-    CHECK_INT(p.n, 0);
-    CHECK_INT(p.more, 0);
-    pen__s3_parts_free(&p);
-}
-
-static void check_parts_refused(const char *inside, const char *message)
-{
-    char text[1024];
-    PenS3Parts p = {.n = 77};
-    snprintf(text, sizeof text, "<ListPartsResult>%s</ListPartsResult>", inside);
-    CHECK(READ(parts, text, &p) < 0);
-    CHECK_STR(err.message, message);
-    CHECK_INT(p.n, 77);
-}
-
-TEST(parts_that_cannot_be)
-{
-#define PART(number, etag, size)                                                                   \
-    "<Part><PartNumber>" number "</PartNumber><ETag>" etag "</ETag><Size>" size "</Size></Part>"
-    check_parts_refused(PART("0", "a", "1"), "response: PartNumber: expected 1 to 10000");
-    check_parts_refused(PART("10001", "a", "1"), "response: PartNumber: expected 1 to 10000");
-    check_parts_refused(PART("1", "a", "-1"), "response: Size: expected a number");
-    check_parts_refused(PART("1", "a", ""), "response: Size: expected a number");
-    check_parts_refused(PART("1", "a", "18446744073709551616"),
-                        "response: Size: expected a number");
-    check_parts_refused(PART("1", "a&#10;", "1"),
-                        "response: ETag: expected text without control characters");
-    check_parts_refused("<Part/>" PART("1", "a", "1"),
-                        "response: PartNumber: expected a value, found none");
-    check_parts_refused(PART("1", "a", "1") "<Part/>",
-                        "response: PartNumber: expected a value, found none");
-    check_parts_refused("<Part><PartNumber>1</PartNumber><PartNumber>2</PartNumber></Part>",
-                        "response: PartNumber: expected only one");
-    check_parts_refused("<IsTruncated>yes</IsTruncated>",
-                        "response: IsTruncated: expected true or false");
-    check_parts_refused("<IsTruncated>true</IsTruncated>",
-                        "response: expected a continuation token in a truncated list, found none");
-    check_parts_refused("<Part><ChecksumCRC32C>0123456789abcdef</ChecksumCRC32C></Part>",
-                        "response: ChecksumCRC32C: expected at most 15 bytes, found 16");
 }
 
 TEST(uploads)
@@ -404,6 +332,36 @@ TEST(objects)
     pen__s3_objects_free(&o);
 }
 
+static void check_objects_refused(const char *inside, const char *message)
+{
+    char text[1024];
+    PenS3Objects o = {.n = 77};
+    snprintf(text, sizeof text, "<ListBucketResult>%s</ListBucketResult>", inside);
+    CHECK(READ(objects, text, &o) < 0);
+    CHECK_STR(err.message, message);
+    CHECK_INT(o.n, 77);
+}
+
+TEST(objects_that_cannot_be)
+{
+#define OBJECT(etag, size)                                                                         \
+    "<Contents><Key>k</Key><ETag>" etag "</ETag><Size>" size "</Size></Contents>"
+    check_objects_refused(OBJECT("a", "-1"), "response: Size: expected a number");
+    check_objects_refused(OBJECT("a", ""), "response: Size: expected a number");
+    check_objects_refused(OBJECT("a", "18446744073709551616"), "response: Size: expected a number");
+    check_objects_refused(OBJECT("a&#10;", "1"),
+                          "response: ETag: expected text without control characters");
+    check_objects_refused("<Contents/>" OBJECT("a", "1"), "response: Key: expected a value, found none");
+    check_objects_refused(OBJECT("a", "1") "<Contents/>", "response: Key: expected a value, found none");
+    check_objects_refused("<Contents><Key>1</Key><Key>2</Key></Contents>",
+                          "response: Key: expected only one");
+    check_objects_refused("<IsTruncated>yes</IsTruncated>",
+                          "response: IsTruncated: expected true or false");
+    check_objects_refused(
+        "<IsTruncated>true</IsTruncated>",
+        "response: expected a continuation token in a truncated list, found none");
+}
+
 TEST(pages_have_at_most_1000)
 {
     static char text[65536];
@@ -459,6 +417,20 @@ TEST(keys_of_sts)
         CHECK(!strstr(err.message, "hush"));
         CHECK_STR(keys.secret, "");
     }
+}
+
+TEST(text_that_is_too_long_is_refused)
+{
+    static PenStsCredentials keys;
+    static char text[1024], id[258];
+    memset(id, 'A', sizeof id - 1);
+    snprintf(text, sizeof text,
+             "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>%s</AccessKeyId>"
+             "</Credentials></AssumeRoleResult></AssumeRoleResponse>",
+             id);
+    CHECK_INT(pen__sts_read_credentials(text, strlen(text), &keys, &refused, &err), PEN_E_LIMIT);
+    CHECK_STR(err.message, "response: AssumeRoleResult/Credentials/AccessKeyId: expected at most 256 "
+                           "bytes, found 257");
 }
 
 /* What is given back, looked at before it is. */
@@ -581,12 +553,12 @@ int main(int argc, char **argv)
     RUN(error_texts_are_cut_between_characters);
     RUN(upload_is_started);
     RUN(upload_is_completed_or_refused_with_status_200);
-    RUN(parts);
-    RUN(parts_that_cannot_be);
+    RUN(objects_that_cannot_be);
     RUN(uploads);
     RUN(objects);
     RUN(pages_have_at_most_1000);
     RUN(keys_of_sts);
+    RUN(text_that_is_too_long_is_refused);
     RUN(memory_is_wiped_before_it_is_given_back);
     RUN(times);
     RUN(memory_runs_out);

@@ -123,7 +123,7 @@ TEST(a_transfer_that_is_cancelled_makes_room)
     get(&one, a, 500000);
     get(&two, a, 500000);
     run_ms(net, 100); /* 50,000 each */
-    a->class_->cancel(a, one.transfer);
+    a->class_->cancel(one.transfer);
     run_ms(net, 2000);
     unsigned left = pen__sim_client_transfers(a);
     pen__sim_net_free(&net);

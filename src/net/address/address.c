@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "net/address/parts.h"
+#include "net/address/uri.h"
 
 #define WHERE "net/address"
 #define KEY_BYTES 1024
@@ -32,6 +32,123 @@ int pen__address_is_remote(const char *text)
 {
     return scheme_of(text) >= 0;
 }
+
+/* ---- what names may hold ---- */
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int is_alnum(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The length of the character that begins at `s`, 0 when it is none or a control character. */
+static size_t clean_at(const uint8_t *s, size_t bytes)
+{
+    static const uint32_t least[] = {0, 0, 0xA0, 0x800, 0x10000};
+    if (*s < 0x80)
+        return *s >= 0x20 && *s != 0x7F;
+    size_t n = *s >= 0xF0 ? 4 : *s >= 0xE0 ? 3 : 2;
+    if (*s < 0xC2 || *s > 0xF4 || n > bytes)
+        return 0;
+    uint32_t c = *s & (0x7Fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3F);
+    }
+    return c < least[n] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF) ? 0 : n;
+}
+
+/* UTF-8 without control characters (C0, DEL, C1)? */
+static int text_is_clean(const char *text, size_t bytes)
+{
+    const uint8_t *s = (const uint8_t *)text, *end = s + bytes;
+    while (s < end) {
+        size_t n = clean_at(s, (size_t)(end - s));
+        if (!n)
+            return 0;
+        s += n;
+    }
+    return 1;
+}
+
+/* Is a segment between slashes "." or ".."? */
+static int text_has_dots(const char *text, size_t bytes)
+{
+    size_t dots = 0, others = 0;
+    for (size_t i = 0; i <= bytes; i++) {
+        if (i < bytes && text[i] != '/') {
+            *(text[i] == '.' ? &dots : &others) += 1;
+            continue;
+        }
+        if (!others && (dots == 1 || dots == 2))
+            return 1;
+        dots = others = 0;
+    }
+    return 0;
+}
+
+int pen__host_is_ipv4(const char *text, size_t bytes)
+{
+    char copy[16];
+    struct in_addr a;
+    if (bytes >= sizeof copy)
+        return 0;
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
+    return inet_pton(AF_INET, copy, &a) == 1;
+}
+
+/* 3 to 63 letters, digits, '.', '-' and '_', as S3 has them or once had; no IPv4 address. */
+static int text_is_bucket(const char *text, size_t bytes)
+{
+    if (bytes < 3 || bytes > 63 || !is_alnum(text[0]) || !is_alnum(text[bytes - 1]))
+        return 0;
+    for (size_t i = 0; i < bytes; i++) {
+        if (!is_alnum(text[i]) && text[i] != '.' && text[i] != '-' && text[i] != '_')
+            return 0;
+        if (text[i] == '.' && text[i + 1] == '.')
+            return 0;
+    }
+    return !pen__host_is_ipv4(text, bytes);
+}
+
+/* What a resolver could take for a number, and with it the whole for an address: 0x7f.1, 127.1 */
+static int is_number(const char *label, size_t bytes)
+{
+    if (bytes > 1 && label[0] == '0' && (label[1] | 32) == 'x')
+        return 1;
+    size_t n = 0;
+    while (n < bytes && is_digit(label[n]))
+        n++;
+    return n == bytes;
+}
+
+/* Labels of letters, digits, '-' and '_'; when the last is a number, an IPv4 address. */
+static int text_is_host(const char *text, size_t bytes)
+{
+    size_t label = 0;
+    if (!bytes || bytes > 253)
+        return 0;
+    for (size_t i = 0; i <= bytes; i++) {
+        if (i < bytes && text[i] != '.') {
+            if (!is_alnum(text[i]) && text[i] != '-' && text[i] != '_')
+                return 0;
+            continue;
+        }
+        if (i == label || i - label > 63)
+            return 0;
+        if (i < bytes)
+            label = i + 1;
+    }
+    return !is_number(text + label, bytes - label) || pen__host_is_ipv4(text, bytes);
+}
+
+/* ---- reading an address ---- */
 
 /* What is being read. */
 typedef struct Text {
@@ -84,7 +201,7 @@ static int split(const char *text, Text *ret, PenError *reterr)
                       "expected no '?' and no '#' (presigned URLs are not supported); pass "
                       "credentials with a profile or the AWS_ variables",
                       reterr);
-    if (!pen__text_is_clean(rest, strlen(rest)))
+    if (!text_is_clean(rest, strlen(rest)))
         return refuse(ret, "expected utf-8 without control characters", reterr);
     return PEN_OK;
 }
@@ -111,7 +228,7 @@ static int parse_s3(const Text *t, PenAddress *ret, PenError *reterr)
     size_t key_bytes = t->path_bytes ? t->path_bytes - 1 : 0;
     if (!t->name_bytes)
         return refuse(t, "expected a bucket name after s3://", reterr);
-    if (!pen__text_is_bucket(t->name, t->name_bytes))
+    if (!text_is_bucket(t->name, t->name_bytes))
         return refuse(t,
                       "expected a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that "
                       "begins and ends with a letter or digit",
@@ -120,7 +237,7 @@ static int parse_s3(const Text *t, PenAddress *ret, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: expected a key of at most %d bytes, found %zu", t->shown, KEY_BYTES,
                          key_bytes);
-    if (pen__text_has_dots(key, key_bytes))
+    if (text_has_dots(key, key_bytes))
         return refuse(t, "expected no '.' or '..' between slashes", reterr);
     memcpy(bucket, t->name, t->name_bytes);
     bucket[t->name_bytes] = 0;
@@ -156,7 +273,7 @@ static int parse_host(const Text *t, size_t bytes, char ret[256], PenError *rete
     }
     if (!bytes)
         return refuse(t, "expected a host name after http:// or https://", reterr);
-    if (!pen__text_is_host(t->name, bytes))
+    if (!text_is_host(t->name, bytes))
         return refuse(t,
                       "expected a host name of letters, digits, '-' and '.', or a complete IP "
                       "address (write international names in their xn-- form)",
@@ -188,7 +305,7 @@ static int check_path(const Text *t, const PenBuf *path, PenError *reterr)
     for (size_t i = 0; i < decoded.bytes && r == PEN_OK; i++)
         if (decoded.data[i] < 0x20 || decoded.data[i] == 0x7F)
             r = refuse(t, "expected no encoded control characters", reterr);
-    if (r == PEN_OK && pen__text_has_dots((const char *)decoded.data, decoded.bytes))
+    if (r == PEN_OK && text_has_dots((const char *)decoded.data, decoded.bytes))
         r = refuse(t, "expected no '.' or '..' between slashes", reterr);
     pen__buf_free(&decoded);
     return r;
@@ -246,9 +363,9 @@ static int check_name(const PenAddress *a, const char *name, size_t bytes, PenEr
     const char *wrong = NULL;
     if (!bytes || name[0] == '/')
         wrong = "expected a name that does not begin with '/'";
-    else if (!pen__text_is_clean(name, bytes))
+    else if (!text_is_clean(name, bytes))
         wrong = "expected utf-8 without control characters";
-    else if (pen__text_has_dots(name, bytes))
+    else if (text_has_dots(name, bytes))
         wrong = "expected no '.' or '..' between slashes";
     else if (a->scheme == PEN_SCHEME_S3 && strpbrk(name, "?#"))
         wrong = "expected no '?' and no '#'";

@@ -34,10 +34,7 @@ void pen__address_free(PenAddress *a);
 /* The address of `name` under the prefix `a`; as text again, without anything secret. */
 int pen__address_join(const PenAddress *a, const char *name, PenAddress *ret, PenError *reterr);
 int pen__address_text(const PenAddress *a, PenBuf *ret);
-
-/* Percent-encodes all but A-Z a-z 0-9 - . _ ~ (and / when keep_slash), as SigV4 wants it. No NUL
- * follows. */
-int pen__uri_encode(PenBuf *to, const char *text, size_t bytes, int keep_slash);
+int pen__host_is_ipv4(const char *text, size_t bytes);
 
 /* Where S3 requests go. Plain values, copied from the environment, a profile or arguments. */
 typedef struct PenEndpoint {

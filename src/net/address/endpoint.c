@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "net/address/address.h"
-#include "net/address/parts.h"
+#include "net/address/uri.h"
 
 #define WHERE "net/endpoint"
 
@@ -155,7 +155,7 @@ int pen__endpoint_is_safe(const PenEndpoint *e)
         return 1;
     if (begins(e->host, "[::1]"))
         return 1;
-    return begins(e->host, "127.") && pen__text_is_ipv4(e->host, host_bytes(e));
+    return begins(e->host, "127.") && pen__host_is_ipv4(e->host, host_bytes(e));
 }
 
 /* A bucket in the host's name needs a host with a name, and to be one label that a certificate for
@@ -164,7 +164,7 @@ static int in_path(const PenEndpoint *e, const char *bucket)
 {
     return e->path_style ||
            strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(bucket) ||
-           e->host[0] == '[' || pen__text_is_ipv4(e->host, host_bytes(e)) || is_localhost(e);
+           e->host[0] == '[' || pen__host_is_ipv4(e->host, host_bytes(e)) || is_localhost(e);
 }
 
 /* Texts up to a NULL, and a NUL behind them. */

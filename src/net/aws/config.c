@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What environment and profile say besides credentials. */
+#include "net/aws/config.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
 #include "net/aws/profile_files.h"
-#include "net/credentials/credentials.h"
 
 #define WHERE "net/aws_config"
 
@@ -52,7 +52,7 @@ static int fill(const PenAwsFiles *f, PenAwsConfig *ret, PenError *reterr)
 
 int pen__aws_config(const char *profile, PenAwsConfig *ret, PenError *reterr)
 {
-    PenAwsEnv env = {.room = {0}};
+    PenAwsEnv env = {.text = {0}};
     PenAwsFiles files = {0};
     PenAwsConfig config = {.path_style = 0};
     int r = pen__aws_env_read(&env, reterr);

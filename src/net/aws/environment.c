@@ -44,7 +44,7 @@ static const char *const names[] = {
     "AWS_EC2_METADATA_SERVICE_ENDPOINT",
     "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
 };
-_Static_assert(PEN_LEN(names) <= PEN_AWS_ENV_MAX, "room for all values");
+_Static_assert(PEN_LEN(names) <= PEN_AWS_ENV_MAX, "a place for each value");
 
 int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr)
 {
@@ -58,15 +58,15 @@ int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr)
                              VALUE_BYTES);
         bytes += n + 1;
     }
-    PenAwsEnv env = {.room = {0}};
-    int r = pen__secret_memory_new(bytes, &env.room, reterr);
+    PenAwsEnv env = {.text = {0}};
+    int r = pen__secret_memory_new(bytes, &env.text, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; i < PEN_LEN(names); i++) {
         if (!found[i] || !*found[i])
             continue;
-        env.values[i] = env.room.data + env.room.bytes;
-        (void)pen__secret_memory_add(&env.room, found[i], strlen(found[i]) + 1);
+        env.values[i] = env.text.data + env.text.bytes;
+        (void)pen__secret_memory_add(&env.text, found[i], strlen(found[i]) + 1);
     }
     *ret = env;
     return PEN_OK;
@@ -74,8 +74,8 @@ int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr)
 
 void pen__aws_env_free(PenAwsEnv *env)
 {
-    pen__secret_memory_free(&env->room);
-    *env = (PenAwsEnv){.room = {0}};
+    pen__secret_memory_free(&env->text);
+    *env = (PenAwsEnv){.text = {0}};
 }
 
 const char *pen__aws_env_get(const PenAwsEnv *env, const char *name)

@@ -10,13 +10,13 @@
 #define PEN_AWS_ENV_MAX 40
 
 typedef struct PenAwsEnv {
-    PenSecretMemory room;
+    PenSecretMemory text;
     const char *values[PEN_AWS_ENV_MAX]; /* NULL when not set or empty */
 } PenAwsEnv;
 
 int pen__aws_env_read(PenAwsEnv *ret, PenError *reterr);
 void pen__aws_env_free(PenAwsEnv *env);
-/* NULL when not set or empty. Only for the names that aws_env.c lists. */
+/* NULL when not set or empty. Only for the names that environment.c lists. */
 const char *pen__aws_env_get(const PenAwsEnv *env, const char *name);
 /* Is it true, yes, on or 1, in any case? */
 int pen__aws_env_is_true(const PenAwsEnv *env, const char *name);

@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stdio.h>
-
+/* The order in which sources of credentials are tried. */
 #include "base/error.h"
 #include "net/credentials/sources.h"
 
 #define WHERE "net/credentials"
 
-void pen__cred_set_source(PenCred *c, const char *fmt, ...)
+int pen__cred_find(PenCred *c, PenAwsCredentials **ret, PenError *reterr)
 {
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(c->source, sizeof c->source, fmt, args);
-    va_end(args);
-}
-
-int pen__cred_files(PenCred *c, PenError *reterr)
-{
-    if (c->files_read)
-        return PEN_OK;
-    int r = pen__aws_files_open(c->env, c->profile, &c->files, reterr);
-    c->files_read = r == PEN_OK;
-    return r;
-}
-
-void pen__cred_end(PenCred *c)
-{
-    if (c->files_read)
-        pen__aws_files_close(&c->files);
-    c->files_read = false;
-}
-
-int pen__cred_find(PenCred *c, PenCredentials **ret, PenError *reterr)
-{
-    static int (*const sources[])(PenCred *, PenCredentials **, PenError *) = {
+    static int (*const sources[])(PenCred *, PenAwsCredentials **, PenError *) = {
         pen__cred_environment, pen__cred_web_identity, pen__cred_profile,
         pen__cred_container,   pen__cred_instance,
     };

@@ -36,28 +36,28 @@ static int read_token(const PenCred *c, PenSecretMemory *ret, PenError *reterr)
     const char *text = pen__aws_env_get(c->env, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
     if (!file && !text)
         return PEN_OK;
-    PenSecretMemory room = {0};
-    int r = file ? pen__secret_memory_read(file, TOKEN_BYTES, &room, reterr)
-                 : pen__secret_memory_new(strlen(text), &room, reterr);
+    PenSecretMemory token = {0};
+    int r = file ? pen__secret_memory_read(file, TOKEN_BYTES, &token, reterr)
+                 : pen__secret_memory_new(strlen(text), &token, reterr);
     if (r < 0)
         return r;
     if (!file)
-        (void)pen__secret_memory_add(&room, text, strlen(text));
-    while (room.bytes && strchr(" \t\r\n", room.data[room.bytes - 1]))
-        room.data[--room.bytes] = 0;
-    for (size_t i = 0; i < room.bytes; i++)
-        if (room.data[i] < ' ' || room.data[i] > '~') {
-            pen__secret_memory_free(&room);
+        (void)pen__secret_memory_add(&token, text, strlen(text));
+    while (token.bytes && strchr(" \t\r\n", token.data[token.bytes - 1]))
+        token.data[--token.bytes] = 0;
+    for (size_t i = 0; i < token.bytes; i++)
+        if (token.data[i] < ' ' || token.data[i] > '~') {
+            pen__secret_memory_free(&token);
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
                              "%s: expected one line of ASCII, found a control character",
                              file ? "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
                                   : "AWS_CONTAINER_AUTHORIZATION_TOKEN");
         }
-    *ret = room;
+    *ret = token;
     return PEN_OK;
 }
 
-static int ask(PenCred *c, const char *url, const PenSecretMemory *token, PenCredentials **ret,
+static int ask(PenCred *c, const char *url, const PenSecretMemory *token, PenAwsCredentials **ret,
                PenError *reterr)
 {
     PenAnswer answer;
@@ -78,7 +78,7 @@ static int ask(PenCred *c, const char *url, const PenSecretMemory *token, PenCre
     return r;
 }
 
-int pen__cred_container(PenCred *c, PenCredentials **ret, PenError *reterr)
+int pen__cred_container(PenCred *c, PenAwsCredentials **ret, PenError *reterr)
 {
     char url[2048];
     PenSecretMemory token = {0};

@@ -14,10 +14,10 @@
 enum { KEY_ID_BYTES = 256, SECRET_BYTES = 512, TOKEN_BYTES = 16384 };
 
 /* The object itself holds nothing secret, but where it lies. */
-struct PenCredentials {
+struct PenAwsCredentials {
     atomic_uint refs;
     uint64_t expires_s;
-    PenSecretMemory room;
+    PenSecretMemory text;
     const char *key_id, *secret, *token;
 };
 
@@ -47,7 +47,7 @@ static const char *put_text(PenSecretMemory *room, const char *text)
 }
 
 int pen__credentials_new(const char *key_id, const char *secret, const char *token,
-                         uint64_t expires_s, PenCredentials **ret, PenError *reterr)
+                         uint64_t expires_s, PenAwsCredentials **ret, PenError *reterr)
 {
     if (token && !*token)
         token = NULL;
@@ -58,61 +58,61 @@ int pen__credentials_new(const char *key_id, const char *secret, const char *tok
         r = check_text("session token", token, TOKEN_BYTES, reterr);
     if (r < 0)
         return r;
-    PenCredentials *s = pen__zalloc(sizeof *s);
+    PenAwsCredentials *s = pen__zalloc(sizeof *s);
     if (!s)
         return pen__fail_memory(reterr, WHERE, "credentials");
     size_t bytes = strlen(key_id) + strlen(secret) + (token ? strlen(token) : 0) + 3;
-    r = pen__secret_memory_new(bytes, &s->room, reterr);
+    r = pen__secret_memory_new(bytes, &s->text, reterr);
     if (r < 0) {
         pen__free(s);
         return r;
     }
     atomic_init(&s->refs, 1);
     s->expires_s = expires_s;
-    s->key_id = put_text(&s->room, key_id);
-    s->secret = put_text(&s->room, secret);
-    s->token = token ? put_text(&s->room, token) : NULL;
+    s->key_id = put_text(&s->text, key_id);
+    s->secret = put_text(&s->text, secret);
+    s->token = token ? put_text(&s->text, token) : NULL;
     *ret = s;
     return PEN_OK;
 }
 
-PenCredentials *pen__credentials_get(PenCredentials *s)
+PenAwsCredentials *pen__credentials_get(PenAwsCredentials *s)
 {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
     return s;
 }
 
-void pen__credentials_put(PenCredentials **s)
+void pen__credentials_put(PenAwsCredentials **s)
 {
-    PenCredentials *old = *s;
+    PenAwsCredentials *old = *s;
     *s = NULL;
     if (!old || atomic_fetch_sub_explicit(&old->refs, 1, memory_order_acq_rel) != 1)
         return;
-    pen__secret_memory_free(&old->room);
+    pen__secret_memory_free(&old->text);
     pen__free(old);
 }
 
-const char *pen__credentials_key_id(const PenCredentials *s)
+const char *pen__credentials_key_id(const PenAwsCredentials *s)
 {
     return s->key_id;
 }
 
-const char *pen__credentials_secret(const PenCredentials *s)
+const char *pen__credentials_secret(const PenAwsCredentials *s)
 {
     return s->secret;
 }
 
-const char *pen__credentials_token(const PenCredentials *s)
+const char *pen__credentials_token(const PenAwsCredentials *s)
 {
     return s->token;
 }
 
-uint64_t pen__credentials_expires(const PenCredentials *s)
+uint64_t pen__credentials_expires(const PenAwsCredentials *s)
 {
     return s->expires_s;
 }
 
-bool pen__credentials_same(const PenCredentials *a, const PenCredentials *b)
+bool pen__credentials_same(const PenAwsCredentials *a, const PenAwsCredentials *b)
 {
     const char *ta = a->token ? a->token : "", *tb = b->token ? b->token : "";
     return strcmp(a->key_id, b->key_id) == 0 && strcmp(a->secret, b->secret) == 0 &&
@@ -135,7 +135,7 @@ void pen__text_hide(const char *secret, char *message)
     }
 }
 
-void pen__credentials_hide(const PenCredentials *s, char *message)
+void pen__credentials_hide(const PenAwsCredentials *s, char *message)
 {
     pen__text_hide(s->key_id, message);
     pen__text_hide(s->secret, message);

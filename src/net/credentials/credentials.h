@@ -11,27 +11,28 @@
 
 /* Lives on pages kept out of core dumps and is wiped when freed. Counted: shared by many requests.
  */
-typedef struct PenCredentials PenCredentials;
+typedef struct PenAwsCredentials PenAwsCredentials;
 
 int pen__credentials_new(const char *key_id, const char *secret, const char *token,
-                         uint64_t expires_s, PenCredentials **ret,
+                         uint64_t expires_s, PenAwsCredentials **ret,
                          PenError *reterr); /* expires_s 0: never */
-PenCredentials *pen__credentials_get(PenCredentials *s);
-void pen__credentials_put(PenCredentials **s);
-const char *pen__credentials_key_id(const PenCredentials *s);
-const char *pen__credentials_secret(const PenCredentials *s);
-const char *pen__credentials_token(const PenCredentials *s); /* NULL when there is none */
-uint64_t pen__credentials_expires(const PenCredentials *s);
-bool pen__credentials_same(const PenCredentials *a,
-                           const PenCredentials *b); /* key, secret and token */
+PenAwsCredentials *pen__credentials_get(PenAwsCredentials *s);
+void pen__credentials_put(PenAwsCredentials **s);
+const char *pen__credentials_key_id(const PenAwsCredentials *s);
+const char *pen__credentials_secret(const PenAwsCredentials *s);
+const char *pen__credentials_token(const PenAwsCredentials *s); /* NULL when there is none */
+uint64_t pen__credentials_expires(const PenAwsCredentials *s);
+bool pen__credentials_same(const PenAwsCredentials *a,
+                           const PenAwsCredentials *b); /* key, secret and token */
 /* Overwrites what a message repeats of them, because a server sent it back: any 10 characters in a
  * row, or all of a shorter one. */
-void pen__credentials_hide(const PenCredentials *s, char *message);
+void pen__credentials_hide(const PenAwsCredentials *s, char *message);
 /* The same for any one text. */
 void pen__text_hide(const char *secret, char *message);
 
 /* Asked for new ones from a thread of the library's. < 0 with the error filled in. */
-typedef int PenSecretCall(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr);
+typedef int PenSecretCall(void *ctx, PenAwsCredentials **ret, uint64_t deadline_ns,
+                          PenError *reterr);
 
 typedef struct PenSecretSettings {
     const char *key_id, *secret, *token; /* given by the caller: used, nothing is looked for */
@@ -54,24 +55,12 @@ void pen__keyring_free(PenKeyring **ring); /* waits for a fetch under way, a sec
  * missing or near their end (5-10 minutes before, jittered; one fetch at a time). PEN_E_BUSY while
  * there are none yet; the failure of the last fetch when there are none and it failed (then asked
  * again after a while). A failed renewal keeps what is still valid. */
-int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr);
+int pen__keyring_now(PenKeyring *ring, PenAwsCredentials **ret, PenError *reterr);
 /* The server called these expired: the next _now fetches anew, unless somebody did already. */
-void pen__keyring_refuse(PenKeyring *ring, const PenCredentials *s);
+void pen__keyring_refuse(PenKeyring *ring, const PenAwsCredentials *s);
 void pen__keyring_hide(PenKeyring *ring,
                        char *message); /* pen__credentials_hide of the current ones */
 /* Where they came from, for messages: "environment", "profile train in ~/.aws/credentials", ... */
 void pen__keyring_source(PenKeyring *ring, char *ret, size_t bytes);
-
-/* region, endpoint, ... of the environment and the profile; "" when not said. */
-typedef struct PenAwsConfig {
-    char region[64];
-    char endpoint[512]; /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's endpoint_url (and
-                           its services) */
-    char ca_file[1024]; /* AWS_CA_BUNDLE, ca_bundle */
-    char profile[128];
-    uint8_t path_style; /* s3 = addressing_style */
-    uint8_t unsigned_;  /* AWS_S3_NO_SIGN_REQUEST=YES and the like */
-} PenAwsConfig;
-int pen__aws_config(const char *profile, PenAwsConfig *ret, PenError *reterr);
 
 #endif

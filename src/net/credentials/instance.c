@@ -90,7 +90,7 @@ static int find_role(PenCred *c, const char *base, const PenHttpHeader *token, c
     return r;
 }
 
-static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenCredentials **ret,
+static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenAwsCredentials **ret,
                  PenError *reterr)
 {
     char role[ROLE_BYTES + 1], url[1024];
@@ -113,7 +113,7 @@ static int fetch(PenCred *c, const char *base, const PenHttpHeader *token, PenCr
     return r;
 }
 
-int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr)
+int pen__cred_instance(PenCred *c, PenAwsCredentials **ret, PenError *reterr)
 {
     char base[512], url[1024];
     PenAnswer token;

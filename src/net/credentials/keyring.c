@@ -42,7 +42,7 @@ typedef struct Core {
     void (*call_free)(void *ctx);
     bool given; /* by the caller, for ever */
 
-    PenCredentials *now;
+    PenAwsCredentials *now;
     uint64_t end_ns;     /* of `now` */
     uint64_t fetch_ns;   /* the next fetch is not before */
     uint64_t fetched_ns; /* when they came */
@@ -80,7 +80,7 @@ static uint64_t random_below(uint64_t n)
 }
 
 /* What is left of them, in seconds; UINT64_MAX for ever. */
-static uint64_t left_s(const PenCredentials *s, uint64_t date_s)
+static uint64_t left_s(const PenAwsCredentials *s, uint64_t date_s)
 {
     uint64_t end = pen__credentials_expires(s);
     uint64_t now = date_s ? date_s : pen__sys->unix_ns() / SECOND;
@@ -89,7 +89,7 @@ static uint64_t left_s(const PenCredentials *s, uint64_t date_s)
     return end > now ? end - now : 0;
 }
 
-static int ask_sources(Core *k, PenCred *c, PenCredentials **ret, PenError *err)
+static int ask_sources(Core *k, PenCred *c, PenAwsCredentials **ret, PenError *err)
 {
     if (!k->call)
         return pen__cred_find(c, ret, err);
@@ -101,7 +101,7 @@ static int ask_sources(Core *k, PenCred *c, PenCredentials **ret, PenError *err)
 }
 
 /* With the mutex held. */
-static void keep(Core *k, PenCredentials *fetched, uint64_t left, const char *source)
+static void keep(Core *k, PenAwsCredentials *fetched, uint64_t left, const char *source)
 {
     uint64_t now = pen__sys->now_ns(), ahead = AHEAD_S + random_below(JITTER_S + 1);
     pen__credentials_put(&k->now);
@@ -131,7 +131,7 @@ static void *fetch(void *arg)
 {
     Core *k = arg;
     PenError err = {.status = PEN_E_IO};
-    PenCredentials *found = NULL;
+    PenAwsCredentials *found = NULL;
     PenCred c = {
         .env = &k->env,
         .ask = &k->ask,
@@ -182,7 +182,7 @@ static void begin(PenKeyring *ring)
     k->fetching = true;
 }
 
-int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr)
+int pen__keyring_now(PenKeyring *ring, PenAwsCredentials **ret, PenError *reterr)
 {
     Core *k = ring->core;
     int r = PEN_OK;
@@ -208,7 +208,7 @@ int pen__keyring_now(PenKeyring *ring, PenCredentials **ret, PenError *reterr)
     return r;
 }
 
-void pen__keyring_refuse(PenKeyring *ring, const PenCredentials *s)
+void pen__keyring_refuse(PenKeyring *ring, const PenAwsCredentials *s)
 {
     Core *k = ring->core;
     pthread_mutex_lock(&k->mutex);

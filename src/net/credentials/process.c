@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/process/process.h"
+#include "base/process.h"
 #include "base/thread.h"
 #include "net/credentials/sources.h"
 
@@ -112,7 +112,7 @@ static int run(PenCred *c, const char **argv, PenSecretMemory *out, PenError *re
     return r;
 }
 
-int pen__cred_process(PenCred *c, const char *command, PenCredentials **ret, PenError *reterr)
+int pen__cred_process(PenCred *c, const char *command, PenAwsCredentials **ret, PenError *reterr)
 {
     PenSecretMemory words = {0}, out = {0};
     const char *argv[MAX_WORDS];

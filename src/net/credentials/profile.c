@@ -17,14 +17,14 @@ typedef struct Chain {
     int n;
 } Chain;
 
-static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr);
+static int resolve(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr);
 
 static const char *get(const Chain *chain, const char *profile, const char *key)
 {
     return pen__aws_profile_get(&chain->c->files, profile, NULL, key);
 }
 
-static int keys(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
+static int keys(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr)
 {
     const PenAwsFiles *f = &chain->c->files;
     const char *key_id = get(chain, profile, "aws_access_key_id");
@@ -43,7 +43,7 @@ static int keys(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     return r;
 }
 
-static int named_source(Chain *chain, const char *source, PenCredentials **ret, PenError *reterr)
+static int named_source(Chain *chain, const char *source, PenAwsCredentials **ret, PenError *reterr)
 {
     int r;
     if (strcmp(source, "Environment") == 0)
@@ -63,7 +63,7 @@ static int named_source(Chain *chain, const char *source, PenCredentials **ret, 
 }
 
 /* The credentials that a role is taken on with. */
-static int role_source(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
+static int role_source(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr)
 {
     const char *other = get(chain, profile, "source_profile");
     const char *named = get(chain, profile, "credential_source");
@@ -82,9 +82,9 @@ static int role_source(Chain *chain, const char *profile, PenCredentials **ret, 
     return r;
 }
 
-static int role(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
+static int role(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr)
 {
-    PenCredentials *with = NULL;
+    PenAwsCredentials *with = NULL;
     PenCredRole what = {
         .profile = profile,
         .arn = get(chain, profile, "role_arn"),
@@ -109,7 +109,7 @@ static int role(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     return r;
 }
 
-static int process(Chain *chain, const char *profile, const char *command, PenCredentials **ret,
+static int process(Chain *chain, const char *profile, const char *command, PenAwsCredentials **ret,
                    PenError *reterr)
 {
     int r = pen__cred_process(chain->c, command, ret, reterr);
@@ -120,7 +120,7 @@ static int process(Chain *chain, const char *profile, const char *command, PenCr
     return r;
 }
 
-static int look(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
+static int look(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr)
 {
     const char *command = get(chain, profile, "credential_process");
     bool has_keys =
@@ -142,7 +142,7 @@ static int look(Chain *chain, const char *profile, PenCredentials **ret, PenErro
     return PEN_END;
 }
 
-static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenError *reterr)
+static int resolve(Chain *chain, const char *profile, PenAwsCredentials **ret, PenError *reterr)
 {
     for (int i = 0; i < chain->n; i++)
         if (strcmp(chain->names[i], profile) == 0)
@@ -158,7 +158,7 @@ static int resolve(Chain *chain, const char *profile, PenCredentials **ret, PenE
     return look(chain, profile, ret, reterr);
 }
 
-int pen__cred_profile(PenCred *c, PenCredentials **ret, PenError *reterr)
+int pen__cred_profile(PenCred *c, PenAwsCredentials **ret, PenError *reterr)
 {
     int r = pen__cred_files(c, reterr);
     if (r < 0)

@@ -87,7 +87,7 @@ static int ask_with(PenCred *c, const Sts *s, const PenHttpHeader *headers, size
     return pen__ask_again(c->ask, &request, TRIES, c->deadline_ns, ret, reterr);
 }
 
-static int ask_signed(PenCred *c, const Sts *s, const PenCredentials *with, PenAnswer *ret,
+static int ask_signed(PenCred *c, const Sts *s, const PenAwsCredentials *with, PenAnswer *ret,
                       PenError *reterr)
 {
     PenHttpHeader headers[6] = {{"Content-Type", FORM}, {"Accept", "application/xml"}};
@@ -118,7 +118,7 @@ static int ask_signed(PenCred *c, const Sts *s, const PenCredentials *with, PenA
     return r;
 }
 
-static int ask_once(PenCred *c, const Sts *s, const PenCredentials *with, PenAnswer *ret,
+static int ask_once(PenCred *c, const Sts *s, const PenAwsCredentials *with, PenAnswer *ret,
                     PenError *reterr)
 {
     static const PenHttpHeader plain[] = {{"Content-Type", FORM}, {"Accept", "application/xml"}};
@@ -154,7 +154,7 @@ static int refused(const Sts *s, const PenAnswer *a, const PenS3Error *why, PenE
                      coded ? ")" : "");
 }
 
-static int read_answer(PenCred *c, const Sts *s, const PenAnswer *a, PenCredentials **ret,
+static int read_answer(PenCred *c, const Sts *s, const PenAnswer *a, PenAwsCredentials **ret,
                        PenError *reterr)
 {
     PenS3Error why = {.code = ""};
@@ -177,7 +177,7 @@ static int read_answer(PenCred *c, const Sts *s, const PenAnswer *a, PenCredenti
     return r;
 }
 
-static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenCredentials **ret,
+static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenAwsCredentials **ret,
                     PenError *reterr)
 {
     Sts s = {.skew_s = 0};
@@ -201,7 +201,7 @@ static int exchange(PenCred *c, const PenCredRole *role, const char *token, PenC
     return r;
 }
 
-int pen__cred_role(PenCred *c, const PenCredRole *role, PenCredentials **ret, PenError *reterr)
+int pen__cred_role(PenCred *c, const PenCredRole *role, PenAwsCredentials **ret, PenError *reterr)
 {
     PenSecretMemory token = {0};
     int r = PEN_OK;

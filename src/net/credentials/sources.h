@@ -31,14 +31,14 @@ typedef struct PenCred {
 
 /* The order: environment, web identity, profile, container, instance. A profile that is named by a
  * setting (not by AWS_PROFILE) puts the first two aside, as botocore has it. */
-int pen__cred_find(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_find(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
 void pen__cred_end(PenCred *c); /* frees what the search holds */
 
-int pen__cred_environment(PenCred *c, PenCredentials **ret, PenError *reterr);
-int pen__cred_web_identity(PenCred *c, PenCredentials **ret, PenError *reterr);
-int pen__cred_profile(PenCred *c, PenCredentials **ret, PenError *reterr);
-int pen__cred_container(PenCred *c, PenCredentials **ret, PenError *reterr);
-int pen__cred_instance(PenCred *c, PenCredentials **ret, PenError *reterr);
+int pen__cred_environment(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
+int pen__cred_web_identity(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
+int pen__cred_profile(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
+int pen__cred_container(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
+int pen__cred_instance(PenCred *c, PenAwsCredentials **ret, PenError *reterr);
 
 /* What sources stand on. */
 
@@ -48,22 +48,22 @@ void pen__cred_set_source(PenCred *c, const char *fmt, ...) PEN_PRINTF(2, 3);
 /* The credentials in a JSON object: AccessKeyId, SecretAccessKey, `token` and Expiration. `name`
  * is for messages. */
 int pen__cred_json(const char *name, const PenSecretMemory *body, const char *token, bool expires,
-                   PenCredentials **ret, PenError *reterr);
+                   PenAwsCredentials **ret, PenError *reterr);
 
 /* Runs a credential_process. */
-int pen__cred_process(PenCred *c, const char *command, PenCredentials **ret, PenError *reterr);
+int pen__cred_process(PenCred *c, const char *command, PenAwsCredentials **ret, PenError *reterr);
 
 /* Asks STS for a role. */
 typedef struct PenCredRole {
     const char *profile; /* whose region and endpoint count */
     const char *arn;
-    const char *session;        /* NULL: one of ours */
-    const char *external_id;    /* or NULL */
-    const char *duration;       /* seconds, or NULL */
-    const char *web_token_file; /* AssumeRoleWithWebIdentity, ... */
-    const PenCredentials *with; /* ... or AssumeRole, signed with these */
+    const char *session;           /* NULL: one of ours */
+    const char *external_id;       /* or NULL */
+    const char *duration;          /* seconds, or NULL */
+    const char *web_token_file;    /* AssumeRoleWithWebIdentity, ... */
+    const PenAwsCredentials *with; /* ... or AssumeRole, signed with these */
 } PenCredRole;
-int pen__cred_role(PenCred *c, const PenCredRole *role, PenCredentials **ret, PenError *reterr);
+int pen__cred_role(PenCred *c, const PenCredRole *role, PenAwsCredentials **ret, PenError *reterr);
 
 /* May secrets go there? https to anybody; http to loopback and the metadata services
  * (169.254.169.254, 169.254.170.2, 169.254.170.23, fd00:ec2::254, fd00:ec2::23). < 0 with the

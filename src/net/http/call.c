@@ -101,7 +101,7 @@ static void cancel(void *ctx)
 {
     PenAskCall *c = ctx;
     if (c->transfer) {
-        c->t->class_->cancel(c->t, c->transfer);
+        c->t->class_->cancel(c->transfer);
         c->transfer = NULL;
         end(c, PEN_E_CANCELLED);
     }

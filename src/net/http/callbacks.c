@@ -9,26 +9,26 @@
 #include "base/iov.h"
 #include "base/sys.h"
 
-static size_t refuse(PenTransfer *t, PenHttpFailure failure, const char *why)
+static size_t refuse(PenCurlTransfer *t, PenHttpFailure failure, const char *why)
 {
     t->reply.failure = failure;
     snprintf(t->reply.detail, sizeof t->reply.detail, "%s", why);
     return 0; /* which curl takes as an error, for no call brings 0 bytes */
 }
 
-static bool is_success(const PenTransfer *t)
+static bool is_success(const PenCurlTransfer *t)
 {
     return t->reply.status >= 200 && t->reply.status <= 299;
 }
 
-static bool has_body(const PenTransfer *t)
+static bool has_body(const PenCurlTransfer *t)
 {
     return strcmp(t->request.method, "HEAD") != 0;
 }
 
 size_t pen__flow_header(char *line, size_t one, size_t bytes, void *ctx)
 {
-    PenTransfer *t = ctx;
+    PenCurlTransfer *t = ctx;
     size_t n = one * bytes;
     int r = pen__head_line(&t->head, line, n, pen__sys->unix_ns() / 1000000000u, &t->reply);
     if (r < 0)
@@ -45,7 +45,7 @@ size_t pen__flow_header(char *line, size_t one, size_t bytes, void *ctx)
     return n;
 }
 
-static size_t take_error(PenTransfer *t, const char *data, size_t n)
+static size_t take_error(PenCurlTransfer *t, const char *data, size_t n)
 {
     size_t part = PEN_MIN(n, PEN_HTTP_ERROR_BYTES - t->error.bytes);
     if (t->head.encoded) /* no text to be read; the status is what counts */
@@ -58,7 +58,7 @@ static size_t take_error(PenTransfer *t, const char *data, size_t n)
 
 size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx)
 {
-    PenTransfer *t = ctx;
+    PenCurlTransfer *t = ctx;
     size_t n = one * bytes;
     if (!is_success(t))
         return take_error(t, data, n);
@@ -74,11 +74,11 @@ size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx)
 
 size_t pen__flow_read(char *buf, size_t one, size_t bytes, void *ctx)
 {
-    PenTransfer *t = ctx;
-    size_t room = one * bytes, n = 0;
-    while (n < room && t->iov < t->request.n_body) {
+    PenCurlTransfer *t = ctx;
+    size_t most = one * bytes, n = 0;
+    while (n < most && t->iov < t->request.n_body) {
         const struct iovec *v = &t->request.body[t->iov];
-        size_t part = PEN_MIN(room - n, v->iov_len - t->iov_at);
+        size_t part = PEN_MIN(most - n, v->iov_len - t->iov_at);
         if (part)
             memcpy(buf + n, (const char *)v->iov_base + t->iov_at, part);
         n += part;
@@ -95,7 +95,7 @@ size_t pen__flow_read(char *buf, size_t one, size_t bytes, void *ctx)
 /* curl sends a request again when a connection kept open turns out to be closed. */
 int pen__flow_seek(void *ctx, curl_off_t offset, int origin)
 {
-    PenTransfer *t = ctx;
+    PenCurlTransfer *t = ctx;
     if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > t->body_bytes)
         return CURL_SEEKFUNC_FAIL;
     t->body_at = (uint64_t)offset;
@@ -110,7 +110,7 @@ int pen__flow_seek(void *ctx, curl_off_t offset, int origin)
 /* Connected, or a connection taken that was used before; nothing has been sent on it yet. */
 int pen__flow_connected(void *ctx, char *peer_ip, char *local_ip, int peer_port, int local_port)
 {
-    PenTransfer *t = ctx;
+    PenCurlTransfer *t = ctx;
     long connects = 0;
     curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
     t->reply.reused = connects == 0;

@@ -61,10 +61,51 @@ static int post(PenTransport *t, PenCall *call, void *ctx)
     return taken ? PEN_OK : PEN_E_CLOSED;
 }
 
-static uint64_t progress(PenTransport *t, const PenTransfer *transfer)
+/* ---- timers: a list in order of time; as many as operations that wait, which is few ---- */
+
+static void timer_clear(PenTransport *t, PenTimer *timer)
 {
-    (void)t;
-    return transfer->reply.bytes;
+    if (!timer->set)
+        return;
+    PenTimer **at = &pen__engine_of(t)->timers;
+    while (*at && *at != timer)
+        at = &(*at)->next;
+    if (*at)
+        *at = timer->next;
+    timer->next = NULL;
+    timer->set = 0;
+}
+
+static void timer_set(PenTransport *t, PenTimer *timer, uint64_t at_ns, PenCall *call, void *ctx)
+{
+    timer_clear(t, timer);
+    PenTimer **at = &pen__engine_of(t)->timers;
+    while (*at && (*at)->at_ns <= at_ns) /* of the same time: in the order they were set */
+        at = &(*at)->next;
+    *timer = (PenTimer){.at_ns = at_ns, .call = call, .ctx = ctx, .next = *at, .set = 1};
+    *at = timer;
+}
+
+static void run_timers(PenEngine *e)
+{
+    uint64_t now = pen__sys->now_ns();
+    size_t n = 0; /* a timer that sets itself again for now has to wait for the next turn */
+    for (const PenTimer *t = e->timers; t && t->at_ns <= now; t = t->next)
+        n++;
+    for (; n && e->timers && e->timers->at_ns <= now; n--) {
+        PenTimer *timer = e->timers;
+        e->timers = timer->next;
+        timer->next = NULL;
+        timer->set = 0;
+        timer->call(timer->ctx);
+    }
+}
+
+/* ---- the loop ---- */
+
+static uint64_t progress(const PenTransfer *transfer)
+{
+    return ((const PenCurlTransfer *)transfer)->reply.bytes;
 }
 
 static const PenTransportClass CLASS = {
@@ -73,8 +114,8 @@ static const PenTransportClass CLASS = {
     .random = random_bits,
     .start = pen__transfer_start,
     .cancel = pen__transfer_cancel,
-    .timer_set = pen__timer_set,
-    .timer_clear = pen__timer_clear,
+    .timer_set = timer_set,
+    .timer_clear = timer_clear,
     .post = post,
     .progress = progress,
 };
@@ -102,7 +143,7 @@ static void run_finished(PenEngine *e)
     int left;
     CURLMsg *m;
     while ((m = curl_multi_info_read(e->multi, &left))) {
-        PenTransfer *t = NULL;
+        PenCurlTransfer *t = NULL;
         CURLcode code = m->data.result;
         if (m->msg == CURLMSG_DONE && !curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &t) && t)
             pen__transfer_finish(t, code);
@@ -140,14 +181,14 @@ static void *run(void *arg)
     PenEngine *e = arg;
     pen__thread_name("pen-net");
     while (!run_posted(e)) {
-        pen__timers_run(e);
+        run_timers(e);
         pen__poll_turn(e, next_ns(e));
         run_finished(e);
         /* After what has come was taken: a process that was stopped for a while has not waited. */
-        pen__engine_check_limits(e);
+        pen__transfers_check_limits(e);
     }
     while (e->transfers.next != &e->transfers)
-        pen__transfer_cancel(&e->transport, e->transfers.next);
+        pen__transfer_cancel(&e->transfers.next->base);
     note(e, &e->cut);
     curl_multi_cleanup(e->multi);
     if (note(e, &e->ended))

@@ -28,8 +28,10 @@ typedef enum PenPhase {
     PEN_PHASE_BODY
 } PenPhase;
 
-struct PenTransfer {
-    struct PenTransfer *prev, *next; /* in the list it is in, which has a head of the same type */
+typedef struct PenCurlTransfer {
+    PenTransfer base; /* first: a PenTransfer * of this transport is one of these */
+    struct PenCurlTransfer *prev,
+        *next; /* in the list it is in, which has a head of the same type */
     PenEngine *engine;
     PenHttpRequest request;
     void (*done)(void *ctx, const PenHttpReply *reply);
@@ -56,7 +58,7 @@ struct PenTransfer {
     PenPhase phase;
     unsigned tick;
     uint64_t ticks[PEN_ENGINE_TICKS]; /* bytes moved at the last ones */
-};
+} PenCurlTransfer;
 
 typedef struct PenSocket {
     curl_socket_t fd;
@@ -77,12 +79,12 @@ struct PenEngine {
     PenProxy proxy;
     CURLM *multi;
     int epoll_fd, wake_fd;
-    uint64_t curl_ns;               /* when curl wants to be called, whatever its sockets do */
-    uint8_t look;                   /* curl has to be called for all transfers */
-    PenTransfer transfers, expired; /* heads of lists */
-    uint64_t due_ns;                /* the earliest of the transfers */
-    PenTimer *timers;               /* in order */
-    PenSocket *sockets;             /* that curl has open */
+    uint64_t curl_ns;                   /* when curl wants to be called, whatever its sockets do */
+    uint8_t look;                       /* curl has to be called for all transfers */
+    PenCurlTransfer transfers, expired; /* heads of lists */
+    uint64_t due_ns;                    /* the earliest of the transfers */
+    PenTimer *timers;                   /* in order */
+    PenSocket *sockets;                 /* that curl has open */
     size_t n_sockets, sockets_cap;
 
     /* Any thread's, under the mutex. */
@@ -100,33 +102,32 @@ static inline PenEngine *pen__engine_of(PenTransport *t)
     return (PenEngine *)t;
 }
 
-/* engine_transfer.c */
+/* transfer.c */
 int pen__transfer_start(PenTransport *t, const PenHttpRequest *request,
                         void (*done)(void *ctx, const PenHttpReply *reply), void *ctx,
                         PenTransfer **ret, PenError *reterr);
-void pen__transfer_cancel(PenTransport *t, PenTransfer *transfer);
-/* Takes it out of curl and hands the reply over: of what curl says, or of a limit of ours. */
-void pen__transfer_finish(PenTransfer *t, CURLcode code);
-void pen__transfer_expire(PenTransfer *t, PenHttpFailure failure);
+void pen__transfer_cancel(PenTransfer *transfer);
+/* Takes it out of curl and hands the reply over. */
+void pen__transfer_finish(PenCurlTransfer *t, CURLcode code);
+void pen__transfers_check_limits(PenEngine *e); /* ends those whose time is over */
 
-/* engine_setup.c: everything curl is told about a request. < 0 with the error filled in. */
-int pen__transfer_setup(PenTransfer *t, PenError *reterr);
+/* request_setup.c: everything curl is told about a request. < 0 with the error filled in. */
+int pen__transfer_setup(PenCurlTransfer *t, PenError *reterr);
 
-/* engine_flow.c: what curl calls. */
+/* callbacks.c: what curl calls. */
 size_t pen__flow_header(char *line, size_t one, size_t bytes, void *ctx);
 size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx);
 size_t pen__flow_read(char *buf, size_t one, size_t bytes, void *ctx);
 int pen__flow_seek(void *ctx, curl_off_t offset, int origin);
 int pen__flow_connected(void *ctx, char *peer_ip, char *local_ip, int peer_port, int local_port);
 
-/* engine_socket.c */
+/* sockets.c */
 curl_socket_t pen__socket_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a);
 int pen__socket_close(void *ctx, curl_socket_t fd);
 curl_socket_t pen__socket_find(PenEngine *e, const char *peer_ip, int peer_port,
                                const char *local_ip, int local_port);
 bool pen__socket_has_bytes(curl_socket_t fd);
 
-/* engine_poll.c */
 int pen__poll_init(PenEngine *e, PenError *reterr);
 void pen__poll_free(PenEngine *e);
 void pen__poll_wake(PenEngine *e); /* from any thread */
@@ -134,28 +135,24 @@ void pen__poll_wake(PenEngine *e); /* from any thread */
  */
 void pen__poll_turn(PenEngine *e, uint64_t until_ns);
 
-/* engine_limits.c */
-void pen__limits_phase(PenTransfer *t, PenPhase phase);
-void pen__engine_check_limits(PenEngine *e); /* ends those whose time is over */
+/* time_limits.c */
+void pen__limits_phase(PenCurlTransfer *t, PenPhase phase);
+/* The limit that is over, or PEN_HTTP_OK and `due_ns` is set anew. */
+PenHttpFailure pen__limits_over(PenCurlTransfer *t, uint64_t now_ns);
 
-/* engine_timer.c */
-void pen__timer_set(PenTransport *t, PenTimer *timer, uint64_t at_ns, PenCall *call, void *ctx);
-void pen__timer_clear(PenTransport *t, PenTimer *timer);
-void pen__timers_run(PenEngine *e);
-
-static inline void pen__list_init(PenTransfer *head)
+static inline void pen__list_init(PenCurlTransfer *head)
 {
     head->prev = head->next = head;
 }
 
-static inline void pen__list_add(PenTransfer *head, PenTransfer *t)
+static inline void pen__list_add(PenCurlTransfer *head, PenCurlTransfer *t)
 {
     t->prev = head->prev;
     t->next = head;
     t->prev->next = t->next->prev = t;
 }
 
-static inline void pen__list_remove(PenTransfer *t)
+static inline void pen__list_remove(PenCurlTransfer *t)
 {
     t->prev->next = t->next;
     t->next->prev = t->prev;

@@ -40,7 +40,7 @@ static bool is_value(const char *value)
     return true;
 }
 
-static int add_header(PenTransfer *t, const char *line)
+static int add_header(PenCurlTransfer *t, const char *line)
 {
     struct curl_slist *more = curl_slist_append(t->headers, line);
     if (!more)
@@ -49,7 +49,7 @@ static int add_header(PenTransfer *t, const char *line)
     return PEN_OK;
 }
 
-static int add_pair(PenTransfer *t, const PenHttpHeader *h, PenError *reterr)
+static int add_pair(PenCurlTransfer *t, const PenHttpHeader *h, PenError *reterr)
 {
     if (!is_token(h->name) || !is_value(h->value))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
@@ -69,7 +69,7 @@ static int add_pair(PenTransfer *t, const PenHttpHeader *h, PenError *reterr)
     return r < 0 ? pen__fail_memory(reterr, WHERE, "a request's headers") : r;
 }
 
-static int set_headers(PenTransfer *t, PenError *reterr)
+static int set_headers(PenCurlTransfer *t, PenError *reterr)
 {
     for (size_t i = 0; i < t->request.n_headers; i++) {
         int r = add_pair(t, &t->request.headers[i], reterr);
@@ -82,7 +82,7 @@ static int set_headers(PenTransfer *t, PenError *reterr)
     return PEN_OK;
 }
 
-static int set_url(PenTransfer *t, PenError *reterr)
+static int set_url(PenCurlTransfer *t, PenError *reterr)
 {
     const char *url = t->request.url;
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
@@ -101,7 +101,7 @@ static int set_url(PenTransfer *t, PenError *reterr)
     return PEN_OK;
 }
 
-static int set_body_bytes(PenTransfer *t, PenError *reterr)
+static int set_body_bytes(PenCurlTransfer *t, PenError *reterr)
 {
     uint64_t sum = 0;
     for (int i = 0; i < t->request.n_body; i++) {
@@ -152,7 +152,7 @@ static long buffer_for(uint64_t bytes)
     return (long)PEN_MAX(BUFFER_LEAST, PEN_MIN(bytes, BUFFER_MOST));
 }
 
-static CURLcode set_one(CURL *c, PenTransfer *t)
+static CURLcode set_one(CURL *c, PenCurlTransfer *t)
 {
     const PenHttpRequest *q = &t->request;
     CURLcode bad = CURLE_OK;
@@ -205,7 +205,7 @@ static int check_request(const PenHttpRequest *q, PenError *reterr)
     return pen__fail(reterr, PEN_E_INVALID, WHERE, "request: unknown method");
 }
 
-int pen__transfer_setup(PenTransfer *t, PenError *reterr)
+int pen__transfer_setup(PenCurlTransfer *t, PenError *reterr)
 {
     int r = check_request(&t->request, reterr);
     if (r < 0 || (r = set_body_bytes(t, reterr)) < 0 || (r = set_url(t, reterr)) < 0 ||

@@ -9,15 +9,14 @@
 #include "base/sys.h"
 
 #define MS 1000000ull
-#define LEAST_PAUSE (5 * MS)
 
-static uint64_t tick_ns(const PenTransfer *t)
+static uint64_t tick_ns(const PenCurlTransfer *t)
 {
     return PEN_MAX(t->request.limits.slow_ms * MS / PEN_ENGINE_TICKS, MS);
 }
 
 /* When this transfer has to be looked at next. */
-static void set_due(PenTransfer *t, uint64_t now)
+static void set_due(PenCurlTransfer *t, uint64_t now)
 {
     const PenHttpLimits *l = &t->request.limits;
     uint64_t at = t->start_ns + l->deadline_ms * MS;
@@ -32,7 +31,7 @@ static void set_due(PenTransfer *t, uint64_t now)
 }
 
 /* Bytes that have left curl but not this machine, as the kernel's buffer may hold megabytes. */
-static uint64_t unsent(const PenTransfer *t)
+static uint64_t unsent(const PenCurlTransfer *t)
 {
     int n = 0;
     if (t->fd == CURL_SOCKET_BAD || ioctl(t->fd, SIOCOUTQ, &n) < 0 || n < 0)
@@ -40,7 +39,7 @@ static uint64_t unsent(const PenTransfer *t)
     return (uint64_t)n;
 }
 
-static uint64_t moved(const PenTransfer *t)
+static uint64_t moved(const PenCurlTransfer *t)
 {
     if (t->phase == PEN_PHASE_BODY) /* what is sent counts: the answer may come before its end */
         return t->reply.bytes + t->error.bytes + t->body_at;
@@ -48,7 +47,7 @@ static uint64_t moved(const PenTransfer *t)
     return t->body_at > waiting ? t->body_at - waiting : 0;
 }
 
-void pen__limits_phase(PenTransfer *t, PenPhase phase)
+void pen__limits_phase(PenCurlTransfer *t, PenPhase phase)
 {
     uint64_t now = pen__sys->now_ns();
     t->phase = phase;
@@ -61,7 +60,7 @@ void pen__limits_phase(PenTransfer *t, PenPhase phase)
 }
 
 /* Once in a tick: has the last stretch of slow_ms moved enough? */
-static bool is_slow(PenTransfer *t)
+static bool is_slow(PenCurlTransfer *t)
 {
     uint64_t now = moved(t), *then = &t->ticks[t->tick++ % PEN_ENGINE_TICKS];
     uint64_t bytes = now > *then ? now - *then : 0;
@@ -69,7 +68,7 @@ static bool is_slow(PenTransfer *t)
     return t->tick > PEN_ENGINE_TICKS && bytes < t->request.limits.slow_bytes;
 }
 
-static PenHttpFailure check(PenTransfer *t, uint64_t now)
+PenHttpFailure pen__limits_over(PenCurlTransfer *t, uint64_t now)
 {
     const PenHttpLimits *l = &t->request.limits;
     if (t->phase == PEN_PHASE_CONNECT && now >= t->start_ns + l->connect_ms * MS)
@@ -84,27 +83,4 @@ static PenHttpFailure check(PenTransfer *t, uint64_t now)
         return PEN_HTTP_T_SLOW;
     set_due(t, now);
     return PEN_HTTP_OK;
-}
-
-void pen__engine_check_limits(PenEngine *e)
-{
-    uint64_t now = pen__sys->now_ns();
-    if (now < e->due_ns)
-        return;
-    e->due_ns = UINT64_MAX;
-    for (PenTransfer *t = e->transfers.next, *next; t != &e->transfers; t = next) {
-        next = t->next;
-        PenHttpFailure failure = now >= t->due_ns ? check(t, now) : PEN_HTTP_OK;
-        e->due_ns = PEN_MIN(e->due_ns, t->due_ns);
-        if (failure == PEN_HTTP_OK)
-            continue;
-        t->reply.failure = failure;
-        pen__list_remove(t);
-        pen__list_add(&e->expired, t);
-    }
-    /* Looking at all of them is cheap, but not again for each of hundreds in turn. */
-    e->due_ns = PEN_MAX(e->due_ns, now + LEAST_PAUSE);
-    /* Whoever is called may cancel any other, which takes it from this list too. */
-    while (e->expired.next != &e->expired)
-        pen__transfer_expire(e->expired.next, e->expired.next->reply.failure);
 }

@@ -14,7 +14,9 @@
 
 #define WHERE "net/engine"
 
-static void free_transfer(PenTransfer *t)
+#define LEAST_PAUSE_NS 5000000ull /* from one look at all time limits to the next */
+
+static void free_transfer(PenCurlTransfer *t)
 {
     pen__list_remove(t);
     if (t->easy) {
@@ -29,7 +31,7 @@ static void free_transfer(PenTransfer *t)
     pen__free(t);
 }
 
-static int add(PenTransfer *t, PenError *reterr)
+static int add(PenCurlTransfer *t, PenError *reterr)
 {
     CURLMcode code = curl_multi_add_handle(t->engine->multi, t->easy);
     if (code == CURLM_OUT_OF_MEMORY)
@@ -41,7 +43,7 @@ static int add(PenTransfer *t, PenError *reterr)
 }
 
 /* No more than there is, whatever was said. */
-static size_t room_of(const PenHttpRequest *q)
+static size_t capacity_of(const PenHttpRequest *q)
 {
     struct iovec one;
     const struct iovec *v;
@@ -58,14 +60,15 @@ int pen__transfer_start(PenTransport *transport, const PenHttpRequest *request,
         return pen__fail(reterr, PEN_E_CLOSED, WHERE,
                          "connections: opened by process %d; open them again in process %d",
                          (int)e->pid, (int)getpid());
-    PenTransfer *t = pen__zalloc(sizeof *t);
+    PenCurlTransfer *t = pen__zalloc(sizeof *t);
     if (!t)
         return pen__fail_memory(reterr, WHERE, "a transfer");
     pen__list_init(t);
+    t->base.transport = transport;
     t->engine = e;
     t->fd = CURL_SOCKET_BAD;
     t->request = *request;
-    t->request.into_bytes = room_of(&t->request);
+    t->request.into_bytes = capacity_of(&t->request);
     t->done = done;
     t->ctx = ctx;
     t->start_ns = pen__sys->now_ns();
@@ -79,14 +82,14 @@ int pen__transfer_start(PenTransport *transport, const PenHttpRequest *request,
     }
     pen__limits_phase(t, PEN_PHASE_CONNECT);
     pen__list_add(&e->transfers, t);
-    *ret = t;
+    *ret = &t->base;
     return PEN_OK;
 }
 
-void pen__transfer_cancel(PenTransport *transport, PenTransfer *transfer)
+void pen__transfer_cancel(PenTransfer *transfer)
 {
-    if (pen__engine_of(transport)->pid == getpid())
-        free_transfer(transfer);
+    if (pen__engine_of(transfer->transport)->pid == getpid())
+        free_transfer((PenCurlTransfer *)transfer);
 }
 
 static const struct {
@@ -114,7 +117,7 @@ static const struct {
     {100, PEN_HTTP_GARBLED}, /* CURLE_TOO_LARGE since 8.6: a header line */
 };
 
-static PenHttpFailure failure_of(const PenTransfer *t, CURLcode code)
+static PenHttpFailure failure_of(const PenCurlTransfer *t, CURLcode code)
 {
     if (t->phase == PEN_PHASE_CONNECT &&
         (code == CURLE_OPERATION_TIMEDOUT || t->reply.os_errno == ETIMEDOUT))
@@ -132,17 +135,17 @@ static PenHttpFailure failure_of(const PenTransfer *t, CURLcode code)
     return PEN_HTTP_BROKEN;
 }
 
-static void copy_printable(const char *from, char *ret, size_t room)
+static void copy_printable(const char *from, char *ret, size_t bytes)
 {
     size_t n = 0;
-    for (; from[n] && n < room - 1; n++)
+    for (; from[n] && n < bytes - 1; n++)
         ret[n] = from[n] >= 0x20 && from[n] < 0x7f ? from[n] : '?';
     ret[n] = 0;
 }
 
 /* Hands the reply over. It lives in the transfer, which is out of curl and of every list by then,
  * but is freed after: `done` may start, cancel or post whatever it likes. */
-static void deliver(PenTransfer *t)
+static void deliver(PenCurlTransfer *t)
 {
     PenHttpReply *reply = &t->reply;
     reply->total_ns = pen__sys->now_ns() - t->start_ns;
@@ -156,7 +159,7 @@ static void deliver(PenTransfer *t)
     free_transfer(t);
 }
 
-static void note_peer(PenTransfer *t)
+static void note_peer(PenCurlTransfer *t)
 {
     char *ip = NULL;
     long port = 0;
@@ -168,7 +171,7 @@ static void note_peer(PenTransfer *t)
 }
 
 /* Once more, on a connection of its own: the one it got is closed, and nothing was sent on it. */
-static bool add_again(PenTransfer *t)
+static bool add_again(PenCurlTransfer *t)
 {
     t->stale = 0;
     t->fd = CURL_SOCKET_BAD;
@@ -180,7 +183,7 @@ static bool add_again(PenTransfer *t)
     return true;
 }
 
-void pen__transfer_finish(PenTransfer *t, CURLcode code)
+void pen__transfer_finish(PenCurlTransfer *t, CURLcode code)
 {
     PenHttpReply *reply = &t->reply;
     if (code && t->stale && add_again(t))
@@ -207,7 +210,7 @@ void pen__transfer_finish(PenTransfer *t, CURLcode code)
     deliver(t);
 }
 
-void pen__transfer_expire(PenTransfer *t, PenHttpFailure failure)
+static void expire(PenCurlTransfer *t, PenHttpFailure failure)
 {
     t->reply.failure = failure;
     t->reply.os_errno = ETIMEDOUT;
@@ -216,4 +219,27 @@ void pen__transfer_expire(PenTransfer *t, PenHttpFailure failure)
     snprintf(t->reply.detail, sizeof t->reply.detail, "%s%s", pen__http_failure_text(failure),
              early ? ": no connection in time" : "");
     deliver(t);
+}
+
+void pen__transfers_check_limits(PenEngine *e)
+{
+    uint64_t now = pen__sys->now_ns();
+    if (now < e->due_ns)
+        return;
+    e->due_ns = UINT64_MAX;
+    for (PenCurlTransfer *t = e->transfers.next, *next; t != &e->transfers; t = next) {
+        next = t->next;
+        PenHttpFailure failure = now >= t->due_ns ? pen__limits_over(t, now) : PEN_HTTP_OK;
+        e->due_ns = PEN_MIN(e->due_ns, t->due_ns);
+        if (failure == PEN_HTTP_OK)
+            continue;
+        t->reply.failure = failure;
+        pen__list_remove(t);
+        pen__list_add(&e->expired, t);
+    }
+    /* Looking at all of them is cheap, but not again for each of hundreds in turn. */
+    e->due_ns = PEN_MAX(e->due_ns, now + LEAST_PAUSE_NS);
+    /* Whoever is called may cancel any other, which takes it from this list too. */
+    while (e->expired.next != &e->expired)
+        expire(e->expired.next, e->expired.next->reply.failure);
 }

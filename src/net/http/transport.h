@@ -12,7 +12,11 @@
 #include "net/http/message.h"
 
 typedef struct PenTransport PenTransport;
-typedef struct PenTransfer PenTransfer;
+
+/* A request under way. Each transport has a type of its own that begins with or holds it. */
+typedef struct PenTransfer {
+    PenTransport *transport;
+} PenTransfer;
 
 typedef void PenCall(void *ctx);
 
@@ -35,7 +39,7 @@ typedef struct PenTransportClass {
     int (*start)(PenTransport *t, const PenHttpRequest *request,
                  void (*done)(void *ctx, const PenHttpReply *reply), void *ctx, PenTransfer **ret,
                  PenError *reterr);
-    void (*cancel)(PenTransport *t, PenTransfer *transfer); /* `done` is not called any more */
+    void (*cancel)(PenTransfer *transfer); /* `done` is not called any more */
 
     void (*timer_set)(PenTransport *t, PenTimer *timer, uint64_t at_ns, PenCall *call, void *ctx);
     void (*timer_clear)(PenTransport *t, PenTimer *timer); /* accepts an unset one */
@@ -45,7 +49,7 @@ typedef struct PenTransportClass {
     int (*post)(PenTransport *t, PenCall *call, void *ctx);
 
     /* Bytes of the body that have come so far. NULL: not known. */
-    uint64_t (*progress)(PenTransport *t, const PenTransfer *transfer);
+    uint64_t (*progress)(const PenTransfer *transfer);
 } PenTransportClass;
 
 struct PenTransport {

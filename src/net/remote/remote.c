@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/machine/ranks.h"
 #include "base/thread.h"
+#include "net/aws/config.h"
 #include "net/remote/remote_impl.h"
 
 #define WHERE "net/remote"
@@ -49,7 +50,7 @@ static void free_caller(void *ctx)
     pen__free(caller);
 }
 
-static int ask_caller(void *ctx, PenCredentials **ret, uint64_t deadline_ns, PenError *reterr)
+static int ask_caller(void *ctx, PenAwsCredentials **ret, uint64_t deadline_ns, PenError *reterr)
 {
     const Caller *caller = ctx;
     PenCredentials c = {0};
@@ -269,7 +270,7 @@ void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret)
     pen__policy_counts(r->policy, ret);
 }
 
-void pen__remote_tell(PenRemote *r, char *ret, size_t bytes)
+void pen__remote_progress(PenRemote *r, char *ret, size_t bytes)
 {
-    pen__policy_tell(r->policy, ret, bytes);
+    pen__policy_progress(r->policy, ret, bytes);
 }

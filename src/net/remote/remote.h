@@ -35,7 +35,7 @@ void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
 /* 1: from now on, until it is 0 again, all who wait for it give up. */
 void pen__remote_stop(PenRemote *r, int stop);
 /* What the oldest request is at, for messages; "" when there is none. */
-void pen__remote_tell(PenRemote *r, char *ret, size_t bytes);
+void pen__remote_progress(PenRemote *r, char *ret, size_t bytes);
 
 /* `name` is below the address: "manifest", "3f/3f...shard"; "" is the address itself. */
 

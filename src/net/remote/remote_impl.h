@@ -66,15 +66,15 @@ typedef struct PenRemoteOp {
     char ret_etag[132];
 
     /* Of the attempt. */
-    PenCredentials *secret;
+    PenAwsCredentials *secret;
     PenSigned sign;
     PenBuf url;
     char range[64], match[132], title[OP_NAME_BYTES], hash[65];
     PenHttpHeader headers[OP_HEADERS + 4];
-    PenCredentials *refused; /* by the server, last */
-    unsigned n_refused;      /* different credentials */
-    unsigned wrong;          /* answers that contradict the request */
-    unsigned unreached;      /* attempts without a connection */
+    PenAwsCredentials *refused; /* by the server, last */
+    unsigned n_refused;         /* different credentials */
+    unsigned wrong;             /* answers that contradict the request */
+    unsigned unreached;         /* attempts without a connection */
 } PenRemoteOp;
 
 /* Runs it to the end. What it holds is freed; results stay. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attempts: how they begin, and what follows from their answers. Whatever happens ends in
- * pen__policy_pump, which alone begins them. */
+ * pump(), which alone begins them. An operation stands in at most one queue, and has its timer set
+ * only while it sleeps or may be hedged. */
 #include "net/retry/policy_impl.h"
 
 #include "base/attr.h"
@@ -8,9 +9,62 @@
 
 #define WHERE "net/policy"
 
-#define BUSY_NS (20 * PEN_NS_PER_MS) /* until prepare is asked again */
-#define AWAY_NS (5 * PEN_NS_PER_S)   /* after so long a server may be another one */
-#define LAST_NS PEN_NS_PER_S         /* an attempt may go on after the outage budget's end */
+#define BUSY_NS (20 * PEN_NS_PER_MS)   /* until prepare is asked again */
+#define AWAY_NS (5 * PEN_NS_PER_S)     /* after so long a server may be another one */
+#define WAKE_NS (1000 * PEN_NS_PER_MS) /* over which those who sleep are woken after an outage */
+#define LAST_NS PEN_NS_PER_S           /* an attempt may go on after the outage budget's end */
+
+static void pump(PenPolicy *p);
+
+/* ---- waiting ---- */
+
+static void on_pump(void *ctx)
+{
+    pump(ctx);
+}
+
+void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns)
+{
+    if (p->pump.set && p->pump.at_ns <= at_ns)
+        return;
+    p->t->class_->timer_clear(p->t, &p->pump);
+    p->t->class_->timer_set(p->t, &p->pump, at_ns, on_pump, p);
+}
+
+static void on_awake(void *ctx)
+{
+    PenOperation *op = ctx;
+    PenPolicy *p = op->policy;
+    op->busy = false;
+    if (op->attempts)
+        pen__op_queue(op, op->cost ? &p->again : &p->at_once);
+    else
+        pen__op_queue(op, &p->wanted);
+    pump(p);
+}
+
+static void sleep_until(PenOperation *op, uint64_t at_ns)
+{
+    PenPolicy *p = op->policy;
+    pen__op_queue(op, &p->asleep);
+    p->t->class_->timer_clear(p->t, &op->timer);
+    p->t->class_->timer_set(p->t, &op->timer, at_ns, on_awake, op);
+}
+
+/* The server is back: nobody needs to sleep off what it did before, but they come one by one. */
+static void wake_all(PenPolicy *p)
+{
+    uint64_t now = pen__policy_now(p);
+    PenOperation *last = p->asleep.last, *next;
+    for (PenOperation *op = p->asleep.first; op; op = op == last ? NULL : next) {
+        next = op->next[PEN_LINK_QUEUE];
+        uint64_t at = PEN_MAX(now + pen__policy_random(p) % WAKE_NS, op->not_before_ns);
+        if (!op->busy && at < op->timer.at_ns)
+            sleep_until(op, at);
+    }
+}
+
+/* ---- answers ---- */
 
 static void back_off(PenOperation *op, PenVerdict verdict, const PenHttpReply *reply)
 {
@@ -27,7 +81,7 @@ static void back_off(PenOperation *op, PenVerdict verdict, const PenHttpReply *r
                                slow ? s->slow_cap_ms : s->cap_ms, op->failed, random);
     }
     op->failed++;
-    pen__op_sleep(op, now + wait);
+    sleep_until(op, now + wait);
 }
 
 static bool is_timeout(const PenHttpReply *reply)
@@ -38,13 +92,6 @@ static bool is_timeout(const PenHttpReply *reply)
 static bool is_2xx(const PenHttpReply *reply)
 {
     return reply->failure == PEN_HTTP_OK && reply->status >= 200 && reply->status < 300;
-}
-
-static void set_in_flight(PenPolicy *p, uint32_t n)
-{
-    p->in_flight = n;
-    atomic_store_explicit(&p->seen_in_flight, n, memory_order_relaxed);
-    atomic_store_explicit(&p->seen_limit, p->pace.limit, memory_order_relaxed);
 }
 
 /* The timer of the budget's end has passed it by while an attempt was under way. */
@@ -79,7 +126,7 @@ static void on_done(PenOperation *op, const PenHttpReply *reply)
     pen__pace_success(&p->pace, reply->bytes, is_wanted(p), now);
     pen__op_finish(op, PEN_OK, NULL);
     if (is_back)
-        pen__policy_wake(p);
+        wake_all(p);
 }
 
 static void on_trouble(PenOperation *op, PenAttempt *a, PenVerdict verdict,
@@ -151,7 +198,7 @@ static void on_reply(void *ctx, const PenHttpReply *reply)
     PenPolicy *p = op->policy;
     unsigned cause = 0;
     a->transfer = NULL;
-    set_in_flight(p, p->in_flight - 1);
+    pen__policy_set_in_flight(p, p->in_flight - 1);
     if (is_2xx(reply)) {
         pen__hedge_learn(a);
         if (a == &op->try[1])
@@ -174,10 +221,12 @@ static void on_reply(void *ctx, const PenHttpReply *reply)
         pen__op_finish(op, err.status, &err);
         break;
     }
-    pen__policy_pump(p);
+    pump(p);
 }
 
-int pen__attempt_start(PenAttempt *a, PenError *reterr)
+/* ---- starting ---- */
+
+static int start_attempt(PenAttempt *a, PenError *reterr)
 {
     PenPolicy *p = a->op->policy;
     uint64_t now = pen__policy_now(p);
@@ -190,18 +239,8 @@ int pen__attempt_start(PenAttempt *a, PenError *reterr)
         return r;
     a->started_ns = now;
     pen__policy_count(&p->attempts, 1);
-    set_in_flight(p, p->in_flight + 1);
+    pen__policy_set_in_flight(p, p->in_flight + 1);
     return PEN_OK;
-}
-
-void pen__attempt_cancel(PenAttempt *a)
-{
-    if (!a->transfer)
-        return;
-    PenPolicy *p = a->op->policy;
-    p->t->class_->cancel(p->t, a->transfer);
-    a->transfer = NULL;
-    set_in_flight(p, p->in_flight - 1);
 }
 
 static void take_limits(PenHttpLimits *l, const PenHttpLimits *standard)
@@ -211,6 +250,40 @@ static void take_limits(PenHttpLimits *l, const PenHttpLimits *standard)
     l->slow_bytes = l->slow_bytes ? l->slow_bytes : standard->slow_bytes;
     l->slow_ms = l->slow_ms ? l->slow_ms : standard->slow_ms;
     l->deadline_ms = l->deadline_ms ? l->deadline_ms : standard->deadline_ms;
+}
+
+static void look_at(PenOperation *op, uint64_t at_ns);
+
+static void on_look(void *ctx)
+{
+    PenOperation *op = ctx;
+    PenPolicy *p = op->policy;
+    uint64_t next_ns = 0;
+    if (pen__hedge_look(op, &next_ns)) {
+        pen__op_queue(op, &p->slow);
+        pump(p);
+    } else {
+        look_at(op, next_ns);
+    }
+}
+
+/* Whether a hedge is needed; 0: never. */
+static void look_at(PenOperation *op, uint64_t at_ns)
+{
+    PenTransport *t = op->policy->t;
+    if (at_ns)
+        t->class_->timer_set(t, &op->timer, at_ns, on_look, op);
+}
+
+static void launch_hedge(PenOperation *op)
+{
+    pen__op_unqueue(op);
+    if (!pen__hedge_prepare(op))
+        return;
+    if (start_attempt(&op->try[1], NULL) < 0)
+        pen__hedge_free_spare(op);
+    else
+        pen__hedge_pay(op->policy);
 }
 
 static void launch(PenOperation *op)
@@ -225,13 +298,13 @@ static void launch(PenOperation *op)
         if (!op->attempts && err.status < 0)
             op->last = err;
         op->busy = true;
-        pen__op_sleep(op, pen__policy_now(p) + BUSY_NS);
+        sleep_until(op, pen__policy_now(p) + BUSY_NS);
         return;
     }
     if (r >= 0) {
         take_limits(&request->limits, &p->s.limits);
         request->fresh = request->fresh || op->fresh;
-        r = pen__attempt_start(&op->try[0], &err);
+        r = start_attempt(&op->try[0], &err);
     }
     if (r < 0) {
         if (err.status >= 0)
@@ -243,7 +316,7 @@ static void launch(PenOperation *op)
     pen__policy_count(&p->retries, op->attempts ? 1 : 0);
     op->attempts++;
     pen__hedge_earn(p);
-    pen__hedge_arm(op);
+    look_at(op, pen__hedge_arm(op));
 }
 
 /* The next in turn, paid for: who has tried before goes first, if there are tokens. */
@@ -263,11 +336,12 @@ static PenOperation *next_op(PenPolicy *p)
     return p->wanted.first;
 }
 
-void pen__policy_pump(PenPolicy *p)
+/* Starts what may start. */
+static void pump(PenPolicy *p)
 {
     while (p->in_flight < p->pace.limit) {
         if (p->slow.first) {
-            pen__hedge_start(p->slow.first);
+            launch_hedge(p->slow.first);
             continue;
         }
         PenOperation *op = next_op(p);
@@ -277,5 +351,5 @@ void pen__policy_pump(PenPolicy *p)
     }
     if (p->in_flight < p->pace.limit)
         pen__pace_idle(&p->pace);
-    set_in_flight(p, p->in_flight);
+    pen__policy_set_in_flight(p, p->in_flight);
 }

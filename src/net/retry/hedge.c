@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second request for a slow one, over a connection of its own, for a few requests in a hundred:
- * later than 99 of 100 answers of its size came, or when the body has begun and comes at less than
- * a quarter of their usual speed. Whoever answers first is taken. */
+/* Decides on hedged requests: a second one for a slow one, over a connection of its own, for a few
+ * requests in a hundred: later than 99 of 100 answers of its size came, or when the body has begun
+ * and comes at less than a quarter of their usual speed. Whoever answers first is taken. */
 #include "net/retry/policy_impl.h"
 
 #include "base/attr.h"
@@ -90,54 +90,41 @@ static bool is_slow(PenOperation *op)
     if (!op->look_ns || !op->try[0].transfer)
         return false;
     uint64_t before = op->seen;
-    op->seen = t->class_->progress(t, op->try[0].transfer);
+    op->seen = t->class_->progress(op->try[0].transfer);
     return before && op->seen - before < op->enough;
 }
 
-static void on_look(void *ctx);
-
-static void look_again(PenOperation *op, uint64_t now)
+static uint64_t next_look(const PenOperation *op, uint64_t now)
 {
-    PenTransport *t = op->policy->t;
-    uint64_t at = op->late_ns;
-    if (op->look_ns)
-        at = PEN_MIN(at, now + op->look_ns);
-    t->class_->timer_set(t, &op->timer, at, on_look, op);
+    return op->look_ns ? PEN_MIN(op->late_ns, now + op->look_ns) : op->late_ns;
 }
 
-static void on_look(void *ctx)
-{
-    PenOperation *op = ctx;
-    PenPolicy *p = op->policy;
-    uint64_t now = pen__policy_now(p);
-    bool slow = is_slow(op);
-    if (!slow && now < op->late_ns) {
-        look_again(op, now);
-        return;
-    }
-    /* Who was told to slow down does not ask twice. */
-    if (p->hedge_credit < CREDIT_HEDGE || pen__pace_is_told(&p->pace)) {
-        pen__hedge_arm(op);
-        return;
-    }
-    pen__op_queue(op, &p->slow);
-    pen__policy_pump(p);
-}
-
-void pen__hedge_arm(PenOperation *op)
+uint64_t pen__hedge_arm(PenOperation *op)
 {
     PenPolicy *p = op->policy;
     const PenTail *tail = tail_of(op);
     uint64_t p99 = pen__tail_p99(tail), median = pen__tail_median(tail), now = pen__policy_now(p);
     if (!op->wish.may_hedge || !p->s.hedge_percent || !p99)
-        return;
+        return 0;
     uint64_t least = p->s.hedge_least_ms * PEN_NS_PER_MS;
     op->late_ns = now + PEN_MAX(p99, least);
     op->look_ns = p->t->class_->progress ? PEN_MAX(median, least / 2) : 0;
     op->seen = 0;
     op->enough = (uint64_t)((double)op->try[0].request.into_bytes * (double)op->look_ns /
                             ((double)median * SLOW_PART));
-    look_again(op, now);
+    return next_look(op, now);
+}
+
+bool pen__hedge_look(PenOperation *op, uint64_t *ret_next_ns)
+{
+    const PenPolicy *p = op->policy;
+    uint64_t now = pen__policy_now(op->policy);
+    bool slow = is_slow(op), due = slow || now >= op->late_ns;
+    /* Who was told to slow down does not ask twice. */
+    if (due && p->hedge_credit >= CREDIT_HEDGE && !pen__pace_is_throttled(&p->pace))
+        return true;
+    *ret_next_ns = due ? pen__hedge_arm(op) : next_look(op, now);
+    return false;
 }
 
 void pen__hedge_earn(PenPolicy *p)
@@ -145,43 +132,27 @@ void pen__hedge_earn(PenPolicy *p)
     p->hedge_credit = PEN_MIN(p->hedge_credit + p->s.hedge_percent, (uint32_t)CREDIT_MOST);
 }
 
-static void free_spare(PenOperation *op)
+bool pen__hedge_prepare(PenOperation *op)
 {
-    pen__free_large(op->spare, op->try[1].request.into_bytes);
-    op->spare = NULL;
+    PenHttpRequest *request = &op->try[1].request;
+    if (op->policy->hedge_credit < CREDIT_HEDGE) /* others were first */
+        return false;
+    *request = op->try[0].request;
+    request->fresh = 1;
+    if (request->into || request->into_v) {
+        op->spare = pen__alloc(PEN_MAX(request->into_bytes, 1u));
+        if (!op->spare)
+            return false; /* the first one is still under way */
+        request->into = op->spare;
+        request->into_v = NULL; /* in one piece, until it is known whose bytes are taken */
+    }
+    return true;
 }
 
-void pen__hedge_start(PenOperation *op)
+void pen__hedge_pay(PenPolicy *p)
 {
-    PenPolicy *p = op->policy;
-    PenAttempt *hedge = &op->try[1];
-    pen__op_unqueue(op);
-    if (p->hedge_credit < CREDIT_HEDGE) /* others were first */
-        return;
-    hedge->request = op->try[0].request;
-    hedge->request.fresh = 1;
-    if (hedge->request.into || hedge->request.into_v) {
-        op->spare = pen__alloc(PEN_MAX(hedge->request.into_bytes, 1u));
-        if (!op->spare)
-            return; /* the first one is still under way */
-        hedge->request.into = op->spare;
-        hedge->request.into_v = NULL; /* in one piece, until it is known whose bytes are taken */
-    }
-    if (pen__attempt_start(hedge, NULL) < 0) {
-        free_spare(op);
-        return;
-    }
     p->hedge_credit -= CREDIT_HEDGE;
     pen__policy_count(&p->hedges, 1);
-}
-
-void pen__hedge_drop(PenOperation *op)
-{
-    PenTransport *t = op->policy->t;
-    t->class_->timer_clear(t, &op->timer);
-    pen__op_unqueue(op);
-    pen__attempt_cancel(&op->try[1]);
-    free_spare(op);
 }
 
 void pen__hedge_take(PenOperation *op, uint64_t bytes)
@@ -198,6 +169,6 @@ void pen__hedge_take(PenOperation *op, uint64_t bytes)
         int n = pen__http_into(first, &one, &v);
         pen__iov_put(v, n, 0, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
     }
-    free_spare(op);
+    pen__hedge_free_spare(op);
     pen__policy_count(&op->policy->hedges_won, 1);
 }

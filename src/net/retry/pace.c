@@ -245,7 +245,7 @@ void pen__pace_throttle(PenPace *pace, uint64_t started_ns, uint64_t now_ns)
     begin_round(pace, pace->limit);
 }
 
-bool pen__pace_is_told(const PenPace *pace)
+bool pen__pace_is_throttled(const PenPace *pace)
 {
     return pace->told >= TOLD_WARY;
 }

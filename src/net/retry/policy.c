@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations and their life: wanted, under way (perhaps twice at once), asleep, wanted again,
- * ended.
- *
- * Whatever happens ends in pen__policy_pump, which alone begins attempts. An operation stands in at
- * most one queue, and has its timer set only while it sleeps or may be hedged. */
+/* The calls of the policy, and the end of an operation's time. */
 #include "net/retry/policy.h"
 
 #include <stdio.h>
@@ -15,8 +11,6 @@
 #include "net/retry/policy_impl.h"
 
 #define WHERE "net/policy"
-
-#define WAKE_NS (1000 * PEN_NS_PER_MS) /* over which those who sleep are woken after an outage */
 
 void pen__policy_settings_init(PenPolicySettings *s)
 {
@@ -38,106 +32,11 @@ void pen__policy_settings_init(PenPolicySettings *s)
     };
 }
 
-/* ---- lists ---- */
-
-static void link_op(PenOpList *list, PenOperation *op, int k)
-{
-    op->prev[k] = list->last;
-    op->next[k] = NULL;
-    *(list->last ? &list->last->next[k] : &list->first) = op;
-    list->last = op;
-}
-
-static void unlink_op(PenOpList *list, PenOperation *op, int k)
-{
-    *(op->prev[k] ? &op->prev[k]->next[k] : &list->first) = op->next[k];
-    *(op->next[k] ? &op->next[k]->prev[k] : &list->last) = op->prev[k];
-}
-
-void pen__op_unqueue(PenOperation *op)
-{
-    if (op->queue)
-        unlink_op(op->queue, op, PEN_LINK_QUEUE);
-    op->queue = NULL;
-}
-
-void pen__op_queue(PenOperation *op, PenOpList *list)
-{
-    pen__op_unqueue(op);
-    link_op(list, op, PEN_LINK_QUEUE);
-    op->queue = list;
-}
-
 /* ---- the end ---- */
 
 static void clear_timer(PenPolicy *p, PenTimer *timer)
 {
     p->t->class_->timer_clear(p->t, timer);
-}
-
-static void on_pump(void *ctx)
-{
-    pen__policy_pump(ctx);
-}
-
-void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns)
-{
-    if (p->pump.set && p->pump.at_ns <= at_ns)
-        return;
-    clear_timer(p, &p->pump);
-    p->t->class_->timer_set(p->t, &p->pump, at_ns, on_pump, p);
-}
-
-static void free_op(PenOperation *op)
-{
-    PenPolicy *p = op->policy;
-    pen__hedge_drop(op);
-    pen__attempt_cancel(&op->try[0]);
-    unlink_op(&p->all, op, PEN_LINK_ALL);
-    pen__free(op);
-}
-
-/* The operation is gone before its wisher hears of it, who may at once begin another. */
-void pen__op_finish(PenOperation *op, int r, const PenError *err)
-{
-    PenWish wish = op->wish;
-    if (r < 0)
-        pen__policy_count(&op->policy->failures, 1);
-    free_op(op);
-    wish.done(wish.ctx, r, r < 0 ? err : NULL);
-}
-
-void pen__op_tell(const PenOperation *op, const char *what, PenError *ret)
-{
-    double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
-    const PenError *last = &op->last;
-    const char *why = last->message, *name = op->wish.name;
-    size_t n = strlen(name);
-    if (strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
-        why += n + 2; /* said already */
-    if (op->attempts)
-        pen__fail(
-            ret, last->status ? last->status : PEN_E_TIMEOUT, WHERE,
-            "%.160s: %s %u attempt%s over %.1f s; last: %.180s; check the server, or allow more "
-            "time (Python: outage)",
-            name, what, op->attempts, op->attempts == 1 ? "" : "s", seconds,
-            last->status ? why : "no response yet");
-    else if (last->status)
-        pen__fail(ret, PEN_E_TIMEOUT, WHERE, "%.160s: %s 0 attempts in %.1f s; not ready: %.200s",
-                  name, what, seconds, why);
-    else
-        pen__fail(ret, PEN_E_TIMEOUT, WHERE,
-                  "%.160s: %s 0 attempts in %.1f s: all %u request slots were in use; make fewer "
-                  "requests at once",
-                  name, what, seconds, op->policy->pace.limit);
-    ret->os_errno = last->os_errno;
-}
-
-void pen__op_give_up(PenOperation *op)
-{
-    PenError err;
-    pen__op_tell(op, "given up after", &err);
-    pen__op_finish(op, err.status, &err);
 }
 
 static void on_expiry(void *ctx)
@@ -155,41 +54,6 @@ static void on_expiry(void *ctx)
     }
     if (op)
         p->t->class_->timer_set(p->t, &p->expiry, op->end_ns, on_expiry, p);
-}
-
-/* ---- sleep ---- */
-
-static void on_awake(void *ctx)
-{
-    PenOperation *op = ctx;
-    PenPolicy *p = op->policy;
-    op->busy = false;
-    if (op->attempts)
-        pen__op_queue(op, op->cost ? &p->again : &p->at_once);
-    else
-        pen__op_queue(op, &p->wanted);
-    pen__policy_pump(p);
-}
-
-void pen__op_sleep(PenOperation *op, uint64_t at_ns)
-{
-    PenPolicy *p = op->policy;
-    pen__op_queue(op, &p->asleep);
-    clear_timer(p, &op->timer);
-    p->t->class_->timer_set(p->t, &op->timer, at_ns, on_awake, op);
-}
-
-/* The server is back: nobody needs to sleep off what it did before, but they come one by one. */
-void pen__policy_wake(PenPolicy *p)
-{
-    uint64_t now = pen__policy_now(p);
-    PenOperation *last = p->asleep.last, *next;
-    for (PenOperation *op = p->asleep.first; op; op = op == last ? NULL : next) {
-        next = op->next[PEN_LINK_QUEUE];
-        uint64_t at = PEN_MAX(now + pen__policy_random(p) % WAKE_NS, op->not_before_ns);
-        if (!op->busy && at < op->timer.at_ns)
-            pen__op_sleep(op, at);
-    }
 }
 
 /* ---- calls ---- */
@@ -233,7 +97,7 @@ void pen__policy_free(PenPolicy **policy)
     if (!p)
         return;
     while (p->all.first)
-        free_op(p->all.first);
+        pen__op_free(p->all.first);
     clear_timer(p, &p->pump);
     clear_timer(p, &p->expiry);
     pen__free(p);
@@ -266,7 +130,7 @@ int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOperation **ret, Pen
     op->try[0].op = op->try[1].op = op;
     op->began_ns = pen__policy_now(p);
     op->end_ns = op->began_ns + p->s.outage_ms * PEN_NS_PER_MS;
-    link_op(&p->all, op, PEN_LINK_ALL);
+    pen__op_link(&p->all, op, PEN_LINK_ALL);
     pen__op_queue(op, &p->wanted);
     pen__policy_count(&p->ops, 1);
     if (!p->expiry.set)
@@ -279,6 +143,6 @@ int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOperation **ret, Pen
 void pen__policy_cancel(PenOperation *op)
 {
     PenPolicy *p = op->policy;
-    free_op(op);
+    pen__op_free(op);
     pen__policy_pump_at(p, pen__policy_now(p)); /* its place is free */
 }

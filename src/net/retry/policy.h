@@ -79,7 +79,7 @@ void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread 
 
 /* From any thread: what the operation that was begun first is at, as one line: its name, place,
  * attempts and last error. "" when there is none, or the loop does not say so shortly. */
-void pen__policy_tell(PenPolicy *policy, char *ret, size_t bytes);
+void pen__policy_progress(PenPolicy *policy, char *ret, size_t bytes);
 
 /* On the loop; calls of other wishes may start and cancel. No call is made from within start. */
 int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOperation **ret, PenError *reterr);

@@ -11,7 +11,7 @@
 #define PEN_NS_PER_MS 1000000ull
 #define PEN_NS_PER_S 1000000000ull
 
-/* ---- how often it is tried again (policy_rate.c) ---- */
+/* ---- how often it is tried again (tokens.c) ---- */
 
 enum { PEN_COST_RETRY = 5, PEN_COST_TIMEOUT = 14, PEN_TOKENS_PER_S = 5 };
 
@@ -34,7 +34,7 @@ uint64_t pen__backoff_ns(uint32_t base_ms, uint32_t cap_ms, unsigned n, uint64_t
 /* How long to wait where the server said so; never over the cap. */
 uint64_t pen__retry_after_ns(uint64_t asked_ms, uint32_t base_ms, uint32_t cap_ms, uint64_t random);
 
-/* ---- how many at once (policy_pace.c) ---- */
+/* ---- how many at once (pace.c) ---- */
 
 typedef enum PenPaceMode {
     PEN_PACE_FAST, /* it doubles */
@@ -67,10 +67,10 @@ void pen__pace_anew(PenPace *pace); /* what was known may hold no longer */
 /* `wanted`: others wait for its place. */
 void pen__pace_success(PenPace *pace, uint64_t bytes, bool wanted, uint64_t now_ns);
 void pen__pace_throttle(PenPace *pace, uint64_t started_ns, uint64_t now_ns);
-void pen__pace_idle(PenPace *pace);          /* places are free and nobody wants them */
-bool pen__pace_is_told(const PenPace *pace); /* to slow down, lately */
+void pen__pace_idle(PenPace *pace);               /* places are free and nobody wants them */
+bool pen__pace_is_throttled(const PenPace *pace); /* to slow down, lately */
 
-/* ---- how long answers take (policy_hedge.c) ---- */
+/* ---- how long answers take (hedge.c) ---- */
 
 enum { PEN_TAIL_LAST = 1000, PEN_TAIL_LEAST = 50, PEN_TAIL_BINS = 256, PEN_TAIL_CLASSES = 12 };
 
@@ -88,7 +88,7 @@ void pen__tail_add(PenTail *tail, uint64_t ns);
 uint64_t pen__tail_p99(const PenTail *tail);
 uint64_t pen__tail_median(const PenTail *tail);
 
-/* ---- operations (policy.c) ---- */
+/* ---- operations ---- */
 
 typedef struct PenOpList {
     PenOperation *first, *last;
@@ -159,33 +159,41 @@ static inline void pen__policy_count(_Atomic uint64_t *n, uint64_t more)
     atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
+/* ---- operations (operation.c) ---- */
+
+void pen__op_link(PenOpList *list, PenOperation *op, int k);
 void pen__op_queue(PenOperation *op, PenOpList *list); /* at the end; out of any other first */
 void pen__op_unqueue(PenOperation *op);
+void pen__op_free(PenOperation *op); /* cancels what is under way */
 /* What became of it so far, as the error of giving up: "name: <what> after ...; last: ...". */
-void pen__op_tell(const PenOperation *op, const char *what, PenError *ret);
-
+void pen__op_describe(const PenOperation *op, const char *what, PenError *ret);
 /* Both end with a call of the wisher's; the operation is gone. */
 void pen__op_finish(PenOperation *op, int r, const PenError *err);
 void pen__op_give_up(PenOperation *op);
-void pen__op_sleep(PenOperation *op, uint64_t at_ns);
-void pen__policy_wake(PenPolicy *p); /* all who sleep, soon */
-/* Later, but no later than then: what comes from a wisher's call is not answered from within. */
+
+void pen__attempt_cancel(PenAttempt *a); /* accepts one not under way */
+void pen__hedge_drop(PenOperation *op);  /* none wanted any more; one under way is cancelled */
+void pen__hedge_free_spare(PenOperation *op);
+void pen__policy_set_in_flight(PenPolicy *p, uint32_t n);
+
+/* ---- attempts (attempt.c) ---- */
+
+/* Starts what may start, later, but no later than then: what comes from a wisher's call is not
+ * answered from within. */
 void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns);
 
-/* ---- attempts (policy_attempt.c) ---- */
+/* ---- the second request (hedge.c) ---- */
 
-void pen__policy_pump(PenPolicy *p); /* starts what may start */
-int pen__attempt_start(PenAttempt *a, PenError *reterr);
-void pen__attempt_cancel(PenAttempt *a); /* accepts one not under way */
-
-/* ---- the second request (policy_hedge.c) ---- */
-
-void pen__hedge_earn(PenPolicy *p);      /* a request that is no hedge has been made */
-void pen__hedge_arm(PenOperation *op);   /* an attempt has begun */
-void pen__hedge_start(PenOperation *op); /* its turn has come, a slot is free */
-void pen__hedge_drop(PenOperation *op);  /* none wanted any more; one under way is cancelled */
-void pen__hedge_take(PenOperation *op,
-                     uint64_t bytes); /* the hedge's answer is the one: moves its bytes */
+void pen__hedge_earn(PenPolicy *p); /* a request that is no hedge has been made */
+/* An attempt has begun. When to look at it; 0: never. */
+uint64_t pen__hedge_arm(PenOperation *op);
+/* True: a hedge is wanted. Else when to look again; 0: never. */
+bool pen__hedge_look(PenOperation *op, uint64_t *ret_next_ns);
+/* Its turn has come, a slot is free: makes the request, and memory for its answer. */
+bool pen__hedge_prepare(PenOperation *op);
+void pen__hedge_pay(PenPolicy *p); /* it has been sent */
+/* The hedge's answer is the one: moves its bytes. */
+void pen__hedge_take(PenOperation *op, uint64_t bytes);
 void pen__hedge_learn(PenAttempt *a); /* how long it took, or has taken so far */
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for an operation from another thread. What the loop is given lies on the waiting thread's
- * stack, so the wait ends only when the loop has let go of it, or has itself ended. */
+/* Calls from other threads: waiting for an operation, and asking what the oldest one is doing. */
 #include "net/retry/policy_impl.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/sys.h"
 #include "base/thread.h"
 
@@ -14,6 +17,12 @@
 
 /* So often it is looked whether the loop is still there: one that ends calls nobody. */
 #define LOOK_NS (PEN_NS_PER_S / 4)
+#define ANSWER_NS (PEN_NS_PER_S / 5) /* who asks for the progress waits no longer */
+
+/* ---- waiting ----
+ *
+ * What the loop is given lies on the waiting thread's stack, so the wait ends only when the loop
+ * has let go of it, or has itself ended. */
 
 typedef struct Waiter {
     PenPolicy *policy;
@@ -45,7 +54,7 @@ static int prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *r
     return w->wish->prepare(w->wish->ctx, attempt, ret, reterr);
 }
 
-static PenVerdict judge(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
+static PenVerdict classify(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
     Waiter *w = ctx;
     return w->wish->classify(w->wish->ctx, reply, cause, err);
@@ -63,7 +72,7 @@ static void start_on_loop(void *ctx)
     Waiter *w = ctx;
     PenWish wish = *w->wish;
     wish.prepare = prepare;
-    wish.classify = judge;
+    wish.classify = classify;
     wish.done = done;
     wish.ctx = w;
     PenError err;
@@ -78,7 +87,7 @@ static void cancel_on_loop(void *ctx)
     Waiter *w = ctx;
     PenError err = {.status = PEN_OK};
     if (w->op) {
-        pen__op_tell(w->op, w->interrupted ? "interrupted after" : "timed out after",
+        pen__op_describe(w->op, w->interrupted ? "interrupted after" : "timed out after",
                      &err);
         err.status = w->interrupted ? PEN_E_CANCELLED : PEN_E_TIMEOUT;
         pen__policy_cancel(w->op);
@@ -160,4 +169,79 @@ int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_n
     pthread_cond_destroy(&w.cond);
     pthread_mutex_destroy(&w.mutex);
     return r < 0 ? r : w.r;
+}
+
+/* ---- progress ----
+ *
+ * Operations are the loop's alone, so the loop is asked; who asks does not wait for long, and then
+ * lets go of the question. */
+
+typedef struct Question {
+    PenPolicy *policy;
+    atomic_int refs; /* who asks, and the loop */
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool answered;
+    char text[320];
+} Question;
+
+static void put_question(Question *q)
+{
+    if (atomic_fetch_sub(&q->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&q->cond);
+    pthread_mutex_destroy(&q->mutex);
+    pen__free(q);
+}
+
+static void describe(const PenOperation *op, char *ret, size_t bytes)
+{
+    double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
+    const char *name = op->wish.name, *why = op->last.message;
+    char range[64] = "";
+    size_t n = strlen(name);
+    if (strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+        why += n + 2;
+    if (op->wish.bytes)
+        snprintf(range, sizeof range, " offset %" PRIu64 ", %" PRIu64 " bytes", op->wish.offset,
+                 op->wish.bytes);
+    snprintf(ret, bytes, "%.160s%s: %u attempt%s in %.1f s, last: %.120s", name, range,
+             op->attempts, op->attempts == 1 ? "" : "s", seconds,
+             op->last.status ? why : "no response yet");
+}
+
+static void answer_on_loop(void *ctx)
+{
+    Question *q = ctx;
+    pthread_mutex_lock(&q->mutex);
+    if (q->policy->all.first)
+        describe(q->policy->all.first, q->text, sizeof q->text);
+    q->answered = true;
+    pthread_cond_signal(&q->cond);
+    pthread_mutex_unlock(&q->mutex);
+    put_question(q);
+}
+
+void pen__policy_progress(PenPolicy *p, char *ret, size_t bytes)
+{
+    ret[0] = 0;
+    Question *q = pen__zalloc(sizeof *q);
+    if (!q || pen__cond_init(&q->cond) < 0) {
+        pen__free(q);
+        return;
+    }
+    pthread_mutex_init(&q->mutex, NULL);
+    q->policy = p;
+    atomic_init(&q->refs, 2);
+    if (p->t->class_->post(p->t, answer_on_loop, q) < 0) {
+        put_question(q);
+    } else {
+        uint64_t until = pen__deadline_after(ANSWER_NS);
+        pthread_mutex_lock(&q->mutex);
+        while (!q->answered && pen__cond_wait(&q->cond, &q->mutex, until) == 0)
+            ;
+        snprintf(ret, bytes, "%s", q->text);
+        pthread_mutex_unlock(&q->mutex);
+    }
+    put_question(q);
 }

@@ -32,27 +32,6 @@ static const PenS3Shape completed_shape = {
     .leaves = completed_leaves,
 };
 
-static const PenS3Leaf parts_leaves[] = {
-    LEAF("IsTruncated", FLAG, PenS3Parts, more, 0),
-    LEAF("NextPartNumberMarker", NUMBER, PenS3Parts, next_number, 0),
-    {0},
-};
-static const PenS3Leaf part_leaves[] = {
-    LEAF("PartNumber", NUMBER, PenS3Part, number, 1),
-    LEAF("Size", NUMBER, PenS3Part, bytes, 1),
-    LEAF("ETag", ETAG, PenS3Part, etag, 1),
-    LEAF("ChecksumCRC32C", ROOM, PenS3Part, crc32c, 0),
-    LEAF("ChecksumSHA256", ROOM, PenS3Part, sha256, 0),
-    {0},
-};
-static const PenS3Shape parts_shape = {
-    .roots = {"ListPartsResult"},
-    .leaves = parts_leaves,
-    .item = "Part",
-    .item_leaves = part_leaves,
-    .item_bytes = sizeof(PenS3Part),
-};
-
 static const PenS3Leaf uploads_leaves[] = {
     LEAF("IsTruncated", FLAG, PenS3Uploads, more, 0),
     LEAF("NextKeyMarker", KEY, PenS3Uploads, next_key, 0),
@@ -98,9 +77,9 @@ static const PenS3Shape objects_shape = {
 };
 
 #define STS(result)                                                                                \
-    LEAF(result "/Credentials/AccessKeyId", ROOM, PenStsCredentials, key_id, 0),                   \
-        LEAF(result "/Credentials/SecretAccessKey", ROOM, PenStsCredentials, secret, 0),           \
-        LEAF(result "/Credentials/SessionToken", ROOM, PenStsCredentials, token, 0),               \
+    LEAF(result "/Credentials/AccessKeyId", TEXT, PenStsCredentials, key_id, 0),                   \
+        LEAF(result "/Credentials/SecretAccessKey", TEXT, PenStsCredentials, secret, 0),           \
+        LEAF(result "/Credentials/SessionToken", TEXT, PenStsCredentials, token, 0),               \
         LEAF(result "/Credentials/Expiration", TIME, PenStsCredentials, expires_s, 0)
 static const PenS3Leaf sts_leaves[] = {
     STS("AssumeRoleResult"),
@@ -143,21 +122,6 @@ int pen__s3_read_completed(const void *body, size_t bytes, PenS3Completed *ret,
     READ(PenS3Completed, completed_shape, PEN_OK);
 }
 
-static int check_parts(const PenS3Parts *p, PenError *reterr)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (p->items[i].number < 1 || p->items[i].number > 10000)
-            return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                             "response: PartNumber: expected 1 to 10000");
-    return p->more && !p->next_number ? no_mark(reterr) : PEN_OK;
-}
-
-int pen__s3_read_parts(const void *body, size_t bytes, PenS3Parts *ret, PenS3Error *ret_refused,
-                       PenError *reterr)
-{
-    READ(PenS3Parts, parts_shape, check_parts(&found, reterr));
-}
-
 int pen__s3_read_uploads(const void *body, size_t bytes, PenS3Uploads *ret, PenS3Error *ret_refused,
                          PenError *reterr)
 {
@@ -174,12 +138,6 @@ void pen__s3_started_free(PenS3Started *s)
 {
     pen__s3_shape_free(&started_shape, s);
     *s = (PenS3Started){0};
-}
-
-void pen__s3_parts_free(PenS3Parts *p)
-{
-    pen__s3_shape_free(&parts_shape, p);
-    *p = (PenS3Parts){0};
 }
 
 void pen__s3_uploads_free(PenS3Uploads *u)

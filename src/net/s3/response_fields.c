@@ -57,9 +57,9 @@ static void drop_half(char *text, size_t bytes)
         text[n - 1] = 0;
 }
 
-static void put_cut(char *to, size_t room, const char *text, size_t bytes)
+static void put_cut(char *to, size_t capacity, const char *text, size_t bytes)
 {
-    size_t n = bytes < room ? bytes : room - 1;
+    size_t n = bytes < capacity ? bytes : capacity - 1;
     for (size_t i = 0; i < n; i++)
         to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7F ? ' ' : text[i];
     to[n] = 0;
@@ -67,18 +67,18 @@ static void put_cut(char *to, size_t room, const char *text, size_t bytes)
         drop_half(to, n);
 }
 
-static int put_room(const PenS3Leaf *leaf, char *to, const char *text, size_t bytes,
+static int put_text(const PenS3Leaf *leaf, char *to, const char *text, size_t bytes,
                     PenError *reterr)
 {
     int bare = leaf->kind == PEN_S3_ETAG && bytes && text[0] != '"' && strncmp(text, "W/", 2) != 0;
-    if (bytes + (bare ? 3 : 1) > leaf->room)
+    if (bytes + (bare ? 3 : 1) > leaf->capacity)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "response: %s: expected at most %zu bytes, found %zu", leaf->path,
-                         leaf->room - 1, bytes);
+                         leaf->capacity - 1, bytes);
     for (size_t i = 0; i < bytes; i++)
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7F)
             return wrong(leaf->path, "text without control characters", reterr);
-    snprintf(to, leaf->room, bare ? "\"%s\"" : "%s", text);
+    snprintf(to, leaf->capacity, bare ? "\"%s\"" : "%s", text);
     return PEN_OK;
 }
 
@@ -117,11 +117,11 @@ static int put_leaf(const PenS3Leaf *leaf, char *to, const char *text, size_t by
     uint64_t time;
     switch (leaf->kind) {
     case PEN_S3_CUT:
-        put_cut(to, leaf->room, text, bytes);
+        put_cut(to, leaf->capacity, text, bytes);
         return PEN_OK;
-    case PEN_S3_ROOM:
+    case PEN_S3_TEXT:
     case PEN_S3_ETAG:
-        return put_room(leaf, to, text, bytes, reterr);
+        return put_text(leaf, to, text, bytes, reterr);
     case PEN_S3_STRING:
     case PEN_S3_KEY:
         return put_string(leaf, to, text, bytes, reterr);
@@ -192,9 +192,9 @@ static int add_item(Filling *f, PenError *reterr)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "response: %s: expected at most %d, found more", f->shape->item,
                          PEN_S3_ITEMS);
-    if ((list->n & (list->n - 1)) == 0) { /* room for a power of two */
-        size_t room = list->n ? 2 * list->n : 1;
-        void *p = pen__resize(list->items, room * each);
+    if ((list->n & (list->n - 1)) == 0) { /* memory for a power of two */
+        size_t n = list->n ? 2 * list->n : 1;
+        void *p = pen__resize(list->items, n * each);
         if (!p)
             return pen__fail_memory(reterr, WHERE, "answer");
         list->items = p;

@@ -6,14 +6,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/s3/response.h"
+#include <penstock/error.h>
 
 #define PEN_S3_ITEMS 1000
 
+/* Texts are cut to the size of the array; control characters are spaces, so that they can be shown.
+ * Elements that repeat what was sent (string to sign, canonical request, key id) are not read. */
+typedef struct PenS3Error {
+    char code[64]; /* "SlowDown" */
+    char message[256];
+    char region[64]; /* where the bucket is */
+    char endpoint[256];
+    char request_id[128];
+} PenS3Error;
+
+/* 1: the body says a code. Of a body that was cut it takes what is there. */
+int pen__s3_error(const void *body, size_t bytes, PenS3Error *ret);
+
 typedef enum PenS3Kind {
-    PEN_S3_ROOM,   /* char[room]; longer is an error */
-    PEN_S3_CUT,    /* char[room]; longer is cut, control characters become spaces */
-    PEN_S3_ETAG,   /* char[room]; gets quotes where it has none */
+    PEN_S3_TEXT,   /* char[capacity]; longer is an error */
+    PEN_S3_CUT,    /* char[capacity]; longer is cut, control characters become spaces */
+    PEN_S3_ETAG,   /* char[capacity]; gets quotes where it has none */
     PEN_S3_STRING, /* char *, of its own */
     PEN_S3_KEY,    /* the same; decoded at the end when the answer is encoded */
     PEN_S3_NUMBER, /* uint64_t */
@@ -25,7 +38,7 @@ typedef enum PenS3Kind {
 typedef struct PenS3Leaf {
     const char *path; /* below the root; of an item's leaf below the item */
     PenS3Kind kind;
-    size_t offset, room;
+    size_t offset, capacity;
     uint8_t needed;
 } PenS3Leaf;
 

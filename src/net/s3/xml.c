@@ -20,8 +20,8 @@ typedef struct Reader {
     int depth;
     int leaf; /* nothing has begun in the element that began last */
     char path[PEN_XML_PATH_BYTES];
-    char *text; /* has room for as much as the whole document */
-    size_t text_bytes, text_room;
+    char *text; /* as long as the whole document */
+    size_t text_bytes, text_capacity;
 } Reader;
 
 /* expat's memory comes through the system interface and is wiped when it is freed. */
@@ -132,7 +132,7 @@ static void XMLCALL on_text(void *ctx, const char *text, int bytes)
     Reader *rd = ctx;
     if (rd->r < 0 || !rd->leaf)
         return;
-    if ((size_t)bytes > rd->text_room - rd->text_bytes) {
+    if ((size_t)bytes > rd->text_capacity - rd->text_bytes) {
         stop(rd, pen__fail(rd->reterr, PEN_E_LIMIT, WHERE,
                            "response: found more text than the document has bytes"));
         return;
@@ -190,7 +190,7 @@ int pen__xml_read(const void *data, size_t bytes, const PenXmlCalls *calls, void
         at++;
         bytes--;
     }
-    Reader rd = {.calls = calls, .ctx = ctx, .reterr = reterr, .text_room = bytes};
+    Reader rd = {.calls = calls, .ctx = ctx, .reterr = reterr, .text_capacity = bytes};
     rd.text = xml_alloc(bytes + 1);
     if (!rd.text)
         return pen__fail_memory(reterr, WHERE, "answer");

@@ -78,13 +78,13 @@ PenStore *pen__pack_store(const PenPack *p)
     return p->store;
 }
 
-void pen__pack_tell(const PenPack *p, char *ret, size_t bytes)
+void pen__pack_progress(const PenPack *p, char *ret, size_t bytes)
 {
     PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
     ret[0] = 0;
     if (!remote)
         return;
-    pen__remote_tell(remote, ret, bytes);
+    pen__remote_progress(remote, ret, bytes);
     size_t n = strlen(p->path);
     if (strncmp(ret, p->path, n) == 0) /* said already where this is shown */
         memmove(ret, ret + n, strlen(ret + n) + 1);

@@ -49,7 +49,7 @@ int pen__pack_is_remote(const PenPack *p);
 /* 1: blocks are read and kept whole: it is far, or has a cache. */
 int pen__pack_is_whole(const PenPack *p);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */
-void pen__pack_tell(const PenPack *p, char *ret, size_t bytes);
+void pen__pack_progress(const PenPack *p, char *ret, size_t bytes);
 PenStore *pen__pack_store(const PenPack *p);         /* that it was opened from, or NULL */
 const PenObject *pen__pack_object(const PenPack *p); /* its manifest; empty when it is a file */
 

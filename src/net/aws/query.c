@@ -1,45 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Percent-encoding and queries, in the one form that URL and signature share. */
+/* Queries, in the one form that URL and signature share. */
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/mem.h"
-#include "net/address/address.h"
+#include "net/address/uri.h"
 #include "net/aws/sign.h"
 
 #define QUERY_PAIRS 64
-
-static int is_plain(unsigned char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
-}
-
-int pen__uri_encode(PenBuf *to, const char *text, size_t bytes, int keep_slash)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    uint64_t room;
-    if (!bytes)
-        return PEN_OK;
-    if (pen__mul_over(bytes, 3, &room) || room > SIZE_MAX / 4)
-        return PEN_E_NO_MEMORY;
-    int r = pen__buf_reserve(to, (size_t)room);
-    if (r < 0)
-        return r;
-    uint8_t *at = to->data + to->bytes;
-    for (size_t i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (is_plain(c) || (c == '/' && keep_slash)) {
-            *at++ = c;
-        } else {
-            *at++ = '%';
-            *at++ = (uint8_t)hex[c >> 4];
-            *at++ = (uint8_t)hex[c & 15];
-        }
-    }
-    to->bytes = (size_t)(at - to->data);
-    return PEN_OK;
-}
 
 /* Where an encoded pair lies in the text that is being put together. */
 typedef struct Pair {
@@ -94,7 +61,7 @@ int pen__query_make(const PenHttpHeader *pairs, size_t n, PenBuf *ret)
     r = pen__buf_reserve(ret, text.bytes + 2 * n + 1);
     if (r < 0)
         goto out;
-    for (size_t i = 0; i < n; i++) { /* there is room: none of these fails */
+    for (size_t i = 0; i < n; i++) { /* memory is reserved: none of these fails */
         if (i)
             (void)pen__buf_add(ret, "&", 1);
         (void)pen__buf_add(ret, text.data + sorted[i].name, sorted[i].name_bytes);

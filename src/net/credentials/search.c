@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
+/* What the sources of credentials share: the profile files, the name of the source, credentials in
+ * JSON. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/error.h"
+#include "base/json.h"
 #include "net/credentials/sources.h"
 #include "net/http/date.h"
-#include "net/s3/response.h"
 
 #define WHERE "net/credentials"
+
+void pen__cred_set_source(PenCred *c, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(c->source, sizeof c->source, fmt, args);
+    va_end(args);
+}
+
+int pen__cred_files(PenCred *c, PenError *reterr)
+{
+    if (c->files_read)
+        return PEN_OK;
+    int r = pen__aws_files_open(c->env, c->profile, &c->files, reterr);
+    c->files_read = r == PEN_OK;
+    return r;
+}
+
+void pen__cred_end(PenCred *c)
+{
+    if (c->files_read)
+        pen__aws_files_close(&c->files);
+    c->files_read = false;
+}
 
 /* A word like AccessDenied: anything else may be an echo of something secret. */
 static const char *word_or_nothing(const char *text)
@@ -18,7 +46,7 @@ static const char *word_or_nothing(const char *text)
 }
 
 static int make(const char *name, const PenJson *json, const char *token_name, bool expires,
-                PenCredentials **ret, PenError *reterr)
+                PenAwsCredentials **ret, PenError *reterr)
 {
     const char *key_id = pen__json_string(json, "AccessKeyId");
     const char *secret = pen__json_string(json, "SecretAccessKey");
@@ -41,7 +69,7 @@ static int make(const char *name, const PenJson *json, const char *token_name, b
 }
 
 int pen__cred_json(const char *name, const PenSecretMemory *body, const char *token, bool expires,
-                   PenCredentials **ret, PenError *reterr)
+                   PenAwsCredentials **ret, PenError *reterr)
 {
     PenJson *json = NULL;
     int r = pen__json_parse(name, body->data, body->bytes, &json, reterr);
