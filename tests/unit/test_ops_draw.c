@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "ops/operations/boxes.h"
 #include "ops/operations/op.h"
+#include "ops/pipeline/spec.h"
 #include "test.h"
 
 TEST(draw_counter_is_sample_operation_draw)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/run/orientation.h"
 #include "ops/run/program.h"
+#include "ops/sample/orientation.h"
 #include "test.h"
 
 static const PenFieldKind image = {.kind = PEN_KIND_IMAGE};

@@ -2,6 +2,7 @@
 #include <locale.h>
 #include <stdarg.h>
 
+#include "ops/pipeline/spec.h"
 #include "ops/language/decimal.h"
 #include "ops/operations/op.h"
 #include "test.h"

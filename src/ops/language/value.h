@@ -3,8 +3,23 @@
 #ifndef PEN_OPS_LANGUAGE_VALUE_H
 #define PEN_OPS_LANGUAGE_VALUE_H
 
+#include <penstock/ops.h>
+
+#include "base/error.h"
+#include "base/mem.h"
 #include "ops/language/lex.h"
-#include "ops/language/spec.h"
+
+enum {
+    PEN_MAX_PARAMS = 9,   /* of an operation */
+    PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
+    PEN_MAX_FLOATS = 4
+};
+
+typedef struct PenParamValue {
+    uint32_t n; /* numbers; 0: it is a word */
+    double v[PEN_MAX_NUMBERS];
+    uint32_t word; /* which of the words */
+} PenParamValue;
 
 typedef struct PenWords { /* a,b,c */
     uint32_t n;

@@ -4,7 +4,7 @@
 #define PEN_OPS_OPERATIONS_FRAME_CHOICE_H
 
 #include "base/error.h"
-#include "ops/language/spec.h"
+#include "ops/language/value.h"
 #include "ops/operations/draw.h"
 
 enum { PEN_CLIP_MAX_FRAMES = 4096, PEN_CLIP_MAX_N = 64 };

@@ -7,9 +7,9 @@
 
 #include <penstock/ops.h>
 
-#include "ops/language/spec.h"
+#include "ops/language/value.h"
 #include "ops/operations/draw.h"
-#include "ops/run/draft.h"
+#include "ops/sample/draft.h"
 
 /* What an operation does, for the rules of order. */
 enum {

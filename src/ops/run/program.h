@@ -8,10 +8,10 @@
 
 #include "base/box.h"
 #include "codec/region/region.h"
-#include "ops/language/spec.h"
 #include "ops/operations/draw.h"
 #include "ops/operations/frame_choice.h"
-#include "ops/run/sample_plan.h"
+#include "ops/pipeline/spec.h"
+#include "ops/sample/sample_plan.h"
 
 /* What a field is, as far as operations are concerned. */
 enum { PEN_KIND_IMAGE = 1, PEN_KIND_MASK = 2, PEN_KIND_NUMBER = 3, PEN_KIND_CLIP = 4 };

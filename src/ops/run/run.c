@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "ops/run/decode_context.h"
-#include "ops/run/orientation.h"
 #include "ops/run/result.h"
+#include "ops/sample/orientation.h"
 
 static const char where[] = "ops/sample_plan";
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EXIF's eight orientations: what is stored has to be turned or mirrored to stand upright. */
-#ifndef PEN_OPS_RUN_ORIENTATION_H
-#define PEN_OPS_RUN_ORIENTATION_H
+#ifndef PEN_OPS_SAMPLE_ORIENTATION_H
+#define PEN_OPS_SAMPLE_ORIENTATION_H
 
 #include <stddef.h>
 
-#include "ops/run/sample_plan.h"
+#include "ops/sample/sample_plan.h"
 
 /* 5-8 swap width and height. Anything but 2-8 is upright already. */
 int pen__turn_swaps(uint8_t orientation);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ops/language/lex.h"
-#include "ops/language/spec.h"
+#include "ops/pipeline/spec.h"
 #include "ops/language/value.h"
 
 static int add_text(PenBuf *out, const char *text)
@@ -54,33 +54,5 @@ int pen__spec_write(const PenSpec *s, PenBuf *out)
     }
     if (r < 0)
         out->bytes = before;
-    return r;
-}
-
-int pen_pipeline_check(const char *text, char *buf, size_t cap, size_t *ret_bytes, PenError *reterr)
-{
-    PenSpec spec = {.n_fields = 0};
-    PenBuf out = {.data = NULL};
-    if (!text)
-        return pen__fail(reterr, PEN_E_INVALID, "ops/spec",
-                         "pipeline: expected a text, found NULL");
-    int r = pen__spec_parse(text, &spec, reterr);
-    if (r < 0)
-        return r;
-    r = pen__spec_write(&spec, &out);
-    if (r < 0) {
-        r = pen__fail_memory(reterr, "ops/spec", "the pipeline's full form");
-        goto out;
-    }
-    if (buf && cap && out.data) {
-        size_t n = PEN_MIN(out.bytes, cap - 1);
-        memcpy(buf, out.data, n);
-        buf[n] = '\0';
-    }
-    if (ret_bytes)
-        *ret_bytes = out.bytes;
-out:
-    pen__spec_free(&spec);
-    pen__buf_free(&out);
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is to be done to one image, with nothing left to chance. */
-#ifndef PEN_OPS_RUN_SAMPLE_PLAN_H
-#define PEN_OPS_RUN_SAMPLE_PLAN_H
+#ifndef PEN_OPS_SAMPLE_SAMPLE_PLAN_H
+#define PEN_OPS_SAMPLE_SAMPLE_PLAN_H
 
 #include "base/box.h"
 #include "dsp/stream.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample_plan in the making: operations say what they want, and what can be done in one pass is
  * joined. */
-#ifndef PEN_OPS_RUN_DRAFT_H
-#define PEN_OPS_RUN_DRAFT_H
+#ifndef PEN_OPS_SAMPLE_DRAFT_H
+#define PEN_OPS_SAMPLE_DRAFT_H
 
 #include "base/error.h"
-#include "ops/run/sample_plan.h"
+#include "ops/sample/sample_plan.h"
 
 typedef struct PenSampleDraft {
     PenSamplePlan *sample_plan;

@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a pipeline, read against the table of operations. */
-#ifndef PEN_OPS_LANGUAGE_SPEC_H
-#define PEN_OPS_LANGUAGE_SPEC_H
+#ifndef PEN_OPS_PIPELINE_SPEC_H
+#define PEN_OPS_PIPELINE_SPEC_H
 
-#include <penstock/ops.h>
-
-#include "base/error.h"
-#include "base/mem.h"
+#include "ops/language/value.h"
 
 enum {
     PEN_MAX_OPS = 32, /* of one field */
-    PEN_MAX_PARAMS = 9,
-    PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
-    PEN_MAX_FLOATS = 4,
     PEN_MAX_TEXT = 4096, /* bytes */
     PEN_MAX_SPEC_FIELDS = 64
 };
-
-typedef struct PenParamValue {
-    uint32_t n; /* numbers; 0: it is a word */
-    double v[PEN_MAX_NUMBERS];
-    uint32_t word; /* which of the words */
-} PenParamValue;
 
 typedef struct PenSpecOp {
     const PenOp *op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/run/draft.h"
+#include "ops/sample/draft.h"
 
 #include <stdbool.h>
 

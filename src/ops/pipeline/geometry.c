@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/operations/geometry.h"
+#include "ops/pipeline/geometry.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the pixels of a result come from: the crops, resizes and flips of a pipeline. */
-#ifndef PEN_OPS_OPERATIONS_GEOMETRY_H
-#define PEN_OPS_OPERATIONS_GEOMETRY_H
+#ifndef PEN_OPS_PIPELINE_GEOMETRY_H
+#define PEN_OPS_PIPELINE_GEOMETRY_H
 
 #include <stdbool.h>
 
-#include "ops/language/spec.h"
+#include "ops/pipeline/spec.h"
 
 bool pen__geometry_any(const PenSpecField *field); /* it has such operations */
 

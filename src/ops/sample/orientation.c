@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/run/orientation.h"
+#include "ops/sample/orientation.h"
 
 #include <stdbool.h>
 #include <string.h>
