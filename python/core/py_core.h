@@ -25,14 +25,14 @@ typedef struct CoreState {
     PyTypeObject *pack, *writer, *loader, *batch, *tensor;
 } CoreState;
 
-CoreState *core_state(PyObject *self); /* of an object of one of our types */
-
 /* py_error.c: all raise and return NULL. */
 PyObject *core_raise(CoreState *state, const PenError *error);
 PyObject *core_raise_text(CoreState *state, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int core_add_statuses(PyObject *module);
 
+/* py_object.c */
+CoreState *core_state(PyObject *self); /* of an object of one of our types */
 /* A zeroed object of one of our types, and the last step of its dealloc. */
 PyObject *core_alloc(PyTypeObject *type);
 void core_free(PyObject *self);

@@ -2,49 +2,8 @@
 /* The module penstock._core: its types, its table of operations, and the program. */
 #include "py_core.h"
 
-#include <string.h>
-
 /* cli/main.c, whose main has this name here. */
 int penstock_main(int argc, char **argv);
-
-CoreState *core_state(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
-PyObject *core_alloc(PyTypeObject *type)
-{
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    return alloc(type, 0);
-}
-
-void core_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
-void core_lock(pthread_mutex_t *lock)
-{
-    if (pthread_mutex_trylock(lock) == 0)
-        return;
-    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(lock);
-    Py_END_ALLOW_THREADS
-}
-
-PyObject *core_text(const char *text)
-{
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
-}
-
-int core_set(PyObject *dict, const char *key, PyObject *value)
-{
-    int r = value ? PyDict_SetItemString(dict, key, value) : -1;
-    Py_XDECREF(value);
-    return r;
-}
 
 static char **copy_args(PyObject *list, Py_ssize_t n)
 {

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from . import _check
+from . import _check, _core
 from ._error import InvalidError
-
-if typing.TYPE_CHECKING:
-    from ._pack import Pack
 
 
 class Clip(Sequence[bytes]):
@@ -23,13 +19,16 @@ class Clip(Sequence[bytes]):
     clip.decode()  the pixels
     """
 
-    __slots__ = ("_field", "_frames", "_pack", "_sample")
+    __slots__ = ("_core", "_field", "_frames", "_origin", "_sample")
 
-    def __init__(self, pack: Pack, sample: int, field: int, frames: range) -> None:
-        self._pack = pack
+    def __init__(
+        self, core: _core.Pack, sample: int, field: int, frames: range, origin: str
+    ) -> None:
+        self._core = core
         self._sample = sample
         self._field = field
         self._frames = frames
+        self._origin = origin
 
     @property
     def numbers(self) -> range:
@@ -39,7 +38,7 @@ class Clip(Sequence[bytes]):
     @property
     def timestamps(self) -> list[int]:
         """The time of each frame in nanoseconds, from the start of the stored clip."""
-        image = self._pack._core.image
+        image = self._core.image
         return [image(self._sample, self._field, frame)[-1] for frame in self._frames]
 
     def __len__(self) -> int:
@@ -51,12 +50,13 @@ class Clip(Sequence[bytes]):
     def __getitem__(self, at: slice) -> Clip: ...
     def __getitem__(self, at: int | slice) -> bytes | Clip:
         if isinstance(at, slice):
-            return Clip(self._pack, self._sample, self._field, self._frames[at])
+            frames = self._frames[at]
+            return Clip(self._core, self._sample, self._field, frames, self._origin)
         number = _check.whole("frame", at)
         if not -len(self) <= number < len(self):
             raise IndexError(f"no frame {_check.shown(number)}: the clip has {len(self)} frames")
         frame = self._frames[number]
-        return self._pack._core.frames(self._sample, self._field, frame, 1, 1)[0]
+        return self._core.frames(self._sample, self._field, frame, 1, 1)[0]
 
     def _ascending(self) -> tuple[range, bool]:
         """The frames in ascending order, and whether the order was reversed."""
@@ -65,7 +65,7 @@ class Clip(Sequence[bytes]):
 
     def _read(self) -> list[bytes]:
         frames, turned = self._ascending()
-        found = self._pack._core.frames(
+        found = self._core.frames(
             self._sample, self._field, frames.start, frames.step, len(frames)
         )
         return found[::-1] if turned else found
@@ -83,7 +83,7 @@ class Clip(Sequence[bytes]):
         if not self._frames:
             raise InvalidError("decode: the clip has no frames")
         frames, turned = self._ascending()
-        data, height, width = self._pack._core.pixels(
+        data, height, width = self._core.pixels(
             self._sample, self._field, frames.start, frames.step, len(frames), channels
         )
         array = np.frombuffer(data, np.uint8).reshape(len(frames), height, width, channels)
@@ -104,5 +104,4 @@ class Clip(Sequence[bytes]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        name = self._pack.fields[self._field].name
-        return f"<{len(self)} frames of {name!r}, sample {self._sample} of {self._pack.path}>"
+        return f"<{len(self)} frames of {self._origin}>"

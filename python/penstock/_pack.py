@@ -259,7 +259,9 @@ class Pack:
         at, field = self._number(number), self._field(name)
         kind = self.fields[field].type
         if kind == "clip":
-            return Clip(self, at, field, range(self._core.frame_count(at, field)))
+            frames = range(self._core.frame_count(at, field))
+            origin = f"{self.fields[field].name!r}, sample {at} of {self.path}"
+            return Clip(self._core, at, field, frames, origin)
         data = self._core.read(at, field)
         if not data and self.fields[field].optional and self._core.missing(at, field):
             return None

@@ -8,14 +8,10 @@ import datetime
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+from typing import Any, Protocol, TypedDict, Union
 
 from . import _check, _core
 from ._error import InvalidError
-
-if TYPE_CHECKING:
-    from ._pack import Pack
-    from ._writer import Writer
 
 # Key id, secret, token, expiry; the last two are optional.
 Credentials = Union[Mapping[str, Any], tuple[Any, ...]]
@@ -230,11 +226,16 @@ def _end(expires: object) -> int:
 
 # ---- exit of the interpreter
 
-_open: weakref.WeakSet[Pack | Writer] = weakref.WeakSet()
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_open: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _CLOSE_SECONDS = 1.0
 
 
-def opened(what: Pack | Writer) -> None:
+def opened(what: _Closable) -> None:
     """Close this before the interpreter exits, because a thread handles its requests."""
     _open.add(what)
 
