@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments/commands.h"
 #include "output/messages.h"
 
 typedef struct Parser {

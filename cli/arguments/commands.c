@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "arguments/args.h"
+
 #define PACK_OPERANDS "something to pack (a folder, .csv or .tsv lists, .tar files) and -o NAME.pen"
 
 /* Kept as it is: the formatter would cut the texts apart. */

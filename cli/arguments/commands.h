@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands: what each is called, does, teaches and runs. */
+/* The commands, by name. */
 #ifndef PEN_CLI_ARGUMENTS_COMMANDS_H
 #define PEN_CLI_ARGUMENTS_COMMANDS_H
 
-#include "arguments/args.h"
-
-typedef struct CliCommand {
-    const char *name;
-    const char *also;                /* another spelling; NULL = none */
-    const char *usage;               /* what stands behind the command */
-    const char *operand_help;        /* what it needs, for the message when it is missing */
-    int many;                        /* several operands */
-    int two;                         /* just two */
-    int none;                        /* or no operand at all */
-    int never;                       /* takes no operand */
-    const char *summary;             /* for the list of commands */
-    const char *about;               /* paragraphs; "\n" between them */
-    const char *examples;            /* lines, as typed */
-    const char *next;                /* what to do afterwards */
-    int (*run)(const CliArgs *args); /* gives the exit code */
-} CliCommand;
-
-extern const CliCommand cli_commands[CLI_N_COMMANDS];
+#include "arguments/tables.h"
 
 /* The command with this name, CLI_N_COMMANDS when there is none. */
 CliCommandId cli_command_find(const char *name);

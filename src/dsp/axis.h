@@ -12,9 +12,6 @@
 
 struct PenDsp;
 
-/* Functions that are made fast by arguments which are constants where they are called. */
-#define PEN_INLINE __attribute__((always_inline)) static inline
-
 typedef struct PenAxis {
     uint32_t n;         /* outputs; entries up to the next multiple of 4 are there and harmless */
     uint32_t taps;      /* weights kept for each: even, those behind `count` are 0 */

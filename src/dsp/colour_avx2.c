@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The integers of colour_c.c, eight at a time. What is left over goes through C. */
+#include "base/attr.h"
+#include "dsp/dsp_impl.h"
 #include "dsp/rgb_avx2.h"
-#include "dsp/tier.h"
 
 PEN_INLINE __m256i blend(__m256i from, __m256i to, __m256i factor)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* As Pillow's ImageEnhance: results are cut off, not rounded, and kept inside of 0-255. */
-#include "dsp/tier.h"
+#include "base/attr.h"
+#include "dsp/dsp_impl.h"
 
 PEN_INLINE int32_t luma(const uint8_t *p)
 {

@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "dsp/tier.h"
+#include "dsp/dsp_impl.h"
 
 static const PenDsp tier_c = {
     .tier = "c",

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dsp/axis.h"
+typedef struct PenAxis PenAxis; /* of dsp/axis.h */
+typedef struct PenAxisSpec PenAxisSpec;
 
 /* f16, bf16 and f32 are what a table of 256 values for each channel says. */
 typedef struct PenStoreTable {

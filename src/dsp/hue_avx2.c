@@ -2,8 +2,9 @@
 /* The bytes of hue_c.c, eight pixels at a time, with fewer steps: single precision, and fractions
  * that stay integers. That nothing is lost was tried with all colours and all of hue, saturation
  * and value; the checks of the kernels go through all colours. */
+#include "base/attr.h"
+#include "dsp/dsp_impl.h"
 #include "dsp/rgb_avx2.h"
-#include "dsp/tier.h"
 
 typedef struct Hsv {
     __m256i h, s, v;

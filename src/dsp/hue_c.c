@@ -2,7 +2,7 @@
 /* Turning the hue: to 8-bit HSV and back, in the steps of Pillow, because one step of an 8-bit hue
  * is up to 6 steps of a colour. The compiler must not join operations here (see meson.build). */
 #include "base/attr.h"
-#include "dsp/tier.h"
+#include "dsp/dsp_impl.h"
 
 typedef struct Hsv {
     uint8_t h, s, v;

@@ -3,8 +3,10 @@
  * tails: entries of a table are there in fours, and rows have slack to read from and write to. */
 #include <immintrin.h>
 
+#include "base/attr.h"
 #include "base/bytes.h"
-#include "dsp/tier.h"
+#include "dsp/axis.h"
+#include "dsp/dsp_impl.h"
 
 PEN_INLINE __m128i load16(const void *p)
 {

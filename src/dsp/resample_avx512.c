@@ -6,8 +6,10 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/bytes.h"
-#include "dsp/tier.h"
+#include "dsp/axis.h"
+#include "dsp/dsp_impl.h"
 
 enum { LANES = 16, WIDE = 64 /* bytes of a vector */ };
 

@@ -2,7 +2,9 @@
 /* The reference. Sums are of integers, so that any order of adding gives the same pixels. */
 #include <string.h>
 
-#include "dsp/tier.h"
+#include "base/attr.h"
+#include "dsp/axis.h"
+#include "dsp/dsp_impl.h"
 
 enum { CHUNK = 256 /* samples of a row that are summed up at a time */ };
 

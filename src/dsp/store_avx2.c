@@ -5,7 +5,8 @@
 
 #include <penstock/loader.h>
 
-#include "dsp/tier.h"
+#include "base/attr.h"
+#include "dsp/dsp_impl.h"
 
 PEN_INLINE __m128i load16(const void *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "dsp/tier.h"
+#include "dsp/dsp_impl.h"
 
 /* `step` is the distance of two values of one channel in dst; the same for all three functions. */
 static void store_f32(const PenStoreTable *t, const uint8_t *row, uint32_t n, float *dst,

@@ -5,7 +5,7 @@
 #include <penstock/loader.h>
 
 #include "base/bytes.h"
-#include "dsp/tier.h"
+#include "dsp/dsp_impl.h"
 
 static uint32_t bits_of(float v)
 {

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "dsp/axis.h"

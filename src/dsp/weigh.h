@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "dsp/tier.h"
+#include "dsp/axis.h"
+#include "dsp/dsp_impl.h"
 
 #if defined(__AVX512F__)
 #define LANES 8

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "ops/run/orientation.h"
 #include "ops/run/program.h"
+#include "ops/sample/orientation.h"
 #include "pack/reader/reader.h"
 
 #define WHERE "load/pixels"

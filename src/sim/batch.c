@@ -26,16 +26,12 @@ void pen__sim_batch_fini(PenSimRank *k)
     pen__free(k->next);
 }
 
-static uint64_t now_of(const PenSimRank *k)
-{
-    return k->t->class_->now_ns(k->t);
-}
-
 static void make(PenSimRank *k, uint32_t place)
 {
     const PenSimSettings *s = k->job->s;
     PenSimSlot *slot = &k->slots[place / s->batch];
-    k->made_ns = PEN_MAX(k->made_ns, now_of(k)) + (uint64_t)(s->decode_ms * 1e6 / s->batch);
+    k->made_ns =
+        PEN_MAX(k->made_ns, pen__sim_rank_now(k)) + (uint64_t)(s->decode_ms * 1e6 / s->batch);
     slot->made_ns = k->made_ns;
     slot->left--;
 }
@@ -50,12 +46,11 @@ void pen__sim_batch_arrived(PenSimRank *k, PenScheduledBlock *b)
     }
 }
 
-/* Places for the samples that the window has seen. */
-static bool give(PenSimRank *k)
+bool pen__sim_batch_place(PenSimRank *k)
 {
     uint64_t batch = k->job->s->batch, end = PEN_MIN(k->schedule.cursor, k->schedule.n);
-    uint64_t room = (k->released + k->n_slots) * batch, before = k->given;
-    for (; k->given < end && k->given < room; k->given++) {
+    uint64_t places = (k->released + k->n_slots) * batch, before = k->given;
+    for (; k->given < end && k->given < places; k->given++) {
         uint32_t place = (uint32_t)(k->given % (batch * k->n_slots));
         if (place % batch == 0)
             k->slots[place / batch] = (PenSimSlot){.left = (uint32_t)batch};
@@ -70,56 +65,4 @@ static bool give(PenSimRank *k)
         }
     }
     return k->given != before;
-}
-
-static void on_computed(void *ctx)
-{
-    PenSimRank *k = ctx;
-    k->computing = false;
-    k->released++;
-    k->wait_from_ns = now_of(k);
-    pen__sim_batch_turn(k);
-}
-
-static void take(PenSimRank *k, uint64_t now)
-{
-    if (!k->batches) {
-        k->first_ns = now;
-    } else {
-        k->waiting_ns += now - k->wait_from_ns;
-        k->longest_ns = PEN_MAX(k->longest_ns, now - k->wait_from_ns);
-    }
-    k->last_ns = now;
-    k->batches++;
-    k->computing = true;
-    k->t->class_->timer_set(k->t, &k->compute, now + (uint64_t)(k->job->s->step_ms * 1e6),
-                            on_computed, k);
-}
-
-static void on_made(void *ctx)
-{
-    pen__sim_batch_turn(ctx);
-}
-
-/* The next batch, when it is made and nobody computes. */
-static void deliver(PenSimRank *k)
-{
-    const PenSimSlot *slot = &k->slots[k->batches % k->n_slots];
-    uint64_t now = now_of(k);
-    if (k->computing || k->given < (k->batches + 1) * k->job->s->batch || slot->left)
-        return;
-    if (slot->made_ns <= now)
-        take(k, now);
-    else if (!k->make.set)
-        k->t->class_->timer_set(k->t, &k->make, slot->made_ns, on_made, k);
-}
-
-void pen__sim_batch_turn(PenSimRank *k)
-{
-    if (!k->opened || k->job->r < 0)
-        return;
-    do
-        pen__sim_rank_pump(k);
-    while (give(k));
-    deliver(k);
 }

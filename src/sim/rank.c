@@ -33,6 +33,8 @@ static void give_up(PenSimRank *k, int r, const PenError *err)
     k->job->err = *err;
 }
 
+static void turn(PenSimRank *k); /* after any change */
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
@@ -193,7 +195,7 @@ static void fetch_done(void *ctx, int r, const PenError *err)
         begin_epoch(k);
     }
     fetch_end(f);
-    pen__sim_batch_turn(k);
+    turn(k);
 }
 
 static void fetch_block(PenSimRank *k, PenScheduledBlock *b)
@@ -222,7 +224,8 @@ static void fetch_block(PenSimRank *k, PenScheduledBlock *b)
     }
 }
 
-void pen__sim_rank_pump(PenSimRank *k)
+/* Asks for what the window wants, as much at once as the loader does. */
+static void pump(PenSimRank *k)
 {
     while (k->opened && k->fetching < k->fetchers && k->job->r == PEN_OK) {
         uint64_t cursor = k->schedule.cursor;
@@ -236,6 +239,61 @@ void pen__sim_rank_pump(PenSimRank *k)
         else if (cursor == k->schedule.cursor)
             break;
     }
+}
+
+/* ---- batches ----------------------------------------------------------------------------------
+ */
+
+static void on_computed(void *ctx)
+{
+    PenSimRank *k = ctx;
+    k->computing = false;
+    k->released++;
+    k->wait_from_ns = pen__sim_rank_now(k);
+    turn(k);
+}
+
+static void take(PenSimRank *k, uint64_t now)
+{
+    if (!k->batches) {
+        k->first_ns = now;
+    } else {
+        k->waiting_ns += now - k->wait_from_ns;
+        k->longest_ns = PEN_MAX(k->longest_ns, now - k->wait_from_ns);
+    }
+    k->last_ns = now;
+    k->batches++;
+    k->computing = true;
+    k->t->class_->timer_set(k->t, &k->compute, now + (uint64_t)(k->job->s->step_ms * 1e6),
+                            on_computed, k);
+}
+
+static void on_made(void *ctx)
+{
+    turn(ctx);
+}
+
+/* The next batch, when it is made and nobody computes. */
+static void deliver(PenSimRank *k)
+{
+    const PenSimSlot *slot = &k->slots[k->batches % k->n_slots];
+    uint64_t now = pen__sim_rank_now(k);
+    if (k->computing || k->given < (k->batches + 1) * k->job->s->batch || slot->left)
+        return;
+    if (slot->made_ns <= now)
+        take(k, now);
+    else if (!k->make.set)
+        k->t->class_->timer_set(k->t, &k->make, slot->made_ns, on_made, k);
+}
+
+static void turn(PenSimRank *k)
+{
+    if (!k->opened || k->job->r < 0)
+        return;
+    do
+        pump(k);
+    while (pen__sim_batch_place(k));
+    deliver(k);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -280,7 +338,7 @@ static void on_start(void *ctx)
     PenSimRank *k = ctx;
     if (k->job->s->opened) {
         begin_epoch(k);
-        pen__sim_batch_turn(k);
+        turn(k);
         return;
     }
     Fetch *f = fetch_new(k);

@@ -48,13 +48,15 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
 void pen__sim_rank_start(PenSimRank *k, uint64_t at_ns);
 void pen__sim_rank_fini(PenSimRank *k); /* before the network; a zeroed one is fine */
 
-/* Asks for what the window wants, as much at once as the loader does. */
-void pen__sim_rank_pump(PenSimRank *k);
+static inline uint64_t pen__sim_rank_now(const PenSimRank *k)
+{
+    return k->t->class_->now_ns(k->t);
+}
 
-/* sim_batch.c */
+/* batch.c */
 int pen__sim_batch_init(PenSimRank *k, PenError *reterr);
 void pen__sim_batch_fini(PenSimRank *k);
 void pen__sim_batch_arrived(PenSimRank *k, PenScheduledBlock *b); /* for those that wait for it */
-void pen__sim_batch_turn(PenSimRank *k);                          /* after any change */
+bool pen__sim_batch_place(PenSimRank *k); /* samples that the window has seen; true: some */
 
 #endif

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "dsp/axis.h"
 #include "dsp/stream.h"
 
 /* ---- tables --------------------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 #define PEN_TESTS_UNIT_OPS_REFERENCE_H
 
 #include "codec/region/region.h"
-#include "ops/language/spec.h"
 #include "ops/operations/draw.h"
+#include "ops/pipeline/spec.h"
 
 typedef struct Pic {
     uint8_t *data; /* free() it */

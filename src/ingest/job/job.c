@@ -12,22 +12,6 @@
 
 #define WHERE "ingest/job"
 
-int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
-                  uint64_t bytes, PenError *reterr)
-{
-    const PenIngestSettings *s = job->settings;
-    PenIngestProgress p = {.struct_size = sizeof p,
-                           .stage = stage,
-                           .done = done,
-                           .total = total,
-                           .done_bytes = bytes,
-                           .bad = job->bad.n};
-    if (!s->progress || s->progress(s->ctx, &p) == 0)
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_CANCELLED, WHERE,
-                     "%s: stopped; run the same command again to continue from here", s->out);
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int lock(PenJob *job, PenError *reterr)

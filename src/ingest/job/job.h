@@ -49,10 +49,6 @@ int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenE
 /* The plan's fields and classes. */
 int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr);
 
-/* Calls the progress callback; PEN_E_CANCELLED when it says so. */
-int pen__job_tell(const PenJob *job, const char *stage, uint64_t done, uint64_t total,
-                  uint64_t bytes, PenError *reterr);
-
 /* What tasks leave behind: .work/task-I-of-N/done. */
 typedef struct PenTaskDone {
     uint64_t n_shards, n_samples, n_rest;

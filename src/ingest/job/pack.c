@@ -7,6 +7,7 @@
 #include "ingest/job/assemble.h"
 #include "ingest/job/job.h"
 #include "ingest/job/resume.h"
+#include "ingest/job/settings.h"
 
 #define WHERE "ingest/pack"
 
@@ -92,8 +93,13 @@ static int tick(void *ctx, PenError *reterr)
 {
     const Writing *w = ctx;
     const PenJob *job = w->job;
-    return pen__job_tell(job, "pack", job->result->n_resumed + w->done, job->end - job->first,
-                         w->done_bytes, reterr);
+    return pen__settings_report(job->settings,
+                                (PenIngestProgress){.stage = "pack",
+                                                    .done = job->result->n_resumed + w->done,
+                                                    .total = job->end - job->first,
+                                                    .done_bytes = w->done_bytes,
+                                                    .bad = job->bad.n},
+                                reterr);
 }
 
 /* What was left out before a shard ends has to be known when that shard is found finished. */

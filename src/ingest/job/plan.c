@@ -99,7 +99,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     const PenIngestSettings *s = job->settings;
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
-    int r = pen__job_tell(job, "plan", 0, 0, 0, reterr);
+    int r = pen__settings_report(job->settings,
+                                 (PenIngestProgress){.stage = "plan", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
         r = pen__keyset_load(&known, job->base, reterr);
     if (r == PEN_OK && s->classes_from)

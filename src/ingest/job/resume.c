@@ -2,6 +2,7 @@
 /* What an interrupted run has finished: taken over as it is, or, when the plan has become another
  * but the inputs of a shard are unchanged, copied to the name that the shard has now. */
 #include "ingest/job/resume.h"
+#include "ingest/job/settings.h"
 
 #include <string.h>
 
@@ -196,8 +197,12 @@ static int check_parts(const PenResume *re, const PenShardRef *ref, PenError *re
         part = pen__shard_part(&ref->shard, part.end, PART_BYTES);
         r = pen__shard_part_read(ref, &job->schema, &part, &buf, reterr);
         if (r == PEN_OK)
-            r = pen__job_tell(job, "check", ref->shard.plan_first, job->end - job->first, 0,
-                              reterr);
+            r = pen__settings_report(job->settings,
+                                     (PenIngestProgress){.stage = "check",
+                                                         .done = ref->shard.plan_first,
+                                                         .total = job->end - job->first,
+                                                         .bad = job->bad.n},
+                                     reterr);
     }
     pen__buf_free(&buf);
     return r;

@@ -58,7 +58,8 @@ static int publish(PenJob *job, PenRoll *roll, PenError *reterr)
                     .block_samples = info->block_samples};
     uint64_t n;
     const PenShardEntry *shards = pen__roll_shards(roll, &n);
-    int r = pen__job_tell(job, "publish", 0, 0, 0, reterr);
+    int r = pen__settings_report(
+        job->settings, (PenIngestProgress){.stage = "publish", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
         r = pen__join_base(&join, job->base, reterr);
     if (r == PEN_OK)

@@ -126,3 +126,12 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
              number_text(s->fraction, fraction), s->shard_bytes, s->block_samples, fps,
              s->sixteen_bit == PEN_SIXTEEN_REDUCE ? ",\"sixteen_bit\":\"reduce\"" : "");
 }
+
+int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)
+{
+    progress.struct_size = sizeof progress;
+    if (!s->progress || s->progress(s->ctx, &progress) == 0)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_CANCELLED, "ingest/job",
+                     "%s: stopped; run the same command again to continue from here", s->out);
+}

@@ -21,4 +21,7 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
 
+/* Calls the progress callback; PEN_E_CANCELLED when it says so. */
+int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr);
+
 #endif

@@ -167,9 +167,6 @@ int32_t pen__what_type(uint8_t what);
 /* Is there a folder of gulp files here? 1 yes, 0 no. */
 int pen__folder_is_gulp(const char *path, PenError *reterr);
 
-/* Seconds as a decimal number, as nanoseconds. False when it is none, negative or above 2^33. */
-bool pen__text_seconds(const char *text, uint64_t *ret_ns);
-
 /* "root/path", or the path alone when it is absolute or the root is empty; cut to the size of
  * `buf`. Returns the length it has uncut. */
 size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap);

@@ -14,6 +14,15 @@
 #define ITEM_HEAD 8
 #define CELL_HEAD 28 /* 8 more for a video: where it ends; then the stamp, if it has one */
 
+void pen__class_names_free(PenClassNames *names)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        pen__free(names->names[i]);
+    pen__free(names->names);
+    pen__free(names->from);
+    *names = (PenClassNames){0};
+}
+
 void pen__inputs_free(PenInputs *in)
 {
     for (uint32_t i = 0; i < in->n_roots; i++)
@@ -270,4 +279,33 @@ size_t pen__root_path(const char *root, const char *path, size_t path_bytes, cha
     int length =
         snprintf(buf, cap, "%s%s%.*s", alone ? "" : root, slash ? "/" : "", (int)path_bytes, path);
     return length < 0 ? 0 : (size_t)length;
+}
+
+/* ---- what an input is: an image, a folder of frames, a video ----------------------------------
+ */
+
+bool pen__name_is_video(const char *name)
+{
+    static const char *const ends[] = {".mp4", ".avi",  ".mkv",  ".webm", ".mov", ".m4v",
+                                       ".mpg", ".mpeg", ".wmv",  ".flv",  ".ts",  ".3gp",
+                                       ".ogv", ".mts",  ".m2ts", ".vob",  ".asf"};
+    for (size_t i = 0; i < PEN_LEN(ends); i++)
+        if (pen__text_ends(name, ends[i]))
+            return true;
+    return false;
+}
+
+static bool is_clip(uint8_t what)
+{
+    return what == PEN_INPUT_FRAMES || what == PEN_INPUT_VIDEOS;
+}
+
+const char *pen__what_field(uint8_t what)
+{
+    return is_clip(what) ? "video" : "image";
+}
+
+int32_t pen__what_type(uint8_t what)
+{
+    return is_clip(what) ? PEN_TYPE_CLIP : PEN_TYPE_IMAGE;
 }

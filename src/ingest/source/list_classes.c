@@ -118,15 +118,6 @@ static bool same(const PenClassNames *a, const PenClassNames *b)
     return true;
 }
 
-void pen__class_names_free(PenClassNames *names)
-{
-    for (uint32_t i = 0; i < names->n; i++)
-        pen__free(names->names[i]);
-    pen__free(names->names);
-    pen__free(names->from);
-    *names = (PenClassNames){0};
-}
-
 int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *reterr)
 {
     PenClassNames found = {0};

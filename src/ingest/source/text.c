@@ -199,3 +199,13 @@ void pen__name_set_free(PenNameSet *set)
     pen__free(set->slots);
     *set = (PenNameSet){0};
 }
+
+bool pen__text_seconds(const char *text, uint64_t *ret_ns)
+{
+    double seconds;
+    if (!pen__text_f64(text, &seconds) || !(seconds >= 0 && seconds <= 8589934592.0))
+        return false;
+    /* To the nanosecond; a double has 15 digits, which is a microsecond in 30 years. */
+    *ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    return true;
+}

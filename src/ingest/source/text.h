@@ -37,5 +37,7 @@ typedef struct PenNameSet {
 int pen__name_set_add(PenNameSet *set, const char *name, size_t bytes, uint32_t *ret, bool *ret_new,
                       PenError *reterr);
 void pen__name_set_free(PenNameSet *set);
+/* Seconds as a decimal number, as nanoseconds. False when it is none, negative or above 2^33. */
+bool pen__text_seconds(const char *text, uint64_t *ret_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Videos, through the programs ffmpeg and ffprobe: a process for each video, which hands over
  * pixels and times by pipes. It is bounded in time, memory and output, reads files alone, and is
- * confined (base/process/confine.h): what is in a video is as hostile as what is in any other
+ * confined (base/spawn/confine.h): what is in a video is as hostile as what is in any other
  * input. */
 #ifndef PEN_INGEST_VIDEO_VIDEO_H
 #define PEN_INGEST_VIDEO_VIDEO_H

@@ -3,7 +3,7 @@
 #ifndef PEN_INGEST_VIDEO_VIDEO_IMPL_H
 #define PEN_INGEST_VIDEO_VIDEO_IMPL_H
 
-#include "base/process/process.h"
+#include "base/process.h"
 #include "ingest/video/video.h"
 
 /* Demuxers that open no other files than the one they are given: playlists and the like can be made

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/operations/geometry.h"
+#include "ops/pipeline/geometry.h"
 
 #define WHERE "load/companions"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files that make up a tier. A tier takes from the one below what it has not got. */
-#ifndef PEN_DSP_TIER_H
-#define PEN_DSP_TIER_H
+#ifndef PEN_DSP_DSP_IMPL_H
+#define PEN_DSP_DSP_IMPL_H
 
 #include "dsp/dsp.h"
 

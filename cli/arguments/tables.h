@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of commands and options, and what was typed. Parsing, checking, help and the messages
+ * for wrong use all come from them. */
+#ifndef PEN_CLI_ARGUMENTS_TABLES_H
+#define PEN_CLI_ARGUMENTS_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <penstock/error.h>
+
+typedef enum CliCommandId {
+    CLI_PACK,
+    CLI_PLAN,
+    CLI_FINALISE,
+    CLI_GC,
+    CLI_INFO,
+    CLI_VERIFY,
+    CLI_EXTRACT,
+    CLI_COPY,
+    CLI_OPS,
+    CLI_BENCH,
+    CLI_CACHE,
+    CLI_SIMULATE,
+    CLI_PROBE,
+    CLI_N_COMMANDS
+} CliCommandId;
+
+typedef enum CliOpt {
+    CLI_OPT_OUT, /* --out of pack and plan */
+    CLI_OPT_DIR, /* --out of extract */
+    CLI_OPT_KIND,
+    CLI_OPT_ROOT,
+    CLI_OPT_ALLOW_OUTSIDE,
+    CLI_OPT_FPS,
+    CLI_OPT_VIDEO_SECONDS,
+    CLI_OPT_MODE,
+    CLI_OPT_QUALITY,
+    CLI_OPT_MAX_SIDE,
+    CLI_OPT_SHORT_SIDE,
+    CLI_OPT_RAW_SHARE,
+    CLI_OPT_CHECK,
+    CLI_OPT_SIXTEEN_BIT,
+    CLI_OPT_ORDER,
+    CLI_OPT_SEED,
+    CLI_OPT_FRACTION,
+    CLI_OPT_CLASSES_FROM,
+    CLI_OPT_ON_BAD,
+    CLI_OPT_MAX_BAD,
+    CLI_OPT_BAD_REPORT,
+    CLI_OPT_SHARD_BYTES,
+    CLI_OPT_BLOCK_SAMPLES,
+    CLI_OPT_APPEND,
+    CLI_OPT_TASK,
+    CLI_OPT_SAMPLES,
+    CLI_OPT_DECODE,
+    CLI_OPT_SAMPLE,
+    CLI_OPT_KEY,
+    CLI_OPT_PIPELINE,
+    CLI_OPT_BATCH,
+    CLI_OPT_SECONDS,
+    CLI_OPT_CONSUMER,
+    CLI_OPT_SIM_SAMPLES, /* from here on: of simulate */
+    CLI_OPT_SIM_SAMPLE_BYTES,
+    CLI_OPT_SIM_BLOCK_SAMPLES,
+    CLI_OPT_SIM_SHARD_BYTES,
+    CLI_OPT_SIM_NODES,
+    CLI_OPT_SIM_RANKS,
+    CLI_OPT_SIM_BATCH,
+    CLI_OPT_SIM_STEP,
+    CLI_OPT_SIM_DECODE,
+    CLI_OPT_SIM_MEMORY,
+    CLI_OPT_SIM_BATCH_BYTES,
+    CLI_OPT_SIM_PREFETCH,
+    CLI_OPT_SIM_LANES,
+    CLI_OPT_SIM_WINDOW,
+    CLI_OPT_SIM_CACHE,
+    CLI_OPT_SIM_STICKY,
+    CLI_OPT_SIM_EPOCH,
+    CLI_OPT_SIM_IN_FLIGHT,
+    CLI_OPT_SIM_SPREAD,
+    CLI_OPT_SIM_OPENED,
+    CLI_OPT_SIM_LATENCY,
+    CLI_OPT_SIM_LATENCY_P99,
+    CLI_OPT_SIM_CONNECT,
+    CLI_OPT_SIM_CONNECTION,
+    CLI_OPT_SIM_NODE,
+    CLI_OPT_SIM_STORE,
+    CLI_OPT_SIM_PREFIXES,
+    CLI_OPT_SIM_PREFIX_RATE,
+    CLI_OPT_SIM_FAILURES,
+    CLI_OPT_SIM_SECONDS,
+    CLI_OPT_SIM_EFFORT,
+    CLI_OPT_SIM_SEED,
+    CLI_OPT_SIM_MEASURED_RATE,
+    CLI_OPT_SIM_MEASURED_FIRST,
+    CLI_OPT_THREADS,
+    CLI_OPT_AT_ONCE,
+    CLI_OPT_CACHE,
+    CLI_OPT_CACHE_BYTES,
+    CLI_OPT_CLEAR,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_OPT_WORK, /* from here on: of packs at an address */
+    CLI_OPT_ENDPOINT,
+    CLI_OPT_REGION,
+    CLI_OPT_PROFILE,
+    CLI_OPT_FROM_ENDPOINT,
+    CLI_OPT_FROM_REGION,
+    CLI_OPT_FROM_PROFILE,
+    CLI_OPT_NO_SIGN,
+    CLI_OPT_REQUESTER_PAYS,
+    CLI_OPT_ALLOW_HTTP,
+    CLI_OPT_CA,
+    CLI_N_OPTIONS
+} CliOpt;
+
+typedef enum CliArgKind {
+    CLI_ARG_FLAG, /* takes no value */
+    CLI_ARG_TEXT,
+    CLI_ARG_NUMBER, /* a whole number from min to max */
+    CLI_ARG_BYTES,  /* the same, with a unit: 512MiB, 1GiB, 256M */
+    CLI_ARG_SHARE,  /* a number from 0 to 1; min 1 = without the 0 */
+    CLI_ARG_REAL,   /* a number from min to max: 12.5, 1e9 */
+    CLI_ARG_RATE,   /* a number from 0.001 to max */
+    CLI_ARG_CHOICE, /* one of the words in `choices`; its number is the value */
+    CLI_ARG_TASK,   /* I/N with I < N */
+    CLI_ARG_RANGE   /* I, or I-J with I <= J */
+} CliArgKind;
+
+typedef struct CliOption {
+    const char *name; /* without the dashes */
+    char letter;      /* short form, 0 = none */
+    CliArgKind kind;
+    uint32_t commands; /* bit 1 << CliCommandId: the commands that have it */
+    int many;          /* may be given several times */
+    int required;
+    const char *value; /* what stands for the value in help */
+    uint64_t min, max;
+    const char *choices;   /* "tile|keep|encode" */
+    const char *initial;   /* default, as it would be typed; NULL = none */
+    const char *otherwise; /* what happens without it, where that is no value; NULL = say nothing */
+    uint32_t modes;        /* bit 1 << number in the choices of --mode; 0 = any mode */
+    int needs_skip;        /* only together with --on-bad skip */
+    const char *mistaken;  /* words that people type instead */
+    const char *help;
+} CliOption;
+
+extern const CliOption cli_options[CLI_N_OPTIONS];
+
+/* Options that do not go together, and what to do. */
+typedef struct CliClash {
+    CliOpt a, b;
+    const char *advice;
+} CliClash;
+
+extern const CliClash cli_clashes[];
+extern const size_t cli_n_clashes;
+
+typedef struct CliValue {
+    int given;
+    const char *text;        /* as typed, or the default; NULL = neither */
+    uint64_t number, second; /* of a task and of a range: two numbers */
+    double real;
+} CliValue;
+
+typedef struct CliItem { /* one use of an option that may be given several times */
+    CliOpt opt;
+    CliValue value;
+} CliItem;
+
+typedef struct CliArgs {
+    CliCommandId command;
+    CliValue values[CLI_N_OPTIONS]; /* defaults filled in */
+    CliItem *items;
+    size_t n_items;
+    const char **operands;
+    size_t n_operands;
+} CliArgs;
+
+typedef struct CliCommand {
+    const char *name;
+    const char *also;                /* another spelling; NULL = none */
+    const char *usage;               /* what stands behind the command */
+    const char *operand_help;        /* what it needs, for the message when it is missing */
+    int many;                        /* several operands */
+    int two;                         /* just two */
+    int none;                        /* or no operand at all */
+    int never;                       /* takes no operand */
+    const char *summary;             /* for the list of commands */
+    const char *about;               /* paragraphs; "\n" between them */
+    const char *examples;            /* lines, as typed */
+    const char *next;                /* what to do afterwards */
+    int (*run)(const CliArgs *args); /* gives the exit code */
+} CliCommand;
+
+extern const CliCommand cli_commands[CLI_N_COMMANDS];
+
+#endif
