@@ -17,7 +17,7 @@ import sys
 LIMITS = {
     "file lines": (600, 1000),
     "header lines": (300, 400),
-    "function lines": (60, 100),
+    "function lines": (40, 60),
     "branches": (15, 25),
     "parameters": (6, 8),
 }
