@@ -351,8 +351,10 @@ TEST(objects_that_cannot_be)
     check_objects_refused(OBJECT("a", "18446744073709551616"), "response: Size: expected a number");
     check_objects_refused(OBJECT("a&#10;", "1"),
                           "response: ETag: expected text without control characters");
-    check_objects_refused("<Contents/>" OBJECT("a", "1"), "response: Key: expected a value, found none");
-    check_objects_refused(OBJECT("a", "1") "<Contents/>", "response: Key: expected a value, found none");
+    check_objects_refused("<Contents/>" OBJECT("a", "1"),
+                          "response: Key: expected a value, found none");
+    check_objects_refused(OBJECT("a", "1") "<Contents/>",
+                          "response: Key: expected a value, found none");
     check_objects_refused("<Contents><Key>1</Key><Key>2</Key></Contents>",
                           "response: Key: expected only one");
     check_objects_refused("<IsTruncated>yes</IsTruncated>",
@@ -429,8 +431,9 @@ TEST(text_that_is_too_long_is_refused)
              "</Credentials></AssumeRoleResult></AssumeRoleResponse>",
              id);
     CHECK_INT(pen__sts_read_credentials(text, strlen(text), &keys, &refused, &err), PEN_E_LIMIT);
-    CHECK_STR(err.message, "response: AssumeRoleResult/Credentials/AccessKeyId: expected at most 256 "
-                           "bytes, found 257");
+    CHECK_STR(err.message,
+              "response: AssumeRoleResult/Credentials/AccessKeyId: expected at most 256 "
+              "bytes, found 257");
 }
 
 /* What is given back, looked at before it is. */
