@@ -2,9 +2,9 @@
 #include <locale.h>
 #include <stdarg.h>
 
-#include "ops/pipeline/spec.h"
 #include "ops/language/decimal.h"
 #include "ops/operations/op.h"
+#include "ops/pipeline/spec.h"
 #include "test.h"
 
 PEN_PRINTF(3, 4) static void append(char *text, size_t cap, const char *fmt, ...)

@@ -87,8 +87,7 @@ static void cancel_on_loop(void *ctx)
     Waiter *w = ctx;
     PenError err = {.status = PEN_OK};
     if (w->op) {
-        pen__op_describe(w->op, w->interrupted ? "interrupted after" : "timed out after",
-                     &err);
+        pen__op_describe(w->op, w->interrupted ? "interrupted after" : "timed out after", &err);
         err.status = w->interrupted ? PEN_E_CANCELLED : PEN_E_TIMEOUT;
         pen__policy_cancel(w->op);
         w->op = NULL;
