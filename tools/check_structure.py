@@ -31,7 +31,6 @@ MANY_FILES = {}
 # Folder and reason: circles among its own files.
 CIRCLES = {
     "src/codec": "the decoder and the reader of regions are being separated",
-    "src/load": "its threads and queues are being separated",
     "src/pack": "opening, shards, blocks and preloading are being separated",
 }
 

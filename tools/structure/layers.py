@@ -46,7 +46,8 @@ LAYERS = (
     ),
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
-            ("epoch",), ("plan",), (".",),
+            ("epoch",), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
+            ("engine.*", "stages.*"), ("loader.*",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
             ("source",), ("video",), ("plan",), ("prepare",), ("job",),
@@ -58,7 +59,7 @@ LAYERS = (
 )
 ON_TOP = ("cli", "python", "examples")
 # Folders whose parts are being ordered.
-UNORDERED = ("codec", "load")
+UNORDERED = ("codec",)
 
 
 def layer_of(folder):
