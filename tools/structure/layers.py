@@ -47,7 +47,7 @@ LAYERS = (
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
             ("epoch",), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
-            ("engine.*", "stages.*"), ("loader.*",),
+            ("engine.*", "stages.*"), ("delivery.*",), ("loader.*",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
             ("source",), ("video",), ("plan",), ("prepare",), ("job",),
