@@ -2,7 +2,7 @@
 /* Two blocks at a time. When their number is odd, the last one is done twice. */
 #include <immintrin.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 #define V __m256i
 #define OP(name) _mm256_##name

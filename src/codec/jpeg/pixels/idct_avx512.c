@@ -2,7 +2,7 @@
 /* Four blocks at a time, of either order. When some are missing, the last one is done again. */
 #include <immintrin.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 #define V __m512i
 #define OP(name) _mm512_##name

@@ -19,7 +19,7 @@
  * On other machines (libjpeg-turbo without vectors) the results of overflow are those of x86-64. */
 #include <string.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 const uint8_t pen__jpeg_natural[64] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,

@@ -2,7 +2,7 @@
 /* One block at a time, with the overflows that pixels_idct_c.c names for aarch64. */
 #include <arm_neon.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 /* Even and odd parts of a pass for four columns. With `four`, values 4 to 7 are zero. */
 typedef struct Half {

@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 static const PenJpegPixels tier_c = {
     .tier = "c",

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 #define V __m256i
 #define OP(name) _mm256_##name

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Upsampling and colour, pixel by pixel. Chroma of half size is brought to full size by triangle
  * filters (weights 3 and 1 across, down, or both), as libjpeg's "fancy upsampling" does. */
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 static uint8_t clip_u8(int32_t v)
 {

@@ -3,7 +3,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#include "codec/jpeg/pixels/tier.h"
+#include "codec/jpeg/pixels/pixels_impl.h"
 
 enum { PIXELS = 16 };
 

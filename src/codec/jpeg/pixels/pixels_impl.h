@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files that make up the tiers of jpeg_pixels.h. */
-#ifndef PEN_CODEC_JPEG_PIXELS_TIER_H
-#define PEN_CODEC_JPEG_PIXELS_TIER_H
+/* What the files of the tiers share. */
+#ifndef PEN_CODEC_JPEG_PIXELS_PIXELS_IMPL_H
+#define PEN_CODEC_JPEG_PIXELS_PIXELS_IMPL_H
 
 #include "codec/jpeg/pixels/pixels.h"
 
