@@ -6,7 +6,6 @@
 
 #include "codec/jpeg/markers.h"
 #include "codec/jpeg/transcode/tokens.h"
-#include "codec/jpeg/transcode/write.h"
 #include "codec/jpeg/turbo/turbo.h"
 
 static const char where[] = "codec/jpeg";

@@ -72,4 +72,9 @@ int pen__tokens_of_blocks(PenTokens *t, const PenTilePlan *plan, PenError *reter
 int pen__tokens_of_scan(PenTokens *t, const PenTilePlan *plan, const PenJpegScan *scan,
                         const uint8_t *data, size_t bytes, PenBuf *scratch, PenError *reterr);
 
+/* Tokens to a file: fills in jpeg, head_bytes, the lengths of segments (where the numbers of tokens
+ * stood), and luma's sampling in info. The bytes are those that libjpeg would write. */
+int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *ret,
+                     PenError *reterr);
+
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/jpeg/transcode/write.h"
-
+/* Tokens become a tiled file: its head with optimal Huffman tables, and its segments. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "codec/jpeg/huffman.h"
 #include "codec/jpeg/markers.h"
+#include "codec/jpeg/transcode/tokens.h"
 
 static const char where[] = "codec/jpeg";
 
