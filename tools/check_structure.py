@@ -30,7 +30,6 @@ C_FILES = (".c", ".h")
 MANY_FILES = {}
 # Folder and reason: circles among its own files.
 CIRCLES = {
-    "src/codec": "the decoder and the reader of regions are being separated",
     "src/pack": "opening, shards, blocks and preloading are being separated",
 }
 

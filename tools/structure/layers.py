@@ -27,8 +27,8 @@ LAYERS = (
         ("io", "byte ranges to read, files that appear complete, directories and remote prefixes",
          ((".",),)),
         ("codec", "JPEG, PNG and WebP: headers, pixels, tiles, rows of a region", (
-            ("codec.*", "exif.*"), ("jpeg/pixels", "jpeg/turbo"), ("jpeg",),
-            ("jpeg/decoder", "jpeg/transcode", "."), ("region",),
+            ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
+            ("jpeg/decoder", "jpeg/turbo", "."), ("jpeg/transcode",), ("region",),
         )),
         ("dsp", "pixel kernels for each processor: resampling, colour, storing", ((".",),)),
         ("cache", "blocks of remote packs on a node's disk, shared by processes", ((".",),)),
@@ -58,8 +58,6 @@ LAYERS = (
     ),
 )
 ON_TOP = ("cli", "python", "examples")
-# Folders whose parts are being ordered.
-UNORDERED = ("codec",)
 
 
 def layer_of(folder):
@@ -106,8 +104,6 @@ def src_rule(path, target):
     if layer_of(folder) is None:
         return f"{folder} is not a folder of src/ with a layer"
     if folder == own:
-        if own in UNORDERED:
-            return None
         return part_rule(path, "src/" + target)
     if layer_of(folder) < layer_of(own):
         return None
