@@ -118,8 +118,7 @@ PEN_NODISCARD PEN_API int pen_loader_open(PenPack *pack, const PenLoaderSettings
  * are released. */
 PEN_API void pen_loader_close(PenLoader **loader);
 
-PEN_API uint64_t
-pen_loader_len(const PenLoader *loader); /* batches per epoch, equal on all ranks */
+PEN_API uint64_t pen_loader_len(const PenLoader *loader);     /* batches per epoch, of every rank */
 PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /* per epoch, over all ranks */
 PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);   /* the current or the next epoch */
 /* Returns the pipeline in its full form. The text is valid until the loader is closed. */
@@ -133,9 +132,8 @@ PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t fiel
 /* Returns the shape and type of a field in every batch; `data` is NULL. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 
-/* Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch yet
- * changes to this epoch. After pen_loader_restore, setting the restored epoch keeps the position.
- */
+/* Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch
+ * changes to this epoch. After pen_loader_restore, the restored epoch keeps the position. */
 PEN_NODISCARD PEN_API int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr);
 /* Begins a pass over an epoch: at the restored position; or at the start of the epoch that was set;
  * or at the start of the next epoch, if a pass was begun before. Undelivered batches of an earlier

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import conftest
+import pytest
 
 ROOT = conftest.ROOT
 BUILD = conftest.BUILD
@@ -17,9 +18,11 @@ STRUCT = re.compile(r"^typedef struct (\w+) \{(.*?)^\} \1;", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
-def run(*command, **options):
+def run(*command, cwd=None, env=None):
+    """What it prints. A sanitizer's library that Python was started with is not for it."""
+    env = {name: value for name, value in (env or os.environ).items() if name != "LD_PRELOAD"}
     done = subprocess.run([os.fspath(word) for word in command], capture_output=True, text=True,
-                          check=False, timeout=120, stdin=subprocess.DEVNULL, **options)
+                          check=False, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd, env=env)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -55,8 +58,8 @@ def sanitizer_options():
     return [f"-fsanitize={','.join(names)}"] if names else []
 
 
-def compile_c(out, *arguments, compiler="gcc", **options):
-    run(compiler, "-g", "-O1", "-o", out, *arguments, *sanitizer_options(), **options)
+def compile_c(out, *arguments):
+    run("gcc", "-g", "-O1", "-o", out, *arguments, *sanitizer_options())
     return out
 
 
@@ -76,8 +79,6 @@ def install(folder):
 
 
 def need_tools(*names):
-    import pytest
-
     for name in names:
         if not shutil.which(name):
             pytest.skip(f"{name} is not installed", allow_module_level=True)
