@@ -186,8 +186,9 @@ def measured(part, cases, options):
             "low": min(rates), "high": max(rates),
             "cpu_us": middle(runs, "cpu_seconds_per_1000_samples") * 1000,
             "first_batch": middle(runs, "from_nothing"),
-            "p99_ms": middle(runs, "wait_for_a_batch", "p99"),
-            "loader_mb": middle(runs, "loader_memory_peak") / 1e6, "binds": runs[-1]["binds"]})
+            "p99_ms": middle(runs, "wait_for_a_batch", "p99_ms"),
+            "loader_mb": middle(runs, "loader_memory_reserved_bytes") / 1e6,
+            "bottleneck": runs[-1]["bottleneck"]})
     return rows
 
 
@@ -210,12 +211,12 @@ def parts(packs, sizes):
 
 def table(rows):
     lines = [["", "images/s (min-max)", "us per image", "CPU us per image", "open to first batch s",
-              "p99 wait ms", "loader MB", "binds"]]
+              "p99 wait ms", "loader MB", "bottleneck"]]
     for row in rows:
         lines.append([row["what"], f"{row['rate']:,.0f} ({row['low']:,.0f}-{row['high']:,.0f})",
                       f"{1e6 / row['rate']:.0f}", f"{row['cpu_us']:.0f}",
                       f"{row['first_batch']:.3f}", f"{row['p99_ms']:.1f}",
-                      f"{row['loader_mb']:.0f}", row["binds"]])
+                      f"{row['loader_mb']:.0f}", row["bottleneck"]])
     return report.table(lines)
 
 

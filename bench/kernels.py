@@ -81,13 +81,13 @@ def loader(out, options):
                    "--seconds", str(options.seconds), "--json"]
         row = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         whole.append(row["samples_per_second"])
-        bare.append(row["stages_alone_per_second"]["decode, resample and store"])
+        bare.append(row["stages_alone_samples_per_second"]["decode_and_resample"])
     result = figures.ratio(whole, bare)
     out.say(f"loader {statistics.median(whole):.0f} images/s, bare loop "
             f"{statistics.median(bare):.0f}: {report.spread(result)}, wanted {WANTED}")
-    for name, rate in row["stages_alone_per_second"].items():
+    for name, rate in row["stages_alone_samples_per_second"].items():
         out.say(f"  {name:<28}{rate:10.0f} images/s alone")
-    out.say(f"  binds: {row['binds']}")
+    out.say(f"  bottleneck: {row['bottleneck']}")
     return False
 
 

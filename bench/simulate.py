@@ -47,25 +47,26 @@ def short(value):
 
 
 def training_row(record):
-    training, followed = record["training"], record["nodes_followed"]
+    training, followed = record["training"], record["nodes_simulated"]
     return (
         f"{record['nodes']:,}", "all" if followed == record["nodes"] else f"{followed:,}",
-        f"{training['first_batch_median']:.2f} / {training['first_batch_last_rank']:.2f}",
-        f"{training['waiting']:.1f} / {training['waiting_of_the_worst_rank']:.1f}",
-        f"{training['longest_wait']:.2f}", f"{record['order']['fetched_over_pack']:.4f}",
+        f"{training['first_batch_median_seconds']:.2f} / "
+        f"{training['first_batch_last_rank_seconds']:.2f}",
+        f"{training['waiting_percent']:.1f} / {training['waiting_worst_rank_percent']:.1f}",
+        f"{training['longest_wait_seconds']:.2f}", f"{record['order']['fetched_over_pack']:.4f}",
     )
 
 
 def store_row(record):
-    rates, node = record["requests_per_second_and_prefix"], record["node"]
+    rates, node = record["requests_per_second_and_prefix"], record["bandwidth_of_a_node"]
     requests = record["requests_simulated"]
-    throttled = 100 * requests["told_to_slow_down"] / max(requests["made"], 1)
+    throttled = 100 * requests["throttled"] / max(requests["made"], 1)
     return (
         f"{record['nodes']:,}",
-        f"{short(node['read'])} / {short(node['read_in_the_busiest_second'])}",
+        f"{short(node['mean_gbit_per_second'])} / {short(node['busiest_second_gbit_per_second'])}",
         f"{short(rates['mean'])} / {short(rates['busiest'])}",
-        short(rates["busiest_of_the_manifest"]), f"{throttled:.2f}",
-        f"{record['cost_of_an_epoch']['requests'] / 1e6:.1f}",
+        short(rates["busiest_for_the_manifest"]), f"{throttled:.2f}",
+        f"{record['cost_per_epoch']['requests'] / 1e6:.1f}",
     )
 
 
@@ -82,7 +83,8 @@ def summary(first):
             f"block, {first['order']['shards']:,} shards, "
             f"{first['order']['pack_bytes'] / 1e12:.1f} TB. Constants: {constants}; at most "
             f"{first['requests_per_second_and_prefix']['limit']} requests/s per prefix; "
-            f"${first['cost_of_an_epoch']['dollars_per_million']} per million GET requests.\n")
+            f"${first['cost_per_epoch']['dollars_per_million_requests']} per million GET "
+            "requests.\n")
 
 
 def table(records):
@@ -137,7 +139,7 @@ def run_check(args):
     far = False
     for what, unit, simulated, measured in (
             ("samples per second", "", found["samples_per_second"], rate),
-            ("first batch", " s", found["first_batch_median"] + setup, first)):
+            ("first batch", " s", found["first_batch_median_seconds"] + setup, first)):
         ratio = simulated / measured
         far = far or abs(ratio - 1) > args.within
         print(f"{what}: simulated {simulated:.4g}{unit}, measured {measured:.4g}{unit}, "

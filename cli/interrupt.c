@@ -17,7 +17,7 @@ void cli_interrupt_install(void)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction old;
-        /* Left alone where the caller ignores it: nohup, a shell's background job. */
+        /* Stays ignored if the caller ignores it: nohup, a background job of a shell. */
         if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN)
             continue;
         struct sigaction action = {.sa_handler = on_signal};

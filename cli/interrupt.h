@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ctrl-C and its like: the work is asked to stop at the next progress call. A second one ends the
- * program at once. */
+/* Ctrl-C and similar signals: the work stops at the next progress call. A second signal ends the
+ * program immediately. */
 #ifndef PEN_CLI_INTERRUPT_H
 #define PEN_CLI_INTERRUPT_H
 

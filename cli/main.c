@@ -73,7 +73,7 @@ static int run(int argc, char **argv)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
         return print_help(argc > 2 ? argv[2] : NULL);
     if (word[0] == '-') {
-        cli_print_message("the command comes first, then its options, found %s; 'penstock --help' "
+        cli_print_message("the command comes before its options, found %s; 'penstock --help' "
                           "lists the commands",
                           word);
         return CLI_EXIT_USAGE;
@@ -85,10 +85,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* Over the limit of ulimit -f, writing then fails with a message instead of ending us. */
+    /* Beyond the limit of ulimit -f, a write then fails with a message instead of a signal. */
     (void)signal(SIGXFSZ, SIG_IGN);
     int code = run(argc, argv);
-    /* A full disk must not pass for a result that was printed. */
+    /* If the disk is full, the result was not printed. */
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_print_message("stdout: cannot write the result: %s", errno == EFBIG ? CLI_TOO_LARGE

@@ -28,11 +28,11 @@ static int fail_unknown(CliCommandId command, const char *word, size_t bytes, Pe
                 near, own);
         if (other < CLI_N_OPTIONS)
             return cli_fail(reterr, PEN_E_INVALID,
-                            "%s has no option --%s; 'penstock %s --help' lists what it has", own,
+                            "%s has no option --%s; 'penstock %s --help' lists its options", own,
                             name, own);
     }
     return cli_fail(reterr, PEN_E_INVALID,
-                    "unknown option --%.*s; 'penstock %s --help' lists what there is",
+                    "unknown option --%.*s; 'penstock %s --help' lists the options",
                     (int)(bytes < 200 ? bytes : 200), word, own);
 }
 
@@ -52,7 +52,7 @@ static int store(CliArgs *args, CliOpt opt, const char *text, PenError *reterr)
     return PEN_OK;
 }
 
-/* `attached` is the value written with the option, NULL when there is none. */
+/* `attached` is the value in --name=value or -nvalue, or NULL. */
 static int take_option(Parser *p, CliOpt opt, const char *attached, PenError *reterr)
 {
     const CliOption *o = &cli_options[opt];
@@ -91,12 +91,12 @@ static int take_short(Parser *p, const char *word, PenError *reterr)
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++)
         if (cli_options[i].letter == word[0] && cli_options[i].commands & 1u << command)
             return take_option(p, i, word[1] ? word + 1 : NULL, reterr);
-    /* -quality and the like: one dash too few. */
+    /* For example -quality, which lacks a dash. */
     if (cli_option_find(command, word, strcspn(word, "="), 0) < CLI_N_OPTIONS)
         return cli_fail(reterr, PEN_E_INVALID, "unknown option -%s; did you mean --%s?", word,
                         word);
     return cli_fail(reterr, PEN_E_INVALID,
-                    "unknown option -%s; 'penstock %s --help' lists what there is", word,
+                    "unknown option -%s; 'penstock %s --help' lists the options", word,
                     cli_commands[command].name);
 }
 
@@ -136,13 +136,13 @@ static int count_operands(const CliArgs *args, PenError *reterr)
         return cli_fail(reterr, PEN_E_INVALID, "%s needs %s: penstock %s %s", command->name,
                         command->operand_help, command->name, command->usage);
     if (args->n_operands && command->never)
-        return cli_fail(reterr, PEN_E_INVALID, "%s takes no operand, found: %s", command->name,
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes no argument, found: %s", command->name,
                         args->operands[0]);
     if (command->two && args->n_operands != 2)
-        return cli_fail(reterr, PEN_E_INVALID, "%s takes two places, found %zu: penstock %s %s",
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes two arguments, found %zu: penstock %s %s",
                         command->name, args->n_operands, command->name, command->usage);
     if (args->n_operands > 1 && !command->many && !command->two)
-        return cli_fail(reterr, PEN_E_INVALID, "%s takes one operand, found another: %s",
+        return cli_fail(reterr, PEN_E_INVALID, "%s takes one argument, found another: %s",
                         command->name, args->operands[1]);
     return PEN_OK;
 }
@@ -155,7 +155,7 @@ static int check_operands(const CliArgs *args, PenError *reterr)
         return r;
     for (size_t i = 0; i < args->n_operands; i++)
         if (args->operands[i][0] == '\0')
-            return cli_fail(reterr, PEN_E_INVALID, "operand %zu of %s is empty", i + 1,
+            return cli_fail(reterr, PEN_E_INVALID, "argument %zu of %s is empty", i + 1,
                             command->name);
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++)
         if (cli_options[i].required && cli_options[i].commands & 1u << args->command &&
@@ -173,12 +173,13 @@ static int check_mode(const CliArgs *args, const CliOption *o, PenError *reterr)
     if (o->modes == 0 || o->modes & 1u << mode->number)
         return PEN_OK;
     cli_choice_list(cli_options[CLI_OPT_MODE].choices, o->modes, list, sizeof list);
-    return cli_fail(reterr, PEN_E_INVALID,
-                    "--%s is of --mode %s, and the mode is %s; leave it out or change the mode",
-                    o->name, list, mode->text);
+    return cli_fail(
+        reterr, PEN_E_INVALID,
+        "--%s applies to --mode %s, but the mode is %s; leave it out or change the mode", o->name,
+        list, mode->text);
 }
 
-/* Without a size to shrink to, mix encodes nothing. */
+/* Mode mix encodes only images that it resizes. */
 static int check_mix(const CliArgs *args, PenError *reterr)
 {
     const CliValue *v = args->values;
@@ -186,16 +187,16 @@ static int check_mix(const CliArgs *args, PenError *reterr)
         v[CLI_OPT_MAX_SIDE].given || v[CLI_OPT_SHORT_SIDE].given)
         return PEN_OK;
     return cli_fail(reterr, PEN_E_INVALID,
-                    "--quality of --mode mix is of images that are shrunk; add --max-side or "
-                    "--short-side, or leave it out");
+                    "--mode mix applies --quality only to resized images; add --max-side or "
+                    "--short-side, or leave --quality out");
 }
 
 static int check_combinations(const CliArgs *args, PenError *reterr)
 {
-    for (size_t i = 0; i < cli_n_clashes; i++) {
-        const CliClash *c = &cli_clashes[i];
+    for (size_t i = 0; i < cli_n_conflicts; i++) {
+        const CliConflict *c = &cli_conflicts[i];
         if (args->values[c->a].given && args->values[c->b].given)
-            return cli_fail(reterr, PEN_E_INVALID, "--%s and --%s do not go together; %s",
+            return cli_fail(reterr, PEN_E_INVALID, "--%s and --%s cannot be combined; %s",
                             cli_options[c->a].name, cli_options[c->b].name, c->advice);
     }
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++) {
@@ -207,7 +208,7 @@ static int check_combinations(const CliArgs *args, PenError *reterr)
             return r;
         if (o->needs_skip && strcmp(args->values[CLI_OPT_ON_BAD].text, "skip") != 0)
             return cli_fail(reterr, PEN_E_INVALID,
-                            "--%s is of --on-bad skip; add --on-bad skip or leave it out", o->name);
+                            "--%s needs --on-bad skip; add --on-bad skip or leave it out", o->name);
     }
     return check_mix(args, reterr);
 }

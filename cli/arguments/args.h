@@ -5,7 +5,7 @@
 
 #include "arguments/tables.h"
 
-/* argv[0] is the first word behind the command. Fills `ret` even when it fails; fini frees it in
+/* argv[0] is the first word after the command. Fills `ret` even when it fails; fini frees it in
  * any case. */
 int cli_args_parse(CliCommandId command, int argc, char **argv, CliArgs *ret, PenError *reterr);
 void cli_args_fini(CliArgs *args);
@@ -20,10 +20,10 @@ void cli_choice_list(const char *choices, uint32_t mask, char *buf, size_t cap);
 /* The option of the command (or, with all_commands, of any) by its name of `bytes` letters;
  * CLI_N_OPTIONS = none. */
 CliOpt cli_option_find(CliCommandId command, const char *name, size_t bytes, int all_commands);
-/* What may have been meant by a wrong option or value; NULL when nothing is near. */
+/* The name that is most similar to a wrong option or value; NULL if none is similar. */
 const char *cli_option_near(CliCommandId command, const char *word);
 const char *cli_choice_near(const char *choices, const char *word, char *buf, size_t cap);
-/* How far apart two words are: letters to change, add, leave out or swap. */
+/* Edit distance: letters to change, insert, delete or swap. */
 size_t cli_word_distance(const char *a, const char *b);
 int cli_word_is_near(const char *typed, const char *right, size_t *best);
 

@@ -5,7 +5,7 @@
 
 #include "arguments/tables.h"
 
-/* The command with this name, CLI_N_COMMANDS when there is none. */
+/* The command with this name, CLI_N_COMMANDS if there is none. */
 CliCommandId cli_command_find(const char *name);
 const char *cli_command_near(const char *name);
 

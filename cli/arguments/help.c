@@ -15,7 +15,7 @@ static size_t put_words(FILE *to, const char *text, size_t column, size_t indent
     while (*text) {
         size_t n = strcspn(text, " \n");
         if (*text == '\n' || (!first && column + 1 + n > WIDTH)) {
-            fprintf(to, "\n%s%*s", *text == '\n' ? "\n" : "", (int)indent, "");
+            fprintf(to, "\n%*s", (int)indent, "");
             column = indent;
             first = 1;
         }
@@ -33,10 +33,26 @@ static size_t put_words(FILE *to, const char *text, size_t column, size_t indent
     return column;
 }
 
+/* Paragraphs end in "\n". Those that begin with two spaces are items of a list: they have no empty
+ * lines between them. */
 static void put_paragraphs(FILE *to, const char *text)
 {
-    put_words(to, text, 0, 0);
-    fputs("\n", to);
+    char paragraph[1024];
+    int was_item = 0;
+    for (int first = 1; *text; first = 0) {
+        size_t n = strcspn(text, "\n");
+        int is_item = strncmp(text, "  ", 2) == 0;
+        snprintf(paragraph, sizeof paragraph, "%.*s", (int)n, text);
+        if (!first && !(is_item && was_item))
+            fputs("\n", to);
+        if (is_item)
+            fputs("  ", to);
+        put_words(to, paragraph + 2 * is_item, 2 * (size_t)is_item, 4 * (size_t)is_item);
+        fputs("\n", to);
+        was_item = is_item;
+        text += n;
+        text += *text == '\n';
+    }
 }
 
 static void put_lines(FILE *to, const char *lines)
@@ -49,18 +65,16 @@ static void put_lines(FILE *to, const char *lines)
     }
 }
 
-/* What stands in parentheses behind an option's text: its words, its default. */
+/* The choices, if the text does not list them, and the default of an option, in parentheses. */
 static void option_note(const CliOption *o, char *buf, size_t cap)
 {
+    const char *value = o->initial ? o->initial : o->otherwise;
     char words[128] = "";
-    if (o->choices && strchr(o->choices, '|'))
+    buf[0] = '\0';
+    if (o->choices && strchr(o->choices, '|') && !strchr(o->help, '\n'))
         cli_choice_list(o->choices, UINT32_MAX, words, sizeof words);
-    if (o->initial)
-        snprintf(buf, cap, " (%s%sdefault: %s)", words, words[0] ? "; " : "", o->initial);
-    else if (o->otherwise)
-        snprintf(buf, cap, " (without it: %s)", o->otherwise);
-    else
-        buf[0] = '\0';
+    if (value)
+        snprintf(buf, cap, " (%s%sdefault: %s)", words, words[0] ? "; " : "", value);
 }
 
 static void put_option(FILE *to, const CliOption *o)
@@ -75,52 +89,72 @@ static void put_option(FILE *to, const CliOption *o)
     else
         fprintf(to, "%*s", OPTION_COLUMN - (int)strlen(head), "");
     option_note(o, note, sizeof note);
-    snprintf(text, sizeof text, "%s%s", o->help, note);
+    int first = (int)strcspn(o->help, "\n");
+    snprintf(text, sizeof text, "%.*s%s%s", first, o->help, note, o->help + first);
     put_words(to, text, OPTION_COLUMN, OPTION_COLUMN);
     fputs("\n", to);
 }
 
-static void put_options(FILE *to, CliCommandId command, CliOpt first, CliOpt end)
+static void put_group(FILE *to, CliCommandId command, CliGroup group)
 {
-    for (CliOpt i = first; i < end; i++)
-        if (cli_options[i].commands & 1u << command)
-            put_option(to, &cli_options[i]);
+    static const char *const titles[CLI_N_GROUPS] = {
+        [CLI_GROUP_MAIN] = "Options",
+        [CLI_GROUP_INPUT] = "Inputs",
+        [CLI_GROUP_IMAGES] = "How images are stored",
+        [CLI_GROUP_SAMPLES] = "Samples and classes",
+        [CLI_GROUP_BAD] = "Broken inputs",
+        [CLI_GROUP_LAYOUT] = "Layout and parts of the pack",
+        [CLI_GROUP_DATASET] = "Dataset, if there is no NAME.pen",
+        [CLI_GROUP_JOB] = "Training job",
+        [CLI_GROUP_LOADER] = "Loader",
+        [CLI_GROUP_STORE] = "Network and object store",
+        [CLI_GROUP_SIMULATION] = "Simulation",
+        [CLI_GROUP_CACHE] = "Cache",
+        [CLI_GROUP_REMOTE] = "Remote packs (s3://bucket/name, https://host/path)",
+    };
+    int any = 0;
+    for (CliOpt i = 0; i < CLI_N_OPTIONS; i++) {
+        if (cli_options[i].group != group || !(cli_options[i].commands & 1u << command))
+            continue;
+        if (!any)
+            fprintf(to, "\n%s:\n", titles[group]);
+        put_option(to, &cli_options[i]);
+        any = 1;
+    }
 }
 
 void cli_help_command(FILE *to, CliCommandId command)
 {
-    const CliCommand *v = &cli_commands[command];
-    fprintf(to, "penstock %s - %s\n\nUsage: penstock %s %s\n\n", v->name, v->summary, v->name,
-            v->usage);
-    put_paragraphs(to, v->about);
+    const CliCommand *c = &cli_commands[command];
+    fprintf(to, "penstock %s - %s\n\nUsage: penstock %s %s\n\n", c->name, c->summary, c->name,
+            c->usage);
+    put_paragraphs(to, c->about);
     fputs("\nExamples:\n", to);
-    put_lines(to, v->examples);
-    fputs("\nOptions:\n", to);
-    put_options(to, command, 0, CLI_OPT_WORK);
-    if (cli_options[CLI_OPT_ENDPOINT].commands & 1u << command) {
-        fputs("\nFor a pack at s3://bucket/name or https://host/path:\n", to);
-        put_options(to, command, CLI_OPT_WORK, CLI_N_OPTIONS);
-    }
+    put_lines(to, c->examples);
+    for (CliGroup i = 0; i < CLI_N_GROUPS; i++)
+        put_group(to, command, i);
     fputs("\nNext: ", to);
-    put_words(to, v->next, strlen("Next: "), 0);
+    put_words(to, c->next, strlen("Next: "), 0);
     fputs("\n", to);
 }
 
 void cli_help_program(FILE *to)
 {
-    fputs("penstock - datasets of images in a few large files that can be trusted\n\n"
-          "Usage: penstock COMMAND ...\n\nCommands:\n",
+    fputs("penstock - pack images and clips into a few large files, and load them fast\n\n"
+          "Usage: penstock COMMAND [arguments] [options]\n\nCommands:\n",
           to);
     for (CliCommandId i = 0; i < CLI_N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
-    fputs("\nFrom a folder to a pack and back:\n"
-          "  penstock pack photos -o photos.pen     folder -> pack, pixels unchanged\n"
-          "  penstock info photos.pen               what is in it\n"
-          "  penstock verify photos.pen             every byte checked\n"
-          "  penstock extract photos.pen -o out     pack -> files\n\n",
+    fputs("\nExamples:\n"
+          "  penstock pack photos -o photos.pen     pack a folder; pixels are unchanged\n"
+          "  penstock info photos.pen               show what the pack contains\n"
+          "  penstock verify photos.pen             check every byte\n"
+          "  penstock extract photos.pen -o out     write the samples back to files\n\n",
           to);
-    put_paragraphs(to, "'penstock help COMMAND' or 'penstock COMMAND --help' explains a command; "
-                       "'penstock --version' prints the version. Data goes to stdout, messages "
-                       "to stderr; every command takes --json. Exit codes: 0 done, 1 failed, 2 "
-                       "wrong use, 130 interrupted.");
+    put_paragraphs(
+        to, "'penstock help COMMAND' explains a command. 'penstock --version' prints the version.\n"
+            "Results go to stdout, messages and progress to stderr. Every command accepts --json; "
+            "names "
+            "of JSON members end in the unit of the value (_bytes, _seconds, _ms). Exit codes: 0 "
+            "success, 1 failure, 2 wrong usage, 130 interrupted.");
 }

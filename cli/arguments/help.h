@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help, made from the tables of commands and options. */
+/* The help texts, derived from the tables of commands and options. */
 #ifndef PEN_CLI_ARGUMENTS_HELP_H
 #define PEN_CLI_ARGUMENTS_HELP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding words, and what was meant by wrong ones. */
+/* Finds options and choices by name, and similar names for wrong ones. */
 #include "arguments/args.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ int cli_word_is_near(const char *typed, const char *right, size_t *best)
 {
     size_t distance = cli_word_distance(typed, right);
     size_t allowed = strlen(right) < 5 ? 1 : strlen(right) < 9 ? 2 : 3;
-    /* A word cut short, "frac" or "block": near, but a wrong letter is nearer. */
+    /* An abbreviation such as "frac" is similar, but a wrong letter is more so. */
     if (distance > allowed && strlen(typed) >= 3 && strncmp(typed, right, strlen(typed)) == 0)
         distance = allowed;
     if (distance > allowed || distance >= *best)

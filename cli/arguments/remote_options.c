@@ -44,8 +44,7 @@ int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenEr
     PenRemoteSettings settings;
     PenPack *pack = NULL;
     if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
-        return cli_fail(reterr, PEN_E_INVALID,
-                        "--cache-bytes: there is no cache; name its directory with --cache DIR");
+        return cli_fail(reterr, PEN_E_INVALID, "--cache-bytes needs a cache; add --cache DIR");
     cli_remote_settings(args, &settings);
     int r = pen_pack_open_at(where, &settings, &pack, reterr);
     if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options for packs at an address, as the library takes them. */
+/* The options of remote packs, as settings of the library. */
 #ifndef PEN_CLI_ARGUMENTS_REMOTE_OPTIONS_H
 #define PEN_CLI_ARGUMENTS_REMOTE_OPTIONS_H
 
@@ -7,11 +7,11 @@
 
 #include "arguments/args.h"
 
-/* The texts stay those of the arguments. */
+/* The texts belong to the arguments. */
 void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret);
-/* The same of the place that is copied from. */
+/* The same for the source of a copy. */
 void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret);
-/* Opens the pack at `where`, a path or an address, with the cache that --cache names. */
+/* Opens the pack at `where`, a path or a URL, with the cache of --cache. */
 int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr);
 
 #endif

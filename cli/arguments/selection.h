@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples are meant by -s and -k: ranges in rising order that do not touch; none given is
- * all. */
+/* The samples that -s and -k select: sorted ranges that do not touch. Without them, all samples. */
 #ifndef PEN_CLI_ARGUMENTS_SELECTION_H
 #define PEN_CLI_ARGUMENTS_SELECTION_H
 
@@ -9,7 +8,7 @@
 #include "arguments/args.h"
 
 typedef struct CliRange {
-    uint64_t first, end; /* end is the one behind the last */
+    uint64_t first, end; /* end is exclusive */
 } CliRange;
 
 typedef struct CliSelection {

@@ -35,7 +35,7 @@ static int is_folder(DIR *dir, const struct dirent *entry)
     return fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* In the order of their names: readdir has none. */
+/* Keeps them sorted by name, because readdir returns no fixed order. */
 static void add(Splits *s, const char *name)
 {
     int at = s->n < SHOWN ? s->n : SHOWN - 1;
@@ -49,12 +49,12 @@ static void add(Splits *s, const char *name)
     s->n++;
 }
 
-/* Finds the splits; 0 when another folder is there too, or no folder at all. */
+/* Finds the splits; 0 if there is no folder, or one that is not a split. */
 static int find(const char *path, Splits *ret)
 {
     DIR *dir = opendir(path);
     if (!dir)
-        return 0; /* what is wrong with it is found by who reads it */
+        return 0; /* reading it reports the error */
     int all = 1;
     for (const struct dirent *e = readdir(dir); e && all; e = readdir(dir)) {
         if (e->d_name[0] == '.' || !is_folder(dir, e))

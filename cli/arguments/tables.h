@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of commands and options, and what was typed. Parsing, checking, help and the messages
- * for wrong use all come from them. */
+/* The tables of commands and options, and the parsed command line. Parsing, checking, the help and
+ * the messages about wrong use are derived from the tables. */
 #ifndef PEN_CLI_ARGUMENTS_TABLES_H
 #define PEN_CLI_ARGUMENTS_TABLES_H
 
@@ -60,7 +60,7 @@ typedef enum CliOpt {
     CLI_OPT_BATCH,
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
-    CLI_OPT_SIM_SAMPLES, /* from here on: of simulate */
+    CLI_OPT_SIM_SAMPLES, /* from here on: for simulate */
     CLI_OPT_SIM_SAMPLE_BYTES,
     CLI_OPT_SIM_BLOCK_SAMPLES,
     CLI_OPT_SIM_SHARD_BYTES,
@@ -101,7 +101,7 @@ typedef enum CliOpt {
     CLI_OPT_CLEAR,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
-    CLI_OPT_WORK, /* from here on: of packs at an address */
+    CLI_OPT_WORK, /* from here on: for remote packs */
     CLI_OPT_ENDPOINT,
     CLI_OPT_REGION,
     CLI_OPT_PROFILE,
@@ -114,6 +114,24 @@ typedef enum CliOpt {
     CLI_OPT_CA,
     CLI_N_OPTIONS
 } CliOpt;
+
+/* The sections of the help, in this order. */
+typedef enum CliGroup {
+    CLI_GROUP_MAIN,
+    CLI_GROUP_INPUT,
+    CLI_GROUP_IMAGES,
+    CLI_GROUP_SAMPLES,
+    CLI_GROUP_BAD,
+    CLI_GROUP_LAYOUT,
+    CLI_GROUP_DATASET,
+    CLI_GROUP_JOB,
+    CLI_GROUP_LOADER,
+    CLI_GROUP_STORE,
+    CLI_GROUP_SIMULATION,
+    CLI_GROUP_CACHE,
+    CLI_GROUP_REMOTE,
+    CLI_N_GROUPS
+} CliGroup;
 
 typedef enum CliArgKind {
     CLI_ARG_FLAG, /* takes no value */
@@ -132,30 +150,31 @@ typedef struct CliOption {
     const char *name; /* without the dashes */
     char letter;      /* short form, 0 = none */
     CliArgKind kind;
+    CliGroup group;
     uint32_t commands; /* bit 1 << CliCommandId: the commands that have it */
     int many;          /* may be given several times */
     int required;
-    const char *value; /* what stands for the value in help */
+    const char *value; /* placeholder of the value in the help */
     uint64_t min, max;
     const char *choices;   /* "tile|keep|encode" */
-    const char *initial;   /* default, as it would be typed; NULL = none */
-    const char *otherwise; /* what happens without it, where that is no value; NULL = say nothing */
+    const char *initial;   /* default, as a user would type it; NULL = none */
+    const char *otherwise; /* describes the default if it is not a value; NULL = none */
     uint32_t modes;        /* bit 1 << number in the choices of --mode; 0 = any mode */
     int needs_skip;        /* only together with --on-bad skip */
-    const char *mistaken;  /* words that people type instead */
+    const char *mistaken;  /* names that users may type instead */
     const char *help;
 } CliOption;
 
 extern const CliOption cli_options[CLI_N_OPTIONS];
 
-/* Options that do not go together, and what to do. */
-typedef struct CliClash {
+/* Options that cannot be combined, and what to do. */
+typedef struct CliConflict {
     CliOpt a, b;
     const char *advice;
-} CliClash;
+} CliConflict;
 
-extern const CliClash cli_clashes[];
-extern const size_t cli_n_clashes;
+extern const CliConflict cli_conflicts[];
+extern const size_t cli_n_conflicts;
 
 typedef struct CliValue {
     int given;
@@ -181,17 +200,17 @@ typedef struct CliArgs {
 typedef struct CliCommand {
     const char *name;
     const char *also;                /* another spelling; NULL = none */
-    const char *usage;               /* what stands behind the command */
-    const char *operand_help;        /* what it needs, for the message when it is missing */
-    int many;                        /* several operands */
-    int two;                         /* just two */
-    int none;                        /* or no operand at all */
-    int never;                       /* takes no operand */
+    const char *usage;               /* arguments, after the name */
+    const char *operand_help;        /* for the message if it is missing */
+    int many;                        /* one or more arguments */
+    int two;                         /* exactly two */
+    int none;                        /* no argument is allowed too */
+    int never;                       /* takes no argument */
     const char *summary;             /* for the list of commands */
     const char *about;               /* paragraphs; "\n" between them */
     const char *examples;            /* lines, as typed */
     const char *next;                /* what to do afterwards */
-    int (*run)(const CliArgs *args); /* gives the exit code */
+    int (*run)(const CliArgs *args); /* returns the exit code */
 } CliCommand;
 
 extern const CliCommand cli_commands[CLI_N_COMMANDS];

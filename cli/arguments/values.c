@@ -49,7 +49,7 @@ static int parse_number(const CliOption *o, const char *text, CliValue *ret, Pen
     return PEN_OK;
 }
 
-/* K and KiB are 1024, KB is 1000, as dd and its like have it. */
+/* K and KiB are 1024, KB is 1000, as in dd. */
 static int unit_find(const char *s, uint64_t *ret_factor)
 {
     static const char letters[] = "KMGT";
@@ -75,7 +75,7 @@ static int parse_bytes(const CliOption *o, const char *text, CliValue *ret, PenE
     uint64_t n, factor;
     const char *end = parse_digits(text, &n);
     if (!end || unit_find(end, &factor) != 0)
-        return bad_value(o, text, "a size as in 512MiB, 1GiB, 256M or 1048576", reterr);
+        return bad_value(o, text, "a size such as 512MiB, 1GiB, 256M or 1048576", reterr);
     if (__builtin_mul_overflow(n, factor, &n) || n < o->min || n > o->max)
         return bad_number(o, text, "size", reterr);
     ret->number = n;
@@ -147,7 +147,7 @@ static int parse_range(const CliOption *o, const char *text, CliValue *ret, PenE
     if (s && *s == '-')
         s = parse_digits(s + 1, &ret->second);
     if (!s || *s != '\0' || ret->second < ret->number || ret->second > o->max)
-        return bad_value(o, text, "the number of a sample, or a range as in 5-9", reterr);
+        return bad_value(o, text, "the index of a sample, or a range such as 5-9", reterr);
     return PEN_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cache of blocks holds, and clearing it. */
+/* Shows or clears a block cache. */
 #include <stdio.h>
 #include <time.h>
 
@@ -11,7 +11,7 @@
 
 static void add_time(CliReport *report, uint64_t seconds)
 {
-    char text[32] = "not known";
+    char text[32] = "unknown";
     time_t t = (time_t)seconds;
     struct tm parts;
     if (seconds && gmtime_r(&t, &parts))
@@ -40,8 +40,8 @@ static void add_total(CliReport *report, const PenCacheTotal *total)
     cli_report_number(report, "pack_count", total->packs);
     cli_report_size(report, "bytes", (int64_t)total->bytes);
     cli_report_number(report, "entries", total->entries);
-    cli_report_size(report, "disk", (int64_t)total->disk_bytes);
-    cli_report_size(report, "disk_free", (int64_t)total->disk_free_bytes);
+    cli_report_size(report, "disk_bytes", (int64_t)total->disk_bytes);
+    cli_report_size(report, "disk_free_bytes", (int64_t)total->disk_free_bytes);
 }
 
 static int show(const CliArgs *args, CliReport *report, PenError *reterr)
@@ -65,7 +65,7 @@ static int clear(const CliArgs *args, CliReport *report, char *line, size_t cap,
     cli_report_number(report, "removed_entries", total.removed_entries);
     cli_report_size(report, "removed_bytes", (int64_t)total.removed_bytes);
     add_total(report, &total);
-    int n = snprintf(line, cap, "removed %s, %s",
+    int n = snprintf(line, cap, "removed %s (%s)",
                      cli_text_count(total.removed_entries, "file", entries),
                      cli_text_size((double)total.removed_bytes, bytes));
     if (total.packs)

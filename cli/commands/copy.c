@@ -29,9 +29,9 @@ static void fill_report(CliReport *report, const CliArgs *args, const PenCopyRes
     cli_report_number(report, "samples", result->n_samples);
     cli_report_number(report, "shards", result->shards);
     cli_report_size(report, "bytes", (int64_t)result->bytes);
-    cli_report_number(report, "known_shards", result->known_shards);
-    cli_report_size(report, "known_bytes", (int64_t)result->known_bytes);
-    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+    cli_report_number(report, "already_copied_shards", result->known_shards);
+    cli_report_size(report, "already_copied_bytes", (int64_t)result->known_bytes);
+    cli_report_measured(report, "seconds", seconds, "s");
 }
 
 static void write_line(char *line, size_t cap, const PenCopyResult *result, double seconds)
@@ -39,7 +39,7 @@ static void write_line(char *line, size_t cap, const PenCopyResult *result, doub
     char shards[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], took[CLI_NUMBER_TEXT];
     char known[CLI_NUMBER_TEXT], there[CLI_NUMBER_TEXT + 32] = "";
     if (result->known_shards > 0)
-        snprintf(there, sizeof there, "; %s there already",
+        snprintf(there, sizeof there, "; %s already copied",
                  cli_text_count(result->known_shards, "shard", known));
     snprintf(line, cap, "%s copied, %s, every byte checked, in %s (%.0f MB/s)%s",
              cli_text_count(result->shards, "shard", shards),
@@ -85,7 +85,7 @@ int cli_copy(const CliArgs *args)
     cli_progress_fini(&progress);
     if (r == PEN_E_CANCELLED)
         return cli_result_interrupted(
-            args, &error, "run the same command again to continue from the last finished shard");
+            args, &error, "run the same command again to resume after the last finished shard");
     if (r < 0)
         return cli_result_error(args, &error);
     return end_done(args, &result, (double)(cli_clock_ns() - start_ns) / 1e9);

@@ -22,7 +22,7 @@ typedef struct Job {
     uint64_t done, failed;
 } Job;
 
-/* Failures of one sample that leave the others alone. */
+/* Failures of one sample that do not affect others. */
 static int is_of_sample(int status)
 {
     return status == PEN_E_INVALID || status == PEN_E_CORRUPT || status == PEN_E_DECODE ||
@@ -72,8 +72,8 @@ static int end_done(const Job *job, double seconds)
     cli_report_number(&report, "failed", job->failed);
     cli_report_number(&report, "files", job->extractor.files);
     cli_report_size(&report, "bytes", (int64_t)job->extractor.bytes);
-    cli_report_real(&report, "seconds", cli_pack_report_round(seconds), "s");
-    snprintf(line, sizeof line, "%s as %s, %s, in %s; samples.csv lists them",
+    cli_report_measured(&report, "seconds", seconds, "s");
+    snprintf(line, sizeof line, "%s written to %s, %s, in %s; samples.csv lists them",
              cli_text_count(good, "sample", samples),
              cli_text_count(job->extractor.files, "file", files),
              cli_text_size((double)job->extractor.bytes, bytes), cli_text_time(seconds, took));
@@ -81,8 +81,8 @@ static int end_done(const Job *job, double seconds)
     cli_report_fini(&report);
     if (job->extractor.unnamed)
         cli_print_message(
-            "warning: some labels are not the number of any class, so samples.classes.csv was "
-            "not written: a pack of samples.csv has these labels but no class names");
+            "warning: samples.classes.csv was not written: some labels are not the number "
+            "of a class. A pack of samples.csv will have the labels but no class names");
     if (job->failed == 0)
         return code;
     cli_print_message("%s could not be extracted", cli_text_count(job->failed, "sample", samples));
@@ -107,8 +107,8 @@ static int run_job(Job *job, PenPack *pack)
     }
     cli_selection_fini(&job->selection);
     if (r == PEN_E_CANCELLED)
-        return cli_result_interrupted(job->args, &error,
-                                      "what was written so far is whole, and samples.csv lists it");
+        return cli_result_interrupted(
+            job->args, &error, "the files written so far are complete, and samples.csv lists them");
     if (r < 0)
         return cli_result_error(job->args, &error);
     return end_done(job, (double)(cli_clock_ns() - start_ns) / 1e9);

@@ -51,10 +51,8 @@ static void add_bytes(CliReport *report, const PenPackInfo *info)
     cli_report_size(report, "largest_block", (int64_t)info->largest_block_bytes);
     cli_report_close(report);
     if (info->stats.source_bytes > 0)
-        cli_report_real(
-            report, "pack_to_source",
-            cli_pack_report_round((double)info->total_bytes / (double)info->stats.source_bytes),
-            NULL);
+        cli_report_measured(report, "pack_to_source",
+                            (double)info->total_bytes / (double)info->stats.source_bytes, NULL);
 }
 
 static void add_missing(CliReport *report, const PenPackInfo *info)
@@ -73,7 +71,7 @@ static int print_info(const CliArgs *args, const PenPack *pack)
     cli_pack_report_id(&report, info->id);
     cli_report_number(&report, "format_version", info->format_version);
     cli_report_number(&report, "samples", info->n_samples);
-    cli_report_count(&report, "left_out_as_broken", info->stats.bad);
+    cli_report_count(&report, "broken_inputs_left_out", info->stats.bad);
     cli_report_number(&report, "shards", info->n_shards);
     cli_report_number(&report, "blocks", info->n_blocks);
     cli_report_number(&report, "samples_per_block", info->block_samples);

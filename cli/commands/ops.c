@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of pipelines, from the library's own table. */
+/* The operations of pipelines, from the table of the library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void add_op(CliReport *report, const PenOp *op)
     cli_report_close(report);
 }
 
-/* "size scale=0.08,1 ratio=...": as it would be typed. */
+/* "size scale=0.08,1 ratio=...": as a user types it. */
 static void print_usage(const PenOp *op)
 {
     printf("%s", op->name);

@@ -29,7 +29,7 @@ enum { NAME_CAP = 4096 };
 typedef struct Run {
     const CliArgs *args;
     CliProgress progress;
-    uint64_t done, total; /* when last told */
+    uint64_t done, total; /* at the last progress call */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
     PenRemoteSettings remote;
@@ -63,7 +63,7 @@ static int copy_name(const char *name, char out[NAME_CAP], PenError *reterr)
     return PEN_OK;
 }
 
-/* A name that ends in .pen keeps a pack from being put into a folder of other things. */
+/* The suffix .pen prevents writing a pack into a folder of other files. */
 static int take_name(Run *run, PenError *reterr)
 {
     int r = copy_name(run->args->values[CLI_OPT_OUT].text, run->out, reterr);
@@ -74,7 +74,7 @@ static int take_name(Run *run, PenError *reterr)
     return r;
 }
 
-/* Where the library lists broken inputs when it is not told. */
+/* The default of the library. */
 static void default_report(const char *out, char *buf, size_t cap)
 {
     const char *slash = pen_is_remote(out) ? strrchr(out, '/') : NULL;
@@ -140,19 +140,19 @@ static int end_stopped(const Run *run, const PenError *error)
     char advice[160], done[CLI_NUMBER_TEXT], total[CLI_NUMBER_TEXT];
     if (run->total > 0)
         snprintf(advice, sizeof advice,
-                 "%s of %s samples were done; run the same command again to continue from the last "
+                 "%s of %s samples are done; run the same command again to resume after the last "
                  "finished shard",
                  cli_text_number((int64_t)run->done, done),
                  cli_text_number((int64_t)run->total, total));
     else
-        snprintf(advice, sizeof advice, "run the same command again to start anew");
+        snprintf(advice, sizeof advice, "run the same command again to start from the beginning");
     return cli_result_interrupted(run->args, error, advice);
 }
 
 static void print_bad(uint64_t n, const char *report)
 {
     char number[CLI_NUMBER_TEXT];
-    cli_print_message("%s left out as broken; %s says which and why",
+    cli_print_message("%s left out as broken; %s lists them with the reasons",
                       cli_text_count(n, "input", number), report);
 }
 
@@ -163,13 +163,13 @@ static void print_missing(const PenMissing *missing)
                       cli_text_count(missing->n, "sample", number));
 }
 
-/* What people should know of a run that went well, and what comes next. */
+/* Notes about a successful run, and the next step. */
 static void print_notes(const Run *run, const PenIngestResult *result)
 {
     char a[CLI_NUMBER_TEXT], b[CLI_NUMBER_TEXT];
     const CliValue *task = &run->args->values[CLI_OPT_TASK];
     if (result->n_resumed > 0)
-        cli_print_message("resumed: %s of %s samples were finished by an interrupted run",
+        cli_print_message("resumed: %s of %s samples were already packed",
                           cli_text_number((int64_t)result->n_resumed, a),
                           cli_text_number((int64_t)result->n_added, b));
     if (result->n_bad > 0 && task->given)
@@ -181,20 +181,20 @@ static void print_notes(const Run *run, const PenIngestResult *result)
         print_missing(&result->missing[i]);
     if (run->args->command == CLI_PLAN)
         cli_print_message(
-            "the plan is made; now run the same as 'penstock pack ... --task I/N' for each part");
+            "the plan is complete; run 'penstock pack' with the same arguments and --task I/N");
     else if (task->given)
-        cli_print_message("task %s is done; when all %u are, run 'penstock finalise %s'",
+        cli_print_message("task %s is complete; when all %u tasks are, run 'penstock finalise %s'",
                           task->text, (unsigned)task->second, run->out);
 }
 
-/* The library does not know how its caller's options are called. */
+/* The library does not know the names of the options. */
 static void add_advice(const Run *run, PenError *error)
 {
     size_t used = strlen(error->message);
     int says_it = strstr(error->message, "remove it") != NULL;
     if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
         snprintf(error->message + used, sizeof error->message - used,
-                 "%s or leave out what is broken with --on-bad skip",
+                 "%s or skip broken inputs with --on-bad skip",
                  says_it ? "," : "; fix or remove it,");
 }
 
@@ -206,7 +206,7 @@ static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *
     cli_pack_report_classes(report, result);
     cli_report_number(report, "samples_per_block", result->block_samples);
     cli_report_size(report, "source_bytes", (int64_t)result->stats.source_bytes);
-    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+    cli_report_measured(report, "seconds", seconds, "s");
 }
 
 static int end_done(const Run *run, const PenIngestResult *result, double seconds)
@@ -300,10 +300,11 @@ int cli_gc(const CliArgs *args)
     cli_report_size(&report, "bytes", (int64_t)result.bytes);
     if (pen_is_remote(pack))
         cli_report_number(&report, "uploads", result.uploads);
-    snprintf(line, sizeof line, "%s removed, %s%s%s%s", cli_text_count(result.files, "file", files),
+    snprintf(line, sizeof line, "%s removed (%s)%s%s%s",
+             cli_text_count(result.files, "file", files),
              cli_text_size((double)result.bytes, bytes), pen_is_remote(pack) ? "; " : "",
              pen_is_remote(pack) ? cli_text_count(result.uploads, "upload", uploads) : "",
-             pen_is_remote(pack) ? " given up" : "");
+             pen_is_remote(pack) ? " aborted" : "");
     int code = cli_result_print(args, &report, line);
     cli_report_fini(&report);
     return code;

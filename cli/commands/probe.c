@@ -8,7 +8,7 @@
 #include "arguments/commands.h"
 #include "output/result.h"
 
-/* As /proc/cpuinfo has it; "unknown" where there is none. */
+/* From /proc/cpuinfo; "unknown" if it has none. */
 static void cpu_name(char *buf, size_t cap)
 {
     char line[512];

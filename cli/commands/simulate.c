@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of many machines, simulated: what was asked, what came of it, and all constants beside it.
- */
+/* Simulates a multi-node job, and prints the results and all constants. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,13 +22,13 @@ typedef struct Watch {
 static int on_progress(void *ctx, double seconds)
 {
     Watch *w = ctx;
-    cli_progress_show(&w->line, &(CliProgressState){.stage = "simulate",
+    cli_progress_show(&w->line, &(CliProgressState){.stage = "simulate (ms)",
                                                     .done = (uint64_t)(seconds * 1000),
                                                     .total = (uint64_t)(w->seconds * 1000)});
     return cli_interrupted();
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- settings --------------------------------------------------------------------------- */
 
 static void take_network(const CliValue *v, PenSimSettings *s)
 {
@@ -74,7 +73,7 @@ static int take_pack(const CliArgs *args, PenPack **pack, PenSimSettings *s, Pen
     const CliValue *samples = &v[CLI_OPT_SIM_SAMPLES], *bytes = &v[CLI_OPT_SIM_SAMPLE_BYTES];
     if (args->n_operands && (samples->given || bytes->given))
         return cli_fail(reterr, PEN_E_INVALID,
-                        "a pack says itself what it holds; leave out %s, or leave out --samples "
+                        "a pack has its own sizes; leave out %s, or leave out --samples "
                         "and --sample-bytes",
                         args->operands[0]);
     if (args->n_operands) {
@@ -93,27 +92,22 @@ static int take_pack(const CliArgs *args, PenPack **pack, PenSimSettings *s, Pen
     return PEN_OK;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
-
-static void real(CliReport *report, const char *name, double value, const char *unit)
-{
-    cli_report_real(report, name, cli_pack_report_round(value), unit);
-}
+/* ---- results ------------------------------------------------------------------------- */
 
 static void add_headline(CliReport *report, const PenSimSettings *s, const PenSimResult *r)
 {
     char text[320], nodes[CLI_NUMBER_TEXT], ranks[CLI_NUMBER_TEXT], n[CLI_NUMBER_TEXT];
     char seconds[CLI_NUMBER_TEXT], some[64] = "all ranks";
     if (r->followed < s->nodes)
-        snprintf(some, sizeof some, "%u of the nodes, which stand for all", (unsigned)r->followed);
+        snprintf(some, sizeof some, "%u of the nodes as a sample", (unsigned)r->followed);
     snprintf(text, sizeof text, "%s of %s on a pack of %s: the first %s of epoch %u, %s",
              cli_text_count(s->nodes, "node", nodes), cli_text_count(s->ranks, "rank", ranks),
              cli_text_count(r->n_samples, "sample", n), cli_text_time(r->seconds, seconds),
              (unsigned)s->epoch, some);
     cli_report_text(report, "simulated", text);
     cli_report_number(report, "nodes", s->nodes);
-    cli_report_number(report, "nodes_followed", r->followed);
-    real(report, "seconds", r->seconds, "s");
+    cli_report_number(report, "nodes_simulated", r->followed);
+    cli_report_measured(report, "seconds", r->seconds, "s");
 }
 
 static void add_order(CliReport *report, const PenSimResult *r)
@@ -126,12 +120,13 @@ static void add_order(CliReport *report, const PenSimResult *r)
     cli_report_size(report, "pack_bytes", (int64_t)r->pack_bytes);
     cli_report_number(report, "lanes", r->lanes);
     cli_report_number(report, "blocks_per_window", r->window);
-    cli_report_number(report, "batches_of_a_rank", r->steps);
+    cli_report_number(report, "batches_per_rank", r->steps);
     cli_report_number(report, "blocks_fetched_per_epoch", r->block_fetches);
-    real(report, "fetched_over_pack", r->amplification,
-         r->is_exact ? "(exact, from the order)" : "(counted on some of the blocks)");
+    cli_report_measured(report, "fetched_over_pack", r->amplification,
+                        r->is_exact ? "(exact, from the order)"
+                                    : "(estimated from some of the blocks)");
     if (r->second_epoch >= 0)
-        real(report, "fetched_over_pack_in_the_second_epoch", r->second_epoch, NULL);
+        cli_report_measured(report, "fetched_over_pack_second_epoch", r->second_epoch, NULL);
     cli_report_close(report);
 }
 
@@ -139,48 +134,51 @@ static void add_speed(CliReport *report, const PenSimSettings *s, const PenSimRe
 {
     double step = (s->step_ms > s->decode_ms ? s->step_ms : s->decode_ms) / 1e3;
     cli_report_object(report, "training");
-    real(report, "samples_per_second", r->samples_per_s, NULL);
-    real(report, "if_nobody_waited", (double)s->nodes * s->ranks * s->batch / step, NULL);
-    real(report, "first_batch_median", r->first_batch_p50_s, "s");
-    real(report, "first_batch_last_rank", r->first_batch_max_s, "s");
+    cli_report_measured(report, "samples_per_second", r->samples_per_s, NULL);
+    cli_report_measured(report, "samples_per_second_without_waiting",
+                        (double)s->nodes * s->ranks * s->batch / step, NULL);
+    cli_report_measured(report, "first_batch_median_seconds", r->first_batch_p50_s, "s");
+    cli_report_measured(report, "first_batch_last_rank_seconds", r->first_batch_max_s, "s");
     cli_report_count(report, "ranks_without_a_batch", r->late);
-    real(report, "waiting", r->stall_share * 100, "% of the time behind the first batch");
-    real(report, "waiting_of_the_worst_rank", r->stall_share_worst * 100, "%");
-    real(report, "longest_wait", r->longest_stall_s, "s");
+    cli_report_measured(report, "waiting_percent", r->stall_share * 100,
+                        "% of the time after the first batch");
+    cli_report_measured(report, "waiting_worst_rank_percent", r->stall_share_worst * 100, "%");
+    cli_report_measured(report, "longest_wait_seconds", r->longest_stall_s, "s");
     cli_report_close(report);
-    cli_report_object(report, "node");
-    real(report, "read", r->node_bytes_per_s / 1e9 * 8, "Gbit/s");
-    real(report, "read_in_the_busiest_second", r->node_peak_bytes_per_s / 1e9 * 8, "Gbit/s");
+    cli_report_object(report, "bandwidth_of_a_node");
+    cli_report_measured(report, "mean_gbit_per_second", r->node_bytes_per_s / 1e9 * 8, "Gbit/s");
+    cli_report_measured(report, "busiest_second_gbit_per_second",
+                        r->node_peak_bytes_per_s / 1e9 * 8, "Gbit/s");
     cli_report_close(report);
     cli_report_object(report, "memory_of_a_rank");
-    cli_report_size(report, "blocks_at_most", (int64_t)r->memory_bytes);
-    cli_report_size(report, "room_for_them", (int64_t)r->memory_room);
+    cli_report_size(report, "peak_block_bytes", (int64_t)r->memory_bytes);
+    cli_report_size(report, "available_bytes", (int64_t)r->memory_room);
     cli_report_close(report);
 }
 
 static void add_requests(CliReport *report, const PenSimSettings *s, const PenSimResult *r)
 {
     cli_report_object(report, "requests_per_second_and_prefix");
-    real(report, "mean", r->prefix_per_s, NULL);
-    real(report, "busiest", r->prefix_peak_per_s, NULL);
+    cli_report_measured(report, "mean", r->prefix_per_s, NULL);
+    cli_report_measured(report, "busiest", r->prefix_peak_per_s, NULL);
     cli_report_number(report, "limit", s->prefix_per_s);
-    real(report, "busiest_of_the_manifest", r->manifest_peak_per_s, NULL);
+    cli_report_measured(report, "busiest_for_the_manifest", r->manifest_peak_per_s, NULL);
     cli_report_close(report);
     cli_report_object(report, "requests_simulated");
     cli_report_number(report, "made", r->requests);
     cli_report_number(report, "for_blocks", r->block_requests);
-    cli_report_number(report, "for_indexes_of_shards", r->tails);
-    cli_report_count(report, "had_from_the_cache", r->hits);
-    cli_report_number(report, "tried_again", r->retries);
-    cli_report_number(report, "second_ones_for_slow_ones", r->hedges);
-    cli_report_number(report, "second_ones_that_came_first", r->hedges_won);
-    cli_report_number(report, "told_to_slow_down", r->throttles);
+    cli_report_number(report, "for_shard_indexes", r->tails);
+    cli_report_count(report, "cache_hits", r->hits);
+    cli_report_number(report, "retries", r->retries);
+    cli_report_number(report, "hedges", r->hedges);
+    cli_report_number(report, "hedges_that_won", r->hedges_won);
+    cli_report_number(report, "throttled", r->throttles);
     cli_report_close(report);
-    cli_report_object(report, "cost_of_an_epoch");
-    real(report, "requests", r->requests_per_epoch, NULL);
-    real(report, "dollars", r->dollars_per_epoch, NULL);
-    real(report, "dollars_per_million", r->dollars_per_million,
-         "(GET, S3 Standard, us-east-1; bytes within a region cost nothing)");
+    cli_report_object(report, "cost_per_epoch");
+    cli_report_measured(report, "requests", r->requests_per_epoch, NULL);
+    cli_report_measured(report, "dollars", r->dollars_per_epoch, NULL);
+    cli_report_measured(report, "dollars_per_million_requests", r->dollars_per_million,
+                        "(GET, S3 Standard, us-east-1; bytes within a region cost nothing)");
     cli_report_close(report);
 }
 
@@ -188,23 +186,26 @@ static void add_constants(CliReport *report, const PenSimSettings *s)
 {
     cli_report_object(report, "constants");
     cli_report_number(report, "batch", s->batch);
-    real(report, "step", s->step_ms, "ms");
-    real(report, "decode", s->decode_ms, "ms for a batch");
-    cli_report_size(report, "memory", (int64_t)s->memory_bytes);
+    cli_report_measured(report, "step_ms", s->step_ms, "ms");
+    cli_report_measured(report, "decode_ms", s->decode_ms, "ms per batch");
+    cli_report_size(report, "memory_bytes", (int64_t)s->memory_bytes);
     cli_report_number(report, "prefetch", s->prefetch);
     cli_report_number(report, "in_flight", s->in_flight);
-    cli_report_size(report, "cache", (int64_t)s->cache_bytes);
+    cli_report_size(report, "cache_bytes", (int64_t)s->cache_bytes);
     cli_report_bool(report, "sticky", s->sticky);
-    real(report, "latency_median", s->latency_ms, "ms");
-    real(report, "latency_p99", s->latency_p99_ms, "ms, log-normal");
-    real(report, "connect", s->connect_ms, "ms");
-    real(report, "connection", (double)s->connection_bytes_per_s / 1e6, "MB/s; 0: no limit");
-    real(report, "node", (double)s->node_bytes_per_s * 8 / 1e9, "Gbit/s; 0: no limit");
-    real(report, "store", (double)s->store_bytes_per_s * 8 / 1e9, "Gbit/s; 0: no limit");
+    cli_report_measured(report, "latency_ms", s->latency_ms, "ms");
+    cli_report_measured(report, "latency_p99_ms", s->latency_p99_ms, "ms (log-normal)");
+    cli_report_measured(report, "connect_ms", s->connect_ms, "ms");
+    cli_report_measured(report, "connection_mb_per_second", (double)s->connection_bytes_per_s / 1e6,
+                        "MB/s (0: no limit)");
+    cli_report_measured(report, "node_gbit_per_second", (double)s->node_bytes_per_s * 8 / 1e9,
+                        "Gbit/s (0: no limit)");
+    cli_report_measured(report, "store_gbit_per_second", (double)s->store_bytes_per_s * 8 / 1e9,
+                        "Gbit/s (0: no limit)");
     cli_report_number(report, "prefixes", s->prefixes);
-    real(report, "failures", s->failures, "of 1,000 requests");
-    real(report, "start_within", s->spread_s, "s");
-    cli_report_bool(report, "manifest_is_there", s->opened);
+    cli_report_measured(report, "failures_per_1000_requests", s->failures, NULL);
+    cli_report_measured(report, "spread_seconds", s->spread_s, "s");
+    cli_report_bool(report, "opened", s->opened);
     cli_report_number(report, "seed", s->seed);
     cli_report_close(report);
 }
@@ -215,16 +216,17 @@ static void add_measured(CliReport *report, const CliArgs *args, const PenSimRes
     const CliValue *first = &args->values[CLI_OPT_SIM_MEASURED_FIRST];
     if (!rate->given && !first->given)
         return;
-    cli_report_object(report, "beside_a_real_run");
+    cli_report_object(report, "comparison_with_a_real_run");
     if (rate->given) {
-        real(report, "samples_per_second_simulated", r->samples_per_s, NULL);
-        real(report, "samples_per_second_measured", rate->real, NULL);
-        real(report, "samples_per_second_ratio", r->samples_per_s / rate->real, NULL);
+        cli_report_measured(report, "samples_per_second_simulated", r->samples_per_s, NULL);
+        cli_report_measured(report, "samples_per_second_measured", rate->real, NULL);
+        cli_report_measured(report, "samples_per_second_ratio", r->samples_per_s / rate->real,
+                            NULL);
     }
     if (first->given) {
-        real(report, "first_batch_simulated", r->first_batch_p50_s, "s");
-        real(report, "first_batch_measured", first->real, "s");
-        real(report, "first_batch_ratio", r->first_batch_p50_s / first->real, NULL);
+        cli_report_measured(report, "first_batch_simulated_seconds", r->first_batch_p50_s, "s");
+        cli_report_measured(report, "first_batch_measured_seconds", first->real, "s");
+        cli_report_measured(report, "first_batch_ratio", r->first_batch_p50_s / first->real, NULL);
     }
     cli_report_close(report);
 }
@@ -236,7 +238,7 @@ static int finish(const CliArgs *args, const PenSimSettings *s, const PenSimResu
     if (args->n_operands)
         cli_report_text(&report, "pack", args->operands[0]);
     if (result->seconds < s->seconds && result->batches < result->ranks * result->steps)
-        cli_report_text(&report, "note", "fewer seconds than asked for, see --effort");
+        cli_report_text(&report, "note", "fewer seconds than requested; see --effort");
     add_order(&report, result);
     add_speed(&report, s, result);
     add_requests(&report, s, result);
@@ -272,7 +274,7 @@ int cli_simulate(const CliArgs *args)
     cli_progress_fini(&watch.line);
     int code;
     if (r == PEN_E_CANCELLED)
-        code = cli_result_interrupted(args, &error, "nothing was written");
+        code = cli_result_interrupted(args, &error, "there is no result");
     else
         code = r < 0 ? cli_result_error(args, &error) : finish(args, &s, &result);
     pen_pack_close(&pack);

@@ -12,7 +12,7 @@
 #include "output/result.h"
 #include "output/text.h"
 
-enum { FOUND_KEPT = 100 }; /* problems in the record; all of them are on stderr */
+enum { FOUND_KEPT = 100 }; /* problems in the report; stderr has all of them */
 
 typedef struct Check {
     CliProgress progress;
@@ -49,10 +49,10 @@ static void fill_report(CliReport *report, const char *pack, const PenVerifyResu
     cli_report_number(report, "samples", result->samples);
     cli_report_number(report, "images", result->images);
     cli_report_size(report, "bytes", (int64_t)result->bytes);
-    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+    cli_report_measured(report, "seconds", seconds, "s");
 }
 
-/* Moves what `found` holds into the list "found" of `report`. */
+/* Copies `found` into the list "found" of `report`. */
 static void add_found(CliReport *report, const Check *check)
 {
     cli_report_list(report, "found");
@@ -114,7 +114,7 @@ static int verify_pack(const CliArgs *args, PenPack *pack)
     int r = pen_pack_verify(pack, &settings, &result, &error);
     cli_progress_fini(&check.progress);
     if (r == PEN_E_CANCELLED)
-        code = cli_result_interrupted(args, &error, "the pack is not checked to its end");
+        code = cli_result_interrupted(args, &error, "the check is not complete");
     else if (r < 0 && (r != PEN_E_CORRUPT || result.problems == 0))
         code = cli_result_error(args, &error);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a list as comma-separated values (RFC 4180, with LF). */
+/* Writes comma-separated values (RFC 4180, with LF). */
 #ifndef PEN_CLI_EXTRACT_CSV_H
 #define PEN_CLI_EXTRACT_CSV_H
 

@@ -14,7 +14,7 @@
 int cli_directory_open(const char *path, CliDirectory *ret, PenError *reterr)
 {
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_fail_os(reterr, errno, "%s: cannot make this directory", path);
+        return cli_fail_os(reterr, errno, "%s: cannot create this directory", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return cli_fail_os(reterr, errno, "%s: cannot open this directory", path);
@@ -32,7 +32,7 @@ void cli_directory_close(CliDirectory *directory)
 static int check_part(const uint8_t *part, size_t bytes, PenError *reterr)
 {
     if (bytes == 0)
-        return cli_fail(reterr, PEN_E_INVALID, "it has an empty part: //, or / at an end");
+        return cli_fail(reterr, PEN_E_INVALID, "it has an empty part: // or a final /");
     if (bytes <= 2 && part[0] == '.' && part[bytes - 1] == '.')
         return cli_fail(reterr, PEN_E_INVALID, "it has a part that is . or ..");
     if (bytes > NAME_MAX)
@@ -68,17 +68,17 @@ static int fail_at(const CliDirectory *directory, const char *name, int os_errno
 {
     if (os_errno == EEXIST)
         return cli_fail(reterr, PEN_E_EXISTS,
-                        "%s/%s exists already and is left as it is; extract to another directory",
+                        "%s/%s exists already and is not changed; extract to another directory",
                         directory->path, name);
     if (os_errno == ELOOP || os_errno == ENOTDIR)
         return cli_fail(reterr, PEN_E_EXISTS,
                         "%s/%s: a part of this is a symbolic link or a file, expected a directory; "
                         "extract to another directory",
                         directory->path, name);
-    return cli_fail_os(reterr, os_errno, "%s/%s: cannot make this file", directory->path, name);
+    return cli_fail_os(reterr, os_errno, "%s/%s: cannot create this file", directory->path, name);
 }
 
-/* Opens the directory `part` in `fd`, making it when it is not there. Gives -1 with errno. */
+/* Opens the directory `part` in `fd`, creating it if needed. Returns -1 with errno. */
 static int enter(int fd, const char *part)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -91,8 +91,7 @@ static int enter(int fd, const char *part)
     return next;
 }
 
-/* The directory that `name` lies in, as a descriptor of its own; *ret_last is the last part of the
- * name. */
+/* Returns a new descriptor of the directory of `name`; `last` gets the last part of the name. */
 static int enter_all(const CliDirectory *directory, const char *name, char last[NAME_MAX + 1])
 {
     int fd = fcntl(directory->fd, F_DUPFD_CLOEXEC, 0);
@@ -148,7 +147,7 @@ static int write_all(int fd, const uint8_t *data, size_t bytes)
     return 0;
 }
 
-static void take_away(const CliDirectory *directory, const char *name)
+static void remove_file(const CliDirectory *directory, const char *name)
 {
     char last[NAME_MAX + 1];
     int dir = enter_all(directory, name, last);
@@ -173,6 +172,6 @@ int cli_directory_write(const CliDirectory *directory, const char *name, const v
     }
     if (!failed)
         return PEN_OK;
-    take_away(directory, name);
+    remove_file(directory, name);
     return cli_fail_os(reterr, saved, "%s/%s: cannot write", directory->path, name);
 }

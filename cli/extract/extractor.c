@@ -12,9 +12,9 @@
 #include "output/text.h"
 
 #define LIST_NAME "samples.csv"
-#define CLASSES_NAME "samples.classes.csv" /* where 'penstock pack samples.csv' finds them */
+#define CLASSES_NAME "samples.classes.csv" /* 'penstock pack samples.csv' reads it */
 
-enum { LIST_TEXT = 60000 }; /* longer texts get a file: lists are read by other programs too */
+enum { LIST_TEXT = 60000 }; /* longer texts get a file, because other programs read the list */
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -33,8 +33,8 @@ static int suffix_fits(const char *name, const char *suffix)
            (ends_in(name, ".jpeg") || ends_in(name, ".jpe") || ends_in(name, ".jfif"));
 }
 
-/* Of open_memstream. Not 0: no memory; glibc's fclose does not say so when it fails to trim the
- * text, but leaves no text. */
+/* Closes an open_memstream. Not 0: out of memory. If glibc's fclose fails to trim the text, it
+ * reports no error but leaves no text. */
 static int close_text(FILE *to, char *const *text)
 {
     int failed = ferror(to);
@@ -55,15 +55,14 @@ static int fail_name(const CliExtractor *x, PenError *reterr)
         return cli_fail_memory(reterr);
     }
     int r = cli_fail(reterr, PEN_E_INVALID,
-                     "sample %" PRIu64 ": its key is no safe file name: %.200s; key: %.200s%s",
+                     "sample %" PRIu64 ": its key is not a safe file name: %.200s; key: %.200s%s",
                      x->sample, why.message, text, bytes > 200 ? "..." : "");
     reterr->sample = (int64_t)x->sample;
     free(text);
     return r;
 }
 
-/* The key with `middle` and `suffix` behind it, checked: a key alone says nothing of how long it
- * gets. */
+/* KEY + middle + suffix. The complete name is checked, because a valid key may get too long. */
 static int make_name(const CliExtractor *x, const char *middle, const char *suffix,
                      char name[CLI_NAME_CAP], PenError *reterr)
 {
@@ -102,8 +101,8 @@ static int put_file(CliExtractor *x, const char *name, const void *data, size_t 
 /* ---- fields -------------------------------------------------------------------------------------
  */
 
-/* Image or frame `frame`; `middle` comes between the key and the suffix. Gives its name, "" for no
- * image. */
+/* Image or frame `frame`; `middle` is between the key and the suffix. Returns the name, "" if there
+ * is no image. */
 static int extract_image(CliExtractor *x, uint32_t field, uint32_t frame, const char *middle,
                          char name[CLI_NAME_CAP], PenError *reterr)
 {
@@ -199,7 +198,7 @@ static int extract_bytes(CliExtractor *x, uint32_t field, PenError *reterr)
                   cli_utf8_valid(v->data, v->bytes) && !memchr(v->data, 0, v->bytes);
     if (f->type == PEN_TYPE_TEXT)
         cli_csv_cell(&x->row, v->data, in_list ? v->bytes : 0);
-    if (in_list || missing) /* a list has no way to say so: its cell is empty */
+    if (in_list || missing) /* a list cannot mark missing values: the cell is empty */
         return PEN_OK;
     snprintf(middle, sizeof middle, ".%s", f->name);
     r = make_name(x, middle, ends_in(middle, suffix) ? "" : suffix, name, reterr);
@@ -220,7 +219,7 @@ static int extract_field(CliExtractor *x, uint32_t field, PenError *reterr)
 /* ---- samples ------------------------------------------------------------------------------------
  */
 
-/* Is there a column for it in the list? The main field is the first one, "path". */
+/* Whether it has a column in the list. The main field is the first column, "path". */
 static int is_listed(const CliExtractor *x, uint32_t field)
 {
     int32_t type = x->info->fields[field].type;
@@ -245,7 +244,7 @@ static int put_names(CliExtractor *x, PenError *reterr)
     for (uint32_t i = 0; i < x->info->n_fields; i++) {
         if (!is_listed(x, i))
             continue;
-        /* The name by which a list tells the class. */
+        /* The name of the class column in a list. */
         cli_csv_text(&x->row,
                      x->info->class_field == (int32_t)i ? "label" : x->info->fields[i].name);
     }
@@ -280,9 +279,9 @@ static uint32_t find_main_field(const PenPackInfo *info)
     return info->n_fields;
 }
 
-/* The names of all classes by their numbers, also of those without samples: the list has the
- * numbers alone, so that packing it gives the same ones again. Not when a label has no name: 'pack'
- * takes no label that the file does not name. */
+/* The list contains only the numbers of the classes. This file contains the names of all classes,
+ * so that packing the list restores them. It is not written if a label has no name, because 'pack'
+ * refuses labels that the file does not name. */
 static int write_classes(CliExtractor *x, PenError *reterr)
 {
     char *text = NULL, number[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing samples as files, and the list samples.csv of them. */
+/* Writes samples to files, and lists them in samples.csv. */
 #ifndef PEN_CLI_EXTRACT_EXTRACTOR_H
 #define PEN_CLI_EXTRACT_EXTRACTOR_H
 
@@ -15,9 +15,9 @@ typedef struct CliExtractor {
     PenPack *pack;
     const PenPackInfo *info;
     CliDirectory directory;
-    uint32_t main_field; /* the image or clip that takes the key as its name; n_fields = none */
+    uint32_t main_field; /* the image or clip whose file is named KEY; n_fields = none */
     FILE *list;          /* samples.csv */
-    CliCsv row; /* of the sample at hand: goes into the list when all its files are there */
+    CliCsv row;          /* of the current sample; listed when all its files are written */
     char *row_text;
     size_t row_bytes;
     uint64_t sample;
@@ -28,10 +28,10 @@ typedef struct CliExtractor {
 
 /* `dir` must live as long as the extractor. Close it in any case. */
 int cli_extractor_open(PenPack *pack, const char *dir, CliExtractor *ret, PenError *reterr);
-/* PEN_E_INVALID: the key is no safe name. After that and after PEN_E_CORRUPT, PEN_E_DECODE,
- * PEN_E_EXISTS and the like it can go on with other samples. */
+/* PEN_E_INVALID: the key is not a safe name. After this, PEN_E_CORRUPT, PEN_E_DECODE or
+ * PEN_E_EXISTS, other samples can still be extracted. */
 int cli_extractor_sample(CliExtractor *extractor, uint64_t sample, PenError *reterr);
-/* Says whether the list could be written. */
+/* Fails if the list could not be written. */
 int cli_extractor_close(CliExtractor *extractor, PenError *reterr);
 
 #endif

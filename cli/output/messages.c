@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "output/terminal.h"
 #include "output/text.h"
 
-static void put_line(const char *message, const char *where)
+static void put_line(const char *message, const char *where, const char *colour)
 {
-    fputs("penstock: ", stderr);
+    int coloured = colour && cli_terminal_has_colour(stderr);
+    fprintf(stderr, "%spenstock:%s ", coloured ? colour : "", coloured ? CLI_COLOUR_NONE : "");
     cli_text_print(stderr, message, strlen(message));
     if (where)
         fprintf(stderr, " (%s)", where);
@@ -24,15 +26,15 @@ void cli_print_message(const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    put_line(message, NULL);
+    put_line(message, NULL, strncmp(message, "warning: ", 9) == 0 ? CLI_COLOUR_YELLOW : NULL);
 }
 
 void cli_print_error(const PenError *error)
 {
-    /* The part of the library is of use only where the fault may be in the data or in penstock. */
+    /* The part of the library helps only if the fault may be in the data or in penstock. */
     int inside = error->status == PEN_E_CORRUPT || error->status == PEN_E_DECODE;
     const char *message = error->message[0] ? error->message : pen_strerror(error->status);
-    put_line(message, inside && error->where[0] ? error->where : NULL);
+    put_line(message, inside && error->where[0] ? error->where : NULL, CLI_COLOUR_RED);
 }
 
 static void CLI_PRINTF(4, 0)

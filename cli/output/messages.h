@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages: one line each, on stderr, beginning with the program's name. */
+/* Messages: one line each on stderr, after the name of the program. Coloured on a terminal. */
 #ifndef PEN_CLI_OUTPUT_MESSAGES_H
 #define PEN_CLI_OUTPUT_MESSAGES_H
 
@@ -12,9 +12,9 @@ enum { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTER
 void cli_print_message(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_print_error(const PenError *error);
 
-/* Fill in an error as the library does; both return the status. */
+/* Fill in an error as the library does, and return the status. */
 int cli_fail(PenError *reterr, int status, const char *format, ...) CLI_PRINTF(3, 4);
-/* What EFBIG means. */
+/* The text for EFBIG. */
 #define CLI_TOO_LARGE                                                                              \
     "File too large: over the limit of this process (ulimit -f) or of the file system"
 int cli_fail_os(PenError *reterr, int os_errno, const char *format, ...) CLI_PRINTF(3, 4);

@@ -4,13 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-double cli_pack_report_round(double value)
-{
-    char buf[32];
-    snprintf(buf, sizeof buf, "%.6g", value);
-    return strtod(buf, NULL);
-}
-
 void cli_pack_report_id(CliReport *report, const uint8_t id[16])
 {
     char text[33];
@@ -46,7 +39,7 @@ void cli_pack_report_missing(CliReport *report, const char *field, uint64_t samp
     cli_report_close(report);
 }
 
-/* Differences may be below zero: a file system that compresses, a pack that shares shards. */
+/* May be negative: file systems compress, and packs share shards. */
 static int64_t minus(uint64_t a, uint64_t b)
 {
     return (int64_t)(a - b);
@@ -64,32 +57,29 @@ void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_
 
 static void add_bytes(CliReport *report, const PenIngestResult *result)
 {
-    /* Of samples that were there before this run only the apparent size of the source is known. */
-    int whole = result->n_resumed == 0 && result->n_added == result->n_samples;
+    /* For samples of earlier runs, only the apparent size of the source is known. */
+    int complete = result->n_resumed == 0 && result->n_added == result->n_samples;
     cli_report_object(report, "bytes");
     cli_report_size(report, "source", (int64_t)result->stats.source_bytes);
-    cli_report_size(report, whole ? "source_on_disk" : "source_on_disk_this_run",
+    cli_report_size(report, complete ? "source_on_disk" : "source_on_disk_this_run",
                     (int64_t)result->source_disk_bytes);
     cli_pack_report_parts(report, &result->stats, result->pack_bytes);
-    if (result->pack_disk_bytes) { /* what an object store takes for it is not told */
+    if (result->pack_disk_bytes) { /* unknown for object stores */
         cli_report_size(report, "slack", minus(result->pack_disk_bytes, result->pack_bytes));
         cli_report_size(report, "pack_on_disk", (int64_t)result->pack_disk_bytes);
     }
     cli_report_close(report);
     if (result->stats.source_bytes > 0)
-        cli_report_real(
-            report, "pack_to_source",
-            cli_pack_report_round((double)result->pack_bytes / (double)result->stats.source_bytes),
-            NULL);
+        cli_report_measured(report, "pack_to_source",
+                            (double)result->pack_bytes / (double)result->stats.source_bytes, NULL);
 }
 
 static void add_speed(CliReport *report, const PenIngestResult *result, double seconds)
 {
     uint64_t done = result->n_added - result->n_resumed;
-    cli_report_real(report, "seconds", cli_pack_report_round(seconds), "s");
+    cli_report_measured(report, "seconds", seconds, "s");
     if (seconds > 0)
-        cli_report_real(report, "samples_per_second", cli_pack_report_round((double)done / seconds),
-                        NULL);
+        cli_report_measured(report, "samples_per_second", (double)done / seconds, NULL);
 }
 
 void cli_pack_report_classes(CliReport *report, const PenIngestResult *result)
@@ -114,8 +104,8 @@ void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestRes
     if (result->n_added != result->n_samples)
         cli_report_number(report, "added", result->n_added);
     cli_report_count(report, "resumed", result->n_resumed);
-    cli_report_count(report, "known_already", result->n_known);
-    cli_report_count(report, "left_out_as_broken", result->n_bad);
+    cli_report_count(report, "already_in_pack", result->n_known);
+    cli_report_count(report, "broken_inputs_left_out", result->n_bad);
     cli_pack_report_classes(report, result);
     cli_report_rare_list(report, "missing");
     for (uint32_t i = 0; i < result->n_missing; i++)

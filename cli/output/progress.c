@@ -3,14 +3,16 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "output/terminal.h"
 #include "output/text.h"
 
 #define SHOW_NS 200000000ull /* five times a second at most */
-#define RATE_SECONDS 5.0     /* how far back the rates look, about */
+#define RATE_SECONDS 5.0     /* time constant of the rates */
+
+enum { BAR = 20 };
 
 uint64_t cli_clock_ns(void)
 {
@@ -21,7 +23,8 @@ uint64_t cli_clock_ns(void)
 
 void cli_progress_init(CliProgress *progress)
 {
-    *progress = (CliProgress){.on = isatty(STDERR_FILENO)};
+    *progress =
+        (CliProgress){.on = isatty(STDERR_FILENO), .colour = cli_terminal_has_colour(stderr)};
     pthread_mutex_init(&progress->lock, NULL);
 }
 
@@ -53,57 +56,90 @@ static void rates_update(CliProgress *p, const CliProgressState *s, uint64_t now
     p->rated_bytes = s->done_bytes;
 }
 
+/* From 0 to 1; 0 if there is no total. */
+static double share_done(const CliProgressState *s)
+{
+    double share = 0;
+    if (s->total_seconds > 0)
+        share = s->seconds / s->total_seconds;
+    else if (s->total_bytes > 0)
+        share = (double)s->done_bytes / (double)s->total_bytes;
+    else if (s->total > 0)
+        share = (double)s->done / (double)s->total;
+    return share < 1 ? share : 1;
+}
+
+static void put_bar(FILE *to, const CliProgressState *s)
+{
+    char bar[BAR + 1];
+    double share = share_done(s);
+    size_t full = (size_t)(share * BAR);
+    if (s->total == 0 && s->total_bytes == 0 && s->total_seconds <= 0)
+        return;
+    memset(bar, ' ', BAR);
+    memset(bar, '=', full);
+    if (full < BAR)
+        bar[full] = '>';
+    bar[BAR] = '\0';
+    fprintf(to, " [%s] %3d %%", bar, (int)(100 * share));
+}
+
 static void put_counts(FILE *to, const CliProgressState *s)
 {
     char a[CLI_NUMBER_TEXT], b[CLI_NUMBER_TEXT];
-    double done = (double)s->done, total = (double)s->total;
-    if (s->total_bytes > 0) {
-        done = (double)s->done_bytes;
-        total = (double)s->total_bytes;
-        fprintf(to, "%s: %s of %s", s->stage, cli_text_size(done, a), cli_text_size(total, b));
-    } else if (s->total > 0) {
-        fprintf(to, "%s: %s of %s", s->stage, cli_text_number((int64_t)s->done, a),
+    if (s->total_seconds > 0)
+        fprintf(to, "  %s of %s", cli_text_time(s->seconds, a), cli_text_time(s->total_seconds, b));
+    else if (s->total_bytes > 0)
+        fprintf(to, "  %s of %s", cli_text_size((double)s->done_bytes, a),
+                cli_text_size((double)s->total_bytes, b));
+    else if (s->total > 0)
+        fprintf(to, "  %s of %s", cli_text_number((int64_t)s->done, a),
                 cli_text_number((int64_t)s->total, b));
-    } else {
-        fprintf(to, "%s: %s", s->stage, cli_text_number((int64_t)s->done, a));
-    }
-    if (total > 0)
-        fprintf(to, "  %d %%", (int)(100 * done / total));
+    else
+        fprintf(to, "  %s", cli_text_number((int64_t)s->done, a));
+}
+
+/* < 0 if it is unknown. */
+static double seconds_left(const CliProgress *p, const CliProgressState *s)
+{
+    if (s->total_seconds > 0)
+        return s->total_seconds - s->seconds;
+    if (s->total_bytes > 0)
+        return p->bytes_per_second > 0
+                   ? (double)(s->total_bytes - s->done_bytes) / p->bytes_per_second
+                   : -1;
+    return p->per_second > 0 && s->total > s->done ? (double)(s->total - s->done) / p->per_second
+                                                   : -1;
 }
 
 static void put_rates(FILE *to, const CliProgress *p, const CliProgressState *s)
 {
     char buf[CLI_NUMBER_TEXT];
-    int in_bytes = s->total_bytes > 0;
-    double rate = in_bytes ? p->bytes_per_second : p->per_second;
-    double left = in_bytes             ? (double)(s->total_bytes - s->done_bytes)
-                  : s->total > s->done ? (double)(s->total - s->done)
-                                       : 0;
-    if (!in_bytes && p->per_second >= 0)
+    double left = seconds_left(p, s);
+    if (s->total_bytes == 0 && p->per_second >= 0)
         fprintf(to, "  %.*f/s", p->per_second < 10 ? 1 : 0, p->per_second);
     if (p->bytes_per_second > 0)
         fprintf(to, "  %.1f MB/s", p->bytes_per_second / 1e6);
-    if (rate > 0 && left > 0)
-        fprintf(to, "  %s left", cli_text_time(left / rate, buf));
+    if (left > 0)
+        fprintf(to, "  %s left", cli_text_time(left, buf));
     if (s->bad > 0)
         fprintf(to, "  %s bad", cli_text_number((int64_t)s->bad, buf));
 }
 
-static size_t terminal_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20)
-        return 79;
-    return (size_t)size.ws_col - 1u;
-}
-
-/* Written over what stands there, with spaces behind: works on every terminal. */
+/* Overwrites the previous line, and pads with spaces: this works on every terminal. The bar, if
+ * there is one, is coloured. */
 static void put_line(CliProgress *p, const char *line)
 {
-    size_t n = strlen(line), most = terminal_width();
+    size_t n = strlen(line), most = cli_terminal_width();
     n = n < most ? n : most;
     size_t blank = p->width > n ? p->width - n : 0;
-    fprintf(stderr, "\r%.*s%*s", (int)n, line, (int)blank, "");
+    size_t bar = strcspn(line, "["), end = strcspn(line, "]");
+    if (p->colour && end < n)
+        fprintf(stderr, "\r%.*s" CLI_COLOUR_GREEN "%.*s" CLI_COLOUR_NONE "%.*s%*s", (int)bar + 1,
+                line, (int)(end - bar) - 1, line + bar + 1, (int)(n - end), line + end, (int)blank,
+                "");
+    else
+        fprintf(stderr, "\r%.*s%*s", (int)n, line, (int)blank, "");
     if (n == 0)
         fputc('\r', stderr);
     fflush(stderr);
@@ -122,12 +158,23 @@ void cli_progress_show(CliProgress *progress, const CliProgressState *state)
         rates_update(progress, state, now);
         FILE *to = fmemopen(line, sizeof line, "w");
         if (to) {
+            fputs(state->stage, to);
+            put_bar(to, state);
             put_counts(to, state);
             put_rates(to, progress, state);
             fclose(to);
         }
         put_line(progress, line);
     }
+    pthread_mutex_unlock(&progress->lock);
+}
+
+void cli_progress_note(CliProgress *progress, const char *text)
+{
+    if (!progress->on)
+        return;
+    pthread_mutex_lock(&progress->lock);
+    put_line(progress, text);
     pthread_mutex_unlock(&progress->lock);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "output/messages.h"
 #include "output/text.h"
@@ -109,6 +112,13 @@ void cli_report_real(CliReport *report, const char *name, double value, const ch
     add(report, (CliEntry){.kind = CLI_REAL, .name = name, .real = value, .unit = unit});
 }
 
+void cli_report_measured(CliReport *report, const char *name, double value, const char *unit)
+{
+    char buf[32];
+    snprintf(buf, sizeof buf, "%.6g", value);
+    cli_report_real(report, name, strtod(buf, NULL), unit);
+}
+
 void cli_report_bool(CliReport *report, const char *name, int value)
 {
     add(report, (CliEntry){.kind = CLI_BOOL, .name = name, .number = value != 0});
@@ -124,9 +134,18 @@ void cli_report_bytes(CliReport *report, const char *name, const void *value, si
     add_copy(report, CLI_TEXT, name, value, bytes);
 }
 
+static int is_json(const char *text)
+{
+    /* As real numbers, because jansson has no integers above INT64_MAX. */
+    json_t *value =
+        json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+    json_decref(value);
+    return value != NULL;
+}
+
 void cli_report_json_text(CliReport *report, const char *name, const char *json)
 {
-    add_copy(report, cli_json_valid(json) ? CLI_JSON : CLI_TEXT, name, json, strlen(json));
+    add_copy(report, is_json(json) ? CLI_JSON : CLI_TEXT, name, json, strlen(json));
 }
 
 static const char *status_name(int status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON and the tab-separated form of a record: for programs. */
+/* The JSON and the tab-separated form of a report. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,14 +49,14 @@ static int needs_hex(const CliEntry *e)
     return e->kind == CLI_TEXT && !cli_utf8_valid(e->text, e->bytes);
 }
 
-/* Of a list of texts, entries from to end: all in hex when one of them needs it. Escaped, two that
- * differ may look the same. */
+/* A list of texts is also written in hexadecimal if one of them is not UTF-8, because two different
+ * texts may have the same escaped form. */
 static void put_hex_list(FILE *to, const CliReport *report, size_t list, size_t end)
 {
     int needed = 0;
     for (size_t i = list + 1; i < end; i++) {
         if (report->entries[i].kind != CLI_TEXT || report->entries[i].name)
-            return; /* a list of objects: their texts have fields of their own */
+            return; /* a list of objects: each text has its own member */
         needed |= needs_hex(&report->entries[i]);
     }
     if (!needed || !report->entries[list].name)
@@ -81,7 +81,7 @@ static void put_json_value(FILE *to, const CliEntry *e)
         fprintf(to, "%" PRId64, e->integer);
         break;
     case CLI_REAL:
-        /* JSON has no words for what is not finite. */
+        /* JSON has no infinity and no NaN. */
         fputs(isfinite(e->real) ? cli_real_text(e->real, buf) : "null", to);
         break;
     case CLI_BOOL:

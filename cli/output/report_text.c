@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text form of a record, for people: names and values in columns, lists of objects as tables.
- */
+/* The text form of a report: names and values in columns, lists of objects as tables. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,17 +19,31 @@ static int is_numeric(const CliEntry *e)
     return is_scalar(e) && e->kind != CLI_TEXT && e->kind != CLI_JSON && e->kind != CLI_BOOL;
 }
 
+/* Without the unit, which follows the value. */
+static size_t label_length(const CliEntry *e)
+{
+    static const char *const units[] = {"_seconds", "_ms", "_percent", "_mb_per_second",
+                                        "_gbit_per_second"};
+    size_t n = e->name ? strlen(e->name) : 0;
+    for (size_t i = 0; e->unit && i < sizeof units / sizeof *units; i++) {
+        size_t m = strlen(units[i]);
+        if (n > m && strcmp(e->name + n - m, units[i]) == 0)
+            return n - m;
+    }
+    return n;
+}
+
 /* "samples_per_second" as "samples per second". */
 static const char *label(const CliEntry *e, char buf[CELL])
 {
-    snprintf(buf, CELL, "%s", e->name ? e->name : "");
+    snprintf(buf, CELL, "%.*s", (int)label_length(e), e->name ? e->name : "");
     for (char *s = buf; *s; s++)
         if (*s == '_')
             *s = ' ';
     return buf;
 }
 
-/* The value of a number; texts are printed where they are, being of any length. */
+/* The value of a number. Texts may have any length and are printed directly. */
 static const char *cell(const CliEntry *e, char buf[CELL])
 {
     char number[CLI_NUMBER_TEXT];
@@ -134,8 +147,17 @@ static size_t put_table(const CliReport *report, size_t i, size_t indent, FILE *
     return i + 1;
 }
 
-/* How wide names and numbers are among the members from `i` on. Numbers are set to the right only
- * where all members are numbers. */
+/* A number or a list that is printed only if it is not 0 or empty. */
+static int is_left_out(const CliReport *report, size_t i)
+{
+    const CliEntry *e = &report->entries[i];
+    if (e->kind == CLI_LIST)
+        return e->quiet && i + 1 < report->n && e[1].kind == CLI_CLOSE;
+    return e->quiet && e->number == 0;
+}
+
+/* The width of the names and numbers of the members from `i` on. Numbers are right-aligned only if
+ * all members are numbers. */
 static void member_widths(const CliReport *report, size_t i, size_t *ret_name, size_t *ret_number)
 {
     char buf[CELL];
@@ -143,6 +165,8 @@ static void member_widths(const CliReport *report, size_t i, size_t *ret_name, s
     *ret_name = *ret_number = 0;
     for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i = cli_report_skip(report, i)) {
         const CliEntry *e = &report->entries[i];
+        if (is_left_out(report, i))
+            continue;
         size_t n = strlen(label(e, buf));
         *ret_name = n > *ret_name ? n : *ret_name;
         n = is_numeric(e) ? strlen(cell(e, buf)) : 0;
@@ -151,15 +175,6 @@ static void member_widths(const CliReport *report, size_t i, size_t *ret_name, s
     }
     if (!all_numbers)
         *ret_number = 0;
-}
-
-/* A number or a list that people need not see when there is nothing. */
-static int is_left_out(const CliReport *report, size_t i)
-{
-    const CliEntry *e = &report->entries[i];
-    if (e->kind == CLI_LIST)
-        return e->quiet && i + 1 < report->n && e[1].kind == CLI_CLOSE;
-    return e->quiet && e->number == 0;
 }
 
 static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE *to)

@@ -37,7 +37,7 @@ int cli_result_error(const CliArgs *args, const PenError *error)
 
 int cli_result_interrupted(const CliArgs *args, const PenError *error, const char *advice)
 {
-    cli_print_message("stopped; %s", advice);
+    cli_print_message("interrupted; %s", advice);
     print_error(args, error);
     return CLI_EXIT_INTERRUPTED;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading keys and values of samples into memory that is used again from sample to sample. */
+/* Reads keys and values of samples into a buffer that is reused for the next sample. */
 #ifndef PEN_CLI_OUTPUT_SAMPLE_VALUES_H
 #define PEN_CLI_OUTPUT_SAMPLE_VALUES_H
 
@@ -23,11 +23,11 @@ int cli_value_read(PenPack *pack, uint64_t sample, uint32_t field, CliBuffer *ou
 /* How many numbers a numeric field has. */
 uint64_t cli_field_numbers(const PenField *field);
 int cli_field_is_numeric(const PenField *field);
-/* Number `i` of what cli_value_read gave for a numeric field, as the shortest text that gives it
- * again. */
+/* Number `i` of a numeric field that cli_value_read returned, as the shortest text that parses to
+ * it. */
 const char *cli_number_text(const PenField *field, const CliBuffer *value, uint64_t i,
                             char buf[32]);
-/* The class name that the value of the class field stands for; NULL when there is none. */
+/* The class name for the value of the class field; NULL if there is none. */
 const char *cli_class_name(const PenPackInfo *info, const CliBuffer *value);
 
 #endif

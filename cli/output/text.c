@@ -23,7 +23,7 @@ size_t cli_utf8_length(const uint8_t *s, size_t bytes)
     for (size_t i = 1; i < n; i++)
         if ((s[i] & 0xC0) != 0x80)
             return 0;
-    /* Too long a form, halves of surrogate pairs, above U+10FFFF. */
+    /* Overlong forms, surrogates, and values above U+10FFFF. */
     if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
         (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
         return 0;

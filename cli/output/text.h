@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of any origin (keys, names, messages) written so that they can do no harm to a terminal or
- * to the form they are written in. */
+/* Writes untrusted bytes (keys, names, messages) so that they cannot control a terminal or break
+ * the output format; and formats numbers. */
 #ifndef PEN_CLI_OUTPUT_TEXT_H
 #define PEN_CLI_OUTPUT_TEXT_H
 
@@ -8,21 +8,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Length of the UTF-8 character at `s`, or 0 when there is no valid one. */
+/* Length of the UTF-8 character at `s`, or 0 if it is not valid. */
 size_t cli_utf8_length(const uint8_t *s, size_t bytes);
 int cli_utf8_valid(const void *s, size_t bytes);
 
-/* For people: control characters and what is not UTF-8 come out as \xNN. */
+/* For people: control characters and bytes that are not UTF-8 are written as \xNN. */
 void cli_text_print(FILE *to, const void *s, size_t bytes);
-/* For a cell of a table of tab-separated values: as above, and a backslash is doubled, so that the
- * bytes can be told from what is written. */
+/* For a cell of tab-separated values: the same, with doubled backslashes, so that the bytes can be
+ * restored. */
 void cli_text_tsv(FILE *to, const void *s, size_t bytes);
-/* A JSON string with its quotes. What is not UTF-8 is taken as Latin-1: \u00NN for each byte over
- * 0x7F. */
+/* A JSON string with its quotes. Text that is not UTF-8 is read as Latin-1: \u00NN for each byte
+ * over 0x7F. */
 void cli_text_json(FILE *to, const void *s, size_t bytes);
-
-/* Is this one JSON value and nothing else? */
-int cli_json_valid(const char *s);
 
 enum { CLI_NUMBER_TEXT = 32 };
 /* 1234567 as "1,234,567". */

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 enum {
-    PEN_STAGE_READ = 0,   /* read the samples from the pack */
+    PEN_STAGE_READ = 0,   /* read the samples; 0 if the pack is remote or has a cache */
     PEN_STAGE_VERIFY = 1, /* check their checksums, from memory */
     PEN_STAGE_DECODE = 2, /* decode the pixel rows that the crops need, from memory */
     PEN_STAGE_PIXELS = 3, /* resample, flip and store, from decoded pixels in memory */

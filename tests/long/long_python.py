@@ -213,7 +213,7 @@ def command_is_interrupted(packs, rng, turn):
     sent = time.monotonic()
     process.process.send_signal(signal.SIGINT)
     code, _, text, when = process.end()
-    assert code == 130 and "stopped; " in text and TRACE not in text, f"pack: {code}, {text!r}"
+    assert code == 130 and "interrupted; " in text and TRACE not in text, f"pack: {code}, {text!r}"
     assert not (out / "manifest").exists() and when - sent <= 2, f"pack: {when - sent:.2f} s"
     shutil.rmtree(out, ignore_errors=True)
     return 0.0, when - sent

@@ -21,7 +21,7 @@ TABLE = {
                 lambda d: (d.folder / "dog" / "z.jpg").write_bytes(image_bytes(1)), Desk.pack),
     "remove it": (Desk.broken, "fix or remove it",
                   lambda d: (d.folder / "dog" / "z.jpg").unlink(), Desk.pack),
-    "leave it out": (Desk.broken, "leave out what is broken with --on-bad skip", nothing,
+    "leave it out": (Desk.broken, "skip broken inputs with --on-bad skip", nothing,
                      lambda d: d.pack("--on-bad", "skip")),
     "another name": (lambda d: good(*d.pack()) and d.pack(), "choose another name", nothing,
                      lambda d: d.pack(out=d.top / "b.pen")),

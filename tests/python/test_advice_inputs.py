@@ -188,7 +188,7 @@ INPUTS = {
         lambda d: (d.folder / "cat" / "x.jpg").unlink(), Desk.pack),
     "skip a link to nothing": (
         lambda d: (d.folder / "cat" / "x.jpg").symlink_to("none") or d.pack(),
-        "or leave out what is broken with --on-bad skip", nothing,
+        "or skip broken inputs with --on-bad skip", nothing,
         lambda d: d.pack("--on-bad", "skip")),
     "16 bits": (lambda d: file(d, png_16()),
                 "with --sixteen-bit reduce, after 'penstock gc' if a run was interrupted",
@@ -323,7 +323,7 @@ PACKS = {
     "extract elsewhere": (
         lambda d: first(d) and good("extract", d.out, "-o", d.top / "x")
         and ("extract", d.out, "-o", d.top / "x"),
-        "exists already and is left as it is; extract to another directory", nothing,
+        "exists already and is not changed; extract to another directory", nothing,
         lambda d: ("extract", d.out, "-o", d.top / "y")),
     "extract, not through a link": (
         lambda d: first(d) and (d.top / "x").mkdir() or (d.top / "x" / "cat").symlink_to(d.top)
@@ -343,8 +343,8 @@ OPTIONS = {
     "help explains it": (lambda d: d.pack("--qualty", "3"), "--help' explains it", nothing,
                          lambda d: ("pack", "--help")),
     "help lists what it has": (lambda d: ("info", d.out, "--block-samples", "3"),
-                               "--help' lists what it has", nothing, lambda d: ("info", "--help")),
-    "help lists what there is": (lambda d: d.pack("--zzzzzz"), "--help' lists what there is",
+                               "--help' lists its options", nothing, lambda d: ("info", "--help")),
+    "help lists what there is": (lambda d: d.pack("--zzzzzz"), "--help' lists the options",
                                  nothing, lambda d: ("pack", "--help")),
     "a value with a hyphen": (lambda d: ("pack", d.folder, "-o", "--append"),
                               "if that is the value, write --", nothing,
@@ -354,7 +354,7 @@ OPTIONS = {
                                   lambda d: (*d.tiled()[:4], "--mode", "encode", "--quality",
                                              "80")),
     "quality of mix": (lambda d: (*d.tiled()[:4], "--mode", "mix", "--quality", "80"),
-                       "add --max-side or --short-side, or leave it out", nothing,
+                       "add --max-side or --short-side, or leave --quality out", nothing,
                        lambda d: (*d.tiled()[:4], "--mode", "mix", "--quality", "80",
                                   "--max-side", "20")),
     "--max-bad": (lambda d: d.pack("--max-bad", "1"), "add --on-bad skip or leave it out", nothing,
@@ -370,7 +370,7 @@ OPTIONS = {
                            lambda d: ("simulate", "--samples", "1e9", "--sample-bytes", "110000",
                                       "--nodes", "8", "--effort", "1")),
     "--cache-bytes": (lambda d: ("bench", first(d), "--cache-bytes", "1GiB"),
-                      "name its directory with --cache DIR", nothing,
+                      "--cache-bytes needs a cache; add --cache DIR", nothing,
                       lambda d: ("bench", d.out, "--cache-bytes", "1GiB", "--cache", d.top / "c",
                                  "--seconds", "1", "--batch", "2")),
     "did you mean": (lambda d: ("inof",), "did you mean info?", nothing,

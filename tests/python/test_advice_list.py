@@ -111,6 +111,7 @@ IN_TESTS = {
     "could not be listed; run 'penstock verify'", "choose tile, encode, raw or mix",
     "install the package ffmpeg",
     "put the folder of the binary first in PATH",
+    "run 'penstock pack' with the same arguments and --task I/N",
 }
 
 

@@ -131,7 +131,7 @@ def test_broken_clips_are_left_out(jester):
     options = ("--root", jester / "frames", "-o", jester / "a.pen")
     result = run("pack", jester / "train.csv", *options)
     assert result.code == 1
-    assert "leave out what is broken with --on-bad skip" in result.message()
+    assert "skip broken inputs with --on-bad skip" in result.message()
     good("pack", jester / "train.csv", *options, "--on-bad", "skip")
     assert len(samples(jester / "a.pen")) == 11
     bad = [json.loads(line) for line in open(f"{jester}/a.pen-bad.jsonl", encoding="utf-8")]

@@ -138,7 +138,7 @@ def test_hostile_keys_are_refused_and_the_rest_written(tmp_path):
         f"a/b/out/deep/{n}" for n in ("good.jpg", "in/good.jpg", "samples.csv")}
     lines = result.err.splitlines()
     for i in range(len(HOSTILE) + 1):
-        assert lines[i].startswith(f"penstock: sample {i}: its key is no safe file name: ")
+        assert lines[i].startswith(f"penstock: sample {i}: its key is not a safe file name: ")
     assert "key: ../up.jpg" in lines[0]
     assert "it begins with /" in lines[len(HOSTILE)]
     assert "\\x1b[31m" in lines[5] and "\x1b" not in result.err
@@ -266,7 +266,7 @@ def test_hostile_field_names_stay_below_the_directory(tmp_path):
     (tmp_path / "x" / "y").mkdir(parents=True)
     result = run("extract", tmp_path / "p.pen", "-o", tmp_path / "x" / "y" / "out")
     assert result.code == 1
-    assert "no safe file name" in result.err
+    assert "not a safe file name" in result.err
     assert not [n for n in tree(tmp_path) if "up" in n]
 
 

@@ -60,7 +60,7 @@ def test_it_is_one_bad_input(place, how):
     path = outside(place, how)
     record = good("pack", listed(place, "in.jpg", path), "-o", place / "p.pen", "--on-bad", "skip",
                   "--json").json()
-    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)
     why = json.loads((place / "p.pen-bad.jsonl").read_text())["why"]
     assert "expected a path below" in why
     assert set(samples(place / "p.pen")) == {"in.jpg"}
@@ -128,7 +128,7 @@ def test_what_is_too_long_to_resolve_is_refused(place):
         f"{place}/list/l.csv: line 3: {place}/list/{path}: expected a path of at most 4095 "
         "bytes, with names of at most 255, after resolving symbolic links; found a longer one")
     record = good(*command, "--on-bad", "skip").json()
-    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)
     assert set(samples(place / "p.pen")) == {"in.jpg"}
 
 
@@ -136,7 +136,7 @@ def test_a_name_that_is_too_long_is_one_bad_input(place):
     command = ("pack", listed(place, "in.jpg", "x" * 300), "-o", place / "p.pen", "--json")
     assert "l.csv: line 3" in run(*command).message()
     record = good(*command, "--on-bad", "skip").json()
-    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)
 
 
 @pytest.mark.parametrize("more", [(), ("--on-bad", "skip"), ("--allow-outside",)])
@@ -216,12 +216,12 @@ def test_a_link_to_nothing_in_a_folder(tmp_path, skip):
         assert result.code == 1
         assert result.message() == (
             "photos/cat/gone.jpg: expected a file, found a symbolic link to nothing; remove it, or "
-            "leave out what is broken with --on-bad skip")
+            "skip broken inputs with --on-bad skip")
         (tmp_path / "photos" / "cat" / "gone.jpg").unlink()
         good(*command, cwd=tmp_path)
         return
     record = good(*command, "--on-bad", "skip", cwd=tmp_path).json()
-    assert (record["samples"], record["left_out_as_broken"]) == (8, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (8, 1)
     assert json.loads((tmp_path / "p.pen-bad.jsonl").read_text())["key"] == "cat/gone.jpg"
 
 
@@ -238,8 +238,8 @@ def test_links_to_nothing_decide_no_class(tmp_path, link, target):
     assert result.code == 1
     kind = "itself" if os.path.basename(link) == target else "nothing"
     assert result.message() == (
-        f"d/{link}: expected a file, found a symbolic link to {kind}; remove it, or leave out what "
-        "is broken with --on-bad skip")
+        f"d/{link}: expected a file, found a symbolic link to {kind}; remove it, or skip "
+        "broken inputs with --on-bad skip")
     # A link that is mended before its task runs does not get into another class.
     good("plan", *command, "--on-bad", "skip", cwd=tmp_path)
     (tmp_path / "d" / link).unlink()
@@ -250,7 +250,7 @@ def test_links_to_nothing_decide_no_class(tmp_path, link, target):
     (tmp_path / "d" / link).unlink()
     (tmp_path / "d" / link).symlink_to(target)
     record = good("pack", "d", "-o", "q.pen", "--on-bad", "skip", "--json", cwd=tmp_path).json()
-    assert (record["samples"], record["left_out_as_broken"]) == (8, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (8, 1)
     assert record["first_classes"] == ["cat", "dog"]
     assert json.loads((tmp_path / "q.pen-bad.jsonl").read_text())["key"] == link
     found, want = ({key: s["fields"] for key, s in samples(tmp_path / name).items()}
@@ -264,7 +264,7 @@ def test_links_to_nothing_beside_files_without_classes(tmp_path, link):
     (tmp_path / "d" / "a.jpg").write_bytes(image_bytes(1))
     (tmp_path / "d" / link).symlink_to("nowhere")
     record = good("pack", "d", "-o", "p.pen", "--on-bad", "skip", "--json", cwd=tmp_path).json()
-    assert (record["samples"], record["left_out_as_broken"], record["class_count"]) == (1, 1, 0)
+    assert (record["samples"], record["broken_inputs_left_out"], record["class_count"]) == (1, 1, 0)
 
 
 def test_a_link_that_leads_back_up_is_no_link_to_nothing(tmp_path):
@@ -280,7 +280,7 @@ def test_a_link_to_nothing_beside_clips(tmp_path):
     (tmp_path / "d" / "latest").symlink_to("nowhere")
     record = good("pack", "--kind", "frames", "d", "-o", "p.pen", "--on-bad", "skip", "--json",
                   cwd=tmp_path).json()
-    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)
 
 
 @pytest.mark.parametrize("target", ["nowhere.jpg", "loop.jpg"])
@@ -293,7 +293,7 @@ def test_a_link_to_nothing_in_a_list(place, target, allowed):
     assert result.code == 1
     assert "line 3, column 1: no such file" in result.message()
     record = good(*command, "--on-bad", "skip").json()
-    assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+    assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)
 
 
 def test_a_link_to_nothing_among_frames(place):
@@ -304,4 +304,4 @@ def test_a_link_to_nothing_among_frames(place):
                    (listed(place, "a/one", "a/two", name="id"),)):
         record = good("pack", *source, "-o", place / f"{len(source)}.pen", "--on-bad", "skip",
                       "--json").json()
-        assert (record["samples"], record["left_out_as_broken"]) == (1, 1)
+        assert (record["samples"], record["broken_inputs_left_out"]) == (1, 1)

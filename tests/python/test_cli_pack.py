@@ -81,7 +81,7 @@ def test_append_counts_what_is_known(folder, tmp_path):
     good("pack", folder, "-o", pack)
     (folder / "cat" / "new.jpg").write_bytes(image_bytes(7))
     account = good("pack", folder, "-o", pack, "--append", "--json").json()
-    assert (account["samples"], account["added"], account["known_already"]) == (9, 1, 8)
+    assert (account["samples"], account["added"], account["already_in_pack"]) == (9, 1, 8)
     assert "cat/new.jpg" in samples(pack)
 
 
@@ -154,7 +154,7 @@ def test_broken_input_stops_or_is_reported(folder, tmp_path):
     report = tmp_path / "r.jsonl"
     result = good("pack", folder, "-o", tmp_path / "b.pen", "--on-bad", "skip",
                   "--bad-report", report, "--json")
-    assert result.json()["left_out_as_broken"] == 1
+    assert result.json()["broken_inputs_left_out"] == 1
     assert result.json()["bad_report"] == str(report)
     assert str(report) in result.message()
     assert "bad.jpg" in json.dumps([json.loads(x) for x in report.read_text().splitlines()])
@@ -188,7 +188,7 @@ def test_broken_inputs_of_tasks_are_listed_by_finalise(folder, tmp_path):
         good("pack", folder, "-o", pack, "--on-bad", "skip", "--task", f"{i}/2")
     done = good("finalise", f"{pack}/", "--json")
     report = tmp_path / "p.pen-bad.jsonl"
-    assert (done.json()["left_out_as_broken"], done.json()["bad_report"]) == (1, str(report))
+    assert (done.json()["broken_inputs_left_out"], done.json()["bad_report"]) == (1, str(report))
     assert str(report) in done.message()
     assert "bad.jpg" in report.read_text()
 
@@ -197,7 +197,7 @@ def test_gc_says_what_it_removed(folder, tmp_path):
     pack = tmp_path / "p.pen"
     good("pack", folder, "-o", pack)
     (pack / ".work").mkdir(exist_ok=True)
-    assert good("gc", pack).out.endswith(" files removed, 0 B\n")
+    assert good("gc", pack).out.endswith(" files removed (0 B)\n")
     assert good("gc", pack, "--json").json() == {"pack": str(pack), "files": 0, "bytes": 0}
     good("verify", pack)
 
@@ -228,7 +228,7 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == b""
-    assert b"run the same command again to continue" in err
+    assert b"run the same command again to resume" in err
     assert err.count(b"\n") == 1
     assert not (pack / "manifest").exists()
     again = good(*command[1:], "--json")
@@ -243,7 +243,8 @@ def test_progress_line_on_a_terminal(tmp_path):
     source, pack = big_folder(tmp_path), tmp_path / "p.pen"
     ours, theirs = pty.openpty()
     process = subprocess.Popen([PENSTOCK, "pack", source, "-o", pack, *SLOW],
-                               stdout=subprocess.PIPE, stderr=theirs)
+                               stdout=subprocess.PIPE, stderr=theirs,
+                               env={**os.environ, "NO_COLOR": "1"})
     os.close(theirs)
     seen = b""
     while True:

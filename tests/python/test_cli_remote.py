@@ -141,7 +141,7 @@ def test_extract_and_bench_read_from_a_bucket(near, pack, tmp_path):
     result = near.good("bench", near.at("p.pen"), "--seconds", "1", "--batch", "8", "--json").json()
     assert result["samples_per_second"] > 0
     assert result["requests"]["made"] > 0 and result["requests"]["bytes"] > 0
-    assert result["requests"]["at_once"] >= 4
+    assert result["requests"]["in_flight_limit"] >= 4
     local = good("bench", pack, "--seconds", "1", "--json").json()
     assert "requests" not in local
     assert (result["order"], local["order"]) == ("block", "random")
@@ -303,7 +303,7 @@ def test_copy_round_disk_store_store_disk(place, pack, tmp_path):
     assert place.uploads() == []
     again = place.good("copy", pack, place.at("a.pen"), "--json").json()
     assert (again["shards"], again["bytes"]) == (0, 0)
-    assert again["known_shards"] == result["shards"]
+    assert again["already_copied_shards"] == result["shards"]
 
 
 def test_copy_between_directories(pack, tmp_path):
@@ -393,8 +393,8 @@ def test_copy_says_what_is_wrong_with_a_place(near, pack, tmp_path):
         assert result.code == 1
         assert expected in result.message()
     assert not (tmp_path / "b.pen").exists()
-    assert usage_error("copy", "a.pen").startswith("copy takes two places, found 1")
-    assert usage_error("copy", "a", "b", "c").startswith("copy takes two places, found 3")
+    assert usage_error("copy", "a.pen").startswith("copy takes two arguments, found 1")
+    assert usage_error("copy", "a", "b", "c").startswith("copy takes two arguments, found 3")
 
 
 @pytest.mark.threads
@@ -417,11 +417,11 @@ def test_stopped_copy_goes_on(near, pack):
         first.send_signal(signal.SIGINT)
         _, err = first.communicate(timeout=60)
         assert first.returncode == 130, err
-        assert "run the same command again to continue" in err
+        assert "run the same command again to resume" in err
         assert place.uploads() == []
         assert "a.pen/manifest" not in place.names("a.pen")
         result = place.good("copy", pack, place.at("a.pen"), "--json").json()
-        assert result["known_shards"] >= 1
+        assert result["already_copied_shards"] >= 1
         assert place.tree("a.pen") == tree(pack)
 
 

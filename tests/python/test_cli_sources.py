@@ -131,7 +131,7 @@ def test_a_gif_is_to_be_converted_or_removed_once(tmp_path):
     result = run("pack", "photos", "-o", "p.pen", cwd=tmp_path)
     assert result.message() == (
         "photos/cat/x.gif: image: expected a jpeg, png or webp file, found a GIF: convert or "
-        "remove it, or leave out what is broken with --on-bad skip (codec/image)")
+        "remove it, or skip broken inputs with --on-bad skip (codec/image)")
     good("pack", "photos", "-o", "q.pen", "--on-bad", "skip", cwd=tmp_path)
 
 
@@ -166,7 +166,7 @@ def test_16_bits_are_not_halved_silently(tmp_path, mode, colour):
     assert result.message() == f"photos/cat/deep.png: {SIXTEEN}"
     record = good(*command[:3], "skip.pen", *command[4:], "--on-bad", "skip", "--json",
                   cwd=tmp_path).json()
-    assert record["left_out_as_broken"] == 1
+    assert record["broken_inputs_left_out"] == 1
     good(*command[:3], "all.pen", *command[4:], "--sixteen-bit", "reduce", cwd=tmp_path)
     pack = penstock.open(tmp_path / "all.pen")
     assert pack.image(pack.index("cat/deep.png"), "image").width == 5

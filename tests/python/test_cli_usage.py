@@ -61,12 +61,12 @@ def test_one_dash_too_few():
 
 
 @pytest.mark.parametrize("args, expected", [
-    (("pack",), "pack needs something to pack"),
+    (("pack",), "pack needs an input"),
     (("pack", "src"), "pack needs --out NAME.pen"),
     (("extract", "x.pen"), "extract needs --out DIR"),
     (("info",), "info needs a pack"),
     (("info", "a.pen", "b.pen"), "found another: b.pen"),
-    (("pack", ""), "operand 1 of pack is empty"),
+    (("pack", ""), "argument 1 of pack is empty"),
     (("pack", "src", "-o"), "--out needs a value: --out NAME.pen"),
     (("pack", "src", "-o", "--mode", "keep"), "--out needs a value, found --mode"),
     (("pack", "src", "--out="), "--out has an empty value"),
@@ -74,7 +74,7 @@ def test_one_dash_too_few():
     (("pack", "src", "-o", "dir/.pen"), "the name of a pack ends in .pen"),
     ((*PACK, "--append=1"), "--append takes no value, found 1"),
     ((*PACK, "--mode", "keep", "--mode=tile"), "--mode is given twice: keep and tile"),
-    (("--json", "info", "x.pen"), "the command comes first"),
+    (("--json", "info", "x.pen"), "the command comes before its options"),
 ])
 def test_what_is_missing_or_too_much(args, expected):
     assert expected in usage_error(*args)
@@ -99,10 +99,10 @@ def test_what_is_missing_or_too_much(args, expected):
     ("--order", "random", "shuffled or source"),
     ("--task", "3/3", "I/N"), ("--task", "1", "I/N"), ("--task", "1/2/3", "I/N"),
     ("--shard-bytes", "0", "a size from 1"),
-    ("--shard-bytes", "1QiB", "a size as in 512MiB"),
-    ("--shard-bytes", "1.5GiB", "a size as in 512MiB"),
-    ("--shard-bytes", "-1", "a size as in 512MiB"),
-    ("--shard-bytes", "MiB", "a size as in 512MiB"),
+    ("--shard-bytes", "1QiB", "a size such as 512MiB"),
+    ("--shard-bytes", "1.5GiB", "a size such as 512MiB"),
+    ("--shard-bytes", "-1", "a size such as 512MiB"),
+    ("--shard-bytes", "MiB", "a size such as 512MiB"),
     ("--shard-bytes", "99999999999TiB", "a size from 1"),
     ("--shard-bytes", "16777217TiB", "a size from 1"),  # 1 TiB when 2^64 is lost
 ])
@@ -115,16 +115,17 @@ def test_values_out_of_range(option, value, expected):
 @pytest.mark.parametrize("value", ["5-", "-5", "9-5", "a", "5-9-11", "1,2"])
 def test_sample_numbers_out_of_range(value):
     message = usage_error("extract", "x.pen", "-o", "d", f"-s{value}")
-    assert "expected the number of a sample" in message
+    assert "expected the index of a sample" in message
 
 
 @pytest.mark.parametrize("options, expected", [
-    (("--quality", "80", "--mode", "keep"), "is of --mode encode or mix, and the mode is keep"),
+    (("--quality", "80", "--mode", "keep"),
+     "applies to --mode encode or mix, but the mode is keep"),
     (("--quality", "80"), "the mode is tile"),
     (("--quality", "80", "--mode", "mix"), "add --max-side or --short-side"),
-    (("--max-side", "9"), "--max-side is of --mode encode, raw or mix"),
-    (("--raw-share", "0.5", "--mode", "raw"), "--raw-share is of --mode mix"),
-    (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "give one of the two"),
+    (("--max-side", "9"), "--max-side applies to --mode encode, raw or mix"),
+    (("--raw-share", "0.5", "--mode", "raw"), "--raw-share applies to --mode mix"),
+    (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "use one of them"),
     (("--append", "--classes-from", "y.pen"), "leave --classes-from out"),
     (("--task", "0/3", "--append"), "append in one run"),
     (("--task", "0/3", "--bad-report", "f", "--on-bad", "skip"), "leave --bad-report out"),
@@ -161,7 +162,7 @@ def test_help_of_pack_has_every_option_with_its_default():
         assert f" {option} " in text, option
     for default in ("tile", "90", "0.25", "shuffled", "0", "1", "stop", "512MiB"):
         assert f"default: {default})" in text, default
-    assert "(tile, keep, encode, raw or mix; default: tile)" in text
+    assert "(default: tile) tile: JPEGs" in text
 
 
 def test_every_example_in_the_help_parses(tmp_path):

@@ -278,7 +278,7 @@ def test_the_program_shows_and_clears_it(disk, tmp_path):
     with penstock.open(disk, cache=cache):
         assert good("cache", cache, "--json").json()["packs"][0]["in_use"]
         line = good("cache", cache, "--clear").out
-        assert line == "removed 0 files, 0 B; 1 pack still in use\n"
+        assert line == "removed 0 files (0 B); 1 pack still in use\n"
     told = good("cache", cache, "--clear", "--json").json()
     assert told["removed_bytes"] == pack["bytes"] and told["bytes"] == told["pack_count"] == 0
     assert os.listdir(cache) == ["penstock-cache"]
@@ -289,13 +289,13 @@ def test_the_program_measures_with_it(disk, tmp_path):
     told = good("bench", disk, "--seconds", "1", "--batch", "16", "--pipeline", pipeline,
                 "--cache", tmp_path / "cache", "--json").json()
     n_tails = len(entries(tmp_path / "cache", ".tail"))
-    assert told["cache"]["misses"] + n_tails == told["cache"]["stored"]
-    assert told["cache"]["from_origin"] > 0
+    assert told["cache"]["misses"] + n_tails == told["cache"]["blocks_stored"]
+    assert told["cache"]["from_origin_bytes"] > 0
 
 
 def test_what_the_program_refuses(disk, tmp_path):
     result = run("extract", disk, "-o", tmp_path / "out", "--cache-bytes", "5")
-    assert result.code != 0 and "--cache-bytes: there is no cache" in result.message()
+    assert result.code != 0 and "--cache-bytes needs a cache; add --cache DIR" in result.message()
     result = run("cache", tmp_path / "nothing")
     assert result.code != 0 and "nothing" in result.message()
     assert not (tmp_path / "nothing").exists()

@@ -56,8 +56,8 @@ def settings_row(rate):
     in_flight, memory = max(8, math.ceil(2 * mean)), memory_of(mean)
     found = simulated(step_ms=BATCH / rate * 1000, in_flight=in_flight, memory=f"{memory}MiB")
     training = found["training"]
-    return [f"{rate:,}", f"{in_flight}", f"{memory:,}", f"{training['waiting']:.1f}",
-            f"{training['first_batch_median']:.2f}"]
+    return [f"{rate:,}", f"{in_flight}", f"{memory:,}", f"{training['waiting_percent']:.1f}",
+            f"{training['first_batch_median_seconds']:.2f}"]
 
 
 def memory_row(memory, block_samples):

@@ -74,8 +74,8 @@ static int stat_here(const Walk *w, PenFileStat *ret, PenError *reterr)
         r = 1;
     else if (pen__leads_nowhere(r))
         r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                      "%s: expected a file, found a symbolic link to %s; remove it, or leave out "
-                      "what is broken with --on-bad skip",
+                      "%s: expected a file, found a symbolic link to %s; remove it, or skip "
+                      "broken inputs with --on-bad skip",
                       full, r == -ELOOP ? "itself" : "nothing");
     else if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", full);

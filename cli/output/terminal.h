@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the terminal can show. */
+#ifndef PEN_CLI_OUTPUT_TERMINAL_H
+#define PEN_CLI_OUTPUT_TERMINAL_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#define CLI_COLOUR_RED "\033[31m"
+#define CLI_COLOUR_GREEN "\033[32m"
+#define CLI_COLOUR_YELLOW "\033[33m"
+#define CLI_COLOUR_NONE "\033[0m"
+
+/* Not if the stream is not a terminal, if NO_COLOR is set, or if TERM is "dumb". */
+int cli_terminal_has_colour(FILE *to);
+/* Columns of stderr that can be written without a line break; 79 if unknown. */
+size_t cli_terminal_width(void);
+
+#endif
