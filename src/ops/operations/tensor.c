@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends of a pipeline. They add no step: the program knows what they say. */
+#include <penstock/loader.h>
+
 #include "ops/operations/op.h"
 
 const PenParam pen__params_decode[1] = {
@@ -31,4 +33,16 @@ int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw
     (void)reterr;
     d->normalized = 1;
     return PEN_OK;
+}
+
+const char *pen_dtype_name(int dtype)
+{
+    static const char *const names[] = {"?", "u8", "f16", "bf16", "f32", "f64", "i64"};
+    return dtype >= PEN_U8 && dtype <= PEN_I64 ? names[dtype] : names[0];
+}
+
+size_t pen_dtype_bytes(int dtype)
+{
+    static const size_t bytes[] = {0, 1, 2, 2, 4, 8, 8};
+    return dtype >= PEN_U8 && dtype <= PEN_I64 ? bytes[dtype] : 0;
 }
