@@ -29,9 +29,7 @@ C_FILES = (".c", ".h")
 # Folder and reason: more than FILES_A_FOLDER files.
 MANY_FILES = {}
 # Folder and reason: circles among its own files.
-CIRCLES = {
-    "src/pack": "opening, shards, blocks and preloading are being separated",
-}
+CIRCLES = {}
 
 
 def folders(tree):

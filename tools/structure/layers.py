@@ -35,7 +35,7 @@ LAYERS = (
     ),
     (
         ("pack", "the format, the reader, writing and preloading of packs", (
-            ("format",), ("reader",), ("write", "preload"),
+            ("format",), ("preload/layout.*",), ("reader",), ("write", "preload"),
         )),
         ("ops", "pipelines as text, operations, what is done to one sample", (
             ("language", "sample"), ("operations",), ("pipeline",), ("run",),

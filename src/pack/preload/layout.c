@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pack/preload/layout.h"
+
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "pack/preload/preload.h"
+#include "io/dir.h"
+#include "pack/format/shard_read.h"
 
 #define WHERE "pack/preload"
 
@@ -67,4 +71,30 @@ void pen__preload_layout_fini(PenPreloadLayout *l)
     pen__free(l->states);
     pen__free(l->shards);
     *l = (PenPreloadLayout){0};
+}
+
+int pen__preload_source(const PenPreload *preload, const PenManifest *m, const char *path,
+                        uint64_t shard, PenSource **ret, PenError *reterr)
+{
+    const PenShardEntry *e = &m->shards[shard];
+    char name[PEN_SHARD_NAME_BYTES];
+    pen__shard_name(e->id, name);
+    char *full = pen__path_join(path, name); /* where it lies for messages */
+    if (!full)
+        return pen__fail_memory(reterr, WHERE, path);
+    int r = pen__source_open_shared(preload->shared, full, preload->layout.shards[shard],
+                                    e->file_bytes, ret, reterr);
+    pen__free(full);
+    return r;
+}
+
+void pen__preload_close(PenPreload **preload)
+{
+    PenPreload *p = *preload;
+    *preload = NULL;
+    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+        return;
+    pen__shared_close(&p->shared);
+    pen__preload_layout_fini(&p->layout);
+    pen__free(p);
 }

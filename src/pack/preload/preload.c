@@ -41,17 +41,6 @@ void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes)
     pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
-void pen__preload_close(PenPreload **preload)
-{
-    PenPreload *p = *preload;
-    *preload = NULL;
-    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
-        return;
-    pen__shared_close(&p->shared);
-    pen__preload_layout_fini(&p->layout);
-    pen__free(p);
-}
-
 /* ---- what is there --------------------------------------------------------------------------- */
 
 static int read_records(Preloading *x, PenError *reterr)
@@ -298,19 +287,5 @@ int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings, Pe
     }
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);
-    return r;
-}
-
-int pen__preload_source(const PenPack *p, uint64_t shard, PenSource **ret, PenError *reterr)
-{
-    const PenShardEntry *e = &p->m.shards[shard];
-    char name[PEN_SHARD_NAME_BYTES];
-    pen__shard_name(e->id, name);
-    char *path = pen__path_join(p->path, name); /* where it lies for messages */
-    if (!path)
-        return pen__fail_memory(reterr, WHERE, p->path);
-    int r = pen__source_open_shared(p->preload->shared, path, p->preload->layout.shards[shard],
-                                    e->file_bytes, ret, reterr);
-    pen__free(path);
     return r;
 }

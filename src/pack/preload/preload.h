@@ -1,54 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pack in shared memory: where its parts lie in it, and getting them there. */
+/* Bringing a pack into shared memory. */
 #ifndef PEN_PACK_PRELOAD_PRELOAD_H
 #define PEN_PACK_PRELOAD_PRELOAD_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 #include <penstock/preload.h>
 
-#include "io/shared.h"
+#include "pack/preload/layout.h"
 #include "pack/reader/reader.h"
 
-/* ---- preload_layout.c ------------------------------------------------------------------------ */
-
-/* Head; a record for each shard; a state for each of its parts (at the number of its first piece);
- * the shards. All of it follows from the manifest, so all processes agree. */
-typedef struct PenPreloadLayout {
-    uint8_t head[PEN_SHARED_HEAD_BYTES];
-    uint64_t *states;     /* where those of a shard lie */
-    uint64_t *shards;     /* and its bytes */
-    uint64_t bytes;       /* of all */
-    uint64_t shard_bytes; /* of the shards alone */
-} PenPreloadLayout;
-
-int pen__preload_layout(PenPreloadLayout *ret, const PenManifest *m, const char *name,
-                        PenError *reterr);
-void pen__preload_layout_fini(PenPreloadLayout *l); /* a zeroed one is fine */
-
-enum { PEN_PRELOAD_EMPTY = 0, PEN_PRELOAD_GOOD = 1, PEN_PRELOAD_DAMAGED = 2 };
-
-/* Told from process to process; no more than a hint, as all that is read is checked. */
-typedef struct PenPreloadRecord {
-    uint64_t state;  /* of the shard */
-    uint64_t filled; /* bytes of it */
-} PenPreloadRecord;
-
-/* Where the record of a shard lies. */
-uint64_t pen__preload_record_at(uint64_t shard);
-
-/* ---- preload.c ------------------------------------------------------------------------------- */
-
-typedef struct PenPreload {
-    atomic_int refs;
-    PenPreloadLayout layout;
-    PenShared *shared;
-} PenPreload;
-
-/* ---- preload_fill.c: bringing there what is not there -----------------------------------------
- */
-
+/* fill.c: bringing there what is not there. */
 typedef struct PenFill PenFill;
 
 enum {

@@ -5,17 +5,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
-#include "base/sys.h"
-#include "base/thread.h"
 #include "pack/reader/reader_impl.h"
-#include "pack/reader/sections.h"
 
 #define WHERE "pack/blocks"
 
 /* More block indexes than this are not kept, whatever the memory. */
 #define MAX_BLOCK_SLOTS (1u << 22)
-#define LOOK_NS 250000000u /* between two looks whether somebody interrupts */
 
 int pen__blocks_open(PenPack *p, PenError *reterr)
 {
@@ -161,110 +156,9 @@ int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
     return PEN_OK;
 }
 
-static int check_count(const PenPack *p, uint64_t number, const PenBlockView *v, const char *name,
-                       PenError *reterr)
-{
-    uint64_t left = p->m.n_samples - number * p->m.block_samples;
-    if (v->n_samples == PEN_MIN(left, p->m.block_samples))
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: block %u: %u samples, expected %" PRIu64,
-                     name, v->block, v->n_samples, PEN_MIN(left, p->m.block_samples));
-}
-
-int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const uint8_t *data,
-                           PenBlock *ret, PenError *reterr)
-{
-    const PenShard *s = &shard->shard;
-    uint64_t in_shard = block - p->first_blocks[shard->number];
-    PenBlockEntry e = pen__shard_block(s, in_shard);
-    *ret = (PenBlock){.number = block,
-                      .first_sample = block * p->m.block_samples,
-                      .offset = e.offset,
-                      .shard = shard};
-    int r = pen__block_view(&ret->view, &p->m.schema, s->entry.id, (uint32_t)in_shard, &e, data,
-                            s->source->name, reterr);
-    return r < 0 ? r : check_count(p, block, &ret->view, s->source->name, reterr);
-}
-
 /* ---- one block ------------------------------------------------------------------------------ */
 
-static int check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
-{
-    const PenSchema *schema = b->view.schema;
-    PenSpot at = {.block = b, .sample = sample};
-    int r = PEN_OK;
-    for (at.field = 0; at.field < schema->n_fields && r == PEN_OK; at.field++) {
-        int type = schema->fields[at.field].type;
-        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
-                                           : type == PEN_TYPE_IMAGE;
-        for (at.frame = 0; at.frame < n && r == PEN_OK; at.frame++) {
-            PenImageEntry e = pen__block_image(&b->view, sample, at.field, at.frame);
-            r = pen__payload_check(&at, &e, b->data + e.offset, reterr);
-        }
-        at.frame = 0;
-        if (r == PEN_OK && pen__type_is_blob(type)) {
-            PenBlobEntry e = pen__block_blob(&b->view, sample, at.field);
-            r = pen__blob_check(&at, &e, b->data + e.offset, reterr);
-        }
-    }
-    return r;
-}
-
-int pen__block_check(const PenBlock *b, PenError *reterr)
-{
-    int r = PEN_OK;
-    for (uint32_t s = 0; s < b->view.n_samples && r == PEN_OK; s++)
-        r = check_sample(b, s, reterr);
-    if (r == PEN_OK)
-        r = pen__sections_walk(b, b->data + b->view.sections_offset, NULL, NULL, reterr);
-    return r;
-}
-
-int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
-{
-    PenBlock b;
-    int r = pen__block_open_memory(p, block, shard, data, &b, NULL);
-    b.data = data;
-    return r == PEN_OK ? pen__block_check(&b, NULL) : r;
-}
-
-static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
-{
-    /* Another failure is the caller's to see. */
-    return pen__block_accept(p, block, shard, data) != PEN_E_CORRUPT;
-}
-
-int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
-                     PenError *reterr)
-{
-    PenSource *source = shard->shard.source;
-    PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
-    uint32_t seen = 0;
-    int r = pen__source_read(source, data, (size_t)e.bytes, e.offset, reterr);
-    if (r < 0 || !source->is_remote)
-        return r;
-    /* Wrong on its way, maybe. What comes wrong in the same way over another connection lies there
-     * so; what comes otherwise each time is not believed. */
-    for (int i = 0; i < PEN_REMOTE_READS; i++) {
-        if (i)
-            r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
-        if (r < 0)
-            return r;
-        if (fits(p, block, shard, data))
-            return PEN_OK;
-        uint32_t sum = pen__crc32c(0, data, (size_t)e.bytes);
-        if (i && sum == seen)
-            return PEN_OK;
-        seen = sum;
-    }
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: block %u: %d reads returned different bytes, none of which match their "
-                     "checksums; check the network",
-                     source->name, (unsigned)(block - p->first_blocks[shard->number]),
-                     (int)PEN_REMOTE_READS);
-}
-
-int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr)
+static int load_block(PenPack *p, PenBlock *b, PenError *reterr)
 {
     PenBlock whole = {0};
     int r = pen__block_get(p, b->number, b->shard, b->data, reterr);
@@ -279,20 +173,20 @@ static int load_index(PenPack *p, PenBlock *b, PenError *reterr)
     PenShard *shard = &b->shard->shard;
     uint64_t in_shard = b->number - p->first_blocks[b->shard->number];
     int r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
-    return r < 0 ? r : check_count(p, b->number, &b->view, shard->source->name, reterr);
+    return r < 0 ? r : pen__block_check_count(p, b->number, &b->view, shard->source->name, reterr);
 }
 
 static void free_block(PenPack *p, PenBlock *b)
 {
     if (b->is_whole)
-        pen__block_room_free(p, b);
+        pen__block_memory_free(p, b);
     else
         pen__free(b->data);
     pen__pack_shard_put(p, b->shard);
     pen__free(b);
 }
 
-int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
     uint64_t shard_number = pen__pack_shard_of(p, number);
     PenBlock *b = pen__zalloc(sizeof *b);
@@ -310,7 +204,7 @@ int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr
     b->whole_bytes = e.bytes;
     b->refs = 1;
     b->is_whole = p->is_whole;
-    if (b->is_whole && pen__block_room(p, b, e.bytes) < 0) {
+    if (b->is_whole && pen__block_memory_take(p, b, e.bytes) < 0) {
         r = pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
         free_block(p, b);
         return r;
@@ -322,11 +216,11 @@ int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr
 static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
     PenBlock *b;
-    int r = pen__block_new(p, number, &b, reterr);
+    int r = new_block(p, number, &b, reterr);
     if (r < 0)
         return r;
     b->refs = 2;
-    r = b->is_whole ? pen__block_load(p, b, reterr) : load_index(p, b, reterr);
+    r = b->is_whole ? load_block(p, b, reterr) : load_index(p, b, reterr);
     if (r < 0)
         free_block(p, b);
     else
@@ -334,66 +228,7 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
     return r;
 }
 
-int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
-{
-    if (!b->is_whole)
-        return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset,
-                                reterr);
-    if (bytes)
-        memcpy(buf, b->data + offset, (size_t)bytes);
-    return PEN_OK;
-}
-
 /* ---- all of them; with the lock ------------------------------------------------------------- */
-
-static bool is_loading(const PenPack *p, uint64_t what)
-{
-    for (uint32_t i = 0; i < p->n_loading; i++)
-        if (p->loading[i] == what)
-            return true;
-    return false;
-}
-
-/* Whoever interrupts may need other locks. */
-static bool is_interrupted(PenPack *p)
-{
-    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
-    if (!remote)
-        return false;
-    pthread_mutex_unlock(&p->mutex);
-    bool yes = pen__remote_interrupted(remote) != 0;
-    pthread_mutex_lock(&p->mutex);
-    return yes;
-}
-
-int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
-{
-    if (!p->is_whole || !is_loading(p, what))
-        return 0;
-    if (!*look_ns)
-        *look_ns = pen__deadline_after(LOOK_NS);
-    (void)pen__cond_wait(&p->loaded, &p->mutex, *look_ns);
-    if (pen__sys->now_ns() < *look_ns)
-        return 1;
-    *look_ns = 0;
-    return !is_interrupted(p);
-}
-
-void pen__loading_begin(PenPack *p, uint64_t what)
-{
-    if (p->is_whole && p->n_loading < LOADING)
-        p->loading[p->n_loading++] = what;
-}
-
-void pen__loading_end(PenPack *p, uint64_t what)
-{
-    for (uint32_t i = 0; i < p->n_loading; i++)
-        if (p->loading[i] == what) {
-            p->loading[i] = p->loading[--p->n_loading];
-            pthread_cond_broadcast(&p->loaded);
-            return;
-        }
-}
 
 static PenBlock *find_block(PenPack *p, uint64_t number)
 {
@@ -467,5 +302,82 @@ int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_
         *ret_sample = (uint32_t)(sample % p->m.block_samples);
     else if (reterr)
         reterr->sample = (int64_t)sample;
+    return r;
+}
+
+/* ---- blocks that lie side by side in a shard, by one request ---- */
+
+enum { GAP = 256 }; /* bytes between two blocks, at most: they are aligned */
+
+/* Where the bytes go: every block has memory of its own; what lies between is thrown away. */
+typedef struct Places {
+    struct iovec v[2 * PEN_JOIN_MOST];
+    int n;
+    uint8_t gap[GAP];
+} Places;
+
+/* False: they do not lie side by side. */
+static bool place_all(PenBlock *const *blocks, int n, Places *ret)
+{
+    ret->n = 0;
+    for (int i = 0; i < n; i++) {
+        const PenBlock *b = blocks[i], *before = i ? blocks[i - 1] : b;
+        uint64_t at = i ? before->offset + before->whole_bytes : b->offset;
+        if (b->shard != before->shard || b->offset < at || b->offset - at > GAP)
+            return false;
+        if (b->offset > at)
+            ret->v[ret->n++] = (struct iovec){ret->gap, (size_t)(b->offset - at)};
+        ret->v[ret->n++] = (struct iovec){b->data, (size_t)b->whole_bytes};
+    }
+    return true;
+}
+
+/* Checked here; what does not fit is asked for by itself, as often as any other. */
+static int land(PenPack *p, PenBlock *b, PenError *reterr)
+{
+    PenBlock whole = {0};
+    int r = pen__block_open_memory(p, b->number, b->shard, b->data, &whole, NULL);
+    whole.data = b->data;
+    if (r == PEN_OK)
+        r = pen__block_check(&whole, NULL);
+    if (r < 0)
+        return load_block(p, b, reterr);
+    b->view = whole.view;
+    return PEN_OK;
+}
+
+static int read_all(PenPack *p, PenBlock *const *blocks, int n, PenError *reterr)
+{
+    Places places;
+    int r = PEN_OK;
+    if (!place_all(blocks, n, &places)) {
+        for (int i = 0; i < n && r == PEN_OK; i++)
+            r = load_block(p, blocks[i], reterr);
+        return r;
+    }
+    r = pen__source_read_v(blocks[0]->shard->shard.source, places.v, places.n, blocks[0]->offset,
+                           reterr);
+    for (int i = 0; i < n && r == PEN_OK; i++)
+        r = land(p, blocks[i], reterr);
+    return r;
+}
+
+int pen__pack_joins(const PenPack *p)
+{
+    return p->is_remote && !p->cache;
+}
+
+int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr)
+{
+    int r = PEN_OK, made = 0;
+    while (made < n && r == PEN_OK) {
+        r = new_block(p, first + (uint64_t)made, &ret[made], reterr);
+        if (r == PEN_OK)
+            made++;
+    }
+    if (r == PEN_OK)
+        r = read_all(p, ret, n, reterr);
+    for (int i = 0; i < made && r < 0; i++)
+        pen__pack_block_put(p, ret[i]);
     return r;
 }

@@ -8,6 +8,16 @@
 
 #define WHERE "pack/payload"
 
+int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
+{
+    if (!b->is_whole)
+        return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset,
+                                reterr);
+    if (bytes)
+        memcpy(buf, b->data + offset, (size_t)bytes);
+    return PEN_OK;
+}
+
 static PenPlace place_of(const PenSpot *at)
 {
     return pen__block_place(&at->block->view, at->sample, at->field, at->frame);

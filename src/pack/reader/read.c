@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "pack/format/keys.h"
 #include "pack/reader/reader.h"
+#include "pack/reader/sections.h"
 
 #define WHERE "pack/read"
 
@@ -332,4 +333,69 @@ int pen_pack_read_frames(PenPack *pack, uint64_t sample, uint32_t field, const P
     if (r == PEN_OK)
         r = read_frames(&at, range, buf, cap, ret_bytes, reterr);
     return go_away(&at, r, reterr);
+}
+
+/* ---- metadata ---- */
+
+typedef struct Find {
+    uint32_t sample, field, frame;
+    const uint8_t *data;
+    uint64_t bytes;
+} Find;
+
+static int match(void *ctx, const PenSection *s)
+{
+    Find *f = ctx;
+    if (strcmp(s->type, "META") != 0 || s->sample != f->sample || s->field != f->field ||
+        s->frame != f->frame)
+        return PEN_OK;
+    f->data = s->data;
+    f->bytes = s->bytes;
+    return PEN_END;
+}
+
+static int find_metadata(const PenBlock *b, Find *find, uint8_t **ret_all, PenError *reterr)
+{
+    uint64_t bytes = b->view.bytes - b->view.sections_offset;
+    uint8_t *all = pen__alloc_array(bytes, 1);
+    if (!all)
+        return pen__fail_memory(reterr, WHERE, "metadata");
+    int r = pen__block_read(b, b->view.sections_offset, bytes, all, reterr);
+    if (r == PEN_OK)
+        r = pen__sections_walk(b, all, match, find, reterr);
+    if (r < 0) {
+        pen__free(all);
+        return r;
+    }
+    *ret_all = all;
+    return PEN_OK;
+}
+
+int pen_pack_metadata(PenPack *pack, uint64_t sample, uint32_t field, uint32_t frame, void *buf,
+                      size_t cap, size_t *ret_bytes, PenError *reterr)
+{
+    PenBlock *b = NULL;
+    Find find = {.field = field, .frame = frame};
+    uint8_t *all = NULL;
+    int r = pen__pack_alive(pack, reterr);
+    if (r == PEN_OK)
+        r = pen__pack_locate(pack, sample, &b, &find.sample, reterr);
+    if (r != PEN_OK)
+        return r;
+    r = find_metadata(b, &find, &all, reterr);
+    if (r == PEN_OK && buf && find.bytes > cap)
+        r = pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                      "%s: sample %" PRIu64 ": metadata of %" PRIu64
+                      " bytes, but the buffer holds %zu",
+                      pen__pack_path(pack), sample, find.bytes, cap);
+    if (r == PEN_OK) {
+        if (buf && find.bytes)
+            memcpy(buf, find.data, (size_t)find.bytes);
+        *ret_bytes = (size_t)find.bytes;
+    } else if (reterr) {
+        reterr->sample = (int64_t)sample;
+    }
+    pen__free(all);
+    pen__pack_block_put(pack, b);
+    return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a pack; finding shards and keeping some of them open. */
+/* Opening a pack and closing it. */
 #include "pack/reader/reader.h"
 
 #include <errno.h>
@@ -13,24 +13,10 @@
 #include "base/thread.h"
 #include "io/dir.h"
 #include "io/remote_source.h"
+#include "pack/preload/layout.h"
 #include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/reader"
-
-const PenManifest *pen__pack_manifest(const PenPack *p)
-{
-    return &p->m;
-}
-
-const char *pen__pack_path(const PenPack *p)
-{
-    return p->path;
-}
-
-const PenPackInfo *pen_pack_info(const PenPack *pack)
-{
-    return &pack->info;
-}
 
 static void fill_info(PenPack *p)
 {
@@ -63,46 +49,6 @@ static int open_in_store(void *ctx, const char *name, PenSource **ret, PenError 
     return pen__store_source(ctx, name, ret, reterr);
 }
 
-int pen__pack_is_remote(const PenPack *p)
-{
-    return p->is_remote;
-}
-
-int pen__pack_is_whole(const PenPack *p)
-{
-    return p->is_whole;
-}
-
-PenStore *pen__pack_store(const PenPack *p)
-{
-    return p->store;
-}
-
-void pen__pack_progress(const PenPack *p, char *ret, size_t bytes)
-{
-    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
-    ret[0] = 0;
-    if (!remote)
-        return;
-    pen__remote_progress(remote, ret, bytes);
-    size_t n = strlen(p->path);
-    if (strncmp(ret, p->path, n) == 0) /* said already where this is shown */
-        memmove(ret, ret + n, strlen(ret + n) + 1);
-}
-
-const PenObject *pen__pack_object(const PenPack *p)
-{
-    return &p->object;
-}
-
-/* Is it worth reading once more? What is wrong in the same way lies there so. */
-static bool is_other(const PenError *now, PenError *before)
-{
-    bool other = strcmp(now->message, before->message) != 0;
-    *before = *now;
-    return other;
-}
-
 static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
 {
     PenError now = {0}, before = {0};
@@ -113,7 +59,7 @@ static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
         if (r == PEN_OK)
             r = pen__manifest_read(&p->m, *ret, &now);
         if (r == PEN_OK || r == PEN_E_NO_MEMORY || r == PEN_E_CANCELLED || !*ret ||
-            !(*ret)->is_remote || !is_other(&now, &before))
+            !(*ret)->is_remote || !pen__error_differs(&now, &before))
             break;
     }
     if (r < 0 && reterr)
@@ -252,22 +198,6 @@ int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
     return pen_pack_open_at(path, NULL, ret_pack, reterr);
 }
 
-static void free_shard(PenShardRef *ref)
-{
-    pen__shard_close(&ref->shard);
-    pen__free(ref->keys);
-    pen__free(ref);
-}
-
-static void drop_shards(PenPack *p)
-{
-    for (uint64_t i = 0; p->shards && i < p->shard_slots; i++)
-        if (p->shards[i]) {
-            pen__pack_shard_put(p, p->shards[i]);
-            p->shards[i] = NULL;
-        }
-}
-
 int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
 {
     bool was_far = p->is_remote, was_whole = p->is_whole;
@@ -278,7 +208,7 @@ int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
         p->is_whole = was_whole;
         return r;
     }
-    drop_shards(p);
+    pen__shards_drop(p);
     p->preload = preload;
     return PEN_OK;
 }
@@ -297,7 +227,7 @@ void pen_pack_close(PenPack **pack)
     if (left)
         return;
     pen__blocks_close(p);
-    drop_shards(p);
+    pen__shards_drop(p);
     pen__preload_close(&p->preload);
     pen__cache_close(&p->cache);
     pthread_mutex_destroy(&p->mutex);
@@ -308,174 +238,4 @@ void pen_pack_close(PenPack **pack)
     pen__free(p->shards);
     pen__free(p->path);
     pen__free(p);
-}
-
-int pen__pack_alive(const PenPack *p, PenError *reterr)
-{
-    if (PEN_LIKELY(p->pid == getpid()))
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_CLOSED, WHERE,
-                     "%s: opened by process %d; open it again in process %d", p->path, (int)p->pid,
-                     (int)getpid());
-}
-
-PenPack *pen__pack_ref(PenPack *p)
-{
-    pthread_mutex_lock(&p->mutex);
-    p->refs++;
-    pthread_mutex_unlock(&p->mutex);
-    return p;
-}
-
-uint64_t pen__pack_shard_of(const PenPack *p, uint64_t block)
-{
-    uint64_t low = 0;
-    uint64_t n = p->m.n_shards;
-    while (n > 1) {
-        uint64_t half = n / 2;
-        low = p->first_blocks[low + half] <= block ? low + half : low;
-        n -= half;
-    }
-    return low;
-}
-
-/* What is read next is the tail: from afar it comes with the first request. */
-static int open_source(PenPack *p, uint64_t number, const char *name, PenSource **ret,
-                       PenError *reterr)
-{
-    if (p->preload)
-        return pen__preload_source(p, number, ret, reterr);
-    if (p->store)
-        return pen__store_source_end(p->store, name, p->m.shards[number].tail_bytes, ret, reterr);
-    return p->open(p->open_ctx, name, ret, reterr);
-}
-
-int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
-{
-    const PenShardEntry *e = &p->m.shards[number];
-    char name[PEN_SHARD_NAME_BYTES];
-    PenSource *source = NULL;
-    PenError now = {0}, before = {0};
-    int r = PEN_E_CORRUPT;
-    pen__shard_name(e->id, name);
-    for (int i = 0; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
-        pen__source_close(&source);
-        r = open_source(p, number, name, &source, &now);
-        if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
-            return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                             "%s: shard %s is missing; its samples cannot be read", p->path, name);
-        if (r == PEN_OK)
-            r = pen__shard_open(ret, source, e->id, e, &now);
-        if (r == PEN_E_CORRUPT && (!source || !source->is_remote || !is_other(&now, &before)))
-            break;
-    }
-    if (r < 0 && reterr)
-        *reterr = now;
-    if (r == PEN_OK && !p->cache) /* which is going to keep it */
-        pen__source_settle(source);
-    if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s: blocks of %" PRIu64 " samples, expected %" PRIu64
-                      " as the manifest says",
-                      source->name, ret->block_samples, p->m.block_samples);
-        pen__free(ret->tail);
-    }
-    if (r < 0)
-        pen__source_close(&source);
-    return r;
-}
-
-static int open_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
-{
-    PenShardRef *ref = pen__zalloc(sizeof *ref);
-    if (!ref)
-        return pen__fail_memory(reterr, WHERE, p->path);
-    int r = pen__shard_get(p, number, &ref->shard, reterr);
-    if (r < 0) {
-        pen__free(ref);
-        return r;
-    }
-    ref->number = number;
-    ref->refs = 2; /* the slot's and the caller's */
-    *ret = ref;
-    return PEN_OK;
-}
-
-/* With the lock. */
-static PenShardRef *find_shard(PenPack *p, uint64_t number)
-{
-    uint64_t look_ns = 0;
-    do {
-        PenShardRef *ref = p->shards[number % p->shard_slots];
-        if (ref && ref->number == number) {
-            ref->refs++;
-            return ref;
-        }
-    } while (pen__loading_wait(p, number + PEN_LOADING_SHARD, &look_ns));
-    return NULL;
-}
-
-int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *reterr)
-{
-    PenShardRef **slot = &p->shards[number % p->shard_slots];
-    int r = pen__pack_alive(p, reterr);
-    if (r < 0)
-        return r;
-    pthread_mutex_lock(&p->mutex);
-    PenShardRef *ref = find_shard(p, number);
-    if (!ref)
-        pen__loading_begin(p, number + PEN_LOADING_SHARD);
-    pthread_mutex_unlock(&p->mutex);
-    if (ref) {
-        *ret = ref;
-        return PEN_OK;
-    }
-    /* Of one that is not read whole: two threads may open the same at once, and the later one
-     * stays. */
-    r = open_shard(p, number, &ref, reterr);
-    pthread_mutex_lock(&p->mutex);
-    PenShardRef *old = NULL;
-    if (r == PEN_OK) {
-        old = *slot;
-        *slot = ref;
-    }
-    pen__loading_end(p, number + PEN_LOADING_SHARD);
-    pthread_mutex_unlock(&p->mutex);
-    if (old)
-        pen__pack_shard_put(p, old);
-    if (r == PEN_OK)
-        *ret = ref;
-    return r;
-}
-
-void pen__pack_shard_put(PenPack *p, PenShardRef *ref)
-{
-    pthread_mutex_lock(&p->mutex);
-    int left = --ref->refs;
-    pthread_mutex_unlock(&p->mutex);
-    if (!left)
-        free_shard(ref);
-}
-
-int pen__pack_shard_keys(PenPack *p, PenShardRef *ref, const uint8_t **ret, PenError *reterr)
-{
-    pthread_mutex_lock(&p->mutex);
-    uint8_t *keys = ref->keys;
-    pthread_mutex_unlock(&p->mutex);
-    if (!keys) {
-        int r = pen__shard_keys(&ref->shard, &keys, reterr);
-        if (r < 0)
-            return r;
-        pthread_mutex_lock(&p->mutex);
-        uint8_t *mine = keys;
-        if (ref->keys)
-            keys = ref->keys; /* another thread was quicker */
-        else
-            ref->keys = keys;
-        pthread_mutex_unlock(&p->mutex);
-        if (keys != mine)
-            pen__free(mine);
-    }
-    *ret = keys;
-    return PEN_OK;
 }

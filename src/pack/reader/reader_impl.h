@@ -48,8 +48,8 @@ struct PenPack {
     pid_t pid;                       /* that opened it */
 };
 
-/* What is read whole is asked for once: who needs it while it is on its way waits for it. With the
- * lock.
+/* pack.c. What is read whole is asked for once: who needs it while it is on its way waits for it.
+ * With the lock.
  */
 #define PEN_LOADING_SHARD (UINT64_C(1) << 63)
 /* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
@@ -58,37 +58,34 @@ int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
 void pen__loading_begin(PenPack *p, uint64_t what);
 void pen__loading_end(PenPack *p, uint64_t what);
 
-/* blocks.c */
-int pen__blocks_open(PenPack *p, PenError *reterr);
-void pen__blocks_close(PenPack *p);
-/* A whole block that is the caller's, with memory but nothing in it yet; then what is in it. */
-int pen__block_new(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr);
-int pen__block_load(PenPack *p, PenBlock *b, PenError *reterr);
+/* Is `now` another failure than the one before it? What fails in the same way is not read again. */
+bool pen__error_differs(const PenError *now, PenError *before);
 
-/* block_room.c: memory for `bytes` bytes and PEN_SLACK; 0, or -1 when there is none. */
-int pen__block_room(PenPack *p, PenBlock *b, uint64_t bytes);
-void pen__block_room_free(PenPack *p, PenBlock *b);
+/* shard_open.c: a shard, from the cache when the pack has one and it is there. */
+int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
+/* shards.c: closes those that stay open. */
+void pen__shards_drop(PenPack *p);
 
+/* block.c: memory for `bytes` bytes and PEN_SLACK; 0, or -1 when there is none. */
+int pen__block_memory_take(PenPack *p, PenBlock *b, uint64_t bytes);
+void pen__block_memory_free(PenPack *p, PenBlock *b);
+int pen__block_check_count(const PenPack *p, uint64_t number, const PenBlockView *v,
+                           const char *name, PenError *reterr);
 /* Does the whole block in memory fit its checksums? PEN_OK, PEN_E_CORRUPT, or why it cannot be
  * known. */
 int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data);
 
-/* reader.c: a shard from where the pack is. */
-int pen__shard_fetch(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
-
-/* block_cache.c, tail_cache.c: from the cache, when the pack has one and it is there. */
+/* block_cache.c: the bytes of a block, from the cache when the pack has one and it is there. */
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr);
-int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr);
 
+/* blocks.c */
+int pen__blocks_open(PenPack *p, PenError *reterr);
+void pen__blocks_close(PenPack *p);
 /* Gives up all that are kept; nobody else may be using the pack. On failure all is as it was. */
 int pen__blocks_renew(PenPack *p, PenError *reterr);
 
 /* reader.c: from now on shards come from there, on success the pack's to close; nobody else may be
  * using the pack. */
 int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr);
-
-/* preload.c */
-int pen__preload_source(const PenPack *p, uint64_t shard, PenSource **ret, PenError *reterr);
-void pen__preload_close(struct PenPreload **preload); /* the last one; accepts NULL */
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shards of a pack that has a cache: opened by a tail from there, they ask for nothing until a
- * block is needed that is not there too. */
+/* Opening a shard, from where the pack is or from the cache. One that is opened by a tail from the
+ * cache asks for nothing until a block is needed that is not there too. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "io/remote_source.h"
+#include "pack/preload/layout.h"
 #include "pack/reader/cached.h"
 
 #define WHERE "pack/cache"
@@ -121,6 +124,55 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
     return NULL;
 }
 
+/* ---- from where the pack is ---- */
+
+/* What is read next is the tail: from afar it comes with the first request. */
+static int open_source(PenPack *p, uint64_t number, const char *name, PenSource **ret,
+                       PenError *reterr)
+{
+    if (p->preload)
+        return pen__preload_source(p->preload, &p->m, p->path, number, ret, reterr);
+    if (p->store)
+        return pen__store_source_end(p->store, name, p->m.shards[number].tail_bytes, ret, reterr);
+    return p->open(p->open_ctx, name, ret, reterr);
+}
+
+static int fetch_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
+{
+    const PenShardEntry *e = &p->m.shards[number];
+    char name[PEN_SHARD_NAME_BYTES];
+    PenSource *source = NULL;
+    PenError now = {0}, before = {0};
+    int r = PEN_E_CORRUPT;
+    pen__shard_name(e->id, name);
+    for (int i = 0; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
+        pen__source_close(&source);
+        r = open_source(p, number, name, &source, &now);
+        if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
+            return pen__fail(reterr, PEN_E_CORRUPT, "pack/reader",
+                             "%s: shard %s is missing; its samples cannot be read", p->path, name);
+        if (r == PEN_OK)
+            r = pen__shard_open(ret, source, e->id, e, &now);
+        if (r == PEN_E_CORRUPT &&
+            (!source || !source->is_remote || !pen__error_differs(&now, &before)))
+            break;
+    }
+    if (r < 0 && reterr)
+        *reterr = now;
+    if (r == PEN_OK && !p->cache) /* which is going to keep it */
+        pen__source_settle(source);
+    if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
+        r = pen__fail(reterr, PEN_E_CORRUPT, "pack/reader",
+                      "%s: blocks of %" PRIu64 " samples, expected %" PRIu64
+                      " as the manifest says",
+                      source->name, ret->block_samples, p->m.block_samples);
+        pen__free(ret->tail);
+    }
+    if (r < 0)
+        pen__source_close(&source);
+    return r;
+}
+
 /* ---- getting it ------------------------------------------------------------------------------ */
 
 typedef struct Tail {
@@ -161,7 +213,7 @@ static int look(PenCached *w)
 
 static int fetch(PenCached *w, PenError *reterr)
 {
-    return pen__shard_fetch(w->pack, w->key.number, &((Tail *)w)->shard, reterr);
+    return fetch_shard(w->pack, w->key.number, &((Tail *)w)->shard, reterr);
 }
 
 static const void *give(PenCached *w, uint64_t *ret_bytes)
@@ -174,7 +226,7 @@ static const void *give(PenCached *w, uint64_t *ret_bytes)
 int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
 {
     if (!p->cache)
-        return pen__shard_fetch(p, number, ret, reterr);
+        return fetch_shard(p, number, ret, reterr);
     Tail t = {.base = {.pack = p,
                        .key = {PEN_CACHE_TAIL, number},
                        .bytes = p->m.shards[number].tail_bytes,
