@@ -28,8 +28,6 @@ C_FILES = (".c", ".h")
 
 # Folder and reason: more than FILES_A_FOLDER files.
 MANY_FILES = {}
-# Folder and reason: circles among its own files.
-CIRCLES = {}
 
 
 def folders(tree):
@@ -48,22 +46,15 @@ def too_many_files(tree):
             yield f"{folder}: {n} .c and .h files, the limit is {FILES_A_FOLDER}"
 
 
-def excused(files):
-    return [f for f in CIRCLES if all(name.startswith(f + "/") for name in files)]
-
-
 def circle_findings(tree):
     for kind, files, edges in circles.all_circles(tree, PRODUCT):
-        if not excused(files):
-            yield f"{len(files)} files in a circle of {kind}s:\n    " + "\n    ".join(edges)
+        yield f"{len(files)} files in a circle of {kind}s:\n    " + "\n    ".join(edges)
 
 
 def unneeded_exceptions(tree):
-    found = [files for _, files, _ in circles.all_circles(tree, PRODUCT)]
-    needed = {folder for files in found for folder in excused(files)}
-    needed |= {folder for folder, n in folders(tree).items() if n > FILES_A_FOLDER}
+    needed = {folder for folder, n in folders(tree).items() if n > FILES_A_FOLDER}
     needed |= set(system_calls.callers(tree))
-    for name in sorted({*MANY_FILES, *CIRCLES, *system_calls.ALLOWED} - needed):
+    for name in sorted({*MANY_FILES, *system_calls.ALLOWED} - needed):
         yield f"{name}: its exception is not needed any more"
 
 
