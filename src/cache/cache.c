@@ -83,8 +83,8 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
 
 static uint64_t half_of_disk(PenCache *c)
 {
-    PenDiskSpace room;
-    return pen__sys->disk_space(c->fd, &room) < 0 ? UINT64_MAX : room.bytes / 2;
+    PenDiskSpace disk;
+    return pen__sys->disk_space(c->fd, &disk) < 0 ? UINT64_MAX : disk.bytes / 2;
 }
 
 int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], const char *from,

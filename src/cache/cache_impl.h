@@ -74,7 +74,8 @@ void pen__accounting_recount(PenCache *c, bool force);
 /* Marks us as one who has the cache open. */
 void pen__accounting_present(PenCache *c);
 
-/* ---- shelf.c: names and what they hold --------------------------------------------------------
+/* ---- directory.c: names and what they hold
+ * --------------------------------------------------------
  */
 
 bool pen__cache_dir_is_own(const char *path); /* a directory of ours, not a link to one */
@@ -103,7 +104,7 @@ void pen__about_read(PenCache *c, const char *id, uint64_t *ret_opened_s, char *
 /* ---- evict.c ----------------------------------------------------------------------------------
  */
 
-/* Makes room of `bytes` by removing entries of packs not in use, those opened longest ago first.
+/* Frees `bytes` by removing entries of packs not in use, those opened longest ago first.
  * Gives the bytes that were freed. */
 uint64_t pen__cache_evict(PenCache *c, uint64_t bytes);
 

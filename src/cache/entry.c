@@ -104,11 +104,11 @@ static void note_failure(PenCache *c, int r)
 /* The smaller of 1 % and 1 GiB stays free on the disk. What cannot be known does not hinder. */
 static uint64_t missing_on_disk(PenCache *c, uint64_t bytes)
 {
-    PenDiskSpace room;
-    if (pen__sys->disk_space(c->fd, &room) < 0)
+    PenDiskSpace disk;
+    if (pen__sys->disk_space(c->fd, &disk) < 0)
         return 0;
-    uint64_t need = PEN_MIN(room.bytes / 100, KEEP_FREE) + bytes;
-    return need > room.free_bytes ? need - room.free_bytes : 0;
+    uint64_t need = PEN_MIN(disk.bytes / 100, KEEP_FREE) + bytes;
+    return need > disk.free_bytes ? need - disk.free_bytes : 0;
 }
 
 /* 0: `bytes` are in the accounting. > 0: so many are missing, and why. < 0: -errno. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making room. An epoch uses every block of a pack once, so which of them are kept makes no
+/* Evicting entries. An epoch uses every block of a pack once, so which of them are kept makes no
  * difference as long as it is always the same ones: within a pack nothing is ever given up for
  * something else of it. Packs that nobody has open are, those opened longest ago first. */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cache/cache_impl.h"
 
-/* So much more than is needed is removed at once, and not more: the next ones then find room, and
+/* So much more than is needed is removed at once, and not more: the next ones then find space, and
  * this one's reader does not wait for long. */
 #define SLICE_BYTES (64ull << 20)
 enum { PACKS = 1024, SLICES = 64 };

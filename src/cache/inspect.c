@@ -81,11 +81,11 @@ static int list_packs(PenCache *c, Packs *ret, PenError *reterr)
 
 static void add_up(const Packs *all, PenCacheTotal *ret)
 {
-    PenDiskSpace room = {0};
-    (void)pen__sys->disk_space(all->cache->fd, &room);
+    PenDiskSpace disk = {0};
+    (void)pen__sys->disk_space(all->cache->fd, &disk);
     ret->packs = all->n;
-    ret->disk_bytes = room.bytes;
-    ret->disk_free_bytes = room.free_bytes;
+    ret->disk_bytes = disk.bytes;
+    ret->disk_free_bytes = disk.free_bytes;
     for (size_t i = 0; i < all->n; i++) {
         ret->entries += all->packs[i].entries;
         ret->bytes += all->packs[i].bytes;

@@ -85,14 +85,14 @@ int pen__sink_open_remote(PenRemote *remote, const char *name, PenSink **ret, Pe
 /* One call for the pieces at the front, the last of them cut when there is too much. */
 static int64_t write_some(PenSink *s, struct iovec *iov, int n)
 {
-    size_t room = MAX_WRITE;
+    size_t left = MAX_WRITE;
     int taken = 0;
-    while (taken < PEN_MIN(n, MAX_PIECES) && iov[taken].iov_len < room)
-        room -= iov[taken++].iov_len;
+    while (taken < PEN_MIN(n, MAX_PIECES) && iov[taken].iov_len < left)
+        left -= iov[taken++].iov_len;
     if (taken == PEN_MIN(n, MAX_PIECES))
         return pen__sys->pwritev(s->fd, iov, taken, s->bytes);
     size_t whole = iov[taken].iov_len;
-    iov[taken].iov_len = room;
+    iov[taken].iov_len = left;
     int64_t done = pen__sys->pwritev(s->fd, iov, taken + 1, s->bytes);
     iov[taken].iov_len = whole;
     return done;

@@ -24,8 +24,8 @@ static inline PenSimEvent *pen__sim_heap_first(const PenSimHeap *h)
     return h->n ? h->events[0] : NULL;
 }
 
-bool pen__sim_heap_reserve(PenSimHeap *h, size_t n); /* room for n; false: no memory */
-/* There has to be room. One that is in it already is moved to its new time. */
+bool pen__sim_heap_reserve(PenSimHeap *h, size_t n); /* for n; false: no memory */
+/* Memory for it has been reserved. One that is in it already is moved to its new time. */
 void pen__sim_heap_put(PenSimHeap *h, PenSimEvent *e);
 void pen__sim_heap_take(PenSimHeap *h, PenSimEvent *e); /* out; accepts one that is in none */
 void pen__sim_heap_fini(PenSimHeap *h);

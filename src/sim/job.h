@@ -24,7 +24,7 @@ typedef struct PenSimJob {
     PenSimCache cache;
     PenOrder order; /* of the epoch that is simulated */
     uint64_t steps; /* batches of a rank */
-    uint64_t room;
+    uint64_t window_bytes;
     uint64_t start_ns;
     struct PenSimRank *ranks;
     PenSimLink **links;        /* of the nodes */

@@ -338,7 +338,7 @@ PenSimNet *pen__sim_net_new(uint64_t seed, const PenSimServer *server)
 }
 
 /* Room for one more in a list of pointers, and for its event. */
-static void *more_room(PenSimNet *net, void *list, size_t n)
+static void *grow_list(PenSimNet *net, void *list, size_t n)
 {
     size_t most = (size_t)net->n_clients + net->n_links + net->n_transfers + 2;
     if (!pen__sim_heap_reserve(&net->heap, most))
@@ -348,7 +348,7 @@ static void *more_room(PenSimNet *net, void *list, size_t n)
 
 PenSimLink *pen__sim_net_link(PenSimNet *net, uint64_t bytes_per_s, uint64_t connection_bytes_per_s)
 {
-    PenSimLink **more = more_room(net, net->links, net->n_links);
+    PenSimLink **more = grow_list(net, net->links, net->n_links);
     if (more)
         net->links = more;
     PenSimLink *link = more ? pen__zalloc(sizeof *link) : NULL;
@@ -379,7 +379,7 @@ int pen__sim_net_limit(PenSimNet *net, uint64_t bytes_per_s)
 
 PenTransport *pen__sim_net_client(PenSimNet *net, PenSimLink *link)
 {
-    PenSimClient **more = more_room(net, net->clients, (size_t)net->n_clients);
+    PenSimClient **more = grow_list(net, net->clients, (size_t)net->n_clients);
     if (more)
         net->clients = more;
     PenSimClient *c = more ? pen__zalloc(sizeof *c) : NULL;

@@ -314,14 +314,14 @@ int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink 
     settings.in_flight = job->s->in_flight ? pen__node_share(job->s->in_flight, job->s->ranks)
                                            : pen__node_usual(settings.in_flight, job->s->ranks);
     k->fetchers = PEN_MAX(settings.in_flight, (uint32_t)FETCHERS);
-    uint64_t fit = PEN_MAX(job->room / PEN_MAX(job->pack.block_bytes, 1u), 2u);
+    uint64_t fit = PEN_MAX(job->window_bytes / PEN_MAX(job->pack.block_bytes, 1u), 2u);
     k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);
     /* The size of the pack is for the table alone, which is to be small here. */
-    uint64_t most = job->room / PEN_MAX(job->pack.largest_block, 1u) + 1;
+    uint64_t most = job->window_bytes / PEN_MAX(job->pack.largest_block, 1u) + 1;
     PenSchedulePlan plan = {.block_samples = job->pack.block_samples,
                             .n_samples =
                                 PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
-                            .limit_bytes = job->room,
+                            .limit_bytes = job->window_bytes,
                             .block_bytes = most_bytes,
                             .ctx = k};
     k->t = pen__sim_net_client(job->net, link);

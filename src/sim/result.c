@@ -32,7 +32,7 @@ static void describe(const PenSimJob *job, PenSimResult *ret)
     ret->window = job->order.plan.window;
     ret->ranks = job->n_ranks;
     ret->followed = job->followed;
-    ret->memory_room = job->room;
+    ret->memory_room = job->window_bytes;
 }
 
 /* The job's time ends with its last batch when the epoch was over before. */

@@ -109,7 +109,7 @@ static int plan_memory(PenSimJob *job, PenError *reterr)
                          "memory: expected at least %" PRIu64 " bytes for blocks of %" PRIu64
                          " bytes, found %" PRIu64 "; give more memory, or smaller blocks",
                          block < UINT64_MAX / 16 ? 16 * block : UINT64_MAX, block, m);
-    job->room = half - 2 * block;
+    job->window_bytes = half - 2 * block;
     return PEN_OK;
 }
 
@@ -178,7 +178,7 @@ static double cost(const PenSimJob *job, double seconds)
             per_s, PEN_MAX(s->in_flight ? s->in_flight : pen__node_usual(64, s->ranks) * s->ranks,
                            s->ranks) /
                        s->latency_ms * 1e3);
-    double blocks = (double)job->room / block * s->ranks + per_s * seconds;
+    double blocks = (double)job->window_bytes / block * s->ranks + per_s * seconds;
     blocks = PEN_MIN(blocks, (double)job->pack.n_blocks / s->nodes + s->ranks);
     return blocks * (BLOCK_S + k * SAMPLE_S);
 }

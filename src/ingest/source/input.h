@@ -117,7 +117,7 @@ typedef struct PenInput {
 } PenInput;
 
 void pen__inputs_free(PenInputs *inputs);
-/* Gives back the room for inputs that did not come. */
+/* Releases the memory for inputs that did not come. */
 void pen__inputs_trim(PenInputs *inputs);
 
 /* `path` is copied. */

@@ -218,16 +218,16 @@ static int parse_text(Parser *p, char *text, size_t bytes, PenError *reterr)
     return PEN_OK;
 }
 
-/* Takes the room over, also when it fails. */
-static int parse_room(const char *name, PenSecretMemory *room, PenIni **ret, PenError *reterr)
+/* Takes `text` over, also when it fails. */
+static int parse_memory(const char *name, PenSecretMemory *text, PenIni **ret, PenError *reterr)
 {
     PenIni *ini = pen__zalloc(sizeof *ini);
     if (!ini) {
-        pen__secret_memory_free(room);
+        pen__secret_memory_free(text);
         return pen__fail_memory(reterr, WHERE, name);
     }
-    ini->text = *room;
-    *room = (PenSecretMemory){0};
+    ini->text = *text;
+    *text = (PenSecretMemory){0};
     Parser p = {.ini = ini, .name = name};
     int r = parse_text(&p, ini->text.data, ini->text.bytes, reterr);
     if (r < 0)
@@ -239,23 +239,23 @@ static int parse_room(const char *name, PenSecretMemory *room, PenIni **ret, Pen
 
 int pen__ini_parse(const char *name, const void *text, size_t bytes, PenIni **ret, PenError *reterr)
 {
-    PenSecretMemory room = {0};
+    PenSecretMemory memory = {0};
     if (bytes > PEN_INI_BYTES)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: longer than %u bytes", name,
                          PEN_INI_BYTES);
-    int r = pen__secret_memory_new(bytes, &room, reterr);
+    int r = pen__secret_memory_new(bytes, &memory, reterr);
     if (r < 0)
         return r;
     if (bytes)
-        (void)pen__secret_memory_add(&room, text, bytes);
-    return parse_room(name, &room, ret, reterr);
+        (void)pen__secret_memory_add(&memory, text, bytes);
+    return parse_memory(name, &memory, ret, reterr);
 }
 
 int pen__ini_read(const char *path, PenIni **ret, PenError *reterr)
 {
-    PenSecretMemory room = {0};
-    int r = pen__secret_memory_read(path, PEN_INI_BYTES, &room, reterr);
-    return r < 0 ? r : parse_room(path, &room, ret, reterr);
+    PenSecretMemory memory = {0};
+    int r = pen__secret_memory_read(path, PEN_INI_BYTES, &memory, reterr);
+    return r < 0 ? r : parse_memory(path, &memory, ret, reterr);
 }
 
 void pen__ini_free(PenIni **ini)

@@ -39,10 +39,10 @@ static int check_text(const char *name, const char *text, size_t limit, PenError
     return PEN_OK;
 }
 
-static const char *put_text(PenSecretMemory *room, const char *text)
+static const char *put_text(PenSecretMemory *memory, const char *text)
 {
-    const char *at = room->data + room->bytes;
-    (void)pen__secret_memory_add(room, text, strlen(text) + 1);
+    const char *at = memory->data + memory->bytes;
+    (void)pen__secret_memory_add(memory, text, strlen(text) + 1);
     return at;
 }
 

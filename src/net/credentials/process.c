@@ -43,9 +43,9 @@ static int next_word(const char **at, char **to)
     return quote ? -1 : 1;
 }
 
-static int split(const char *command, PenSecretMemory *room, const char **argv, PenError *reterr)
+static int split(const char *command, PenSecretMemory *memory, const char **argv, PenError *reterr)
 {
-    char *to = room->data;
+    char *to = memory->data;
     for (int n = 0; n < MAX_WORDS; n++) {
         argv[n] = to;
         int r = next_word(&command, &to);

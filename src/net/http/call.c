@@ -108,11 +108,11 @@ static void cancel(void *ctx)
     let_go(c);
 }
 
-static const char *put(PenSecretMemory *room, const void *data, size_t bytes)
+static const char *put(PenSecretMemory *memory, const void *data, size_t bytes)
 {
-    char *at = room->data + room->bytes;
-    (void)pen__secret_memory_add(room, data, bytes);
-    (void)pen__secret_memory_add(room, "", 1);
+    char *at = memory->data + memory->bytes;
+    (void)pen__secret_memory_add(memory, data, bytes);
+    (void)pen__secret_memory_add(memory, "", 1);
     return at;
 }
 

@@ -43,12 +43,12 @@ static bool is_dir(const char *path)
     return pen__sys->stat_path(path, &st) >= 0 && st.is_dir;
 }
 
-static int take(const char *path, char *ret, size_t room, const char *who, PenError *reterr)
+static int take(const char *path, char *ret, size_t capacity, const char *who, PenError *reterr)
 {
-    if (strlen(path) >= room)
+    if (strlen(path) >= capacity)
         return pen__fail(reterr, PEN_E_LIMIT, "net/ca", "%s: the path is longer than %zu bytes",
-                         who, room - 1);
-    snprintf(ret, room, "%s", path);
+                         who, capacity - 1);
+    snprintf(ret, capacity, "%s", path);
     return PEN_OK;
 }
 

@@ -62,8 +62,8 @@ typedef enum PenHttpFailure {
 
 #define PEN_HTTP_NONE UINT64_MAX
 
-/* Valid during the call that hands it over. Texts are cut to their room and always end in NUL;
- * those that were not there are empty, numbers PEN_HTTP_NONE. */
+/* Valid during the call that hands it over. Texts are cut to the size of their arrays and always
+ * end in NUL; those that were not there are empty, numbers PEN_HTTP_NONE. */
 typedef struct PenHttpReply {
     PenHttpFailure failure;
     int os_errno;
@@ -87,7 +87,8 @@ typedef struct PenHttpReply {
 
 const char *pen__http_failure_text(PenHttpFailure failure);
 
-/* Where the body goes, whichever way it was said; `one` is room for it. Returns how many places. */
+/* Where the body goes, whichever way it was said; `one` is memory for it. Returns how many places.
+ */
 int pen__http_into(const PenHttpRequest *request, struct iovec *one, const struct iovec **ret);
 
 #endif

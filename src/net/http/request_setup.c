@@ -54,17 +54,17 @@ static int add_pair(PenCurlTransfer *t, const PenHttpHeader *h, PenError *reterr
     if (!is_token(h->name) || !is_value(h->value))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "request header: a control character or an empty name");
-    size_t name = strlen(h->name), value = strlen(h->value), room;
-    if (__builtin_add_overflow(name, value, &room) || !(room < SIZE_MAX - 3))
+    size_t name = strlen(h->name), value = strlen(h->value), line_bytes;
+    if (__builtin_add_overflow(name, value, &line_bytes) || !(line_bytes < SIZE_MAX - 3))
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "request header: too long");
-    room += 3;
-    char *line = pen__alloc(room);
+    line_bytes += 3;
+    char *line = pen__alloc(line_bytes);
     if (!line)
         return pen__fail_memory(reterr, WHERE, "a request's headers");
     /* A semicolon is how curl is told of a header without a value. */
-    snprintf(line, room, value ? "%s: %s" : "%s;", h->name, h->value);
+    snprintf(line, line_bytes, value ? "%s: %s" : "%s;", h->name, h->value);
     int r = add_header(t, line);
-    explicit_bzero(line, room); /* it may be a signature or a token */
+    explicit_bzero(line, line_bytes); /* it may be a signature or a token */
     pen__free(line);
     return r < 0 ? pen__fail_memory(reterr, WHERE, "a request's headers") : r;
 }

@@ -42,21 +42,21 @@ static Text trim(Text t)
 }
 
 /* For messages: what cannot be printed becomes a question mark, what does not fit is cut. */
-static void copy_text(Text t, char *ret, size_t room)
+static void copy_text(Text t, char *ret, size_t capacity)
 {
-    size_t n = PEN_MIN(t.bytes, room - 1);
+    size_t n = PEN_MIN(t.bytes, capacity - 1);
     for (size_t i = 0; i < n; i++)
         ret[i] = t.at[i] >= 0x20 && t.at[i] < 0x7f ? t.at[i] : '?';
     ret[n] = 0;
 }
 
 /* To be sent back as If-Match: one that is cut or odd would match nothing, or worse. */
-static void copy_etag(Text t, char *ret, size_t room)
+static void copy_etag(Text t, char *ret, size_t capacity)
 {
-    bool good = t.bytes < room;
+    bool good = t.bytes < capacity;
     for (size_t i = 0; good && i < t.bytes; i++)
         good = t.at[i] > 0x20 && t.at[i] < 0x7f;
-    copy_text(good ? t : (Text){"", 0}, ret, room);
+    copy_text(good ? t : (Text){"", 0}, ret, capacity);
 }
 
 /* Digits alone, at least one, at most what 63 bits hold. */

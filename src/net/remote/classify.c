@@ -235,7 +235,8 @@ static PenVerdict refuse(PenRemoteOp *op, const PenHttpReply *reply, unsigned *c
     return v;
 }
 
-static PenVerdict judge(PenRemoteOp *op, const PenHttpReply *reply, unsigned *cause, PenError *err)
+static PenVerdict verdict_of(PenRemoteOp *op, const PenHttpReply *reply, unsigned *cause,
+                             PenError *err)
 {
     if (reply->failure == PEN_HTTP_OK && reply->status >= 200 && reply->status < 300)
         return take(op, reply, err);
@@ -271,7 +272,7 @@ PenVerdict pen__remote_classify(void *ctx, const PenHttpReply *reply, unsigned *
                                 PenError *err)
 {
     PenRemoteOp *op = ctx;
-    PenVerdict v = judge(op, reply, cause, err);
+    PenVerdict v = verdict_of(op, reply, cause, err);
     if (v != PEN_VERDICT_DONE && op->secret)
         hide_secrets(op, err);
     return v;

@@ -86,7 +86,7 @@ void pen__remote_end(PenRemoteOp *op);
 /* Of a message with words of the server's: nothing of the keys is left. Accepts NULL. */
 void pen__remote_hide(PenRemote *r, PenError *err);
 
-/* remote_judge.c */
+/* classify.c */
 PenVerdict pen__remote_classify(void *ctx, const PenHttpReply *reply, unsigned *cause,
                                 PenError *err);
 

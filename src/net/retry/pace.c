@@ -28,10 +28,10 @@ enum {
     CALM_LEAST = 2,  /* rounds between trials, at first */
     CALM_PAID = 16,  /* where more always paid, up to the most */
     CALM_MOST = 32,
-    TOLD_ONE = 65536, /* all answers */
-    TOLD_LAST = 16,   /* over about so many, two for each place, and a second's */
-    TOLD_CUT = TOLD_ONE / 4,
-    TOLD_WARY = TOLD_ONE / 256,
+    THROTTLED_ONE = 65536, /* all answers */
+    THROTTLED_LAST = 16,   /* over about so many, two for each place, and a second's */
+    THROTTLED_CUT = THROTTLED_ONE / 4,
+    THROTTLED_WARY = THROTTLED_ONE / 256,
 };
 
 /* So long it is remembered that a server has said "slow down". */
@@ -173,7 +173,7 @@ static uint32_t round_of(const PenPace *pace)
 
 /* Stores count requests by the second: what is refused at the end of one is to be seen against all
  * that was not. */
-static uint32_t told_over(PenPace *pace, uint64_t now_ns)
+static uint32_t throttled_over(PenPace *pace, uint64_t now_ns)
 {
     pace->in_second++;
     if (now_ns - pace->second_ns >= PEN_NS_PER_S) {
@@ -181,7 +181,7 @@ static uint32_t told_over(PenPace *pace, uint64_t now_ns)
         pace->in_second = 0;
         pace->second_ns = now_ns;
     }
-    return PEN_MAX(PEN_MAX(pace->limit * 2, pace->per_second), (uint32_t)TOLD_LAST);
+    return PEN_MAX(PEN_MAX(pace->limit * 2, pace->per_second), (uint32_t)THROTTLED_LAST);
 }
 
 /* Likewise a round. */
@@ -189,13 +189,13 @@ static bool is_over(const PenPace *pace, uint64_t now_ns)
 {
     if (pace->n < round_of(pace))
         return false;
-    return pace->mode == PEN_PACE_FAST || !pace->told_ns || now_ns - pace->told_ns >= WARY_NS ||
-           now_ns - pace->start_ns >= PEN_NS_PER_S;
+    return pace->mode == PEN_PACE_FAST || !pace->throttled_ns ||
+           now_ns - pace->throttled_ns >= WARY_NS || now_ns - pace->start_ns >= PEN_NS_PER_S;
 }
 
 void pen__pace_success(PenPace *pace, uint64_t bytes, bool wanted, uint64_t now_ns)
 {
-    pace->told -= pace->told / told_over(pace, now_ns);
+    pace->throttled -= pace->throttled / throttled_over(pace, now_ns);
     if (pace->worked < UINT32_MAX)
         pace->worked++;
     /* In the first round connections are made: what it brings is no measure. */
@@ -225,18 +225,18 @@ void pen__pace_idle(PenPace *pace)
 
 void pen__pace_throttle(PenPace *pace, uint64_t started_ns, uint64_t now_ns)
 {
-    pace->told += (TOLD_ONE - pace->told) / told_over(pace, now_ns);
-    pace->told_ns = now_ns;
+    pace->throttled += (THROTTLED_ONE - pace->throttled) / throttled_over(pace, now_ns);
+    pace->throttled_ns = now_ns;
     pace->refused += !pace->skip;
-    if (started_ns < pace->cut_ns || pace->told < TOLD_CUT)
+    if (started_ns < pace->cut_ns || pace->throttled < THROTTLED_CUT)
         return;
     /* Half of what worked until now is safe. Cuts one after another, with less than a round of
      * successes between them, are the same trouble still and say nothing new. */
     if (pace->worked >= pace->limit)
         pace->safe = PEN_MAX(pace->limit / 2, 1u);
-    uint64_t works = TOLD_ONE - PEN_MIN(pace->told, (uint32_t)TOLD_ONE / 2);
-    pace->limit = PEN_MAX((uint32_t)(pace->limit * works / TOLD_ONE), 1u);
-    pace->told = TOLD_CUT / 2; /* for the next time there is to be something new */
+    uint64_t works = THROTTLED_ONE - PEN_MIN(pace->throttled, (uint32_t)THROTTLED_ONE / 2);
+    pace->limit = PEN_MAX((uint32_t)(pace->limit * works / THROTTLED_ONE), 1u);
+    pace->throttled = THROTTLED_CUT / 2; /* for the next time there is to be something new */
     pace->worked = 0;
     pace->cut_ns = now_ns;
     pace->calm = CALM_LEAST;
@@ -247,5 +247,5 @@ void pen__pace_throttle(PenPace *pace, uint64_t started_ns, uint64_t now_ns)
 
 bool pen__pace_is_throttled(const PenPace *pace)
 {
-    return pace->told >= TOLD_WARY;
+    return pace->throttled >= THROTTLED_WARY;
 }

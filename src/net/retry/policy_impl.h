@@ -54,9 +54,9 @@ typedef struct PenPace {
     uint32_t begun; /* the limit at its beginning */
     uint64_t start_ns, work;
     /* Being told to slow down. */
-    uint32_t told;                  /* how many of the last answers did, of 65,536 */
+    uint32_t throttled;             /* how many of the last answers did, of 65,536 */
     uint32_t in_second, per_second; /* answers: in this one, in the last */
-    uint64_t second_ns, told_ns;
+    uint64_t second_ns, throttled_ns;
     uint32_t safe;   /* below this the limit grows with each success */
     uint32_t worked; /* successes since it was last cut */
     uint64_t cut_ns; /* an attempt from before does not cut it again */

@@ -17,7 +17,7 @@
 #define WHERE "pack/preload"
 
 enum { NEAR_THREADS = 4, REMOTE_THREADS = 16, LOOK_MS = 20 };
-#define TELL_NS 100000000u
+#define REPORT_NS 100000000u
 /* A process that is at a shard and brings nothing in this time is stopped, or hangs: then without
  * it. Both write the same bytes. */
 #define STALL_NS 60000000000u
@@ -30,7 +30,7 @@ typedef struct Preloading {
     PenPreload *preload;
     PenFill *fill;
     PenPreloadRecord *records;
-    uint64_t tell_at;          /* when progress is next told */
+    uint64_t report_at;        /* when progress is next reported */
     uint64_t seen, stalled_at; /* what all had done, and when that is too long ago */
 } Preloading;
 
@@ -62,15 +62,15 @@ static uint64_t bytes_there(const Preloading *x)
     return sum;
 }
 
-/* Now and then: what all have done is told, and looked at. */
+/* Now and then: what all have done is reported, and checked. */
 static int tick(void *ctx, PenError *reterr)
 {
     Preloading *x = ctx;
     const PenPreloadSettings *s = x->settings;
     uint64_t now = pen__sys->now_ns();
-    if (now < x->tell_at)
+    if (now < x->report_at)
         return PEN_OK;
-    x->tell_at = pen__deadline_after(TELL_NS);
+    x->report_at = pen__deadline_after(REPORT_NS);
     int r = read_records(x, reterr);
     if (r < 0)
         return r;
@@ -150,7 +150,7 @@ static int fill_all(Preloading *x, PenError *reterr)
     return r < 0 ? r : 1;
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void size_text(uint64_t bytes, char ret[32])
 {
@@ -161,29 +161,29 @@ static void size_text(uint64_t bytes, char ret[32])
         snprintf(ret, 32, "%.1f MiB", mib);
 }
 
-/* Better told now than by the kernel, which would end some process. */
-static int check_room(Preloading *x, PenError *reterr)
+/* Better reported now than by the kernel, which would end some process. */
+static int check_memory(Preloading *x, PenError *reterr)
 {
-    char need_text[32], room_text[32], spare_text[32];
-    PenAvailable room = pen__memory_available(); /* before what is there: others go on */
+    char need_text[32], available_text[32], spare_text[32];
+    PenAvailable available = pen__memory_available(); /* before what is there: others go on */
     int r = read_records(x, reterr);
     if (r < 0)
         return r;
     uint64_t all = x->preload->layout.shard_bytes, there = bytes_there(x);
     uint64_t need = all - PEN_MIN(all, there);
-    if (need == 0 || room.bytes == UINT64_MAX ||
-        (room.bytes >= SPARE_BYTES && need <= room.bytes - SPARE_BYTES))
+    if (need == 0 || available.bytes == UINT64_MAX ||
+        (available.bytes >= SPARE_BYTES && need <= available.bytes - SPARE_BYTES))
         return PEN_OK;
     size_text(need, need_text);
-    size_text(room.bytes, room_text);
+    size_text(available.bytes, available_text);
     size_text(SPARE_BYTES, spare_text);
     return pen__fail(reterr, PEN_E_NO_MEMORY, WHERE,
                      "%s: preload needs %s of memory and %s of reserve, but only %s is available "
                      "%s; open it without "
                      "preload, or free memory",
-                     x->pack->path, need_text, spare_text, room_text,
-                     room.is_by_group ? "within the cgroup limit of this process"
-                                      : "on this machine");
+                     x->pack->path, need_text, spare_text, available_text,
+                     available.is_by_group ? "within the cgroup limit of this process"
+                                           : "on this machine");
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ static int preload(Preloading *x, PenPreloadResult *result, PenError *reterr)
     int was_there = open_memory(x, reterr);
     if (was_there < 0)
         return was_there;
-    int r = pen__shared_is_sealed(x->preload->shared) ? PEN_OK : check_room(x, reterr);
+    int r = pen__shared_is_sealed(x->preload->shared) ? PEN_OK : check_memory(x, reterr);
     if (r == PEN_OK)
         r = pen__fill_open(x->pack, x->preload, count_threads(x), &x->fill, reterr);
     if (r < 0)

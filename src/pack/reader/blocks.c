@@ -76,7 +76,7 @@ static PenBlock *evict(PenPack *p, PenBlock *b, PenBlock *row)
     return b;
 }
 
-/* Makes room by giving up those that were not used for longest. Gives a row of what is to be put
+/* Makes space by giving up those that were not used for longest. Gives a row of what is to be put
  * back. */
 static PenBlock *keep_whole(PenPack *p, PenBlock *b)
 {
@@ -95,7 +95,7 @@ static PenBlock *keep_whole(PenPack *p, PenBlock *b)
 
 /* ---- which are kept ------------------------------------------------------------------------- */
 
-/* Puts a block into its slot, when there is room; returns the one to put back. With the lock. */
+/* Puts a block into its slot, when it fits; returns the one to put back. With the lock. */
 static PenBlock *keep_block(PenPack *p, PenBlock *b)
 {
     if (b->is_whole)

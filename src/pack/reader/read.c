@@ -77,7 +77,7 @@ static int type_at(const At *at)
     return at->block->view.schema->fields[at->field].type;
 }
 
-static int no_room(const At *at, size_t cap, uint64_t bytes, PenError *reterr)
+static int buffer_too_small(const At *at, size_t cap, uint64_t bytes, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "%s: sample %" PRIu64 ": %" PRIu64 " bytes, but the buffer holds %zu",
@@ -96,7 +96,7 @@ static int give(const At *at, const void *data, size_t bytes, void *buf, size_t 
                 size_t *ret_bytes, PenError *reterr)
 {
     if (buf && bytes > cap)
-        return no_room(at, cap, bytes, reterr);
+        return buffer_too_small(at, cap, bytes, reterr);
     if (buf && bytes)
         memcpy(buf, data, bytes);
     *ret_bytes = bytes;
@@ -127,7 +127,8 @@ static int fetch(const At *at, uint64_t offset, uint64_t bytes, void *buf, size_
 {
     if (!buf)
         return PEN_OK;
-    return bytes > cap ? no_room(at, cap, bytes, reterr) : read_at(at, offset, bytes, buf, reterr);
+    return bytes > cap ? buffer_too_small(at, cap, bytes, reterr)
+                       : read_at(at, offset, bytes, buf, reterr);
 }
 
 static int read_image(const At *at, void *buf, size_t cap, size_t *ret_bytes, PenError *reterr)
@@ -199,7 +200,7 @@ static int read_frames(const At *at, const PenFrameRange *range, uint8_t *buf, s
     uint64_t end = 0;
     uint64_t total = measure(at, range, &start, &end);
     if (buf && total > cap)
-        return no_room(at, cap, total, reterr);
+        return buffer_too_small(at, cap, total, reterr);
     int r = PEN_OK;
     if (buf && total) {
         int dense = end - start == total;

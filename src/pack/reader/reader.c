@@ -200,11 +200,11 @@ int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
 
 int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
 {
-    bool was_far = p->is_remote, was_whole = p->is_whole;
+    bool was_remote = p->is_remote, was_whole = p->is_whole;
     p->is_remote = p->is_whole = false;
     int r = pen__blocks_renew(p, reterr);
     if (r < 0) {
-        p->is_remote = was_far;
+        p->is_remote = was_remote;
         p->is_whole = was_whole;
         return r;
     }
