@@ -195,3 +195,5 @@ def test_links_and_files_exist():
             assert not anchor or anchor in anchors(other), f"{name}: {target}#{anchor}"
         for target in re.findall(r"\b((?:examples|tests)/[\w/]+\.py)", page):
             assert (ROOT / target).exists(), f"{name}: {target}"
+        for target in re.findall(r"`((?:src|cli|include|python|tools)/[\w/.-]+)`", page):
+            assert (ROOT / target).exists(), f"{name}: {target}"
