@@ -93,14 +93,18 @@ TEST(first_error_in_order_counts)
     Rig rig;
     PenError one = {.message = "one"}, two = {.message = "two"};
     rig_init(&rig, 4, 4);
-    PenSlot *s = fill(&rig, 0);
-    pen__ring_sample_done(&rig.ring, s, 1, PEN_E_IO, &two);
-    pen__ring_sample_done(&rig.ring, s, 0, PEN_E_DECODE, &one);
-    CHECK_INT(s->status, PEN_E_DECODE);
-    CHECK_STR(s->error.message, "one");
-    pen__ring_recycle(&rig.ring, pen__ring_pop(&rig.ring));
-    s = fill(&rig, 0);
-    CHECK_INT(s->status, PEN_OK);
+    for (int late = 0; late < 2; late++) {
+        PenSlot *s = fill(&rig, 0);
+        CHECK_INT(s->status, PEN_OK);
+        if (late)
+            pen__ring_sample_done(&rig.ring, s, 1, PEN_E_IO, &two);
+        pen__ring_sample_done(&rig.ring, s, 0, PEN_E_DECODE, &one);
+        if (!late)
+            pen__ring_sample_done(&rig.ring, s, 1, PEN_E_IO, &two);
+        CHECK_INT(s->status, PEN_E_DECODE);
+        CHECK_STR(s->error.message, "one");
+        pen__ring_recycle(&rig.ring, pen__ring_pop(&rig.ring));
+    }
     rig_fini(&rig);
 }
 
