@@ -445,7 +445,7 @@ def block_header_bit(pack):
     pack.shards[0][64 + 12] ^= 1
 
 
-@damage("E_CORRUPT", "offset 0: header damaged", "checksum of the header")
+@damage("E_CORRUPT", "offset 0: the header is damaged", "checksum of the header")
 def shard_header_bit(pack):
     pack.shards[1][12] ^= 1
 
@@ -533,27 +533,27 @@ def missing_shard(pack):
     pack.shards[1] = None
 
 
-@damage("E_CORRUPT", "the manifest was cut", "manifest_bytes")
+@damage("E_CORRUPT", "the manifest is truncated", "manifest_bytes")
 def cut_manifest(pack):
     del pack.manifest[-1:]
 
 
-@damage("E_CORRUPT", "the manifest was cut", "manifest_bytes")
+@damage("E_CORRUPT", "the manifest is truncated", "manifest_bytes")
 def long_manifest(pack):
     pack.manifest += b"\0"
 
 
-@damage("E_CORRUPT", "too short to be one", "end behind 100")
+@damage("E_CORRUPT", "too short for a manifest", "end behind 100")
 def tiny_manifest(pack):
     del pack.manifest[100:]
 
 
-@damage("E_FORMAT", "not a pack's manifest", "magic")
+@damage("E_FORMAT", "not the manifest of a pack", "magic")
 def foreign_manifest(pack):
     pack.manifest[:8] = b"PENGUINS"
 
 
-@damage("E_FORMAT", "version 0, expected 1; made before the format was frozen", "version == 1")
+@damage("E_FORMAT", "version 0, expected 1; made before the first release", "version == 1")
 def version_0(pack):
     struct.pack_into("<I", pack.manifest, 8, 0)
 
@@ -575,14 +575,14 @@ def unknown_feature(pack):
     pack.sign_manifest()
 
 
-@damage("E_FORMAT", "section 'SETX' must be understood", "flags")
+@damage("E_FORMAT", "section 'SETX' is required", "flags")
 def unknown_section(pack):
     at, _ = pack.section(b"SETT")
     pack.manifest[at : at + 8] = b"SETX" + struct.pack("<I", 1)
     pack.sign_manifest()
 
 
-@damage("E_CORRUPT", "a section is there twice", "number of SCHM, SHRD|twice")
+@damage("E_CORRUPT", "a section occurs twice", "number of SCHM, SHRD|twice")
 def section_twice(pack):
     at, _ = pack.section(b"SETT")
     pack.manifest[at : at + 4] = b"SCHM"
@@ -590,7 +590,7 @@ def section_twice(pack):
     pack.sign_manifest()
 
 
-@damage("E_CORRUPT", "do not add up|do not fit", "samples_used|n_blocks")
+@damage("E_CORRUPT", "do not add up|do not match|larger than", "samples_used|n_blocks")
 def too_many_samples(pack):
     struct.pack_into("<Q", pack.manifest, 32, 4)
     struct.pack_into("<Q", pack.manifest, 48, 4)
@@ -604,7 +604,7 @@ def tail_of_another_length(pack):
     pack.sign_manifest()
 
 
-@damage("E_CORRUPT", "do not fit", "blocks_used")
+@damage("E_CORRUPT", "do not follow", "blocks_used")
 def too_many_blocks_used(pack):
     struct.pack_into("<Q", pack.manifest, pack.entries + 24, 3)
     pack.sign_manifest()
@@ -651,7 +651,7 @@ def duplicate_keys(place):
     written(place, keys=(b"a", b"b", b"a"))
 
 
-@wrong("E_CORRUPT", "there twice", "number of different names")
+@wrong("E_CORRUPT", "occurs twice", "number of different names")
 def duplicate_fields(part, data):
     if part == "SCHM":
         data[:] = data.replace(b"\x05note", b"\x05label")
@@ -665,7 +665,7 @@ def unknown_type(part, data):
         data[4] = 9
 
 
-@wrong("E_CORRUPT", "not in the list of keys", "keys: expected")
+@wrong("E_CORRUPT", "missing from the list of keys", "keys: expected")
 def keys_of_others(part, data):
     if part == "keys":
         data[0] ^= 1
@@ -696,7 +696,7 @@ def wrong_segments(part, data):
         struct.pack_into("<I", data, at + 4, 3)
 
 
-@wrong("E_CORRUPT", "codec and way of storing do not fit", "codec == 4")
+@wrong("E_CORRUPT", "codec and storage mode do not match", "codec == 4")
 def wrong_way_of_storing(part, data):
     if part == "index" and len(data) > 200:
         data[32 + 25] = 0
@@ -714,7 +714,7 @@ def wrong_orientation(part, data):
         data[32 + 26] = 9
 
 
-@wrong("E_CORRUPT", "key of no or too many bytes", "not any.zero")
+@wrong("E_CORRUPT", "key is empty or too long", "not any.zero")
 def not_zero(part, data):
     if part == "index":
         data[12] = 1
@@ -726,7 +726,7 @@ def classes_of_a_text(part, data):
         data[0] = 2
 
 
-@wrong("E_CORRUPT", "belong to nothing|does not fit", "end behind")
+@wrong("E_CORRUPT", "unused bytes|does not match|larger than", "end behind")
 def bytes_of_nothing(part, data):
     if part == "block":
         struct.pack_into("<Q", data, 24, struct.unpack_from("<Q", data, 24)[0] - 4)
@@ -750,43 +750,43 @@ def optional(status, ours, plain):
 # The entries of the index: two keys of 16 bytes, two notes of 24, two others of 24.
 
 
-@optional("E_CORRUPT", "missing value, yet not empty", "blob breaks the rule")
+@optional("E_CORRUPT", "missing value with a non-empty entry", "blob breaks the rule")
 def missing_with_bytes(part, data):
     if part == "index":
         data[32 + 20] = 1
 
 
-@optional("E_CORRUPT", "entry not as specified", "blob breaks the rule")
+@optional("E_CORRUPT", "entry is not valid", "blob breaks the rule")
 def missing_in_a_required_field(part, data):
     if part == "index":
         data[32 + 48 + 24 + 20] = 1
 
 
-@optional("E_CORRUPT", "entry not as specified", "blob breaks the rule")
+@optional("E_CORRUPT", "entry is not valid", "blob breaks the rule")
 def unknown_flag_of_an_entry(part, data):
     if part == "index":
         data[32 + 24 + 20] = 2
 
 
-@optional("E_CORRUPT", "features do not fit the fields", "must, by the flags")
+@optional("E_CORRUPT", "features do not match the fields", "must, by the flags")
 def missing_without_feature(part, data):
     if part == "manifest":
         data[0] = 0
 
 
-@optional("E_CORRUPT", "features do not fit the fields", "must, by the flags")
+@optional("E_CORRUPT", "features do not match the fields", "must, by the flags")
 def feature_without_optional(part, data):
     if part == "SCHM":
         data[5] = 0
 
 
-@wrong("E_CORRUPT", "header damaged", "header breaks the rule")
+@wrong("E_CORRUPT", "the header is damaged", "header breaks the rule")
 def feature_of_the_shard_alone(part, data):
     if part == "header":
         data[0] = 1
 
 
-@wrong("E_CORRUPT", "flags 0x2 do not fit type image", "field breaks the rule")
+@wrong("E_CORRUPT", "flags 0x2 are not valid for type image", "field breaks the rule")
 def optional_image(part, data):
     if part == "SCHM":
         data[5] = 2

@@ -115,7 +115,8 @@ def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict
                 "no_sign": known.get("no_sign", False)}
     ways = [name for name, given_so in is_given.items() if given_so]
     if len(ways) > 1:
-        raise InvalidError(f"storage_options: {ways[0]} and {ways[1]} exclude each other; give one")
+        raise InvalidError(f"storage_options: {ways[0]} and {ways[1]} are mutually exclusive; "
+                           "pass one")
     options = Options(
         (
             *(known.get(name) for name in _TEXTS),

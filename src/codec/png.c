@@ -207,7 +207,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
                          head.colour);
     if (head.depth == 16)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
-                         "mask: expected values of at most 8 bits, found 16");
+                         "mask: expected at most 8 bits per pixel, found 16");
     r = pen__pixels_alloc(limits, head.width, head.height, 1, where, &pixels, reterr);
     if (r < 0)
         return r;

@@ -68,7 +68,7 @@ static int read_ihdr(const Chunk *c, const PenLimits *limits, PenPngHead *ret, P
 {
     if (!is_type(c, "IHDR") || c->bytes != 13)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "png: expected a chunk IHDR of 13 bytes first, found another");
+                         "png: expected an IHDR chunk of 13 bytes first, found another chunk");
     *ret = (PenPngHead){
         .width = load32be(c->data),
         .height = load32be(c->data + 4),
@@ -78,7 +78,7 @@ static int read_ihdr(const Chunk *c, const PenLimits *limits, PenPngHead *ret, P
     };
     if (!depth_fits(ret->colour, ret->depth))
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "png: expected a colour type of the standard, found type %u of %u bits",
+                         "png: expected a valid colour type, found type %u with %u bits",
                          ret->colour, ret->depth);
     return pen__limits_check(limits, ret->width, ret->height, where, reterr);
 }
@@ -92,7 +92,8 @@ int pen__png_head(const uint8_t *data, size_t bytes, const PenLimits *limits, Pe
     Chunk c = {0};
     size_t at = sizeof signature;
     if (bytes < at || memcmp(data, signature, at) != 0)
-        return pen__fail(reterr, PEN_E_DECODE, where, "png: expected its signature, found another");
+        return pen__fail(reterr, PEN_E_DECODE, where,
+                         "png: expected the PNG signature, found other bytes");
     int r = next_chunk(data, bytes, &at, &c, reterr);
     if (r >= 0)
         r = read_ihdr(&c, limits, &head, reterr);
@@ -102,7 +103,8 @@ int pen__png_head(const uint8_t *data, size_t bytes, const PenLimits *limits, Pe
             break;
         if (is_type(&c, "IEND"))
             return pen__fail(reterr, PEN_E_DECODE, where,
-                             "png: expected pixels (IDAT), found the end at byte %zu", c.offset);
+                             "png: expected pixels (IDAT), found the end of the image at byte %zu",
+                             c.offset);
         head.has_trns |= is_type(&c, "tRNS");
         head.has_packed |= is_type(&c, "iCCP") || is_type(&c, "zTXt") || is_type(&c, "iTXt");
         if (is_type(&c, "eXIf"))

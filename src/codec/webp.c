@@ -27,7 +27,7 @@ static int open_riff(Riff *riff, const uint8_t *data, size_t bytes, PenError *re
 {
     if (bytes < 12 || memcmp(data, "RIFF", 4) != 0 || memcmp(data + 8, "WEBP", 4) != 0)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "webp: expected its signature, found another");
+                         "webp: expected the WebP signature, found other bytes");
     uint64_t end = (uint64_t)pen__load32(data + 4) + 8;
     if (end > bytes || end < 12)
         return pen__fail(reterr, PEN_E_DECODE, where,
@@ -49,9 +49,10 @@ static int next_chunk(Riff *riff, Chunk *ret, PenError *reterr)
         ok = pen__range_ok(riff->at + 8, length, riff->end);
     }
     if (!ok)
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "webp: chunk at byte %zu: expected it to end by byte %zu, found more",
-                         riff->at, riff->end);
+        return pen__fail(
+            reterr, PEN_E_DECODE, where,
+            "webp: chunk at byte %zu: expected its end at byte %zu or before, found it after that",
+            riff->at, riff->end);
     *ret =
         (Chunk){.type = riff->data + riff->at, .data = riff->data + riff->at + 8, .bytes = length};
     /* Chunks are padded to even lengths; the last pad byte is sometimes left out. */
@@ -88,7 +89,7 @@ static int check_chunks(const uint8_t *data, size_t bytes, int *ret_orientation,
                          "first");
     if (!has_pixels)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "webp: expected a chunk of pixels, found none");
+                         "webp: expected a chunk with pixels, found none");
     return PEN_OK;
 }
 
@@ -178,7 +179,7 @@ static int decode(const uint8_t *data, size_t bytes, const PenLimits *limits, Pe
     uint64_t need = (uint64_t)info.width * info.height * (info.channels + 4u);
     if (need > limits->max_memory_bytes)
         return pen__fail(reterr, PEN_E_LIMIT, where,
-                         "webp: expected to need at most %llu bytes of memory, found %llu",
+                         "webp: decoding may use at most %llu bytes of memory, but needs %llu",
                          (unsigned long long)limits->max_memory_bytes, (unsigned long long)need);
     r = pen__pixels_alloc(limits, info.width, info.height, info.channels, where, &pixels, reterr);
     if (r < 0)
@@ -200,8 +201,8 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
     if (r < 0)
         return r;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "mask: expected 1 channel, found a webp of %u; masks are grey or palette "
-                     "images",
+                     "mask: expected 1 channel (grey or palette), found a WebP of %u channels; "
+                     "store masks as PNG",
                      info.channels);
 }
 

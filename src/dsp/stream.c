@@ -44,7 +44,7 @@ int pen__resize_check(const PenResize *w, PenError *reterr)
     if (!b->w || !b->h || b->x >= w->width || b->y >= w->height || b->w > w->width - b->x ||
         b->h > w->height - b->y)
         return pen__fail(reterr, PEN_E_INVALID, where,
-                         "resize: expected a window inside of %u x %u, found %u x %u at %u,%u",
+                         "resize: expected a window inside %u x %u, found %u x %u at %u,%u",
                          w->width, w->height, b->w, b->h, b->x, b->y);
     if (w->channels < 1 || w->channels > 4 || w->filter < PEN_FILTER_BILINEAR ||
         w->filter > PEN_FILTER_BOX)

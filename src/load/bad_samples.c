@@ -39,7 +39,7 @@ int pen__bad_samples_add(PenBadSamples *b, PenSlot *s, uint64_t limit, PenError 
         return PEN_OK;
     return pen__fail(reterr, PEN_E_CORRUPT, "load/loader",
                      "%" PRIu64 " samples of this epoch are broken, expected %" PRIu64
-                     " at most (max_bad); the last: %.200s",
+                     " at most (max_bad); the last one: %.200s",
                      b->in_pass, limit, all[n - 1].bad.message);
 }
 

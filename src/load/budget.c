@@ -34,8 +34,8 @@ int pen__budget_take(PenBudget *b, uint64_t bytes, bool *ret_over, const char *w
     PenLoadLock *lock = b->lock;
     if (bytes > b->limit)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "%s takes %" PRIu64 " bytes, but of memory=%" PRIu64 " only %" PRIu64
-                         " are for that; give more memory, or leave the sample out",
+                         "%s needs %" PRIu64 " bytes, but of memory=%" PRIu64 " only %" PRIu64
+                         " are available for it; increase memory, or leave the sample out",
                          what, bytes, b->memory, b->limit);
     /* Threads that hold bytes of this kind wait only for the processor, so this ends. Tasks that
      * are ready hold some too, and wait for a worker: a worker must not wait for them. */

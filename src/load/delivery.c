@@ -14,11 +14,11 @@
 
 static int fail_exhausted(const PenLoadEngine *e, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                     "all %u batches that fit in memory=%" PRIu64
-                     " are held by the caller; release batches (copy what a list is to keep), or "
-                     "give more memory",
-                     e->ring.n_leased, e->plan.shares.total);
+    return pen__fail(
+        reterr, PEN_E_LIMIT, WHERE,
+        "all %u batches that fit in memory=%" PRIu64
+        " are held by the caller; release batches (copy what you keep), or increase memory",
+        e->ring.n_leased, e->plan.shares.total);
 }
 
 /* PEN_END: the deadline has passed. */

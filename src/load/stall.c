@@ -59,7 +59,7 @@ int pen__stall_report(const PenThreads *threads, const PenRing *ring, const PenE
                   " missing; %u threads idle%s%s; %s",
                   pen__pack_path(pack), (double)waited_ns / 1e9, s ? s->left : 0,
                   ring->plan->set.batch_size, pass->delivered, busy.n_idle, *busy.text ? ", " : "",
-                  busy.text, *remote ? remote : "is the storage answering?");
+                  busy.text, *remote ? remote : "check whether the storage responds");
     if (busy.slowest && reterr)
         add_place(pack, busy.slowest->sample, reterr);
     return r;

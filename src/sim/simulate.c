@@ -107,7 +107,7 @@ static int plan_memory(PenSimJob *job, PenError *reterr)
     if (half / 4 < block)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "memory: expected at least %" PRIu64 " bytes for blocks of %" PRIu64
-                         " bytes, found %" PRIu64 "; give more memory, or smaller blocks",
+                         " bytes, found %" PRIu64 "; increase the memory, or use smaller blocks",
                          block < UINT64_MAX / 16 ? 16 * block : UINT64_MAX, block, m);
     job->window_bytes = half - 2 * block;
     return PEN_OK;
@@ -269,8 +269,8 @@ static int plan_job(PenSimJob *job, PenSimResult *result, PenError *reterr)
         r = count(job, &plan, result, reterr);
     if (r == PEN_OK && !job->steps)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%" PRIu32 " ranks with batches of %u: expected at least as many samples as "
-                      "all of them take at once, found %" PRIu64,
+                      "%" PRIu32 " ranks with batches of %u: expected at least one batch of "
+                      "samples for each rank, found %" PRIu64,
                       job->world, job->s->batch, plan.n);
     return r;
 }

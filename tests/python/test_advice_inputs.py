@@ -364,7 +364,7 @@ OPTIONS = {
                         lambda d: ("simulate", d.out, "--batch", "1", "--ranks", "1")),
     "simulate with more memory": (
         lambda d: (*SIMULATED, "--memory", "1MiB"),
-        "give more memory, or smaller blocks", nothing,
+        "increase the memory, or use smaller blocks", nothing,
         lambda d: (*SIMULATED, "--memory", "4GiB")),
     "simulate needs one": (lambda d: ("simulate",), "penstock simulate --samples 1e9", nothing,
                            lambda d: ("simulate", "--samples", "1e9", "--sample-bytes", "110000",

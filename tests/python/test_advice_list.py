@@ -71,6 +71,8 @@ NOT_FOLLOWED = {
     "check the credentials and their permissions": VAGUE,
     "check the address": VAGUE,
     "open it again": RACE,
+    "store masks as PNG": "followed in test_cli_sources.py, where masks are PNG",
+    "check whether the storage responds": "needs storage that hangs",
     "no plan found; run 'penstock plan' first":
         "the tasks follow it, which have a row",
     "write the name of each number into": "followed in test_cli_labels.py",

@@ -173,7 +173,7 @@ TABLE = {
         lambda s: s.open("none", **keys(s)), lambda s: s.open(**keys(s))),
     "a CA bundle": ("check the host name and the clock, or pass the right CA bundle",
         lambda s: over_tls(s), lambda s: over_tls(s, ca_file=s.top / "certificate")),
-    "one of two options": ("exclude each other; give one",
+    "one of two options": ("are mutually exclusive; pass one",
         lambda s: s.open(**keys(s), no_sign=True), lambda s: s.open("free", no_sign=True)),
     "pickled without keys": ("or the AWS_ environment variables",
         lambda s: pickled(s, **keys(s)), lambda s: pickled(s.with_keys())),

@@ -94,9 +94,9 @@ def test_wrong_use_is_told(args, words):
 @pytest.mark.parametrize(("args", "words"), [
     (("--latency-p99-ms", "1"), "latency p99: expected no less than the median"),
     (("--step-ms", "0"), "more than 0 for computing or decoding"),
-    (("--memory", "1MiB"), "give more memory"),
+    (("--memory", "1MiB"), "increase the memory"),
     (("--nodes", "60000", "--ranks", "1000"), "at most 1048576 on all nodes"),
-    (("--nodes", "1000", "--batch", "4096"), "as many samples as all of them take at once"),
+    (("--nodes", "1000", "--batch", "4096"), "at least one batch of samples for each rank"),
 ])
 def test_what_cannot_be_simulated_is_told(args, words):
     result = run(*NUMBERS, *args)

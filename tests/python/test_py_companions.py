@@ -70,7 +70,7 @@ OTHER = [
 
 @pytest.mark.parametrize("image, mask, message", OTHER)
 def test_a_mask_with_another_geometry_is_refused(pack, image, mask, message):
-    start = "mask 'mask' has another geometry than image 'image': "
+    start = "the geometry of mask 'mask' differs from that of image 'image': "
     with pytest.raises(penstock.InvalidError, match=start + message):
         load(pack, {"image": f"decode | {image}", "mask": f"decode | {mask}"})
     with pytest.raises(penstock.InvalidError, match=start + message):  # in any order
@@ -83,7 +83,7 @@ def test_a_mask_may_belong_to_any_image(pack):
         next(iter(loader))
     with load(pack, {"mask": two}) as loader:  # and it may come alone
         next(iter(loader))
-    with pytest.raises(penstock.InvalidError, match="than image 'image': 'hflip"):
+    with pytest.raises(penstock.InvalidError, match="that of image 'image': 'hflip"):
         load(pack, {"image": one, "other": two, "mask": "decode | hflip | center_crop 24"})
 
 

@@ -729,7 +729,7 @@ def test_a_number_of_ranks_that_is_none(monkeypatch, name, text):
     ({"regoin": "x"}, "did you mean 'region'"),
     ({"key_id": "a"}, "key_id and secret together"),
     ({"token": "a"}, "found only token"),
-    ({"key_id": "a", "secret": "b", "credentials": lambda: None}, "exclude each other"),
+    ({"key_id": "a", "secret": "b", "credentials": lambda: None}, "mutually exclusive"),
     ({"deadline": 0}, "0.001 to 4000000 seconds"),
     ({"in_flight": 10**6}, "in_flight"),
     ({"node_ranks": 10**6}, "node_ranks"),

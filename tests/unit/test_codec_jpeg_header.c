@@ -192,17 +192,17 @@ TEST(info_says_what_is_wrong)
     EXPECT("\xFF\xD8\xFF\xDB\x00\x01", PEN_E_DECODE,
            "jpeg: marker db at byte 2: expected a length of 2 or more, found 1");
     EXPECT("\xFF\xD8\xFF\x52\x00\x02", PEN_E_DECODE,
-           "jpeg: expected a marker of the standard at byte 2, found code 52");
+           "jpeg: expected a JPEG marker at byte 2, found code 52");
     EXPECT(SOF("\xC0", "\x08\x00\x00\x00\x10"), PEN_E_DECODE,
            "size: expected at least 1 x 1 pixels, found 16 x 0");
     EXPECT("\xFF\xD8\xFF\xC0\x00\x0B\x08\x00\x10\x00\x10\x01\x01\x11\x00"
            "\xFF\xC0\x00\x0B\x08\x00\x10\x00\x10\x01\x01\x11\x00\xFF\xDA\x00\x02",
-           PEN_E_DECODE, "jpeg: expected one frame header, found a second at byte 15");
+           PEN_E_DECODE, "jpeg: expected one frame header, found a second one at byte 15");
     EXPECT(SOF("\xC3", "\x08\x00\x10\x00\x10"), PEN_E_UNSUPPORTED,
            "jpeg: expected a baseline, extended or progressive file, found SOF3 (lossless, "
            "hierarchical or unknown); convert it first");
     EXPECT(SOF("\xC0", "\x09\x00\x10\x00\x10"), PEN_E_DECODE,
-           "jpeg: expected 8 or 12 bits a sample, found 9");
+           "jpeg: expected 8 or 12 bits per sample, found 9");
 }
 
 TEST(check_finds_a_missing_end)

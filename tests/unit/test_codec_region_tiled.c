@@ -287,7 +287,7 @@ TEST(tiled_damage_in_the_head_is_named)
     t.jpeg.data[dht + 5] = 200; /* codes of one bit */
     CHECK_INT(find_region(decoder, &e, (PenBox){.w = 250, .h = 240}, PEN_COLOUR_RGB, &found, &err),
               PEN_E_DECODE);
-    CHECK_MEM(err.message, "tiled jpeg of 250 x 240: head: jpeg: ", 37);
+    CHECK_MEM(err.message, "tiled jpeg of 250 x 240: header: jpeg: ", 37);
     pen__tiled_free(&t);
 }
 

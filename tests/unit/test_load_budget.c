@@ -40,7 +40,7 @@ TEST(takes_up_to_the_limit)
     CHECK_INT(b->used, 40);
     CHECK_INT(b->peak, 100);
     CHECK_INT(pen__budget_take(b, 101, NULL, "it", &err), PEN_E_LIMIT);
-    CHECK(strstr(err.message, "it takes 101 bytes, but of memory=1000 only 100"));
+    CHECK(strstr(err.message, "it needs 101 bytes, but of memory=1000 only 100"));
     CHECK_INT(b->used, 40);
     CHECK_INT(pen__budget_take(b, 60, NULL, "it", &err), PEN_OK);
     shared_fini(&s);

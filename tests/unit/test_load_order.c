@@ -119,9 +119,9 @@ TEST(refuses_plans_that_make_no_sense)
     refuse(-1, 10, (Shape){1, 1, 1}, "order -1: expected sequential");
     refuse(PEN_ORDER_RANDOM, 0, (Shape){0}, "order of 0 samples: expected 1 to");
     refuse(PEN_ORDER_RANDOM, PEN_PERMUTE_MOST + 1, (Shape){0}, "expected 1 to 2^63");
-    refuse(PEN_ORDER_BLOCK, 10, (Shape){0, 1, 1}, "0 samples a block");
+    refuse(PEN_ORDER_BLOCK, 10, (Shape){0, 1, 1}, "0 samples per block");
     refuse(PEN_ORDER_BLOCK, 10, (Shape){1, 0, 1}, "0 lanes");
-    refuse(PEN_ORDER_BLOCK, 10, (Shape){1, 1, 0}, "0 blocks a window");
+    refuse(PEN_ORDER_BLOCK, 10, (Shape){1, 1, 0}, "0 blocks per window");
 }
 
 /* ---- lanes and windows ----------------------------------------------------------------------- */

@@ -165,7 +165,7 @@ TEST(every_key_is_needed_once)
         refuse(old, "", message);
         CHECK_OK_SO_FAR();
         snprintf(twice, sizeof twice, "%s %s", old, old);
-        snprintf(message, sizeof message, "state: %s is there twice, expected once", keys[i]);
+        snprintf(message, sizeof message, "state: %s occurs twice, expected once", keys[i]);
         refuse(old, twice, message);
         CHECK_OK_SO_FAR();
         snprintf(twice, sizeof twice, "%s=", keys[i]);
@@ -223,7 +223,7 @@ TEST(refuses_what_is_no_state)
     PenError err = {0};
     PenState s;
     char text[PEN_STATE_BYTES + 1];
-    refuse("epoch=3", "epoch=3 colour=red", "state: \"colour\" is no key of version 1");
+    refuse("epoch=3", "epoch=3 colour=red", "state: \"colour\" is not a key of version 1");
     refuse("epoch=3", "epoch", "state: expected key=value, found \"epoch\"");
     refuse("epoch=3", "=3", "state: expected key=value, found \"=3\"");
     refuse("version=1", "version=2", "state: version is \"2\", expected 1; load it with");
@@ -231,9 +231,9 @@ TEST(refuses_what_is_no_state)
     refuse("version=1 epoch=3", "colour=red version=2", "version is \"2\", expected 1");
     CHECK_OK_SO_FAR();
     CHECK_INT(pen__state_read(NULL, &s, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "state: it is empty") != NULL);
+    CHECK(strstr(err.message, "state: empty") != NULL);
     CHECK_INT(pen__state_read("", &s, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "state: it is empty") != NULL);
+    CHECK(strstr(err.message, "state: empty") != NULL);
     CHECK_INT(pen__state_read("   ", &s, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "version is missing") != NULL);
     memset(text, ' ', PEN_STATE_BYTES);
@@ -269,29 +269,29 @@ static void check_differs(const PenState *theirs, const char *message)
 TEST(names_the_first_difference)
 {
     PenState s = example();
-#define NEXT "; pass strict=False to go on anyway"
+#define NEXT "; pass strict=False to continue anyway"
     s.order.window = 11;
-    check_differs(&s, "state: it was saved with window=11, expected 10" NEXT);
+    check_differs(&s, "state: saved with window=11, expected 10" NEXT);
     s.order.block_samples = 1; /* behind it */
-    check_differs(&s, "state: it was saved with window=11, expected 10" NEXT);
+    check_differs(&s, "state: saved with window=11, expected 10" NEXT);
     s.order.window = 10;
-    check_differs(&s, "state: it was saved with block=1, expected 32" NEXT);
+    check_differs(&s, "state: saved with block=1, expected 32" NEXT);
     s.order.lanes = 12;
-    check_differs(&s, "state: it was saved with lanes=12, expected 24" NEXT);
+    check_differs(&s, "state: saved with lanes=12, expected 24" NEXT);
     s.order.kind = PEN_ORDER_RANDOM;
-    check_differs(&s, "state: it was saved with order=random, expected block" NEXT);
+    check_differs(&s, "state: saved with order=random, expected block" NEXT);
     s.order.n = 5;
-    check_differs(&s, "state: it was saved with samples=5, expected 1281167" NEXT);
+    check_differs(&s, "state: saved with samples=5, expected 1281167" NEXT);
     s.order.seed = 43;
-    check_differs(&s, "state: it was saved with seed=43, expected 42" NEXT);
+    check_differs(&s, "state: saved with seed=43, expected 42" NEXT);
     s.subset = 1;
-    check_differs(&s, "state: subset is that of another run (0000000000000001, expected "
+    check_differs(&s, "state: saved with another subset (0000000000000001, expected "
                       "0000000000000000)" NEXT);
     s.pipeline = 0xdef;
-    check_differs(&s, "state: pipeline is that of another run (0000000000000def, expected "
+    check_differs(&s, "state: saved with another pipeline (0000000000000def, expected "
                       "0000000000000abc)" NEXT);
     s.pack_id[15] = 0;
-    check_differs(&s, "state: pack is that of another run (00112233445566778899aabbccddee00, "
+    check_differs(&s, "state: saved with another pack (00112233445566778899aabbccddee00, "
                       "expected 00112233445566778899aabbccddeeff)" NEXT);
 }
 

@@ -75,31 +75,32 @@ TEST(clip_messages)
     PenDraw draw = draw_of(0);
     PenClipRule rule = {.frames = 8, .n = 1, .stride = 2, .pad = PEN_PAD_NONE};
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 14}, &draw, got, &err), PEN_E_INVALID);
-    CHECK_STR(err.message,
-              "clip: frame 14 asked for (8 frames, stride 2), but it has 14, and pad is "
-              "none; use pad=last or pad=loop, or leave the sample out by a subset");
+    CHECK_STR(
+        err.message,
+        "clip: frame 14 requested (8 frames, stride 2), but the clip has 14, and pad is none; use "
+        "pad=last or pad=loop, or leave the sample out with a subset");
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 15}, &draw, got, &err), PEN_OK);
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 0}, &draw, got, &err), PEN_E_NOT_FOUND);
-    CHECK_STR(err.message, "clip: it has no frames; leave the sample out by a subset");
+    CHECK_STR(err.message, "clip: no frames; leave the sample out with a subset");
     rule.seconds = 1;
     rule.parts = 10;
     int64_t times[] = {0, 100000000, 200000000, 100000000};
     PenClipFrames frames = {.n = 3, .times_ns = times};
     CHECK_INT(pen__clip_choose(&rule, &frames, &draw, got, &err), PEN_E_INVALID);
-    CHECK_STR(err.message,
-              "clip: a frame 0.300 s from its start asked for, but it has 0.300 s (3 frames), and "
-              "pad is none; use pad=last or pad=loop, or leave the sample out by a subset");
+    CHECK_STR(
+        err.message,
+        "clip: a frame 0.300 s after the start was requested, but the clip has 0.300 s (3 frames), "
+        "and pad is none; use pad=last or pad=loop, or leave the sample out with a subset");
     frames.n = 4;
     CHECK_INT(pen__clip_choose(&rule, &frames, &draw, got, &err), PEN_E_INVALID);
-    CHECK_STR(err.message,
-              "clip: fps and seconds need frames whose times rise, found 4 frames whose "
-              "times do not; use stride");
+    CHECK_STR(err.message, "clip: fps and seconds need increasing timestamps, found 4 frames "
+                           "without them; use stride");
     int64_t far[] = {-1, INT64_MAX};
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){2, far}, &draw, got, &err), PEN_E_INVALID);
     far[0] = INT64_MAX / 2;
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){2, far}, &draw, got, &err), PEN_E_LIMIT);
     CHECK_STR(err.message,
-              "clip: expected times of at most 100 days, found 4611686018 s; use stride");
+              "clip: expected timestamps of at most 100 days, found 4611686018 s; use stride");
 }
 
 TEST(clip_lists)
@@ -115,8 +116,9 @@ TEST(clip_lists)
     CHECK_MEM(got, ((uint32_t[]){7, 0, 2, 7}), sizeof got);
     rule.pad = PEN_PAD_NONE;
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 10}, &draw, got, &err), PEN_E_INVALID);
-    CHECK_STR(err.message, "clip: frame 12 asked for, but it has 10, and pad is none; use pad=last "
-                           "or pad=loop, or leave the sample out by a subset");
+    CHECK_STR(err.message,
+              "clip: frame 12 requested, but the clip has 10, and pad is none; use pad=last "
+              "or pad=loop, or leave the sample out with a subset");
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 13}, &draw, got, &err), PEN_OK);
 }
 
@@ -281,8 +283,9 @@ TEST(clip_programs_that_are_wrong)
     expect_fail("decode | center_crop 8 | tensor ncthw", &image,
                 "pipeline: column 26: tensor: this layout is for clips, and the field holds an "
                 "image; expected nhwc or nchw");
-    expect_fail("decode | clip fps=8 seconds=2 | center_crop 8", &clip,
-                "pipeline: column 10: clip: fps and seconds exclude each other; give one of them");
+    expect_fail(
+        "decode | clip fps=8 seconds=2 | center_crop 8", &clip,
+        "pipeline: column 10: clip: fps and seconds are mutually exclusive; pass one of them");
     expect_fail("decode | clip fps=0.0009 | center_crop 8", &clip,
                 "pipeline: column 10: clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");
     expect_fail("decode | clip indices=3 n=2 | center_crop 8", &clip,

@@ -149,7 +149,7 @@ TEST(program_needs_a_fixed_size)
           "'center_crop "
           "H,W' or 'resize H,W'");
     FAILS("decode | center_crop 1,16384 | resize 2", &image,
-          "pipeline: column 32: the result would have 32768 x 2 pixels; at most 16384 a side are "
+          "pipeline: column 32: the result would have 32768 x 2 pixels; at most 16384 per side are "
           "allowed");
 }
 
@@ -176,11 +176,11 @@ TEST(program_types_that_do_not_fit)
         "pipeline: column 15: grayscale needs colors, but 'decode gray' removes them; use 'decode "
         "rgb'");
     FAILS("decode gray | center_crop 8 | normalize | tensor f32", &image,
-          "pipeline: column 31: normalize: mean has 3 numbers for 1 channel; give one, or "
-          "one for each channel");
+          "pipeline: column 31: normalize: mean has 3 numbers for 1 channel; pass one, or one for "
+          "each channel");
     FAILS("decode | center_crop 8 | normalize std=1,2 | tensor f32", &image,
-          "pipeline: column 26: normalize: std has 2 numbers for 3 channels; give one, or "
-          "one for each channel");
+          "pipeline: column 26: normalize: std has 2 numbers for 3 channels; pass one, or one for "
+          "each channel");
     FAILS("decode | center_crop 8 | random_erasing value=256", &image,
           "pipeline: column 26: random_erasing: value: expected integers from 0 to 255; for "
           "other values, move it after normalize");

@@ -430,9 +430,8 @@ TEST(run_broken_image_is_an_error)
         CHECK_INT(pen__sample_run(context, c.program, &sample_plan, &images[1],
                                   &pen__limits_default, dst, &err),
                   PEN_E_INVALID);
-        CHECK_STR(err.message,
-                  "expected the image the sample_plan was made for, 83 x 61 pixels, found 64 "
-                  "x 90");
+        CHECK_STR(err.message, "expected an image of 83 x 61 pixels as in its plan, found 64 "
+                               "x 90");
         close_case(&c);
     }
 }

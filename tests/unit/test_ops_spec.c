@@ -112,7 +112,7 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
         "hflip (0.5)",
         "pipeline: column 7: hflip: write values after the name, without parentheses: 'hflip 0.5'");
     FAILS("hflip p=(0.5)", "pipeline: column 9: hflip: p: expected a number, found '(0.5)'");
-    FAILS("resize size 8", "pipeline: column 8: resize: write size=... to give it by name");
+    FAILS("resize size 8", "pipeline: column 8: resize: write size=... to pass it by name");
 }
 
 TEST(spec_wrong_values_are_answered_with_their_place)

@@ -318,12 +318,12 @@ TEST(settings_that_make_no_sense_are_refused)
     REFUSED(spread_s, -1, "start");
     REFUSED(n_samples, 0, "samples");
     REFUSED(n_samples, UINT64_MAX, "samples");
-    REFUSED(n_samples, 511, "expected at least as many samples as all of them take at once");
+    REFUSED(n_samples, 511, "expected at least one batch of samples for each rank");
     PenSimSettings s = small();
     PenError err = {0};
     s.memory_bytes = 1 << 20;
     CHECK_INT(refused(&s, &err), PEN_E_LIMIT);
-    CHECK(strstr(err.message, "give more memory"));
+    CHECK(strstr(err.message, "increase the memory"));
 }
 
 static int stop_at_once(void *ctx, double seconds)

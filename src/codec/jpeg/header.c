@@ -19,9 +19,10 @@ typedef struct Parser {
 
 static int short_marker(const PenJpegMarker *m, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_DECODE, where,
-                     "jpeg: marker %02x at byte %zu: found %u bytes, which is not its length",
-                     m->code, m->offset, m->body_bytes);
+    return pen__fail(
+        reterr, PEN_E_DECODE, where,
+        "jpeg: marker %02x at byte %zu: found %u bytes, which does not match its content", m->code,
+        m->offset, m->body_bytes);
 }
 
 static int read_components(PenJpegHeader *h, const PenJpegMarker *m, PenError *reterr)
@@ -53,7 +54,7 @@ static int check_kind(const PenJpegInfo *info, PenError *reterr)
                          info->sof - PEN_MARKER_SOF0);
     if (info->precision != 8 && info->precision != 12)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "jpeg: expected 8 or 12 bits a sample, found %u", info->precision);
+                         "jpeg: expected 8 or 12 bits per sample, found %u", info->precision);
     if (info->components != 1 && info->components != 3 && info->components != 4)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
                          "jpeg: expected 1, 3 or 4 components, found %u", info->components);
@@ -64,7 +65,8 @@ static int read_sof(Parser *p, const PenJpegMarker *m, PenError *reterr)
 {
     if (p->has_sof)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "jpeg: expected one frame header, found a second at byte %zu", m->offset);
+                         "jpeg: expected one frame header, found a second one at byte %zu",
+                         m->offset);
     if (m->body_bytes < 6 || m->body_bytes != 6 + 3 * (uint32_t)m->body[5])
         return short_marker(m, reterr);
     PenJpegInfo *info = &p->to->info;

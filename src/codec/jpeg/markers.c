@@ -63,8 +63,8 @@ int pen__jpeg_walk_next(PenJpegWalk *walk, PenJpegMarker *ret, PenError *reterr)
     PenJpegMarker m = {.code = p[1], .offset = offset, .body = p + 2};
     if (!is_known(m.code))
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "jpeg: expected a marker of the standard at byte %zu, found code %02x",
-                         offset, m.code);
+                         "jpeg: expected a JPEG marker at byte %zu, found code %02x", offset,
+                         m.code);
     if (stands_alone(m.code)) {
         walk->at += 2;
         *ret = m;

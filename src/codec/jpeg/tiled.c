@@ -63,7 +63,7 @@ int pen__jpeg_tiled_header(const uint8_t *data, size_t bytes, const PenLimits *l
         return r;
     if (info->sof != PEN_MARKER_SOF0 || info->precision != 8)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected baseline (c0) of 8 bits, found %02x of %u",
+                         "tiled jpeg: expected a baseline file (c0) of 8 bits, found %02x of %u",
                          info->sof, info->precision);
     if (info->restart_interval != PEN_TILE_MCUS)
         return pen__fail(reterr, PEN_E_DECODE, where,
@@ -94,15 +94,16 @@ static int measure(const uint8_t *data, size_t bytes, size_t at, uint32_t *lengt
         } while (p[1] == 0);
         if (p[1] != pen__tile_closing_code(i, n))
             return pen__fail(reterr, PEN_E_DECODE, where,
-                             "tiled jpeg: segment %u of %u: expected marker %02x behind it, found "
+                             "tiled jpeg: segment %u of %u: expected marker %02x after it, found "
                              "%02x at byte %zu",
                              i, n, pen__tile_closing_code(i, n), p[1], at - 2);
         lengths[i] = (uint32_t)(at - start);
     }
     if (at != bytes)
-        return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected its end at byte %zu, found %zu bytes more", at,
-                         bytes - at);
+        return pen__fail(
+            reterr, PEN_E_DECODE, where,
+            "tiled jpeg: expected the end of the file at byte %zu, found %zu more bytes", at,
+            bytes - at);
     return PEN_OK;
 }
 

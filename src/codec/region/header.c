@@ -9,7 +9,7 @@ static int check_size(const PenEncoded *image, uint32_t width, uint32_t height, 
     if (width == image->width && height == image->height)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "image: expected %u x %u pixels as the index says, found a file of %u x %u",
+                     "image: expected %u x %u pixels as in the index, found a file of %u x %u",
                      image->width, image->height, width, height);
 }
 
@@ -22,7 +22,7 @@ static int check_codec(const PenEncoded *image, PenError *reterr)
     if (image->codec != PEN_STORED_NONE && found == image->codec)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "image: expected a file of codec %u (%s) as the index says, found %s",
+                     "image: expected a file of codec %u (%s) as in the index, found %s",
                      image->codec, pen__codec_name(image->codec), pen__codec_name(found));
 }
 
@@ -32,9 +32,10 @@ static int check_partial(const PenEncoded *image, PenError *reterr)
     bool cut = image->codec == PEN_STORED_RAW || pen__region_is_tiled(image);
     if (!image->partial || cut)
         return PEN_OK;
-    return pen__fail(reterr, PEN_E_INVALID, where,
-                     "image: expected all of a %s without segments, found a part of it",
-                     pen__codec_name(image->codec));
+    return pen__fail(
+        reterr, PEN_E_INVALID, where,
+        "image: expected the entire %s because it has no segments, found only a part of it",
+        pen__codec_name(image->codec));
 }
 
 static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegHeader *ret,
@@ -43,7 +44,7 @@ static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegH
     const PenJpegInfo *info = &ret->info;
     if (image->head_bytes > image->bytes)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected a head of %u bytes, found %zu in all",
+                         "tiled jpeg: expected a header of %u bytes, found %zu bytes in total",
                          image->head_bytes, image->bytes);
     int r = pen__jpeg_tiled_header(image->data, image->head_bytes, limits, ret, reterr);
     if (r >= 0)
@@ -53,7 +54,7 @@ static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegH
     if (info->head_bytes != image->head_bytes || info->scan_components != info->components ||
         !pen__tile_sampling_fits(info))
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "tiled jpeg: expected a head of %u bytes, one scan and sampling of 1 or "
+                         "tiled jpeg: expected a header of %u bytes, one scan and sampling of 1 or "
                          "2, found %zu, %u of %u components and %u x %u",
                          image->head_bytes, info->head_bytes, info->scan_components,
                          info->components, info->h_samp[0], info->v_samp[0]);

@@ -40,7 +40,7 @@ static int check_box(const PenEncoded *image, const PenBox *box, PenError *reter
         box->h <= image->height && box->y <= image->height - box->h)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, where,
-                     "box: expected one inside of %u x %u pixels, found %u x %u at %u, %u",
+                     "box: expected a box inside %u x %u pixels, found %u x %u at %u, %u",
                      image->width, image->height, box->w, box->h, box->x, box->y);
 }
 

@@ -184,7 +184,7 @@ static void name_place(const PenDecoder *d, const PenEncoded *image, const Cut *
                        PenError *reterr)
 {
     if (!d->started)
-        pen__error_prefix(reterr, "tiled jpeg of %u x %u: head", image->width, image->height);
+        pen__error_prefix(reterr, "tiled jpeg of %u x %u: header", image->width, image->height);
     else
         pen__error_prefix(reterr, "tiled jpeg of %u x %u: segment %u of %u", image->width,
                           image->height, failed_segment(d, image, cut), cut->g.n_segments);

@@ -24,7 +24,7 @@ static int read_header(PenDecoder *d)
     jpeg_read_header(&t->d, TRUE);
     if (t->d.image_width != in->width || t->d.image_height != in->height)
         return pen__fail(t->reterr, PEN_E_DECODE, where,
-                         "jpeg: expected %u x %u pixels as the index says, found a file of %u x %u",
+                         "jpeg: expected %u x %u pixels as in the index, found a file of %u x %u",
                          in->width, in->height + in->top, t->d.image_width,
                          t->d.image_height + in->top);
     return pen__limits_check(t->limits, t->d.image_width, t->d.image_height, where, t->reterr);

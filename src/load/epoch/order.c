@@ -39,8 +39,8 @@ int pen__order_check(const PenOrderPlan *p, PenError *reterr)
                          "order of %" PRIu64 " samples: expected 1 to 2^63", p->n);
     if (pen__order_by_block(p->kind) && (!p->block_samples || !p->lanes || !p->window))
         return pen__fail(reterr, PEN_E_INVALID, "load/order",
-                         "block order with %" PRIu64 " samples a block, %" PRIu32 " lanes, %" PRIu32
-                         " blocks a window: expected at least 1 of each",
+                         "block order with %" PRIu64 " samples per block, %" PRIu32
+                         " lanes, %" PRIu32 " blocks per window: expected at least 1 of each",
                          p->block_samples, p->lanes, p->window);
     return PEN_OK;
 }

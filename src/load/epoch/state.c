@@ -147,7 +147,7 @@ static int read_word(Words *words, Word w, Word *unknown, PenError *reterr)
             continue;
         if (words->values[i].n)
             return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                             "state: %s is there twice, expected once", key_names[i]);
+                             "state: %s occurs twice, expected once", key_names[i]);
         words->values[i] = (Word){equals + 1, w.n - key.n - 1};
         return PEN_OK;
     }
@@ -170,7 +170,7 @@ static int check_words(const Words *words, Word unknown, PenError *reterr)
                              key_names[i]);
     if (unknown.n)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: \"%s\" is no key of version 1, expected only epoch, position, "
+                         "state: \"%s\" is not a key of version 1, expected only epoch, position, "
                          "samples, seed, order, lanes, window, block, pack, pipeline, subset",
                          show(unknown, shown));
     return PEN_OK;
@@ -182,10 +182,10 @@ static int split_words(const char *text, Words *ret, PenError *reterr)
     Word w;
     if (!text || !*text)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: it is empty, expected version=1 epoch=... as saved");
+                         "state: empty, expected version=1 epoch=... as saved");
     if (strnlen(text, PEN_STATE_BYTES) >= PEN_STATE_BYTES)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: it is too long, expected fewer than %d bytes", PEN_STATE_BYTES);
+                         "state: too long, expected fewer than %d bytes", PEN_STATE_BYTES);
     while (next_word(&text, &w)) {
         int r = read_word(ret, w, &unknown, reterr);
         if (r < 0)
@@ -286,13 +286,12 @@ int pen__state_read(const char *text, PenState *ret, PenError *reterr)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-#define GO_ON "pass strict=False to go on anyway"
+#define GO_ON "pass strict=False to continue anyway"
 
 static int fail_other(PenError *reterr, const char *what, const char *theirs, const char *mine)
 {
     return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                     "state: %s is that of another run (%s, expected %s); " GO_ON, what, theirs,
-                     mine);
+                     "state: saved with another %s (%s, expected %s); " GO_ON, what, theirs, mine);
 }
 
 static int match_hash(const char *what, uint64_t mine, uint64_t theirs, PenError *reterr)
@@ -310,7 +309,7 @@ static int match_number(int key, uint64_t mine, uint64_t theirs, PenError *reter
     if (mine == theirs)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                     "state: it was saved with %s=%" PRIu64 ", expected %" PRIu64 "; " GO_ON,
+                     "state: saved with %s=%" PRIu64 ", expected %" PRIu64 "; " GO_ON,
                      key_names[key], theirs, mine);
 }
 
@@ -323,7 +322,7 @@ static int match_order(const PenOrderPlan *mine, const PenOrderPlan *theirs, Pen
         return r;
     if (mine->kind != theirs->kind)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: it was saved with order=%s, expected %s; " GO_ON,
+                         "state: saved with order=%s, expected %s; " GO_ON,
                          pen__order_name(theirs->kind), pen__order_name(mine->kind));
     if (!pen__order_by_block(mine->kind))
         return PEN_OK;

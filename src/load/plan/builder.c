@@ -114,7 +114,7 @@ static int choose_samples(PenLoadPlan *p, PenError *reterr)
     } else if (s->count) {
         if (!pen__range_ok(s->first, s->count, all))
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "subset: expected a range inside of 0 to %" PRIu64 ", found %" PRIu64
+                             "subset: expected a range inside 0 to %" PRIu64 ", found %" PRIu64
                              " samples from %" PRIu64,
                              all, s->count, s->first);
         n = s->count;

@@ -41,11 +41,12 @@ static int fail_mask(const PenSpecField *image, const PenSpecField *mask, const 
     char a[SHOWN], b[SHOWN];
     show(of_image, a);
     show(of_mask, b);
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "pipeline: column %u: mask '%.40s' has another geometry than image '%.40s': "
-                     "%s, where the image has %s; give it the image's crops, resizes and flips in "
-                     "the same order (a further resize may follow)",
-                     of_mask ? of_mask->column : mask->column, mask->name, image->name, b, a);
+    return pen__fail(
+        reterr, PEN_E_INVALID, WHERE,
+        "pipeline: column %u: the geometry of mask '%.40s' differs from that of image '%.40s': %s, "
+        "where the image has %s; give it the image's crops, resizes and flips in "
+        "the same order (a further resize may follow)",
+        of_mask ? of_mask->column : mask->column, mask->name, image->name, b, a);
 }
 
 /* Pixels of a mask belong to those of one image of the pipeline. */
@@ -100,7 +101,8 @@ static bool is_box(const PenOutField *f)
 int pen__companions_warn(const PenLoadPlan *p, char **ret, PenError *reterr)
 {
     static const char form[] =
-        "field '%s' looks like boxes (its name has 'box', its last dimension is 4) and is given "
+        "field '%s' looks like boxes (its name has 'box', its last dimension is 4) and is "
+        "delivered "
         "as stored, while the pipeline crops, resizes or flips '%s'; boxes do not follow the "
         "pixels";
     const PenOutField *moved = moved_field(p);

@@ -74,8 +74,8 @@ static int check_names(const PenLoadPlan *p, PenError *reterr)
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(p->fields[i].name, p->fields[j].name) == 0)
                 return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                                 "pipeline: the pack has a field '%s', as the times of a clip "
-                                 "would be called; leave one of them out",
+                                 "pipeline: the name of the clip's timestamps, '%s', is also a "
+                                 "field of the pack; leave one of them out",
                                  p->fields[i].name);
     return PEN_OK;
 }
@@ -139,7 +139,7 @@ static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *
         return PEN_OK;
     if (!spec->name)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: it has no image field; name the field: 'label: tensor'",
+                         "%s: the pack has no image field; name the field: 'label: tensor'",
                          pen__pack_path(p->pack));
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "pipeline: column %u: no field '%s' in %s; its first field is '%s'",
@@ -192,7 +192,7 @@ static int complete_spec(PenLoadPlan *p, PenError *reterr)
             r = add_number(&p->spec, info->fields[i].name, reterr);
     if (r == PEN_OK && !p->spec.n_fields)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: it has no numeric field; give a pipeline for its images",
+                      "%s: the pack has no numeric field; pass a pipeline for its images",
                       pen__pack_path(p->pack));
     return r;
 }
@@ -215,7 +215,7 @@ static int add_named(PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
     for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
         if (p->fields[i].field == number)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "pipeline: column %u: field '%s' is there twice", spec->column,
+                          "pipeline: column %u: field '%s' occurs twice", spec->column,
                           p->fields[i].name);
     return r == PEN_OK ? add_field(p, number, spec, reterr) : r;
 }

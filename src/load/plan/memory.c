@@ -38,7 +38,7 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "memory: expected at least %" PRIu64 " MiB for batches of %" PRIu64
                      " bytes and %u threads, found %" PRIu64
-                     " MiB; give more memory, or make batches smaller",
+                     " MiB; increase memory, or use smaller batches",
                      need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
 }
 
@@ -52,8 +52,8 @@ static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reter
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
-                     " bytes that are read whole, found %" PRIu64
-                     " MiB; give more memory, or pack with fewer samples in a block",
+                     " bytes, each of which is read completely, found %" PRIu64
+                     " MiB; increase memory, or pack with fewer samples per block",
                      need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes,
                      p->set.memory_bytes / MiB);
 }
@@ -128,10 +128,10 @@ static int check_node(const PenLoadPlan *p, PenError *reterr)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "memory: %" PRIu64 " MiB for each of %" PRIu64 " processes (node_ranks, "
-                     "LOCAL_WORLD_SIZE) are %" PRIu64 " MiB, and %s has %" PRIu64
+                     "LOCAL_WORLD_SIZE) are %" PRIu64 " MiB, but %s has %" PRIu64
                      " MiB; pass memory=\"%" PRIu64 "MiB\" or less, or start fewer processes",
                      each / MiB, ranks, all / MiB,
-                     limit.is_by_group ? "this control group" : "this machine", limit.bytes / MiB,
+                     limit.is_by_group ? "this cgroup" : "this machine", limit.bytes / MiB,
                      limit.bytes / ranks / MiB);
 }
 

@@ -14,7 +14,7 @@ static PenSpot spot_of(const PenOutField *f, const PenLocation *at)
 static int no_image(const PenOutField *f, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                     "field '%s' is empty; leave the sample out by a subset", f->name);
+                     "field '%s' is empty; leave the sample out with a subset", f->name);
 }
 
 /* A mask has the geometry of its image, so it has to have its size. */

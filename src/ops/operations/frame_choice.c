@@ -88,16 +88,17 @@ static int too_short(const Line *line, uint64_t place)
     const PenClipRule *r = line->rule;
     if (line->by_time)
         return pen__fail(line->reterr, PEN_E_INVALID, where,
-                         "clip: a frame %.3f s from its start asked for, but it has %.3f s (%u "
-                         "frames), and pad is none; use pad=last or pad=loop, or leave the sample "
-                         "out by a subset",
+                         "clip: a frame %.3f s after the start was requested, but the clip has "
+                         "%.3f s (%u frames), and pad is none; use pad=last or pad=loop, or leave "
+                         "the sample out with a subset",
                          (double)place / NS, (double)line->length / NS, line->frames->n);
     char how[60] = "";
     if (!r->n_indices)
         snprintf(how, sizeof how, " (%u frames, stride %u)", r->frames, r->stride);
     return pen__fail(line->reterr, PEN_E_INVALID, where,
-                     "clip: frame %" PRIu64 " asked for%s, but it has %u, and pad is none; use "
-                     "pad=last or pad=loop, or leave the sample out by a subset",
+                     "clip: frame %" PRIu64
+                     " requested%s, but the clip has %u, and pad is none; use pad=last or "
+                     "pad=loop, or leave the sample out with a subset",
                      place, how, line->frames->n);
 }
 
@@ -123,12 +124,12 @@ static int measure(Line *line)
         rises = rises && f->times_ns[i] >= f->times_ns[i - 1];
     if (!rises || __builtin_sub_overflow(f->times_ns[f->n - 1], f->times_ns[0], &all) || all <= 0)
         return pen__fail(line->reterr, PEN_E_INVALID, where,
-                         "clip: fps and seconds need frames whose times rise, found %u frames "
-                         "whose times do not; use stride",
+                         "clip: fps and seconds need increasing timestamps, found %u frames "
+                         "without them; use stride",
                          f->n);
     if (all > LONGEST_NS)
         return pen__fail(line->reterr, PEN_E_LIMIT, where,
-                         "clip: expected times of at most 100 days, found %.0f s; use stride",
+                         "clip: expected timestamps of at most 100 days, found %.0f s; use stride",
                          (double)all / NS);
     line->length = (uint64_t)all + (uint64_t)all / (f->n - 1);
     return PEN_OK;
@@ -152,7 +153,7 @@ int pen__clip_choose(const PenClipRule *rule, const PenClipFrames *frames, PenDr
                  .reterr = reterr};
     if (frames->n == 0)
         return pen__fail(reterr, PEN_E_NOT_FOUND, where,
-                         "clip: it has no frames; leave the sample out by a subset");
+                         "clip: no frames; leave the sample out with a subset");
     int r = line.by_time ? measure(&line) : PEN_OK;
     if (r == PEN_OK && rule->n_indices)
         return choose_list(&line, ret);

@@ -140,7 +140,7 @@ static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken
     /* Perhaps a parameter's name with its sign forgotten. */
     for (uint32_t i = 0; i < op->n_params; i++)
         if (pen__token_is(t, op->params[i].name))
-            return pen__spec_fail(p->reterr, t->column, "%s: write %s=... to give it by name",
+            return pen__spec_fail(p->reterr, t->column, "%s: write %s=... to pass it by name",
                                   op->name, op->params[i].name);
     if (!words[0])
         return fail_too_many(p, op, t);

@@ -92,7 +92,7 @@ static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
         return PEN_OK;
     return pen__spec_fail(
         c->reterr, op->column,
-        "%s: %s has %u numbers for %u channel%s; give one, or one for each channel", op->op->name,
+        "%s: %s has %u numbers for %u channel%s; pass one, or one for each channel", op->op->name,
         op->op->params[param].name, n, c->p->channels, c->p->channels == 1 ? "" : "s");
 }
 
@@ -276,9 +276,10 @@ static int check_image(Check *c)
                               "images of different sizes do not fit into one batch; add "
                               "'center_crop H,W' or 'resize H,W'");
     if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
-        return pen__spec_fail(c->reterr, last_column(c),
-                              "the result would have %u x %u pixels; at most %d a side are allowed",
-                              c->size.width, c->size.height, PEN_SIZE_LIMIT);
+        return pen__spec_fail(
+            c->reterr, last_column(c),
+            "the result would have %u x %u pixels; at most %d per side are allowed", c->size.width,
+            c->size.height, PEN_SIZE_LIMIT);
     int dtype = choose_dtype(c);
     if (dtype < 0)
         return dtype;

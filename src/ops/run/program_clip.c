@@ -16,7 +16,7 @@ static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *
     const PenParamValue *v = op->values;
     if (v[FPS].v[0] > 0 && v[SECONDS].v[0] > 0)
         return pen__spec_fail(reterr, op->column,
-                              "clip: fps and seconds exclude each other; give one of them");
+                              "clip: fps and seconds are mutually exclusive; pass one of them");
     if (v[FPS].v[0] > 0 && v[FPS].v[0] < SLOWEST_FPS)
         return pen__spec_fail(reterr, op->column,
                               "clip: fps: expected 0 or at least 0.001 (a frame in 1000 s)");

@@ -215,11 +215,10 @@ static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const Pe
 {
     if (p->kind.kind == PEN_KIND_NUMBER || sample_plan->shape.width != image->width ||
         sample_plan->shape.height != image->height)
-        return pen__fail(
-            reterr, PEN_E_INVALID, where,
-            "expected the image the sample_plan was made for, %u x %u pixels, found %u x "
-            "%u",
-            sample_plan->shape.width, sample_plan->shape.height, image->width, image->height);
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "expected an image of %u x %u pixels as in its plan, found %u x %u",
+                         sample_plan->shape.width, sample_plan->shape.height, image->width,
+                         image->height);
     return PEN_OK;
 }
 

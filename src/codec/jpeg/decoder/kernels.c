@@ -68,7 +68,7 @@ int pen__own_use(PenOwn *own, const char *tier, PenError *reterr)
     bool turbo = strcmp(tier, "turbo") == 0;
     if (!turbo && (cpu < 0 || !pen__cpu_has(cpu) || !pen__jpeg_pixels_tier(tier)))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
-                         "kernels: expected a tier that this CPU has, found '%s'", tier);
+                         "kernels: expected a tier that this CPU supports, found '%s'", tier);
     own->entropy = turbo ? NULL : entropy_of(cpu);
     if (!turbo)
         own->pixels = pen__jpeg_pixels_tier(tier);

@@ -50,7 +50,7 @@ static _Noreturn void on_error(j_common_ptr cinfo)
     cinfo->err->format_message(cinfo, text);
     if (code == JERR_NO_BACKING_STORE)
         pen__fail(t->reterr, status, where,
-                  "jpeg: expected to need at most %llu bytes of memory, found more",
+                  "jpeg: decoding needs more than the limit of %llu bytes of memory",
                   (unsigned long long)t->limits->max_memory_bytes);
     else if (cinfo->is_decompressor)
         pen__fail(t->reterr, status, where, "jpeg: near byte %zu: libjpeg: %s", pen__turbo_place(t),
@@ -154,8 +154,8 @@ int pen__turbo_choose_output(PenTurbo *t)
         return 3;
     default:
         return pen__fail(t->reterr, PEN_E_UNSUPPORTED, where,
-                         "jpeg: expected grey, YCbCr, RGB, CMYK or YCCK, found %d components of "
-                         "unknown colour",
+                         "jpeg: expected grey, YCbCr, RGB, CMYK or YCCK, found %d components of an "
+                         "unknown colour space",
                          t->d.num_components);
     }
 }
