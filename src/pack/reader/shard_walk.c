@@ -124,10 +124,14 @@ static int do_part(PenShardWalk *w, const PenWalkPart *p, PenBuf *buf, PenError 
     int r = w->calls->part(w->ctx, p, buf, reterr);
     if (r < 0)
         return r; /* and never done: the parts behind it wait until the walk is stopped */
+    PenWalkShard *s = p->shard;
     pthread_mutex_lock(&w->mutex);
-    p->shard->done++;
+    bool is_last = ++s->done == s->taken && s->next == s->n;
+    if (is_last)
+        s->state = PEN_WALK_CLOSING;
     unlock(w);
-    return PEN_OK;
+    /* At once: the disk or the store is busy with it while other threads read. */
+    return is_last ? close_shard(w, s, reterr) : PEN_OK;
 }
 
 void pen__walk_work(PenShardWalk *w)
