@@ -295,6 +295,11 @@ void fault_begin(const FaultPlan *p)
     pen__sys = &sys;
 }
 
+bool fault_is_for_ever(void)
+{
+    return plan.for_ever;
+}
+
 FaultSeen fault_end(void)
 {
     pen__sys = &pen__sys_real;

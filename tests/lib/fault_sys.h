@@ -48,6 +48,8 @@ typedef struct FaultSeen {
 
 void fault_begin(const FaultPlan *plan);
 FaultSeen fault_end(void);
+/* Do calls after the first failing one fail as well? */
+bool fault_is_for_ever(void);
 const char *fault_name(FaultKind kind);
 
 #endif

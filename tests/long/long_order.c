@@ -5,7 +5,7 @@
 
 #include "base/sys.h"
 #include "lib/sweep.h"
-#include "unit/order_help.h"
+#include "lib/order_help.h"
 #include "unit/test.h"
 
 #define HUGE_N UINT64_C(1000000000000)

@@ -14,7 +14,7 @@
 #include "codec/jpeg/decoder/decoder_impl.h"
 #include "codec/region/region_impl.h"
 #include "lib/sweep.h"
-#include "unit/region_help.h"
+#include "lib/region_help.h"
 #include "unit/test.h"
 
 static const PenLimits *const limits = &pen__limits_default;

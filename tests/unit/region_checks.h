@@ -6,120 +6,30 @@
 #include <stdio.h>
 
 #include "codec_images.h"
-#include "region_help.h"
+#include "lib/region_help.h"
 #include "test.h"
 
-static const PenLimits *const limits = &pen__limits_default;
-static const int32_t colours[] = {PEN_COLOUR_RGB, PEN_COLOUR_GREY};
-static PenDecoder *decoder; /* one for all tests, so that what one leaves behind meets the next */
-static Collected found;
+extern const PenLimits *const limits;
+extern const int32_t colours[];
+extern PenDecoder *decoder; /* one for all tests, so that what one leaves behind meets the next */
+extern Collected found;
 
-static uint32_t dice_state = 1;
-PEN_UNUSED static uint32_t dice(uint32_t below)
-{
-    dice_state = dice_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)dice_state * below >> 32);
-}
-
-PEN_UNUSED static PenBox random_box(uint32_t width, uint32_t height)
-{
-    PenBox b = {.w = 1 + dice(width), .h = 1 + dice(height)};
-    b.x = dice(width - b.w + 1);
-    b.y = dice(height - b.h + 1);
-    return b;
-}
+uint32_t dice(uint32_t below);
+PenBox random_box(uint32_t width, uint32_t height);
 
 /* All of it, single pixels and thin strips at the edges, then chance. */
-PEN_UNUSED static PenBox nth_box(uint32_t n, uint32_t width, uint32_t height)
-{
-    uint32_t right = width - 1, bottom = height - 1;
-    PenBox fixed[] = {
-        {0, 0, width, height}, {0, 0, 1, 1},
-        {right, 0, 1, 1},      {0, bottom, 1, 1},
-        {right, bottom, 1, 1}, {0, 0, width, 1},
-        {0, bottom, width, 1}, {0, 0, 1, height},
-        {right, 0, 1, height}, {right / 2, bottom / 2, width - right / 2, height - bottom / 2},
-    };
-    return n < PEN_LEN(fixed) ? fixed[n] : random_box(width, height);
-}
-
-PEN_UNUSED static void check_box(const PenEncoded *e, const PenPixels *whole, PenBox box,
-                                 int32_t colour)
-{
-    PenError err = {0};
-    int r = find_region(decoder, e, box, colour, &found, &err);
-    if (r < 0)
-        printf("%s\n", err.message);
-    CHECK_INT(r, PEN_OK);
-    size_t different = count_different(whole, box, colour, &found);
-    if (different)
-        printf("%u x %u: box %u, %u, %u x %u, colour %d\n", e->width, e->height, box.x, box.y,
-               box.w, box.h, colour);
-    CHECK_INT(different, 0);
-}
-
-PEN_UNUSED static void check_boxes(const PenEncoded *e, const PenPixels *whole, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        check_box(e, whole, nth_box(i, e->width, e->height), colours[i % 2]);
-        CHECK_OK_SO_FAR();
-    }
-}
-
-PEN_UNUSED static PenEncoded encoded(uint8_t *data, size_t bytes, int codec, const PenPixels *p)
-{
-    return (PenEncoded){.data = data,
-                        .bytes = bytes,
-                        .width = p->width,
-                        .height = p->height,
-                        .codec = (uint8_t)codec,
-                        .channels = (uint8_t)p->channels};
-}
-
-PEN_UNUSED static void check_file(const PenBuf *b, int codec, uint32_t n_boxes)
-{
-    PenPixels whole = {0};
-    CHECK_INT(pen__image_decode(b->data, b->bytes, limits, &whole, NULL), PEN_OK);
-    uint8_t *copy = exact_copy(b->data, b->bytes);
-    PenEncoded e = encoded(copy, b->bytes, codec, &whole);
-    check_boxes(&e, &whole, n_boxes);
-    free(copy);
-    pen__pixels_free(&whole);
-}
-
-PEN_UNUSED static int find_status(const PenEncoded *e, PenBox box)
-{
-    PenError err = {0};
-    int r = find_region(decoder, e, box, PEN_COLOUR_RGB, &found, &err);
-    if (r < 0 && (err.status != r || !err.message[0]))
-        return 99;
-    return r;
-}
+PenBox nth_box(uint32_t n, uint32_t width, uint32_t height);
+void check_box(const PenEncoded *e, const PenPixels *whole, PenBox box, int32_t colour);
+void check_boxes(const PenEncoded *e, const PenPixels *whole, uint32_t n);
+PenEncoded encoded(uint8_t *data, size_t bytes, int codec, const PenPixels *p);
+void check_file(const PenBuf *b, int codec, uint32_t n_boxes);
+int find_status(const PenEncoded *e, PenBox box);
 
 #define SAMPLING(lh, lv, ch, cv) .h = lh, .v = lv, .chroma_h = ch, .chroma_v = cv
 
 /* A tiled picture of 250 x 240, for the tests of what is wrong. */
-PEN_UNUSED static PenTiledJpeg a_tiled_jpeg(void)
-{
-    PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why = NULL;
-    make_jpeg(&(JpegSpec){.width = 250, .height = 240, SAMPLING(2, 2, 1, 1)}, &b);
-    if (pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL) != PEN_OK)
-        abort();
-    pen__buf_free(&b);
-    return t;
-}
-
-static inline bool start_regions(void)
-{
-    return pen__decoder_new(&decoder, NULL) == PEN_OK;
-}
-
-static inline void end_regions(void)
-{
-    pen__decoder_free(&decoder);
-    pen__buf_free(&found.pixels);
-}
+PenTiledJpeg a_tiled_jpeg(void);
+bool start_regions(void);
+void end_regions(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unit test harness, one header.
+/* The unit test harness.
  *
  *     TEST(adds)          { CHECK_INT(1 + 1, 2); }
  *     int main(int argc, char **argv)
@@ -24,74 +24,27 @@
 
 enum { TEST_PASSED, TEST_FAILED, TEST_SKIPPED };
 
-static struct {
+typedef struct TestNow {
     const char *filter;
     const char *name; /* of the test that runs now */
     int state;
     int n[3];
-} test__now;
+} TestNow;
+
+extern TestNow test__now;
 
 #define TEST(name) static void test_##name(void)
 #define TEST_START(argc, argv) (test__now.filter = (argc) > 1 ? (argv)[1] : NULL)
 #define RUN(name) test__run(#name, test_##name)
 #define TEST_END() test__end()
 
-__attribute__((unused)) static void test__run(const char *name, void (*body)(void))
-{
-    if (test__now.filter && !strstr(name, test__now.filter))
-        return;
-    test__now.name = name;
-    test__now.state = TEST_PASSED;
-    body();
-    test__now.n[test__now.state]++;
-    fflush(stdout);
-}
-
-__attribute__((unused)) static int test__end(void)
-{
-    const int *n = test__now.n;
-    printf("%d passed, %d failed", n[TEST_PASSED], n[TEST_FAILED]);
-    if (n[TEST_SKIPPED])
-        printf(", %d skipped", n[TEST_SKIPPED]);
-    printf("\n");
-    fflush(stdout);
-    if (n[TEST_FAILED])
-        return 1;
-    return !n[TEST_PASSED] && n[TEST_SKIPPED] ? 77 : 0;
-}
-
-__attribute__((unused, format(printf, 3, 4))) static void test__fail(const char *file, int line,
-                                                                     const char *fmt, ...)
-{
-    test__now.state = TEST_FAILED;
-    printf("%s:%d: %s: ", file, line, test__now.name ? test__now.name : "?");
-    __builtin_va_list args;
-    __builtin_va_start(args, fmt);
-    vprintf(fmt, args);
-    __builtin_va_end(args);
-    printf("\n");
-    fflush(stdout);
-}
-
+void test__run(const char *name, void (*body)(void));
+int test__end(void);
+__attribute__((format(printf, 3, 4))) void test__fail(const char *file, int line, const char *fmt,
+                                                      ...);
 /* The value as text, right for both signs. */
-__attribute__((unused)) static const char *test__int_text(char buf[48], int64_t v, bool is_signed)
-{
-    if (is_signed && v < 0)
-        snprintf(buf, 48, "%" PRId64, v);
-    else
-        snprintf(buf, 48, "%" PRIu64 " (0x%" PRIx64 ")", (uint64_t)v, (uint64_t)v);
-    return buf;
-}
-
-__attribute__((unused)) static size_t test__mem_diff(const void *a, const void *b, size_t n)
-{
-    const uint8_t *p = a, *q = b;
-    size_t i = 0;
-    while (i < n && p[i] == q[i])
-        i++;
-    return i;
-}
-
+const char *test__int_text(char buf[48], int64_t v, bool is_signed);
+size_t test__mem_diff(const void *a, const void *b, size_t n);
 #define TEST__IS_SIGNED(x) (((__typeof__((x) + 0))-1) < 1)
 
 #define CHECK(cond)                                                                                \

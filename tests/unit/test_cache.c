@@ -177,7 +177,7 @@ TEST(packs_not_in_use_make_room_oldest_first)
     CHECK_INT(stats_of(c).not_stored_full, 1); /* both are in use */
     pen__cache_close(&a);
     CHECK_INT(put(c, 10, 3, 100), 0); /* not looked at again so soon */
-    turned_ns += 20000000000u;
+    cache_turned_ns += 20000000000u;
     CHECK_INT(put(c, 10, 3, 100), 1);
     CHECK_INT(stats_of(c).evicted_bytes, 200); /* a little more than was needed */
     CHECK_INT(books_of(c).used, 2900);
@@ -189,7 +189,7 @@ TEST(packs_not_in_use_make_room_oldest_first)
     CHECK_INT(put(c, 20, 3, 100), 0); /* what is in use stays */
     CHECK(!there(folder_of("evict", pack_a)));
     pen__cache_close(&b);
-    turned_ns += 20000000000u;
+    cache_turned_ns += 20000000000u;
     CHECK_INT(put(c, 20, 3, 100), 1);
     CHECK_INT(books_of(c).used, 2900);
     pen__cache_close(&c);
@@ -308,7 +308,7 @@ TEST(a_disk_that_fails_is_left_alone_for_a_while)
         CHECK_INT(books_of(c).used, 1000);
         CHECK_INT(books_of(c).pending, 0);
         CHECK_INT(names_in(folder_of(name, pack_a), "new-"), 0);
-        turned_ns += 60000000000u;
+        cache_turned_ns += 60000000000u;
         CHECK_INT(put(c, 4, 1, 1000), 1);
         pen__cache_close(&c);
         pen__sys = &pen__sys_real;
@@ -329,7 +329,7 @@ TEST(some_of_the_disk_stays_free)
     room.free_bytes = 19999;
     CHECK_INT(put(c, 2, 1, 10000), 0);
     CHECK_INT(stats_of(c).not_stored_disk, 1);
-    turned_ns += 20000000000u;
+    cache_turned_ns += 20000000000u;
     room =
         (PenDiskSpace){UINT64_C(1) << 50, (UINT64_C(1) << 30) + 10000}; /* 1 GiB of a large one */
     CHECK_INT(put(c, 2, 1, 10000), 1);

@@ -1,50 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation made to fail, once and for ever after: PEN_E_NO_MEMORY or the right result, and
  * nothing left behind. */
-#include <stdlib.h>
-
 #include "base/attr.h"
-#include "base/sys.h"
 #include "codec/jpeg/metadata.h"
 #include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
 #include "codec_images.h"
 #include "dsp/resample.h"
+#include "fault_sweep.h"
+#include "lib/fault_sys.h"
 #include "test.h"
 
 static const PenLimits *const limits = &pen__limits_default;
-
-static struct {
-    long n, fail_at; /* calls so far; the first that fails, -1 = none */
-    bool for_ever;
-    long live;
-} fault;
-
-static bool fails(void)
-{
-    long i = fault.n++;
-    return fault.fail_at >= 0 && (fault.for_ever ? i >= fault.fail_at : i == fault.fail_at);
-}
-
-static void *fault_alloc(size_t bytes)
-{
-    void *p = fails() ? NULL : malloc(bytes);
-    fault.live += p != NULL;
-    return p;
-}
-
-static void *fault_resize(void *old, size_t bytes)
-{
-    void *p = fails() ? NULL : realloc(old, bytes);
-    fault.live += p && !old;
-    return p;
-}
-
-static void fault_release(void *p)
-{
-    fault.live -= p != NULL;
-    free(p);
-}
 
 static PenBuf baseline, progressive, cmyk, png, mask;
 
@@ -155,7 +122,8 @@ static int do_region(const PenEncoded *e, PenError *err)
     int r = pen__decoder_new(&d, err);
     if (r == PEN_OK)
         r = pen__region_decode(d, e, &region, err);
-    if (r == PEN_E_NO_MEMORY && d && !fault.for_ever && pen__region_decode(d, e, &region, NULL))
+    if (r == PEN_E_NO_MEMORY && d && !fault_is_for_ever() &&
+        pen__region_decode(d, e, &region, NULL))
         r = PEN_E_INVALID;
     pen__decoder_free(&d);
     return r;
@@ -184,36 +152,13 @@ static int region_png(PenError *err)
     return do_region(&e, err);
 }
 
-static void sweep(int (*run)(PenError *err), long *points)
-{
-    PenError err;
-    fault.fail_at = -1;
-    fault.n = 0;
-    CHECK_INT(run(&err), PEN_OK);
-    CHECK_INT(fault.live, 0);
-    long n = fault.n;
-    CHECK(n > 0);
-    for (long i = 0; i < 2 * n; i++) {
-        fault.fail_at = i / 2;
-        fault.for_ever = i % 2;
-        fault.n = 0;
-        int r = run(&err);
-        CHECK(r == PEN_E_NO_MEMORY || r == PEN_OK);
-        CHECK_INT(fault.live, 0);
-        if (r < 0)
-            CHECK_INT(err.status, r);
-        (*points)++;
-    }
-}
-
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
         tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,   decode_mask,
         encode_jpeg,   encode_png,       metadata,        resample,    region_tiled, region_png,
     };
-    long points = 0;
-    PenSys sys = pen__sys_real;
+    int points = 0;
     const char *why;
     make_jpeg(&(JpegSpec){.width = 250, .height = 140, .h = 2, .v = 2}, &baseline);
     CHECK_INT(pen__jpeg_tile(baseline.data, baseline.bytes, limits, &tiled, &why, NULL), PEN_OK);
@@ -227,15 +172,14 @@ TEST(every_allocation_may_fail)
         pen__png_encode(&(PenPixels){.data = picture, .width = 64, .height = 48, .channels = 1},
                         &mask, NULL),
         PEN_OK);
-    sys.alloc = fault_alloc;
-    sys.resize = fault_resize;
-    sys.release = fault_release;
-    pen__sys = &sys;
-    for (size_t i = 0; i < PEN_LEN(runs); i++)
-        sweep(runs[i], &points);
-    pen__sys = &pen__sys_real;
-    CHECK_OK_SO_FAR();
-    printf("faults: %ld points\n", points);
+    for (size_t i = 0; i < PEN_LEN(runs); i++) {
+        int n = 0;
+        fault_sweep(runs[i], &n);
+        CHECK_OK_SO_FAR();
+        CHECK(n > 0);
+        points += n;
+    }
+    printf("faults: %d points\n", points);
     pen__buf_free(&baseline);
     pen__buf_free(&progressive);
     pen__buf_free(&cmyk);
@@ -246,7 +190,6 @@ TEST(every_allocation_may_fail)
 
 TEST(a_small_file_of_a_huge_image_allocates_nothing)
 {
-    PenSys sys = pen__sys_real;
     PenBuf b = {0};
     PenTiledJpeg t = {0};
     const char *why;
@@ -255,16 +198,11 @@ TEST(a_small_file_of_a_huge_image_allocates_nothing)
     CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
     size_t sof = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC0, 0);
     memcpy(t.jpeg.data + sof + 5, "\x1F\x00\x1F\x00", 4); /* 7936 x 7936 */
-    sys.alloc = fault_alloc;
-    sys.resize = fault_resize;
-    sys.release = fault_release;
-    fault.fail_at = -1;
-    fault.n = 0;
-    pen__sys = &sys;
+    fault_begin(&(FaultPlan){.at = 0});
     int r = pen__jpeg_segments(t.jpeg.data, t.jpeg.bytes, limits, &head, &lengths, &n, NULL);
-    pen__sys = &pen__sys_real;
+    FaultSeen seen = fault_end();
     CHECK_INT(r, PEN_E_DECODE);
-    CHECK_INT(fault.n, 0);
+    CHECK_INT(seen.calls, 0);
     pen__tiled_free(&t);
     pen__buf_free(&b);
 }

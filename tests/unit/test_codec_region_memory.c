@@ -8,7 +8,7 @@
 
 #include "codec/region/region.h"
 #include "codec_images.h"
-#include "region_help.h"
+#include "lib/region_help.h"
 #include "test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clips from folders of frames, and from lists that name such folders. */
+#include "fault_sweep.h"
 #include "ingest/plan/plan.h"
 #include "ingest/source/frames.h"
 #include "ingest/source/list.h"
@@ -470,10 +471,10 @@ static int scan_once(PenError *err)
 TEST(every_call_fails)
 {
     int points = 0;
-    help_sweep(scan_once, &points);
+    fault_sweep(scan_once, &points);
     printf("every_call_fails: scan: %d points\n", points);
     CHECK(points > 40);
-    help_sweep(read_once, &points);
+    fault_sweep(read_once, &points);
     printf("every_call_fails: read: %d points\n", points);
     CHECK(points > 100);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fault_sweep.h"
 #include "ingest_help.h"
 
 static int scan(const char *const *sources, uint32_t n, PenInputs *in, PenError *err)
@@ -254,7 +255,7 @@ TEST(every_call_fails)
     help_text("swept/b/c/2.jpg", "2");
     help_text("swept/b/d.pen/.work/x", "2");
     int points = 0;
-    help_sweep(sweep_body, &points);
+    fault_sweep(sweep_body, &points);
     CHECK_OK_SO_FAR();
     CHECK(points > 60);
 }

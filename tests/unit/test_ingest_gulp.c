@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gulp directories: the two files of a pair, what is wrong with them, and a run over some. */
+#include "fault_sweep.h"
 #include "ingest/source/gulp.h"
 #include "ingest/source/gulp_table.h"
 #include "pack_help.h"
@@ -246,7 +247,7 @@ static int sweep_body(PenError *err)
 TEST(every_call_fails)
 {
     int points = 0;
-    help_sweep(sweep_body, &points);
+    fault_sweep(sweep_body, &points);
     printf("every_call_fails: %d points\n", points);
     CHECK(points > 50);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fault_sweep.h"
 #include "ingest/plan/plan_impl.h"
 #include "ingest_help.h"
 
@@ -291,7 +292,7 @@ static int sweep_body(PenError *err)
 TEST(every_call_fails)
 {
     int points = 0;
-    help_sweep(sweep_body, &points);
+    fault_sweep(sweep_body, &points);
     CHECK_OK_SO_FAR();
     CHECK(points > 40);
 }

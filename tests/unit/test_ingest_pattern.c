@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
 
+#include "fault_sweep.h"
 #include "ingest_help.h"
 
 /* The names, joined by spaces. */
@@ -214,7 +215,7 @@ static int sweep_body(PenError *err)
 TEST(every_call_fails)
 {
     int points = 0;
-    help_sweep(sweep_body, &points);
+    fault_sweep(sweep_body, &points);
     CHECK_OK_SO_FAR();
     CHECK(points > 400);
 }

@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include "base/crc32c.h"
+#include "fault_sweep.h"
 #include "ingest_plan_help.h"
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -321,7 +322,7 @@ static void sweep(const char *what)
     int points = 0;
     CHECK_GOES(make(&err));
     right_plan = load_plan(&right_bytes);
-    help_sweep(make_and_compare, &points);
+    fault_sweep(make_and_compare, &points);
     free(right_plan);
     CHECK_OK_SO_FAR();
     printf("every_call_fails: %s: %d points\n", what, points);

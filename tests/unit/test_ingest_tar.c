@@ -3,6 +3,7 @@
 
 #include <locale.h>
 
+#include "fault_sweep.h"
 #include "ingest/plan/plan_impl.h"
 #include "ingest_help.h"
 
@@ -569,7 +570,7 @@ TEST(every_call_fails)
         help_file("swept.tar", t.data, t.bytes);
         free(t.data);
         int points = 0;
-        help_sweep(sweep_file, &points);
+        fault_sweep(sweep_file, &points);
         CHECK_OK_SO_FAR();
         CHECK(points > 40);
     }

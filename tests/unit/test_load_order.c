@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/epoch/order.h"
 
-#include "order_help.h"
+#include "lib/order_help.h"
 #include "test.h"
 
 /* ---- permutations ---------------------------------------------------------------------------- */

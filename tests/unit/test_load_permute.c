@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/epoch/permute.h"
 
-#include "order_help.h"
+#include "lib/order_help.h"
 #include "test.h"
 
 static PenPermutation make(uint64_t n, uint64_t key)

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "net_memory.h"
+#include "fault_sweep.h"
 
 TEST(remote_or_not)
 {
@@ -546,8 +546,8 @@ static int make_url_once(void)
 
 TEST(memory_runs_out)
 {
-    CHECK_INT(memory_sweep(use_once), 6);
-    CHECK_INT(memory_sweep(make_url_once), 7);
+    CHECK_INT(fault_sweep_memory(use_once), 6);
+    CHECK_INT(fault_sweep_memory(make_url_once), 7);
 }
 
 int main(int argc, char **argv)

@@ -141,7 +141,7 @@ static void case_check(const Job *j, const Case *c)
     CHECK(!c->error || strstr(j->error, c->error));
     if (c->right) {
         CHECK_INT(reply->bytes, BYTES);
-        CHECK_MEM(j->into, server.data + FIRST, BYTES);
+        CHECK_MEM(j->into, bad_server.data + FIRST, BYTES);
         CHECK_INT(reply->range_first, FIRST);
         CHECK_INT(reply->range_last, FIRST + BYTES - 1);
         CHECK_INT(reply->range_total, FILE_BYTES);
@@ -205,7 +205,7 @@ TEST(redirects_are_not_followed)
 TEST(connections_are_used_again)
 {
     char nothing[16];
-    ask(engine, "POST", "/_reset", nothing, sizeof nothing);
+    engine_ask(engine, "POST", "/_reset", nothing, sizeof nothing);
     for (int i = 0; i < 20; i++) {
         Job j;
         job_init(&j, engine, "http", "/data");
@@ -213,7 +213,7 @@ TEST(connections_are_used_again)
         CHECK(jobs_run(&j, 1, 10000));
         CHECK_INT(j.reply.failure, PEN_HTTP_OK);
         CHECK_INT(j.reply.reused, i < 15);
-        CHECK_MEM(j.into, server.data + FIRST, BYTES);
+        CHECK_MEM(j.into, bad_server.data + FIRST, BYTES);
         job_free(&j);
     }
     CHECK_INT(stat_of(engine, "connections"), 5);
@@ -226,7 +226,7 @@ static void check_reuse(const char *path, bool upload, bool left_over)
     PenEngine *e = NULL;
     PenEngineSettings settings = {.connections = 1};
     CHECK_INT(pen__engine_new(&settings, &e, NULL), PEN_OK);
-    struct iovec body[3] = {{server.data, 1000}, {NULL, 0}, {server.data + 1000, 70000}};
+    struct iovec body[3] = {{bad_server.data, 1000}, {NULL, 0}, {bad_server.data + 1000, 70000}};
     for (int i = 0; i < 3; i++) {
         Job j;
         job_init(&j, e, "http", path);
@@ -238,7 +238,7 @@ static void check_reuse(const char *path, bool upload, bool left_over)
         CHECK(jobs_run(&j, 1, 10000));
         CHECK_INT(j.reply.failure, PEN_HTTP_OK);
         CHECK_INT(j.reply.reused, 0);
-        CHECK(upload || memcmp(j.into, server.data + FIRST, BYTES) == 0);
+        CHECK(upload || memcmp(j.into, bad_server.data + FIRST, BYTES) == 0);
         for (int k = 0; left_over && k < 300 && stat_of(engine, "left_over") <= i; k++)
             nap(10);
         job_free(&j);
@@ -261,7 +261,7 @@ TEST(answer_left_over)
 static void read_file(const char *name, uint8_t *ret, size_t bytes, size_t *ret_bytes)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/%s", server.root, name);
+    snprintf(path, sizeof path, "%s/%s", bad_server.root, name);
     FILE *f = fopen(path, "rb");
     CHECK(f != NULL);
     *ret_bytes = fread(ret, 1, bytes, f);
@@ -272,7 +272,7 @@ TEST(uploads)
 {
     static uint8_t back[FILE_BYTES + 1];
     struct iovec body[3] = {
-        {server.data, 1}, {server.data + 1, 499999}, {server.data + 500000, 500000}};
+        {bad_server.data, 1}, {bad_server.data + 1, 499999}, {bad_server.data + 500000, 500000}};
     for (int n = 0; n < 4; n += 3) { /* nothing, and all */
         Job j;
         size_t bytes = 0, expected = n ? FILE_BYTES : 0;
@@ -287,7 +287,7 @@ TEST(uploads)
         read_file("up", back, sizeof back, &bytes);
         CHECK_OK_SO_FAR();
         CHECK_INT(bytes, expected);
-        CHECK_MEM(back, server.data, expected);
+        CHECK_MEM(back, bad_server.data, expected);
         job_free(&j);
     }
 }
@@ -400,7 +400,7 @@ TEST(hundreds_at_once)
     for (size_t i = 0; i < N; i++) {
         CHECK_INT(jobs[i].reply.failure, PEN_HTTP_OK);
         CHECK_INT(jobs[i].reply.range_first, FIRST + i * 13);
-        CHECK(memcmp(jobs[i].into, server.data + FIRST + i * 13, BYTES) == 0);
+        CHECK(memcmp(jobs[i].into, bad_server.data + FIRST + i * 13, BYTES) == 0);
         job_free(&jobs[i]);
     }
 }
@@ -413,7 +413,7 @@ TEST(certificates_that_are_named)
     CHECK_INT(pen__engine_new(&settings, &e, &err), PEN_E_NOT_FOUND);
     CHECK(strstr(err.message, "/nonexistent/ca.pem"));
     settings.ca_file = NULL;
-    setenv("SSL_CERT_FILE", server.ca, 1);
+    setenv("SSL_CERT_FILE", bad_server.ca, 1);
     CHECK_INT(pen__engine_new(&settings, &e, &err), PEN_OK);
     Job j;
     job_init(&j, e, "https", "/data");
@@ -459,7 +459,7 @@ TEST(proxies)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    int r = help_begin(&engine);
+    int r = engine_begin(&engine);
     if (r)
         return r;
     RUN(behaviours);
@@ -476,6 +476,6 @@ int main(int argc, char **argv)
     RUN(certificates_that_are_named);
     RUN(proxies);
     pen__engine_free(&engine);
-    server_stop();
+    bad_server_stop();
     return TEST_END();
 }

@@ -34,9 +34,9 @@ TEST(cancelled_in_mid_body)
     bool ended = j.ended, gone = !j.transfer;
     pthread_mutex_unlock(&help_mutex);
     CHECK(!ended && gone);
-    CHECK(j.into[0] == server.data[FIRST]); /* half of it was there */
+    CHECK(j.into[0] == bad_server.data[FIRST]); /* half of it was there */
     CHECK(j.reply.bytes > 0 && j.reply.bytes < BYTES);
-    CHECK_MEM(j.into, server.data + FIRST, j.reply.bytes);
+    CHECK_MEM(j.into, bad_server.data + FIRST, j.reply.bytes);
     job_free(&j);
 }
 
@@ -180,7 +180,7 @@ TEST(idle_costs_nothing)
 static void free_under_way(const char *path, const char *host, size_t n)
 {
     PenEngine *e = NULL;
-    PenEngineSettings settings = {.ca_file = server.ca};
+    PenEngineSettings settings = {.ca_file = bad_server.ca};
     Job *jobs = calloc(n, sizeof *jobs);
     CHECK_INT(pen__engine_new(&settings, &e, NULL), PEN_OK);
     for (size_t i = 0; i < n; i++) {
@@ -235,7 +235,7 @@ TEST(nothing_is_left_behind)
     hang_over = true;
     nap(50);
     int threads = count_threads(), files = count_files();
-    PenEngineSettings settings = {.ca_file = server.ca};
+    PenEngineSettings settings = {.ca_file = bad_server.ca};
     CHECK_INT(pen__engine_new(&settings, &engine, NULL), PEN_OK);
     enum { N = 40 };
     static Job jobs[N];
@@ -254,7 +254,7 @@ TEST(nothing_is_left_behind)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    int r = help_begin(&engine);
+    int r = engine_begin(&engine);
     if (r)
         return r;
     RUN(cancelled_in_mid_body);
@@ -266,6 +266,6 @@ int main(int argc, char **argv)
     RUN(child_processes_stay_out);
     RUN(nothing_is_left_behind);
     pen__engine_free(&engine);
-    server_stop();
+    bad_server_stop();
     return TEST_END();
 }

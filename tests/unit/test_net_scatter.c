@@ -123,7 +123,7 @@ TEST(bodies_into_places)
             CHECK(j.reply.bytes <= BYTES);
             CHECK(guards_hold(&p));
             if (BODIES[i].right)
-                CHECK(places_are(&p, server.data + FIRST, j.reply.bytes));
+                CHECK(places_are(&p, bad_server.data + FIRST, j.reply.bytes));
             places_free(&p);
             job_free(&j);
         }
@@ -172,7 +172,7 @@ TEST(reads_that_are_tried_again)
         if (e < 0)
             printf("%s: %s\n", names[i], err.message);
         CHECK_INT(e, PEN_OK);
-        CHECK(places_are(&p, server.data + FIRST, BYTES));
+        CHECK(places_are(&p, bad_server.data + FIRST, BYTES));
         places_free(&p);
         pen__source_close(&s);
         pen__remote_close(&r);
@@ -192,7 +192,7 @@ TEST(reads_of_the_end)
     for (size_t i = 0; i < PEN_LEN(from); i++) {
         places_init(&p, FILE_BYTES - from[i], 7);
         CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i], &err), PEN_OK);
-        CHECK(places_are(&p, server.data + from[i], p.bytes));
+        CHECK(places_are(&p, bad_server.data + from[i], p.bytes));
         CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i] + 1, &err), PEN_E_CORRUPT);
         places_free(&p);
     }
@@ -210,7 +210,8 @@ TEST(an_error_that_says_200)
     PenObject object = {.bytes = FILE_BYTES};
     static uint8_t into[4096];
     struct iovec v[PLACES];
-    ask(engine, "POST", "/_behave?name=status_200_error&path=/bucket", nothing, sizeof nothing);
+    engine_ask(engine, "POST", "/_behave?name=status_200_error&path=/bucket", nothing,
+               sizeof nothing);
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%d", help_port("http"));
     pen_remote_settings_init(&s);
     s.endpoint = endpoint;
@@ -230,7 +231,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     rng = pen__rng_init(5, 0);
-    int r = help_begin(&engine);
+    int r = engine_begin(&engine);
     if (r)
         return r;
     RUN(put_and_get);
@@ -240,6 +241,6 @@ int main(int argc, char **argv)
     RUN(reads_of_the_end);
     RUN(an_error_that_says_200);
     pen__engine_free(&engine);
-    server_stop();
+    bad_server_stop();
     return TEST_END();
 }

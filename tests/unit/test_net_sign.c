@@ -5,9 +5,9 @@
 
 #include "test.h"
 
+#include "fault_sweep.h"
 #include "net/address/address.h"
 #include "net/aws/sign_impl.h"
-#include "net_memory.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define SECRET "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -259,8 +259,8 @@ static int make_query_once(void)
 
 TEST(memory_runs_out)
 {
-    CHECK(memory_sweep(sign_once) >= 4);
-    CHECK_INT(memory_sweep(make_query_once), 2);
+    CHECK(fault_sweep_memory(sign_once) >= 4);
+    CHECK_INT(fault_sweep_memory(make_query_once), 2);
 }
 
 int main(int argc, char **argv)

@@ -4,8 +4,9 @@
 
 #include "test.h"
 
+#include "base/sys.h"
+#include "fault_sweep.h"
 #include "net/s3/response.h"
-#include "net_memory.h"
 
 #define HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 #define XMLNS " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
@@ -540,7 +541,7 @@ static int read_uploads_once(void)
 
 TEST(memory_runs_out)
 {
-    CHECK(memory_sweep(read_uploads_once) > 8);
+    CHECK(fault_sweep_memory(read_uploads_once) > 8);
 }
 
 int main(int argc, char **argv)

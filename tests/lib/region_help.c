@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of regions share: the crop of a whole image as it has to be, and the one found. */
-#ifndef PEN_TESTS_UNIT_REGION_HELP_H
-#define PEN_TESTS_UNIT_REGION_HELP_H
+#include "lib/region_help.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/attr.h"
-#include "codec/jpeg/transcode/tile.h"
-#include "codec/region/region.h"
-
-/* Rows as a region gives them, put one behind the other. */
-typedef struct Collected {
-    PenBuf pixels;
-    size_t row_bytes;
-    uint32_t rows, calls;
-    uint32_t fail_at; /* the call that fails, counting from 1; 0 = none */
-} Collected;
-
-PEN_UNUSED static int collect_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n,
-                                   PenError *reterr)
+static int collect_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
 {
     Collected *c = ctx;
     if (++c->calls == c->fail_at)
@@ -31,8 +13,7 @@ PEN_UNUSED static int collect_rows(void *ctx, const uint8_t *rows, size_t stride
     return PEN_OK;
 }
 
-/* An exact copy on the heap, so that the address sanitizer sees every byte too many. */
-PEN_UNUSED static uint8_t *exact_copy(const void *data, size_t bytes)
+uint8_t *exact_copy(const void *data, size_t bytes)
 {
     uint8_t *p = malloc(bytes ? bytes : 1);
     if (!p)
@@ -41,8 +22,8 @@ PEN_UNUSED static uint8_t *exact_copy(const void *data, size_t bytes)
     return p;
 }
 
-PEN_UNUSED static int find_region(PenDecoder *d, const PenEncoded *image, PenBox box,
-                                  int32_t colour, Collected *c, PenError *err)
+int find_region(PenDecoder *d, const PenEncoded *image, PenBox box, int32_t colour, Collected *c,
+                PenError *err)
 {
     PenRegion region = {.box = box,
                         .colour = colour,
@@ -55,7 +36,7 @@ PEN_UNUSED static int find_region(PenDecoder *d, const PenEncoded *image, PenBox
     return pen__region_decode(d, image, &region, err);
 }
 
-static inline void expect_pixel(const uint8_t *p, uint32_t channels, int32_t colour, uint8_t *out)
+static void expect_pixel(const uint8_t *p, uint32_t channels, int32_t colour, uint8_t *out)
 {
     const uint8_t *g = channels == 1 ? p : p + 1, *b = channels == 1 ? p : p + 2;
     if (colour == PEN_COLOUR_RGB) {
@@ -69,9 +50,7 @@ static inline void expect_pixel(const uint8_t *p, uint32_t channels, int32_t col
     }
 }
 
-/* How many bytes differ from the crop of the whole image; all when the number of rows does. */
-PEN_UNUSED static size_t count_different(const PenPixels *whole, PenBox box, int32_t colour,
-                                         const Collected *c)
+size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const Collected *c)
 {
     size_t different = 0, each = colour == PEN_COLOUR_RGB ? 3 : 1;
     if (c->rows != box.h || c->pixels.bytes != (size_t)box.w * box.h * each)
@@ -88,8 +67,7 @@ PEN_UNUSED static size_t count_different(const PenPixels *whole, PenBox box, int
     return different;
 }
 
-/* A tiled JPEG, all of it. */
-PEN_UNUSED static PenEncoded whole_tiled(const PenTiledJpeg *t)
+PenEncoded whole_tiled(const PenTiledJpeg *t)
 {
     return (PenEncoded){.data = t->jpeg.data,
                         .bytes = t->jpeg.bytes,
@@ -103,10 +81,7 @@ PEN_UNUSED static PenEncoded whole_tiled(const PenTiledJpeg *t)
                         .segment_bytes = t->segment_bytes};
 }
 
-/* The head and the segments that some rows need, `more` of them before and behind where there are
- * any; `out` holds their bytes, exactly. */
-PEN_UNUSED static PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more,
-                                     uint8_t **out)
+PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out)
 {
     PenCut cut = {.codec = PEN_STORED_JPEG,
                   .components = t->info.components,
@@ -137,5 +112,3 @@ PEN_UNUSED static PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t
     e.segment_bytes = t->segment_bytes + first;
     return e;
 }
-
-#endif

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of orders share. */
-#ifndef PEN_TESTS_UNIT_ORDER_HELP_H
-#define PEN_TESTS_UNIT_ORDER_HELP_H
+#include "lib/order_help.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+const Shape shapes[12] = {{1, 1, 1},  {1, 4, 3},  {2, 3, 5},  {3, 2, 1},  {4, 6, 8},  {7, 1, 16},
+                          {16, 4, 2}, {32, 3, 4}, {5, 12, 7}, {64, 8, 2}, {3, 64, 4}, {1000, 1, 9}};
 
-#include "base/attr.h"
-#include "base/rng.h"
-#include "load/epoch/order.h"
-
-/* Samples a block, lanes and window. */
-typedef struct Shape {
-    uint64_t k;
-    uint32_t lanes, window;
-} Shape;
-
-static const Shape shapes[] = {{1, 1, 1},  {1, 4, 3},  {2, 3, 5},  {3, 2, 1},
-                               {4, 6, 8},  {7, 1, 16}, {16, 4, 2}, {32, 3, 4},
-                               {5, 12, 7}, {64, 8, 2}, {3, 64, 4}, {1000, 1, 9}};
-
-PEN_UNUSED static PenOrder order_of(int32_t kind, uint64_t n, uint64_t seed, uint64_t epoch,
-                                    Shape s)
+PenOrder order_of(int32_t kind, uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
 {
     PenOrder o;
     PenOrderPlan plan = {.kind = kind,
@@ -36,18 +18,17 @@ PEN_UNUSED static PenOrder order_of(int32_t kind, uint64_t n, uint64_t seed, uin
     return o;
 }
 
-PEN_UNUSED static PenOrder block_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
+PenOrder block_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
 {
     return order_of(PEN_ORDER_BLOCK, n, seed, epoch, s);
 }
 
-PEN_UNUSED static PenOrder random_order(uint64_t n, uint64_t seed, uint64_t epoch)
+PenOrder random_order(uint64_t n, uint64_t seed, uint64_t epoch)
 {
     return order_of(PEN_ORDER_RANDOM, n, seed, epoch, (Shape){0});
 }
 
-/* Is every sample there once, and found again? `seen` has n bytes. */
-PEN_UNUSED static bool order_is_whole(const PenOrder *o, uint8_t *seen)
+bool order_is_whole(const PenOrder *o, uint8_t *seen)
 {
     uint64_t n = o->plan.n;
     memset(seen, 0, n);
@@ -59,8 +40,7 @@ PEN_UNUSED static bool order_is_whole(const PenOrder *o, uint8_t *seen)
     return true;
 }
 
-/* Is what `count` random positions hold below n and found again? */
-PEN_UNUSED static bool order_inverts(const PenOrder *o, uint64_t count, PenRng *rng)
+bool order_inverts(const PenOrder *o, uint64_t count, PenRng *rng)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t p = pen__rng_below(rng, o->plan.n);
@@ -73,8 +53,7 @@ PEN_UNUSED static bool order_inverts(const PenOrder *o, uint64_t count, PenRng *
     return true;
 }
 
-/* How far counts are from being equal, in standard deviations of chi-square. */
-PEN_UNUSED static double chi_deviation(const uint32_t *counts, size_t n)
+double chi_deviation(const uint32_t *counts, size_t n)
 {
     double total = 0;
     double chi = 0;
@@ -85,5 +64,3 @@ PEN_UNUSED static double chi_deviation(const uint32_t *counts, size_t n)
     chi /= total / (double)n;
     return (chi - (double)(n - 1)) / sqrt(2.0 * (double)(n - 1));
 }
-
-#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of regions share: the crop of a whole image as it has to be, and the one found. */
+#ifndef PEN_TESTS_LIB_REGION_HELP_H
+#define PEN_TESTS_LIB_REGION_HELP_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "codec/jpeg/transcode/tile.h"
+#include "codec/region/region.h"
+
+/* Rows as a region gives them, put one behind the other. */
+typedef struct Collected {
+    PenBuf pixels;
+    size_t row_bytes;
+    uint32_t rows, calls;
+    uint32_t fail_at; /* the call that fails, counting from 1; 0 = none */
+} Collected;
+
+/* An exact copy on the heap, so that the address sanitizer sees every byte too many. */
+uint8_t *exact_copy(const void *data, size_t bytes);
+int find_region(PenDecoder *d, const PenEncoded *image, PenBox box, int32_t colour, Collected *c,
+                PenError *err);
+
+/* How many bytes differ from the crop of the whole image; all when the number of rows does. */
+size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const Collected *c);
+
+/* A tiled JPEG, all of it. */
+PenEncoded whole_tiled(const PenTiledJpeg *t);
+
+/* The head and the segments that some rows need, `more` of them before and behind where there are
+ * any; `out` holds their bytes, exactly. */
+PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out);
+
+#endif

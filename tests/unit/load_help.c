@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load_help.h"
+
+PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
+{
+    static const PenField fields[] = {
+        {.name = "image", .type = PEN_TYPE_IMAGE},
+        {.name = "mask", .type = PEN_TYPE_IMAGE, .flags = PEN_FIELD_MASK},
+        {.name = "label", .type = PEN_TYPE_I64}};
+    PenError err = {0};
+    PenWriterSettings s;
+    PenWriter *w = NULL;
+    PenPack *pack = NULL;
+    PenBuf jpeg = {0}, png = {0};
+    uint64_t total;
+    pen_writer_settings_init(&s);
+    s.fields = fields;
+    s.n_fields = 3;
+    s.mode = mode;
+    s.block_samples = 5;
+    s.shard_bytes = 60000;
+    int r = pen_writer_open(at(name), &s, &w, &err);
+    for (uint32_t i = 0; i < n && r == PEN_OK; i++) {
+        JpegSpec spec = {.width = 60 + i % 7 * 8, .height = 50 + i % 5 * 9, .h = 2, .v = 2};
+        PenPixels mask = {0};
+        int64_t label = i;
+        char key[32];
+        int key_bytes = snprintf(key, sizeof key, "key-%u", i);
+        make_jpeg(&spec, &jpeg);
+        make_pixels(spec.width, spec.height, 1, i, &mask);
+        png.bytes = 0;
+        r = pen__png_encode(&mask, &png, &err);
+        pen__pixels_free(&mask);
+        if ((int)i == bad) /* a header that is right, and nothing behind it that is */
+            memset(jpeg.data + jpeg.bytes / 2, 0xD9, jpeg.bytes / 2 - 2);
+        PenValue values[3] = {{.data = jpeg.data, .bytes = jpeg.bytes},
+                              {.data = png.data, .bytes = png.bytes},
+                              {.data = &label, .bytes = sizeof label}};
+        if (r == PEN_OK)
+            r = pen_writer_add(w, key, (size_t)key_bytes, values, 3, &err);
+    }
+    if (r == PEN_OK)
+        r = pen_writer_finish(w, &total, &err);
+    pen_writer_close(&w);
+    pen__buf_free(&jpeg);
+    pen__buf_free(&png);
+    if (r == PEN_OK)
+        r = pen_pack_open(at(name), &pack, &err);
+    if (r < 0)
+        printf("%s\n", err.message);
+    return pack;
+}
+
+PenLoaderSettings help_loader_settings(uint32_t batch)
+{
+    PenLoaderSettings s;
+    pen_loader_settings_init(&s);
+    s.drop_last = 1;
+    s.batch_size = batch;
+    s.pipeline = PIPELINE;
+    s.order = PEN_ORDER_RANDOM;
+    s.threads = 2;
+    s.io_threads = 1;
+    s.memory_bytes = 64 << 20;
+    s.stall_ms = 20000;
+    return s;
+}
+
+int help_drain(PenLoader *l, PenSha256 *hash, int limit, PenError *err)
+{
+    int n = 0;
+    for (;;) {
+        PenBatch *b = NULL;
+        if (n == limit)
+            return n;
+        int r = pen_loader_next(l, -1, &b, err);
+        if (r == PEN_END)
+            return n;
+        if (r < 0)
+            return r;
+        pen__sha256_update(hash, b->samples, b->n_samples * sizeof *b->samples);
+        pen__sha256_update(hash, b->valid, b->n_samples);
+        for (uint32_t i = 0; i < b->n_fields; i++) {
+            const PenTensor *t = &b->fields[i];
+            size_t bytes = pen_dtype_bytes(t->dtype);
+            for (uint32_t d = 0; d < t->n_dims; d++)
+                bytes *= (size_t)t->shape[d];
+            pen__sha256_update(hash, t->data, bytes);
+        }
+        pen_batch_unref(&b);
+        n++;
+    }
+}
+
+uint64_t help_epoch_hash(PenPack *pack, const PenLoaderSettings *s)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenSha256 hash;
+    uint8_t sum[32];
+    uint64_t first;
+    pen__sha256_init(&hash);
+    int r = pen_loader_open(pack, s, &l, &err);
+    if (r == PEN_OK)
+        r = help_drain(l, &hash, -1, &err);
+    pen_loader_close(&l);
+    if (r < 0) {
+        printf("%s\n", err.message);
+        return 0;
+    }
+    pen__sha256_final(&hash, sum);
+    memcpy(&first, sum, sizeof first);
+    return first;
+}
