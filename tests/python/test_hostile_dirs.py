@@ -430,7 +430,7 @@ def test_names_of_other_cases(stock, tmp_path):
     cli_tools.good("verify", pack)
     (pack / "manifest").rename(pack / "MANIFEST")
     result = cli_tools.run("info", pack)
-    assert result.code == 1 and "no file manifest in it" in result.err
+    assert result.code == 1 and "it has no file 'manifest'" in result.err
 
 
 # ---- Python --------------------------------------------------------------------------------------

@@ -772,7 +772,7 @@ def test_the_page_about_it(tmp_path, monkeypatch):
         exec(compile(code, "docs/reference/python.md", "exec"), scope)
         scope["loader"].close()
         assert penstock.open("s3://packs/numbers.pen")[3]["x"] == 3
-    table = page[page.index("| option | |") :].split("\n\n")[0]
+    table = page[page.index("| option | meaning |") :].split("\n\n")[0]
     rows = [line.split("|")[1] for line in table.splitlines()[2:]]
     names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(names) == sorted(penstock.StorageOptions.__annotations__)

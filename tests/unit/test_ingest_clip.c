@@ -118,11 +118,11 @@ TEST(files_where_no_frames_belong)
     help_text("w1/wave/one/1.jpg", "1");
     help_text("w1/2.jpg", "1");
     ask("w1", PEN_INPUT_FRAMES);
-    CHECK_FAILS(scan(&in, &err), PEN_E_INVALID, "found files that lie in none");
+    CHECK_FAILS(scan(&in, &err), PEN_E_INVALID, "found files outside any folder");
     help_text("w2/wave/one/1.jpg", "1");
     help_text("w2/wave/2.jpg", "1");
     ask("w2", PEN_INPUT_FRAMES);
-    CHECK_FAILS(scan(&in, &err), PEN_E_INVALID, "found files beside folders");
+    CHECK_FAILS(scan(&in, &err), PEN_E_INVALID, "found files next to folders");
     ask("w2", 7);
     PenIngestResult result;
     settings.out = at("never.pen");

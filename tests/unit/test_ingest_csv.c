@@ -78,7 +78,7 @@ TEST(quotes)
 
 TEST(errors_name_line_and_column)
 {
-    CHECK_BAD("a,b\n1,\"x\n\n", PEN_E_INVALID, "t.csv: line 2, column 2: expected a quote");
+    CHECK_BAD("a,b\n1,\"x\n\n", PEN_E_INVALID, "t.csv: line 2, column 2: expected a closing quote");
     CHECK_BAD("a,b\n1,\"x\"y\n", PEN_E_INVALID, "line 2, column 2: expected a separator");
     CHECK_BAD("a,b\n1,x\ry\n", PEN_E_INVALID, "line 2, column 2: expected a line feed");
     CHECK_BAD("a,b\nc\0d,x\n", PEN_E_INVALID, "line 2, column 1: expected text, found a NUL");

@@ -150,7 +150,7 @@ TEST(depth)
     path[end] = 0;
     help_add(path, sizeof path, "/d/1.jpg");
     help_text(path, "1");
-    CHECK_FAILS(scan_one("deep", &in, &err), PEN_E_LIMIT, "at most 64 folders");
+    CHECK_FAILS(scan_one("deep", &in, &err), PEN_E_LIMIT, "at most 64 nested folders");
     pen__inputs_free(&in);
 }
 
@@ -187,7 +187,7 @@ TEST(sources_that_are_none)
     help_text("kinds.csv", "path\nkinds/a/1.jpg\n");
     mkdir(at("empty"), 0777);
     PenInputs in;
-    CHECK_FAILS(scan_one("missing", &in, &err), PEN_E_NOT_FOUND, "missing: cannot find");
+    CHECK_FAILS(scan_one("missing", &in, &err), PEN_E_NOT_FOUND, "missing: cannot open this source");
     pen__inputs_free(&in);
     CHECK_FAILS(scan_one("x.bin", &in, &err), PEN_E_INVALID, "expected a folder, a .csv");
     pen__inputs_free(&in);
