@@ -134,8 +134,27 @@ void cli_report_bytes(CliReport *report, const char *name, const void *value, si
     add_copy(report, CLI_TEXT, name, value, bytes);
 }
 
+/* Deeper values are shown as a text: many readers of JSON refuse them. */
+enum { JSON_DEPTH = 64 };
+
+static int is_deep(const char *text)
+{
+    int depth = 0, in_string = 0;
+    for (; *text && depth <= JSON_DEPTH; text++) {
+        if (in_string && *text == '\\' && text[1])
+            text++;
+        else if (*text == '"')
+            in_string = !in_string;
+        else if (!in_string)
+            depth += (*text == '[' || *text == '{') - (*text == ']' || *text == '}');
+    }
+    return depth > JSON_DEPTH;
+}
+
 static int is_json(const char *text)
 {
+    if (is_deep(text))
+        return 0;
     /* As real numbers, because jansson has no integers above INT64_MAX. */
     json_t *value =
         json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);

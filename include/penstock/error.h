@@ -44,7 +44,8 @@ typedef enum PenStatus {
 } PenStatus;
 
 /* Details of a failure. The caller owns the struct. Its size is fixed, so a call can report an
- * error when no memory is left. Every call accepts NULL, and leaves it unchanged on success. */
+ * error when no memory is left. Every call accepts NULL. Its content is unspecified after success.
+ */
 typedef struct PenError {
     int32_t status;    /* a PenStatus, < 0 */
     int32_t os_errno;  /* errno of the failed system call; 0 if none failed */

@@ -234,7 +234,8 @@ PEN_NODISCARD PEN_API int pen_pack_verify_sized(PenPack *pack, const PenVerifySe
                                                 PenVerifyResult *ret, size_t ret_bytes,
                                                 PenError *reterr);
 /* Checks every byte of the pack. Returns PEN_OK if no problem was found, and PEN_E_CORRUPT with the
- * first problem in reterr otherwise; `ret` is filled in both cases. Invalid settings fail with
+ * first problem in reterr otherwise; `ret` is filled in both cases, and
+ * with what was checked so far when the call is cancelled or fails. Invalid settings fail with
  * PEN_E_INVALID before anything is read. */
 PEN_NODISCARD static inline int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings,
                                                 PenVerifyResult *ret, PenError *reterr)

@@ -52,7 +52,7 @@ int pen__settings_copy(void *own, size_t own_bytes, const void *given, const cha
     if (!given)
         return PEN_OK;
     memcpy(&size, given, sizeof size);
-    if (size < sizeof(void *) || size > MOST_BYTES || size % sizeof(uint32_t))
+    if (size < sizeof(void *) || size > MOST_BYTES || size % sizeof(void *))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "settings: expected the struct_size that %s sets, found %u; call %s first",
                          init, size, init);

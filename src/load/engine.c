@@ -137,6 +137,16 @@ static int prepare(PenLoadEngine *e, PenError *reterr)
     return r;
 }
 
+/* A later call may try again, unless threads that were started hang: they would join the new ones.
+ */
+static void end_failed_start(PenLoadEngine *e)
+{
+    stop_threads(e);
+    pthread_mutex_lock(&e->lock.mutex);
+    e->lock.stop = e->threads.live > 0;
+    pthread_mutex_unlock(&e->lock.mutex);
+}
+
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr)
 {
     const uint32_t n_of[PEN_ROLE_COUNT] = {[PEN_ROLE_FETCH] = e->plan.fetchers,
@@ -144,14 +154,15 @@ int pen__load_engine_start(PenLoadEngine *e, PenError *reterr)
                                            [PEN_ROLE_DECODE] = e->plan.threads};
     if (e->threads.n)
         return PEN_OK;
+    if (e->lock.stop) /* set by the thread of the caller alone */
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "threads of a failed start still run; make a new loader");
     int r = prepare(e, reterr);
     if (r < 0)
         return r;
     r = pen__threads_start(&e->threads, n_of, run_thread, e, reterr);
-    if (r < 0) { /* all or none; a later call may try again */
-        stop_threads(e);
-        e->lock.stop = false;
-    }
+    if (r < 0) /* all or none */
+        end_failed_start(e);
     return r;
 }
 

@@ -9,10 +9,11 @@
  *   not change while threads run and needs no lock.
  * - Not guarded: a task that a thread has taken from a list, and a sample's part of its slot's
  *   memory. Both belong to that thread until it puts the task back.
- * - The mutex is held for operations on lists and counters only. Threads read, decode and open
- *   shards without it. The headers of the parts say which functions need it.
+ * - The mutex is held for operations on lists and counters, while the ring allocates or frees a
+ *   slot, and for a report on a stalled batch. Threads read, decode and open shards without it. The
+ * headers of the parts say which functions need it.
  * - Order: this mutex first, then those of the pack, which knows nothing of the loader. No other
- *   lock is taken while it is held.
+ *   lock of the loader is taken while it is held.
  * - Every wait has a deadline, and checks its condition again.
  *
  * One mutex is enough: it is taken three times for a sample, each time for a few instructions. It

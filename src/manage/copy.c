@@ -13,7 +13,7 @@
 #include "manage/work_home.h"
 #include "pack/write/publish.h"
 
-#define WHERE "ingest/copy"
+#define WHERE "manage/copy"
 
 enum { REMOTE_THREADS = 8 };
 

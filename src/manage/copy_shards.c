@@ -8,7 +8,7 @@
 #include "manage/work.h"
 #include "pack/reader/shard_walk.h"
 
-#define WHERE "ingest/copy"
+#define WHERE "manage/copy"
 
 /* A shard that is being copied. */
 typedef struct Target {
@@ -136,7 +136,7 @@ static void show_progress(void *ctx)
         return;
     pen__fail(&e, PEN_E_CANCELLED, WHERE,
               "%s: stopped; run the same command again to continue from here", s->to);
-    pen__walk_stop(&c->walk, &e);
+    pen__walk_stop(&c->walk, PEN_E_CANCELLED, &e);
 }
 
 static int copy(Copy *c, PenError *reterr)

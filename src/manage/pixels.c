@@ -10,7 +10,7 @@
 #include "ops/sample/orientation.h"
 #include "pack/reader/reader.h"
 
-#define WHERE "load/pixels"
+#define WHERE "manage/pixels"
 
 typedef struct Work {
     PenPack *pack;

@@ -75,7 +75,7 @@ struct PenSimNet {
     PenSimPost *posts, **posts_end;
 };
 
-/* sim_link.c */
+/* link.c */
 bool pen__sim_link_join(PenSimLink *link, PenSimTransfer *x); /* false: no memory */
 void pen__sim_link_leave(PenSimLink *link, PenSimTransfer *x);
 PenSimTransfer *pen__sim_link_next(PenSimLink *link); /* whose end, or time limit, has come */

@@ -10,7 +10,7 @@
 #define WHERE "sim/rank"
 
 enum { TAIL_BYTES = 65536 };
-enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load_plan.c */
+enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load/plan/builder.c */
 
 /* WAIT: for another's request for the same index. TURN: for those that are needed before. */
 typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;

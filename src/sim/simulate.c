@@ -97,7 +97,7 @@ static int check(const PenSimSettings *s, PenError *reterr)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* Half of what eight batches leave, see load_memory.c. */
+/* Half of what eight batches leave, see load/plan/memory.c. */
 static int plan_memory(PenSimJob *job, PenError *reterr)
 {
     uint64_t m = job->s->memory_bytes, block = job->pack.largest_block;
@@ -116,7 +116,7 @@ static int plan_memory(PenSimJob *job, PenError *reterr)
 static int plan_order(PenSimJob *job, PenOrderPlan *ret, PenError *reterr)
 {
     uint32_t lanes, window;
-    /* An eighth of a rank's memory is what they are chosen from, see load_memory.c. */
+    /* An eighth of a rank's memory is what they are chosen from, see load/plan/memory.c. */
     pen__order_choose(job->s->memory_bytes / 8, job->pack.largest_block, job->pack.n_blocks,
                       job->world, &lanes, &window);
     *ret = (PenOrderPlan){.kind = job->s->sticky ? PEN_ORDER_STICKY : PEN_ORDER_BLOCK,

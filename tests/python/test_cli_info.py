@@ -159,7 +159,7 @@ def test_a_damaged_index_leaves_the_other_blocks_listed(tmp_path):
     (b'{"a": [1, -2.5e3, null, true, "x\\u00e9\\n"]}', {"a": [1, -2500.0, None, True, "xé\n"]}),
     (b"[" * 40 + b"]" * 40, ...),
     (b"", None), (b"{", None), (b'{"a": 01}', None), (b'{"a": 1,}', None), (b"{} {}", None),
-    (b'{"a": "\x01"}', None), (b'{"a": "\xff"}', None), (b"[" * 3000 + b"]" * 3000, None),
+    (b'{"a": "\x01"}', None), (b'{"a": "\xff"}', None), (b"[" * 65 + b"]" * 65, None),
     (b'"\\x"', None), (b"nul", None), (b"1.", None), (b"-", None), (b'{"a" 1}', None),
 ])
 def test_settings_that_are_not_json_do_not_break_json(tmp_path, settings, parsed):

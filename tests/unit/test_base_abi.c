@@ -86,7 +86,7 @@ TEST(settings_of_a_newer_program_are_taken_when_the_rest_is_zero)
 
 TEST(sizes_that_no_init_function_sets)
 {
-    static const uint32_t sizes[] = {0, 4, 7, 31, 33, 4100, UINT32_MAX};
+    static const uint32_t sizes[] = {0, 4, 7, 12, 20, 31, 33, 4100, UINT32_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         Own own, given = defaults;
         PenError err = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the plan file; its layout is in plan_inner.h. Nothing of it is trusted: a record is read
+/* Reading the plan file; its layout is in plan_impl.h. Nothing of it is trusted: a record is read
  * through its entry in the table, whose checksum covers the record and its position, so neither a
  * damaged entry nor a damaged record goes unnoticed, and opening does not have to read them all. */
 #include <inttypes.h>

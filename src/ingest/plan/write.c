@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the plan file; its layout is in plan_inner.h. */
+/* Writing the plan file; its layout is in plan_impl.h. */
 #include <inttypes.h>
 #include <string.h>
 

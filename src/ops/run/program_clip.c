@@ -5,7 +5,7 @@
 #include "ops/language/lex.h"
 #include "ops/run/program_impl.h"
 
-/* In the order of op_clip.c. */
+/* In the order of operations/clip.c. */
 enum { FRAMES, STRIDE, OFFSET, PAD, N, FPS, SECONDS, INDICES, TIMES };
 enum { NCHW = 1, NTHWC, NCTHW, NTCHW }; /* words of the layout, behind nhwc */
 

@@ -196,8 +196,9 @@ static void watch(PenFill *f, PenTeam *team, int (*tick)(void *ctx, PenError *re
             leave_at = pen__deadline_after(LEAVE_NS);
             stop_reads(f, 1);
         }
-        if (!is_stopped && tick(ctx, &e) != PEN_OK)
-            pen__walk_stop(&f->walk, &e);
+        int ticked = is_stopped ? PEN_OK : tick(ctx, &e);
+        if (ticked != PEN_OK)
+            pen__walk_stop(&f->walk, ticked, &e);
         r = pen__team_wait(team, PEN_MIN(pen__deadline_after(TICK_NS), leave_at));
     } while (r == PEN_E_TIMEOUT && pen__deadline_after(0) < leave_at);
     if (leave_at != UINT64_MAX)

@@ -148,7 +148,7 @@ void pen__walk_work(PenShardWalk *w)
         else
             r = do_part(w, &p, &buf, &e);
         if (r < 0)
-            pen__walk_stop(w, &e);
+            pen__walk_stop(w, r, &e);
     }
     pen__buf_free(&buf);
 }
@@ -187,11 +187,13 @@ void pen__walk_fini(PenShardWalk *w)
     pthread_mutex_destroy(&w->mutex);
 }
 
-void pen__walk_stop(PenShardWalk *w, const PenError *e)
+void pen__walk_stop(PenShardWalk *w, int status, const PenError *e)
 {
     pthread_mutex_lock(&w->mutex);
-    if (w->error.status == PEN_OK)
+    if (w->error.status == PEN_OK) {
         w->error = *e;
+        w->error.status = status;
+    }
     w->is_stopped = true;
     unlock(w);
 }

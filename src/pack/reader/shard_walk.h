@@ -65,7 +65,7 @@ void pen__walk_work(PenShardWalk *w);
 bool pen__walk_await_turn(PenShardWalk *w, const PenWalkPart *p);
 
 /* Stops the walk; the first error is kept. */
-void pen__walk_stop(PenShardWalk *w, const PenError *e);
+void pen__walk_stop(PenShardWalk *w, int status, const PenError *e);
 bool pen__walk_is_stopped(PenShardWalk *w);
 
 /* The error that stopped the walk, or PEN_OK. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block at a time, with the overflows that pixels_idct_c.c names for aarch64. */
+/* One block at a time, with the overflows that idct_c.c names for aarch64. */
 #include <arm_neon.h>
 
 #include "codec/jpeg/pixels/pixels_impl.h"

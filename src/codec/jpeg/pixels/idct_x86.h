@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inverse DCT of pixels_idct_c.c on vectors of 16-bit values, one block in every 128 bits. The
+/* The inverse DCT of idct_c.c on vectors of 16-bit values, one block in every 128 bits. The
  * file that includes this one says what a vector is: V, and OP(name) for its instructions. Shifts
  * are uint8_t as some instructions take int, others unsigned. */
 #ifndef PEN_CODEC_JPEG_PIXELS_IDCT_X86_H
@@ -160,7 +160,7 @@ INLINE void top4_idct(const V rows[4], V ret[4])
 }
 
 /* Whether 4 times a value of the first row needs more than 16 bits. Only then does it matter that
- * a block without other rows goes another way (pixels_idct_c.c). */
+ * a block without other rows goes another way (idct_c.c). */
 INLINE V beyond(V first_row)
 {
     return OP(and_si)(OP(add_epi16)(first_row, OP(set1_epi16)(0x2000)),

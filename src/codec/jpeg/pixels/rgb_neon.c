@@ -21,7 +21,7 @@ INLINE int16x8_t times_3(int16x8_t v)
     return vaddq_s16(v, vaddq_s16(v, v));
 }
 
-/* ---- colour (the factors are those of pixels_rgb_x86.h) ------------------------------------- */
+/* ---- colour (the factors are those of rgb_x86.h) ------------------------------------- */
 
 INLINE uint8x8_t red(int16x8_t y, int16x8_t cr)
 {
@@ -135,7 +135,7 @@ INLINE void pixels(const PenJpegRow *r, int sampling, uint8_t *rgb)
                   rgb + 3 * (size_t)k);
 }
 
-/* Chroma of half width, as in pixels_rgb_x86.h: the pixels at the ends of the image once more. */
+/* Chroma of half width, as in rgb_x86.h: the pixels at the ends of the image once more. */
 INLINE void halved(const PenJpegRow *row, int sampling, uint8_t *rgb)
 {
     PenJpegRow r = *row;
