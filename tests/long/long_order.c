@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "base/sys.h"
-#include "lib/sweep.h"
 #include "lib/order_help.h"
+#include "lib/sweep.h"
 #include "unit/test.h"
 
 #define HUGE_N UINT64_C(1000000000000)

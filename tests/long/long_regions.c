@@ -13,8 +13,8 @@
 #include "base/rng.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
 #include "codec/region/region_impl.h"
-#include "lib/sweep.h"
 #include "lib/region_help.h"
+#include "lib/sweep.h"
 #include "unit/test.h"
 
 static const PenLimits *const limits = &pen__limits_default;

@@ -142,7 +142,8 @@ TEST(base_must_fit)
     CHECK_PLAN_FAILS(PEN_E_INVALID, "field text: the pack has this field, but the sources do not");
     base.n_fields = 1;
     base.class_field = -1;
-    CHECK_PLAN_FAILS(PEN_E_INVALID, "field label: the sources have this field, but the pack does not");
+    CHECK_PLAN_FAILS(PEN_E_INVALID,
+                     "field label: the sources have this field, but the pack does not");
     base.n_fields = 2;
     base.n_classes = 0;
     CHECK_PLAN_FAILS(PEN_E_INVALID, "has no class names, found the class cat");

@@ -187,7 +187,8 @@ TEST(sources_that_are_none)
     help_text("kinds.csv", "path\nkinds/a/1.jpg\n");
     mkdir(at("empty"), 0777);
     PenInputs in;
-    CHECK_FAILS(scan_one("missing", &in, &err), PEN_E_NOT_FOUND, "missing: cannot open this source");
+    CHECK_FAILS(scan_one("missing", &in, &err), PEN_E_NOT_FOUND,
+                "missing: cannot open this source");
     pen__inputs_free(&in);
     CHECK_FAILS(scan_one("x.bin", &in, &err), PEN_E_INVALID, "expected a folder, a .csv");
     pen__inputs_free(&in);

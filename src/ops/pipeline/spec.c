@@ -329,8 +329,7 @@ int pen_pipeline_check(const char *text, char *buf, size_t cap, size_t *ret_byte
     PenSpec spec = {.n_fields = 0};
     PenBuf out = {.data = NULL};
     if (!text)
-        return pen__fail(reterr, PEN_E_INVALID, where,
-                         "pipeline: expected a text, found NULL");
+        return pen__fail(reterr, PEN_E_INVALID, where, "pipeline: expected a text, found NULL");
     int r = pen__spec_parse(text, &spec, reterr);
     if (r < 0)
         return r;

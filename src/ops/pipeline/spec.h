@@ -6,7 +6,7 @@
 #include "ops/language/value.h"
 
 enum {
-    PEN_MAX_OPS = 32, /* of one field */
+    PEN_MAX_OPS = 32,    /* of one field */
     PEN_MAX_TEXT = 4096, /* bytes */
     PEN_MAX_SPEC_FIELDS = 64
 };

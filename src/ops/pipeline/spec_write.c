@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "ops/language/lex.h"
-#include "ops/pipeline/spec.h"
 #include "ops/language/value.h"
+#include "ops/pipeline/spec.h"
 
 static int add_text(PenBuf *out, const char *text)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a program, the size of an image and its draws: what is done to it. */
+#include "ops/run/program_impl.h"
 #include "ops/sample/draft.h"
 #include "ops/sample/orientation.h"
-#include "ops/run/program_impl.h"
 
 static const char where[] = "ops/sample_plan";
 
