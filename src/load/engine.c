@@ -137,14 +137,14 @@ static int prepare(PenLoadEngine *e, PenError *reterr)
     return r;
 }
 
-/* A later call may try again, unless threads that were started hang: they would join the new ones.
- */
-static void end_failed_start(PenLoadEngine *e)
+/* Do threads of a failed start still run? They would join those of a new one. */
+static bool has_old_threads(PenLoadEngine *e)
 {
-    stop_threads(e);
     pthread_mutex_lock(&e->lock.mutex);
     e->lock.stop = e->threads.live > 0;
+    bool stop = e->lock.stop;
     pthread_mutex_unlock(&e->lock.mutex);
+    return stop;
 }
 
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr)
@@ -154,15 +154,15 @@ int pen__load_engine_start(PenLoadEngine *e, PenError *reterr)
                                            [PEN_ROLE_DECODE] = e->plan.threads};
     if (e->threads.n)
         return PEN_OK;
-    if (e->lock.stop) /* set by the thread of the caller alone */
+    if (has_old_threads(e))
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "threads of a failed start still run; make a new loader");
+                         "threads of a failed start have not ended yet; call again later");
     int r = prepare(e, reterr);
     if (r < 0)
         return r;
     r = pen__threads_start(&e->threads, n_of, run_thread, e, reterr);
-    if (r < 0) /* all or none */
-        end_failed_start(e);
+    if (r < 0)
+        stop_threads(e); /* all or none; a later call may try again */
     return r;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loader as a whole: the same batches whatever the circumstances, and an error in all others.
  */
+#include <errno.h>
 #include <glob.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -464,6 +466,53 @@ TEST(storage_that_does_not_answer_is_reported)
     pen__sys = &pen__sys_real;
 }
 
+/* The third thread cannot be started, and the others take longer to begin than a stop waits. */
+static atomic_int n_started;
+
+static void *begin_late(void *arg)
+{
+    void *(*run)(void *) = ((void *(**)(void *))arg)[0];
+    void *real_arg = ((void **)arg)[1];
+    pen__free(arg);
+    usleep(1500000);
+    return run(real_arg);
+}
+
+static int start_late(pthread_t *ret, void *(*run)(void *), void *arg)
+{
+    if (atomic_fetch_add(&n_started, 1) == 2)
+        return -EAGAIN;
+    void **pair = pen__alloc(2 * sizeof *pair);
+    memcpy(&pair[0], &run, sizeof run);
+    pair[1] = arg;
+    return pen__sys_real.thread_start(ret, begin_late, pair);
+}
+
+TEST(a_start_waits_for_threads_of_a_failed_one)
+{
+    static PenSys sys;
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(8);
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    sys = pen__sys_real;
+    sys.thread_start = start_late;
+    pen__sys = &sys;
+    CHECK(pen_loader_next(l, -1, &b, &err) < 0);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "threads of a failed start"));
+    int r = PEN_E_LIMIT;
+    for (int i = 0; i < 400 && r == PEN_E_LIMIT; i++) {
+        usleep(10000);
+        r = pen_loader_next(l, -1, &b, &err);
+    }
+    CHECK_INT(r, PEN_OK);
+    pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
 TEST(a_child_process_is_told)
 {
     PenError err = {0};
@@ -600,6 +649,7 @@ int main(int argc, char **argv)
     RUN(a_broken_sample_is_replaced);
     RUN(a_mask_has_the_geometry_of_its_image);
     RUN(storage_that_does_not_answer_is_reported);
+    RUN(a_start_waits_for_threads_of_a_failed_one);
     RUN(a_child_process_is_told);
     RUN(a_file_that_shrinks_is_an_error);
     RUN(numbers_have_limits);
