@@ -90,7 +90,7 @@ def test_memory_of_all_ranks_has_to_fit(pack):
         done = run(pack, environ, **settings)
         message = re.search(
             rf"LimitError: memory: 2048 MiB for each of {ranks} processes .* are {2048 * ranks} MiB"
-            r", and this (?:machine|control group) has (\d+) MiB; pass memory=\"(\d+MiB)\" or less",
+            r", but this (?:machine|control group) has (\d+) MiB; pass memory=\"(\d+MiB)\" or less",
             done.stderr)
         assert message, done.stderr
         assert int(message[1]) * 2**20 <= total
