@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the loading speed of this build with another build of the program, in turns.
+
+    builds.py --old PROGRAM [--photos FOLDER] [--rounds N] [--seconds S] [--floor R]
+
+Packs the photographs four times: tiled (train), raw at most 256 pixels long (raw256), encoded anew
+(encoded), and as they are (keep). In each round both programs run `penstock bench` on every pack
+with two threads; which one begins alternates. Prints the median of the ratios new : old with their
+range, and ends with 1 when a median is below --floor (default 0.98).
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKS = {
+    "train": [],
+    "raw256": ["--mode", "raw", "--max-side", "256"],
+    "encoded": ["--mode", "encode", "--max-side", "512", "--quality", "90"],
+    "keep": ["--mode", "keep"],
+}
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True,
+                          check=False, timeout=600)
+    if done.returncode:
+        sys.exit(f"{program} {arguments[0]}: {done.stderr}")
+    return done.stdout
+
+
+def rate(program, pack, seconds):
+    found = json.loads(run(program, "bench", pack, "--threads", 2, "--seconds", seconds, "--json"))
+    return found["samples_per_second"]
+
+
+def measure(options, folder):
+    """{name of a pack: [(old, new) of each round]}"""
+    rates = {name: [] for name in PACKS}
+    for number in range(options.rounds):
+        for name in PACKS:
+            programs = [options.old, options.new]
+            order = programs if number % 2 else programs[::-1]
+            found = {p: rate(p, folder / f"{name}.pen", options.seconds) for p in order}
+            rates[name].append((found[options.old], found[options.new]))
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+    return rates
+
+
+def report(rates):
+    """Prints a table; returns the lowest median of the ratios."""
+    print("| pack | old, samples/s | new, samples/s | new : old |\n|---|---:|---:|---:|")
+    medians = []
+    for name, rounds in rates.items():
+        old, new = (statistics.median(side) for side in zip(*rounds, strict=True))
+        ratios = sorted(n / o for o, n in rounds)
+        medians.append(statistics.median(ratios))
+        print(f"| {name} | {old:,.0f} | {new:,.0f} | {medians[-1]:.2f} "
+              f"({ratios[0]:.2f}-{ratios[-1]:.2f}) |")
+    return min(medians)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--old", required=True)
+    parser.add_argument("--new", default=str(ROOT / "build" / "penstock"))
+    parser.add_argument("--photos", default=ROOT.parent / "shared" / "data" / "photos")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--floor", type=float, default=0.98)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name, how in PACKS.items():
+            run(options.old, "pack", options.photos, "-o", folder / f"{name}.pen", *how)
+        return int(report(measure(options, folder)) < options.floor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
