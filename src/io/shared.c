@@ -34,7 +34,7 @@ struct PenShared {
 };
 
 typedef struct Search {
-    const PenSharedWish *wish;
+    const PenSharedKey *key;
     char prefix[NAME_BYTES]; /* of the names */
     int fd;                  /* what was found; -1 */
 } Search;
@@ -98,14 +98,14 @@ int pen__shared_write(PenShared *s, const void *data, size_t bytes, uint64_t off
 
 /* Anybody may hold names like ours, and numbers of processes are used again: what is there has to
  * be a file of this user's, of the right size, which nobody can cut, and begin as it should. */
-static bool is_it(const PenSharedWish *wish, int fd)
+static bool is_it(const PenSharedKey *key, int fd)
 {
     PenFileStat st;
     uint8_t head[PEN_SHARED_HEAD_BYTES];
     return pen__sys->stat_fd(fd, &st) == 0 && st.is_file && st.uid == geteuid() &&
-           st.bytes == wish->bytes && pen__sys->memory_is_sealed(fd) >= 0 &&
-           read_fd(fd, wish->name, head, sizeof head, 0, NULL) == PEN_OK &&
-           memcmp(head, wish->head, sizeof head) == 0;
+           st.bytes == key->bytes && pen__sys->memory_is_sealed(fd) >= 0 &&
+           read_fd(fd, key->name, head, sizeof head, 0, NULL) == PEN_OK &&
+           memcmp(head, key->head, sizeof head) == 0;
 }
 
 /* "1234.5" */
@@ -122,10 +122,10 @@ static void try_place(Search *s, const char *place)
     snprintf(path, sizeof path, "/proc/%ld/fd/%ld", pid, file);
     /* Looked at first: opening a device or a pipe does something. */
     if (pen__sys->stat_path(path, &st) < 0 || !st.is_file || st.uid != geteuid() ||
-        st.bytes != s->wish->bytes)
+        st.bytes != s->key->bytes)
         return;
     int fd = pen__sys->open(path, PEN_OPEN_MEMORY);
-    if (fd >= 0 && is_it(s->wish, fd))
+    if (fd >= 0 && is_it(s->key, fd))
         s->fd = fd;
     else if (fd >= 0)
         pen__sys->close(fd);
@@ -157,7 +157,7 @@ static int find(Search *s, PenError *reterr)
     static const char list[] = "/proc/net/unix";
     char *text = pen__alloc(NAMES_BYTES);
     if (!text)
-        return pen__fail_memory(reterr, WHERE, s->wish->name);
+        return pen__fail_memory(reterr, WHERE, s->key->name);
     int fd = pen__sys->open(list, PEN_OPEN_READ);
     size_t used = 0;
     int64_t n = fd < 0 ? fd : 1;
@@ -174,7 +174,7 @@ static int find(Search *s, PenError *reterr)
         pen__sys->close(fd);
     pen__free(text);
     return n < 0 ? pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot search for shared memory in %s",
-                                s->wish->name, list)
+                                s->key->name, list)
                  : PEN_OK;
 }
 
@@ -182,12 +182,12 @@ static int find(Search *s, PenError *reterr)
 
 static int make(Search *s, PenError *reterr)
 {
-    int fd = pen__sys->memory_make("penstock", s->wish->bytes);
+    int fd = pen__sys->memory_make("penstock", s->key->bytes);
     if (fd < 0)
         return pen__fail_os(reterr, -fd, WHERE,
-                            "%s: cannot allocate %" PRIu64 " bytes of shared memory", s->wish->name,
-                            s->wish->bytes);
-    int r = write_fd(fd, s->wish->name, s->wish->head, PEN_SHARED_HEAD_BYTES, 0, reterr);
+                            "%s: cannot allocate %" PRIu64 " bytes of shared memory", s->key->name,
+                            s->key->bytes);
+    int r = write_fd(fd, s->key->name, s->key->head, PEN_SHARED_HEAD_BYTES, 0, reterr);
     if (r < 0)
         pen__sys->close(fd);
     else
@@ -195,10 +195,9 @@ static int make(Search *s, PenError *reterr)
     return r;
 }
 
-static int fail_name(int e, const PenSharedWish *wish, PenError *reterr)
+static int fail_name(int e, const PenSharedKey *key, PenError *reterr)
 {
-    return pen__fail_os(reterr, e, WHERE, "%s: cannot reserve a name for shared memory",
-                        wish->name);
+    return pen__fail_os(reterr, e, WHERE, "%s: cannot reserve a name for shared memory", key->name);
 }
 
 /* Others wait while we look and make. *ret is -1 when it took too long. */
@@ -211,7 +210,7 @@ static int begin_search(const Search *s, int *ret, PenError *reterr)
         fd = pen__sys->name_take(s->prefix);
     }
     if (fd < 0 && fd != -EADDRINUSE)
-        return fail_name(-fd, s->wish, reterr);
+        return fail_name(-fd, s->key, reterr);
     *ret = fd < 0 ? -1 : fd;
     return PEN_OK;
 }
@@ -224,7 +223,7 @@ static int take_our_name(const Search *s, PenShared *shared, PenError *reterr)
     if (fd == -EADDRINUSE) /* by a child, from a time before: it says the right thing still */
         return PEN_OK;
     if (fd < 0)
-        return fail_name(-fd, s->wish, reterr);
+        return fail_name(-fd, s->key, reterr);
     shared->name_fd = fd;
     return PEN_OK;
 }
@@ -254,18 +253,18 @@ static void free_shared(PenShared *s)
     pen__free(s);
 }
 
-int pen__shared_open(const PenSharedWish *wish, PenShared **ret, PenError *reterr)
+int pen__shared_open(const PenSharedKey *key, PenShared **ret, PenError *reterr)
 {
-    Search s = {.wish = wish, .fd = -1};
+    Search s = {.key = key, .fd = -1};
     int lock = -1, n = snprintf(s.prefix, sizeof s.prefix, "penstock/%u/", (unsigned)geteuid());
     for (int i = 0; i < PEN_SHARED_ID_BYTES; i++)
-        n += snprintf(s.prefix + n, sizeof s.prefix - (size_t)n, "%02x", wish->id[i]);
+        n += snprintf(s.prefix + n, sizeof s.prefix - (size_t)n, "%02x", key->id[i]);
     PenShared *shared = pen__zalloc(sizeof *shared);
-    char *name = pen__strdup(wish->name);
+    char *name = pen__strdup(key->name);
     if (!shared || !name) {
         pen__free(shared);
         pen__free(name);
-        return pen__fail_memory(reterr, WHERE, wish->name);
+        return pen__fail_memory(reterr, WHERE, key->name);
     }
     *shared = (PenShared){.refs = 1, .fd = -1, .name_fd = -1, .name = name};
     int r = begin_search(&s, &lock, reterr);

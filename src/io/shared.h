@@ -12,15 +12,15 @@ typedef struct PenShared PenShared;
 
 enum { PEN_SHARED_ID_BYTES = 16, PEN_SHARED_HEAD_BYTES = 64 };
 
-typedef struct PenSharedWish {
+typedef struct PenSharedKey {
     const uint8_t *id;   /* PEN_SHARED_ID_BYTES: what it holds */
     const uint8_t *head; /* PEN_SHARED_HEAD_BYTES that it begins with, equal for all who share it */
     uint64_t bytes;      /* of all, with the head */
     const char *name;    /* for messages */
-} PenSharedWish;
+} PenSharedKey;
 
 /* 1: another process (or this one) has it; 0: it was made, and is 0 behind its head. */
-int pen__shared_open(const PenSharedWish *wish, PenShared **ret, PenError *reterr);
+int pen__shared_open(const PenSharedKey *key, PenShared **ret, PenError *reterr);
 PenShared *pen__shared_ref(PenShared *s);
 void pen__shared_close(PenShared **s); /* the last one; accepts NULL */
 

@@ -69,17 +69,17 @@ static void fetch_done(void *ctx, int r, const PenError *err);
 
 static void fetch_ask(Fetch *f, Stage stage, uint64_t bytes)
 {
-    PenWish wish = {.prepare = fetch_prepare,
-                    .classify = fetch_classify,
-                    .done = fetch_done,
-                    .ctx = f,
-                    .name = "simulated",
-                    .bytes = bytes,
-                    .may_hedge = 1};
+    PenOperationSpec spec = {.prepare = fetch_prepare,
+                             .classify = fetch_classify,
+                             .done = fetch_done,
+                             .ctx = f,
+                             .name = "simulated",
+                             .bytes = bytes,
+                             .may_hedge = 1};
     PenError err = {0};
     f->stage = stage;
     f->bytes = bytes;
-    int r = pen__policy_start(f->rank->policy, &wish, &f->op, &err);
+    int r = pen__policy_start(f->rank->policy, &spec, &f->op, &err);
     if (r < 0)
         give_up(f->rank, r, &err);
 }

@@ -37,7 +37,7 @@ static PenVerdict want_judge(void *ctx, const PenHttpReply *reply, unsigned *cau
         snprintf(err->message, sizeof err->message, NAME ": token expired");
         return PEN_VERDICT_AGAIN;
     }
-    PenVerdict verdict = pen__policy_classify(w->wish.name, reply, err);
+    PenVerdict verdict = pen__policy_classify(w->spec.name, reply, err);
     if (verdict == PEN_VERDICT_DONE && !simnet_body_is(w->url, w->into, reply->bytes)) {
         err->status = PEN_E_CORRUPT;
         snprintf(err->message, sizeof err->message, NAME ": checksum");
@@ -62,18 +62,18 @@ void want_init(Want *w, SimNet *net, unsigned number)
     memset(w, 0, sizeof *w);
     w->net = net;
     snprintf(w->url, sizeof w->url, "http://sim/%u", number);
-    w->wish = (PenWish){.prepare = want_prepare,
-                        .classify = want_judge,
-                        .done = want_done,
-                        .ctx = w,
-                        .name = NAME,
-                        .may_hedge = 1};
+    w->spec = (PenOperationSpec){.prepare = want_prepare,
+                                 .classify = want_judge,
+                                 .done = want_done,
+                                 .ctx = w,
+                                 .name = NAME,
+                                 .may_hedge = 1};
 }
 
 int want_start(Want *w, PenPolicy *p)
 {
     w->began_ns = simnet_now(w->net);
-    return pen__policy_start(p, &w->wish, &w->op, NULL);
+    return pen__policy_start(p, &w->spec, &w->op, NULL);
 }
 
 void on_request(void *ctx, uint64_t now_ns, int client, const PenHttpRequest *request,

@@ -15,7 +15,7 @@
 
 typedef struct Want {
     SimNet *net;
-    PenWish wish;
+    PenOperationSpec spec;
     PenOperation *op;
     char url[64];
     uint8_t into[4096];

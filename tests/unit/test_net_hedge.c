@@ -183,10 +183,10 @@ TEST(again_ends_both)
     bench_free(b);
 }
 
-TEST(not_every_wish_and_not_when_told_to_slow_down)
+TEST(not_every_operation_and_not_when_told_to_slow_down)
 {
     Bench *b = seasoned(NULL, SCRIPT({.after_ns = SIM_S}));
-    b->w[0].wish.may_hedge = 0; /* a PUT */
+    b->w[0].spec.may_hedge = 0; /* a PUT */
     want_start(&b->w[0], b->p);
     run_s(b, 3);
     CHECK_INT(b->w[0].r, PEN_OK);
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
     RUN(both_fail);
     RUN(a_hedge_with_a_wrong_body);
     RUN(again_ends_both);
-    RUN(not_every_wish_and_not_when_told_to_slow_down);
+    RUN(not_every_operation_and_not_when_told_to_slow_down);
     RUN(a_hedge_goes_before_new_requests);
     RUN(hedges_are_few);
     RUN(a_body_that_comes_slowly);

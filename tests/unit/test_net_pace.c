@@ -79,17 +79,17 @@ static void pen_done(void *ctx, int r, const PenError *err)
 static void want_one(Pen *pen)
 {
     Reader *x = pen->reader;
-    PenWish wish = {.prepare = pen_prepare,
-                    .classify = pen_judge,
-                    .done = pen_done,
-                    .ctx = pen,
-                    .name = NAME,
-                    .may_hedge = 1};
+    PenOperationSpec spec = {.prepare = pen_prepare,
+                             .classify = pen_judge,
+                             .done = pen_done,
+                             .ctx = pen,
+                             .name = NAME,
+                             .may_hedge = 1};
     PenOperation *op;
     if (!x->left)
         return;
     x->left--;
-    if (pen__policy_start(x->p, &wish, &op, NULL) < 0)
+    if (pen__policy_start(x->p, &spec, &op, NULL) < 0)
         abort();
 }
 

@@ -89,7 +89,7 @@ static void draw(Schedule *x, uint64_t seed)
     for (unsigned i = 0; i < x->n; i++) {
         Want *w = &x->w[i];
         want_init(w, x->net, i);
-        w->wish.may_hedge = simnet_draw(x->net, 2) != 0;
+        w->spec.may_hedge = simnet_draw(x->net, 2) != 0;
         w->busy = simnet_draw(x->net, 4) ? 0 : (unsigned)between(x, 0, 100);
         w->refuse = simnet_draw(x->net, 20) ? 0 : PEN_E_ACCESS;
         w->n_again = simnet_draw(x->net, 4) ? 0 : (unsigned)between(x, 0, 4);
@@ -250,14 +250,14 @@ static void on_tick(void *ctx)
         return;
     Block *b = calloc(1, sizeof *b);
     b->client = c;
-    PenWish wish = {.prepare = block_prepare,
-                    .classify = block_judge,
-                    .done = block_done,
-                    .ctx = b,
-                    .name = NAME,
-                    .may_hedge = 1};
+    PenOperationSpec spec = {.prepare = block_prepare,
+                             .classify = block_judge,
+                             .done = block_done,
+                             .ctx = b,
+                             .name = NAME,
+                             .may_hedge = 1};
     PenOperation *op;
-    if (pen__policy_start(c->p, &wish, &op, NULL) == PEN_OK)
+    if (pen__policy_start(c->p, &spec, &op, NULL) == PEN_OK)
         c->out++;
 }
 

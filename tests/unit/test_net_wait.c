@@ -213,7 +213,7 @@ static void loop_end(Loop *l)
     pthread_mutex_destroy(&l->mutex);
 }
 
-/* ---- wishes, on the waiting thread's stack ---- */
+/* ---- specs, on the waiting thread's stack ---- */
 
 typedef struct Get {
     char into[256];
@@ -241,8 +241,9 @@ static PenVerdict get_judge(void *ctx, const PenHttpReply *reply, unsigned *caus
 static int get(PenPolicy *p, uint64_t within_ns, char *ret_first, PenError *reterr)
 {
     Get g = {.prepared = 0};
-    PenWish wish = {.prepare = get_prepare, .classify = get_judge, .ctx = &g, .name = NAME};
-    int r = pen__policy_wait(p, &wish, pen__deadline_after(within_ns), reterr);
+    PenOperationSpec spec = {
+        .prepare = get_prepare, .classify = get_judge, .ctx = &g, .name = NAME};
+    int r = pen__policy_wait(p, &spec, pen__deadline_after(within_ns), reterr);
     *ret_first = g.into[sizeof g.into - 1];
     return r;
 }
@@ -371,15 +372,15 @@ TEST(the_waiting_thread_is_interrupted)
     PenPolicy *p;
     PenError err;
     Get g = {.prepared = 0};
-    PenWish wish = {.prepare = get_prepare,
-                    .classify = get_judge,
-                    .interrupted = at_third_look,
-                    .ctx = &g,
-                    .name = NAME};
+    PenOperationSpec spec = {.prepare = get_prepare,
+                             .classify = get_judge,
+                             .interrupted = at_third_look,
+                             .ctx = &g,
+                             .name = NAME};
     loop_begin(&l, 0, 0);
     CHECK_INT(pen__policy_new(&l.transport, NULL, &p, NULL), PEN_OK);
     uint64_t start = pen__sys->now_ns();
-    CHECK_INT(pen__policy_wait(p, &wish, pen__deadline_after(60000 * MS), &err), PEN_E_CANCELLED);
+    CHECK_INT(pen__policy_wait(p, &spec, pen__deadline_after(60000 * MS), &err), PEN_E_CANCELLED);
     CHECK(pen__sys->now_ns() - start < 20000 * MS);
     CHECK_INT(err.status, PEN_E_CANCELLED);
     CHECK(strstr(err.message, "interrupted") != NULL);
@@ -418,18 +419,18 @@ TEST(what_is_waited_for_is_told)
     static Loop l; /* outlives a check that fails: its thread goes on */
     Curious c = {.p = NULL};
     char told[320] = "x";
-    PenWish wish = {.prepare = get_prepare,
-                    .classify = get_judge,
-                    .interrupted = ask_and_go,
-                    .ctx = &c,
-                    .name = NAME,
-                    .offset = 4096,
-                    .bytes = 256};
+    PenOperationSpec spec = {.prepare = get_prepare,
+                             .classify = get_judge,
+                             .interrupted = ask_and_go,
+                             .ctx = &c,
+                             .name = NAME,
+                             .offset = 4096,
+                             .bytes = 256};
     loop_begin(&l, 0, 0);
     CHECK_INT(pen__policy_new(&l.transport, NULL, &c.p, NULL), PEN_OK);
     pen__policy_progress(c.p, told, sizeof told);
     CHECK_STR(told, ""); /* nothing is under way */
-    CHECK_INT(pen__policy_wait(c.p, &wish, pen__deadline_after(60000 * MS), NULL), PEN_E_CANCELLED);
+    CHECK_INT(pen__policy_wait(c.p, &spec, pen__deadline_after(60000 * MS), NULL), PEN_E_CANCELLED);
     CHECK(strstr(c.told, NAME " offset 4096, 256 bytes: 1 attempt in 0.") == c.told);
     CHECK(strstr(c.told, " s, last: no response yet"));
     loop_stop(&l);

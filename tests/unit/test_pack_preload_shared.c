@@ -26,8 +26,8 @@ static int open_shared(const PenPack *pack, PenShared **ret)
 {
     uint8_t head[PEN_SHARED_HEAD_BYTES];
     uint64_t bytes = shared_head(pack, head);
-    PenSharedWish wish = {pen_pack_info(pack)->id, head, bytes, "test"};
-    return pen__shared_open(&wish, ret, NULL);
+    PenSharedKey key = {pen_pack_info(pack)->id, head, bytes, "test"};
+    return pen__shared_open(&key, ret, NULL);
 }
 
 /* ---- one process, several handles --------------------------------------------------------------

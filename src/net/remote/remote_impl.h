@@ -80,7 +80,7 @@ typedef struct PenRemoteOp {
 /* Runs it to the end. What it holds is freed; results stay. */
 int pen__remote_run(PenRemoteOp *op, PenError *reterr);
 /* For those who start it on the loop themselves. */
-PenWish pen__remote_wish(PenRemoteOp *op);
+PenOperationSpec pen__remote_spec(PenRemoteOp *op);
 int pen__remote_begin(PenRemoteOp *op, PenError *reterr); /* its title; refuses what cannot be */
 void pen__remote_end(PenRemoteOp *op);
 /* Of a message with words of the server's: nothing of the keys is left. Accepts NULL. */

@@ -175,16 +175,16 @@ static int interrupted(void *ctx)
     return pen__remote_interrupted(op->r);
 }
 
-PenWish pen__remote_wish(PenRemoteOp *op)
+PenOperationSpec pen__remote_spec(PenRemoteOp *op)
 {
-    return (PenWish){.prepare = prepare,
-                     .classify = pen__remote_classify,
-                     .interrupted = interrupted,
-                     .ctx = op,
-                     .name = op->title,
-                     .offset = op->suffix ? 0 : op->range_first,
-                     .bytes = op->suffix ? 0 : op->range_bytes,
-                     .may_hedge = strcmp(op->method, "GET") == 0};
+    return (PenOperationSpec){.prepare = prepare,
+                              .classify = pen__remote_classify,
+                              .interrupted = interrupted,
+                              .ctx = op,
+                              .name = op->title,
+                              .offset = op->suffix ? 0 : op->range_first,
+                              .bytes = op->suffix ? 0 : op->range_bytes,
+                              .may_hedge = strcmp(op->method, "GET") == 0};
 }
 
 void pen__remote_end(PenRemoteOp *op)
@@ -206,10 +206,10 @@ int pen__remote_run(PenRemoteOp *op, PenError *reterr)
     int e = pen__remote_begin(op, reterr);
     if (e < 0)
         return e;
-    PenWish wish = pen__remote_wish(op);
+    PenOperationSpec spec = pen__remote_spec(op);
     /* The budget is the policy's; a minute more is for an attempt that is under way. */
     uint64_t deadline = pen__deadline_after((op->r->outage_ms + 60000ull) * 1000000u);
-    e = pen__policy_wait(op->r->policy, &wish, deadline, reterr);
+    e = pen__policy_wait(op->r->policy, &spec, deadline, reterr);
     pen__remote_end(op);
     return e;
 }

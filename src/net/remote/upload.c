@@ -86,11 +86,11 @@ static void part_start(void *ctx)
     Part *p = ctx;
     PenError err = {0};
     PenOperation *started = NULL;
-    PenWish wish = pen__remote_wish(&p->op);
-    wish.done = part_done;
+    PenOperationSpec spec = pen__remote_spec(&p->op);
+    spec.done = part_done;
     int r = pen__remote_begin(&p->op, &err);
     if (r == PEN_OK)
-        r = pen__policy_start(p->u->r->policy, &wish, &started, &err);
+        r = pen__policy_start(p->u->r->policy, &spec, &started, &err);
     if (r < 0)
         part_done(&p->op, r, &err);
 }

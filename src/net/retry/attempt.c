@@ -175,17 +175,17 @@ static void on_put_right(PenOperation *op, unsigned cause)
         go_again(op);
 }
 
-static PenVerdict ask_wisher(PenOperation *op, const PenHttpReply *reply, unsigned *cause)
+static PenVerdict ask_caller(PenOperation *op, const PenHttpReply *reply, unsigned *cause)
 {
     PenError err = {.status = PEN_OK, .sample = -1};
-    PenVerdict verdict = op->wish.classify(op->wish.ctx, reply, cause, &err);
+    PenVerdict verdict = op->spec.classify(op->spec.ctx, reply, cause, &err);
     if (verdict == PEN_VERDICT_DONE)
         return verdict;
     if (err.status >= 0)
-        pen__policy_classify(op->wish.name, reply, &err);
+        pen__policy_classify(op->spec.name, reply, &err);
     if (err.status >= 0)
         pen__fail(&err, PEN_E_IO, WHERE,
-                  "%.160s: unexpected response with status %d from the server", op->wish.name,
+                  "%.160s: unexpected response with status %d from the server", op->spec.name,
                   reply->status);
     op->last = err;
     return verdict;
@@ -204,7 +204,7 @@ static void on_reply(void *ctx, const PenHttpReply *reply)
         if (a == &op->try[1])
             pen__hedge_take(op, reply->bytes);
     }
-    PenVerdict verdict = ask_wisher(op, reply, &cause);
+    PenVerdict verdict = ask_caller(op, reply, &cause);
     PenError err = op->last;
     switch (verdict) {
     case PEN_VERDICT_DONE:
@@ -293,7 +293,7 @@ static void launch(PenOperation *op)
     PenError err = {.status = PEN_OK, .sample = -1};
     pen__op_unqueue(op);
     *request = (PenHttpRequest){.limits = p->s.limits};
-    int r = op->wish.prepare(op->wish.ctx, op->attempts, request, &err);
+    int r = op->spec.prepare(op->spec.ctx, op->attempts, request, &err);
     if (r == PEN_E_BUSY) {
         if (!op->attempts && err.status < 0)
             op->last = err;
@@ -308,7 +308,7 @@ static void launch(PenOperation *op)
     }
     if (r < 0) {
         if (err.status >= 0)
-            pen__fail(&err, r, WHERE, "%.160s: cannot build the request", op->wish.name);
+            pen__fail(&err, r, WHERE, "%.160s: cannot build the request", op->spec.name);
         pen__op_finish(op, r, &err);
         return;
     }

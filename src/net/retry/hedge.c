@@ -79,7 +79,7 @@ static PenTail *tail_of(const PenOperation *op)
 
 void pen__hedge_learn(PenAttempt *a)
 {
-    if (a->op->wish.may_hedge)
+    if (a->op->spec.may_hedge)
         pen__tail_add(tail_of(a->op), pen__policy_now(a->op->policy) - a->started_ns);
 }
 
@@ -104,7 +104,7 @@ uint64_t pen__hedge_arm(PenOperation *op)
     PenPolicy *p = op->policy;
     const PenTail *tail = tail_of(op);
     uint64_t p99 = pen__tail_p99(tail), median = pen__tail_median(tail), now = pen__policy_now(p);
-    if (!op->wish.may_hedge || !p->s.hedge_percent || !p99)
+    if (!op->spec.may_hedge || !p->s.hedge_percent || !p99)
         return 0;
     uint64_t least = p->s.hedge_least_ms * PEN_NS_PER_MS;
     op->late_ns = now + PEN_MAX(p99, least);

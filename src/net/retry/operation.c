@@ -84,21 +84,21 @@ void pen__op_free(PenOperation *op)
     pen__free(op);
 }
 
-/* The operation is gone before its wisher hears of it, who may at once begin another. */
+/* The operation is gone before its caller hears of it, who may at once begin another. */
 void pen__op_finish(PenOperation *op, int r, const PenError *err)
 {
-    PenWish wish = op->wish;
+    PenOperationSpec spec = op->spec;
     if (r < 0)
         pen__policy_count(&op->policy->failures, 1);
     pen__op_free(op);
-    wish.done(wish.ctx, r, r < 0 ? err : NULL);
+    spec.done(spec.ctx, r, r < 0 ? err : NULL);
 }
 
 void pen__op_describe(const PenOperation *op, const char *what, PenError *ret)
 {
     double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
     const PenError *last = &op->last;
-    const char *why = last->message, *name = op->wish.name;
+    const char *why = last->message, *name = op->spec.name;
     size_t n = strlen(name);
     if (strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
         why += n + 2; /* said already */

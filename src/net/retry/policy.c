@@ -50,7 +50,7 @@ static void on_expiry(void *ctx)
             continue;
         }
         pen__op_give_up(op);
-        op = p->all.first; /* its wisher may have changed the list */
+        op = p->all.first; /* its caller may have changed the list */
     }
     if (op)
         p->t->class_->timer_set(p->t, &p->expiry, op->end_ns, on_expiry, p);
@@ -120,13 +120,14 @@ void pen__policy_counts(PenPolicy *p, PenPolicyCounts *ret)
     };
 }
 
-int pen__policy_start(PenPolicy *p, const PenWish *wish, PenOperation **ret, PenError *reterr)
+int pen__policy_start(PenPolicy *p, const PenOperationSpec *spec, PenOperation **ret,
+                      PenError *reterr)
 {
     PenOperation *op = pen__zalloc(sizeof *op);
     if (!op)
         return pen__fail_memory(reterr, WHERE, "operation");
     op->policy = p;
-    op->wish = *wish;
+    op->spec = *spec;
     op->try[0].op = op->try[1].op = op;
     op->began_ns = pen__policy_now(p);
     op->end_ns = op->began_ns + p->s.outage_ms * PEN_NS_PER_MS;

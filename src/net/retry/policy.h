@@ -2,8 +2,8 @@
 /* What is done when a server is slow, busy or broken: attempts, back-off, budgets, deadlines. Runs
  * on a transport's loop alone, over its table, so that it can be tried on a simulated network.
  *
- * An operation is one wish ("these bytes of that object") that may take several attempts. Who
- * wishes tells how a request is made (signed anew each time) and what an answer means. */
+ * An operation is one task ("these bytes of that object") that may take several attempts. The
+ * caller tells how a request is made (signed anew each time) and what an answer means. */
 #ifndef PEN_NET_RETRY_POLICY_H
 #define PEN_NET_RETRY_POLICY_H
 
@@ -30,10 +30,10 @@ typedef enum PenVerdict {
     PEN_VERDICT_THROTTLE, /* told to slow down: waits longer, and fewer go at once */
     PEN_VERDICT_AGAIN,    /* something was put right (credentials, clock, region): at once, once for
                              each cause */
-    PEN_VERDICT_FAIL      /* final; the wisher has filled in the error */
+    PEN_VERDICT_FAIL      /* final; the caller has filled in the error */
 } PenVerdict;
 
-typedef struct PenWish {
+typedef struct PenOperationSpec {
     /* Fills in the request of attempt n (0, 1, ...), which comes cleared but for the limits; what
      * it points to lives until the next call or the end. PEN_E_BUSY: not yet (credentials are being
      * fetched), asked again shortly and not counted. Another failure is final. A second request for
@@ -53,7 +53,7 @@ typedef struct PenWish {
     const char *name;       /* for messages: "s3://bucket/key" */
     uint64_t offset, bytes; /* of what is asked for, where that is known; for messages */
     uint8_t may_hedge;      /* a second attempt at the same time does no harm: a GET */
-} PenWish;
+} PenOperationSpec;
 
 typedef struct PenPolicy PenPolicy;
 typedef struct PenOperation PenOperation;
@@ -72,7 +72,7 @@ typedef struct PenPolicyCounts {
 /* One for each endpoint; the transport outlives it. settings NULL: as initialised. */
 int pen__policy_new(PenTransport *t, const PenPolicySettings *settings, PenPolicy **ret,
                     PenError *reterr);
-/* On the loop but not from a call of a wish, or when the loop has ended; accepts NULL. Operations
+/* On the loop but not from a callback, or when the loop has ended; accepts NULL. Operations
  * are cancelled. Nobody may be in pen__policy_wait. */
 void pen__policy_free(PenPolicy **policy);
 void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread */
@@ -81,14 +81,16 @@ void pen__policy_counts(PenPolicy *policy, PenPolicyCounts *ret); /* any thread 
  * attempts and last error. "" when there is none, or the loop does not say so shortly. */
 void pen__policy_progress(PenPolicy *policy, char *ret, size_t bytes);
 
-/* On the loop; calls of other wishes may start and cancel. No call is made from within start. */
-int pen__policy_start(PenPolicy *policy, const PenWish *wish, PenOperation **ret, PenError *reterr);
+/* On the loop; callbacks of other operations may start and cancel. No call is made from within
+ * start. */
+int pen__policy_start(PenPolicy *policy, const PenOperationSpec *spec, PenOperation **ret,
+                      PenError *reterr);
 void pen__policy_cancel(PenOperation *op); /* done is not called any more */
 
-/* From any other thread: starts it and waits; `wish->done` is not called. PEN_E_TIMEOUT after
+/* From any other thread: starts it and waits; `spec->done` is not called. PEN_E_TIMEOUT after
  * `deadline_ns` (then it is cancelled), PEN_E_CANCELLED when interrupted, PEN_E_CLOSED when the
- * loop has ended. On return nothing uses the wish any more. */
-int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_ns,
+ * loop has ended. On return nothing uses the spec any more. */
+int pen__policy_wait(PenPolicy *policy, const PenOperationSpec *spec, uint64_t deadline_ns,
                      PenError *reterr);
 
 /* What every plain server's answer means: 2xx done; 408, 500, 502, 503, 504, time-outs, names not

@@ -105,7 +105,7 @@ typedef struct PenAttempt {
 
 struct PenOperation {
     PenPolicy *policy;
-    PenWish wish;
+    PenOperationSpec spec;
     PenOperation *prev[2], *next[2];
     PenOpList *queue;      /* the one it stands in, or NULL */
     PenTimer timer;        /* the end of its sleep; while an attempt is under way, a look at it */
@@ -167,7 +167,7 @@ void pen__op_unqueue(PenOperation *op);
 void pen__op_free(PenOperation *op); /* cancels what is under way */
 /* What became of it so far, as the error of giving up: "name: <what> after ...; last: ...". */
 void pen__op_describe(const PenOperation *op, const char *what, PenError *ret);
-/* Both end with a call of the wisher's; the operation is gone. */
+/* Both end with a call of the caller's; the operation is gone. */
 void pen__op_finish(PenOperation *op, int r, const PenError *err);
 void pen__op_give_up(PenOperation *op);
 
@@ -178,7 +178,7 @@ void pen__policy_set_in_flight(PenPolicy *p, uint32_t n);
 
 /* ---- attempts (attempt.c) ---- */
 
-/* Starts what may start, later, but no later than then: what comes from a wisher's call is not
+/* Starts what may start, later, but no later than then: what comes from a caller's call is not
  * answered from within. */
 void pen__policy_pump_at(PenPolicy *p, uint64_t at_ns);
 

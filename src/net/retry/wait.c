@@ -26,7 +26,7 @@
 
 typedef struct Waiter {
     PenPolicy *policy;
-    const PenWish *wish;
+    const PenOperationSpec *spec;
     PenOperation *op; /* of the loop */
     pthread_mutex_t mutex;
     pthread_cond_t cond;
@@ -51,13 +51,13 @@ static void end(Waiter *w, int r, const PenError *err)
 static int prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *reterr)
 {
     Waiter *w = ctx;
-    return w->wish->prepare(w->wish->ctx, attempt, ret, reterr);
+    return w->spec->prepare(w->spec->ctx, attempt, ret, reterr);
 }
 
 static PenVerdict classify(void *ctx, const PenHttpReply *reply, unsigned *cause, PenError *err)
 {
     Waiter *w = ctx;
-    return w->wish->classify(w->wish->ctx, reply, cause, err);
+    return w->spec->classify(w->spec->ctx, reply, cause, err);
 }
 
 static void done(void *ctx, int r, const PenError *err)
@@ -70,13 +70,13 @@ static void done(void *ctx, int r, const PenError *err)
 static void start_on_loop(void *ctx)
 {
     Waiter *w = ctx;
-    PenWish wish = *w->wish;
-    wish.prepare = prepare;
-    wish.classify = classify;
-    wish.done = done;
-    wish.ctx = w;
+    PenOperationSpec spec = *w->spec;
+    spec.prepare = prepare;
+    spec.classify = classify;
+    spec.done = done;
+    spec.ctx = w;
     PenError err;
-    int r = pen__policy_start(w->policy, &wish, &w->op, &err);
+    int r = pen__policy_start(w->policy, &spec, &w->op, &err);
     if (r < 0)
         end(w, r, &err);
 }
@@ -110,7 +110,7 @@ static void nothing(void *ctx)
 
 static bool is_interrupted(const Waiter *w)
 {
-    return w->wish->interrupted && w->wish->interrupted(w->wish->ctx);
+    return w->spec->interrupted && w->spec->interrupted(w->spec->ctx);
 }
 
 static bool is_over(const Waiter *w, bool cancelled)
@@ -148,9 +148,10 @@ static int wait_for_end(Waiter *w, uint64_t deadline_ns)
     return r;
 }
 
-int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_ns, PenError *reterr)
+int pen__policy_wait(PenPolicy *policy, const PenOperationSpec *spec, uint64_t deadline_ns,
+                     PenError *reterr)
 {
-    Waiter w = {.policy = policy, .wish = wish};
+    Waiter w = {.policy = policy, .spec = spec};
     PenTransport *t = policy->t;
     if (pen__cond_init(&w.cond) < 0)
         return pen__fail_memory(reterr, WHERE, "condition");
@@ -162,7 +163,7 @@ int pen__policy_wait(PenPolicy *policy, const PenWish *wish, uint64_t deadline_n
         pen__fail_memory(reterr, WHERE, "call");
     else if (r < 0)
         pen__fail(reterr, r, WHERE, "%.160s: the network thread has ended; open it again",
-                  wish->name);
+                  spec->name);
     else if (w.r < 0 && reterr)
         *reterr = w.err;
     pthread_cond_destroy(&w.cond);
@@ -196,14 +197,14 @@ static void put_question(Question *q)
 static void describe(const PenOperation *op, char *ret, size_t bytes)
 {
     double seconds = (double)(pen__policy_now(op->policy) - op->began_ns) / 1e9;
-    const char *name = op->wish.name, *why = op->last.message;
+    const char *name = op->spec.name, *why = op->last.message;
     char range[64] = "";
     size_t n = strlen(name);
     if (strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
         why += n + 2;
-    if (op->wish.bytes)
-        snprintf(range, sizeof range, " offset %" PRIu64 ", %" PRIu64 " bytes", op->wish.offset,
-                 op->wish.bytes);
+    if (op->spec.bytes)
+        snprintf(range, sizeof range, " offset %" PRIu64 ", %" PRIu64 " bytes", op->spec.offset,
+                 op->spec.bytes);
     snprintf(ret, bytes, "%.160s%s: %u attempt%s in %.1f s, last: %.120s", name, range,
              op->attempts, op->attempts == 1 ? "" : "s", seconds,
              op->last.status ? why : "no response yet");

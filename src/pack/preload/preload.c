@@ -234,8 +234,8 @@ static int open_memory(Preloading *x, PenError *reterr)
     if (r < 0)
         return r;
     const PenPreloadLayout *l = &x->preload->layout;
-    PenSharedWish wish = {p->m.id, l->head, l->bytes, p->path};
-    return pen__shared_open(&wish, &x->preload->shared, reterr);
+    PenSharedKey key = {p->m.id, l->head, l->bytes, p->path};
+    return pen__shared_open(&key, &x->preload->shared, reterr);
 }
 
 static int preload(Preloading *x, PenPreloadResult *result, PenError *reterr)
