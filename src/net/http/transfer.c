@@ -216,8 +216,8 @@ static void expire(PenCurlTransfer *t, PenHttpFailure failure)
     t->reply.os_errno = ETIMEDOUT;
     note_peer(t);
     bool early = failure == PEN_HTTP_T_DEADLINE && t->phase == PEN_PHASE_CONNECT;
-    snprintf(t->reply.detail, sizeof t->reply.detail, "%s%s", pen__http_failure_text(failure),
-             early ? ": no connection in time" : "");
+    snprintf(t->reply.detail, sizeof t->reply.detail, "%s",
+             early ? "connection timed out" : pen__http_failure_text(failure));
     deliver(t);
 }
 
