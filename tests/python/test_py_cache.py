@@ -146,7 +146,9 @@ def test_half_a_cache_serves_half_of_the_blocks(server, tmp_path):
         assert stats["not_stored_full"] > 0
         if epoch:
             assert stats["hits"] / (stats["hits"] + stats["misses"]) >= 0.49
-            assert stats["stored"] == stats["evicted_bytes"] == 0
+            # Nothing is evicted for another block. One or two may still fit: in the first epoch
+            # several threads reserved space at the same time.
+            assert stats["evicted_bytes"] == 0 and stats["stored"] <= 2
     assert sum(file.stat().st_size for file in entries(tmp_path / "cache", "")) <= total // 2
 
 
