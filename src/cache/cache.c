@@ -93,8 +93,9 @@ int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], cons
     PenCache *c = NULL;
     PenCacheSettings own = DEFAULTS;
     int r = pen__settings_copy(&own, sizeof own, settings, "pen_cache_settings_init", reterr);
-    if (r == PEN_OK)
-        r = pen__cache_open_dir(own.directory, true, own.wait_ms, &c, reterr);
+    if (r < 0)
+        return r;
+    r = pen__cache_open_dir(own.directory, true, own.wait_ms, &c, reterr);
     if (r < 0)
         return r;
     c->limit = own.bytes ? own.bytes : half_of_disk(c);
