@@ -171,6 +171,7 @@ typedef struct PenLoaderStats { /* since the loader was opened */
     uint64_t ns_wait;                          /* time the caller waited for batches */
     uint64_t memory_bytes; /* held now: ring, prefetched blocks, scratch, indexes */
     uint64_t memory_peak_bytes;
+    uint64_t slots_limit; /* slots that fit in memory_bytes of the settings */
 } PenLoaderStats;
 
 PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);

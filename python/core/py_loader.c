@@ -409,13 +409,14 @@ static PyObject *loader_restore(CoreLoader *self, PyObject *args)
 static PyObject *stats_dict(const PenLoaderStats *s)
 {
     return Py_BuildValue(
-        "{sIsIsIsIsIsIsKsKsKsKsKsKsK}", "threads", s->threads, "io_threads", s->io_threads,
+        "{sIsIsIsIsIsIsKsKsKsKsKsKsKsK}", "threads", s->threads, "io_threads", s->io_threads,
         "node_ranks", s->node_ranks, "slots", s->slots, "slots_ready", s->slots_ready,
         "slots_leased", s->slots_leased, "batches", (unsigned long long)s->batches, "samples",
         (unsigned long long)s->samples, "substituted", (unsigned long long)s->substituted,
         "bytes_read", (unsigned long long)s->bytes_read, "ns_wait", (unsigned long long)s->ns_wait,
         "memory_bytes", (unsigned long long)s->memory_bytes, "memory_peak_bytes",
-        (unsigned long long)s->memory_peak_bytes);
+        (unsigned long long)s->memory_peak_bytes, "slots_limit",
+        (unsigned long long)s->slots_limit);
 }
 
 static PyObject *loader_stats(CoreLoader *self, PyObject *unused)

@@ -134,7 +134,7 @@ def _numpy_output() -> _Output:
     return _Plain(numpy.asarray)
 
 
-def _torch_output(pin_memory: bool) -> _Output:
+def _torch_output(pin_memory: bool, slots_limit: int) -> _Output:
     try:
         from . import torch as _torch
     except ImportError as error:
@@ -143,14 +143,14 @@ def _torch_output(pin_memory: bool) -> _Output:
         raise ModuleNotFoundError(
             "output='torch' needs PyTorch: pip install torch, or use output='numpy' or 'dlpack'"
         ) from None
-    return _torch.Output(pin_memory)
+    return _torch.Output(pin_memory, slots_limit)
 
 
-def _make_output(output: str, pin_memory: bool) -> _Output:
+def _make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
     if pin_memory and output != "torch":
         raise InvalidError(f"pin_memory: expected output='torch', found {output!r}")
     if output == "torch":
-        return _torch_output(pin_memory)
+        return _torch_output(pin_memory, slots_limit)
     return _numpy_output() if output == "numpy" else _Plain(None)
 
 
@@ -358,7 +358,7 @@ class Loader:
                 f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
                 "output='torch' or 'dlpack'"
             )
-        self._output = _make_output(output, pin_memory)
+        self._output = _make_output(output, pin_memory, self._core.stats()["slots_limit"])
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)

@@ -3,7 +3,8 @@
 
 A slot of the ring is page-locked when it is first used. When the caller requests the next batch, a
 CUDA event is recorded. The slot is released only after that event, so that copies which the
-training loop has started are finished before the slot is overwritten.
+training loop has started are finished before the slot is overwritten. If the device is so late that
+half of the slots wait for it, the loader waits too: otherwise no slot would be left to fill.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class _TorchCuda:
 class Pinner:
     """Page-locks slots, and keeps their leases until copies from them have finished."""
 
-    def __init__(self, cuda: _Cuda) -> None:
+    def __init__(self, cuda: _Cuda, slots_limit: int) -> None:
         self._cuda = cuda
+        self._most_waiting = max(1, slots_limit // 2)
         self._slots: dict[int, int] = {}
         self._current: _core.Batch | None = None
         self._waiting: collections.deque[tuple[Any, _core.Batch]] = collections.deque()
@@ -71,13 +73,18 @@ class Pinner:
             self._current = None
         while self._waiting and self._waiting[0][0].query():
             self._waiting.popleft()
+        self._wait(self._most_waiting)
 
-    def close(self) -> None:
-        self.before_next()
-        while self._waiting:
+    def _wait(self, most: int) -> None:
+        """Until at most so many slots have unfinished copies."""
+        while len(self._waiting) > most:
             event, _ = self._waiting[0]
             event.synchronize()
             self._waiting.popleft()
+
+    def close(self) -> None:
+        self.before_next()
+        self._wait(0)
         while self._slots:
             self._cuda.unregister(self._slots.popitem()[0])
 
@@ -85,10 +92,10 @@ class Pinner:
 class Output:
     """Converts batches to tensors for output="torch"."""
 
-    def __init__(self, pin_memory: bool) -> None:
+    def __init__(self, pin_memory: bool, slots_limit: int) -> None:
         self._pinner: Pinner | None = None
         if pin_memory and torch.cuda.is_available():
-            self._pinner = Pinner(_TorchCuda())
+            self._pinner = Pinner(_TorchCuda(), slots_limit)
         elif pin_memory:
             warnings.warn(
                 "penstock: pin_memory=True has no effect: no CUDA device was found",

@@ -279,7 +279,8 @@ static void read_stats(PenLoadEngine *e, PenLoaderStats *ret)
         .bytes_read = e->tasks.bytes_read,
         .ns_wait = e->ns_wait,
         .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
-        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own};
+        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
+        .slots_limit = plan->shares.ring / plan->slot_cost};
     pthread_mutex_unlock(&e->lock.mutex);
 }
 

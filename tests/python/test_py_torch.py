@@ -125,10 +125,16 @@ class FakeCuda:
         return any(start <= at < start + size for start, size in self.locked.items())
 
 
+def pinned_by(cuda_type, loader):
+    cuda = cuda_type(loader)
+    limit = loader.stats()["slots_limit"]
+    loader._output._pinner = penstock_torch.Pinner(cuda, limit)
+    return cuda
+
+
 def test_pinned_slots_wait_for_their_copies(pack):
     loader = load(pack)
-    cuda = FakeCuda(loader)
-    loader._output._pinner = penstock_torch.Pinner(cuda)
+    cuda = pinned_by(FakeCuda, loader)
     batches = iter(loader)
     assert all(cuda.holds(next(batches).image) for _ in range(3))
     # Two copies are not over, and the last batch was not followed by another yet.
@@ -140,10 +146,19 @@ def test_pinned_slots_wait_for_their_copies(pack):
     assert cuda.locked == {} and all(event.done for event in cuda.events)
 
 
+def test_a_late_device_is_waited_for(pack):
+    """Two slots fit in memory, and no copy ends by itself."""
+    loader = load(pack, pipeline="decode | resize 512,512 | tensor f32", memory="36MiB")
+    assert loader.stats()["slots_limit"] == 2
+    cuda = pinned_by(FakeCuda, loader)
+    assert sum(1 for _ in loader) == 5
+    assert [event.done for event in cuda.events] == [True] * 4 + [False]
+    loader.close()
+
+
 def test_slots_are_locked_once(pack):
     loader = load(pack)
-    cuda = FakeCuda(loader)
-    loader._output._pinner = penstock_torch.Pinner(cuda)
+    cuda = pinned_by(FakeCuda, loader)
     for _ in range(6):
         for batch in loader:
             assert cuda.holds(batch.image) and cuda.holds(batch.label)
