@@ -4,6 +4,7 @@
 
     record.py take NAME [--load L] <TABLE   keep a Markdown table as the record NAME
     record.py soak TALLY OUTPUT             keep the counts of ./dev soak
+    record.py fuzz OUTPUT                   keep how long each fuzz target ran, and add it up
     record.py docs                          write the tables into the docs
     record.py check [--summary]             list what is stale or has no record; ends with 0
     record.py self-test
@@ -33,12 +34,14 @@ RECORDS = {
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
+    "fuzz-hours": Spec("./dev fuzz 600 --record", (*CODE, "tests/fuzz")),
 }
-DOCS = ("README.md", "docs")
+DOCS = ("README.md", "SECURITY.md", "docs")
 BLOCK = re.compile(r"(<!-- record ([\w-]+) -->\n)(.*?)(<!-- end record -->)", re.S)
 NUMBER = re.compile(r"\d{2,}|\d\.\d")
 TABLE_END = re.compile(r"^\|[-:| ]+\|$")
 SHOWN = re.compile(r"^    (long_\w+|fuzz_\w+)(?:\.py)?: (.*)$")
+FUZZED = re.compile(r"Done (\d+) runs in (\d+) second")  # libFuzzer's last line
 
 
 def git(*arguments):
@@ -204,13 +207,38 @@ def soak_tables(tally, output):
     return steps, counts
 
 
+def fuzz_table(output, before):
+    """Targets, their seconds and executions in this run, and their hours with those of `before`.
+
+    Of ./dev soak only the step `fuzz` counts, not the same targets under the memory sanitizer."""
+    rows = {row[0]: [row[0], "0", "0", row[3]] for row in before["table"][1:]} if before else {}
+    step = None
+    for line in output:
+        if line.startswith("== "):
+            step = line[3:]
+        shown = SHOWN.match(line)
+        done = FUZZED.search(shown.group(2)) if shown and step == "fuzz" else None
+        if done:
+            name, runs, seconds = shown.group(1), int(done.group(1)), int(done.group(2))
+            hours = float(rows[name][3]) if name in rows else 0
+            rows[name] = [name, f"{seconds:,}", f"{runs:,}", f"{hours + seconds / 3600:.3f}"]
+    head = ["fuzz target", "seconds of this run", "executions", "hours of all recorded runs"]
+    return [head, *sorted(rows.values())]
+
+
+def do_fuzz(args):
+    output = pathlib.Path(args.output).read_text(encoding="utf-8", errors="replace").splitlines()
+    write("fuzz-hours", fuzz_table(output, read("fuzz-hours")))
+    return 0
+
+
 def do_soak(args):
     tally, output = (pathlib.Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
                      for path in (args.tally, args.output))
     steps, counts = soak_tables(tally, output)
     write("soak-steps", steps)
     write("soak-counts", counts)
-    return 0
+    return do_fuzz(args)
 
 
 def self_test(_):
@@ -235,6 +263,14 @@ def self_test(_):
          ([["step", "passed", "failed", "skipped", "seconds"],
            ["unit tests", "5", "0", "1", "2.5"]],
           [["program", "it reports"], ["long_x", "bits: 12 / 3"]])),
+        (fuzz_table(["    fuzz_x: Done 5 runs in 7 second(s)", "== fuzz", "    fuzz_b: 9 s",
+                     "    fuzz_b: Done 1234 runs in 1800 second(s)",
+                     "    fuzz_a: Done 7 runs in 36 second(s)", "== msan",
+                     "    fuzz_b: Done 8 runs in 60 second(s)"],
+                    {"table": [["head"], ["fuzz_b", "1", "2", "2.000"],
+                               ["fuzz_c", "1", "2", "3.000"]]})[1:],
+         [["fuzz_a", "36", "7", "0.010"], ["fuzz_b", "1,800", "1,234", "2.500"],
+          ["fuzz_c", "0", "0", "3.000"]]),
     )
     failed = 0
     for number, (found, expected) in enumerate(cases):
@@ -255,11 +291,12 @@ def main():
     soak = verbs.add_parser("soak")
     soak.add_argument("tally")
     soak.add_argument("output")
+    verbs.add_parser("fuzz").add_argument("output")
     verbs.add_parser("check").add_argument("--summary", action="store_true", help="one line")
     for name in ("docs", "self-test"):
         verbs.add_parser(name)
     args = parser.parse_args()
-    return {"take": do_take, "soak": do_soak, "docs": do_docs, "check": do_check,
+    return {"take": do_take, "soak": do_soak, "fuzz": do_fuzz, "docs": do_docs, "check": do_check,
             "self-test": self_test}[args.verb](args)
 
 
