@@ -88,8 +88,8 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     if (describe(f, &kind) < 0)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "field '%s': expected an image, a mask, a clip or numbers, found %s; "
-                         "leave it out of the "
-                         "pipeline",
+                         "leave it out of the pipeline, and read it by sample number "
+                         "(docs/how-to/recipes.md)",
                          f->name, pen_type_name(f->type));
     *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(f->name)};
     p->n_fields++;
