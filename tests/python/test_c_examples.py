@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/c and the code of docs/how-to/c.md: built by pkg-config alone against an installed tree,
-outside of the source tree, and run."""
+"""examples/c and the code of docs/how-to/c.md: built by pkg-config or CMake alone against an
+installed tree, outside of the source tree, and run."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ import pytest
 from c_tools import HEADERS, ROOT, WARNINGS, install, need_tools, run, sanitizer_options
 from cli_tools import good, make_folder
 
-need_tools("cc", "pkg-config", "meson")
+need_tools("cc", "pkg-config", "cmake", "meson")
 if any("thread" in option for option in sanitizer_options()):
     pytest.skip("clang's sanitizer is not cc's", allow_module_level=True)
 
@@ -26,7 +26,7 @@ def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     make_folder(folder / "photos", each=20)
     good("pack", "photos", "-o", "photos.pen", cwd=folder)
-    for example in EXAMPLES:
+    for example in [*EXAMPLES, ROOT / "examples" / "c" / "CMakeLists.txt"]:
         shutil.copy(example, folder)
     return folder
 
@@ -93,6 +93,35 @@ def test_from_s3(work, env, tmp_path):
     assert int(fetched[1][0]) < int(fetched[0][0]) and int(fetched[1][1]) > 0
 
 
+def cmake_files(env):
+    return pathlib.Path(env["LD_LIBRARY_PATH"]) / "cmake" / "penstock"
+
+
+def test_cmake(work, env):
+    """As the first lines of CMakeLists.txt say. The programs find the library by themselves."""
+    flags = " ".join([*WARNINGS, *sanitizer_options()])
+    run("cmake", "-B", "out", f"-DCMAKE_C_FLAGS={flags}", f"-Dpenstock_DIR={cmake_files(env)}",
+        cwd=work)
+    run("cmake", "--build", "out", cwd=work)
+    for example in EXAMPLES:
+        assert "[libpenstock.so.1]" in run("readelf", "-d", work / "out" / example.stem)
+    text = run(work / "out" / "load_batches", "photos.pen", "16", cwd=work)
+    assert text.endswith("3 batches, 40 samples\n")
+
+
+def test_cmake_version(env, tmp_path):
+    """A program that names an older release is served; one that names a newer release is not."""
+    (tmp_path / "versions.cmake").write_text(f"""
+foreach(PACKAGE_FIND_VERSION 0.0.9 0.1.0 0.1.1)
+  unset(PACKAGE_VERSION_EXACT)
+  include({cmake_files(env)}/penstockConfigVersion.cmake)
+  message(STATUS "${{PACKAGE_VERSION}} ${{PACKAGE_VERSION_COMPATIBLE}} ${{PACKAGE_VERSION_EXACT}}")
+endforeach()
+""")
+    assert run("cmake", "-P", tmp_path / "versions.cmake").splitlines() == [
+        "-- 0.1.0 TRUE ", "-- 0.1.0 TRUE TRUE", "-- 0.1.0 FALSE "]
+
+
 def stand_in(flags, folder):
     """Empty libraries in place of those that shared libraries need, such as libcurl, when the
     packages to link with them are not installed. What penstock itself needs is not among them."""
@@ -144,4 +173,5 @@ def test_installed_files(env):
     text = run("pkg-config", "--variable=prefix", "penstock", env=env).strip()
     names = {path.name for path in pathlib.Path(text).rglob("*") if not path.is_dir()}
     assert {"libpenstock.so", "libpenstock.so.1", "libpenstock.a", "penstock.pc", "penstock",
+            "penstockConfig.cmake", "penstockConfigVersion.cmake",
             *(header.name for header in HEADERS)} == names
