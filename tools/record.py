@@ -88,7 +88,7 @@ def write(name, rows, load=None):
         sys.exit(f"record.py: no record is called '{name}'; expected {', '.join(RECORDS)}")
     if len(rows) < 2:
         sys.exit(f"record.py: {name}: expected a table with at least one row, found none")
-    status = git("status", "--porcelain", "--untracked-files=no", ".", ":!docs", ":!README.md")
+    status = git("status", "--porcelain", "--untracked-files=no", ".", *(f":!{d}" for d in DOCS))
     changed = " and changes" if status else ""
     record = {"name": name, "command": RECORDS[name].command,
               "commit": (git("rev-parse", "--short", "HEAD") or "unknown") + changed,
