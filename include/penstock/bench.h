@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures each stage of loading alone: the rate that a loader could reach if the other stages
+/** @file
+ * Measures each stage of loading alone: the rate that a loader could reach if the other stages
  * cost nothing. The slowest stage is the bottleneck. */
 #ifndef PENSTOCK_BENCH_H
 #define PENSTOCK_BENCH_H
@@ -11,28 +12,28 @@ extern "C" {
 #endif
 
 enum {
-    PEN_STAGE_READ = 0,   /* read the samples; 0 if the pack is remote or has a cache */
-    PEN_STAGE_VERIFY = 1, /* check their checksums, from memory */
-    PEN_STAGE_DECODE = 2, /* decode the pixel rows that the crops need, from memory */
-    PEN_STAGE_PIXELS = 3, /* resample, flip and store, from decoded pixels in memory */
-    PEN_STAGE_ALL = 4,    /* decode and pixels together, without a loader */
+    PEN_STAGE_READ = 0,   /**< read the samples; 0 if the pack is remote or has a cache */
+    PEN_STAGE_VERIFY = 1, /**< check their checksums, from memory */
+    PEN_STAGE_DECODE = 2, /**< decode the pixel rows that the crops need, from memory */
+    PEN_STAGE_PIXELS = 3, /**< resample, flip and store, from decoded pixels in memory */
+    PEN_STAGE_ALL = 4,    /**< decode and pixels together, without a loader */
     PEN_STAGE_COUNT = 5,
-    PEN_STAGE_SLOTS = 16 /* length of PenStages.per_second; the rest is for later releases */
+    PEN_STAGE_SLOTS = 16 /**< length of PenStages.per_second; the rest is for later releases */
 };
-/* Returns the name of a stage: "read". The text is static. */
+/** Returns the name of a stage: "read". The text is static. */
 PEN_API const char *pen_stage_name(int stage);
 
 typedef struct PenStages {
-    uint32_t struct_size;               /* set by the library */
-    uint32_t threads;                   /* threads that ran each stage */
-    uint64_t samples;                   /* distinct samples, which were processed repeatedly */
-    double per_second[PEN_STAGE_SLOTS]; /* samples per second of all threads; 0 = no work */
+    uint32_t struct_size;               /**< set by the library */
+    uint32_t threads;                   /**< threads that ran each stage */
+    uint64_t samples;                   /**< distinct samples, which were processed repeatedly */
+    double per_second[PEN_STAGE_SLOTS]; /**< samples per second of all threads; 0 = no work */
 } PenStages;
 
 PEN_NODISCARD PEN_API int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings,
                                                  double seconds, PenStages *ret, size_t ret_bytes,
                                                  PenError *reterr);
-/* Runs each stage for `seconds` with the threads, order and pipeline of the settings. It uses the
+/** Runs each stage for `seconds` with the threads, order and pipeline of the settings. It uses the
  * first samples of the order, as many as fit into memory_bytes, at most 1,000. The call blocks;
  * other threads may use the pack meanwhile. */
 PEN_NODISCARD static inline int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
@@ -41,9 +42,9 @@ PEN_NODISCARD static inline int pen_bench_stages(PenPack *pack, const PenLoaderS
     return pen_bench_stages_sized(pack, settings, seconds, ret, sizeof *ret, reterr);
 }
 
-/* Returns the instruction set that the kernels use: "avx2". The text is static. */
+/** Returns the instruction set that the kernels use: "avx2". The text is static. */
 PEN_API const char *pen_cpu_tier(void);
-/* Returns how many cores this process may use, by its affinity mask and its cgroup. */
+/** Returns how many cores this process may use, by its affinity mask and its cgroup. */
 PEN_API unsigned pen_cpu_cores(void);
 
 #ifdef __cplusplus

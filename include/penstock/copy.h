@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a pack between two places: a directory, an s3:// address, or, as the origin only, an
+/** @file
+ * Copies a pack between two places: a directory, an s3:// address, or, as the origin only, an
  * https:// or http:// address.
  *
  * The copy has the same bytes. Every byte is checked on the way; data that does not match its
@@ -16,23 +17,23 @@ extern "C" {
 #endif
 
 typedef struct PenCopySettings {
-    uint32_t struct_size; /* set by the init function */
-    int32_t threads;      /* parallel transfers; 0 = 8, or all cores between two directories */
+    uint32_t struct_size; /**< set by the init function */
+    int32_t threads;      /**< parallel transfers; 0 = 8, or all cores between two directories */
     const char *from, *to;
-    const PenRemoteSettings *from_remote, *to_remote; /* NULL = from the environment */
-    const char *work; /* as in PenIngestSettings; keeps two writers on this machine apart */
-    /* Called every now and then from the calling thread; a return value other than 0 stops the copy
-     * with PEN_E_CANCELLED. May be NULL. */
+    const PenRemoteSettings *from_remote, *to_remote; /**< NULL = from the environment */
+    const char *work; /**< as in PenIngestSettings; keeps two writers on this machine apart */
+    /** Called every now and then from the calling thread; a return value other than 0 stops the
+     * copy with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
 } PenCopySettings;
 
 typedef struct PenCopyResult {
-    uint32_t struct_size; /* set by the library */
+    uint32_t struct_size; /**< set by the library */
     uint64_t n_samples;
-    uint64_t shards, bytes;             /* copied; bytes include the manifest */
-    uint64_t known_shards, known_bytes; /* skipped because they existed already */
-    uint8_t id[16];                     /* of the pack */
+    uint64_t shards, bytes;             /**< copied; bytes include the manifest */
+    uint64_t known_shards, known_bytes; /**< skipped because they existed already */
+    uint8_t id[16];                     /**< of the pack */
 } PenCopyResult;
 
 PEN_API void pen_copy_settings_init_sized(PenCopySettings *settings, size_t bytes);
@@ -43,7 +44,7 @@ static inline void pen_copy_settings_init(PenCopySettings *settings)
 
 PEN_NODISCARD PEN_API int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret,
                                          size_t ret_bytes, PenError *reterr);
-/* Copies and blocks until the copy is complete. Fails with PEN_E_EXISTS if a different pack is at
+/** Copies and blocks until the copy is complete. Fails with PEN_E_EXISTS if a different pack is at
  * the new place. Threads may run copies to different places at the same time. */
 PEN_NODISCARD static inline int pen_copy(const PenCopySettings *settings, PenCopyResult *ret,
                                          PenError *reterr)

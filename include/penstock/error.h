@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status codes and error details. <penstock/penstock.h> describes the rules of all calls. */
+/** @file
+ * Status codes and error details. <penstock/penstock.h> describes the rules of all calls. */
 #ifndef PENSTOCK_ERROR_H
 #define PENSTOCK_ERROR_H
 
@@ -15,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Every call that can fail returns one of these values. 0 is success, a positive value is an
+/** Every call that can fail returns one of these values. 0 is success, a positive value is an
  * outcome that is not a failure, and a negative value is a failure. */
 #define PEN_STATUS_MAP(XX)                                                                         \
     XX(OK, 0, "success")                                                                           \
@@ -43,18 +44,18 @@ typedef enum PenStatus {
 #undef XX
 } PenStatus;
 
-/* Details of a failure. The caller owns the struct. Its size is fixed, so a call can report an
+/** Details of a failure. The caller owns the struct. Its size is fixed, so a call can report an
  * error when no memory is left. Every call accepts NULL. Its content is unspecified after success.
  */
 typedef struct PenError {
-    int32_t status;    /* a PenStatus, < 0 */
-    int32_t os_errno;  /* errno of the failed system call; 0 if none failed */
-    int64_t sample;    /* number of the sample in the pack; -1 if the error is not about a sample */
-    char where[32];    /* the part of the library that failed: "pack/block", "codec/jpeg" */
-    char message[472]; /* one line: the object, what was expected and found, what to do */
+    int32_t status;   /**< a PenStatus, < 0 */
+    int32_t os_errno; /**< errno of the failed system call; 0 if none failed */
+    int64_t sample; /**< number of the sample in the pack; -1 if the error is not about a sample */
+    char where[32]; /**< the part of the library that failed: "pack/block", "codec/jpeg" */
+    char message[472]; /**< one line: the object, what was expected and found, what to do */
 } PenError;
 
-/* Returns a short description of a status. Never returns NULL. Any thread may call it. */
+/** Returns a short description of a status. Never returns NULL. Any thread may call it. */
 PEN_API const char *pen_strerror(int status);
 
 #ifdef __cplusplus

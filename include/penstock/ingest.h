@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs folders, lists, tar files, folders of frames and videos.
+/** @file
+ * Packs folders, lists, tar files, folders of frames and videos.
  *
  * A run first writes a plan under NAME.pen/.work: which inputs, in which order, and how many
  * samples a block has. An interrupted run resumes from there when it is started again with the same
@@ -17,117 +18,119 @@
 extern "C" {
 #endif
 
-/* How images are stored. */
+/** How images are stored. */
 typedef enum PenMode {
-    PEN_MODE_TILE = 0,   /* JPEGs losslessly cut into tiles, other files kept; the default */
-    PEN_MODE_KEEP = 1,   /* every file kept as it is */
-    PEN_MODE_ENCODE = 2, /* encoded again as JPEG with the given quality and size */
-    PEN_MODE_RAW = 3,    /* decoded pixels */
-    PEN_MODE_MIX = 4     /* a share raw, the others as in PEN_MODE_TILE */
+    PEN_MODE_TILE = 0,   /**< JPEGs losslessly cut into tiles, other files kept; the default */
+    PEN_MODE_KEEP = 1,   /**< every file kept as it is */
+    PEN_MODE_ENCODE = 2, /**< encoded again as JPEG with the given quality and size */
+    PEN_MODE_RAW = 3,    /**< decoded pixels */
+    PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_TILE */
 } PenMode;
 
-/* How to handle a PNG with 16 bits per channel in an image field that is not a mask. */
+/** How to handle a PNG with 16 bits per channel in an image field that is not a mask. */
 typedef enum PenSixteenBit {
-    PEN_SIXTEEN_REFUSE = 0, /* as a broken input (PEN_E_UNSUPPORTED); the default */
-    PEN_SIXTEEN_REDUCE = 1  /* loading returns the upper 8 bits */
+    PEN_SIXTEEN_REFUSE = 0, /**< as a broken input (PEN_E_UNSUPPORTED); the default */
+    PEN_SIXTEEN_REDUCE = 1  /**< loading returns the upper 8 bits */
 } PenSixteenBit;
 
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
-/* What one sample of a folder or a list is. */
+/** What one sample of a folder or a list is. */
 typedef enum PenInputKind {
-    PEN_INPUT_AUTO = 0,   /* by the first input: videos by the file name, frames if a list names a
+    PEN_INPUT_AUTO = 0,   /**< by the first input: videos by the file name, frames if a list names a
                              folder, otherwise images */
-    PEN_INPUT_IMAGES = 1, /* a sample is a file: an image */
-    PEN_INPUT_FRAMES = 2, /* a sample is a folder: a clip whose frames are the files in it */
-    PEN_INPUT_VIDEOS = 3  /* a sample is a file: a clip, which ffmpeg cuts into frames */
+    PEN_INPUT_IMAGES = 1, /**< a sample is a file: an image */
+    PEN_INPUT_FRAMES = 2, /**< a sample is a folder: a clip whose frames are the files in it */
+    PEN_INPUT_VIDEOS = 3  /**< a sample is a file: a clip, which ffmpeg cuts into frames */
 } PenInputKind;
 
-typedef struct PenIngestProgress { /* owned by the library */
-    uint32_t struct_size;          /* set by the library */
-    const char *stage;             /* "plan", "check", "pack", "publish" */
-    uint64_t done, total;          /* samples; total 0 = not known yet */
-    uint64_t done_bytes;           /* source bytes read so far */
-    uint64_t bad;                  /* broken inputs so far */
+/** Progress of a run. The library owns the struct. */
+typedef struct PenIngestProgress {
+    uint32_t struct_size; /**< set by the library */
+    const char *stage;    /**< "plan", "check", "pack", "publish" */
+    uint64_t done, total; /**< samples; total 0 = not known yet */
+    uint64_t done_bytes;  /**< source bytes read so far */
+    uint64_t bad;         /**< broken inputs so far */
 } PenIngestProgress;
 
 typedef struct PenIngestSettings {
-    uint32_t struct_size; /* set by the init function */
+    uint32_t struct_size; /**< set by the init function */
     uint32_t n_sources;
-    /* A folder, .csv or .tsv lists, .tar files or patterns such as a-{000..017}.tar, or a folder of
-     * .gulp and .gmeta files. */
+    /** A folder, .csv or .tsv lists, .tar files or patterns such as a-{000..017}.tar, or a folder
+     * of .gulp and .gmeta files. */
     const char *const *sources;
-    const char *out;                 /* NAME.pen, or an s3:// address */
-    const PenRemoteSettings *remote; /* for an s3:// address; NULL = from the environment */
-    /* For an s3:// address: the directory that holds the state of the run. NULL = below the user's
+    const char *out;                 /**< NAME.pen, or an s3:// address */
+    const PenRemoteSettings *remote; /**< for an s3:// address; NULL = from the environment */
+    /** For an s3:// address: the directory that holds the state of the run. NULL = below the user's
      * cache directory. */
     const char *work;
 
-    int32_t kind;          /* a PenInputKind */
-    const char *root;      /* base directory of the paths in lists; NULL = the list's directory */
-    int32_t allow_outside; /* 1 = lists may name files outside of the root; default 0 */
-    /* Videos: frames to take per second, 0 = all, the default. Frames: frames per second of the
+    int32_t kind;          /**< a PenInputKind */
+    const char *root;      /**< base directory of the paths in lists; NULL = the list's directory */
+    int32_t allow_outside; /**< 1 = lists may name files outside of the root; default 0 */
+    /** Videos: frames to take per second, 0 = all, the default. Frames: frames per second of the
      * source, for their timestamps. */
     double fps;
-    uint32_t video_seconds; /* a video that takes longer to decode counts as broken; default 600 */
+    uint32_t
+        video_seconds; /**< a video that takes longer to decode counts as broken; default 600 */
 
-    int32_t mode;         /* a PenMode */
-    int32_t quality;      /* encode: JPEG quality 1 to 100; default 90 */
-    uint32_t max_side;    /* encode, raw, mix: longest side in pixels; 0 = no limit, the default */
-    uint32_t short_side;  /* the same for the shorter side; set at most one of the two */
-    double raw_share;     /* mix: share of raw images, 0 to 1; default 0.25 */
-    int32_t check_decode; /* keep: 1 = decode every image to find broken files; default 0 */
-    int32_t sixteen_bit;  /* a PenSixteenBit */
+    int32_t mode;        /**< a PenMode */
+    int32_t quality;     /**< encode: JPEG quality 1 to 100; default 90 */
+    uint32_t max_side;   /**< encode, raw, mix: longest side in pixels; 0 = no limit, the default */
+    uint32_t short_side; /**< the same for the shorter side; set at most one of the two */
+    double raw_share;    /**< mix: share of raw images, 0 to 1; default 0.25 */
+    int32_t check_decode; /**< keep: 1 = decode every image to find broken files; default 0 */
+    int32_t sixteen_bit;  /**< a PenSixteenBit */
 
-    int32_t order;            /* a PenPackOrder */
-    uint64_t seed;            /* of the shuffled order and of `fraction`; default 0 */
-    double fraction;          /* share of each class to pack, more than 0 to 1; default 1 */
-    const char *classes_from; /* a pack whose class numbers to use; NULL = sorted class names */
+    int32_t order;            /**< a PenPackOrder */
+    uint64_t seed;            /**< of the shuffled order and of `fraction`; default 0 */
+    double fraction;          /**< share of each class to pack, more than 0 to 1; default 1 */
+    const char *classes_from; /**< a pack whose class numbers to use; NULL = sorted class names */
 
-    int32_t skip_bad; /* 0 = stop at the first broken input, the default; 1 = leave it out */
-    /* With skip_bad: the run stops after more broken inputs than this. The default, UINT64_MAX, is
+    int32_t skip_bad; /**< 0 = stop at the first broken input, the default; 1 = leave it out */
+    /** With skip_bad: the run stops after more broken inputs than this. The default, UINT64_MAX, is
      * 0.1 % of the inputs and at least 10. */
     uint64_t max_bad;
-    /* With skip_bad: the file for the list of broken inputs, in JSON lines. NULL = OUT-bad.jsonl
+    /** With skip_bad: the file for the list of broken inputs, in JSON lines. NULL = OUT-bad.jsonl
      * beside the pack. */
     const char *bad_report;
 
-    int32_t threads;        /* 0 = the cores this process may use, the default */
-    uint64_t shard_bytes;   /* a shard is closed when it reaches this size; default 512 MiB */
-    uint64_t block_samples; /* samples per block; 0 = for blocks of about 4 MiB, the default */
-    int32_t append;         /* 1 = add the inputs whose keys an existing pack does not have */
-    uint32_t task, n_tasks; /* run part `task` of n_tasks; 0 of 0 = all, and publish the pack */
+    int32_t threads;        /**< 0 = the cores this process may use, the default */
+    uint64_t shard_bytes;   /**< a shard is closed when it reaches this size; default 512 MiB */
+    uint64_t block_samples; /**< samples per block; 0 = for blocks of about 4 MiB, the default */
+    int32_t append;         /**< 1 = add the inputs whose keys an existing pack does not have */
+    uint32_t task, n_tasks; /**< run part `task` of n_tasks; 0 of 0 = all, and publish the pack */
 
-    /* Called every now and then from the calling thread; a return value other than 0 stops the run
+    /** Called every now and then from the calling thread; a return value other than 0 stops the run
      * with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, const PenIngestProgress *progress);
     void *ctx;
 } PenIngestSettings;
 
-/* How many class names a result holds, and the size of each with its NUL. A longer name is cut and
+/** How many class names a result holds, and the size of each with its NUL. A longer name is cut and
  * ends in "...". */
 enum { PEN_FIRST_CLASSES = 8, PEN_CLASS_NAME_BYTES = 64 };
 
 typedef struct PenMissing {
-    char field[PEN_CLASS_NAME_BYTES]; /* name of the field, cut as class names are */
-    uint64_t n;                       /* samples that lack it */
+    char field[PEN_CLASS_NAME_BYTES]; /**< name of the field, cut as class names are */
+    uint64_t n;                       /**< samples that lack it */
 } PenMissing;
 
 typedef struct PenIngestResult {
-    uint32_t struct_size; /* set by the library */
-    int32_t published;    /* 1 = the pack is visible; 0 for a task or a plan */
-    uint8_t id[16];       /* of the pack, when published */
-    uint64_t n_samples;   /* in the pack, or written by the task */
-    uint64_t n_added;     /* by this run and the interrupted runs that it resumed */
-    uint64_t n_known;     /* append: inputs skipped because the pack has their keys */
-    uint64_t n_resumed;   /* of n_added, finished by an interrupted run */
-    uint64_t n_bad;       /* broken inputs that were left out */
+    uint32_t struct_size; /**< set by the library */
+    int32_t published;    /**< 1 = the pack is visible; 0 for a task or a plan */
+    uint8_t id[16];       /**< of the pack, when published */
+    uint64_t n_samples;   /**< in the pack, or written by the task */
+    uint64_t n_added;     /**< by this run and the interrupted runs that it resumed */
+    uint64_t n_known;     /**< append: inputs skipped because the pack has their keys */
+    uint64_t n_resumed;   /**< of n_added, finished by an interrupted run */
+    uint64_t n_bad;       /**< broken inputs that were left out */
     uint64_t n_shards, block_samples;
-    uint64_t source_disk_bytes; /* disk space of the sources that this run read */
+    uint64_t source_disk_bytes; /**< disk space of the sources that this run read */
     uint64_t pack_bytes, pack_disk_bytes;
     PenPackStats stats;
-    uint32_t n_classes; /* classes with names; the first of them follow */
-    uint32_t n_missing; /* fields that some samples lack; entries of `missing` */
+    uint32_t n_classes; /**< classes with names; the first of them follow */
+    uint32_t n_missing; /**< fields that some samples lack; entries of `missing` */
     char first_classes[PEN_FIRST_CLASSES][PEN_CLASS_NAME_BYTES];
     PenMissing missing[PEN_FIELD_COUNT];
 } PenIngestResult;
@@ -141,8 +144,8 @@ static inline void pen_ingest_settings_init(PenIngestSettings *settings)
 PEN_NODISCARD PEN_API int pen_ingest_plan_sized(const PenIngestSettings *settings,
                                                 PenIngestResult *ret, size_t ret_bytes,
                                                 PenError *reterr);
-/* Writes only the plan, which tasks share. Fails with PEN_E_EXISTS if a pack exists and `append` is
- * not set. */
+/** Writes only the plan, which tasks share. Fails with PEN_E_EXISTS if a pack exists and `append`
+ * is not set. */
 PEN_NODISCARD static inline int pen_ingest_plan(const PenIngestSettings *settings,
                                                 PenIngestResult *ret, PenError *reterr)
 {
@@ -152,7 +155,7 @@ PEN_NODISCARD static inline int pen_ingest_plan(const PenIngestSettings *setting
 PEN_NODISCARD PEN_API int pen_ingest_run_sized(const PenIngestSettings *settings,
                                                PenIngestResult *ret, size_t ret_bytes,
                                                PenError *reterr);
-/* Packs, and writes the plan if none exists. With n_tasks > 0 it writes the part of its task and
+/** Packs, and writes the plan if none exists. With n_tasks > 0 it writes the part of its task and
  * does not publish. */
 PEN_NODISCARD static inline int pen_ingest_run(const PenIngestSettings *settings,
                                                PenIngestResult *ret, PenError *reterr)
@@ -162,7 +165,7 @@ PEN_NODISCARD static inline int pen_ingest_run(const PenIngestSettings *settings
 
 PEN_NODISCARD PEN_API int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret,
                                                     size_t ret_bytes, PenError *reterr);
-/* Joins the parts that all tasks wrote in directory `out`, and publishes the pack. */
+/** Joins the parts that all tasks wrote in directory `out`, and publishes the pack. */
 PEN_NODISCARD static inline int pen_ingest_finalise(const char *out, PenIngestResult *ret,
                                                     PenError *reterr)
 {
@@ -170,15 +173,15 @@ PEN_NODISCARD static inline int pen_ingest_finalise(const char *out, PenIngestRe
 }
 
 typedef struct PenGcResult {
-    uint32_t struct_size;  /* set by the library */
-    uint64_t files, bytes; /* removed */
-    uint64_t uploads;      /* unfinished multipart uploads that were aborted */
+    uint32_t struct_size;  /**< set by the library */
+    uint64_t files, bytes; /**< removed */
+    uint64_t uploads;      /**< unfinished multipart uploads that were aborted */
 } PenGcResult;
 
 PEN_NODISCARD PEN_API int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote,
                                                  const char *work, PenGcResult *ret,
                                                  size_t ret_bytes, PenError *reterr);
-/* Removes from the place of a pack what its manifest does not name: the state of interrupted runs,
+/** Removes from the place of a pack what its manifest does not name: the state of interrupted runs,
  * old shards and, in an object store, unfinished uploads. It removes only what penstock created.
  * `remote` and `work` are as in PenIngestSettings. */
 PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote,
@@ -187,7 +190,7 @@ PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemot
 {
     return pen_ingest_gc_at_sized(out, remote, work, ret, sizeof *ret, reterr);
 }
-/* The same with the defaults for `remote` and `work`. */
+/** The same with the defaults for `remote` and `work`. */
 PEN_NODISCARD static inline int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
 {
     return pen_ingest_gc_at_sized(out, NULL, NULL, ret, sizeof *ret, reterr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads batches.
+/** @file
+ * Loads batches.
  *
  * One thread at a time may call the functions of a loader; any thread may release batches. A loader
  * starts its own threads with its first pass.
@@ -32,73 +33,74 @@ typedef enum PenDtype {
     PEN_F64 = 5,
     PEN_I64 = 6
 } PenDtype;
-PEN_API const char *pen_dtype_name(int dtype); /* "u8"; static */
-PEN_API size_t pen_dtype_bytes(int dtype);     /* bytes of one element */
+PEN_API const char *pen_dtype_name(int dtype); /**< "u8"; static */
+PEN_API size_t pen_dtype_bytes(int dtype);     /**< bytes of one element */
 
 #define PEN_TENSOR_DIMS 6
 
-typedef struct PenTensor { /* dense, in row-major order */
+/** A dense tensor, in row-major order. */
+typedef struct PenTensor {
     void *data;
-    int32_t dtype; /* a PenDtype */
+    int32_t dtype; /**< a PenDtype */
     uint32_t n_dims;
     int64_t shape[PEN_TENSOR_DIMS];
-    /* 1 = images, the last dimension is the channels; 2 = clips, as 1 with time before height */
+    /** 1 = images, the last dimension is the channels; 2 = clips, as 1 with time before height */
     int32_t channels_last;
 } PenTensor;
 
-/* A batch in the memory of the loader. It is valid until its last reference is released with
+/** A batch in the memory of the loader. It is valid until its last reference is released with
  * pen_batch_unref; the loader then fills the memory again. */
 typedef struct PenBatch {
-    uint32_t struct_size; /* set by the library */
-    uint32_t n_samples;   /* always the batch size */
+    uint32_t struct_size; /**< set by the library */
+    uint32_t n_samples;   /**< always the batch size */
     uint64_t epoch;
-    uint64_t position; /* of its first sample in the order of the epoch, over all ranks */
-    uint32_t n_valid;  /* n_samples without those that only fill the last batch */
+    uint64_t position; /**< of its first sample in the order of the epoch, over all ranks */
+    uint32_t n_valid;  /**< n_samples without those that only fill the last batch */
     uint32_t n_fields;
-    uint32_t n_substituted;  /* samples that replace broken ones */
-    const PenTensor *fields; /* n_fields tensors */
-    const uint64_t *samples; /* numbers of the samples in the pack, n_samples of them */
-    const uint8_t *valid;    /* for each sample: 0 = repeated to fill the last batch */
-    void *memory; /* holds all tensors; a slot of the ring has the same address every time */
+    uint32_t n_substituted;  /**< samples that replace broken ones */
+    const PenTensor *fields; /**< n_fields tensors */
+    const uint64_t *samples; /**< numbers of the samples in the pack, n_samples of them */
+    const uint8_t *valid;    /**< for each sample: 0 = repeated to fill the last batch */
+    void *memory; /**< holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
 } PenBatch;
 
-/* Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
+/** Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
  * lane has the same blocks in every epoch, so that the cache of a node is used again. */
 enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2, PEN_ORDER_STICKY = 3 };
-/* For a broken sample: fail, or load another sample in its place. */
+/** For a broken sample: fail, or load another sample in its place. */
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
-    uint32_t struct_size; /* set by the init function */
-    uint32_t batch_size;  /* samples per batch of this rank; default 256 */
-    const char *pipeline; /* see ops.h; NULL = all numeric fields and no image */
-    int32_t order;        /* PEN_ORDER_*; default PEN_ORDER_SEQUENTIAL */
-    int32_t drop_last;    /* 1 = drop an incomplete last batch; 0 = fill it with repeated samples,
+    uint32_t struct_size; /**< set by the init function */
+    uint32_t batch_size;  /**< samples per batch of this rank; default 256 */
+    const char *pipeline; /**< see ops.h; NULL = all numeric fields and no image */
+    int32_t order;        /**< PEN_ORDER_*; default PEN_ORDER_SEQUENTIAL */
+    int32_t drop_last;    /**< 1 = drop an incomplete last batch; 0 = fill it with repeated samples,
                              the default */
-    uint64_t seed;        /* of the order and of random operations; default 0 */
-    uint32_t rank, world; /* default 0 of 1 */
-    /* Loading processes on this machine, which share its cores and its memory. 0, the default =
+    uint64_t seed;        /**< of the order and of random operations; default 0 */
+    uint32_t rank, world; /**< default 0 of 1 */
+    /** Loading processes on this machine, which share its cores and its memory. 0, the default =
      * LOCAL_WORLD_SIZE of torchrun; in a Slurm task SLURM_STEP_TASKS_PER_NODE or
      * SLURM_NTASKS_PER_NODE; otherwise 1. */
     uint32_t node_ranks;
-    /* Threads that decode. 0, the default = the cores that this process is bound to, if they are
+    /** Threads that decode. 0, the default = the cores that this process is bound to, if they are
      * fewer than the machine has; otherwise an equal share of all cores. */
     int32_t threads;
-    int32_t io_threads; /* threads that read; 0 = chosen by the library, the default */
-    uint32_t prefetch;  /* batches that are loaded in advance; 0 = chosen, the default */
-    /* For PEN_ORDER_BLOCK and PEN_ORDER_STICKY; lanes is a multiple of world. 0, the default =
+    int32_t io_threads; /**< threads that read; 0 = chosen by the library, the default */
+    uint32_t prefetch;  /**< batches that are loaded in advance; 0 = chosen, the default */
+    /** For PEN_ORDER_BLOCK and PEN_ORDER_STICKY; lanes is a multiple of world. 0, the default =
      * chosen from memory_bytes. */
     uint32_t lanes, window;
-    uint64_t memory_bytes; /* limit for batches, prefetched blocks and scratch; default 2 GiB */
-    int32_t on_bad;        /* PEN_BAD_*; default PEN_BAD_RAISE */
-    uint32_t stall_ms;     /* longest wait for a batch; default 300,000 */
-    int32_t keep_slots;    /* 1 = keep the memory of batches until the loader is closed, for
+    uint64_t memory_bytes; /**< limit for batches, prefetched blocks and scratch; default 2 GiB */
+    int32_t on_bad;        /**< PEN_BAD_*; default PEN_BAD_RAISE */
+    uint32_t stall_ms;     /**< longest wait for a batch; default 300,000 */
+    int32_t keep_slots;    /**< 1 = keep the memory of batches until the loader is closed, for
                               pinning; default 0 */
-    uint64_t max_bad;      /* substitutions in an epoch before the loader fails; default 100 */
-    /* Load only these samples: a list, which the library copies, or [first, first + count) if count
-     * is not 0. A list may contain a sample several times; random operations then draw different
-     * values for each occurrence. */
+    uint64_t max_bad;      /**< substitutions in an epoch before the loader fails; default 100 */
+    /** Load only these samples: a list, which the library copies, or [first, first + count) if
+     * count is not 0. A list may contain a sample several times; random operations then draw
+     * different values for each occurrence. */
     const uint64_t *subset;
     uint64_t n_subset;
     uint64_t first, count;
@@ -110,87 +112,89 @@ static inline void pen_loader_settings_init(PenLoaderSettings *settings)
     pen_loader_settings_init_sized(settings, sizeof *settings);
 }
 
-/* Checks the settings and prepares a loader; it reads no shard. The loader holds its own reference
+/** Checks the settings and prepares a loader; it reads no shard. The loader holds its own reference
  * to the pack, so the caller may close the pack. */
 PEN_NODISCARD PEN_API int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings,
                                           PenLoader **ret_loader, PenError *reterr);
-/* Stops the threads and releases the loader. Batches that the caller holds stay valid until they
+/** Stops the threads and releases the loader. Batches that the caller holds stay valid until they
  * are released. */
 PEN_API void pen_loader_close(PenLoader **loader);
 
-PEN_API uint64_t pen_loader_len(const PenLoader *loader);     /* batches per epoch, of every rank */
-PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /* per epoch, over all ranks */
-PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);   /* the current or the next epoch */
-/* Returns the pipeline in its full form. The text is valid until the loader is closed. */
+PEN_API uint64_t pen_loader_len(const PenLoader *loader); /**< batches per epoch, of every rank */
+PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /**< per epoch, over all ranks */
+PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);   /**< the current or the next epoch */
+/** Returns the pipeline in its full form. The text is valid until the loader is closed. */
 PEN_API const char *pen_loader_pipeline(const PenLoader *loader);
-/* Returns a warning about settings that are allowed but probably a mistake, such as boxes that do
+/** Returns a warning about settings that are allowed but probably a mistake, such as boxes that do
  * not follow a crop: one line, valid until the loader is closed, or NULL. */
 PEN_API const char *pen_loader_warning(const PenLoader *loader);
-PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /* number of fields in a batch */
-/* Returns the name of a field, valid until the loader is closed; NULL if there is no such field. */
+PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /**< number of fields in a batch */
+/** Returns the name of a field, valid until the loader is closed; NULL if there is no such field
+ * number. */
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
-/* Returns the shape and type of a field in every batch; `data` is NULL. */
+/** Returns the shape and type of a field in every batch; `data` is NULL. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 
-/* Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch
+/** Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch
  * changes to this epoch. After pen_loader_restore, the restored epoch keeps the position. */
 PEN_NODISCARD PEN_API int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr);
-/* Begins a pass over an epoch: at the restored position; or at the start of the epoch that was set;
- * or at the start of the next epoch, if a pass was begun before. Undelivered batches of an earlier
- * pass are discarded. */
+/** Begins a pass over an epoch: at the restored position; or at the start of the epoch that was
+ * set; or at the start of the next epoch, if a pass was begun before. Undelivered batches of an
+ * earlier pass are discarded. */
 PEN_NODISCARD PEN_API int pen_loader_begin(PenLoader *loader, PenError *reterr);
-/* Returns PEN_OK and the next batch, which the caller releases with pen_batch_unref; PEN_END at the
- * end of the pass; or an error. Waits at most timeout_ms (< 0: the stall_ms of the settings), then
- * fails with PEN_E_TIMEOUT, and the call may be repeated. After another error the next call
+/** Returns PEN_OK and the next batch, which the caller releases with pen_batch_unref; PEN_END at
+ * the end of the pass; or an error. Waits at most timeout_ms (< 0: the stall_ms of the settings),
+ * then fails with PEN_E_TIMEOUT, and the call may be repeated. After another error the next call
  * continues after the batch that failed. */
 PEN_NODISCARD PEN_API int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
                                           PenError *reterr);
-/* Adds a reference and returns the batch. Any thread may call it. */
+/** Adds a reference and returns the batch. Any thread may call it. */
 PEN_API PenBatch *pen_batch_ref(PenBatch *batch);
-/* Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */
+/** Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */
 PEN_API void pen_batch_unref(PenBatch **batch);
 
 #define PEN_STATE_BYTES 512
 
-/* Writes the position as one line of text, "key=value ...", which is the same on every rank. `buf`
+/** Writes the position as one line of text, "key=value ...", which is the same on every rank. `buf`
  * has PEN_STATE_BYTES bytes. A batch counts as delivered when pen_loader_next has returned it. */
 PEN_NODISCARD PEN_API int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr);
-/* Continues at a saved position with the next pass. Fails if the state is of another pack,
+/** Continues at a saved position with the next pass. Fails if the state is of another pack,
  * pipeline, subset or seed, unless `strict` is 0. */
 PEN_NODISCARD PEN_API int pen_loader_restore(PenLoader *loader, const char *text, int strict,
                                              PenError *reterr);
 
-typedef struct PenLoaderStats { /* since the loader was opened */
-    uint32_t struct_size;       /* set by the library */
+/** Counters of a loader, since it was opened. */
+typedef struct PenLoaderStats {
+    uint32_t struct_size; /**< set by the library */
     uint32_t threads, io_threads;
-    uint32_t node_ranks;                       /* processes that share the cores of this machine */
-    uint32_t slots, slots_ready, slots_leased; /* of the ring: all, filled, held by the caller */
-    uint64_t batches, samples;                 /* delivered */
-    uint64_t substituted;                      /* broken samples that were replaced */
-    uint64_t bytes_read;                       /* from the pack */
-    uint64_t ns_wait;                          /* time the caller waited for batches */
-    uint64_t memory_bytes; /* held now: ring, prefetched blocks, scratch, indexes */
+    uint32_t node_ranks; /**< processes that share the cores of this machine */
+    uint32_t slots, slots_ready, slots_leased; /**< of the ring: all, filled, held by the caller */
+    uint64_t batches, samples;                 /**< delivered */
+    uint64_t substituted;                      /**< broken samples that were replaced */
+    uint64_t bytes_read;                       /**< from the pack */
+    uint64_t ns_wait;                          /**< time the caller waited for batches */
+    uint64_t memory_bytes; /**< held now: ring, prefetched blocks, scratch, indexes */
     uint64_t memory_peak_bytes;
-    uint64_t slots_limit; /* slots that fit in memory_bytes of the settings */
+    uint64_t slots_limit; /**< slots that fit in memory_bytes of the settings */
 } PenLoaderStats;
 
 PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);
-/* Returns the counters of a loader; all are 0 in a forked child. */
+/** Returns the counters of a loader; all are 0 in a forked child. */
 static inline void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
 {
     pen_loader_stats_sized(loader, ret, sizeof *ret);
 }
 
 typedef struct PenBadSample {
-    uint32_t struct_size;            /* set by the library */
-    int32_t status;                  /* why the sample could not be loaded, a PenStatus */
-    uint64_t epoch, sample, instead; /* `instead`: the sample that replaced it */
+    uint32_t struct_size;            /**< set by the library */
+    int32_t status;                  /**< why the sample could not be loaded, a PenStatus */
+    uint64_t epoch, sample, instead; /**< `instead`: the sample that replaced it */
     char message[200];
 } PenBadSample;
 
 PEN_NODISCARD PEN_API int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i,
                                                       PenBadSample *ret, size_t ret_bytes);
-/* Returns the i-th substituted sample; PEN_END after the last. The first 1,000 are kept. */
+/** Returns the i-th substituted sample; PEN_END after the last. The first 1,000 are kept. */
 PEN_NODISCARD static inline int pen_loader_bad_sample(const PenLoader *loader, uint64_t i,
                                                       PenBadSample *ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations and pipelines. Any thread may call the functions here.
+/** @file
+ * Operations and pipelines. Any thread may call the functions here.
  *
  * A pipeline is one line of text: operations with their parameters, separated by '|':
  *
@@ -28,39 +29,39 @@ extern "C" {
 typedef enum PenParamType {
     PEN_PARAM_INT = 1,
     PEN_PARAM_FLOAT = 2,
-    PEN_PARAM_SIZE = 3,   /* height,width; one number is both */
-    PEN_PARAM_RANGE = 4,  /* low,high */
-    PEN_PARAM_WORD = 5,   /* one of `words` */
-    PEN_PARAM_FLOATS = 6, /* one number, or one for each channel */
-    PEN_PARAM_FACTOR = 7, /* low,high; one number x is 1-x,1+x (if min < 0: -x,x) */
-    PEN_PARAM_SIDES = 8,  /* height,width; one number is the shorter side and keeps the aspect */
-    PEN_PARAM_INTS = 9    /* a list of integers */
+    PEN_PARAM_SIZE = 3,   /**< height,width; one number is both */
+    PEN_PARAM_RANGE = 4,  /**< low,high */
+    PEN_PARAM_WORD = 5,   /**< one of `words` */
+    PEN_PARAM_FLOATS = 6, /**< one number, or one for each channel */
+    PEN_PARAM_FACTOR = 7, /**< low,high; one number x is 1-x,1+x (if min < 0: -x,x) */
+    PEN_PARAM_SIDES = 8,  /**< height,width; one number is the shorter side and keeps the aspect */
+    PEN_PARAM_INTS = 9    /**< a list of integers */
 } PenParamType;
 
 typedef struct PenParam {
     const char *name;
-    int32_t type;        /* a PenParamType */
-    double min, max;     /* limits of every number */
-    const char *initial; /* default as text; NULL = the parameter is required */
-    const char *words;   /* allowed words, separated by spaces; with types other than
+    int32_t type;        /**< a PenParamType */
+    double min, max;     /**< limits of every number */
+    const char *initial; /**< default as text; NULL = the parameter is required */
+    const char *words;   /**< allowed words, separated by spaces; with types other than
                             PEN_PARAM_WORD, words that may replace the numbers */
-    const char *help;    /* one line */
+    const char *help;    /**< one line */
 } PenParam;
 
 typedef struct PenOp {
     const char *name;
-    const char *help; /* one line */
+    const char *help; /**< one line */
     uint32_t n_params;
     const PenParam *params;
 } PenOp;
 
-/* Returns the table of all operations, *ret_n of them. The table is static. */
+/** Returns the table of all operations, *ret_n of them. The table is static. */
 PEN_API const PenOp *pen_ops(uint32_t *ret_n);
 
-/* Checks the text of a pipeline without a pack, and writes its full form: every parameter with name
- * and value, in the order of the table. At most `cap` bytes, with the NUL, are written to `buf`;
- * *ret_bytes receives the length without the NUL. With `buf` NULL the call only checks. The error
- * for a wrong word contains its position and the most similar valid word. */
+/** Checks the text of a pipeline without a pack, and writes its full form: every parameter with
+ * name and value, in the order of the table. At most `cap` bytes, with the NUL, are written to
+ * `buf`; *ret_bytes receives the length without the NUL. With `buf` NULL the call only checks. The
+ * error for a wrong word contains its position and the most similar valid word. */
 PEN_NODISCARD PEN_API int pen_pipeline_check(const char *text, char *buf, size_t cap,
                                              size_t *ret_bytes, PenError *reterr);
 

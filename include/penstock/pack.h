@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads packs.
+/** @file
+ * Reads packs.
  *
  * Threads may share a PenPack. Every read is checked: a call returns the right bytes or an error.
- * An open pack does not change, also when samples are appended to it on disk. */
+ * An open pack does not change, also when samples are appended to it on disk.
+ *
+ * Calls with `buf` and `cap` write at most `cap` bytes to `buf`, and the number of bytes that exist
+ * to *ret_bytes. With `buf` NULL they only return that number. They fail with PEN_E_LIMIT if `cap`
+ * is too small. Samples are numbered from 0. */
 #ifndef PENSTOCK_PACK_H
 #define PENSTOCK_PACK_H
 
@@ -20,7 +25,7 @@ typedef struct PenPack PenPack;
 
 typedef enum PenType {
     PEN_TYPE_IMAGE = 1,
-    PEN_TYPE_CLIP = 2, /* a sequence of images */
+    PEN_TYPE_CLIP = 2, /**< a sequence of images */
     PEN_TYPE_BYTES = 3,
     PEN_TYPE_JSON = 4,
     PEN_TYPE_TEXT = 5,
@@ -30,20 +35,20 @@ typedef enum PenType {
 } PenType;
 
 enum {
-    PEN_FIELD_MASK = 1,    /* an image that is a mask: never resampled or encoded with loss */
-    PEN_FIELD_OPTIONAL = 2 /* bytes, json or text that samples may lack: see pen_pack_missing */
+    PEN_FIELD_MASK = 1,    /**< an image that is a mask: never resampled or encoded with loss */
+    PEN_FIELD_OPTIONAL = 2 /**< bytes, json or text that samples may lack: see pen_pack_missing */
 };
-enum { PEN_FIELD_COUNT = 256 }; /* largest number of fields in a pack */
+enum { PEN_FIELD_COUNT = 256 }; /**< largest number of fields in a pack */
 
 typedef struct PenField {
     const char *name;
-    int32_t type;    /* a PenType */
-    uint32_t flags;  /* PEN_FIELD_* */
-    uint32_t n_dims; /* of numbers; 0 = a single number */
+    int32_t type;    /**< a PenType */
+    uint32_t flags;  /**< PEN_FIELD_* */
+    uint32_t n_dims; /**< of numbers; 0 = a single number */
     uint32_t dims[4];
 } PenField;
 
-/* The file format of a stored image. The numbers are those of the pack format. */
+/** The file format of a stored image. The numbers are those of the pack format. */
 enum {
     PEN_STORED_NONE = 0,
     PEN_STORED_JPEG = 1,
@@ -51,152 +56,154 @@ enum {
     PEN_STORED_WEBP = 3,
     PEN_STORED_RAW = 4
 };
-/* How a stored image was made from its source. The numbers are those of the pack format. */
+/** How a stored image was made from its source. The numbers are those of the pack format. */
 enum {
     PEN_HOW_KEPT = 0,
     PEN_HOW_TILED = 1,
     PEN_HOW_ENCODED = 2,
     PEN_HOW_RAW = 3,
-    PEN_HOW_KEPT_UNTILED = 4, /* kept: it cannot be tiled without loss */
-    PEN_HOW_KEPT_QUALITY = 5, /* kept: its quality is not above the requested one */
+    PEN_HOW_KEPT_UNTILED = 4, /**< kept: it cannot be tiled without loss */
+    PEN_HOW_KEPT_QUALITY = 5, /**< kept: its quality is not above the requested one */
     PEN_HOW_COUNT = 8,
     PEN_STORED_COUNT = 8
 };
-/* Names of these numbers: "jpeg", "tiled", "image"; "?" for an unknown number. Static. */
+/** Returns the name of a PEN_STORED_* number: "jpeg"; "?" if it is unknown. The text is static. */
 PEN_API const char *pen_stored_name(int codec);
+/** Returns the name of a PEN_HOW_* number: "tiled"; "?" if it is unknown. The text is static. */
 PEN_API const char *pen_how_name(int how);
+/** Returns the name of a PenType: "image"; "?" if it is unknown. The text is static. */
 PEN_API const char *pen_type_name(int type);
 
-typedef struct PenPackStats { /* totals of a pack */
-    uint64_t source_bytes;    /* of the files it was made from */
+/** Totals of a pack. */
+typedef struct PenPackStats {
+    uint64_t source_bytes; /**< of the files it was made from */
     uint64_t payload_bytes;
     uint64_t index_bytes;
-    uint64_t section_bytes;                           /* metadata stored apart from the images */
-    uint64_t bad;                                     /* broken inputs that were left out */
-    uint64_t images[PEN_STORED_COUNT][PEN_HOW_COUNT]; /* number of images of each kind */
-    /* For each field, the number of samples that lack it: no image, or no value of an optional
+    uint64_t section_bytes;                           /**< metadata stored apart from the images */
+    uint64_t bad;                                     /**< broken inputs that were left out */
+    uint64_t images[PEN_STORED_COUNT][PEN_HOW_COUNT]; /**< number of images of each kind */
+    /** For each field, the number of samples that lack it: no image, or no value of an optional
      * field. */
     uint64_t missing[PEN_FIELD_COUNT];
-    uint64_t reserved[16]; /* 0; for later releases */
+    uint64_t reserved[16]; /**< 0; for later releases */
 } PenPackStats;
 
-typedef struct PenPackInfo { /* owned by the library */
-    uint32_t struct_size;    /* set by the library */
+/** Describes a pack. The library owns the struct. */
+typedef struct PenPackInfo {
+    uint32_t struct_size; /**< set by the library */
     uint32_t format_version;
     uint64_t n_samples, n_blocks, n_shards;
-    uint64_t block_samples; /* samples per block */
-    uint64_t total_bytes;   /* manifest and shards */
+    uint64_t block_samples; /**< samples per block */
+    uint64_t total_bytes;   /**< manifest and shards */
     uint64_t largest_block_bytes;
-    uint8_t id[16]; /* hash of the manifest */
+    uint8_t id[16]; /**< hash of the manifest */
     uint32_t n_fields;
     const PenField *fields;
-    int32_t class_field; /* the field whose values are classes; -1 = no classes */
+    int32_t class_field; /**< the field whose values are classes; -1 = no classes */
     uint32_t n_classes;
-    const char *const *classes; /* name of each class */
-    const char *settings;       /* how it was packed, as JSON; "{}" if not known */
+    const char *const *classes; /**< name of each class */
+    const char *settings;       /**< how it was packed, as JSON; "{}" if not known */
     PenPackStats stats;
 } PenPackInfo;
 
-/* Opens the pack in directory `path` or at an s3://, https:// or http:// address. Reads the
+/** Opens the pack in directory `path` or at an s3://, https:// or http:// address. Reads the
  * manifest and no shard. */
 PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr);
-/* The same with settings for a remote address. */
+/** The same with settings for a remote address. */
 PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
                                            PenPack **ret_pack, PenError *reterr);
-/* Releases the pack; no other thread may use it then. */
+/** Releases the pack; no other thread may use it then. */
 PEN_API void pen_pack_close(PenPack **pack);
-/* Returns a description of the pack, which is valid until the pack is closed. */
+/** Returns a description of the pack, which is valid until the pack is closed. */
 PEN_API const PenPackInfo *pen_pack_info(const PenPack *pack);
 
 PEN_API void pen_pack_remote_stats_sized(const PenPack *pack, PenRemoteStats *ret,
                                          size_t ret_bytes);
-/* Returns the request counters of a remote pack; all are 0 for a local one. */
+/** Returns the request counters of a remote pack; all are 0 for a local one. */
 static inline void pen_pack_remote_stats(const PenPack *pack, PenRemoteStats *ret)
 {
     pen_pack_remote_stats_sized(pack, ret, sizeof *ret);
 }
 
-/* Finds the number of the field with this name; PEN_E_NOT_FOUND if there is none. */
+/** Finds the number of the field with this name; PEN_E_NOT_FOUND if there is none. */
 PEN_NODISCARD PEN_API int pen_pack_field(const PenPack *pack, const char *name, uint32_t *ret_field,
                                          PenError *reterr);
 
-/* ---- one sample ------------------------------------------------------------------------------
- *
- * Calls with `buf` and `cap` write at most `cap` bytes to `buf`, and the number of bytes that exist
- * to *ret_bytes. With `buf` NULL they only return that number. They fail with PEN_E_LIMIT if `cap`
- * is too small. Samples are numbered from 0. */
+/* ---- one sample ----------------------------------------------------------------------------- */
 
-/* Reads the key of a sample. */
+/** Reads the key of a sample. */
 PEN_NODISCARD PEN_API int pen_pack_key(PenPack *pack, uint64_t sample, void *buf, size_t cap,
                                        size_t *ret_bytes, PenError *reterr);
 
-/* Finds the sample with this key; PEN_E_NOT_FOUND if there is none. */
+/** Finds the sample with this key; PEN_E_NOT_FOUND if there is none. */
 PEN_NODISCARD PEN_API int pen_pack_find(PenPack *pack, const void *key, size_t key_bytes,
                                         uint64_t *ret_sample, PenError *reterr);
 
-/* Reads the stored bytes of a field: the file of an image or its raw pixels, all frames of a clip
+/** Reads the stored bytes of a field: the file of an image or its raw pixels, all frames of a clip
  * one after another, the numbers of a numeric field, or the bytes of another field. */
 PEN_NODISCARD PEN_API int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf,
                                         size_t cap, size_t *ret_bytes, PenError *reterr);
 
-/* Sets *ret to 1 if the sample has no image in this field, or no value in a field with
+/** Sets *ret to 1 if the sample has no image in this field, or no value in a field with
  * PEN_FIELD_OPTIONAL; otherwise to 0. An empty value has 0 bytes too, but is not missing. Numbers
  * and clips are never missing. */
 PEN_NODISCARD PEN_API int pen_pack_missing(PenPack *pack, uint64_t sample, uint32_t field,
                                            int32_t *ret, PenError *reterr);
 
 typedef struct PenImage {
-    uint32_t width, height; /* in pixels as stored, before the orientation is applied */
-    uint8_t codec;          /* PEN_STORED_* */
-    uint8_t how;            /* PEN_HOW_* */
-    uint8_t orientation;    /* EXIF orientation, 1 to 8 */
+    uint32_t width, height; /**< in pixels as stored, before the orientation is applied */
+    uint8_t codec;          /**< PEN_STORED_* */
+    uint8_t how;            /**< PEN_HOW_* */
+    uint8_t orientation;    /**< EXIF orientation, 1 to 8 */
     uint8_t channels;
-    uint32_t reserved32;   /* 0; for later releases */
-    uint64_t bytes;        /* as stored */
-    uint64_t source_bytes; /* of the file it was made from */
-    int64_t timestamp_ns;  /* of a frame of a clip */
-    uint64_t reserved[3];  /* 0; for later releases */
+    uint32_t reserved32;   /**< 0; for later releases */
+    uint64_t bytes;        /**< as stored */
+    uint64_t source_bytes; /**< of the file it was made from */
+    int64_t timestamp_ns;  /**< of a frame of a clip */
+    uint64_t reserved[3];  /**< 0; for later releases */
 } PenImage;
 
-/* Describes an image or a frame of a clip; reads no pixels. For an image, `frame` is 0. */
+/** Describes an image or a frame of a clip; reads no pixels. For an image, `frame` is 0. */
 PEN_NODISCARD PEN_API int pen_pack_image(PenPack *pack, uint64_t sample, uint32_t field,
                                          uint32_t frame, PenImage *ret_image, PenError *reterr);
-/* Returns the number of frames of a clip. */
+/** Returns the number of frames of a clip. */
 PEN_NODISCARD PEN_API int pen_pack_frame_count(PenPack *pack, uint64_t sample, uint32_t field,
                                                uint32_t *ret_n, PenError *reterr);
 
-typedef struct PenFrameRange { /* the n frames first, first + step, ... */
+/** The n frames first, first + step, ... */
+typedef struct PenFrameRange {
     uint32_t first, step, n;
-    size_t *ret_frame_bytes; /* receives the bytes of each of the n frames; may be NULL */
+    size_t *ret_frame_bytes; /**< receives the bytes of each of the n frames; may be NULL */
 } PenFrameRange;
 
-/* Reads some frames of a clip, one after another, with a single read from the first to the last. */
+/** Reads some frames of a clip, one after another, with one read from the first to the last. */
 PEN_NODISCARD PEN_API int pen_pack_read_frames(PenPack *pack, uint64_t sample, uint32_t field,
                                                const PenFrameRange *range, void *buf, size_t cap,
                                                size_t *ret_bytes, PenError *reterr);
 
-/* Reads the metadata (EXIF, ICC) that was removed from an image when it was tiled or encoded:
+/** Reads the metadata (EXIF, ICC) that was removed from an image when it was tiled or encoded:
  * complete JPEG marker segments, or 0 bytes. */
 PEN_NODISCARD PEN_API int pen_pack_metadata(PenPack *pack, uint64_t sample, uint32_t field,
                                             uint32_t frame, void *buf, size_t cap,
                                             size_t *ret_bytes, PenError *reterr);
 
-/* Returns an image as a file: a JPEG with its metadata restored, raw pixels as PNG, other files as
+/** Returns an image as a file: a JPEG with its metadata restored, raw pixels as PNG, other files as
  * stored. The caller releases *ret_data with pen_free. ret_suffix receives ".jpg", ".png", ".webp"
  * or ""; the text is static. */
 PEN_NODISCARD PEN_API int pen_pack_extract(PenPack *pack, uint64_t sample, uint32_t field,
                                            uint32_t frame, void **ret_data, size_t *ret_bytes,
                                            const char **ret_suffix, PenError *reterr);
-PEN_API void pen_free(void *data); /* accepts NULL */
+PEN_API void pen_free(void *data); /**< accepts NULL */
 
-typedef struct PenPixelRange { /* an image, or the frames first, first + step, ... of a clip */
+/** An image, or the frames first, first + step, ... of a clip. */
+typedef struct PenPixelRange {
     uint64_t sample;
     uint32_t field;
-    uint32_t first, step, n; /* for an image 0, 1, 1 */
-    uint32_t channels;       /* 3 = RGB; 1 = grey, or a mask unchanged */
+    uint32_t first, step, n; /**< for an image 0, 1, 1 */
+    uint32_t channels;       /**< 3 = RGB; 1 = grey, or a mask unchanged */
 } PenPixelRange;
 
-/* Decodes images to upright pixels, one byte per channel, image after image and row after row: the
+/** Decodes images to upright pixels, one byte per channel, image after image and row after row: the
  * pixels that a loader delivers without further operations. All images must have the same size;
  * ret_size receives height and width. With `buf` NULL the call only returns the size. */
 PEN_NODISCARD PEN_API int pen_pack_pixels(PenPack *pack, const PenPixelRange *what, void *buf,
@@ -205,22 +212,22 @@ PEN_NODISCARD PEN_API int pen_pack_pixels(PenPack *pack, const PenPixelRange *wh
 /* ---- verify --------------------------------------------------------------------------------- */
 
 typedef struct PenVerifySettings {
-    uint32_t struct_size; /* set by the init function */
-    int32_t decode;       /* 1 = decode every image too; default 0 */
-    int32_t threads;      /* 0 = the cores this process may use, the default */
-    /* Called for every problem, from any thread but one call at a time; the check continues. May be
-     * NULL. */
+    uint32_t struct_size; /**< set by the init function */
+    int32_t decode;       /**< 1 = decode every image too; default 0 */
+    int32_t threads;      /**< 0 = the cores this process may use, the default */
+    /** Called for every problem, from any thread but one call at a time; the check continues. May
+     * be NULL. */
     void (*problem)(void *ctx, const PenError *error);
-    /* Called every now and then from the calling thread; a return value other than 0 stops the
+    /** Called every now and then from the calling thread; a return value other than 0 stops the
      * check with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
 } PenVerifySettings;
 
 typedef struct PenVerifyResult {
-    uint32_t struct_size;                     /* set by the library */
-    uint64_t shards, blocks, samples, images; /* checked */
-    uint64_t bytes;                           /* read and checked */
+    uint32_t struct_size;                     /**< set by the library */
+    uint64_t shards, blocks, samples, images; /**< checked */
+    uint64_t bytes;                           /**< read and checked */
     uint64_t problems;
 } PenVerifyResult;
 
@@ -233,10 +240,10 @@ static inline void pen_verify_settings_init(PenVerifySettings *settings)
 PEN_NODISCARD PEN_API int pen_pack_verify_sized(PenPack *pack, const PenVerifySettings *settings,
                                                 PenVerifyResult *ret, size_t ret_bytes,
                                                 PenError *reterr);
-/* Checks every byte of the pack. Returns PEN_OK if no problem was found, and PEN_E_CORRUPT with the
- * first problem in reterr otherwise; `ret` is filled in both cases, and
- * with what was checked so far when the call is cancelled or fails. Invalid settings fail with
- * PEN_E_INVALID before anything is read. */
+/** Checks every byte of the pack. Returns PEN_OK if no problem was found, and PEN_E_CORRUPT with
+ * the first problem in reterr otherwise; `ret` is filled in both cases, and with what was checked
+ * so far when the call is cancelled or fails. Invalid settings fail with PEN_E_INVALID before
+ * anything is read. */
 PEN_NODISCARD static inline int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings,
                                                 PenVerifyResult *ret, PenError *reterr)
 {

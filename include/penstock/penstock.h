@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C API of penstock. The guide is docs/how-to/c.md; docs/reference/c-abi.md describes which
+/** @file
+ * The C API of penstock. The guide is docs/how-to/c.md; docs/reference/c-abi.md describes which
  * changes a later release may make.
  *
  * Rules of all calls:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds a complete pack in memory, once for all processes of a user on a machine.
+/** @file
+ * Holds a complete pack in memory, once for all processes of a user on a machine.
  *
  * The first process reads the pack with several threads and checks every byte. Processes that call
  * meanwhile help it; later ones find the memory filled. The kernel owns the memory: it is released
@@ -16,20 +17,20 @@ extern "C" {
 #endif
 
 typedef struct PenPreloadSettings {
-    uint32_t struct_size; /* set by the init function */
-    int32_t threads;      /* threads that read; 0 = chosen by the library, the default */
-    /* Called every now and then from the calling thread with the bytes in memory; a return value
+    uint32_t struct_size; /**< set by the init function */
+    int32_t threads;      /**< threads that read; 0 = chosen by the library, the default */
+    /** Called every now and then from the calling thread with the bytes in memory; a return value
      * other than 0 stops the call with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
 } PenPreloadSettings;
 
 typedef struct PenPreloadResult {
-    uint32_t struct_size; /* set by the library */
-    int32_t was_there;    /* 1 = the memory existed already, from this or another process */
-    int32_t is_sealed;    /* 1 = nobody can change the memory; 0 = a part of the pack is damaged */
-    uint64_t bytes;       /* memory that the pack takes */
-    uint64_t read_bytes;  /* bytes of the pack that this process read */
+    uint32_t struct_size; /**< set by the library */
+    int32_t was_there;    /**< 1 = the memory existed already, from this or another process */
+    int32_t is_sealed;   /**< 1 = nobody can change the memory; 0 = a part of the pack is damaged */
+    uint64_t bytes;      /**< memory that the pack takes */
+    uint64_t read_bytes; /**< bytes of the pack that this process read */
 } PenPreloadResult;
 
 PEN_API void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes);
@@ -41,7 +42,7 @@ static inline void pen_preload_settings_init(PenPreloadSettings *settings)
 PEN_NODISCARD PEN_API int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings,
                                                  PenPreloadResult *ret, size_t ret_bytes,
                                                  PenError *reterr);
-/* Blocks until the complete pack is in memory. From then on nothing is read from its original
+/** Blocks until the complete pack is in memory. From then on nothing is read from its original
  * place, and a remote pack counts as a local one. `ret` may be NULL.
  *
  * Call it before any other use of the pack: it fails with PEN_E_INVALID if a loader uses the pack

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a pack sample by sample, from data of any origin.
+/** @file
+ * Writes a pack sample by sample, from data of any origin.
  *
  * One thread at a time may use a writer; threads may use different writers at the same time. The
  * pack becomes visible when pen_writer_finish succeeds. */
@@ -15,31 +16,31 @@ extern "C" {
 typedef struct PenWriter PenWriter;
 
 typedef struct PenWriterSettings {
-    uint32_t struct_size; /* set by the init function */
+    uint32_t struct_size; /**< set by the init function */
     uint32_t n_fields;
     const PenField *fields;
-    const char *class_field; /* name of the i64 field whose values are classes; NULL = none */
+    const char *class_field; /**< name of the i64 field whose values are classes; NULL = none */
     uint32_t n_classes;
-    const char *const *classes; /* name of each class */
+    const char *const *classes; /**< name of each class */
 
-    int32_t mode; /* a PenMode; this and the next six as in PenIngestSettings */
+    int32_t mode; /**< a PenMode; this and the next six as in PenIngestSettings */
     int32_t quality;
     uint32_t max_side, short_side;
     double raw_share;
     int32_t check_decode;
-    int32_t sixteen_bit; /* a PenSixteenBit */
+    int32_t sixteen_bit; /**< a PenSixteenBit */
 
-    uint64_t block_samples;          /* samples per block; default 32 */
-    uint64_t shard_bytes;            /* a shard is closed at this size; default 512 MiB */
-    const PenRemoteSettings *remote; /* for an s3:// address; NULL = from the environment */
-    const char *work;                /* for an s3:// address, as in PenIngestSettings */
-    const char *name; /* names the data; enters the names of the shard files; NULL = "" */
+    uint64_t block_samples;          /**< samples per block; default 32 */
+    uint64_t shard_bytes;            /**< a shard is closed at this size; default 512 MiB */
+    const PenRemoteSettings *remote; /**< for an s3:// address; NULL = from the environment */
+    const char *work;                /**< for an s3:// address, as in PenIngestSettings */
+    const char *name; /**< names the data; enters the names of the shard files; NULL = "" */
 } PenWriterSettings;
 
-/* The value of one field. Numbers: `data` points to them, in the byte order of the machine. Images,
- * bytes, json and text: their bytes. A clip: n_frames JPEG, PNG or WebP files in `frames`, and
- * their timestamps, which may be NULL. If `data` is NULL, a field with PEN_FIELD_OPTIONAL has no
- * value in this sample; another field has an empty one. */
+/** The value of one field. Numbers: `data` points to them, in the byte order of the machine.
+ * Images, bytes, json and text: their bytes. A clip: n_frames JPEG, PNG or WebP files in `frames`,
+ * and their timestamps, which may be NULL. If `data` is NULL, a field with PEN_FIELD_OPTIONAL has
+ * no value in this sample; another field has an empty one. */
 typedef struct PenValue {
     const void *data;
     size_t bytes;
@@ -54,20 +55,20 @@ static inline void pen_writer_settings_init(PenWriterSettings *settings)
     pen_writer_settings_init_sized(settings, sizeof *settings);
 }
 
-/* Starts a pack in directory `path` or at an s3:// address. Fails with PEN_E_EXISTS if a pack is
+/** Starts a pack in directory `path` or at an s3:// address. Fails with PEN_E_EXISTS if a pack is
  * there. */
 PEN_NODISCARD PEN_API int pen_writer_open(const char *path, const PenWriterSettings *settings,
                                           PenWriter **ret_writer, PenError *reterr);
-/* Adds a sample. `values` holds one value for each field, in the order of the fields; the writer
+/** Adds a sample. `values` holds one value for each field, in the order of the fields; the writer
  * copies them. Keys are unique in a pack. A broken image fails with PEN_E_DECODE and leaves the
  * writer usable; after any other failure only pen_writer_close is useful. */
 PEN_NODISCARD PEN_API int pen_writer_add(PenWriter *writer, const void *key, size_t key_bytes,
                                          const PenValue *values, uint32_t n_values,
                                          PenError *reterr);
-/* Completes the pack and makes it visible. ret_n_samples may be NULL. Close the writer next. */
+/** Completes the pack and makes it visible. ret_n_samples may be NULL. Close the writer next. */
 PEN_NODISCARD PEN_API int pen_writer_finish(PenWriter *writer, uint64_t *ret_n_samples,
                                             PenError *reterr);
-/* Releases the writer. Without a successful pen_writer_finish there is no pack. */
+/** Releases the writer. Without a successful pen_writer_finish there is no pack. */
 PEN_API void pen_writer_close(PenWriter **writer);
 
 #ifdef __cplusplus
