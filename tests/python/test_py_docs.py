@@ -23,7 +23,14 @@ PAGES = [
     "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "tutorials/first-pack.md",
+    "explanation/concepts.md",
 ]
+# Pages whose code other files run.
+ELSEWHERE = {
+    "how-to/s3.md": "test_s3_docs.py", "reference/object-stores.md": "test_s3_docs.py",
+    "how-to/size-a-node.md": "test_s3_docs.py", "reference/c-abi.md": "test_c_abi.py",
+    "tutorials/training-from-s3.md": "test_training_docs.py",
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
@@ -53,6 +60,14 @@ def test_code_runs(name, photos, tmp_path, monkeypatch):
         for loader in value if isinstance(value, list) else [value]:
             if isinstance(loader, penstock.Loader):
                 loader.close()
+
+
+def test_every_page_with_code_is_run():
+    with_code = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")
+                 if BLOCK.search(page.read_text())}
+    assert with_code == {*PAGES, *ELSEWHERE}
+    for page, test in ELSEWHERE.items():
+        assert page.rpartition("/")[2] in (ROOT / "tests" / "python" / test).read_text(), page
 
 
 class ParquetStandIn:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/how-to/s3.md and docs/reference/object-stores.md: their code runs against a scripted server,
-their tables and policies are checked; and what works without permission to list the bucket."""
+as that of docs/how-to/size-a-node.md does. Their tables and policies are checked; and what works
+without permission to list the bucket."""
 
 import json
 import re
@@ -14,6 +15,7 @@ penstock = need_penstock()
 need("torch", "numpy", "boto3")
 
 PAGE = (ROOT / "docs" / "how-to" / "s3.md").read_text()
+SIZING = (ROOT / "docs" / "how-to" / "size-a-node.md").read_text()
 REFERENCE = (ROOT / "docs" / "reference" / "object-stores.md").read_text()
 
 
@@ -45,6 +47,10 @@ def test_first_lines_run(server, tmp_path):
     assert len([line for line in block.splitlines() if line.strip()]) == 5
     counts = server.counts()
     assert not [kind for kind in counts["kinds"] if kind.startswith("List")]
+    (block,) = blocks("python", SIZING)
+    exec(compile(block, "size-a-node.md", "exec"), scope)
+    with scope["loader"] as loader:
+        assert next(iter(loader)).image.shape == (16, 3, 224, 224)
 
 
 def test_code_of_the_reference_runs(server, tmp_path, monkeypatch, capsys):

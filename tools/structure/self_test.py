@@ -5,6 +5,7 @@ import os
 import tempfile
 
 from structure import documents, layers
+from structure.picture import PICTURE, svg
 from structure.source import Tree
 
 FUNCTION = "int {name}(void)\n{{\n    return {body};\n}}\n"
@@ -111,7 +112,7 @@ def tree_failures(check_tree):
 
 
 def document_failures():
-    """A table as it should be, one without a folder, and none."""
+    """A table as it should be, one without a folder, and none; a picture that is out of date."""
     lines = layers.table().splitlines(keepends=True)
     texts = {
         documents.BEGIN + layers.table() + documents.END: 0,
@@ -120,10 +121,16 @@ def document_failures():
     }
     for text, expected in texts.items():
         with tempfile.TemporaryDirectory() as root:
-            make_tree(root, dict.fromkeys(documents.DOCUMENTS, text))
+            make_tree(root, {**dict.fromkeys(documents.DOCUMENTS, text), PICTURE: svg()})
             found = list(documents.findings(root))
         if len(found) != expected * len(documents.DOCUMENTS):
             yield f"documents: expected {expected} findings each, found {found}"
+    with tempfile.TemporaryDirectory() as root:
+        good = dict.fromkeys(documents.DOCUMENTS, next(iter(texts)))
+        make_tree(root, {**good, PICTURE: "<svg/>"})
+        found = list(documents.findings(root))
+    if len(found) != 1:
+        yield f"documents: expected one finding about the picture, found {found}"
 
 
 def folder_failures():
