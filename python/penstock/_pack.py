@@ -84,6 +84,7 @@ class Sample(Mapping[str, Any]):
 
     @property
     def key(self) -> str:
+        """The key of the sample."""
         return self._pack.key(self.number)
 
     def __getitem__(self, name: str) -> Any:
@@ -308,6 +309,7 @@ class Pack:
         return self._core.metadata(at, field, _check.integer("frame", frame, 0, 2**32 - 1))
 
     def close(self) -> None:
+        """Close the pack. A loader that uses it keeps it open."""
         self._core.close()
 
     def __enter__(self) -> Pack:
