@@ -58,6 +58,9 @@ typedef struct PenSimSettings {
      * other than 0 stops the call with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, double seconds);
     void *ctx;
+    /** Called instead of `progress` if it is not NULL, with the seconds that will be simulated in
+     * total, approximately: less than `seconds` if the epoch is shorter, or for `effort`. */
+    int (*progress_of)(void *ctx, double seconds, double total_seconds);
 } PenSimSettings;
 
 /** What the simulation found. Sizes are means. Counts from `ranks` to `failures` are of the

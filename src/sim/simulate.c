@@ -22,7 +22,7 @@
 enum { REMOTE_SLOTS = 8 };              /* batches that memory is kept for */
 
 enum { FEW_NODES = 4 };
-enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 16 };
+enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 13 };
 
 static const PenSimSettings DEFAULTS = {
     .struct_size = sizeof DEFAULTS,
@@ -230,8 +230,26 @@ static int build(PenSimJob *job, PenError *reterr)
     return pen__sim_net_limit(job->net, (uint64_t)((double)s->store_bytes_per_s / job->weight));
 }
 
+/* Until the time is over, or about when the last batch of the epoch is delivered. */
+static double expected_seconds(const PenSimJob *job, double seconds)
+{
+    const PenSimSettings *s = job->s;
+    double epoch = (double)job->steps * PEN_MAX(s->step_ms, s->decode_ms) / 1e3 + s->spread_s;
+    return PEN_MIN(seconds, epoch);
+}
+
+static int is_stopped(const PenSimJob *job, double total)
+{
+    const PenSimSettings *s = job->s;
+    double seconds = (double)(pen__sim_net_now(job->net) - job->start_ns) / 1e9;
+    if (s->progress_of)
+        return s->progress_of(s->ctx, seconds, total);
+    return s->progress && s->progress(s->ctx, seconds);
+}
+
 static int go(PenSimJob *job, double seconds, PenError *reterr)
 {
+    double total = expected_seconds(job, seconds);
     uint64_t end = job->start_ns + (uint64_t)(seconds * 1e9);
     for (uint64_t n = 1; pen__sim_net_step(job->net, end); n++) {
         if (job->r < 0) {
@@ -239,9 +257,7 @@ static int go(PenSimJob *job, double seconds, PenError *reterr)
                 *reterr = job->err;
             return job->r;
         }
-        if (n % LOOK_EVENTS == 0 && job->s->progress &&
-            job->s->progress(job->s->ctx,
-                             (double)(pen__sim_net_now(job->net) - job->start_ns) / 1e9))
+        if (n % LOOK_EVENTS == 0 && is_stopped(job, total))
             return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "the simulation was interrupted");
     }
     return PEN_OK;

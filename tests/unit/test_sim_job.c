@@ -345,6 +345,50 @@ TEST(it_can_be_stopped)
     CHECK(seconds > 0 && seconds < 60);
 }
 
+typedef struct Seen {
+    double seconds, total;
+    int n;
+} Seen;
+
+static int see(void *ctx, double seconds, double total_seconds)
+{
+    Seen *seen = ctx;
+    seen->n += seconds > seen->seconds;
+    seen->seconds = seconds;
+    seen->total = total_seconds;
+    return 0;
+}
+
+static int never(void *ctx, double seconds)
+{
+    (void)seconds;
+    ((Seen *)ctx)->n = -1000;
+    return 1;
+}
+
+TEST(progress_has_the_time_that_is_simulated)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    Seen seen = {.n = 0};
+    s.progress = never;
+    s.progress_of = see;
+    s.ctx = &seen;
+    s.n_samples = 1000000; /* the epoch ends before 1,000 s */
+    s.seconds = 1000;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(seen.n > 2 && seen.seconds <= r.seconds);
+    CHECK(seen.total > 0.8 * r.seconds && seen.total < 1.2 * r.seconds);
+    s.n_samples = 100000000;
+    s.nodes = 32;
+    s.seconds = 500;
+    s.effort = 0.3; /* fewer seconds */
+    seen = (Seen){.n = 0};
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK(r.seconds < 500);
+    CHECK(seen.n > 0 && near(seen.total, r.seconds, 0.01));
+}
+
 TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
 {
     PenSimSettings s = small();
@@ -390,6 +434,7 @@ int main(int argc, char **argv)
     RUN(sticky_lanes_keep_a_cache_useful);
     RUN(settings_that_make_no_sense_are_refused);
     RUN(it_can_be_stopped);
+    RUN(progress_has_the_time_that_is_simulated);
     RUN(little_effort_is_fewer_nodes_then_fewer_seconds);
     return TEST_END();
 }
