@@ -149,8 +149,11 @@ def _clip(field: Field, value: Any) -> tuple[list[Any], list[int]]:
 
 def _blob(field: Field, value: Any) -> Any:
     if not _is_bytes(value):
+        wanted = "str or bytes" if field.type == "text" else "bytes"
+        advice = f'; if values may be missing, use the type "{field.type}?"'
         raise InvalidError(
-            f"field {field.name!r}: expected bytes, found {type(value).__name__}"
+            f"field {field.name!r}: expected {wanted}, found "
+            + (f"None{advice}" if value is None else type(value).__name__)
         )
     return value
 

@@ -336,6 +336,9 @@ LOADER_ROWS = {
         lambda w: w.load(pipeline=[len]), lambda w: w.load(transform=lambda batch: batch)),
 }
 PACK_ROWS = {
+    "an optional text": ('; if values may be missing, use the type "',
+        lambda w: w.write(w.top / "o.pen", {"text": "text"}, [{"text": None}]),
+        lambda w: w.write(w.top / "o.pen", {"text": "text?"}, [{"text": None}])),
     "index for keys": ("use pack.index(key) for keys",
         lambda w: penstock.open(w.images)["s1"],
         lambda w: penstock.open(w.images)[penstock.open(w.images).index("s1")]),

@@ -60,6 +60,9 @@ def test_arrays_of_any_kind(tmp_path):
         ({"clip": png(1)}, "field 'clip': expected a list of frames"),
         ({"clip": ([png(1)], [1, 2])}, "one time for each of 1 frames, found 2"),
         ({"raw": "text"}, "field 'raw': expected bytes, found str"),
+        ({"raw": None}, "field 'raw': expected bytes, found None; if values may be missing, use"),
+        ({"text": 3}, "field 'text': expected str or bytes, found int$"),
+        ({"text": None}, "'text': expected str or bytes, found None; if .*the type \"text[?]\"$"),
         ({"meta": {1, 2}}, "field 'meta': expected JSON"),
         ({"lable": 1}, "the schema has no field 'lable'; did you mean 'label'"),
     ],
@@ -67,11 +70,11 @@ def test_arrays_of_any_kind(tmp_path):
 def test_wrong_values_name_the_field(tmp_path, values, message):
     good = {
         "label": 1, "box": [[1, 2], [3, 4]], "image": png(1), "clip": [png(1)], "raw": b"",
-        "meta": None,
+        "meta": None, "text": "",
     }
     schema = {
         "label": "i64", "box": "f32[2,2]", "image": "image", "clip": "clip", "raw": "bytes",
-        "meta": "json",
+        "meta": "json", "text": "text",
     }
     with penstock.Writer(tmp_path / "a.pen", schema) as writer:
         with pytest.raises(penstock.InvalidError, match=message):
