@@ -69,7 +69,8 @@ static int one_pass(Run *run, const char *stage, double end, PenError *reterr)
             return PEN_OK;
         cli_progress_show(&run->progress,
                           &(CliProgressState){.stage = stage,
-                                              .done = run->samples,
+                                              .unit = "samples",
+                                              .done = (double)run->samples,
                                               .seconds = run->seconds - (end - start),
                                               .total_seconds = run->seconds});
         int r = pen_loader_next(run->loader, -1, &batch, reterr);

@@ -32,15 +32,15 @@ static int is_of_sample(int status)
 static int extract_one(Job *job, uint64_t sample, PenError *reterr)
 {
     cli_progress_show(&job->progress, &(CliProgressState){.stage = "extract",
-                                                          .done = job->done,
-                                                          .total = job->selection.n_samples,
+                                                          .unit = "samples",
+                                                          .done = (double)job->done,
+                                                          .total = (double)job->selection.n_samples,
                                                           .done_bytes = job->extractor.bytes,
                                                           .bad = job->failed});
     int r = cli_extractor_sample(&job->extractor, sample, reterr);
     job->done++;
     if (r < 0 && is_of_sample(r)) {
-        cli_progress_clear(&job->progress);
-        cli_print_error(reterr);
+        cli_progress_error(&job->progress, reterr);
         job->failed++;
         r = PEN_OK;
     }

@@ -41,8 +41,9 @@ static int on_progress(void *ctx, const PenIngestProgress *p)
     run->done = p->done;
     run->total = p->total;
     cli_progress_show(&run->progress, &(CliProgressState){.stage = p->stage,
-                                                          .done = p->done,
-                                                          .total = p->total,
+                                                          .unit = "samples",
+                                                          .done = (double)p->done,
+                                                          .total = (double)p->total,
                                                           .done_bytes = p->done_bytes,
                                                           .bad = p->bad});
     return cli_interrupted();
@@ -187,12 +188,15 @@ static void print_notes(const Run *run, const PenIngestResult *result)
                           task->text, (unsigned)task->second, run->out);
 }
 
-/* The library does not know the names of the options. */
+/* The library does not know the names of the options, nor people that of the default report. */
 static void add_advice(const Run *run, PenError *error)
 {
     size_t used = strlen(error->message);
     int says_it = strstr(error->message, "remove it") != NULL;
-    if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
+    if (strstr(error->message, "see the list of broken inputs"))
+        snprintf(error->message + used, sizeof error->message - used, " in %.300s",
+                 run->bad_report);
+    else if (error->status == PEN_E_DECODE && run->args->values[CLI_OPT_ON_BAD].number == 0)
         snprintf(error->message + used, sizeof error->message - used,
                  "%s or skip broken inputs with --on-bad skip",
                  says_it ? "," : "; fix or remove it,");

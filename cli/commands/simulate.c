@@ -14,17 +14,12 @@
 #include "output/result.h"
 #include "output/text.h"
 
-typedef struct Watch {
-    CliProgress line;
-    double seconds;
-} Watch;
-
-static int on_progress(void *ctx, double seconds)
+static int on_progress(void *ctx, double seconds, double total_seconds)
 {
-    Watch *w = ctx;
-    cli_progress_show(&w->line, &(CliProgressState){.stage = "simulate (ms)",
-                                                    .done = (uint64_t)(seconds * 1000),
-                                                    .total = (uint64_t)(w->seconds * 1000)});
+    cli_progress_show(ctx, &(CliProgressState){.stage = "simulate",
+                                               .unit = "simulated s",
+                                               .done = seconds,
+                                               .total = total_seconds});
     return cli_interrupted();
 }
 
@@ -255,7 +250,7 @@ int cli_simulate(const CliArgs *args)
     PenError error = {0};
     PenSimSettings s;
     PenSimResult result;
-    Watch watch;
+    CliProgress progress;
     pen_sim_settings_init(&s);
     int r = take_pack(args, &pack, &s, &error);
     if (r < 0) {
@@ -264,14 +259,12 @@ int cli_simulate(const CliArgs *args)
     }
     take_job(args->values, &s);
     take_network(args->values, &s);
-    s.progress = on_progress;
-    s.ctx = &watch;
-    watch.seconds = s.seconds;
+    s.progress_of = on_progress;
+    s.ctx = &progress;
     cli_interrupt_install();
-    cli_progress_init(&watch.line);
+    cli_progress_init(&progress);
     r = pen_simulate(&s, &result, &error);
-    cli_progress_clear(&watch.line);
-    cli_progress_fini(&watch.line);
+    cli_progress_fini(&progress);
     int code;
     if (r == PEN_E_CANCELLED)
         code = cli_result_interrupted(args, &error, "there is no result");

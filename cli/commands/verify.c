@@ -10,6 +10,7 @@
 #include "output/pack_report.h"
 #include "output/progress.h"
 #include "output/result.h"
+#include "output/terminal.h"
 #include "output/text.h"
 
 enum { FOUND_KEPT = 100 }; /* problems in the report; stderr has all of them */
@@ -23,8 +24,7 @@ typedef struct Check {
 static void on_problem(void *ctx, const PenError *error)
 {
     Check *check = ctx;
-    cli_progress_clear(&check->progress);
-    cli_print_error(error);
+    cli_progress_error(&check->progress, error);
     if (check->n_found++ < FOUND_KEPT)
         cli_report_error(&check->found, error);
 }
@@ -74,9 +74,12 @@ static void write_line(char *line, size_t cap, const PenVerifyResult *result, do
 {
     char samples[CLI_NUMBER_TEXT], blocks[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT];
     char problems[CLI_NUMBER_TEXT], took[CLI_NUMBER_TEXT];
+    int colours = cli_terminal_has_colour(stdout);
+    const char *colour = result->problems ? CLI_COLOUR_RED : CLI_COLOUR_GREEN;
     cli_text_count(result->problems, "problem", problems);
-    snprintf(line, cap, "%s: %s in %s, %s checked in %s (%.0f MB/s)",
-             result->problems ? problems : "ok", cli_text_count(result->samples, "sample", samples),
+    snprintf(line, cap, "%s%s%s: %s in %s, %s checked in %s (%.0f MB/s)", colours ? colour : "",
+             result->problems ? problems : "ok", colours ? CLI_COLOUR_NONE : "",
+             cli_text_count(result->samples, "sample", samples),
              cli_text_count(result->blocks, "block", blocks),
              cli_text_size((double)result->bytes, bytes), cli_text_time(seconds, took),
              seconds > 0 ? (double)result->bytes / seconds / 1e6 : 0);

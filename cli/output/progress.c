@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/progress.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "output/messages.h"
+#include "output/progress_line.h"
 #include "output/terminal.h"
-#include "output/text.h"
 
-#define SHOW_NS 200000000ull /* five times a second at most */
-#define RATE_SECONDS 5.0     /* time constant of the rates */
-
-enum { BAR = 20 };
+#define UPDATE_NS 100000000ull  /* ten times a second at most */
+#define PLAIN_NS 30000000000ull /* a line of a log every 30 seconds, none if the work is short */
 
 uint64_t cli_clock_ns(void)
 {
@@ -23,167 +20,90 @@ uint64_t cli_clock_ns(void)
 
 void cli_progress_init(CliProgress *progress)
 {
-    *progress =
-        (CliProgress){.on = isatty(STDERR_FILENO), .colour = cli_terminal_has_colour(stderr)};
+    *progress = (CliProgress){.to = stderr,
+                              .is_terminal = cli_terminal_is(stderr),
+                              .utf8 = cli_terminal_has_blocks(),
+                              .colour = cli_terminal_has_colour(stderr),
+                              .printed_ns = cli_clock_ns()};
     pthread_mutex_init(&progress->lock, NULL);
 }
 
-void cli_progress_fini(CliProgress *progress)
+/* Overwrites the previous line, and pads with spaces: this works on every terminal. The cursor ends
+ * at the start of the line, so that the ^C of a terminal is overwritten as well. Another program
+ * has the terminal if this one runs in the background. */
+static void put_line(CliProgress *p, const char *line, size_t columns)
 {
-    cli_progress_clear(progress);
-    pthread_mutex_destroy(&progress->lock);
-}
-
-static void rate_update(double *rate, double now, double seconds)
-{
-    double keep = *rate < 0 ? 0 : RATE_SECONDS / (RATE_SECONDS + seconds);
-    *rate = keep * *rate + (1 - keep) * now;
-}
-
-static void rates_update(CliProgress *p, const CliProgressState *s, uint64_t now_ns)
-{
-    if (strncmp(p->stage, s->stage, sizeof p->stage - 1) != 0 || s->done < p->rated_done) {
-        snprintf(p->stage, sizeof p->stage, "%s", s->stage);
-        p->per_second = p->bytes_per_second = -1;
-    } else {
-        double seconds = (double)(now_ns - p->rated_ns) / 1e9;
-        rate_update(&p->per_second, (double)(s->done - p->rated_done) / seconds, seconds);
-        rate_update(&p->bytes_per_second, (double)(s->done_bytes - p->rated_bytes) / seconds,
-                    seconds);
-    }
-    p->rated_ns = now_ns;
-    p->rated_done = s->done;
-    p->rated_bytes = s->done_bytes;
-}
-
-/* From 0 to 1; 0 if there is no total. */
-static double share_done(const CliProgressState *s)
-{
-    double share = 0;
-    if (s->total_seconds > 0)
-        share = s->seconds / s->total_seconds;
-    else if (s->total_bytes > 0)
-        share = (double)s->done_bytes / (double)s->total_bytes;
-    else if (s->total > 0)
-        share = (double)s->done / (double)s->total;
-    return share < 1 ? share : 1;
-}
-
-static void put_bar(FILE *to, const CliProgressState *s)
-{
-    char bar[BAR + 1];
-    double share = share_done(s);
-    size_t full = (size_t)(share * BAR);
-    if (s->total == 0 && s->total_bytes == 0 && s->total_seconds <= 0)
+    size_t width = cli_terminal_width();
+    size_t old = p->columns < width ? p->columns : width;
+    p->columns = 0;
+    if (!cli_terminal_is_foreground())
         return;
-    memset(bar, ' ', BAR);
-    memset(bar, '=', full);
-    if (full < BAR)
-        bar[full] = '>';
-    bar[BAR] = '\0';
-    fprintf(to, " [%s] %3d %%", bar, (int)(100 * share));
+    fprintf(p->to, "\r%s%*s\r", line, (int)(old > columns ? old - columns : 0), "");
+    fflush(p->to);
+    p->columns = columns;
 }
 
-static void put_counts(FILE *to, const CliProgressState *s)
+static void clear(CliProgress *p)
 {
-    char a[CLI_NUMBER_TEXT], b[CLI_NUMBER_TEXT];
-    if (s->total_seconds > 0)
-        fprintf(to, "  %s of %s", cli_text_time(s->seconds, a), cli_text_time(s->total_seconds, b));
-    else if (s->total_bytes > 0)
-        fprintf(to, "  %s of %s", cli_text_size((double)s->done_bytes, a),
-                cli_text_size((double)s->total_bytes, b));
-    else if (s->total > 0)
-        fprintf(to, "  %s of %s", cli_text_number((int64_t)s->done, a),
-                cli_text_number((int64_t)s->total, b));
-    else
-        fprintf(to, "  %s", cli_text_number((int64_t)s->done, a));
+    if (p->columns > 0)
+        put_line(p, "", 0);
 }
 
-/* < 0 if it is unknown. */
-static double seconds_left(const CliProgress *p, const CliProgressState *s)
+static void show(CliProgress *p, const CliProgressState *state, uint64_t now_ns)
 {
-    if (s->total_seconds > 0)
-        return s->total_seconds - s->seconds;
-    if (s->total_bytes > 0)
-        return p->bytes_per_second > 0
-                   ? (double)(s->total_bytes - s->done_bytes) / p->bytes_per_second
-                   : -1;
-    return p->per_second > 0 && s->total > s->done ? (double)(s->total - s->done) / p->per_second
-                                                   : -1;
+    char line[CLI_LINE_BYTES];
+    p->updated_ns = now_ns;
+    cli_rates_update(&p->rates, state, now_ns);
+    if (p->is_terminal) {
+        CliLineStyle style = {cli_terminal_width(), p->utf8, p->colour};
+        size_t columns = cli_progress_line(state, &p->rates, &style, line);
+        put_line(p, line, columns);
+    } else if (now_ns - p->printed_ns >= PLAIN_NS) {
+        p->printed_ns = now_ns;
+        cli_progress_sentence(state, &p->rates, line);
+        fprintf(p->to, "penstock: %s\n", line);
+    }
 }
 
-static void put_rates(FILE *to, const CliProgress *p, const CliProgressState *s)
+void cli_progress_show_at(CliProgress *progress, const CliProgressState *state, uint64_t now_ns)
 {
-    char buf[CLI_NUMBER_TEXT];
-    double left = seconds_left(p, s);
-    if (s->total_bytes == 0 && p->per_second >= 0)
-        fprintf(to, "  %.*f/s", p->per_second < 10 ? 1 : 0, p->per_second);
-    if (p->bytes_per_second > 0)
-        fprintf(to, "  %.1f MB/s", p->bytes_per_second / 1e6);
-    if (left > 0)
-        fprintf(to, "  %s left", cli_text_time(left, buf));
-    if (s->bad > 0)
-        fprintf(to, "  %s bad", cli_text_number((int64_t)s->bad, buf));
-}
-
-/* Overwrites the previous line, and pads with spaces: this works on every terminal. The bar, if
- * there is one, is coloured. */
-static void put_line(CliProgress *p, const char *line)
-{
-    size_t n = strlen(line), most = cli_terminal_width();
-    n = n < most ? n : most;
-    size_t blank = p->width > n ? p->width - n : 0;
-    size_t bar = strcspn(line, "["), end = strcspn(line, "]");
-    if (p->colour && end < n)
-        fprintf(stderr, "\r%.*s" CLI_COLOUR_GREEN "%.*s" CLI_COLOUR_NONE "%.*s%*s", (int)bar + 1,
-                line, (int)(end - bar) - 1, line + bar + 1, (int)(n - end), line + end, (int)blank,
-                "");
-    else
-        fprintf(stderr, "\r%.*s%*s", (int)n, line, (int)blank, "");
-    if (n == 0)
-        fputc('\r', stderr);
-    fflush(stderr);
-    p->width = n;
+    pthread_mutex_lock(&progress->lock);
+    if (now_ns - progress->updated_ns >= UPDATE_NS ||
+        !cli_rates_are_of(&progress->rates, state->stage))
+        show(progress, state, now_ns);
+    pthread_mutex_unlock(&progress->lock);
 }
 
 void cli_progress_show(CliProgress *progress, const CliProgressState *state)
 {
-    char line[256] = "";
-    uint64_t now = cli_clock_ns();
-    if (!progress->on)
-        return;
-    pthread_mutex_lock(&progress->lock);
-    if (now - progress->shown_ns >= SHOW_NS) {
-        progress->shown_ns = now;
-        rates_update(progress, state, now);
-        FILE *to = fmemopen(line, sizeof line, "w");
-        if (to) {
-            fputs(state->stage, to);
-            put_bar(to, state);
-            put_counts(to, state);
-            put_rates(to, progress, state);
-            fclose(to);
-        }
-        put_line(progress, line);
-    }
-    pthread_mutex_unlock(&progress->lock);
+    cli_progress_show_at(progress, state, cli_clock_ns());
 }
 
 void cli_progress_note(CliProgress *progress, const char *text)
 {
-    if (!progress->on)
+    char line[CLI_LINE_BYTES];
+    size_t n = strlen(text), width = cli_terminal_width();
+    n = n < width ? n : width;
+    if (!progress->is_terminal)
         return;
     pthread_mutex_lock(&progress->lock);
-    put_line(progress, text);
+    snprintf(line, sizeof line, "%.*s", (int)n, text);
+    put_line(progress, line, strlen(line));
     pthread_mutex_unlock(&progress->lock);
 }
 
-void cli_progress_clear(CliProgress *progress)
+void cli_progress_error(CliProgress *progress, const PenError *error)
 {
-    if (!progress->on)
-        return;
     pthread_mutex_lock(&progress->lock);
-    if (progress->width > 0)
-        put_line(progress, "");
+    clear(progress);
+    cli_print_error(error);
     pthread_mutex_unlock(&progress->lock);
+}
+
+void cli_progress_fini(CliProgress *progress)
+{
+    pthread_mutex_lock(&progress->lock);
+    clear(progress);
+    pthread_mutex_unlock(&progress->lock);
+    pthread_mutex_destroy(&progress->lock);
 }

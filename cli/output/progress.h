@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line on the terminal with a bar, rates and the time left. Nothing is printed if stderr is not a
- * terminal. */
+/* Shows how far a command is, on stderr: a bar on a terminal, otherwise a line every 30 seconds. */
 #ifndef PEN_CLI_OUTPUT_PROGRESS_H
 #define PEN_CLI_OUTPUT_PROGRESS_H
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-typedef struct CliProgressState { /* the bar shows seconds, bytes or samples: what has a total */
-    const char *stage;
-    uint64_t done, total;             /* samples; total 0 = unknown */
-    uint64_t done_bytes, total_bytes; /* total 0 = not measured in bytes */
-    double seconds, total_seconds;    /* total 0 = not measured in seconds */
-    uint64_t bad;
-} CliProgressState;
+#include <penstock/error.h>
+
+#include "output/rates.h"
 
 typedef struct CliProgress {
-    pthread_mutex_t lock; /* other threads may print messages */
-    int on, colour;
-    char stage[16];
-    uint64_t shown_ns, rated_ns; /* times of the last line and rates */
-    uint64_t rated_done, rated_bytes;
-    double per_second, bytes_per_second; /* over the last seconds; < 0 = unknown */
-    size_t width;                        /* of the line on the terminal */
+    pthread_mutex_t lock; /* of all below and of `to`: other threads may print errors */
+    FILE *to;
+    int is_terminal, utf8, colour;
+    uint64_t updated_ns, printed_ns; /* times of the last update and of the last plain line */
+    CliRates rates;
+    size_t columns; /* of the line on the terminal */
 } CliProgress;
 
 uint64_t cli_clock_ns(void);
 
 void cli_progress_init(CliProgress *progress);
+/* Cheap: does something ten times a second at most, and when a stage starts. */
 void cli_progress_show(CliProgress *progress, const CliProgressState *state);
-/* A line of text instead, for work whose progress is unknown. */
+void cli_progress_show_at(CliProgress *progress, const CliProgressState *state, uint64_t now_ns);
+/* A line of ASCII instead, for work whose progress is unknown. Only a terminal shows it. */
 void cli_progress_note(CliProgress *progress, const char *text);
-/* Removes the line, before a message or at the end. */
-void cli_progress_clear(CliProgress *progress);
+/* An error that does not end the work. */
+void cli_progress_error(CliProgress *progress, const PenError *error);
+/* Removes the line. */
 void cli_progress_fini(CliProgress *progress);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "output/messages.h"
 #include "output/report.h"
+#include "output/terminal.h"
 #include "output/text.h"
 
 enum { CELL = 64, MAX_COLUMNS = 8, LIST_SHOWN = 8 };
@@ -177,6 +178,13 @@ static void member_widths(const CliReport *report, size_t i, size_t *ret_name, s
         *ret_number = 0;
 }
 
+static void put_heading(FILE *to, size_t indent, const char *text)
+{
+    int colours = cli_terminal_has_colour(to);
+    fprintf(to, "%*s%s%s%s\n", (int)indent, "", colours ? CLI_COLOUR_BOLD : "", text,
+            colours ? CLI_COLOUR_NONE : "");
+}
+
 static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE *to)
 {
     char buf[CELL];
@@ -192,7 +200,7 @@ static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE
         int nested =
             e->kind == CLI_OBJECT || (e->kind == CLI_LIST && next && next->kind == CLI_OBJECT);
         if (nested) {
-            fprintf(to, "%*s%s\n", (int)indent, "", label(e, buf));
+            put_heading(to, indent, label(e, buf));
             i = e->kind == CLI_OBJECT ? put_members(report, i + 1, indent + 2, to)
                                       : put_table(report, i + 1, indent + 2, to);
             continue;

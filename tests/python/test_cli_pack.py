@@ -3,7 +3,6 @@
 
 import json
 import os
-import pty
 import resource
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import time
 
 import pytest
 from cli_tools import PENSTOCK, good, image_bytes, make_folder, run, samples
+from pty_tools import Screen, drawn, on_terminal
 
 
 @pytest.fixture
@@ -164,6 +164,15 @@ def test_broken_input_stops_or_is_reported(folder, tmp_path):
                "--max-bad", "0").code == 1
 
 
+def test_only_broken_inputs_name_their_list(tmp_path):
+    (tmp_path / "in" / "cat").mkdir(parents=True)
+    (tmp_path / "in" / "cat" / "a.jpg").write_bytes(image_bytes(1, "GIF"))
+    result = run("pack", tmp_path / "in", "-o", tmp_path / "a.pen", "--on-bad", "skip")
+    assert result.code == 1
+    assert f"see the list of broken inputs in {tmp_path}/a.pen-bad.jsonl" in result.message()
+    assert "found a GIF" in (tmp_path / "a.pen-bad.jsonl").read_text()
+
+
 def test_plan_tasks_and_finalise(folder, tmp_path):
     pack = tmp_path / "p.pen"
     plan = good("plan", folder, "-o", pack, "--block-samples", "2", "--json")
@@ -241,29 +250,13 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
 
 def test_progress_line_on_a_terminal(tmp_path):
     source, pack = big_folder(tmp_path), tmp_path / "p.pen"
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([PENSTOCK, "pack", source, "-o", pack, *SLOW],
-                               stdout=subprocess.PIPE, stderr=theirs,
-                               env={**os.environ, "NO_COLOR": "1"})
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    out, _ = process.communicate(timeout=60)
-    os.close(ours)
-    assert process.returncode == 0
-    assert b"samples" in out and b"\r" not in out
-    shown = [s for s in seen.split(b"\r") if s.strip()]
-    assert any(b" of 900  " in s and b" %" in s and b"/s" in s and b"MB/s" in s and b" left" in s
-               for s in shown), seen
-    assert max(map(len, shown)) <= 79
-    assert seen.endswith(b"\r") and not seen.split(b"\r")[-2].strip(), "cleared at the end"
+    text = on_terminal("pack", source, "-o", pack, *SLOW, NO_COLOR="1")
+    bars = [line for line in drawn(text) if line.startswith("pack  [")]
+    assert any(" of 900  " in s and " %" in s and " samples/s  " in s and " MB/s  " in s
+               and s.endswith(" s left") for s in bars), bars
+    assert max(map(len, bars)) <= 79
+    assert Screen(text).lines()[0].startswith("pack  "), "cleared at the end"
+    assert "[" not in Screen(text).lines()[0]
 
 
 def test_the_report_of_broken_inputs_has_their_exact_names(tmp_path):
