@@ -165,6 +165,7 @@ TEST(it_lies)
     CHECK_STUB(HEAD FRAME1 "echo '0, 1, 1, 1, 12, 0x1' >&3", PEN_E_UNSUPPORTED,
                "frames of one size (2x1), found another at frame 2");
     CHECK_STUB(HEAD "echo '#dimensions 0: 3x1' >&3", PEN_E_DECODE, "a second size");
+    CHECK_STUB(HEAD "echo '#tb 0: 1/7' >&3", PEN_E_DECODE, "a second time base");
     CHECK_STUB("echo '#dimensions 0: 0x1' >&3", PEN_E_DECODE, "no size");
     CHECK_STUB("echo '#dimensions 0: 65536x1' >&3", PEN_E_LIMIT, "found 65536x1");
     CHECK_STUB("echo '#dimensions 0: 65535x65535' >&3", PEN_E_LIMIT, "pixels");

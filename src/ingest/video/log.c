@@ -75,6 +75,8 @@ static int take_base(PenFrameLog *log, PenError *reterr)
     uint32_t base[2];
     if (!take_pair(log->line, "#tb 0:", '/', base))
         return fail(log, "no time base", reterr);
+    if (log->tb_den && (base[0] != log->tb_num || base[1] != log->tb_den))
+        return fail(log, "a second time base", reterr);
     log->tb_num = base[0];
     log->tb_den = base[1];
     return PEN_OK;
