@@ -34,7 +34,7 @@ RECORDS = {
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
-    "fuzz-hours": Spec("./dev fuzz 600 --record", (*CODE, "tests/fuzz")),
+    "fuzz-hours": Spec("./dev fuzz SECONDS --record", (*CODE, "tests/fuzz")),
 }
 DOCS = ("README.md", "SECURITY.md", "docs")
 BLOCK = re.compile(r"(<!-- record ([\w-]+) -->\n)(.*?)(<!-- end record -->)", re.S)
