@@ -12,65 +12,28 @@
         ...
 """
 
-from . import _core, ops
-from ._clip import Clip
-from ._error import (
-    AccessError,
-    BusyError,
-    CancelledError,
-    ChangedError,
-    ClosedError,
-    CorruptError,
-    DecodeError,
-    Error,
-    ExistsError,
-    FormatError,
-    InvalidError,
-    LimitError,
-    NoMemoryError,
-    NotFoundError,
-    ReadWriteError,
-    TimeoutError,
-    UnsupportedError,
-)
-from ._loader import BadSample, BatchInfo, Loader
-from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
-from ._remote import StorageOptions
-from ._writer import Writer, write
+# The names are imported when the first of them is used: the command `penstock`, which is part of
+# this package, needs none of them.
+TYPE_CHECKING = False
 
-__version__: str = _core.version
+if TYPE_CHECKING:
+    from ._api import *  # noqa: F403
+    from ._api import __all__, __version__  # noqa: F401
+else:
 
-__all__ = [
-    "AccessError",
-    "BadSample",
-    "BatchInfo",
-    "BusyError",
-    "CancelledError",
-    "ChangedError",
-    "Clip",
-    "ClosedError",
-    "CorruptError",
-    "DecodeError",
-    "Error",
-    "ExistsError",
-    "Field",
-    "FormatError",
-    "ImageInfo",
-    "InvalidError",
-    "LimitError",
-    "Loader",
-    "NoMemoryError",
-    "NotFoundError",
-    "Pack",
-    "Preloaded",
-    "ReadWriteError",
-    "Sample",
-    "StorageOptions",
-    "TimeoutError",
-    "UnsupportedError",
-    "Writer",
-    "__version__",
-    "open",
-    "ops",
-    "write",
-]
+    def _load():
+        from . import _api
+
+        names = {name: getattr(_api, name) for name in (*_api.__all__, "__all__")}
+        globals().update(names)
+        return names
+
+    def __getattr__(name):
+        public = not name.startswith("_") or name in ("__all__", "__version__")
+        names = _load() if public else {}
+        if name not in names:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return names[name]
+
+    def __dir__():
+        return sorted({*_load(), *globals()})

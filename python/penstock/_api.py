@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public names of the package."""
+
+from . import _core, ops
+from ._clip import Clip
+from ._error import (
+    AccessError,
+    BusyError,
+    CancelledError,
+    ChangedError,
+    ClosedError,
+    CorruptError,
+    DecodeError,
+    Error,
+    ExistsError,
+    FormatError,
+    InvalidError,
+    LimitError,
+    NoMemoryError,
+    NotFoundError,
+    ReadWriteError,
+    TimeoutError,
+    UnsupportedError,
+)
+from ._loader import BadSample, BatchInfo, Loader
+from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
+from ._remote import StorageOptions
+from ._writer import Writer, write
+
+__version__: str = _core.version
+
+__all__ = [
+    "AccessError",
+    "BadSample",
+    "BatchInfo",
+    "BusyError",
+    "CancelledError",
+    "ChangedError",
+    "Clip",
+    "ClosedError",
+    "CorruptError",
+    "DecodeError",
+    "Error",
+    "ExistsError",
+    "Field",
+    "FormatError",
+    "ImageInfo",
+    "InvalidError",
+    "LimitError",
+    "Loader",
+    "NoMemoryError",
+    "NotFoundError",
+    "Pack",
+    "Preloaded",
+    "ReadWriteError",
+    "Sample",
+    "StorageOptions",
+    "TimeoutError",
+    "UnsupportedError",
+    "Writer",
+    "__version__",
+    "open",
+    "ops",
+    "write",
+]
