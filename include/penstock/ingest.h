@@ -196,6 +196,10 @@ PEN_NODISCARD static inline int pen_ingest_gc(const char *out, PenGcResult *ret,
     return pen_ingest_gc_at_sized(out, NULL, NULL, ret, sizeof *ret, reterr);
 }
 
+/** Returns 1 if the programs ffmpeg and ffprobe, which videos need, are in PATH, and 0 otherwise.
+ */
+PEN_API int pen_has_ffmpeg(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -173,7 +173,9 @@ def test_page_names_every_struct():
 
 def test_soname_and_versions():
     text = run("readelf", "-d", BUILD / "src" / "libpenstock.so")
-    assert re.findall(r"soname: \[(.*)\]", text) == ["libpenstock.so.1"]
+    (abi,) = re.findall(r"#define PEN_ABI_VERSION (\d+)",
+                        (ROOT / "include" / "penstock" / "version.h").read_text())
+    assert re.findall(r"soname: \[(.*)\]", text) == [f"libpenstock.so.{abi}"]
     lines = run("nm", "-D", "--defined-only", BUILD / "src" / "libpenstock.so").splitlines()
     names = [line.split()[-1] for line in lines]
     assert names.pop(names.index("PENSTOCK_1"))

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <penstock/ingest.h>
+
 #include "ingest/video/video_impl.h"
 
 /* Where systems have their libraries; what does not exist is no harm. */
@@ -25,6 +27,12 @@ static bool search(const char *name, char *ret, size_t cap)
             return true;
     }
     return false;
+}
+
+int pen_has_ffmpeg(void)
+{
+    char path[PEN_VIDEO_PATH];
+    return search("ffmpeg", path, sizeof path) && search("ffprobe", path, sizeof path);
 }
 
 static void add_library(PenVideoProgram *p, const char *path)
