@@ -4,20 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <penstock/version.h>
-
 #include "arguments/commands.h"
 #include "arguments/help.h"
 #include "output/messages.h"
-
-static int print_version(void)
-{
-    uint32_t api = 0;
-    const char *version = pen_version(&api);
-    printf("penstock %s (API %u.%u.%u)\n", version, (unsigned)(api >> 16),
-           (unsigned)(api >> 8 & 0xFF), (unsigned)(api & 0xFF));
-    return CLI_EXIT_OK;
-}
 
 static int unknown_command(const char *word)
 {
@@ -30,15 +19,34 @@ static int unknown_command(const char *word)
     return CLI_EXIT_USAGE;
 }
 
-static int print_help(const char *about)
+static int print_help_json(void)
 {
-    CliCommandId command = about ? cli_command_find(about) : CLI_N_COMMANDS;
-    if (about && command == CLI_N_COMMANDS)
-        return unknown_command(about);
-    if (about)
+    PenError error = {0};
+    if (cli_help_json(stdout, &error) == PEN_OK)
+        return CLI_EXIT_OK;
+    cli_print_error(&error);
+    return CLI_EXIT_FAILURE;
+}
+
+static int print_help_about(const char *name)
+{
+    CliCommandId command = cli_command_find(name);
+    if (strcmp(name, cli_topic_s3.name) == 0)
+        cli_help_s3(stdout);
+    else if (command < CLI_N_COMMANDS)
         cli_help_command(stdout, command);
     else
-        cli_help_program(stdout);
+        return unknown_command(name);
+    return CLI_EXIT_OK;
+}
+
+static int print_help(const char *about)
+{
+    if (about && strcmp(about, "--json") == 0)
+        return print_help_json();
+    if (about)
+        return print_help_about(about);
+    cli_help_program(stdout);
     return CLI_EXIT_OK;
 }
 
@@ -69,7 +77,7 @@ static int run(int argc, char **argv)
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
-        return print_version();
+        return cli_version(argc > 2 && strcmp(argv[2], "--json") == 0);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
         return print_help(argc > 2 ? argv[2] : NULL);
     if (word[0] == '-') {

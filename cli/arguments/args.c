@@ -12,6 +12,12 @@ typedef struct Parser {
     char **argv;
 } Parser;
 
+static int is_remote(CliCommandId command, const char *option)
+{
+    CliOpt opt = cli_option_find(command, option, strlen(option), 0);
+    return cli_options[opt].group == CLI_GROUP_REMOTE;
+}
+
 static int fail_unknown(CliCommandId command, const char *word, size_t bytes, PenError *reterr)
 {
     char name[32];
@@ -21,6 +27,11 @@ static int fail_unknown(CliCommandId command, const char *word, size_t bytes, Pe
         name[bytes] = '\0';
         const char *near = cli_option_near(command, name);
         CliOpt other = cli_option_find(command, name, bytes, 1);
+        if (near && is_remote(command, near))
+            return cli_fail(reterr, PEN_E_INVALID,
+                            "unknown option --%s; did you mean --%s? 'penstock help s3' explains "
+                            "it",
+                            name, near);
         if (near)
             return cli_fail(
                 reterr, PEN_E_INVALID,

@@ -47,6 +47,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .next =
             "'penstock info NAME.pen' shows the pack, 'penstock verify NAME.pen' checks every "
             "byte. To pack on several machines, see 'penstock help plan'.",
+        .schema = 1,
         .run = cli_pack,
     },
     [CLI_PLAN] = {
@@ -68,6 +69,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock finalise /shared/train.pen",
         .next =
             "run the tasks: 'penstock pack SRC... -o NAME.pen --task I/N'.",
+        .schema = 1,
         .run = cli_plan,
     },
     [CLI_FINALISE] = {
@@ -84,6 +86,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock finalise train.pen --json",
         .next =
             "'penstock verify NAME.pen' checks every byte.",
+        .schema = 1,
         .run = cli_finalise,
     },
     [CLI_GC] = {
@@ -102,6 +105,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock gc s3://bucket/train.pen --json",
         .next =
             "'penstock info NAME.pen' shows the pack.",
+        .schema = 1,
         .run = cli_gc,
     },
     [CLI_INFO] = {
@@ -126,6 +130,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .next =
             "'penstock verify NAME.pen' checks every byte, 'penstock extract' writes samples "
             "to files.",
+        .schema = 1,
         .run = cli_info,
     },
     [CLI_VERIFY] = {
@@ -144,6 +149,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock verify train.pen --json 2>/dev/null | jq .problems",
         .next =
             "to replace a damaged pack, remove it and run 'penstock pack' again.",
+        .schema = 1,
         .run = cli_verify,
     },
     [CLI_EXTRACT] = {
@@ -169,6 +175,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock extract train.pen -k cats/0001.jpg -o out",
         .next =
             "'penstock info NAME.pen --samples' lists indices and keys.",
+        .schema = 1,
         .run = cli_extract,
     },
     [CLI_COPY] = {
@@ -192,6 +199,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .next =
             "'penstock info TO.pen' shows the copy. 'penstock gc TO.pen' removes an "
             "unfinished copy.",
+        .schema = 1,
         .run = cli_copy,
     },
     [CLI_OPS] = {
@@ -215,6 +223,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock ops 'image: decode | center_crop 224 | tensor; label: tensor'",
         .next =
             "pass the pipeline to penstock.Loader in Python, or to pen_loader_open in C.",
+        .schema = 1,
         .run = cli_ops,
     },
     [CLI_BENCH] = {
@@ -243,6 +252,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .next =
             "if decode is the bottleneck, use more threads, or pack with --mode raw (larger "
             "files) or with --mode encode --max-side N (smaller images).",
+        .schema = 1,
         .run = cli_bench,
     },
     [CLI_CACHE] = {
@@ -262,6 +272,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock cache /nvme/cache --clear",
         .next =
             "'penstock bench s3://bucket/name --cache DIR' measures loading with a cache.",
+        .schema = 1,
         .run = cli_cache,
     },
     [CLI_SIMULATE] = {
@@ -289,6 +300,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .next =
             "if ranks wait, increase --in-flight, then --memory, then use a cache that holds "
             "the share of a machine. docs/explanation/simulator.md describes the model.",
+        .schema = 1,
         .run = cli_simulate,
     },
     [CLI_PROBE] = {
@@ -306,8 +318,40 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "PENSTOCK_CPU=c penstock probe --json",
         .next =
             "'penstock bench NAME.pen' measures loading.",
+        .schema = 1,
         .run = cli_probe,
     },
+};
+
+const CliTopic cli_program = {
+    .name = "penstock",
+    .summary = "pack images and clips into a few large files, and load them fast",
+    .about =
+        "'penstock help COMMAND' explains a command, 'penstock help s3' the options for packs "
+        "in object stores. 'penstock --version' prints the version; with --json, also the "
+        "libraries and features of this build.\n"
+        "Results go to stdout, messages and progress to stderr. Every command accepts --json; "
+        "names of JSON members end in the unit of the value (_bytes, _seconds, _ms). Exit codes: "
+        "0 success, 1 failure, 2 wrong usage, 130 interrupted.",
+    .examples =
+        "penstock pack photos -o photos.pen     pack a folder; pixels are unchanged\n"
+        "penstock info photos.pen               show what the pack contains\n"
+        "penstock verify photos.pen             check every byte\n"
+        "penstock extract photos.pen -o out     write the samples back to files",
+};
+
+const CliTopic cli_topic_s3 = {
+    .name = "s3",
+    .summary = "options for packs in object stores and on web servers",
+    .about =
+        "Commands that accept a remote pack take its URL instead of a directory:\n"
+        "  s3://bucket/name: an S3-compatible object store, to read and to write\n"
+        "  https://host/path: a web server that supports range requests, to read only\n"
+        "Credentials come from the same places as for the AWS CLI: the environment, a profile "
+        "in ~/.aws, or the role of the machine. No option takes a secret.",
+    .examples = "penstock copy train.pen s3://bucket/train.pen --profile training\n"
+                "penstock info s3://bucket/train.pen --endpoint https://minio.example.org:9000\n"
+                "penstock verify s3://public-bucket/train.pen --no-sign",
 };
 /* clang-format on */
 

@@ -95,32 +95,46 @@ static void put_option(FILE *to, const CliOption *o)
     fputs("\n", to);
 }
 
+static int is_shown(CliOpt opt, CliCommandId command, CliGroup group)
+{
+    return cli_options[opt].group == group && cli_options[opt].commands & 1u << command;
+}
+
+static const char *group_title(CliCommandId command, CliGroup group)
+{
+    for (CliOpt i = 0; i < CLI_N_OPTIONS && group == CLI_GROUP_COMMON; i++)
+        if (cli_options[i].group != group && cli_options[i].commands & 1u << command)
+            return cli_group_titles[group];
+    return group == CLI_GROUP_COMMON ? "Options" : cli_group_titles[group];
+}
+
 static void put_group(FILE *to, CliCommandId command, CliGroup group)
 {
-    static const char *const titles[CLI_N_GROUPS] = {
-        [CLI_GROUP_MAIN] = "Options",
-        [CLI_GROUP_INPUT] = "Inputs",
-        [CLI_GROUP_IMAGES] = "How images are stored",
-        [CLI_GROUP_SAMPLES] = "Samples and classes",
-        [CLI_GROUP_BAD] = "Broken inputs",
-        [CLI_GROUP_LAYOUT] = "Layout and parts of the pack",
-        [CLI_GROUP_DATASET] = "Dataset, if there is no NAME.pen",
-        [CLI_GROUP_JOB] = "Training job",
-        [CLI_GROUP_LOADER] = "Loader",
-        [CLI_GROUP_STORE] = "Network and object store",
-        [CLI_GROUP_SIMULATION] = "Simulation",
-        [CLI_GROUP_CACHE] = "Cache",
-        [CLI_GROUP_REMOTE] = "Remote packs (s3://bucket/name, https://host/path)",
-    };
     int any = 0;
     for (CliOpt i = 0; i < CLI_N_OPTIONS; i++) {
-        if (cli_options[i].group != group || !(cli_options[i].commands & 1u << command))
+        if (!is_shown(i, command, group))
             continue;
         if (!any)
-            fprintf(to, "\n%s:\n", titles[group]);
+            fprintf(to, "\n%s:\n", group_title(command, group));
         put_option(to, &cli_options[i]);
         any = 1;
     }
+}
+
+/* Only the names: cli_help_s3 explains them, once for all commands. */
+static void put_remote(FILE *to, CliCommandId command)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (CliOpt i = 0; i < CLI_N_OPTIONS && used < sizeof names; i++)
+        if (is_shown(i, command, CLI_GROUP_REMOTE))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s--%s", used ? ", " : "",
+                                     cli_options[i].name);
+    if (used == 0)
+        return;
+    fprintf(to, "\n%s:\n  ", cli_group_titles[CLI_GROUP_REMOTE]);
+    put_words(to, names, 2, 2);
+    fputs("\n  'penstock help s3' explains these options.\n", to);
 }
 
 void cli_help_command(FILE *to, CliCommandId command)
@@ -131,30 +145,62 @@ void cli_help_command(FILE *to, CliCommandId command)
     put_paragraphs(to, c->about);
     fputs("\nExamples:\n", to);
     put_lines(to, c->examples);
-    for (CliGroup i = 0; i < CLI_N_GROUPS; i++)
+    for (CliGroup i = 0; i < CLI_GROUP_REMOTE; i++)
         put_group(to, command, i);
+    put_remote(to, command);
     fputs("\nNext: ", to);
     put_words(to, c->next, strlen("Next: "), 0);
     fputs("\n", to);
 }
 
+/* "pack, gc and copy": the commands in `mask`. */
+static void command_list(uint32_t mask, char *buf, size_t cap)
+{
+    size_t used = 0;
+    for (CliCommandId i = 0; i < CLI_N_COMMANDS && used < cap; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        const char *before = used == 0 ? "" : mask >> i == 1 ? " and " : ", ";
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", before, cli_commands[i].name);
+    }
+}
+
+static void put_option_owners(FILE *to, const CliOption *o)
+{
+    char commands[128], text[160];
+    command_list(o->commands, commands, sizeof commands);
+    snprintf(text, sizeof text, "Options of %s:", commands);
+    fputs("\n", to);
+    put_words(to, text, 0, 0);
+    fputs("\n", to);
+}
+
+void cli_help_s3(FILE *to)
+{
+    const CliTopic *topic = &cli_topic_s3;
+    uint32_t owners = 0;
+    fprintf(to, "penstock help %s - %s\n\n", topic->name, topic->summary);
+    put_paragraphs(to, topic->about);
+    fputs("\nExamples:\n", to);
+    put_lines(to, topic->examples);
+    for (CliOpt i = 0; i < CLI_N_OPTIONS; i++) {
+        if (cli_options[i].group != CLI_GROUP_REMOTE)
+            continue;
+        if (cli_options[i].commands != owners)
+            put_option_owners(to, &cli_options[i]);
+        put_option(to, &cli_options[i]);
+        owners = cli_options[i].commands;
+    }
+}
+
 void cli_help_program(FILE *to)
 {
-    fputs("penstock - pack images and clips into a few large files, and load them fast\n\n"
-          "Usage: penstock COMMAND [arguments] [options]\n\nCommands:\n",
-          to);
+    fprintf(to, "%s - %s\n\nUsage: penstock COMMAND [arguments] [options]\n\nCommands:\n",
+            cli_program.name, cli_program.summary);
     for (CliCommandId i = 0; i < CLI_N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].summary);
-    fputs("\nExamples:\n"
-          "  penstock pack photos -o photos.pen     pack a folder; pixels are unchanged\n"
-          "  penstock info photos.pen               show what the pack contains\n"
-          "  penstock verify photos.pen             check every byte\n"
-          "  penstock extract photos.pen -o out     write the samples back to files\n\n",
-          to);
-    put_paragraphs(
-        to, "'penstock help COMMAND' explains a command. 'penstock --version' prints the version.\n"
-            "Results go to stdout, messages and progress to stderr. Every command accepts --json; "
-            "names "
-            "of JSON members end in the unit of the value (_bytes, _seconds, _ms). Exit codes: 0 "
-            "success, 1 failure, 2 wrong usage, 130 interrupted.");
+    fputs("\nExamples:\n", to);
+    put_lines(to, cli_program.examples);
+    fputs("\n", to);
+    put_paragraphs(to, cli_program.about);
 }

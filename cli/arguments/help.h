@@ -9,5 +9,8 @@
 
 void cli_help_program(FILE *to);
 void cli_help_command(FILE *to, CliCommandId command);
+void cli_help_s3(FILE *to);
+/* All of it, for programs. */
+int cli_help_json(FILE *to, PenError *reterr);
 
 #endif

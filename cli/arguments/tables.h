@@ -101,23 +101,23 @@ typedef enum CliOpt {
     CLI_OPT_CLEAR,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
-    CLI_OPT_WORK, /* from here on: for remote packs */
-    CLI_OPT_ENDPOINT,
+    CLI_OPT_ENDPOINT, /* from here on: for remote packs; those of the same commands in a row */
     CLI_OPT_REGION,
     CLI_OPT_PROFILE,
-    CLI_OPT_FROM_ENDPOINT,
-    CLI_OPT_FROM_REGION,
-    CLI_OPT_FROM_PROFILE,
     CLI_OPT_NO_SIGN,
     CLI_OPT_REQUESTER_PAYS,
     CLI_OPT_ALLOW_HTTP,
     CLI_OPT_CA,
+    CLI_OPT_WORK,
+    CLI_OPT_FROM_ENDPOINT,
+    CLI_OPT_FROM_REGION,
+    CLI_OPT_FROM_PROFILE,
     CLI_N_OPTIONS
 } CliOpt;
 
 /* The sections of the help, in this order. */
 typedef enum CliGroup {
-    CLI_GROUP_MAIN,
+    CLI_GROUP_COMMON,
     CLI_GROUP_INPUT,
     CLI_GROUP_IMAGES,
     CLI_GROUP_SAMPLES,
@@ -129,7 +129,7 @@ typedef enum CliGroup {
     CLI_GROUP_STORE,
     CLI_GROUP_SIMULATION,
     CLI_GROUP_CACHE,
-    CLI_GROUP_REMOTE,
+    CLI_GROUP_REMOTE, /* a topic of its own, because many commands have it: 'penstock help s3' */
     CLI_N_GROUPS
 } CliGroup;
 
@@ -166,6 +166,7 @@ typedef struct CliOption {
 } CliOption;
 
 extern const CliOption cli_options[CLI_N_OPTIONS];
+extern const char *const cli_group_titles[CLI_N_GROUPS];
 
 /* Options that cannot be combined, and what to do. */
 typedef struct CliConflict {
@@ -210,9 +211,21 @@ typedef struct CliCommand {
     const char *about;               /* paragraphs; "\n" between them */
     const char *examples;            /* lines, as typed */
     const char *next;                /* what to do afterwards */
+    uint32_t schema;                 /* version of what --json prints: docs/reference/json.md */
     int (*run)(const CliArgs *args); /* returns the exit code */
 } CliCommand;
 
 extern const CliCommand cli_commands[CLI_N_COMMANDS];
+
+/* The same for 'penstock --version --json' and 'penstock help --json'. */
+enum { CLI_VERSION_SCHEMA = 1, CLI_HELP_SCHEMA = 1 };
+
+/* Help that is not on one command: on the program, and on the options of CLI_GROUP_REMOTE, which
+ * several commands share. The members are those of a command. */
+typedef struct CliTopic {
+    const char *name, *summary, *about, *examples;
+} CliTopic;
+
+extern const CliTopic cli_program, cli_topic_s3;
 
 #endif

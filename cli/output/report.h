@@ -77,7 +77,9 @@ size_t cli_report_skip(const CliReport *report, size_t i);
 const char *cli_real_text(double value, char buf[32]);
 
 int cli_report_print_text(const CliReport *report, FILE *to, PenError *reterr);
-int cli_report_print_json(const CliReport *report, FILE *to, PenError *reterr); /* one line */
+/* One line. `schema` is the version of the members, as docs/reference/json.md describes them; it is
+ * printed first. 0 = none. */
+int cli_report_print_json(const CliReport *report, uint32_t schema, FILE *to, PenError *reterr);
 /* All values in one line, separated by tabs; those of a list by commas. With `names`, their names
  * instead, as a.b. */
 int cli_report_print_tsv(const CliReport *report, int names, FILE *to, PenError *reterr);

@@ -129,11 +129,13 @@ static size_t put_json_members(const CliReport *report, size_t i, FILE *to)
     return i;
 }
 
-int cli_report_print_json(const CliReport *report, FILE *to, PenError *reterr)
+int cli_report_print_json(const CliReport *report, uint32_t schema, FILE *to, PenError *reterr)
 {
     if (report->failed)
         return cli_fail_memory(reterr);
     fputc('{', to);
+    if (schema)
+        fprintf(to, "\"schema\": %" PRIu32 "%s", schema, report->n ? ", " : "");
     put_json_members(report, 0, to);
     fputc('}', to);
     return finish(report, to, reterr);

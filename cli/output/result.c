@@ -3,12 +3,17 @@
 
 #include "output/messages.h"
 
+static uint32_t schema_of(const CliArgs *args)
+{
+    return cli_commands[args->command].schema;
+}
+
 int cli_result_print(const CliArgs *args, const CliReport *report, const char *line)
 {
     PenError error = {0};
     int r = PEN_OK;
     if (args->values[CLI_OPT_JSON].given)
-        r = cli_report_print_json(report, stdout, &error);
+        r = cli_report_print_json(report, schema_of(args), stdout, &error);
     else if (line)
         printf("%s\n", line);
     else
@@ -24,7 +29,7 @@ static void print_error(const CliArgs *args, const PenError *error)
     if (!args->values[CLI_OPT_JSON].given)
         return;
     cli_report_error(&report, error);
-    (void)cli_report_print_json(&report, stdout, NULL);
+    (void)cli_report_print_json(&report, schema_of(args), stdout, NULL);
     cli_report_fini(&report);
 }
 

@@ -155,7 +155,7 @@ static int list_sample(Lister *l, PenError *reterr)
 static int print_sample(Lister *l, int json, PenError *reterr)
 {
     if (json)
-        return cli_report_print_json(&l->report, stdout, reterr);
+        return cli_report_print_json(&l->report, 0, stdout, reterr);
     if (!l->has_names) {
         int r = cli_report_print_tsv(&l->report, 1, stdout, reterr);
         if (r < 0)

@@ -342,6 +342,9 @@ PACKS = {
 OPTIONS = {
     "help explains it": (lambda d: d.pack("--qualty", "3"), "--help' explains it", nothing,
                          lambda d: ("pack", "--help")),
+    "help s3 explains it": (lambda d: ("info", d.out, "--endpoint-url", "x"),
+                            "'penstock help s3' explains it", nothing,
+                            lambda d: ("help", "s3")),
     "help lists what it has": (lambda d: ("info", d.out, "--block-samples", "3"),
                                "--help' lists its options", nothing, lambda d: ("info", "--help")),
     "help lists what there is": (lambda d: d.pack("--zzzzzz"), "--help' lists the options",

@@ -207,7 +207,8 @@ def test_gc_says_what_it_removed(folder, tmp_path):
     good("pack", folder, "-o", pack)
     (pack / ".work").mkdir(exist_ok=True)
     assert good("gc", pack).out.endswith(" files removed (0 B)\n")
-    assert good("gc", pack, "--json").json() == {"pack": str(pack), "files": 0, "bytes": 0}
+    assert good("gc", pack, "--json").json() == {
+        "schema": 1, "pack": str(pack), "files": 0, "bytes": 0}
     good("verify", pack)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong use, help, and the option table: nothing here needs a pack."""
 
+import os
 import re
 import subprocess
 
@@ -20,6 +21,29 @@ def test_no_command_prints_help_and_is_wrong_use():
 
 def test_version_names_program_and_api():
     assert re.fullmatch(r"penstock \d+\.\d+\.\d+ \(API \d+\.\d+\.\d+\)\n", good("--version").out)
+    assert good("-V").out == good("--version").out
+
+
+def test_version_as_json_lists_what_the_build_has(tmp_path):
+    environment = {**os.environ, "PENSTOCK_CPU": "c", "PATH": str(tmp_path)}
+    found = good("--version", "--json", env=environment).json()
+    assert good("--version").out == f"penstock {found['version']} (API {found['api']})\n"
+    assert found["tier"] == "c"
+    assert found["features"] == {"codecs": ["jpeg", "png", "webp"],
+                                 "addresses": ["s3", "https", "http"], "ffmpeg": False}
+    versions = {library["name"]: library["version"] for library in found["libraries"]}
+    assert list(versions) == ["libjpeg-turbo", "libspng", "libwebp", "zlib", "libarchive",
+                              "libcurl", "openssl", "expat", "jansson"]
+    assert all(re.match(r"\d+\.\d+", version) for version in versions.values()), versions
+
+
+def test_version_finds_ffmpeg_only_with_ffprobe(tmp_path):
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    for name, expected in (("ffmpeg", False), ("ffprobe", True)):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+        found = good("--version", "--json", env=environment).json()
+        assert found["features"]["ffmpeg"] is expected
 
 
 @pytest.mark.parametrize("word, meant", [
@@ -142,7 +166,7 @@ def test_help_teaches(command):
     assert good(command, "--help").out == text
     assert good(command, "-h").out == text
     assert text.startswith(f"penstock {command} - ")
-    for part in ("\nUsage: penstock ", "\nExamples:\n", "\nOptions:\n", "\nNext: ", "  --json"):
+    for part in ("\nUsage: penstock ", "\nExamples:\n", "ptions:\n", "\nNext: ", "  --json"):
         assert part in text
     assert text.count(f"\n  penstock {command} ") >= 1
     assert 2 <= len(re.findall(r"^  penstock ", text, re.M)) <= 7
@@ -163,6 +187,36 @@ def test_help_of_pack_has_every_option_with_its_default():
     for default in ("tile", "90", "0.25", "shuffled", "0", "1", "stop", "512MiB"):
         assert f"default: {default})" in text, default
     assert "(default: tile) tile: JPEGs" in text
+
+
+def test_common_options_come_first():
+    for command, names in (("pack", ("-o, --out", "--mode", "--threads", "--json")),
+                           ("simulate", ("--nodes", "--step-ms", "--json"))):
+        sections = re.split(r"\n(?=\S.*:\n  )", good("help", command).out)
+        at = [section.partition(":")[0] for section in sections[1:]]
+        assert at[:2] == ["Examples", "Common options"]
+        assert all(f" {name} " in sections[2] for name in names)
+    assert "\nOptions:\n" in good("help", "probe").out
+
+
+def test_options_for_remote_packs_are_explained_once():
+    topic = good("help", "s3").out
+    assert "\nOptions of pack, gc, info, verify, extract, copy, bench and simulate:\n" in topic
+    assert "\nOptions of pack, gc and copy:\n      --work DIR" in topic
+    assert "\nOptions of copy:\n" in topic
+    for command in ("pack", "gc", "info", "verify", "extract", "copy", "bench", "simulate"):
+        text = good("help", command).out
+        assert "'penstock help s3' explains these options." in text
+        assert "S3-compatible server" not in text
+        remote = text.partition("\nRemote packs")[2].partition("'penstock help s3'")[0]
+        for name in re.findall(r"--[a-z-]+", remote):
+            assert f" {name} " in topic
+    for command in ("plan", "finalise", "cache", "ops", "probe"):
+        assert "help s3" not in good("help", command).out
+
+
+def test_wrong_option_for_a_remote_pack_names_its_help():
+    assert "'penstock help s3' explains it" in usage_error("info", "x.pen", "--endpoint-url")
 
 
 def test_every_example_in_the_help_parses(tmp_path):

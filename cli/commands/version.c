@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The version; as JSON, also what this build consists of. */
+#include <stdio.h>
+
+#include <penstock/bench.h>
+#include <penstock/ingest.h>
+#include <penstock/version.h>
+
+#include "arguments/commands.h"
+#include "output/messages.h"
+#include "output/report.h"
+
+static void add_texts(CliReport *report, const char *name, const char *const *texts)
+{
+    cli_report_list(report, name);
+    for (; *texts; texts++)
+        cli_report_text(report, NULL, *texts);
+    cli_report_close(report);
+}
+
+static void add_features(CliReport *report)
+{
+    static const char *const codecs[] = {"jpeg", "png", "webp", NULL};
+    static const char *const addresses[] = {"s3", "https", "http", NULL};
+    cli_report_object(report, "features");
+    add_texts(report, "codecs", codecs);
+    add_texts(report, "addresses", addresses);
+    cli_report_bool(report, "ffmpeg", pen_has_ffmpeg());
+    cli_report_close(report);
+}
+
+static void add_libraries(CliReport *report)
+{
+    char version[PEN_LIBRARY_VERSION];
+    const char *name;
+    cli_report_list(report, "libraries");
+    for (uint32_t i = 0; (name = pen_library(i, version)); i++) {
+        cli_report_object(report, NULL);
+        cli_report_text(report, "name", name);
+        cli_report_text(report, "version", version);
+        cli_report_close(report);
+    }
+    cli_report_close(report);
+}
+
+static int print_json(const char *version, const char *api)
+{
+    CliReport report = {0};
+    PenError error = {0};
+    cli_report_text(&report, "version", version);
+    cli_report_text(&report, "api", api);
+    cli_report_number(&report, "abi", PEN_ABI_VERSION);
+    cli_report_text(&report, "tier", pen_cpu_tier());
+    add_features(&report);
+    add_libraries(&report);
+    int r = cli_report_print_json(&report, CLI_VERSION_SCHEMA, stdout, &error);
+    if (r < 0)
+        cli_print_error(&error);
+    cli_report_fini(&report);
+    return r < 0 ? CLI_EXIT_FAILURE : CLI_EXIT_OK;
+}
+
+int cli_version(int json)
+{
+    uint32_t number = 0;
+    char api[16];
+    const char *version = pen_version(&number);
+    snprintf(api, sizeof api, "%u.%u.%u", (unsigned)(number >> 16 & 0xFF),
+             (unsigned)(number >> 8 & 0xFF), (unsigned)(number & 0xFF));
+    if (json)
+        return print_json(version, api);
+    printf("penstock %s (API %s)\n", version, api);
+    return CLI_EXIT_OK;
+}
