@@ -39,6 +39,7 @@ def command_page(program):
              fence("text", printed(program, "help"))]
     for name in commands(program):
         parts += [f"## penstock {name}\n", fence("text", printed(program, "help", name))]
+    parts += ["## penstock help s3\n", fence("text", printed(program, "help", "s3"))]
     return "\n".join(parts)
 
 
