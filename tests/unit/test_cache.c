@@ -157,6 +157,64 @@ TEST(the_same_pack_never_pushes_itself_out)
     pen__cache_close(&c);
 }
 
+/* Entries of several sizes: which of them are stored when the cache becomes full follows from the
+ * order in which they arrive. One that is too large leaves space that a smaller one takes later. */
+TEST(a_smaller_entry_takes_what_a_larger_one_left)
+{
+    PenCache *c = open_for(at("rest"), pack_a, 1000, NULL);
+    CHECK(c);
+    CHECK_INT(put(c, 0, 1, 870), 1);
+    CHECK_INT(put(c, 1, 1, 132), 0);
+    CHECK_INT(put(c, 2, 1, 128), 0); /* it fits, and is not tried so soon after that */
+    pen__cache_close(&c);
+    c = open_for(at("rest"), pack_a, 1000, NULL);
+    CHECK(c);
+    CHECK_INT(put(c, 2, 1, 128), 1);
+    CHECK_INT(put(c, 3, 1, 128), 0);
+    CHECK_INT(books_of(c).used, 998);
+    CHECK_INT(stats_of(c).evicted_bytes, 0);
+    pen__cache_close(&c);
+}
+
+static PenCache *beside;
+static int stored_beside;
+
+/* Another process stores while the first one has reserved, and has not written yet. */
+static int open_beside_another(const char *path, int how)
+{
+    PenCache *c = beside;
+    beside = NULL;
+    if (c && strstr(path, "/new-"))
+        stored_beside = put(c, 2, 2, 500);
+    else
+        beside = c;
+    return pen__sys_real.open(path, how);
+}
+
+/* Space that is reserved counts as used: the limit holds at every moment, and no reservation leaves
+ * space behind unless its write fails. */
+TEST(two_that_store_at_once_stay_below_the_limit)
+{
+    for (int fits = 0; fits < 2; fits++) {
+        const char *dir = at(fits ? "both" : "one");
+        PenCache *c = open_for(dir, pack_a, 999 + (uint64_t)fits, NULL);
+        beside = open_for(dir, pack_a, 999 + (uint64_t)fits, NULL);
+        PenCache *second = beside;
+        CHECK(c && second);
+        sys = pen__sys_real;
+        sys.open = open_beside_another;
+        pen__sys = &sys;
+        stored_beside = -1;
+        CHECK_INT(put(c, 1, 1, 500), 1);
+        pen__sys = &pen__sys_real;
+        CHECK_INT(stored_beside, fits);
+        CHECK_INT(books_of(c).used, fits ? 1000 : 500);
+        CHECK_INT(books_of(c).pending, 0);
+        pen__cache_close(&second);
+        pen__cache_close(&c);
+    }
+}
+
 TEST(packs_not_in_use_make_room_oldest_first)
 {
     sys = pen__sys_real;
@@ -472,6 +530,8 @@ int main(int argc, char **argv)
     RUN(each_user_has_his_own);
     RUN(books_say_what_is_there);
     RUN(the_same_pack_never_pushes_itself_out);
+    RUN(a_smaller_entry_takes_what_a_larger_one_left);
+    RUN(two_that_store_at_once_stay_below_the_limit);
     RUN(packs_not_in_use_make_room_oldest_first);
     RUN(one_process_at_a_time_makes_room);
     RUN(a_disk_that_fails_is_left_alone_for_a_while);
