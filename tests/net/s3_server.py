@@ -8,7 +8,9 @@ Its first line on standard output is {"port": N}.
 
     GET  /_counts     what was asked for: by kind, by key, by status, by second, at once (JSON)
     GET  /_log        the last requests, one by one (JSON)
-    POST /_control    {"reset": true} {"outage": true|false|SECONDS} {"outage_how": "503"|"reset"}
+    POST /_control    {"renew": true}: all as it was started; objects in memory are removed
+                      {"reset": true}: the counts
+                      {"outage": true|false|SECONDS} {"outage_how": "503"|"reset"}
                       {"mute": true|false|REQUESTS} {"clock": SECONDS}
                       {"chaos": "error=0.1", "seed": 1}
                       {"key": {"id", "secret", "token", "requests"}} {"expire": ID} {"remove": ID}
@@ -103,9 +105,20 @@ class Counts:
 
 class Server:
     def __init__(self, options):
+        self.options = options
         self.region, self.domains = options.region, options.domain
-        self.clock_offset = options.clock
         self.need_if_match = options.need_if_match == "yes"
+        self.counts = Counts()
+        self.speaks = threading.Event()
+        self.tls = None
+        if options.tls:
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(*options.tls)
+        self.renew()
+
+    def renew(self):
+        options = self.options
+        self.clock_offset = options.clock
         self.store = Store(options.directory, options.conditional, options.part_min, self.clock)
         self.keys = s3_sign.Keys()
         for text in options.key:
@@ -117,15 +130,10 @@ class Server:
                 if name not in self.store.buckets:
                     self.store.add_bucket(Bucket(name, self.region))
         self.chaos = Chaos(options.chaos, options.seed)
-        self.counts = Counts()
         self.outage_until, self.outage_how = 0.0, "503"
-        self.speaks = threading.Event()
-        self.speaks.set()
         self.mute_after = None  # so many more requests are answered
-        self.tls = None
-        if options.tls:
-            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self.tls.load_cert_chain(*options.tls)
+        self.speaks.set()
+        self.counts.reset()
 
     def clock(self):
         return time.time() + self.clock_offset
@@ -345,6 +353,8 @@ class Server:
 
     def command(self, given):
         given = dict(given)
+        if given.pop("renew", False):
+            self.renew()
         if given.pop("reset", False):
             self.counts.reset()
         if "outage" in given:

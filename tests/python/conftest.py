@@ -13,6 +13,7 @@ import sys
 import types
 
 import pytest
+from store_tools import no_other_settings, s3  # noqa: F401: fixtures
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD") or ROOT / "build")

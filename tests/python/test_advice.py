@@ -7,7 +7,6 @@ command that works after it.
 
 import contextlib
 
-import net_stage
 import pytest
 from advice_tools import Desk, follow, nothing
 from cli_tools import good, image_bytes, run, write_list
@@ -85,25 +84,23 @@ def test_a_writer_is_told_to_choose_another_name(tmp_path):
     good("verify", tmp_path / "b.pen")
 
 
-def test_tasks_into_a_store(tmp_path):
+def test_tasks_into_a_store(s3, tmp_path):
     """Pack into a directory, finalise, copy."""
     desk = Desk(tmp_path)
-    with net_stage.S3Server(buckets=["packs"]) as server:
-        env = server.environment(HOME=str(tmp_path))
-        result = run(*desk.pack("--task", "0/2", out="s3://packs/a.pen"), env=env)
-        assert result.code == 1
-        assert "pack into one, run 'penstock finalise', and upload the pack with" in result.err
-        desk.plan_again()
-        good("finalise", desk.out)
-        good("copy", desk.out, "s3://packs/a.pen", env=env)
-        good("verify", "s3://packs/a.pen", env=env)
+    env = s3().environment(HOME=str(tmp_path))
+    result = run(*desk.pack("--task", "0/2", out="s3://packs/a.pen"), env=env)
+    assert result.code == 1
+    assert "pack into one, run 'penstock finalise', and upload the pack with" in result.err
+    desk.plan_again()
+    good("finalise", desk.out)
+    good("copy", desk.out, "s3://packs/a.pen", env=env)
+    good("verify", "s3://packs/a.pen", env=env)
 
 
-def test_no_directory_for_the_work(tmp_path):
+def test_no_directory_for_the_work(s3, tmp_path):
     desk = Desk(tmp_path)
-    with net_stage.S3Server(buckets=["packs"]) as server:
-        env = server.environment(HOME="", XDG_CACHE_HOME="")
-        command = desk.pack(out="s3://packs/a.pen")
-        result = run(*command, env=env)
-        assert result.code == 1 and "pass one with --work" in result.err
-        good(*command, "--work", tmp_path / "work", env=env)
+    env = s3().environment(HOME="", XDG_CACHE_HOME="")
+    command = desk.pack(out="s3://packs/a.pen")
+    result = run(*command, env=env)
+    assert result.code == 1 and "pass one with --work" in result.err
+    good(*command, "--work", tmp_path / "work", env=env)

@@ -9,7 +9,6 @@ import io
 import pickle
 import shutil
 
-import net_stage
 import pytest
 from advice_tools import png_16
 from cli_tools import good, make_folder
@@ -445,21 +444,18 @@ TABLES = {**CACHE_ROWS, **LOADER_ROWS, **PACK_ROWS, **OPS_ROWS}
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(s3, tmp_path_factory):
     made = World(tmp_path_factory.mktemp("advice"))
     folder = made.shared / "served" / "packs"
     folder.mkdir(parents=True)
     for name in ("i.pen", "b.pen", "small.pen"):
         (folder / name).symlink_to(made.shared / name)
-    with net_stage.S3Server(buckets=["packs"], directory=folder.parent) as server:
-        made.server = server
-        yield made
+    made.server = s3(directory=folder.parent)
+    return made
 
 
 @pytest.fixture
-def world(shared, tmp_path, monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
+def world(shared, no_other_settings, tmp_path):
     shared.top = tmp_path
     return shared
 

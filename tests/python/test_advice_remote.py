@@ -193,22 +193,17 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(s3, tmp_path_factory):
     root = tmp_path_factory.mktemp("advice")
     for bucket in ("packs", "free"):
         (root / bucket).mkdir()
         penstock.write(root / bucket / "a.pen", [{"image": png(1)}], {"image": "image"})
-    with net_stage.S3Server(buckets=["packs", "free,public"], directory=root) as server:
-        yield server, root
+    return s3(["packs", "free,public"], directory=root), root
 
 
 @pytest.fixture
-def store(served, tmp_path, monkeypatch):
-    for name in os.environ:
-        if name.startswith("AWS_"):
-            monkeypatch.delenv(name)
-    for name, value in net_stage.clean_environment(HOME=str(tmp_path)).items():
-        monkeypatch.setenv(name, value)
+def store(served, no_other_settings, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     made = Store(served[0], tmp_path)
     made.patch, made.root = monkeypatch, served[1]
     return made

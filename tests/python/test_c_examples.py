@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 
-import net_stage
 import pytest
 from c_tools import HEADERS, ROOT, WARNINGS, install, need_tools, run, sanitizer_options
 from cli_tools import good, make_folder
@@ -78,18 +77,15 @@ def test_write_pack(work, env):
     assert text.startswith("wrote two.jpg") and f"label: 1\npath: {files[1]}\n" in text
 
 
-def test_from_s3(work, env, tmp_path):
+def test_from_s3(s3, work, env, tmp_path):
     program = build("from_s3", work, env)
-    with net_stage.S3Server(["packs"]) as server:
-        near = {**env, **server.env, "XDG_CACHE_HOME": str(tmp_path)}
-        for name in ("http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"):
-            near.pop(name, None)
-        good("copy", "photos.pen", "s3://packs/photos.pen", cwd=work, env=near)
-        fetched = []
-        for _ in range(2):
-            text = run(program, "s3://packs/photos.pen", tmp_path / "cache", cwd=work, env=near)
-            fetched.append(re.fullmatch(
-                r"40 samples\n(\d+) bytes fetched, (\d+) cache hits\n", text).groups())
+    near = s3().environment(LD_LIBRARY_PATH=env["LD_LIBRARY_PATH"], XDG_CACHE_HOME=str(tmp_path))
+    good("copy", "photos.pen", "s3://packs/photos.pen", cwd=work, env=near)
+    fetched = []
+    for _ in range(2):
+        text = run(program, "s3://packs/photos.pen", tmp_path / "cache", cwd=work, env=near)
+        fetched.append(re.fullmatch(
+            r"40 samples\n(\d+) bytes fetched, (\d+) cache hits\n", text).groups())
     assert int(fetched[1][0]) < int(fetched[0][0]) and int(fetched[1][1]) > 0
 
 

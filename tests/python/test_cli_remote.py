@@ -76,10 +76,9 @@ class Place:
             time.sleep(0.002)
 
 
-@pytest.fixture(scope="module")
-def scripted():
-    with net_stage.S3Server() as server:
-        yield server
+@pytest.fixture
+def scripted(s3):
+    return s3()
 
 
 @pytest.fixture(params=["scripted", pytest.param("ceph", marks=pytest.mark.slow)])
@@ -401,30 +400,28 @@ def test_copy_says_what_is_wrong_with_a_place(near, pack, tmp_path):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("seed", [1, 2])
-def test_copy_through_chaos_has_the_right_bytes(pack, tmp_path, seed):
-    with net_stage.S3Server(chaos=net_stage.FDB_RATES, seed=seed) as server:
-        place = Place(server, tmp_path / "home")
-        place.good("copy", pack, place.at("a.pen"))
-        place.good("copy", place.at("a.pen"), tmp_path / "b.pen")
-        server.control(chaos="")
-        assert place.tree("a.pen") == tree(tmp_path / "b.pen") == tree(pack)
+def test_copy_through_chaos_has_the_right_bytes(near, pack, tmp_path, seed):
+    near.server.control(chaos=net_stage.FDB_RATES, seed=seed)
+    near.good("copy", pack, near.at("a.pen"))
+    near.good("copy", near.at("a.pen"), tmp_path / "b.pen")
+    near.server.control(chaos="")
+    assert near.tree("a.pen") == tree(tmp_path / "b.pen") == tree(pack)
 
 
 def test_stopped_copy_goes_on(near, pack):
     """SIGINT after the first shard: exit code 130, and what is there stays."""
-    with net_stage.S3Server(chaos="delay=1", seed=1) as server:
-        place = Place(server, near.home)
-        first = place.start("copy", pack, place.at("a.pen"), "--threads", "1")
-        place.wait_for_shard("a.pen", first)
-        first.send_signal(signal.SIGINT)
-        _, err = first.communicate(timeout=60)
-        assert first.returncode == 130, err
-        assert "run the same command again to resume" in err
-        assert place.uploads() == []
-        assert "a.pen/manifest" not in place.names("a.pen")
-        result = place.good("copy", pack, place.at("a.pen"), "--json").json()
-        assert result["already_copied_shards"] >= 1
-        assert place.tree("a.pen") == tree(pack)
+    near.server.control(chaos="delay=1", seed=1)
+    first = near.start("copy", pack, near.at("a.pen"), "--threads", "1")
+    near.wait_for_shard("a.pen", first)
+    first.send_signal(signal.SIGINT)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 130, err
+    assert "run the same command again to resume" in err
+    assert near.uploads() == []
+    assert "a.pen/manifest" not in near.names("a.pen")
+    result = near.good("copy", pack, near.at("a.pen"), "--json").json()
+    assert result["already_copied_shards"] >= 1
+    assert near.tree("a.pen") == tree(pack)
 
 
 def test_progress_is_shown_on_a_terminal(near, pack, tmp_path):

@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 
-import net_stage
 import pytest
 from cli_tools import good, image_bytes, make_folder, run, samples, write_list
 from py_tools import need_penstock, png
@@ -255,9 +254,8 @@ def test_other_settings_beside_a_damaged_shard(tmp_path, folder, interrupted):
 # ---- object stores -------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
-def server():
-    with net_stage.S3Server(buckets=["packs"]) as server:
-        yield server
+def server(s3):
+    return s3()
 
 
 def objects(client, prefix):

@@ -569,6 +569,21 @@ def test_completion_that_fails_with_200():
         client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
 
 
+def test_a_server_can_be_renewed():
+    with net_stage.S3Server(buckets=["open,public"]) as server:
+        key = {"id": "new", "secret": "s"}
+        server.boto3().put_object(Bucket="open", Key="o", Body=b"x")
+        server.control(chaos="error=1", key=key, clock=3600, bucket={"name": "more"})
+        server.control(mute=True, outage=True)
+        server.control(renew=True)
+        assert server.counts()["total"] == 0
+        assert [b["Name"] for b in server.boto3().list_buckets()["Buckets"]] == ["open"]
+        assert "Contents" not in server.boto3().list_objects_v2(Bucket="open")
+        with pytest.raises(ClientError, match="InvalidAccessKeyId"):
+            server.boto3(aws_access_key_id="new", aws_secret_access_key="s").list_buckets()
+        assert server.counts()["faults"] == {}
+
+
 def test_outage_and_silence():
     with net_stage.S3Server(buckets=["open,public"]) as server:
         server.boto3().put_object(Bucket="open", Key="o", Body=b"x")

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 
-import net_stage
 import pytest
 from cli_tools import good, run
 from py_tools import in_child, need_penstock
@@ -55,11 +54,8 @@ def digest(disk):
 
 
 @pytest.fixture
-def server(root, monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
-    with net_stage.S3Server(buckets=["packs"], directory=root) as made:
-        yield made
+def server(s3, root, no_other_settings):
+    return s3(directory=root)
 
 
 def asked(server):

@@ -12,7 +12,6 @@ import re
 import resource
 import time
 
-import net_stage
 import pytest
 from plain_writer import Field, image, write_pack
 from py_tools import encoded, need_penstock, pixels
@@ -346,16 +345,13 @@ def test_damaged_clips_are_errors_or_pixels(tmp_path):
 # ---- from elsewhere
 
 
-def test_clips_from_s3_are_those_of_the_disk(pack, tmp_path, monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
+def test_clips_from_s3_are_those_of_the_disk(s3, no_other_settings, pack, tmp_path):
     begin = ops.decode(), ops.clip(6, 2, n=2, times="yes"), ops.random_resized_crop(5), ops.hflip()
     (tmp_path / "packs").mkdir()
     os.symlink(pack.path, tmp_path / "packs" / "a.pen")
-    with net_stage.S3Server(buckets=["packs"], directory=tmp_path) as server:
-        far = penstock.open("s3://packs/a.pen", options(server))
-        assert far[9]["video"][3:30:2] == pack[9]["video"][3:30:2]
-        for order in ("sequential", "random", "block"):
-            settings = {"order": order, "seed": 4, "batch": 5}
-            near, got = load(pack, *begin, **settings), load(far, *begin, **settings)
-            assert all(np.array_equal(near[name], got[name]) for name in near)
+    far = penstock.open("s3://packs/a.pen", options(s3(directory=tmp_path)))
+    assert far[9]["video"][3:30:2] == pack[9]["video"][3:30:2]
+    for order in ("sequential", "random", "block"):
+        settings = {"order": order, "seed": 4, "batch": 5}
+        near, got = load(pack, *begin, **settings), load(far, *begin, **settings)
+        assert all(np.array_equal(near[name], got[name]) for name in near)

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 
-import net_stage
 import pytest
 from example_tools import EXAMPLES, ROOT, need, python, torchrun
 from py_tools import need_penstock
@@ -77,15 +76,14 @@ def test_train_clips(work):
     assert len(found) == 4 and float(found[-1][0]) > 60, out
 
 
-def test_train_s3(work):
+def test_train_s3(s3, work):
     """Stopped in an epoch, and gone on with by a state that lies in no file of ours."""
     script = EXAMPLES / "train_s3.py"
-    with net_stage.S3Server(buckets=["packs"]) as server:
-        env = server.environment()
-        python("-m", "penstock", "pack", "photos", "-o", "s3://packs/photos.pen", cwd=work, **env)
-        args = [script, "s3://packs/photos.pen", "--batch-size", "8", "--save", "s3.pt"]
-        lines(python(*args, "--epochs", "1", cwd=work, **env))
-        places, figures = lines(python(*args, cwd=work, **env))
+    env = s3().environment()
+    python("-m", "penstock", "pack", "photos", "-o", "s3://packs/photos.pen", cwd=work, **env)
+    args = [script, "s3://packs/photos.pen", "--batch-size", "8", "--save", "s3.pt"]
+    lines(python(*args, "--epochs", "1", cwd=work, **env))
+    places, figures = lines(python(*args, cwd=work, **env))
     assert places == FOUR_LINES[2:] and 0.7 < figures[-1][0] < 1.3
 
 

@@ -14,7 +14,6 @@ import threading
 import time
 
 import conftest
-import net_stage
 import pytest
 from preload_tools import memory_kib, names
 from py_tools import in_child, need_penstock, run_python
@@ -22,6 +21,7 @@ from remote_tools import ADDRESS, epoch_digest, make_pack, options
 
 penstock = need_penstock()
 pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_settings")
 
 HERE = pathlib.Path(__file__).parent
 HEAD = f"""import sys, time, json; sys.path.insert(0, {str(HERE)!r})
@@ -29,12 +29,6 @@ import penstock, preload_tools, remote_tools
 """
 SLOW = "delay=1,delay_ms=200"
 BLOB, N_BLOBS = 256 * 1024, 240  # 60 MiB
-
-
-@pytest.fixture(autouse=True)
-def no_other_settings(monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +42,11 @@ def root(tmp_path_factory):
 @pytest.fixture(scope="module")
 def disk(root):
     return root / "packs" / "train.pen"
+
+
+@pytest.fixture
+def server(s3, root):
+    return s3(directory=root)
 
 
 @pytest.fixture(scope="module")
@@ -95,22 +94,20 @@ def test_an_epoch_is_that_from_the_disk(disk, order):
     assert epoch_digest(penstock, disk, order=order, preload=True) == expected
 
 
-def test_a_far_pack_becomes_a_near_one(root, disk):
+def test_a_far_pack_becomes_a_near_one(server, disk):
     expected = epoch_digest(penstock, disk, order=None, shuffle=True)
-    with net_stage.S3Server(buckets=["packs"], directory=root) as server:
-        found = epoch_digest(penstock, ADDRESS, options(server), order=None, shuffle=True,
-                             preload=True)
+    found = epoch_digest(penstock, ADDRESS, options(server), order=None, shuffle=True,
+                         preload=True)
     assert found == expected  # order="random", which is the default of a local one
 
 
-def test_nothing_is_asked_for_once_it_is_there(root):
-    with net_stage.S3Server(buckets=["packs"], directory=root) as server:
-        with penstock.open(ADDRESS, options(server), preload=True) as pack:
-            before = len(server.log())
-            assert [pack[i]["label"] for i in range(len(pack))] == list(range(len(pack)))
-            assert pack.index("s77") == 77
-            assert pack.preloaded.is_sealed and not pack.preloaded.was_there
-        assert len(server.log()) == before
+def test_nothing_is_asked_for_once_it_is_there(server):
+    with penstock.open(ADDRESS, options(server), preload=True) as pack:
+        before = len(server.log())
+        assert [pack[i]["label"] for i in range(len(pack))] == list(range(len(pack)))
+        assert pack.index("s77") == 77
+        assert pack.preloaded.is_sealed and not pack.preloaded.was_there
+    assert len(server.log()) == before
 
 
 def test_damage_is_told_as_of_a_disk(tmp_path):
@@ -172,20 +169,20 @@ def test_progress_is_told(large):
         penstock.open(large, preload=stop)
 
 
-def test_ctrl_c(root):
-    with net_stage.S3Server(buckets=["packs"], directory=root, chaos=SLOW) as server:
-        def mute(_done, _total):  # once the manifest is there
-            if not began:
-                server.control(mute=True)
-                began.append(time.monotonic())
-                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+def test_ctrl_c(server, disk):
+    def mute(_done, _total):  # once the manifest is there
+        if not began:
+            server.control(mute=True)
+            began.append(time.monotonic())
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-        began = []
-        with pytest.raises(KeyboardInterrupt):
-            penstock.open(ADDRESS, options(server), preload=mute)
-        assert time.monotonic() - began[0] < 5
-        with penstock.open(root / "packs" / "train.pen") as pack:
-            assert not names(pack.id)
+    began = []
+    server.control(chaos=SLOW)
+    with pytest.raises(KeyboardInterrupt):
+        penstock.open(ADDRESS, options(server), preload=mute)
+    assert time.monotonic() - began[0] < 5
+    with penstock.open(disk) as pack:
+        assert not names(pack.id)
 
 
 def test_a_forked_child_shares_it(disk):
@@ -227,20 +224,19 @@ def is_gone(pack_id):
     return not names(pack_id)
 
 
-def test_of_a_far_pack_each_part_is_asked_for_once(root):
-    with net_stage.S3Server(buckets=["packs"], directory=root, chaos=SLOW) as server:
-        where = json.dumps(options(server))
-        with process(HOLD, ADDRESS, where) as one, process(HOLD, ADDRESS, where) as two:
-            figures = [told(one), told(two)]
-        asked = [(entry["what"], entry["range"]) for entry in server.log()
-                 if not entry["what"].endswith("/manifest")]
-        assert len(asked) == len(set(asked)) > 2
-        assert sorted(figure["was_there"] for figure in figures) == [False, True]
-        with penstock.open(ADDRESS, options(server)) as pack:
-            size = pack.info["total_bytes"]
-            assert 0.9 * size < sum(figure["read_bytes"] for figure in figures) <= size
-            pack_id = pack.id
-    assert is_gone(pack_id)
+def test_of_a_far_pack_each_part_is_asked_for_once(server):
+    server.control(chaos=SLOW)
+    where = json.dumps(options(server))
+    with process(HOLD, ADDRESS, where) as one, process(HOLD, ADDRESS, where) as two:
+        figures = [told(one), told(two)]
+    asked = [(entry["what"], entry["range"]) for entry in server.log()
+             if not entry["what"].endswith("/manifest")]
+    assert len(asked) == len(set(asked)) > 2
+    assert sorted(figure["was_there"] for figure in figures) == [False, True]
+    with penstock.open(ADDRESS, options(server)) as pack:
+        size = pack.info["total_bytes"]
+        assert 0.9 * size < sum(figure["read_bytes"] for figure in figures) <= size
+    assert is_gone(pack.id)
 
 
 def test_it_outlives_who_made_it_and_no_longer(disk):

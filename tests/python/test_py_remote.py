@@ -21,18 +21,11 @@ from remote_tools import ADDRESS, FULL, MetadataServer, epoch_digest, make_pack,
 
 penstock = need_penstock()
 pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_settings")
 
 HERE = pathlib.Path(__file__).parent
 N = 1000
 HEAD = f"import sys; sys.path.insert(0, {str(HERE)!r}); import penstock, remote_tools, time\n"
-
-
-@pytest.fixture(autouse=True)
-def no_other_settings(monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +47,8 @@ def digest(disk):
 
 
 @pytest.fixture
-def server(root):
-    with net_stage.S3Server(buckets=["packs"], directory=root) as made:
-        yield made
+def server(s3, root):
+    return s3(directory=root)
 
 
 def shards(root):
@@ -85,16 +77,14 @@ def test_an_epoch_is_that_from_the_disk(server, disk, order):
     assert 2 < asked_once(server) <= 1 + pack.info["n_shards"] + pack.info["n_blocks"]
 
 
-def test_one_request_opens_a_shard_of_many_blocks(tmp_path):
+def test_one_request_opens_a_shard_of_many_blocks(server, root):
     """The manifest tells how long its tail is: 32 bytes a block, statistics and the footer."""
-    (tmp_path / "packs").mkdir()
-    with penstock.Writer(tmp_path / "packs" / "many.pen", {"x": "i64"}, block_samples=1) as writer:
+    with penstock.Writer(root / "packs" / "many.pen", {"x": "i64"}, block_samples=1) as writer:
         for i in range(3000):
             writer.add(key=f"s{i}", x=i)
-    with net_stage.S3Server(buckets=["packs"], directory=tmp_path) as server:
-        pack = penstock.open("s3://packs/many.pen", options(server))
-        assert pack.info["n_shards"] == 1 and pack[17]["x"] == 17
-        asked = [entry["range"] for entry in server.log() if ".shard" in entry["what"]]
+    pack = penstock.open("s3://packs/many.pen", options(server))
+    assert pack.info["n_shards"] == 1 and pack[17]["x"] == 17
+    asked = [entry["range"] for entry in server.log() if ".shard" in entry["what"]]
     assert asked[0] == f"bytes=-{3000 * 32 + 72 * 8 + 128}" and len(asked) == 2
 
 
@@ -106,12 +96,11 @@ def test_an_epoch_from_ceph(disk, root, digest):
     assert epoch_digest(penstock, f"s3://{bucket}/train.pen", options(store)) == digest
 
 
-def test_an_epoch_over_http(root, digest):
+def test_an_epoch_over_http(s3, root, digest):
     """From a server that knows nothing of S3."""
-    with net_stage.S3Server(buckets=["packs,public"], directory=root) as server:
-        assert epoch_digest(penstock, f"{server.url}/packs/train.pen") == digest
-        assert epoch_digest(penstock, ADDRESS,
-                            {"endpoint": server.url, "no_sign": True}) == digest
+    server = s3(["packs,public"], directory=root)
+    assert epoch_digest(penstock, f"{server.url}/packs/train.pen") == digest
+    assert epoch_digest(penstock, ADDRESS, {"endpoint": server.url, "no_sign": True}) == digest
 
 
 def test_values_are_those_of_the_disk(server, disk):
@@ -125,7 +114,7 @@ def test_values_are_those_of_the_disk(server, disk):
         far.index("nobody")
 
 
-def test_chaos_changes_nothing(tmp_path, root, digest):
+def test_chaos_changes_nothing(s3, tmp_path, root, digest):
     """FoundationDB's rates: of the requests 10 % fail, 5 % are throttled, 10 % are late, and 1 % of
     the answers have a bit flipped."""
     n = 50_000 if FULL else N
@@ -133,13 +122,13 @@ def test_chaos_changes_nothing(tmp_path, root, digest):
         root = tmp_path
         make_pack(penstock, root / "packs" / "train.pen", n, shard_size="16MiB")
         digest = epoch_digest(penstock, root / "packs" / "train.pen")
-    with net_stage.S3Server(buckets=["packs"], directory=root, chaos=net_stage.FDB_RATES,
-                            seed=11) as server:
-        start = time.monotonic()
-        found = epoch_digest(penstock, ADDRESS, options(server, outage=600), timeout=3600,
-                             io_threads=32 if FULL else None)
-        seconds = time.monotonic() - start
-        counts = server.counts()
+    server = s3(directory=root)
+    server.control(chaos=net_stage.FDB_RATES, seed=11)
+    start = time.monotonic()
+    found = epoch_digest(penstock, ADDRESS, options(server, outage=600), timeout=3600,
+                         io_threads=32 if FULL else None)
+    seconds = time.monotonic() - start
+    counts = server.counts()
     print(f"{n} records, {counts['total']} requests, {dict(counts['faults'])}, {seconds:.1f} s")
     assert found == digest
     for kind in ("error", "throttle", "delay", "corrupt"):
@@ -333,38 +322,38 @@ def test_what_a_callback_may_give(server, given):
 # ---- faults
 
 
-def test_an_object_that_is_overwritten(tmp_path):
+def test_an_object_that_is_overwritten(s3, tmp_path):
     (tmp_path / "packs").mkdir()
     with penstock.Writer(tmp_path / "packs" / "train.pen", {"blob": "bytes", "x": "i64"},
                          block_samples=8) as writer:
         for i in range(400):  # more than there is room for ahead
             writer.add(blob=bytes([i % 251]) * 2**16, x=i)
-    with net_stage.S3Server(buckets=["packs"]) as server:
-        client = server.boto3()
-        net_stage.fill_bucket(client, "packs", tmp_path / "packs")
-        loader = penstock.Loader(ADDRESS, 8, output="numpy", storage_options=options(server),
-                                 io_threads=1, threads=1, prefetch=1, memory="16MiB")
-        batches = iter(loader)
-        next(batches)
-        for entry in client.list_objects_v2(Bucket="packs")["Contents"]:
-            if not entry["Key"].endswith("manifest"):
-                client.put_object(Bucket="packs", Key=entry["Key"], Body=bytes(entry["Size"]))
-        with pytest.raises(penstock.ChangedError, match="train.pen"):
-            for _ in batches:
-                pass
-        loader.close()
+    server = s3()
+    client = server.boto3()
+    net_stage.fill_bucket(client, "packs", tmp_path / "packs")
+    loader = penstock.Loader(ADDRESS, 8, output="numpy", storage_options=options(server),
+                             io_threads=1, threads=1, prefetch=1, memory="16MiB")
+    batches = iter(loader)
+    next(batches)
+    for entry in client.list_objects_v2(Bucket="packs")["Contents"]:
+        if not entry["Key"].endswith("manifest"):
+            client.put_object(Bucket="packs", Key=entry["Key"], Body=bytes(entry["Size"]))
+    with pytest.raises(penstock.ChangedError, match="train.pen"):
+        for _ in batches:
+            pass
+    loader.close()
 
 
-def test_every_part_is_of_the_version_that_was_opened(root, digest):
+def test_every_part_is_of_the_version_that_was_opened(s3, root, digest):
     """The server refuses a range without If-Match, whatever its ETag would be."""
-    with net_stage.S3Server(buckets=["packs"], directory=root, need_if_match="yes") as server:
-        assert epoch_digest(penstock, ADDRESS, options(server)) == digest
-        pack = penstock.open(ADDRESS, options(server))
-        assert pack[N - 1]["label"] == N - 1
-        assert sum(entry["range"] is not None for entry in server.log()) > shards(root)
-        with pytest.raises(Exception, match="MissingIfMatch"):
-            server.boto3(retries=1).get_object(
-                Bucket="packs", Key="train.pen/manifest", Range="bytes=0-3")
+    server = s3(directory=root, need_if_match="yes")
+    assert epoch_digest(penstock, ADDRESS, options(server)) == digest
+    pack = penstock.open(ADDRESS, options(server))
+    assert pack[N - 1]["label"] == N - 1
+    assert sum(entry["range"] is not None for entry in server.log()) > shards(root)
+    with pytest.raises(Exception, match="MissingIfMatch"):
+        server.boto3(retries=1).get_object(
+            Bucket="packs", Key="train.pen/manifest", Range="bytes=0-3")
 
 
 @pytest.mark.parametrize("fault, kind", [
@@ -477,31 +466,29 @@ def test_a_pack_travels(server, monkeypatch, method):
 
 
 @pytest.mark.parametrize("store", ["scripted", pytest.param("ceph", marks=pytest.mark.slow)])
-def test_a_pack_is_written(tmp_path, store, monkeypatch):
+def test_a_pack_is_written(s3, tmp_path, store, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     make_pack(penstock, tmp_path / "near.pen", 100)
     bucket = f"py-{time.time_ns()}"
-    with net_stage.S3Server(buckets=[bucket]) as scripted:
-        server = scripted if store == "scripted" else net_stage.need_ceph()
-        client = server.boto3()
-        if store == "ceph":
-            client.create_bucket(Bucket=bucket)
-        given = options(server)
-        make_pack(penstock, f"s3://{bucket}/far.pen", 100, storage_options=given,
-                  work=tmp_path / "work")
-        far = penstock.open(f"s3://{bucket}/far.pen", given)
-        near = penstock.open(tmp_path / "near.pen")
-        assert far.id == near.id
-        assert [dict(far[i]) for i in range(100)] == [dict(near[i]) for i in range(100)]
-        keys = [e["Key"] for e in client.list_objects_v2(Bucket=bucket)["Contents"]]
-        with pytest.raises(FileExistsError):
-            make_pack(penstock, f"s3://{bucket}/far.pen", 1, storage_options=given)
-        with pytest.raises(ZeroDivisionError):
-            with penstock.Writer(f"s3://{bucket}/none.pen", {"x": "i64"},
-                                 storage_options=given) as writer:
-                writer.add(x=1 // 0)
-        assert [e["Key"] for e in client.list_objects_v2(Bucket=bucket)["Contents"]] == keys
-        assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
+    server = s3() if store == "scripted" else net_stage.need_ceph()
+    client = server.boto3()
+    client.create_bucket(Bucket=bucket)
+    given = options(server)
+    make_pack(penstock, f"s3://{bucket}/far.pen", 100, storage_options=given,
+              work=tmp_path / "work")
+    far = penstock.open(f"s3://{bucket}/far.pen", given)
+    near = penstock.open(tmp_path / "near.pen")
+    assert far.id == near.id
+    assert [dict(far[i]) for i in range(100)] == [dict(near[i]) for i in range(100)]
+    keys = [e["Key"] for e in client.list_objects_v2(Bucket=bucket)["Contents"]]
+    with pytest.raises(FileExistsError):
+        make_pack(penstock, f"s3://{bucket}/far.pen", 1, storage_options=given)
+    with pytest.raises(ZeroDivisionError):
+        with penstock.Writer(f"s3://{bucket}/none.pen", {"x": "i64"},
+                             storage_options=given) as writer:
+            writer.add(x=1 // 0)
+    assert [e["Key"] for e in client.list_objects_v2(Bucket=bucket)["Contents"]] == keys
+    assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
 
 
 # ---- Ctrl-C and the end
@@ -552,13 +539,12 @@ end = time.monotonic()
 
 @pytest.mark.alone
 @pytest.mark.parametrize("what", WAITS)
-def test_ctrl_c_ends_every_wait(root, tmp_path, what):
-    with net_stage.S3Server(buckets=["packs"], directory=root) as server:
-        start = time.monotonic()
-        code = WAIT_CODE.replace("WHAT", WAITS[what])
-        done = run_python(code, json.dumps(options(server)), server.url, WAITS[what], tmp_path,
-                          env=server.environment())
-        seconds = time.monotonic() - start
+def test_ctrl_c_ends_every_wait(server, tmp_path, what):
+    start = time.monotonic()
+    code = WAIT_CODE.replace("WHAT", WAITS[what])
+    done = run_python(code, json.dumps(options(server)), server.url, WAITS[what], tmp_path,
+                      env=server.environment())
+    seconds = time.monotonic() - start
     assert done.returncode == 0 and done.stderr == "", done.stderr
     words = done.stdout.split()
     assert float(words[1]) < 1 and float(words[3]) < 5, done.stdout
@@ -593,18 +579,17 @@ print("ends", flush=True)
 
 
 @pytest.mark.parametrize("what", EXITS)
-def test_the_end_with_a_mute_server(root, tmp_path, what):
-    with net_stage.S3Server(buckets=["packs"], directory=root) as server:
-        child = subprocess.Popen(
-            [sys.executable, "-c", EXIT_CODE, json.dumps(options(server)), server.url,
-             EXITS[what], tmp_path], env=server.environment(), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
-        try:
-            assert child.stdout.readline() == "ends\n", child.stderr.read()
-            start = time.monotonic()
-            _, text = child.communicate(timeout=60)
-        finally:
-            child.kill()
+def test_the_end_with_a_mute_server(server, tmp_path, what):
+    child = subprocess.Popen(
+        [sys.executable, "-c", EXIT_CODE, json.dumps(options(server)), server.url, EXITS[what],
+         tmp_path], env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    try:
+        assert child.stdout.readline() == "ends\n", child.stderr.read()
+        start = time.monotonic()
+        _, text = child.communicate(timeout=60)
+    finally:
+        child.kill()
     assert (child.returncode, text) == (0, "")
     assert time.monotonic() - start < 8
 
@@ -754,7 +739,7 @@ def test_options_are_for_addresses(disk, server):
         penstock.Loader(pack, 8, storage_options={"region": "x"})
 
 
-def test_the_page_about_it(tmp_path, monkeypatch):
+def test_the_page_about_it(server, root, tmp_path, monkeypatch):
     """docs/reference/python.md: its code, and its table of options."""
     import re
 
@@ -763,15 +748,14 @@ def test_the_page_about_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "config").write_text(
         "[default]\naws_access_key_id = stage-key\naws_secret_access_key = stage-secret\n")
-    make_pack(penstock, tmp_path / "root" / "packs" / "photos.pen", 64)
-    with net_stage.S3Server(buckets=["packs"], directory=tmp_path / "root") as server:
-        for name, value in server.env.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-        scope = {"penstock": penstock}
-        exec(compile(code, "docs/reference/python.md", "exec"), scope)
-        scope["loader"].close()
-        assert penstock.open("s3://packs/numbers.pen")[3]["x"] == 3
+    make_pack(penstock, root / "packs" / "photos.pen", 64)
+    for name, value in server.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    scope = {"penstock": penstock}
+    exec(compile(code, "docs/reference/python.md", "exec"), scope)
+    scope["loader"].close()
+    assert penstock.open("s3://packs/numbers.pen")[3]["x"] == 3
     table = page[page.index("| option | meaning |") :].split("\n\n")[0]
     rows = [line.split("|")[1] for line in table.splitlines()[2:]]
     names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]

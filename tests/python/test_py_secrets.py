@@ -18,27 +18,18 @@ from remote_tools import ADDRESS, make_pack
 
 penstock = need_penstock()
 pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_settings")
 
 KEY, SECRET, TOKEN = "CANARYID7421", "canarySecret7421", "canaryToken7421"
 PROXY = "http://someone:canaryProxy7421@127.0.0.1:9"
 CANARIES = (SECRET, TOKEN, "canaryProxy7421", "canaryWrong7421")
 
 
-@pytest.fixture(autouse=True)
-def no_other_settings(monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server(s3, tmp_path_factory):
     folder = tmp_path_factory.mktemp("root")
     make_pack(penstock, folder / "packs" / "train.pen", 64)
-    key = f"{KEY}:{SECRET}:{TOKEN}"
-    with net_stage.S3Server(buckets=["packs"], keys=[key], directory=folder) as made:
-        yield made
+    return s3(keys=[f"{KEY}:{SECRET}:{TOKEN}"], directory=folder)
 
 
 def by_keys(server, **more):

@@ -24,9 +24,8 @@ BAD = {  # bucket: what is said of it
 
 
 @pytest.fixture(scope="module")
-def server():
-    with net_stage.S3Server(["packs", "closed,no-write", "kept,no-delete"]) as found:
-        yield found
+def server(s3):
+    return s3(["packs", "closed,no-write", "kept,no-delete"])
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from remote_tools import FULL, options
 
 penstock = need_penstock()
 pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_settings")
 
 HERE = pathlib.Path(__file__).parent
 COUNTS = {"image": 4_000, "clip": 1_200} if FULL else {"image": 403, "clip": 163}
@@ -45,14 +46,6 @@ found = [far_tools.epoch_digest(penstock, kind, legs, order=order, epoch=epoch)
          for order in {ORDERS} for epoch in {EPOCHS}]
 print(json.dumps([found, pack.cache_stats()]))
 """
-
-
-@pytest.fixture(autouse=True)
-def no_other_settings(monkeypatch):
-    for name, value in net_stage.clean_environment().items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +108,14 @@ class Latency:
 
 
 @contextlib.contextmanager
-def scripted(root, faults):
-    with net_stage.S3Server(buckets=["packs"], directory=root, chaos=FAULTS if faults else "",
-                            seed=7) as server:
-        yield Latency(server, "packs")
-        if faults:
-            counts = server.counts()
-            print(f"{counts['total']} requests, {counts['faults']['throttle']} answered 503")
-            assert counts["faults"]["throttle"] >= 1
+def scripted(server, faults):
+    if faults:
+        server.control(chaos=FAULTS, seed=7)
+    yield Latency(server, "packs")
+    if faults:
+        counts = server.counts()
+        print(f"{counts['total']} requests, {counts['faults']['throttle']} answered 503")
+        assert counts["faults"]["throttle"] >= 1
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +137,8 @@ def distant(request, ms, percent):
 
 def staged(request, store, faults=False):
     if store == "script":
-        return scripted(request.getfixturevalue("root"), faults)
+        server = request.getfixturevalue("s3")(directory=request.getfixturevalue("root"))
+        return scripted(server, faults)
     return distant(request, 20, 5 if faults else 0)
 
 

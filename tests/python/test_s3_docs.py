@@ -20,14 +20,11 @@ REFERENCE = (ROOT / "docs" / "reference" / "object-stores.md").read_text()
 
 
 @pytest.fixture
-def server(monkeypatch):
-    with net_stage.S3Server(["packs", "closed,no-list"]) as server:
-        with monkeypatch.context() as m:
-            for name in ("http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"):
-                m.delenv(name, raising=False)
-            for name, value in server.env.items():
-                m.setenv(name, value)
-            yield server
+def server(s3, no_other_settings, monkeypatch):
+    server = s3(["packs", "closed,no-list"])
+    for name, value in server.env.items():
+        monkeypatch.setenv(name, value)
+    return server
 
 
 def blocks(kind, page=PAGE):

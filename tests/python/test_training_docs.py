@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 
-import net_stage
 import pytest
 from example_tools import ROOT, need, python, run
 from py_tools import need_penstock
@@ -19,17 +18,13 @@ PENSTOCK = os.environ.get("PENSTOCK") or str(ROOT / "build" / "penstock")
 
 
 @pytest.fixture
-def folder(monkeypatch, tmp_path):
+def folder(s3, no_other_settings, monkeypatch, tmp_path):
     """A working directory, and a server with an empty bucket."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "work"))
     monkeypatch.chdir(tmp_path)
-    with net_stage.S3Server(["packs"]) as server:
-        for name, value in server.env.items():
-            monkeypatch.setenv(name, value)
-        yield tmp_path
+    for name, value in s3().env.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
 
 
 def run_line(line, folder):
