@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import cli_tools
+import pytest
 from conftest import BUILD, is_sanitized
 
 DEADLINE = 20  # seconds; a run takes some 20 ms, and a hang never ends
@@ -110,10 +111,17 @@ def program(*args, env=None, as_nobody=False):
     return None, result
 
 
-def sweep(cases, one):
-    """Runs `one` for every case, some at once. It returns what is wrong, or None."""
-    if is_sanitized(BUILD):  # each start of the program takes ten times as long
-        cases = cases[::4]  # no divisor of the number of kinds: all kinds and places stay
+# Cases are divided by numbers that do not divide the number of kinds: all kinds and places stay in
+# every part. With a sanitizer each start of the program takes ten times as long.
+STEP = 4 if is_sanitized(BUILD) else 3
+in_parts = pytest.mark.parametrize(
+    "part", [0] if is_sanitized(BUILD) else [0, *(pytest.param(i, marks=pytest.mark.slow)
+                                                  for i in range(1, STEP))])
+
+
+def sweep(cases, part, one):
+    """Runs `one` for every case of a part, some at once. It returns what is wrong, or None."""
+    cases = cases[part::STEP]
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         wrong = [(c, w) for c, w in zip(cases, pool.map(one, cases), strict=True) if w]

@@ -212,14 +212,15 @@ def test_gc_says_what_it_removed(folder, tmp_path):
     good("verify", pack)
 
 
+BIG = 300
 SLOW = ("--mode", "raw", "--max-side", "200", "--threads", "1")
 
 
 def big_folder(tmp_path):
-    """Enough work to be stopped in the middle of it, with SLOW."""
+    """Enough work to be stopped in the middle of it, with SLOW: two seconds."""
     data = image_bytes(3, width=1200, height=900)
     (tmp_path / "big" / "one").mkdir(parents=True)
-    for i in range(900):
+    for i in range(BIG):
         (tmp_path / "big" / "one" / f"{i:04}.jpg").write_bytes(data)
     return tmp_path / "big"
 
@@ -243,9 +244,9 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     assert not (pack / "manifest").exists()
     again = good(*command[1:], "--json")
     account = again.json()
-    assert account["samples"] == 900
-    assert 0 < account["resumed"] < 900
-    assert f"resumed: {account['resumed']} of 900 samples" in again.message()
+    assert account["samples"] == BIG
+    assert 0 < account["resumed"] < BIG
+    assert f"resumed: {account['resumed']} of {BIG} samples" in again.message()
     good("verify", pack)
 
 
@@ -253,7 +254,7 @@ def test_progress_line_on_a_terminal(tmp_path):
     source, pack = big_folder(tmp_path), tmp_path / "p.pen"
     text = on_terminal("pack", source, "-o", pack, *SLOW, NO_COLOR="1")
     bars = [line for line in drawn(text) if line.startswith("pack  [")]
-    assert any(" of 900  " in s and " %" in s and " samples/s  " in s and " MB/s  " in s
+    assert any(f" of {BIG}  " in s and " %" in s and " samples/s  " in s and " MB/s  " in s
                and s.endswith(" s left") for s in bars), bars
     assert max(map(len, bars)) <= 79
     assert Screen(text).lines()[0].startswith("pack  "), "cleared at the end"

@@ -142,10 +142,7 @@ def test_extract_and_bench_read_from_a_bucket(near, pack, tmp_path):
     assert result["requests"]["made"] > 0 and result["requests"]["bytes"] > 0
     assert result["requests"]["in_flight_limit"] >= 4
     assert "read" not in result["stages_alone_samples_per_second"]
-    local = good("bench", pack, "--seconds", "1", "--json").json()
-    assert "requests" not in local
-    assert local["stages_alone_samples_per_second"]["read"] > 0
-    assert (result["order"], local["order"]) == ("block", "random")
+    assert result["order"] == "block"
 
 
 def test_aws_reads_what_penstock_wrote_and_the_other_way_round(place, pack, folder, tmp_path):

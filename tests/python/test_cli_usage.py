@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong use, help, and the option table: nothing here needs a pack."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -225,10 +226,16 @@ def test_every_example_in_the_help_parses(tmp_path):
     nowhere = clean_environment(
         AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b",
         https_proxy="http://127.0.0.1:1", HOME=str(tmp_path))
-    for command in COMMANDS:
-        for line in re.findall(r"^  penstock (.*)$", good("help", command).out, re.M):
-            words = [w.strip("'") for w in line.split(" | ")[0].split(" 2>")[0].split()]
-            result = run(*words, cwd=tmp_path, env=nowhere)
+    lines = [line for command in COMMANDS
+             for line in re.findall(r"^  penstock (.*)$", good("help", command).out, re.M)]
+
+    def run_line(line):
+        words = [w.strip("'") for w in line.split(" | ")[0].split(" 2>")[0].split()]
+        return run(*words, cwd=tmp_path, env=nowhere)
+
+    # At the same time, as those that try to connect wait most of theirs.
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for line, result in zip(lines, pool.map(run_line, lines), strict=True):
             assert result.code == 1, (line, result.code, result.err)
 
 

@@ -234,7 +234,8 @@ def write_small(path, edit, optional):
     write_pack(path, fields, samples, block_samples=2, shard_blocks=1, n_stats=0, edit=edit)
 
 
-@pytest.mark.parametrize("first", range(0, 400, 50))
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow)
+                                        for first in range(50, 400, 50))])
 def test_both_readers_judge_alike(tmp_path, first):
     verdicts = set()
     for seed in range(first, first + 50):

@@ -128,11 +128,12 @@ def test_every_verb_succeeds_where_nothing_is_in_its_way(stock, tmp_path, verb):
     assert not wrong and result.code == 0, (wrong, result.err)
 
 
+@hostile.in_parts
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_with_every_place_and_kind(stock, tmp_path, verb):
+def test_every_verb_with_every_place_and_kind(stock, tmp_path, verb, part):
     assert set(verbs(stock)) == set(VERBS)
     cases = list(itertools.product(verbs(stock)[verb][1], hostile.KINDS))
-    hostile.sweep(cases, lambda case: in_place(stock, tmp_path, verb, case))
+    hostile.sweep(cases, part, lambda case: in_place(stock, tmp_path, verb, case))
 
 
 # ---- what the messages say -----------------------------------------------------------------------
@@ -210,8 +211,9 @@ def test_the_pack_itself_may_be_named_by_a_link(stock, tmp_path):
 # ---- outputs of extract --------------------------------------------------------------------------
 
 
+@hostile.in_parts
 @pytest.mark.parametrize("place", ["cat", "cat/0.jpg", "samples.csv", "samples.classes.csv"])
-def test_extract_stays_in_its_directory(stock, tmp_path, place):
+def test_extract_stays_in_its_directory(stock, tmp_path, place, part):
     def one(kind):
         with tempfile.TemporaryDirectory(dir=tmp_path) as top:
             top = pathlib.Path(top)
@@ -229,7 +231,7 @@ def test_extract_stays_in_its_directory(stock, tmp_path, place):
                 return "it was replaced"
             return None
 
-    hostile.sweep(list(hostile.KINDS), one)
+    hostile.sweep(list(hostile.KINDS), part, one)
 
 
 # ---- inputs --------------------------------------------------------------------------------------
@@ -273,8 +275,9 @@ INPUTS = (
 )  # fmt: skip
 
 
+@hostile.in_parts
 @pytest.mark.parametrize("place", INPUTS)
-def test_inputs_of_pack(tmp_path, place):
+def test_inputs_of_pack(tmp_path, place, part):
     def one(case):
         kind, on_bad = case
         with tempfile.TemporaryDirectory(dir=tmp_path) as top:
@@ -288,13 +291,14 @@ def test_inputs_of_pack(tmp_path, place):
             return wrong or (f"changed outside: {canary.changes()}" if canary.changes() else None)
 
     on_bad = ("skip",) if "videos" in place else ("stop", "skip")  # ffmpeg takes its time
-    hostile.sweep(list(itertools.product(hostile.KINDS, on_bad)), one)
+    hostile.sweep(list(itertools.product(hostile.KINDS, on_bad)), part, one)
 
 
 # ---- files of the network and the cache ----------------------------------------------------------
 
 
-def test_files_that_the_network_reads(tmp_path):
+@hostile.in_parts
+def test_files_that_the_network_reads(tmp_path, part):
     """Certificates and AWS's files. The server is a port that nobody listens at."""
 
     def one(case):
@@ -315,10 +319,11 @@ def test_files_that_the_network_reads(tmp_path):
             return wrong or (f"changed outside: {canary.changes()}" if canary.changes() else None)
 
     whats = ("config", "credentials", "ca.pem")
-    hostile.sweep(list(itertools.product(whats, hostile.KINDS)), one)
+    hostile.sweep(list(itertools.product(whats, hostile.KINDS)), part, one)
 
 
-def test_a_cache_directory(stock, tmp_path):
+@hostile.in_parts
+def test_a_cache_directory(stock, tmp_path, part):
     """In the place of the directory, of its marker, of a pack's folder, and of what that holds."""
 
     def one(case):
@@ -346,7 +351,7 @@ def test_a_cache_directory(stock, tmp_path):
             return None
 
     places = ("cache", "marker", "pack", "folder", "entry")
-    hostile.sweep(list(itertools.product(places, hostile.KINDS)), one)
+    hostile.sweep(list(itertools.product(places, hostile.KINDS)), part, one)
 
 
 # ---- other users, other names --------------------------------------------------------------------

@@ -232,6 +232,7 @@ def test_shards_in_each_others_place(tmp_path):
     refused(tmp_path, "^shard [0-9a-f]{32}")
 
 
+@pytest.mark.slow
 def test_every_damaged_byte(tmp_path):
     tiny(tmp_path)
     checked = 0
@@ -248,6 +249,7 @@ def test_every_damaged_byte(tmp_path):
     Pack(tmp_path)
 
 
+@pytest.mark.slow
 def test_every_length(tmp_path):
     tiny(tmp_path)
     for file in files_of(tmp_path):
@@ -467,6 +469,7 @@ def test_a_broken_rule_under_right_checksums(tmp_path, rule):
         Pack(tmp_path)
 
 
+@pytest.mark.slow
 def test_wild_values_are_errors_of_the_pack(tmp_path):
     """Whatever stands under right checksums, the reader gives a pack or a PackError."""
     draw = random.Random(5)

@@ -20,6 +20,7 @@ import re
 import signal
 import typing
 
+import conftest
 import pytest
 from py_tools import encoded, need_penstock, pixels
 
@@ -154,6 +155,18 @@ def values():
     return found
 
 
+# With a sanitizer, all parts run: slow tests do not.
+PARTS = 3
+in_parts = pytest.mark.parametrize("part", [0, *(
+    pytest.param(i, marks=() if conftest.is_sanitized(conftest.BUILD) else pytest.mark.slow)
+    for i in range(1, PARTS))])
+
+
+def values_of(part, number):
+    """The values that a part gives to the parameter with this number."""
+    return [value for i, value in enumerate(values()) if (i + number) % PARTS == part]
+
+
 def kind_of(value):
     """Is it a boolean, or not finite?"""
     if isinstance(value, (np.ndarray, np.generic)) or (torch and isinstance(value, torch.Tensor)):
@@ -183,7 +196,8 @@ NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "Stor
               "Sample", "Clip"}
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
-               "key": "key|sample", "samples": "samples?|field|key|schema", "path": "path|pack",
+               "key": "key|sample", "samples": "samples?|field|key|schema",
+               "path": "path|pack|no such file",
                "pack": "pack|no such file"}
 
 
@@ -394,32 +408,36 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@in_parts
 @pytest.mark.filterwarnings("ignore")
-def test_public_callables(bench, capsys):
+def test_public_callables(bench, capsys, part):
     calls, tally = bench.calls(), Tally()
     known = dict(public_callables())
     assert sorted(known) == sorted(calls), "callables that this file does not know how to call"
     for where, function in known.items():
         for name, annotation in parameters(function):
             tally.counts["parameters"] += 1
-            for value in values():
+            for value in values_of(part, tally.counts["parameters"]):
                 if name != "preload" or not callable(value) or inspect.isfunction(value):
                     tally.judge(calls[where], where, name, annotation, value)
     tally.report(capsys, "package")
 
 
+@in_parts
 @pytest.mark.filterwarnings("ignore")
-def test_values_of_fields(bench, capsys):
+def test_values_of_fields(bench, capsys, part):
     tally = Tally()
     for name in SCHEMA:
         tally.counts["parameters"] += 1
-        for value in values():  # these are data: booleans are 0 and 1, and NaN is a number
+        # These are data: booleans are 0 and 1, and NaN is a number.
+        for value in values_of(part, tally.counts["parameters"]):
             tally.judge(bench.use_add, "Writer.add", name, "", value)
     tally.report(capsys, "fields")
 
 
+@in_parts
 @pytest.mark.filterwarnings("ignore")
-def test_operations(capsys):
+def test_operations(capsys, part):
     tally = Tally()
     for op, (_, params) in _pipeline.table().items():
         needed = {p.name: 8 for p in params if p.initial is None}
@@ -431,13 +449,14 @@ def test_operations(capsys):
         for param in params:
             tally.counts["parameters"] += 1
             annotation = "str" if param.type == _pipeline.WORD else "float"
-            for value in values():
+            for value in values_of(part, tally.counts["parameters"]):
                 tally.judge(call, f"ops.{op}", param.name, annotation, value)
     tally.report(capsys, "operations")
 
 
+@in_parts
 @pytest.mark.filterwarnings("ignore")
-def test_storage_options(capsys):
+def test_storage_options(capsys, part):
     tally = Tally()
     for name, annotation in penstock.StorageOptions.__annotations__.items():
         tally.counts["parameters"] += 1
@@ -447,6 +466,6 @@ def test_storage_options(capsys):
         def call(base=base, **given):
             _remote.check("s3://bucket/a.pen", {**base, **given})
 
-        for value in values():
+        for value in values_of(part, tally.counts["parameters"]):
             tally.judge(call, "storage_options", name, str(annotation), value)
     tally.report(capsys, "storage options")

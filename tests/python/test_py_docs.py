@@ -31,6 +31,9 @@ ELSEWHERE = {
     "how-to/size-a-node.md": "test_s3_docs.py", "reference/c-abi.md": "test_c_abi.py",
     "tutorials/training-from-s3.md": "test_training_docs.py",
 }
+# What takes longest runs in CI only.
+PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (
+    "reference/python.md", "tutorials/first-pack.md") else name for name in PAGES]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
@@ -43,7 +46,7 @@ def photos(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PARAMS)
 def test_code_runs(name, photos, tmp_path, monkeypatch):
     for file in photos.iterdir():
         (tmp_path / file.name).symlink_to(file)

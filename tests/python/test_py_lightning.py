@@ -11,6 +11,7 @@ from py_tools import need_penstock, write_pack
 
 penstock = need_penstock()
 need("torch", "lightning")
+pytestmark = pytest.mark.slow  # the import takes most of the time
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

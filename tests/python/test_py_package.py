@@ -139,6 +139,7 @@ def run_mypy(*args):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed")
 @pytest.mark.skipif(SANITIZED, reason="mypy is not what is tested")
 def test_types():

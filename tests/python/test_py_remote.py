@@ -3,6 +3,7 @@
 
 PENSTOCK_SCALE=full makes the counts those that are promised; see tests/long/long_remote.py."""
 
+import concurrent.futures
 import datetime
 import json
 import multiprocessing
@@ -243,7 +244,7 @@ class Issuer:
 
 
 def test_keys_that_end_are_not_noticed(server, digest):
-    issuer = Issuer(server, 25)
+    issuer = Issuer(server, 50)
     given = {"endpoint": server.url, "region": server.region, "credentials": issuer}
     assert epoch_digest(penstock, ADDRESS, given, io_threads=8) == digest
     assert 3 <= issuer.n <= 6
@@ -272,9 +273,9 @@ def open_with(server, giver):
 
 def test_several_expired_credentials_in_a_row(server):
     """A source may return sets that expire before their first use; a later one works."""
-    giver = Giver(server, "ROW", good=4)
+    giver = Giver(server, "ROW", good=3)
     assert len(open_with(server, giver)) == N
-    assert giver.n == 4 and server.counts()["statuses"]["400"] == 3
+    assert giver.n == 3 and server.counts()["statuses"]["400"] == 2
 
 
 def test_credentials_that_never_work_end(server):
@@ -297,7 +298,7 @@ def test_web_identity_that_ends_is_not_noticed(server, digest, tmp_path, monkeyp
     with MetadataServer(web_token="web-token") as sts:
         for n in range(1, 20):
             server.control(key={"id": f"ASIACANARY{n:04d}", "secret": f"canarySecret{n:04d}",
-                                "token": f"canaryToken{n:04d}", "requests": 25})
+                                "token": f"canaryToken{n:04d}", "requests": 50})
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.url)
         monkeypatch.setenv("AWS_REGION", server.region)
@@ -372,7 +373,7 @@ def test_nothing_there(server):
 
 
 def test_an_outage_ends(server, digest):
-    server.control(outage=1.5)
+    server.control(outage=0.7)
     assert epoch_digest(penstock, ADDRESS, options(server)) == digest
 
 
@@ -396,7 +397,7 @@ with penstock.Loader(pack, 16, shuffle=True, output="numpy", rank=int(sys.argv[1
 
 def test_many_processes_start_at_once(server, root):
     """None lists, each asks for the manifest once and for the tail of a shard once."""
-    n = 64 if FULL else 8
+    n = 64 if FULL else 4
     env = server.environment()
     children = [
         subprocess.Popen([sys.executable, "-c", COUNT_CODE, str(i), str(n)], env=env,
@@ -638,8 +639,8 @@ def test_requests_are_counted(server, disk):
     assert pack.remote_stats()["requests"] == 1
     server.control(chaos="throttle=0.1", seed=5, reset=True)
     before = pack.remote_stats()
-    for i in range(0, N, 8):
-        assert pack[i]["label"] == i
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # back-offs overlap
+        assert list(pool.map(lambda i: pack[i]["label"], range(0, N, 8))) == list(range(0, N, 8))
     told, counts = pack.remote_stats(), server.counts()
     assert told["requests"] - before["requests"] == counts["total"]
     assert told["throttles"] == told["retries"] == counts["statuses"]["503"] > 0

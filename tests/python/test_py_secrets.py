@@ -195,7 +195,7 @@ class EchoHandler(http.server.BaseHTTPRequestHandler):
 def test_what_a_server_sends_back_is_not_shown(word, place, rest, status):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), EchoHandler) as server:
         server.word, server.place, server.status, server.sent = word, place, status, []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         with pytest.raises(penstock.Error) as raised:
             penstock.open(ADDRESS, {"endpoint": f"http://127.0.0.1:{server.server_port}",
                                     "region": "us-east-1", "key_id": KEY, "secret": SECRET,

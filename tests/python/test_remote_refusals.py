@@ -76,7 +76,7 @@ class Store(http.server.BaseHTTPRequestHandler):
 def store(root, **odd):
     handler = type("Odd", (Store,), {"root": root, "odd": odd})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:

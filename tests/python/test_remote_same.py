@@ -27,7 +27,7 @@ pytest.importorskip("numpy")
 pytestmark = pytest.mark.usefixtures("no_other_settings")
 
 HERE = pathlib.Path(__file__).parent
-COUNTS = {"image": 4_000, "clip": 1_200} if FULL else {"image": 403, "clip": 163}
+COUNTS = {"image": 4_000, "clip": 1_200} if FULL else {"image": 203, "clip": 103}
 ORDERS = ("block", "sticky")
 EPOCHS = (0, 1)
 STORES = ("script", "ceph") if FULL else ("script",)
