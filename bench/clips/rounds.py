@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns of all loaders, there and back again."""
 
-import json
 import os
-import signal
-import subprocess
 
 import numpy as np
 import tomllib
 from compare import environments, places
 from compare.rounds import say
+from compare.workers import ask_once
 
 TURN_SECONDS = 1800
 
@@ -38,30 +36,10 @@ class Rounds:
         self.note("absent", loader=name, title=self.specs[name]["title"], reason=str(why))
 
     def ask(self, name, task):
-        """One process, one answer; what it started ends with it."""
-        log, spec = self.logs / f"clips-{name}.log", self.specs[name]
-        with open(log, "wb") as file:
-            child = subprocess.Popen(
-                [self.pythons[name], places.BENCH / "clips" / "turn.py", spec["module"]],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True,
-                start_new_session=True)
-        try:
-            text, _ = child.communicate(json.dumps({**task, "options": spec["options"]}),
-                                        timeout=TURN_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise environments.Absent(f"no answer in {TURN_SECONDS} s (log: {log})") from None
-        finally:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            child.wait()
-        if not text:
-            raise environments.Absent(f"its process ended with {child.returncode} (log: {log})")
-        found = json.loads(text)
-        if not found.pop("ok"):
-            raise environments.Absent(f"{found['error']} (log: {log})")
-        return found
+        spec = self.specs[name]
+        command = [self.pythons[name], places.BENCH / "clips" / "turn.py", spec["module"]]
+        return ask_once(command, {**task, "options": spec["options"]}, TURN_SECONDS,
+                        self.logs / f"clips-{name}.log")
 
     def prepare(self):
         """Who is there, and how far the pixels of the first batch are from those of the files."""

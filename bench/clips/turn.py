@@ -16,7 +16,6 @@ import os
 import pathlib
 import sys
 import time
-import traceback
 
 
 def processor():
@@ -58,30 +57,22 @@ def check(batches, task, _began):
     return {"shape": list(first.shape)}
 
 
-def answer(name, task):
-    try:
-        module = importlib.import_module(f"clips.sides.{name}")
-        found = {"versions": module.versions(task)}
-        before, began = processor(), time.perf_counter()
-        batches = module.batches(task)
-        found.update({"fetch": fetch, "train": train, "check": check}[task["do"]](
-            batches, task, began))
-        batches.close()
-        return {"ok": True, "cpu": processor() - before, **found}
-    except Exception as error:  # whatever another project raises is its reason for being absent
-        traceback.print_exc()
-        text = str(error).strip().splitlines() or [""]
-        return {"ok": False, "error": f"{type(error).__name__}: {text[0][:300]}"}
+def do_task(name, task):
+    module = importlib.import_module(f"clips.sides.{name}")
+    found = {"versions": module.versions(task)}
+    before, began = processor(), time.perf_counter()
+    batches = module.batches(task)
+    found.update({"fetch": fetch, "train": train, "check": check}[task["do"]](batches, task, began))
+    batches.close()
+    return {"cpu": processor() - before, **found}
 
 
 def main():
-    # What libraries print must not get between the answers.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    out.write(json.dumps(answer(sys.argv[1], json.load(sys.stdin))) + "\n")
-    out.flush()
-    os._exit(0)
+    from compare.answers import Answers
+
+    Answers().write_result(do_task, sys.argv[1], json.load(sys.stdin))
+    os._exit(0)  # threads and children of some loaders do not end by themselves
 
 
 if __name__ == "__main__":

@@ -69,6 +69,37 @@ class MemoryWatch:
         self.thread.join()
 
 
+def end_session(process):
+    """Ends a process that leads a session, and all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def result_of(answer, log):
+    if not answer.pop("ok"):
+        raise environments.Absent(f"{answer['error']} (log: {log})")
+    return answer
+
+
+def ask_once(command, task, seconds, log, env=None):
+    """The answer of a process of its own to one task; what it started ends with it."""
+    with open(log, "wb") as file:
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=file, env=env, start_new_session=True, text=True)
+    try:
+        text, _ = child.communicate(json.dumps(task), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise environments.Absent(f"no answer in {seconds} s (log: {log})") from None
+    finally:
+        end_session(child)
+    if not text:
+        raise environments.Absent(f"its process ended with {child.returncode} (log: {log})")
+    return result_of(json.loads(text), log)
+
+
 class Worker:
     """One loader's process."""
 
@@ -96,10 +127,7 @@ class Worker:
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # its end is told below
-        answer = self.line(time.monotonic() + seconds)
-        if not answer.pop("ok"):
-            raise environments.Absent(answer["error"])
-        return answer
+        return result_of(self.line(time.monotonic() + seconds), self.log)
 
     def prepare(self, task):
         return self.ask(PREPARE_SECONDS, do="prepare", task=task)
@@ -118,11 +146,6 @@ class Worker:
             return {"error": str(why)}
 
     def stop(self):
-        """Ends the worker and what it started: a session of its own."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
+        end_session(self.process)
         self.process.stdin.close()
         self.process.stdout.close()

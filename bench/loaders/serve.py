@@ -13,7 +13,6 @@ import os
 import pathlib
 import sys
 import time
-import traceback
 
 import numpy as np
 
@@ -71,29 +70,19 @@ class Worker:
                 "images": int(want.shape[0])}
 
 
-def answer(worker, command):
-    what = command.pop("do")
-    try:
-        return {"ok": True, **getattr(worker, what)(**command)}
-    except Exception as error:  # whatever another project raises is its reason for being absent
-        traceback.print_exc()
-        text = str(error).strip().splitlines() or [""]
-        return {"ok": False, "error": f"{type(error).__name__}: {text[0][:300]}"}
-
-
 def main():
-    # What libraries print must not get between the answers.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     # Not this folder: its modules have the names of the packages that they are about.
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+    from compare.answers import Answers
+
+    answers = Answers()
     worker = Worker(sys.argv[1])
     for line in sys.stdin:
         command = json.loads(line)
-        if command["do"] == "quit":
+        what = command.pop("do")
+        if what == "quit":
             break
-        out.write(json.dumps(answer(worker, command)) + "\n")
-        out.flush()
+        answers.write_result(getattr(worker, what), **command)
     os._exit(0)  # threads and children of some loaders do not end by themselves
 
 

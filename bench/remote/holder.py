@@ -7,20 +7,19 @@
 
 import importlib
 import json
-import os
 import pathlib
 import sys
 
 
 def main():
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+    from compare.answers import Answers
+
+    answers = Answers()
     module = importlib.import_module(f"remote.sides.{sys.argv[1]}")
     held, found = module.make_ready(json.loads(sys.stdin.readline()))
     with held:
-        out.write(json.dumps(found) + "\n")
-        out.flush()
+        answers.write(found)
         sys.stdin.read()
 
 

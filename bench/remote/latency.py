@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounds over loaders that read from a store at a distance."""
 
-import json
 import os
 import shutil
-import signal
 import statistics
-import subprocess
 import tempfile
 
 from compare import environments, places
+from compare.rounds import say
+from compare.workers import ask_once
 
 from remote.curl import Curl
 from remote.stock import bytes_below
 
 PREPARE_SECONDS, TURN_SECONDS = 3600, 600
 PROBE_BYTES = 400e6
-
-
-def say(text):
-    print(text, flush=True)
 
 
 class Latency:
@@ -43,30 +38,10 @@ class Latency:
     # --- processes
 
     def ask(self, name, seconds, task):
-        """One process, one answer; what it started ends with it."""
-        log = self.logs / f"remote-{name}.log"
+        command = [self.pythons[name], places.BENCH / "remote" / "turn.py",
+                   self.known[name]["module"]]
         variables = self.servers.delayed.environment(PYTHONUNBUFFERED="1")
-        with open(log, "wb") as file:
-            child = subprocess.Popen(
-                [self.pythons[name], places.BENCH / "remote" / "turn.py",
-                 self.known[name]["module"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=file, env=variables, start_new_session=True, text=True)
-        try:
-            text, _ = child.communicate(json.dumps(task), timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise environments.Absent(f"no answer in {seconds} s (log: {log})") from None
-        finally:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            child.wait()
-        if not text:
-            raise environments.Absent(f"its process ended with {child.returncode} (log: {log})")
-        found = json.loads(text)
-        if not found.pop("ok"):
-            raise environments.Absent(f"{found['error']} (log: {log})")
-        return found
+        return ask_once(command, task, seconds, self.logs / f"remote-{name}.log", variables)
 
     def prepare(self, name):
         spec = self.known[name]

@@ -16,7 +16,6 @@ import os
 import pathlib
 import sys
 import time
-import traceback
 
 import numpy as np
 
@@ -79,28 +78,19 @@ def take_turn(module, task):
     return found
 
 
-def answer(name, task):
-    try:
-        module = importlib.import_module(f"remote.sides.{name}")
-        if task["do"] == "prepare":
-            module.prepare(task)
-            found = {"versions": module.versions(task)}
-        else:
-            found = {**take_turn(module, task), "notes": getattr(module, "notes", [])}
-        return {"ok": True, **found}
-    except Exception as error:  # whatever another project raises is its reason for being absent
-        traceback.print_exc()
-        text = str(error).strip().splitlines() or [""]
-        return {"ok": False, "error": f"{type(error).__name__}: {text[0][:300]}"}
+def do_task(name, task):
+    module = importlib.import_module(f"remote.sides.{name}")
+    if task["do"] == "prepare":
+        module.prepare(task)
+        return {"versions": module.versions(task)}
+    return {**take_turn(module, task), "notes": getattr(module, "notes", [])}
 
 
 def main():
-    # What libraries print must not get between the answers.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    out.write(json.dumps(answer(sys.argv[1], json.load(sys.stdin))) + "\n")
-    out.flush()
+    from compare.answers import Answers
+
+    Answers().write_result(do_task, sys.argv[1], json.load(sys.stdin))
     os._exit(0)  # threads and children of some loaders do not end by themselves
 
 
