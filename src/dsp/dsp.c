@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dsp/dsp.h"
 
-#include "base/attr.h"
 #include "base/machine/cpu.h"
 #include "dsp/dsp_impl.h"
 
@@ -53,34 +52,27 @@ static const PenDsp tier_avx512 = {
 };
 #endif
 
-static const struct {
-    int tier;
-    const PenDsp *table;
-} tables[] = {
-    /* from the lowest */
-    {PEN_CPU_C, &tier_c},
+/* By tier; NULL where a lower one serves. */
+static const PenDsp *const tables[PEN_CPU_TIERS] = {
+    [PEN_CPU_C] = &tier_c,
 #ifdef __x86_64__
-    {PEN_CPU_AVX2, &tier_avx2},
-    {PEN_CPU_AVX512, &tier_avx512},
+    [PEN_CPU_AVX2] = &tier_avx2,
+    [PEN_CPU_AVX512] = &tier_avx512,
 #endif
 };
 
 /* The best table that is not above a tier. */
 static const PenDsp *table_for(int tier)
 {
-    size_t i = PEN_LEN(tables) - 1;
-    while (tables[i].tier > tier) /* C ends it */
-        i--;
-    return tables[i].table;
+    while (!tables[tier]) /* C ends it */
+        tier--;
+    return tables[tier];
 }
 
 const PenDsp *pen__dsp_tier(const char *tier)
 {
     int wanted = pen__cpu_find(tier);
-    for (size_t i = 0; i < PEN_LEN(tables); i++)
-        if (tables[i].tier == wanted)
-            return pen__cpu_has(wanted) ? tables[i].table : NULL;
-    return NULL;
+    return wanted >= 0 && pen__cpu_has(wanted) ? tables[wanted] : NULL;
 }
 
 const PenDsp *pen__dsp_choose(const char *wanted)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/jpeg/pixels/pixels.h"
 
-#include "base/attr.h"
 #include "base/machine/cpu.h"
 #include "codec/jpeg/pixels/pixels_impl.h"
 
@@ -49,35 +48,28 @@ static const PenJpegPixels tier_neon = {
 };
 #endif
 
-static const struct {
-    int tier;
-    const PenJpegPixels *table;
-} tables[] = {
-    /* from the lowest */
-    {PEN_CPU_C, &tier_c},
+/* By tier; NULL where a lower one serves. */
+static const PenJpegPixels *const tables[PEN_CPU_TIERS] = {
+    [PEN_CPU_C] = &tier_c,
 #ifdef __x86_64__
-    {PEN_CPU_AVX2, &tier_avx2},
-    {PEN_CPU_AVX512, &tier_avx512},
+    [PEN_CPU_AVX2] = &tier_avx2,
+    [PEN_CPU_AVX512] = &tier_avx512,
 #endif
 #ifdef __aarch64__
-    {PEN_CPU_NEON, &tier_neon},
+    [PEN_CPU_NEON] = &tier_neon,
 #endif
 };
 
 const PenJpegPixels *pen__jpeg_pixels_tier(const char *tier)
 {
     int wanted = pen__cpu_find(tier);
-    for (size_t i = 0; i < PEN_LEN(tables); i++)
-        if (tables[i].tier == wanted)
-            return pen__cpu_has(wanted) ? tables[i].table : NULL;
-    return NULL;
+    return wanted >= 0 && pen__cpu_has(wanted) ? tables[wanted] : NULL;
 }
 
 const PenJpegPixels *pen__jpeg_pixels(void)
 {
-    size_t i = PEN_LEN(tables) - 1;
     int tier = pen__cpu();
-    while (tables[i].tier > tier) /* C ends it */
-        i--;
-    return tables[i].table;
+    while (!tables[tier]) /* C ends it */
+        tier--;
+    return tables[tier];
 }
