@@ -2,19 +2,40 @@
 """The defaults of C and of Python are the same: what the package passes to the library when nothing
 is set is what the init functions set."""
 
+import re
+
 import pytest
 from c_tools import BUILD, ROOT, compile_c, need_tools, run
 from py_tools import need_penstock, write_pack
 
 penstock = need_penstock()
 need_tools("gcc")
-from penstock import _core  # noqa: E402
+from penstock import _core, _remote  # noqa: E402
 
-LOADER = ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
-          "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset", "first",
-          "count", "keep_slots")
-WRITER = ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode", "sixteen_bit",
-          "block_samples", "shard_bytes")
+# Members of the settings that the package passes to the library.
+PASSED = {
+    "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
+               "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
+               "first", "count", "keep_slots"),
+    "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
+               "sixteen_bit", "block_samples", "shard_bytes"),
+    "cache": ("bytes",),
+    "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
+               "in_flight", "node_ranks"),
+}
+# Other members: always set by the caller; or left at the default of C, since Python has no
+# parameter for them.
+CALLERS = {
+    "loader": {"batch_size", "pipeline", "subset"},
+    "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
+               "name"},
+    "cache": {"directory"},
+    "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
+               "release"},
+    "preload": {"progress", "ctx"},
+}
+LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
+        "preload": {"threads"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 
@@ -23,13 +44,13 @@ OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 def defaults(tmp_path_factory):
     """{struct: {member: default}} of C."""
     folder = tmp_path_factory.mktemp("defaults")
+    begin = [f"    Pen{s.capitalize()}Settings {s};\n    pen_{s}_settings_init(&{s});"
+             for s in PASSED]
     rows = [f'    printf("{s} {m} %.17g\\n", (double){s}.{m});'
-            for s, names in (("loader", LOADER), ("writer", WRITER)) for m in names]
+            for s, names in PASSED.items() for m in names]
     (folder / "defaults.c").write_text(
         "#include <stdio.h>\n#include <penstock/penstock.h>\nint main(void)\n{\n"
-        "    PenLoaderSettings loader;\n    PenWriterSettings writer;\n"
-        "    pen_loader_settings_init(&loader);\n    pen_writer_settings_init(&writer);\n"
-        + "\n".join(rows) + "\n    return 0;\n}\n")
+        + "\n".join(begin + rows) + "\n    return 0;\n}\n")
     program = compile_c(folder / "defaults", folder / "defaults.c", "-I", ROOT / "include", "-L",
                         BUILD / "src", "-lpenstock")
     found = {}
@@ -44,30 +65,61 @@ class Passed(Exception):
 
 
 def passed(monkeypatch, name, make):
-    """{member: number} of what the package passes to the class `name` of the module."""
-    kept = {}
+    """What the package passes to the class `name` of the module: by place, and by name."""
+    kept = []
 
-    def keep(**settings):
-        kept.update(settings)
+    def keep(*values, **settings):
+        kept.extend((values, settings))
         raise Passed
 
     monkeypatch.setattr(_core, name, keep)
     with pytest.raises(Passed):
         make()
-    return {OTHER_NAMES.get(k, k): float(v or 0) for k, v in kept.items()
-            if v is None or isinstance(v, (int, float))}
+    return kept
+
+
+def numbers(settings, struct):
+    """{member: number} of what is passed by name."""
+    named = {OTHER_NAMES.get(name, name): value for name, value in settings.items()}
+    return {name: float(named[name] or 0) for name in PASSED[struct]}
 
 
 def test_loader(defaults, monkeypatch, tmp_path):
     write_pack(penstock, tmp_path / "a.pen", 8)
     with penstock.open(tmp_path / "a.pen") as pack:
-        found = passed(monkeypatch, "Loader", lambda: penstock.Loader(pack, 4, output="dlpack"))
-    found = {k: v for k, v in found.items() if k not in ("batch_size", "pipeline")}
-    assert found == defaults["loader"]
+        _, found = passed(monkeypatch, "Loader", lambda: penstock.Loader(pack, 4, output="dlpack"))
+    assert numbers(found, "loader") == defaults["loader"]
 
 
 def test_writer(defaults, monkeypatch, tmp_path):
-    found = passed(monkeypatch, "Writer",
-                   lambda: penstock.Writer(tmp_path / "b.pen", {"label": "i64"}))
-    found = {k: v for k, v in found.items() if k in WRITER}
-    assert found == defaults["writer"]
+    _, found = passed(monkeypatch, "Writer",
+                      lambda: penstock.Writer(tmp_path / "b.pen", {"label": "i64"}))
+    assert numbers(found, "writer") == defaults["writer"]
+
+
+def test_cache(defaults, monkeypatch, tmp_path):
+    found, _ = passed(monkeypatch, "Pack",
+                      lambda: penstock.open(tmp_path / "c.pen", cache=tmp_path / "cache"))
+    assert found[2:4] == (str(tmp_path / "cache"), defaults["cache"]["bytes"])
+
+
+@pytest.mark.parametrize("given", [None, dict.fromkeys(penstock.StorageOptions.__annotations__)])
+def test_remote(defaults, given):
+    """A tuple: the texts, the function for credentials, then the numbers."""
+    options, _ = _remote.check("s3://packs/a.pen", given)
+    n = len(_remote._TEXTS) + 1
+    assert options[:n] == (None,) * n
+    assert dict(zip(PASSED["remote"], options[n:], strict=True)) == defaults["remote"]
+
+
+def test_no_settings_are_left_out():
+    """Of all structs that python/core fills, every member is passed, the caller's, or left."""
+    core = "".join(path.read_text() for path in (ROOT / "python" / "core").glob("*.c"))
+    used = set(re.findall(r"\bpen_(\w+)_settings_init\(", core))
+    assert used == CALLERS.keys()
+    layout = (ROOT / "tests" / "abi" / "layout.txt").read_text()
+    for struct in used:
+        members = set(re.findall(rf"^Pen{struct.capitalize()}Settings\.(\w+) ", layout, re.M))
+        known = [set(PASSED.get(struct, ())), CALLERS[struct], LEFT.get(struct, set())]
+        assert members - {"struct_size"} == set.union(*known)
+        assert sum(map(len, known)) == len(members) - 1
