@@ -36,6 +36,7 @@ WORDS = [
         (r"second requests?", "hedged requests"),
         (r"goes on|go on|going on|went on", "continues, resumes"),
         (r"for ever and once|mute servers?", "always and once, unresponsive server"),
+        (r"(?:(?:s3|https?)://|remote|server's) address(?:es)?", "URL"),
     )
 ]
 LITERAL = r'"(?:\\.|[^"\\\n])*"'
@@ -101,6 +102,7 @@ def self_test():
         ("include/penstock/a.h", "/* taken\n * apart */\n", 1),
         ("python/a.py", '"""It goes on."""\n', 1),
         ("tests/a.md", "goes on\n", 0),
+        ("a.md", "an s3:// address, an IP address, the address space\n", 1),
     )
     failed = [case for case in cases if len(check(*case[:2])) != case[2]]
     for path, text, expected in failed:

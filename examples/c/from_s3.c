@@ -8,7 +8,7 @@
 
 #include <penstock/penstock.h>
 
-static int open_with_cache(const char *address, const char *cache, PenPack **ret, PenError *error)
+static int open_with_cache(const char *url, const char *cache, PenPack **ret, PenError *error)
 {
     PenRemoteSettings remote;
     PenCacheSettings settings;
@@ -16,7 +16,7 @@ static int open_with_cache(const char *address, const char *cache, PenPack **ret
     remote.outage_ms = 60000; /* stop retrying after a minute */
     pen_cache_settings_init(&settings);
     settings.directory = cache;
-    int r = pen_pack_open_at(address, &remote, ret, error);
+    int r = pen_pack_open_at(url, &remote, ret, error);
     return r < 0 ? r : pen_pack_cache(*ret, &settings, error);
 }
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     PenCacheStats cache;
     unsigned long long samples = 0;
     if (argc != 3) {
-        fprintf(stderr, "usage: from_s3 ADDRESS CACHE_DIRECTORY\n");
+        fprintf(stderr, "usage: from_s3 URL CACHE_DIRECTORY\n");
         return 2;
     }
     int r = open_with_cache(argv[1], argv[2], &pack, &error);

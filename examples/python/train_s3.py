@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 
 def main() -> None:
-    options = parser(__doc__, "an s3:// address of a pack")
+    options = parser(__doc__, "an s3:// URL of a pack")
     options.add_argument("--profile", help="of ~/.aws/config")
     options.add_argument("--endpoint", help="https://host of a store other than AWS")
     options.add_argument("--save", default="train_s3.pt", help="the state, after every epoch")

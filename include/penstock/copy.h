@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * Copies a pack between two places: a directory, an s3:// address, or, as the origin only, an
- * https:// or http:// address.
+ * Copies a pack between two places: a directory, an s3:// URL, or, as the origin only, an
+ * https:// or http:// URL.
  *
  * The copy has the same bytes. Every byte is checked on the way; data that does not match its
  * checksum is fetched once more, then the copy fails. Shards are copied first and the manifest

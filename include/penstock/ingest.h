@@ -59,9 +59,9 @@ typedef struct PenIngestSettings {
     /** A folder, .csv or .tsv lists, .tar files or patterns such as a-{000..017}.tar, or a folder
      * of .gulp and .gmeta files. */
     const char *const *sources;
-    const char *out;                 /**< NAME.pen, or an s3:// address */
-    const PenRemoteSettings *remote; /**< for an s3:// address; NULL = from the environment */
-    /** For an s3:// address: the directory that holds the state of the run. NULL = below the user's
+    const char *out;                 /**< NAME.pen, or an s3:// URL */
+    const PenRemoteSettings *remote; /**< for an s3:// URL; NULL = from the environment */
+    /** For an s3:// URL: the directory that holds the state of the run. NULL = below the user's
      * cache directory. */
     const char *work;
 

@@ -106,10 +106,10 @@ typedef struct PenPackInfo {
     PenPackStats stats;
 } PenPackInfo;
 
-/** Opens the pack in directory `path` or at an s3://, https:// or http:// address. Reads the
+/** Opens the pack in directory `path` or at an s3://, https:// or http:// URL. Reads the
  * manifest and no shard. */
 PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr);
-/** The same with settings for a remote address. */
+/** The same with settings for a URL. */
 PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
                                            PenPack **ret_pack, PenError *reterr);
 /** Releases the pack; no other thread may use it then. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * Access to packs at s3://, https:// and http:// addresses: endpoint, credentials, limits. */
+ * Access to packs at s3://, https:// and http:// URLs: endpoint, credentials, limits. */
 #ifndef PENSTOCK_REMOTE_H
 #define PENSTOCK_REMOTE_H
 
@@ -76,7 +76,7 @@ static inline void pen_remote_settings_init(PenRemoteSettings *settings)
     pen_remote_settings_init_sized(settings, sizeof *settings);
 }
 
-/** Returns 1 if the text is an s3://, https:// or http:// address, and 0 if it is a path. */
+/** Returns 1 if the text is an s3://, https:// or http:// URL, and 0 if it is a path. */
 PEN_API int pen_is_remote(const char *text);
 
 #ifdef __cplusplus

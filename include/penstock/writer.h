@@ -32,8 +32,8 @@ typedef struct PenWriterSettings {
 
     uint64_t block_samples;          /**< samples per block; default 32 */
     uint64_t shard_bytes;            /**< a shard is closed at this size; default 512 MiB */
-    const PenRemoteSettings *remote; /**< for an s3:// address; NULL = from the environment */
-    const char *work;                /**< for an s3:// address, as in PenIngestSettings */
+    const PenRemoteSettings *remote; /**< for an s3:// URL; NULL = from the environment */
+    const char *work;                /**< for an s3:// URL, as in PenIngestSettings */
     const char *name; /**< names the data; enters the names of the shard files; NULL = "" */
 } PenWriterSettings;
 
@@ -55,7 +55,7 @@ static inline void pen_writer_settings_init(PenWriterSettings *settings)
     pen_writer_settings_init_sized(settings, sizeof *settings);
 }
 
-/** Starts a pack in directory `path` or at an s3:// address. Fails with PEN_E_EXISTS if a pack is
+/** Starts a pack in directory `path` or at an s3:// URL. Fails with PEN_E_EXISTS if a pack is
  * there. */
 PEN_NODISCARD PEN_API int pen_writer_open(const char *path, const PenWriterSettings *settings,
                                           PenWriter **ret_writer, PenError *reterr);

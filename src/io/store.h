@@ -10,7 +10,7 @@
 
 typedef struct PenStore PenStore;
 
-/* A path, or an s3://, https:// or http:// address; `settings` are for the latter and may be NULL.
+/* A path, or an s3://, https:// or http:// URL; `settings` are for the latter and may be NULL.
  * Nothing is made, and nothing asked for. */
 int pen__store_open(const char *where, const PenRemoteSettings *settings, PenStore **ret,
                     PenError *reterr);

@@ -69,7 +69,7 @@ NOT_FOLLOWED = {
     "make fewer requests at once": MEMORY,
     "check its spelling and DNS": REMOTE,
     "check the credentials and their permissions": VAGUE,
-    "check the address": VAGUE,
+    "check the URL": VAGUE,
     "open it again": RACE,
     "store masks as PNG": "followed in test_cli_sources.py, where masks are PNG",
     "check whether the storage responds": "needs storage that hangs",

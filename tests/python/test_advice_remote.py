@@ -134,9 +134,9 @@ def over_tls(s, **more):
 
 
 TABLE = {
-    "no password in an address": ("pass credentials with a profile or the AWS_ variables",
+    "no password in a URL": ("pass credentials with a profile or the AWS_ variables",
         lambda s: penstock.open("s3://me:word@packs/a.pen"), lambda s: s.with_keys().open()),
-    "no signed address": ("pass credentials with a profile or the AWS_ variables",
+    "no signed URL": ("pass credentials with a profile or the AWS_ variables",
         lambda s: penstock.open("https://h/a.pen?X-Amz-Signature=1"),
         lambda s: s.with_keys().open()),
     "both keys": ("AWS_SECRET_ACCESS_KEY is not; set both or neither",
@@ -164,7 +164,7 @@ TABLE = {
     "the server is back": ("check the server, or allow more time (Python: outage)",
         lambda s: away(s, 0.3), lambda s: s.open(**keys(s))),
     "more time": ("or allow more time (Python: outage)", lambda s: away(s, 0.3), back_in_time),
-    "the server's address": ("check the network and the server's address",
+    "the server's URL": ("check the network and the server's URL",
         lambda s: s.open(**keys(s), endpoint="http://127.0.0.1:1", outage=0.3),
         lambda s: s.open(**keys(s))),
     "other credentials": ("check the secret access key and the endpoint",

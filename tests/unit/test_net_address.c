@@ -98,7 +98,7 @@ static void check_refused(const char *text, const char *message)
 TEST(secrets_are_refused_and_not_shown)
 {
 #define NO_USER                                                                                    \
-    "expected no user name or password in the address; pass credentials with a profile or the "    \
+    "expected no user name or password in the URL; pass credentials with a profile or the "        \
     "AWS_ "                                                                                        \
     "variables"
 #define NO_QUERY                                                                                   \
@@ -127,7 +127,7 @@ TEST(what_is_no_address_is_refused)
 #define HOST_NAME                                                                                  \
     "expected a host name of letters, digits, '-' and '.', or a complete IP address (write "       \
     "international names in their xn-- form)"
-    check_refused("/tmp/x", "address: expected s3://, https:// or http:// at the start");
+    check_refused("/tmp/x", "URL: expected s3://, https:// or http:// at the start");
     check_refused("s3://", "s3://: expected a bucket name after s3://");
     check_refused("s3:///key", "s3:///key: expected a bucket name after s3://");
     check_refused("s3://ab/k", "s3://ab/k: " BUCKET);
@@ -164,12 +164,12 @@ TEST(what_is_no_address_is_refused)
     check_refused("https://h%41/", "https://h%41/: " HOST_NAME);
     check_refused("https://h h/", "https://h h/: " HOST_NAME);
     check_refused("https://::1/", "https://::1/: " HOST_NAME);
-    check_refused("https://[::g]/", "https://[::g]/: expected an ipv6 address between [ and ]");
+    check_refused("https://[::g]/", "https://[::g]/: expected an IPv6 address between [ and ]");
     check_refused("https://[fe80::1%eth0]/",
-                  "https://[fe80::1%eth0]/: expected an ipv6 address between [ and ]");
-    check_refused("https://[::1/", "https://[::1/: expected an ipv6 address between [ and ]");
-    check_refused("https://[]/", "https://[]/: expected an ipv6 address between [ and ]");
-    check_refused("https://[::1]x/", "https://[::1]x/: expected an ipv6 address between [ and ]");
+                  "https://[fe80::1%eth0]/: expected an IPv6 address between [ and ]");
+    check_refused("https://[::1/", "https://[::1/: expected an IPv6 address between [ and ]");
+    check_refused("https://[]/", "https://[]/: expected an IPv6 address between [ and ]");
+    check_refused("https://[::1]x/", "https://[::1]x/: expected an IPv6 address between [ and ]");
     check_refused("https://h/a%2", "https://h/a%2: expected two hex digits after every '%'");
     check_refused("https://h/%zz", "https://h/%zz: expected two hex digits after every '%'");
     check_refused("https://h/a%0Ab", "https://h/a%0Ab: expected no encoded control characters");

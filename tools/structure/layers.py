@@ -19,7 +19,7 @@ LAYERS = (
         )),
     ),
     (
-        ("net", "HTTP, retries, credentials and S3: objects at an address", (
+        ("net", "HTTP, retries, credentials and S3: objects at a URL", (
             ("address", "http"), ("aws", "s3", "retry"), ("credentials",), ("remote",),
         )),
     ),

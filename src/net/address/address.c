@@ -182,7 +182,7 @@ static int split(const char *text, Text *ret, PenError *reterr)
     int scheme = scheme_of(text);
     if (scheme < 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "address: expected s3://, https:// or http:// at the start");
+                         "URL: expected s3://, https:// or http:// at the start");
     const char *rest = text + strlen(schemes[scheme]);
     ret->scheme = (PenScheme)scheme;
     show(text, rest, ret->shown);
@@ -193,7 +193,7 @@ static int split(const char *text, Text *ret, PenError *reterr)
     if (memchr(ret->name, '@', ret->name_bytes))
         return refuse(
             ret,
-            "expected no user name or password in the address; pass credentials with a profile "
+            "expected no user name or password in the URL; pass credentials with a profile "
             "or the AWS_ variables",
             reterr);
     if (strpbrk(rest, "?#"))
@@ -213,7 +213,7 @@ static int make(PenScheme scheme, const char *name, uint16_t port, const char *p
     size_t name_bytes = strlen(name) + 1, path_bytes = strlen(path) + 1;
     char *block = pen__alloc(name_bytes + path_bytes);
     if (!block)
-        return pen__fail_memory(reterr, WHERE, "address");
+        return pen__fail_memory(reterr, WHERE, "URL");
     memcpy(block, name, name_bytes);
     memcpy(block + name_bytes, path, path_bytes);
     int s3 = scheme == PEN_SCHEME_S3;
@@ -262,11 +262,11 @@ static int parse_host(const Text *t, size_t bytes, char ret[256], PenError *rete
     if (*t->name == '[') {
         struct in6_addr a;
         if (bytes < 4 || bytes > 64 || t->name[bytes - 1] != ']')
-            return refuse(t, "expected an ipv6 address between [ and ]", reterr);
+            return refuse(t, "expected an IPv6 address between [ and ]", reterr);
         memcpy(ret, t->name + 1, bytes - 2);
         ret[bytes - 2] = 0;
         if (inet_pton(AF_INET6, ret, &a) != 1 || !inet_ntop(AF_INET6, &a, ret + 1, 250))
-            return refuse(t, "expected an ipv6 address between [ and ]", reterr);
+            return refuse(t, "expected an IPv6 address between [ and ]", reterr);
         ret[0] = '[';
         memcpy(ret + strlen(ret), "]", 2);
         return PEN_OK;
@@ -301,7 +301,7 @@ static int check_path(const Text *t, const PenBuf *path, PenError *reterr)
                          "%s: expected a path of at most %d bytes, found %zu", t->shown, PATH_BYTES,
                          path->bytes);
     if (pen__path_decode(&decoded, (const char *)path->data, path->bytes) < 0)
-        return pen__fail_memory(reterr, WHERE, "address");
+        return pen__fail_memory(reterr, WHERE, "URL");
     for (size_t i = 0; i < decoded.bytes && r == PEN_OK; i++)
         if (decoded.data[i] < 0x20 || decoded.data[i] == 0x7F)
             r = refuse(t, "expected no encoded control characters", reterr);
@@ -333,7 +333,7 @@ static int parse_http(const Text *t, PenAddress *ret, PenError *reterr)
     if (r == PEN_E_INVALID)
         r = refuse(t, "expected two hex digits after every '%'", reterr);
     else if (r < 0)
-        r = pen__fail_memory(reterr, WHERE, "address");
+        r = pen__fail_memory(reterr, WHERE, "URL");
     else
         r = check_path(t, &path, reterr);
     if (r == PEN_OK)
@@ -393,7 +393,7 @@ int pen__address_join(const PenAddress *a, const char *name, PenAddress *ret, Pe
         r = end_text(&path);
     size_t most = s3 ? KEY_BYTES : PATH_BYTES;
     if (r < 0)
-        r = pen__fail_memory(reterr, WHERE, "address");
+        r = pen__fail_memory(reterr, WHERE, "URL");
     else if (path.bytes > most)
         r = pen__fail(
             reterr, PEN_E_INVALID, WHERE,

@@ -221,7 +221,7 @@ int pen__remote_open(const char *address, const PenRemoteSettings *settings, Pen
     }
     int e = pen__address_parse(address, &r->address, reterr);
     if (e == PEN_OK && pen__address_text(&r->address, &r->text) < 0)
-        e = pen__fail_memory(reterr, WHERE, "address");
+        e = pen__fail_memory(reterr, WHERE, "URL");
     if (e == PEN_OK)
         e = start(r, settings ? settings : &DEFAULTS, reterr);
     if (e < 0)

@@ -18,7 +18,7 @@ typedef struct Meaning {
     const char *found, *next;
 } Meaning;
 
-#define NEXT_NETWORK "check the network and the server's address"
+#define NEXT_NETWORK "check the network and the server's URL"
 #define NEXT_SERVER "check the server and any proxy in between"
 
 static const Meaning failures[] = {
@@ -47,9 +47,9 @@ static const Meaning failures[] = {
 static const Meaning statuses[] = {
     {401, PEN_VERDICT_FAIL, PEN_E_ACCESS, "not authorised", NEXT_RIGHTS},
     {403, PEN_VERDICT_FAIL, PEN_E_ACCESS, "forbidden", NEXT_RIGHTS},
-    {404, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "no such object", "check the address"},
+    {404, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "no such object", "check the URL"},
     {408, PEN_VERDICT_RETRY, PEN_E_TIMEOUT, "request timeout", NEXT_NETWORK},
-    {410, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "gone", "check the address"},
+    {410, PEN_VERDICT_FAIL, PEN_E_NOT_FOUND, "gone", "check the URL"},
     {412, PEN_VERDICT_FAIL, PEN_E_CHANGED, "the object was overwritten", "open it again"},
     {416, PEN_VERDICT_FAIL, PEN_E_CORRUPT, "the object is shorter than expected",
      "run 'penstock verify'"},

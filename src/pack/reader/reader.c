@@ -155,7 +155,7 @@ static int no_object(const char *address, PenError *reterr)
     if (reterr && strstr(reterr->message, "NoSuchBucket"))
         return PEN_E_NOT_FOUND; /* which says more */
     return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                     "%s: no pack is there: there is no object %s below it; is the address right, "
+                     "%s: no pack is there: there is no object %s below it; is the URL right, "
                      "and is the pack published?",
                      address, PEN_MANIFEST_NAME);
 }
