@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/machine/ranks.h"
+#include "base/mem.h"
 #include "base/sha256.h"
 #include "load/epoch/ordinals.h"
 #include "load/plan/fields.h"
@@ -175,6 +176,22 @@ static int choose_all(PenLoadPlan *p, PenError *reterr)
     if (r == PEN_OK)
         r = pen__plan_memory_share(p, reterr);
     return r;
+}
+
+void pen__load_plan_fini(PenLoadPlan *p)
+{
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        pen__program_free(&p->fields[i].program);
+        pen__free(p->fields[i].name);
+    }
+    pen__free(p->fields);
+    pen__free(p->text);
+    pen__free(p->subset);
+    pen__free(p->ordinals);
+    pen__free(p->warning);
+    pen__spec_free(&p->spec);
+    pen_pack_close(&p->pack);
+    *p = (PenLoadPlan){0};
 }
 
 int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,

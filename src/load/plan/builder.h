@@ -8,5 +8,6 @@
 /* On failure nothing is left to free. The plan holds a reference to the pack. */
 int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
                          PenError *reterr);
+void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
 
 #endif

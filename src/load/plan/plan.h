@@ -65,8 +65,6 @@ typedef struct PenLoadPlan {
     PenShares shares;
 } PenLoadPlan;
 
-void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
-
 /* Number in the pack of the i-th sample chosen. */
 static inline uint64_t pen__load_plan_sample(const PenLoadPlan *p, uint64_t i)
 {
