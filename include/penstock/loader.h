@@ -163,7 +163,21 @@ PEN_NODISCARD PEN_API int pen_loader_save(const PenLoader *loader, char *buf, Pe
 PEN_NODISCARD PEN_API int pen_loader_restore(PenLoader *loader, const char *text, int strict,
                                              PenError *reterr);
 
-/** Counters of a loader, since it was opened. */
+/** The stages of loading, each on the time of the threads that run it. */
+enum {
+    PEN_LOAD_STAGE_FETCH = 0,    /**< request blocks of a remote pack and receive them */
+    PEN_LOAD_STAGE_READ = 1,     /**< find samples and read them */
+    PEN_LOAD_STAGE_VERIFY = 2,   /**< compute checksums */
+    PEN_LOAD_STAGE_DECODE = 3,   /**< decode images */
+    PEN_LOAD_STAGE_RESAMPLE = 4, /**< resize, and all operations on decoded pixels */
+    PEN_LOAD_STAGE_STORE = 5,    /**< convert pixels and store them in the batch */
+    PEN_LOAD_STAGE_COUNT = 6,
+    PEN_LOAD_STAGE_SLOTS = 16 /**< length of stage_ns; the rest is for later releases */
+};
+
+#define PEN_WAIT_BUCKETS 28
+
+/** Counters of a loader: of an epoch, or since it was opened. */
 typedef struct PenLoaderStats {
     uint32_t struct_size; /**< set by the library */
     uint32_t threads, io_threads;
@@ -176,15 +190,47 @@ typedef struct PenLoaderStats {
     uint64_t memory_bytes; /**< held now: ring, prefetched blocks, scratch, indexes */
     uint64_t memory_peak_bytes;
     uint64_t slots_limit; /**< slots that fit in memory_bytes of the settings */
+    /** How long the caller waited for a batch; times are rounded up by an eighth at most. */
+    uint64_t wait_p50_ns, wait_p95_ns, wait_p99_ns, wait_max_ns;
+    /** How many waits took at most 2^i microseconds, but more than 2^(i-1); the last bucket has all
+     * longer ones. */
+    uint64_t wait_buckets[PEN_WAIT_BUCKETS];
+    double ready_mean;      /**< batches that were ready when the caller asked for one */
+    uint32_t samples_ready; /**< now: samples that were read and wait to be decoded */
+    uint32_t unused;
+    /** The time of all threads in each stage. How it divides between read and verify, and between
+     * decode, resample and store, is measured on one sample in 31. */
+    uint64_t stage_ns[PEN_LOAD_STAGE_SLOTS];
+    /** The time that threads waited: for blocks to fetch, samples to read, samples to decode; and
+     * that readers waited for memory. */
+    uint64_t ns_fetch_idle, ns_read_idle, ns_decode_idle, ns_memory_wait;
+    uint64_t ns_elapsed; /**< since the loader was opened; or of the pass, until it ended */
 } PenLoaderStats;
 
 PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);
-/** Returns the counters of a loader; all are 0 in a forked child. */
+/** Returns the counters of a loader since it was opened; all are 0 in a forked child. */
 static inline void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
 {
     pen_loader_stats_sized(loader, ret, sizeof *ret);
 }
 
+PEN_API void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret,
+                                          size_t ret_bytes);
+/** Returns the counters since the last pass was begun. Slots and memory are those of now. */
+static inline void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret)
+{
+    pen_loader_epoch_stats_sized(loader, ret, sizeof *ret);
+}
+
+/** The counters by number, for programs that print all of them. Returns the name of a counter:
+ * "wait_seconds", as docs/reference/counters.md lists them; NULL after the last one. */
+PEN_API const char *pen_stat_name(int stat);
+/** Returns whether a counter is a whole number. */
+PEN_API int pen_stat_is_count(int stat);
+/** Returns the value of a counter; times are in seconds. */
+PEN_API double pen_stat_value(const PenLoaderStats *stats, int stat);
+
+/** A sample that could not be loaded, and the one that replaced it. */
 typedef struct PenBadSample {
     uint32_t struct_size;            /**< set by the library */
     int32_t status;                  /**< why the sample could not be loaded, a PenStatus */

@@ -43,6 +43,9 @@ PyObject *core_text(const char *text);
 /* dict[key] = value, and gives up the reference to value; accepts a NULL value. -1 on failure. */
 int core_set(PyObject *dict, const char *key, PyObject *value);
 
+/* py_stats.c: the counters of a loader as a dict; times are in seconds. */
+PyObject *core_loader_stats(const PenLoaderStats *stats);
+
 /* py_remote.c: how packs in object stores are asked for; counted, and used by the library's threads
  * too. NULL stands for a path, or for what the environment says. */
 typedef struct CoreRemote CoreRemote;

@@ -406,29 +406,21 @@ static PyObject *loader_restore(CoreLoader *self, PyObject *args)
     return attempt(self, restore, &saved);
 }
 
-static PyObject *stats_dict(const PenLoaderStats *s)
-{
-    return Py_BuildValue(
-        "{sIsIsIsIsIsIsKsKsKsKsKsKsKsK}", "threads", s->threads, "io_threads", s->io_threads,
-        "node_ranks", s->node_ranks, "slots", s->slots, "slots_ready", s->slots_ready,
-        "slots_leased", s->slots_leased, "batches", (unsigned long long)s->batches, "samples",
-        (unsigned long long)s->samples, "substituted", (unsigned long long)s->substituted,
-        "bytes_read", (unsigned long long)s->bytes_read, "ns_wait", (unsigned long long)s->ns_wait,
-        "memory_bytes", (unsigned long long)s->memory_bytes, "memory_peak_bytes",
-        (unsigned long long)s->memory_peak_bytes, "slots_limit",
-        (unsigned long long)s->slots_limit);
-}
-
-static PyObject *loader_stats(CoreLoader *self, PyObject *unused)
+static PyObject *loader_stats(CoreLoader *self, PyObject *args)
 {
     PenLoaderStats stats;
-    (void)unused;
+    int epoch;
+    if (!PyArg_ParseTuple(args, "p", &epoch))
+        return NULL;
     PenLoader *loader = enter(self);
     if (!loader)
         return NULL;
-    pen_loader_stats(loader, &stats);
+    if (epoch)
+        pen_loader_epoch_stats(loader, &stats);
+    else
+        pen_loader_stats(loader, &stats);
     leave(self);
-    return stats_dict(&stats);
+    return core_loader_stats(&stats);
 }
 
 /* (epoch, sample, instead, status, message), or None behind the last. */
@@ -464,7 +456,7 @@ static PyMethodDef methods[] = {
     {"next", (PyCFunction)loader_next, METH_VARARGS, NULL},
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
-    {"stats", (PyCFunction)loader_stats, METH_NOARGS, NULL},
+    {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},
     {"bad_sample", (PyCFunction)loader_bad_sample, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

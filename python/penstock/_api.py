@@ -25,6 +25,7 @@ from ._error import (
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
+from ._stats import merge as merge_stats
 from ._writer import Writer, write
 
 __version__: str = _core.version
@@ -59,6 +60,7 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "__version__",
+    "merge_stats",
     "open",
     "ops",
     "write",

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from . import _check, _core, _dist, _pipeline, _remote, _subset
+from . import _check, _core, _dist, _pipeline, _remote, _stats, _subset
 from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack, Preload
 
@@ -358,7 +358,8 @@ class Loader:
                 f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
                 "output='torch' or 'dlpack'"
             )
-        self._output = _make_output(output, pin_memory, self._core.stats()["slots_limit"])
+        self._counters = _stats.Counters(self._core, self.dataset)
+        self._output = _make_output(output, pin_memory, self._core.stats(False)["slots_limit"])
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)
@@ -373,7 +374,9 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         """Start a pass over an epoch. It ends a pass that is still running."""
         try:
-            return _Pass(self, self._core.begin())
+            number = self._core.begin()
+            self._counters.begin_epoch()
+            return _Pass(self, number)
         except (CancelledError, ClosedError):
             _end_quietly()
             raise
@@ -456,9 +459,15 @@ class Loader:
         """The text of the pipeline with every parameter."""
         return self._core.pipeline()
 
-    def stats(self) -> dict[str, int]:
-        """Statistics since the start: batches, samples, bytes read, time waited, memory."""
-        return self._core.stats()
+    def stats(self) -> dict[str, Any]:
+        """Counters since the loader was created, and those of the current or last epoch under the
+        key "epoch": batches, samples, time that you waited for batches, time of the threads in
+        each stage, memory, requests, cache hits."""
+        return self._counters.read()
+
+    def metrics(self) -> str:
+        """The counters as OpenMetrics text, which Prometheus reads."""
+        return _stats.metrics(self.stats(), {"pack": self.dataset.path, "rank": str(self.rank)})
 
     def bad_samples(self) -> list[BadSample]:
         """The samples that were replaced (the first 1,000)."""

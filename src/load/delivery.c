@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "load/stall.h"
@@ -50,10 +51,17 @@ static int take(PenLoadEngine *e, PenBatch **ret, PenError *reterr)
         return r;
     }
     pen__ring_lease(&e->ring, s);
-    e->n_batches++;
-    e->n_samples += s->batch.n_valid;
+    e->counters.batches++;
+    e->counters.samples += s->batch.n_valid;
     *ret = &s->batch;
     return PEN_OK;
+}
+
+static void count_wait(PenLoadEngine *e, uint64_t ns, uint32_t ready)
+{
+    pen__counters_waited(&e->counters, ns, ready);
+    e->wait_max_ns = PEN_MAX(e->wait_max_ns, ns);
+    e->pass_wait_max_ns = PEN_MAX(e->pass_wait_max_ns, ns);
 }
 
 int pen__delivery_next(PenLoadEngine *e, PenBatchWait *wait, PenBatch **ret, PenError *reterr)
@@ -61,13 +69,14 @@ int pen__delivery_next(PenLoadEngine *e, PenBatchWait *wait, PenBatch **ret, Pen
     if (!wait->since_ns)
         wait->since_ns = wait->start_ns;
     pthread_mutex_lock(&e->lock.mutex);
+    uint32_t ready = e->ring.n_full;
     int r = wait_until_ready(e, wait->deadline_ns, reterr);
-    uint64_t now = pen__sys->now_ns();
-    e->ns_wait += now - wait->start_ns;
+    uint64_t now = pen__sys->now_ns(), waited_ns = now - wait->since_ns;
+    e->counters.ns_wait += now - wait->start_ns;
     if (r == PEN_END) {
-        uint64_t waited_ns = now - wait->since_ns;
         r = pen__stall_report(&e->threads, &e->ring, &e->pass, waited_ns, reterr);
     } else {
+        count_wait(e, waited_ns, ready);
         wait->since_ns = 0;
     }
     if (r == PEN_OK)

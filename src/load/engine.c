@@ -54,6 +54,7 @@ int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLo
     }
     e->pid = getpid();
     e->open = true;
+    e->opened_ns = pen__sys->now_ns();
     e->pass.ended = true;
     *ret = e;
     return PEN_OK;
@@ -133,7 +134,8 @@ static int prepare(PenLoadEngine *e, PenError *reterr)
                             .plan = plan,
                             .ring = &e->ring,
                             .tasks = &e->tasks,
-                            .scratch = &e->scratch};
+                            .scratch = &e->scratch,
+                            .counters = &e->counters};
     return r;
 }
 
@@ -176,11 +178,24 @@ void pen__load_engine_close(PenLoadEngine *e)
 
 /* ---- passes ---- */
 
+void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret)
+{
+    *ret = e->counters;
+    ret->substituted = e->bad.n;
+    if (e->blocks)
+        ret->ns_fetch_verify = e->blocks->ns_verify;
+    pen__threads_add_times(&e->threads, ret->ns_of);
+}
+
 void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass)
 {
     pthread_mutex_lock(&e->lock.mutex);
     e->pass = *pass;
     e->bad.in_pass = 0;
+    pen__load_engine_count(e, &e->at_begin);
+    e->pass_wait_max_ns = 0;
+    e->pass_began_ns = pen__sys->now_ns();
+    e->pass_ended_ns = 0;
     if (e->blocks)
         pen__blocks_begin(e->blocks);
     pthread_cond_broadcast(&e->lock.readers);
@@ -191,6 +206,8 @@ void pen__load_engine_end_pass(PenLoadEngine *e)
 {
     pthread_mutex_lock(&e->lock.mutex);
     e->pass.ended = true;
+    if (!e->pass_ended_ns)
+        e->pass_ended_ns = pen__sys->now_ns();
     pthread_mutex_unlock(&e->lock.mutex);
 }
 

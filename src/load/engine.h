@@ -12,6 +12,7 @@
 
 #include "load/bad_samples.h"
 #include "load/budget.h"
+#include "load/counters.h"
 #include "load/decode/worker.h"
 #include "load/epoch/pass.h"
 #include "load/lock.h"
@@ -36,7 +37,10 @@ typedef struct PenLoadEngine {
     PenWorker worker;
     PenThreads threads;
     PenBadSamples bad;
-    uint64_t n_batches, n_samples, ns_wait; /* delivered; the caller's wait for them */
+    PenLoadCounters counters;                         /* without the times of threads */
+    PenLoadCounters at_begin;                         /* of the pass, with them */
+    uint64_t wait_max_ns, pass_wait_max_ns;           /* the longest wait for a batch */
+    uint64_t opened_ns, pass_began_ns, pass_ended_ns; /* 0: it has not */
 } PenLoadEngine;
 
 int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLoadEngine **ret,
@@ -50,6 +54,8 @@ void pen__load_engine_unlock(PenLoadEngine *e);
 
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr); /* the threads, once */
 void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass);
+/* With the lock held: the counters with the times of threads. */
+void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret);
 void pen__load_engine_end_pass(PenLoadEngine *e); /* what is pending stays until the next pass */
 /* Discards all that is pending. PEN_E_TIMEOUT: a thread did not return from its read within `ms`;
  * the caller has waited since `since_ns`. */

@@ -188,6 +188,78 @@ int pen_loader_begin(PenLoader *loader, PenError *reterr)
     return r < 0 ? r : begin_pass(loader, loader->engine->plan.set.stall_ms, reterr);
 }
 
+/* ---- figures ---- */
+
+/* What is there now, whichever period the counters are for. With the lock held. */
+static PenLoaderStats describe(const PenLoadEngine *e)
+{
+    const PenLoadPlan *plan = &e->plan;
+    uint64_t own = plan->threads * plan->shares.scratch_each + plan->shares.index;
+    return (PenLoaderStats){
+        .struct_size = sizeof(PenLoaderStats),
+        .threads = plan->threads,
+        .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
+        .node_ranks = plan->set.node_ranks,
+        .slots = e->ring.n_slots,
+        .slots_ready = e->ring.n_full,
+        .slots_leased = e->ring.n_leased,
+        .samples_ready = e->tasks.n_ready,
+        .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
+        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
+        .slots_limit = plan->shares.ring / plan->slot_cost};
+}
+
+static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)
+{
+    if (!epoch)
+        return pen__sys->now_ns() - e->opened_ns;
+    if (!e->pass_began_ns)
+        return 0;
+    return (e->pass_ended_ns ? e->pass_ended_ns : pen__sys->now_ns()) - e->pass_began_ns;
+}
+
+static void read_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret)
+{
+    PenLoadEngine *e = loader->engine;
+    PenLoadCounters c;
+    pthread_mutex_lock(&e->lock.mutex);
+    pen__load_engine_count(e, &c);
+    if (epoch)
+        pen__counters_subtract(&c, &e->at_begin);
+    *ret = describe(e);
+    ret->ns_elapsed = elapsed_ns(e, epoch);
+    pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);
+    pthread_mutex_unlock(&e->lock.mutex);
+}
+
+static void copy_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret, size_t ret_bytes)
+{
+    PenLoaderStats stats = {0};
+    if (loader->pid == getpid())
+        read_stats(loader, epoch, &stats);
+    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
+}
+
+void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
+{
+    copy_stats(loader, false, ret, ret_bytes);
+}
+
+void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
+{
+    copy_stats(loader, true, ret, ret_bytes);
+}
+
+int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSample *ret,
+                                size_t ret_bytes)
+{
+    const PenBadSample *bad = pen__bad_samples_at(&loader->engine->bad, i);
+    if (!bad)
+        return PEN_END;
+    pen__result_copy(ret, ret_bytes, bad, sizeof *bad);
+    return PEN_OK;
+}
+
 /* ---- batches ---- */
 
 static int finish_pass(PenLoader *l)
@@ -256,48 +328,5 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     loader->position = PEN_MIN(s.position, plan->state.order.n);
     loader->begun = loader->named = false;
     pen__load_engine_end_pass(loader->engine);
-    return PEN_OK;
-}
-
-/* ---- figures ---- */
-
-static void read_stats(PenLoadEngine *e, PenLoaderStats *ret)
-{
-    const PenLoadPlan *plan = &e->plan;
-    uint64_t own = plan->threads * plan->shares.scratch_each + plan->shares.index;
-    pthread_mutex_lock(&e->lock.mutex);
-    *ret = (PenLoaderStats){
-        .threads = plan->threads,
-        .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
-        .node_ranks = plan->set.node_ranks,
-        .slots = e->ring.n_slots,
-        .slots_ready = e->ring.n_full,
-        .slots_leased = e->ring.n_leased,
-        .batches = e->n_batches,
-        .samples = e->n_samples,
-        .substituted = e->bad.n,
-        .bytes_read = e->tasks.bytes_read,
-        .ns_wait = e->ns_wait,
-        .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
-        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
-        .slots_limit = plan->shares.ring / plan->slot_cost};
-    pthread_mutex_unlock(&e->lock.mutex);
-}
-
-void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
-{
-    PenLoaderStats stats = {0};
-    if (loader->pid == getpid())
-        read_stats(loader->engine, &stats);
-    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
-}
-
-int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSample *ret,
-                                size_t ret_bytes)
-{
-    const PenBadSample *bad = pen__bad_samples_at(&loader->engine->bad, i);
-    if (!bad)
-        return PEN_END;
-    pen__result_copy(ret, ret_bytes, bad, sizeof *bad);
     return PEN_OK;
 }

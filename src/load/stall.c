@@ -16,7 +16,8 @@ typedef struct Busy { /* threads that are not idle */
 
 static Busy describe(const PenThreads *threads)
 {
-    static const char *const names[] = {"idle", "locating", "reading", "decoding"};
+    static const char *const names[] = {"idle", "locating", "waiting for memory for", "reading",
+                                        "decoding"};
     Busy b = {.text = ""};
     size_t at = 0;
     uint64_t now = pen__sys->now_ns();

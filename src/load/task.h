@@ -6,6 +6,7 @@
 #ifndef PEN_LOAD_TASK_H
 #define PEN_LOAD_TASK_H
 
+#include "base/timing/stage_clock.h"
 #include "load/plan/plan.h"
 
 struct PenSlot;
@@ -53,6 +54,8 @@ typedef struct PenTask {
     uint64_t reserved; /* of the memory for reading */
     bool over;         /* and more than its limit */
     uint64_t bytes_read;
+    bool timed; /* this sample is, by `clock` */
+    PenStageClock clock;
     int status;
     PenError error;
     PenBlock *block;      /* that was prefetched for it; NULL: to be found */

@@ -49,6 +49,10 @@ PenTask *pen__tasks_take_idle(PenTasks *t)
     PenTask *task = t->idle;
     t->idle = task->next;
     t->n_idle--;
+    task->timed = t->until_timed == 0;
+    t->until_timed = task->timed ? PEN_TIMED_EVERY - 1 : t->until_timed - 1;
+    if (task->timed)
+        task->clock = (PenStageClock){0};
     return task;
 }
 

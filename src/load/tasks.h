@@ -18,7 +18,7 @@ typedef struct PenTasks {
     PenTask *idle;
     PenTask *ready, **ready_end; /* in the order in which they were read */
     uint32_t n, n_idle, n_ready;
-    uint64_t bytes_read; /* by tasks that have ended */
+    uint32_t until_timed; /* tasks until the next one is */
 } PenTasks;
 
 int pen__tasks_init(PenTasks *t, const PenLoadPlan *plan, PenLoadLock *lock, PenError *reterr);

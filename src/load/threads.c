@@ -45,6 +45,7 @@ int pen__threads_start(PenThreads *t, const uint32_t n_of[PEN_ROLE_COUNT], void 
         for (uint32_t i = 0; i < n_of[role] && r == PEN_OK; i++) {
             PenThread *one = &t->all[t->n];
             one->owner = owner;
+            one->since_ns = pen__sys->now_ns();
             one->role = (PenRole)role;
             r = start_one(t, one, run, reterr);
             t->n += r == PEN_OK;
@@ -82,7 +83,20 @@ void pen__threads_leave(PenThreads *t)
 
 void pen__thread_set(PenThread *t, PenActivity activity, uint64_t sample)
 {
+    uint64_t now = pen__sys->now_ns();
+    t->ns[t->activity] += now - t->since_ns;
     t->activity = activity;
     t->sample = sample;
-    t->since_ns = pen__sys->now_ns();
+    t->since_ns = now;
+}
+
+void pen__threads_add_times(const PenThreads *t, uint64_t ns[PEN_ROLE_COUNT][PEN_ACTIVITY_COUNT])
+{
+    uint64_t now = pen__sys->now_ns();
+    for (uint32_t i = 0; i < t->n; i++) {
+        const PenThread *one = &t->all[i];
+        for (int k = 0; k < PEN_ACTIVITY_COUNT; k++)
+            ns[one->role][k] += one->ns[k];
+        ns[one->role][one->activity] += now - one->since_ns;
+    }
 }

@@ -15,8 +15,10 @@
 typedef enum PenActivity {
     PEN_ACTIVITY_IDLE,
     PEN_ACTIVITY_LOCATING,
+    PEN_ACTIVITY_WAITING, /* for memory */
     PEN_ACTIVITY_READING,
-    PEN_ACTIVITY_DECODING
+    PEN_ACTIVITY_DECODING,
+    PEN_ACTIVITY_COUNT
 } PenActivity;
 
 typedef enum PenRole { PEN_ROLE_FETCH, PEN_ROLE_READ, PEN_ROLE_DECODE, PEN_ROLE_COUNT } PenRole;
@@ -27,7 +29,8 @@ typedef struct PenThread {
     PenRole role;
     PenDecodeContext *context; /* of PEN_ROLE_DECODE; the thread frees it */
     PenActivity activity;
-    uint64_t sample, since_ns; /* that the activity is about; when it began */
+    uint64_t sample, since_ns;       /* that the activity is about; when it began */
+    uint64_t ns[PEN_ACTIVITY_COUNT]; /* of those that have ended */
 } PenThread;
 
 typedef struct PenThreads {
@@ -49,5 +52,7 @@ void pen__threads_fini(PenThreads *t); /* a zeroed one is fine */
 /* With the lock held: the calling thread ends; what its activity is. */
 void pen__threads_leave(PenThreads *t);
 void pen__thread_set(PenThread *t, PenActivity activity, uint64_t sample);
+/* Adds the time that threads of each role have spent in each activity, up to now. */
+void pen__threads_add_times(const PenThreads *t, uint64_t ns[PEN_ROLE_COUNT][PEN_ACTIVITY_COUNT]);
 
 #endif

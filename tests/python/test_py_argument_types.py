@@ -287,6 +287,7 @@ class Bench:
             "Loader.set_epoch": self.method(self.loader.set_epoch),
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
+            "merge_stats": self.method(penstock.merge_stats),
         }
 
 

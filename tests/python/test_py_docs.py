@@ -22,8 +22,8 @@ DOCS = ROOT / "docs"
 PAGES = [
     "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
-    "how-to/moving-from-ffcv.md", "how-to/recipes.md", "tutorials/first-pack.md",
-    "explanation/concepts.md",
+    "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md",
+    "reference/counters.md", "tutorials/first-pack.md", "explanation/concepts.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
@@ -151,6 +151,16 @@ def rows(name, head):
     page = (DOCS / name).read_text()
     table = page[page.index(head) :].split("\n\n")[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+def test_every_counter_is_in_a_table(photos):
+    page = (DOCS / "reference/counters.md").read_text()
+    cells = re.findall(r"^\| (`.*?) \|", page, re.M)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    with penstock.Loader(photos / "photos.pen", 8) as loader:
+        stats = loader.stats()
+    assert sorted(listed) == sorted(set(stats) - {"epoch"})
+    assert set(stats["epoch"]) == set(listed)
 
 
 def test_every_argument_is_in_the_table():

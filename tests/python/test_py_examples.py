@@ -6,12 +6,14 @@ import importlib.util
 import os
 import pathlib
 import re
+import sys
+import urllib.request
 
 import pytest
 from example_tools import EXAMPLES, ROOT, need, python, torchrun
 from py_tools import need_penstock
 
-need_penstock()
+penstock = need_penstock()
 need("torch", "numpy", "PIL")
 pytestmark = pytest.mark.slow  # each of them imports torch anew
 
@@ -158,6 +160,25 @@ def test_evaluate(work, trained):
     found = re.fullmatch(r"Loss \d\.\d{4}  Prec@1 (\d+\.\d\d)  \((\d+) of 120\)\n", out)
     assert found and float(found[1]) == round(100 * int(found[2]) / N, 2), out
     assert torchrun(2, *args, cwd=work) == out
+
+
+def test_export_metrics(work):
+    """It serves what loader.metrics() returns."""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        serve = importlib.import_module("export_metrics").serve
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    with penstock.Loader(work / "photos.pen", 8, output="numpy") as loader:
+        next(iter(loader))
+        server = serve(loader, 0)
+        address = f"http://127.0.0.1:{server.server_port}/metrics"
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            text = answer.read().decode()
+        server.shutdown()
+    assert "penstock_batches_total" in text and text.endswith("# EOF\n")
+    out = python(EXAMPLES / "export_metrics.py", "photos.pen", "--port", "0", cwd=work)
+    assert out.startswith("240 samples; metrics were on port ")
 
 
 def test_every_example_is_here():

@@ -39,7 +39,7 @@ TEST(the_tail)
     pen__tail_add(&tail, UINT64_MAX / 2);
     pen__tail_add(&tail, 0);
     unsigned sum = 0;
-    for (int i = 0; i < PEN_TAIL_BINS; i++)
+    for (int i = 0; i < PEN_LOG_BINS; i++)
         sum += tail.count[i];
     CHECK_INT(sum, PEN_TAIL_LAST);
     CHECK(pen__tail_median(&tail) >= 3 * SIM_MS && pen__tail_median(&tail) <= 4 * SIM_MS);

@@ -23,11 +23,22 @@ static void name_sample(PenPack *pack, PenTask *t)
         pen__error_prefix(&t->error, "sample %" PRIu64, sample);
 }
 
+static int decode(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
+{
+    PenStageClock *clock = t->timed ? &t->clock : NULL;
+    uint64_t begin = pen__stage_begin(clock);
+    pen__stage_clock = clock;
+    int r = pen__sample_decode(w->plan, decoder, t);
+    pen__stage_clock = NULL;
+    pen__stage_end(clock, PEN_TIMED_DECODE, begin);
+    return r;
+}
+
 /* Without the lock. */
 static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
 {
     if (t->status == PEN_OK)
-        t->status = pen__sample_decode(w->plan, decoder, t);
+        t->status = decode(w, decoder, t);
     if (t->status < 0) {
         name_sample(w->plan->pack, t);
         if (w->plan->set.on_bad == PEN_BAD_SUBSTITUTE)
@@ -38,7 +49,9 @@ static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask
 /* With the lock held: a task is done, well or not. */
 static void finish_task(const PenWorker *w, PenTask *t)
 {
-    w->tasks->bytes_read += t->bytes_read;
+    w->counters->bytes_read += t->bytes_read;
+    if (t->timed)
+        pen__counters_add_clock(w->counters, &t->clock);
     pen__ring_sample_done(w->ring, t->to.slot, t->to.index, t->status, &t->error);
     pen__tasks_recycle(w->tasks, t);
 }

@@ -5,6 +5,7 @@
 #ifndef PEN_LOAD_DECODE_WORKER_H
 #define PEN_LOAD_DECODE_WORKER_H
 
+#include "load/counters.h"
 #include "load/ring.h"
 #include "load/tasks.h"
 #include "load/threads.h"
@@ -15,6 +16,7 @@ typedef struct PenWorker { /* what all workers use */
     PenRing *ring;
     PenTasks *tasks;
     PenBudget *scratch;
+    PenLoadCounters *counters;
 } PenWorker;
 
 /* Until the loader stops; called and returns without the lock. Frees the thread's context. */

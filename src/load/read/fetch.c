@@ -8,9 +8,21 @@ static int reserve(PenTasks *tasks, PenThread *me, PenTask *task, uint64_t bytes
 {
     pthread_mutex_lock(&tasks->lock->mutex);
     if (me)
-        pen__thread_set(me, PEN_ACTIVITY_READING, task->to.sample);
+        pen__thread_set(me, PEN_ACTIVITY_WAITING, task->to.sample);
     int r = pen__tasks_reserve(tasks, task, bytes, !me, &task->error);
+    if (me)
+        pen__thread_set(me, PEN_ACTIVITY_READING, task->to.sample);
     pthread_mutex_unlock(&tasks->lock->mutex);
+    return r;
+}
+
+static int locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret)
+{
+    uint64_t begin = pen__stage_begin(pen__stage_clock);
+    int r = pen__sample_locate(plan, task, ret, &task->error);
+    if (r == PEN_E_CORRUPT) /* read once more before it counts, like the payload */
+        r = pen__sample_locate(plan, task, ret, &task->error);
+    pen__stage_end(pen__stage_clock, PEN_TIMED_READ, begin);
     return r;
 }
 
@@ -18,21 +30,24 @@ static int fetch(PenTasks *tasks, PenThread *me, PenTask *task)
 {
     const PenLoadPlan *plan = tasks->plan;
     PenLocation at;
-    int r = pen__sample_locate(plan, task, &at, &task->error);
-    if (r == PEN_E_CORRUPT) /* read once more before it counts, like the payload */
-        r = pen__sample_locate(plan, task, &at, &task->error);
+    int r = locate(plan, task, &at);
     if (r < 0)
         return r;
     r = reserve(tasks, me, task, at.bytes);
+    uint64_t begin = pen__stage_begin(pen__stage_clock);
     if (r == PEN_OK)
         r = pen__sample_read(plan, task, &at, &task->error);
+    pen__stage_end(pen__stage_clock, PEN_TIMED_READ, begin);
     pen__location_release(plan->pack, &at);
     return r;
 }
 
 int pen__fetch_for_reader(PenTasks *tasks, PenThread *me, PenTask *task)
 {
-    return fetch(tasks, me, task);
+    pen__stage_clock = task->timed ? &task->clock : NULL;
+    int r = fetch(tasks, me, task);
+    pen__stage_clock = NULL;
+    return r;
 }
 
 int pen__fetch_for_worker(PenTasks *tasks, PenTask *task)

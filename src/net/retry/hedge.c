@@ -22,23 +22,9 @@ unsigned pen__tail_class(size_t bytes)
     return class;
 }
 
-/* Eight bins for each doubling of the microseconds, the first ones one wide. */
-static unsigned bin_of(uint64_t ns)
-{
-    uint64_t v = ns / 1000 + 8;
-    unsigned e = 63 - (unsigned)__builtin_clzll(v) - 3;
-    unsigned bin = e * 8 + (unsigned)(v >> e & 7);
-    return PEN_MIN(bin, (unsigned)PEN_TAIL_BINS - 1);
-}
-
-static uint64_t bin_end_ns(unsigned bin)
-{
-    return (((uint64_t)(bin % 8 + 9) << bin / 8) - 8) * 1000;
-}
-
 void pen__tail_add(PenTail *tail, uint64_t ns)
 {
-    unsigned bin = bin_of(ns);
+    unsigned bin = pen__log_bin(ns);
     if (tail->n == PEN_TAIL_LAST)
         tail->count[tail->ring[tail->at]]--;
     else
@@ -53,13 +39,13 @@ static uint64_t tail_ns(const PenTail *tail, unsigned later)
 {
     if (tail->n < PEN_TAIL_LEAST)
         return 0;
-    unsigned above = 0, bin = PEN_TAIL_BINS - 1;
+    unsigned above = 0, bin = PEN_LOG_BINS - 1;
     for (; bin > 0; bin--) {
         above += tail->count[bin];
         if (above > later)
             break;
     }
-    return bin_end_ns(bin);
+    return pen__log_bin_end_ns(bin);
 }
 
 uint64_t pen__tail_p99(const PenTail *tail)

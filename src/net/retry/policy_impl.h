@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/timing/log_bins.h"
 #include "net/retry/policy.h"
 
 #define PEN_NS_PER_MS 1000000ull
@@ -72,13 +73,12 @@ bool pen__pace_is_throttled(const PenPace *pace); /* to slow down, lately */
 
 /* ---- how long answers take (hedge.c) ---- */
 
-enum { PEN_TAIL_LAST = 1000, PEN_TAIL_LEAST = 50, PEN_TAIL_BINS = 256, PEN_TAIL_CLASSES = 12 };
+enum { PEN_TAIL_LAST = 1000, PEN_TAIL_LEAST = 50, PEN_TAIL_CLASSES = 12 };
 
-/* The last answers of one class of sizes: a ring of bins, and how many fall into each. Bins are an
- * eighth of a doubling wide. */
+/* The last answers of one class of sizes: a ring of bins, and how many fall into each. */
 typedef struct PenTail {
     uint8_t ring[PEN_TAIL_LAST];
-    uint16_t count[PEN_TAIL_BINS];
+    uint16_t count[PEN_LOG_BINS];
     uint16_t n, at;
 } PenTail;
 

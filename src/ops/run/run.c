@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/timing/stage_clock.h"
 #include "ops/run/decode_context.h"
 #include "ops/run/result.h"
 #include "ops/sample/orientation.h"
@@ -22,6 +23,7 @@ typedef struct Run {
     uint8_t *image; /* between steps, of w x h pixels; NULL: not begun, or stored already */
     int spare;      /* which of the two images is free */
     uint32_t w, h;
+    PenStageClock *clock;
 } Run;
 
 typedef struct Sink { /* takes the rows of a pass */
@@ -32,12 +34,19 @@ typedef struct Sink { /* takes the rows of a pass */
     PenBox place;
 } Sink;
 
+static void store_row(const Run *run, uint32_t y, const uint8_t *row)
+{
+    uint64_t begin = pen__stage_begin(run->clock);
+    pen__result_row(run->p, run->dst, y, row);
+    pen__stage_end(run->clock, PEN_TIMED_STORE, begin);
+}
+
 static void put_row(const Sink *s, uint32_t y, const uint8_t *row)
 {
     if (s->image)
         memcpy(s->image + y * s->stride, row, s->stride);
     else
-        pen__result_row(s->run->p, s->run->dst, y, row);
+        store_row(s->run, y, row);
 }
 
 static int take_row(void *ctx, uint32_t y, const uint8_t *row, PenError *reterr)
@@ -71,7 +80,11 @@ static int put_border(Sink *s, const PenPass *pass)
 
 static int push_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
 {
-    return pen__stream_push(ctx, rows, stride, n, reterr);
+    PenStageClock *clock = pen__stage_clock;
+    uint64_t begin = pen__stage_begin(clock);
+    int r = pen__stream_push(ctx, rows, stride, n, reterr);
+    pen__stage_end(clock, PEN_TIMED_ROWS, begin);
+    return r;
 }
 
 static int drop_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
@@ -122,8 +135,8 @@ static int decode_turned(Run *run)
     r = decode(run, turn_rows, &t);
     if (r < 0)
         return r;
-    return pen__stream_push(run->k->stream, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
-                            swap ? box->w : box->h, run->reterr);
+    return push_rows(run->k->stream, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
+                     swap ? box->w : box->h, run->reterr);
 }
 
 /* What goes into the stream that has just been started. */
@@ -138,7 +151,7 @@ static int feed(Run *run, const PenPass *pass, const PenResize *resize)
     size_t stride = (size_t)run->w * run->p->channels;
     size_t first =
         ((size_t)pass->crop.y + box.y) * stride + ((size_t)pass->crop.x + box.x) * run->p->channels;
-    return pen__stream_push(run->k->stream, run->image + first, stride, box.h, run->reterr);
+    return push_rows(run->k->stream, run->image + first, stride, box.h, run->reterr);
 }
 
 static int run_pass(Run *run, const PenPass *pass, bool last)
@@ -180,13 +193,11 @@ static void run_erase(const Run *run, const PenStep *step)
     }
 }
 
-static void run_colour(const Run *run, const PenStep *step)
+static void change_colours(const Run *run, const PenStep *step)
 {
     const PenDsp *dsp = pen__dsp();
     size_t n = (size_t)run->w * run->h;
     int32_t factor = step->u.factor;
-    if (!n || !run->image)
-        return;
     switch (step->kind) {
     case PEN_STEP_BRIGHTNESS:
         dsp->brightness(run->image, n, factor);
@@ -210,6 +221,24 @@ static void run_colour(const Run *run, const PenStep *step)
     }
 }
 
+static void run_colour(const Run *run, const PenStep *step)
+{
+    uint64_t begin = pen__stage_begin(run->clock);
+    if (run->image && run->w && run->h)
+        change_colours(run, step);
+    pen__stage_end(run->clock, PEN_TIMED_ROWS, begin);
+}
+
+/* What is not stored yet, after the last step. */
+static void store_image(const Run *run)
+{
+    uint64_t begin = pen__stage_begin(run->clock);
+    for (uint32_t y = 0; run->image && y < run->h; y++)
+        store_row(run, y, run->image + (size_t)y * run->w * run->p->channels);
+    pen__result_erase(run->p, run->dst, run->sample_plan);
+    pen__stage_end(run->clock, PEN_TIMED_ROWS, begin);
+}
+
 static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const PenEncoded *image,
                  PenError *reterr)
 {
@@ -226,7 +255,7 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
                            const PenSamplePlan *sample_plan, const PenImageHeader *header,
                            const PenLimits *limits, void *dst, PenError *reterr)
 {
-    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0};
+    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0, pen__stage_clock};
     int r = check(p, sample_plan, header->image, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
@@ -235,10 +264,8 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
         else
             run_colour(&run, step);
     }
-    for (uint32_t y = 0; r == PEN_OK && run.image && y < run.h; y++)
-        pen__result_row(p, dst, y, run.image + (size_t)y * run.w * p->channels);
     if (r == PEN_OK)
-        pen__result_erase(p, dst, sample_plan);
+        store_image(&run);
     return r;
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counters of a loader, by the names of docs/reference/counters.md. */
+#include "py_core.h"
+
+static int add_all(PyObject *dict, const PenLoaderStats *stats)
+{
+    for (int i = 0; pen_stat_name(i); i++) {
+        double value = pen_stat_value(stats, i);
+        PyObject *number =
+            pen_stat_is_count(i) ? PyLong_FromDouble(value) : PyFloat_FromDouble(value);
+        if (core_set(dict, pen_stat_name(i), number) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Counts of waits; bucket i ends at 2^i microseconds. */
+static PyObject *list_buckets(const PenLoaderStats *s)
+{
+    PyObject *list = PyList_New(PEN_WAIT_BUCKETS);
+    for (Py_ssize_t i = 0; list && i < PEN_WAIT_BUCKETS; i++) {
+        PyObject *count = PyLong_FromUnsignedLongLong(s->wait_buckets[i]);
+        if (!count || PyList_SetItem(list, i, count) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *core_loader_stats(const PenLoaderStats *stats)
+{
+    PyObject *dict = PyDict_New();
+    if (dict &&
+        (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0))
+        Py_CLEAR(dict);
+    return dict;
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counters of a loader: stats(), metrics(), and what is merged over ranks."""
+
+import time
+
+import pytest
+from py_tools import jpeg, need_penstock, write_pack
+
+penstock = need_penstock()
+pytest.importorskip("numpy")
+
+N, BATCH = 96, 8
+STAGES = ("fetch", "read", "verify", "decode", "resample", "store")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("packs") / 'a "b" \\.pen'
+    write_pack(penstock, path, N, image=jpeg).close()
+    return path
+
+
+@pytest.fixture
+def loader(path):
+    with penstock.Loader(path, BATCH, pipeline="decode | center_crop 16", output="numpy",
+                         threads=2) as loader:
+        yield loader
+
+
+def test_an_epoch_and_all(loader):
+    for _ in range(2):
+        for _ in loader:
+            pass
+    stats = loader.stats()
+    assert (stats["batches"], stats["samples"]) == (2 * N // BATCH, 2 * N)
+    assert (stats["epoch"]["batches"], stats["epoch"]["samples"]) == (N // BATCH, N)
+    assert stats["bytes_read"] == 2 * stats["epoch"]["bytes_read"] > 0
+    assert sum(stats["wait_buckets"]) == 2 * N // BATCH
+    assert sum(stats["epoch"]["wait_buckets"]) == N // BATCH
+    for stage in STAGES:
+        assert (stats[f"{stage}_seconds"] > 0) == (stage != "fetch"), stage
+
+
+def test_waits_of_a_caller_that_is_slower(loader):
+    for _ in loader:
+        time.sleep(0.02)
+    epoch = loader.stats()["epoch"]
+    assert epoch["elapsed_seconds"] > 0.02 * N / BATCH
+    assert epoch["wait_share"] < 0.5 and epoch["ready_mean"] > 1
+    assert epoch["wait_p50_seconds"] <= epoch["wait_p95_seconds"] <= epoch["wait_max_seconds"]
+    assert epoch["decode_idle_seconds"] > epoch["decode_seconds"]
+
+
+def test_before_the_first_batch(loader):
+    stats = loader.stats()
+    assert stats["batches"] == stats["wait_seconds"] == stats["wait_p99_seconds"] == 0
+    assert stats["epoch"]["elapsed_seconds"] == stats["epoch"]["wait_share"] == 0
+
+
+def test_metrics_can_be_parsed(loader, path):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    for _ in loader:
+        pass
+    text = loader.metrics()
+    families = {f.name: f for f in parser.text_string_to_metric_families(text)}
+    stats = loader.stats()
+    batches = families["penstock_batches"].samples[0]
+    assert (batches.name, batches.value) == ("penstock_batches_total", N // BATCH)
+    assert batches.labels == {"pack": str(path), "rank": "0"}
+    assert families["penstock_slots"].type == "gauge"
+    stages = {s.labels["stage"]: s.value for s in families["penstock_stage_seconds"].samples}
+    assert stages == {stage: stats[f"{stage}_seconds"] for stage in STAGES}
+    waits = families["penstock_wait_seconds"]
+    assert waits.type == "histogram"
+    count = [s.value for s in waits.samples if s.name.endswith("_count")]
+    last = [s.value for s in waits.samples if s.labels.get("le") == "+Inf"]
+    assert count == last == [N // BATCH]
+
+
+def test_the_slowest_rank_is_named():
+    ranks = [
+        {"samples": 5, "bytes_read": 10, "substituted": 0, "wait_seconds": w, "wait_share": w / 9}
+        for w in (0.5, 3.0, 0.25)
+    ]
+    merged = penstock.merge_stats(ranks)
+    assert merged == {
+        "ranks": 3, "samples": 15, "bytes_read": 30, "substituted": 0, "wait_seconds_max": 3.0,
+        "wait_seconds_min": 0.25, "wait_share_max": 3.0 / 9, "slowest_rank": 1,
+    }
+
+
+@pytest.mark.parametrize("ranks", [[], None, [3], [{"samples": 1}]])
+def test_what_cannot_be_merged(ranks):
+    with pytest.raises(penstock.InvalidError, match=r"ranks: expected .*stats\(\)"):
+        penstock.merge_stats(ranks)
