@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that are made from the program, the headers, the examples and the decision records."""
+"""Pages that are made from the headers, the examples and the decision records."""
 
 import re
-import subprocess
 
 EXAMPLES = ("examples/python/*.py", "examples/c/*.c", "examples/*.py")
 FILE_COMMENT = re.compile(r"^/\*\* @file\n \* (.*?\.)(?=[ \n])", re.M | re.S)
@@ -17,30 +16,6 @@ def fence(language, text):
 def slug(heading):
     """The anchor of a heading, as GitHub and the site make it."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
-# ---- the program
-
-
-def printed(program, *words):
-    done = subprocess.run([program, *words], capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout
-
-
-def commands(program):
-    """The names of the commands, in the order of the program's help."""
-    found = re.findall(r"^  ([a-z]+) {2,}\S", printed(program, "help"), re.M)
-    return [name for name in dict.fromkeys(found) if name != "help"]
-
-
-def command_page(program):
-    parts = ["# Commands\n\nThe program `penstock` packs, checks, copies and measures. "
-             "This page is the text that `penstock help COMMAND` prints.\n",
-             fence("text", printed(program, "help"))]
-    for name in commands(program):
-        parts += [f"## penstock {name}\n", fence("text", printed(program, "help", name))]
-    parts += ["## penstock help s3\n", fence("text", printed(program, "help", "s3"))]
-    return "\n".join(parts)
 
 
 # ---- examples

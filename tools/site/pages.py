@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 
+import commands
 import generated
 import links
 
@@ -116,7 +117,7 @@ def write(out, program):
     texts["license.md"] = generated.license_page(ROOT)
     texts["explanation/adr/index.md"] = generated.decision_page(ROOT)
     texts["examples.md"] = generated.example_page(ROOT)
-    texts["reference/cli.md"] = generated.command_page(program)
+    texts["reference/cli.md"] = commands.page(program)
     texts[PYTHON_API] = links.rewrite(
         (OWN / "python-api.md").read_text(encoding="utf-8"), "docs/site/python-api.md", PYTHON_API,
         pages)

@@ -6,6 +6,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import check_html
+import commands
 import comments
 import contrast
 import docstrings
@@ -38,6 +39,11 @@ MOVED = {
     "[`e`](examples/e.py)": "[`e`](examples.md#epy)",
 }
 TARGETS = {"docs/a.md": "a.md", "LICENSE": "license.md", "examples/e.py": "examples.md#epy"}
+COMMAND_TEXTS = {
+    "a_b | c": r"a\_b \| c",
+    "see 'penstock help s3' and --no-sign": "see `penstock help s3` and `--no-sign`",
+    "one\ntwo": "one<br>two",
+}
 DOCSTRING = """Load *all* of http://x_ .
 
 size   how
@@ -116,6 +122,17 @@ def docstring_failures():
         yield f"docstring: expected {RESTRUCTURED!r}, found {made!r}"
 
 
+def command_failures():
+    for text, expected in COMMAND_TEXTS.items():
+        if commands.plain(text) != expected:
+            yield f"{text}: expected {expected}, found {commands.plain(text)}"
+    option = {"name": "mode", "letter": "m", "argument": "M", "default": "a", "choices": ["a", "b"],
+              "required": False, "repeatable": False, "text": "how to"}
+    expected = "| `-m, --mode M` | how to (`a`, `b`; default: a) |"
+    if commands.option_row(option) != expected:
+        yield f"an option: expected {expected}, found {commands.option_row(option)}"
+
+
 def comment_failures():
     member = ('<memberdef kind="variable"><briefdescription/><detaileddescription>{}'
               '</detaileddescription><location line="{}"/></memberdef>')
@@ -133,8 +150,8 @@ def comment_failures():
 
 def run():
     failures = [*page_failures(), *link_failures(), *contrast_failures(), *docstring_failures(),
-                *comment_failures()]
-    n_cases = len(PAGES) + 1 + len(MOVED) + 1 + 9
+                *comment_failures(), *command_failures()]
+    n_cases = len(PAGES) + 1 + len(MOVED) + 1 + 9 + len(COMMAND_TEXTS) + 1
     print(*failures, sep="\n", end="\n" if failures else "")
     print(f"{n_cases - len(failures)} passed, {len(failures)} failed")
     return 1 if failures else 0
