@@ -25,7 +25,7 @@ from ._error import (
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
-from ._stats import merge as merge_stats
+from ._stats import merge_stats
 from ._writer import Writer, write
 
 __version__: str = _core.version

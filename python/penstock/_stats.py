@@ -96,7 +96,7 @@ def _check_ranks(ranks: Any) -> list[Mapping[str, Any]]:
     raise InvalidError("ranks: expected a list with the stats() of each rank")
 
 
-def merge(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_stats(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge the stats() of all ranks: the sums of samples and bytes, and the rank that waited
     longest for its batches, which the other ranks wait for."""
     found = _check_ranks(ranks)

@@ -169,5 +169,5 @@ def test_installed_files(env):
     text = run("pkg-config", "--variable=prefix", "penstock", env=env).strip()
     names = {path.name for path in pathlib.Path(text).rglob("*") if not path.is_dir()}
     assert {"libpenstock.so", "libpenstock.so.1", "libpenstock.a", "penstock.pc", "penstock",
-            "penstockConfig.cmake", "penstockConfigVersion.cmake",
+            "penstockConfig.cmake", "penstockConfigVersion.cmake", "_penstock", "penstock.fish",
             *(header.name for header in HEADERS)} == names

@@ -267,6 +267,6 @@ def test_the_writer_refuses(tmp_path):
         with pytest.raises(penstock.InvalidError, match="only bytes, json, text may be optional"):
             penstock.Writer(tmp_path / "a.pen", {"a": kind})
     with penstock.Writer(tmp_path / "b.pen", SCHEMA) as writer:
-        with pytest.raises(penstock.InvalidError, match="field 'plain': expected bytes"):
+        with pytest.raises(penstock.InvalidError, match="'plain': expected str or bytes, found N"):
             writer.add(note=None, blob=None, data=None, plain=None)
         writer.add(note=None, blob=None, data=None, plain="")

@@ -201,6 +201,7 @@ def test_a_forked_child_shares_it(disk):
 def test_the_second_process_adds_no_memory(large):
     """Reads all of it, twice: what it holds grows by a few buffers, not by 60 MiB."""
     code = """
+penstock.open  # all modules are imported at the first use
 before = preload_tools.memory_kib()
 with penstock.open(sys.argv[1], preload=True) as pack:
     for _ in range(2):

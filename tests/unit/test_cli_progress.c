@@ -7,7 +7,7 @@
 #include "output/progress.h"
 #include "output/progress_line.h"
 
-#define SECOND 1000000000ull
+#define SECOND UINT64_C(1000000000)
 
 /* Reports `per_second` of 1,000 samples, ten times a second, from `from` until `to` seconds. */
 static CliProgressState feed(CliRates *rates, double from, double to, double per_second)

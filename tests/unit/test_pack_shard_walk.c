@@ -114,7 +114,7 @@ static int walk(Trial *t, PenPack *pack, unsigned threads, PenError *reterr)
     static const PenWalkCalls calls = {open_one, skip_one, take_part, close_one, release_one};
     PenTeamWork work = {"test-walk", run, NULL, t};
     if (pen__walk_init(&t->walk, pack, threads, &calls, t, reterr) < 0)
-        return PEN_E_MEMORY;
+        return PEN_E_NO_MEMORY;
     int r = pen__team_run(&work, t->walk.n_threads, reterr);
     if (r == PEN_OK)
         r = pen__walk_status(&t->walk, reterr);
