@@ -3,6 +3,8 @@
 
     python3 examples/python/export_metrics.py photos.pen --port 9400
     curl http://127.0.0.1:9400/metrics
+
+docs/reference/counters.md says what each name means.
 """
 
 from __future__ import annotations
