@@ -2,6 +2,7 @@
 #include "base/crc32c.h"
 
 #include "base/bytes.h"
+#include "base/machine/cpuid.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -67,7 +68,7 @@ uint32_t pen__crc32c_soft(uint32_t crc, const void *data, size_t bytes)
 
 #if defined(__x86_64__)
 
-#define HW __attribute__((target("sse4.2,pclmul")))
+#define HW __attribute__((target("sse4.2,crc32,pclmul")))
 
 /* The crc32 instruction takes three cycles but one can start in each, so three lanes of `lane`
  * bytes run side by side. A lane's state then moves past the `lane` or 2 * `lane` bytes that follow
@@ -128,7 +129,7 @@ static uint32_t crc32c_arm(uint32_t crc, const uint8_t *p, size_t bytes)
 uint32_t pen__crc32c(uint32_t crc, const void *data, size_t bytes)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
+    if (pen__cpuid() & PEN_CPUID_CRC32)
         return crc32c_x86(crc, data, bytes);
 #elif defined(__ARM_FEATURE_CRC32)
     return crc32c_arm(crc, data, bytes);

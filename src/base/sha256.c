@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
+
+#include "base/machine/cpuid.h"
 
 typedef void (*BlocksFn)(uint32_t state[8], const uint8_t *p, size_t n_blocks);
 
@@ -122,27 +121,12 @@ static __attribute__((target("sha,sse4.1"))) void blocks_sha_ni(uint32_t state[8
     _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
 
-/* The compiler's own CPU table lacks SHA. CPUID is slow in virtual machines, so it is asked once.
- */
-static bool has_sha_ni(void)
-{
-    static atomic_int known; /* 0 not asked, 1 no, 2 yes */
-    int v = atomic_load_explicit(&known, memory_order_relaxed);
-    if (v == 0) {
-        unsigned a, b = 0, c, d;
-        bool sha = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1);
-        v = sha && __builtin_cpu_supports("sse4.1") ? 2 : 1;
-        atomic_store_explicit(&known, v, memory_order_relaxed);
-    }
-    return v == 2;
-}
-
 #endif
 
 static BlocksFn best(void)
 {
 #if defined(__x86_64__)
-    if (has_sha_ni())
+    if (pen__cpuid() & PEN_CPUID_SHA)
         return blocks_sha_ni;
 #endif
     return blocks_soft;

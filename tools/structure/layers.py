@@ -15,7 +15,7 @@ from structure.source import includes, unit
 LAYERS = (
     (
         ("base", "system interface, memory, errors, checked arithmetic, hashes, threads", (
-            ("attr.*",), ("spawn",), (".",), ("machine",), ("timing",),
+            ("attr.*", "machine/cpuid.*"), ("spawn",), (".",), ("machine",), ("timing",),
         )),
     ),
     (

@@ -182,7 +182,7 @@ void pen__grey_rgb_neon(const uint8_t *y, uint32_t n, uint8_t *rgb)
 {
     for (; n >= PIXELS; n -= PIXELS, y += PIXELS, rgb += 3 * PIXELS) {
         uint8x16_t v = vld1q_u8(y);
-        vst3q_u8(rgb, (uint8x16x3_t){{v, v, v}});
+        vst3q_u8(rgb, ((uint8x16x3_t){{v, v, v}}));
     }
     pen__grey_rgb_c(y, n, rgb);
 }
