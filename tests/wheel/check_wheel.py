@@ -4,31 +4,43 @@
 It goes into a new environment, and a pack is written, served by TLS from this machine and read
 again, with the certificates where different systems keep them, and beside others that bring an
 OpenSSL. Of what is to stand beside it, that which is not there is said and left out. SITE_PACKAGES
-is where an environment has such (torch, Pillow). Ends with "N passed, M failed"."""
+is where an environment has such (torch, Pillow).
+
+A wheel for aarch64 runs under qemu, with Debian's Python for it. The batches of an epoch have to be
+those of --same-as, a wheel for this machine. Ends with "N passed, M failed"."""
 
 import argparse
 import base64
 import csv
 import hashlib
 import io
+import json
 import os
 import pathlib
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 
+import tomllib
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
+import hardening  # noqa: E402
 import net_stage  # noqa: E402
 
 # What every Linux has that the wheel's tag names.
-SYSTEM = re.compile(r"(ld-linux-x86-64|ld-linux-aarch64|lib(c|m|pthread|dl|rt|z|gcc_s))\.so\.\d+")
+SYSTEM = re.compile(r"(ld-linux-x86-64|ld-linux-aarch64|lib(c|m|pthread|dl|rt))\.so\.\d+")
 # Others that bring an OpenSSL or a libcurl, or much else.
 OTHERS = ("ssl", "torch", "PIL", "cv2", "pycurl", "cryptography.hazmat.bindings._rust", "pyexpat")
 PIP = ("pycurl", "cryptography", "cffi", "opencv-python-headless")
+# Debian's, for arm64.
+ARM_PYTHON = ("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libc6",
+              "libexpat1", "zlib1g", "libssl3", "libffi8", "liblzma5", "libbz2-1.0")
 LAYOUTS = {
     "Debian": "ssl/certs/ca-certificates.crt",
     "Red Hat": "pki/tls/certs/ca-bundle.crt",
@@ -44,6 +56,17 @@ def handshake(port, ca):
         with ssl.create_default_context(cafile=ca).wrap_socket(plain, server_hostname="localhost"):
             pass
 handshake({port}, {ca!r})
+"""
+EPOCH = """
+import hashlib, penstock
+digest = hashlib.sha256()
+pipeline = "decode | random_resized_crop 96 | hflip | color_jitter 0.3 0.3 0.3 0.1 | tensor "
+for kind in ("u8", "f32"):
+    for image, label in penstock.Loader({pack!r}, batch_size=16, shuffle=True, seed=5,
+                                        output="dlpack", pipeline=pipeline + kind):
+        digest.update(memoryview(image))
+        digest.update(memoryview(label))
+print(digest.hexdigest())
 """
 READ = """
 import penstock
@@ -67,7 +90,7 @@ def check(name, test, *arguments):
 
 
 def run(*command, env=None, seconds=120):
-    done = subprocess.run([os.fspath(word) for word in command], env=env, timeout=seconds,
+    done = subprocess.run([os.fspath(word) for word in command], env=env, timeout=seconds, cwd=ROOT,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
     return done.stdout
@@ -95,14 +118,42 @@ def licences_are_there(wheel):
         metadata = next(z.read(n).decode() for n in names if n.endswith(".dist-info/METADATA"))
         texts = {n.rpartition("/licenses/")[2]: z.read(n) for n in names
                  if "/licenses/" in n and not n.endswith("/")}
-    libraries = [n for n in names if ".libs/" in n and not n.endswith("/")]
-    own = {"LICENSE", "bundled/curl.txt", "bundled/libssl-dev.txt", "bundled/libexpat1-dev.txt",
-           "bundled/libarchive-dev.txt"}
-    assert own <= set(texts), own - set(texts)
-    assert len(texts) == len(own) + len(libraries), (sorted(texts), libraries)
+    wanted = {"LICENSE", *(f"bundled/{row['name']}.txt" for row in pinned())}
+    assert wanted == set(texts), wanted ^ set(texts)
     assert all(len(text) > 500 for text in texts.values())
     assert set(re.findall(r"^License-File: (.+)$", metadata, re.M)) == set(texts)
-    return f"{len(texts)} texts"
+    return re.search(r"^License-Expression: (.+)$", metadata, re.M)[1]
+
+
+def pinned():
+    return tomllib.loads((ROOT / "tools/wheel/sources.toml").read_text())["library"]
+
+
+def bill_of_materials(wheel):
+    with zipfile.ZipFile(wheel) as z:
+        (name,) = [name for name in z.namelist() if name.endswith("/sboms/penstock.cdx.json")]
+        bill = json.loads(z.read(name))
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    listed = {c["name"]: c["externalReferences"][0]["hashes"][0]["content"]
+              for c in bill["components"]}
+    assert listed == {row["name"]: row["sha256"] for row in pinned()}
+    return " ".join(f"{c['name']} {c['version']}" for c in bill["components"])
+
+
+def fits_its_platform(wheel):
+    said = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    tag = re.search(r"manylinux_\d+_\d+_\w+", wheel.name)[0]
+    found = re.search(r'platform tag: "(\w+)"', said)[1]
+    assert found == tag, said
+    assert os.path.getsize(wheel) < 10_000_000
+    return found
+
+
+def is_hardened(binary):
+    found = hardening.protections(binary)
+    lacking = [name for name, value in found.items() if not value]
+    assert not lacking, lacking
+    return found["FORTIFY"] + " fortified"
 
 
 def nothing_else_is_needed(site):
@@ -125,18 +176,40 @@ def one_name_leaves(core):
 # --- what it does --------------------------------------------------------------------------------
 
 
+def inside(root, folder):
+    """A command that runs another one in ROOT, where FOLDER is visible by the same name."""
+    script = (f"mkdir -p {root}{folder} && mount --bind {folder} {root}{folder} && "
+              f'mount -t proc proc {root}/proc && exec chroot {root} "$@"')
+    return ["unshare", "--mount", "sh", "-ec", script, "sh"]
+
+
+def install(wheel, folder, root):
+    """(The command that runs Python with the wheel installed, where its files are)"""
+    if wheel.name.endswith("_aarch64.whl"):
+        root, site = ROOT / "build/aarch64-python", folder / "site"
+        run("tools/aarch64_libs.sh", root.relative_to(ROOT), *ARM_PYTHON, seconds=600)
+        run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--platform",
+            re.search(r"manylinux_\w+", wheel.name)[0], "--only-binary", ":all:", "--target", site,
+            "--python-version", "3.11", wheel, seconds=300)
+        return ["qemu-aarch64", "-E", f"PYTHONPATH={site}", "-L", root,
+                root / "usr/bin/python3.11"], site
+    wheel = shutil.copy(wheel, folder)
+    enter = inside(root, folder) if root else []
+    python = [*enter, folder / "env/bin/python"]
+    run(*enter, "python3" if root else sys.executable, "-m", "venv", folder / "env", seconds=300)
+    run(*python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel, seconds=300)
+    site = run(*python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    return python, pathlib.Path(site.strip())
+
+
 class Stage:
     """The environment, the certificates, the server and a pack in it."""
 
-    def __init__(self, folder, wheel, beside):
+    def __init__(self, folder, wheel, beside=None, root=None):
         self.folder = folder
-        self.python = folder / "env" / "bin" / "python"
-        run(sys.executable, "-m", "venv", folder / "env", seconds=300)
-        run(self.python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel,
-            seconds=300)
-        site = run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
-        self.site = pathlib.Path(site.strip())
-        if beside:  # behind its own
+        self.python, self.site = install(wheel, folder, root)
+        self.foreign = len(self.python) > 1
+        if beside and not self.foreign:  # behind its own
             (self.site / "beside.pth").write_text(f"{beside}\n")
         self.ca, self.key = folder / "ca.pem", folder / "key.pem"
         run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
@@ -145,7 +218,7 @@ class Stage:
         self.server = net_stage.S3Server(["packs,public"], tls=(self.ca, self.key))
 
     def write(self):
-        run(self.python, "-c", f"""
+        run(*self.python, "-c", f"""
 import penstock
 with penstock.Writer({str(self.folder / 'a.pen')!r}, {{"image": "bytes", "label": "i64"}}) as w:
     for i in range(40):
@@ -169,7 +242,7 @@ with penstock.Writer({str(self.folder / 'a.pen')!r}, {{"image": "bytes", "label"
 
     def read(self, scheme, before="", after="", **env):
         text = before + READ.format(address=self.address(scheme)) + after
-        return run(self.python, "-c", text, env=self.environment(**env))
+        return run(*self.python, "-c", text, env=self.environment(**env))
 
 
 def reads(stage, scheme, **env):
@@ -186,7 +259,7 @@ def corrects_its_clock(stage):
 
 
 def does_not_trust(stage, scheme):
-    done = subprocess.run([stage.python, "-c", READ.format(address=stage.address(scheme))],
+    done = subprocess.run([*stage.python, "-c", READ.format(address=stage.address(scheme))],
                           env=stage.environment(), capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode != 0 and "certificate" in done.stderr, done.stderr[-500:]
@@ -221,7 +294,7 @@ def beside(stage, module, first):
 
 
 def is_there(stage, module):
-    done = subprocess.run([stage.python, "-c", f"import {module}"], capture_output=True,
+    done = subprocess.run([*stage.python, "-c", f"import {module}"], capture_output=True,
                           env=stage.environment(), timeout=120, check=False)
     return done.returncode == 0
 
@@ -237,7 +310,7 @@ done
 mkdir -p "$(dirname /mnt/{place})"
 cp {stage.ca} /mnt/{place}
 mount --move /mnt /etc
-exec {stage.python} -c "$READ"
+exec {shlex.join(map(str, stage.python))} -c "$READ"
 """
     env = stage.environment(READ=READ.format(address=stage.address("https")))
     assert run("unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, env=env,
@@ -249,11 +322,49 @@ def have_name_spaces():
                           capture_output=True, check=False).returncode == 0
 
 
-def check_all(stage, wheel):
+def epoch(stage):
+    """Packs photographs, and returns the SHA-256 of the batches of an epoch."""
+    photos, pack = stage.folder / "photos", stage.folder / "photos.pen"
+    if not photos.exists():
+        run(sys.executable, ROOT / "examples/make_photos.py", photos)
+    run(*stage.python, "-m", "penstock", "pack", photos, "-o", pack, env=stage.environment())
+    return run(*stage.python, "-c", EPOCH.format(pack=str(pack)), env=stage.environment()).strip()
+
+
+def same_epoch(stage, other):
+    """As another wheel makes it, in another folder."""
+    with tempfile.TemporaryDirectory(prefix="penstock-other-") as folder:
+        theirs = pathlib.Path(folder)
+        found = epoch(stage)
+        if other:
+            shutil.copytree(stage.folder / "photos", theirs / "photos")
+            second = Stage(theirs, other.resolve())
+            assert epoch(second) == found
+    return f"SHA-256 {found[:16]}... in {'both' if other else 'this one'}"
+
+
+def starts_fast(stage):
+    text = "import time; t = time.perf_counter(); import penstock; print(time.perf_counter() - t)"
+    found = min(float(run(*stage.python, "-c", text)) for _ in range(5))
+    assert stage.python[0] == "qemu-aarch64" or found < 0.05, found
+    version = run(*stage.python, "-c", "import sys; print(sys.version.split()[0])").strip()
+    return f"{1000 * found:.0f} ms, Python {version}"
+
+
+def check_contents(stage, wheel):
+    core = stage.site / "penstock/_core.abi3.so"
     check("every file is in RECORD", record_holds, wheel)
     check("licences", licences_are_there, wheel)
-    check("needs nothing but glibc and zlib", nothing_else_is_needed, stage.site)
-    check("exports PyInit__core alone", one_name_leaves, stage.site / "penstock" / "_core.abi3.so")
+    check("bill of materials", bill_of_materials, wheel)
+    check("platform by auditwheel", fits_its_platform, wheel)
+    check("hardening", is_hardened, core)
+    check("needs nothing but glibc", nothing_else_is_needed, stage.site)
+    check("exports PyInit__core alone", one_name_leaves, core)
+
+
+def check_use(stage, same_as):
+    check("import", starts_fast, stage)
+    check("an epoch", same_epoch, stage, same_as)
     check("https://, CA by SSL_CERT_FILE", lambda: reads(stage, "https",
                                                          SSL_CERT_FILE=str(stage.ca)))
     check("s3://, CA by AWS_CA_BUNDLE", lambda: reads(stage, "s3", AWS_CA_BUNDLE=str(stage.ca)))
@@ -261,6 +372,9 @@ def check_all(stage, wheel):
     check("https://, a CA that is not trusted", does_not_trust, stage, "https")
     check("s3://, a CA that is not trusted", does_not_trust, stage, "s3")
     check("loads no library of the system's", loads_its_own_alone, stage)
+
+
+def check_neighbours(stage):
     if have_name_spaces():
         for name, place in LAYOUTS.items():
             check(f"certificates as on {name}", layout, stage, place)
@@ -279,15 +393,21 @@ def main():
     p.add_argument("wheel", type=pathlib.Path)
     p.add_argument("--beside", help="site-packages with torch and Pillow")
     p.add_argument("--install", action="store_true", help=f"{', '.join(PIP)} from the index, too")
+    p.add_argument("--root", type=pathlib.Path, help="a root directory that has python3-venv")
+    p.add_argument("--same-as", type=pathlib.Path, help="a wheel that makes the same batches")
     options = p.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-wheel-") as folder:
-        stage = Stage(pathlib.Path(folder), options.wheel.resolve(), options.beside)
-        if options.install:
-            subprocess.run([stage.python, "-m", "pip", "install", "-q", "--no-deps", *PIP],
+        stage = Stage(pathlib.Path(folder), options.wheel.resolve(), options.beside,
+                      options.root and options.root.resolve())
+        if options.install and not stage.foreign:
+            subprocess.run([*stage.python, "-m", "pip", "install", "-q", "--no-deps", *PIP],
                            check=False, timeout=600)
         with stage.server:
             stage.write()
-            check_all(stage, options.wheel)
+            check_contents(stage, options.wheel)
+            check_use(stage, options.same_as)
+            if not stage.foreign:
+                check_neighbours(stage)
     print(f"{results['passed']} passed, {results['failed']} failed")
     return 1 if results["failed"] else 0
 
