@@ -165,9 +165,9 @@ PEN_NODISCARD PEN_API int pen_loader_restore(PenLoader *loader, const char *text
 
 /** The stages of loading, each on the time of the threads that run it. */
 enum {
-    PEN_LOAD_STAGE_FETCH = 0,    /**< request blocks of a remote pack and receive them */
+    PEN_LOAD_STAGE_FETCH = 0,    /**< request blocks of a remote pack, receive and check them */
     PEN_LOAD_STAGE_READ = 1,     /**< find samples and read them */
-    PEN_LOAD_STAGE_VERIFY = 2,   /**< compute checksums */
+    PEN_LOAD_STAGE_VERIFY = 2,   /**< compute checksums of samples */
     PEN_LOAD_STAGE_DECODE = 3,   /**< decode images */
     PEN_LOAD_STAGE_RESAMPLE = 4, /**< resize, and all operations on decoded pixels */
     PEN_LOAD_STAGE_STORE = 5,    /**< convert pixels and store them in the batch */

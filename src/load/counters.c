@@ -82,10 +82,9 @@ static void fill_stages(const PenLoadCounters *c, uint64_t ret[PEN_LOAD_STAGE_SL
     uint64_t decode = c->ns_of[PEN_ROLE_DECODE][PEN_ACTIVITY_DECODING];
     uint64_t rows = share(decode, timed[PEN_TIMED_ROWS], timed[PEN_TIMED_DECODE]);
     uint64_t store = share(decode, timed[PEN_TIMED_STORE], timed[PEN_TIMED_DECODE]);
-    uint64_t fetch = c->ns_of[PEN_ROLE_FETCH][PEN_ACTIVITY_READING];
-    ret[PEN_LOAD_STAGE_FETCH] = less(fetch, c->ns_fetch_verify);
+    ret[PEN_LOAD_STAGE_FETCH] = c->ns_of[PEN_ROLE_FETCH][PEN_ACTIVITY_READING];
     ret[PEN_LOAD_STAGE_READ] = less(read, verify);
-    ret[PEN_LOAD_STAGE_VERIFY] = verify + c->ns_fetch_verify;
+    ret[PEN_LOAD_STAGE_VERIFY] = verify;
     ret[PEN_LOAD_STAGE_DECODE] = less(decode, rows);
     ret[PEN_LOAD_STAGE_RESAMPLE] = less(rows, store);
     ret[PEN_LOAD_STAGE_STORE] = store;

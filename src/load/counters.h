@@ -20,8 +20,7 @@ typedef struct PenLoadCounters {
     uint64_t ns_wait; /* of the caller, for batches */
     uint64_t waits[PEN_LOG_BINS];
     uint64_t ns_of[PEN_ROLE_COUNT][PEN_ACTIVITY_COUNT];
-    uint64_t ns_fetch_verify; /* of the time that fetchers spent reading */
-    PenStageClock timed;      /* of one sample in PEN_TIMED_EVERY */
+    PenStageClock timed; /* of one sample in PEN_TIMED_EVERY */
 } PenLoadCounters;
 
 /* The caller has waited for a batch; `ready` are those that were full when it began. */

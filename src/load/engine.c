@@ -182,8 +182,6 @@ void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret)
 {
     *ret = e->counters;
     ret->substituted = e->bad.n;
-    if (e->blocks)
-        ret->ns_fetch_verify = e->blocks->ns_verify;
     pen__threads_add_times(&e->threads, ret->ns_of);
 }
 

@@ -63,6 +63,11 @@ typedef struct PenTask {
     PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;
 
+static inline PenStageClock *pen__task_clock(PenTask *task)
+{
+    return task->timed ? &task->clock : NULL;
+}
+
 /* Of its random draws. */
 static inline PenDrawKey pen__task_key(const PenLoadPlan *plan, const PenTask *task)
 {

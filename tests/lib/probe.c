@@ -59,7 +59,7 @@ static int ask_slice(PenPack *pack, const Probe *p, Answer *out, PenError *reter
     int r = pen__pack_locate(pack, p->sample, &b, &sample, reterr);
     if (r < 0)
         return r;
-    PenSpot at = {b, sample, p->field, p->frame};
+    PenSpot at = {b, sample, p->field, p->frame, NULL};
     r = pen__pack_read_slice(&at, p->first, p->n, &slice, reterr);
     if (r == PEN_OK)
         r = give(out, slice.data.data, slice.data.bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of a sample's stages. Decoding, resampling and storing alternate row by row, and
  * checksums are computed in between reads, so that reading the clock around each of them would cost
- * more than some of them take. A loader therefore times one sample in PEN_TIMED_EVERY: the thread
- * that works on it has a stage clock, and no other thread reads the time. */
+ * more than some of them take. A loader therefore times one sample in PEN_TIMED_EVERY: it has a
+ * stage clock, which goes with it; for the others the clock is NULL, and nothing reads the time. */
 #ifndef PEN_BASE_TIMING_STAGE_CLOCK_H
 #define PEN_BASE_TIMING_STAGE_CLOCK_H
 
@@ -24,9 +24,6 @@ typedef enum PenTimedStage {
 typedef struct PenStageClock {
     uint64_t ns[PEN_TIMED_COUNT];
 } PenStageClock;
-
-/* Of this thread; NULL: its sample is not timed. */
-extern _Thread_local PenStageClock *pen__stage_clock;
 
 static inline uint64_t pen__stage_begin(const PenStageClock *clock)
 {

@@ -25,11 +25,11 @@ static void name_sample(PenPack *pack, PenTask *t)
 
 static int decode(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
 {
-    PenStageClock *clock = t->timed ? &t->clock : NULL;
+    PenStageClock *clock = pen__task_clock(t);
     uint64_t begin = pen__stage_begin(clock);
-    pen__stage_clock = clock;
+    pen__decode_context_time(decoder->context, clock);
     int r = pen__sample_decode(w->plan, decoder, t);
-    pen__stage_clock = NULL;
+    pen__decode_context_time(decoder->context, NULL);
     pen__stage_end(clock, PEN_TIMED_DECODE, begin);
     return r;
 }

@@ -29,7 +29,6 @@ typedef struct PenBlocks {
     PenSchedule schedule;      /* data of its blocks: PenBlock, or PenError of failed ones */
     PenScheduledBlock *failed; /* and still needed: to be fetched again */
     PenTurns turns;
-    uint64_t ns_verify;      /* of fetchers, for checksums */
     pthread_cond_t fetchers; /* wait for a block to fetch */
     PenTicket *tickets;      /* all of them */
     PenTicket *free_tickets;

@@ -3,7 +3,6 @@
 
 #include "base/attr.h"
 #include "base/thread.h"
-#include "base/timing/stage_clock.h"
 
 enum { JOIN_BYTES = 8 << 20 }; /* of one request for adjacent blocks */
 
@@ -45,7 +44,6 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
     const PenSchedule *s = &b->schedule;
     PenScheduledBlock *run[PEN_JOIN_MOST] = {first};
     PenBlock *blocks[PEN_JOIN_MOST] = {0};
-    PenStageClock clock = {0};
     PenError err = {0};
     uint64_t number = first->number;
     int n = join_adjacent(b, run);
@@ -53,12 +51,9 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
     if (!b->turns.warm)
         wait_for_turn(b, number);
     pthread_mutex_unlock(&b->lock->mutex);
-    pen__stage_clock = &clock;
     int r = n > 1 ? pen__pack_blocks_take(b->pack, number, n, blocks, &err)
                   : pen__pack_block_take(b->pack, number, blocks, &err);
-    pen__stage_clock = NULL;
     pthread_mutex_lock(&b->lock->mutex);
-    b->ns_verify += clock.ns[PEN_TIMED_VERIFY];
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
     if (pen__turns_answered(&b->turns, s->cursor >= s->split.batch))
         pthread_cond_broadcast(&b->fetchers);

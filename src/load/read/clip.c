@@ -213,9 +213,10 @@ static int list_segments(const PenSpot *spot, const PenImageEntry *e, PenClipFra
 }
 
 static int check_frame(const PenOutField *f, const PenLocation *at, PenClipFrame *frame,
-                       PenTaskClip *clip, PenError *reterr)
+                       PenTask *task, PenError *reterr)
 {
-    PenSpot spot = {at->block, at->in_block, f->field, frame->number};
+    PenTaskClip *clip = &task->clips[f->image];
+    PenSpot spot = {at->block, at->in_block, f->field, frame->number, pen__task_clock(task)};
     PenImageEntry e = entry_of(f, at, frame->number);
     int r = pen__payload_check(&spot, &e, clip->data.data + frame->at, reterr);
     if (r < 0) {
@@ -234,9 +235,9 @@ static uint32_t end_of_read(const PenClipFrame *frames, uint32_t n, uint32_t fro
     return i;
 }
 
-static int read_all(PenTaskClip *clip, const PenOutField *f, const PenLocation *at,
-                    PenError *reterr)
+static int read_all(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
+    PenTaskClip *clip = &task->clips[f->image];
     PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
     uint32_t n = (uint32_t)(clip->frames.bytes / sizeof *frames);
     int r = PEN_OK;
@@ -252,16 +253,15 @@ static int read_all(PenTaskClip *clip, const PenOutField *f, const PenLocation *
                             clip->data.data + frames[i].at, reterr);
     }
     for (uint32_t i = 0; r == PEN_OK && i < n; i++)
-        r = check_frame(f, at, &frames[i], clip, reterr);
+        r = check_frame(f, at, &frames[i], task, reterr);
     return r;
 }
 
 int pen__clip_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
-    PenTaskClip *clip = &task->clips[f->image];
-    int r = read_all(clip, f, at, reterr);
+    int r = read_all(task, f, at, reterr);
     if (r == PEN_E_CORRUPT)
-        r = read_all(clip, f, at, reterr);
-    task->bytes_read += clip->bytes;
+        r = read_all(task, f, at, reterr);
+    task->bytes_read += task->clips[f->image].bytes;
     return r;
 }

@@ -18,11 +18,12 @@ static int reserve(PenTasks *tasks, PenThread *me, PenTask *task, uint64_t bytes
 
 static int locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret)
 {
-    uint64_t begin = pen__stage_begin(pen__stage_clock);
+    PenStageClock *clock = pen__task_clock(task);
+    uint64_t begin = pen__stage_begin(clock);
     int r = pen__sample_locate(plan, task, ret, &task->error);
     if (r == PEN_E_CORRUPT) /* read once more before it counts, like the payload */
         r = pen__sample_locate(plan, task, ret, &task->error);
-    pen__stage_end(pen__stage_clock, PEN_TIMED_READ, begin);
+    pen__stage_end(clock, PEN_TIMED_READ, begin);
     return r;
 }
 
@@ -34,20 +35,18 @@ static int fetch(PenTasks *tasks, PenThread *me, PenTask *task)
     if (r < 0)
         return r;
     r = reserve(tasks, me, task, at.bytes);
-    uint64_t begin = pen__stage_begin(pen__stage_clock);
+    PenStageClock *clock = pen__task_clock(task);
+    uint64_t begin = pen__stage_begin(clock);
     if (r == PEN_OK)
         r = pen__sample_read(plan, task, &at, &task->error);
-    pen__stage_end(pen__stage_clock, PEN_TIMED_READ, begin);
+    pen__stage_end(clock, PEN_TIMED_READ, begin);
     pen__location_release(plan->pack, &at);
     return r;
 }
 
 int pen__fetch_for_reader(PenTasks *tasks, PenThread *me, PenTask *task)
 {
-    pen__stage_clock = task->timed ? &task->clock : NULL;
-    int r = fetch(tasks, me, task);
-    pen__stage_clock = NULL;
-    return r;
+    return fetch(tasks, me, task);
 }
 
 int pen__fetch_for_worker(PenTasks *tasks, PenTask *task)

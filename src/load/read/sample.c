@@ -6,9 +6,9 @@
 
 #define WHERE "load/read"
 
-static PenSpot spot_of(const PenOutField *f, const PenLocation *at)
+static PenSpot spot_of(const PenOutField *f, const PenLocation *at, PenStageClock *clock)
 {
-    return (PenSpot){.block = at->block, .sample = at->in_block, .field = f->field};
+    return (PenSpot){.block = at->block, .sample = at->in_block, .field = f->field, .clock = clock};
 }
 
 static int no_image(const PenOutField *f, PenError *reterr)
@@ -107,10 +107,10 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
     return r;
 }
 
-static int read_image(const PenOutField *f, PenTaskImage *im, const PenLocation *at,
-                      PenError *reterr)
+static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at, PenError *reterr)
 {
-    PenSpot spot = spot_of(f, at);
+    PenTaskImage *im = &task->images[f->image];
+    PenSpot spot = spot_of(f, at, pen__task_clock(task));
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     im->encoded = (PenEncoded){
         .width = e.width, .height = e.height, .codec = e.codec, .channels = e.channels};
@@ -133,9 +133,9 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
         if (!pen__field_is_image(f))
             continue;
         PenTaskImage *im = &task->images[f->image];
-        r = read_image(f, im, at, reterr);
+        r = read_image(f, task, at, reterr);
         if (r == PEN_E_CORRUPT)
-            r = read_image(f, im, at, reterr);
+            r = read_image(f, task, at, reterr);
         task->bytes_read += im->encoded.bytes;
     }
     return r;

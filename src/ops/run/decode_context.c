@@ -59,6 +59,11 @@ void pen__decode_context_free(PenDecodeContext **k)
     *k = NULL;
 }
 
+void pen__decode_context_time(PenDecodeContext *k, PenStageClock *clock)
+{
+    k->clock = clock;
+}
+
 void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes)
 {
     uint64_t held =

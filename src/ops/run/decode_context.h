@@ -17,6 +17,7 @@ struct PenDecodeContext {
     PenScratch images[2]; /* between steps */
     PenScratch upright;   /* a region turned by its orientation */
     PenScratch row;       /* with a border */
+    PenStageClock *clock; /* of the sample; NULL: it is not timed */
 };
 
 /* Holds at least so many bytes then; what was in it is lost. */

@@ -7,6 +7,7 @@
 #include <penstock/loader.h>
 
 #include "base/box.h"
+#include "base/timing/stage_clock.h"
 #include "codec/region/region.h"
 #include "ops/operations/draw.h"
 #include "ops/operations/frame_choice.h"
@@ -66,6 +67,8 @@ typedef struct PenDecodeContext PenDecodeContext;
 int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr);
 void pen__decode_context_free(PenDecodeContext **k); /* accepts NULL */
 /* Gives back what is above `bytes`, so that one huge image does not stay for ever. */
+/* From now on its samples are timed; NULL: they are not. */
+void pen__decode_context_time(PenDecodeContext *k, PenStageClock *clock);
 void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes);
 
 /* The most scratch memory that running it in a new context takes. */

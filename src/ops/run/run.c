@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/timing/stage_clock.h"
 #include "ops/run/decode_context.h"
 #include "ops/run/result.h"
 #include "ops/sample/orientation.h"
@@ -23,7 +22,6 @@ typedef struct Run {
     uint8_t *image; /* between steps, of w x h pixels; NULL: not begun, or stored already */
     int spare;      /* which of the two images is free */
     uint32_t w, h;
-    PenStageClock *clock;
 } Run;
 
 typedef struct Sink { /* takes the rows of a pass */
@@ -36,9 +34,9 @@ typedef struct Sink { /* takes the rows of a pass */
 
 static void store_row(const Run *run, uint32_t y, const uint8_t *row)
 {
-    uint64_t begin = pen__stage_begin(run->clock);
+    uint64_t begin = pen__stage_begin(run->k->clock);
     pen__result_row(run->p, run->dst, y, row);
-    pen__stage_end(run->clock, PEN_TIMED_STORE, begin);
+    pen__stage_end(run->k->clock, PEN_TIMED_STORE, begin);
 }
 
 static void put_row(const Sink *s, uint32_t y, const uint8_t *row)
@@ -80,10 +78,10 @@ static int put_border(Sink *s, const PenPass *pass)
 
 static int push_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
 {
-    PenStageClock *clock = pen__stage_clock;
-    uint64_t begin = pen__stage_begin(clock);
-    int r = pen__stream_push(ctx, rows, stride, n, reterr);
-    pen__stage_end(clock, PEN_TIMED_ROWS, begin);
+    const PenDecodeContext *k = ctx;
+    uint64_t begin = pen__stage_begin(k->clock);
+    int r = pen__stream_push(k->stream, rows, stride, n, reterr);
+    pen__stage_end(k->clock, PEN_TIMED_ROWS, begin);
     return r;
 }
 
@@ -135,7 +133,7 @@ static int decode_turned(Run *run)
     r = decode(run, turn_rows, &t);
     if (r < 0)
         return r;
-    return push_rows(run->k->stream, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
+    return push_rows(run->k, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
                      swap ? box->w : box->h, run->reterr);
 }
 
@@ -146,12 +144,12 @@ static int feed(Run *run, const PenPass *pass, const PenResize *resize)
     if (!run->image)
         return pen__turn_needed(run->sample_plan->shape.orientation)
                    ? decode_turned(run)
-                   : decode(run, push_rows, run->k->stream);
+                   : decode(run, push_rows, run->k);
     pen__resize_needs(resize, &box);
     size_t stride = (size_t)run->w * run->p->channels;
     size_t first =
         ((size_t)pass->crop.y + box.y) * stride + ((size_t)pass->crop.x + box.x) * run->p->channels;
-    return push_rows(run->k->stream, run->image + first, stride, box.h, run->reterr);
+    return push_rows(run->k, run->image + first, stride, box.h, run->reterr);
 }
 
 static int run_pass(Run *run, const PenPass *pass, bool last)
@@ -223,20 +221,20 @@ static void change_colours(const Run *run, const PenStep *step)
 
 static void run_colour(const Run *run, const PenStep *step)
 {
-    uint64_t begin = pen__stage_begin(run->clock);
+    uint64_t begin = pen__stage_begin(run->k->clock);
     if (run->image && run->w && run->h)
         change_colours(run, step);
-    pen__stage_end(run->clock, PEN_TIMED_ROWS, begin);
+    pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 
 /* What is not stored yet, after the last step. */
 static void store_image(const Run *run)
 {
-    uint64_t begin = pen__stage_begin(run->clock);
+    uint64_t begin = pen__stage_begin(run->k->clock);
     for (uint32_t y = 0; run->image && y < run->h; y++)
         store_row(run, y, run->image + (size_t)y * run->w * run->p->channels);
     pen__result_erase(run->p, run->dst, run->sample_plan);
-    pen__stage_end(run->clock, PEN_TIMED_ROWS, begin);
+    pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 
 static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const PenEncoded *image,
@@ -255,7 +253,7 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
                            const PenSamplePlan *sample_plan, const PenImageHeader *header,
                            const PenLimits *limits, void *dst, PenError *reterr)
 {
-    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0, pen__stage_clock};
+    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0};
     int r = check(p, sample_plan, header->image, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];

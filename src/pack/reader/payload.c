@@ -23,6 +23,14 @@ static PenPlace place_of(const PenSpot *at)
     return pen__block_place(&at->block->view, at->sample, at->field, at->frame);
 }
 
+static uint32_t sum_of(const PenSpot *at, const PenPlace *place, const void *data, size_t bytes)
+{
+    uint64_t begin = pen__stage_begin(at->clock);
+    uint32_t sum = pen__place_sum(place, data, bytes);
+    pen__stage_end(at->clock, PEN_TIMED_VERIFY, begin);
+    return sum;
+}
+
 /* Compares the checksum of the bytes at `offset` of the block. */
 static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
                      PenError *reterr)
@@ -45,7 +53,7 @@ static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_
 int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data, PenError *reterr)
 {
     PenPlace place = place_of(at);
-    return check_sum(at, e->offset, pen__place_sum(&place, data, (size_t)e->bytes), e->crc, reterr);
+    return check_sum(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc, reterr);
 }
 
 /* The runs from `run` up to segment `end`; `data` begins with the first of them. */
@@ -56,7 +64,7 @@ static int check_runs(const PenSpot *at, uint64_t payload, const PenSegmentTable
     int more = 1;
     while (more) {
         place.run = run.run + 1;
-        uint32_t sum = pen__place_sum(&place, data, (size_t)run.bytes);
+        uint32_t sum = sum_of(at, &place, data, (size_t)run.bytes);
         int r = check_sum(at, payload + run.offset, sum, pen__run_sum(t, run.run), reterr);
         if (r < 0)
             return r;
@@ -73,10 +81,9 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
     if (e->codec == PEN_STORED_NONE)
         return PEN_OK;
     if (!e->table_bytes)
-        return check_sum(at, e->offset, pen__place_sum(&place, data, (size_t)e->bytes), e->crc,
-                         reterr);
+        return check_sum(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc, reterr);
     PenSegmentTable t = pen__block_segments(&at->block->view, e);
-    int r = check_sum(at, e->offset, pen__place_sum(&place, data, t.head_bytes), e->crc, reterr);
+    int r = check_sum(at, e->offset, sum_of(at, &place, data, t.head_bytes), e->crc, reterr);
     if (r < 0)
         return r;
     PenRun run;
@@ -137,7 +144,7 @@ static int read_slice(const PenSpot *at, const PenImageEntry *e, const PenSegmen
         r = pen__block_read(b, e->offset + want->from.offset, want->bytes, out->data + head,
                             reterr);
     if (r == PEN_OK)
-        r = check_sum(at, e->offset, pen__place_sum(&place, out->data, head), e->crc, reterr);
+        r = check_sum(at, e->offset, sum_of(at, &place, out->data, head), e->crc, reterr);
     if (r == PEN_OK)
         r = check_runs(at, e->offset, t, want->from, want->end, out->data + head, reterr);
     if (r < 0)

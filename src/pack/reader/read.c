@@ -50,7 +50,7 @@ typedef struct At {
 
 static PenSpot spot_of(const At *at, uint32_t frame)
 {
-    return (PenSpot){at->block, at->sample, at->field, frame};
+    return (PenSpot){at->block, at->sample, at->field, frame, NULL};
 }
 
 static int go_to(At *at, PenPack *pack, uint64_t sample, uint32_t field, PenError *reterr)

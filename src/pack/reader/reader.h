@@ -5,6 +5,7 @@
 
 #include <penstock/pack.h>
 
+#include "base/timing/stage_clock.h"
 #include "io/store.h"
 #include "pack/format/manifest.h"
 #include "pack/format/shard_read.h"
@@ -124,6 +125,7 @@ int pen__pack_check_duplicates(PenPack *p, PenError *reterr);
 typedef struct PenSpot {
     const PenBlock *block;
     uint32_t sample, field, frame;
+    PenStageClock *clock; /* for the time of checksums; may be NULL */
 } PenSpot;
 
 /* Checks a payload that has been read. The message names shard, block, sample and offset. */

@@ -90,7 +90,7 @@ static int copy_value(Fill *fill, const PenBlock *b, uint32_t s, uint32_t f, Pen
 {
     const uint8_t *data = fill->c->data.data;
     int type = fill->schema->fields[f].type;
-    PenSpot at = {b, s, f, 0};
+    PenSpot at = {.block = b, .sample = s, .field = f};
     int r = PEN_OK;
     if (pen__type_is_number(type)) {
         to->data = pen__block_number(&b->view, s, f);
