@@ -11,7 +11,7 @@
  *   memory. Both belong to that thread until it puts the task back.
  * - The mutex is held for operations on lists and counters, while the ring allocates or frees a
  *   slot, and for a report on a stalled batch. Threads read, decode and open shards without it. The
- * headers of the parts say which functions need it.
+ *   headers of the parts say which functions need it.
  * - Order: this mutex first, then those of the pack, which knows nothing of the loader. No other
  *   lock of the loader is taken while it is held.
  * - Every wait has a deadline, and checks its condition again.

@@ -10,6 +10,14 @@
 
 #define WHERE "load/threads"
 
+/* Another thread may read the counters meanwhile. */
+static void add_started(PenThreads *t)
+{
+    pthread_mutex_lock(&t->lock->mutex);
+    t->n++;
+    pthread_mutex_unlock(&t->lock->mutex);
+}
+
 static void count_live(PenThreads *t, bool more)
 {
     pthread_mutex_lock(&t->lock->mutex);
@@ -48,7 +56,8 @@ int pen__threads_start(PenThreads *t, const uint32_t n_of[PEN_ROLE_COUNT], void 
             one->since_ns = pen__sys->now_ns();
             one->role = (PenRole)role;
             r = start_one(t, one, run, reterr);
-            t->n += r == PEN_OK;
+            if (r == PEN_OK)
+                add_started(t);
         }
     return r;
 }

@@ -3,7 +3,8 @@
  *
  * Lock rule: the lock of lock.h guards `live`, and the activity of each thread. A thread that hangs
  * in a read is not waited for: the set must live as long as `live` is not 0. `all` and `n` belong
- * to the thread of the caller, and do not change while threads run. */
+ * to the thread of the caller, and do not change while threads run; it holds the lock when `n`
+ * grows, because another thread may read the times. */
 #ifndef PEN_LOAD_THREADS_H
 #define PEN_LOAD_THREADS_H
 
