@@ -118,7 +118,8 @@ static int count_pack(void *ctx, const char *id)
     return pen__cache_dir_entries(count->cache, id, count_entry, count);
 }
 
-/* With the accounting. */
+/* With the accounting. What others are writing is not among the entries yet, so it is counted once
+ * more by the next who is alone. */
 static int recount(PenCache *c, bool alone, PenAccounting *b)
 {
     Count count = {.cache = c, .sweep = alone};
@@ -126,7 +127,7 @@ static int recount(PenCache *c, bool alone, PenAccounting *b)
     if (r == 0)
         *b = (PenAccounting){.used = count.bytes,
                              .pending = alone ? 0 : b->pending,
-                             .counted_s = pen__sys->unix_ns() / 1000000000u};
+                             .counted_s = alone ? pen__sys->unix_ns() / 1000000000u : 0};
     return r;
 }
 
@@ -140,7 +141,7 @@ void pen__accounting_recount(PenCache *c, bool force)
 {
     PenAccounting b;
     int r = pen__accounting_begin(c, PEN_SHORT_NS(c), &b);
-    if (r < 0 && r != -EBADMSG)
+    if (r < 0 && r != -EBADMSG && r != -ENODATA)
         return;
     bool bad = r<0, old = pen__sys->unix_ns() / 1000000000u - b.counted_s> DAY_S;
     bool alone = (bad || b.pending || old || force) && is_alone(c);

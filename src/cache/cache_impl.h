@@ -61,8 +61,8 @@ typedef struct PenAccounting {
     uint64_t counted_s; /* when they were last counted, seconds since 1970 */
 } PenAccounting;
 
-/* Locks and reads them. 0 or -errno, and then nothing is locked. -EBADMSG: they are locked, and
- * wrong. */
+/* Locks and reads them. 0 or -errno, and then nothing is locked. -EBADMSG and -ENODATA: they are
+ * locked, and wrong or absent. */
 int pen__accounting_begin(PenCache *c, uint64_t wait_ns, PenAccounting *ret);
 /* Writes them, unless NULL, and unlocks. */
 int pen__accounting_end(PenCache *c, const PenAccounting *accounting);

@@ -508,6 +508,9 @@ TEST(books_that_are_wrong_are_counted_anew)
     close(fd);
     CHECK_INT(put(c, 2, 1, 10), 1);
     CHECK_INT(books_of(c).used, 1510);
+    CHECK_INT(truncate(at("wrong/penstock-cache"), 0), 0);
+    CHECK_INT(put(c, 3, 1, 20), 1);
+    CHECK_INT(books_of(c).used, 1530);
     pen__cache_close(&second);
     pen__cache_close(&c);
     /* Removed by hand: noticed when somebody looks, or after a day. */
@@ -516,7 +519,29 @@ TEST(books_that_are_wrong_are_counted_anew)
     CHECK_INT(pen_cache_inspect(at("wrong"), NULL, NULL, &total, NULL), PEN_OK);
     c = open_for(at("wrong"), pack_a, 0, NULL);
     CHECK(c);
-    CHECK_INT(books_of(c).used, 510);
+    CHECK_INT(books_of(c).used, 530);
+    pen__cache_close(&c);
+}
+
+/* What another process was writing while the accounting was counted anew was not in that count. */
+TEST(books_counted_beside_others_are_counted_again)
+{
+    PenCache *c = open_for(at("beside"), pack_a, 0, NULL);
+    PenCache *second = open_for(at("beside"), pack_b, 0, NULL);
+    CHECK(c && second);
+    CHECK_INT(put(second, 1, 1, 1000), 1);
+    char late[PEN_CACHE_PATH];
+    snprintf(late, sizeof late, "%s", entry_of("beside", pack_b, 1));
+    CHECK_INT(rename(late, at("written")), 0);
+    CHECK_INT(truncate(at("beside/penstock-cache"), 0), 0);
+    CHECK_INT(put(c, 2, 1, 10), 1);
+    CHECK_INT(rename(at("written"), late), 0);
+    CHECK_INT(books_of(c).used, 10);
+    pen__cache_close(&second);
+    pen__cache_close(&c);
+    c = open_for(at("beside"), pack_a, 0, NULL);
+    CHECK(c);
+    CHECK_INT(books_of(c).used, 1010);
     pen__cache_close(&c);
 }
 
@@ -540,6 +565,7 @@ int main(int argc, char **argv)
     RUN(who_is_killed_leaves_nothing_behind);
     RUN(a_process_that_hangs_with_the_books_holds_up_nobody);
     RUN(books_that_are_wrong_are_counted_anew);
+    RUN(books_counted_beside_others_are_counted_again);
     help_end();
     return TEST_END();
 }
