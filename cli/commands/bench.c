@@ -65,7 +65,9 @@ static int one_pass(Run *run, const char *stage, double end, PenError *reterr)
     for (;;) {
         PenBatch *batch = NULL;
         double start = now();
-        if (start >= end || cli_interrupted())
+        if (cli_interrupted())
+            return cli_fail(reterr, PEN_E_CANCELLED, "interrupted");
+        if (start >= end)
             return PEN_OK;
         cli_progress_show(&run->progress,
                           &(CliProgressState){.stage = stage,
@@ -279,7 +281,7 @@ static int measure(Run *run, PenPack *pack, const PenLoaderSettings *s, PenStage
     cli_progress_init(&run->progress);
     if (r == PEN_OK)
         r = load(run, reterr);
-    if (r == PEN_OK && !cli_interrupted()) {
+    if (r == PEN_OK) {
         cli_progress_note(&run->progress, "measuring each stage alone ...");
         r = pen_bench_stages(pack, s, run->seconds / PEN_STAGE_COUNT, stages, reterr);
     }
@@ -302,7 +304,10 @@ int cli_bench(const CliArgs *args)
                       : cli_fail_memory(&error);
     if (r == PEN_OK)
         r = measure(&run, pack, &s, &stages, &error);
-    int code = r < 0 ? cli_result_error(args, &error) : finish(args, &run, pack, &stages, &s);
+    int code = r == PEN_E_CANCELLED
+                   ? cli_result_interrupted(args, &error, "the measurement is not complete")
+               : r < 0 ? cli_result_error(args, &error)
+                       : finish(args, &run, pack, &stages, &s);
     pen_loader_close(&run.loader);
     pen_pack_close(&pack);
     free(run.waits);

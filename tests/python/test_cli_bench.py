@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`penstock bench` and `probe`: what they print holds together."""
 
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
 import pytest
-from cli_tools import good, run
+from cli_tools import PENSTOCK, good, run
 from PIL import Image
 from py_tools import jpeg, need_penstock
 
@@ -56,6 +62,25 @@ def test_a_slow_consumer_is_the_bottleneck(pack):
                   "--pipeline", "decode | center_crop 32 | tensor").json()
     assert record["bottleneck"] == "consumer"
     assert record["samples_per_second"] <= 80
+
+
+def catches(process, number):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"SigCgt:\t(\w+)", status)[1], 16) >> (number - 1) & 1
+
+
+def test_an_interrupted_measurement_has_no_result(pack):
+    with subprocess.Popen([PENSTOCK, "bench", pack, "--seconds", "500", "--json"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        for _ in range(1000):
+            if catches(process, signal.SIGINT):
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted; the measurement is not complete" in err
+    assert "samples_per_second" not in out
 
 
 def test_a_wrong_pipeline_is_answered(pack):
