@@ -7,11 +7,13 @@ import concurrent.futures
 import datetime
 import json
 import multiprocessing
+import os
 import pathlib
 import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -538,18 +540,27 @@ end = time.monotonic()
 """
 
 
+@pytest.fixture
+def memory():
+    """A directory that a busy disk does not delay."""
+    shm = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=shm if os.access(shm, os.W_OK) else None) as folder:
+        yield folder
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("what", WAITS)
-def test_ctrl_c_ends_every_wait(server, tmp_path, what):
+def test_ctrl_c_ends_every_wait(server, memory, what):
+    """It is noticed four times a second. Without that, a wait ends after 5 s or more."""
     start = time.monotonic()
     code = WAIT_CODE.replace("WHAT", WAITS[what])
-    done = run_python(code, json.dumps(options(server)), server.url, WAITS[what], tmp_path,
+    done = run_python(code, json.dumps(options(server)), server.url, WAITS[what], memory,
                       env=server.environment())
     seconds = time.monotonic() - start
     assert done.returncode == 0 and done.stderr == "", done.stderr
     words = done.stdout.split()
-    assert float(words[1]) < 1 and float(words[3]) < 5, done.stdout
-    assert seconds < 15
+    assert float(words[1]) < 3 and float(words[3]) < 5, done.stdout
+    assert seconds < 30
 
 
 EXITS = {
