@@ -33,9 +33,9 @@ BLOB, N_BLOBS = 256 * 1024, 240  # 60 MiB
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A folder that is served: packs/train.pen."""
+    """A folder that is served: packs/train.pen. Another run of these tests does not share it."""
     folder = tmp_path_factory.mktemp("root")
-    make_pack(penstock, folder / "packs" / "train.pen", 1500)
+    make_pack(penstock, folder / "packs" / "train.pen", 1500, name=f"train {os.getpid()}")
     return folder
 
 
@@ -53,7 +53,8 @@ def server(s3, root):
 def large(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "large.pen"
     noise = random.Random(5)
-    with penstock.Writer(path, {"blob": "bytes"}, shard_size="16MiB", block_samples=8) as writer:
+    with penstock.Writer(path, {"blob": "bytes"}, name=f"large {os.getpid()}",
+                         shard_size="16MiB", block_samples=8) as writer:
         for i in range(N_BLOBS):
             writer.add(key=f"b{i}", blob=noise.randbytes(BLOB))
     return path
