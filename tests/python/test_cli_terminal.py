@@ -147,7 +147,8 @@ def test_a_background_job_is_silent():
 
 def test_ctrl_c_leaves_a_fresh_line(place):
     for args, code, first in ((simulate("1e6"), 130, "penstock: interrupted; there is no result"),
-                              (bench(place, "50"), 0, "pack ")):
+                              (bench(place, "50"), 130,
+                               "penstock: interrupted; the measurement is not complete")):
         with Terminal(*args) as terminal:
             terminal.wait_for(" %")
             terminal.keys("\x03")
