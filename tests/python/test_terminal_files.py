@@ -170,39 +170,61 @@ def test_bash_offers_values(made, words, expected):
     assert bash(made, *words) == expected
 
 
-def type_into_bash(made, directory, keys):
-    """What a function `penstock` gets when these keys are typed into an interactive bash."""
+def read_until(terminal, mark):
+    output, deadline = "", time.monotonic() + 30
+    while mark not in output:
+        left = deadline - time.monotonic()
+        assert left > 0 and select.select([terminal], [], [], left)[0], output
+        output += os.read(terminal, 4096).decode()
+    return output
+
+
+def type_into(shell, setup, directory, keys):
+    """What a function `penstock` gets when these keys are typed into an interactive shell."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(directory)
-        os.execve(program("bash"), ["bash", "--norc", "--noprofile", "-i"],
-                  {"PATH": os.environ["PATH"], "PS1": "", "TERM": "dumb", "INPUTRC": "/dev/null"})
-    setup = f"source {made}/penstock.bash; penstock() {{ printf '<%s>' \"$@\"; echo '<end>'; }}\r"
-    os.write(terminal, f"{setup}penstock {keys}\r".encode())
-    output, deadline = b"", time.monotonic() + 30
+        os.execve(shell[0], shell, {"PATH": os.environ["PATH"], "HOME": str(directory), "PS1": "",
+                                    "TERM": "dumb", "INPUTRC": "/dev/null"})
+    # What is echoed differs from what is printed by its quotes.
+    report = "penstock() { printf '<%s>' \"$@\"; echo '<'end'>'; }; echo '<'ready'>'"
     try:
-        while b"<end>\r" not in output.replace(b"'<end>'", b""):
-            left = deadline - time.monotonic()
-            assert left > 0 and select.select([terminal], [], [], left)[0], output
-            output += os.read(terminal, 4096)
+        os.write(terminal, f"{setup}; {report}\r".encode())
+        read_until(terminal, "<ready>")
+        os.write(terminal, f"penstock {keys}\r".encode())
+        printed = read_until(terminal, "<end>")
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
-    return re.findall(r"<([^<>]*)>", output.decode().splitlines()[-1])
+    line = next(line for line in printed.splitlines() if "<end>" in line)
+    return re.findall(r"<([^<>]*)>", line)[:-1]
 
 
 def test_bash_completes_what_is_typed(made, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "out.pen").mkdir()
     keys = "pac\tph\t --mod\tra\t --on-bad=sk\t -o ou\t"
-    assert type_into_bash(made, tmp_path, keys) == [
-        "pack", "photos/", "--mode", "raw", "--on-bad=skip", "-o", "out.pen/", "end"]
+    shell = [program("bash"), "--norc", "--noprofile", "-i"]
+    assert type_into(shell, f"source {made}/penstock.bash", tmp_path, keys) == [
+        "pack", "photos/", "--mode", "raw", "--on-bad=skip", "-o", "out.pen/"]
 
 
 # ---- zsh, fish, installation -------------------------------------------------------------------
 
 def test_zsh_can_parse_its_file(made):
     subprocess.run([program("zsh"), "-n", made / "_penstock"], timeout=60, check=True)
+
+
+@pytest.mark.parametrize("keys, expected", [
+    ("pac\tph\t --mod\tra\t --on-bad=sk\t -o ou\t",
+     ["pack", "photos", "--mode=raw", "--on-bad=skip", "-o", "out.pen"]),
+    ("help sim\t", ["help", "simulate"]),
+])
+def test_zsh_completes_what_is_typed(made, tmp_path, keys, expected):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "out.pen").mkdir()
+    setup = f"fpath=({made} $fpath); autoload -U compinit; compinit -u -D"
+    assert type_into([program("zsh"), "-f", "-i"], setup, tmp_path, keys) == expected
 
 
 def test_fish_completes(made):
