@@ -89,7 +89,8 @@ def inline_pictures(text, folder):
         svg = re.sub(r"<title>.*?</title>", "", svg, count=1)
         label = html.escape(" ".join(match[1].split()))
         svg = svg.replace("<svg ", f'<svg aria-label="{label}" ', 1)
-        return f'```{{raw}} html\n<figure class="picture">{svg}</figure>\n```'
+        kind = "chart" if "records/" in match[2] else "picture"
+        return f'```{{raw}} html\n<figure class="{kind}">{svg}</figure>\n```'
 
     return PICTURE.sub(picture, text)
 
