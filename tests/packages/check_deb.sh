@@ -6,33 +6,11 @@
 #     tests/packages/check_deb.sh [DIRECTORY]    default: build/deb-check; removed first
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-work=${1:-build/deb-check}
-passed=0
-
-# In namespaces of its own, so that nothing stays mounted or running.
-in_root() { # ROOT SCRIPT
-    unshare --mount --pid --fork --kill-child --root="$work/$1" --mount-proc \
-        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive bash -euc "$2"
-}
-
-step() { # LABEL COMMAND...
-    local log="$work/${1// /-}.log"
-    printf '== %s\n' "$1"
-    if ! "${@:2}" >"$log" 2>&1; then
-        tail -n 40 "$log"
-        echo "$passed passed, 1 failed"
-        exit 1
-    fi
-    passed=$((passed + 1))
-}
+# shellcheck source=tests/packages/roots.sh
+. tests/packages/roots.sh
 
 make_roots() {
-    debootstrap --variant=minbase --include=ca-certificates bookworm "$work/build"
-    # How this machine reaches the archive.
-    cp /etc/resolv.conf /etc/hosts "$work/build/etc/"
-    find /etc/apt/apt.conf.d -name '*proxy*' -exec cp -t "$work/build/etc/apt/apt.conf.d" {} +
-    in_root build 'apt-get update -qq'
+    make_root build
     cp -a "$work/build" "$work/use"
 }
 
@@ -68,9 +46,7 @@ remove() {
         [ -z "$left" ] || { echo "$left" && exit 1; }'
 }
 
-rm -rf "$work"
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+new_work "${1:-build/deb-check}"
 step "clean roots" make_roots
 step "build" build
 step "lintian" check_lintian

@@ -5,7 +5,9 @@ top to bottom."""
 import os
 import re
 import shlex
+import subprocess
 
+import net_stage
 import pytest
 from example_tools import ROOT, need, python, run
 from py_tools import need_penstock
@@ -32,10 +34,9 @@ def run_line(line, folder):
     if words[0] == "penstock":
         short = ["--seconds", "1"] if words[1] == "bench" else []
         assert run(PENSTOCK, *words[1:], *short, cwd=folder)
-    elif words[0] == "python3":
-        python(ROOT / words[1], *words[2:], cwd=folder)
     else:
-        assert words[0] == "export"
+        assert words[0] == "python3"
+        python(ROOT / words[1], *words[2:], cwd=folder)
 
 
 @pytest.mark.slow
@@ -57,3 +58,15 @@ def test_what_is_on_the_page_runs(folder, capsys):
     cache = "{} blocks from the bucket, {} from the cache\n"
     assert re.match(rf"\d+\n{cache.format('[1-9]', 0)}{cache.format(0, '[1-9]')}", printed), printed
     assert re.search(r"^\d+ samples, waited \d.* s for batches$", printed, re.M), printed
+
+
+def test_the_server_of_the_page_takes_a_pack(tmp_path):
+    """With another port: several tests may run at a time."""
+    (block,) = re.findall(r"^```sh server\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    python(ROOT / "examples" / "make_photos.py", tmp_path / "photos", "3", cwd=tmp_path)
+    script = block.replace("5000", str(net_stage.free_port())).replace("server.log", os.devnull)
+    pack = f'trap "kill $!" EXIT; "$0" pack {tmp_path}/photos -o s3://packs/photos.pen'
+    done = subprocess.run(
+        ["bash", "-euc", f"{script}\n{pack}", PENSTOCK], cwd=ROOT, capture_output=True, text=True,
+        timeout=60, check=False, env=net_stage.clean_environment(XDG_CACHE_HOME=str(tmp_path)))
+    assert done.returncode == 0 and "s3://packs/photos.pen" in done.stdout, done.stderr
