@@ -248,7 +248,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .examples = "penstock bench photos.pen\n"
                     "penstock bench photos.pen --threads 2 --seconds 5\n"
                     "penstock bench photos.pen --pipeline 'decode | resize 256 | center_crop 224'\n"
-                    "penstock bench photos.pen --batch 400 --consumer 224 --json",
+                    "penstock bench photos.pen --batch 400 --consumer 224 --json\n"
+                    "penstock bench photos.pen --trace run.json.gz",
         .next =
             "if decode is the bottleneck, use more threads, or pack with --mode raw (larger "
             "files) or with --mode encode --max-side N (smaller images).",

@@ -60,6 +60,7 @@ typedef enum CliOpt {
     CLI_OPT_BATCH,
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
+    CLI_OPT_TRACE,
     CLI_OPT_SIM_SAMPLES, /* from here on: for simulate */
     CLI_OPT_SIM_SAMPLE_BYTES,
     CLI_OPT_SIM_BLOCK_SAMPLES,

@@ -8,6 +8,7 @@
 
 #include <penstock/bench.h>
 #include <penstock/cache.h>
+#include <penstock/trace.h>
 
 #include "arguments/commands.h"
 #include "arguments/remote_options.h"
@@ -35,6 +36,7 @@ typedef struct Run {
     double first_batch, waited, elapsed, cpu;
     int complete_passes; /* 0 = the time was over in the first one */
     PenLoaderStats stats;
+    PenTraceStats traced; /* struct_size 0 = there is no trace */
 } Run;
 
 static double now(void)
@@ -120,6 +122,24 @@ static int load(Run *run, PenError *reterr)
     pen_loader_stats(run->loader, &run->stats);
     run->bytes = run->stats.bytes_read - run->bytes;
     return r < 0 ? r : PEN_OK;
+}
+
+/* With a trace of it, if there is to be one. A trace that is incomplete fails nothing. */
+static int load_traced(Run *run, const char *path, PenError *reterr)
+{
+    PenTrace *trace = NULL;
+    PenError error = {0};
+    int r = path ? pen_trace_open(path, NULL, &trace, reterr) : PEN_OK;
+    if (r == PEN_OK && trace)
+        r = pen_loader_trace(run->loader, trace, reterr);
+    if (r == PEN_OK)
+        r = load(run, reterr);
+    if (!trace)
+        return r;
+    pen_loader_trace(run->loader, NULL, NULL);
+    if (pen_trace_close(&trace, &run->traced, &error) < 0)
+        cli_print_message("warning: %s: %s", path, error.message);
+    return r;
 }
 
 static int by_size(const void *a, const void *b)
@@ -235,6 +255,16 @@ static void add_requests(CliReport *report, const PenPack *pack)
     cli_report_close(report);
 }
 
+static void add_trace(CliReport *report, const char *path, const PenTraceStats *traced)
+{
+    cli_report_object(report, "trace");
+    cli_report_text(report, "file", path);
+    cli_report_number(report, "events", traced->events);
+    cli_report_number(report, "dropped", traced->dropped);
+    cli_report_size(report, "file_bytes", (int64_t)traced->bytes);
+    cli_report_close(report);
+}
+
 static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenStages *stages,
                   const PenLoaderSettings *settings)
 {
@@ -253,6 +283,8 @@ static int finish(const CliArgs *args, Run *run, const PenPack *pack, const PenS
         add_cache(&report, pack);
     if (pen_is_remote(args->operands[0]))
         add_requests(&report, pack);
+    if (run->traced.struct_size)
+        add_trace(&report, args->values[CLI_OPT_TRACE].text, &run->traced);
     add_stages(&report, stages);
     cli_report_text(&report, "bottleneck", bottleneck(stages, run));
     int code = cli_result_print(args, &report, NULL);
@@ -272,15 +304,15 @@ static PenLoaderSettings settings_of(const CliArgs *args, int by_blocks)
     return s;
 }
 
-static int measure(Run *run, PenPack *pack, const PenLoaderSettings *s, PenStages *stages,
-                   PenError *reterr)
+static int measure(Run *run, PenPack *pack, const PenLoaderSettings *s, const char *trace,
+                   PenStages *stages, PenError *reterr)
 {
     int r = pen_loader_open(pack, s, &run->loader, reterr);
     if (r == PEN_OK && pen_loader_warning(run->loader))
         cli_print_message("warning: %s", pen_loader_warning(run->loader));
     cli_progress_init(&run->progress);
     if (r == PEN_OK)
-        r = load(run, reterr);
+        r = load_traced(run, trace, reterr);
     if (r == PEN_OK) {
         cli_progress_note(&run->progress, "measuring each stage alone ...");
         r = pen_bench_stages(pack, s, run->seconds / PEN_STAGE_COUNT, stages, reterr);
@@ -303,7 +335,7 @@ int cli_bench(const CliArgs *args)
     int r = run.waits ? cli_remote_open(args, args->operands[0], &pack, &error)
                       : cli_fail_memory(&error);
     if (r == PEN_OK)
-        r = measure(&run, pack, &s, &stages, &error);
+        r = measure(&run, pack, &s, args->values[CLI_OPT_TRACE].text, &stages, &error);
     int code = r == PEN_E_CANCELLED
                    ? cli_result_interrupted(args, &error, "the measurement is not complete")
                : r < 0 ? cli_result_error(args, &error)

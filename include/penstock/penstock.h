@@ -39,6 +39,7 @@
 #include <penstock/preload.h>
 #include <penstock/remote.h>
 #include <penstock/simulate.h>
+#include <penstock/trace.h>
 #include <penstock/version.h>
 #include <penstock/writer.h>
 

@@ -22,7 +22,7 @@
 
 typedef struct CoreState {
     PyObject *make_error; /* penstock._error.make */
-    PyTypeObject *pack, *writer, *loader, *batch, *tensor;
+    PyTypeObject *pack, *writer, *loader, *batch, *tensor, *trace;
 } CoreState;
 
 /* py_error.c: all raise and return NULL. */
@@ -94,11 +94,14 @@ CoreRemote *core_pack_remote(CorePack *self);
 /* py_batch.c: takes over the lease, also when it fails. */
 PyObject *core_batch_new(CoreState *state, PenBatch *batch);
 
+/* py_trace.c: NULL = closed. */
+PenTrace *core_trace_of(PyObject *self);
+
 /* py_ops.c */
 PyObject *core_ops(PyObject *module, PyObject *unused);
 PyObject *core_pipeline_check(PyObject *module, PyObject *text);
 
 extern PyType_Spec core_pack_spec, core_writer_spec, core_loader_spec, core_batch_spec,
-    core_tensor_spec;
+    core_tensor_spec, core_trace_spec;
 
 #endif

@@ -423,6 +423,20 @@ static PyObject *loader_stats(CoreLoader *self, PyObject *args)
     return core_loader_stats(&stats);
 }
 
+/* A Trace, or None to end it. It keeps the GIL, so that nobody closes the trace meanwhile. */
+static PyObject *loader_trace(CoreLoader *self, PyObject *trace)
+{
+    CoreState *state = core_state((PyObject *)self);
+    PenError error = {0};
+    if (trace != Py_None && !PyObject_TypeCheck(trace, state->trace))
+        return PyErr_Format(PyExc_TypeError, "trace: expected a Trace or None");
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    int r = pen_loader_trace(loader, trace == Py_None ? NULL : core_trace_of(trace), &error);
+    return none_or_error(self, r, &error);
+}
+
 /* (epoch, sample, instead, status, message), or None behind the last. */
 static PyObject *loader_bad_sample(CoreLoader *self, PyObject *args)
 {
@@ -457,6 +471,7 @@ static PyMethodDef methods[] = {
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},
+    {"trace", (PyCFunction)loader_trace, METH_O, NULL},
     {"bad_sample", (PyCFunction)loader_bad_sample, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

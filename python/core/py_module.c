@@ -71,7 +71,8 @@ static int exec_module(PyObject *module)
         add_type(module, &core_writer_spec, &state->writer) < 0 ||
         add_type(module, &core_loader_spec, &state->loader) < 0 ||
         add_type(module, &core_batch_spec, &state->batch) < 0 ||
-        add_type(module, &core_tensor_spec, &state->tensor) < 0)
+        add_type(module, &core_tensor_spec, &state->tensor) < 0 ||
+        add_type(module, &core_trace_spec, &state->trace) < 0)
         return -1;
     return 0;
 }
@@ -85,6 +86,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->loader);
     Py_VISIT(state->batch);
     Py_VISIT(state->tensor);
+    Py_VISIT(state->trace);
     return 0;
 }
 
@@ -97,6 +99,7 @@ static int clear_module(PyObject *module)
     Py_CLEAR(state->loader);
     Py_CLEAR(state->batch);
     Py_CLEAR(state->tensor);
+    Py_CLEAR(state->trace);
     return 0;
 }
 

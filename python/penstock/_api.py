@@ -25,7 +25,9 @@ from ._error import (
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
+from ._spans import span
 from ._stats import merge_stats
+from ._trace import trace
 from ._writer import Writer, write
 
 __version__: str = _core.version
@@ -63,5 +65,7 @@ __all__ = [
     "merge_stats",
     "open",
     "ops",
+    "span",
+    "trace",
     "write",
 ]

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from . import _check, _core, _dist, _pipeline, _remote, _stats, _subset
+from . import _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
 from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack, Preload
 
@@ -58,6 +58,7 @@ def _close_all() -> None:
         loader = reference()
         if loader is not None and time.monotonic() < deadline:
             loader.close()
+    _spans.end()
 
 
 def _end_quietly() -> None:
@@ -202,6 +203,13 @@ class _Pass:
         return self
 
     def __next__(self) -> Any:
+        trace = _spans.current()
+        if trace is None:
+            return self._take()
+        with trace.span("next_data"):
+            return self._take()
+
+    def _take(self) -> Any:
         if self._pid != os.getpid():
             # Before the lock, which a thread of the parent may have held.
             raise ClosedError(
@@ -364,6 +372,7 @@ class Loader:
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)
         _alive.add(self._reference)
+        _spans.join(self)
 
     # ---- iteration
 

@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "load/spans.h"
 #include "load/stall.h"
 
 #define WHERE "load/loader"
@@ -77,6 +78,7 @@ int pen__delivery_next(PenLoadEngine *e, PenBatchWait *wait, PenBatch **ret, Pen
         r = pen__stall_report(&e->threads, &e->ring, &e->pass, waited_ns, reterr);
     } else {
         count_wait(e, waited_ns, ready);
+        pen__spans_next(&e->threads, &e->pass, wait->since_ns, now);
         wait->since_ns = 0;
     }
     if (r == PEN_OK)

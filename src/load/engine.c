@@ -66,6 +66,7 @@ static void free_engine(PenLoadEngine *e)
     pen__tasks_fini(&e->tasks);
     pen__budget_fini(&e->scratch);
     pen__threads_fini(&e->threads);
+    pen__span_ring_leave(e->threads.spans);
     pen__bad_samples_fini(&e->bad);
     pen__blocks_free(&e->blocks);
     pen__pack_trim(e->plan.pack);
@@ -88,6 +89,9 @@ static void *run_thread(void *thread)
 {
     PenThread *me = thread;
     PenLoadEngine *e = me->owner;
+    pthread_mutex_lock(&e->lock.mutex);
+    pen__thread_enter(me);
+    pthread_mutex_unlock(&e->lock.mutex);
     if (me->role == PEN_ROLE_FETCH)
         pen__fetcher_run(e->blocks, me);
     else if (me->role == PEN_ROLE_READ)
@@ -95,6 +99,7 @@ static void *run_thread(void *thread)
     else
         pen__worker_run(&e->worker, me);
     pthread_mutex_lock(&e->lock.mutex);
+    pen__thread_set(me, PEN_ACTIVITY_IDLE, 0); /* its last wait has ended */
     pen__threads_leave(&e->threads);
     pen__load_engine_unlock(e);
     return NULL;
@@ -174,6 +179,15 @@ void pen__load_engine_close(PenLoadEngine *e)
     pthread_mutex_lock(&e->lock.mutex);
     e->open = false;
     pen__load_engine_unlock(e);
+}
+
+void pen__load_engine_trace(PenLoadEngine *e, PenSpanRing *spans)
+{
+    pthread_mutex_lock(&e->lock.mutex);
+    PenSpanRing *old = e->threads.spans;
+    pen__threads_trace(&e->threads, spans);
+    pthread_mutex_unlock(&e->lock.mutex);
+    pen__span_ring_leave(old);
 }
 
 /* ---- passes ---- */

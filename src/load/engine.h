@@ -53,6 +53,8 @@ void pen__load_engine_close(PenLoadEngine *e);
 void pen__load_engine_unlock(PenLoadEngine *e);
 
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr); /* the threads, once */
+/* Takes over the ring, which may be NULL, and releases the one before. */
+void pen__load_engine_trace(PenLoadEngine *e, PenSpanRing *spans);
 void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass);
 /* With the lock held: the counters with the times of threads. */
 void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret);

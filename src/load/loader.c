@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls: passes, batches, state. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/abi.h"
@@ -9,6 +11,7 @@
 #include "base/thread.h"
 #include "load/delivery.h"
 #include "load/engine.h"
+#include "trace/trace.h"
 
 #define WHERE "load/loader"
 
@@ -186,6 +189,37 @@ int pen_loader_begin(PenLoader *loader, PenError *reterr)
 {
     int r = check_alive(loader, reterr);
     return r < 0 ? r : begin_pass(loader, loader->engine->plan.set.stall_ms, reterr);
+}
+
+/* ---- trace ---- */
+
+/* Without what may follow a URL, such as a signature. */
+static void copy_path(const PenPack *pack, char *ret, size_t bytes)
+{
+    const char *path = pen__pack_path(pack);
+    snprintf(ret, bytes, "%s", path);
+    if (pen_is_remote(path))
+        ret[strcspn(ret, "?#")] = '\0';
+}
+
+int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
+{
+    const PenLoadPlan *plan = &loader->engine->plan;
+    char path[1024], args[160];
+    PenSpanRing *spans = NULL;
+    int r = check_alive(loader, reterr);
+    if (r == PEN_OK && trace) {
+        copy_path(plan->pack, path, sizeof path);
+        snprintf(args, sizeof args,
+                 "\"batch_size\":%" PRIu32 ",\"samples\":%" PRIu64 ",\"threads\":%" PRIu32
+                 ",\"rank\":%" PRIu32 ",\"world\":%" PRIu32,
+                 plan->set.batch_size, plan->state.order.n, (uint32_t)plan->threads, plan->set.rank,
+                 plan->set.world);
+        r = pen__trace_join(trace, path, args, &spans, reterr);
+    }
+    if (r == PEN_OK)
+        pen__load_engine_trace(loader->engine, spans);
+    return r;
 }
 
 /* ---- figures ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sys.h"
 
 #define WHERE "load/ring"
 
@@ -115,6 +116,7 @@ PenSlot *pen__ring_open(PenRing *r, PenError *reterr)
         return NULL;
     s->next = NULL;
     s->left = r->plan->set.batch_size;
+    s->opened_ns = pen__sys->now_ns();
     s->status = PEN_OK;
     s->failed_index = UINT32_MAX;
     s->replacements.bytes = 0;

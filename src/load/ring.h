@@ -26,7 +26,8 @@ typedef struct PenSlot {
     void *owner;    /* of the ring */
     struct PenSlot *next;
     atomic_uint refs;
-    uint32_t left; /* samples that are not done; 0 = it is full */
+    uint32_t left;      /* samples that are not done; 0 = it is full */
+    uint64_t opened_ns; /* when its first sample was assigned; for a trace */
     PenTensor *tensors;
     uint64_t *samples;
     uint8_t *valid;

@@ -46,6 +46,7 @@ typedef struct PenAssignment {
     uint32_t ordinal; /* of the entry in the subset */
     uint64_t sample;  /* number in the pack */
     uint64_t epoch;
+    uint64_t batch; /* of the pass */
 } PenAssignment;
 
 typedef struct PenTask {

@@ -2,6 +2,7 @@
 #include "load/threads.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -9,6 +10,8 @@
 #include "base/thread.h"
 
 #define WHERE "load/threads"
+
+enum { SHORT_NS = 1000 }; /* waits that are not traced */
 
 /* Another thread may read the counters meanwhile. */
 static void add_started(PenThreads *t)
@@ -55,6 +58,9 @@ int pen__threads_start(PenThreads *t, const uint32_t n_of[PEN_ROLE_COUNT], void 
             one->owner = owner;
             one->since_ns = pen__sys->now_ns();
             one->role = (PenRole)role;
+            one->number = i;
+            one->waits_for = PEN_SPAN_WAIT_WORK;
+            one->spans = t->spans;
             r = start_one(t, one, run, reterr);
             if (r == PEN_OK)
                 add_started(t);
@@ -84,6 +90,48 @@ void pen__threads_fini(PenThreads *t)
     t->all = NULL;
 }
 
+/* ---- spans ---- */
+
+static void name_track(const PenThread *t)
+{
+    static const char *const names[PEN_ROLE_COUNT] = {"fetch", "read", "decode"};
+    if (t->spans && t->tid)
+        pen__span_ring_add(t->spans, &(PenSpan){.tag = PEN_SPAN_THREAD,
+                                                .tid = t->tid,
+                                                .subject = t->number,
+                                                .name = names[t->role]});
+}
+
+static void add_wait(const PenThread *t, uint64_t now)
+{
+    bool idle = t->activity == PEN_ACTIVITY_IDLE;
+    if ((!idle && t->activity != PEN_ACTIVITY_WAITING) || now - t->since_ns < SHORT_NS)
+        return;
+    pen__span_ring_add(t->spans, &(PenSpan){.tag = idle ? t->waits_for : PEN_SPAN_WAIT_BYTES,
+                                            .tid = t->tid,
+                                            .begin_ns = t->since_ns,
+                                            .end_ns = now});
+}
+
+void pen__threads_trace(PenThreads *t, PenSpanRing *spans)
+{
+    t->spans = spans;
+    for (uint32_t i = 0; i < t->n; i++) {
+        PenThread *one = &t->all[i];
+        pen__thread_set(one, one->activity, one->sample); /* a wait goes to the ring before */
+        one->spans = spans;
+        name_track(one);
+    }
+}
+
+/* ---- of a thread ---- */
+
+void pen__thread_enter(PenThread *t)
+{
+    t->tid = (uint32_t)gettid();
+    name_track(t);
+}
+
 void pen__threads_leave(PenThreads *t)
 {
     t->live--;
@@ -93,6 +141,8 @@ void pen__threads_leave(PenThreads *t)
 void pen__thread_set(PenThread *t, PenActivity activity, uint64_t sample)
 {
     uint64_t now = pen__sys->now_ns();
+    if (PEN_UNLIKELY(t->spans != NULL))
+        add_wait(t, now);
     t->ns[t->activity] += now - t->since_ns;
     t->activity = activity;
     t->sample = sample;

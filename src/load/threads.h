@@ -12,6 +12,7 @@
 
 #include "load/lock.h"
 #include "ops/run/program.h"
+#include "trace/span.h"
 
 typedef enum PenActivity {
     PEN_ACTIVITY_IDLE,
@@ -32,13 +33,17 @@ typedef struct PenThread {
     PenActivity activity;
     uint64_t sample, since_ns;       /* that the activity is about; when it began */
     uint64_t ns[PEN_ACTIVITY_COUNT]; /* of those that have ended */
+    PenSpanRing *spans;              /* of the trace; NULL: there is none */
+    PenSpanTag waits_for;            /* while it is idle */
+    uint32_t tid, number;            /* of the system; among those of its role */
 } PenThread;
 
 typedef struct PenThreads {
     PenLoadLock *lock;
     PenThread *all;
     uint32_t n;
-    uint32_t live; /* that have not ended */
+    uint32_t live;      /* that have not ended */
+    PenSpanRing *spans; /* of threads that start, and of the caller */
 } PenThreads;
 
 /* Threads of each role, running `run` with a PenThread; without the lock. On failure the threads
@@ -50,7 +55,11 @@ int pen__threads_start(PenThreads *t, const uint32_t n_of[PEN_ROLE_COUNT], void 
 void pen__threads_end(PenThreads *t, uint64_t deadline_ns);
 void pen__threads_fini(PenThreads *t); /* a zeroed one is fine */
 
-/* With the lock held: the calling thread ends; what its activity is. */
+/* With the lock held: the spans of all threads go to this ring, or with NULL to none. */
+void pen__threads_trace(PenThreads *t, PenSpanRing *spans);
+
+/* With the lock held: the calling thread begins, and ends; what its activity is. */
+void pen__thread_enter(PenThread *t);
 void pen__threads_leave(PenThreads *t);
 void pen__thread_set(PenThread *t, PenActivity activity, uint64_t sample);
 /* Adds the time that threads of each role have spent in each activity, up to now. */

@@ -225,6 +225,25 @@ static void preload_it(void)
     free(s);
 }
 
+static void trace_it(void)
+{
+    PenError err;
+    char path[300];
+    PenTrace *trace = NULL;
+    PenTraceSettings *s = NEW(PenTraceSettings);
+    PenTraceStats *stats = NEW(PenTraceStats);
+    snprintf(path, sizeof path, "%s/run.json", work);
+    pen_trace_settings_init(s);
+    SET_ADDED(s);
+    if (outcome("trace", pen_trace_open(path, s, &trace, &err), &err)) {
+        pen_trace_span(trace, "forward", 1, 2);
+        if (outcome("close", pen_trace_close(&trace, stats, &err), &err))
+            ROW("filled", stats->struct_size > 0);
+    }
+    free(stats);
+    free(s);
+}
+
 static void ingest(const char *name, uint32_t n_tasks,
                    int (*call)(const PenIngestSettings *, PenIngestResult *, PenError *))
 {
@@ -287,6 +306,7 @@ int main(int argc, char **argv)
     copy_it();
     cache_it();
     preload_it();
+    trace_it();
     ingest("plan", 0, pen_ingest_plan);
     ingest("run", 0, pen_ingest_run);
     ingest("task", 1, pen_ingest_run);

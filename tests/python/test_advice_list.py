@@ -98,6 +98,8 @@ NOT_FOLLOWED = {
     "choose smaller shards": HUGE,
     "pack the sources again, into a new pack": "needs a pack of a version before the first release",
     "preload it right after opening": C_API,
+    "close it first, or unset": "followed in test_py_trace.py",
+    "or a file, found %s; choose another name": "followed in test_py_trace.py",
     "copy the tensor to the device": "needs a GPU",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
     "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",

@@ -33,9 +33,10 @@ CALLERS = {
     "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
                "release"},
     "preload": {"progress", "ctx"},
+    "trace": {"rank", "world"},
 }
 LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}}
+        "preload": {"threads"}, "trace": {"unused"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 

@@ -206,7 +206,8 @@ def test_bench_gc_and_cache(top, tmp_path):
         server.boto3(retries=3).create_bucket(Bucket="json")
         env = server.environment(HOME=str(tmp_path))
         good("copy", top / "a.pen", "s3://json/a.pen", env=env)
-        benches = [good(*bench, top / "a.pen", "--consumer", "1").json(),
+        benches = [good(*bench, top / "a.pen", "--consumer", "1", "--trace",
+                        tmp_path / "run.json").json(),
                    good(*bench, "s3://json/a.pen", "--cache", tmp_path / "cache", env=env).json()]
         gc = [good("gc", top / "a.pen", "--json").json(),
               good("gc", "s3://json/a.pen", "--json", env=env).json()]

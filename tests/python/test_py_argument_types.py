@@ -258,6 +258,9 @@ class Bench:
             writer.add(key, **{**self.sample, **given})
             writer.finish()
 
+    def use_trace(self, **given):
+        penstock.trace(**{"path": self.fresh(), **given}).close()
+
     def method(self, call, **base):
         return lambda **given: call(**{**base, **given})
 
@@ -288,6 +291,7 @@ class Bench:
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
             "merge_stats": self.method(penstock.merge_stats),
+            "trace": self.use_trace, "span": self.method(penstock.span),
         }
 
 

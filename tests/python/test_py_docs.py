@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
-    "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md",
+    "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
     "reference/counters.md", "tutorials/first-pack.md", "explanation/concepts.md",
 ]
 # Pages whose code other files run.

@@ -22,6 +22,7 @@ LAYERS = (
         ("net", "HTTP, retries, credentials and S3: objects at a URL", (
             ("address", "http"), ("aws", "s3", "retry"), ("credentials",), ("remote",),
         )),
+        ("trace", "spans of threads, written to a file while they run", ((".",),)),
     ),
     (
         ("io", "byte ranges to read, files that appear complete, directories and remote prefixes",

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "load/decode/replacement.h"
 #include "load/decode/sample.h"
+#include "load/spans.h"
 
 /* The message gets the sample's number and key. */
 static void name_sample(PenPack *pack, PenTask *t)
@@ -47,12 +48,13 @@ static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask
 }
 
 /* With the lock held: a task is done, well or not. */
-static void finish_task(const PenWorker *w, PenTask *t)
+static void finish_task(const PenWorker *w, PenThread *me, PenTask *t)
 {
     w->counters->bytes_read += t->bytes_read;
     if (t->timed)
         pen__counters_add_clock(w->counters, &t->clock);
     pen__ring_sample_done(w->ring, t->to.slot, t->to.index, t->status, &t->error);
+    pen__spans_sample_done(me, t);
     pen__tasks_recycle(w->tasks, t);
 }
 
@@ -62,15 +64,17 @@ static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *d
     PenLoadLock *lock = w->lock;
     PenTask *t = pen__tasks_take_ready(w->tasks);
     pen__thread_set(me, PEN_ACTIVITY_DECODING, t->to.sample);
+    uint64_t begin_ns = me->since_ns, sample = t->to.sample;
     pthread_mutex_unlock(&lock->mutex);
     run_task(w, decoder, t);
     pthread_mutex_lock(&lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
+    pen__spans_decode(me, t, sample, begin_ns);
     if (t->status == PEN_END || lock->paused) {
         pen__tasks_recycle(w->tasks, t);
         pthread_cond_broadcast(&lock->caller);
     } else {
-        finish_task(w, t);
+        finish_task(w, me, t);
     }
 }
 

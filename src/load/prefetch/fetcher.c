@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "base/thread.h"
+#include "load/spans.h"
 
 enum { JOIN_BYTES = 8 << 20 }; /* of one request for adjacent blocks */
 
@@ -48,6 +49,9 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
     uint64_t number = first->number;
     int n = join_adjacent(b, run);
     pen__thread_set(me, PEN_ACTIVITY_READING, number * s->plan.block_samples);
+    uint64_t begin_ns = me->since_ns, bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += run[i]->bytes;
     if (!b->turns.warm)
         wait_for_turn(b, number);
     pthread_mutex_unlock(&b->lock->mutex);
@@ -55,6 +59,7 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
                   : pen__pack_block_take(b->pack, number, blocks, &err);
     pthread_mutex_lock(&b->lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
+    pen__spans_request(me, number, bytes, begin_ns);
     if (pen__turns_answered(&b->turns, s->cursor >= s->split.batch))
         pthread_cond_broadcast(&b->fetchers);
     for (int i = 0; i < n; i++)

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "load/read/fetch.h"
+#include "load/spans.h"
 
 /* ---- with the lock held ---- */
 
@@ -30,7 +31,8 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
                            .index = next.index,
                            .ordinal = pen__load_plan_ordinal(r->plan, next.chosen),
                            .sample = pen__load_plan_sample(r->plan, next.chosen),
-                           .epoch = s->batch.epoch};
+                           .epoch = s->batch.epoch,
+                           .batch = r->pass->next_batch};
     pen__ring_add_sample(r->ring, next.index, ret->sample, next.valid);
     pen__epoch_pass_advance(r->pass);
     return PEN_OK;
@@ -51,11 +53,13 @@ static void read_task(const PenReader *r, PenThread *me, PenTask *t, PenSchedule
 {
     PenLoadLock *lock = r->lock;
     pen__thread_set(me, PEN_ACTIVITY_LOCATING, t->to.sample);
+    uint64_t begin_ns = me->since_ns;
     pthread_mutex_unlock(&lock->mutex);
     if (t->status == PEN_OK)
         t->status = pen__fetch_for_reader(r->tasks, me, t);
     pthread_mutex_lock(&lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
+    pen__spans_read(me, t, begin_ns);
     t->block = NULL; /* if it is replaced, the other sample is not in this block */
     if (from)
         pen__blocks_sample_done(r->blocks, from);
@@ -96,6 +100,16 @@ static bool read_arrived(const PenReader *r, PenThread *me)
     return true;
 }
 
+/* Why there is nothing to read. */
+static PenSpanTag waits_for(const PenReader *r)
+{
+    if (!pen__epoch_pass_has_next(r->pass))
+        return PEN_SPAN_WAIT_WORK;
+    if (!r->ring->open && !pen__ring_can_open(r->ring))
+        return PEN_SPAN_WAIT_SLOT;
+    return r->tasks->idle ? PEN_SPAN_WAIT_WORK : PEN_SPAN_WAIT_QUEUE;
+}
+
 void pen__reader_run(const PenReader *r, PenThread *me)
 {
     PenLoadLock *lock = r->lock;
@@ -104,10 +118,12 @@ void pen__reader_run(const PenReader *r, PenThread *me)
     while (!lock->stop) {
         if (read_arrived(r, me))
             continue;
-        if (can_assign(r))
+        if (can_assign(r)) {
             assign_one(r, me);
-        else
+        } else {
+            me->waits_for = waits_for(r);
             (void)pen__cond_wait(&lock->readers, &lock->mutex, pen__deadline_after(1000000000u));
+        }
     }
     pthread_mutex_unlock(&lock->mutex);
 }
