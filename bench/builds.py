@@ -4,6 +4,7 @@
 
     builds.py --old PROGRAM [--photos FOLDER] [--rounds N] [--seconds S] [--floor R]
     builds.py --old PROGRAM --instructions
+    builds.py --old PROGRAM --trace ENDING [--instructions]
 
 Packs the photographs four times: tiled (train), raw at most 256 pixels long (raw256), encoded anew
 (encoded), and as they are (keep). In each round both programs run `penstock bench` on every pack
@@ -15,6 +16,9 @@ With --instructions it counts instead of timing: the instructions that a sample 
 callgrind. The Python package beside each program loads 20 and then 220 samples with one thread and
 AVX2 kernels, and the difference is divided by 200. Other programs on the machine do not change
 these numbers much.
+
+With --trace json or --trace json.gz the new program writes a trace of each run, the old one does
+not; both may be the same program.
 """
 
 import argparse
@@ -44,9 +48,10 @@ def run(program, *arguments):
     return done.stdout
 
 
-def rate(program, pack, seconds):
+def rate(program, pack, seconds, trace):
     """Samples per second, and per CPU second."""
-    found = json.loads(run(program, "bench", pack, "--threads", 2, "--seconds", seconds, "--json"))
+    found = json.loads(run(program, "bench", pack, "--threads", 2, "--seconds", seconds, "--json",
+                           *(["--trace", trace] if trace else [])))
     return found["samples_per_second"], 1000 / found["cpu_seconds_per_1000_samples"]
 
 
@@ -55,10 +60,10 @@ def measure(options, folder):
     rates = {name: [] for name in PACKS}
     for number in range(options.rounds):
         for name in PACKS:
-            programs = [options.old, options.new]
-            order = programs if number % 2 else programs[::-1]
-            found = {p: rate(p, folder / f"{name}.pen", options.seconds) for p in order}
-            rates[name].append((found[options.old], found[options.new]))
+            sides = [(options.old, None), (options.new, trace_of(options, folder))]
+            found = {side: rate(side[0], folder / f"{name}.pen", options.seconds, side[1])
+                     for side in (sides if number % 2 else sides[::-1])}
+            rates[name].append(tuple(found[side] for side in sides))
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
     return rates
 
@@ -73,13 +78,18 @@ with penstock.Loader(sys.argv[1], 20, shuffle=True, seed=1, output="numpy", thre
 """
 
 
-def count(program, pack, samples):
+def trace_of(options, folder):
+    return str(folder / f"run.{options.trace}") if options.trace else None
+
+
+def count(program, pack, samples, trace):
     """All instructions of a process that loads so many samples."""
     python = pathlib.Path(program).parent / "python"
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c",
          LOAD, pack, str(samples)], capture_output=True, text=True, check=False, timeout=3600,
-        env={**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONPATH": str(python)})
+        env={**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONPATH": str(python),
+             "PENSTOCK_TRACE": trace or ""})
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
         sys.exit(f"valgrind: {done.stderr[-2000:]}")
@@ -91,8 +101,9 @@ def report_instructions(options, folder):
     lowest = 1.0
     for name in PACKS:
         pack = folder / f"{name}.pen"
-        old, new = ((count(p, pack, 220) - count(p, pack, 20)) // 200
-                    for p in (options.old, options.new))
+        old, new = ((count(p, pack, 220, trace) - count(p, pack, 20, trace)) // 200
+                    for p, trace in ((options.old, None),
+                                     (options.new, trace_of(options, folder))))
         lowest = min(lowest, old / new)
         print(f"| {name} | {old:,} | {new:,} | {old / new:.3f} |", flush=True)
     return lowest
@@ -126,6 +137,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--floor", type=float, default=0.98)
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--trace", choices=["json", "json.gz"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

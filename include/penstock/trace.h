@@ -4,8 +4,9 @@
  * chrome://tracing show it; docs/reference/trace.md lists the spans.
  *
  * A trace never fails a loader. If the file cannot be written, or if spans arrive faster than they
- * are written, spans are dropped and counted. Any thread may call pen_trace_span and
- * pen_trace_thread; one thread at a time may call pen_loader_trace for a loader. */
+ * are written, spans are dropped and counted. Any thread may call pen_trace_span,
+ * pen_trace_counter and pen_trace_thread; one thread at a time may call pen_loader_trace for a
+ * loader. */
 #ifndef PENSTOCK_TRACE_H
 #define PENSTOCK_TRACE_H
 
@@ -59,6 +60,8 @@ PEN_API int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reter
 /** Adds a span of the calling thread, in nanoseconds of CLOCK_MONOTONIC. The spans of a thread
  * must not overlap, unless one contains the other. */
 PEN_API void pen_trace_span(PenTrace *trace, const char *name, uint64_t begin_ns, uint64_t end_ns);
+/** Adds a value of now to one series of a counter: "cpu_percent", "decode 0", 97.5. */
+PEN_API void pen_trace_counter(PenTrace *trace, const char *name, const char *series, double value);
 /** Names the track of the calling thread. */
 PEN_API void pen_trace_thread(PenTrace *trace, const char *name);
 

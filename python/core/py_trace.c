@@ -63,6 +63,16 @@ static PyObject *trace_span(CoreTrace *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *trace_counter(CoreTrace *self, PyObject *args)
+{
+    const char *name, *series;
+    double value;
+    if (!PyArg_ParseTuple(args, "yyd", &name, &series, &value))
+        return NULL;
+    pen_trace_counter(self->trace, name, series, value);
+    Py_RETURN_NONE;
+}
+
 static PyObject *trace_thread(CoreTrace *self, PyObject *args)
 {
     const char *name;
@@ -82,6 +92,7 @@ static void trace_dealloc(CoreTrace *self)
 static PyMethodDef methods[] = {
     {"close", (PyCFunction)trace_close, METH_NOARGS, NULL},
     {"span", (PyCFunction)trace_span, METH_VARARGS, NULL},
+    {"counter", (PyCFunction)trace_counter, METH_VARARGS, NULL},
     {"thread", (PyCFunction)trace_thread, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -14,12 +14,13 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-from . import _check, _core, _dist
+from . import _check, _core, _dist, _sampler
 from ._error import Error, InvalidError
 
 _VARIABLE = "PENSTOCK_TRACE"
+SAMPLES_PER_SECOND = 2.0
 _active: list[Trace] = []  # one at most
 _read_in: list[int] = []  # processes that have read the variable
 
@@ -43,7 +44,7 @@ class Trace:
     dropped  number of events that are not in it, because the disk was full or too slow
     """
 
-    def __init__(self, path: str | bytes, rank: int, world: int) -> None:
+    def __init__(self, path: str | bytes, rank: int, world: int, samples_per_second: float) -> None:
         if current() is not None:
             raise InvalidError(
                 f"trace: this process is writing {_active[0].path!r}; close it first, or unset "
@@ -57,11 +58,28 @@ class Trace:
         self._named: set[int] = set()
         self._loaders: set[weakref.ref[_Traced]] = set()
         _active[:] = [self]
+        self._sampler: _sampler.Sampler | None = None
+        if samples_per_second:
+            self._sampler = _sampler.Sampler(self._count, self._stats, samples_per_second)
 
     def _follow(self, loader: _Traced) -> None:
         loader._core.trace(self._core)
         # A method of C removes it: see _loader._alive.
         self._loaders.add(weakref.ref(loader, self._loaders.discard))
+
+    def _following(self) -> Iterator[_Traced]:
+        for reference in list(self._loaders):
+            loader = reference()
+            if loader is not None:
+                yield loader
+
+    def _stats(self) -> Iterator[dict[str, Any]]:
+        for loader in self._following():
+            with contextlib.suppress(Error):  # it may be closed
+                yield loader._core.stats(False)
+
+    def _count(self, name: str, series: str, value: float) -> None:
+        self._core.counter(_bytes(name), _bytes(series), value)
 
     @contextlib.contextmanager
     def span(self, name: str) -> Iterator[None]:
@@ -84,11 +102,11 @@ class Trace:
         if self not in _active or self._pid != os.getpid():
             return
         _active.clear()
-        for reference in list(self._loaders):
-            loader = reference()
-            if loader is not None:
-                with contextlib.suppress(Error):  # it may be closed
-                    loader._core.trace(None)
+        if self._sampler is not None:
+            self._sampler.stop()
+        for loader in self._following():
+            with contextlib.suppress(Error):
+                loader._core.trace(None)
         self.events, self.dropped, _, error = self._core.close()
         if error is not None:
             warnings.warn(f"penstock: trace {self.path}: {error}", stacklevel=2)
@@ -149,7 +167,7 @@ def _from_environment() -> Trace | None:
     _read_in.append(os.getpid())
     try:
         rank, world = _dist.place(None, None)
-        return Trace(os.fsencode(_place(path, rank, world)), rank, world)
+        return Trace(os.fsencode(_place(path, rank, world)), rank, world, SAMPLES_PER_SECOND)
     except Error as error:
         warnings.warn(f"penstock: {_VARIABLE}: nothing is traced: {error}", stacklevel=5)
         return None

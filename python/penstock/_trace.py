@@ -11,7 +11,11 @@ from ._error import Error
 
 
 def trace(
-    path: str | os.PathLike[str], *, rank: int | None = None, world_size: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    rank: int | None = None,
+    world_size: int | None = None,
+    samples_per_second: float = _spans.SAMPLES_PER_SECOND,
 ) -> _spans.Trace:
     """Write what every thread of the loaders of this process does to a file, until the `with`
     block ends. Perfetto (ui.perfetto.dev) shows it.
@@ -25,8 +29,11 @@ def trace(
           give each its own name.
     rank, world_size
           None: from torch.distributed, torchrun or Slurm; else 0 and 1
+    samples_per_second
+          how often CPU, memory, disk, network and GPUs are sampled; 0: never
     """
-    made = _spans.Trace(_check.path(path), *_dist.place(rank, world_size))
+    rate = _check.real("samples_per_second", samples_per_second, 0, 100)
+    made = _spans.Trace(_check.path(path), *_dist.place(rank, world_size), rate)
     for reference in list(_loader._alive):
         loader = reference()
         if loader is not None:

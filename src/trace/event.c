@@ -2,6 +2,7 @@
 /* Numbers are written by hand: a loader of small images makes 100,000 spans a second. */
 #include "trace/event.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -193,6 +194,24 @@ int pen__event_named(PenBuf *text, pid_t pid, const PenSpan *span, const char *n
     put(text, ",\"name\":");
     put_string(text, name);
     put(text, "},\n");
+    return 0;
+}
+
+int pen__event_counter(PenBuf *text, pid_t pid, uint64_t ns, const char *name, const char *series,
+                       double value)
+{
+    int r = pen__buf_reserve(text, EVENT_BYTES + 2 * NAME_BYTES);
+    if (r < 0)
+        return r;
+    put_member(text, "{\"ph\":\"C\",\"pid\":", (uint64_t)pid);
+    put_time(text, ",\"ts\":", ns);
+    put(text, ",\"name\":");
+    put_string(text, name);
+    put(text, ",\"args\":{");
+    put_string(text, series);
+    /* JSON has no word for what is not a number. */
+    text->bytes += (size_t)snprintf((char *)text->data + text->bytes, 40, ":%.9g}},\n",
+                                    isfinite(value) ? value : 0);
     return 0;
 }
 

@@ -16,6 +16,9 @@ int pen__event_span(PenBuf *text, pid_t pid, const PenSpan *span, uint64_t id,
                     unsigned *ret_events);
 /* A span with a name of the user's. */
 int pen__event_named(PenBuf *text, pid_t pid, const PenSpan *span, const char *name);
+/* A value of a counter. */
+int pen__event_counter(PenBuf *text, pid_t pid, uint64_t ns, const char *name, const char *series,
+                       double value);
 /* Metadata with one text: {"ph": "M", "name": `kind`, "args": {`key`: `value`}}. */
 int pen__event_text(PenBuf *text, pid_t pid, uint32_t tid, const char *kind, const char *key,
                     const char *value);

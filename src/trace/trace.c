@@ -318,30 +318,48 @@ int pen__trace_join(PenTrace *t, const char *pack, const char *args, PenSpanRing
     return PEN_OK;
 }
 
+/* The mutex is held from begin to end. */
+static bool begin_given(PenTrace *t)
+{
+    if (!t || t->pid != getpid())
+        return false;
+    pthread_mutex_lock(&t->mutex);
+    return true;
+}
+
 static bool has_room(const PenTrace *t)
 {
     return t->given.bytes < GIVEN_BYTES;
 }
 
+static void end_given(PenTrace *t, int r)
+{
+    count_given(t, r);
+    pthread_mutex_unlock(&t->mutex);
+}
+
 void pen_trace_span(PenTrace *trace, const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
-    if (!trace || trace->pid != getpid())
-        return;
     PenSpan span = {.begin_ns = begin_ns, .end_ns = end_ns, .tid = (uint32_t)gettid()};
-    pthread_mutex_lock(&trace->mutex);
-    count_given(trace, has_room(trace) ? pen__event_named(&trace->given, trace->pid, &span, name)
-                                       : PEN_E_LIMIT);
-    pthread_mutex_unlock(&trace->mutex);
+    if (begin_given(trace))
+        end_given(trace, has_room(trace) ? pen__event_named(&trace->given, trace->pid, &span, name)
+                                         : PEN_E_LIMIT);
+}
+
+void pen_trace_counter(PenTrace *trace, const char *name, const char *series, double value)
+{
+    uint64_t now = pen__sys->now_ns();
+    if (begin_given(trace))
+        end_given(trace, has_room(trace) ? pen__event_counter(&trace->given, trace->pid, now, name,
+                                                              series, value)
+                                         : PEN_E_LIMIT);
 }
 
 void pen_trace_thread(PenTrace *trace, const char *name)
 {
-    if (!trace || trace->pid != getpid())
-        return;
-    pthread_mutex_lock(&trace->mutex);
-    count_given(trace, has_room(trace)
-                           ? pen__event_text(&trace->given, trace->pid, (uint32_t)gettid(),
-                                             "thread_name", "name", name)
-                           : PEN_E_LIMIT);
-    pthread_mutex_unlock(&trace->mutex);
+    if (begin_given(trace))
+        end_given(trace, has_room(trace)
+                             ? pen__event_text(&trace->given, trace->pid, (uint32_t)gettid(),
+                                               "thread_name", "name", name)
+                             : PEN_E_LIMIT);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trace: its ring, its text, its file, and what it does when the file cannot be written. */
+#include <math.h>
 #include <penstock/trace.h>
 
 #include "base/thread.h"
@@ -69,6 +70,26 @@ TEST(events_are_lines_of_json)
                "{\"ph\":\"i\",\"s\":\"t\",\"pid\":9,\"tid\":44,\"ts\":1002.103,\"name\":"
                "\"batch_ready\",\"args\":{\"batch\":2,\"epoch\":1}},\n");
     pen__buf_free(&text);
+}
+
+TEST(counters_are_numbers)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{97.5, "97.5"}, {0, "0"}, {-1e300, "-1e+300"}, {INFINITY, "0"}, {NAN, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PenBuf text = {0};
+        char expected[200];
+        snprintf(
+            expected, sizeof expected,
+            "{\"ph\":\"C\",\"pid\":9,\"ts\":1.002,\"name\":\"cpu\",\"args\":{\"a\\u0022\":%s}},\n",
+            cases[i].text);
+        CHECK_INT(pen__event_counter(&text, 9, 1002, "cpu", "a\"", cases[i].value), PEN_OK);
+        check_text(&text, expected);
+        CHECK_OK_SO_FAR();
+        pen__buf_free(&text);
+    }
 }
 
 /* Every number at its largest fits into what is reserved. */
@@ -148,6 +169,7 @@ static int trace_once(const char *name, PenTraceStats *stats, PenError *err)
         pen__span_ring_add(ring, &span);
     pen__span_ring_leave(ring);
     pen_trace_span(t, "forward", 1, 2);
+    pen_trace_counter(t, "cpu", "all", 1);
     pen_trace_thread(t, "main");
     PenError error = {0};
     int closed = pen_trace_close(&t, stats, &error);
@@ -165,7 +187,7 @@ TEST(all_of_it_is_in_the_file)
     PenBuf text = {0};
     help_text("a.json", "what was there is replaced");
     CHECK_INT(trace_once("a.json", &stats, &err), PEN_OK);
-    CHECK_INT(stats.events, 8);
+    CHECK_INT(stats.events, 9);
     CHECK_INT(stats.dropped, 0);
     CHECK_INT(pen__file_load(at("a.json"), 100000, &text, &err), PEN_OK);
     CHECK_INT(stats.bytes, text.bytes);
@@ -374,6 +396,7 @@ int main(int argc, char **argv)
     help_begin();
     RUN(a_full_ring_counts_what_it_drops);
     RUN(events_are_lines_of_json);
+    RUN(counters_are_numbers);
     RUN(the_largest_events_fit);
     RUN(names_of_any_bytes_are_valid_json);
     RUN(a_long_name_is_cut);
