@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each who has the memory open also holds a name that says which process and which of its files it
- * is: "penstock/USER/ID/PROCESS.FILE". The kernel lists these names, and forgets those of a process
- * with it. Who looks for the memory, or makes it, holds "penstock/USER/ID" meanwhile. */
+/* Each who has the memory open also holds its name, "penstock/USER/ID/PROCESS.FILE": see
+ * memory_names.h. Who looks for the memory, or makes it, holds "penstock/USER/ID" meanwhile. */
 #include "io/shared.h"
 
 #include <errno.h>
@@ -9,13 +8,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/attr.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "io/memory_names.h"
 
 #define WHERE "io/shared"
 
@@ -23,8 +21,6 @@
  * without. The worst that comes of it is the same memory twice. */
 #define NAME_WAIT_NS 10000000000u
 #define NAME_LOOK_MS 5
-
-enum { NAME_BYTES = 108, NAMES_BYTES = 64 << 10 };
 
 struct PenShared {
     atomic_int refs;
@@ -35,8 +31,8 @@ struct PenShared {
 
 typedef struct Search {
     const PenSharedKey *key;
-    char prefix[NAME_BYTES]; /* of the names */
-    int fd;                  /* what was found; -1 */
+    char prefix[PEN_MEMORY_NAME_BYTES]; /* of the names */
+    int fd;                             /* what was found; -1 */
 } Search;
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -96,85 +92,36 @@ int pen__shared_write(PenShared *s, const void *data, size_t bytes, uint64_t off
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Anybody may hold names like ours, and numbers of processes are used again: what is there has to
- * be a file of this user's, of the right size, which nobody can cut, and begin as it should. */
+/* Does it begin as it should? */
 static bool is_it(const PenSharedKey *key, int fd)
 {
-    PenFileStat st;
     uint8_t head[PEN_SHARED_HEAD_BYTES];
-    return pen__sys->stat_fd(fd, &st) == 0 && st.is_file && st.uid == geteuid() &&
-           st.bytes == key->bytes && pen__sys->memory_is_sealed(fd) >= 0 &&
-           read_fd(fd, key->name, head, sizeof head, 0, NULL) == PEN_OK &&
+    return read_fd(fd, key->name, head, sizeof head, 0, NULL) == PEN_OK &&
            memcmp(head, key->head, sizeof head) == 0;
 }
 
-/* "1234.5" */
-static void try_place(Search *s, const char *place)
+/* 1: found. */
+static int try_place(void *ctx, const PenMemoryPlace *place)
 {
-    char *end, path[64];
-    PenFileStat st;
-    long pid = strtol(place, &end, 10);
-    if (pid <= 0 || pid > INT32_MAX || *end != '.')
-        return;
-    long file = strtol(end + 1, &end, 10);
-    if (file < 0 || file > INT32_MAX || *end)
-        return;
-    snprintf(path, sizeof path, "/proc/%ld/fd/%ld", pid, file);
-    /* Looked at first: opening a device or a pipe does something. */
-    if (pen__sys->stat_path(path, &st) < 0 || !st.is_file || st.uid != geteuid() ||
-        st.bytes != s->key->bytes)
-        return;
-    int fd = pen__sys->open(path, PEN_OPEN_MEMORY);
-    if (fd >= 0 && is_it(s->key, fd))
+    Search *s = ctx;
+    int fd = pen__memory_place_open(place, s->key->bytes, PEN_OPEN_MEMORY);
+    if (fd < 0)
+        return 0;
+    if (is_it(s->key, fd)) {
         s->fd = fd;
-    else if (fd >= 0)
-        pen__sys->close(fd);
-}
-
-/* A line of the list: "0000: 00000002 00000000 00000000 0002 01 12345 @penstock/0/..." */
-static void try_line(Search *s, const char *line)
-{
-    const char *name = strchr(line, '@');
-    size_t n = strlen(s->prefix);
-    if (name && strncmp(name + 1, s->prefix, n) == 0 && name[1 + n] == '/')
-        try_place(s, name + n + 2);
-}
-
-/* Gives the number of bytes that were looked at: whole lines. */
-static size_t try_lines(Search *s, char *text, size_t bytes)
-{
-    size_t at = 0;
-    for (char *end; s->fd < 0 && (end = memchr(text + at, '\n', bytes - at));) {
-        *end = 0;
-        try_line(s, text + at);
-        at = (size_t)(end - text) + 1;
+        return 1;
     }
-    return at;
+    pen__sys->close(fd);
+    return 0;
 }
 
 static int find(Search *s, PenError *reterr)
 {
-    static const char list[] = "/proc/net/unix";
-    char *text = pen__alloc(NAMES_BYTES);
-    if (!text)
+    int r = pen__memory_names_each(s->prefix, try_place, s);
+    if (r == -ENOMEM)
         return pen__fail_memory(reterr, WHERE, s->key->name);
-    int fd = pen__sys->open(list, PEN_OPEN_READ);
-    size_t used = 0;
-    int64_t n = fd < 0 ? fd : 1;
-    while (n > 0 && s->fd < 0) {
-        n = pen__sys->read(fd, text + used, NAMES_BYTES - used);
-        used += n > 0 ? (size_t)n : 0;
-        size_t done = try_lines(s, text, used);
-        if (!done && used == NAMES_BYTES)
-            done = used; /* no name is so long */
-        memmove(text, text + done, used - done);
-        used -= done;
-    }
-    if (fd >= 0)
-        pen__sys->close(fd);
-    pen__free(text);
-    return n < 0 ? pen__fail_os(reterr, (int)-n, WHERE, "%s: cannot search for shared memory in %s",
-                                s->key->name, list)
+    return r < 0 ? pen__fail_os(reterr, -r, WHERE, "%s: cannot search for shared memory in %s",
+                                s->key->name, pen__memory_names_list)
                  : PEN_OK;
 }
 
@@ -217,9 +164,7 @@ static int begin_search(const Search *s, int *ret, PenError *reterr)
 
 static int take_our_name(const Search *s, PenShared *shared, PenError *reterr)
 {
-    char name[NAME_BYTES + 32];
-    snprintf(name, sizeof name, "%s/%d.%d", s->prefix, (int)getpid(), s->fd);
-    int fd = pen__sys->name_take(name);
+    int fd = pen__memory_name_take(s->prefix, s->fd);
     if (fd == -EADDRINUSE) /* by a child, from a time before: it says the right thing still */
         return PEN_OK;
     if (fd < 0)
@@ -256,9 +201,11 @@ static void free_shared(PenShared *s)
 int pen__shared_open(const PenSharedKey *key, PenShared **ret, PenError *reterr)
 {
     Search s = {.key = key, .fd = -1};
-    int lock = -1, n = snprintf(s.prefix, sizeof s.prefix, "penstock/%u/", (unsigned)geteuid());
+    char id[2 * PEN_SHARED_ID_BYTES + 1];
+    int lock = -1;
     for (int i = 0; i < PEN_SHARED_ID_BYTES; i++)
-        n += snprintf(s.prefix + n, sizeof s.prefix - (size_t)n, "%02x", key->id[i]);
+        snprintf(id + 2 * i, 3, "%02x", key->id[i]);
+    pen__memory_names_prefix(id, s.prefix);
     PenShared *shared = pen__zalloc(sizeof *shared);
     char *name = pen__strdup(key->name);
     if (!shared || !name) {
