@@ -256,6 +256,41 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_bench,
     },
+    [CLI_TOP] = {
+        .name = "top",
+        .usage = "[options]",
+        .operand_help = "nothing",
+        .none = 1,
+        .never = 1,
+        .summary = "watch the loaders that run on this machine",
+        .about =
+            "Shows every loader in the processes of this user, while they train. The jobs need "
+            "no change and no restart, and are not slowed down. On a terminal the view is "
+            "updated until you press q or Ctrl-C. Elsewhere a table is printed again and "
+            "again.\n"
+            "The columns are:\n"
+            "  samples/s, MB/s: delivered samples and bytes read, in the last one or two "
+            "seconds\n"
+            "  wait: share of this time in which training waited for a batch\n"
+            "  bottleneck: what limits the speed. It is consumer if training waits for less than "
+            "2 % of the time, and unknown if the counters do not show it. idle: no batch was "
+            "requested for this long.\n"
+            "  threads: those that decode + those that read or fetch\n"
+            "  memory: in use / the budget of the loader, in MiB (M) or GiB (G)\n"
+            "  reqs: requests to the object store that run now\n"
+            "  cache: share of the blocks that were found in the cache\n"
+            "A loader appears with its first batch. Set PENSTOCK_TOP=0 in the environment of a "
+            "job to hide its loaders. Other users cannot read them. Processes in other containers "
+            "are not found: run the command in the container.",
+        .examples = "penstock top\n"
+                    "penstock top --once\n"
+                    "penstock top --json | jq '.loaders[] | {rank, wait_percent, bottleneck}'",
+        .next =
+            "'penstock bench NAME.pen' measures each stage alone. "
+            "docs/reference/counters.md explains the counters.",
+        .schema = 1,
+        .run = cli_top,
+    },
     [CLI_CACHE] = {
         .name = "cache",
         .usage = "DIR [options]",

@@ -20,6 +20,7 @@ typedef enum CliCommandId {
     CLI_COPY,
     CLI_OPS,
     CLI_BENCH,
+    CLI_TOP,
     CLI_CACHE,
     CLI_SIMULATE,
     CLI_PROBE,
@@ -61,6 +62,8 @@ typedef enum CliOpt {
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
     CLI_OPT_TRACE,
+    CLI_OPT_ONCE,
+    CLI_OPT_INTERVAL,
     CLI_OPT_SIM_SAMPLES, /* from here on: for simulate */
     CLI_OPT_SIM_SAMPLE_BYTES,
     CLI_OPT_SIM_BLOCK_SAMPLES,

@@ -230,6 +230,11 @@ PEN_API int pen_stat_is_count(int stat);
 /** Returns the value of a counter; times are in seconds. */
 PEN_API double pen_stat_value(const PenLoaderStats *stats, int stat);
 
+/** Returns what limits the speed, as the counters show it: "consumer", "fetch", "read", "verify",
+ * "decode", "resample", "store", "memory", or "unknown" if they do not show it. The counters of a
+ * few seconds are enough. */
+PEN_API const char *pen_loader_bottleneck(const PenLoaderStats *stats);
+
 /** A sample that could not be loaded, and the one that replaced it. */
 typedef struct PenBadSample {
     uint32_t struct_size;            /**< set by the library */

@@ -38,6 +38,7 @@
 #include <penstock/pack.h>
 #include <penstock/preload.h>
 #include <penstock/remote.h>
+#include <penstock/running.h>
 #include <penstock/simulate.h>
 #include <penstock/trace.h>
 #include <penstock/version.h>

@@ -30,7 +30,8 @@ PyObject *core_loader_stats(const PenLoaderStats *stats)
 {
     PyObject *dict = PyDict_New();
     if (dict &&
-        (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0))
+        (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0 ||
+         core_set(dict, "bottleneck", PyUnicode_FromString(pen_loader_bottleneck(stats))) < 0))
         Py_CLEAR(dict);
     return dict;
 }

@@ -2,7 +2,6 @@
 /* The public calls: passes, batches, state. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/abi.h"
@@ -11,9 +10,12 @@
 #include "base/thread.h"
 #include "load/delivery.h"
 #include "load/engine.h"
+#include "load/figures.h"
+#include "load/status/writer.h"
 #include "trace/trace.h"
 
 #define WHERE "load/loader"
+#define SLICE_NS 1000000000u
 
 struct PenLoader {
     PenLoadEngine *engine;
@@ -23,6 +25,7 @@ struct PenLoader {
     uint64_t waiting_ns; /* since when the next batch is waited for; 0 = it is not */
     bool begun;          /* a pass of this epoch was begun */
     bool named;          /* the epoch was set by name */
+    PenStatusWriter status;
 };
 
 static int check_alive(const PenLoader *l, PenError *reterr)
@@ -56,8 +59,10 @@ void pen_loader_close(PenLoader **loader)
         return;
     /* The threads of a parent are not in its child: there is nobody to stop, and locks may be held.
      */
-    if ((*loader)->pid == getpid())
+    if ((*loader)->pid == getpid()) {
+        pen__status_close(&(*loader)->status);
         pen__load_engine_close((*loader)->engine);
+    }
     pen__free(*loader);
     *loader = NULL;
 }
@@ -193,15 +198,6 @@ int pen_loader_begin(PenLoader *loader, PenError *reterr)
 
 /* ---- trace ---- */
 
-/* Without what may follow a URL, such as a signature. */
-static void copy_path(const PenPack *pack, char *ret, size_t bytes)
-{
-    const char *path = pen__pack_path(pack);
-    snprintf(ret, bytes, "%s", path);
-    if (pen_is_remote(path))
-        ret[strcspn(ret, "?#")] = '\0';
-}
-
 int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
 {
     const PenLoadPlan *plan = &loader->engine->plan;
@@ -209,7 +205,7 @@ int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
     PenSpanRing *spans = NULL;
     int r = check_alive(loader, reterr);
     if (r == PEN_OK && trace) {
-        copy_path(plan->pack, path, sizeof path);
+        pen__figures_path(plan->pack, path, sizeof path);
         snprintf(args, sizeof args,
                  "\"batch_size\":%" PRIu32 ",\"samples\":%" PRIu64 ",\"threads\":%" PRIu32
                  ",\"rank\":%" PRIu32 ",\"world\":%" PRIu32,
@@ -224,53 +220,11 @@ int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
 
 /* ---- figures ---- */
 
-/* What is there now, whichever period the counters are for. With the lock held. */
-static PenLoaderStats describe(const PenLoadEngine *e)
-{
-    const PenLoadPlan *plan = &e->plan;
-    uint64_t own = plan->threads * plan->shares.scratch_each + plan->shares.index;
-    return (PenLoaderStats){
-        .struct_size = sizeof(PenLoaderStats),
-        .threads = plan->threads,
-        .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
-        .node_ranks = plan->set.node_ranks,
-        .slots = e->ring.n_slots,
-        .slots_ready = e->ring.n_full,
-        .slots_leased = e->ring.n_leased,
-        .samples_ready = e->tasks.n_ready,
-        .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
-        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
-        .slots_limit = plan->shares.ring / plan->slot_cost};
-}
-
-static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)
-{
-    if (!epoch)
-        return pen__sys->now_ns() - e->opened_ns;
-    if (!e->pass_began_ns)
-        return 0;
-    return (e->pass_ended_ns ? e->pass_ended_ns : pen__sys->now_ns()) - e->pass_began_ns;
-}
-
-static void read_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret)
-{
-    PenLoadEngine *e = loader->engine;
-    PenLoadCounters c;
-    pthread_mutex_lock(&e->lock.mutex);
-    pen__load_engine_count(e, &c);
-    if (epoch)
-        pen__counters_subtract(&c, &e->at_begin);
-    *ret = describe(e);
-    ret->ns_elapsed = elapsed_ns(e, epoch);
-    pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);
-    pthread_mutex_unlock(&e->lock.mutex);
-}
-
 static void copy_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret, size_t ret_bytes)
 {
     PenLoaderStats stats = {0};
     if (loader->pid == getpid())
-        read_stats(loader, epoch, &stats);
+        pen__figures_read(loader->engine, epoch, &stats);
     pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
 }
 
@@ -305,6 +259,21 @@ static int finish_pass(PenLoader *l)
     return PEN_END;
 }
 
+/* Waits in slices, so that other processes see a status of now. */
+static int deliver(PenLoader *l, PenBatchWait *wait, PenBatch **ret_batch, PenError *reterr)
+{
+    uint64_t deadline_ns = wait->deadline_ns;
+    for (;;) {
+        wait->deadline_ns = PEN_MIN(deadline_ns, wait->start_ns + SLICE_NS);
+        int r = pen__delivery_next(l->engine, wait, ret_batch, reterr);
+        if (pen__status_is_due(&l->status, wait->start_ns))
+            pen__status_show(&l->status, l->engine, l->epoch);
+        if (!wait->since_ns || wait->deadline_ns == deadline_ns)
+            return r;
+        wait->start_ns = pen__sys->now_ns();
+    }
+}
+
 int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
 {
     PenLoadEngine *e = loader->engine;
@@ -319,7 +288,7 @@ int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, Pen
     if (e->pass.delivered == e->pass.steps)
         return finish_pass(loader);
     wait.since_ns = loader->waiting_ns;
-    r = pen__delivery_next(e, &wait, ret_batch, reterr);
+    r = deliver(loader, &wait, ret_batch, reterr);
     loader->waiting_ns = wait.since_ns;
     loader->position = pen__epoch_pass_position(&e->pass);
     return r;

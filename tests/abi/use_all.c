@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <penstock/penstock.h>
 
@@ -88,6 +89,24 @@ static PenPack *open_it(const char *path)
     return pack;
 }
 
+/* Is the loader of this process among those that run? */
+static void find_it(void)
+{
+    PenError err;
+    PenLoaderList *list = NULL;
+    PenRunningLoader *running = NEW(PenRunningLoader);
+    PenLoaderStats *stats = NEW(PenLoaderStats);
+    int found = 0;
+    if (outcome("running", pen_loader_list_open(&list, &err), &err))
+        for (uint64_t i = 0; pen_loader_list_get(list, i, running) == PEN_OK; i++)
+            if (running->process == getpid() && pen_loader_list_stats(list, i, stats) == PEN_OK)
+                found += pen_loader_bottleneck(stats) != NULL;
+    ROW("found", found);
+    pen_loader_list_close(&list);
+    free(stats);
+    free(running);
+}
+
 static void load_it(PenPack *pack)
 {
     PenError err;
@@ -111,6 +130,7 @@ static void load_it(PenPack *pack)
             pen_batch_unref(&batch);
         }
         ROW("sum", sum);
+        find_it();
         pen_loader_stats(loader, stats);
         ROW("batches", stats->batches);
         ROW("bad", pen_loader_bad_sample(loader, 0, bad));

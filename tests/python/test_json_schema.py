@@ -12,6 +12,7 @@ import net_stage
 import pytest
 from cli_tools import ROOT, good, image_bytes, make_folder, run
 from py_tools import need_penstock
+from top_tools import impostors
 
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text()
 COMMANDS = {command["name"]: command for command in
@@ -223,6 +224,13 @@ def test_simulate(top):
         good(*short, top / "a.pen", "--measured-rate", "1", "--measured-first", "1").json(),
         good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--cache-bytes", "1GiB",
              "--sticky").json()], {"note"})
+
+
+def test_top_of_loaders():
+    with impostors({"lines": {"cache_hits": 1}}) as running:
+        output = good("top", "--json").json()
+        output["loaders"] = [row for row in output["loaders"] if row["process"] == running.pid]
+        check_section("penstock top", [output])
 
 
 def test_probe_version_and_help():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a loader: stats(), metrics(), and what is merged over ranks."""
 
+import threading
 import time
 
 import pytest
@@ -49,6 +50,41 @@ def test_waits_of_a_caller_that_is_slower(loader):
     assert epoch["wait_share"] < 0.5 and epoch["ready_mean"] > 1
     assert epoch["wait_p50_seconds"] <= epoch["wait_p95_seconds"] <= epoch["wait_max_seconds"]
     assert epoch["decode_idle_seconds"] > epoch["decode_seconds"]
+
+
+def test_the_bottleneck_is_named(loader):
+    assert loader.stats()["bottleneck"] == "unknown"
+    for _ in loader:
+        time.sleep(0.1)
+    epoch = loader.stats()["epoch"]
+    assert (epoch["bottleneck"] == "consumer") == (epoch["wait_share"] < 0.02)
+
+
+@pytest.mark.threads
+def test_another_thread_reads_while_threads_start(path):
+    """From the first call on, the counters never go back."""
+    for _ in range(20):
+        seen, ended = [], threading.Event()
+        with penstock.Loader(path, BATCH, pipeline="decode | center_crop 16", output="numpy",
+                             threads=3) as loader:
+
+            def read(loader=loader, seen=seen, ended=ended):
+                while not ended.is_set():
+                    seen.append(loader.stats())
+
+            reader = threading.Thread(target=read)
+            reader.start()
+            try:
+                for _ in loader:
+                    pass
+            finally:
+                ended.set()
+                reader.join(60)
+            seen.append(loader.stats())
+        assert seen[-1]["batches"] == N // BATCH
+        for name in ("batches", "wait_seconds", "decode_seconds", "decode_idle_seconds"):
+            values = [stats[name] for stats in seen]
+            assert values == sorted(values), name
 
 
 def test_before_the_first_batch(loader):

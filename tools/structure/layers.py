@@ -48,7 +48,7 @@ LAYERS = (
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
             ("epoch",), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
-            ("engine.*", "stages.*"), ("delivery.*",), ("loader.*",),
+            ("engine.*", "stages.*"), ("delivery.*", "figures.*"), ("status",), ("loader.*",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
             ("source",), ("video",), ("plan",), ("prepare",), ("job",),

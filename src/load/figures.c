@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+PenLoaderStats pen__figures_now(const PenLoadEngine *e)
+{
+    const PenLoadPlan *plan = &e->plan;
+    uint64_t own = plan->threads * plan->shares.scratch_each + plan->shares.index;
+    return (PenLoaderStats){
+        .struct_size = sizeof(PenLoaderStats),
+        .threads = plan->threads,
+        .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
+        .node_ranks = plan->set.node_ranks,
+        .slots = e->ring.n_slots,
+        .slots_ready = e->ring.n_full,
+        .slots_leased = e->ring.n_leased,
+        .samples_ready = e->tasks.n_ready,
+        .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
+        .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
+        .slots_limit = plan->shares.ring / plan->slot_cost};
+}
+
+static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)
+{
+    if (!epoch)
+        return pen__sys->now_ns() - e->opened_ns;
+    if (!e->pass_began_ns)
+        return 0;
+    return (e->pass_ended_ns ? e->pass_ended_ns : pen__sys->now_ns()) - e->pass_began_ns;
+}
+
+void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
+{
+    PenLoadCounters c;
+    pthread_mutex_lock(&e->lock.mutex);
+    pen__load_engine_count(e, &c);
+    if (epoch)
+        pen__counters_subtract(&c, &e->at_begin);
+    *ret = pen__figures_now(e);
+    ret->ns_elapsed = elapsed_ns(e, epoch);
+    pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);
+    pthread_mutex_unlock(&e->lock.mutex);
+}
+
+void pen__figures_path(const PenPack *pack, char *ret, size_t bytes)
+{
+    const char *path = pen__pack_path(pack);
+    snprintf(ret, bytes, "%s", path);
+    if (pen_is_remote(path))
+        ret[strcspn(ret, "?#")] = '\0';
+}
