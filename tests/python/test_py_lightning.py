@@ -18,6 +18,7 @@ with warnings.catch_warnings():
     import lightning
     import torch
     from lightning.pytorch.callbacks import ModelCheckpoint
+    from penstock.lightning import DataWait
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
@@ -73,10 +74,10 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.01, momentum=0.9)
 
 
-def fit(module, folder=None, ckpt_path=None, every=None, **settings):
-    callbacks = []
+def fit(module, folder=None, ckpt_path=None, every=None, callbacks=(), **settings):
+    callbacks = list(callbacks)
     if every:
-        callbacks = [ModelCheckpoint(folder, every_n_train_steps=every, save_top_k=-1)]
+        callbacks += [ModelCheckpoint(folder, every_n_train_steps=every, save_top_k=-1)]
     trainer = lightning.Trainer(
         accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False,
         enable_checkpointing=bool(every), callbacks=callbacks, **settings,
@@ -150,3 +151,11 @@ def test_validates_every_sample_after_every_epoch(pack):
     # Two batches before it all, to see whether validation works.
     assert module.validated == list(range(16)) + list(range(N)) * 2
     assert len(module.seen) == 2 * BATCHES
+
+
+def test_the_callback_logs_the_wait_share(pack):
+    module = Module(Watched(pack))
+    trainer = fit(module, max_epochs=2, callbacks=[DataWait()])
+    share = float(trainer.callback_metrics["data_wait_share"])
+    later = module.loader.stats()["epoch"]["wait_share"]  # of more time, and no more waits
+    assert 0 < later <= share <= 1
