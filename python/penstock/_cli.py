@@ -10,7 +10,19 @@ import sys
 from . import _core
 
 
+def _of_python(words: list[str]) -> int | None:
+    """Commands that need no part of the C program; None if it is none of them."""
+    if words[:1] not in (["trace"], ["timeline"]):
+        return None
+    from . import _trace_commands
+
+    return _trace_commands.run(words)
+
+
 def main() -> int:
+    code = _of_python(sys.argv[1:])
+    if code is not None:
+        return code
     # Restore the defaults of a separate program: Python ignores SIGPIPE and handles SIGINT.
     for number in (signal.SIGPIPE, signal.SIGINT):
         if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_IGN):

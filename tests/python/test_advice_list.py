@@ -99,6 +99,7 @@ NOT_FOLLOWED = {
     "pack the sources again, into a new pack": "needs a pack of a version before the first release",
     "preload it right after opening": C_API,
     "close it first, or unset": "followed in test_py_trace.py",
+    "is one of the traces; choose another name": "followed in test_py_timeline.py",
     "or a file, found %s; choose another name": "followed in test_py_trace.py",
     "copy the tensor to the device": "needs a GPU",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
