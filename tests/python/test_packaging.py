@@ -3,10 +3,15 @@
 packages."""
 
 import re
+import sys
 
 import conftest
 
 ROOT = conftest.ROOT
+sys.path.insert(0, str(ROOT / "tools" / "wheel"))
+
+import sources  # noqa: E402
+import updates  # noqa: E402
 
 
 def found(pattern, *path):
@@ -37,3 +42,16 @@ def test_workflows_use_verbs_of_dev():
         verbs += [verb for line in re.findall(r"^ +verb: \[(.*)\]$", text, re.M)
                   for verb in line.split(", ")]
         assert set(verbs) <= set(usage), path.name
+
+
+def test_a_library_that_debian_has_removed_needs_an_update(monkeypatch, capsys):
+    def gone(library):
+        raise sources.Unavailable(library.dsc)
+
+    libraries = sources.libraries()
+    monkeypatch.setattr(sources, "fetch", gone)
+    monkeypatch.setattr(updates, "packages", lambda suite, wanted: [
+        (package, "1.0-1", f"{package}.dsc", "ab") for package in wanted])
+    assert updates.main() == 1
+    printed = capsys.readouterr().out
+    assert all(f'dsc = "{library.package}.dsc"' in printed for library in libraries)

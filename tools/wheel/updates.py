@@ -33,9 +33,18 @@ def is_newer(version, other):
                           check=False).returncode == 0
 
 
+def pinned_version(library):
+    """Debian removes a version when a newer one is there, so any other is newer than one that is
+    gone."""
+    try:
+        return library.debian_version
+    except sources.Unavailable:
+        return "0"
+
+
 def main():
     table = sources.libraries()
-    latest = {library.package: (library.debian_version, None, None) for library in table}
+    latest = {library.package: (pinned_version(library), None, None) for library in table}
     for suite in sorted({library.suite for library in table}):
         wanted = {library.package for library in table if library.suite == suite}
         for place in (suite, f"{suite}-security"):
