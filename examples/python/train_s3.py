@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on a pack in an object store, and go on where it was interrupted.
+"""Train a small network on a pack in an object store, and resume after an interruption.
 
     python3 examples/make_photos.py photos 600
     penstock pack photos -o s3://packs/photos.pen
     python3 examples/python/train_s3.py s3://packs/photos.pen
 
-Keys, region and endpoint are those of the AWS command line (AWS_PROFILE, AWS_ENDPOINT_URL, ...);
---profile and --endpoint are for what they do not say.
+Credentials, region and endpoint come from the same places as for the AWS CLI (AWS_PROFILE,
+AWS_ENDPOINT_URL, ...). --profile and --endpoint replace them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
         saved = torch.load(args.save)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        loader.load_state_dict(saved["loader"])  # holds no keys
+        loader.load_state_dict(saved["loader"])  # contains no credentials
     for epoch in range(loader.epoch, args.epochs):
         loader.set_epoch(epoch)
         progress = Progress(epoch, len(loader))
