@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/sys.h"
 
 PenLoaderStats pen__figures_now(const PenLoadEngine *e)
@@ -33,6 +34,14 @@ static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)
     return (e->pass_ended_ns ? e->pass_ended_ns : pen__sys->now_ns()) - e->pass_began_ns;
 }
 
+/* The division into stages is estimated anew each time. What was reported stays: programs that
+ * collect counters take one that goes back for a restart. */
+static void keep_stages(PenLoadEngine *e, PenLoaderStats *s)
+{
+    for (int i = 0; i < PEN_LOAD_STAGE_COUNT; i++)
+        e->stage_ns[i] = s->stage_ns[i] = PEN_MAX(s->stage_ns[i], e->stage_ns[i]);
+}
+
 void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
 {
     PenLoadCounters c;
@@ -43,6 +52,8 @@ void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
     *ret = pen__figures_now(e);
     ret->ns_elapsed = elapsed_ns(e, epoch);
     pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);
+    if (!epoch)
+        keep_stages(e, ret);
     pthread_mutex_unlock(&e->lock.mutex);
 }
 
