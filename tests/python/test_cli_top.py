@@ -200,13 +200,13 @@ def test_hostile_memory_is_left_out(path, tmp_path):
     what = [*HOSTILE.values(), {"fifo": str(tmp_path / "fifo")}]
     with impostors(*what) as hostile, loaders({"path": path, "pipeline": PIPELINE}) as (running,):
         for _ in range(10):
-            assert set(top(hostile.pid, running.pid)) == {running.pid}
+            assert set(top(hostile.pid, running.pid, 1)) == {running.pid}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_each_of_them_is(name):
     with impostors(HOSTILE[name]) as hostile:
-        assert top(hostile.pid) == {}
+        assert top(hostile.pid, 1) == {}
 
 
 def test_large_numbers_and_strange_paths_are_shown():
