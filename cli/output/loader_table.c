@@ -10,7 +10,7 @@
 
 #define ROW "%7s %6s %9s %6s %5s  %-10s %7s %9s %4s %5s"
 
-enum { CELL = 32, LINE = 256 };
+enum { CELL = 32, LINE = 512 };
 
 typedef struct Loader {
     PenRunningLoader running;

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 
 import cli_tools
@@ -76,7 +77,7 @@ def test_every_rank_of_every_job(path):
         for row in rows.values():
             assert row["pack"] == path
             assert row["samples_per_second"] > 0 and row["mb_per_second"] > 0
-            assert 0 <= row["wait_percent"] <= 100 and not row["idle"]
+            assert 0 <= row["wait_percent"] <= 100
             assert 0 < row["memory_bytes"] <= row["memory_limit_bytes"]
             assert 1 <= row["batch"] <= row["batches"] or row["epoch"] > 0
             assert row["requests_in_flight"] == 0 and "cache_hit_percent" not in row
@@ -91,7 +92,7 @@ def test_the_rate_is_that_of_the_loader(path):
     """A training step of 50 ms limits it; the window has at most one batch more than steps."""
     with loaders({"path": path, "pipeline": PIPELINE, "sleep": 0.05}) as (running,):
         row = until(lambda: next((row for row in top(running.pid).values()
-                                  if row["window_seconds"] > 1), None))
+                                  if row["window_seconds"] > 1 and not row["idle"]), None))
         assert 0 < row["samples_per_second"] <= 1.2 * 8 / 0.05
 
 
@@ -147,11 +148,11 @@ def test_cache_hits(s3, tmp_path):
     make_pack(penstock, tmp_path / "s3" / "packs" / "train.pen", 200)
     settings = {"path": ADDRESS, "order": "block", "storage_options": options(server),
                 "cache": str(tmp_path / "cache"), "pipeline": "decode | center_crop 8 | tensor u8"}
-    for percent in (0, 100):  # the second process finds what the first one has stored
+    for lowest, highest in ((0, 0), (90, 100)):  # the second process finds what the first stored
         with loaders(settings) as (running,):
             row = until(lambda: next((row for row in top(running.pid).values() if row["epoch"]),
                                      None))
-            assert row["cache_hit_percent"] == percent
+            assert lowest <= row["cache_hit_percent"] <= highest
 
 
 # ---- other users ---------------------------------------------------------------------------------
@@ -285,6 +286,8 @@ def test_plain_lines_where_there_is_no_terminal(path):
     with loaders({"path": path, "pipeline": PIPELINE}) as (running,):
         process = subprocess.Popen([PENSTOCK, "top", "--interval", "0.05"],
                                    stdout=subprocess.PIPE, text=True)
+        watchdog = threading.Timer(DEADLINE, process.kill)
+        watchdog.start()
         try:
             seen = 0
             for line in process.stdout:
@@ -296,6 +299,7 @@ def test_plain_lines_where_there_is_no_terminal(path):
             process.stdout.read()
             assert process.wait(timeout=DEADLINE) == 0
         finally:
+            watchdog.cancel()
             process.kill()
             process.wait()
             process.stdout.close()

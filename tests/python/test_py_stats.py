@@ -63,7 +63,7 @@ def test_the_bottleneck_is_named(loader):
 @pytest.mark.threads
 def test_another_thread_reads_while_threads_start(path):
     """From the first call on, the counters never go back."""
-    for _ in range(20):
+    for _ in range(8):
         seen, ended = [], threading.Event()
         with penstock.Loader(path, BATCH, pipeline="decode | center_crop 16", output="numpy",
                              threads=3) as loader:

@@ -67,8 +67,9 @@ def crc32c(data):
         c = CRC[(c ^ byte) & 255] ^ c >> 8
     return c ^ 0xFFFFFFFF
 def text(one):
-    lines = {"process": pid, "rank": 0, "world": 1, "clock_ns": time.monotonic_ns(),
-             "elapsed_ns": 10**9, "samples": 100, "bytes_read": 10**6, "pack": "fake.pen"}
+    never_idle = time.monotonic_ns() + 3600 * 10**9
+    lines = {"process": pid, "rank": 0, "world": 1, "clock_ns": never_idle, "elapsed_ns": 10**9,
+             "samples": 100, "bytes_read": 10**6, "pack": "fake.pen"}
     lines |= one.get("lines", {})
     data = "penstock-loader 1\\n" + "".join(f"{k} {v}\\n" for k, v in lines.items())
     data = data.encode("utf-8", "surrogateescape")
@@ -79,12 +80,13 @@ for one, fd in zip(what, [fd for fd in kept if isinstance(fd, int)]):
     if "fifo" not in one:
         os.pwrite(fd, data.ljust(4096, b"\\0")[:one.get("size", 4096)], 0)
     if one.get("torn"):
-        torn.append((fd, data))
+        torn.append(fd)
+        os.pwrite(fd, b"#", 25)
 print("ready", flush=True)
 while True:
     time.sleep(0 if torn else 1)
-    for fd, data in torn:
-        os.pwrite(fd, b"#", 25)
+    for fd in torn:
+        os.pwrite(fd, b"#%"[time.monotonic_ns() & 1:][:1], 25)
 """
 
 
