@@ -39,7 +39,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(os|typing|collections|types)\..*"),
     ("py:class", r"penstock\._loader\._Sampler"),
-    ("py:class", "Sequence|Mapping|Iterable|Iterator|Callable|Any|Literal"),
+    ("py:class", "Sequence|Mapping|Iterable|Iterator|Callable|Any|Literal|AbstractContextManager"),
     ("c:identifier", r"u?int\d+_t|size_t"),
 ]
 
