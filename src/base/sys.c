@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/spawn/spawn.h"
 
 static int real_open_at(int dir, const char *name, int how)
@@ -288,9 +289,13 @@ static int real_random(void *buf, size_t bytes)
 
 static int real_thread_start(pthread_t *ret, void *(*run)(void *), void *arg)
 {
-    /* Signals belong to the program: our threads take none. */
+    /* Signals belong to the program: our threads take none but those of their own faults, so that a
+     * handler such as Python's faulthandler can tell where a thread was. */
+    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     sigset_t all, old;
     sigfillset(&all);
+    for (size_t i = 0; i < PEN_LEN(own); i++)
+        sigdelset(&all, own[i]);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int e = pthread_create(ret, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
