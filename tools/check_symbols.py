@@ -4,7 +4,8 @@
 
 Every global symbol of the static library starts with pen_; the shared library exports exactly the
 functions that include/penstock declares PEN_API, each with a version of src/penstock.map; the
-program uses no pen__ name.
+program uses no pen__ name. The library, the program and the Python module use no function that
+glibc 2.28 lacks, which wheels are built for.
 
     check_symbols.py BUILD_DIR | --self-test
 """
@@ -17,6 +18,12 @@ import sys
 
 DECLARED = re.compile(r"\bPEN_API\b(?!\s*__)[^;{}()]*?\b(\w+)\s*\(")
 COMMENT = re.compile(r"/\*.*?\*/|^\s*#[^\n]*(?:\\\n[^\n]*)*", re.S | re.M)
+
+OLDEST_GLIBC = 28  # of 2.x
+# Functions that glibc 2.28 has, too, under an older version or in another library.
+OLD_FUNCTIONS = re.compile(
+    r"exp|log|pow|exp2|log2|f?stat(at)?(64)?|lstat(64)?|pthread_\w+|sem_\w+|dl\w+|__libc_start_main"
+    r"|__isoc23_\w+")
 
 
 def nm(*args):
@@ -41,6 +48,13 @@ def unversioned(nm_text, versions):
         if name not in versions and version.lstrip("@") not in versions:
             found.add(name)
     return found
+
+
+def too_new(nm_text):
+    """Functions that glibc has had for a shorter time than wheels may expect."""
+    found = re.findall(r" (\w+)@+GLIBC_2\.(\d+)", nm_text)
+    return {name for name, minor in found
+            if int(minor) > OLDEST_GLIBC and not OLD_FUNCTIONS.fullmatch(name)}
 
 
 def declared(header_texts):
@@ -83,6 +97,8 @@ def self_test():
         (unversioned("00 A V_1\n10 T pen_a@@V_1\n20 T pen_b@V_1\n", {"V_1"}), set()),
         (unversioned("00 A V_1\n10 T pen_a\n20 T pen_b@@V_2\n", {"V_1"}), {"pen_a", "pen_b"}),
         (len(check(set(), {"pen_a"}, {"pen_a"}, set(), {"pen_a"})), 1),
+        (too_new(" U gettid@GLIBC_2.30\n U stat64@GLIBC_2.33\n U read@GLIBC_2.2.5\n"), {"gettid"}),
+        (too_new("      U getrandom@GLIBC_2.25\n      w __cxa_finalize@GLIBC_2.2.5\n"), set()),
         (len(check({"pen_a", "pen__b"}, {"pen_a"}, {"pen_a"}, {"pen_a"})), 0),
         (len(check({"loose"}, {"pen_a"}, {"pen_a"}, set())), 1),
         (len(check(set(), {"pen_a", "pen__b"}, {"pen_a"}, set())), 1),
@@ -115,6 +131,10 @@ def main():
     objects = glob.glob(f"{build}/penstock.p/*.o")
     used = names(nm("-u", *objects), "Uw") if objects else set()
     found = check(static, exported, declared(headers), used, unversioned(dynamic, versions))
+    for path in ("src/libpenstock.so", "penstock", "python/penstock/_core.abi3.so"):
+        if os.path.exists(f"{build}/{path}"):
+            found += [f"{path}: {name}: glibc 2.{OLDEST_GLIBC} does not have it"
+                      for name in sorted(too_new(nm("-D", "-u", f"{build}/{path}")))]
     for line in found:
         print(line)
     return 1 if found else 0

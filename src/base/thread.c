@@ -2,7 +2,9 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/attr.h"
 #include "base/error.h"
@@ -34,6 +36,11 @@ void pen__thread_join(pthread_t thread)
 void pen__thread_name(const char *name)
 {
     (void)pthread_setname_np(pthread_self(), name);
+}
+
+uint32_t pen__thread_id(void)
+{
+    return (uint32_t)syscall(SYS_gettid); /* system: it cannot fail */
 }
 
 uint64_t pen__deadline_after(uint64_t ns)

@@ -16,6 +16,9 @@ void pen__thread_join(pthread_t thread);
 /* What the calling thread, one of ours, is called in top, perf and /proc: at most 15 letters. */
 void pen__thread_name(const char *name);
 
+/* The ID of the calling thread in the kernel. glibc has gettid() since 2.30 only. */
+uint32_t pen__thread_id(void);
+
 /* The deadline that lies `ns` after now; saturates, so UINT64_MAX means never. */
 uint64_t pen__deadline_after(uint64_t ns);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/spans.h"
 
-#include <unistd.h>
-
 #include "base/attr.h"
+#include "base/thread.h"
 
 /* What a sample has taken in a stage is not one span: the stages alternate. It is shown as one that
  * ends with the span around it, or where the stage after it begins. */
@@ -80,7 +79,7 @@ void pen__spans_next(const PenThreads *threads, const PenEpochPass *pass, uint64
     if (PEN_LIKELY(!threads->spans))
         return;
     pen__span_ring_add(threads->spans, &(PenSpan){.tag = PEN_SPAN_NEXT,
-                                                  .tid = (uint32_t)gettid(),
+                                                  .tid = pen__thread_id(),
                                                   .begin_ns = begin_ns,
                                                   .end_ns = end_ns,
                                                   .epoch = pass->order.epoch,

@@ -2,7 +2,6 @@
 #include "load/threads.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -128,7 +127,7 @@ void pen__threads_trace(PenThreads *t, PenSpanRing *spans)
 
 void pen__thread_enter(PenThread *t)
 {
-    t->tid = (uint32_t)gettid();
+    t->tid = pen__thread_id();
     name_track(t);
 }
 

@@ -340,7 +340,7 @@ static void end_given(PenTrace *t, int r)
 
 void pen_trace_span(PenTrace *trace, const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
-    PenSpan span = {.begin_ns = begin_ns, .end_ns = end_ns, .tid = (uint32_t)gettid()};
+    PenSpan span = {.begin_ns = begin_ns, .end_ns = end_ns, .tid = pen__thread_id()};
     if (begin_given(trace))
         end_given(trace, has_room(trace) ? pen__event_named(&trace->given, trace->pid, &span, name)
                                          : PEN_E_LIMIT);
@@ -359,7 +359,7 @@ void pen_trace_thread(PenTrace *trace, const char *name)
 {
     if (begin_given(trace))
         end_given(trace, has_room(trace)
-                             ? pen__event_text(&trace->given, trace->pid, (uint32_t)gettid(),
+                             ? pen__event_text(&trace->given, trace->pid, pen__thread_id(),
                                                "thread_name", "name", name)
                              : PEN_E_LIMIT);
 }

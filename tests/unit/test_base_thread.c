@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -63,11 +64,28 @@ TEST(a_name_of_its_own)
     CHECK_STR(after, before);
 }
 
+static void *tell_id(void *arg)
+{
+    *(uint32_t *)arg = pen__thread_id();
+    return NULL;
+}
+
+TEST(an_id_of_its_own)
+{
+    uint32_t other = 0;
+    pthread_t t;
+    CHECK_INT(pen__thread_start(&t, tell_id, &other, NULL), PEN_OK);
+    pen__thread_join(t);
+    CHECK_INT(pen__thread_id(), getpid()); /* that of the first thread */
+    CHECK(other != 0 && other != pen__thread_id());
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(deadline_saturates);
     RUN(start_and_refusal);
     RUN(a_name_of_its_own);
+    RUN(an_id_of_its_own);
     return TEST_END();
 }
