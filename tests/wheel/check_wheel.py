@@ -12,6 +12,7 @@ those of --same-as, a wheel for this machine. Ends with "N passed, M failed"."""
 import argparse
 import base64
 import csv
+import email
 import hashlib
 import io
 import json
@@ -68,6 +69,15 @@ for kind in ("u8", "f32"):
         digest.update(memoryview(label))
 print(digest.hexdigest())
 """
+# The value that stack frames are protected with is the process's own: glibc's, or a copy of it.
+GUARD = """
+import ctypes, penstock, struct
+address = dict(struct.iter_unpack("QQ", open("/proc/self/auxv", "rb").read()))[25]
+guard = b"\\0" + ctypes.string_at(address, 8)[1:]
+parts = [line.split()[0].split("-") for line in open("/proc/self/maps")
+         if "_core.abi3" in line and " rw-p " in line]
+assert any(guard in ctypes.string_at(int(a, 16), int(b, 16) - int(a, 16)) for a, b in parts), parts
+"""
 READ = """
 import penstock
 pack = penstock.open({address!r})
@@ -110,6 +120,20 @@ def record_holds(wheel):
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             assert rows[name][1:] == [f"sha256={digest}", str(len(data))], name
     return f"{len(names)} files, {os.path.getsize(wheel):,} bytes"
+
+
+def metadata_is_complete(wheel):
+    """What a package index shows of it."""
+    with zipfile.ZipFile(wheel) as z:
+        (name,) = [name for name in z.namelist() if name.endswith(".dist-info/METADATA")]
+        found = email.message_from_bytes(z.read(name))
+    for field in ("Summary", "Author", "Keywords", "Requires-Python", "License-Expression"):
+        assert found[field], f"no {field}"
+    assert found["Description-Content-Type"] == "text/markdown"
+    assert found.get_payload().startswith("# penstock")
+    classifiers = found.get_all("Classifier")
+    assert {f"Programming Language :: Python :: 3.{n}" for n in range(11, 15)} <= set(classifiers)
+    return f"metadata {found['Metadata-Version']}, {len(classifiers)} classifiers"
 
 
 def licences_are_there(wheel):
@@ -183,7 +207,7 @@ def inside(root, folder):
     return ["unshare", "--mount", "sh", "-ec", script, "sh"]
 
 
-def install(wheel, folder, root):
+def install(wheel, folder, root, interpreter):
     """(The command that runs Python with the wheel installed, where its files are)"""
     if wheel.name.endswith("_aarch64.whl"):
         root, site = ROOT / "build/aarch64-python", folder / "site"
@@ -196,7 +220,8 @@ def install(wheel, folder, root):
     wheel = shutil.copy(wheel, folder)
     enter = inside(root, folder) if root else []
     python = [*enter, folder / "env/bin/python"]
-    run(*enter, "python3" if root else sys.executable, "-m", "venv", folder / "env", seconds=300)
+    interpreter = "python3" if root else interpreter or sys.executable
+    run(*enter, interpreter, "-m", "venv", folder / "env", seconds=300)
     run(*python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel, seconds=300)
     site = run(*python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     return python, pathlib.Path(site.strip())
@@ -205,9 +230,9 @@ def install(wheel, folder, root):
 class Stage:
     """The environment, the certificates, the server and a pack in it."""
 
-    def __init__(self, folder, wheel, beside=None, root=None):
+    def __init__(self, folder, wheel, beside=None, root=None, interpreter=None):
         self.folder = folder
-        self.python, self.site = install(wheel, folder, root)
+        self.python, self.site = install(wheel, folder, root, interpreter)
         self.foreign = len(self.python) > 1
         if beside and not self.foreign:  # behind its own
             (self.site / "beside.pth").write_text(f"{beside}\n")
@@ -279,6 +304,10 @@ def loads_its_own_alone(stage):
     return f"{len(ours)} of its own"
 
 
+def guard_is_random(stage):
+    run(*stage.python, "-c", GUARD)
+
+
 def beside(stage, module, first):
     other = f"import {module}\n"
     use = USE_SSL.format(port=stage.server.port, ca=str(stage.ca)) if module == "ssl" else ""
@@ -343,10 +372,14 @@ def same_epoch(stage, other):
     return f"SHA-256 {found[:16]}... in {'both' if other else 'this one'}"
 
 
+def is_for_arm(stage):
+    return stage.python[0] == "qemu-aarch64"
+
+
 def starts_fast(stage):
     text = "import time; t = time.perf_counter(); import penstock; print(time.perf_counter() - t)"
     found = min(float(run(*stage.python, "-c", text)) for _ in range(5))
-    assert stage.python[0] == "qemu-aarch64" or found < 0.05, found
+    assert is_for_arm(stage) or found < 0.05, found
     version = run(*stage.python, "-c", "import sys; print(sys.version.split()[0])").strip()
     return f"{1000 * found:.0f} ms, Python {version}"
 
@@ -354,6 +387,7 @@ def starts_fast(stage):
 def check_contents(stage, wheel):
     core = stage.site / "penstock/_core.abi3.so"
     check("every file is in RECORD", record_holds, wheel)
+    check("metadata", metadata_is_complete, wheel)
     check("licences", licences_are_there, wheel)
     check("bill of materials", bill_of_materials, wheel)
     check("platform by auditwheel", fits_its_platform, wheel)
@@ -372,6 +406,8 @@ def check_use(stage, same_as):
     check("https://, a CA that is not trusted", does_not_trust, stage, "https")
     check("s3://, a CA that is not trusted", does_not_trust, stage, "s3")
     check("loads no library of the system's", loads_its_own_alone, stage)
+    if is_for_arm(stage):
+        check("the value that protects the stack is random", guard_is_random, stage)
 
 
 def check_neighbours(stage):
@@ -393,12 +429,13 @@ def main():
     p.add_argument("wheel", type=pathlib.Path)
     p.add_argument("--beside", help="site-packages with torch and Pillow")
     p.add_argument("--install", action="store_true", help=f"{', '.join(PIP)} from the index, too")
+    p.add_argument("--python", help="another Python of this machine")
     p.add_argument("--root", type=pathlib.Path, help="a root directory that has python3-venv")
     p.add_argument("--same-as", type=pathlib.Path, help="a wheel that makes the same batches")
     options = p.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-wheel-") as folder:
         stage = Stage(pathlib.Path(folder), options.wheel.resolve(), options.beside,
-                      options.root and options.root.resolve())
+                      options.root and options.root.resolve(), options.python)
         if options.install and not stage.foreign:
             subprocess.run([*stage.python, "-m", "pip", "install", "-q", "--no-deps", *PIP],
                            check=False, timeout=600)

@@ -11,6 +11,13 @@ import sys
 import tempfile
 import zipfile
 
+# A disassembler, and what it shows where a function checks its stack frame.
+CANARIES = {
+    "X86-64": ("objdump", r"%fs:0x28,"),
+    "AArch64": ("aarch64-linux-gnu-objdump", r"\tldur\t(x\d+), \[x29, #-\d+\]\n"
+                r".*\tldr\t(x\d+), \[.*\n.*\tcmp\t\2, \1\n.*\tb\.ne\t"),
+}
+
 
 def readelf(path):
     done = subprocess.run(["readelf", "--wide", "-hld", "--dyn-syms", "-S", "-n", path],
@@ -18,10 +25,16 @@ def readelf(path):
     return done.stdout
 
 
-def reads_canary(path):
-    """Functions read it from the thread's own memory; zig brings its own __stack_chk_fail."""
-    done = subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=False)
-    return done.stdout.count("%fs:0x28") > 100
+def machine(text):
+    return re.search(r"Machine: +(.+)", text)[1].split()[-1]
+
+
+def checks_canary(path, text):
+    """Functions compare it before they return; zig brings its own __stack_chk_fail."""
+    program, comparison = CANARIES[machine(text)]
+    done = subprocess.run([program, "-d", "--no-show-raw-insn", path], capture_output=True,
+                          text=True, check=True)
+    return len(re.findall(comparison, done.stdout)) > 100
 
 
 def protections(path):
@@ -37,7 +50,7 @@ def protections(path):
         "BIND_NOW": "yes" if re.search(r"BIND_NOW|Flags:.*\bNOW\b", text) else "",
         "stack not executable": "yes" if stack and "E" not in stack[1] else "",
         "PIE or PIC": ("PIE" if program else "PIC") if is_pic else "",
-        "stack protector": "yes" if "__stack_chk_fail" in symbols or reads_canary(path) else "",
+        "stack protector": "yes" if checks_canary(path, text) else "",
         "FORTIFY": f"{len(fortified)} functions" if fortified else "",
         "no RPATH": "" if re.search(r"\((RPATH|RUNPATH)\)", text) else "yes",
         "stripped": "" if ".symtab" in text else "yes",
@@ -59,8 +72,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, path in enumerate(map(pathlib.Path, sys.argv[1:])):
             for name, binary in binaries(path, f"{folder}/{number}"):
-                machine = re.search(r"Machine: +(.+)", readelf(binary))[1].split()[-1].lower()
-                rows.append((f"`{name}`, {machine}", protections(binary)))
+                rows.append((f"`{name}`, {machine(readelf(binary))}", protections(binary)))
     print("| Protection |", " | ".join(name for name, _ in rows), "|")
     print("|---" * (len(rows) + 1) + "|")
     for protection in rows[0][1] if rows else ():

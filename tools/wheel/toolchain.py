@@ -7,6 +7,7 @@ everywhere, since OpenSSL stores the command line of the compiler."""
 import os
 import pathlib
 import shlex
+import subprocess
 from dataclasses import dataclass
 
 import ziglang
@@ -22,6 +23,7 @@ class Architecture:
     name: str
     openssl: str  # what Configure calls it
     flags: list
+    sources: tuple = ()  # C files beside this one that belong to the module and the program
 
     @property
     def zig(self):
@@ -31,7 +33,8 @@ class Architecture:
 ARCHITECTURES = {a.name: a for a in (
     Architecture("x86_64", "linux-x86_64", ["-fcf-protection=full"]),
     # All servers have the CRC32 instructions.
-    Architecture("aarch64", "linux-aarch64", ["-mcpu=generic+crc", "-mbranch-protection=standard"]),
+    Architecture("aarch64", "linux-aarch64", ["-mcpu=generic+crc", "-mbranch-protection=standard"],
+                 ("stack_guard.c",)),
 )}
 
 
@@ -75,9 +78,20 @@ class Toolchain:
                     for what in ("LIBRARY", "INCLUDE", "PACKAGE")}}
         return [f"-D{name}={value}" for name, value in found.items()]
 
+    def objects(self):
+        """The paths of the compiled sources of the architecture."""
+        found = []
+        for name in self.arch.sources:
+            found.append(os.fspath(self.folder / f"{name}.o"))
+            subprocess.run([self.bin / "penstock-cc", "-O2", "-c",
+                            pathlib.Path(__file__).with_name(name), "-o", found[-1]],
+                           env=self.environment(), check=True)
+        return found
+
     def meson(self):
         """The path of a cross file for Meson."""
         path = self.folder / "meson.ini"
+        link_args = ["-s", f"-L{self.prefix}/lib", *self.objects()]
         path.write_text(f"""[binaries]
 c = '{self.bin}/penstock-cc'
 ar = '{self.bin}/penstock-ar'
@@ -88,7 +102,7 @@ pkg_config_libdir = '{self.prefix}/lib/pkgconfig'
 
 [built-in options]
 c_args = ['-I{self.prefix}/include']
-c_link_args = ['-s', '-L{self.prefix}/lib']
+c_link_args = {link_args}
 
 [host_machine]
 system = 'linux'
