@@ -34,6 +34,8 @@ RECORDS = {
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
+    "wheel-hardening": Spec("tests/wheel/hardening.py", ("tools/wheel", "meson.build")),
+    "wheel-roots": Spec("tests/wheel/check_roots.sh", ("tools/wheel", "python/core")),
     "fuzz-hours": Spec("./dev fuzz SECONDS --record", (*CODE, "tests/fuzz")),
 }
 DOCS = ("README.md", "SECURITY.md", "docs")
