@@ -18,7 +18,8 @@ AVX2 kernels, and the difference is divided by 200. Other programs on the machin
 these numbers much.
 
 With --trace json or --trace json.gz the new program writes a trace of each run, the old one does
-not; both may be the same program.
+not; both may be the same program. Instructions are counted without the sampler of CPU and memory,
+which runs by the clock: under valgrind it would run far more often for each sample.
 """
 
 import argparse
@@ -69,10 +70,13 @@ def measure(options, folder):
 
 
 LOAD = """
-import sys, penstock
-with penstock.Loader(sys.argv[1], 20, shuffle=True, seed=1, output="numpy", threads=1,
-                     subset=list(range(int(sys.argv[2]))),
-                     pipeline="decode | random_resized_crop 224 | hflip | tensor u8") as loader:
+import contextlib, sys, penstock
+path = sys.argv[3]
+trace = penstock.trace(path, samples_per_second=0) if path else contextlib.nullcontext()
+with trace, penstock.Loader(
+        sys.argv[1], 20, shuffle=True, seed=1, output="numpy", threads=1,
+        subset=list(range(int(sys.argv[2]))),
+        pipeline="decode | random_resized_crop 224 | hflip | tensor u8") as loader:
     for _ in loader:
         pass
 """
@@ -87,9 +91,9 @@ def count(program, pack, samples, trace):
     python = pathlib.Path(program).parent / "python"
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c",
-         LOAD, pack, str(samples)], capture_output=True, text=True, check=False, timeout=3600,
-        env={**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONPATH": str(python),
-             "PENSTOCK_TRACE": trace or ""})
+         LOAD, pack, str(samples), trace or ""],
+        capture_output=True, text=True, check=False, timeout=3600,
+        env={**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONPATH": str(python)})
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
         sys.exit(f"valgrind: {done.stderr[-2000:]}")

@@ -8,10 +8,19 @@
 #include "arguments/help.h"
 #include "output/messages.h"
 
+/* Commands that are written in Python, and not part of this program. */
+static int is_of_python(const char *word)
+{
+    return strcmp(word, "timeline") == 0 || strcmp(word, "trace") == 0;
+}
+
 static int unknown_command(const char *word)
 {
     const char *near = cli_command_near(word);
-    if (near)
+    if (is_of_python(word))
+        cli_print_message("%s is a command of the Python package; run 'python3 -m penstock %s'",
+                          word, word);
+    else if (near)
         cli_print_message("unknown command %s; did you mean %s? 'penstock --help' lists all", word,
                           near);
     else

@@ -46,9 +46,10 @@ PEN_NODISCARD PEN_API int pen_trace_open(const char *path, const PenTraceSetting
 
 PEN_API int pen_trace_close_sized(PenTrace **trace, PenTraceStats *ret, size_t ret_bytes,
                                   PenError *reterr);
-/** Writes what is left and closes the file. A failure means that the file is not complete; the
- * statistics are filled in all the same, and `ret` may be NULL. What loaders do afterwards is not
- * traced. In a forked child it only sets the handle to NULL. */
+/** Writes what is left and closes the file; waits for the disk for 10 seconds at most. A failure
+ * means that the file is not complete; the statistics are filled in all the same, and `ret` may be
+ * NULL. What loaders do afterwards is not traced. In a forked child it only sets the handle to
+ * NULL. */
 static inline int pen_trace_close(PenTrace **trace, PenTraceStats *ret, PenError *reterr)
 {
     return pen_trace_close_sized(trace, ret, sizeof *ret, reterr);

@@ -77,6 +77,9 @@ COMMANDS: dict[tuple[str, ...], Callable[[Sequence[str]], Any]] = {
 
 def run(words: Sequence[str]) -> int | None:
     """The exit code; None if it is no command of Python's."""
+    if words[:1] == ["trace"] and words[1:2] != ["merge"]:
+        print("penstock: trace: expected 'penstock trace merge'", file=sys.stderr)
+        return 2
     for name, call in COMMANDS.items():
         if tuple(words[: len(name)]) != name:
             continue

@@ -22,6 +22,7 @@
 enum {
     PERIOD_MS = 100,            /* after which spans are taken from the rings */
     FLUSH_MS = 500,             /* after which they are in the file */
+    CLOSE_MS = 10000,           /* that the writer is waited for */
     TEXT_BYTES = 1 << 20,       /* of text that is flushed earlier */
     GIVEN_BYTES = 4 * (1 << 20) /* of text that other threads may add in a period */
 };
@@ -29,10 +30,12 @@ enum {
 struct PenTrace {
     pid_t pid;
     pthread_t writer;
-    /* The mutex guards the next five. The writer alone removes rings. */
+    /* The mutex guards these. The writer alone removes rings. */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     bool stop;
+    bool ended; /* the writer has */
+    bool left;  /* nobody waits for the writer, which frees the trace */
     PenSpanRing *rings;
     PenBuf given; /* text of events that other threads have added */
     uint64_t given_events, given_dropped;
@@ -139,6 +142,46 @@ static void collect(PenTrace *t)
     }
 }
 
+/* It is the last event, without a comma. */
+static void add_end(PenTrace *t)
+{
+    char args[200];
+    snprintf(args, sizeof args,
+             "\"events\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"end_us\":%" PRIu64,
+             t->stats.events + t->text_events + 1, t->stats.dropped, pen__sys->now_ns() / 1000);
+    if (pen__event_args(&t->text, t->pid, "penstock_end", args) < 0)
+        return;
+    t->text_events++;
+    t->text.bytes -= 2;
+    (void)pen__buf_add(&t->text, "\n]\n", 3);
+}
+
+/* The end of the file. */
+static void finish(PenTrace *t)
+{
+    for (PenSpanRing *ring = t->rings; ring; ring = ring->next)
+        t->stats.dropped += atomic_load(&ring->dropped);
+    add_end(t);
+    write_text(t, true);
+    t->stats.bytes = t->file.bytes;
+    int r = pen__trace_file_close(&t->file);
+    if (r < 0 && !t->error)
+        t->error = -r;
+}
+
+static void free_trace(PenTrace *t)
+{
+    for (PenSpanRing *next; t->rings; t->rings = next) {
+        next = t->rings->next;
+        pen__span_ring_leave(t->rings);
+    }
+    pen__buf_free(&t->text);
+    pen__buf_free(&t->given);
+    pthread_cond_destroy(&t->wake);
+    pthread_mutex_destroy(&t->mutex);
+    pen__free(t);
+}
+
 static void *run_writer(void *trace)
 {
     PenTrace *t = trace;
@@ -155,6 +198,14 @@ static void *run_writer(void *trace)
         if (!stop && pen__sys->now_ns() - t->flushed_ns >= FLUSH_MS * 1000000ull)
             write_text(t, false);
     }
+    finish(t);
+    pthread_mutex_lock(&t->mutex);
+    t->ended = true;
+    bool left = t->left;
+    pthread_cond_broadcast(&t->wake);
+    pthread_mutex_unlock(&t->mutex);
+    if (left)
+        free_trace(t);
     return NULL;
 }
 
@@ -180,33 +231,6 @@ static int add_start(PenTrace *t, const PenTraceSettings *s)
     return r;
 }
 
-/* It is the last event, without a comma. */
-static void add_end(PenTrace *t)
-{
-    char args[200];
-    snprintf(args, sizeof args,
-             "\"events\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"end_us\":%" PRIu64,
-             t->stats.events + t->text_events + 1, t->stats.dropped, pen__sys->now_ns() / 1000);
-    if (pen__event_args(&t->text, t->pid, "penstock_end", args) < 0)
-        return;
-    t->text_events++;
-    t->text.bytes -= 2;
-    (void)pen__buf_add(&t->text, "\n]\n", 3);
-}
-
-static void free_trace(PenTrace *t)
-{
-    for (PenSpanRing *next; t->rings; t->rings = next) {
-        next = t->rings->next;
-        pen__span_ring_leave(t->rings);
-    }
-    pen__buf_free(&t->text);
-    pen__buf_free(&t->given);
-    pthread_cond_destroy(&t->wake);
-    pthread_mutex_destroy(&t->mutex);
-    pen__free(t);
-}
-
 static int start(PenTrace *t, const char *path, const PenTraceSettings *s, PenError *reterr)
 {
     if (add_start(t, s) < 0)
@@ -219,8 +243,10 @@ static int start(PenTrace *t, const char *path, const PenTraceSettings *s, PenEr
         r = pen__fail_os(reterr, t->error, WHERE, "trace path '%s': cannot write", path);
     if (r == PEN_OK)
         r = pen__thread_start(&t->writer, run_writer, t, reterr);
-    if (r < 0)
+    if (r < 0) {
         (void)pen__trace_file_close(&t->file);
+        (void)pen__sys->unlink(PEN_AT_CWD, path);
+    }
     return r;
 }
 
@@ -248,44 +274,54 @@ int pen_trace_open(const char *path, const PenTraceSettings *settings, PenTrace 
     return PEN_OK;
 }
 
-/* After the writer has ended. */
-static void finish(PenTrace *t)
+/* False: the disk does not respond, and the writer is left behind. */
+static bool end_writer(PenTrace *t)
 {
-    for (PenSpanRing *ring = t->rings; ring; ring = ring->next)
-        t->stats.dropped += atomic_load(&ring->dropped);
-    add_end(t);
-    write_text(t, true);
-    t->stats.bytes = t->file.bytes;
-    int r = pen__trace_file_close(&t->file);
-    if (r < 0 && !t->error)
-        t->error = -r;
+    uint64_t deadline = pen__deadline_after(CLOSE_MS * 1000000ull);
+    pthread_mutex_lock(&t->mutex);
+    t->stop = true;
+    pthread_cond_broadcast(&t->wake);
+    while (!t->ended && pen__cond_wait(&t->wake, &t->mutex, deadline) == PEN_OK)
+        ;
+    bool ended = t->ended;
+    pthread_t writer = t->writer;
+    t->left = !ended;
+    pthread_mutex_unlock(&t->mutex);
+    if (ended)
+        pen__thread_join(writer);
+    else
+        pthread_detach(writer);
+    return ended;
+}
+
+static int close_trace(PenTrace *t, PenTraceStats *ret_stats, PenError *reterr)
+{
+    if (!end_writer(t))
+        return pen__fail(reterr, PEN_E_TIMEOUT, WHERE,
+                         "the trace is not complete: the disk has not responded for %d s",
+                         CLOSE_MS / 1000);
+    int error = t->error;
+    *ret_stats = t->stats;
+    free_trace(t);
+    if (!error)
+        return PEN_OK;
+    return pen__fail_os(reterr, error, WHERE,
+                        "the trace is not complete, %" PRIu64 " events are not in it",
+                        ret_stats->dropped);
 }
 
 int pen_trace_close_sized(PenTrace **trace, PenTraceStats *ret, size_t ret_bytes, PenError *reterr)
 {
     PenTrace *t = trace ? *trace : NULL;
     PenTraceStats stats = {0};
-    int error = 0;
+    int r = PEN_OK;
     if (t)
         *trace = NULL;
-    if (t && t->pid == getpid()) {
-        pthread_mutex_lock(&t->mutex);
-        t->stop = true;
-        pthread_cond_signal(&t->wake);
-        pthread_mutex_unlock(&t->mutex);
-        pen__thread_join(t->writer);
-        finish(t);
-        stats = t->stats;
-        error = t->error;
-        free_trace(t);
-    }
+    if (t && t->pid == getpid())
+        r = close_trace(t, &stats, reterr);
     if (ret)
         pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
-    if (!error)
-        return PEN_OK;
-    return pen__fail_os(reterr, error, WHERE,
-                        "the trace is not complete, %" PRIu64 " events are not in it",
-                        stats.dropped);
+    return r;
 }
 
 /* ---- what is added ---- */

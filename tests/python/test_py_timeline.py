@@ -11,6 +11,7 @@ import typing
 import xml.etree.ElementTree
 
 import pytest
+from cli_tools import run as program
 from py_tools import jpeg, need_penstock, run_python, write_pack
 from trace_tools import load, names, spans
 
@@ -211,7 +212,8 @@ def test_mistakes_in_the_command(tmp_path):
     path = write(tmp_path / "run.json", RUN)
     assert "choose another name" in command("trace", "merge", path, "-o", path, code=1).stderr
     assert json.loads(path.read_text())
-    assert _trace_commands.run(["trace", "split"]) is None
+    assert "expected 'penstock trace merge'" in command("trace", "split", code=2).stderr
+    assert _trace_commands.run(["pack"]) is None
 
 
 def test_the_program_has_both_commands(tmp_path):
@@ -219,8 +221,15 @@ def test_the_program_has_both_commands(tmp_path):
     path = write(tmp_path / "run.json", RUN)
     done = run_python("from penstock._cli import main; raise SystemExit(main())", "timeline", path)
     assert done.returncode == 0 and "samples/s" in done.stdout
-    done = run_python("from penstock._cli import main; raise SystemExit(main())", "trace", "split")
-    assert done.returncode == 2 and "unknown command trace" in done.stderr
+    done = run_python("from penstock._cli import main; raise SystemExit(main())", "ops")
+    assert done.returncode == 0 and "decode" in done.stdout
+
+
+@pytest.mark.parametrize("word", ["timeline", "trace"])
+def test_the_program_without_python_names_the_package(word):
+    done = program(word, "run.json")
+    assert done.code == 2 and done.message() == (
+        f"{word} is a command of the Python package; run 'python3 -m penstock {word}'")
 
 
 # ---- merging

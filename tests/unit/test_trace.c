@@ -321,6 +321,7 @@ TEST(a_full_disk_at_the_start_is_an_error)
     CHECK_INT(open_trace("none.json", &t, &err), PEN_E_IO);
     use_pwritev(NULL);
     CHECK(!t);
+    CHECK_INT(access(at("none.json"), F_OK), -1);
 }
 
 /* While the disk hangs, the ring fills; what does not fit is counted, exactly. */
@@ -348,6 +349,34 @@ TEST(a_slow_disk_costs_spans_and_no_time)
     use_pwritev(NULL);
     CHECK_INT(stats.events, PEN_SPAN_RING + 5);
     CHECK_INT(stats.dropped, N - PEN_SPAN_RING);
+}
+
+static _Atomic uint64_t clock_calls;
+
+static uint64_t fast_now_ns(void)
+{
+    return pen__sys_real.now_ns() + atomic_fetch_add(&clock_calls, 1) * 1000000000u;
+}
+
+/* A disk that hangs is not waited for. The writer frees the trace when it returns. */
+TEST(a_disk_that_hangs_is_left_behind)
+{
+    static PenSys sys;
+    PenTrace *t = NULL;
+    PenTraceStats stats;
+    PenError err = {0};
+    sys = pen__sys_real;
+    sys.pwritev = held_pwritev;
+    sys.now_ns = fast_now_ns;
+    atomic_store(&held, false);
+    pen__sys = &sys;
+    CHECK_INT(open_trace("hangs.json", &t, &err), PEN_OK);
+    atomic_store(&held, true);
+    CHECK_INT(pen_trace_close(&t, &stats, &err), PEN_E_TIMEOUT);
+    CHECK(strstr(err.message, "the disk has not responded for 10 s"));
+    CHECK(!t);
+    CHECK_INT(stats.events, 0);
+    atomic_store(&held, false);
 }
 
 /* ---- threads ---- */
@@ -408,6 +437,7 @@ int main(int argc, char **argv)
     RUN(a_full_disk_at_the_start_is_an_error);
     RUN(a_slow_disk_costs_spans_and_no_time);
     RUN(many_threads_add_at_once);
+    RUN(a_disk_that_hangs_is_left_behind); /* the last: its thread keeps the other system */
     help_end();
     return TEST_END();
 }
