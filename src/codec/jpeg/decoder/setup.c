@@ -174,11 +174,17 @@ static uint32_t longest_segment(const PenEncoded *image)
     return PEN_MIN(longest, (uint32_t)PEN_OWN_MAX_SEGMENT_BYTES);
 }
 
+/* Who resamples them reads behind the last one. */
+static uint64_t rows_bytes(const PenBox *box, uint32_t mcu_height)
+{
+    return (uint64_t)box->w * 3 * mcu_height + PEN_SLACK;
+}
+
 static int take_memory(PenOwn *own, PenError *reterr)
 {
     uint32_t slots = slots_of(own->entropy);
     size_t planes = set_planes(own);
-    size_t rows = (size_t)own->request.box.w * 3 * own->g.mcu_height;
+    size_t rows = (size_t)rows_bytes(&own->request.box, own->g.mcu_height);
     bool fresh;
     if (planes + rows > own->request.limits->max_memory_bytes)
         return PEN_END; /* libjpeg says so, or needs less */
@@ -306,7 +312,7 @@ uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const
     if (image && is_inside(box, info)) {
         copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
         planes = PEN_MAX(planes, planes_bytes(info, box));
-        rows = PEN_MAX(rows, (uint64_t)box->w * 3 * 16);
+        rows = PEN_MAX(rows, rows_bytes(box, 16));
     }
     return fixed_bytes() + copies + planes + rows + 5 * ALIGN;
 }
