@@ -47,6 +47,8 @@ def _moved(
     """The events of a file on the common time axis, with numbers of processes and of asynchronous
     spans that no other file has."""
     named = set()
+    # First the difference: microseconds since 1970 have no room for nanoseconds in a float.
+    shift_us = (file.unix_us or 0) - base_us
     for event in file.events:
         moved = dict(event)
         pid = event.get("pid", "")
@@ -60,7 +62,7 @@ def _moved(
                 "args": {"name": pid or os.path.basename(file.path)},
             }
         if "ts" in event:
-            moved["ts"] = round(event["ts"] + (file.unix_us or 0) - base_us, 3)
+            moved["ts"] = round(event["ts"] + shift_us, 3)
         if isinstance(event.get("id"), int):
             moved["id"] = event["id"] * n_files + number
         yield moved

@@ -33,6 +33,10 @@ QUERY = """async sql => {
 SPANS = "select name, count(*) as n from slice where name not null group by name"
 COUNTERS = """select t.name as name, count(distinct t.id) as n from counter c
               join counter_track t on c.track_id = t.id group by t.name"""
+# Ranks may have equal numbers of threads, which are others all the same.
+THREADS = """select p.name as name, count(*) as n from slice s join thread_track k
+             on s.track_id = k.id join thread t using (utid) join process p using (upid)
+             where s.name = 'next' group by p.name"""
 PROCESSES = "select name, count(*) as n from process where name like 'rank %' group by name"
 TAGS = {  # that each trace has at least
     "local": ["read", "verify", "decode", "resample", "store", "wait_work", "get_batch",
@@ -80,6 +84,7 @@ def check(page, url, path):
     page.wait_for_function(READY, timeout=TIMEOUT_MS)
     spans, wanted = page.evaluate(QUERY, SPANS), expected(path)
     counters, processes = page.evaluate(QUERY, COUNTERS), page.evaluate(QUERY, PROCESSES)
+    waits = page.evaluate(QUERY, THREADS)
     missing = [tag for tag in TAGS[name] if not spans.get(tag)]
     print(f"{path.name}: {sum(spans.values())} spans, {len(spans)} names, "
           f"{len(counters)} counters, {len(processes)} ranks")
@@ -91,6 +96,8 @@ def check(page, url, path):
         yield f"{path.name}: expected a counter of memory, found {sorted(counters)}"
     if len(processes) != (4 if name == "ranks" else 1):
         yield f"{path.name}: expected one process for each rank, found {processes}"
+    if waits.keys() != processes.keys() or sum(waits.values()) != spans["next"]:
+        yield f"{path.name}: expected batches of each rank, found {waits}"
 
 
 def main():
