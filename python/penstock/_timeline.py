@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ._trace_file import Event, about
 
 # Inside of another span of the loader's threads.
 INNER = ("verify", "resample", "store", "wait_bytes")
+# Spans of your program that the picture shows without what is inside of them.
+_CLOSED = ("run_batch", "batch_to_device")
 STAGES = ("request", "read", "verify", "decode", "resample", "store")
 _SHARES = {"verify": "read", "resample": "decode", "store": "decode"}
 COLUMNS = 800
@@ -28,7 +30,9 @@ class Process(NamedTuple):
     name: str
     figures: dict[str, Any]
     lanes: list[Lane]
-    busy: list[float]  # in each column, the part of the time in which the program did not wait
+    columns: range  # those of its own time
+    # In each column, the part of the time in which the program did not wait; empty if unknown.
+    busy: list[float]
     gpu: list[tuple[float, float]]  # (seconds, percent)
     spans: dict[str, dict[str, float]]  # name: n, p50, p90, p99, max; in seconds
     stages: dict[str, float]  # seconds of all threads
@@ -133,17 +137,25 @@ def _idle(figures: dict[str, Any], gpu: list[tuple[float, float]], busy: float |
         figures["accelerator idle"] = max(0.0, 1 - busy / figures["elapsed time"])
 
 
+def _wait_name(spans: Collection[str]) -> str | None:
+    """The span in which the program waits for data: another loader has no `next` inside."""
+    return next((name for name in ("next", "next_data") if name in spans), None)
+
+
 def _figures(
     spans: dict[str, list[float]], reads: int, seconds: float, gpu: list[tuple[float, float]]
 ) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "elapsed time": seconds,
-        "samples": len(spans.get("decode", ())),
-        "samples/s": len(spans.get("decode", ())) / seconds,
-        "MB/s": reads / seconds / 1e6,
-        "batches": len(spans.get("next", ())),
-        "waiting for data": min(1.0, sum(spans.get("next", ())) / seconds),
-    }
+    """Those that the spans allow."""
+    figures: dict[str, Any] = {"elapsed time": seconds}
+    if "decode" in spans:
+        figures["samples"] = len(spans["decode"])
+        figures["samples/s"] = len(spans["decode"]) / seconds
+    if reads:
+        figures["MB/s"] = reads / seconds / 1e6
+    wait = _wait_name(spans)
+    if wait:
+        figures["batches"] = len(spans[wait])
+        figures["waiting for data"] = min(1.0, sum(spans[wait]) / seconds)
     _idle(figures, gpu, sum(spans["run_batch"]) if "run_batch" in spans else None)
     return figures
 
@@ -160,10 +172,25 @@ def _by_thread(events: Sequence[Event]) -> dict[str, list[Event]]:
     }
     found: dict[str, list[Event]] = collections.defaultdict(list)
     for event in events:
-        if event["ph"] == "X" and event["name"] not in INNER:
-            name = names.get(event.get("tid")) or f"thread {event.get('tid')}"
-            found["fetch" if name.startswith("fetch ") else name].append(event)
-    return found
+        if event["ph"] != "X" or event["name"] in INNER:
+            continue
+        name = names.get(event.get("tid")) or f"thread {event.get('tid')}"
+        if not name.startswith("fetch "):
+            found[name].append(event)
+        elif event["name"] != "wait_work":  # most of them wait at any time
+            found["fetch"].append(event)
+    return {name: list(_shown(spans)) for name, spans in found.items()}
+
+
+def _shown(spans: list[Event]) -> Iterator[Event]:
+    """Without those that are inside of a closed one."""
+    until = -math.inf
+    for event in sorted(spans, key=lambda e: (e["ts"], -e["dur"])):
+        end = event["ts"] + event["dur"]
+        if end > until:
+            yield event
+        if event["name"] in _CLOSED:
+            until = max(until, end)
 
 
 def _rank_of(name: str) -> tuple[int, str, int]:
@@ -173,10 +200,10 @@ def _rank_of(name: str) -> tuple[int, str, int]:
     return place, kind, int(number) if number.isdecimal() else 0
 
 
-def _busy(program: list[Event], axis: _Axis) -> list[float]:
+def _busy(program: list[Event], wait: str, axis: _Axis) -> list[float]:
     waits = [0.0] * COLUMNS
     for event in program:
-        if event["name"] == "next":
+        if event["name"] == wait:
             for i, seconds in axis.spread(event):
                 waits[i] += seconds
     return [max(0.0, 1 - wait / axis.column) for wait in waits]
@@ -192,6 +219,12 @@ def _counter(events: Sequence[Event], name: str, axis: _Axis) -> list[tuple[floa
     return sorted((at, sum(v) / len(v)) for at, v in values.items() if v)
 
 
+def _bounds(spans: Sequence[Event]) -> tuple[float, float]:
+    """(begin, end) in seconds"""
+    begin = min(e["ts"] for e in spans)
+    return begin / 1e6, max(e["ts"] + e["dur"] for e in spans) / 1e6
+
+
 def _process(name: str, events: Sequence[Event], axis: _Axis) -> Process:
     complete = [e for e in events if e["ph"] == "X"]
     spans: dict[str, list[float]] = collections.defaultdict(list)
@@ -201,13 +234,17 @@ def _process(name: str, events: Sequence[Event], axis: _Axis) -> Process:
         if event["name"] == "read":
             size = event.get("args", {}).get("bytes")
             reads += size if isinstance(size, int) else 0
+    own = _Axis(*_bounds(complete))
+    first = int((own.begin - axis.begin) / axis.column)
     threads = _by_thread(events)
     gpu = _counter(events, "gpu_percent", axis)
+    wait = _wait_name(spans)
     return Process(
         name=name,
-        figures=_figures(spans, reads, axis.seconds, gpu),
+        figures=_figures(spans, reads, own.seconds, gpu),
         lanes=[_lane(key, threads[key], axis) for key in sorted(threads, key=_rank_of)],
-        busy=_busy(complete, axis),
+        columns=range(first, min(COLUMNS, first + math.ceil(own.seconds / axis.column))),
+        busy=_busy(complete, wait, axis) if wait else [],
         gpu=gpu,
         spans=_statistics(spans),
         stages=_stages(complete, spans),
@@ -219,8 +256,7 @@ def analyse(events: Sequence[Event]) -> Timeline:
     timed = [e for e in events if e["ph"] == "X"]
     if not timed:
         return Timeline(0.0, [])
-    begin = min(e["ts"] for e in timed) / 1e6
-    axis = _Axis(begin, max(e["ts"] + e["dur"] for e in timed) / 1e6)
+    axis = _Axis(*_bounds(timed))
     groups: dict[Any, list[Event]] = collections.defaultdict(list)
     for event in events:
         groups[str(event.get("pid"))].append(event)

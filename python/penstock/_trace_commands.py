@@ -9,7 +9,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _timeline, _timeline_page, _trace_file, _trace_merge
+from . import (
+    _timeline,
+    _timeline_page,
+    _timeline_picture,
+    _timeline_png,
+    _timeline_svg,
+    _trace_file,
+    _trace_merge,
+)
 from ._error import Error
 
 
@@ -47,6 +55,21 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
+def _write_page(path: str, timeline: _timeline.Timeline, title: str) -> None:
+    _write(path, _timeline_page.page(timeline, title))
+
+
+def _write_svg(path: str, timeline: _timeline.Timeline, _title: str) -> None:
+    _write(path, _timeline_svg.svg(_timeline_picture.draw(timeline)))
+
+
+def _write_png(path: str, timeline: _timeline.Timeline, _title: str) -> None:
+    _timeline_png.write(path, _timeline_picture.draw(timeline))
+
+
+_WRITERS = {".html": _write_page, ".svg": _write_svg, ".png": _write_png}
+
+
 def _draw(words: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="penstock timeline",
@@ -54,17 +77,18 @@ def _draw(words: Sequence[str]) -> None:
         "data, and tables of figures. Without -o it prints the tables.",
     )
     parser.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
-    parser.add_argument("-o", "--out", metavar="FILE", help="file to write: .html or .svg")
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", help="file to write: .html, .svg, or .png (by matplotlib)"
+    )
     args = parser.parse_args(words)
-    if args.out and not args.out.endswith((".html", ".svg")):
-        parser.error(f"-o: expected a name that ends in .html or .svg, found {args.out}")
+    write = _WRITERS.get(os.path.splitext(args.out or "")[1])
+    if args.out and write is None:
+        parser.error(f"-o: expected a name that ends in .html, .svg or .png, found {args.out}")
     events = _trace_file.read(args.trace).events
     timeline = _timeline.analyse(events)
     _add_keys(timeline, events)
-    if args.out and args.out.endswith(".svg"):
-        _write(args.out, _timeline_page.svg(timeline))
-    elif args.out:
-        _write(args.out, _timeline_page.page(timeline, os.path.basename(args.trace)))
+    if write:
+        write(args.out, timeline, os.path.basename(args.trace))
     else:
         print(_timeline_page.text(timeline))
 

@@ -101,6 +101,7 @@ NOT_FOLLOWED = {
     "close it first, or unset": "followed in test_py_trace.py",
     "is one of the traces; choose another name": "followed in test_py_timeline.py",
     "is a command of the Python package; run": "followed in test_py_timeline.py",
+    "pip install matplotlib, or write .svg or .html": "followed by ./dev perfetto",
     "or a file, found %s; choose another name": "followed in test_py_trace.py",
     "copy the tensor to the device": "needs a GPU",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sys
 import typing
 import xml.etree.ElementTree
 
@@ -18,7 +19,8 @@ from trace_tools import load, names, spans
 penstock = need_penstock()
 from penstock import (  # noqa: E402
     _timeline,
-    _timeline_page,
+    _timeline_picture,
+    _timeline_svg,
     _trace_commands,
     _trace_file,
     _trace_merge,
@@ -79,6 +81,22 @@ RUN = [
 ]
 
 
+def svg(events):
+    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events)))
+
+
+def colours(events, lane):
+    """Seconds of each colour in a lane of the picture of 10 s."""
+    root = xml.etree.ElementTree.fromstring(svg(events))
+    (label,) = [e for e in root.iter() if e.text == lane]
+    found = {}
+    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+        if rect.get("height") == "16" and float(rect.get("y")) == float(label.get("y")) - 12:
+            seconds = float(rect.get("width")) / 100
+            found[rect.get("fill")] = found.get(rect.get("fill"), 0) + seconds
+    return pytest.approx(found, abs=0.03)
+
+
 # ---- figures
 
 
@@ -106,12 +124,53 @@ def test_columns_hold_all_of_the_time():
         assert total == pytest.approx({"MainThread": 15, "decode 0": 5, "read 0": 1}[lane.name])
 
 
+def test_threads_that_fetch_are_one_lane():
+    """It shows when a request was on its way, however many threads waited."""
+    events = [*head(), span("next", 100, 10)]
+    for i in range(8):
+        events += [about("thread_name", tid=10 + i, name=f"fetch {i}"),
+                   span("wait_work", 100, 4, 10 + i), span("wait_work", 106, 4, 10 + i)]
+    events.append(span("request", 104, 2, 10))
+    assert colours(events, "fetch") == {_timeline_picture.COLOURS["request"]: 2}
+
+
 def test_gpu_utilisation_counts_before_spans():
     counters = [{"ph": "C", "pid": 7, "name": "gpu_percent", "ts": (100 + i) * 1e6,
                  "args": {"GPU 0": 20}} for i in range(10)]
     (process,) = _timeline.analyse(RUN + counters).processes
     assert process.figures["accelerator idle"] == pytest.approx(0.8)
-    assert "GPU utilisation" in _timeline_page.svg(_timeline.analyse(RUN + counters))
+    assert "GPU utilisation" in svg(RUN + counters)
+
+
+# The same run with another loader, whose worker is a process that joined the trace.
+OTHER = [
+    *head(),
+    about("thread_name", tid=1, name="MainThread"),
+    about("thread_name", tid=2, name="worker 0"),
+    span("next_data", 100, 5), span("run_batch", 105, 5), span("forward", 105, 4.9),
+    span("validate", 110, 0), span("get_batch", 100, 5, 2), span("request", 100, 3, 2),
+    span("decode", 103, 1, 2), about("thread_name", tid=3, name="worker 1", pid=8),
+    span("get_batch", 101, 1, 3, pid=8),
+]
+
+
+def test_another_loader():
+    """It has no spans but those that its user wrote."""
+    first, second = _timeline.analyse(OTHER).processes
+    assert first.figures["waiting for data"] == first.figures["accelerator idle"] == 0.5
+    assert first.figures["batches"] == 1 and "MB/s" not in first.figures
+    assert sum(first.busy) / len(first.busy) == pytest.approx(0.5)
+    assert second.figures == pytest.approx({"elapsed time": 1}) and second.busy == []
+    assert (second.columns.start, second.columns.stop) == (80, 160)
+    assert svg(OTHER).count(">utilisation<") == 1
+
+
+def test_inner_spans_are_counted_once():
+    picture = _timeline_picture.COLOURS
+    assert colours(OTHER, "MainThread") == {picture["next_data"]: 5, picture["run_batch"]: 5}
+    assert colours(OTHER, "worker 0") == {
+        picture["request"]: 3, picture["decode"]: 1, picture["get_batch"]: 1}
+    assert colours(RUN, "MainThread") == {picture["next"]: 5, picture["run_batch"]: 5}
 
 
 @pytest.mark.parametrize("share, expected", [(0.5, 5), (0.9, 9), (0.99, 10), (0, 1), (1, 10)])
@@ -121,7 +180,7 @@ def test_percentiles(share, expected):
 
 @pytest.mark.parametrize("seconds", [1e-5, 0.003, 0.617, 1, 9.9, 10, 3600, 1e6])
 def test_ticks_are_few_and_round(seconds):
-    found = _timeline_page.ticks(seconds)
+    found = _timeline_picture.ticks(seconds)
     assert 2 <= len(found) <= 13 and found[-1] <= seconds * 1.001
     assert all(len(f"{at:g}") <= 6 for at in found)
 
@@ -149,8 +208,36 @@ def test_the_page_is_one_valid_file(tmp_path):
         if element.get("text-anchor") == "end":
             labels.append(float(y))
     assert len(labels) == 4 and min(b - a for a, b in zip(labels, labels[1:], strict=False)) > 14
-    stalls = [e for e in root.iter() if e.get("fill-opacity")]
-    assert len(stalls) == 1 and float(stalls[0].get("width")) == pytest.approx(500, rel=0.02)
+    stalls = [e for e in root.iter() if e.get("fill") == "#f9dfcc"]
+    assert [float(e.get("width")) for e in stalls] == pytest.approx([500, 12], rel=0.02)
+
+
+def test_the_legend_stays_inside():
+    """With all names that there are."""
+    names = [*_timeline_picture.COLOURS, "mine"]
+    root = xml.etree.ElementTree.fromstring(
+        svg([*head(), *(span(name, i, 1) for i, name in enumerate(names))]))
+    width, height = map(float, root.get("viewBox").split()[2:])
+    texts = [e for e in root.iter("{http://www.w3.org/2000/svg}text")
+             if e.text in (*names, "other spans")]
+    assert len(texts) == len(names)
+    for e in texts:
+        assert float(e.get("x")) + 7.2 * len(e.text) < width and float(e.get("y")) < height - 10
+    rows = {e.get("y") for e in texts}
+    for y in rows:
+        row = [e for e in texts if e.get("y") == y]
+        assert all(float(b.get("x")) - float(a.get("x")) > 7.2 * len(a.text) + 16
+                   for a, b in zip(row, row[1:], strict=False))
+    assert len(rows) == 2
+
+
+def test_png_without_matplotlib(tmp_path, monkeypatch):
+    """With it, `./dev perfetto` draws PNG files."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = write(tmp_path / "run.json", RUN)
+    done = command("timeline", path, "-o", tmp_path / "run.png", code=1)
+    assert "run.png: PNG needs matplotlib" in done.stderr and "\n" not in done.stderr.strip()
+    assert not (tmp_path / "run.png").exists()
 
 
 def test_the_tables_are_text(tmp_path):
@@ -207,7 +294,7 @@ def test_hostile_files(tmp_path, data, message):
 
 
 def test_mistakes_in_the_command(tmp_path):
-    assert "ends in .html or .svg" in command("timeline", "x", "-o", "run.png", code=2).stderr
+    assert "ends in .html, .svg or .png" in command("timeline", "x", "-o", "run", code=2).stderr
     assert "No such file" in command("timeline", tmp_path / "none.json", code=1).stderr
     path = write(tmp_path / "run.json", RUN)
     assert "choose another name" in command("trace", "merge", path, "-o", path, code=1).stderr
@@ -252,6 +339,17 @@ def test_ranks_share_one_clock(tmp_path):
         "rank 0 of 2": 0, "rank 1 of 2": 1_000_000}
     assert len({e["id"] for e in events if e["ph"] == "b"}) == 2
     assert len(_timeline.analyse(events).processes) == 2
+
+
+def test_merging_keeps_nanoseconds(tmp_path):
+    """Perfetto leaves out spans that overlap: one must end where the next one begins."""
+    times = [25_866_976_789_736 + i * 2_345_679 for i in range(100)]
+    follow = [{"ph": "X", "pid": 7, "tid": 1, "name": "read", "ts": a / 1000, "dur": (b - a) / 1000}
+              for a, b in zip(times, times[1:], strict=False)]
+    path = write(tmp_path / "a.json", [*head(unix_us=1_794_799_120_159_940), *follow])
+    found = spans(_trace_merge.merged([_trace_file.read(path)]), "read")
+    assert [round((e["ts"] - found[0]["ts"]) * 1000) for e in found] == [
+        at - times[0] for at in times[:-1]]
 
 
 def test_a_profile_of_torch_joins_its_process(tmp_path):
