@@ -8,6 +8,8 @@
     remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
     remote_speed.py cache   the second epoch from a cache as large as the pack, and half as large
     remote_speed.py preload the second process of a pack that is in memory, and what it adds to that
+    remote_speed.py idle    a training step of 80 ms a batch, fed by DataLoader with boto3 and by
+                            penstock from a store 110 ms away: how long it waits, as timelines
     remote_speed.py table NAME...
 
 The store is a Ceph gateway on this machine, the distance HAProxy before it (tests/net). Loaders
@@ -16,7 +18,8 @@ medians; a ratio is that of two medians, with the lowest and highest of one roun
 winner is called when the rounds differ by more than the two sides do. The others are installed by
 `bench/peers.py setup objects mosaic litdata`.
 
-Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md; for latency .svg.
+Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md; for latency and
+idle .svg; for idle also the traces, below idle.
 Ends with 1 when an aim of the scenario is not reached.
 """
 
@@ -31,6 +34,7 @@ import tomllib
 from compare import chart, figures, floors, places, report
 from compare.rounds import Set, say
 from remote import kept_tables, stores, tables
+from remote.idle import Idle, picture_of, rows_of
 from remote.kept import Kept
 from remote.latency import Latency
 from remote.raw import Raw
@@ -157,6 +161,38 @@ def do_kept(options):
     return 0 if facts and ratios_reached(lines) else 1
 
 
+def store_of(options):
+    """(its name, the store)"""
+    if options.store == "scripted":
+        return "scripted S3 server", stores.scripted()
+    return "Ceph gateway", stores.ceph()
+
+
+def do_idle(options):
+    setting = scenario("idle", options)
+    stock = stock_of(setting, options)
+    stock.make_pack()
+    head = head_of("idle", setting, stock, options)
+    load = head["machine"]["load_before"]
+    title, store = store_of(options)
+    title += f", {setting['delay_ms']} ms before each request"
+    say(f"idle: {setting['title']}: {title}, {stock.samples:,} samples, {options.rounds} rounds")
+    with stores.Servers(store, setting["delay_ms"]) as servers:
+        turns = Idle(setting, loaders(), stock, servers, options).all()
+    table = report.table(rows_of(turns, loaders(), title))
+    lines = [{"kind": "turn", "loader": name, **figure}
+             for name, found in turns.items() for figure, _ in found]
+    out = keep(options.name or "idle", [head, *lines], table)
+    drawn = [out.with_suffix(".svg")]
+    if options.record:
+        places.record("idle-time", table, load)
+        drawn.append(places.ROOT / "docs" / "records" / "idle-time.svg")
+    for path in drawn:
+        path.write_text(picture_of(turns, loaders()), encoding="utf-8")
+        say(f"picture: {path}")
+    return 0
+
+
 def do_raw(options):
     setting = scenario("raw", options)
     stock = stock_of(setting, options)
@@ -181,7 +217,7 @@ def options_of():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     for name, rounds, seconds in (("latency", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0),
-                                  ("cache", 5, 600.0), ("preload", 5, 600.0)):
+                                  ("cache", 5, 600.0), ("preload", 5, 600.0), ("idle", 5, 20.0)):
         verb = verbs.add_parser(name)
         verb.add_argument("--rounds", type=int, default=rounds)
         verb.add_argument("--seconds", type=float, default=seconds,
@@ -195,6 +231,9 @@ def options_of():
                           help="with torch, NumPy and boto3, for penstock (build/venv)")
     verbs.choices["check"].add_argument(
         "--calibrate", action="store_true", help="print the figures for floors.toml")
+    idle = verbs.choices["idle"]
+    idle.add_argument("--store", choices=("ceph", "scripted"), default="ceph")
+    idle.add_argument("--record", action="store_true", help="keep it in docs/records")
     verb = verbs.add_parser("table")
     verb.add_argument("names", nargs="+", metavar="NAME")
     return parser.parse_args()
@@ -206,7 +245,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(130))
     verbs = {"latency": do_latency, "raw": do_raw, "check": do_check, "cache": do_kept,
-             "preload": do_kept, "table": do_table}
+             "preload": do_kept, "idle": do_idle, "table": do_table}
     return verbs[options.verb](options)
 
 

@@ -25,13 +25,18 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-Spec = collections.namedtuple("Spec", "command paths")
+# picture: what docs/records/NAME.svg shows, if there is one; pages that show it are in docs/FOLDER.
+Spec = collections.namedtuple("Spec", "command paths picture", defaults=(None,))
 CODE = ("src", "include")
 RECORDS = {
     "pack-speed": Spec("./dev bench pack --record", ("src/pack", "src/ingest", "src/codec", "cli",
                                                      "bench/pack_speed.py")),
     "train-speed": Spec("./dev bench peers train --record", (
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
+    "idle-time": Spec("./dev bench remote idle --record", (
+        "src/load", "src/net", "python/penstock", "bench/remote"),
+        "Timelines of DataLoader with boto3 and of penstock: what the training step and each "
+        "thread did"),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
     "wheel-hardening": Spec("tests/wheel/hardening.py", ("tools/wheel", "meson.build")),
@@ -111,8 +116,11 @@ def read(name):
 
 def block_of(record):
     load = f", load {record['load']} before" if record.get("load") is not None else ""
+    spec = RECORDS.get(record["name"])
+    picture = (f"![{spec.picture}](../records/{record['name']}.svg)\n\n" if spec and spec.picture
+               else "")
     return (f"`{record['command']}` at {record['commit']}, {record['date']},\n"
-            f"{record['machine']}{load}:\n\n{markdown(record['table'])}")
+            f"{record['machine']}{load}:\n\n{picture}{markdown(record['table'])}")
 
 
 def doc_files():
@@ -256,6 +264,8 @@ def self_test(_):
         ("old" in filled, False),
         (filled.startswith("a\n<!-- record n -->\n`c` at 1, d,\nm:\n\n|"), True),
         (with_records(filled, lambda _: record), filled),
+        ("](../records/idle-time.svg)\n\n|" in block_of({**record, "name": "idle-time"}), True),
+        ("](" in block_of({**record, "name": "pack-speed"}), False),
         (with_records(page, lambda _: None), page),
         (tables_without_record(table), [(2, "| a | b |")]),
         (tables_without_record(filled), []),

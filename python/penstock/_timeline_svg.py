@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator, Sequence
 
 from ._timeline_picture import Line, Picture, Rect, Shape, Text
 
@@ -22,9 +23,16 @@ def _attributes(**given: object) -> str:
 
 def _rect(rect: Rect) -> str:
     place = _attributes(x=rect.x, y=rect.y, width=rect.width, height=rect.height)
-    place += _attributes(fill=rect.fill or "none", stroke=rect.stroke)
-    title = f"<title>{html.escape(rect.title)}</title>" if rect.title else ""
-    return f"<rect{place}>{title}</rect>" if title else f"<rect{place}/>"
+    return f"<rect{place}{_attributes(fill=rect.fill or 'none', stroke=rect.stroke)}/>"
+
+
+def _spans(rects: Sequence[Rect]) -> str:
+    """Those of one name in a lane as one path, which takes a quarter of the bytes."""
+    parts = (
+        "M{0} {1}h{2}v{3}h-{2}z".format(*map(_number, (r.x, r.y, r.width, r.height))) for r in rects
+    )
+    pen = _attributes(fill=rects[0].fill)
+    return f'<path d="{"".join(parts)}"{pen}><title>{html.escape(rects[0].title)}</title></path>'
 
 
 def _text(text: Text) -> str:
@@ -46,12 +54,23 @@ def _shape(shape: Shape) -> str:
     return _text(shape) if isinstance(shape, Text) else _line(shape)
 
 
+def _lines(shapes: Sequence[Shape]) -> Iterator[str]:
+    """Spans last: nothing is drawn over them."""
+    lanes: dict[tuple[float, str], list[Rect]] = {}
+    for shape in shapes:
+        if isinstance(shape, Rect) and shape.title:
+            lanes.setdefault((shape.y, shape.title), []).append(shape)
+        else:
+            yield _shape(shape)
+    yield from map(_spans, lanes.values())
+
+
 def svg(picture: Picture) -> str:
     width, height = _number(picture.width), _number(picture.height)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="12">'
         '<rect width="100%" height="100%" fill="white"/>\n'
-        + "\n".join(map(_shape, picture.shapes))
+        + "\n".join(_lines(picture.shapes))
         + "</svg>\n"
     )

@@ -90,10 +90,10 @@ def colours(events, lane):
     root = xml.etree.ElementTree.fromstring(svg(events))
     (label,) = [e for e in root.iter() if e.text == lane]
     found = {}
-    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
-        if rect.get("height") == "16" and float(rect.get("y")) == float(label.get("y")) - 12:
-            seconds = float(rect.get("width")) / 100
-            found[rect.get("fill")] = found.get(rect.get("fill"), 0) + seconds
+    for path in root.iter("{http://www.w3.org/2000/svg}path"):
+        parts = re.findall(r"M[\d.]+ ([\d.]+)h([\d.]+)v16", path.get("d"))
+        if float(parts[0][0]) == float(label.get("y")) - 12:
+            found[path.get("fill")] = sum(float(width) for _, width in parts) / 100
     return pytest.approx(found, abs=0.03)
 
 
