@@ -272,6 +272,13 @@ static uint64_t real_unix_ns(void)
     return t.tv_sec < 0 ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t real_thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static int real_random(void *buf, size_t bytes)
 {
     uint8_t *p = buf;
@@ -434,6 +441,7 @@ const PenSys pen__sys_real = {
     .list = real_list,
     .list_fd = real_list_fd,
     .now_ns = real_now_ns,
+    .thread_ns = real_thread_ns,
     .unix_ns = real_unix_ns,
     .random = real_random,
     .thread_start = real_thread_start,

@@ -88,8 +88,9 @@ typedef struct PenSys {
     /* The same of an open directory, which stays open. */
     int (*list_fd)(int dir, int (*each)(void *ctx, const char *name), void *ctx);
 
-    uint64_t (*now_ns)(void);  /* monotonic */
-    uint64_t (*unix_ns)(void); /* wall clock, since 1970: for signatures and expiry alone */
+    uint64_t (*now_ns)(void);    /* monotonic */
+    uint64_t (*unix_ns)(void);   /* wall clock, since 1970: for signatures and expiry alone */
+    uint64_t (*thread_ns)(void); /* CPU time of this thread */
     int (*random)(void *buf, size_t bytes);
     int (*thread_start)(pthread_t *ret, void *(*run)(void *), void *arg);
 

@@ -74,11 +74,11 @@ TEST(stages_share_the_time_as_the_timed_samples_do)
     c.ns_of[PEN_ROLE_DECODE][PEN_ACTIVITY_IDLE] = 9 * MS;
     c.ns_of[PEN_ROLE_FETCH][PEN_ACTIVITY_READING] = 500 * MS;
     c.ns_of[PEN_ROLE_FETCH][PEN_ACTIVITY_IDLE] = 6 * MS;
-    const PenStageClock clock = {{[PEN_TIMED_READ] = 4 * MS,
-                                  [PEN_TIMED_VERIFY] = 1 * MS,
-                                  [PEN_TIMED_DECODE] = 100 * MS,
-                                  [PEN_TIMED_ROWS] = 30 * MS,
-                                  [PEN_TIMED_STORE] = 10 * MS}};
+    const PenStageClock clock = {.ns = {[PEN_TIMED_READ] = 4 * MS,
+                                        [PEN_TIMED_VERIFY] = 1 * MS,
+                                        [PEN_TIMED_DECODE] = 100 * MS,
+                                        [PEN_TIMED_ROWS] = 30 * MS,
+                                        [PEN_TIMED_STORE] = 10 * MS}};
     pen__counters_add_clock(&c, &clock);
     pen__counters_report(&c, 0, &s);
     CHECK_INT(s.stage_ns[PEN_LOAD_STAGE_FETCH], 500 * MS);
@@ -91,6 +91,23 @@ TEST(stages_share_the_time_as_the_timed_samples_do)
     CHECK_INT(s.ns_read_idle, 8 * MS);
     CHECK_INT(s.ns_decode_idle, 9 * MS);
     CHECK_INT(s.ns_fetch_idle, 6 * MS);
+}
+
+TEST(a_sample_that_waits_for_a_core_counts_like_the_others)
+{
+    PenLoadCounters c = {0};
+    PenLoaderStats s = {0};
+    c.ns_of[PEN_ROLE_DECODE][PEN_ACTIVITY_DECODING] = 1000 * MS;
+    const PenStageClock usual = {.ns = {[PEN_TIMED_DECODE] = 10 * MS, [PEN_TIMED_ROWS] = 2 * MS},
+                                 .decode_cpu_ns = 10 * MS};
+    const PenStageClock interrupted = {
+        .ns = {[PEN_TIMED_DECODE] = 500 * MS, [PEN_TIMED_ROWS] = 500 * MS},
+        .decode_cpu_ns = 10 * MS};
+    for (int i = 0; i < 4; i++)
+        pen__counters_add_clock(&c, i ? &usual : &interrupted);
+    pen__counters_report(&c, 0, &s);
+    CHECK_INT(s.stage_ns[PEN_LOAD_STAGE_DECODE], 600 * MS);
+    CHECK_INT(s.stage_ns[PEN_LOAD_STAGE_RESAMPLE], 400 * MS);
 }
 
 TEST(a_difference_is_what_was_counted_since)
@@ -216,6 +233,7 @@ int main(int argc, char **argv)
     RUN(every_wait_is_in_one_bucket);
     RUN(a_bucket_ends_at_a_power_of_two);
     RUN(stages_share_the_time_as_the_timed_samples_do);
+    RUN(a_sample_that_waits_for_a_core_counts_like_the_others);
     RUN(a_difference_is_what_was_counted_since);
     RUN(every_counter_has_a_name_and_a_value);
     RUN(a_counter_that_an_older_library_does_not_have_is_0);

@@ -23,6 +23,7 @@ typedef enum PenTimedStage {
 
 typedef struct PenStageClock {
     uint64_t ns[PEN_TIMED_COUNT];
+    uint64_t decode_cpu_ns; /* CPU time of PEN_TIMED_DECODE */
 } PenStageClock;
 
 static inline uint64_t pen__stage_begin(const PenStageClock *clock)
