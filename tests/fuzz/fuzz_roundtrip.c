@@ -29,7 +29,7 @@ typedef struct Sample {
 
 typedef struct Case {
     PenField fields[MAX_FIELDS];
-    char names[MAX_FIELDS][8];
+    char names[MAX_FIELDS][16];
     PenWriterSettings settings;
     Sample samples[MAX_SAMPLES]; /* that the writer took */
     uint32_t n;

@@ -38,7 +38,7 @@ from _package import (
 from penstock import ops
 from PIL import Image, ImageEnhance, ImageOps
 
-BOXES = scaled(20, 3)
+BOXES = scaled(20, 2)
 PHOTOS = int(os.environ.get("PENSTOCK_SAMPLE") or 30)
 CHUNK = 50  # images whose pixels are held at a time
 MODES = {"tile": {}, "keep": {}, "encode": {"quality": 90, "max_side": 400}}

@@ -31,7 +31,7 @@ from PIL import Image
 MiB = 1 << 20
 MORE = 64 * MiB  # allowed above `memory`
 FLAT = 4 * MiB  # between epochs, once all is warm
-EPOCHS = 50
+EPOCHS = scaled(50, 24)
 LIMIT = scaled(1800, 120)  # seconds for a case
 TRAIN = "decode | random_resized_crop 224 | hflip | normalize | tensor f32 nchw"
 COLOURS = "decode | random_resized_crop 160 lanczos | hflip | color_jitter 0.4 0.4 0.4 0.1"

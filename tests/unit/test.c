@@ -5,7 +5,9 @@ TestNow test__now;
 
 void test__run(const char *name, void (*body)(void))
 {
-    if (test__now.filter && !strstr(name, test__now.filter))
+    const char *filter = test__now.filter;
+    bool others = filter && filter[0] == '-';
+    if (filter && !strstr(name, filter + others) != others)
         return;
     test__now.name = name;
     test__now.state = TEST_PASSED;

@@ -11,8 +11,8 @@
  *
  * A failing check prints its place and both values, marks the test as failed and leaves the
  * function it stands in; helpers with checks are void functions, and CHECK_OK_SO_FAR() leaves the
- * caller too. An argument is a filter: only tests whose name contains it run. Exit 0, 1, or 77 (all
- * skipped). */
+ * caller too. An argument is a filter: only tests whose name contains it run, or after a '-', all
+ * others. Exit 0, 1, or 77 (all skipped). */
 #ifndef PEN_TESTS_UNIT_TEST_H
 #define PEN_TESTS_UNIT_TEST_H
 
