@@ -37,6 +37,9 @@ RECORDS = {
         "src/load", "src/net", "python/penstock", "bench/remote"),
         "Timelines of DataLoader with boto3 and of penstock: what the training step and each "
         "thread did"),
+    "idle-tutorial": Spec("./dev bench idle --record", (
+        "src/load", "python/penstock", "docs/tutorials/why-is-my-gpu-idle.md"),
+        "Timelines of the slow and of the fast script"),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
     "wheel-hardening": Spec("tests/wheel/hardening.py", ("tools/wheel", "meson.build")),

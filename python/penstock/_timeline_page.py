@@ -53,7 +53,7 @@ def text(timeline: Timeline) -> str:
     lines: list[str] = []
     for process in timeline.processes:
         lines += [process.name, "=" * len(process.name)]
-        for title, columns, rows in tables(process):
+        for title, columns, rows in filter(lambda table: table[2], tables(process)):
             lines += ["", title]
             cells = [columns, *rows]
             widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]

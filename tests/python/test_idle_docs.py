@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/tutorials/why-is-my-gpu-idle.md: its commands and its code run, from top to bottom."""
+
+import re
+
+import pytest
+from example_tools import ROOT, need
+from page_tools import run_page
+from py_tools import need_penstock
+
+penstock = need_penstock()
+need("torch", "numpy", "PIL")
+
+PAGE = ROOT / "docs" / "tutorials" / "why-is-my-gpu-idle.md"
+
+
+@pytest.mark.slow
+def test_what_is_on_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text()
+    assert "photos 600\n" in text
+    printed, scope = run_page(text.replace("photos 600\n", "photos 96\n"), tmp_path)
+    scope["loader"].close()
+    for name in ("slow", "fast"):
+        table = printed[f"penstock timeline {name}.json.gz"]
+        shown = re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)[1].splitlines()
+        for line in shown:
+            assert re.search(re.sub(r" +[\d.]+%", r" +[\\d.]+%", line), table), table
+        page = (tmp_path / f"{name}.html").read_text()
+        assert ">run_batch<" in page and ">next_data<" in page
+        assert (">decode 0<" in page) == (name == "fast")
+    assert str(tmp_path / "photos.pen") in printed["penstock top --once"]
+    assert re.fullmatch(r"waited \d+\.\d% of the epoch for data\n", capsys.readouterr().out)
