@@ -12,6 +12,8 @@ from ._timeline_svg import svg
 
 
 def time_text(seconds: float) -> str:
+    if seconds >= 999.5:
+        return f"{seconds:,.0f} s"
     if seconds >= 1:
         return f"{seconds:.3g} s"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -28,6 +29,7 @@ _GPU = "#d55e00"
 _LEFT, _WIDTH, _RIGHT, _ROW, _GAP = 120, 1000, 60, 16, 4
 _USE = 60  # height of the lines of utilisation
 _CHARACTER = 7.2  # width of a letter, at most, on average
+_STEP = 8  # columns of one point of these lines
 _STALL = 0.5  # of a column: more than this part is spent waiting for data
 _STALL_COLOUR = "#f9dfcc"
 # What is left of the outer span when these, inside of it, are counted.
@@ -115,7 +117,7 @@ def _lane(lane: Lane, top: float) -> list[Shape]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 16 else name[:15] + "…"
+    return name if len(name) <= 14 else name[:13] + "…"
 
 
 # ---- utilisation
@@ -126,12 +128,21 @@ def _line(points: Sequence[tuple[float, float]], stroke: str, top: float) -> Lin
     return Line([(x, top + _USE * (1 - min(1.0, y))) for x, y in points], stroke)
 
 
-def _busy_points(process: Process, step: int = 8) -> Iterator[tuple[float, float]]:
+def _busy_points(process: Process) -> Iterator[tuple[float, float]]:
     """Means of some columns each."""
     end = process.columns.stop
-    for i in range(process.columns.start, end, step):
-        part = process.busy[i : min(i + step, end)]
+    for i in range(process.columns.start, end, _STEP):
+        part = process.busy[i : min(i + _STEP, end)]
         yield _x(i + len(part) / 2), sum(part) / len(part)
+
+
+def _gpu_points(process: Process, seconds: float) -> Iterator[tuple[float, float]]:
+    """The same of the samples, of which there may be thousands."""
+    width = seconds * _STEP / COLUMNS
+    for _, group in itertools.groupby(process.gpu, key=lambda sample: int(sample[0] / width)):
+        part = list(group)
+        at = sum(at for at, _ in part) / len(part)
+        yield _LEFT + at / seconds * _WIDTH, sum(value for _, value in part) / len(part) / 100
 
 
 def _use(process: Process, seconds: float, top: float) -> list[Shape]:
@@ -148,8 +159,7 @@ def _use(process: Process, seconds: float, top: float) -> list[Shape]:
     if process.busy:
         shapes.append(_line(list(_busy_points(process)), "#000000", top))
     if process.gpu:
-        points = [(_LEFT + at / seconds * _WIDTH, value / 100) for at, value in process.gpu]
-        shapes.append(_line(points, _GPU, top))
+        shapes.append(_line(list(_gpu_points(process, seconds)), _GPU, top))
     return shapes
 
 

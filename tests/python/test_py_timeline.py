@@ -19,6 +19,7 @@ from trace_tools import load, names, spans
 penstock = need_penstock()
 from penstock import (  # noqa: E402
     _timeline,
+    _timeline_page,
     _timeline_picture,
     _timeline_svg,
     _trace_commands,
@@ -142,6 +143,16 @@ def test_gpu_utilisation_counts_before_spans():
     assert "GPU utilisation" in svg(RUN + counters)
 
 
+def test_the_gpu_line_has_means():
+    """Of thousands of samples, as many points as the eye can tell apart."""
+    counters = [{"ph": "C", "pid": 7, "name": "gpu_percent", "ts": (100 + i / 100) * 1e6,
+                 "args": {"GPU 0": 100 * (i % 2)}} for i in range(1000)]
+    root = xml.etree.ElementTree.fromstring(svg(RUN + counters))
+    (line,) = [e for e in root.iter() if e.get("stroke") == "#d55e00"]
+    heights = [float(point.split(",")[1]) for point in line.get("points").split()]
+    assert 50 <= len(heights) <= 101 and heights == pytest.approx([60] * len(heights), abs=6)
+
+
 # The same run with another loader, whose worker is a process that joined the trace.
 OTHER = [
     *head(),
@@ -183,6 +194,13 @@ def test_ticks_are_few_and_round(seconds):
     found = _timeline_picture.ticks(seconds)
     assert 2 <= len(found) <= 13 and found[-1] <= seconds * 1.001
     assert all(len(f"{at:g}") <= 6 for at in found)
+
+
+@pytest.mark.parametrize("seconds, shown", [
+    (2e-7, "0.2 µs"), (1.25e-3, "1.25 ms"), (0.5, "500 ms"), (1, "1 s"), (999.4, "999 s"),
+    (999.6, "1,000 s"), (123_456.7, "123,457 s")])
+def test_times_have_a_unit(seconds, shown):
+    assert _timeline_page.time_text(seconds) == shown
 
 
 # ---- pictures
