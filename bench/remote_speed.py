@@ -34,7 +34,6 @@ import tomllib
 from compare import chart, figures, floors, places, report
 from compare.rounds import Set, say
 from remote import kept_tables, stores, tables
-from remote.idle import Idle, picture_of, rows_of
 from remote.kept import Kept
 from remote.latency import Latency
 from remote.raw import Raw
@@ -169,6 +168,8 @@ def store_of(options):
 
 
 def do_idle(options):
+    from remote.idle import Idle, picture_of, rows_of  # they need the Python package
+
     setting = scenario("idle", options)
     stock = stock_of(setting, options)
     stock.make_pack()
