@@ -14,6 +14,7 @@ sys.path.insert(0, str(places.BUILD / "python"))
 from penstock import _timeline, _timeline_picture, _timeline_svg, _trace_file
 
 TURN_SECONDS = 600
+WIDTH = 700  # of the picture: as wide as a page of the docs
 
 
 def events_of(trace, worker_traces):
@@ -55,7 +56,7 @@ def picture(parts):
         events += [{**event, "pid": pid} for event in part if event["name"] != "process_name"]
         events.append({"ph": "M", "pid": pid, "tid": 0, "name": "process_name",
                        "args": {"name": title}})
-    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events)))
+    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events), WIDTH))
 
 
 class Idle:

@@ -235,7 +235,7 @@ def _process(name: str, events: Sequence[Event], axis: _Axis) -> Process:
             size = event.get("args", {}).get("bytes")
             reads += size if isinstance(size, int) else 0
     own = _Axis(*_bounds(complete))
-    first = int((own.begin - axis.begin) / axis.column)
+    first = min(COLUMNS - 1, int((own.begin - axis.begin) / axis.column))
     threads = _by_thread(events)
     gpu = _counter(events, "gpu_percent", axis)
     wait = _wait_name(spans)

@@ -26,7 +26,8 @@ COLOURS = {
 }
 _OTHER = "#777777"
 _GPU = "#d55e00"
-_LEFT, _WIDTH, _RIGHT, _ROW, _GAP = 120, 1000, 60, 16, 4
+WIDTH = 1180
+_LEFT, _RIGHT, _ROW, _GAP = 120, 60, 16, 4
 _USE = 60  # height of the lines of utilisation
 _CHARACTER = 7.2  # width of a letter, at most, on average
 _STEP = 8  # columns of one point of these lines
@@ -69,19 +70,33 @@ class Picture(NamedTuple):
     shapes: list[Shape]
 
 
+class _Frame(NamedTuple):
+    """Where the time is, from left to right."""
+
+    left: float
+    width: float
+
+    def at(self, part: float) -> float:
+        return self.left + part * self.width
+
+    def column(self, i: float) -> float:
+        return self.at(i / COLUMNS)
+
+    @property
+    def right(self) -> float:
+        return self.left + self.width
+
+
 def colour(name: str) -> str:
     return COLOURS.get(name, _OTHER)
 
 
-def ticks(seconds: float) -> list[float]:
-    """About ten round times."""
+def ticks(seconds: float, most: int = 12) -> list[float]:
+    """Round times, about as many."""
     step = 10 ** math.floor(math.log10(max(seconds, 1e-6)))
-    step = next((step * part for part in (0.1, 0.2, 0.5) if seconds / (step * part) <= 12), step)
+    parts = (part for part in (0.1, 0.2, 0.5, 1, 2) if seconds / (step * part) <= most)
+    step *= next(parts, 5)
     return [i * step for i in range(int(seconds / step) + 1)]
-
-
-def _x(column: float) -> float:
-    return _LEFT + column * _WIDTH / COLUMNS
 
 
 # ---- lanes
@@ -108,11 +123,11 @@ def _runs(lane: Lane) -> Iterator[tuple[int, int, str]]:
         first, current = i, name
 
 
-def _lane(lane: Lane, top: float) -> list[Shape]:
-    shapes: list[Shape] = [Text(_LEFT - 8, top + 12, _short(lane.name), "end")]
+def _lane(lane: Lane, frame: _Frame, top: float) -> list[Shape]:
+    shapes: list[Shape] = [Text(frame.left - 8, top + 12, _short(lane.name), "end")]
     for first, end, name in _runs(lane):
-        width = _x(end) - _x(first)
-        shapes.append(Rect(_x(first), top, width, _ROW, colour(name), title=name))
+        x = frame.column(first)
+        shapes.append(Rect(x, top, frame.column(end) - x, _ROW, colour(name), title=name))
     return shapes
 
 
@@ -128,42 +143,44 @@ def _line(points: Sequence[tuple[float, float]], stroke: str, top: float) -> Lin
     return Line([(x, top + _USE * (1 - min(1.0, y))) for x, y in points], stroke)
 
 
-def _busy_points(process: Process) -> Iterator[tuple[float, float]]:
+def _busy_points(process: Process, frame: _Frame) -> Iterator[tuple[float, float]]:
     """Means of some columns each."""
     end = process.columns.stop
     for i in range(process.columns.start, end, _STEP):
         part = process.busy[i : min(i + _STEP, end)]
-        yield _x(i + len(part) / 2), sum(part) / len(part)
+        yield frame.column(i + len(part) / 2), sum(part) / len(part)
 
 
-def _gpu_points(process: Process, seconds: float) -> Iterator[tuple[float, float]]:
+def _gpu_points(
+    process: Process, seconds: float, frame: _Frame
+) -> Iterator[tuple[float, float]]:
     """The same of the samples, of which there may be thousands."""
-    width = seconds * _STEP / COLUMNS
-    for _, group in itertools.groupby(process.gpu, key=lambda sample: int(sample[0] / width)):
+    step = seconds * _STEP / COLUMNS
+    for _, group in itertools.groupby(process.gpu, key=lambda sample: int(sample[0] / step)):
         part = list(group)
         at = sum(at for at, _ in part) / len(part)
-        yield _LEFT + at / seconds * _WIDTH, sum(value for _, value in part) / len(part) / 100
+        yield frame.at(at / seconds), sum(value for _, value in part) / len(part) / 100
 
 
-def _use(process: Process, seconds: float, top: float) -> list[Shape]:
+def _use(process: Process, seconds: float, frame: _Frame, top: float) -> list[Shape]:
     """Utilisation, with its axis on the right; nothing if it is not known."""
     if not process.busy and not process.gpu:
         return []
     shapes: list[Shape] = [
-        Text(_LEFT - 8, top + _USE / 2 + 4, "utilisation", "end"),
-        Rect(_LEFT, top, _WIDTH, _USE, None, "#999999"),
+        Text(frame.left - 8, top + _USE / 2 + 4, "utilisation", "end"),
+        Rect(frame.left, top, frame.width, _USE, None, "#999999"),
     ]
     for percent in (0, 50, 100):
         y = top + _USE * (1 - percent / 100)
-        shapes.append(Text(_LEFT + _WIDTH + 6, y + 4, f"{percent} %"))
+        shapes.append(Text(frame.right + 6, y + 4, f"{percent} %"))
     if process.busy:
-        shapes.append(_line(list(_busy_points(process)), "#000000", top))
+        shapes.append(_line(list(_busy_points(process, frame)), "#000000", top))
     if process.gpu:
-        shapes.append(_line(list(_gpu_points(process, seconds)), _GPU, top))
+        shapes.append(_line(list(_gpu_points(process, seconds, frame)), _GPU, top))
     return shapes
 
 
-def _stalls(process: Process, top: float, height: float) -> list[Shape]:
+def _stalls(process: Process, frame: _Frame, top: float, height: float) -> list[Shape]:
     shapes: list[Shape] = []
     first = None
     for i in range(COLUMNS + 1):
@@ -171,22 +188,25 @@ def _stalls(process: Process, top: float, height: float) -> list[Shape]:
         if stalled and first is None:
             first = i
         elif not stalled and first is not None:
-            shapes.append(Rect(_x(first), top, _x(i) - _x(first), height, _STALL_COLOUR))
+            x = frame.column(first)
+            shapes.append(Rect(x, top, frame.column(i) - x, height, _STALL_COLOUR))
             first = None
     return shapes
 
 
-def _process(process: Process, seconds: float, top: float) -> tuple[list[Shape], float]:
+def _process(
+    process: Process, seconds: float, frame: _Frame, top: float
+) -> tuple[list[Shape], float]:
     """(its shapes, where they end)"""
-    use = _use(process, seconds, top + 20)
+    use = _use(process, seconds, frame, top + 20)
     shapes: list[Shape] = [Text(4, top + 12, process.name, bold=True)]
     top += 20
     at = top + (_USE + _GAP if use else 0)
     height = at - top + len(process.lanes) * (_ROW + _GAP)
-    shapes += _stalls(process, top, height)  # first, so that the colours of lanes stay
+    shapes += _stalls(process, frame, top, height)  # first, so that the colours of lanes stay
     shapes += use
     for lane in process.lanes:
-        shapes += _lane(lane, at)
+        shapes += _lane(lane, frame, at)
         at += _ROW + _GAP
     return shapes, top + height + 10
 
@@ -194,10 +214,10 @@ def _process(process: Process, seconds: float, top: float) -> tuple[list[Shape],
 # ---- below
 
 
-def _axis(seconds: float, top: float) -> list[Shape]:
+def _axis(seconds: float, frame: _Frame, top: float) -> list[Shape]:
     shapes: list[Shape] = []
-    for at in ticks(seconds):
-        x = _LEFT + at / seconds * _WIDTH
+    for at in ticks(seconds, int(frame.width / 80)):
+        x = frame.at(at / seconds)
         shapes.append(Line([(x, top), (x, top + 5)], "#333333", 1))
         shapes.append(Text(x, top + 18, f"{at:g} s", "middle"))
     return shapes
@@ -213,28 +233,32 @@ def _entries(timeline: Timeline) -> Iterator[tuple[str, str]]:
     yield "background: mostly waiting for data", _STALL_COLOUR
 
 
-def _legend(timeline: Timeline, top: float) -> tuple[list[Shape], float]:
+def _legend(timeline: Timeline, frame: _Frame, top: float) -> tuple[list[Shape], float]:
     shapes: list[Shape] = []
-    x = float(_LEFT)
+    x = frame.left
     for name, fill in _entries(timeline):
         width = 32 + _CHARACTER * len(name)
-        if x + width > _LEFT + _WIDTH + _RIGHT:
-            x, top = float(_LEFT), top + 20
+        if x + width > frame.right + _RIGHT:
+            x, top = frame.left, top + 20
         shapes += [Rect(x, top, 12, 12, fill), Text(x + 16, top + 10, name)]
         x += width
-    lines = "black line: part of the time in which the program did not wait for data"
+    lines = ["black line: part of the time in which the program did not wait for data"]
     if any(process.gpu for process in timeline.processes):
-        lines += "; red line: GPU utilisation"
-    shapes.append(Text(_LEFT, top + 30, lines))
-    return shapes, top + 40
+        lines.append("red line: GPU utilisation")
+    for line in lines:
+        top += 20
+        shapes.append(Text(frame.left, top + 10, line))
+    return shapes, top + 20
 
 
-def draw(timeline: Timeline) -> Picture:
+def draw(timeline: Timeline, width: float = WIDTH) -> Picture:
+    """At least 600 wide."""
+    frame = _Frame(_LEFT, width - _LEFT - _RIGHT)
     shapes: list[Shape] = []
     top = 10.0
     for process in timeline.processes:
-        more, top = _process(process, timeline.seconds, top)
+        more, top = _process(process, timeline.seconds, frame, top)
         shapes += more
-    shapes += _axis(timeline.seconds, top)
-    more, top = _legend(timeline, top + 30)
-    return Picture(_LEFT + _WIDTH + _RIGHT, top, shapes + more)
+    shapes += _axis(timeline.seconds, frame, top)
+    more, top = _legend(timeline, frame, top + 30)
+    return Picture(width, top, shapes + more)

@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "tutorials" / "why-is-my-gpu-idle.md"
 def test_what_is_on_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text()
-    assert "photos 600\n" in text
-    printed, scope = run_page(text.replace("photos 600\n", "photos 96\n"), tmp_path)
+    assert "images 600\n" in text
+    printed, scope = run_page(text.replace("images 600\n", "images 96\n"), tmp_path)
     scope["loader"].close()
     for name in ("slow", "fast"):
         table = printed[f"penstock timeline {name}.json.gz"]
@@ -29,5 +29,5 @@ def test_what_is_on_the_page_runs(tmp_path, monkeypatch, capsys):
         page = (tmp_path / f"{name}.html").read_text()
         assert ">run_batch<" in page and ">next_data<" in page
         assert (">decode 0<" in page) == (name == "fast")
-    assert str(tmp_path / "photos.pen") in printed["penstock top --once"]
+    assert str(tmp_path / "images.pen") in printed["penstock top --once"]
     assert re.fullmatch(r"waited \d+\.\d% of the epoch for data\n", capsys.readouterr().out)

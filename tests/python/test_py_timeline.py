@@ -82,8 +82,8 @@ RUN = [
 ]
 
 
-def svg(events):
-    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events)))
+def svg(events, **options):
+    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events), **options))
 
 
 def colours(events, lane):
@@ -176,6 +176,15 @@ def test_another_loader():
     assert svg(OTHER).count(">utilisation<") == 1
 
 
+def test_a_process_that_ends_at_once():
+    """Its only span is at the very end, and takes no time."""
+    _, last = _timeline.analyse([*OTHER[:6], span("next_data", 110, 0, pid=9)]).processes
+    assert last.columns == range(799, 800)
+    picture = _timeline_picture.draw(_timeline.analyse([*OTHER, span("next_data", 110, 0, pid=9)]))
+    lines = [shape for shape in picture.shapes if isinstance(shape, _timeline_picture.Line)]
+    assert all(line.points for line in lines)
+
+
 def test_inner_spans_are_counted_once():
     picture = _timeline_picture.COLOURS
     assert colours(OTHER, "MainThread") == {picture["next_data"]: 5, picture["run_batch"]: 5}
@@ -189,10 +198,11 @@ def test_percentiles(share, expected):
     assert _timeline.percentile(list(range(1, 11)), share) == expected
 
 
+@pytest.mark.parametrize("most", [5, 12])
 @pytest.mark.parametrize("seconds", [1e-5, 0.003, 0.617, 1, 9.9, 10, 3600, 1e6])
-def test_ticks_are_few_and_round(seconds):
-    found = _timeline_picture.ticks(seconds)
-    assert 2 <= len(found) <= 13 and found[-1] <= seconds * 1.001
+def test_ticks_are_few_and_round(seconds, most):
+    found = _timeline_picture.ticks(seconds, most)
+    assert 2 <= len(found) <= most + 1 and found[-1] <= seconds * 1.001
     assert all(len(f"{at:g}") <= 6 for at in found)
 
 
@@ -230,11 +240,12 @@ def test_the_page_is_one_valid_file(tmp_path):
     assert [float(e.get("width")) for e in stalls] == pytest.approx([500, 12], rel=0.02)
 
 
-def test_the_legend_stays_inside():
+@pytest.mark.parametrize("wide", [_timeline_picture.WIDTH, 600])
+def test_the_legend_stays_inside(wide):
     """With all names that there are."""
     names = [*_timeline_picture.COLOURS, "mine"]
     root = xml.etree.ElementTree.fromstring(
-        svg([*head(), *(span(name, i, 1) for i, name in enumerate(names))]))
+        svg([*head(), *(span(name, i, 1) for i, name in enumerate(names))], width=wide))
     width, height = map(float, root.get("viewBox").split()[2:])
     texts = [e for e in root.iter("{http://www.w3.org/2000/svg}text")
              if e.text in (*names, "other spans")]
@@ -246,7 +257,7 @@ def test_the_legend_stays_inside():
         row = [e for e in texts if e.get("y") == y]
         assert all(float(b.get("x")) - float(a.get("x")) > 7.2 * len(a.text) + 16
                    for a, b in zip(row, row[1:], strict=False))
-    assert len(rows) == 2
+    assert len(rows) == (2 if wide > 1000 else 3) and width == wide
 
 
 def test_png_without_matplotlib(tmp_path, monkeypatch):
