@@ -51,6 +51,8 @@ def test_a_sample_costs_its_reads(tmp_path):
     del more["futex"]
     # The process asks for its number once for every batch that comes and goes.
     assert more.pop("getpid", 0) <= batches * 16
+    # One sample in 31 is timed: it asks for the CPU time of its thread, before and after.
+    assert more.pop("clock_gettime", 0) <= samples / 31 * 2 + 2
     assert sum(more.values()) <= batches
 
 
