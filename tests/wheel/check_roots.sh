@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 wheel=(build/wheels/penstock-*_x86_64.whl)
-table=$'| System | Python | import | an epoch | s3:// over TLS | checks |\n|---|---|---|---|---|---|\n'
+table=$'| System | Python | import, CPU time | an epoch | s3:// over TLS | checks |\n|---|---|---|---|---|---|\n'
 # shellcheck disable=SC2016 # apt fills it in
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
 
