@@ -89,18 +89,28 @@ BY_HAND = {
 }
 
 
+def states_of(chain, libraries):
+    """{library: a hash of all that its build depends on}"""
+    found = {}
+    for library in libraries:
+        state = hashlib.sha256((chain.bin / "penstock-cc").read_bytes())
+        state.update(pathlib.Path(__file__).read_bytes())
+        state.update(repr(library).encode())
+        state.update("".join(found[name] for name in library.needs).encode())
+        found[library.name] = state.hexdigest()
+    return found
+
+
 def build_all(chain, libraries):
-    """Builds from the first library on that has changed: later ones may use it."""
+    """Builds those that have changed, and those that need them."""
     (chain.prefix / "lib/pkgconfig").mkdir(parents=True, exist_ok=True)
     (chain.prefix / "include").mkdir(exist_ok=True)
     texts = chain.prefix / "licences"
     texts.mkdir(exist_ok=True)
-    state = hashlib.sha256((chain.bin / "penstock-cc").read_bytes())
-    state.update(pathlib.Path(__file__).read_bytes())
+    states = states_of(chain, libraries)
     for library in libraries:
-        state.update(repr(library).encode())
         stamp = chain.prefix / f".{library.name}"
-        if stamp.exists() and stamp.read_text() == state.hexdigest():
+        if stamp.exists() and stamp.read_text() == states[library.name]:
             continue
         print(f"{chain.arch.name}: {library.name} {library.version}", flush=True)
         build = Build(library, chain)
@@ -108,4 +118,4 @@ def build_all(chain, libraries):
         for shared in chain.prefix.glob("lib/*.so*"):
             shared.unlink()
         (texts / f"{library.name}.txt").write_bytes(library.licence_text(build.source))
-        stamp.write_text(state.hexdigest())
+        stamp.write_text(states[library.name])

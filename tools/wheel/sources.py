@@ -33,6 +33,7 @@ class Library:
     licences: list
     suite: str = "trixie"  # of Debian
     directory: str = "."  # of its CMakeLists.txt
+    needs: list = field(default_factory=list)  # libraries that it is built with
     options: list = field(default_factory=list)
 
     @property
