@@ -145,12 +145,12 @@ def test_gpu_utilisation_counts_before_spans():
 
 def test_the_gpu_line_has_means():
     """Of thousands of samples, as many points as the eye can tell apart."""
-    counters = [{"ph": "C", "pid": 7, "name": "gpu_percent", "ts": (100 + i / 100) * 1e6,
+    counters = [{"ph": "C", "pid": 7, "name": "gpu_percent", "ts": (100 + i / 10) * 1e6,
                  "args": {"GPU 0": 100 * (i % 2)}} for i in range(1000)]
-    root = xml.etree.ElementTree.fromstring(svg(RUN + counters))
+    root = xml.etree.ElementTree.fromstring(svg([*head(), span("next", 100, 100), *counters]))
     (line,) = [e for e in root.iter() if e.get("stroke") == "#d55e00"]
     heights = [float(point.split(",")[1]) for point in line.get("points").split()]
-    assert 50 <= len(heights) <= 101 and heights == pytest.approx([60] * len(heights), abs=6)
+    assert 90 <= len(heights) <= 101 and heights == pytest.approx([60] * len(heights), abs=6)
 
 
 # The same run with another loader, whose worker is a process that joined the trace.
@@ -191,6 +191,7 @@ def test_inner_spans_are_counted_once():
     assert colours(OTHER, "worker 0") == {
         picture["request"]: 3, picture["decode"]: 1, picture["get_batch"]: 1}
     assert colours(RUN, "MainThread") == {picture["next"]: 5, picture["run_batch"]: 5}
+    assert "other spans" not in svg(OTHER)
 
 
 @pytest.mark.parametrize("share, expected", [(0.5, 5), (0.9, 9), (0.99, 10), (0, 1), (1, 10)])
@@ -277,6 +278,12 @@ def test_the_tables_are_text(tmp_path):
     assert "samples/s" in out and re.search(r"accelerator idle +50\.0%", out)
     assert re.search(r"^ +0 +s0 +0 +decode +500 ms$", out, re.M)
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_empty_tables_are_left_out(tmp_path):
+    path = write(tmp_path / "run.json", [span("next_data", 1, 1), span("run_batch", 2, 1)])
+    out = command("timeline", path).stdout
+    assert "Spans\n" in out and "Slowest" not in out and "Time of all threads" not in out
 
 
 def test_texts_of_a_trace_are_no_markup(tmp_path):
