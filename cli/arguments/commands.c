@@ -236,12 +236,13 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "spent waiting for a batch, CPU time and memory. The samples are in random order, "
             "or in block order for a remote pack and with --cache. The first pass fills the "
             "page cache and is not counted, unless the time is too short for a second one.\n"
-            "Then it runs each stage alone on samples in memory, with the same number of "
-            "threads: read, verify (checksums), decode, and resample (which includes flips "
-            "and the output). The slowest stage is the bottleneck.\n"
-            "A remote pack, or one with --cache, is read by entire blocks with many requests "
-            "at a time, so there is no rate for read alone. If loading is much slower than "
-            "the other stages, read is the bottleneck.\n"
+            "Then it measures each stage alone, with the same number of threads. read: a loader "
+            "fetches, reads and checks samples as before, and does not decode them. read cold: "
+            "the same for samples that were dropped from the page cache, for a local pack. "
+            "verify (checksums), decode and resample (which includes flips and the output) run "
+            "on samples in memory.\n"
+            "The bottleneck follows from how busy the threads were while batches were loaded, as "
+            "in 'penstock top'. 'penstock doctor' prints what to change.\n"
             "Memory is printed twice. The reserved memory is the budget of the loader. The "
             "resident memory is what the process occupied; it can be smaller, because not "
             "every reserved page is used.",
@@ -251,8 +252,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock bench photos.pen --batch 400 --consumer 224 --json\n"
                     "penstock bench photos.pen --trace run.json.gz",
         .next =
-            "if decode is the bottleneck, use more threads, or pack with --mode raw (larger "
-            "files) or with --mode encode --max-side N (smaller images).",
+            "'penstock doctor NAME.pen' prints what to change, and what that will bring.",
         .schema = 1,
         .run = cli_bench,
     },

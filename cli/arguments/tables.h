@@ -61,6 +61,7 @@ typedef enum CliOpt {
     CLI_OPT_BATCH,
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
+    CLI_OPT_MEMORY,
     CLI_OPT_TRACE,
     CLI_OPT_ONCE,
     CLI_OPT_INTERVAL,

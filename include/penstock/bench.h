@@ -17,7 +17,10 @@ enum {
     PEN_STAGE_DECODE = 2, /**< decode the pixel rows that the crops need, from memory */
     PEN_STAGE_PIXELS = 3, /**< resample, flip and store, from decoded pixels in memory */
     PEN_STAGE_ALL = 4,    /**< decode and pixels together, without a loader */
-    PEN_STAGE_COUNT = 5,
+    /** PEN_STAGE_READ of samples that are not in the page cache; 0 if it cannot be measured */
+    PEN_STAGE_READ_COLD = 5,
+    PEN_STAGE_READ_HALF = 6, /**< PEN_STAGE_READ with half of the threads that read */
+    PEN_STAGE_COUNT = 7,
     PEN_STAGE_SLOTS = 16 /**< length of PenStages.per_second; the rest is for later releases */
 };
 /** Returns the name of a stage: "read". The text is static. */
@@ -28,6 +31,10 @@ typedef struct PenStages {
     uint32_t threads;                   /**< threads that ran each stage */
     uint64_t samples;                   /**< distinct samples, which were processed repeatedly */
     double per_second[PEN_STAGE_SLOTS]; /**< samples per second of all threads; 0 = no work */
+    double raw_ratio;  /**< bytes to read if the images were stored as pixels; 1 = as many as now */
+    double area_ratio; /**< pixels if the images had a shorter side of short_side; 1 = as many */
+    uint32_t short_side; /**< a little more than the shorter side of the result; 0 = not known */
+    uint32_t unused;     /**< 0 */
 } PenStages;
 
 PEN_NODISCARD PEN_API int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings,

@@ -195,9 +195,9 @@ typedef struct PenLoaderStats {
     /** How many waits took at most 2^i microseconds, but more than 2^(i-1); the last bucket has all
      * longer ones. */
     uint64_t wait_buckets[PEN_WAIT_BUCKETS];
-    double ready_mean;      /**< batches that were ready when the caller asked for one */
-    uint32_t samples_ready; /**< now: samples that were read and wait to be decoded */
-    uint32_t unused;
+    double ready_mean;          /**< batches that were ready when the caller asked for one */
+    uint32_t samples_ready;     /**< now: samples that were read and wait to be decoded */
+    uint32_t io_threads_wanted; /**< io_threads that there would be with more memory */
     /** The time of all threads in each stage. How it divides between read and verify, and between
      * decode, resample and store, is measured on one sample in 31. */
     uint64_t stage_ns[PEN_LOAD_STAGE_SLOTS];

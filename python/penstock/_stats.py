@@ -28,6 +28,7 @@ _CACHE = {"hits": "cache_hits", "misses": "cache_misses"}
 _GAUGES = {
     "threads": "decoding threads",
     "io_threads": "threads that read or fetch",
+    "io_threads_wanted": "threads that would read or fetch with more memory",
     "slots": "batches that the ring has room for",
     "slots_ready": "batches that are ready",
     "slots_leased": "batches that the caller holds",

@@ -71,6 +71,19 @@ static int64_t real_preadv(int fd, const struct iovec *iov, int n_iov, uint64_t 
     return n < 0 ? -errno : n;
 }
 
+static int real_cache_drop(int fd, uint64_t offset, uint64_t bytes)
+{
+    char byte;
+    struct iovec one = {.iov_base = &byte, .iov_len = 1};
+    int r = posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+    if (r != 0)
+        return -r;
+    /* The middle: a page at the edge stays if the range has only a part of it. */
+    if (preadv2(fd, &one, 1, (off_t)(offset + bytes / 2), RWF_NOWAIT) >= 0)
+        return 0;
+    return errno == EAGAIN ? 1 : -errno;
+}
+
 /* Asks the disk to begin with what is complete, so that fsync at the end has little left to wait
  * for. Only a hint: what it returns says nothing about the data, fsync does. */
 static void start_writing(int fd, uint64_t from, uint64_t to)
@@ -424,6 +437,7 @@ const PenSys pen__sys_real = {
     .close = real_close,
     .pread = real_pread,
     .preadv = real_preadv,
+    .cache_drop = real_cache_drop,
     .pwritev = real_pwritev,
     .fsync = real_fsync,
     .stat_fd = real_stat_fd,

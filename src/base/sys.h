@@ -65,6 +65,9 @@ typedef struct PenSys {
     int (*close)(int fd);
     int64_t (*pread)(int fd, void *buf, size_t bytes, uint64_t offset);
     int64_t (*preadv)(int fd, const struct iovec *iov, int n, uint64_t offset);
+    /* Drops a range of a file from the page cache: 1, or 0 if it is still there (tmpfs, a page that
+     * somebody has mapped); -errno when the system cannot tell. */
+    int (*cache_drop)(int fd, uint64_t offset, uint64_t bytes);
     int64_t (*pwritev)(int fd, const struct iovec *iov, int n, uint64_t offset);
     int (*fsync)(int fd);
     int (*stat_fd)(int fd, PenFileStat *ret);

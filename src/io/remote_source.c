@@ -51,7 +51,8 @@ static void remote_close(PenSource *source)
     pen__free(s);
 }
 
-static const PenSourceClass remote_class = {remote_read, remote_close, remote_read_v};
+static const PenSourceClass remote_class = {
+    .read = remote_read, .close = remote_close, .read_v = remote_read_v};
 
 static char *full_name(PenRemote *remote, const char *name)
 {

@@ -293,7 +293,7 @@ static void source_close(PenSource *source)
 int pen__source_open_shared(PenShared *shared, const char *name, uint64_t offset, uint64_t bytes,
                             PenSource **ret, PenError *reterr)
 {
-    static const PenSourceClass shared_class = {source_read, source_close, NULL};
+    static const PenSourceClass shared_class = {.read = source_read, .close = source_close};
     SharedSource *s = pen__zalloc(sizeof *s);
     char *copy = pen__strdup(name);
     if (!s || !copy) {

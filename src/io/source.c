@@ -87,7 +87,12 @@ static void file_close(PenSource *s)
     pen__free(s);
 }
 
-static const PenSourceClass file_class = {file_read, file_close, file_read_v};
+static int file_drop(PenSource *s, uint64_t bytes, uint64_t offset)
+{
+    return pen__sys->cache_drop(((FileSource *)s)->fd, offset, bytes);
+}
+
+static const PenSourceClass file_class = {file_read, file_close, file_read_v, file_drop};
 
 static int fail_kind(const char *path, const PenFileStat *st, PenError *reterr)
 {
@@ -148,7 +153,7 @@ static void memory_close(PenSource *s)
     pen__free(s);
 }
 
-static const PenSourceClass memory_class = {memory_read, memory_close, NULL};
+static const PenSourceClass memory_class = {.read = memory_read, .close = memory_close};
 
 int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,
                             PenError *reterr)
@@ -211,6 +216,11 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
         offset += v[i].iov_len;
     }
     return r;
+}
+
+bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset)
+{
+    return s->class_->drop && s->class_->drop(s, bytes, offset) == 1;
 }
 
 void pen__source_close(PenSource **s)

@@ -4,6 +4,7 @@
 #ifndef PEN_IO_SOURCE_H
 #define PEN_IO_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -23,6 +24,7 @@ typedef struct PenSourceClass {
     void (*close)(PenSource *s);
     /* NULL: place by place. */
     int (*read_v)(PenSource *s, const struct iovec *v, int n, uint64_t offset, PenError *reterr);
+    int (*drop)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it cannot */
 } PenSourceClass;
 
 struct PenSource {
@@ -50,6 +52,8 @@ int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offse
  * side in a file, but not in memory. */
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
                        PenError *reterr);
+/* Drops a range from the page cache; true: it is not there now. */
+bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset);
 void pen__source_close(PenSource **s); /* accepts NULL */
 
 /* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */

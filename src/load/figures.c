@@ -15,6 +15,7 @@ PenLoaderStats pen__figures_now(const PenLoadEngine *e)
         .struct_size = sizeof(PenLoaderStats),
         .threads = plan->threads,
         .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
+        .io_threads_wanted = plan->fetchers ? plan->fetchers_wanted : plan->io_threads,
         .node_ranks = plan->set.node_ranks,
         .slots = e->ring.n_slots,
         .slots_ready = e->ring.n_full,

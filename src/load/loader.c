@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls: passes, batches, state. */
+#include "load/loader.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -51,6 +53,11 @@ int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings, PenLoader 
     l->pid = getpid();
     *ret_loader = l;
     return PEN_OK;
+}
+
+void pen__loader_skip_decoding(PenLoader *loader)
+{
+    loader->engine->plan.no_decode = true;
 }
 
 void pen_loader_close(PenLoader **loader)

@@ -25,6 +25,7 @@ typedef struct Stat {
 static const Stat stats_table[] = {
     STAT("threads", threads, U32),
     STAT("io_threads", io_threads, U32),
+    STAT("io_threads_wanted", io_threads_wanted, U32),
     STAT("node_ranks", node_ranks, U32),
     STAT("slots", slots, U32),
     STAT("slots_limit", slots_limit, U64),

@@ -155,6 +155,23 @@ static void measure_it(PenPack *pack)
     free(s);
 }
 
+static void diagnose_it(const PenPack *pack)
+{
+    PenError err;
+    PenRunFacts *facts = NEW(PenRunFacts);
+    PenDiagnosis *diagnosis = NEW(PenDiagnosis);
+    PenLoaderStats *stats = NEW(PenLoaderStats);
+    pen_run_facts_init(facts);
+    SET_ADDED(facts);
+    if (outcome("facts", pen_run_facts_of(pack, facts, &err), &err))
+        ROW("pack", facts->pack_bytes > 0);
+    if (outcome("diagnose", pen_diagnose(stats, facts, diagnosis, &err), &err))
+        ROW("text", pen_diagnosis_text(diagnosis, NULL, 0) > 0);
+    free(stats);
+    free(diagnosis);
+    free(facts);
+}
+
 static void verify_it(PenPack *pack)
 {
     PenError err;
@@ -321,6 +338,7 @@ int main(int argc, char **argv)
     PenPack *pack = open_it(pack_path);
     load_it(pack);
     measure_it(pack);
+    diagnose_it(pack);
     verify_it(pack);
     pen_pack_close(&pack);
     copy_it();

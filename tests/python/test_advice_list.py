@@ -104,6 +104,7 @@ NOT_FOLLOWED = {
     "pip install matplotlib, or write .svg or .html": "followed by ./dev perfetto",
     "or a file, found %s; choose another name": "followed in test_py_trace.py",
     "copy the tensor to the device": "needs a GPU",
+    "Copy the pack to a faster disk, or use a cache on one": "needs two disks",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
     "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",
     "fix the label or add the class to that file": "followed in test_cli_labels.py",

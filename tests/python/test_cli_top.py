@@ -263,7 +263,7 @@ def test_a_view_that_ends_with_a_key(program, end):
     assert last[2].split() == ["process", "rank", "samples/s", "MB/s", "wait", "bottleneck",
                                "threads", "memory", "reqs", "cache"]
     assert last[3] == "fake.pen"
-    assert last[4].split()[:6] == [str(one.pid), "5/16", "100", "1.0", "10%", "unknown"]
+    assert last[4].split()[:6] == [str(one.pid), "5/16", "100", "1.0", "10%", "consumer"]
     assert all(len(line) < 80 for line in last)
 
 

@@ -200,6 +200,17 @@ def test_ops():
                                    good("ops", "decode | tensor", "--json").json()])
 
 
+def depends_on_the_machine(outputs):
+    """Members of a diagnosis that are not in these."""
+    alone = "stages_alone_samples_per_second"
+    advised = any(one["advice"] for one in outputs)
+    return {*(() if any("second" in one for one in outputs) else ("second",)),
+            *(f"{alone}.{name}" for name in ("read_cold", "read_half_threads")
+              if not any(name in one.get(alone, ()) for one in outputs) and alone in outputs[0]),
+            *(path for path in TABLES["penstock bench"]
+              if path.startswith("advice[]") and not advised)}
+
+
 def test_bench_gc_and_cache(top, tmp_path):
     """With a remote pack, which has further members."""
     bench = ("bench", "--seconds", "1", "--batch", "2", "--threads", "1", "--json")
@@ -212,7 +223,7 @@ def test_bench_gc_and_cache(top, tmp_path):
                    good(*bench, "s3://json/a.pen", "--cache", tmp_path / "cache", env=env).json()]
         gc = [good("gc", top / "a.pen", "--json").json(),
               good("gc", "s3://json/a.pen", "--json", env=env).json()]
-    check_section("penstock bench", benches)
+    check_section("penstock bench", benches, depends_on_the_machine(benches))
     check_section("penstock gc", gc)
     check_section("penstock cache", [good("cache", tmp_path / "cache", "--json").json(),
                                      good("cache", tmp_path / "cache", "--clear", "--json").json()])

@@ -138,6 +138,30 @@ TEST(several_places_of_a_file_that_fails)
     pen__source_close(&s);
 }
 
+static int drop_result;
+
+static int odd_drop(int fd, uint64_t offset, uint64_t bytes)
+{
+    return fd >= 0 && offset == 2 && bytes == 5 ? drop_result : -EINVAL;
+}
+
+TEST(dropped_pages_are_those_that_the_kernel_has_dropped)
+{
+    PenSource *s = NULL;
+    PenSys odd = pen__sys_real;
+    odd.cache_drop = odd_drop;
+    CHECK_INT(pen__source_open_memory("memory", "0123456789", 10, &s, NULL), PEN_OK);
+    CHECK(!pen__source_drop(s, 5, 2));
+    pen__source_close(&s);
+    help_text("drops", "0123456789");
+    CHECK_INT(pen__source_open_file(at("drops"), &s, NULL), PEN_OK);
+    pen__sys = &odd;
+    for (drop_result = -2; drop_result <= 1; drop_result++)
+        CHECK_INT(pen__source_drop(s, 5, 2), drop_result == 1);
+    pen__sys = &pen__sys_real;
+    pen__source_close(&s);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -148,6 +172,7 @@ int main(int argc, char **argv)
     RUN(ranges_of_memory);
     RUN(several_places);
     RUN(several_places_of_a_file_that_fails);
+    RUN(dropped_pages_are_those_that_the_kernel_has_dropped);
     help_end();
     return TEST_END();
 }

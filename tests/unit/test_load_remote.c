@@ -60,7 +60,8 @@ static void far_close(PenSource *s)
     pen__free(s);
 }
 
-static const PenSourceClass far_class = {far_read, far_close, far_read_v};
+static const PenSourceClass far_class = {
+    .read = far_read, .close = far_close, .read_v = far_read_v};
 
 static int far_open(void *ctx, const char *name, PenSource **ret, PenError *reterr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The status that a loader shows to other processes: its text, who may break it, what happens when
- * it cannot be shown; and the bottleneck that counters point to. */
+ * it cannot be shown. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -113,58 +113,6 @@ TEST(every_damaged_byte_is_noticed)
     CHECK(!pen__status_read(text, &found));
     memset(text, 0, sizeof text);
     CHECK(!pen__status_read(text, &found));
-}
-
-/* ---- bottleneck ---- */
-
-typedef struct Case {
-    const char *expected;
-    uint64_t wait, fetch, fetch_idle, read, verify, read_idle, memory;
-    uint64_t decode, resample, store, decode_idle;
-} Case;
-
-static const char *bottleneck_of(const Case *c)
-{
-    PenLoaderStats s = {.struct_size = sizeof s,
-                        .ns_elapsed = 100,
-                        .batches = 1,
-                        .ns_wait = c->wait,
-                        .ns_fetch_idle = c->fetch_idle,
-                        .ns_read_idle = c->read_idle,
-                        .ns_memory_wait = c->memory,
-                        .ns_decode_idle = c->decode_idle};
-    s.stage_ns[PEN_LOAD_STAGE_FETCH] = c->fetch;
-    s.stage_ns[PEN_LOAD_STAGE_READ] = c->read;
-    s.stage_ns[PEN_LOAD_STAGE_VERIFY] = c->verify;
-    s.stage_ns[PEN_LOAD_STAGE_DECODE] = c->decode;
-    s.stage_ns[PEN_LOAD_STAGE_RESAMPLE] = c->resample;
-    s.stage_ns[PEN_LOAD_STAGE_STORE] = c->store;
-    return pen_loader_bottleneck(&s);
-}
-
-TEST(the_bottleneck_follows_the_rules)
-{
-    static const Case cases[] = {
-        {"consumer", .wait = 1, .decode = 190, .decode_idle = 10},
-        {"decode", .wait = 2, .decode = 85, .decode_idle = 15},
-        {"unknown", .wait = 2, .decode = 84, .decode_idle = 16},
-        {"resample", .wait = 50, .decode = 50, .resample = 60, .store = 40},
-        {"store", .wait = 50, .decode = 50, .resample = 60, .store = 61},
-        {"memory", .wait = 50, .read = 10, .memory = 30, .read_idle = 60, .decode_idle = 100},
-        {"unknown", .wait = 50, .read = 20, .memory = 20, .read_idle = 60, .decode_idle = 100},
-        {"fetch", .wait = 50, .fetch = 640, .fetch_idle = 10, .read_idle = 100, .decode_idle = 1},
-        {"read", .wait = 50, .read = 90, .verify = 1, .read_idle = 5, .decode_idle = 90},
-        {"verify", .wait = 50, .read = 40, .verify = 50, .read_idle = 5, .decode_idle = 90},
-        {"unknown", .wait = 50},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_STR(bottleneck_of(&cases[i]), cases[i].expected);
-    PenLoaderStats none = {.struct_size = sizeof none};
-    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
-    none.ns_elapsed = 100; /* no batch was requested yet */
-    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
-    none = (PenLoaderStats){.struct_size = 4, .batches = 1, .ns_elapsed = 100}; /* only its size */
-    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
 }
 
 /* ---- of a loader ---- */
@@ -495,7 +443,6 @@ int main(int argc, char **argv)
     RUN(a_path_stays_in_its_line);
     RUN(what_is_no_status);
     RUN(every_damaged_byte_is_noticed);
-    RUN(the_bottleneck_follows_the_rules);
     help_begin();
     pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
     RUN(a_loader_is_seen_from_its_first_batch_until_it_is_closed);

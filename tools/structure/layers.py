@@ -47,8 +47,8 @@ LAYERS = (
     ),
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
-            ("epoch",), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
-            ("engine.*", "stages.*"), ("delivery.*", "figures.*"), ("status",), ("loader.*",),
+            ("epoch", "diagnosis"), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
+            ("engine.*",), ("delivery.*", "figures.*"), ("status",), ("loader.*",), ("measure",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
             ("source",), ("video",), ("plan",), ("prepare",), ("job",),

@@ -40,7 +40,7 @@ static int decode(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t
 /* Without the lock. */
 static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
 {
-    if (t->status == PEN_OK)
+    if (t->status == PEN_OK && !w->plan->no_decode)
         t->status = decode(w, decoder, t);
     if (t->status < 0) {
         name_sample(w->plan->pack, t);

@@ -143,7 +143,8 @@ static void choose_threads(PenLoadPlan *p)
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
     if (pen__pack_is_whole(p->pack)) /* what is set is how many wait for a server or a disk */
-        p->fetchers = p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
+        p->fetchers = p->fetchers_wanted =
+            p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
     else if (p->set.io_threads)
         p->io_threads = (uint32_t)p->set.io_threads;
 }

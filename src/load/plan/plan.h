@@ -60,8 +60,10 @@ typedef struct PenLoadPlan {
     uint32_t slots;      /* being filled, full or leased in the usual case */
     uint32_t tasks;      /* samples that are read or decoded at the same time */
     uint32_t threads, io_threads;
-    uint32_t fetchers; /* of a remote pack: blocks on their way at once; else 0 */
-    uint32_t tickets;  /* of a remote pack: samples that may wait for their blocks */
+    uint32_t fetchers;        /* of a remote pack: blocks on their way at once; else 0 */
+    uint32_t fetchers_wanted; /* and with more memory */
+    uint32_t tickets;         /* of a remote pack: samples that may wait for their blocks */
+    bool no_decode; /* to measure how fast samples are read: the results stay as they are */
     PenShares shares;
 } PenLoadPlan;
 

@@ -87,7 +87,7 @@ static void tail_close(PenSource *source)
     pen__free(s);
 }
 
-static const PenSourceClass tail_class = {tail_read, tail_close, NULL};
+static const PenSourceClass tail_class = {.read = tail_read, .close = tail_close};
 
 static char *full_name(const char *path, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every stage alone, on samples that are in memory. */
+/* Every stage alone: reading as a loader does it, the others on samples that are in memory. */
 #include <penstock/bench.h>
 
 #include <stdatomic.h>
@@ -12,18 +12,24 @@
 #include "base/machine/cpu.h"
 #include "base/sys.h"
 #include "base/team.h"
+#include "load/measure/reading.h"
 #include "load/plan/builder.h"
 #include "load/read/sample.h"
 #include "load/task.h"
 
-#define WHERE "load/stages"
+#define WHERE "load/measure"
 
 enum { MAX_SAMPLES = 1000 };
 
 const char *pen_stage_name(int stage)
 {
-    static const char *const names[] = {"read", "verify", "decode", "resample and store",
-                                        "decode, resample and store"};
+    static const char *const names[] = {"read",
+                                        "verify",
+                                        "decode",
+                                        "resample and store",
+                                        "decode, resample and store",
+                                        "cold read",
+                                        "half of the reading threads"};
     return stage >= 0 && stage < PEN_STAGE_COUNT ? names[stage] : "?";
 }
 
@@ -62,28 +68,6 @@ typedef struct Runner { /* one thread */
 } Runner;
 
 /* ---- one sample of a stage ---- */
-
-static int read_image(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
-{
-    const PenTaskImage *im = &t->images[f->image];
-    PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
-    r->copy.bytes = 0;
-    if (pen__buf_reserve(&r->copy, im->encoded.bytes + PEN_SLACK) < 0)
-        return pen__fail_memory(&r->error, WHERE, "bytes");
-    return pen__source_read(at->block->shard->shard.source, r->copy.data, im->encoded.bytes,
-                            at->block->offset + e.offset, &r->error);
-}
-
-/* As much as is read of the clip, which other threads look at. */
-static int read_clip(Runner *r, const PenTaskClip *clip, const PenLocation *at)
-{
-    const PenClipFrame *first = (const PenClipFrame *)(const void *)clip->frames.data;
-    r->copy.bytes = 0;
-    if (pen__buf_reserve(&r->copy, (size_t)clip->bytes) < 0)
-        return pen__fail_memory(&r->error, WHERE, "bytes");
-    return pen__source_read(at->block->shard->shard.source, r->copy.data, (size_t)clip->bytes,
-                            at->block->offset + first->offset, &r->error);
-}
 
 /* Decoding may change the bytes, so it gets a copy. */
 static int copy_encoded(Runner *r, const PenTaskImage *im, PenEncoded *ret)
@@ -166,11 +150,9 @@ static void verify(const uint8_t *data, size_t bytes)
     sum ^= pen__crc32c(sum, data, bytes);
 }
 
-static int run_image(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
+static int run_image(Runner *r, const PenOutField *f, const PenTask *t)
 {
     const PenTaskImage *im = &t->images[f->image];
-    if (r->bench->stage == PEN_STAGE_READ)
-        return read_image(r, f, t, at);
     if (r->bench->stage == PEN_STAGE_VERIFY)
         verify(im->encoded.data, im->encoded.bytes);
     else
@@ -203,14 +185,12 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     return status;
 }
 
-static int run_clip(Runner *r, const PenOutField *f, PenTask *t, const PenLocation *at)
+static int run_clip(Runner *r, const PenOutField *f, PenTask *t)
 {
     const PenTaskClip *clip = &t->clips[f->image];
     PenClipShape shape;
     int status = PEN_OK;
     pen__program_clip(f->program, &shape);
-    if (r->bench->stage == PEN_STAGE_READ)
-        return read_clip(r, clip, at);
     if (r->bench->stage == PEN_STAGE_VERIFY)
         verify(clip->data.data, (size_t)clip->bytes);
     for (uint32_t v = 0; r->bench->stage > PEN_STAGE_VERIFY && v < shape.views; v++)
@@ -229,9 +209,9 @@ static void run(void *runners, unsigned number)
         for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++) {
             const PenOutField *f = &b->plan.fields[k];
             if (f->kind == PEN_KIND_CLIP)
-                r->status = run_clip(r, f, b->tasks[i], &b->places[i]);
+                r->status = run_clip(r, f, b->tasks[i]);
             else if (pen__field_is_image(f))
-                r->status = run_image(r, f, b->tasks[i], &b->places[i]);
+                r->status = run_image(r, f, b->tasks[i]);
         }
         i = (i + b->plan.threads) % b->n;
         r->done++;
@@ -324,15 +304,52 @@ static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
             *reterr = runners[open].error;
         open++;
     }
-    /* A loader reads entire blocks with many requests at a time, which no loop over samples shows.
-     */
-    b->stage = b->plan.fetchers ? PEN_STAGE_VERIFY : PEN_STAGE_READ;
-    for (; status == PEN_OK && b->stage < PEN_STAGE_COUNT; b->stage++)
+    for (b->stage = PEN_STAGE_VERIFY; status == PEN_OK && b->stage <= PEN_STAGE_ALL; b->stage++)
         status = time_stage(b, runners, seconds, &ret->per_second[b->stage], reterr);
     for (uint32_t i = 0; i < open; i++)
         close_runner(&runners[i]);
     pen__free(runners);
     return status;
+}
+
+static int time_reading(const Bench *b, double seconds, PenStages *ret, PenError *reterr)
+{
+    PenReadingRates rates;
+    int r = pen__reading_measure(&b->plan, seconds, &rates, reterr);
+    ret->per_second[PEN_STAGE_READ] = rates.warm;
+    ret->per_second[PEN_STAGE_READ_COLD] = rates.cold;
+    ret->per_second[PEN_STAGE_READ_HALF] = rates.half;
+    return r;
+}
+
+/* ---- what other packs of the same images would need ---- */
+
+/* A little more than the result, as 256 for 224: crops still vary. */
+static uint32_t short_side(const PenOutField *f)
+{
+    int64_t side = PEN_MIN(f->tensor.shape[1], f->tensor.shape[2]);
+    return f->kind == PEN_KIND_IMAGE && f->tensor.n_dims == 4 && side > 0 && side < 10000
+               ? (uint32_t)(side * 8 / 7)
+               : 0;
+}
+
+/* Of the first image field. */
+static void compare_packs(const Bench *b, PenStages *ret)
+{
+    const PenOutField *f = b->plan.first_image < 0 ? NULL : &b->plan.fields[b->plan.first_image];
+    double stored = 0, raw = 0, area = 0;
+    ret->short_side = f ? short_side(f) : 0;
+    for (uint32_t i = 0; f && i < b->n; i++) {
+        const PenTaskImage *im = &b->tasks[i]->images[f->image];
+        const PenEncoded *e = &im->encoded;
+        double side = PEN_MAX(PEN_MIN(e->width, e->height), 1u);
+        double shrunk = PEN_MIN((double)ret->short_side / side, 1.0);
+        stored += (double)e->bytes;
+        raw += (double)e->width * im->sample_plan.region.h * e->channels;
+        area += shrunk * shrunk;
+    }
+    ret->raw_ratio = stored > 0 ? raw / stored : 0;
+    ret->area_ratio = b->n ? area / b->n : 0;
 }
 
 int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, double seconds,
@@ -347,6 +364,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
         r = load_samples(&b, reterr);
     if (r == PEN_OK && b.n)
         r = time_all(&b, seconds, &stages, reterr);
+    compare_packs(&b, &stages);
     for (uint32_t i = 0; i < b.n; i++) {
         pen__location_release(b.plan.pack, &b.places[i]);
         pen__task_free(&b.plan, &b.tasks[i]);
@@ -356,6 +374,8 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
     pen__free(b.tasks);
     pen__free(b.places);
     pen__free(b.sink);
+    if (r == PEN_OK && b.n)
+        r = time_reading(&b, seconds, &stages, reterr);
     pen__load_plan_fini(&b.plan);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &stages, sizeof stages);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads batches as a training loop does, for some seconds, and then measures every stage alone. */
+#ifndef PEN_CLI_MEASURE_RUN_H
+#define PEN_CLI_MEASURE_RUN_H
+
+#include <penstock/diagnosis.h>
+#include <penstock/trace.h>
+
+#include "arguments/args.h"
+#include "output/progress.h"
+
+typedef struct CliRun {
+    PenPack *pack;
+    PenLoader *loader;
+    PenLoaderSettings settings; /* texts belong to the arguments */
+    CliProgress progress;
+    double seconds, consumer; /* how long to load; seconds that each batch is held */
+    double *waits;            /* for a batch, in seconds */
+    size_t n_waits;
+    uint64_t samples, bytes;
+    double first_batch, held, elapsed, cpu;
+    int complete_passes; /* 0 = the time was over in the first one */
+    PenLoaderStats since, stats;
+    PenTraceStats traced; /* struct_size 0 = there is no trace */
+    PenStages stages;
+} CliRun;
+
+/* Opens the pack and the loader by the options --pipeline, --batch, --threads, --memory and
+ * --cache. Call cli_run_close in any case. */
+int cli_run_open(CliRun *run, const CliArgs *args, PenError *reterr);
+void cli_run_close(CliRun *run);
+/* Loads, with a trace if the path is not NULL. Counters of an earlier call do not count. */
+int cli_run_load(CliRun *run, const char *trace, PenError *reterr);
+int cli_run_stages(CliRun *run, PenError *reterr);
+int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/diagnosis/advice.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/attr.h"
+
+/* A smaller gain is not worth a change. */
+#define LEAST_GAIN 1.05
+/* Twice as many requests that bring less than this do not help. */
+#define SCALES 1.3
+/* The share of the free memory that a pack may take. */
+#define MEMORY_SHARE 0.8
+
+/* What a change leaves as it is, and what still limits the speed then. */
+enum { KEEP_CPU = 1, KEEP_SUPPLY = 2, KEEP_CONSUMER = 4 };
+
+static double least(double a, double b)
+{
+    return a <= 0 || (b > 0 && b < a) ? b : a;
+}
+
+/* The rate if `rate` (0: unlimited) and everything that is kept limit it. */
+static double limited(const PenAdviceCase *k, double rate, int keep)
+{
+    const PenCeilings *c = k->ceilings;
+    if (keep & KEEP_CPU)
+        rate = least(rate, c->cpu);
+    if (keep & KEEP_SUPPLY)
+        rate = least(rate, c->supply);
+    if (keep & KEEP_CONSUMER)
+        rate = least(rate, c->consumer);
+    return rate;
+}
+
+PEN_PRINTF(4, 5)
+static void add(PenDiagnosis *v, const char *change, double rate, const char *format, ...)
+{
+    va_list args;
+    if (v->n_advices == PEN_DIAGNOSIS_ADVICES || v->per_second <= 0 || rate <= 0)
+        return;
+    PenAdvice *a = &v->advices[v->n_advices++];
+    *a = (PenAdvice){.change = change, .per_second = rate, .gain = rate / v->per_second};
+    va_start(args, format);
+    vsnprintf(a->text, sizeof a->text, format, args);
+    va_end(args);
+}
+
+static void add_gain(PenDiagnosis *v, const char *change, double rate, const char *text)
+{
+    if (rate >= LEAST_GAIN * v->per_second)
+        add(v, change, rate, "%s", text);
+}
+
+/* ---- too much to compute ---- */
+
+static void advise_threads(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    uint32_t threads = k->stats->threads, ranks = PEN_MAX(k->stats->node_ranks, 1u);
+    uint32_t cores = k->facts->cores / ranks;
+    double cpu = k->facts->cpu_seconds, rate = 0;
+    if (!threads || threads >= cores)
+        return;
+    rate = k->busy->per_second * cores / threads;
+    if (cpu > 0) /* reading and the caller need cores, too */
+        rate = least(rate, k->busy->samples * k->facts->cores / cpu);
+    rate = limited(k, rate, KEEP_SUPPLY | KEEP_CONSUMER);
+    if (rate >= LEAST_GAIN * ret->per_second)
+        add(ret, "threads", rate, "Use %u threads instead of %u: this process has %u cores.", cores,
+            threads, cores);
+}
+
+/* Seconds of all threads for one sample, in their stages; how much of it `decode` is. */
+typedef struct Cost {
+    double verify, decode, resample, store;
+} Cost;
+
+static Cost cost_of(const PenAdviceCase *k)
+{
+    const double *stage = k->busy->stage_seconds;
+    const PenStages *m = k->facts->stages;
+    Cost c = {.decode = stage[PEN_LOAD_STAGE_DECODE],
+              .resample = stage[PEN_LOAD_STAGE_RESAMPLE],
+              .store = stage[PEN_LOAD_STAGE_STORE]};
+    double pixels = c.resample + c.store;
+    if (m && m->per_second[PEN_STAGE_ALL] > 0 && m->per_second[PEN_STAGE_PIXELS] > 0 &&
+        m->per_second[PEN_STAGE_VERIFY] > 0 && pixels > 0) {
+        double measured = 1 / m->per_second[PEN_STAGE_PIXELS];
+        c.verify = 1 / m->per_second[PEN_STAGE_VERIFY];
+        c.decode = PEN_MAX(0.0, 1 / m->per_second[PEN_STAGE_ALL] - measured);
+        c.resample *= measured / pixels;
+        c.store *= measured / pixels;
+    }
+    return c;
+}
+
+static double total(const Cost *c)
+{
+    return c->verify + c->decode + c->resample + c->store;
+}
+
+/* The rate with another cost per sample and `bytes` times as many bytes to read. */
+static double with_cost(const PenAdviceCase *k, const Cost *old, const Cost *new, double bytes)
+{
+    double rate = total(new) > 0 ? k->busy->per_second * total(old) / total(new) : 0;
+    const PenRunFacts *f = k->facts;
+    double supply = k->ceilings->supply;
+    int is_cached =
+        f->memory_bytes && (double)f->pack_bytes * bytes <= MEMORY_SHARE * (double)f->memory_bytes;
+    if (!is_cached && k->ceilings->read_cold > 0)
+        supply = k->ceilings->read_cold;
+    if (bytes > 0)
+        rate = least(rate, supply / bytes);
+    return limited(k, rate, KEEP_CONSUMER);
+}
+
+static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    const PenStages *m = k->facts->stages;
+    Cost old = cost_of(k), new = old;
+    double bytes = m ? m->raw_ratio : 0;
+    if (k->facts->is_remote || old.decode < 0.05 * total(&old) || (m && bytes <= 1))
+        return; /* a network seldom has room for pixels; raw images are not decoded */
+    new.decode = 0;
+    new.verify *= bytes;
+    double rate = with_cost(k, &old, &new, bytes);
+    if (rate < LEAST_GAIN * ret->per_second)
+        return;
+    if (bytes > 0)
+        add(ret, "raw-pack", rate,
+            "Pack with --mode raw, so that nothing is decoded. %.0f times as many bytes are read "
+            "then.",
+            bytes);
+    else
+        add(ret, "raw-pack", rate,
+            "Pack with --mode raw, so that nothing is decoded, if the disk has room for it.");
+}
+
+static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    const PenStages *m = k->facts->stages;
+    double area = m && m->short_side ? m->area_ratio : 1;
+    Cost old = cost_of(k), new = old;
+    if (area <= 0 || area >= 1)
+        return;
+    new.verify *= area;
+    new.decode *= area;
+    new.resample *= area;
+    double rate = k->busy->bottleneck >= PEN_LOAD_STAGE_DECODE
+                      ? with_cost(k, &old, &new, area)
+                      : limited(k, k->busy->per_second / area, KEEP_CPU | KEEP_CONSUMER);
+    if (rate >= LEAST_GAIN * ret->per_second)
+        add(ret, "smaller-images", rate,
+            "Pack smaller images: --mode encode --short-side %u. The random crops then come from "
+            "smaller images.",
+            m->short_side);
+}
+
+/* ---- too much to read ---- */
+
+static double more_requests(const PenAdviceCase *k)
+{
+    const PenStages *m = k->facts->stages;
+    double all = !m                                       ? 0
+                 : m->per_second[PEN_STAGE_READ_COLD] > 0 ? m->per_second[PEN_STAGE_READ_COLD]
+                                                          : m->per_second[PEN_STAGE_READ];
+    double half = m ? m->per_second[PEN_STAGE_READ_HALF] : 0;
+    if (all <= 0 || half <= 0 || all < SCALES * half)
+        return 0;
+    return limited(k, k->busy->per_second * PEN_MIN(all / half, 2.0), KEEP_CPU | KEEP_CONSUMER);
+}
+
+static void advise_requests(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    double rate = more_requests(k);
+    if (rate >= LEAST_GAIN * ret->per_second)
+        add(ret, "more-requests", rate,
+            "Use more requests at a time: io_threads=%u instead of %u%s.", 2 * k->stats->io_threads,
+            k->stats->io_threads, k->facts->is_remote ? ", and as many for in_flight" : "");
+}
+
+static int fits_in_memory(const PenRunFacts *f)
+{
+    return f->pack_bytes && (double)f->pack_bytes <= MEMORY_SHARE * (double)f->memory_bytes;
+}
+
+static void advise_disk(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
+    if (fits_in_memory(k->facts))
+        add_gain(ret, "preload", rate,
+                 "Load the pack into memory before training starts: penstock.preload.");
+    add_gain(ret, "faster-disk", rate, "Copy the pack to a faster disk, or use a cache on one.");
+    advise_requests(k, ret);
+}
+
+static void advise_network(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
+    if (!k->facts->has_cache)
+        add_gain(ret, "cache", rate,
+                 "Add a cache on a fast local disk (cache=DIR). It helps from the second epoch on, "
+                 "if the disk is fast enough.");
+    if (fits_in_memory(k->facts))
+        add_gain(ret, "preload", rate,
+                 "Load the pack into memory before training starts: penstock.preload.");
+    advise_requests(k, ret);
+    add_gain(ret, "faster-network", rate, "Use a faster network, or a store that is nearer.");
+    if (k->facts->throttles)
+        add(ret, "throttled", ret->per_second,
+            "The store asked %llu times to slow down. Use fewer requests at a time, or spread the "
+            "load over more key prefixes.",
+            (unsigned long long)k->facts->throttles);
+}
+
+/* ---- the rest ---- */
+
+static void advise_memory(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    const PenLoaderStats *s = k->stats;
+    double rate = 0;
+    if (s->io_threads && s->io_threads < s->io_threads_wanted)
+        rate = k->busy->per_second * s->io_threads_wanted / s->io_threads;
+    rate = limited(k, rate, KEEP_CPU | KEEP_CONSUMER);
+    if (rate > k->busy->per_second && s->io_threads < s->io_threads_wanted)
+        add(ret, "memory", rate,
+            "Give the loader more memory (memory=). It then makes %u requests at a time instead "
+            "of %u.",
+            s->io_threads_wanted, s->io_threads);
+    else
+        add(ret, "memory", PEN_MAX(rate, k->busy->per_second),
+            "Give the loader more memory (memory=): it waits until memory is released.");
+}
+
+static void advise_transform(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    const PenBusy *b = k->busy;
+    double rest = b->consumer * b->seconds - b->transform_seconds;
+    double rate = rest > 0.02 * b->seconds ? b->samples / rest : 0;
+    add(ret, "python-transform", limited(k, rate, KEEP_CPU | KEEP_SUPPLY),
+        "Replace the Python function transform= by operations of the pipeline, which run in "
+        "threads. It took %.0f %% of the time.",
+        100 * b->transform_seconds / b->seconds);
+}
+
+static void advise_consumer(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    add(ret, "consumer", ret->per_second,
+        "Nothing to change in loading: it could deliver about %.0f samples/s, and the training "
+        "step takes %.0f.",
+        limited(k, 0, KEEP_CPU | KEEP_SUPPLY), ret->per_second);
+}
+
+/* Of equal gains, the order in which they were added stays. */
+static void sort(PenDiagnosis *v)
+{
+    for (uint32_t i = 1; i < v->n_advices; i++)
+        for (uint32_t j = i; j > 0 && v->advices[j - 1].gain < v->advices[j].gain; j--) {
+            PenAdvice t = v->advices[j];
+            v->advices[j] = v->advices[j - 1];
+            v->advices[j - 1] = t;
+        }
+}
+
+void pen__advice_list(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    switch (k->busy->bottleneck) {
+    case PEN_LOAD_STAGE_FETCH:
+        advise_network(k, ret);
+        advise_smaller(k, ret);
+        break;
+    case PEN_LOAD_STAGE_READ:
+        advise_disk(k, ret);
+        advise_smaller(k, ret);
+        break;
+    case PEN_LOAD_STAGE_VERIFY:
+        advise_requests(k, ret);
+        advise_smaller(k, ret);
+        break;
+    case PEN_LOAD_STAGE_DECODE:
+    case PEN_LOAD_STAGE_RESAMPLE:
+    case PEN_LOAD_STAGE_STORE:
+        advise_threads(k, ret);
+        advise_raw(k, ret);
+        advise_smaller(k, ret);
+        break;
+    case PEN_LIMIT_MEMORY:
+        advise_memory(k, ret);
+        break;
+    case PEN_LIMIT_TRANSFORM:
+        advise_transform(k, ret);
+        break;
+    case PEN_LIMIT_CONSUMER:
+        advise_consumer(k, ret);
+        break;
+    default:
+        break;
+    }
+    sort(ret);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast each stage could be if it was the only one: as measured, or as the counters show it. */
+#ifndef PEN_LOAD_DIAGNOSIS_CEILINGS_H
+#define PEN_LOAD_DIAGNOSIS_CEILINGS_H
+
+#include <penstock/diagnosis.h>
+
+#include "load/diagnosis/busy.h"
+
+/* In samples per second; 0 = not known, or no work. */
+typedef struct PenCeilings {
+    double stage[PEN_LOAD_STAGE_COUNT];
+    double read_cold;
+    double supply;   /* fetch or read, as the loader does it */
+    double cpu;      /* of the decoding threads together */
+    double consumer; /* the caller, if it never waited */
+} PenCeilings;
+
+/* `stages` may be NULL. */
+PenCeilings pen__ceilings_of(const PenBusy *b, const PenStages *stages);
+/* Lists them, with their ratio to that of the bottleneck. */
+void pen__ceilings_list(const PenCeilings *c, const PenBusy *b, PenDiagnosis *ret);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A diagnosis for people. */
+#include <penstock/diagnosis.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/attr.h"
+
+enum { COLUMNS = 80, ADVICE_INDENT = 26 };
+
+typedef struct Text {
+    char *buf;
+    size_t bytes, at; /* of the buffer; of the text, even if it does not fit */
+} Text;
+
+PEN_PRINTF(2, 3)
+static void put(Text *t, const char *format, ...)
+{
+    va_list args;
+    size_t left = t->at < t->bytes ? t->bytes - t->at : 0;
+    va_start(args, format);
+    int n = vsnprintf(left ? t->buf + t->at : NULL, left, format, args);
+    va_end(args);
+    t->at += n > 0 ? (size_t)n : 0;
+}
+
+/* Words in lines that start at a column, the first of which has begun there. */
+static void put_words(Text *t, const char *text, size_t indent)
+{
+    size_t column = indent;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column > indent && column + 1 + n > COLUMNS) {
+            put(t, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            put(t, " ");
+            column++;
+        }
+        put(t, "%.*s", (int)n, text);
+        column += n;
+        text += n + (text[n] == ' ');
+    }
+    put(t, "\n");
+}
+
+/* "1,234". A rate below 100 has a decimal. */
+static const char *number(double value, char buf[32])
+{
+    char digits[32];
+    int n = snprintf(digits, sizeof digits, "%.0f", value), to = 0;
+    if (value < 100) {
+        snprintf(buf, 32, "%.1f", value);
+        return buf;
+    }
+    for (int i = 0; i < n && to < 30; i++) {
+        if (i && (n - i) % 3 == 0)
+            buf[to++] = ',';
+        buf[to++] = digits[i];
+    }
+    buf[to] = '\0';
+    return buf;
+}
+
+static void put_stages(Text *t, const PenDiagnosis *v)
+{
+    char buf[32];
+    put(t, "\n  %-10s %12s  %s\n", "stage", "samples/s", "compared with the bottleneck");
+    for (uint32_t i = 0; i < v->n_stages; i++) {
+        const PenDiagnosisStage *s = &v->stages[i];
+        put(t, "  %-10s %12s  ", s->name, number(s->per_second, buf));
+        if (strcmp(s->name, v->bottleneck) == 0)
+            put(t, "the bottleneck\n");
+        else
+            put(t, "%.*f times as fast\n", s->ratio < 10 ? 1 : 0, s->ratio);
+    }
+}
+
+static void put_advices(Text *t, const PenDiagnosis *v)
+{
+    char buf[32];
+    put(t, "\n%12s  %-9s  %s\n", "expected", "gain", "what to change");
+    for (uint32_t i = 0; i < v->n_advices; i++) {
+        const PenAdvice *a = &v->advices[i];
+        char gain[16] = "none";
+        if (a->gain >= 1.005)
+            snprintf(gain, sizeof gain, a->gain < 9.95 ? "%.1f times" : "%.0f times", a->gain);
+        put(t, "%10s/s  %-9s   ", number(a->per_second, buf), gain);
+        put_words(t, a->text, ADVICE_INDENT);
+    }
+}
+
+size_t pen_diagnosis_text(const PenDiagnosis *diagnosis, char *buf, size_t bytes)
+{
+    PenDiagnosis v = {0};
+    Text t = {.buf = buf, .bytes = bytes};
+    char rate[32];
+    memcpy(&v, diagnosis, PEN_MIN(diagnosis->struct_size, sizeof v));
+    if (diagnosis->struct_size < offsetof(PenDiagnosis, advices)) /* of a program without lists */
+        v.n_stages = v.n_advices = 0;
+    else if (diagnosis->struct_size < sizeof v)
+        v.n_advices = 0;
+    if (bytes)
+        buf[0] = '\0';
+    put(&t, "Bottleneck: %s", v.bottleneck ? v.bottleneck : "unknown");
+    if (v.second)
+        put(&t, ", closely followed by %s", v.second);
+    put(&t, "\n%s samples/s. The training loop waited for batches for %.0f %% of the time.\n",
+        number(v.per_second, rate), 100 * v.wait_share);
+    if (v.n_stages)
+        put_stages(&t, &v);
+    if (v.n_advices)
+        put_advices(&t, &v);
+    return t.at;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What shaped counters and rates are taken for, and what is predicted from them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <penstock/diagnosis.h>
+
+#include "base/attr.h"
+#include "test.h"
+
+/* Of 100 s, in which 1,000 samples were loaded; times in seconds. */
+typedef struct Case {
+    const char *expected, *second;
+    double wait, fetch, fetch_idle, read, verify, read_idle, memory;
+    double decode, resample, store, decode_idle;
+    uint32_t io_threads, wanted;
+    uint64_t slots;
+} Case;
+
+static uint64_t ns(double seconds)
+{
+    return (uint64_t)(seconds * 1e9);
+}
+
+static PenLoaderStats stats_of(const Case *c)
+{
+    PenLoaderStats s = {.struct_size = sizeof s,
+                        .threads = 1,
+                        .node_ranks = 1,
+                        .io_threads = c->io_threads,
+                        .io_threads_wanted = c->wanted,
+                        .slots_limit = c->slots,
+                        .ns_elapsed = ns(100),
+                        .batches = 10,
+                        .samples = 1000,
+                        .ns_wait = ns(c->wait),
+                        .ns_fetch_idle = ns(c->fetch_idle),
+                        .ns_read_idle = ns(c->read_idle),
+                        .ns_memory_wait = ns(c->memory),
+                        .ns_decode_idle = ns(c->decode_idle)};
+    s.stage_ns[PEN_LOAD_STAGE_FETCH] = ns(c->fetch);
+    s.stage_ns[PEN_LOAD_STAGE_READ] = ns(c->read);
+    s.stage_ns[PEN_LOAD_STAGE_VERIFY] = ns(c->verify);
+    s.stage_ns[PEN_LOAD_STAGE_DECODE] = ns(c->decode);
+    s.stage_ns[PEN_LOAD_STAGE_RESAMPLE] = ns(c->resample);
+    s.stage_ns[PEN_LOAD_STAGE_STORE] = ns(c->store);
+    return s;
+}
+
+static const Case decode_bound = {
+    .wait = 99, .read = 5, .read_idle = 95, .decode = 80, .resample = 10, .store = 10};
+static const Case fetch_bound = {.wait = 95,
+                                 .fetch = 6300,
+                                 .fetch_idle = 100,
+                                 .read = 2,
+                                 .read_idle = 198,
+                                 .decode = 30,
+                                 .decode_idle = 70,
+                                 .io_threads = 64,
+                                 .wanted = 64};
+static const Case read_bound = {.wait = 95,
+                                .read = 195,
+                                .verify = 2,
+                                .read_idle = 3,
+                                .decode = 25,
+                                .decode_idle = 75,
+                                .io_threads = 2,
+                                .wanted = 2};
+
+static PenDiagnosis diagnose(const Case *c, const PenRunFacts *facts)
+{
+    PenLoaderStats s = stats_of(c);
+    PenDiagnosis d = {0};
+    PenError err = {0};
+    if (pen_diagnose(&s, facts, &d, &err) < 0)
+        d.bottleneck = err.message;
+    return d;
+}
+
+static const PenAdvice *advice_of(const PenDiagnosis *d, const char *change)
+{
+    for (uint32_t i = 0; i < d->n_advices; i++)
+        if (strcmp(d->advices[i].change, change) == 0)
+            return &d->advices[i];
+    return NULL;
+}
+
+/* ---- the bottleneck ---- */
+
+TEST(the_bottleneck_follows_the_rules)
+{
+    static const Case cases[] = {
+        {"consumer", NULL, .wait = 1, .decode = 50, .decode_idle = 50},
+        {"consumer", "decode", .wait = 1, .decode = 95, .decode_idle = 5},
+        {"decode", "consumer", .wait = 5, .decode = 99, .decode_idle = 1},
+        {"decode", NULL, .wait = 50, .decode = 85, .decode_idle = 15},
+        {"decode", NULL, .wait = 50, .decode = 60, .decode_idle = 40},
+        {"unknown", NULL, .wait = 60, .decode = 49, .decode_idle = 51},
+        {"resample", "decode", .wait = 50, .decode = 55, .resample = 60, .store = 40},
+        {"resample", NULL, .wait = 50, .decode = 40, .resample = 60, .store = 40},
+        {"store", NULL, .wait = 50, .decode = 40, .resample = 50, .store = 61},
+        {"memory", NULL, .wait = 70, .read = 10, .memory = 30, .read_idle = 60, .decode_idle = 100},
+        {"unknown", NULL, .wait = 70, .read = 20, .memory = 20, .read_idle = 60,
+         .decode_idle = 100},
+        /* A full queue before busy decoders is no lack of memory. */
+        {"decode", NULL, .wait = 70, .read = 10, .memory = 80, .read_idle = 10, .decode = 100},
+        {"fetch", NULL, .wait = 90, .fetch = 640, .fetch_idle = 10, .read_idle = 100,
+         .decode_idle = 10, .io_threads = 64, .wanted = 64},
+        {"memory", NULL, .wait = 90, .fetch = 640, .fetch_idle = 10, .read_idle = 100,
+         .decode_idle = 10, .io_threads = 4, .wanted = 64},
+        {"memory", NULL, .wait = 90, .decode = 70, .decode_idle = 30, .slots = 2},
+        {"decode", NULL, .wait = 90, .decode = 90, .decode_idle = 10, .slots = 2},
+        {"read", NULL, .wait = 90, .read = 90, .verify = 1, .read_idle = 5, .decode_idle = 90},
+        {"verify", NULL, .wait = 90, .read = 40, .verify = 50, .read_idle = 5, .decode_idle = 90},
+        {"unknown", NULL, .wait = 90},
+    };
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        PenLoaderStats s = stats_of(&cases[i]);
+        PenDiagnosis d = diagnose(&cases[i], NULL);
+        CHECK_STR(d.bottleneck, cases[i].expected);
+        CHECK_STR(d.second ? d.second : "", cases[i].second ? cases[i].second : "");
+        CHECK_STR(pen_loader_bottleneck(&s), cases[i].expected);
+    }
+}
+
+TEST(without_a_batch_nothing_is_known)
+{
+    PenLoaderStats none = {.struct_size = sizeof none};
+    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
+    none.ns_elapsed = 100; /* no batch was requested yet */
+    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
+    none = (PenLoaderStats){.struct_size = 4, .batches = 1, .ns_elapsed = 100}; /* only its size */
+    CHECK_STR(pen_loader_bottleneck(&none), "unknown");
+    PenDiagnosis d = diagnose(&(Case){.wait = 100}, NULL);
+    CHECK(d.n_stages == 0 && d.n_advices == 0);
+}
+
+TEST(only_what_was_counted_later_counts)
+{
+    Case before = read_bound, after = read_bound;
+    after.decode += 100;
+    after.wait += 1;
+    PenLoaderStats since = stats_of(&before), s = stats_of(&after);
+    PenRunFacts facts;
+    PenDiagnosis d;
+    pen_run_facts_init(&facts);
+    facts.since = &since;
+    s.ns_elapsed = ns(200);
+    s.samples = 3000;
+    s.batches = 30;
+    s.ns_wait = ns(194);
+    CHECK_INT(pen_diagnose(&s, &facts, &d, NULL), PEN_OK);
+    CHECK_STR(d.bottleneck, "decode");
+    CHECK(d.per_second == 20);
+    CHECK(d.wait_share > 0.98 && d.wait_share < 1);
+}
+
+/* ---- stages ---- */
+
+static double rate_of(const PenDiagnosis *d, const char *name, double *ratio)
+{
+    for (uint32_t i = 0; i < d->n_stages; i++)
+        if (strcmp(d->stages[i].name, name) == 0) {
+            *ratio = d->stages[i].ratio;
+            return d->stages[i].per_second;
+        }
+    return 0;
+}
+
+static int near(double a, double b)
+{
+    return a > 0.999 * b && a < 1.001 * b;
+}
+
+TEST(stages_are_compared_with_the_bottleneck)
+{
+    double ratio;
+    PenDiagnosis d = diagnose(&decode_bound, NULL);
+    CHECK(near(rate_of(&d, "decode", &ratio), 12.5) && near(ratio, 1));
+    CHECK(near(rate_of(&d, "resample", &ratio), 100) && near(ratio, 8));
+    CHECK(near(rate_of(&d, "read", &ratio), 200) && near(ratio, 16));
+    CHECK(rate_of(&d, "fetch", &ratio) == 0 && rate_of(&d, "consumer", &ratio) == 0);
+    d = diagnose(&(Case){.wait = 50, .decode = 90, .decode_idle = 10}, NULL);
+    CHECK(near(rate_of(&d, "consumer", &ratio), 20));
+}
+
+TEST(measured_rates_replace_those_of_the_counters)
+{
+    double ratio;
+    PenRunFacts facts;
+    PenStages stages = {.struct_size = sizeof stages,
+                        .per_second = {[PEN_STAGE_READ] = 300,
+                                       [PEN_STAGE_VERIFY] = 900,
+                                       [PEN_STAGE_DECODE] = 14,
+                                       [PEN_STAGE_PIXELS] = 60,
+                                       [PEN_STAGE_ALL] = 11,
+                                       [PEN_STAGE_READ_COLD] = 7}};
+    pen_run_facts_init(&facts);
+    facts.stages = &stages;
+    PenDiagnosis d = diagnose(&decode_bound, &facts);
+    CHECK(rate_of(&d, "decode", &ratio) == 14 && ratio == 1);
+    CHECK(rate_of(&d, "read", &ratio) == 300);
+    CHECK(rate_of(&d, "read-cold", &ratio) == 7 && ratio == 0.5);
+    CHECK(near(rate_of(&d, "resample", &ratio), 120) && near(rate_of(&d, "store", &ratio), 120));
+    d = diagnose(&fetch_bound, &facts);
+    CHECK(rate_of(&d, "fetch", &ratio) == 300);
+}
+
+/* ---- advice ---- */
+
+TEST(advice_is_sorted_by_its_gain)
+{
+    PenRunFacts facts;
+    PenStages stages = {.struct_size = sizeof stages,
+                        .raw_ratio = 10,
+                        .area_ratio = 0.5,
+                        .short_side = 256,
+                        .per_second = {[PEN_STAGE_READ] = 1000,
+                                       [PEN_STAGE_VERIFY] = 1e9,
+                                       [PEN_STAGE_DECODE] = 12.5,
+                                       [PEN_STAGE_PIXELS] = 50,
+                                       [PEN_STAGE_ALL] = 10}};
+    pen_run_facts_init(&facts);
+    facts.stages = &stages;
+    facts.cores = 2;
+    PenDiagnosis d = diagnose(&decode_bound, &facts);
+    CHECK(d.n_advices == 3);
+    CHECK_STR(d.advices[0].change, "raw-pack"); /* a fifth of the time is left */
+    CHECK(near(d.advices[0].per_second, 50) && near(d.advices[0].gain, 5));
+    CHECK_STR(d.advices[1].change, "threads");
+    CHECK(near(d.advices[1].gain, 2));
+    CHECK_STR(d.advices[2].change, "smaller-images"); /* half of all but storing */
+    CHECK(near(d.advices[2].gain, 1 / 0.55));
+    stages.per_second[PEN_STAGE_READ] = 150; /* raw images are ten times as large */
+    d = diagnose(&decode_bound, &facts);
+    CHECK(near(advice_of(&d, "raw-pack")->per_second, 15));
+    facts.cpu_seconds = 150; /* there is half a core to spare */
+    d = diagnose(&decode_bound, &facts);
+    CHECK(near(advice_of(&d, "threads")->gain, 1.0 / 0.75));
+    facts.cores = 1;
+    d = diagnose(&decode_bound, &facts);
+    CHECK(!advice_of(&d, "threads"));
+}
+
+TEST(a_slow_disk_is_replaced_by_memory)
+{
+    PenRunFacts facts;
+    PenStages stages = {.struct_size = sizeof stages,
+                        .per_second = {[PEN_STAGE_READ] = 500,
+                                       [PEN_STAGE_VERIFY] = 1e9,
+                                       [PEN_STAGE_ALL] = 40,
+                                       [PEN_STAGE_READ_COLD] = 10,
+                                       [PEN_STAGE_READ_HALF] = 10}};
+    pen_run_facts_init(&facts);
+    facts.stages = &stages;
+    facts.pack_bytes = 100;
+    facts.memory_bytes = 200;
+    PenDiagnosis d = diagnose(&read_bound, &facts);
+    CHECK_STR(d.advices[0].change, "preload");
+    CHECK(near(d.advices[0].per_second, 40) && near(d.advices[0].gain, 4));
+    CHECK_STR(d.advices[1].change, "faster-disk");
+    CHECK(!advice_of(&d, "more-requests")); /* half of the threads are as fast */
+    stages.per_second[PEN_STAGE_READ_HALF] = 5;
+    facts.memory_bytes = 110;
+    d = diagnose(&read_bound, &facts);
+    CHECK_STR(d.advices[0].change, "faster-disk");
+    CHECK(near(advice_of(&d, "more-requests")->gain, 2));
+}
+
+TEST(a_slow_network_needs_a_cache)
+{
+    PenRunFacts facts;
+    pen_run_facts_init(&facts);
+    facts.is_remote = 1;
+    facts.throttles = 7;
+    PenDiagnosis d = diagnose(&fetch_bound, &facts);
+    CHECK_STR(d.advices[0].change, "cache");
+    CHECK(near(d.advices[0].gain, 1 / 0.3));
+    CHECK(strstr(advice_of(&d, "throttled")->text, "asked 7 times") != NULL);
+    facts.has_cache = 1;
+    d = diagnose(&fetch_bound, &facts);
+    CHECK_STR(d.advices[0].change, "faster-network");
+}
+
+TEST(more_memory_means_more_requests)
+{
+    Case c = fetch_bound;
+    c.io_threads = 16;
+    PenDiagnosis d = diagnose(&c, NULL);
+    CHECK_STR(d.bottleneck, "memory");
+    CHECK_STR(d.advices[0].change, "memory");
+    CHECK(near(d.advices[0].gain, 1 / 0.3)); /* not 4: then decoding is too slow */
+    CHECK(strstr(d.advices[0].text, "64 requests") != NULL);
+    d = diagnose(&(Case){.wait = 90, .decode = 70, .decode_idle = 30, .slots = 2}, NULL);
+    CHECK(near(d.advices[0].gain, 1 / 0.7));
+}
+
+TEST(a_consumer_that_transforms_batches_is_told_so)
+{
+    PenRunFacts facts;
+    Case c = {.wait = 1, .read = 5, .read_idle = 95, .decode = 10, .decode_idle = 90};
+    pen_run_facts_init(&facts);
+    facts.transform_seconds = 40;
+    PenDiagnosis d = diagnose(&c, &facts);
+    CHECK_STR(d.bottleneck, "consumer");
+    CHECK_STR(d.advices[0].change, "consumer");
+    CHECK(d.n_advices == 1 && d.advices[0].gain == 1);
+    facts.transform_seconds = 79;
+    d = diagnose(&c, &facts);
+    CHECK_STR(d.bottleneck, "transform");
+    CHECK_STR(d.advices[0].change, "python-transform");
+    CHECK(near(d.advices[0].per_second, 50)); /* 20 s are left of 99 */
+}
+
+/* ---- text, sizes ---- */
+
+TEST(the_text_fits_in_80_columns)
+{
+    PenRunFacts facts;
+    char text[4096], small[32];
+    pen_run_facts_init(&facts);
+    facts.is_remote = 1;
+    facts.throttles = 7;
+    PenDiagnosis d = diagnose(&fetch_bound, &facts);
+    size_t n = pen_diagnosis_text(&d, text, sizeof text), column = 0;
+    CHECK(n == strlen(text) && n > 200 && n < sizeof text);
+    for (const char *c = text; *c; c++) {
+        column = *c == '\n' ? 0 : column + 1;
+        CHECK(column <= 80);
+    }
+    CHECK(strncmp(text, "Bottleneck: fetch\n10.0 samples/s.", 33) == 0);
+    CHECK(strstr(text, "the bottleneck\n") != NULL);
+    CHECK(pen_diagnosis_text(&d, small, sizeof small) == n);
+    CHECK(strlen(small) == sizeof small - 1 && memcmp(small, text, sizeof small - 1) == 0);
+    CHECK(pen_diagnosis_text(&d, NULL, 0) == n);
+}
+
+TEST(facts_without_a_size_are_refused)
+{
+    PenLoaderStats s = stats_of(&decode_bound);
+    PenRunFacts facts = {0};
+    PenDiagnosis d;
+    PenError err;
+    CHECK(pen_diagnose(&s, &facts, &d, &err) == PEN_E_INVALID);
+    CHECK(strstr(err.message, "pen_run_facts_init") != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(the_bottleneck_follows_the_rules);
+    RUN(without_a_batch_nothing_is_known);
+    RUN(only_what_was_counted_later_counts);
+    RUN(stages_are_compared_with_the_bottleneck);
+    RUN(measured_rates_replace_those_of_the_counters);
+    RUN(advice_is_sorted_by_its_gain);
+    RUN(a_slow_disk_is_replaced_by_memory);
+    RUN(a_slow_network_needs_a_cache);
+    RUN(more_memory_means_more_requests);
+    RUN(a_consumer_that_transforms_batches_is_told_so);
+    RUN(the_text_fits_in_80_columns);
+    RUN(facts_without_a_size_are_refused);
+    return TEST_END();
+}
