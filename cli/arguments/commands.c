@@ -256,6 +256,32 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_bench,
     },
+    [CLI_DOCTOR] = {
+        .name = "doctor",
+        .usage = "NAME.pen [options]",
+        .operand_help = "a pack",
+        .summary = "find out why training waits for data, and what to change",
+        .about =
+            "Loads batches as a training loop does, and measures how fast each stage is alone, "
+            "as 'penstock bench' does. It prints the bottleneck, how much faster the other "
+            "stages are, and what to change, with the samples per second to expect. If two "
+            "stages are almost equally busy, both are named.\n"
+            "With the time of a training step (--consumer or --trace), it first loads as fast as "
+            "possible, and then with steps of this length. It prints the utilization of the "
+            "accelerator, without the first step, as MLPerf Storage defines it (90 % or more is "
+            "good), and how many such accelerators this machine can feed.\n"
+            "For a local pack, some blocks are dropped from the page cache to measure the disk: "
+            "256 MB at most for blocks of the usual size.",
+        .examples = "penstock doctor photos.pen\n"
+                    "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
+                    "penstock doctor photos.pen --trace run.json.gz\n"
+                    "penstock doctor photos.pen --json | jq '.bottleneck, .advice[0]'",
+        .next =
+            "docs/how-to/find-the-bottleneck.md explains the output. 'penstock top' shows the "
+            "bottleneck of running jobs.",
+        .schema = 1,
+        .run = cli_doctor,
+    },
     [CLI_TOP] = {
         .name = "top",
         .usage = "[options]",

@@ -4,9 +4,10 @@
 
 #define IN(command) (1u << CLI_##command)
 #define WRITERS (IN(PACK) | IN(PLAN))
+#define MEASURING (IN(BENCH) | IN(DOCTOR))
 /* The commands that accept remote packs. */
 #define REMOTE                                                                                     \
-    (IN(PACK) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | IN(BENCH) | IN(SIMULATE))
+    (IN(PACK) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING | IN(SIMULATE))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
 #define M_ENCODE (1u << 2)
@@ -187,31 +188,37 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "name",
         .help = "extract the sample with this key; repeatable"},
     [CLI_OPT_PIPELINE] = {.name = "pipeline", .letter = 'p', .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "TEXT", .initial = "decode | random_resized_crop 224 | hflip | tensor u8",
         .mistaken = "ops transform transforms",
         .help = "operations to run on each image; see 'penstock ops'"},
     [CLI_OPT_BATCH] = {.name = "batch", .letter = 'b', .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "N", .min = 1, .max = 1u << 20, .initial = "256",
         .mistaken = "batch-size batchsize",
         .help = "samples per batch"},
     [CLI_OPT_SECONDS] = {.name = "seconds", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "S", .min = 1, .max = 86400, .initial = "10",
         .mistaken = "time duration",
         .help = "how long to load; measuring the stages takes as long again"},
     [CLI_OPT_CONSUMER] = {.name = "consumer", .kind = CLI_ARG_REAL,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "MS", .min = 0, .max = 3600000,
         .otherwise = "batches are taken as fast as possible",
         .mistaken = "sleep step gpu",
         .help = "simulate a training step that takes MS milliseconds per batch"},
     [CLI_OPT_MEMORY] = {.name = "memory", .kind = CLI_ARG_BYTES,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "B", .min = 1, .max = UINT64_MAX - 1, .initial = "2GiB",
         .mistaken = "memory-bytes ram",
         .help = "memory of the loader, for batches and for what is read in advance"},
+    [CLI_OPT_STEPS] = {.name = "trace", .kind = CLI_ARG_TEXT,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
+        .value = "FILE",
+        .mistaken = "profile",
+        .help = "take the time of a training step from the run_batch spans of a trace; needs the "
+                "Python package"},
     [CLI_OPT_TRACE] = {.name = "trace", .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
         .value = "FILE",
@@ -385,7 +392,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "S", .min = 0, .max = 1000000,
         .help = "seconds to the first batch of a real run, for comparison"},
     [CLI_OPT_THREADS] = {.name = "threads", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = IN(PACK) | IN(VERIFY) | IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = IN(PACK) | IN(VERIFY) | MEASURING,
         .value = "N", .min = 1, .max = 1024,
         .otherwise = "the cores available to this process",
         .mistaken = "jobs workers num-workers cores cpus",
@@ -397,14 +404,14 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "jobs workers parallel concurrency",
         .help = "parts of about 8 MiB to transfer at the same time"},
     [CLI_OPT_CACHE] = {.name = "cache", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | IN(BENCH),
+        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
         .value = "DIR",
         .otherwise = "no cache",
         .mistaken = "cache-dir local",
         .help = "keep blocks of the pack in this directory on a fast disk; created if it does "
                 "not exist, shared by all processes"},
     [CLI_OPT_CACHE_BYTES] = {.name = "cache-bytes", .kind = CLI_ARG_BYTES,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | IN(BENCH),
+        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
         .value = "B", .min = 1, .max = (uint64_t)1 << 60,
         .otherwise = "half of the disk",
         .mistaken = "cache-size cache-limit",

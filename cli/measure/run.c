@@ -134,7 +134,7 @@ int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr)
     facts.since = &run->since;
     facts.stages = &run->stages;
     facts.cpu_seconds = run->cpu;
-    int r = pen_run_facts_of(run->pack, &facts, reterr);
+    int r = pen_run_facts_of(run->loader, &facts, reterr);
     return r < 0 ? r : pen_diagnose(&run->stats, &facts, ret, reterr);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
  * Measures each stage of loading alone: the rate that a loader could reach if the other stages
- * cost nothing. The slowest stage is the bottleneck. */
+ * cost nothing. */
 #ifndef PENSTOCK_BENCH_H
 #define PENSTOCK_BENCH_H
 
@@ -12,14 +12,17 @@ extern "C" {
 #endif
 
 enum {
-    PEN_STAGE_READ = 0,   /**< read the samples; 0 if the pack is remote or has a cache */
+    /** fetch, read and check samples by a loader that does not decode them; of a local pack, from
+     * the page cache */
+    PEN_STAGE_READ = 0,
     PEN_STAGE_VERIFY = 1, /**< check their checksums, from memory */
     PEN_STAGE_DECODE = 2, /**< decode the pixel rows that the crops need, from memory */
     PEN_STAGE_PIXELS = 3, /**< resample, flip and store, from decoded pixels in memory */
     PEN_STAGE_ALL = 4,    /**< decode and pixels together, without a loader */
     /** PEN_STAGE_READ of samples that are not in the page cache; 0 if it cannot be measured */
     PEN_STAGE_READ_COLD = 5,
-    PEN_STAGE_READ_HALF = 6, /**< PEN_STAGE_READ with half of the threads that read */
+    /** PEN_STAGE_READ_COLD, or PEN_STAGE_READ of a remote pack, with half of the reading threads */
+    PEN_STAGE_READ_HALF = 6,
     PEN_STAGE_COUNT = 7,
     PEN_STAGE_SLOTS = 16 /**< length of PenStages.per_second; the rest is for later releases */
 };
@@ -31,6 +34,7 @@ typedef struct PenStages {
     uint32_t threads;                   /**< threads that ran each stage */
     uint64_t samples;                   /**< distinct samples, which were processed repeatedly */
     double per_second[PEN_STAGE_SLOTS]; /**< samples per second of all threads; 0 = no work */
+    double copy_bytes; /**< bytes per second that all threads together copy in memory */
     double raw_ratio;  /**< bytes to read if the images were stored as pixels; 1 = as many as now */
     double area_ratio; /**< pixels if the images had a shorter side of short_side; 1 = as many */
     uint32_t short_side; /**< a little more than the shorter side of the result; 0 = not known */
@@ -40,9 +44,10 @@ typedef struct PenStages {
 PEN_NODISCARD PEN_API int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings,
                                                  double seconds, PenStages *ret, size_t ret_bytes,
                                                  PenError *reterr);
-/** Runs each stage for `seconds` with the threads, order and pipeline of the settings. It uses the
- * first samples of the order, as many as fit into memory_bytes, at most 1,000. The call blocks;
- * other threads may use the pack meanwhile. */
+/** Runs each stage for `seconds` with the threads, order and pipeline of the settings. For stages
+ * from memory it uses the first samples of the order, as many as fit into memory_bytes, at most
+ * 1,000. To measure a disk, it drops up to 64 blocks of a local pack from the page cache. The call
+ * blocks; other threads may use the pack meanwhile. */
 PEN_NODISCARD static inline int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
                                                  double seconds, PenStages *ret, PenError *reterr)
 {

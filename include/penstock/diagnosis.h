@@ -34,9 +34,9 @@ static inline void pen_run_facts_init(PenRunFacts *facts)
     pen_run_facts_init_sized(facts, sizeof *facts);
 }
 
-/** Fills in what the pack and this machine are: cores, pack_bytes, memory_bytes, is_remote,
- * has_cache; and the throttles of the pack since it was opened. */
-PEN_NODISCARD PEN_API int pen_run_facts_of(const PenPack *pack, PenRunFacts *facts,
+/** Fills in what the loader knows about its pack and this machine: cores, pack_bytes, memory_bytes,
+ * is_remote, has_cache; and the throttles of the pack since it was opened. */
+PEN_NODISCARD PEN_API int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts,
                                            PenError *reterr);
 
 /** How fast a stage could be if it was the only one. */

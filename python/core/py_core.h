@@ -44,7 +44,9 @@ PyObject *core_text(const char *text);
 int core_set(PyObject *dict, const char *key, PyObject *value);
 
 /* py_stats.c: the counters of a loader as a dict; times are in seconds. */
-PyObject *core_loader_stats(const PenLoaderStats *stats);
+PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_seconds);
+PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
+                             double transform_seconds);
 
 /* py_remote.c: how packs in object stores are asked for; counted, and used by the library's threads
  * too. NULL stands for a path, or for what the environment says. */

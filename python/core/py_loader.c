@@ -409,8 +409,9 @@ static PyObject *loader_restore(CoreLoader *self, PyObject *args)
 static PyObject *loader_stats(CoreLoader *self, PyObject *args)
 {
     PenLoaderStats stats;
+    double transform_seconds;
     int epoch;
-    if (!PyArg_ParseTuple(args, "p", &epoch))
+    if (!PyArg_ParseTuple(args, "pd", &epoch, &transform_seconds))
         return NULL;
     PenLoader *loader = enter(self);
     if (!loader)
@@ -420,7 +421,28 @@ static PyObject *loader_stats(CoreLoader *self, PyObject *args)
     else
         pen_loader_stats(loader, &stats);
     leave(self);
-    return core_loader_stats(&stats);
+    return core_loader_stats(&stats, transform_seconds);
+}
+
+/* Of the current epoch, as text. */
+static PyObject *loader_report(CoreLoader *self, PyObject *args)
+{
+    PenLoaderStats stats;
+    PenRunFacts facts;
+    PenError error = {0};
+    double transform_seconds;
+    if (!PyArg_ParseTuple(args, "d", &transform_seconds))
+        return NULL;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    pen_run_facts_init(&facts);
+    pen_loader_epoch_stats(loader, &stats);
+    int r = pen_run_facts_of(loader, &facts, &error);
+    leave(self);
+    if (r < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    return core_loader_report(&stats, &facts, transform_seconds);
 }
 
 /* A Trace, or None to end it. It keeps the GIL, so that nobody closes the trace meanwhile. */
@@ -471,6 +493,7 @@ static PyMethodDef methods[] = {
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},
+    {"report", (PyCFunction)loader_report, METH_VARARGS, NULL},
     {"trace", (PyCFunction)loader_trace, METH_O, NULL},
     {"bad_sample", (PyCFunction)loader_bad_sample, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -26,12 +26,39 @@ static PyObject *list_buckets(const PenLoaderStats *s)
     return list;
 }
 
-PyObject *core_loader_stats(const PenLoaderStats *stats)
+static int diagnose(const PenLoaderStats *stats, PenRunFacts *facts, double transform_seconds,
+                    PenDiagnosis *ret)
 {
+    PenError error = {0};
+    facts->transform_seconds = transform_seconds;
+    if (pen_diagnose(stats, facts, ret, &error) == PEN_OK)
+        return 0;
+    PyErr_SetString(PyExc_SystemError, error.message);
+    return -1;
+}
+
+PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_seconds)
+{
+    PenRunFacts facts;
+    PenDiagnosis found;
+    pen_run_facts_init(&facts);
+    if (diagnose(stats, &facts, transform_seconds, &found) < 0)
+        return NULL;
     PyObject *dict = PyDict_New();
     if (dict &&
         (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0 ||
-         core_set(dict, "bottleneck", PyUnicode_FromString(pen_loader_bottleneck(stats))) < 0))
+         core_set(dict, "bottleneck", PyUnicode_FromString(found.bottleneck)) < 0))
         Py_CLEAR(dict);
     return dict;
+}
+
+PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
+                             double transform_seconds)
+{
+    char text[8192];
+    PenDiagnosis found;
+    if (diagnose(stats, facts, transform_seconds, &found) < 0)
+        return NULL;
+    pen_diagnosis_text(&found, text, sizeof text);
+    return PyUnicode_FromString(text);
 }

@@ -8,6 +8,7 @@ import signal
 import sys
 
 from . import _core
+from ._error import Error
 
 
 def _of_python(words: list[str]) -> int | None:
@@ -20,14 +21,23 @@ def _of_python(words: list[str]) -> int | None:
 
 
 def main() -> int:
-    code = _of_python(sys.argv[1:])
+    words = sys.argv[1:]
+    code = _of_python(words)
     if code is not None:
         return code
+    if words[:1] == ["doctor"]:
+        from . import _trace_commands
+
+        try:
+            words = _trace_commands.with_consumer(words)
+        except (Error, OSError) as error:
+            print(f"penstock: {error}", file=sys.stderr)
+            return 1
     # Restore the defaults of a separate program: Python ignores SIGPIPE and handles SIGINT.
     for number in (signal.SIGPIPE, signal.SIGINT):
         if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_IGN):
             signal.signal(number, signal.SIG_DFL)
-    return _core.main([b"penstock", *(os.fsencode(arg) for arg in sys.argv[1:])])
+    return _core.main([b"penstock", *map(os.fsencode, words)])
 
 
 if __name__ == "__main__":

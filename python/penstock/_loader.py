@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from . import _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
@@ -367,7 +367,7 @@ class Loader:
                 "output='torch' or 'dlpack'"
             )
         self._counters = _stats.Counters(self._core, self.dataset)
-        self._output = _make_output(output, pin_memory, self._core.stats(False)["slots_limit"])
+        self._output = _make_output(output, pin_memory, self._core.stats(False, 0.0)["slots_limit"])
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)
@@ -406,7 +406,12 @@ class Loader:
         if self.return_info:
             items.append(self._info(batch))
         made = self._make(items)
-        return made if self.transform is None else self.transform(made)
+        if self.transform is None:
+            return made
+        begin = time.perf_counter()
+        made = self.transform(made)
+        self._counters.add_transform(time.perf_counter() - begin)
+        return made
 
     def _info(self, batch: _core.Batch) -> BatchInfo:
         epoch, position, _, n_valid, substituted = batch.counts()
@@ -473,6 +478,15 @@ class Loader:
         key "epoch": batches, samples, time that you waited for batches, time of the threads in
         each stage, memory, requests, cache hits."""
         return self._counters.read()
+
+    def report(self, ranks: Sequence[Mapping[str, Any]] | None = None) -> str:
+        """What limits the speed of the current or last epoch, and what to change, as text. It
+        measures nothing, so that it can be called while training runs.
+
+        ranks  the stats() or stats()["epoch"] of all ranks, to find the rank that others wait for
+        """
+        text = self._counters.report()
+        return text if ranks is None else text + _stats.report_ranks(ranks)
 
     def metrics(self) -> str:
         """The counters as OpenMetrics text, which Prometheus reads."""

@@ -76,7 +76,7 @@ class Trace:
     def _stats(self) -> Iterator[dict[str, Any]]:
         for loader in self._following():
             with contextlib.suppress(Error):  # it may be closed
-                yield loader._core.stats(False)
+                yield loader._core.stats(False, 0.0)
 
     def _count(self, name: str, series: str, value: float) -> None:
         self._core.counter(_bytes(name), _bytes(series), value)

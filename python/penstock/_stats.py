@@ -60,6 +60,7 @@ class Counters:
     def __init__(self, core: _core.Loader, pack: Pack) -> None:
         self._core = core
         self._pack = pack
+        self._transform_seconds = self._transform_begin = 0.0
         self._at_begin = self._of_pack()
 
     def _of_pack(self) -> dict[str, int]:
@@ -70,9 +71,22 @@ class Counters:
 
     def begin_epoch(self) -> None:
         self._at_begin = self._of_pack()
+        self._transform_begin = self._transform_seconds
+
+    def add_transform(self, seconds: float) -> None:
+        self._transform_seconds += seconds
+
+    def _of_epoch(self) -> float:
+        return self._transform_seconds - self._transform_begin
+
+    def report(self) -> str:
+        return self._core.report(self._of_epoch())
 
     def read(self) -> dict[str, Any]:
-        total, epoch = self._core.stats(False), self._core.stats(True)
+        total = self._core.stats(False, self._transform_seconds)
+        epoch = self._core.stats(True, self._of_epoch())
+        total["transform_seconds"] = self._transform_seconds
+        epoch["transform_seconds"] = self._of_epoch()
         of_pack = self._of_pack()
         total |= of_pack
         epoch |= {name: of_pack[name] - self._at_begin[name] for name in of_pack}
@@ -88,6 +102,7 @@ def wait_share(counters: Mapping[str, Any]) -> float:
 
 
 _MERGED = ("samples", "bytes_read", "substituted", "wait_seconds", "wait_share")
+_STRAGGLES = 0.1  # it waits for so much more of the time than the fastest rank
 
 
 def _check_ranks(ranks: Any) -> list[Mapping[str, Any]]:
@@ -99,10 +114,13 @@ def _check_ranks(ranks: Any) -> list[Mapping[str, Any]]:
 
 def merge_stats(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge the stats() of all ranks: the sums of samples and bytes, and the rank that waited
-    longest for its batches, which the other ranks wait for."""
+    longest for its batches, which the other ranks wait for. Its number is also the straggler, if
+    it waited for 10 % more of the time than the fastest rank."""
     found = _check_ranks(ranks)
     waits = [counters["wait_seconds"] for counters in found]
     slowest = max(range(len(found)), key=waits.__getitem__)
+    shares = [counters["wait_share"] for counters in found]
+    straggles = shares[slowest] - min(shares) >= _STRAGGLES
     return {
         "ranks": len(found),
         "samples": sum(counters["samples"] for counters in found),
@@ -110,9 +128,26 @@ def merge_stats(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "substituted": sum(counters["substituted"] for counters in found),
         "wait_seconds_max": waits[slowest],
         "wait_seconds_min": min(waits),
-        "wait_share_max": max(counters["wait_share"] for counters in found),
+        "wait_share_max": max(shares),
         "slowest_rank": slowest,
+        "straggler": slowest if straggles else None,
+        "bottleneck": found[slowest].get("bottleneck", "unknown"),
     }
+
+
+def report_ranks(ranks: Sequence[Mapping[str, Any]]) -> str:
+    """What the counters of all ranks show, as text."""
+    merged = merge_stats(ranks)
+    waited = (
+        f"waited {merged['wait_seconds_max']:.1f} s for batches, the fastest rank "
+        f"{merged['wait_seconds_min']:.1f} s"
+    )
+    if merged["straggler"] is None:
+        return f"\nRanks: no rank is a straggler. Rank {merged['slowest_rank']} {waited}.\n"
+    return (
+        f"\nStraggler: rank {merged['straggler']} {waited}.\nThe other ranks wait for it. "
+        f"Its bottleneck is {merged['bottleneck']}.\n"
+    )
 
 
 # ---- OpenMetrics

@@ -4,10 +4,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <penstock/diagnosis.h>
 
 #include "base/abi.h"
 #include "base/bytes.h"
+#include "base/machine/cores.h"
+#include "base/machine/memory.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "load/delivery.h"
@@ -243,6 +248,28 @@ void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t
 void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
 {
     copy_stats(loader, true, ret, ret_bytes);
+}
+
+int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)
+{
+    const PenPack *pack = loader->engine->plan.pack;
+    PenRunFacts f;
+    PenRemoteStats remote;
+    pen_run_facts_init(&f);
+    int r = pen__settings_copy(&f, sizeof f, facts, "pen_run_facts_init", reterr);
+    if (r < 0)
+        return r;
+    PenAvailable memory = pen__memory_available();
+    pen_pack_remote_stats(pack, &remote);
+    f.cores = pen__thread_cores();
+    f.throttles = remote.throttles;
+    f.pack_bytes = pen_pack_info(pack)->total_bytes;
+    f.memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
+    f.is_remote = pen_is_remote(pen__pack_path(pack));
+    f.has_cache = pen__pack_is_whole(pack) && !pen__pack_joins(pack);
+    f.struct_size = facts->struct_size;
+    memcpy(facts, &f, PEN_MIN(f.struct_size, sizeof f));
+    return PEN_OK;
 }
 
 int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSample *ret,

@@ -155,18 +155,23 @@ static void measure_it(PenPack *pack)
     free(s);
 }
 
-static void diagnose_it(const PenPack *pack)
+static void diagnose_it(PenPack *pack)
 {
     PenError err;
+    PenLoader *loader = NULL;
     PenRunFacts *facts = NEW(PenRunFacts);
     PenDiagnosis *diagnosis = NEW(PenDiagnosis);
     PenLoaderStats *stats = NEW(PenLoaderStats);
+    if (pen_loader_open(pack, NULL, &loader, NULL) < 0)
+        exit(6);
+    pen_loader_stats(loader, stats);
     pen_run_facts_init(facts);
     SET_ADDED(facts);
-    if (outcome("facts", pen_run_facts_of(pack, facts, &err), &err))
+    if (outcome("facts", pen_run_facts_of(loader, facts, &err), &err))
         ROW("pack", facts->pack_bytes > 0);
     if (outcome("diagnose", pen_diagnose(stats, facts, diagnosis, &err), &err))
         ROW("text", pen_diagnosis_text(diagnosis, NULL, 0) > 0);
+    pen_loader_close(&loader);
     free(stats);
     free(diagnosis);
     free(facts);

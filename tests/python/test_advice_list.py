@@ -104,6 +104,8 @@ NOT_FOLLOWED = {
     "pip install matplotlib, or write .svg or .html": "followed by ./dev perfetto",
     "or a file, found %s; choose another name": "followed in test_py_trace.py",
     "copy the tensor to the device": "needs a GPU",
+    "only the Python package reads traces; run": "followed in test_cli_doctor.py",
+    "found none; put the training step": "followed in test_py_trace.py, whose traces have spans",
     "Copy the pack to a faster disk, or use a cache on one": "needs two disks",
     "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
     "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",

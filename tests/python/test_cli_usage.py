@@ -202,10 +202,12 @@ def test_common_options_come_first():
 
 def test_options_for_remote_packs_are_explained_once():
     topic = good("help", "s3").out
-    assert "\nOptions of pack, gc, info, verify, extract, copy, bench and simulate:\n" in topic
+    commands = "pack, gc, info, verify, extract, copy, bench, doctor and simulate"
+    assert f"\nOptions of {commands}:\n" in topic
     assert "\nOptions of pack, gc and copy:\n      --work DIR" in topic
     assert "\nOptions of copy:\n" in topic
-    for command in ("pack", "gc", "info", "verify", "extract", "copy", "bench", "simulate"):
+    for command in ("pack", "gc", "info", "verify", "extract", "copy", "bench", "doctor",
+                    "simulate"):
         text = good("help", command).out
         assert "'penstock help s3' explains these options." in text
         assert "S3-compatible server" not in text

@@ -200,15 +200,16 @@ def test_ops():
                                    good("ops", "decode | tensor", "--json").json()])
 
 
-def depends_on_the_machine(outputs):
+def depends_on_the_machine(heading, outputs):
     """Members of a diagnosis that are not in these."""
     alone = "stages_alone_samples_per_second"
     advised = any(one["advice"] for one in outputs)
-    return {*(() if any("second" in one for one in outputs) else ("second",)),
-            *(f"{alone}.{name}" for name in ("read_cold", "read_half_threads")
-              if not any(name in one.get(alone, ()) for one in outputs) and alone in outputs[0]),
-            *(path for path in TABLES["penstock bench"]
-              if path.startswith("advice[]") and not advised)}
+    missing = {name for name in ("read_cold", "read_half_threads")
+               if not any(name in one.get(alone, ()) for one in outputs)}
+    return {path for path in TABLES[heading]
+            if (path == "second" and not any("second" in one for one in outputs))
+            or (path.startswith("advice[]") and not advised)
+            or path in {f"{alone}.{name}" for name in missing}}
 
 
 def test_bench_gc_and_cache(top, tmp_path):
@@ -223,10 +224,16 @@ def test_bench_gc_and_cache(top, tmp_path):
                    good(*bench, "s3://json/a.pen", "--cache", tmp_path / "cache", env=env).json()]
         gc = [good("gc", top / "a.pen", "--json").json(),
               good("gc", "s3://json/a.pen", "--json", env=env).json()]
-    check_section("penstock bench", benches, depends_on_the_machine(benches))
+    check_section("penstock bench", benches, depends_on_the_machine("penstock bench", benches))
     check_section("penstock gc", gc)
     check_section("penstock cache", [good("cache", tmp_path / "cache", "--json").json(),
                                      good("cache", tmp_path / "cache", "--clear", "--json").json()])
+
+
+def test_doctor(top):
+    found = [good("doctor", top / "a.pen", "--seconds", "1", "--batch", "2", "--consumer", "5",
+                  "--json").json()]
+    check_section("penstock doctor", found, depends_on_the_machine("penstock doctor", found))
 
 
 def test_simulate(top):

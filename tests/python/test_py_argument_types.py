@@ -291,6 +291,7 @@ class Bench:
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
             "merge_stats": self.method(penstock.merge_stats),
+            "Loader.report": self.method(self.loader.report),
             "trace": self.use_trace, "span": self.method(penstock.span),
         }
 

@@ -23,7 +23,8 @@ PAGES = [
     "reference/python.md", "reference/pipeline.md", "reference/video.md", "how-to/cache.md",
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
-    "reference/counters.md", "tutorials/first-pack.md", "explanation/concepts.md",
+    "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
+    "explanation/concepts.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {

@@ -121,8 +121,55 @@ def test_the_slowest_rank_is_named():
     merged = penstock.merge_stats(ranks)
     assert merged == {
         "ranks": 3, "samples": 15, "bytes_read": 30, "substituted": 0, "wait_seconds_max": 3.0,
-        "wait_seconds_min": 0.25, "wait_share_max": 3.0 / 9, "slowest_rank": 1,
+        "wait_seconds_min": 0.25, "wait_share_max": 3.0 / 9, "slowest_rank": 1, "straggler": 1,
+        "bottleneck": "unknown",
     }
+    assert penstock.merge_stats([ranks[0], ranks[2]])["straggler"] is None
+
+
+# ---- report
+
+
+def test_a_report_names_the_bottleneck_and_what_to_change(loader):
+    assert loader.report().startswith("Bottleneck: unknown\n")
+    for _ in loader:
+        time.sleep(0.1)
+    text = loader.report()
+    assert text.startswith("Bottleneck: consumer")
+    assert "Nothing to change in loading" in text.replace("\n", " ").replace("  ", "")
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_slow_transform_is_the_bottleneck(path):
+    def slow(batch):
+        time.sleep(0.05)
+        return batch
+
+    with penstock.Loader(path, BATCH, pipeline="decode | center_crop 16", output="numpy",
+                         transform=slow) as loader:
+        for _ in loader:
+            pass
+        epoch = loader.stats()["epoch"]
+        assert epoch["bottleneck"] == loader.stats()["bottleneck"] == "transform"
+        assert epoch["transform_seconds"] >= 0.05 * len(loader)
+        text = loader.report()
+    assert text.startswith("Bottleneck: transform\n") and "transform=" in text
+    with pytest.raises(penstock.ClosedError):
+        loader.report()
+
+
+def test_a_report_of_several_ranks_names_the_straggler(loader):
+    for _ in loader:
+        pass
+    mine = loader.stats()["epoch"]
+    slow = mine | {"wait_seconds": 90.0, "wait_share": 0.9, "bottleneck": "read"}
+    fast = mine | {"wait_seconds": 1.0, "wait_share": 0.01}
+    text = loader.report([fast, slow, fast])
+    assert "\nStraggler: rank 1 waited 90.0 s for batches, the fastest rank 1.0 s.\n" in text
+    assert "Its bottleneck is read" in text
+    assert "no rank is a straggler" in loader.report([fast, fast])
+    with pytest.raises(penstock.InvalidError, match="ranks: expected"):
+        loader.report([3])
 
 
 @pytest.mark.parametrize("ranks", [[], None, [3], [{"samples": 1}]])

@@ -32,7 +32,7 @@ def folder(s3, no_other_settings, monkeypatch, tmp_path):
 def run_line(line, folder):
     words = shlex.split(line, comments=True)
     if words[0] == "penstock":
-        short = ["--seconds", "1"] if words[1] == "bench" else []
+        short = ["--seconds", "1"] if words[1] in ("bench", "doctor") else []
         assert run(PENSTOCK, *words[1:], *short, cwd=folder)
     else:
         assert words[0] == "python3"

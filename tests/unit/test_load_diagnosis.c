@@ -113,6 +113,8 @@ TEST(the_bottleneck_follows_the_rules)
         {"read", NULL, .wait = 90, .read = 90, .verify = 1, .read_idle = 5, .decode_idle = 90},
         {"verify", NULL, .wait = 90, .read = 40, .verify = 50, .read_idle = 5, .decode_idle = 90},
         {"unknown", NULL, .wait = 90},
+        {"unknown", NULL, .wait = 90, .fetch = 84, .fetch_idle = 6316, .io_threads = 64},
+        {"fetch", NULL, .wait = 90, .fetch = 2000, .fetch_idle = 4400, .io_threads = 64},
     };
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         PenLoaderStats s = stats_of(&cases[i]);

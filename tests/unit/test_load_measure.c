@@ -3,6 +3,8 @@
 #include <penstock/bench.h>
 
 #include "base/sys.h"
+#include "load/measure/reading.h"
+#include "load/plan/builder.h"
 #include "load_help.h"
 #include "test.h"
 
@@ -41,6 +43,7 @@ TEST(samples_that_are_not_in_the_page_cache)
     for (int i = 0; i < PEN_STAGE_COUNT; i++)
         CHECK(stages.per_second[i] > 0);
     CHECK(drops > 0);
+    CHECK(stages.copy_bytes > 1e6);
     CHECK(stages.short_side == 18); /* 16 * 8 / 7 */
     CHECK(stages.raw_ratio > 1);
     CHECK(stages.area_ratio > 0 && stages.area_ratio < 1);
@@ -59,6 +62,36 @@ TEST(a_page_cache_that_keeps_them)
     }
 }
 
+TEST(what_is_only_read_is_not_decoded)
+{
+    PenPack *bad = help_load_pack("bad.pen", 30, 7, PEN_MODE_KEEP);
+    PenLoaderSettings s = help_loader_settings(10);
+    PenLoadPlan plan;
+    PenReadingRates rates;
+    PenError err = {0};
+    s.pipeline = "decode | resize 16,16 | tensor u8";
+    CHECK(help_epoch_hash(bad, &s) == 0); /* a loader fails at the image */
+    CHECK_INT(pen__load_plan_build(&plan, bad, &s, &err), PEN_OK);
+    CHECK_INT(pen__reading_measure(&plan, 0.02, &rates, &err), PEN_OK);
+    CHECK(rates.warm > 0);
+    pen__load_plan_fini(&plan);
+    pen_pack_close(&bad);
+}
+
+TEST(a_list_of_samples_is_read_as_it_is)
+{
+    static const uint64_t list[] = {3, 50, 51, 3};
+    PenLoaderSettings s = help_loader_settings(2);
+    PenLoadPlan plan;
+    PenReadingRates rates;
+    s.subset = list;
+    s.n_subset = 4;
+    CHECK_INT(pen__load_plan_build(&plan, pack, &s, NULL), PEN_OK);
+    CHECK_INT(pen__reading_measure(&plan, 0.02, &rates, NULL), PEN_OK);
+    CHECK(rates.warm > 0);
+    pen__load_plan_fini(&plan);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -66,6 +99,8 @@ int main(int argc, char **argv)
     pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_TILE);
     RUN(samples_that_are_not_in_the_page_cache);
     RUN(a_page_cache_that_keeps_them);
+    RUN(what_is_only_read_is_not_decoded);
+    RUN(a_list_of_samples_is_read_as_it_is);
     pen_pack_close(&pack);
     help_end();
     return TEST_END();

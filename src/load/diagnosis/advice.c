@@ -174,10 +174,17 @@ static double more_requests(const PenAdviceCase *k)
 static void advise_requests(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     double rate = more_requests(k);
-    if (rate >= LEAST_GAIN * ret->per_second)
+    uint32_t now = k->stats->io_threads;
+    if (rate < LEAST_GAIN * ret->per_second)
+        return;
+    if (k->facts->is_remote)
         add(ret, "more-requests", rate,
-            "Use more requests at a time: io_threads=%u instead of %u%s.", 2 * k->stats->io_threads,
-            k->stats->io_threads, k->facts->is_remote ? ", and as many for in_flight" : "");
+            "Make more requests at a time: io_threads=%u instead of %u, and in_flight=%u in "
+            "storage_options.",
+            2 * now, now, 2 * now);
+    else
+        add(ret, "more-requests", rate, "Read with more threads: io_threads=%u instead of %u.",
+            2 * now, now);
 }
 
 static int fits_in_memory(const PenRunFacts *f)
@@ -189,8 +196,7 @@ static void advise_disk(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
     if (fits_in_memory(k->facts))
-        add_gain(ret, "preload", rate,
-                 "Load the pack into memory before training starts: penstock.preload.");
+        add_gain(ret, "preload", rate, "Load the pack into memory first: preload=True.");
     add_gain(ret, "faster-disk", rate, "Copy the pack to a faster disk, or use a cache on one.");
     advise_requests(k, ret);
 }
@@ -203,8 +209,7 @@ static void advise_network(const PenAdviceCase *k, PenDiagnosis *ret)
                  "Add a cache on a fast local disk (cache=DIR). It helps from the second epoch on, "
                  "if the disk is fast enough.");
     if (fits_in_memory(k->facts))
-        add_gain(ret, "preload", rate,
-                 "Load the pack into memory before training starts: penstock.preload.");
+        add_gain(ret, "preload", rate, "Load the pack into memory first: preload=True.");
     advise_requests(k, ret);
     add_gain(ret, "faster-network", rate, "Use a faster network, or a store that is nearer.");
     if (k->facts->throttles)
@@ -246,10 +251,13 @@ static void advise_transform(const PenAdviceCase *k, PenDiagnosis *ret)
 
 static void advise_consumer(const PenAdviceCase *k, PenDiagnosis *ret)
 {
-    add(ret, "consumer", ret->per_second,
-        "Nothing to change in loading: it could deliver about %.0f samples/s, and the training "
-        "step takes %.0f.",
-        limited(k, 0, KEEP_CPU | KEEP_SUPPLY), ret->per_second);
+    double most = limited(k, 0, KEEP_CPU | KEEP_SUPPLY);
+    if (most >= LEAST_GAIN * ret->per_second)
+        add(ret, "consumer", ret->per_second,
+            "Nothing to change in loading: it could deliver about %.0f samples/s.", most);
+    else
+        add(ret, "consumer", ret->per_second,
+            "Nothing to change in loading: the training step takes longer.");
 }
 
 /* Of equal gains, the order in which they were added stays. */

@@ -133,6 +133,13 @@ static bool lacks_memory(const PenBusy *b, const PenLoaderStats *s, const Candid
                                         (s->slots_limit > 0 && s->slots_limit < FEW_SLOTS));
 }
 
+/* A slow request holds up the batches that need its block. The blocks that follow fill the memory,
+ * and most of the threads that fetch wait, while at least one request is under way. */
+static bool holds_up(const PenBusy *b)
+{
+    return b->fetch.busy >= SATURATED * b->seconds;
+}
+
 static void decide(PenBusy *b, const PenLoaderStats *s, double memory)
 {
     Candidate most[2];
@@ -143,7 +150,7 @@ static void decide(PenBusy *b, const PenLoaderStats *s, double memory)
         return;
     }
     if (most[0].share < HALF) {
-        b->bottleneck = PEN_LIMIT_UNKNOWN;
+        b->bottleneck = holds_up(b) ? PEN_LOAD_STAGE_FETCH : PEN_LIMIT_UNKNOWN;
         return;
     }
     b->bottleneck = most[0].limit;

@@ -5,36 +5,13 @@
 
 #include "base/abi.h"
 #include "base/attr.h"
-#include "base/machine/cores.h"
-#include "base/machine/memory.h"
 #include "load/diagnosis/advice.h"
-#include "pack/reader/reader.h"
 
 static const PenRunFacts DEFAULTS = {.struct_size = sizeof DEFAULTS};
 
 void pen_run_facts_init_sized(PenRunFacts *facts, size_t bytes)
 {
     pen__settings_default(facts, bytes, &DEFAULTS, sizeof DEFAULTS);
-}
-
-int pen_run_facts_of(const PenPack *pack, PenRunFacts *facts, PenError *reterr)
-{
-    PenRunFacts f = DEFAULTS;
-    PenRemoteStats remote;
-    PenAvailable free = pen__memory_available();
-    int r = pen__settings_copy(&f, sizeof f, facts, "pen_run_facts_init", reterr);
-    if (r < 0)
-        return r;
-    pen_pack_remote_stats(pack, &remote);
-    f.cores = pen__thread_cores();
-    f.throttles = remote.throttles;
-    f.pack_bytes = pen_pack_info(pack)->total_bytes;
-    f.memory_bytes = free.bytes == UINT64_MAX ? 0 : free.bytes;
-    f.is_remote = pen_is_remote(pen__pack_path(pack));
-    f.has_cache = pen__pack_is_whole(pack) && !pen__pack_joins(pack);
-    f.struct_size = facts->struct_size;
-    memcpy(facts, &f, PEN_MIN(f.struct_size, sizeof f));
-    return PEN_OK;
 }
 
 int pen_diagnose_sized(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret,

@@ -20,6 +20,9 @@
 #define WHERE "load/measure"
 
 enum { MAX_SAMPLES = 1000 };
+/* Of all threads together, more than caches hold; of one copy, and of one thread at least. */
+enum { COPY_BYTES = 64 << 20, COPY_STEP = 1 << 20 };
+enum { COPYING = PEN_STAGE_COUNT }; /* a stage without samples */
 
 const char *pen_stage_name(int stage)
 {
@@ -199,20 +202,41 @@ static int run_clip(Runner *r, const PenOutField *f, PenTask *t)
     return status;
 }
 
+static int run_sample(Runner *r, uint32_t i)
+{
+    const Bench *b = r->bench;
+    int status = PEN_OK;
+    for (uint32_t k = 0; k < b->plan.n_fields && status == PEN_OK; k++) {
+        const PenOutField *f = &b->plan.fields[k];
+        if (f->kind == PEN_KIND_CLIP)
+            status = run_clip(r, f, b->tasks[i]);
+        else if (pen__field_is_image(f))
+            status = run_image(r, f, b->tasks[i]);
+    }
+    return status;
+}
+
+static size_t copy_steps(const Bench *b)
+{
+    return PEN_MAX((size_t)COPY_BYTES / COPY_STEP / b->plan.threads, (size_t)1);
+}
+
+/* From one half of the buffer to the other, step by step. */
+static int copy_step(Runner *r)
+{
+    size_t steps = copy_steps(r->bench), at = (size_t)(r->done % steps) * COPY_STEP;
+    memcpy(r->pixels.data + steps * COPY_STEP + at, r->pixels.data + at, COPY_STEP);
+    return PEN_OK;
+}
+
 static void run(void *runners, unsigned number)
 {
     Runner *r = (Runner *)runners + number;
-    Bench *b = r->bench;
+    const Bench *b = r->bench;
     uint64_t start = pen__sys->now_ns();
     uint32_t i = r->first;
     do {
-        for (uint32_t k = 0; k < b->plan.n_fields && r->status == PEN_OK; k++) {
-            const PenOutField *f = &b->plan.fields[k];
-            if (f->kind == PEN_KIND_CLIP)
-                r->status = run_clip(r, f, b->tasks[i]);
-            else if (pen__field_is_image(f))
-                r->status = run_image(r, f, b->tasks[i]);
-        }
+        r->status = b->stage == COPYING ? copy_step(r) : run_sample(r, i);
         i = (i + b->plan.threads) % b->n;
         r->done++;
     } while (r->status == PEN_OK && pen__sys->now_ns() < b->end_ns);
@@ -293,6 +317,22 @@ static int time_stage(Bench *b, Runner *runners, double seconds, double *ret, Pe
     return status;
 }
 
+static int time_copies(Bench *b, Runner *runners, double seconds, PenStages *ret, PenError *reterr)
+{
+    size_t bytes = 2 * copy_steps(b) * COPY_STEP;
+    for (uint32_t i = 0; i < b->plan.threads; i++) {
+        PenBuf *buf = &runners[i].pixels;
+        buf->bytes = 0;
+        if (pen__buf_reserve(buf, bytes) < 0)
+            return pen__fail_memory(reterr, WHERE, "copies");
+        memset(buf->data, 1, bytes); /* pages that nobody has written are all the same one */
+    }
+    b->stage = COPYING;
+    int status = time_stage(b, runners, seconds, &ret->copy_bytes, reterr);
+    ret->copy_bytes *= COPY_STEP;
+    return status;
+}
+
 static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
 {
     uint32_t n = b->plan.threads, open = 0;
@@ -306,6 +346,8 @@ static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
     }
     for (b->stage = PEN_STAGE_VERIFY; status == PEN_OK && b->stage <= PEN_STAGE_ALL; b->stage++)
         status = time_stage(b, runners, seconds, &ret->per_second[b->stage], reterr);
+    if (status == PEN_OK)
+        status = time_copies(b, runners, seconds, ret, reterr);
     for (uint32_t i = 0; i < open; i++)
         close_runner(&runners[i]);
     pen__free(runners);
