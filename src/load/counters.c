@@ -11,10 +11,10 @@ void pen__counters_waited(PenLoadCounters *c, uint64_t ns, uint32_t ready)
 
 void pen__counters_add_clock(PenLoadCounters *c, const PenStageClock *clock)
 {
-    /* If a sample waited for a core, the stage that was interrupted seems long. It counts for no
-     * more than the CPU time of the sample. */
+    /* If a sample waited for a core, the stage that was interrupted seems long. Such a sample
+     * counts for less than its CPU time. */
     double decode = (double)clock->ns[PEN_TIMED_DECODE], cpu = (double)clock->decode_cpu_ns;
-    double scale = cpu > 0 && cpu < decode ? cpu / decode : 1;
+    double scale = cpu > 0 && cpu < decode ? cpu / decode * (cpu / decode) : 1;
     for (int i = 0; i < PEN_TIMED_COUNT; i++)
         c->timed.ns[i] +=
             i < PEN_TIMED_DECODE ? clock->ns[i] : (uint64_t)((double)clock->ns[i] * scale);
