@@ -233,6 +233,10 @@ TEST(advice_is_sorted_by_its_gain)
     CHECK(near(d.advices[1].gain, 2));
     CHECK_STR(d.advices[2].change, "smaller-images"); /* half of all but storing */
     CHECK(near(d.advices[2].gain, 1 / 0.55));
+    Case with_reader = decode_bound; /* which needs the core, too */
+    with_reader.io_threads = with_reader.wanted = 1;
+    d = diagnose(&with_reader, &facts);
+    CHECK(near(advice_of(&d, "raw-pack")->per_second, 10 * 0.101 / 0.03));
     stages.per_second[PEN_STAGE_READ] = 150; /* raw images are ten times as large */
     d = diagnose(&decode_bound, &facts);
     CHECK(near(advice_of(&d, "raw-pack")->per_second, 15));

@@ -73,8 +73,18 @@ static void advise_threads(const PenAdviceCase *k, PenDiagnosis *ret)
 
 /* Seconds of all threads for one sample, in their stages; how much of it `decode` is. */
 typedef struct Cost {
-    double verify, decode, resample, store;
+    double read, decode, resample, store;
 } Cost;
+
+/* Readers copy from the page cache and compute checksums, on the same cores. What they read over a
+ * network, they wait for. */
+static double read_cost(const PenAdviceCase *k, const double *rate)
+{
+    const PenLoaderStats *s = k->stats;
+    if (k->facts->is_remote || rate[PEN_STAGE_READ] <= 0)
+        return 1 / rate[PEN_STAGE_VERIFY];
+    return (double)s->io_threads / PEN_MAX(s->threads, 1u) / rate[PEN_STAGE_READ];
+}
 
 static Cost cost_of(const PenAdviceCase *k)
 {
@@ -87,7 +97,7 @@ static Cost cost_of(const PenAdviceCase *k)
     if (m && m->per_second[PEN_STAGE_ALL] > 0 && m->per_second[PEN_STAGE_PIXELS] > 0 &&
         m->per_second[PEN_STAGE_VERIFY] > 0 && pixels > 0) {
         double measured = 1 / m->per_second[PEN_STAGE_PIXELS];
-        c.verify = 1 / m->per_second[PEN_STAGE_VERIFY];
+        c.read = read_cost(k, m->per_second);
         c.decode = PEN_MAX(0.0, 1 / m->per_second[PEN_STAGE_ALL] - measured);
         c.resample *= measured / pixels;
         c.store *= measured / pixels;
@@ -97,7 +107,7 @@ static Cost cost_of(const PenAdviceCase *k)
 
 static double total(const Cost *c)
 {
-    return c->verify + c->decode + c->resample + c->store;
+    return c->read + c->decode + c->resample + c->store;
 }
 
 /* The rate with another cost per sample and `bytes` times as many bytes to read. */
@@ -123,7 +133,7 @@ static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
     if (k->facts->is_remote || old.decode < 0.05 * total(&old) || (m && bytes <= 1))
         return; /* a network seldom has room for pixels; raw images are not decoded */
     new.decode = 0;
-    new.verify *= bytes;
+    new.read *= bytes;
     double rate = with_cost(k, &old, &new, bytes);
     if (rate < LEAST_GAIN * ret->per_second)
         return;
@@ -144,7 +154,7 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
     Cost old = cost_of(k), new = old;
     if (area <= 0 || area >= 1)
         return;
-    new.verify *= area;
+    new.read *= area;
     new.decode *= area;
     new.resample *= area;
     double rate = k->busy->bottleneck >= PEN_LOAD_STAGE_DECODE
