@@ -181,6 +181,12 @@ def is_hardened(binary):
     return found["FORTIFY"] + " fortified"
 
 
+def has_no_build_date(core):
+    """OpenSSL and libjpeg-turbo store one; it is the same in every build."""
+    found = re.findall(rb"built on: [^\0]+|\(build [^\0]+\)", core.read_bytes())
+    assert found and all(b"1980" in text for text in found), found
+
+
 def nothing_else_is_needed(site):
     libraries = [*site.glob("penstock/*.so*"), *site.glob("penstock.libs/*.so*")]
     own = {path.name for path in libraries}
@@ -408,6 +414,7 @@ def check_contents(stage, wheel):
     check("bill of materials", bill_of_materials, wheel)
     check("platform by auditwheel", fits_its_platform, wheel)
     check("hardening", is_hardened, core)
+    check("no date of its build", has_no_build_date, core)
     check("needs nothing but glibc", nothing_else_is_needed, stage.site)
     check("exports PyInit__core alone", one_name_leaves, core)
 

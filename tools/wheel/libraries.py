@@ -11,6 +11,9 @@ import sys
 import sources
 
 JOBS = os.environ.get("PENSTOCK_JOBS") or str(os.cpu_count())
+# 1980-01-01. libjpeg-turbo and OpenSSL store the date on which they are built; today's would make
+# every wheel different.
+DATE = "315532800"
 
 
 class Build:
@@ -26,8 +29,8 @@ class Build:
     def run(self, *command, cwd=None):
         with open(self.log, "ab") as log:
             done = subprocess.run([os.fspath(word) for word in command], cwd=cwd or self.source,
-                                  env=self.chain.environment(), stdin=subprocess.DEVNULL,
-                                  stdout=log, stderr=log, check=False)
+                                  env={**self.chain.environment(), "SOURCE_DATE_EPOCH": DATE},
+                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
         if done.returncode != 0:
             tail = self.log.read_text(errors="replace").splitlines()[-30:]
             sys.exit("\n".join([*tail, f"{self.library.name}: {command[0]} failed: {self.log}"]))
