@@ -29,8 +29,8 @@ typedef struct CliRun {
  * --cache. Call cli_run_close in any case. */
 int cli_run_open(CliRun *run, const CliArgs *args, PenError *reterr);
 void cli_run_close(CliRun *run);
-/* Loads, with a trace if the path is not NULL. Counters of an earlier call do not count. */
-int cli_run_load(CliRun *run, const char *trace, PenError *reterr);
+/* Loads, with a trace at `path` if it is not NULL. Counters of an earlier call do not count. */
+int cli_run_load(CliRun *run, const char *path, PenError *reterr);
 int cli_run_stages(CliRun *run, PenError *reterr);
 int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr);
 

@@ -105,7 +105,9 @@ size_t pen_diagnosis_text(const PenDiagnosis *diagnosis, char *buf, size_t bytes
         v.n_advices = 0;
     if (bytes)
         buf[0] = '\0';
-    put(&t, "Bottleneck: %s", v.bottleneck ? v.bottleneck : "unknown");
+    if (!v.bottleneck)
+        v.bottleneck = "unknown";
+    put(&t, "Bottleneck: %s", v.bottleneck);
     if (v.second)
         put(&t, ", closely followed by %s", v.second);
     put(&t, "\n%s samples/s. The training loop waited for batches for %.0f %% of the time.\n",

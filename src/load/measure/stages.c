@@ -337,7 +337,9 @@ static int time_all(Bench *b, double seconds, PenStages *ret, PenError *reterr)
 {
     uint32_t n = b->plan.threads, open = 0;
     Runner *runners = pen__alloc_array(n, sizeof *runners);
-    int status = runners ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
+    int status = PEN_OK;
+    if (!runners)
+        return pen__fail_memory(reterr, WHERE, "threads");
     while (status == PEN_OK && open < n) {
         status = open_runner(&runners[open], b, open);
         if (status < 0 && reterr)
