@@ -11,6 +11,7 @@ from py_tools import need_penstock
 penstock = need_penstock()
 need("torch", "numpy", "PIL")
 
+DOCTOR, SHORT = "penstock doctor images.pen --batch 16 --consumer 10", " --seconds 1"
 PAGE = ROOT / "docs" / "tutorials" / "why-is-my-gpu-idle.md"
 
 
@@ -19,7 +20,8 @@ def test_what_is_on_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text()
     assert "images 600\n" in text
-    printed, scope = run_page(text.replace("images 600\n", "images 96\n"), tmp_path)
+    short = text.replace("images 600\n", "images 96\n").replace(DOCTOR, DOCTOR + SHORT)
+    printed, scope = run_page(short, tmp_path)
     scope["loader"].close()
     for name in ("slow", "fast"):
         table = printed[f"penstock timeline {name}.json.gz"]
@@ -29,5 +31,6 @@ def test_what_is_on_the_page_runs(tmp_path, monkeypatch, capsys):
         page = (tmp_path / f"{name}.html").read_text()
         assert ">run_batch<" in page and ">next_data<" in page
         assert (">decode 0<" in page) == (name == "fast")
+    assert "samples/s" in printed[DOCTOR + SHORT]
     assert str(tmp_path / "images.pen") in printed["penstock top --once"]
     assert re.fullmatch(r"waited \d+\.\d% of the epoch for data\n", capsys.readouterr().out)
