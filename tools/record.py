@@ -38,7 +38,7 @@ RECORDS = {
         "Timelines of DataLoader with boto3 and of penstock: what the training step and each "
         "thread did"),
     "idle-tutorial": Spec("./dev bench idle --record", (
-        "src/load", "python/penstock", "docs/tutorials/why-is-my-gpu-idle.md"),
+        "src/load", "python/penstock", "bench/idle_tutorial.py"),
         "Timelines of the slow and of the fast script"),
     "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
     "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
