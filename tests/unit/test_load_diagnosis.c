@@ -232,6 +232,12 @@ TEST(advice_is_sorted_by_its_gain)
     CHECK_STR(d.advices[1].change, "threads");
     CHECK(near(d.advices[1].gain, 2));
     CHECK_STR(d.advices[2].change, "smaller-images"); /* half of all but storing */
+    CHECK(strstr(d.advices[2].text, "--mode encode --short-side 256"));
+    stages.raw_ratio = 1; /* what is not encoded stays so */
+    d = diagnose(&decode_bound, &facts);
+    CHECK(strstr(advice_of(&d, "smaller-images")->text, "--mode raw --short-side 256"));
+    stages.raw_ratio = 10;
+    d = diagnose(&decode_bound, &facts);
     CHECK(near(d.advices[2].gain, 1 / 0.55));
     Case with_reader = decode_bound; /* which needs the core, too */
     with_reader.io_threads = with_reader.wanted = 1;

@@ -162,9 +162,9 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
                       : limited(k, k->busy->per_second / area, KEEP_CPU | KEEP_CONSUMER);
     if (rate >= LEAST_GAIN * ret->per_second)
         add(ret, "smaller-images", rate,
-            "Pack smaller images: --mode encode --short-side %u. The random crops then come from "
+            "Pack smaller images: --mode %s --short-side %u. The random crops then come from "
             "smaller images.",
-            m->short_side);
+            m->raw_ratio > 0 && m->raw_ratio <= 1 ? "raw" : "encode", m->short_side);
 }
 
 /* ---- too much to read ---- */
