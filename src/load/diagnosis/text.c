@@ -82,7 +82,7 @@ static void put_stages(Text *t, const PenDiagnosis *v)
 static void put_advices(Text *t, const PenDiagnosis *v)
 {
     char buf[32];
-    put(t, "\n%12s  %-9s  %s\n", "expected", "gain", "what to change");
+    put(t, "\n%12s  %-9s   %s\n", "expected", "gain", "what to change");
     for (uint32_t i = 0; i < v->n_advices; i++) {
         const PenAdvice *a = &v->advices[i];
         char gain[16] = "none";
