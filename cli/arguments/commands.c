@@ -268,10 +268,11 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "stages are almost equally busy, both are named.\n"
             "With the time of a training step (--consumer or --trace), it first loads as fast as "
             "possible, and then with steps of this length. It prints the utilization of the "
-            "accelerator, without the first step, as MLPerf Storage defines it (90 % or more is "
-            "good), and how many such accelerators this machine can feed.\n"
-            "For a local pack, some blocks are dropped from the page cache to measure the disk: "
-            "256 MB at most for blocks of the usual size.",
+            "accelerator (the time in training steps, divided by the total time without the wait "
+            "for the first batch; MLPerf Storage asks for 90 % or more), and how many such "
+            "accelerators this machine can feed.\n"
+            "For a local pack, up to 64 blocks are dropped from the page cache to measure the "
+            "disk: about 500 MB at most for blocks of the usual size.",
         .examples = "penstock doctor photos.pen\n"
                     "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
                     "penstock doctor photos.pen --trace run.json.gz\n"
@@ -298,8 +299,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "  samples/s, MB/s: delivered samples and bytes read, in the last one or two "
             "seconds\n"
             "  wait: share of this time in which training waited for a batch\n"
-            "  bottleneck: what limits the speed. It is consumer if training waits for less than "
-            "2 % of the time, and unknown if the counters do not show it. idle: no batch was "
+            "  bottleneck: the busiest part: a stage of the loader, memory, or consumer (the "
+            "training step). unknown: no part was busy for half of the time. idle: no batch was "
             "requested for this long.\n"
             "  threads: those that decode + those that read or fetch\n"
             "  memory: in use / the budget of the loader, in MiB (M) or GiB (G)\n"
@@ -312,7 +313,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock top --once\n"
                     "penstock top --json | jq '.loaders[] | {rank, wait_percent, bottleneck}'",
         .next =
-            "'penstock bench NAME.pen' measures each stage alone. "
+            "'penstock doctor NAME.pen' prints what to change. "
             "docs/reference/counters.md explains the counters.",
         .schema = 1,
         .run = cli_top,

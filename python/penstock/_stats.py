@@ -115,7 +115,7 @@ def _check_ranks(ranks: Any) -> list[Mapping[str, Any]]:
 def merge_stats(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge the stats() of all ranks: the sums of samples and bytes, and the rank that waited
     longest for its batches, which the other ranks wait for. Its number is also the straggler, if
-    it waited for 10 % more of the time than the fastest rank."""
+    its `wait_share` is at least 0.1 above that of the fastest rank."""
     found = _check_ranks(ranks)
     waits = [counters["wait_seconds"] for counters in found]
     slowest = max(range(len(found)), key=waits.__getitem__)
