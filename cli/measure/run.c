@@ -124,7 +124,7 @@ int cli_run_stages(CliRun *run, PenError *reterr)
     int r = pen_bench_stages(run->pack, &run->settings, run->seconds / PEN_STAGE_COUNT,
                              &run->stages, reterr);
     cli_progress_fini(&run->progress);
-    return r;
+    return r == PEN_OK && cli_interrupted() ? cli_fail(reterr, PEN_E_CANCELLED, "interrupted") : r;
 }
 
 int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr)

@@ -38,8 +38,8 @@ def bench(place, seconds="1"):
     return ("bench", place / "p.pen", "--seconds", seconds, "--batch", "4")
 
 
-def simulate(seconds):
-    return ("simulate", "--samples", "1e6", "--sample-bytes", "100000", "--nodes", "4",
+def simulate(seconds, samples="1e6"):
+    return ("simulate", "--samples", samples, "--sample-bytes", "100000", "--nodes", "4",
             "--seconds", seconds)
 
 
@@ -107,7 +107,9 @@ def test_blocks_if_the_locale_has_them(environment, blocks):
 
 @pytest.mark.parametrize("columns", [1, 2, 6, 20, 40, 200])
 def test_the_line_fits_the_terminal(columns):
-    text = on_terminal(*SOME, "--json", columns=columns, LC_ALL="C.UTF-8")
+    # The time left is estimated after half a second.
+    work = simulate("90", "4e6") if columns == 20 else SOME
+    text = on_terminal(*work, "--json", columns=columns, LC_ALL="C.UTF-8")
     progress = text[:text.index("{")]
     screen = Screen(progress, columns)
     assert not screen.wrapped and screen.lines() == [""], progress
@@ -158,6 +160,16 @@ def test_ctrl_c_leaves_a_fresh_line(place):
         assert terminal.code == code, text
         assert rows[0].startswith(first) and rows[-1] == "" and screen.column == 0, rows
         assert not any("[" in row or "^C" in row for row in rows), rows
+
+
+def test_ctrl_c_while_stages_are_measured(place):
+    with Terminal(*bench(place, "2"), "--json") as terminal:
+        terminal.wait_for("measuring each")
+        terminal.keys("\x03")
+        text = terminal.finish()
+    assert terminal.code == 130, text
+    assert "interrupted; the measurement is not complete" in text
+    assert "samples_per_second" not in text
 
 
 def test_a_second_ctrl_c_ends_at_once_on_a_fresh_line(place):

@@ -31,7 +31,7 @@ pack = penstock.open(where, options, cache)
 print("ready", flush=True)
 sys.stdin.readline()
 digests = [remote_tools.epoch_digest(penstock, pack) for _ in range(int(epochs))]
-print(json.dumps([digests, pack.cache_stats()]))
+print(json.dumps([digests, pack.remote_stats() | pack.cache_stats()]))
 """
 
 
@@ -115,9 +115,11 @@ def test_each_block_is_fetched_once_per_node(server, digest, tmp_path, n):
     told = finish_readers(readers)
     assert {found for digests, _ in told for found in digests} == {digest}
     shards = asked(server)
-    assert len(shards) == len(set(shards))
+    # On a busy machine a request may be repeated, which is no affair of the cache.
+    repeated = sum(stats["retries"] + stats["hedges"] for _, stats in told)
+    assert len(shards) <= len(set(shards)) + repeated, told
     blocks = len(entries(tmp_path / "cache"))
-    assert sum(stats["misses"] for _, stats in told) == blocks
+    assert sum(stats["misses"] for _, stats in told) == blocks, told
     assert sum(stats["tail_misses"] for _, stats in told) == len(
         entries(tmp_path / "cache", ".tail"))
 

@@ -145,12 +145,13 @@ static uint64_t waits(const PenLoaderStats *s)
     return sum;
 }
 
-/* The time of each thread is divided between its stages and its waits. */
+/* The time of each thread is divided between its stages and its waits. What was reported of a stage
+ * stays, although later samples divide the time anew, so the sum of the stages may be more. */
 static void check_time(const PenLoaderStats *s)
 {
     uint64_t threads = s->threads + s->io_threads;
     uint64_t counted = busy_ns(s) + s->ns_read_idle + s->ns_decode_idle + s->ns_memory_wait;
-    CHECK(counted <= s->ns_elapsed * threads);
+    CHECK(counted <= s->ns_elapsed * threads / 100 * 120);
     CHECK(counted >= s->ns_elapsed * threads / 100 * 90);
 }
 

@@ -18,12 +18,14 @@ static int count_drop(int fd, uint64_t offset, uint64_t bytes)
     return bytes ? drop_result : -22;
 }
 
+static const char *pipeline = "decode | center_crop 16 | tensor u8";
+
 static int measure(int result, PenStages *ret, PenError *reterr)
 {
     PenSys odd = pen__sys_real;
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    s.pipeline = "decode | center_crop 16 | tensor u8";
+    s.pipeline = pipeline;
     s.order = PEN_ORDER_RANDOM;
     s.batch_size = 16;
     s.threads = s.io_threads = 2;
@@ -47,6 +49,15 @@ TEST(samples_that_are_not_in_the_page_cache)
     CHECK(stages.short_side == 18); /* 16 * 8 / 7 */
     CHECK(stages.raw_ratio > 1);
     CHECK(stages.area_ratio > 0 && stages.area_ratio < 1);
+}
+
+TEST(the_channels_may_come_first)
+{
+    PenStages stages = {0};
+    pipeline = "decode | center_crop 16 | tensor f32 nchw";
+    CHECK_INT(measure(1, &stages, NULL), PEN_OK);
+    pipeline = "decode | center_crop 16 | tensor u8";
+    CHECK(stages.short_side == 18);
 }
 
 TEST(a_page_cache_that_keeps_them)
@@ -98,6 +109,7 @@ int main(int argc, char **argv)
     help_begin();
     pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_TILE);
     RUN(samples_that_are_not_in_the_page_cache);
+    RUN(the_channels_may_come_first);
     RUN(a_page_cache_that_keeps_them);
     RUN(what_is_only_read_is_not_decoded);
     RUN(a_list_of_samples_is_read_as_it_is);

@@ -161,6 +161,9 @@ static int measure_local(const PenLoadPlan *plan, PenLoaderSettings *s, double s
     s->subset = c.samples;
     s->n_subset = c.n_samples;
     s->first = s->count = 0;
+    s->drop_last = 0;
+    s->rank = 0;
+    s->world = 1;
     if (r == PEN_OK) {
         bool cold = drop(&c);
         r = measure(plan, s, seconds, &first, &ret->warm, reterr);

@@ -371,7 +371,8 @@ static int time_reading(const Bench *b, double seconds, PenStages *ret, PenError
 /* A little more than the result, as 256 for 224: crops still vary. */
 static uint32_t short_side(const PenOutField *f)
 {
-    int64_t side = PEN_MIN(f->tensor.shape[1], f->tensor.shape[2]);
+    const int64_t *size = f->tensor.shape + (f->tensor.channels_last ? 1 : 2);
+    int64_t side = PEN_MIN(size[0], size[1]);
     return f->kind == PEN_KIND_IMAGE && f->tensor.n_dims == 4 && side > 0 && side < 10000
                ? (uint32_t)(side * 8 / 7)
                : 0;
