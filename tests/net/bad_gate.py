@@ -90,9 +90,11 @@ class Gate:
                 return
             self.n += 1
             wrong = self.n == self.first if self.once else self.n >= self.first
+            is_last = self.n == self.first - 1 and self.kind in ("refused", "black_hole")
+            if is_last:
+                self.away()  # before the answer, after which the next request may come at once
             threading.Thread(target=self.serve, args=(sock, wrong), daemon=True).start()
-            if self.n == self.first - 1 and self.kind in ("refused", "black_hole"):
-                self.away()
+            if is_last:
                 return
 
     def serve(self, sock, wrong):
