@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import atexit
-import datetime
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -209,6 +208,8 @@ def _end(expires: object) -> int:
     """Seconds since 1970; 0 if the credentials do not expire."""
     if expires is None:
         return 0
+    import datetime  # not when penstock is imported
+
     if isinstance(expires, datetime.datetime):
         if expires.tzinfo is None:
             raise InvalidError(

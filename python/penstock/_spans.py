@@ -14,10 +14,13 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from . import _check, _core, _dist, _sampler
+from . import _check, _core, _dist
 from ._error import Error, InvalidError
+
+if TYPE_CHECKING:
+    from ._sampler import Sampler
 
 _VARIABLE = "PENSTOCK_TRACE"
 SAMPLES_PER_SECOND = 2.0
@@ -58,8 +61,10 @@ class Trace:
         self._named: set[int] = set()
         self._loaders: set[weakref.ref[_Traced]] = set()
         _active[:] = [self]
-        self._sampler: _sampler.Sampler | None = None
+        self._sampler: Sampler | None = None
         if samples_per_second:
+            from . import _sampler  # needs ctypes
+
             self._sampler = _sampler.Sampler(self._count, self._stats, samples_per_second)
 
     def _follow(self, loader: _Traced) -> None:
