@@ -39,23 +39,24 @@ def test_import_brings_neither_numpy_nor_torch():
     assert done.stdout == "[]\n1\n", done.stderr
 
 
-@pytest.mark.alone
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take their time")
-def test_import_takes_under_50_ms(tmp_path):
+def test_import_takes_less_time_than_that_of_asyncio(tmp_path):
+    """docs/how-to/release.md has the times. If the machine is busy here, both take longer."""
     # As installed: with its modules compiled, which some machines forbid by default.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Of the processor, not of the clock: other programs may run at the same time.
-    code = (
-        "import time; start = time.process_time(); from penstock import Loader\n"
-        "print(time.process_time() - start)"
-    )
-    times = [float(run_python(code, env=environment).stdout) for _ in range(9)]
-    assert min(times) < 0.05, times
+    times = {"from penstock import Loader": [], "import asyncio": []}
+    for _ in range(9):
+        for statement, found in times.items():
+            code = f"import time; start = time.process_time(); {statement}\n"
+            code += "print(time.process_time() - start)"
+            found.append(float(run_python(code, env=environment).stdout))
+    own, other = (min(found) for found in times.values())
+    assert own < other, times
 
 
 def child_seconds():
-    """Of the processor, as above: on an idle machine that is the time of the clock."""
+    """Of the processor: on an idle machine that is the time of the clock."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -75,7 +76,7 @@ def test_command_starts_in_under_60_ms(tmp_path):
         subprocess.run([sys.executable, script, "--help"], stdout=subprocess.DEVNULL, timeout=60,
                        check=True, env={**os.environ, "PYTHONPATH": ""})
         times.append(child_seconds() - before)
-    assert sorted(times)[len(times) // 2] < 0.06, times
+    assert min(times) < 0.06, times
 
 
 def test_command_loads_only_what_it_needs():
