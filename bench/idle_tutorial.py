@@ -40,12 +40,12 @@ def run_round(folder):
 
 
 def rows_of(turns):
-    rows = [["script", "accelerator idle %", "time of an epoch s", "longest wait s"]]
+    rows = [["script", "accelerator idle %", "time of an epoch s", "longest wait ms"]]
     for name, found in turns.items():
         figures = [figure for figure, _ in found]
         rows.append([TITLES[name], idle.spread([100 * f["idle"] for f in figures], "{:.1f}"),
                      idle.spread([f["seconds"] for f in figures], "{:.2f}"),
-                     idle.spread([f["longest"] for f in figures], "{:.2f}")])
+                     idle.spread([1e3 * f["longest"] for f in figures], "{:.0f}")])
     return rows
 
 

@@ -118,7 +118,8 @@ def read(name):
 
 
 def block_of(record):
-    load = f", load {record['load']} before" if record.get("load") is not None else ""
+    measured = record.get("load") is not None
+    load = f", load average {record['load']} before the run" if measured else ""
     spec = RECORDS.get(record["name"])
     picture = (f"![{spec.picture}](../records/{record['name']}.svg)\n\n" if spec and spec.picture
                else "")

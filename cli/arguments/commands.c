@@ -268,11 +268,12 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "stages are almost equally busy, both are named.\n"
             "With the time of a training step (--consumer or --trace), it first loads as fast as "
             "possible, and then with steps of this length. It prints the utilization of the "
-            "accelerator (the time in training steps, divided by the total time without the wait "
-            "for the first batch; MLPerf Storage asks for 90 % or more), and how many such "
-            "accelerators this machine can feed.\n"
+            "accelerator: the time in training steps, divided by the total time without the wait "
+            "for the first batch. MLPerf Storage requires 90 % for ResNet-50. It also prints how "
+            "many such accelerators this machine can feed at 90 %.\n"
             "For a local pack, up to 64 blocks are dropped from the page cache to measure the "
-            "disk: about 500 MB at most for blocks of the usual size.",
+            "disk: about 500 MB at most for blocks of the usual size. Other jobs that need these "
+            "blocks read them from the disk again.",
         .examples = "penstock doctor photos.pen\n"
                     "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
                     "penstock doctor photos.pen --trace run.json.gz\n"

@@ -201,7 +201,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "S", .min = 1, .max = 86400, .initial = "10",
         .mistaken = "time duration",
-        .help = "how long to load; measuring the stages takes as long again"},
+        .help = "how long to count loaded samples. The entire command takes up to 3 times as long, "
+                "and doctor with --consumer up to 5 times"},
     [CLI_OPT_CONSUMER] = {.name = "consumer", .kind = CLI_ARG_REAL,
         .group = CLI_GROUP_COMMON, .commands = MEASURING,
         .value = "MS", .min = 0, .max = 3600000,

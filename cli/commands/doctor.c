@@ -10,14 +10,14 @@
 #include "output/result.h"
 #include "output/text.h"
 
-/* The utilization that MLPerf Storage asks for, in percent. */
+/* The utilization that MLPerf Storage requires for ResNet-50, in percent. */
 #define ENOUGH 90.0
 
 enum { TEXT_BYTES = 8192 };
 
 /* Accelerators that take a batch every `consumer` seconds. */
 typedef struct Accelerators {
-    double most;        /* samples per second, without an accelerator */
+    double most;        /* samples per second, without training steps */
     double each;        /* that one consumes if it never waits */
     double utilization; /* percent */
     unsigned count;     /* that can be fed */
@@ -82,11 +82,11 @@ static void print_accelerators(const CliRun *run, const Accelerators *a)
     printf("\nAn accelerator that trains on a batch of %u in %g ms takes %s samples/s.\n",
            run->settings.batch_size, run->consumer * 1e3,
            cli_text_number((int64_t)(a->each + 0.5), each));
-    printf("Its utilization is %.0f %%: %s 90 %%, as MLPerf Storage asks for.\n", a->utilization,
-           a->utilization >= ENOUGH ? "at least" : "below");
-    printf("This machine loads at most %s samples/s, enough for %s.\n",
-           cli_text_number((int64_t)(a->most + 0.5), most),
-           cli_text_count(a->count, "accelerator", n));
+    printf("Its utilization is %.0f %%. MLPerf Storage requires %.0f %% for ResNet-50.\n",
+           a->utilization, ENOUGH);
+    printf("This machine loads at most %s samples/s: %s %s at %.0f %%.\n",
+           cli_text_number((int64_t)(a->most + 0.5), most), a->count ? "enough for" : "too few for",
+           a->count ? cli_text_count(a->count, "accelerator", n) : "one accelerator", ENOUGH);
 }
 
 static int print_text(const CliRun *run, const PenDiagnosis *diagnosis, const Accelerators *a)

@@ -39,7 +39,7 @@ static inline void pen_run_facts_init(PenRunFacts *facts)
 PEN_NODISCARD PEN_API int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts,
                                            PenError *reterr);
 
-/** How fast a stage could be if it was the only one. */
+/** How fast a stage is if its threads do nothing else. */
 typedef struct PenDiagnosisStage {
     const char *name;  /**< "decode"; static */
     double per_second; /**< samples */

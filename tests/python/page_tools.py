@@ -20,7 +20,7 @@ def run_page(text, folder):
         if kind == "python":
             exec(compile(block, "block of the page", "exec"), scope)
             continue
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             program, *words = shlex.split(line, comments=True)
             printed[line] = python(*PROGRAMS[program], *words, cwd=folder)
     return printed, scope

@@ -38,7 +38,7 @@ def test_bench_counts_and_finds_the_bottleneck(record):
     assert set(stages) - {"read_cold", "read_half_threads"} == STAGES
     assert all(rate > 0 for rate in stages.values())
     by_name = {one["name"]: one for one in record["stages"]}
-    assert set(by_name) - {"read-cold", "consumer"} == {"read", "verify", "decode", "resample",
+    assert set(by_name) - {"read_cold", "consumer"} == {"read", "verify", "decode", "resample",
                                                         "store"}
     assert by_name["decode"]["samples_per_second"] == stages["decode"]
     assert record["confidence"] == ("close" if "second" in record else "clear")

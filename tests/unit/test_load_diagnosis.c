@@ -202,7 +202,7 @@ TEST(measured_rates_replace_those_of_the_counters)
     PenDiagnosis d = diagnose(&decode_bound, &facts);
     CHECK(rate_of(&d, "decode", &ratio) == 14 && ratio == 1);
     CHECK(rate_of(&d, "read", &ratio) == 300);
-    CHECK(rate_of(&d, "read-cold", &ratio) == 7 && ratio == 0.5);
+    CHECK(rate_of(&d, "read_cold", &ratio) == 7 && ratio == 0.5);
     CHECK(near(rate_of(&d, "resample", &ratio), 120) && near(rate_of(&d, "store", &ratio), 120));
     d = diagnose(&fetch_bound, &facts);
     CHECK(rate_of(&d, "fetch", &ratio) == 300);
@@ -347,6 +347,46 @@ TEST(the_text_fits_in_80_columns)
     CHECK(pen_diagnosis_text(&d, NULL, 0) == n);
 }
 
+static int has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+/* Every report ends with what to do. */
+TEST(a_report_without_advice_prints_why)
+{
+    char text[4096];
+    const Case unknown = {.wait = 80, .read = 10, .read_idle = 90, .decode = 10, .decode_idle = 90};
+    const Case close = {.wait = 90, .fetch = 100, .decode = 99, .decode_idle = 1};
+    PenDiagnosis d = diagnose(&unknown, NULL);
+    CHECK_STR(d.bottleneck, "unknown");
+    pen_diagnosis_text(&d, text, sizeof text);
+    CHECK(has(text, "busy for half of the time") && has(text, "'penstock bench NAME.pen --trace"));
+    d = diagnose(&close, NULL);
+    CHECK_STR(d.bottleneck, "fetch");
+    pen_diagnosis_text(&d, text, sizeof text);
+    CHECK(d.n_advices == 0 && has(text, "No single change brings 5 % or more."));
+    d.struct_size = offsetof(PenDiagnosis, advices); /* of a program that cannot have any */
+    pen_diagnosis_text(&d, text, sizeof text);
+    CHECK(!has(text, "No single change"));
+}
+
+TEST(words_of_the_caller_explain_the_bottleneck)
+{
+    char text[4096];
+    PenStages stages = {.struct_size = sizeof stages, .per_second = {[PEN_STAGE_READ_COLD] = 7}};
+    PenRunFacts facts;
+    pen_run_facts_init(&facts);
+    facts.stages = &stages;
+    PenDiagnosis d = diagnose(&decode_bound, &facts);
+    d.bottleneck = "memory";
+    d.second = "consumer";
+    pen_diagnosis_text(&d, text, sizeof text);
+    CHECK(strncmp(text, "Bottleneck: memory (the limit memory=), closely followed by consumer (the",
+                  73) == 0);
+    CHECK(has(text, "\ntraining step)\n10.0 samples/s.") && has(text, "\n  read cold "));
+}
+
 TEST(facts_without_a_size_are_refused)
 {
     PenLoaderStats s = stats_of(&decode_bound);
@@ -371,6 +411,8 @@ int main(int argc, char **argv)
     RUN(more_memory_means_more_requests);
     RUN(a_consumer_that_transforms_batches_is_told_so);
     RUN(the_text_fits_in_80_columns);
+    RUN(a_report_without_advice_prints_why);
+    RUN(words_of_the_caller_explain_the_bottleneck);
     RUN(facts_without_a_size_are_refused);
     return TEST_END();
 }

@@ -67,7 +67,7 @@ static void advise_threads(const PenAdviceCase *k, PenDiagnosis *ret)
         rate = least(rate, k->busy->samples * k->facts->cores / cpu);
     rate = limited(k, rate, KEEP_SUPPLY | KEEP_CONSUMER);
     if (rate >= LEAST_GAIN * ret->per_second)
-        add(ret, "threads", rate, "Use %u threads instead of %u: this process has %u cores.", cores,
+        add(ret, "threads", rate, "Use threads=%u instead of %u: this process has %u cores.", cores,
             threads, cores);
 }
 
@@ -139,12 +139,13 @@ static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
         return;
     if (bytes > 0)
         add(ret, "raw-pack", rate,
-            "Pack with --mode raw, so that nothing is decoded. %.0f times as many bytes are read "
-            "then.",
+            "Pack the source again with 'penstock pack SRC -o NEW.pen --mode raw', so that nothing "
+            "is decoded. The pack is larger, and the loader reads %.0f times as many bytes.",
             bytes);
     else
         add(ret, "raw-pack", rate,
-            "Pack with --mode raw, so that nothing is decoded, if the disk has room for it.");
+            "Pack the source again with 'penstock pack SRC -o NEW.pen --mode raw', so that nothing "
+            "is decoded. The pack is then much larger.");
 }
 
 static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
@@ -157,14 +158,16 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
     new.read *= area;
     new.decode *= area;
     new.resample *= area;
+    int is_raw = m->raw_ratio > 0 && m->raw_ratio <= 1;
     double rate = k->busy->bottleneck >= PEN_LOAD_STAGE_DECODE
                       ? with_cost(k, &old, &new, area)
                       : limited(k, k->busy->per_second / area, KEEP_CPU | KEEP_CONSUMER);
     if (rate >= LEAST_GAIN * ret->per_second)
         add(ret, "smaller-images", rate,
-            "Pack smaller images: --mode %s --short-side %u. The random crops then come from "
-            "smaller images.",
-            m->raw_ratio > 0 && m->raw_ratio <= 1 ? "raw" : "encode", m->short_side);
+            "Pack smaller images with 'penstock pack SRC -o NEW.pen --mode %s --short-side %u'. "
+            "%sSmall crops then have less detail.",
+            is_raw ? "raw" : "encode", m->short_side,
+            is_raw ? "" : "The images are encoded as JPEG again. ");
 }
 
 /* ---- too much to read ---- */
@@ -207,7 +210,9 @@ static void advise_disk(const PenAdviceCase *k, PenDiagnosis *ret)
     double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
     if (fits_in_memory(k->facts))
         add_gain(ret, "preload", rate, "Load the pack into memory first: preload=True.");
-    add_gain(ret, "faster-disk", rate, "Copy the pack to a faster disk, or use a cache on one.");
+    add_gain(ret, "faster-disk", rate,
+             "Copy the pack to a faster disk with 'penstock copy NAME.pen DIR/NAME.pen', or use a "
+             "cache on one (cache=DIR).");
     advise_requests(k, ret);
 }
 

@@ -86,7 +86,7 @@ void pen__ceilings_list(const PenCeilings *c, const PenBusy *b, PenDiagnosis *re
     for (int i = 0; i < PEN_LOAD_STAGE_COUNT; i++) {
         add(ret, pen__limit_name(i), c->stage[i], base);
         if (i == PEN_LOAD_STAGE_READ)
-            add(ret, "read-cold", c->read_cold, base);
+            add(ret, "read_cold", c->read_cold, base);
     }
     add(ret, pen__limit_name(PEN_LIMIT_CONSUMER), c->consumer, base);
 }

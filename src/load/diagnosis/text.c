@@ -3,6 +3,7 @@
 #include <penstock/diagnosis.h>
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,13 +66,23 @@ static const char *number(double value, char buf[32])
     return buf;
 }
 
+/* "read_cold" as "read cold". */
+static const char *label(const char *name, char buf[32])
+{
+    snprintf(buf, 32, "%s", name);
+    for (char *c = buf; *c; c++)
+        if (*c == '_')
+            *c = ' ';
+    return buf;
+}
+
 static void put_stages(Text *t, const PenDiagnosis *v)
 {
-    char buf[32];
+    char buf[32], name[32];
     put(t, "\n  %-10s %12s  %s\n", "stage", "samples/s", "compared with the bottleneck");
     for (uint32_t i = 0; i < v->n_stages; i++) {
         const PenDiagnosisStage *s = &v->stages[i];
-        put(t, "  %-10s %12s  ", s->name, number(s->per_second, buf));
+        put(t, "  %-10s %12s  ", label(s->name, name), number(s->per_second, buf));
         if (strcmp(s->name, v->bottleneck) == 0)
             put(t, "the bottleneck\n");
         else
@@ -93,28 +104,67 @@ static void put_advices(Text *t, const PenDiagnosis *v)
     }
 }
 
+/* A bottleneck that is no stage of the loader, in the words of its caller. */
+static const char *meaning(const char *name)
+{
+    static const char *const known[][2] = {{"consumer", " (the training step)"},
+                                           {"transform", " (the function transform=)"},
+                                           {"memory", " (the limit memory=)"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i][0]) == 0)
+            return known[i][1];
+    return "";
+}
+
+static void put_bottleneck(Text *t, const PenDiagnosis *v)
+{
+    char line[160], second[80] = "";
+    if (v->second)
+        snprintf(second, sizeof second, ", closely followed by %s%s", v->second,
+                 meaning(v->second));
+    snprintf(line, sizeof line, "Bottleneck: %s%s%s", v->bottleneck, meaning(v->bottleneck),
+             second);
+    put_words(t, line, 0);
+}
+
+/* What to do where no change has a gain that is worth it. */
+static void put_no_advice(Text *t, const PenDiagnosis *v)
+{
+    const char *text =
+        "No single change brings 5 % or more. A faster machine or a simpler pipeline would help.";
+    if (v->per_second <= 0)
+        text = "No batch has been delivered yet.";
+    else if (strcmp(v->bottleneck, "unknown") == 0)
+        text = "No part of the loader was busy for half of the time. To see what its threads wait "
+               "for, record a trace: set PENSTOCK_TRACE=run.json.gz in the environment of the job, "
+               "or run 'penstock bench NAME.pen --trace run.json.gz'.";
+    put(t, "\n");
+    put_words(t, text, 0);
+}
+
 size_t pen_diagnosis_text(const PenDiagnosis *diagnosis, char *buf, size_t bytes)
 {
     PenDiagnosis v = {0};
+    bool has_advices = diagnosis->struct_size >= sizeof v;
     Text t = {.buf = buf, .bytes = bytes};
     char rate[32];
     memcpy(&v, diagnosis, PEN_MIN(diagnosis->struct_size, sizeof v));
     if (diagnosis->struct_size < offsetof(PenDiagnosis, advices)) /* of a program without lists */
         v.n_stages = v.n_advices = 0;
-    else if (diagnosis->struct_size < sizeof v)
+    else if (!has_advices)
         v.n_advices = 0;
     if (bytes)
         buf[0] = '\0';
     if (!v.bottleneck)
         v.bottleneck = "unknown";
-    put(&t, "Bottleneck: %s", v.bottleneck);
-    if (v.second)
-        put(&t, ", closely followed by %s", v.second);
-    put(&t, "\n%s samples/s. The training loop waited for batches for %.0f %% of the time.\n",
+    put_bottleneck(&t, &v);
+    put(&t, "%s samples/s. The training loop waited for batches for %.0f %% of the time.\n",
         number(v.per_second, rate), 100 * v.wait_share);
     if (v.n_stages)
         put_stages(&t, &v);
     if (v.n_advices)
         put_advices(&t, &v);
+    else if (has_advices)
+        put_no_advice(&t, &v);
     return t.at;
 }
