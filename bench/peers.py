@@ -87,7 +87,7 @@ def accelerate(run, photos, seconds):
         row = json.loads(done.stdout)
         steps = figures.steps_of(row["samples"], n) / row["seconds"]
         run.note("accelerator", threads=threads, rate=steps * figures.STEP_IMAGES,
-                 utilisation=steps * figures.STEP_SECONDS,
+                 utilization=steps * figures.STEP_SECONDS,
                  cpu_per_1000=row["cpu_seconds_per_1000_samples"])
 
 

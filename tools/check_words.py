@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse private words in what users read.
+"""Refuse private words and British spelling in what users read.
 
 That is Markdown, the comments of public headers, docstrings, and the strings of the library, the
 program and the package. Decision records may quote older words.
@@ -15,7 +15,8 @@ import sys
 
 from check_text import tree_files
 
-# Left: a pattern of words that are ours alone; right: what the field says.
+# Left: a pattern of words that are ours alone; right: what the field says. Names of the API are
+# spelled as in PyTorch (color_jitter, normalize, utilization_percent), and so is the text.
 WORDS = [
     (re.compile(rf"\b(?:{pattern})\b", re.I), instead)
     for pattern, instead in (
@@ -37,6 +38,8 @@ WORDS = [
         (r"goes on|go on|going on|went on", "continues, resumes"),
         (r"for ever and once|mute servers?", "always and once, unresponsive server"),
         (r"(?:(?:s3|https?)://|remote|server's) address(?:es)?", "URL"),
+        (r"colour(?:s|ed)?|grey|(?:mis)?behaviours?|neighbour(?:s|ing)?", "color, gray, behavior"),
+        (r"(?:utilis|initialis|normalis|optimis|synchronis)\w+", "utilization, initialize"),
     )
 ]
 LITERAL = r'"(?:\\.|[^"\\\n])*"'
@@ -85,7 +88,7 @@ def user_texts(path, text):
 
 def check(path, text):
     return [
-        f"{path}:{line}: '{m.group()}' is a private word; say: {instead}"
+        f"{path}:{line}: '{m.group()}' is not used here; say: {instead}"
         for line, words in user_texts(path, text)
         for pattern, instead in WORDS
         for m in pattern.finditer(words)
@@ -102,6 +105,7 @@ def self_test():
         ("include/penstock/a.h", "/* taken\n * apart */\n", 1),
         ("python/a.py", '"""It goes on."""\n', 1),
         ("tests/a.md", "goes on\n", 0),
+        ("a.md", "colours, `src/dsp/colour_c.c`, utilisation and finalise\n", 2),
         ("a.md", "an s3:// address, an IP address, the address space\n", 1),
     )
     failed = [case for case in cases if len(check(*case[:2])) != case[2]]

@@ -6,7 +6,7 @@ import statistics
 
 LEAST_ROUNDS = 3  # for a winner
 # One simulated H100 that trains ResNet-50 in MLPerf Storage takes 400 images every 0.224 s.
-STEP_IMAGES, STEP_SECONDS, UTILISATION = 400, 0.224, 0.9
+STEP_IMAGES, STEP_SECONDS, UTILIZATION = 400, 0.224, 0.9
 
 
 def ratio(ours, theirs):
@@ -38,7 +38,7 @@ def reached(comparison, at_least):
 
 def cores_for_accelerator(images_per_second, cores):
     """How many such cores feed one simulated accelerator, from what `cores` of them feed."""
-    needed = UTILISATION * STEP_IMAGES / STEP_SECONDS
+    needed = UTILIZATION * STEP_IMAGES / STEP_SECONDS
     return needed / (images_per_second / cores)
 
 

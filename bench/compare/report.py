@@ -108,11 +108,11 @@ def wanted_table(head, found):
 
 
 def accelerator_table(lines):
-    rows = [["threads", "images/s taken", "utilisation", "CPU s / 1,000"]]
+    rows = [["threads", "images/s taken", "utilization", "CPU s / 1,000"]]
     for line in lines:
         if line["kind"] == "accelerator":
             rows.append([str(line["threads"]), f"{line['rate']:,.0f}",
-                         f"{line['utilisation'] * 100:.1f} %", f"{line['cpu_per_1000']:.2f}"])
+                         f"{line['utilization'] * 100:.1f} %", f"{line['cpu_per_1000']:.2f}"])
     if len(rows) == 1:
         return ""
     return ("\nMeasured with `penstock bench --consumer 224 --batch 400`, a simulated accelerator "

@@ -200,7 +200,7 @@ typedef struct PenPixelRange {
     uint64_t sample;
     uint32_t field;
     uint32_t first, step, n; /**< for an image 0, 1, 1 */
-    uint32_t channels;       /**< 3 = RGB; 1 = grey, or a mask unchanged */
+    uint32_t channels;       /**< 3 = RGB; 1 = gray, or a mask unchanged */
 } PenPixelRange;
 
 /** Decodes images to upright pixels, one byte per channel, image after image and row after row: the

@@ -8,7 +8,7 @@
  * Errors. A call that can fail returns a PenStatus and fills the PenError that it is passed, which
  * may be NULL. On failure it writes no other result, unless its comment says so.
  *
- * Settings. Initialise a settings struct with its init function, then change members. The library
+ * Settings. Initialize a settings struct with its init function, then change members. The library
  * copies the struct, but not the strings and arrays that it points to: keep them until the call
  * returns. NULL instead of a settings struct selects the defaults.
  *

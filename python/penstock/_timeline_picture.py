@@ -28,7 +28,7 @@ _OTHER = "#777777"
 _GPU = "#d55e00"
 WIDTH = 1180
 _LEFT, _RIGHT, _ROW, _GAP = 120, 60, 16, 4
-_USE = 60  # height of the lines of utilisation
+_USE = 60  # height of the lines of utilization
 _CHARACTER = 7.2  # width of a letter, at most, on average
 _STEP = 8  # columns of one point of these lines
 _STALL = 0.5  # of a column: more than this part is spent waiting for data
@@ -135,7 +135,7 @@ def _short(name: str) -> str:
     return name if len(name) <= 14 else name[:13] + "…"
 
 
-# ---- utilisation
+# ---- utilization
 
 
 def _line(points: Sequence[tuple[float, float]], stroke: str, top: float) -> Line:
@@ -163,11 +163,11 @@ def _gpu_points(
 
 
 def _use(process: Process, seconds: float, frame: _Frame, top: float) -> list[Shape]:
-    """Utilisation, with its axis on the right; nothing if it is not known."""
+    """Utilization, with its axis on the right; nothing if it is not known."""
     if not process.busy and not process.gpu:
         return []
     shapes: list[Shape] = [
-        Text(frame.left - 8, top + _USE / 2 + 4, "utilisation", "end"),
+        Text(frame.left - 8, top + _USE / 2 + 4, "utilization", "end"),
         Rect(frame.left, top, frame.width, _USE, None, "#999999"),
     ]
     for percent in (0, 50, 100):
@@ -224,7 +224,7 @@ def _axis(seconds: float, frame: _Frame, top: float) -> list[Shape]:
 
 
 def _entries(timeline: Timeline) -> Iterator[tuple[str, str]]:
-    """(name, its colour) of what is in the picture"""
+    """(name, its color) of what is in the picture"""
     lanes = [lane for process in timeline.processes for lane in process.lanes]
     used = {name for lane in lanes for column in lane.columns for name in column}
     yield from ((name, colour(name)) for name in COLOURS if name in used)
@@ -244,7 +244,7 @@ def _legend(timeline: Timeline, frame: _Frame, top: float) -> tuple[list[Shape],
         x += width
     lines = ["black line: part of the time in which the program did not wait for data"]
     if any(process.gpu for process in timeline.processes):
-        lines.append("red line: GPU utilisation")
+        lines.append("red line: GPU utilization")
     for line in lines:
         top += 20
         shapes.append(Text(frame.left, top + 10, line))

@@ -203,7 +203,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
         return r;
     if (head.colour != PEN_PNG_GREY && head.colour != PEN_PNG_PALETTE)
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "mask: expected 1 channel (grey or palette), found colour type %u",
+                         "mask: expected 1 channel (gray or palette), found color type %u",
                          head.colour);
     if (head.depth == 16)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, where,

@@ -78,7 +78,7 @@ static int read_ihdr(const Chunk *c, const PenLimits *limits, PenPngHead *ret, P
     };
     if (!depth_fits(ret->colour, ret->depth))
         return pen__fail(reterr, PEN_E_DECODE, where,
-                         "png: expected a valid colour type, found type %u with %u bits",
+                         "png: expected a valid color type, found type %u with %u bits",
                          ret->colour, ret->depth);
     return pen__limits_check(limits, ret->width, ret->height, where, reterr);
 }

@@ -201,7 +201,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
     if (r < 0)
         return r;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "mask: expected 1 channel (grey or palette), found a WebP of %u channels; "
+                     "mask: expected 1 channel (gray or palette), found a WebP of %u channels; "
                      "store masks as PNG",
                      info.channels);
 }

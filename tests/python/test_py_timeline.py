@@ -135,12 +135,12 @@ def test_threads_that_fetch_are_one_lane():
     assert colours(events, "fetch") == {_timeline_picture.COLOURS["request"]: 2}
 
 
-def test_gpu_utilisation_counts_before_spans():
+def test_gpu_utilization_counts_before_spans():
     counters = [{"ph": "C", "pid": 7, "name": "gpu_percent", "ts": (100 + i) * 1e6,
                  "args": {"GPU 0": 20}} for i in range(10)]
     (process,) = _timeline.analyse(RUN + counters).processes
     assert process.figures["accelerator idle"] == pytest.approx(0.8)
-    assert "GPU utilisation" in svg(RUN + counters)
+    assert "GPU utilization" in svg(RUN + counters)
 
 
 def test_the_gpu_line_has_means():
@@ -173,7 +173,7 @@ def test_another_loader():
     assert sum(first.busy) / len(first.busy) == pytest.approx(0.5)
     assert second.figures == pytest.approx({"elapsed time": 1}) and second.busy == []
     assert (second.columns.start, second.columns.stop) == (80, 160)
-    assert svg(OTHER).count(">utilisation<") == 1
+    assert svg(OTHER).count(">utilization<") == 1
 
 
 def test_a_process_that_ends_at_once():

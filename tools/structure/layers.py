@@ -31,7 +31,7 @@ LAYERS = (
             ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
             ("jpeg/decoder", "jpeg/turbo", "."), ("jpeg/transcode",), ("region",),
         )),
-        ("dsp", "pixel kernels for each processor: resampling, colour, storing", ((".",),)),
+        ("dsp", "pixel kernels for each processor: resampling, color, storing", ((".",),)),
         ("cache", "blocks of remote packs on a node's disk, shared by processes", ((".",),)),
     ),
     (

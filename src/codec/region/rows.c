@@ -18,7 +18,7 @@ int pen__region_check_mask(const PenRegion *region, uint32_t channels, PenError 
     if (region->colour != PEN_COLOUR_MASK || channels == 1)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_DECODE, where,
-                     "mask: expected 1 channel (grey or palette), found %u; store masks as PNG",
+                     "mask: expected 1 channel (gray or palette), found %u; store masks as PNG",
                      channels);
 }
 

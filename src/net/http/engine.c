@@ -224,7 +224,7 @@ static int make_multi(PenEngine *e, unsigned connections, PenError *reterr)
     if (!e->multi || curl_multi_setopt(e->multi, CURLMOPT_MAXCONNECTS, n) ||
         curl_multi_setopt(e->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING))
         return pen__fail(reterr, PEN_E_NO_MEMORY, WHERE,
-                         "cannot initialise libcurl: out of memory or file descriptors");
+                         "cannot initialize libcurl: out of memory or file descriptors");
     return pen__poll_init(e, reterr);
 }
 

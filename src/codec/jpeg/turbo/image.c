@@ -38,7 +38,7 @@ static int mask(const uint8_t *data, size_t bytes, const PenLimits *limits, PenP
         return r;
     if (info.components != 1)
         return pen__fail(reterr, PEN_E_DECODE, "codec/jpeg",
-                         "mask: expected 1 channel (grey or palette), found a JPEG of %u channels; "
+                         "mask: expected 1 channel (gray or palette), found a JPEG of %u channels; "
                          "store masks as PNG",
                          info.components);
     return pen__turbo_decode(data, bytes, limits, ret, reterr);

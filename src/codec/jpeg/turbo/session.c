@@ -154,8 +154,8 @@ int pen__turbo_choose_output(PenTurbo *t)
         return 3;
     default:
         return pen__fail(t->reterr, PEN_E_UNSUPPORTED, where,
-                         "jpeg: expected grey, YCbCr, RGB, CMYK or YCCK, found %d components of an "
-                         "unknown colour space",
+                         "jpeg: expected gray, YCbCr, RGB, CMYK or YCCK, found %d components of an "
+                         "unknown color space",
                          t->d.num_components);
     }
 }
