@@ -72,7 +72,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, path in enumerate(map(pathlib.Path, sys.argv[1:])):
             for name, binary in binaries(path, f"{folder}/{number}"):
-                rows.append((f"`{name}`, {machine(readelf(binary))}", protections(binary)))
+                rows.append((f"`{name}`, {machine(readelf(binary)).lower()}", protections(binary)))
     print("| Protection |", " | ".join(name for name, _ in rows), "|")
     print("|---" * (len(rows) + 1) + "|")
     for protection in rows[0][1] if rows else ():
