@@ -218,8 +218,10 @@ void pen__load_engine_end_pass(PenLoadEngine *e)
 {
     pthread_mutex_lock(&e->lock.mutex);
     e->pass.ended = true;
-    if (!e->pass_ended_ns)
+    if (!e->pass_ended_ns) {
         e->pass_ended_ns = pen__sys->now_ns();
+        pen__load_engine_count(e, &e->at_end);
+    }
     pthread_mutex_unlock(&e->lock.mutex);
 }
 

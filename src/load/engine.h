@@ -38,7 +38,7 @@ typedef struct PenLoadEngine {
     PenThreads threads;
     PenBadSamples bad;
     PenLoadCounters counters;                         /* without the times of threads */
-    PenLoadCounters at_begin;                         /* of the pass, with them */
+    PenLoadCounters at_begin, at_end;                 /* of the pass, with them */
     uint64_t wait_max_ns, pass_wait_max_ns;           /* the longest wait for a batch */
     uint64_t opened_ns, pass_began_ns, pass_ended_ns; /* 0: it has not */
     uint64_t stage_ns[PEN_LOAD_STAGE_COUNT];          /* as reported last */

@@ -43,13 +43,24 @@ static void keep_stages(PenLoadEngine *e, PenLoaderStats *s)
         e->stage_ns[i] = s->stage_ns[i] = PEN_MAX(s->stage_ns[i], e->stage_ns[i]);
 }
 
+/* What threads do after the end of an epoch, which is to wait, does not belong to it. */
+static void count_epoch(const PenLoadEngine *e, PenLoadCounters *ret)
+{
+    if (e->pass_ended_ns)
+        *ret = e->at_end;
+    else
+        pen__load_engine_count(e, ret);
+    pen__counters_subtract(ret, &e->at_begin);
+}
+
 void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
 {
     PenLoadCounters c;
     pthread_mutex_lock(&e->lock.mutex);
-    pen__load_engine_count(e, &c);
     if (epoch)
-        pen__counters_subtract(&c, &e->at_begin);
+        count_epoch(e, &c);
+    else
+        pen__load_engine_count(e, &c);
     *ret = pen__figures_now(e);
     ret->ns_elapsed = elapsed_ns(e, epoch);
     pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "load_help.h"
 
@@ -191,6 +192,29 @@ TEST(a_loader_counts_each_epoch_and_all)
     pen_loader_close(&l);
 }
 
+TEST(an_epoch_that_has_ended_stays_as_it_is)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenLoaderSettings set = help_loader_settings(BATCH);
+    PenLoaderStats at_end, later;
+    PenSha256 hash;
+    pen__sha256_init(&hash);
+    CHECK_INT(pen_loader_open(pack, &set, &l, &err), PEN_OK);
+    CHECK_INT(help_drain(l, &hash, -1, &err), N / BATCH);
+    pen_loader_epoch_stats(l, &at_end);
+    usleep(20000); /* threads wait meanwhile */
+    pen_loader_epoch_stats(l, &later);
+    CHECK(at_end.ns_decode_idle > 0);
+    CHECK_INT(later.ns_decode_idle, at_end.ns_decode_idle);
+    CHECK_INT(later.ns_read_idle, at_end.ns_read_idle);
+    CHECK_INT(later.ns_elapsed, at_end.ns_elapsed);
+    CHECK_INT(help_drain(l, &hash, 1, &err), 1);
+    pen_loader_epoch_stats(l, &later);
+    CHECK_INT(later.batches, 1); /* of the next one */
+    pen_loader_close(&l);
+}
+
 TEST(every_counter_has_a_name_and_a_value)
 {
     PenLoaderStats s = {.struct_size = sizeof s, .threads = 3, .samples = 1 << 20};
@@ -241,6 +265,7 @@ int main(int argc, char **argv)
     help_begin();
     pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
     RUN(a_loader_counts_each_epoch_and_all);
+    RUN(an_epoch_that_has_ended_stays_as_it_is);
     pen_pack_close(&pack);
     help_end();
     return TEST_END();
