@@ -24,8 +24,10 @@ typedef struct PenRunFacts {
     uint64_t throttles;          /**< responses of the store that asked to slow down */
     uint64_t pack_bytes;         /**< size of the pack */
     uint64_t memory_bytes;       /**< memory of this machine that is free for the pack */
-    int32_t is_remote;           /**< 1 = the pack is in an object store */
+    int32_t is_remote;           /**< 1 = the pack is read from an object store */
     int32_t has_cache;           /**< 1 = the pack has a cache */
+    int32_t is_preloaded;        /**< 1 = the pack is in memory: pen_pack_preload */
+    uint32_t unused;             /**< 0 */
 } PenRunFacts;
 
 PEN_API void pen_run_facts_init_sized(PenRunFacts *facts, size_t bytes);
@@ -35,7 +37,7 @@ static inline void pen_run_facts_init(PenRunFacts *facts)
 }
 
 /** Fills in what the loader knows about its pack and this machine: cores, pack_bytes, memory_bytes,
- * is_remote, has_cache; and the throttles of the pack since it was opened. */
+ * is_remote, has_cache, is_preloaded; and the throttles of the pack since it was opened. */
 PEN_NODISCARD PEN_API int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts,
                                            PenError *reterr);
 

@@ -255,6 +255,8 @@ int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *rete
     const PenPack *pack = loader->engine->plan.pack;
     PenRunFacts f;
     PenRemoteStats remote;
+    if (!facts)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "facts: expected a PenRunFacts, found NULL");
     pen_run_facts_init(&f);
     int r = pen__settings_copy(&f, sizeof f, facts, "pen_run_facts_init", reterr);
     if (r < 0)
@@ -265,7 +267,8 @@ int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *rete
     f.throttles = remote.throttles;
     f.pack_bytes = pen_pack_info(pack)->total_bytes;
     f.memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
-    f.is_remote = pen_is_remote(pen__pack_path(pack));
+    f.is_remote = pen__pack_is_remote(pack);
+    f.is_preloaded = pen__pack_is_preloaded(pack);
     f.has_cache = pen__pack_is_whole(pack) && !pen__pack_joins(pack);
     f.struct_size = facts->struct_size;
     memcpy(facts, &f, PEN_MIN(f.struct_size, sizeof f));

@@ -277,6 +277,11 @@ TEST(a_slow_disk_is_replaced_by_memory)
     d = diagnose(&read_bound, &facts);
     CHECK_STR(d.advices[0].change, "faster-disk");
     CHECK(near(advice_of(&d, "more-requests")->gain, 2));
+    facts.memory_bytes = 200;
+    facts.is_preloaded = 1;
+    d = diagnose(&read_bound, &facts);
+    CHECK_STR(d.bottleneck, "read");
+    CHECK(!advice_of(&d, "preload") && !advice_of(&d, "faster-disk"));
 }
 
 TEST(a_slow_network_needs_a_cache)

@@ -4,6 +4,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include <penstock/diagnosis.h>
+#include <penstock/preload.h>
+
 #include "io/dir.h"
 #include "io/source.h"
 #include "load_help.h"
@@ -260,6 +263,49 @@ TEST(broken_samples_are_replaced_the_same)
     pen_pack_close(&far);
 }
 
+/* ---- what is known about it ---- */
+
+static void fill_facts(PenPack *pack, PenRunFacts *ret)
+{
+    PenLoader *l = NULL;
+    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    pen_run_facts_init(ret);
+    CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+    CHECK_INT(pen_run_facts_of(l, ret, NULL), PEN_OK);
+    pen_loader_close(&l);
+}
+
+TEST(a_pack_in_memory_is_no_longer_remote)
+{
+    PenError err = {0};
+    PenRunFacts facts;
+    PenPack *far = open_far("a.pen");
+    atomic_store(&slow_us, 0);
+    CHECK(far);
+    fill_facts(far, &facts);
+    CHECK(facts.is_remote && !facts.has_cache && !facts.is_preloaded);
+    CHECK_INT(facts.pack_bytes, pen_pack_info(far)->total_bytes);
+    pen_pack_close(&far);
+    far = open_far("a.pen");
+    CHECK_INT(pen_pack_preload(far, NULL, NULL, &err), PEN_OK);
+    fill_facts(far, &facts);
+    CHECK(!facts.is_remote && !facts.has_cache && facts.is_preloaded);
+    pen_pack_close(&far);
+}
+
+TEST(facts_need_a_place)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenPack *far = open_far("a.pen");
+    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    CHECK_INT(pen_loader_open(far, &s, &l, NULL), PEN_OK);
+    CHECK_INT(pen_run_facts_of(l, NULL, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "expected a PenRunFacts, found NULL"));
+    pen_loader_close(&l);
+    pen_pack_close(&far);
+}
+
 /* ---- memory ---- */
 
 TEST(little_memory_is_enough)
@@ -287,6 +333,8 @@ int main(int argc, char **argv)
     RUN(passes_that_are_given_up);
     RUN(a_block_that_cannot_be_had);
     RUN(broken_samples_are_replaced_the_same);
+    RUN(a_pack_in_memory_is_no_longer_remote);
+    RUN(facts_need_a_place);
     RUN(little_memory_is_enough);
     help_end();
     return TEST_END();

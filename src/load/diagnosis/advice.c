@@ -208,6 +208,8 @@ static int fits_in_memory(const PenRunFacts *f)
 static void advise_disk(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
+    if (k->facts->is_preloaded)
+        return; /* there is nothing faster than memory */
     if (fits_in_memory(k->facts))
         add_gain(ret, "preload", rate, "Load the pack into memory first: preload=True.");
     add_gain(ret, "faster-disk", rate,

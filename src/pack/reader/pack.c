@@ -30,6 +30,11 @@ int pen__pack_is_remote(const PenPack *p)
     return p->is_remote;
 }
 
+int pen__pack_is_preloaded(const PenPack *p)
+{
+    return p->preload != NULL;
+}
+
 int pen__pack_is_whole(const PenPack *p)
 {
     return p->is_whole;

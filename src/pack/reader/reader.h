@@ -47,6 +47,8 @@ int pen__pack_open_with(const char *name, PenOpenFn open, void *ctx, PenPack **r
 int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
 /* 1: every read is a request to a server. */
 int pen__pack_is_remote(const PenPack *p);
+/* 1: pen_pack_preload has loaded it into memory. */
+int pen__pack_is_preloaded(const PenPack *p);
 /* 1: blocks are read and kept whole: it is far, or has a cache. */
 int pen__pack_is_whole(const PenPack *p);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */
