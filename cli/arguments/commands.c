@@ -271,9 +271,9 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "accelerator: the time in training steps, divided by the total time without the wait "
             "for the first batch. MLPerf Storage requires 90 % for ResNet-50. It also prints how "
             "many such accelerators this machine can feed at 90 %.\n"
-            "For a local pack, up to 64 blocks are dropped from the page cache to measure the "
-            "disk: about 500 MB at most for blocks of the usual size. Other jobs that need these "
-            "blocks read them from the disk again.",
+            "For a local pack, up to 256 MiB are dropped from the page cache to measure the disk, "
+            "or one block if it is larger. Other jobs that need these blocks read them from the "
+            "disk again.",
         .examples = "penstock doctor photos.pen\n"
                     "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
                     "penstock doctor photos.pen --trace run.json.gz\n"

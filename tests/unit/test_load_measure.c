@@ -3,6 +3,7 @@
 #include <penstock/bench.h>
 
 #include "base/sys.h"
+#include "load/measure/cold.h"
 #include "load/measure/reading.h"
 #include "load/plan/builder.h"
 #include "load_help.h"
@@ -103,6 +104,63 @@ TEST(a_list_of_samples_is_read_as_it_is)
     pen__load_plan_fini(&plan);
 }
 
+TEST(a_list_is_read_by_one_rank_to_its_end)
+{
+    PenLoaderSettings s = help_loader_settings(80);
+    PenLoadPlan plan;
+    PenReadingRates rates;
+    s.world = 2; /* of the 100 samples, no batch is complete */
+    s.rank = 1;
+    s.drop_last = 1;
+    CHECK_INT(pen__load_plan_build(&plan, pack, &s, NULL), PEN_OK);
+    CHECK_INT(pen__reading_measure(&plan, 0.02, &rates, NULL), PEN_OK);
+    CHECK(rates.warm > 0);
+    pen__load_plan_fini(&plan);
+}
+
+/* ---- what is dropped from the page cache ---- */
+
+enum { MANY = 350, EACH = 5 }; /* samples; in a block */
+
+static bool holds(const PenCold *c, uint64_t block)
+{
+    for (uint64_t i = 0; i < c->n_blocks; i++)
+        if (c->blocks[i]->number == block)
+            return true;
+    return false;
+}
+
+/* With the pages at its ends, each block takes a little more than 4 MiB. */
+static void check_cold(PenPack *many, const PenLoaderSettings *s, uint64_t expected)
+{
+    PenLoadPlan plan;
+    PenCold c;
+    CHECK_INT(pen__load_plan_build(&plan, many, s, NULL), PEN_OK);
+    CHECK_INT(pen__cold_choose(&c, &plan, 7, NULL), PEN_OK);
+    CHECK_INT(c.n_blocks, 63);
+    CHECK(c.bytes <= 256 << 20);
+    CHECK_INT(c.n_samples, expected);
+    for (uint64_t i = 0; i < c.n_samples; i++)
+        CHECK(holds(&c, c.samples[i] / EACH));
+    pen__cold_release(&c);
+    pen__load_plan_fini(&plan);
+}
+
+TEST(a_limited_part_of_the_page_cache_is_dropped)
+{
+    PenPack *many = help_load_pack("many.pen", MANY, -1, PEN_MODE_TILE);
+    PenLoaderSettings s = help_loader_settings(10);
+    uint64_t list[2 * MANY / EACH]; /* two of each block */
+    CHECK_INT(pen_pack_info(many)->n_blocks, MANY / EACH);
+    check_cold(many, &s, 63 * EACH);
+    for (uint64_t i = 0; i < PEN_LEN(list); i++)
+        list[i] = i / 2 * EACH + i % 2;
+    s.subset = list;
+    s.n_subset = PEN_LEN(list);
+    check_cold(many, &s, 63 * 2);
+    pen_pack_close(&many);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -113,6 +171,8 @@ int main(int argc, char **argv)
     RUN(a_page_cache_that_keeps_them);
     RUN(what_is_only_read_is_not_decoded);
     RUN(a_list_of_samples_is_read_as_it_is);
+    RUN(a_list_is_read_by_one_rank_to_its_end);
+    RUN(a_limited_part_of_the_page_cache_is_dropped);
     pen_pack_close(&pack);
     help_end();
     return TEST_END();

@@ -4,11 +4,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include <penstock/cache.h>
 #include <penstock/diagnosis.h>
 #include <penstock/preload.h>
 
 #include "io/dir.h"
 #include "io/source.h"
+#include "load/measure/reading.h"
+#include "load/plan/builder.h"
 #include "load_help.h"
 #include "pack/reader/reader.h"
 
@@ -306,6 +309,33 @@ TEST(facts_need_a_place)
     pen_pack_close(&far);
 }
 
+/* Half of the threads would read what the others have stored. */
+TEST(what_is_measured_later_is_not_in_the_cache)
+{
+    PenPack *near = help_load_pack("c.pen", 3 * N, -1, PEN_MODE_TILE), *far = open_far("c.pen");
+    PenCacheSettings cache;
+    PenCacheStats stats;
+    PenLoadPlan plan;
+    PenReadingRates rates;
+    PenLoaderSettings s = settings(PEN_ORDER_RANDOM);
+    s.batch_size = 2;
+    s.io_threads = 2;
+    pen_cache_settings_init(&cache);
+    cache.directory = at("cache");
+    CHECK(near && far);
+    CHECK_INT(pen_pack_cache(far, &cache, NULL), PEN_OK);
+    atomic_store(&slow_us, 5000);
+    CHECK_INT(pen__load_plan_build(&plan, far, &s, NULL), PEN_OK);
+    CHECK_INT(pen__reading_measure(&plan, 0, &rates, NULL), PEN_OK); /* one batch each */
+    pen__load_plan_fini(&plan);
+    pen_pack_cache_stats(far, &stats);
+    CHECK(rates.warm > 0 && rates.half > 0);
+    CHECK(stats.misses >= 4);
+    CHECK(stats.hits <= 1);
+    pen_pack_close(&near);
+    pen_pack_close(&far);
+}
+
 /* ---- memory ---- */
 
 TEST(little_memory_is_enough)
@@ -335,6 +365,7 @@ int main(int argc, char **argv)
     RUN(broken_samples_are_replaced_the_same);
     RUN(a_pack_in_memory_is_no_longer_remote);
     RUN(facts_need_a_place);
+    RUN(what_is_measured_later_is_not_in_the_cache);
     RUN(little_memory_is_enough);
     help_end();
     return TEST_END();
