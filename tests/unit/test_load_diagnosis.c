@@ -108,6 +108,8 @@ TEST(the_bottleneck_follows_the_rules)
          .decode_idle = 10, .io_threads = 64, .wanted = 64},
         {"memory", NULL, .wait = 90, .fetch = 640, .fetch_idle = 10, .read_idle = 100,
          .decode_idle = 10, .io_threads = 4, .wanted = 64},
+        {"unknown", NULL, .wait = 95, .fetch = 40, .fetch_idle = 360, .read_idle = 100, .decode = 9,
+         .decode_idle = 91, .io_threads = 4, .wanted = 64},
         {"memory", NULL, .wait = 90, .decode = 70, .decode_idle = 30, .slots = 2},
         {"decode", NULL, .wait = 90, .decode = 90, .decode_idle = 10, .slots = 2},
         {"read", NULL, .wait = 90, .read = 90, .verify = 1, .read_idle = 5, .decode_idle = 90},
@@ -312,6 +314,26 @@ TEST(more_memory_means_more_requests)
     CHECK(near(d.advices[0].gain, 1 / 0.7));
 }
 
+TEST(more_memory_does_not_widen_a_link)
+{
+    Case c = fetch_bound;
+    PenRunFacts facts;
+    PenStages stages = {
+        .struct_size = sizeof stages,
+        .per_second = {[PEN_STAGE_READ] = 12, [PEN_STAGE_READ_HALF] = 10, [PEN_STAGE_ALL] = 30}};
+    pen_run_facts_init(&facts);
+    facts.stages = &stages;
+    facts.is_remote = 1;
+    c.io_threads = 16;
+    PenDiagnosis d = diagnose(&c, &facts); /* half of the requests are almost as fast */
+    CHECK_STR(d.bottleneck, "fetch");
+    CHECK_STR(d.advices[0].change, "cache");
+    CHECK(!advice_of(&d, "memory"));
+    stages.per_second[PEN_STAGE_READ_HALF] = 7;
+    d = diagnose(&c, &facts);
+    CHECK_STR(d.bottleneck, "memory");
+}
+
 TEST(a_consumer_that_transforms_batches_is_told_so)
 {
     PenRunFacts facts;
@@ -414,6 +436,7 @@ int main(int argc, char **argv)
     RUN(a_slow_disk_is_replaced_by_memory);
     RUN(a_slow_network_needs_a_cache);
     RUN(more_memory_means_more_requests);
+    RUN(more_memory_does_not_widen_a_link);
     RUN(a_consumer_that_transforms_batches_is_told_so);
     RUN(the_text_fits_in_80_columns);
     RUN(a_report_without_advice_prints_why);

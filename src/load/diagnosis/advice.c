@@ -8,8 +8,6 @@
 
 /* A smaller gain is not worth a change. */
 #define LEAST_GAIN 1.05
-/* Twice as many requests that bring less than this do not help. */
-#define SCALES 1.3
 /* The share of the free memory that a pack may take. */
 #define MEMORY_SHARE 0.8
 
@@ -174,14 +172,10 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
 
 static double more_requests(const PenAdviceCase *k)
 {
-    const PenStages *m = k->facts->stages;
-    double all = !m                                       ? 0
-                 : m->per_second[PEN_STAGE_READ_COLD] > 0 ? m->per_second[PEN_STAGE_READ_COLD]
-                                                          : m->per_second[PEN_STAGE_READ];
-    double half = m ? m->per_second[PEN_STAGE_READ_HALF] : 0;
-    if (all <= 0 || half <= 0 || all < SCALES * half)
+    double scaling = pen__ceilings_scaling(k->facts->stages);
+    if (scaling < PEN_SCALES)
         return 0;
-    return limited(k, k->busy->per_second * PEN_MIN(all / half, 2.0), KEEP_CPU | KEEP_CONSUMER);
+    return limited(k, k->busy->per_second * PEN_MIN(scaling, 2.0), KEEP_CPU | KEEP_CONSUMER);
 }
 
 static void advise_requests(const PenAdviceCase *k, PenDiagnosis *ret)

@@ -127,7 +127,8 @@ static int rival(const PenBusy *b, const PenBusyGroup *g)
 static bool lacks_memory(const PenBusy *b, const PenLoaderStats *s, const Candidate *first,
                          double memory)
 {
-    if (first->limit == PEN_LOAD_STAGE_FETCH && s->io_threads < s->io_threads_wanted)
+    if (first->limit == PEN_LOAD_STAGE_FETCH && first->share >= HALF &&
+        s->io_threads < s->io_threads_wanted)
         return true; /* fewer requests at a time than the loader would make */
     return first->share < SATURATED && ((b->read.all > 0 && memory >= MEMORY_WAIT * b->read.all) ||
                                         (s->slots_limit > 0 && s->slots_limit < FEW_SLOTS));

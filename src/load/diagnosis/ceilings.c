@@ -63,6 +63,15 @@ PenCeilings pen__ceilings_of(const PenBusy *b, const PenStages *stages)
     return c;
 }
 
+double pen__ceilings_scaling(const PenStages *stages)
+{
+    const double *rate = stages ? stages->per_second : NULL;
+    if (!rate)
+        return 0;
+    return divide(rate[PEN_STAGE_READ_COLD] > 0 ? rate[PEN_STAGE_READ_COLD] : rate[PEN_STAGE_READ],
+                  rate[PEN_STAGE_READ_HALF]);
+}
+
 /* ---- the list ---- */
 
 static void add(PenDiagnosis *v, const char *name, double rate, double bottleneck)

@@ -18,6 +18,10 @@ typedef struct PenCeilings {
 
 /* `stages` may be NULL. */
 PenCeilings pen__ceilings_of(const PenBusy *b, const PenStages *stages);
+/* Do more reading threads read more? Half of them were measured, too; 0 = that is not known. */
+double pen__ceilings_scaling(const PenStages *stages);
+/* Twice as many threads that bring less than this do not help. */
+#define PEN_SCALES 1.3
 /* Lists them, with their ratio to that of the bottleneck. */
 void pen__ceilings_list(const PenCeilings *c, const PenBusy *b, PenDiagnosis *ret);
 

@@ -14,6 +14,15 @@ void pen_run_facts_init_sized(PenRunFacts *facts, size_t bytes)
     pen__settings_default(facts, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
+/* More memory would allow more requests at a time. Where half of them are as fast, it brings
+ * nothing: the network is the bottleneck, not the memory. */
+static void check_requests(PenLoaderStats *s, const PenStages *stages)
+{
+    double scaling = pen__ceilings_scaling(stages);
+    if (scaling > 0 && scaling < PEN_SCALES)
+        s->io_threads_wanted = s->io_threads;
+}
+
 int pen_diagnose_sized(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret,
                        size_t ret_bytes, PenError *reterr)
 {
@@ -28,6 +37,7 @@ int pen_diagnose_sized(const PenLoaderStats *stats, const PenRunFacts *facts, Pe
     if (f.stages)
         memcpy(&stages, f.stages, PEN_MIN(f.stages->struct_size, sizeof stages));
     f.stages = f.stages ? &stages : NULL;
+    check_requests(&s, f.stages);
     pen__busy_of(&s, f.since, f.transform_seconds, &busy);
     PenCeilings ceilings = pen__ceilings_of(&busy, f.stages);
     PenAdviceCase k = {.stats = &s, .facts = &f, .busy = &busy, .ceilings = &ceilings};
