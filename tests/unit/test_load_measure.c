@@ -2,6 +2,8 @@
 /* Every stage alone: reading by a loader that does not decode, with and without the page cache. */
 #include <penstock/bench.h>
 
+#include <stdatomic.h>
+
 #include "base/sys.h"
 #include "load/measure/cold.h"
 #include "load/measure/reading.h"
@@ -59,6 +61,33 @@ TEST(the_channels_may_come_first)
     CHECK_INT(measure(1, &stages, NULL), PEN_OK);
     pipeline = "decode | center_crop 16 | tensor u8";
     CHECK(stages.short_side == 18);
+}
+
+static atomic_size_t largest;
+
+static void *count_resize(void *p, size_t bytes)
+{
+    size_t most = atomic_load(&largest);
+    while (bytes > most && !atomic_compare_exchange_weak(&largest, &most, bytes))
+        ;
+    return pen__sys_real.resize(p, bytes);
+}
+
+TEST(copies_take_a_part_of_the_memory)
+{
+    PenStages stages = {0};
+    PenSys odd = pen__sys_real;
+    PenLoaderSettings s = help_loader_settings(10);
+    s.memory_bytes = 64 << 20;
+    s.threads = 2;
+    odd.resize = count_resize;
+    pen__sys = &odd;
+    int r = pen_bench_stages(pack, &s, 0.02, &stages, NULL);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_OK);
+    CHECK(stages.copy_bytes > 1e6);
+    CHECK(atomic_load(&largest) >= 4 << 20); /* an eighth, of two threads */
+    CHECK(atomic_load(&largest) < 8 << 20);
 }
 
 TEST(a_page_cache_that_keeps_them)
@@ -168,6 +197,7 @@ int main(int argc, char **argv)
     pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_TILE);
     RUN(samples_that_are_not_in_the_page_cache);
     RUN(the_channels_may_come_first);
+    RUN(copies_take_a_part_of_the_memory);
     RUN(a_page_cache_that_keeps_them);
     RUN(what_is_only_read_is_not_decoded);
     RUN(a_list_of_samples_is_read_as_it_is);

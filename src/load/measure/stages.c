@@ -20,8 +20,10 @@
 #define WHERE "load/measure"
 
 enum { MAX_SAMPLES = 1000 };
-/* Of all threads together, more than caches hold; of one copy, and of one thread at least. */
-enum { COPY_BYTES = 64 << 20, COPY_STEP = 1 << 20 };
+/* Of all threads together, more than caches hold; of one copy. */
+enum { COPY_BYTES = 128 << 20, COPY_STEP = 64 << 10 };
+/* The part of the loader's memory that copies may take. */
+enum { COPY_PART = 8 };
 enum { COPYING = PEN_STAGE_COUNT }; /* a stage without samples */
 
 const char *pen_stage_name(int stage)
@@ -54,7 +56,7 @@ typedef struct Bench {
     uint8_t *sink; /* of one sample's results: what threads store there is of no interest */
     uint64_t sink_bytes;
     int stage;
-    uint64_t end_ns;
+    uint64_t for_ns;
 } Bench;
 
 typedef struct Runner { /* one thread */
@@ -216,9 +218,23 @@ static int run_sample(Runner *r, uint32_t i)
     return status;
 }
 
+/* In each of the two halves of a thread's buffer. */
 static size_t copy_steps(const Bench *b)
 {
-    return PEN_MAX((size_t)COPY_BYTES / COPY_STEP / b->plan.threads, (size_t)1);
+    uint64_t all = PEN_MIN((uint64_t)COPY_BYTES, b->plan.shares.total / COPY_PART);
+    return (size_t)PEN_MAX(all / 2 / b->plan.threads / COPY_STEP, (uint64_t)1);
+}
+
+/* By the thread itself, so that the pages are in the memory that is near to it. Pages that nobody
+ * has written are all the same one. */
+static int prepare_copies(Runner *r)
+{
+    size_t bytes = 2 * copy_steps(r->bench) * COPY_STEP;
+    r->pixels.bytes = 0;
+    if (pen__buf_reserve(&r->pixels, bytes) < 0)
+        return pen__fail_memory(&r->error, WHERE, "copies");
+    memset(r->pixels.data, 1, bytes);
+    return PEN_OK;
 }
 
 /* From one half of the buffer to the other, step by step. */
@@ -233,14 +249,16 @@ static void run(void *runners, unsigned number)
 {
     Runner *r = (Runner *)runners + number;
     const Bench *b = r->bench;
-    uint64_t start = pen__sys->now_ns();
     uint32_t i = r->first;
+    if (b->stage == COPYING && (r->status = prepare_copies(r)) < 0)
+        return;
+    uint64_t start = pen__sys->now_ns();
     do {
         r->status = b->stage == COPYING ? copy_step(r) : run_sample(r, i);
         i = (i + b->plan.threads) % b->n;
         r->done++;
-    } while (r->status == PEN_OK && pen__sys->now_ns() < b->end_ns);
-    r->ns = pen__sys->now_ns() - start;
+        r->ns = pen__sys->now_ns() - start;
+    } while (r->status == PEN_OK && r->ns < b->for_ns);
 }
 
 /* ---- all of it ---- */
@@ -304,7 +322,7 @@ static int time_stage(Bench *b, Runner *runners, double seconds, double *ret, Pe
     PenTeamWork work = {.name = "pen-stage", .run = run, .ctx = runners};
     for (uint32_t i = 0; i < n; i++)
         runners[i].done = 0;
-    b->end_ns = pen__sys->now_ns() + (uint64_t)(seconds * 1e9);
+    b->for_ns = (uint64_t)(seconds * 1e9);
     int status = pen__team_run(&work, n, reterr);
     double rate = 0;
     for (uint32_t i = 0; i < n && status == PEN_OK; i++) {
@@ -319,14 +337,6 @@ static int time_stage(Bench *b, Runner *runners, double seconds, double *ret, Pe
 
 static int time_copies(Bench *b, Runner *runners, double seconds, PenStages *ret, PenError *reterr)
 {
-    size_t bytes = 2 * copy_steps(b) * COPY_STEP;
-    for (uint32_t i = 0; i < b->plan.threads; i++) {
-        PenBuf *buf = &runners[i].pixels;
-        buf->bytes = 0;
-        if (pen__buf_reserve(buf, bytes) < 0)
-            return pen__fail_memory(reterr, WHERE, "copies");
-        memset(buf->data, 1, bytes); /* pages that nobody has written are all the same one */
-    }
     b->stage = COPYING;
     int status = time_stage(b, runners, seconds, &ret->copy_bytes, reterr);
     ret->copy_bytes *= COPY_STEP;
