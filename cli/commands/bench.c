@@ -116,7 +116,7 @@ static void add_trace(CliReport *report, const char *path, const PenTraceStats *
 static void fill(CliReport *report, const CliArgs *args, CliRun *run)
 {
     cli_report_text(report, "pack", args->operands[0]);
-    cli_report_text(report, "pipeline", pen_loader_pipeline(run->loader));
+    cli_report_text(report, "pipeline", run->pipeline);
     cli_report_text(report, "order", run->settings.order == PEN_ORDER_BLOCK ? "block" : "random");
     cli_report_text(report, "tier", pen_cpu_tier());
     cli_report_number(report, "threads", run->stats.threads);

@@ -61,7 +61,7 @@ static void fill(CliReport *report, const CliArgs *args, const CliRun *run,
                  const PenDiagnosis *diagnosis, const Accelerators *a)
 {
     cli_report_text(report, "pack", args->operands[0]);
-    cli_report_text(report, "pipeline", pen_loader_pipeline(run->loader));
+    cli_report_text(report, "pipeline", run->pipeline);
     cli_report_text(report, "order", run->settings.order == PEN_ORDER_BLOCK ? "block" : "random");
     cli_report_number(report, "threads", run->stats.threads);
     cli_report_number(report, "cores", pen_cpu_cores());

@@ -2,6 +2,7 @@
 #include "measure/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -9,7 +10,7 @@
 #include "interrupt.h"
 #include "output/messages.h"
 
-enum { MAX_WAITS = 1 << 20 };
+enum { MAX_WAITS = 1 << 20, SLICE_MS = 200 };
 
 static double now(void)
 {
@@ -35,14 +36,24 @@ static void hold(double seconds)
 
 /* ---- loading ---- */
 
+/* Waits in slices: storage may hang, and Ctrl-C is to end that. */
+static int next_batch(const CliRun *run, double start, PenBatch **ret, PenError *reterr)
+{
+    for (;;) {
+        if (cli_interrupted())
+            return cli_fail(reterr, PEN_E_CANCELLED, "interrupted");
+        int r = pen_loader_next(run->loader, SLICE_MS, ret, reterr);
+        if (r != PEN_E_TIMEOUT || now() - start >= run->settings.stall_ms * 1e-3)
+            return r;
+    }
+}
+
 /* One pass, or what fits before `end`. */
 static int one_pass(CliRun *run, const char *stage, double end, PenError *reterr)
 {
     for (;;) {
         PenBatch *batch = NULL;
         double start = now();
-        if (cli_interrupted())
-            return cli_fail(reterr, PEN_E_CANCELLED, "interrupted");
         if (start >= end)
             return PEN_OK;
         cli_progress_show(&run->progress,
@@ -51,7 +62,7 @@ static int one_pass(CliRun *run, const char *stage, double end, PenError *reterr
                                               .done = (double)run->samples,
                                               .seconds = run->seconds - (end - start),
                                               .total_seconds = run->seconds});
-        int r = pen_loader_next(run->loader, -1, &batch, reterr);
+        int r = next_batch(run, start, &batch, reterr);
         if (r != PEN_OK)
             return r;
         double got = now();
@@ -117,25 +128,36 @@ int cli_run_load(CliRun *run, const char *path, PenError *reterr)
     return r;
 }
 
+/* Keeps what is known about the run. */
+static int close_loader(CliRun *run, PenError *reterr)
+{
+    pen_run_facts_init(&run->facts);
+    int r = pen_run_facts_of(run->loader, &run->facts, reterr);
+    run->pipeline = strdup(pen_loader_pipeline(run->loader));
+    pen_loader_close(&run->loader);
+    return r == PEN_OK && !run->pipeline ? cli_fail_memory(reterr) : r;
+}
+
 int cli_run_stages(CliRun *run, PenError *reterr)
 {
+    int r = close_loader(run, reterr);
+    if (r < 0)
+        return r;
     cli_progress_init(&run->progress);
     cli_progress_note(&run->progress, "measuring each stage alone ...");
-    int r = pen_bench_stages(run->pack, &run->settings, run->seconds / PEN_STAGE_COUNT,
-                             &run->stages, reterr);
+    r = pen_bench_stages(run->pack, &run->settings, run->seconds / PEN_STAGE_COUNT, &run->stages,
+                         reterr);
     cli_progress_fini(&run->progress);
     return r == PEN_OK && cli_interrupted() ? cli_fail(reterr, PEN_E_CANCELLED, "interrupted") : r;
 }
 
 int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr)
 {
-    PenRunFacts facts;
-    pen_run_facts_init(&facts);
+    PenRunFacts facts = run->facts;
     facts.since = &run->since;
     facts.stages = &run->stages;
     facts.cpu_seconds = run->cpu;
-    int r = pen_run_facts_of(run->loader, &facts, reterr);
-    return r < 0 ? r : pen_diagnose(&run->stats, &facts, ret, reterr);
+    return pen_diagnose(&run->stats, &facts, ret, reterr);
 }
 
 /* ---- opening ---- */
@@ -176,5 +198,6 @@ void cli_run_close(CliRun *run)
     pen_loader_close(&run->loader);
     pen_pack_close(&run->pack);
     free(run->waits);
+    free(run->pipeline);
     *run = (CliRun){0};
 }

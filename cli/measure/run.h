@@ -11,8 +11,10 @@
 
 typedef struct CliRun {
     PenPack *pack;
-    PenLoader *loader;
+    PenLoader *loader;          /* until the stages are measured */
     PenLoaderSettings settings; /* texts belong to the arguments */
+    char *pipeline;             /* with its defaults; of the loader */
+    PenRunFacts facts;
     CliProgress progress;
     double seconds, consumer; /* how long to load; seconds that each batch is held */
     double *waits;            /* for a batch, in seconds */
@@ -31,6 +33,7 @@ int cli_run_open(CliRun *run, const CliArgs *args, PenError *reterr);
 void cli_run_close(CliRun *run);
 /* Loads, with a trace at `path` if it is not NULL. Counters of an earlier call do not count. */
 int cli_run_load(CliRun *run, const char *path, PenError *reterr);
+/* Closes the loader before: it would load on, and its memory would be in use twice. */
 int cli_run_stages(CliRun *run, PenError *reterr);
 int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr);
 

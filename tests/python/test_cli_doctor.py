@@ -2,12 +2,14 @@
 """`penstock doctor`: the bottleneck, what to change, and how many accelerators can be fed."""
 
 import json
+import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
-from cli_tools import good, run
+from cli_tools import PENSTOCK, good, run
 from PIL import Image
 from py_tools import need_penstock
 
@@ -56,6 +58,29 @@ def test_without_a_consumer_loading_is_the_bottleneck(pack):
     record = good("doctor", pack, *SHORT, "--json").json()
     assert record["bottleneck"] != "consumer" and "accelerators" not in record
     assert record["wait_percent"] > 50
+
+
+def thread_names(pid):
+    names = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            names.append((task / "comm").read_text().strip())
+        except OSError:  # it has ended
+            pass
+    return names
+
+
+def test_the_loader_is_closed_before_the_stages_are_measured(pack):
+    with subprocess.Popen([PENSTOCK, "doctor", pack, *SHORT, "--json"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        names, end = [], time.monotonic() + 60
+        while "pen-stage" not in names and process.poll() is None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+            names = thread_names(process.pid)
+        process.communicate(timeout=60)
+    others = [name for name in names if name != "pen-stage"]
+    assert len(others) == 1, names  # no threads but the one that measures
 
 
 def trace_with(path, *milliseconds, name="run_batch"):

@@ -422,6 +422,22 @@ def test_stopped_copy_goes_on(near, pack):
     assert near.tree("a.pen") == tree(pack)
 
 
+def test_stopped_measurement_of_a_store_that_does_not_respond(near, many):
+    """Ctrl-C ends the wait for a batch, which is minutes otherwise."""
+    near.good("copy", many, near.at("a.pen"))
+    near.server.control(reset=True, mute=20)  # the pack is open by then, and no batch is complete
+    process = near.start("doctor", near.at("a.pen"), "--batch", "60", "--seconds", "1")
+    deadline = time.monotonic() + 30
+    while not any("mute" in entry["faults"] for entry in near.server.log()):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    near.server.control(mute=False)
+    assert process.returncode == 130, err
+    assert "interrupted; the measurement is not complete" in err
+
+
 def test_progress_is_shown_on_a_terminal(near, pack, tmp_path):
     import pty
 
