@@ -91,15 +91,15 @@ static void print_accelerators(const CliRun *run, const Accelerators *a)
 
 static int print_text(const CliRun *run, const PenDiagnosis *diagnosis, const Accelerators *a)
 {
-    char text[TEXT_BYTES];
+    char text[TEXT_BYTES], n[CLI_NUMBER_TEXT];
     pen_diagnosis_text(diagnosis, text, sizeof text);
     fputs(text, stdout);
     if (run->settings.order == PEN_ORDER_RANDOM && run->stages.samples > 0 &&
         run->stages.per_second[PEN_STAGE_READ_COLD] <= 0)
         fputs("\nThe page cache could not be dropped, so the disk was not measured.\n", stdout);
     if (run->stages.copy_bytes > 0)
-        printf("\nMemory bandwidth: %.1f GB/s copied by %u threads.\n",
-               run->stages.copy_bytes / 1e9, run->stages.threads);
+        printf("\nMemory bandwidth: %.1f GB/s copied by %s.\n", run->stages.copy_bytes / 1e9,
+               cli_text_count(run->stages.threads, "thread", n));
     if (run->consumer > 0)
         print_accelerators(run, a);
     return CLI_EXIT_OK;
