@@ -565,19 +565,28 @@ def test_ctrl_c_ends_every_wait(server, memory, what):
 
 EXITS = {
     "nothing under way": "",
-    "a loader waits": "threading.Thread(target=lambda: list(penstock.Loader(p, 16, "
-                      "output='numpy')), daemon=True).start()",
-    "a read waits": "threading.Thread(target=lambda: p[500]['label'], daemon=True).start()",
-    "an opening waits": "threading.Thread(target=lambda: penstock.open(A, O), daemon=True).start()",
-    "a callback hangs": "threading.Thread(target=lambda: penstock.open(A, C), daemon=True).start()",
+    "a loader waits": "start(lambda: list(penstock.Loader(p, 16, output='numpy')))",
+    "a read waits": "start(lambda: p[500]['label'])",
+    "an opening waits": "start(lambda: penstock.open(A, O))",
+    "a callback hangs": "start(lambda: penstock.open(A, C))",
     "a global loader": "batches = iter(penstock.Loader(p, 16, output='numpy'))",
     "a global writer": "w.add(x=1)",
 }
 EXIT_CODE = HEAD + """
 import json, os, threading, urllib.request
 A, O, url, what = remote_tools.ADDRESS, json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+hanging = threading.Event()
 def hang():
+    hanging.set()
     time.sleep(3600)
+def requests():
+    return len(json.load(urllib.request.urlopen(url + "/_log")))
+def start(call):
+    before = requests()
+    threading.Thread(target=call, daemon=True).start()
+    until = time.monotonic() + 20
+    while requests() == before and not hanging.is_set() and time.monotonic() < until:
+        time.sleep(0.05)
 C = {"endpoint": O["endpoint"], "region": O["region"], "credentials": hang}
 p = penstock.open(A, O)
 os.environ["XDG_CACHE_HOME"] = sys.argv[4]

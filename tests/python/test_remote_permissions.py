@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import net_stage
 import pytest
@@ -38,6 +39,14 @@ def pack(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("packs") / "photos.pen"
     good("pack", folder, "-o", out)
     return out
+
+
+@pytest.fixture
+def open_place():
+    """Where another user can read: pytest closes its folders to others whenever it starts."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        yield pathlib.Path(place)
 
 
 @pytest.fixture
@@ -149,10 +158,10 @@ def test_no_permission_to_remove_is_needed(server, folder, env):
 @needs_root
 @needs_strace
 @pytest.mark.parametrize("verb", ["pack", "append", "copy"])
-def test_directory_of_another_user(folder, pack, tmp_path, verb):
-    out, trace = tmp_path / "out.pen", tmp_path / "trace"
-    for place in (tmp_path, folder.parent, pack.parent, tmp_path.parent, tmp_path.parent.parent):
-        place.chmod(0o755)  # all but `out` is open to everybody
+def test_directory_of_another_user(folder, pack, tmp_path, open_place, verb):
+    out, trace = open_place / "out.pen", tmp_path / "trace"
+    folder = shutil.copytree(folder, open_place / "src")
+    pack = shutil.copytree(pack, open_place / "photos.pen")
     if verb == "append":
         good("pack", folder, "-o", out)
     command = {"pack": ["pack", folder, "-o", out], "copy": ["copy", pack, out],
