@@ -33,6 +33,7 @@ static PenLoaderStats stats_of(const Case *c)
                         .ns_elapsed = ns(100),
                         .batches = 10,
                         .samples = 1000,
+                        .bytes_read = 1000 * 1000,
                         .ns_wait = ns(c->wait),
                         .ns_fetch_idle = ns(c->fetch_idle),
                         .ns_read_idle = ns(c->read_idle),
@@ -245,6 +246,10 @@ TEST(advice_is_sorted_by_its_gain)
     with_reader.io_threads = with_reader.wanted = 1;
     d = diagnose(&with_reader, &facts);
     CHECK(near(advice_of(&d, "raw-pack")->per_second, 10 * 0.101 / 0.03));
+    stages.copy_bytes = 5e6; /* a fifth of the time for a sample is that for its 1,000 bytes */
+    d = diagnose(&with_reader, &facts);
+    CHECK(near(advice_of(&d, "raw-pack")->per_second, 10 * 0.101 / 0.0238));
+    stages.copy_bytes = 0;
     stages.per_second[PEN_STAGE_READ] = 150; /* raw images are ten times as large */
     d = diagnose(&decode_bound, &facts);
     CHECK(near(advice_of(&d, "raw-pack")->per_second, 15));

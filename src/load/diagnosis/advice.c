@@ -108,6 +108,26 @@ static double total(const Cost *c)
     return c->read + c->decode + c->resample + c->store;
 }
 
+/* To copy the bytes of a sample in memory; 0 = not known. */
+static double copy_cost(const PenAdviceCase *k)
+{
+    const PenStages *m = k->facts->stages;
+    if (!m || m->copy_bytes <= 0 || k->busy->samples <= 0)
+        return 0;
+    return k->busy->bytes / k->busy->samples / m->copy_bytes;
+}
+
+/* The cost of reading `ratio` times as many bytes. A part of it belongs to the sample, and the rest
+ * to its bytes, which are copied and checked. */
+static double read_more(const PenAdviceCase *k, double read, double ratio)
+{
+    double copy = copy_cost(k);
+    if (copy <= 0)
+        return read * ratio;
+    double bytes = copy + 1 / k->facts->stages->per_second[PEN_STAGE_VERIFY];
+    return read + (ratio - 1) * PEN_MIN(bytes, read);
+}
+
 /* The rate with another cost per sample and `bytes` times as many bytes to read. */
 static double with_cost(const PenAdviceCase *k, const Cost *old, const Cost *new, double bytes)
 {
@@ -130,8 +150,9 @@ static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
     double bytes = m ? m->raw_ratio : 0;
     if (k->facts->is_remote || old.decode < 0.05 * total(&old) || (m && bytes <= 1))
         return; /* a network seldom has room for pixels; raw images are not decoded */
-    new.decode = 0;
-    new.read *= bytes;
+    /* Decoded rows are in the processor's cache, raw ones in memory. A copy reads and writes. */
+    new.decode = bytes *copy_cost(k) / 2;
+    new.read = read_more(k, old.read, bytes);
     double rate = with_cost(k, &old, &new, bytes);
     if (rate < LEAST_GAIN * ret->per_second)
         return;
@@ -153,7 +174,7 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
     Cost old = cost_of(k), new = old;
     if (area <= 0 || area >= 1)
         return;
-    new.read *= area;
+    new.read = read_more(k, old.read, area);
     new.decode *= area;
     new.resample *= area;
     int is_raw = m->raw_ratio > 0 && m->raw_ratio <= 1;

@@ -68,6 +68,7 @@ static double fill(PenBusy *b, const PenLoaderStats *s, const PenLoaderStats *fr
     double memory = seconds(s->ns_memory_wait, from->ns_memory_wait);
     b->seconds = seconds(s->ns_elapsed, from->ns_elapsed);
     b->samples = s->samples > from->samples ? (double)(s->samples - from->samples) : 0;
+    b->bytes = s->bytes_read > from->bytes_read ? (double)(s->bytes_read - from->bytes_read) : 0;
     if (b->seconds > 0) {
         b->per_second = b->samples / b->seconds;
         b->consumer = PEN_MAX(0.0, 1 - wait / b->seconds);

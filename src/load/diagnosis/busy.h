@@ -25,6 +25,7 @@ typedef struct PenBusyGroup {
 
 typedef struct PenBusy {
     double seconds, samples, per_second;
+    double bytes;    /* of the samples, as they were read */
     double consumer; /* share of the time in which the caller did not wait for a batch */
     double transform_seconds;
     double stage_seconds[PEN_LOAD_STAGE_COUNT];
