@@ -84,7 +84,7 @@ static void print_accelerators(const CliRun *run, const Accelerators *a)
            cli_text_number((int64_t)(a->each + 0.5), each));
     printf("Its utilization is %.0f %%. MLPerf Storage requires %.0f %% for ResNet-50.\n",
            a->utilization, ENOUGH);
-    printf("This machine loads at most %s samples/s: %s %s at %.0f %%.\n",
+    printf("This machine loads %s samples/s: %s %s at %.0f %%.\n",
            cli_text_number((int64_t)(a->most + 0.5), most), a->count ? "enough for" : "too few for",
            a->count ? cli_text_count(a->count, "accelerator", n) : "one accelerator", ENOUGH);
 }
