@@ -50,8 +50,10 @@ typedef enum PenStatus {
 typedef struct PenError {
     int32_t status;   /**< a PenStatus, < 0 */
     int32_t os_errno; /**< errno of the failed system call; 0 if none failed */
-    int64_t sample; /**< number of the sample in the pack; -1 if the error is not about a sample */
-    char where[32]; /**< the part of the library that failed: "pack/block", "codec/jpeg" */
+    /** number of the sample in the pack, or of the file in pen_decode_batch; -1 if the error is not
+     * about one of them */
+    int64_t sample;
+    char where[32];    /**< the part of the library that failed: "pack/block", "codec/jpeg" */
     char message[472]; /**< one line: the object, what was expected and found, what to do */
 } PenError;
 

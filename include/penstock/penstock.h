@@ -31,6 +31,7 @@
 #include <penstock/bench.h>
 #include <penstock/cache.h>
 #include <penstock/copy.h>
+#include <penstock/decode.h>
 #include <penstock/diagnosis.h>
 #include <penstock/error.h>
 #include <penstock/ingest.h>

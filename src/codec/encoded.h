@@ -10,7 +10,7 @@
  * tiled JPEG, raw pixels row by row), its head and the segments [first_segment, end_segment). For a
  * complete tiled JPEG these are 0 and the number of its segments. */
 typedef struct PenEncoded {
-    uint8_t *data; /* PEN_SLACK readable bytes follow; decoding may change it */
+    uint8_t *data; /* only read; PEN_SLACK readable bytes follow what consists of segments */
     size_t bytes;
     uint32_t width, height; /* from the index; another size in the file is PEN_E_DECODE */
     uint8_t codec;          /* PEN_STORED_* */

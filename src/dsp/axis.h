@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dsp/filter.h"
+#include <penstock/decode.h> /* PEN_FILTER_* */
 
 struct PenDsp;
 

@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
+#include <penstock/decode.h> /* PEN_FILTER_* */
+
 #include "base/error.h"
-#include "dsp/filter.h"
 
 /* Rows of interleaved 8-bit samples, without gaps; no bytes need to follow them. */
 typedef struct PenRaster {

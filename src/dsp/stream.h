@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/box.h"
+#include <penstock/decode.h>
+
 #include "base/error.h"
-#include "dsp/filter.h"
 
 typedef struct PenResize {
     uint32_t src_width, src_height; /* of the image, or crop, that is resized */

@@ -191,6 +191,29 @@ static void verify_it(PenPack *pack)
     free(s);
 }
 
+static void decode_it(void)
+{
+    static const char pixel[] = "\x89PNG\r\n\x1a\n" /* a PNG of one black pixel */
+                                "\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0:~\x9bU"
+                                "\0\0\0\nIDATx\x9c"
+                                "c`\0\0\0\2\0\1H\xaf\xa4q"
+                                "\0\0\0\0IEND\xae"
+                                "B`\x82";
+    PenError err;
+    unsigned char pixels[12] = {1};
+    PenDecodeItem item = {
+        .data = pixel, .bytes = sizeof pixel - 1, .pixels = pixels, .cap = sizeof pixels};
+    PenDecodeSettings *s = NEW(PenDecodeSettings);
+    pen_decode_settings_init(s);
+    s->width = s->height = 2;
+    SET_ADDED(s);
+    if (outcome("decode", pen_decode(&item, s, &err), &err))
+        ROW("pixel", pixels[0]);
+    if (outcome("decode_batch", pen_decode_batch(&item, 1, s, &err), &err))
+        ROW("height", item.size[0]);
+    free(s);
+}
+
 static void copy_it(void)
 {
     PenError err;
@@ -346,6 +369,7 @@ int main(int argc, char **argv)
     diagnose_it(pack);
     verify_it(pack);
     pen_pack_close(&pack);
+    decode_it();
     copy_it();
     cache_it();
     preload_it();

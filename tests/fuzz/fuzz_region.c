@@ -194,6 +194,33 @@ static void decode(Case *c, PenDecoder *d, PenBox box, uint32_t stop_at)
         REQUIRE(r == PEN_OK || (stop_at && r == PEN_E_CANCELLED) || c->odd);
 }
 
+/* The same by the public call, into memory of exactly its size. A turned image is decoded whole. */
+static void decode_alone(const Case *c, PenBox box)
+{
+    PenError err;
+    PenImageInfo info;
+    PenDecodeSettings s;
+    PenDecodeItem item = {.data = c->data, .bytes = c->image.bytes};
+    Rows rows = {.c = c, .box = box};
+    uint32_t each = c->colour == PEN_COLOUR_RGB ? 3 : 1;
+    pen_decode_settings_init(&s);
+    s.mode = c->colour == PEN_COLOUR_RGB    ? PEN_DECODE_RGB
+             : c->colour == PEN_COLOUR_GREY ? PEN_DECODE_GRAY
+                                            : PEN_DECODE_MASK;
+    MUST(pen__image_probe(c->data, c->image.bytes, &limits, &info, &err));
+    if (info.orientation == 1)
+        item.box = box;
+    MUST(pen_decode(&item, &s, &err));
+    item.cap = (size_t)item.size[0] * item.size[1] * each;
+    item.pixels = malloc(item.cap);
+    REQUIRE(item.pixels);
+    MUST(pen_decode(&item, &s, &err));
+    require_written(item.pixels, item.cap);
+    if (info.orientation == 1)
+        REQUIRE(compare_rows(&rows, item.pixels, (size_t)box.w * each, box.h, &err) == PEN_OK);
+    free(item.pixels);
+}
+
 /* How the file is asked for stands before it. */
 enum { ARGUMENTS = 24 };
 
@@ -231,6 +258,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     decode(&c, d, box, stop_at);
     /* With what the first left behind. */
     decode(&c, d, box, 0);
+    if (c.way == KEPT && c.whole.data)
+        decode_alone(&c, box);
     pen__decoder_free(&d);
     pen__pixels_free(&c.whole);
     free(c.data);

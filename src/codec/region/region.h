@@ -5,7 +5,8 @@
 #ifndef PEN_CODEC_REGION_REGION_H
 #define PEN_CODEC_REGION_REGION_H
 
-#include "base/box.h"
+#include <penstock/decode.h>
+
 #include "codec/codec.h"
 #include "codec/encoded.h"
 #include "codec/jpeg/header.h"

@@ -4,7 +4,8 @@
 #ifndef PEN_OPS_OPERATIONS_BOXES_H
 #define PEN_OPS_OPERATIONS_BOXES_H
 
-#include "base/box.h"
+#include <penstock/decode.h>
+
 #include "ops/operations/draw.h"
 
 typedef struct PenSampleRule {

@@ -107,6 +107,6 @@ const PenOpWork *pen__op_work(const PenOp *op);
 
 /* Words of filters, in the order of PEN_FILTER_*. */
 #define PEN_FILTER_WORDS "bilinear nearest bicubic lanczos box"
-#define PEN_SIZE_LIMIT 16384 /* pixels of a side that can be asked for */
+#define PEN_SIZE_LIMIT PEN_DECODE_SIDE /* pixels of a side that can be asked for */
 
 #endif

@@ -6,18 +6,6 @@
 
 static const char where[] = "ops/sample_plan";
 
-/* Where nothing is to be seen one pixel is decoded nevertheless: a broken file stays an error. */
-static PenBox needed(const PenPass *pass, uint32_t channels)
-{
-    PenResize resize;
-    PenBox place, box = {.w = 1, .h = 1};
-    if (pen__pass_view(pass, channels, &resize, &place))
-        pen__resize_needs(&resize, &box);
-    box.x += pass->crop.x;
-    box.y += pass->crop.y;
-    return box;
-}
-
 int pen__sample_plan_make(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
                           uint64_t sample, PenSamplePlan *ret, PenError *reterr)
 {
@@ -54,6 +42,6 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
         r = pen__draft_end(&draft, reterr);
     if (r < 0)
         return r;
-    ret->region = pen__turn_box(shape, needed(&ret->steps[0].u.pass, p->channels));
+    ret->region = pen__turn_box(shape, pen__pass_needs(&ret->steps[0].u.pass, p->channels));
     return PEN_OK;
 }

@@ -4,9 +4,9 @@
 #ifndef PEN_OPS_RUN_PROGRAM_H
 #define PEN_OPS_RUN_PROGRAM_H
 
+#include <penstock/decode.h>
 #include <penstock/loader.h>
 
-#include "base/box.h"
 #include "base/timing/stage_clock.h"
 #include "codec/region/region.h"
 #include "ops/operations/draw.h"

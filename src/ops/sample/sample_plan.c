@@ -44,3 +44,14 @@ int pen__pass_view(const PenPass *p, uint32_t channels, PenResize *ret, PenBox *
     *ret_place = place;
     return 1;
 }
+
+PenBox pen__pass_needs(const PenPass *pass, uint32_t channels)
+{
+    PenResize resize;
+    PenBox place, box = {.w = 1, .h = 1};
+    if (pen__pass_view(pass, channels, &resize, &place))
+        pen__resize_needs(&resize, &box);
+    box.x += pass->crop.x;
+    box.y += pass->crop.y;
+    return box;
+}

@@ -3,7 +3,8 @@
 #ifndef PEN_OPS_SAMPLE_SAMPLE_PLAN_H
 #define PEN_OPS_SAMPLE_SAMPLE_PLAN_H
 
-#include "base/box.h"
+#include <penstock/decode.h>
+
 #include "dsp/stream.h"
 
 /* An image as the index describes it. */
@@ -58,5 +59,9 @@ typedef struct PenSamplePlan {
 /* The resampling behind a pass, and where its rows lie in what comes out. 0 when nothing of the
  * image is to be seen: all of it is `fill`. */
 int pen__pass_view(const PenPass *pass, uint32_t channels, PenResize *ret, PenBox *ret_place);
+
+/* The pixels of what comes in that a pass needs. Where nothing is to be seen it is one pixel: a
+ * broken file stays an error. */
+PenBox pen__pass_needs(const PenPass *pass, uint32_t channels);
 
 #endif

@@ -7,7 +7,8 @@
 #ifndef PEN_CODEC_JPEG_DECODER_DECODER_H
 #define PEN_CODEC_JPEG_DECODER_DECODER_H
 
-#include "base/box.h"
+#include <penstock/decode.h>
+
 #include "codec/encoded.h"
 #include "codec/jpeg/tiled.h"
 

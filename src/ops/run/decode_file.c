@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run/decode_file.h"
+
+#include "base/bytes.h"
+#include "ops/run/program_impl.h"
+#include "ops/sample/draft.h"
+#include "ops/sample/orientation.h"
+
+static const char where[] = "ops/decode";
+
+/* What the header and the settings say of a file. */
+typedef struct File {
+    PenEncoded image;
+    PenImageShape shape;
+    PenBox box; /* of the upright image */
+    uint32_t width, height, channels;
+    uint64_t bytes; /* of the result */
+} File;
+
+static int read_header(const PenDecodeItem *item, File *f, PenError *reterr)
+{
+    PenImageInfo info;
+    int r = pen__image_probe(item->data, item->bytes, &pen__limits_default, &info, reterr);
+    if (r < 0)
+        return r;
+    f->image = (PenEncoded){.data = (uint8_t *)(uintptr_t)item->data, /* it is only read */
+                            .bytes = item->bytes,
+                            .width = info.width,
+                            .height = info.height,
+                            .codec = info.codec,
+                            .channels = info.channels};
+    f->shape = (PenImageShape){info.width, info.height, info.orientation};
+    return PEN_OK;
+}
+
+static int choose_box(const PenDecodeItem *item, File *f, PenError *reterr)
+{
+    int swap = pen__turn_swaps(f->shape.orientation);
+    uint32_t width = swap ? f->shape.height : f->shape.width;
+    uint32_t height = swap ? f->shape.width : f->shape.height;
+    const PenBox *b = &item->box;
+    f->box = (PenBox){.w = width, .h = height};
+    if (!b->x && !b->y && !b->w && !b->h)
+        return PEN_OK;
+    if (!b->w || !b->h || !pen__range_ok(b->x, b->w, width) || !pen__range_ok(b->y, b->h, height))
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "box: expected a box inside the image of %u x %u pixels, found %u x %u at "
+                         "column %u, row %u",
+                         width, height, b->w, b->h, b->x, b->y);
+    f->box = *b;
+    return PEN_OK;
+}
+
+static void choose_size(const PenDecodeSettings *s, File *f)
+{
+    f->width = s->width ? s->width : f->box.w;
+    f->height = s->height ? s->height : f->box.h;
+    f->channels = s->mode == PEN_DECODE_RGB ? 3 : 1;
+    f->bytes = (uint64_t)f->width * f->height * f->channels;
+}
+
+/* What the pipeline "crop, resize" would plan. */
+static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *ret,
+                     PenError *reterr)
+{
+    int swap = pen__turn_swaps(f->shape.orientation);
+    PenSampleDraft draft = {.sample_plan = ret,
+                            .width = swap ? f->shape.height : f->shape.width,
+                            .height = swap ? f->shape.width : f->shape.height,
+                            .nearest = s->mode == PEN_DECODE_MASK};
+    ret->shape = f->shape;
+    ret->n_steps = ret->n_erase = 0;
+    int r = pen__draft_crop_to(&draft, f->box.x, f->box.y, f->box, 0, reterr);
+    if (r == PEN_OK)
+        r = pen__draft_resize_to(&draft, f->width, f->height, s->filter, reterr);
+    if (r == PEN_OK)
+        r = pen__draft_end(&draft, reterr);
+    if (r == PEN_OK)
+        ret->region = pen__turn_box(&f->shape, pen__pass_needs(&ret->steps[0].u.pass, f->channels));
+    return r;
+}
+
+static int run(PenDecodeContext *k, const File *f, const PenDecodeSettings *s, void *pixels,
+               PenError *reterr)
+{
+    static const int32_t colours[] = {[PEN_DECODE_RGB] = PEN_COLOUR_RGB,
+                                      [PEN_DECODE_GRAY] = PEN_COLOUR_GREY,
+                                      [PEN_DECODE_MASK] = PEN_COLOUR_MASK};
+    PenProgram program = {
+        .kind.kind = s->mode == PEN_DECODE_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE,
+        .colour = colours[s->mode],
+        .width = f->width,
+        .height = f->height,
+        .channels = f->channels,
+        .tensor.dtype = PEN_U8,
+    };
+    PenSamplePlan plan;
+    int r = make_plan(s, f, &plan, reterr);
+    return r < 0 ? r
+                 : pen__sample_run(k, &program, &plan, &f->image, &pen__limits_default, pixels,
+                                   reterr);
+}
+
+int pen__decode_file(PenDecodeContext *k, PenDecodeItem *item, const PenDecodeSettings *settings,
+                     PenError *reterr)
+{
+    File f;
+    int r = read_header(item, &f, reterr);
+    if (r == PEN_OK)
+        r = choose_box(item, &f, reterr);
+    if (r < 0)
+        return r;
+    choose_size(settings, &f);
+    if (item->pixels && f.bytes > item->cap)
+        return pen__fail(reterr, PEN_E_LIMIT, where,
+                         "pixels: expected memory for %u x %u pixels of %u bytes, found %zu bytes",
+                         f.width, f.height, f.channels, item->cap);
+    if (item->pixels)
+        r = run(k, &f, settings, item->pixels, reterr);
+    if (r == PEN_OK) {
+        item->size[0] = f.height;
+        item->size[1] = f.width;
+    }
+    return r;
+}
