@@ -25,7 +25,9 @@ typedef struct CoreState {
     PyTypeObject *pack, *writer, *loader, *batch, *tensor, *trace;
 } CoreState;
 
-/* py_error.c: all raise and return NULL. */
+/* py_error.c: an exception for an error, or NULL with another one. */
+PyObject *core_error(CoreState *state, const PenError *error);
+/* Both raise and return NULL. */
 PyObject *core_raise(CoreState *state, const PenError *error);
 PyObject *core_raise_text(CoreState *state, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -98,6 +100,21 @@ PyObject *core_batch_new(CoreState *state, PenBatch *batch);
 
 /* py_trace.c: NULL = closed. */
 PenTrace *core_trace_of(PyObject *self);
+
+/* py_memory.c: memory of the caller that results are written to: uint8, without gaps, of the
+ * expected shape. */
+typedef struct CoreMemory {
+    Py_buffer view;    /* of an object with the buffer protocol */
+    PyObject *capsule; /* of one with DLPack */
+    uint8_t *data;
+    size_t bytes;
+} CoreMemory;
+/* -1 with an exception that names `out`. Every open memory has its close. */
+int core_memory_open(CoreState *state, PyObject *object, PyObject *shape, CoreMemory *ret);
+void core_memory_close(CoreMemory *memory); /* zeroed, it is closed already */
+
+/* py_decode.c */
+PyObject *core_decode(PyObject *module, PyObject *args);
 
 /* py_ops.c */
 PyObject *core_ops(PyObject *module, PyObject *unused);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 0 };
-enum { kDLCPU = 1 };
+enum { kDLCPU = 1, kDLCUDAHost = 3, kDLROCMHost = 11 };
 enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 };
 
 typedef struct DLDevice {
@@ -41,6 +41,8 @@ typedef struct DLPackVersion {
     uint32_t major;
     uint32_t minor;
 } DLPackVersion;
+
+#define DLPACK_FLAG_BITMASK_READ_ONLY 1u
 
 typedef struct DLManagedTensorVersioned {
     DLPackVersion version;

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-PyObject *core_raise(CoreState *state, const PenError *error)
+PyObject *core_error(CoreState *state, const PenError *error)
 {
     PyObject *where = core_text(error->where);
     PyObject *message = core_text(error->message);
@@ -16,6 +16,12 @@ PyObject *core_raise(CoreState *state, const PenError *error)
                                   (int)error->os_errno, (long long)error->sample, where, message);
     Py_XDECREF(where);
     Py_XDECREF(message);
+    return made;
+}
+
+PyObject *core_raise(CoreState *state, const PenError *error)
+{
+    PyObject *made = core_error(state, error);
     if (made) {
         PyErr_SetObject((PyObject *)Py_TYPE(made), made);
         Py_DECREF(made);

@@ -3,6 +3,7 @@
 
 from . import _core, ops
 from ._clip import Clip
+from ._decode import decode, decode_batch
 from ._error import (
     AccessError,
     BusyError,
@@ -62,6 +63,8 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "__version__",
+    "decode",
+    "decode_batch",
     "merge_stats",
     "open",
     "ops",

@@ -11,7 +11,7 @@ class Error(RuntimeError):
     """Base class of all exceptions of penstock.
 
     status  the status code of the C library, a negative number
-    sample  the number of the sample that failed, or None
+    sample  the number of the sample, or of the file in decode_batch(), that failed; or None
     where   the component that failed: "pack/block", "codec/jpeg"
     """
 

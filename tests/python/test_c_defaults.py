@@ -20,6 +20,7 @@ PASSED = {
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "block_samples", "shard_bytes"),
     "cache": ("bytes",),
+    "decode": ("height", "width", "mode", "filter", "threads"),
     "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
                "in_flight", "node_ranks"),
 }
@@ -30,6 +31,7 @@ CALLERS = {
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory"},
+    "decode": {"progress", "ctx"},
     "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
                "release"},
     "preload": {"progress", "ctx"},
@@ -102,6 +104,15 @@ def test_cache(defaults, monkeypatch, tmp_path):
     found, _ = passed(monkeypatch, "Pack",
                       lambda: penstock.open(tmp_path / "c.pen", cache=tmp_path / "cache"))
     assert found[2:4] == (str(tmp_path / "cache"), defaults["cache"]["bytes"])
+
+
+def test_decode(defaults, monkeypatch):
+    """By place, after the files, boxes and results."""
+    found, _ = passed(monkeypatch, "decode", lambda: penstock.decode_batch([b"x"], size=9))
+    assert dict(zip(PASSED["decode"], found[3:8], strict=True)) == {
+        **defaults["decode"], "height": 9, "width": 9}
+    found, _ = passed(monkeypatch, "decode", lambda: penstock.decode_batch([b"x"]))
+    assert found[3:7] == tuple(defaults["decode"][name] for name in PASSED["decode"][:4])
 
 
 @pytest.mark.parametrize("given", [None, dict.fromkeys(penstock.StorageOptions.__annotations__)])

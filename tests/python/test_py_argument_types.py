@@ -198,7 +198,7 @@ NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "Stor
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
                "key": "key|sample", "samples": "samples?|field|key|schema",
                "path": "path|pack|no such file",
-               "pack": "pack|no such file"}
+               "pack": "pack|no such file", "data": "data|image"}
 
 
 class Bench:
@@ -258,6 +258,10 @@ class Bench:
             writer.add(key, **{**self.sample, **given})
             writer.finish()
 
+    def use_batch(self, **given):
+        files = [self.sample["image"]] * 2
+        penstock.decode_batch(**{"datas": files, "size": 8, "threads": 1, **given})
+
     def use_trace(self, **given):
         penstock.trace(**{"path": self.fresh(), **given}).close()
 
@@ -292,6 +296,8 @@ class Bench:
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
             "merge_stats": self.method(penstock.merge_stats),
             "Loader.report": self.method(self.loader.report),
+            "decode": self.method(penstock.decode, data=self.sample["image"]),
+            "decode_batch": self.use_batch,
             "trace": self.use_trace, "span": self.method(penstock.span),
         }
 
@@ -337,7 +343,8 @@ def parameters(function):
 
 # What the functions and iterators of the caller raise stays as it is. (A function for preload is
 # called or not, as it happens, so that only one that works is given.)
-CALLED = {"transform": callable, "samples": lambda value: True}
+CALLED = {"transform": callable, "samples": lambda value: True, "datas": lambda value: True,
+          "boxes": lambda value: True}
 
 
 def is_named(name, value, text):

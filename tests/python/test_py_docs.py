@@ -24,7 +24,7 @@ PAGES = [
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
     "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
-    "explanation/concepts.md",
+    "explanation/concepts.md", "how-to/decode.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
@@ -177,6 +177,16 @@ def test_every_argument_is_in_the_table():
     listed = {row[0].strip("`"): row[1] for row in table}
     assert listed == known
     assert all(row[2] for row in table)
+
+
+def test_every_parameter_of_decoding_is_in_the_table():
+    known = {}
+    for function in (penstock.decode, penstock.decode_batch):
+        for name, parameter in inspect.signature(function).parameters.items():
+            shown = f"`{parameter.default!r}`".replace("'", '"')
+            known[name] = "" if parameter.default is parameter.empty else shown
+    table = rows("reference/python.md", "| parameter | default |")
+    assert {name: row[1] for row in table for name in re.findall(r"`(\w+)`", row[0])} == known
 
 
 def test_every_error_is_in_the_table():

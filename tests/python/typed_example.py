@@ -54,3 +54,17 @@ def train(path: str, epochs: int) -> dict[str, int | str]:
             except penstock.CorruptError as error:
                 print(error.sample, error.where)
         return loader.state_dict()
+
+
+def thumbnails(folder: pathlib.Path) -> list[int]:
+    """The numbers of the files that are no images."""
+    bad: list[int] = []
+
+    def note(number: int, error: penstock.Error) -> None:
+        bad.append(number)
+
+    files = [path.read_bytes() for path in sorted(folder.iterdir())]
+    boxes = [(0, 0, 64, 64), None, *[None] * (len(files) - 2)]
+    penstock.decode_batch(files, boxes, size=(64, 64), threads=2, on_bad=note)
+    print(penstock.decode(files[0], (0, 0, 32, 32), size=64, filter="bicubic", mode="gray").shape)
+    return bad
