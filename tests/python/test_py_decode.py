@@ -229,6 +229,51 @@ def test_into_old_dlpack():
     np.testing.assert_array_equal(out.numpy(), penstock.decode(JPEG, size=(20, 30)))
 
 
+class Version(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32)]
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [("version", Version), ("manager_ctx", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor)]
+
+
+class OnDevice:
+    """Memory of this process that says it is on some device, or of some version of DLPack."""
+
+    def __init__(self, device=1, major=1):
+        self.memory = (ctypes.c_uint8 * (20 * 30 * 3))()
+        self.shape = (ctypes.c_int64 * 3)(20, 30, 3)
+        tensor = Tensor(ctypes.addressof(self.memory), device, 0, 3, 1, 8, 1, self.shape, None, 0)
+        self.managed = Managed(Version(major, 0), None, None, 0, tensor)
+
+    def __dlpack__(self, max_version):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+
+@pytest.mark.parametrize("device", [1, 3, 11])
+def test_into_host_memory(device):
+    """Plain, and page-locked for CUDA or ROCm."""
+    out = OnDevice(device)
+    assert penstock.decode(JPEG, size=(20, 30), out=out) is out
+    assert bytes(out.memory) == penstock.decode(JPEG, size=(20, 30)).tobytes()
+
+
 class NoCapsule:
     def __dlpack__(self, **kwargs):
         return 5
@@ -261,6 +306,8 @@ def bad_outs():
             np.zeros((30, 20, 3), np.uint8).transpose(1, 0, 2)],
         "writable memory, found read-only": [fixed, ReadOnlyNumpy(fixed)],
         "expected a DLPack capsule": [NoCapsule()],
+        "host memory, found another device": [OnDevice(device=2), OnDevice(device=10)],
+        "DLPack version 1, found 2": [OnDevice(major=2)],
     }
     if torch is not None:
         outs["uint8, found another dtype"].append(torch.zeros((20, 30, 3)))
