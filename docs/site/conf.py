@@ -34,11 +34,13 @@ python_use_unqualified_type_names = True
 c_maximum_signature_line_length = 80
 add_module_names = False
 
-# Every reference must have a target, except types of Python and C themselves.
+# Every reference must have a target, except types of Python and C themselves, and names of types
+# that the docstring explains.
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(os|typing|collections|types)\..*"),
     ("py:class", r"penstock\._loader\._Sampler"),
+    ("py:class", "Box|OnBad"),
     ("py:class", "Sequence|Mapping|Iterable|Iterator|Callable|Any|Literal|AbstractContextManager"),
     ("c:identifier", r"u?int\d+_t|size_t"),
 ]

@@ -62,13 +62,13 @@ typedef struct PenDecodeSettings {
 typedef struct PenDecodeItem {
     const void *data; /**< the file; it must not change during the call */
     size_t bytes;
-    PenBox box;          /**< the part to decode, in upright pixels; w and h 0 = the entire image */
-    void *pixels;        /**< receives the pixels; after a failure its content is unspecified */
-    size_t cap;          /**< bytes at `pixels` */
-    PenError *error;     /**< of pen_decode_batch: receives the error of this image; may be NULL */
-    int32_t status;      /**< set by pen_decode_batch: PEN_OK, or why the image was not decoded */
-    uint32_t size[2];    /**< set by the library: height and width of the result */
-    uint32_t reserved32; /**< 0; for later releases */
+    PenBox box;       /**< the part to decode, in upright pixels; all 0 = the entire image */
+    void *pixels;     /**< receives the pixels; after a failure its content is unspecified */
+    size_t cap;       /**< bytes at `pixels` */
+    PenError *error;  /**< of pen_decode_batch: receives the error of this image alone, or NULL */
+    int32_t status;   /**< set by pen_decode_batch: PEN_OK, or why the image was not decoded */
+    uint32_t size[2]; /**< set by the library: height and width of the result */
+    uint32_t reserved32;  /**< 0; for later releases */
     uint64_t reserved[2]; /**< 0; for later releases */
 } PenDecodeItem;
 
@@ -79,17 +79,18 @@ static inline void pen_decode_settings_init(PenDecodeSettings *settings)
 }
 
 /** Decodes a file. With `pixels` NULL the call only reads the header and sets `size`. Fails with
- * PEN_E_DECODE if the file is damaged or is not an image, with PEN_E_INVALID if the box is not
- * inside the image, and with PEN_E_LIMIT if `cap` is too small or the image has more than 64 Mi
- * pixels. `settings` may be NULL. */
+ * PEN_E_DECODE if the file is damaged or is not an image, with PEN_E_UNSUPPORTED if it is of a kind
+ * that penstock does not decode, with PEN_E_INVALID if the box is not inside the image, and with
+ * PEN_E_LIMIT if `cap` is too small, the image has more than 64 Mi pixels, or decoding it would
+ * take more than 1 GiB. `settings` may be NULL. */
 PEN_NODISCARD PEN_API int pen_decode(PenDecodeItem *item, const PenDecodeSettings *settings,
                                      PenError *reterr);
 
 /** Decodes n files in parallel. The order in which they are decoded is not specified. A file that
  * cannot be decoded does not stop the others: the call decodes all others, and returns the status
  * of the first bad one, whose number is in the message and in reterr->sample. Invalid settings fail
- * with PEN_E_INVALID before anything is decoded; the items are unchanged then. After a call that
- * was cancelled, the status of an image that was not decoded is PEN_E_CANCELLED. */
+ * before anything is decoded; the items are unchanged then. After a call that was cancelled or
+ * could not start its threads, the status of an image that was not decoded is PEN_E_CANCELLED. */
 PEN_NODISCARD PEN_API int pen_decode_batch(PenDecodeItem *items, size_t n,
                                            const PenDecodeSettings *settings, PenError *reterr);
 

@@ -110,7 +110,7 @@ static bool is_dense(const DLTensor *t)
 static void read_tensor(const DLTensor *t, Found *ret)
 {
     int device = t->device.device_type;
-    ret->data = (uint8_t *)t->data + t->byte_offset;
+    ret->data = t->data ? (uint8_t *)t->data + t->byte_offset : NULL;
     ret->n_dims = t->ndim;
     for (int i = 0; i < t->ndim && i < PEN_TENSOR_DIMS; i++)
         ret->shape[i] = t->shape[i];
@@ -146,14 +146,18 @@ static int open_dlpack(CoreState *state, PyObject *object, CoreMemory *memory, F
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-/* "(2, 3)", as far as it fits. */
-static const char *shape_text(const Found *f, char text[128])
+/* Of all dimensions, each a comma, a space and 20 characters at most. */
+enum { SHAPE_TEXT = 8 + PEN_TENSOR_DIMS * 22 };
+
+/* "(2, 3)" */
+static const char *shape_text(const Found *f, char text[SHAPE_TEXT])
 {
     size_t at = 1;
     memcpy(text, "(", 2);
     for (int i = 0; i < f->n_dims && i < PEN_TENSOR_DIMS; i++)
-        at += (size_t)snprintf(text + at, 128 - at, i ? ", %lld" : "%lld", (long long)f->shape[i]);
-    snprintf(text + at, 128 - at,
+        at += (size_t)snprintf(text + at, SHAPE_TEXT - at, i ? ", %lld" : "%lld",
+                               (long long)f->shape[i]);
+    snprintf(text + at, SHAPE_TEXT - at,
              f->n_dims == 1                ? ",)"
              : f->n_dims > PEN_TENSOR_DIMS ? ", ...)"
                                            : ")");
@@ -166,9 +170,9 @@ static bool is_same_shape(const Found *a, const Found *b)
            memcmp(a->shape, b->shape, (size_t)b->n_dims * sizeof b->shape[0]) == 0;
 }
 
-static int check(CoreState *state, const Found *found, const Found *expected)
+static int check(CoreState *state, const Found *found, const Found *expected, size_t bytes)
 {
-    char a[128], b[128];
+    char a[SHAPE_TEXT], b[SHAPE_TEXT];
     if (!found->is_u8)
         core_raise_text(state, PEN_E_INVALID, "out: expected uint8, found another dtype");
     else if (!is_same_shape(found, expected))
@@ -181,6 +185,8 @@ static int check(CoreState *state, const Found *found, const Found *expected)
                         "out: expected contiguous memory in row-major order, found gaps");
     else if (found->is_read_only)
         core_raise_text(state, PEN_E_INVALID, "out: expected writable memory, found read-only");
+    else if (!found->data && bytes)
+        core_raise_text(state, PEN_E_INVALID, "out: expected memory, found the address 0");
     else
         return 0;
     return -1;
@@ -209,7 +215,7 @@ int core_memory_open(CoreState *state, PyObject *object, PyObject *shape, CoreMe
                 ? open_dlpack(state, object, &memory, &found)
                 : refuse_type(object);
     if (r == 0)
-        r = check(state, &found, &expected);
+        r = check(state, &found, &expected, memory.bytes);
     memory.data = found.data;
     if (r < 0)
         core_memory_close(&memory);

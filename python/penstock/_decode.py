@@ -96,6 +96,8 @@ def _bytes(name: str, value: Any) -> bytes:
         return value
     try:
         return memoryview(value).tobytes()
+    except MemoryError:
+        raise
     except Exception:
         pass
     raise TypeError(
@@ -132,14 +134,14 @@ def decode(
     out     memory for the result: a NumPy array, a torch tensor, or any other contiguous memory of
             uint8 with the shape of the result; None: a new NumPy array
 
-    Returns the array or `out`. With a box, damage in other parts of the file is not noticed.
+    Returns the array or `out`. With a box, damage in other parts of a JPEG is not noticed.
     """
     request = _request(size, filter, mode, 1)
     datas, boxes = [_bytes("data", data)], [_box("box", box)]
+    height, width = request.height, request.width
     if size is None:
         height, width = _checked(request.run(datas, boxes, [], True))
-        request = request._replace(height=height, width=width)
-    shape = (request.height, request.width, *request.pixel)
+    shape = (height, width, *request.pixel)
     pixels = _array(*shape) if out is None else out
     _checked(request.run(datas, boxes, [(pixels, shape)], True))
     return pixels
@@ -147,10 +149,31 @@ def decode(
 
 def _checked(results: list[Any]) -> tuple[int, int]:
     """Height and width of a single image."""
-    if isinstance(results[0], Error):
-        raise results[0]
-    height, width = results[0]
+    found = results.pop()
+    try:
+        if isinstance(found, Error):
+            raise found
+        height, width = found
+    finally:
+        del found  # see _report
     return height, width
+
+
+def _report(results: list[Any], call: Callable[[int, Error], object]) -> None:
+    """Calls it with every error. A lack of memory is not the file's fault.
+
+    The variables are deleted: an error that is raised refers to this frame, and so to itself. It
+    would keep files and pixels alive until the garbage collector runs.
+    """
+    found: Any = None
+    try:
+        for i, found in enumerate(results):
+            if isinstance(found, NoMemoryError):
+                raise found
+            if isinstance(found, Error):
+                call(i, found)
+    finally:
+        del found, results
 
 
 def _each(name: str, value: Any, expected: str) -> Iterator[Any]:
@@ -194,7 +217,8 @@ def decode_batch(
     out      memory for the array; needs a size
     on_bad   "raise": raise the error of the first file that cannot be decoded; its `sample` is the
              number of the file. A function: it is called with the number and the error of every
-             such file, whose pixels are 0 in an array, and None in a list.
+             such file, whose pixels are 0 in an array, and None in a list. A lack of memory is
+             always raised.
     """
     request = _request(size, filter, mode, threads)
     call = _on_bad(on_bad)
@@ -207,9 +231,7 @@ def decode_batch(
         return _decode_list(request, files, places, call)
     shape = (len(files), request.height, request.width, *request.pixel)
     pixels = _array(*shape) if out is None else out
-    for i, found in enumerate(request.run(files, places, [(pixels, shape)])):
-        if isinstance(found, Error):
-            call(i, found)
+    _report(request.run(files, places, [(pixels, shape)]), call)
     return pixels
 
 
@@ -223,19 +245,23 @@ def _on_bad(value: Any) -> Callable[[int, Error], object]:
 
 
 def _raise(number: int, error: Error) -> None:
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # see _report
 
 
 def _decode_list(
     request: _Request, files: list[bytes], places: list[Any], call: Callable[[int, Error], object]
 ) -> list[Any]:
     """An array for each file; the headers give their sizes."""
-    sizes = request._replace(threads=1).run(files, places, [])
-    arrays = [None if isinstance(s, Error) else _array(*s, *request.pixel) for s in sizes]
+    results = request._replace(threads=1).run(files, places, [])
+    arrays = [None if isinstance(r, Error) else _array(*r, *request.pixel) for r in results]
     outs = [array if array is None else (array, array.shape) for array in arrays]
-    for i, found in enumerate(request.run(files, places, outs)):
-        error = next((e for e in (sizes[i], found) if isinstance(e, Error)), None)
-        if error is not None:
-            arrays[i] = None
-            call(i, error)
-    return arrays
+    decoded = request.run(files, places, outs)
+    results = [a if isinstance(a, Error) else b for a, b in zip(results, decoded, strict=True)]
+    try:
+        _report(results, call)
+        return [None if isinstance(r, Error) else a for r, a in zip(results, arrays, strict=True)]
+    finally:
+        del results, decoded

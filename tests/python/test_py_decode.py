@@ -5,12 +5,16 @@ and everything that is refused."""
 import array
 import contextlib
 import ctypes
+import gc
 import io
 import os
 import random
 import signal
+import struct
+import sys
 import threading
 import time
+import zlib
 
 import pytest
 from PIL import Image, ImageOps
@@ -253,10 +257,11 @@ class Managed(ctypes.Structure):
 class OnDevice:
     """Memory of this process that says it is on some device, or of some version of DLPack."""
 
-    def __init__(self, device=1, major=1):
+    def __init__(self, device=1, major=1, has_data=True):
         self.memory = (ctypes.c_uint8 * (20 * 30 * 3))()
         self.shape = (ctypes.c_int64 * 3)(20, 30, 3)
-        tensor = Tensor(ctypes.addressof(self.memory), device, 0, 3, 1, 8, 1, self.shape, None, 0)
+        data = ctypes.addressof(self.memory) if has_data else None
+        tensor = Tensor(data, device, 0, 3, 1, 8, 1, self.shape, None, 0)
         self.managed = Managed(Version(major, 0), None, None, 0, tensor)
 
     def __dlpack__(self, max_version):
@@ -308,6 +313,7 @@ def bad_outs():
         "expected a DLPack capsule": [NoCapsule()],
         "host memory, found another device": [OnDevice(device=2), OnDevice(device=10)],
         "DLPack version 1, found 2": [OnDevice(major=2)],
+        "expected memory, found the address 0": [OnDevice(has_data=False)],
     }
     if torch is not None:
         outs["uint8, found another dtype"].append(torch.zeros((20, 30, 3)))
@@ -415,6 +421,55 @@ def test_huge_images():
     data[at : at + 4] = b"\xff\xf0\xff\xf0"
     with pytest.raises(penstock.LimitError, match="pixels, found 65520 x 65520"):
         penstock.decode(data)
+
+
+def png_header(width, height):
+    """A PNG without pixels, of 1 bit each."""
+    def chunk(name, content):
+        crc = zlib.crc32(name + content)
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", crc)
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", b"")
+
+
+@pytest.mark.parametrize("size", [1, 224])
+def test_resizes_that_take_too_much_memory(size):
+    """Tables for 64 Mi rows, of a file of 57 bytes."""
+    data = png_header(1, 2**26)
+    with pytest.raises(penstock.LimitError, match="at most 1024 MiB of memory for the decoding"):
+        penstock.decode(data, size=size)
+
+
+def test_sides_longer_than_a_size_may_be():
+    data = encoded(Image.new("L", (16_400, 2), 7), "PNG")
+    assert penstock.decode(data, mode="mask").shape == (2, 16_400)
+    assert penstock.decode(data, (0, 10, 1, 16_390), mode="mask").tolist() == [[7] * 16_390]
+    assert penstock.decode_batch([data], mode="mask")[0].shape == (2, 16_400)
+
+
+@pytest.mark.parametrize("call", [
+    lambda data: penstock.decode(data), lambda data: penstock.decode(data, size=8),
+    lambda data: penstock.decode_batch([data]), lambda data: penstock.decode_batch([data], size=8),
+])
+def test_errors_keep_no_files_alive(call):
+    data = b"not an image" * 100 + str(call).encode()
+    before = sys.getrefcount(data)
+    gc.disable()
+    try:
+        for _ in range(3):
+            with contextlib.suppress(penstock.DecodeError):
+                call(data)
+        assert sys.getrefcount(data) == before
+    finally:
+        gc.enable()
+
+
+def test_a_lack_of_memory_is_not_reported_as_a_bad_file():
+    bad = []
+    results = [penstock.DecodeError("a bad file"), penstock.NoMemoryError("out of memory")]
+    with pytest.raises(penstock.NoMemoryError):
+        _decode._report(results, lambda number, error: bad.append(number))
+    assert bad == [0]
 
 
 def test_filters_are_those_of_the_pipeline():

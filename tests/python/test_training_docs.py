@@ -35,7 +35,7 @@ def run_line(line, folder):
         short = ["--seconds", "1"] if words[1] in ("bench", "doctor") else []
         assert run(PENSTOCK, *words[1:], *short, cwd=folder)
     else:
-        assert words[0] == "python3"
+        assert words[0] == "python"
         python(ROOT / words[1], *words[2:], cwd=folder)
 
 

@@ -6,6 +6,11 @@
 #include "ops/sample/draft.h"
 #include "ops/sample/orientation.h"
 
+/* For one image: tables of a resize can take more than the pixels. */
+#define MOST_MEMORY (UINT64_C(1) << 30)
+/* Stays allocated for the next image of the batch. */
+#define KEPT_MEMORY (UINT64_C(64) << 20)
+
 static const char where[] = "ops/decode";
 
 /* What the header and the settings say of a file. */
@@ -80,6 +85,26 @@ static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *r
     return r;
 }
 
+static int run_program(PenDecodeContext *k, const File *f, const PenProgram *program,
+                       const PenSamplePlan *plan, void *pixels, PenError *reterr)
+{
+    PenImageHeader header;
+    int r = pen__image_header(&f->image, &pen__limits_default, &header, reterr);
+    if (r < 0)
+        return r;
+    uint64_t need = pen__sample_plan_memory(program, plan, &header);
+    if (need > MOST_MEMORY)
+        return pen__fail(reterr, PEN_E_LIMIT, where,
+                         "%u x %u pixels to %u x %u: expected at most %u MiB of memory for the "
+                         "decoding, found %u MiB",
+                         f->box.w, f->box.h, f->width, f->height, (unsigned)(MOST_MEMORY >> 20),
+                         (unsigned)(need >> 20));
+    r = pen__sample_run_parsed(k, program, plan, &header, &pen__limits_default, pixels, reterr);
+    if (need > KEPT_MEMORY)
+        pen__decode_context_trim(k, KEPT_MEMORY);
+    return r;
+}
+
 static int run(PenDecodeContext *k, const File *f, const PenDecodeSettings *s, void *pixels,
                PenError *reterr)
 {
@@ -96,15 +121,16 @@ static int run(PenDecodeContext *k, const File *f, const PenDecodeSettings *s, v
     };
     PenSamplePlan plan;
     int r = make_plan(s, f, &plan, reterr);
-    return r < 0 ? r
-                 : pen__sample_run(k, &program, &plan, &f->image, &pen__limits_default, pixels,
-                                   reterr);
+    return r < 0 ? r : run_program(k, f, &program, &plan, pixels, reterr);
 }
 
 int pen__decode_file(PenDecodeContext *k, PenDecodeItem *item, const PenDecodeSettings *settings,
                      PenError *reterr)
 {
     File f;
+    if (item->reserved32 || item->reserved[0] || item->reserved[1])
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
+                         "item: expected 0 in its reserved members; a later release may use them");
     int r = read_header(item, &f, reterr);
     if (r == PEN_OK)
         r = choose_box(item, &f, reterr);
