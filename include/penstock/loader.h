@@ -205,6 +205,9 @@ typedef struct PenLoaderStats {
      * that readers waited for memory. */
     uint64_t ns_fetch_idle, ns_read_idle, ns_decode_idle, ns_memory_wait;
     uint64_t ns_elapsed; /**< since the loader was opened; or of the pass, until it ended */
+    /** CPU time of the stages decode, resample and store, estimated from one sample in 31. If it is
+     * less than the time of these stages, their threads waited for a core. */
+    uint64_t ns_decode_cpu;
 } PenLoaderStats;
 
 PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);

@@ -18,6 +18,8 @@ void pen__counters_add_clock(PenLoadCounters *c, const PenStageClock *clock)
     for (int i = 0; i < PEN_TIMED_COUNT; i++)
         c->timed.ns[i] +=
             i < PEN_TIMED_DECODE ? clock->ns[i] : (uint64_t)((double)clock->ns[i] * scale);
+    c->timed.decode_cpu_ns += clock->decode_cpu_ns;
+    c->timed_decode_ns += clock->ns[PEN_TIMED_DECODE];
 }
 
 /* The struct consists of such numbers alone. */
@@ -110,6 +112,8 @@ void pen__counters_report(const PenLoadCounters *c, uint64_t wait_max_ns, PenLoa
     ret->ready_mean = n ? (double)c->ready / (double)n : 0;
     fill_buckets(c, ret->wait_buckets);
     fill_stages(c, ret->stage_ns);
+    ret->ns_decode_cpu = share(c->ns_of[PEN_ROLE_DECODE][PEN_ACTIVITY_DECODING],
+                               c->timed.decode_cpu_ns, c->timed_decode_ns);
     ret->ns_fetch_idle = c->ns_of[PEN_ROLE_FETCH][PEN_ACTIVITY_IDLE];
     ret->ns_read_idle = c->ns_of[PEN_ROLE_READ][PEN_ACTIVITY_IDLE];
     ret->ns_decode_idle = c->ns_of[PEN_ROLE_DECODE][PEN_ACTIVITY_IDLE];

@@ -20,7 +20,8 @@ typedef struct PenLoadCounters {
     uint64_t ns_wait; /* of the caller, for batches */
     uint64_t waits[PEN_LOG_BINS];
     uint64_t ns_of[PEN_ROLE_COUNT][PEN_ACTIVITY_COUNT];
-    PenStageClock timed; /* of one sample in PEN_TIMED_EVERY */
+    PenStageClock timed;      /* of one sample in PEN_TIMED_EVERY */
+    uint64_t timed_decode_ns; /* the same for PEN_TIMED_DECODE, whatever a sample counts for */
 } PenLoadCounters;
 
 /* The caller has waited for a batch; `ready` are those that were full when it began. */

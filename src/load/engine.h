@@ -42,6 +42,7 @@ typedef struct PenLoadEngine {
     uint64_t wait_max_ns, pass_wait_max_ns;           /* the longest wait for a batch */
     uint64_t opened_ns, pass_began_ns, pass_ended_ns; /* 0: it has not */
     uint64_t stage_ns[PEN_LOAD_STAGE_COUNT];          /* as reported last */
+    uint64_t decode_cpu_ns;                           /* as reported last */
 } PenLoadEngine;
 
 int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLoadEngine **ret,

@@ -37,10 +37,11 @@ static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)
 
 /* The division into stages is estimated anew each time. What was reported stays: programs that
  * collect counters take one that goes back for a restart. */
-static void keep_stages(PenLoadEngine *e, PenLoaderStats *s)
+static void keep_estimates(PenLoadEngine *e, PenLoaderStats *s)
 {
     for (int i = 0; i < PEN_LOAD_STAGE_COUNT; i++)
         e->stage_ns[i] = s->stage_ns[i] = PEN_MAX(s->stage_ns[i], e->stage_ns[i]);
+    e->decode_cpu_ns = s->ns_decode_cpu = PEN_MAX(s->ns_decode_cpu, e->decode_cpu_ns);
 }
 
 /* What threads do after the end of an epoch, which is to wait, does not belong to it. */
@@ -65,7 +66,7 @@ void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
     ret->ns_elapsed = elapsed_ns(e, epoch);
     pen__counters_report(&c, epoch ? e->pass_wait_max_ns : e->wait_max_ns, ret);
     if (!epoch)
-        keep_stages(e, ret);
+        keep_estimates(e, ret);
     pthread_mutex_unlock(&e->lock.mutex);
 }
 

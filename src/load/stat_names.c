@@ -55,6 +55,7 @@ static const Stat stats_table[] = {
     STAT("read_idle_seconds", ns_read_idle, SECONDS),
     STAT("decode_idle_seconds", ns_decode_idle, SECONDS),
     STAT("memory_wait_seconds", ns_memory_wait, SECONDS),
+    STAT("decode_cpu_seconds", ns_decode_cpu, SECONDS),
 };
 
 enum { N_STATS = sizeof stats_table / sizeof *stats_table };

@@ -109,6 +109,7 @@ TEST(a_sample_that_waits_for_a_core_counts_for_less)
     pen__counters_report(&c, 0, &s);
     CHECK_INT(s.stage_ns[PEN_LOAD_STAGE_DECODE] / MS, 791); /* 72 of 91 */
     CHECK_INT(s.stage_ns[PEN_LOAD_STAGE_RESAMPLE] / MS, 208);
+    CHECK_INT(s.ns_decode_cpu / MS, 526); /* 100 of 190 */
 }
 
 TEST(a_difference_is_what_was_counted_since)

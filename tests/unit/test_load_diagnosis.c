@@ -12,7 +12,7 @@
 typedef struct Case {
     const char *expected, *second;
     double wait, fetch, fetch_idle, read, verify, read_idle, memory;
-    double decode, resample, store, decode_idle;
+    double decode, resample, store, decode_idle, decode_cpu;
     uint32_t io_threads, wanted;
     uint64_t slots;
 } Case;
@@ -38,7 +38,8 @@ static PenLoaderStats stats_of(const Case *c)
                         .ns_fetch_idle = ns(c->fetch_idle),
                         .ns_read_idle = ns(c->read_idle),
                         .ns_memory_wait = ns(c->memory),
-                        .ns_decode_idle = ns(c->decode_idle)};
+                        .ns_decode_idle = ns(c->decode_idle),
+                        .ns_decode_cpu = ns(c->decode_cpu)};
     s.stage_ns[PEN_LOAD_STAGE_FETCH] = ns(c->fetch);
     s.stage_ns[PEN_LOAD_STAGE_READ] = ns(c->read);
     s.stage_ns[PEN_LOAD_STAGE_VERIFY] = ns(c->verify);
@@ -317,6 +318,8 @@ TEST(more_memory_means_more_requests)
     CHECK(strstr(d.advices[0].text, "64 requests") != NULL);
     d = diagnose(&(Case){.wait = 90, .decode = 70, .decode_idle = 30, .slots = 2}, NULL);
     CHECK(near(d.advices[0].gain, 1 / 0.7));
+    d = diagnose(&(Case){.wait = 95, .read = 25, .memory = 30, .read_idle = 45}, NULL);
+    CHECK(near(d.advices[0].gain, 4)); /* readers that read all the time */
 }
 
 TEST(more_memory_does_not_widen_a_link)
@@ -354,6 +357,20 @@ TEST(a_consumer_that_transforms_batches_is_told_so)
     CHECK_STR(d.bottleneck, "transform");
     CHECK_STR(d.advices[0].change, "python-transform");
     CHECK(near(d.advices[0].per_second, 50)); /* 20 s are left of 99 */
+}
+
+TEST(decoding_without_a_function_has_the_cores_for_itself)
+{
+    PenRunFacts facts;
+    Case c = {.wait = 1, .read = 1, .read_idle = 99, .decode = 10, .decode_idle = 90};
+    pen_run_facts_init(&facts);
+    facts.transform_seconds = 98;
+    facts.cores = 2;
+    PenDiagnosis d = diagnose(&c, &facts);
+    CHECK(near(d.advices[0].per_second, 100)); /* decoding was busy for a tenth of the time */
+    c.decode_cpu = 4;                          /* and waited for a core for most of that */
+    d = diagnose(&c, &facts);
+    CHECK(near(d.advices[0].per_second, 250));
 }
 
 /* ---- text, sizes ---- */
@@ -443,6 +460,7 @@ int main(int argc, char **argv)
     RUN(more_memory_means_more_requests);
     RUN(more_memory_does_not_widen_a_link);
     RUN(a_consumer_that_transforms_batches_is_told_so);
+    RUN(decoding_without_a_function_has_the_cores_for_itself);
     RUN(the_text_fits_in_80_columns);
     RUN(a_report_without_advice_prints_why);
     RUN(words_of_the_caller_explain_the_bottleneck);

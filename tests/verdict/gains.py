@@ -24,9 +24,9 @@ def preload(case, folder):
 @contextlib.contextmanager
 def cache(case, folder):
     """It is full before it is measured, as it is from the second epoch on."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        cached = changed(case, {"open": {"cache": place}, "repeat": 1})
-        cases.run(changed(cached, {"chaos": ""}), folder, 4)
+    with tempfile.TemporaryDirectory(dir=folder / "packs") as place:  # not every name is a bucket's
+        cached = changed(case, {"open": {"cache": place}})
+        cases.run(changed(cached, {"chaos": ""}), folder, 8)
         yield cached
 
 

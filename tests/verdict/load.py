@@ -92,18 +92,15 @@ def sizes(loader):
 
 
 def load(loaders, job):
-    """Samples per second of the last loader, from its first batch on. Ranks take their batches in
-    turns, as they do in a training step."""
+    """Samples per second of the last loader. The wait for the first batch counts: the samples that
+    arrive with it come at once. Ranks take their batches in turns, as they do in a training step.
+    """
     runs = [sizes(loader) for loader in loaders]
-    begin, taken, first = time.monotonic(), 0, None
+    begin, taken = time.monotonic(), 0
     while not taken or time.monotonic() - begin < job["seconds"]:
-        step = [next(run) for run in runs]
-        if first is None:
-            first = time.monotonic()
-        else:
-            taken += step[-1]
+        taken += [next(run) for run in runs][-1]
         time.sleep(job.get("step_ms", 0) / 1000)
-    return taken / (time.monotonic() - first)
+    return taken / (time.monotonic() - begin)
 
 
 def run_loaders(job, stack):

@@ -5,7 +5,9 @@ import numpy as np
 from _package import encoded, painted, penstock
 
 KINDS = {  # width and height, samples, how they are stored
-    "photos": ((500, 375), 768, {"mode": "keep"}),
+    "photos": ((500, 375), 768, {"mode": "keep", "index": False}),
+    # Far more than the memory of a loader.
+    "many": ((500, 375), 2304, {"mode": "keep", "index": False}),
     "raw": ((256, 256), 480, {"mode": "raw"}),
     "large": ((512, 512), 96, {"mode": "raw"}),
 }

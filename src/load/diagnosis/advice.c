@@ -253,10 +253,17 @@ static void advise_network(const PenAdviceCase *k, PenDiagnosis *ret)
 
 /* ---- the rest ---- */
 
+/* The rate of threads that fetch or read all the time, instead of waiting for memory. */
+static double unhindered(const PenBusy *b)
+{
+    double share = pen__busy_share(b->fetch.all > 0 ? &b->fetch : &b->read);
+    return share > 0 ? b->per_second / share : 0;
+}
+
 static void advise_memory(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     const PenLoaderStats *s = k->stats;
-    double rate = 0;
+    double rate = unhindered(k->busy);
     if (s->io_threads && s->io_threads < s->io_threads_wanted)
         rate = k->busy->per_second * s->io_threads_wanted / s->io_threads;
     rate = limited(k, rate, KEEP_CPU | KEEP_CONSUMER);
@@ -270,12 +277,23 @@ static void advise_memory(const PenAdviceCase *k, PenDiagnosis *ret)
             "Give the loader more memory (memory=): it waits until memory is released.");
 }
 
+/* The rate of the decoding threads if each has a core. The function takes one from them. */
+static double decode_alone(const PenAdviceCase *k)
+{
+    const PenBusy *b = k->busy;
+    uint32_t cores = k->facts->cores / PEN_MAX(k->stats->node_ranks, 1u);
+    double alone =
+        b->decode_cpu > 0 ? b->samples * PEN_MIN(k->stats->threads, cores) / b->decode_cpu : 0;
+    return PEN_MAX(alone, k->ceilings->cpu);
+}
+
 static void advise_transform(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     const PenBusy *b = k->busy;
     double rest = b->consumer * b->seconds - b->transform_seconds;
     double rate = rest > 0.02 * b->seconds ? b->samples / rest : 0;
-    add(ret, "python-transform", limited(k, rate, KEEP_CPU | KEEP_SUPPLY),
+    rate = least(rate, decode_alone(k));
+    add(ret, "python-transform", limited(k, rate, KEEP_SUPPLY),
         "Replace the Python function transform= by operations of the pipeline, which run in "
         "threads. It took %.0f %% of the time.",
         100 * b->transform_seconds / b->seconds);

@@ -75,6 +75,7 @@ static double fill(PenBusy *b, const PenLoaderStats *s, const PenLoaderStats *fr
     }
     for (int i = 0; i < PEN_LOAD_STAGE_COUNT; i++)
         b->stage_seconds[i] = seconds(s->stage_ns[i], from->stage_ns[i]);
+    b->decode_cpu = seconds(s->ns_decode_cpu, from->ns_decode_cpu);
     fill_group(b, &b->fetch, PEN_LOAD_STAGE_FETCH, PEN_LOAD_STAGE_FETCH,
                seconds(s->ns_fetch_idle, from->ns_fetch_idle));
     fill_group(b, &b->read, PEN_LOAD_STAGE_READ, PEN_LOAD_STAGE_VERIFY,

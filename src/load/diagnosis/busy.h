@@ -29,6 +29,7 @@ typedef struct PenBusy {
     double consumer; /* share of the time in which the caller did not wait for a batch */
     double transform_seconds;
     double stage_seconds[PEN_LOAD_STAGE_COUNT];
+    double decode_cpu; /* CPU time of decode, resample and store; 0 = not known */
     PenBusyGroup fetch, read, decode;
     int bottleneck, second; /* second: PEN_LIMIT_NONE = it is clear */
 } PenBusy;
