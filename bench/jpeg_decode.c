@@ -9,22 +9,20 @@
  * a drifting clock hits all. Times are of the thread's CPU. A ratio is of times of the same round.
  */
 #include <glob.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jpeglib.h>
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "base/rng.h"
 #include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
+#include "photos.h"
 
-enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, MAX_ROUNDS = 99, ROWS = 16 };
+enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, ROWS = 16 };
 
 typedef struct Photo {
     PenBuf file;
@@ -41,56 +39,7 @@ typedef struct Way {
     double seconds[MAX_ROUNDS];
 } Way;
 
-static void die(const char *what)
-{
-    fprintf(stderr, "jpeg_decode: %s\n", what);
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ---- photographs ---- */
-
-static void read_file(const char *path, PenBuf *out)
-{
-    FILE *f = fopen(path, "rb");
-    size_t n;
-    if (!f)
-        die(path);
-    do {
-        if (pen__buf_reserve(out, 65536 + PEN_SLACK) < 0)
-            die("memory");
-        n = fread(out->data + out->bytes, 1, 65536, f);
-        out->bytes += n;
-    } while (n);
-    fclose(f);
-}
-
-static double uniform(PenRng *rng)
-{
-    return (double)(pen__rng_next(rng) >> 11) * 0x1p-53;
-}
-
-static PenBox draw_box(PenRng *rng, uint32_t width, uint32_t height)
-{
-    for (int i = 0; i < 10; i++) {
-        double area = (0.08 + 0.92 * uniform(rng)) * width * height;
-        double aspect = exp((2 * uniform(rng) - 1) * log(4.0 / 3));
-        PenBox b = {.w = (uint32_t)lround(sqrt(area * aspect)),
-                    .h = (uint32_t)lround(sqrt(area / aspect))};
-        if (!b.w || !b.h || b.w > width || b.h > height)
-            continue;
-        b.x = (uint32_t)pen__rng_below(rng, width - b.w + 1);
-        b.y = (uint32_t)pen__rng_below(rng, height - b.h + 1);
-        return b;
-    }
-    return (PenBox){.w = width, .h = height};
-}
 
 static uint32_t load_photos(const char *dir, uint32_t n, Photo *ret)
 {
@@ -208,20 +157,6 @@ static void run_round(Way *ways, uint32_t n_ways, const Photo *photos, uint32_t 
                 decode(way, &photos[k]);
             way->seconds[round] += now() - start;
         }
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *values, uint32_t n)
-{
-    double sorted[MAX_ROUNDS];
-    memcpy(sorted, values, n * sizeof *values);
-    qsort(sorted, n, sizeof *sorted, compare);
-    return sorted[n / 2];
 }
 
 static double ratio(const Way *of, const Way *to, uint32_t rounds)

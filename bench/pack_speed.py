@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast pack and verify are beside the tools people have: tar, jpegtran and cat.
 
-    pack_speed.py [--photos DIR] [--penstock PROGRAM] [--rounds N] [keep] [tile] [verify]
+    pack_speed.py [--photos DIR] [--penstock PROGRAM] [--rounds N] [keep] [index] [tile] [verify]
 
-keep    `pack --mode keep` of the photographs times 20 (hard links), and of the same files
-        `tar --hard-dereference -cf`
+keep    `pack --mode keep --no-index` of the photographs times 20 (hard links), and of the same
+        files `tar --hard-dereference -cf`
+index   `pack --mode keep` of the photographs times 2, which finds the entries of every JPEG, and
+        `pack --mode tile` of the same files
 tile    `pack --mode tile` of the photographs times 2, and of the same files
         `jpegtran -copy none -optimize -restart 8B` under `xargs -P2`; fewer files, because they
         take jpegtran 11 milliseconds each
@@ -34,7 +36,7 @@ from compare import places, report
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIMES = {"keep": 20, "tile": 2}
 THREADS = 2
-NEEDED = {"keep": 0.8, "tile": 1.0, "verify": 0.5}
+NEEDED = {"keep": 0.8, "index": 1.5, "tile": 1.0, "verify": 0.5}
 
 
 def default_photos():
@@ -76,7 +78,7 @@ def link_all(photos, folder, times):
 
 class Keep:
     what = "files/s"
-    sides = "pack --mode keep", "tar -cf"
+    sides = "pack --mode keep --no-index", "tar -cf"
 
     def __init__(self, options):
         self.penstock, self.folder = options.penstock, options.work / "keep"
@@ -90,12 +92,38 @@ class Keep:
 
     def ours(self):
         run(self.penstock, "pack", self.folder, "-o", self.pack, "--mode", "keep",
-            "--threads", str(THREADS))
+            "--no-index", "--threads", str(THREADS))
         os.sync()
 
     def theirs(self):
         run("tar", "--hard-dereference", "-cf", self.tar, "-C", self.folder, ".")
         os.sync()
+
+
+class Index:
+    what = "files/s"
+    sides = "pack --mode keep", "pack --mode tile"
+
+    def __init__(self, options):
+        self.penstock, self.folder = options.penstock, options.work / "tile"
+        self.packs = {mode: options.work / f"index-{mode}.pen" for mode in ("keep", "tile")}
+        link_all(options.photos, self.folder, options.times["tile"])
+        self.amount = sum(1 for _ in self.folder.glob("*/*"))
+
+    def before(self):
+        for pack in self.packs.values():
+            remove(pack)
+
+    def pack(self, mode):
+        run(self.penstock, "pack", self.folder, "-o", self.packs[mode], "--mode", mode,
+            "--threads", str(THREADS))
+        os.sync()
+
+    def ours(self):
+        self.pack("keep")
+
+    def theirs(self):
+        self.pack("tile")
 
 
 class Tile:
@@ -116,7 +144,8 @@ class Tile:
         self.out.mkdir()
 
     def ours(self):
-        run(self.penstock, "pack", self.folder, "-o", self.pack, "--threads", str(THREADS))
+        run(self.penstock, "pack", self.folder, "-o", self.pack, "--mode", "tile", "--threads",
+            str(THREADS))
         os.sync()
 
     def theirs(self):
@@ -182,7 +211,7 @@ def machine():
             "date": time.strftime("%Y-%m-%d", time.gmtime()), "load": os.getloadavg()[0]}
 
 
-KINDS = {"keep": Keep, "tile": Tile, "verify": Verify}
+KINDS = {"keep": Keep, "index": Index, "tile": Tile, "verify": Verify}
 
 
 def options_of(arguments):

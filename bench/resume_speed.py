@@ -4,8 +4,8 @@
 
     resume_speed.py [--penstock PROGRAM] [--old PROGRAM] [--files N] [--rounds N] [--work DIR]
 
-pack    `pack --mode keep` of N files of about 1 kB in 20 class folders, 2 threads. With --old the
-        same by another build of the program; the two take turns.
+pack    `pack --mode keep --no-index` of N files of about 1 kB in 20 class folders, 2 threads. With
+        --old the same by another build of the program; the two take turns.
 scan    `plan` a second time over the same files: what a resumed run does before it continues.
 
 Prints medians of wall-clock and processor time (user + system), with the range of the rounds.
@@ -79,7 +79,7 @@ def main():
             order = list(programs.items())
             for name, program in order if turn % 2 else reversed(order):
                 found[name].append(timed(program, "pack", folder, "-o", out, "--mode", "keep",
-                                         "--threads", "2"))
+                                         "--no-index", "--threads", "2"))
                 shutil.rmtree(out)
             timed(options.penstock, "plan", folder, "-o", out, "--mode", "keep")
             found["scan"].append(timed(options.penstock, "plan", folder, "-o", out, "--mode",

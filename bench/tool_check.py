@@ -6,7 +6,7 @@
 
 Each is measured in turns with something that does about the same on the same machine:
 
-keep      `pack --mode keep` of 4,000 files, and `tar`
+keep      `pack --mode keep --no-index` of 4,000 files, and `tar`
 tile      `pack --mode tile` of 200 files, and `jpegtran` in two processes
 verify    `verify` of a pack, and `cat` of its files
 upload    processor time of `copy` of 192 MiB to a scripted S3 server, and of curl

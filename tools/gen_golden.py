@@ -31,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 from plain_writer import (  # noqa: E402
     Field,
+    Index,
     Segments,
     crc32c,
     image,
@@ -157,7 +158,8 @@ def tile(place):
 def keep(place):
     names = ("440", "one", "progressive", "trailing", "cmyk", "grey_wide")
     files = {k: v for k, v in jpegs().items() if pathlib.Path(k).stem in names}
-    place.pack(store(place.work, files), more=["--mode", "keep", "--block-samples", "4"])
+    place.pack(store(place.work, files),
+               more=["--mode", "keep", "--no-index", "--block-samples", "4"])
 
 
 @valid
@@ -182,7 +184,37 @@ def encode(place):
              "a/rough.jpg": jpeg(3, 40, 30, quality=20), "b/grey.jpg": jpeg(4, 64, 64, "L"),
              "b/clear.png": saved(picture(5, 50, 50, "RGBA"), "PNG")}
     more = ["--mode", "encode", "--quality", "60", "--max-side", "40", "--block-samples", "4"]
+    place.pack(store(place.work, files), more=[*more, "--no-index"])
+
+
+@valid
+def encode_indexed(place):
+    files = {"a/large.jpg": jpeg(1, 120, 80, exif=exif(5)), "a/small.jpg": jpeg(2, 30, 8),
+             "a/rough.jpg": jpeg(3, 64, 48, quality=20), "b/grey.jpg": jpeg(4, 64, 64, "L"),
+             "b/clear.png": saved(picture(5, 50, 50, "RGBA"), "PNG")}
+    more = ["--mode", "encode", "--quality", "60", "--max-side", "80", "--block-samples", "4"]
     place.pack(store(place.work, files), more=more)
+
+
+@valid
+def indexed(place):
+    """Files as they are; those that can have an entry table have one."""
+    noise = Image.frombytes("RGB", (120, 90), random.Random(15).randbytes(120 * 90 * 3))
+    files = {**jpegs(), "colour/rows.jpg": jpeg(14, 90, 70, restart_marker_rows=1),
+             "sampling/422.jpg": jpeg(16, 150, 70, subsampling="4:2:2"),
+             "sampling/440.jpg": sampled(17, 70, 150, "1x2"),
+             "sampling/444.jpg": jpeg(18, 150, 70, subsampling="4:4:4", exif=exif(6)),
+             "sampling/marked.jpg": jpeg(19, 150, 70, restart_marker_blocks=11),
+             "sampling/noise.jpg": saved(noise, "JPEG", quality=90)}
+    place.pack(store(place.work, files), more=["--mode", "keep", "--block-samples", "4"])
+
+
+@valid
+def indexed_append(place):
+    """The first shards are of a pack of tiles; the short block of the second has both."""
+    for first, more in ((0, []), (3, ["--append", "--mode", "keep"]), (6, ["--append"])):
+        files = {f"{n % 2}/{n}.jpg": jpeg(n, 64, 48) for n in range(first, first + 3)}
+        place.pack(store(place.work, files), more=["--block-samples", "2", *more])
 
 
 @valid
@@ -310,6 +342,13 @@ def frames_tile(place):
 @valid
 def frames_keep(place):
     store(place.work, frame_files(("up/a", "up/b", "down/c"), 33, 20))
+    place.pack(place.work, more=["--kind", "frames", "--mode", "keep", "--no-index",
+                                 "--block-samples", "1"])
+
+
+@valid
+def frames_indexed(place):
+    store(place.work, frame_files(("up/a", "up/b", "down/c"), 64, 48))
     place.pack(place.work, more=["--kind", "frames", "--mode", "keep", "--block-samples", "1"])
 
 
@@ -322,7 +361,7 @@ def videos(place):
             "-fflags", "+bitexact", place.work / name)
     rows = "path,label,start,end\na.mp4,wave,,0.12\na.mp4,clap,0.12,\nb.avi,wave,,\n"
     store(place.work, {"list.csv": rows.encode()})
-    more = ["--block-samples", "1", "--mode", "encode", "--quality", "80"]
+    more = ["--block-samples", "1", "--mode", "encode", "--quality", "80", "--no-index"]
     place.pack(place.work / "list.csv", more=more)
 
 
@@ -730,6 +769,76 @@ def classes_of_a_text(part, data):
 def bytes_of_nothing(part, data):
     if part == "block":
         struct.pack_into("<Q", data, 24, struct.unpack_from("<Q", data, 24)[0] - 4)
+
+
+# ---- invalid packs: entry tables that cannot be --------------------------------------------------
+
+
+def entry_table(status, ours, plain):
+    """As `wrong`, of one JPEG with an entry table: make(part, data, at) knows where that is."""
+    def note(make):
+        def whole(place):
+            file = jpeg(1, 64, 48, subsampling="4:2:0")
+            index = Index(file, 8)
+            start = struct.pack("<II", index.jpeg.head_bytes, len(index.firsts))
+
+            def edit(part, data, shard, block):
+                make(part, data, data.index(start) if part == "index" else None)
+
+            photo = image(file, 64, 48, codec="jpeg", how="indexed", segments=index)
+            write_pack(place.out, [Field("image", "image")], [(b"a", {"image": photo})], edit=edit,
+                       n_stats=72)
+        whole.__name__ = make.__name__
+        invalid(status, ours, plain)(whole)
+    return note
+
+
+@entry_table("E_CORRUPT", "entry table in a pack without such tables", "index breaks the rule")
+def entries_without_feature(part, data, at):
+    if part in ("manifest", "header"):
+        struct.pack_into("<Q", data, 0, 0)
+
+
+@entry_table("E_CORRUPT", "number of entries does not match", "n_entries")
+def entries_too_few(part, data, at):
+    if at:
+        struct.pack_into("<I", data, at + 4, struct.unpack_from("<I", data, at + 4)[0] - 1)
+
+
+@entry_table("E_CORRUPT", "number of checksums of an entry table", "index breaks the rule")
+def entries_with_too_many_sums(part, data, at):
+    if at:
+        struct.pack_into("<I", data, at + 8, struct.unpack_from("<I", data, at + 8)[0] + 1)
+
+
+@entry_table("E_CORRUPT", "intervals of an entry table are out of range", "index breaks the rule")
+def entries_too_far_apart(part, data, at):
+    if at:
+        struct.pack_into("<H", data, at + 12, 9)
+
+
+@entry_table("E_CORRUPT", "do not add up to the payload", "index breaks the rule")
+def entries_behind_the_payload(part, data, at):
+    if at:
+        struct.pack_into("<I", data, at + 24, 1 << 20)
+
+
+@entry_table("E_CORRUPT", "does not match a JPEG of its size", "index breaks the rule")
+def entries_of_another_sampling(part, data, at):
+    if at:
+        data[at + 16] = 3
+
+
+@entry_table("E_CORRUPT", "differs from the channels", "index breaks the rule")
+def entries_of_another_colour(part, data, at):
+    if at:
+        data[16 + 27] = 1
+
+
+@entry_table("E_CORRUPT", "entry table of a tiled JPEG", "index breaks the rule")
+def entries_of_a_tiled_file(part, data, at):
+    if at:
+        data[16 + 25] = 1
 
 
 # ---- invalid packs: missing values that cannot be -----------------------------------------------

@@ -20,6 +20,10 @@ def pack_of(task, program, work):
     mode = task["options"].get("mode") or {"asis": "tile", "encoded": "encode"}.get(
         task["stored"], task["stored"])
     more, name = [], f"penstock-{mode}"
+    if not task["options"].get("index", True):
+        more.append("--no-index")
+    elif mode in ("keep", "encode"):
+        name += "-index"
     if mode in ("encode", "raw") and task["max_side"]:
         more += ["--max-side", str(task["max_side"])]
         name += f"-{task['max_side']}"

@@ -10,6 +10,7 @@
     (IN(PACK) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING | IN(SIMULATE))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
+#define M_KEEP (1u << 1)
 #define M_ENCODE (1u << 2)
 #define M_RAW (1u << 3)
 #define M_MIX (1u << 4)
@@ -65,7 +66,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "how to store images\n"
                 "tile: JPEGs are split into tiles without loss, so that parts of an image can "
                 "be read; other files are unchanged\n"
-                "keep: the source bytes\n"
+                "keep: the source bytes; JPEGs have an index of places at which decoding can "
+                "start, so that parts of an image can be read\n"
                 "encode: JPEG at --quality\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
                 "mix: a share of the images as in raw, the rest as in tile, or as in encode if "
@@ -97,8 +99,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "decode", .choices = "decode",
         .otherwise = "check headers and markers",
-        .help = "in mode keep: decode every image to find broken ones; the other modes always "
-                "do"},
+        .help = "in mode keep with --no-index: decode every image to find broken ones; otherwise "
+                "packing always does"},
+    [CLI_OPT_NO_INDEX] = {.name = "no-index", .kind = CLI_ARG_FLAG,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP | M_ENCODE,
+        .mistaken = "noindex",
+        .help = "in mode keep: only store the files; JPEGs get no index, and no image is decoded. "
+                "In mode encode: store tiles instead of JPEGs with an index"},
     [CLI_OPT_SIXTEEN_BIT] = {.name = "sixteen-bit", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "A", .choices = "refuse|reduce", .initial = "refuse",

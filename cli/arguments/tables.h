@@ -42,6 +42,7 @@ typedef enum CliOpt {
     CLI_OPT_SHORT_SIDE,
     CLI_OPT_RAW_SHARE,
     CLI_OPT_CHECK,
+    CLI_OPT_NO_INDEX,
     CLI_OPT_SIXTEEN_BIT,
     CLI_OPT_ORDER,
     CLI_OPT_SEED,

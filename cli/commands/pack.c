@@ -116,6 +116,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->raw_share = v[CLI_OPT_RAW_SHARE].real;
     s->check_decode = v[CLI_OPT_CHECK].given;
     s->sixteen_bit = (int32_t)v[CLI_OPT_SIXTEEN_BIT].number;
+    s->no_index = v[CLI_OPT_NO_INDEX].given;
     s->order = (int32_t)v[CLI_OPT_ORDER].number;
     s->seed = v[CLI_OPT_SEED].number;
     s->fraction = v[CLI_OPT_FRACTION].real;

@@ -93,6 +93,19 @@ void cli_pack_report_classes(CliReport *report, const PenIngestResult *result)
     cli_report_close(report);
 }
 
+/* Why JPEGs that were kept have no entry index. */
+static void add_reasons(CliReport *report, const PenIngestResult *result)
+{
+    cli_report_rare_list(report, "without_index");
+    for (uint32_t i = 0; i < result->n_no_index; i++) {
+        cli_report_object(report, NULL);
+        cli_report_text(report, "why", result->no_index[i].why);
+        cli_report_number(report, "images", result->no_index[i].n);
+        cli_report_close(report);
+    }
+    cli_report_close(report);
+}
+
 void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
                          double seconds)
 {
@@ -112,6 +125,7 @@ void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestRes
         cli_pack_report_missing(report, result->missing[i].field, result->missing[i].n);
     cli_report_close(report);
     cli_pack_report_images(report, &result->stats);
+    add_reasons(report, result);
     add_bytes(report, result);
     cli_report_number(report, "shards", result->n_shards);
     if (k > 0)

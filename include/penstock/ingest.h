@@ -21,7 +21,7 @@ extern "C" {
 /** How images are stored. */
 typedef enum PenMode {
     PEN_MODE_TILE = 0,   /**< JPEGs losslessly cut into tiles, other files kept; the default */
-    PEN_MODE_KEEP = 1,   /**< every file kept as it is */
+    PEN_MODE_KEEP = 1,   /**< every file kept as it is, JPEGs with an entry index */
     PEN_MODE_ENCODE = 2, /**< encoded again as JPEG with the given quality and size */
     PEN_MODE_RAW = 3,    /**< decoded pixels */
     PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_TILE */
@@ -79,8 +79,10 @@ typedef struct PenIngestSettings {
     uint32_t max_side;   /**< encode, raw, mix: longest side in pixels; 0 = no limit, the default */
     uint32_t short_side; /**< the same for the shorter side; set at most one of the two */
     double raw_share;    /**< mix: share of raw images, 0 to 1; default 0.25 */
-    int32_t check_decode; /**< keep: 1 = decode every image to find broken files; default 0 */
-    int32_t sixteen_bit;  /**< a PenSixteenBit */
+    /** keep with `no_index`: 1 = decode every image to find broken files; default 0. All other
+     * packs are always checked. */
+    int32_t check_decode;
+    int32_t sixteen_bit; /**< a PenSixteenBit */
 
     int32_t order;            /**< a PenPackOrder */
     uint64_t seed;            /**< of the shuffled order and of `fraction`; default 0 */
@@ -105,6 +107,12 @@ typedef struct PenIngestSettings {
      * with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, const PenIngestProgress *progress);
     void *ctx;
+
+    /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode: 1 = store
+     * tiles instead; default 0. An entry index lists places of a JPEG at which decoding can start,
+     * so that a crop needs a part of the file only. */
+    int32_t no_index;
+    uint32_t unused; /**< 0; for later releases */
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and
@@ -115,6 +123,14 @@ typedef struct PenMissing {
     char field[PEN_CLASS_NAME_BYTES]; /**< name of the field, cut as class names are */
     uint64_t n;                       /**< samples that lack it */
 } PenMissing;
+
+/** The number of reasons that a result can hold, and the size of each with its NUL. */
+enum { PEN_NO_INDEX_REASONS = 16, PEN_NO_INDEX_BYTES = 32 };
+
+typedef struct PenNoIndex {
+    char why[PEN_NO_INDEX_BYTES]; /**< such as "progressive" or "small" */
+    uint64_t n;                   /**< JPEGs, including frames of clips */
+} PenNoIndex;
 
 typedef struct PenIngestResult {
     uint32_t struct_size; /**< set by the library */
@@ -133,6 +149,9 @@ typedef struct PenIngestResult {
     uint32_t n_missing; /**< fields that some samples lack; entries of `missing` */
     char first_classes[PEN_FIRST_CLASSES][PEN_CLASS_NAME_BYTES];
     PenMissing missing[PEN_FIELD_COUNT];
+    uint32_t n_no_index; /**< entries of `no_index` */
+    /** JPEGs that this run kept without an entry index because they cannot have one. */
+    PenNoIndex no_index[PEN_NO_INDEX_REASONS];
 } PenIngestResult;
 
 PEN_API void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes);

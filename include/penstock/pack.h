@@ -64,6 +64,7 @@ enum {
     PEN_HOW_RAW = 3,
     PEN_HOW_KEPT_UNTILED = 4, /**< kept: it cannot be tiled without loss */
     PEN_HOW_KEPT_QUALITY = 5, /**< kept: its quality is not above the requested one */
+    PEN_HOW_INDEXED = 6,      /**< kept, with places at which decoding can start */
     PEN_HOW_COUNT = 8,
     PEN_STORED_COUNT = 8
 };

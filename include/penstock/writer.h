@@ -35,6 +35,8 @@ typedef struct PenWriterSettings {
     const PenRemoteSettings *remote; /**< for an s3:// URL; NULL = from the environment */
     const char *work;                /**< for an s3:// URL, as in PenIngestSettings */
     const char *name; /**< names the data; enters the names of the shard files; NULL = "" */
+    int32_t no_index; /**< as in PenIngestSettings */
+    uint32_t unused;  /**< 0; for later releases */
 } PenWriterSettings;
 
 /** The value of one field. Numbers: `data` points to them, in the byte order of the machine.

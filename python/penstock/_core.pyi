@@ -71,6 +71,7 @@ class Writer:
         raw_share: float,
         check_decode: bool,
         sixteen_bit: int,
+        no_index: bool,
         block_samples: int,
         shard_bytes: int,
         name: str,

@@ -212,7 +212,9 @@ class Writer:
     mode         how images are stored: tile (default, lossless), keep, encode, raw or mix. See
                  `penstock pack --help` for the modes and for `quality`, `max_side`, `short_side`,
                  `raw_share`.
-    check_decode True, with mode="keep": decode every image to find damaged files
+    index        False, with mode="keep": only store the files. JPEGs get no index of places at
+                 which decoding can start, and no image is decoded. With mode="encode": store tiles
+    check_decode True, with index=False: decode every image to find damaged files
     sixteen_bit  for a PNG with 16 bits per channel in an image field: "refuse" (default) raises
                  UnsupportedError; "reduce" accepts it, and loading returns the upper 8 bits
     block_samples
@@ -237,6 +239,7 @@ class Writer:
         max_side: int = 0,
         short_side: int = 0,
         raw_share: float = 0.25,
+        index: bool = True,
         check_decode: bool = False,
         sixteen_bit: str = "refuse",
         block_samples: int = 32,
@@ -269,6 +272,7 @@ class Writer:
             raw_share=_check.real("raw_share", raw_share, 0, 1),
             check_decode=_check.flag("check_decode", check_decode),
             sixteen_bit=_SIXTEEN_BIT[_check.word("sixteen_bit", sixteen_bit, _SIXTEEN_BIT)],
+            no_index=not _check.flag("index", index),
             block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
             shard_bytes=_check.size("shard_size", shard_size),
             name=_check.text("name", name),

@@ -20,6 +20,11 @@ typedef struct PenEncoded {
     uint32_t head_bytes;
     uint32_t first_segment, end_segment;
     const uint32_t *segment_bytes; /* of each of them; NULL for raw */
+    /* Of a JPEG that is kept as it is and has an entry index, else NULL. If only a part of it is
+     * present, that is the head, which may lack metadata, and then bytes of the scan, from
+     * scan_offset on. */
+    const struct PenJpegEntries *entries;
+    uint64_t scan_offset;
 } PenEncoded;
 
 /* Decoded rows of a box: 1 (grey), 3 (RGB) or 4 (RGBA) channels. */

@@ -24,8 +24,8 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
 
 static void trim_clip(PenTaskClip *clip, size_t bytes)
 {
-    PenBuf *all[] = {&clip->data,  &clip->frames,  &clip->chosen,
-                     &clip->times, &clip->lengths, &clip->one};
+    PenBuf *all[] = {&clip->data,    &clip->frames,  &clip->chosen, &clip->times,
+                     &clip->lengths, &clip->entries, &clip->parsed, &clip->one};
     for (size_t i = 0; i < PEN_LEN(all); i++)
         pen__buf_trim(all[i], bytes);
 }
@@ -35,6 +35,7 @@ void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
     for (uint32_t i = 0; i < plan->n_images; i++) {
         pen__buf_trim(&task->images[i].slice.data, bytes);
         pen__buf_trim(&task->images[i].lengths, bytes);
+        pen__buf_trim(&task->images[i].entries, bytes);
     }
     for (uint32_t i = 0; i < plan->n_clips; i++)
         trim_clip(&task->clips[i], bytes);
@@ -56,6 +57,7 @@ void pen__task_assign(PenTask *task, const PenAssignment *to)
     task->to = *to;
     task->status = PEN_OK;
     task->block = NULL;
+    task->complete = false;
 }
 
 PenEncoded pen__task_frame(const PenTaskClip *clip, uint32_t i)
@@ -66,5 +68,7 @@ PenEncoded pen__task_frame(const PenTaskClip *clip, uint32_t i)
     if (image.tiled)
         image.segment_bytes =
             (const uint32_t *)(const void *)clip->lengths.data + frame->first_length;
+    if (frame->index.at)
+        image.entries = &frame->index;
     return image;
 }

@@ -7,14 +7,17 @@
 #define PEN_LOAD_TASK_H
 
 #include "base/timing/stage_clock.h"
+#include "codec/jpeg/entries.h"
 #include "load/plan/plan.h"
 
 struct PenSlot;
 
 typedef struct PenTaskImage {
-    PenSlice slice;     /* the bytes; the buffer is kept for the next sample */
-    PenBuf lengths;     /* of its segments, u32 each */
-    PenEncoded encoded; /* points into both */
+    PenSlice slice; /* the bytes; the buffer is kept for the next sample */
+    PenBuf lengths; /* of its segments, u32 each; or */
+    PenBuf entries; /* of its index */
+    PenJpegEntries index;
+    PenEncoded encoded; /* points into them */
     PenSamplePlan sample_plan;
 } PenTaskImage;
 
@@ -24,7 +27,9 @@ typedef struct PenClipFrame { /* one that is needed */
     size_t at;                /* of its bytes in the data */
     uint64_t offset;          /* of its bytes in the block */
     uint8_t orientation;
-    PenEncoded encoded; /* without data and lengths */
+    PenEncoded encoded;   /* without data, lengths and entries */
+    PenJpegEntries index; /* of a JPEG that has one, else empty */
+    size_t first_entry;   /* of the index, in bytes of all entries */
 } PenClipFrame;
 
 typedef struct PenTaskClip {
@@ -34,6 +39,8 @@ typedef struct PenTaskClip {
     PenBuf chosen;  /* u32 each: which of these, for every frame of the result, clip by clip */
     PenBuf times;   /* i64 each, of all frames of the clip */
     PenBuf lengths; /* u32 each, of segments */
+    PenBuf entries; /* PenEntry each, of all indexes */
+    PenBuf parsed;  /* the same, of one index */
     PenBuf one;     /* the frame that is being decoded, which may change it */
     PenSamplePlan sample_plan;
 } PenTaskClip;
@@ -60,6 +67,7 @@ typedef struct PenTask {
     int status;
     PenError error;
     PenBlock *block;      /* that was prefetched for it; NULL: to be found */
+    bool complete;        /* files are read completely, and their entry indexes are not used */
     PenTaskImage *images; /* plan->n_images of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;

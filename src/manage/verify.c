@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/tiled.h"
 #include "pack/format/keys.h"
 #include "pack/reader/sections.h"
@@ -85,8 +86,77 @@ static int check_markers(const PenSpot *at, const PenImageEntry *image, const ui
     return PEN_OK;
 }
 
+/* Does the table describe this file? */
+static bool is_described(const PenStoredEntries *stored, const PenJpegInfo *info,
+                         const uint8_t *data)
+{
+    static const uint8_t eoi[] = {0xFF, 0xD9};
+    bool grey = info->components == 1;
+    return info->lead_bytes == stored->lead_bytes && info->head_bytes == stored->head_bytes &&
+           info->components == stored->plan.components &&
+           info->restart_interval == stored->plan.restart &&
+           stored->h_samp == (grey ? 1 : info->h_samp[0]) &&
+           stored->v_samp == (grey ? 1 : info->v_samp[0]) &&
+           memcmp(data + stored->head_bytes + stored->scan_bytes, eoi, sizeof eoi) == 0;
+}
+
+/* All that can be said about a table without reading the scan. */
+static int check_table(const PenEntryTable *t, const uint8_t *data, size_t bytes, PenError *reterr)
+{
+    const PenStoredEntries *stored = &t->stored;
+    PenJpegHeader header;
+    PenJpegEntries index;
+    PenBuf entries = {0};
+    int r = pen__jpeg_header(data, bytes, &pen__limits_default, &header, reterr);
+    if (r == PEN_OK && !is_described(stored, &header.info, data))
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "entry table: expected the parts, sampling and restart interval of this "
+                      "file, found others");
+    if (r == PEN_OK)
+        r = pen__entries_parse(stored->coded, stored->coded_bytes, &stored->plan,
+                               stored->scan_bytes, &entries, &index, reterr);
+    pen__buf_free(&entries);
+    return r;
+}
+
+/* Is the index of a JPEG the one that is found in the file? */
+static int compare_index(PenEntryScan *scan, const PenStoredEntries *stored, const uint8_t *data,
+                         size_t bytes, PenError *reterr)
+{
+    PenJpegHeader header;
+    PenJpegEntries found;
+    PenBuf coded = {0};
+    const char *why = NULL;
+    int r = pen__jpeg_header(data, bytes, &pen__limits_default, &header, reterr);
+    if (r == PEN_OK)
+        r = pen__entry_scan(scan, &header, data, bytes, stored->plan.unit, &found, &why, reterr);
+    if (r == PEN_OK)
+        r = pen__entries_write(&found, &coded, reterr);
+    bool same = r == PEN_OK && found.scan_bytes == stored->scan_bytes &&
+                coded.bytes == stored->coded_bytes &&
+                memcmp(coded.data, stored->coded, coded.bytes) == 0;
+    pen__buf_free(&coded);
+    if (r < 0 || same)
+        return r;
+    return why ? pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                           "entry table: expected none, because the file cannot have one (%s)", why)
+               : pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                           "entry table: expected the entries of this file, found others");
+}
+
+static int check_index(const PenEntryTable *t, const uint8_t *data, size_t bytes, PenError *reterr)
+{
+    PenEntryScan *scan = NULL;
+    int r = pen__entry_scan_new(&scan, reterr);
+    if (r == PEN_OK)
+        r = compare_index(scan, &t->stored, data, bytes, reterr);
+    pen__entry_scan_free(&scan);
+    return r;
+}
+
 /* Does the image decode, to the size that the index states? */
-static int check_decode(const PenImageEntry *e, const uint8_t *data, PenError *reterr)
+static int check_decode(const PenImageEntry *e, const PenEntryTable *entries, const uint8_t *data,
+                        PenError *reterr)
 {
     PenPixels pixels = {0};
     if (e->codec == PEN_STORED_RAW)
@@ -95,7 +165,7 @@ static int check_decode(const PenImageEntry *e, const uint8_t *data, PenError *r
     if (r == PEN_OK && (pixels.width != e->width || pixels.height != e->height))
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%ux%u pixels, expected %ux%u", pixels.width,
                       pixels.height, e->width, e->height);
-    if (r == PEN_OK && e->codec == PEN_STORED_JPEG && e->table_bytes) {
+    if (r == PEN_OK && e->codec == PEN_STORED_JPEG && e->table_bytes && !entries) {
         uint32_t head, n;
         uint32_t *lengths = NULL;
         r = pen__jpeg_segments(data, (size_t)e->bytes, &pen__limits_default, &head, &lengths, &n,
@@ -103,29 +173,46 @@ static int check_decode(const PenImageEntry *e, const uint8_t *data, PenError *r
         pen__free(lengths);
     }
     pen__pixels_free(&pixels);
+    return r == PEN_OK && entries ? check_index(entries, data, (size_t)e->bytes, reterr) : r;
+}
+
+/* Beyond the checksums: is the entry table that of the file, and does the image decode? */
+static int check_content(const Verify *v, const PenSpot *at, const PenImageEntry *image,
+                         const uint8_t *data, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    bool indexed = pen__block_is_indexed(&b->view, image);
+    PenEntryTable entries = {0};
+    int r = PEN_OK;
+    if (indexed) {
+        entries = pen__block_entries(&b->view, image);
+        r = check_table(&entries, data, (size_t)image->bytes, reterr);
+    }
+    if (r == PEN_OK && v->settings->decode)
+        r = check_decode(image, indexed ? &entries : NULL, data, reterr);
+    if (r < 0) {
+        pen__error_prefix(reterr, "%s: sample %" PRIu64 ", field '%s', frame %u",
+                          pen__pack_path(v->pack), b->first_sample + at->sample,
+                          b->view.schema->fields[at->field].name, at->frame);
+        reterr->sample = (int64_t)(b->first_sample + at->sample);
+    }
     return r;
 }
 
 static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint64_t *images)
 {
     PenError e = {0};
-    const PenBlock *b = at->block;
-    PenImageEntry image = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    const PenBlockView *view = &at->block->view;
+    PenImageEntry image = pen__block_image(view, at->sample, at->field, at->frame);
     if (image.codec == PEN_STORED_NONE)
         return;
     (*images)++;
     int r = pen__payload_check(at, &image, data + image.offset, &e);
-    if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes)
+    if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes &&
+        !pen__block_is_indexed(view, &image))
         r = check_markers(at, &image, data + image.offset, &e);
-    if (r == PEN_OK && v->settings->decode) {
-        r = check_decode(&image, data + image.offset, &e);
-        if (r < 0) {
-            pen__error_prefix(&e, "%s: sample %" PRIu64 ", field '%s', frame %u",
-                              pen__pack_path(v->pack), b->first_sample + at->sample,
-                              b->view.schema->fields[at->field].name, at->frame);
-            e.sample = (int64_t)(b->first_sample + at->sample);
-        }
-    }
+    if (r == PEN_OK)
+        r = check_content(v, at, &image, data + image.offset, &e);
     check(v, r, &e);
 }
 

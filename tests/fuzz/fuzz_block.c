@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "codec/region/region.h"
 #include "help.h"
 #include "pack/format/block_write.h"
 #include "pack/reader/reader.h"
@@ -40,13 +41,57 @@ typedef struct Reading {
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
+/* Runs of an indexed JPEG have to be what they are in the payload, and its tables before them. */
+static void read_runs(const PenSpot *at, const PenImageEntry *e, const uint8_t *whole,
+                      uint32_t first, uint32_t last)
+{
+    PenError err;
+    PenBuf data = {0};
+    PenScanPart part;
+    PenEntryTable t = pen__block_entries(&at->block->view, e);
+    const PenStoredEntries *s = &t.stored;
+    uint64_t from = first % s->scan_bytes, end = from + 1 + last % (s->scan_bytes - from);
+    MUST(pen__pack_read_scan(at, from, end, &data, &part, &err));
+    size_t tables = s->head_bytes - s->lead_bytes, runs = data.bytes - part.head_bytes;
+    REQUIRE(part.head_bytes == 2 + tables && part.scan_offset <= from);
+    REQUIRE(part.scan_offset + runs >= end && part.scan_offset + runs <= s->scan_bytes);
+    REQUIRE(memcmp(data.data + 2, whole + s->lead_bytes, tables) == 0);
+    REQUIRE(memcmp(data.data + part.head_bytes, whole + s->head_bytes + part.scan_offset, runs) ==
+            0);
+    pen__buf_free(&data);
+}
+
+/* The entries are parsed or refused; what is parsed lies in the scan. */
+static void parse_entries(const PenSpot *at, const PenImageEntry *e)
+{
+    PenError err;
+    PenBuf buf = {0};
+    PenJpegEntries found;
+    PenStoredEntries s = pen__block_entries(&at->block->view, e).stored;
+    PenCut cut = {e->codec, (uint8_t)s.plan.components, s.h_samp, s.v_samp, e->width, e->height};
+    PenBox boxes[] = {{0, 0, e->width, e->height}, {e->width / 2, e->height / 2, 1, 1}};
+    bool good =
+        GOES(pen__entries_parse(s.coded, s.coded_bytes, &s.plan, s.scan_bytes, &buf, &found, &err));
+    for (size_t i = 0; good && i < PEN_LEN(boxes); i++) {
+        uint64_t from, end;
+        pen__region_scan(&cut, &found, &boxes[i], &from, &end);
+        REQUIRE(from < end && end <= s.scan_bytes);
+    }
+    pen__buf_free(&buf);
+}
+
 /* Some segments have to be what they are in the whole payload, which has been read and is right. */
 static void read_slice(const PenSpot *at, const uint8_t *whole, uint32_t first, uint32_t last)
 {
     PenError err;
     PenSlice slice = {.data = {0}};
     PenImageEntry e = pen__block_image(&at->block->view, at->sample, at->field, at->frame);
-    if (!e.table_bytes) {
+    bool indexed = pen__block_is_indexed(&at->block->view, &e);
+    if (indexed) {
+        read_runs(at, &e, whole, first, last);
+        parse_entries(at, &e);
+    }
+    if (!e.table_bytes || indexed) {
         REQUIRE(CALL(pen__pack_read_slice(at, first, last, &slice, &err)) == PEN_E_INVALID);
         return;
     }

@@ -9,11 +9,8 @@
 #include "base/attr.h"
 #include "base/machine/cpu.h"
 #include "codec/jpeg/transcode/tile.h"
-#include "codec/region/region.h"
 #include "help.h"
-
-static const PenLimits limits = {
-    .max_pixels = 1 << 18, .max_memory_bytes = 32 << 20, .max_scans = 20};
+#include "region_rows.h"
 
 /* How the file is asked for stands before it. */
 enum { ARGUMENTS = 16 };
@@ -25,42 +22,6 @@ typedef struct Case {
     uint32_t *lengths;
     uint8_t components, h, v;
 } Case;
-
-typedef struct Rows {
-    uint8_t *data;
-    size_t row_bytes;
-    uint32_t n;
-} Rows;
-
-static int collect(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
-{
-    Rows *r = ctx;
-    (void)reterr;
-    r->data = realloc(r->data, (r->n + n) * r->row_bytes);
-    REQUIRE(r->data);
-    for (uint32_t i = 0; i < n; i++) {
-        require_written(rows + i * stride, r->row_bytes);
-        memcpy(r->data + (r->n + i) * r->row_bytes, rows + i * stride, r->row_bytes);
-    }
-    r->n += n;
-    return PEN_OK;
-}
-
-static int decode(PenDecoder *d, const PenEncoded *image, PenBox box, Rows *ret)
-{
-    PenError err;
-    PenImageHeader header;
-    uint64_t memory = 0;
-    *ret = (Rows){.row_bytes = (size_t)box.w * 3};
-    PenRegion region = {
-        .box = box, .colour = PEN_COLOUR_RGB, .limits = &limits, .rows = collect, .ctx = ret};
-    if (GOES(pen__image_header(image, &limits, &header, &err)))
-        memory = pen__region_memory(&header, &box);
-    int r = CALL(pen__region_decode(d, image, &region, &err));
-    if (r == PEN_OK)
-        REQUIRE(ret->n == box.h && memory);
-    return r;
-}
 
 /* ---- a case ---- */
 
@@ -112,9 +73,9 @@ static bool make_case(Case *c, const uint8_t *data, size_t bytes)
     PenJpegInfo info;
     uint32_t head, n, *lengths = NULL;
     c->data = copy_of(data, bytes);
-    if (!GOES(pen__jpeg_segments(c->data, bytes, &limits, &head, &lengths, &n, &err)))
+    if (!GOES(pen__jpeg_segments(c->data, bytes, &region_limits, &head, &lengths, &n, &err)))
         return false;
-    MUST(pen__jpeg_info(c->data, bytes, &limits, &info, &err));
+    MUST(pen__jpeg_info(c->data, bytes, &region_limits, &info, &err));
     c->lengths = copy_of(lengths, n * sizeof *lengths);
     pen__free(lengths);
     c->components = info.components;
@@ -146,24 +107,14 @@ static void compare(PenDecoder *own, PenDecoder *turbo, const Case *c, PenBox bo
 {
     Rows found, expected;
     bool all = box.w == c->image.width && box.h == c->image.height;
-    int by_turbo = decode(turbo, &c->image, box, &expected);
-    int r = decode(own, &c->image, box, &found);
+    int by_turbo = decode_rows(turbo, &c->image, box, &expected);
+    int r = decode_rows(own, &c->image, box, &found);
     if (by_turbo == PEN_OK || all)
         REQUIRE(r == by_turbo);
     if (by_turbo == PEN_OK)
         REQUIRE(memcmp(found.data, expected.data, expected.n * expected.row_bytes) == 0);
     free(found.data);
     free(expected.data);
-}
-
-static PenDecoder *make_decoder(const char *tier)
-{
-    PenError err;
-    PenDecoder *d = NULL;
-    MUST(pen__decoder_new(&d, &err));
-    if (!GOES(pen__decoder_use(d, tier, &err)))
-        pen__decoder_free(&d);
-    return d;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -210,7 +161,7 @@ typedef struct Jpeg {
 static bool parse(Jpeg *j)
 {
     PenJpegInfo info;
-    if (pen__jpeg_info(j->data, j->bytes, &limits, &info, NULL) < 0)
+    if (pen__jpeg_info(j->data, j->bytes, &region_limits, &info, NULL) < 0)
         return false;
     j->head = info.head_bytes;
     size_t start = j->head;

@@ -87,7 +87,7 @@ static void make_images(void)
     static const uint32_t sizes[][4] = {{0, 1, 1, 1},   {0, 9, 5, 1},   {0, 7, 7, 3},
                                         {0, 6, 11, 4},  {1, 1, 1, 3},   {1, 33, 17, 3},
                                         {1, 20, 40, 1}, {2, 50, 30, 3}, {2, 16, 8, 1},
-                                        {3, 18, 10, 3}, {3, 8, 8, 1},   {2, 99, 90, 3}};
+                                        {3, 90, 60, 3}, {3, 8, 8, 1},   {2, 99, 90, 3}};
     for (size_t i = 0; i < N_IMAGES && !images[i].bytes; i++)
         make_image(&images[i], (int)sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]);
 }
@@ -140,7 +140,9 @@ static void take_settings(Input *in, Case *c)
     if (s->mode >= PEN_MODE_ENCODE && take_byte(in) & 1)
         *(take_byte(in) & 1 ? &s->max_side : &s->short_side) = 1 + take_below(in, 40);
     s->raw_share = take_below(in, 5) / 4.0;
-    s->check_decode = take_byte(in) & 1;
+    uint8_t flags = take_byte(in);
+    s->check_decode = flags & 1;
+    s->no_index = flags >> 1 & 1;
     s->block_samples = 1 + take_below(in, 5);
     s->shard_bytes = (uint64_t)1 << take_below(in, 16);
 }
@@ -283,6 +285,11 @@ static bool same(const PenPixels *a, const uint8_t *data, uint32_t width, uint32
            memcmp(a->data, data, (size_t)width * height * a->channels) == 0;
 }
 
+static bool is_kept(const PenValue *source, const uint8_t *data, size_t bytes)
+{
+    return bytes == source->bytes && memcmp(data, source->data, bytes) == 0;
+}
+
 /* Are the stored bytes what they have to be for this source? */
 static void require_image(const Case *c, const PenValue *source, const PenImage *image,
                           const uint8_t *data, size_t bytes, bool mask)
@@ -291,8 +298,9 @@ static void require_image(const Case *c, const PenValue *source, const PenImage 
     bool may_shrink = s->max_side || s->short_side;
     PenPixels before, after = {0};
     REQUIRE(image->bytes == bytes && image->source_bytes == source->bytes);
-    if (image->how == PEN_HOW_KEPT || image->how == PEN_HOW_KEPT_UNTILED) {
-        REQUIRE(bytes == source->bytes && memcmp(data, source->data, bytes) == 0);
+    if (image->how == PEN_HOW_KEPT || image->how == PEN_HOW_KEPT_UNTILED ||
+        image->how == PEN_HOW_INDEXED) {
+        REQUIRE(is_kept(source, data, bytes));
         return;
     }
     decode(source->data, source->bytes, mask, &before);
@@ -337,13 +345,13 @@ static void require_extract(const Spot *at, const PenImage *image, const uint8_t
 }
 
 /* What is set aside is what the source has; of a file that is kept nothing is. */
-static void require_metadata(const Spot *at, const PenImage *image, const PenValue *source)
+static void require_metadata(const Spot *at, const PenImage *image, const PenValue *source,
+                             const uint8_t *data)
 {
     PenError err;
     PenBuf meta = {0};
     size_t bytes = 0;
-    if (image->codec == PEN_STORED_JPEG && image->how != PEN_HOW_KEPT &&
-        image->how != PEN_HOW_KEPT_UNTILED &&
+    if (image->codec == PEN_STORED_JPEG && !is_kept(source, data, (size_t)image->bytes) &&
         pen__image_sniff(source->data, source->bytes) == PEN_STORED_JPEG)
         MUST(pen__jpeg_metadata(source->data, source->bytes, &meta, &err));
     MUST(pen_pack_metadata(at->pack, at->sample, at->field, at->frame, NULL, 0, &bytes, &err));
@@ -368,7 +376,7 @@ static void require_frame(const Case *c, const Spot *at, const PenValue *source,
     }
     require_image(c, source, &image, data, (size_t)image.bytes, mask);
     require_extract(at, &image, data);
-    require_metadata(at, &image, source);
+    require_metadata(at, &image, source, data);
 }
 
 static void require_clip(const Case *c, PenPack *pack, uint32_t sample, uint32_t field)

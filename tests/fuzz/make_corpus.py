@@ -29,6 +29,7 @@ sys.path.insert(0, str(HERE.parent / "python"))
 from plain_writer import (  # noqa: E402
     NO_IMAGE,
     Field,
+    Index,
     Segments,
     classes_section,
     crc32c,
@@ -222,6 +223,12 @@ def cut_tiles(jpeg, width, height, samp, components=3):
     return image(jpeg, width, height, meta=meta, **shape)
 
 
+def indexed(jpeg, width, height, channels):
+    """A jpeg with an entry table as an image of plain_writer."""
+    shape = {"codec": "jpeg", "how": "indexed", "channels": channels}
+    return image(jpeg, width, height, segments=Index(jpeg, 2), **shape)
+
+
 def raw(width, height, channels, **more):
     data = bytes(i * 7 % 256 for i in range(width * height * channels))
     rows = Segments(0, (width * channels,) * height, 0, 0, 0, 0, 0)
@@ -283,6 +290,10 @@ def pack_seeds(jpegs, pngs):
         "unused-block": ([Field("n", "i64")], numbers[:4], {
             "block_samples": 4, "unused": {0: numbers[5:7]}, "n_stats": 0,
             "sections": [(b"XTRA", 0, b"ignored")]}),
+        "indexed": ([Field("image", "image"), Field("clip", "clip")],
+                    [(b"a", {"image": indexed(jpegs["420"], 40, 24, 3), "clip": []}),
+                     (b"b", {"image": NO_IMAGE, "clip": [indexed(jpegs["grey"], 33, 17, 1)] * 2})],
+                    {"n_stats": 72}),
         "classes-last": ([Field("n", "i64"), Field("t", "text")],
                          [(b"a", {"n": 1, "t": b"text"}), (b"b", {"n": 0, "t": b""})],
                          {"sections": [(b"CLAS", 0, classes_section(0, [b"cat", b"dog"]))]}),
@@ -547,6 +558,36 @@ def own_seeds():
     save("fuzz_own", "grey", bytes([2, 3]) + dice.randbytes(14) + grey)
 
 
+def entries_seeds():
+    """16 bytes of arguments (see fuzz_entries.c), the entries, and the file."""
+    dice = random.Random(10)
+    kinds = [("444", "1x1", 16), ("422", "2x1", 5), ("440", "1x2", 12), ("420", "2x2", 8)]
+    for n, (name, sampling, unit) in enumerate(kinds):
+        sizes = [((33, 41), 100, "0"), ((130, 75), 40, "3B"), ((9, 260), 75, "1")]
+        for size, quality, restart in sizes:
+            ppm = encoded(picture("RGB", *size), "PPM")
+            command = ("cjpeg", "-quality", str(quality), "-sample", sampling, "-restart", restart)
+            save_entries(f"{name}-{quality}", dice, n, unit, run(command, ppm))
+    save_entries("grey", dice, 2, 7, encoded(picture("L", 150, 60), "JPEG", quality=60))
+    # Files that cannot have a table, with one that claims 4:2:0.
+    save_claim("cmyk", dice, 2 * 5, encoded(picture("CMYK", 32, 80), "JPEG"))
+    ppm = encoded(picture("RGB", 16, 160), "PPM")
+    save_claim("4x2", dice, 10, run(("cjpeg", "-sample", "4x2"), ppm))
+
+
+def save_entries(name, dice, n, unit, jpeg):
+    entries = Index(jpeg, unit).entries
+    args = bytes([n % 3, n % 4]) + struct.pack("<HB", len(entries), unit - 1)
+    save("fuzz_entries", name, args + dice.randbytes(11) + entries + jpeg)
+
+
+def save_claim(name, dice, n_mcus, jpeg):
+    """Entries of 4 MCUs each, 50 bits apart, with the same predictors."""
+    entries = (n_mcus - 1) // 4 * (struct.pack("<H", 50) + bytes(3))
+    args = bytes([0, 12]) + struct.pack("<HBBBB", len(entries), 3, 1, 1, 1)
+    save("fuzz_entries", name, args + dice.randbytes(8) + entries + jpeg)
+
+
 def pipeline_seeds():
     texts = {
         "train": "decode | random_resized_crop 224 scale=0.08,1 | hflip | tensor u8 nhwc",
@@ -613,6 +654,7 @@ def main():
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()
+    entries_seeds()
     pipeline_seeds()
     clip_seeds()
     for folder in {file.parent for file in MADE}:

@@ -63,6 +63,27 @@ static void sum_runs(Walk *w, uint8_t *table, uint64_t table_bytes, const uint8_
     }
 }
 
+/* The checksums of the parts of an indexed JPEG that lie in the payload. */
+static void sum_parts(Walk *w, uint8_t *table, uint64_t table_bytes, const uint8_t *payload,
+                      uint64_t payload_bytes)
+{
+    uint64_t head = pen__load32(table), n = pen__load32(table + 8), at = pen__load32(table + 20);
+    uint64_t scan_end = head + pen__load32(table + 24);
+    if (PEN_ENTRY_HEADER_BYTES + 4 * n > table_bytes)
+        return;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t end = i == 0       ? head
+                       : i + 1 == n ? payload_bytes
+                                    : PEN_MIN(at + PEN_RUN_BYTES, scan_end);
+        if (end < at || end > payload_bytes)
+            return;
+        w->place.run = (uint32_t)i + 1;
+        pen__store32(table + PEN_ENTRY_HEADER_BYTES + 4 * i,
+                     pen__place_sum(&w->place, payload + at, (size_t)(end - at)));
+        at = end;
+    }
+}
+
 static void walk_image(Walk *w, uint8_t *e)
 {
     uint64_t table_bytes = pen__load64(e + 40);
@@ -79,8 +100,10 @@ static void walk_image(Walk *w, uint8_t *e)
     uint64_t head = bytes;
     w->place.run = 0;
     if (table_bytes >= PEN_SEGMENT_HEADER_BYTES && inside(w, table, table_bytes)) {
-        sum_runs(w, w->data + table, table_bytes, w->data + offset, bytes);
-        head = PEN_MIN(bytes, pen__load32(w->data + table));
+        uint8_t *t = w->data + table;
+        bool indexed = t[14] == 1 && table_bytes >= PEN_ENTRY_HEADER_BYTES;
+        (indexed ? sum_parts : sum_runs)(w, t, table_bytes, w->data + offset, bytes);
+        head = PEN_MIN(bytes, pen__load32(t + (indexed ? 20 : 0)));
     }
     w->place.run = 0;
     pen__store32(e + 28, pen__place_sum(&w->place, w->data + offset, (size_t)head));

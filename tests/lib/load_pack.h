@@ -25,13 +25,15 @@ typedef void (*LoadImageFn)(void *ctx, uint32_t i, LoadImage *image);
 
 typedef struct LoadSpec {
     uint32_t n;
-    int mode; /* a PenMode; LOAD_AS_IS stores whatever the bytes are, checksums right */
+    int mode; /* a PenMode; LOAD_AS_IS stores whatever the bytes are, checksums right. KEEP stores
+                 broken files, too; LOAD_INDEXED is KEEP with entry indexes, LOAD_FORGED is AS_IS
+                 with indexes that are not those of the files */
     uint64_t block_samples, shard_bytes;
     LoadImageFn image;
     void *ctx;
 } LoadSpec;
 
-enum { LOAD_AS_IS = -1 };
+enum { LOAD_AS_IS = -1, LOAD_INDEXED = -2, LOAD_FORGED = -3 };
 
 /* Fields "image" and "label" (the sample's number); keys "s-<number>". */
 void load_pack_write(const char *dir, const LoadSpec *spec);

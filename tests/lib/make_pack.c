@@ -121,7 +121,7 @@ static int write_mixed(const char *dir, const MixSpec *spec, const Mixed *m, Pen
     s.class_field = "label";
     s.classes = classes;
     s.n_classes = PEN_LEN(classes);
-    s.mode = PEN_MODE_MIX;
+    s.mode = spec->keep ? PEN_MODE_KEEP : PEN_MODE_MIX;
     s.raw_share = 0.3;
     s.max_side = 0;
     s.block_samples = spec->block_samples;

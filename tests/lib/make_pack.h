@@ -12,6 +12,7 @@ typedef struct MixSpec {
     uint32_t pixels; /* seed of all that is in payloads */
     uint32_t meta;   /* seed of the metadata */
     uint64_t block_samples, shard_bytes;
+    int keep; /* the files as they are, with entry indexes; else tiled and raw ones */
 } MixSpec;
 
 void make_mixed(const char *dir, const MixSpec *spec);

@@ -51,6 +51,17 @@ static int ask_image(PenPack *pack, const Probe *p, Answer *out, PenError *reter
     return give(out, all, sizeof all);
 }
 
+/* Runs of a JPEG with an entry index. */
+static int read_runs(const PenSpot *at, const PenImageEntry *e, const Probe *p, PenBuf *data,
+                     PenError *reterr)
+{
+    uint64_t scan = pen__block_entries(&at->block->view, e).stored.scan_bytes;
+    uint64_t end = ((uint64_t)p->n + 1) * PEN_RUN_BYTES;
+    PenScanPart part;
+    return pen__pack_read_scan(at, (uint64_t)p->first * PEN_RUN_BYTES, PEN_MIN(end, scan), data,
+                               &part, reterr);
+}
+
 static int ask_slice(PenPack *pack, const Probe *p, Answer *out, PenError *reterr)
 {
     PenBlock *b = NULL;
@@ -60,7 +71,10 @@ static int ask_slice(PenPack *pack, const Probe *p, Answer *out, PenError *reter
     if (r < 0)
         return r;
     PenSpot at = {b, sample, p->field, p->frame, NULL};
-    r = pen__pack_read_slice(&at, p->first, p->n, &slice, reterr);
+    PenImageEntry e = pen__block_image(&b->view, sample, p->field, p->frame);
+    r = pen__block_is_indexed(&b->view, &e)
+            ? read_runs(&at, &e, p, &slice.data, reterr)
+            : pen__pack_read_slice(&at, p->first, p->n, &slice, reterr);
     if (r == PEN_OK)
         r = give(out, slice.data.data, slice.data.bytes);
     pen__buf_free(&slice.data);
@@ -156,7 +170,11 @@ static void add_slices(ProbeList *list, PenPack *pack, Probe p)
     uint32_t sample;
     MUST(pen__pack_locate(pack, p.sample, &b, &sample, NULL) == PEN_OK);
     PenImageEntry e = pen__block_image(&b->view, sample, p.field, p.frame);
-    uint32_t n = e.table_bytes ? pen__block_segments(&b->view, &e).n_segments : 0;
+    uint32_t n = 0;
+    if (pen__block_is_indexed(&b->view, &e))
+        n = pen__block_entries(&b->view, &e).n_parts - PEN_FILE_RUNS - 1;
+    else if (e.table_bytes)
+        n = pen__block_segments(&b->view, &e).n_segments;
     pen__pack_block_put(pack, b);
     p.kind = PROBE_SLICE;
     for (uint32_t i = 0; i < n; i += n / 3 + 1) {

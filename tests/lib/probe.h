@@ -15,7 +15,7 @@ typedef enum ProbeKind {
     PROBE_COUNT,  /* of frames */
     PROBE_FRAMES, /* first, step, n */
     PROBE_META,
-    PROBE_SLICE, /* segments first to n */
+    PROBE_SLICE, /* segments first to n; of an indexed JPEG, runs of its scan */
     PROBE_EXTRACT
 } ProbeKind;
 

@@ -112,3 +112,27 @@ PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **o
     e.segment_bytes = t->segment_bytes + first;
     return e;
 }
+
+PenEncoded part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
+                           uint8_t **out)
+{
+    PenCut cut = {PEN_STORED_JPEG, info->components, info->h_samp[0],
+                  info->v_samp[0], info->width,      info->height};
+    uint64_t from, end;
+    pen__region_scan(&cut, image->entries, &box, &from, &end);
+    if (from >= end || end > image->entries->scan_bytes || info->lead_bytes < 2)
+        abort();
+    size_t tables = info->head_bytes - info->lead_bytes, bytes = (size_t)(end - from);
+    PenEncoded part = *image;
+    part.head_bytes = (uint32_t)(2 + tables);
+    part.bytes = part.head_bytes + bytes;
+    part.partial = 1;
+    part.scan_offset = from;
+    part.data = *out = malloc(part.bytes);
+    if (!*out)
+        abort();
+    memcpy(*out, image->data, 2);
+    memcpy(*out + 2, image->data + info->lead_bytes, tables);
+    memcpy(*out + part.head_bytes, image->data + info->head_bytes + from, bytes);
+    return part;
+}

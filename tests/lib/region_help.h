@@ -33,4 +33,9 @@ PenEncoded whole_tiled(const PenTiledJpeg *t);
  * any; `out` holds their bytes, exactly. */
 PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out);
 
+/* What a reader reads of a complete JPEG with an entry index for a box: SOI, the tables, and bytes
+ * of the scan; `out` holds them, exactly. */
+PenEncoded part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
+                           uint8_t **out);
+
 #endif

@@ -34,12 +34,30 @@ static Region *add(RegionMap *m, Region r, uint64_t bytes)
     return &m->regions[m->n++];
 }
 
+/* Lead and tail of an indexed JPEG are of no run that can be asked for; every run needs the tables.
+ */
+static void add_parts(RegionMap *m, Region r, const PenEntryTable *t)
+{
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        bool is_end = i == PEN_FILE_LEAD || i + 1 == t->n_parts;
+        r.is_run = i != PEN_FILE_TABLES;
+        r.first_segment = is_end ? UINT32_MAX : i - PEN_FILE_RUNS;
+        r.end_segment = is_end ? UINT32_MAX : i - PEN_FILE_RUNS + 1;
+        add(m, r, pen__entry_table_part(t, i).bytes);
+    }
+}
+
 static void add_image(RegionMap *m, Region r, const PenBlock *b)
 {
     PenImageEntry e = pen__block_image(&b->view, r.in_block, r.field, r.frame);
     r.kind = REGION_PAYLOAD;
     if (!e.table_bytes) {
         add(m, r, e.bytes);
+        return;
+    }
+    if (pen__block_is_indexed(&b->view, &e)) {
+        PenEntryTable entries = pen__block_entries(&b->view, &e);
+        add_parts(m, r, &entries);
         return;
     }
     PenSegmentTable t = pen__block_segments(&b->view, &e);

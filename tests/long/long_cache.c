@@ -401,7 +401,7 @@ static void make_packs(void)
 {
     for (uint32_t i = 0; i < PACKS; i++) {
         const char *dir = scratch("pack-%u", i);
-        make_mixed(dir, &(MixSpec){12 + 4 * i, 5 + i, 5, 2, 12000});
+        make_mixed(dir, &(MixSpec){12 + 4 * i, 5 + i, 5, 2, 12000, 0});
         tree_load(dir, &trees[i]);
         PenPack *pack = open_pack((int)i);
         MUST(pack);

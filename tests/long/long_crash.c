@@ -128,7 +128,7 @@ static int run_gc(PenError *reterr)
 
 static int run_writer(PenError *reterr)
 {
-    static const MixSpec spec = {7, 5, 5, 2, 20000};
+    static const MixSpec spec = {7, 5, 5, 2, 20000, 0};
     return try_mixed(out, &spec, reterr);
 }
 

@@ -23,7 +23,7 @@ typedef struct Known {
     } * unused;
 } Known;
 
-enum { MIXED, OTHER_PIXELS, OTHER_META, OLD, APPENDED, N_KNOWN };
+enum { MIXED, OTHER_PIXELS, OTHER_META, OLD, APPENDED, INDEXED, N_KNOWN };
 static Known known[N_KNOWN];
 
 static const MixSpec mixed_spec = {
@@ -68,6 +68,20 @@ static void know_mixed(Known *k, uint32_t pixels, uint32_t meta)
     know(k, scratch("mixed-%u-%u.pen", pixels, meta));
 }
 
+/* Files as they are, with entry indexes. */
+static void know_indexed(Known *k)
+{
+    static const MixSpec spec = {3, 3, 3, 2, 21000, 1};
+    PenPackStats stats;
+    make_mixed(scratch("indexed.pen"), &spec);
+    know(k, scratch("indexed.pen"));
+    PenPack *pack = NULL;
+    MUST(tree_open_pack(&k->tree, &pack, NULL) == PEN_OK);
+    stats = pen_pack_info(pack)->stats;
+    pen_pack_close(&pack);
+    MUST(stats.images[PEN_STORED_JPEG][PEN_HOW_INDEXED] == spec.n_samples);
+}
+
 static void know_all(void)
 {
     const char *source = scratch("photos");
@@ -76,6 +90,7 @@ static void know_all(void)
     know_mixed(&known[MIXED], 1, 1);
     know_mixed(&known[OTHER_PIXELS], 2, 1);
     know_mixed(&known[OTHER_META], 1, 2);
+    know_indexed(&known[INDEXED]);
     PenIngestSettings s = small_settings(&source, out);
     make_folder(source, 0, 8);
     MUST(pen_ingest_run(&s, &result, NULL) == PEN_OK);
@@ -161,9 +176,8 @@ static void try_flip(Sweep *s, const RegionMap *map, const Region *region, const
 }
 
 /* Every flip in full; else one in `stride`, at a random place within it. */
-static void sweep_flips(uint64_t stride)
+static void sweep_flips(const char *name, Known *k, uint64_t stride)
 {
-    Known *k = &known[MIXED];
     PenPack *whole = NULL;
     RegionMap map;
     Answer buf = {0};
@@ -171,7 +185,7 @@ static void sweep_flips(uint64_t stride)
     uint64_t bits = 0;
     uint64_t next = pen__rng_below(&rng, stride);
     Tree tree = k->tree;
-    Sweep s = sweep_begin("flips");
+    Sweep s = sweep_begin(name);
     MUST(tree_open_pack(&k->tree, &whole, NULL) == PEN_OK);
     regions_make(whole, &k->tree, &map);
     for (size_t i = 0; i < tree.n; i++) {
@@ -202,7 +216,12 @@ static void sweep_flips(uint64_t stride)
 
 TEST(flips)
 {
-    sweep_flips(scaled(1, 41));
+    sweep_flips("flips", &known[MIXED], scaled(1, 41));
+}
+
+TEST(flips_of_indexed_files)
+{
+    sweep_flips("flips of indexed files", &known[INDEXED], scaled(1, 97));
 }
 
 /* ---- any other damage ------------------------------------------------------------------------ */
@@ -577,6 +596,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     know_all();
     RUN(flips);
+    RUN(flips_of_indexed_files);
     RUN(truncations);
     RUN(compound);
     RUN(one_of_many);

@@ -12,6 +12,7 @@
 
 #include "base/sys.h"
 #include "lib/fault_sys.h"
+#include "lib/images.h"
 #include "lib/load_pack.h"
 #include "lib/make_pack.h"
 #include "lib/probe.h"
@@ -25,6 +26,8 @@ static char top[256];
 static char out[300];      /* the pack that is written */
 static char mixed[300];    /* the pack that is read */
 static char replaced[300]; /* one with samples that cannot be decoded */
+static char indexed[300];  /* one of files with entry indexes */
+static char forged[300];   /* one with indexes that are not those of the files */
 static char folder[256], some[256], broken[256], list[256], tar[256], gz[256];
 static ProbeList probes; /* of `mixed` */
 static int wrong;        /* answers that a run got and should not have */
@@ -92,12 +95,12 @@ static int extract_all(PenError *reterr)
     return r;
 }
 
-static int verify_pack(int decode, PenError *reterr)
+static int verify_pack(const char *dir, int decode, PenError *reterr)
 {
     PenPack *pack = NULL;
     PenVerifySettings s;
     PenVerifyResult result = {0};
-    int r = pen_pack_open(mixed, &pack, reterr);
+    int r = pen_pack_open(dir, &pack, reterr);
     if (r < 0)
         return r;
     pen_verify_settings_init(&s);
@@ -111,17 +114,22 @@ static int verify_pack(int decode, PenError *reterr)
 
 static int verify_plain(PenError *reterr)
 {
-    return verify_pack(0, reterr);
+    return verify_pack(mixed, 0, reterr);
 }
 
 static int verify_decode(PenError *reterr)
 {
-    return verify_pack(1, reterr);
+    return verify_pack(mixed, 1, reterr);
+}
+
+static int verify_indexed(PenError *reterr)
+{
+    return verify_pack(indexed, 1, reterr);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static uint64_t load_sums[3][12]; /* of the positions that are loaded */
+static uint64_t load_sums[5][12]; /* of the positions that are loaded */
 
 /* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. */
 static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
@@ -152,13 +160,32 @@ static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, Pen
     return first;
 }
 
-static int load_mixed(PenError *reterr)
+static int load_photos(const char *dir, uint64_t *sums, PenError *reterr)
 {
     PenLoaderSettings s = load_settings(3);
     s.pipeline = "photo: decode | random_resized_crop 24 | color_jitter 0.2 0.2 0.2 0.1 | "
                  "tensor f32; label: tensor; box: tensor";
     s.stall_ms = WATCHDOG_SECONDS * 500;
-    return load_three(mixed, &s, load_sums[0], reterr);
+    return load_three(dir, &s, sums, reterr);
+}
+
+static int load_mixed(PenError *reterr)
+{
+    return load_photos(mixed, load_sums[0], reterr);
+}
+
+static int load_indexed(PenError *reterr)
+{
+    return load_photos(indexed, load_sums[3], reterr);
+}
+
+/* Workers read the complete files. */
+static int load_forged(PenError *reterr)
+{
+    PenLoaderSettings s = load_settings(4);
+    s.pipeline = "image: decode | center_crop 60 | tensor u8; label: tensor";
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(forged, &s, load_sums[4], reterr);
 }
 
 static int load_replaced(PenError *reterr)
@@ -269,7 +296,7 @@ static int finalise(PenError *reterr)
 
 static int write_mixed(PenError *reterr)
 {
-    static const MixSpec spec = {6, 5, 5, 2, 20000};
+    static const MixSpec spec = {6, 5, 5, 2, 20000, 0};
     return try_mixed(out, &spec, reterr);
 }
 
@@ -307,7 +334,10 @@ static const Scenario scenarios[] = {
     {"extract", nothing, extract_all, READS, NULL},
     {"verify", nothing, verify_plain, READS, NULL},
     {"verify --decode", nothing, verify_decode, READS, NULL},
+    {"verify --decode, entry indexes", nothing, verify_indexed, READS, NULL},
     {"load three batches", nothing, load_mixed, READS, NULL},
+    {"load entry indexes", nothing, load_indexed, READS, NULL},
+    {"load with wrong entry indexes", nothing, load_forged, READS, NULL},
     {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
     {"load clips", nothing, load_clips, READS, NULL},
     {"pixels of clips", nothing, read_pixels, READS, NULL},
@@ -597,10 +627,22 @@ static void some_broken(void *ctx, uint32_t i, LoadImage *image)
         load_break_jpeg(&image->file);
 }
 
+static void plain_image(void *ctx, uint32_t i, LoadImage *image)
+{
+    ImageSpec s = {.width = 80, .height = 70, .channels = 3, .seed = i, .subsample = 1};
+    (void)ctx;
+    image_jpeg(&s, &image->file);
+    image->width = s.width;
+    image->height = s.height;
+    image->codec = PEN_STORED_JPEG;
+    image->channels = 3;
+}
+
 static void make_inputs(void)
 {
     static const LoadSpec load = {12, PEN_MODE_KEEP, 4, 30000, some_broken, NULL};
-    static const MixSpec spec = {10, 1, 1, 2, 21000};
+    static const LoadSpec wrong_entries = {12, LOAD_FORGED, 4, 30000, plain_image, NULL};
+    static const MixSpec spec = {10, 1, 1, 2, 21000, 0}, kept = {10, 1, 1, 2, 21000, 1};
     PenPack *pack = NULL;
     snprintf(top, sizeof top, "%s", scratch("top"));
     snprintf(out, sizeof out, "%s/p.pen", top);
@@ -621,6 +663,10 @@ static void make_inputs(void)
     make_mixed(mixed, &spec);
     snprintf(replaced, sizeof replaced, "%s", scratch("replaced.pen"));
     load_pack_write(replaced, &load);
+    snprintf(indexed, sizeof indexed, "%s", scratch("indexed.pen"));
+    make_mixed(indexed, &kept);
+    snprintf(forged, sizeof forged, "%s", scratch("forged.pen"));
+    load_pack_write(forged, &wrong_entries);
     MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
     probes_make(pack, &probes);
     pen_pack_close(&pack);

@@ -476,6 +476,47 @@ TEST(substitutes_do_not_wait_for_themselves)
     CHECK_INT(sweep.bad, 0);
 }
 
+/* ---- ways of storing ------------------------------------------------------------------------- */
+
+static const char *const way_names[] = {"kept", "tiled", "raw", "indexed"};
+static const int ways[] = {PEN_MODE_KEEP, PEN_MODE_TILE, PEN_MODE_RAW, LOAD_INDEXED};
+
+static void load_way(Sweep *sweep, int way, const uint64_t *expected, uint64_t *sums)
+{
+    LoadSpec spec = {N, ways[way], 8, 60000, load_mixed_image, NULL};
+    const char *dir = scratch("as-%s.pen", way_names[way]);
+    load_pack_write(dir, &spec);
+    PenPack *pack = load_pack_open(dir);
+    for (int storage = 0; storage < STORAGES; storage++, sweep->n++) {
+        PenLoaderSettings s = settings_of(PEN_ORDER_BLOCK, 5, 16);
+        LoadPass pass = {.sums = sums, .n = N};
+        memset(sums, 0, N * sizeof *sums);
+        set_storage(storage);
+        int r = load_run(pack, &s, NULL, &pass);
+        set_storage(STORAGE_FINE);
+        if (r < 0 || pass.errors)
+            sweep_bad(sweep, "%s: %s", way_names[way], pass.error.message);
+        if (expected)
+            compare(sweep, sums, expected, way_names[way]);
+    }
+    if (ways[way] == LOAD_INDEXED &&
+        !pen_pack_info(pack)->stats.images[PEN_STORED_JPEG][PEN_HOW_INDEXED])
+        sweep_bad(sweep, "no image has an index");
+    pen_pack_close(&pack);
+}
+
+/* All that lose nothing give the same. */
+TEST(the_way_of_storing_makes_no_difference)
+{
+    uint64_t expected[N], sums[N];
+    Sweep sweep = sweep_begin("ways of storing");
+    load_way(&sweep, 0, NULL, expected);
+    for (int way = 1; way < (int)PEN_LEN(ways); way++)
+        load_way(&sweep, way, expected, sums);
+    sweep_end(&sweep, "%" PRIu64 " passes", sweep.n);
+    CHECK_INT(sweep.bad, 0);
+}
+
 int main(int argc, char **argv)
 {
     LoadSpec spec = {N, PEN_MODE_MIX, 8, 60000, load_mixed_image, NULL};
@@ -484,6 +525,7 @@ int main(int argc, char **argv)
     load_pack_write(mixed_dir, &spec);
     make_broken();
     RUN(one_hash_for_each_seed);
+    RUN(the_way_of_storing_makes_no_difference);
     RUN(resumes_anywhere_on_any_number_of_ranks);
     RUN(raising_keeps_the_number_of_batches);
     RUN(substitutes_are_the_same_everywhere);

@@ -225,7 +225,8 @@ def make_packs(work):
     pngs = [encoded(image, compress_level=1) for image in large] * 4
     packs["pngs"] = write_pack(work / "pngs.pen", pngs).path
     progressive = [encoded(image, "JPEG", progressive=True) for image in large] * 4
-    packs["progressives"] = write_pack(work / "progressives.pen", progressive, mode="keep").path
+    only_stored = {"mode": "keep", "index": False}
+    packs["progressives"] = write_pack(work / "progressives.pen", progressive, **only_stored).path
     picture = huge_image(9000, 6668)
     kinds = {
         "baseline": encoded(picture, "JPEG", quality=80),
@@ -238,9 +239,10 @@ def make_packs(work):
     for name, data in kinds.items():
         images = [small[0], data, *small[1:7]]
         path = work / f"huge-{len(packs)}.pen"
-        packs[name] = write_pack(path, images, mode="keep").path
+        packs[name] = write_pack(path, images, **only_stored).path
     images = [small[0], kinds["baseline"], *small[1:7]]
-    packs["tiled"] = write_pack(work / "tiled.pen", images, mode="tile").path
+    for name, mode in (("tiled", "tile"), ("indexed", "keep")):
+        packs[name] = write_pack(work / f"{name}.pen", images, mode=mode).path
     return packs
 
 
@@ -257,7 +259,7 @@ def all_tests(tests, packs):
     for name in ("pngs", "progressives"):
         tests.run(f"48 threads, {name}", kept_batches, packs[name], 300 * MiB, **many)
     crop, whole = "decode | random_resized_crop 224 | hflip", "decode | resize 224,224 lanczos"
-    for name in ("baseline", "baseline 4:4:4", "tiled"):
+    for name in ("baseline", "baseline 4:4:4", "tiled", "indexed"):
         for pipeline in (crop, whole):
             what = f"60 megapixels, {name}: {pipeline.split()[2]}"
             tests.run(what, huge, packs[name], 256 * MiB, 0, pipeline=pipeline)

@@ -82,9 +82,18 @@ def look(path):
         return pic.tobytes(), pic.size, pic.mode, pic.info.get("exif"), pic.info.get("icc_profile")
 
 
+def ratio(run, mode):
+    """The size of a pack of this mode, which must not be much more than that of the source."""
+    source = sum(file.stat().st_size for file in run.files)
+    files = tree(run.pack(f"{mode}.pen", "--mode", mode)).values()
+    pack = sum(file.stat().st_size for file in files)
+    assert pack <= LARGEST * source, f"{pack} bytes of {source}"
+    return f"{pack} bytes of {source}, ratio {pack / source:.4f}"
+
+
 @test
 def tiled_pixels_are_those_of_the_source(run):
-    out, undecodable, exif, icc = run.extracted("tile.pen"), 0, 0, 0
+    out, undecodable, exif, icc = run.extracted("tile.pen", "--mode", "tile"), 0, 0, 0
     for file in run.files:
         name = file.relative_to(run.photos)
         try:
@@ -103,10 +112,7 @@ def tiled_pixels_are_those_of_the_source(run):
 
 @test
 def tiled_is_no_larger_than_the_source(run):
-    source = sum(file.stat().st_size for file in run.files)
-    pack = sum(file.stat().st_size for file in tree(run.pack("tile.pen")).values())
-    assert pack <= LARGEST * source, f"{pack} bytes of {source}"
-    return f"{pack} bytes of {source}, ratio {pack / source:.4f}"
+    return ratio(run, "tile")
 
 
 @test
@@ -116,6 +122,11 @@ def kept_bytes_are_those_of_the_source(run):
         name = file.relative_to(run.photos)
         assert found(out, name).read_bytes() == file.read_bytes(), f"{name}: other bytes"
     return f"{len(run.files)} alike"
+
+
+@test
+def an_index_is_small(run):
+    return ratio(run, "keep")
 
 
 @test

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of real photographs, from PENSTOCK_PHOTOS (folders of JPEG files) or
- * ../shared/data/photos beside the tree: each with 20 boxes, as its own bytes, tiled, in part, and
- * encoded again, the tiled ones by libjpeg and by the kernels of every tier. Not one byte may
- * differ from the crop of libjpeg's decode of the whole. 50 photographs unless PENSTOCK_SCALE=full:
- * then the own decoder is to have had 100 million blocks. */
+ * ../shared/data/photos beside the tree: each with 20 boxes, as its own bytes, with an entry index,
+ * tiled, in part, and encoded again, the indexed and tiled ones by the kernels of every tier, and
+ * the tiled ones by libjpeg. Not one byte may differ from the crop of libjpeg's decode of the
+ * whole. 50 photographs unless PENSTOCK_SCALE=full: then the own decoder is to have had 100 million
+ * blocks. */
 #include <glob.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "base/machine/cpu.h"
 #include "base/rng.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "codec/region/region_impl.h"
 #include "lib/region_help.h"
 #include "lib/sweep.h"
@@ -20,11 +22,14 @@
 static const PenLimits *const limits = &pen__limits_default;
 
 enum { BOXES = 20 };
-/* The last ones are a way for each tier, half of the boxes in part. */
-enum { KEPT, TILED, PART, ENCODED, TURBO, TIERS, N_WAYS = TIERS + PEN_CPU_TIERS };
-static const char *const way_names[] = {"keep",       "tile",          "tile, in part",
-                                        "encode",     "tile, libjpeg", "tile, c",
-                                        "tile, avx2", "tile, avx512",  "tile, neon"};
+/* The last ones are a way for each tier, half of the boxes in part: of tiled files, and of those
+ * with an entry index. */
+enum { KEPT, TILED, PART, ENCODED, TURBO, TIERS, INDEXED = TIERS + PEN_CPU_TIERS };
+enum { N_WAYS = INDEXED + PEN_CPU_TIERS };
+static const char *const way_names[] = {
+    "keep",        "tile",          "tile, in part", "encode",     "tile, libjpeg",
+    "tile, c",     "tile, avx2",    "tile, avx512",  "tile, neon", "index, c",
+    "index, avx2", "index, avx512", "index, neon"};
 
 typedef struct Account {
     uint64_t boxes, bytes, different;
@@ -36,6 +41,7 @@ typedef struct Account {
 static Account accounts[N_WAYS];
 static PenDecoder *decoders[N_WAYS];
 static Collected found;
+static PenEntryScan *scan;
 
 static double seconds(void)
 {
@@ -127,13 +133,31 @@ static void try_box(Sweep *s, int way, const PenEncoded *e, const PenPixels *who
 /* Whole or in part, by libjpeg and by each tier. */
 static void try_tiers(Sweep *s, const PenEncoded *e, const PenPixels *whole, PenBox box)
 {
-    for (int way = TURBO; way < N_WAYS; way++) {
+    for (int way = TURBO; way < INDEXED; way++) {
         if (!decoders[way])
             continue;
         accounts[way].whole_seconds = accounts[TILED].whole_seconds;
         accounts[way].file_bytes = accounts[TILED].file_bytes;
         try_box(s, way, e, whole, box);
     }
+}
+
+/* The same for a file with an entry index. */
+static void try_index(Sweep *s, const PenEncoded *e, const PenPixels *whole, PenBox box,
+                      bool in_part)
+{
+    PenJpegInfo info;
+    uint8_t *bytes = NULL;
+    MUST(pen__jpeg_info(e->data, e->bytes, limits, &info, NULL) == PEN_OK);
+    PenEncoded part = in_part ? part_of_indexed(e, &info, box, &bytes) : *e;
+    for (int way = INDEXED; way < N_WAYS; way++) {
+        if (!decoders[way])
+            continue;
+        accounts[way].whole_seconds = accounts[KEPT].whole_seconds;
+        accounts[way].file_bytes += e->bytes;
+        try_box(s, way, &part, whole, box);
+    }
+    free(bytes);
 }
 
 static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg *t, PenRng rng)
@@ -146,7 +170,11 @@ static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg
         PenBox box = draw_box(&rng, i, whole.width, whole.height);
         accounts[way].whole_seconds += time;
         accounts[way].file_bytes += e->bytes;
-        try_box(s, way, e, &whole, box);
+        PenEncoded plain = *e;
+        plain.entries = NULL;
+        try_box(s, way, &plain, &whole, box);
+        if (e->entries)
+            try_index(s, e, &whole, box, i / 2 % 2);
         if (way != TILED)
             continue;
         uint8_t *bytes = NULL;
@@ -174,6 +202,19 @@ static void read_photo(const char *path, PenBuf *out)
     fclose(f);
 }
 
+/* False if the file has no index; what is found is valid until the next call. */
+static bool find_entries(PenEncoded *kept, PenJpegEntries *ret)
+{
+    PenJpegHeader header;
+    const char *why = NULL;
+    MUST(pen__jpeg_header(kept->data, kept->bytes, limits, &header, NULL) == PEN_OK);
+    kept->head_bytes = (uint32_t)header.info.head_bytes;
+    uint32_t unit = pen__entry_unit(&header.info);
+    int r = pen__entry_scan(scan, &header, kept->data, kept->bytes, unit, ret, &why, NULL);
+    MUST(r == PEN_OK || r == PEN_END);
+    return r == PEN_OK;
+}
+
 static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t number)
 {
     PenRng rng = pen__rng_init(1, number);
@@ -187,6 +228,9 @@ static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t nu
                        .height = info.height,
                        .codec = PEN_STORED_JPEG,
                        .channels = info.channels};
+    PenJpegEntries index;
+    if (find_entries(&kept, &index))
+        kept.entries = &index;
     try_boxes(s, KEPT, &kept, NULL, rng);
     int r = pen__jpeg_tile(file->data, file->bytes, limits, t, &why, NULL);
     MUST(r == PEN_OK || r == PEN_END);
@@ -231,7 +275,7 @@ static void print_accounts(void)
 static void make_decoders(void)
 {
     for (int way = 0; way < N_WAYS; way++) {
-        const char *tier = way < TIERS ? "turbo" : pen__cpu_name(way - TIERS);
+        const char *tier = way < TIERS ? "turbo" : pen__cpu_name((way - TIERS) % PEN_CPU_TIERS);
         MUST(pen__decoder_new(&decoders[way], NULL) == PEN_OK);
         if (way >= TURBO && pen__decoder_use(decoders[way], tier, NULL) != PEN_OK)
             pen__decoder_free(&decoders[way]);
@@ -257,6 +301,7 @@ TEST(regions_of_photographs)
     Sweep s = sweep_begin("regions");
     size_t n = (size_t)scaled(photos.gl_pathc, PEN_MIN(photos.gl_pathc, (size_t)50));
     make_decoders();
+    MUST(pen__entry_scan_new(&scan, NULL) == PEN_OK);
     for (size_t i = 0; i < n; i++) {
         read_photo(photos.gl_pathv[i * photos.gl_pathc / n], &file);
         try_photo(&s, &file, &t, i);
@@ -270,9 +315,11 @@ TEST(regions_of_photographs)
     printf("  %" PRIu64 " blocks compared\n", count_blocks());
     CHECK_INT(accounts[TURBO].blocks, 0);
     CHECK_INT(accounts[TIERS].boxes, accounts[TILED].boxes);
+    CHECK(accounts[INDEXED].boxes && accounts[INDEXED].blocks);
     CHECK(count_blocks() > scaled(100000000, 4000000));
     for (int way = 0; way < N_WAYS; way++)
         pen__decoder_free(&decoders[way]);
+    pen__entry_scan_free(&scan);
     pen__buf_free(&found.pixels);
     pen__tiled_free(&t);
     pen__buf_free(&file);

@@ -15,11 +15,13 @@ import pathlib
 import re
 import struct
 
+import plain_jpeg
+
 # Each record: its name, its fields with their format (those called zero must be 0), and its rules.
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
   manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1
-  | must == 0 or must == 1
+  | must == 0 or must in (1, 2, 3)
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
@@ -30,7 +32,7 @@ shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q 
   digest:16s tail_bytes:Q zeros:8s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
   | samples_used == min(pack.n_samples - first_block * size, blocks_used * size)
 header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == 1
-  | must in (0, most)
+  | must & ~most == 0
 row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
 footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
   keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
@@ -42,11 +44,15 @@ block magic:4s crc:I block:I n_samples:I bytes:Q index_bytes:Q sections_offset:Q
 key offset:Q bytes:I zero:4s | 1 <= bytes <= 4096
 blob offset:Q bytes:Q crc:I missing:I | missing == 0 or missing == optional == 1 and bytes == 0
 image offset:Q bytes:Q width:I height:I codec:B how:B orientation:B channels:B crc:I table_offset:Q
-  table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 6 | (codec == 4) == (how == 3)
+  table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 7 | (codec == 4) == (how == 3)
   | codec > 0 or bytes == width == height == how == orientation == channels == crc == table_bytes
   == timestamp == source_bytes == 0 | codec == 0 or 1 <= orientation <= 8 and channels in (1, 3, 4)
   | codec == 0 or bytes > 0 and width > 0 and height > 0 | table_bytes > 0 or table_offset == 0
-  | codec != 4 or bytes == width * height * channels | how not in (1, 3) or table_bytes > 0
+  | codec != 4 or bytes == width * height * channels | how not in (1, 3, 6) or table_bytes > 0
+index head_bytes:I n_entries:I n_sums:I unit:H kind:B components:B h_samp:B v_samp:B restart:H
+  lead_bytes:I scan_bytes:I | kind == 1 | features & 2 | codec == 1 and how in (2, 5, 6)
+  | components == channels in (1, 3) | n_entries > 1 | n_sums == up(scan_bytes, 4096) + 2
+  | 0 < unit * (1 if components == 1 else h_samp * v_samp + 2) <= 48
 clip offset:Q bytes:Q n_frames:I zero:4s table_offset:Q table_bytes:Q zeros:8s
 table head_bytes:I n_segments:I n_runs:I unit:H length_bytes:B components:B h_samp:B v_samp:B
   zero:2s | length_bytes in (0, 2, 4) | table_bytes == 20 + 4 * n_runs + length_bytes * n_segments
@@ -116,6 +122,21 @@ class Part:
     def numbers(self, place, n, code):
         return struct.unpack(f"<{n}{code}", self.take(place, struct.calcsize(f"<{n}{code}")))
 
+    def distance(self, place):
+        (bits,) = self.numbers(place, 1, "H")
+        if bits == 0xFFFF:
+            (bits,) = self.numbers(place, 1, "I")
+            place.need(bits >= 0xFFFF, "a distance that needs no u32 has one")
+        return bits
+
+    def difference(self, place):
+        digits = [self.take(place, 1)[0]]
+        while digits[-1] & 128:
+            digits += self.take(place, 1)
+        place.need(digits[-1] or len(digits) == 1, "a difference has a needless byte")
+        number = sum((digit & 127) << (7 * n) for n, digit in enumerate(digits))
+        return number // 2 if number % 2 == 0 else -(number // 2) - 1
+
     def read(self, place, name, **known):  # what is known of the record must be in it
         names, layout, rules = RECORDS[name]
         values = dict(zip(names, layout.unpack(self.take(place, layout.size))))
@@ -183,7 +204,7 @@ class Pack:
             TOP.same("number of different names", n + 1, len(self.fields))
         TOP.need(1 <= len(self.fields) <= 256, f"{len(self.fields)} fields")
         flags = [field.flags for field in self.fields.values()]
-        TOP.same("must, by the flags of the fields", int(2 in flags), self.head.must)
+        TOP.same("must, by the flags of the fields", int(2 in flags), self.head.must & 1)
         part.done(TOP)
 
     def read_shard(self, place, entry):
@@ -270,8 +291,42 @@ class Pack:
             place.sum("payload", payload.take(place, size), crc, run=n)
         return {k: v for k, v in vars(image).items() if not re.match("offset|crc|table", k)}
 
-    def read_table(self, place, image):  # gives (bytes, crc) of the head and of each run
+    def read_index(self, place, image, part):  # checks all parts of the file, then the entries
+        table = part.read(place, "index", features=self.head.must, **vars(image))
+        sums, data = part.numbers(place, table.n_sums, "I"), Part(image.data)
+        scan, end = table.head_bytes, table.head_bytes + table.scan_bytes
+        cuts = [0, table.lead_bytes, *range(scan, end, 4096), end, image.bytes]
+        for n, crc in enumerate((image.crc, *sums)):
+            place.sum("payload", data.take(place, cuts[n + 1] - cuts[n]), crc, run=n)
+        jpeg, unit = self.scan(place, image.data), table.unit
+        for name in ("head_bytes", "lead_bytes", "scan_bytes", "restart", "components"):
+            place.same(f"{name} of the file", getattr(jpeg, name), getattr(table, name))
+        place.same("sampling", (jpeg.h, jpeg.v), (table.h_samp, table.v_samp))
+        group = table.restart or len(jpeg.mcus)
+        group = max(group, unit // group * group) if table.restart else group
+        firsts = [mcu for mcu in range(len(jpeg.mcus)) if mcu % group % unit == 0]
+        place.same("n_entries", len(firsts), table.n_entries)
+        position, dc = 0, (0,) * table.components
+        for mcu in firsts[1:]:
+            position += part.distance(place)
+            dc = tuple(mcu % group and p + part.difference(place) for p in dc)
+            place.same(f"entry of MCU {mcu}", jpeg.mcus[mcu], (position, dc))
+        part.done(place)
+        return []
+
+    @staticmethod
+    def scan(place, data):
+        try:
+            found = plain_jpeg.scan(data)
+            plain_jpeg.need_table(found)
+        except (plain_jpeg.JpegError, KeyError, IndexError, struct.error) as error:
+            place.need(False, f"no JPEG that can have entries: {error!r}")
+        return found
+
+    def read_table(self, place, image):  # gives (bytes, crc) of what is still to be checked
         part = Part(self.heap.take(place, image.table_bytes, image.table_offset))
+        if image.codec != RAW and part.data[14:15] == b"\1":
+            return self.read_index(place, image, part)
         table = part.read(place, "table", **vars(image))
         sums, n = part.numbers(place, table.n_runs, "I"), table.n_segments
         lengths = [(image.bytes - table.head_bytes) // n] * n

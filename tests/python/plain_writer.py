@@ -17,10 +17,13 @@ import pathlib
 import struct
 import typing
 
+import plain_jpeg
+
 ALL = 0xFFFFFFFF
 TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
 CODECS = {"none": 0, "jpeg": 1, "png": 2, "webp": 3, "raw": 4}
 HOWS = {"kept": 0, "tiled": 1, "encoded": 2, "raw": 3, "not tileable": 4, "low quality": 5}
+HOWS["indexed"] = 6
 CODES = {"i64": "q", "f32": "f", "f64": "d"}
 ENTRY_BYTES = {"image": 64, "clip": 48, "bytes": 24, "json": 24, "text": 24}
 RUN_BYTES = 4096
@@ -64,6 +67,65 @@ class Segments(typing.NamedTuple):
 
     def table_bytes(self):
         return 20 + 4 * len(self.runs()) + self.length_bytes * len(self.lengths)
+
+
+def code_difference(number):
+    number = 2 * number if number >= 0 else -2 * number - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number % 128 + 128)
+        number //= 128
+    return bytes(out) + bytes([number])
+
+
+class Index:
+    """The entry table of a JPEG: its parts, and the entries as bytes."""
+
+    def __init__(self, data, unit):
+        self.unit, self.jpeg = unit, plain_jpeg.scan(data)
+        self.restart, self.components = self.jpeg.restart, self.jpeg.components
+        self.cuts = [self.jpeg.lead_bytes, self.jpeg.head_bytes]
+        end = self.jpeg.head_bytes + self.jpeg.scan_bytes
+        self.cuts += range(self.cuts[1] + RUN_BYTES, end, RUN_BYTES)
+        self.cuts += [end, len(data)]
+        self.firsts = self.first_mcus(len(self.jpeg.mcus))
+        self.entries = self.code_entries()
+
+    def first_mcus(self, n):
+        """The first MCU of each interval, and whether it begins a group."""
+        group = self.restart or n
+        if group < self.unit and self.restart:
+            group = self.unit // group * group
+        starts = range(0, n, group)
+        return [(a, a == at) for at in starts for a in range(at, min(at + group, n), self.unit)]
+
+    def code_entries(self):
+        out, (before, old) = b"", self.jpeg.mcus[0]
+        for first, begins in self.firsts[1:]:
+            position, new = self.jpeg.mcus[first]
+            distance = position - before
+            out += struct.pack("<H", min(distance, 0xFFFF))
+            out += struct.pack("<I", distance) if distance >= 0xFFFF else b""
+            if not begins:
+                out += b"".join(code_difference(a - b) for a, b in zip(new, old))
+            before, old = position, new
+        return out
+
+    @property
+    def head_bytes(self):  # of the part that the entry of the image has the checksum of
+        return self.jpeg.lead_bytes
+
+    def table_bytes(self):
+        return 28 + 4 * (len(self.cuts) - 1) + len(self.entries)
+
+    def table(self, data, make_sum):
+        jpeg, n_sums = self.jpeg, len(self.cuts) - 1
+        table = struct.pack("<III", jpeg.head_bytes, len(self.firsts), n_sums)
+        table += struct.pack("<HBBBB", self.unit, 1, jpeg.components, jpeg.h, jpeg.v)
+        table += struct.pack("<HII", jpeg.restart, jpeg.lead_bytes, jpeg.scan_bytes)
+        for n, (at, end) in enumerate(zip(self.cuts, self.cuts[1:])):
+            table += struct.pack("<I", make_sum(data[at:end], n + 1))
+        return table + self.entries
 
 
 def image(data, width, height, **more):
@@ -192,7 +254,7 @@ class Block:
         shape = (pic["width"], pic["height"], codec, how, pic["orientation"], pic["channels"])
         head = data[: segments.head_bytes] if segments else data
         crc = self.sum(head, i, f, frame) if codec else 0
-        table = self.add_heap(self.segment_table(i, f, frame, pic)) if segments else 0
+        table = self.add_heap(self.make_table(i, f, frame, pic)) if segments else 0
         tail = (crc, table, self.table_bytes(pic), pic["timestamp"], pic["source_bytes"])
         if pic["meta"]:
             self.add_section(i, f, frame, pic["meta"])
@@ -200,6 +262,13 @@ class Block:
         self.count(8 + 8 * codec + how, int(codec > 0))
         self.count(72 + f, int(codec == 0))
         return struct.pack("<QQIIBBBBIQQqQ", self.add_payload(data), len(data), *shape, *tail)
+
+    def make_table(self, i, f, frame, pic):
+        if isinstance(pic["segments"], Index):
+            return pic["segments"].table(
+                pic["data"], lambda part, run: self.sum(part, i, f, frame, run)
+            )
+        return self.segment_table(i, f, frame, pic)
 
     def segment_table(self, i, f, frame, pic):
         cut, at = pic["segments"], pic["segments"].head_bytes
@@ -249,9 +318,9 @@ class Block:
         return header + index + payloads + self.sections, crc
 
 
-def build_shard(shard, blocks, block_samples, n_stats):
+def build_shard(shard, blocks, block_samples, n_stats, must):
     """Give the shard file, where its tail begins, its largest block and the statistics of each."""
-    head = shard.edited("header", struct.pack("<Q16s24x", must_of(shard.fields), shard.id))
+    head = shard.edited("header", struct.pack("<Q16s24x", must, shard.id))
     data = b"PENSHARD" + struct.pack("<II", VERSION, shard.sum(head, field=4)) + head
     table, stats, largest = b"", [], 0
     for number, samples in enumerate(blocks):
@@ -279,8 +348,12 @@ def build_shard(shard, blocks, block_samples, n_stats):
     return data, tail_offset, largest, stats
 
 
-def must_of(fields):
-    return int(any(field.optional for field in fields))
+def must_of(fields, samples):
+    values = [value for _, sample in samples for value in sample.values()]
+    values += [frame for value in values if isinstance(value, list) for frame in value]
+    pictures = [value for value in values if isinstance(value, dict)]
+    indexed = any(isinstance(picture["segments"], Index) for picture in pictures)
+    return any(field.optional for field in fields) + 2 * indexed
 
 
 def schema_section(fields):
@@ -335,7 +408,8 @@ def write_pack(path, fields, samples, **options):
         shard_id = hashlib.sha256(b"penstock shard" + plan).digest()[:16]
         shard = Shard(shard_id, number, fields, edit)
         all_blocks = used + ([extra] if extra else [])
-        data, tail, largest, stats = build_shard(shard, all_blocks, size, n_stats)
+        must = must_of(fields, [sample for block in all_blocks for sample in block])
+        data, tail, largest, stats = build_shard(shard, all_blocks, size, n_stats, must)
         data = shard.edited("file", data)
         counts = (first, len(used), len(all_blocks), sum(map(len, used)))
         entries += shard_id + struct.pack("<6Q", *counts, len(data), largest)
@@ -359,6 +433,6 @@ def write_pack(path, fields, samples, **options):
         edit(kind.decode(), data, None, None)
         sections[n] = (kind, flags, bytes(data))
     counts = (len(samples), size, len(blocks), n_shards)
-    manifest = build_manifest(must_of(fields), counts, sections, edit)
+    manifest = build_manifest(must_of(fields, samples), counts, sections, edit)
     (path / "manifest").write_bytes(manifest)
     return manifest

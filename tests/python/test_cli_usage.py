@@ -150,6 +150,7 @@ def test_sample_numbers_out_of_range(value):
     (("--quality", "80", "--mode", "mix"), "add --max-side or --short-side"),
     (("--max-side", "9"), "--max-side applies to --mode encode, raw or mix"),
     (("--raw-share", "0.5", "--mode", "raw"), "--raw-share applies to --mode mix"),
+    (("--no-index",), "--no-index applies to --mode keep or encode, but the mode is tile"),
     (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "use one of them"),
     (("--append", "--classes-from", "y.pen"), "leave --classes-from out"),
     (("--task", "0/3", "--append"), "append in one run"),
@@ -180,7 +181,7 @@ def test_help_of_pack_has_every_option_with_its_default():
     text = re.sub(r"\s+", " ", good("help", "pack").out)
     for option in (
         "-o, --out NAME.pen", "--mode M", "--quality Q", "--max-side N", "--short-side N",
-        "--raw-share P", "--check decode", "--order O", "--seed S", "--fraction F",
+        "--raw-share P", "--check decode", "--no-index", "--order O", "--seed S", "--fraction F",
         "--classes-from P.pen", "--on-bad A", "--max-bad N", "--bad-report FILE", "--threads N",
         "--shard-bytes B", "--block-samples K", "--append", "--task I/N", "--json", "-h, --help",
     ):

@@ -155,6 +155,8 @@ def test_pack_and_finalise(top, tmp_path):
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
     runs.append(good("pack", tmp_path / "in.tar", "-o", tmp_path / "tar.pen", "--json").json())
+    runs.append(good("pack", tmp_path / "in", "-o", tmp_path / "k.pen", "--mode", "keep",
+                     "--json").json())
     good("plan", tmp_path / "in", "-o", tmp_path / "t.pen")
     runs.append(good("pack", tmp_path / "in", "-o", tmp_path / "t.pen", "--task", "0/1",
                      "--json").json())

@@ -292,7 +292,8 @@ PHOTO_TABLE = HEAP + 3
 RULES = [
     # part, offset in it, what is put there, what the error says
     ("manifest", 0, "<Q", 1, "must, by the flags"),
-    ("manifest", 0, "<Q", 2, "must == 0"),
+    ("manifest", 0, "<Q", 2, None),  # tables of entries are allowed, but there are none
+    ("manifest", 0, "<Q", 4, "must == 0"),
     ("manifest", 16, "<Q", 5, "rule n_blocks =="),
     ("manifest", 24, "<Q", 0, "block_samples"),
     ("manifest", 24, "<Q", 2**31 + 1, "block_samples"),
@@ -390,7 +391,8 @@ RULES = [
     ("index", IMAGES + 24, "<B", 0, "codec > 0 or"),
     ("index", IMAGES + 24, "<B", 2, "rule codec == 4 or codec == 1"),
     ("index", IMAGES + 24, "<B", 4, "codec == 4"),
-    ("index", IMAGES + 25, "<B", 6, "rule how < 6"),
+    ("index", IMAGES + 25, "<B", 6, "how in"),
+    ("index", IMAGES + 25, "<B", 7, "rule how < 7"),
     ("index", IMAGES + 25, "<B", 0, "how in"),
     ("index", IMAGES + 26, "<B", 0, "orientation"),
     ("index", IMAGES + 26, "<B", 9, "orientation"),

@@ -23,7 +23,8 @@ def pack(tmp_path):
 
 @pytest.fixture
 def rich(tmp_path):
-    with penstock.Writer(tmp_path / "rich.pen", SCHEMA, mode="keep", classes=CLASSES) as writer:
+    with penstock.Writer(tmp_path / "rich.pen", SCHEMA, mode="keep", index=False,
+                         classes=CLASSES) as writer:
         for i in range(3):
             writer.add(
                 key=f"k{i}", image=jpeg(i), clip=[png(9), png(8), png(7)][: i + 1],

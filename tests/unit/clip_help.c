@@ -52,6 +52,7 @@ PenPack *clip_pack(const char *name, const ClipSpec *spec)
     s.fields = fields;
     s.n_fields = 2;
     s.mode = spec->mode;
+    s.no_index = spec->bad_sample >= 0; /* it would refuse what is broken */
     s.block_samples = 3;
     s.shard_bytes = 200000;
     int r = pen_writer_open(at(name), &s, &w, &err);

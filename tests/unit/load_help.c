@@ -17,6 +17,7 @@ PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
     s.fields = fields;
     s.n_fields = 3;
     s.mode = mode;
+    s.no_index = bad >= 0; /* it would refuse what is broken */
     s.block_samples = 5;
     s.shard_bytes = 60000;
     int r = pen_writer_open(at(name), &s, &w, &err);

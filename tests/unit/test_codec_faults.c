@@ -2,6 +2,7 @@
 /* Every allocation made to fail, once and for ever after: PEN_E_NO_MEMORY or the right result, and
  * nothing left behind. */
 #include "base/attr.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/metadata.h"
 #include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
@@ -145,6 +146,38 @@ static int region_tiled(PenError *err)
     return do_region(&e, err);
 }
 
+static int region_indexed(PenError *err)
+{
+    PenEntryScan *scan = NULL;
+    PenJpegHeader h;
+    PenJpegEntries found, index;
+    PenBuf coded = {0}, entries = {0};
+    const char *why;
+    int r = pen__jpeg_header(baseline.data, baseline.bytes, limits, &h, err);
+    if (r == PEN_OK)
+        r = pen__entry_scan_new(&scan, err);
+    if (r == PEN_OK)
+        r = pen__entry_scan(scan, &h, baseline.data, baseline.bytes, 8, &found, &why, err);
+    if (r == PEN_OK)
+        r = pen__entries_write(&found, &coded, err);
+    if (r == PEN_OK)
+        r = pen__entries_parse(coded.data, coded.bytes, &found.plan, found.scan_bytes, &entries,
+                               &index, err);
+    PenEncoded e = {.data = baseline.data,
+                    .bytes = baseline.bytes,
+                    .width = 97,
+                    .height = 61,
+                    .codec = PEN_STORED_JPEG,
+                    .head_bytes = (uint32_t)h.info.head_bytes,
+                    .entries = &index};
+    if (r == PEN_OK)
+        r = do_region(&e, err);
+    pen__entry_scan_free(&scan);
+    pen__buf_free(&coded);
+    pen__buf_free(&entries);
+    return r;
+}
+
 static int region_png(PenError *err)
 {
     PenEncoded e = {
@@ -155,8 +188,9 @@ static int region_png(PenError *err)
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
-        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,   decode_mask,
-        encode_jpeg,   encode_png,       metadata,        resample,    region_tiled, region_png,
+        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,
+        decode_mask,   encode_jpeg,      encode_png,      metadata,    resample,
+        region_tiled,  region_indexed,   region_png,
     };
     int points = 0;
     const char *why;

@@ -77,6 +77,11 @@ TEST(a_tiled_sample_costs_two_reads)
             2.1); /* its head and its rows; an epoch begins a batch ahead */
 }
 
+TEST(an_indexed_sample_costs_two_reads)
+{
+    measure(PEN_MODE_KEEP, "keep.pen", 2.1); /* its tables and a part of its scan */
+}
+
 TEST(a_raw_sample_costs_one_read)
 {
     measure(PEN_MODE_RAW, "raw.pen", 1.05);
@@ -92,6 +97,7 @@ int main(int argc, char **argv)
     pen__sys = &counting;
     help_begin();
     RUN(a_tiled_sample_costs_two_reads);
+    RUN(an_indexed_sample_costs_two_reads);
     RUN(a_raw_sample_costs_one_read);
     help_end();
     return TEST_END();

@@ -80,7 +80,7 @@ static int read_sof(Parser *p, const PenJpegMarker *m, PenError *reterr)
         return r;
     p->has_sof = true;
     p->to->frame_offset = m->offset;
-    p->to->is_unusual |= m->code != PEN_MARKER_SOF0;
+    p->to->is_unusual |= m->code > PEN_MARKER_SOF1 || info->precision != 8;
     r = pen__limits_check(p->limits, info->width, info->height, where, reterr);
     return r < 0 ? r : read_components(p->to, m, reterr);
 }
@@ -138,7 +138,7 @@ static void read_app(Parser *p, const PenJpegMarker *m)
         h->info.orientation = (uint8_t)pen__exif_orientation(m->body, m->body_bytes);
         p->has_exif = true;
     }
-    h->is_unusual |= m->code == PEN_MARKER_APP14;
+    h->is_unusual |= m->code == PEN_MARKER_APP14 && h->info.adobe_transform > 1;
 }
 
 static bool is_app_or_comment(uint8_t code)
@@ -172,13 +172,29 @@ static int read_marker(Parser *p, const PenJpegMarker *m, PenError *reterr)
     }
 }
 
+/* Bytes 0xFF may fill the space before a marker. */
+static bool is_filler(const uint8_t *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (data[i] != 0xFF)
+            return false;
+    return true;
+}
+
 /* Up to the first SOS, which is *ret. */
 static int read_markers(Parser *p, PenJpegWalk *walk, PenJpegMarker *ret, PenError *reterr)
 {
+    PenJpegHeader *h = p->to;
     for (;;) {
+        size_t at = walk->at;
         int r = pen__jpeg_walk_next(walk, ret, reterr);
-        if (r < 0 || ret->code == PEN_MARKER_SOS)
+        if (r < 0)
             return r;
+        h->is_unusual |= !is_filler(walk->data + at, ret->offset - at);
+        if (!h->info.lead_bytes && !is_app_or_comment(ret->code))
+            h->info.lead_bytes = ret->offset;
+        if (ret->code == PEN_MARKER_SOS)
+            return PEN_OK;
         r = read_marker(p, ret, reterr);
         if (r < 0)
             return r;
@@ -190,7 +206,7 @@ int pen__jpeg_header(const uint8_t *data, size_t bytes, const PenLimits *limits,
 {
     PenJpegWalk walk;
     PenJpegMarker m;
-    PenJpegHeader h = {.info = {.orientation = 1, .adobe_transform = 0xFF}};
+    PenJpegHeader h = {.info = {.orientation = 1, .adobe_transform = PEN_ADOBE_NONE}};
     Parser p = {.to = &h, .limits = limits};
     int r = pen__jpeg_walk_start(&walk, data, bytes, reterr);
     if (r >= 0)

@@ -9,6 +9,8 @@
 #include "codec/codec.h"
 #include "codec/jpeg/huffman.h"
 
+enum { PEN_ADOBE_NONE = 0xFF };
+
 /* The numbers alone. */
 typedef struct PenJpegInfo {
     uint32_t width, height;
@@ -18,8 +20,9 @@ typedef struct PenJpegInfo {
     uint8_t h_samp[4], v_samp[4];
     uint8_t scan_components;   /* of the first scan */
     uint8_t orientation;       /* 1-8 */
-    uint8_t adobe_transform;   /* 0, 1, 2; 0xFF = no Adobe marker */
+    uint8_t adobe_transform;   /* 0, 1, 2; PEN_ADOBE_NONE = no Adobe marker */
     uint32_t restart_interval; /* in MCUs, 0 = none; of the first scan */
+    size_t lead_bytes;         /* up to the first marker that is not SOI, APPn or COM */
     size_t head_bytes;         /* up to and with the first SOS header */
 } PenJpegInfo;
 
@@ -39,9 +42,9 @@ typedef struct PenJpegHeader {
     PenQuantSpec quant[4];
     PenHuffSpec dc[2], ac[2]; /* NULL members where the file has none */
     bool has_jfif;
-    /* Something that libjpeg alone interprets: APP14, tables of 16 bits, Huffman tables that are
-     * damaged or have other numbers than 0 and 1, or a marker beyond APPn, COM, SOF0, DQT, DHT and
-     * DRI. */
+    /* Something that libjpeg alone interprets: an APP14 that is not Adobe's for YCbCr or RGB,
+     * tables of 16 bits, Huffman tables that are damaged or have other numbers than 0 and 1, a
+     * marker beyond APPn, COM, SOF0, SOF1, DQT, DHT and DRI, or bytes between markers. */
     bool is_unusual;
 } PenJpegHeader;
 

@@ -26,10 +26,11 @@ static int check_codec(const PenEncoded *image, PenError *reterr)
                      image->codec, pen__codec_name(image->codec), pen__codec_name(found));
 }
 
-/* Only what consists of segments can be present in part. */
+/* Only what consists of segments or has an entry index can be present in part. */
 static int check_partial(const PenEncoded *image, PenError *reterr)
 {
-    bool cut = image->codec == PEN_STORED_RAW || pen__region_is_tiled(image);
+    bool cut = image->codec == PEN_STORED_RAW || pen__region_is_tiled(image) ||
+               pen__region_is_indexed(image);
     if (!image->partial || cut)
         return PEN_OK;
     return pen__fail(
@@ -68,7 +69,11 @@ static int read_jpeg(const PenEncoded *image, const PenLimits *limits, PenJpegHe
     if (pen__region_is_tiled(image))
         return read_tiled(image, limits, ret, reterr);
     int r = pen__jpeg_header(image->data, image->bytes, limits, ret, reterr);
-    return r < 0 ? r : check_size(image, ret->info.width, ret->info.height, reterr);
+    if (r < 0)
+        return r;
+    /* Only YCbCr has an index. What says so may be before the part. */
+    ret->has_jfif |= image->partial;
+    return check_size(image, ret->info.width, ret->info.height, reterr);
 }
 
 static int read_png(const PenEncoded *image, const PenLimits *limits, PenPngHead *ret,

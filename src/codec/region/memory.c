@@ -42,7 +42,8 @@ static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
         max_v = PEN_MAX(max_v, info->v_samp[i]);
     }
     uint64_t bytes = row_bytes(info->width) + (image->tiled ? image->head_bytes : 0);
-    bytes += pen__own_memory(pen__region_is_tiled(image) ? image : NULL, info, box);
+    bool own = pen__region_is_tiled(image) || pen__region_is_indexed(image);
+    bytes += pen__own_memory(own ? image : NULL, info, box);
     for (size_t i = 0; i < info->components; i++)
         bytes += plane_bytes(info, i, max_h, max_v);
     return bytes;

@@ -48,7 +48,9 @@ static PenRegionFn choose(const PenEncoded *image)
 {
     switch (image->codec) {
     case PEN_STORED_JPEG:
-        return pen__region_is_tiled(image) ? pen__region_tiled : pen__region_jpeg;
+        return pen__region_is_tiled(image)     ? pen__region_tiled
+               : pen__region_is_indexed(image) ? pen__region_indexed
+                                               : pen__region_jpeg;
     case PEN_STORED_RAW:
         return pen__region_raw;
     default:

@@ -9,6 +9,7 @@
 
 #include "codec/codec.h"
 #include "codec/encoded.h"
+#include "codec/jpeg/entries.h"
 #include "codec/jpeg/header.h"
 #include "codec/png_chunks.h"
 
@@ -54,7 +55,9 @@ typedef struct PenRegion {
 
 /* Delivers exactly the rows of the box, bit for bit the crop of the entire image as
  * pen__image_decode returns it (grey made RGB by repetition, alpha dropped, RGB made grey as
- * Pillow's "L" does), or an error. */
+ * Pillow's "L" does), or an error.
+ * PEN_END: a part of a JPEG with an entry index is not enough. Rows may have been delivered; decode
+ * the complete file from the first row. */
 int pen__region_rows(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                      PenError *reterr);
 
@@ -66,15 +69,21 @@ int pen__region_decode(PenDecoder *d, const PenEncoded *image, const PenRegion *
  * decoder keeps from earlier images. */
 uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box);
 
-/* Segments of a tiled JPEG or of raw pixels that rows [y, y + h) need, with all that
- * pen__region_rows needs around them, as one range of all columns. `components`, `h_samp`,
- * `v_samp` as in its table. */
+/* An image of which a part is to be read; `components`, `h_samp`, `v_samp` as in its table. */
 typedef struct PenCut {
     uint8_t codec, components, h_samp, v_samp;
     uint32_t width, height;
 } PenCut;
 
+/* Segments of a tiled JPEG or of raw pixels that rows [y, y + h) need, with all that
+ * pen__region_rows needs around them, as one range of all columns. */
 void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *ret_first,
                           uint32_t *ret_last);
+
+/* Is a part of a JPEG with an entry index of any use? Not if libjpeg decodes everything. */
+bool pen__region_takes_parts(void);
+/* Bytes [*ret_from, *ret_end) of its scan that a box needs. */
+void pen__region_scan(const PenCut *cut, const PenJpegEntries *entries, const PenBox *box,
+                      uint64_t *ret_from, uint64_t *ret_end);
 
 #endif

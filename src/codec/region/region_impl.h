@@ -47,6 +47,8 @@ int pen__region_jpeg(PenDecoder *d, const PenImageHeader *header, const PenRegio
                      PenError *reterr);
 int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr);
+int pen__region_indexed(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                        PenError *reterr);
 int pen__region_raw(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                     PenError *reterr);
 int pen__region_whole(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
@@ -57,6 +59,26 @@ static inline bool pen__region_is_tiled(const PenEncoded *image)
 {
     return image->codec == PEN_STORED_JPEG && image->tiled && image->segment_bytes;
 }
+
+/* Is it a JPEG with an entry index? */
+static inline bool pen__region_is_indexed(const PenEncoded *image)
+{
+    return image->codec == PEN_STORED_JPEG && image->entries;
+}
+
+static inline PenJpegInfo pen__cut_info(const PenCut *cut)
+{
+    return (PenJpegInfo){.width = cut->width,
+                         .height = cut->height,
+                         .components = cut->components,
+                         .h_samp = {cut->h_samp, 1, 1},
+                         .v_samp = {cut->v_samp, 1, 1}};
+}
+
+/* Decodes the region with the own decoder. PEN_END: *ret_given rows are delivered, and the others
+ * are left to libjpeg. */
+int pen__region_own(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                    uint32_t *ret_given, PenError *reterr);
 
 /* Decodes the region of what `input` describes with libjpeg. */
 int pen__region_turbo(PenDecoder *d, const PenJpegInput *input, const PenRegion *region,

@@ -51,11 +51,7 @@ void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *r
 {
     Cut c = {.first = y, .last = y + h - 1};
     if (cut->codec == PEN_STORED_JPEG) {
-        PenJpegInfo info = {.width = cut->width,
-                            .height = cut->height,
-                            .components = cut->components,
-                            .h_samp = {cut->h_samp, 1, 1},
-                            .v_samp = {cut->v_samp, 1, 1}};
+        PenJpegInfo info = pen__cut_info(cut);
         cut_rows(&info, y, h, &c);
     }
     *ret_first = c.first;
@@ -207,32 +203,6 @@ static int decode_by_turbo(PenDecoder *d, const PenImageHeader *header, const Pe
     return r;
 }
 
-typedef struct Receiver {
-    PenDecoder *d;
-    const PenRegion *region;
-} Receiver;
-
-static int receive_rows(void *ctx, const PenRowSpan *span, PenError *reterr)
-{
-    const Receiver *to = ctx;
-    return pen__rows_give(to->d, to->region, span, reterr);
-}
-
-static int decode_by_own(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
-                         uint32_t *ret_given, PenError *reterr)
-{
-    Receiver to = {d, region};
-    PenOwnRequest request = {.image = header->image,
-                             .header = &header->u.jpeg,
-                             .box = region->box,
-                             .grey_as_rgb = region->colour == PEN_COLOUR_RGB,
-                             .limits = region->limits,
-                             .rows = receive_rows,
-                             .ctx = &to};
-    int r = d->own ? PEN_OK : pen__own_new(&d->own, reterr);
-    return r < 0 ? r : pen__own_decode(d->own, &request, ret_given, reterr);
-}
-
 int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr)
 {
@@ -245,7 +215,7 @@ int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegi
     cut_rows(info, region->box.y, region->box.h, &cut);
     r = check_segments(header->image, &cut, reterr);
     if (r >= 0)
-        r = decode_by_own(d, header, region, &given, reterr);
+        r = pen__region_own(d, header, region, &given, reterr);
     if (r != PEN_END)
         return r;
     PenRegion rest = *region;

@@ -57,8 +57,8 @@ static int next_position(Crew *c, uint64_t *ret)
 
 /* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so
  * that they come in order. */
-static int prepare(Crew *c, PenPartReader *reader, uint64_t position, PenPrepared **ret,
-                   PenError *e)
+static int prepare(Crew *c, const PenPrepareSettings *settings, PenPartReader *reader,
+                   uint64_t position, PenPrepared **ret, PenError *e)
 {
     const PenAssembly *a = c->a;
     char name[PEN_INPUT_NAME_BYTES] = "";
@@ -73,7 +73,7 @@ static int prepare(Crew *c, PenPartReader *reader, uint64_t position, PenPrepare
     if (in_order)
         pthread_mutex_unlock(&c->mutex);
     if (r == PEN_OK)
-        r = pen__prepared_make(p, a->schema, &c->prepare, a->plan, name, e);
+        r = pen__prepared_make(p, a->schema, settings, a->plan, name, e);
     if (r == PEN_OK)
         *ret = p;
     else
@@ -85,12 +85,15 @@ static int prepare(Crew *c, PenPartReader *reader, uint64_t position, PenPrepare
 static void work(void *ctx, unsigned number)
 {
     Crew *c = ctx;
+    PenEntryScan *scan = NULL;
+    PenPrepareSettings settings = c->prepare;
     uint64_t position;
+    settings.scan = &scan;
     pthread_mutex_lock(&c->mutex);
     while (next_position(c, &position)) {
         PenError e = {0};
         PenPrepared *p = NULL;
-        int r = prepare(c, c->readers[number], position, &p, &e);
+        int r = prepare(c, &settings, c->readers[number], position, &p, &e);
         pthread_mutex_lock(&c->mutex);
         uint64_t bytes = p ? pen__prepared_memory(p) : 0;
         c->held += bytes;
@@ -99,6 +102,7 @@ static void work(void *ctx, unsigned number)
             pthread_cond_signal(&c->made);
     }
     pthread_mutex_unlock(&c->mutex);
+    pen__entry_scan_free(&scan);
 }
 
 /* ---- collecting ----------------------------------------------------------------------------- */

@@ -108,9 +108,12 @@ int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr)
 {
     const PenPlanInfo *info = pen__plan_info(plan);
     int r = pen__schema_init(ret, info->fields, info->n_fields, reterr);
-    if (r == PEN_OK && info->class_field >= 0)
-        r = pen__schema_set_classes(ret, info->class_field, info->classes, info->n_classes, reterr);
-    return r;
+    if (r < 0)
+        return r;
+    ret->has_entries = info->has_entries;
+    return info->class_field < 0 ? r
+                                 : pen__schema_set_classes(ret, info->class_field, info->classes,
+                                                           info->n_classes, reterr);
 }
 
 static void choose_part(PenJob *job)

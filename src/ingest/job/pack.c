@@ -2,6 +2,7 @@
 /* Writing a job's part: first what is carried over from the pack that is appended to, then the
  * plan's items. Positions count both, so that an interrupted run finds its place by one number. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ingest/job/assemble.h"
@@ -45,6 +46,19 @@ static int finished(void *ctx, uint64_t ordinal, const PenShardEntry *entry, uin
     return pen__resume_note(&((Writing *)ctx)->resume, ordinal, entry, end, reterr);
 }
 
+/* One more JPEG without an index, for this reason. */
+static void count_reason(PenIngestResult *ret, const char *why)
+{
+    uint32_t i = 0;
+    while (i < ret->n_no_index && strcmp(ret->no_index[i].why, why) != 0)
+        i++;
+    if (i == PEN_NO_INDEX_REASONS)
+        return;
+    snprintf(ret->no_index[i].why, sizeof ret->no_index[i].why, "%s", why);
+    ret->no_index[i].n++;
+    ret->n_no_index = PEN_MAX(ret->n_no_index, i + 1);
+}
+
 static int take(void *ctx, PenPrepared *sample, PenError *reterr)
 {
     Writing *w = ctx;
@@ -52,6 +66,9 @@ static int take(void *ctx, PenPrepared *sample, PenError *reterr)
     w->done++;
     w->done_bytes += sample->source_bytes;
     job->result->source_disk_bytes += sample->disk_bytes;
+    for (uint32_t i = 0; i < sample->n_images; i++)
+        if (sample->images[i].no_index)
+            count_reason(job->result, sample->images[i].no_index);
     sample->sample.position += job->carry.n - job->first;
     return pen__roll_add(w->roll, &sample->sample, reterr);
 }

@@ -97,6 +97,7 @@ static int key_known(void *ctx, const void *key, size_t key_bytes, PenError *ret
 static int make_plan(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
+    const PenManifest *base = job->base ? pen__pack_manifest(job->base) : NULL;
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
     int r = pen__settings_report(job->settings,
@@ -109,6 +110,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
         PenPlanRequest request = {.settings = s,
                                   .settings_text = text,
                                   .base = job->base ? pen_pack_info(job->base) : NULL,
+                                  .has_entries = base && base->schema.has_entries,
+                                  .makes_entries = pen__settings_index(s),
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known};

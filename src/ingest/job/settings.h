@@ -4,6 +4,8 @@
 #ifndef PEN_INGEST_JOB_SETTINGS_H
 #define PEN_INGEST_JOB_SETTINGS_H
 
+#include <stdbool.h>
+
 #include <penstock/writer.h>
 
 #include "ingest/prepare/prepare.h"
@@ -17,6 +19,8 @@ int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings 
                               PenError *reterr);
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
+/* Do JPEGs get an entry index? */
+bool pen__settings_index(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);

@@ -26,6 +26,7 @@ struct PenWriter {
     PenLock lock;
     PenSchema schema;
     PenPrepareSettings prepare;
+    PenEntryScan *scan;
     uint64_t block_samples;
     char text[PEN_SETTINGS_TEXT_BYTES];
     PenRoll *roll;
@@ -45,18 +46,23 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->raw_share = s->raw_share;
     ret->check_decode = s->check_decode;
     ret->sixteen_bit = s->sixteen_bit;
+    ret->no_index = s->no_index;
     ret->order = PEN_PACK_SOURCE;
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;
     w->prepare = pen__settings_prepare(ret);
+    w->prepare.scan = &w->scan;
     w->block_samples = s->block_samples;
 }
 
 static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
     int r = pen__schema_init(&w->schema, s->fields, s->n_fields, reterr);
-    if (r < 0 || !s->class_field)
+    if (r < 0)
         return r;
+    w->schema.has_entries = w->prepare.index && pen__fields_have_images(s->fields, s->n_fields);
+    if (!s->class_field)
+        return PEN_OK;
     for (uint32_t f = 0; f < s->n_fields; f++)
         if (strcmp(s->fields[f].name, s->class_field) == 0)
             return pen__schema_set_classes(&w->schema, (int32_t)f, s->classes, s->n_classes,
@@ -381,6 +387,7 @@ void pen_writer_close(PenWriter **writer)
     else if (w->lock.fd >= 0)
         leave_nothing(w->home);
     pen__dir_unlock(&w->lock);
+    pen__entry_scan_free(&w->scan);
     pen__schema_fini(&w->schema);
     pen__store_close(&w->store);
     pen__free(w->home);

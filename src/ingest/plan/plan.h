@@ -36,6 +36,7 @@ typedef struct PenPlanInfo {
     uint8_t base[16];     /* id of the pack that is appended to; zeros = none */
     uint8_t inputs[32];   /* over the id and the stamps of all inputs */
     int32_t in_order;     /* has STREAM parts: only to be read from the first item to the last */
+    int32_t has_entries;  /* images of the pack may have entry tables */
 } PenPlanInfo;
 
 /* Is this key in the pack that is appended to? 1 yes, 0 no, < 0 failure. */
@@ -45,6 +46,8 @@ typedef struct PenPlanRequest {
     const PenIngestSettings *settings;
     const char *settings_text; /* canonical; goes into the plan as it is */
     const PenPackInfo *base;   /* append: fields, classes, K come from here and must fit; or NULL */
+    int32_t has_entries;       /* images of the base may have entry tables, */
+    int32_t makes_entries;     /* or those that are added */
     const PenPackInfo *classes_from; /* class numbers come from here; unknown ones are errors */
     PenKnownFn known;                /* append; NULL = nothing is known */
     void *known_ctx;

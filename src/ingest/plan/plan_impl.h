@@ -118,7 +118,8 @@ enum { /* offsets in the foot */
        PEN_FOOT_ID = 112,     /* 32 */
        PEN_FOOT_INPUTS = 144, /* 32: over the hashes of the table and the id */
        PEN_FOOT_N_LISTS = 176,
-       PEN_FOOT_ZERO = 180 /* to the end */
+       PEN_FOOT_HAS_ENTRIES = 180,
+       PEN_FOOT_ZERO = 184 /* to the end */
 };
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "ingest/plan/plan_impl.h"
 #include "io/sink.h"
+#include "pack/format/schema.h"
 
 #define WHERE "ingest/plan"
 #define BATCH_BYTES ((size_t)1 << 20)
@@ -180,6 +181,13 @@ static void finish_id(Writer *w, const uint8_t base[16], uint8_t ret[32])
     pen__sha256_final(&w->id, ret);
 }
 
+/* May images of the pack have entry tables? */
+static bool has_entries(const PenPlanDraft *d)
+{
+    return d->request->has_entries || (d->request->makes_entries &&
+                                       pen__fields_have_images(d->shape.fields, d->shape.n_fields));
+}
+
 static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
 {
     const PenPlanDraft *d = w->draft;
@@ -204,6 +212,7 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
         memcpy(foot + PEN_FOOT_BASE, d->request->base->id, 16);
     finish_id(w, foot + PEN_FOOT_BASE, foot + PEN_FOOT_ID);
     pen__store32(foot + PEN_FOOT_N_LISTS, d->inputs.n_lists);
+    pen__store32(foot + PEN_FOOT_HAS_ENTRIES, has_entries(d));
     pen__sha256_update(&w->inputs, foot + PEN_FOOT_ID, 32);
     pen__sha256_final(&w->inputs, foot + PEN_FOOT_INPUTS);
     pen__store32(foot + PEN_FOOT_CRC,

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "codec/jpeg/metadata.h"
 #include "codec/jpeg/quality.h"
+#include "codec/jpeg/turbo/turbo.h"
 #include "dsp/resample.h"
 
 #define WHERE "ingest/prepare"
@@ -109,6 +110,18 @@ static void store_source(PenPreparedImage *p, const PenImageInfo *info, int how)
     p->image.how = (uint8_t)how;
 }
 
+/* A JPEG that is stored as it is. One of 12 bits cannot be decoded. */
+static int check_jpeg(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
+{
+    PenJpegInfo jpeg;
+    int ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
+    if (ret < 0)
+        return ret;
+    return jpeg.precision == 8
+               ? try_decode(s, 0, p, reterr)
+               : pen__image_check(p->source.data, p->source.bytes, &s->limits, reterr);
+}
+
 static int keep(const PenPrepareSettings *s, int mask, const PenImageInfo *info, int decoding,
                 PenPreparedImage *p, PenError *reterr)
 {
@@ -119,9 +132,82 @@ static int keep(const PenPrepareSettings *s, int mask, const PenImageInfo *info,
     return ret;
 }
 
+/* ---- entries -------------------------------------------------------------------------------- */
+
+static PenStoredEntries describe(const PenJpegHeader *header, const PenJpegEntries *found,
+                                 const PenBuf *coded)
+{
+    const PenJpegInfo *info = &header->info;
+    bool grey = info->components == 1;
+    return (PenStoredEntries){.lead_bytes = (uint32_t)info->lead_bytes,
+                              .head_bytes = (uint32_t)info->head_bytes,
+                              .scan_bytes = (uint32_t)found->scan_bytes,
+                              .h_samp = grey ? 1 : info->h_samp[0],
+                              .v_samp = grey ? 1 : info->v_samp[0],
+                              .plan = found->plan,
+                              .coded = coded->data,
+                              .coded_bytes = coded->bytes};
+}
+
+/* Finds the entries of a JPEG file. PEN_END: it has no index, and p->no_index is the reason. */
+static int find_entries(const PenPrepareSettings *s, const PenBuf *jpeg, PenPreparedImage *p,
+                        PenError *reterr)
+{
+    PenEntryScan *mine = NULL, **scan = s->scan ? s->scan : &mine;
+    PenJpegHeader header;
+    PenJpegEntries found;
+    if (jpeg->bytes > UINT32_MAX) {
+        p->no_index = "over 4 GiB";
+        return PEN_END;
+    }
+    int ret = pen__jpeg_header(jpeg->data, jpeg->bytes, &s->limits, &header, reterr);
+    if (ret == PEN_OK && !*scan)
+        ret = pen__entry_scan_new(scan, reterr);
+    if (ret == PEN_OK)
+        ret = pen__entry_scan(*scan, &header, jpeg->data, jpeg->bytes,
+                              pen__entry_unit(&header.info), &found, &p->no_index, reterr);
+    if (ret == PEN_OK)
+        ret = pen__entries_write(&found, &p->index, reterr);
+    if (ret == PEN_OK)
+        p->image.entries = describe(&header, &found, &p->index);
+    pen__entry_scan_free(&mine);
+    return ret;
+}
+
+/* As it is, with an entry index where there can be one. A JPEG that gets one has been read to its
+ * last bit; all else is decoded to find damage. */
+static int keep_indexed(const PenPrepareSettings *s, int mask, const PenImageInfo *info,
+                        PenPreparedImage *p, PenError *reterr)
+{
+    if (mask || info->codec != PEN_STORED_JPEG)
+        return keep(s, mask, info, 1, p, reterr);
+    int how = PEN_HOW_INDEXED, ret = find_entries(s, &p->source, p, reterr);
+    if (ret == PEN_END) {
+        how = PEN_HOW_KEPT;
+        ret = check_jpeg(s, p, reterr);
+    }
+    if (ret == PEN_OK)
+        store_source(p, info, how);
+    return ret;
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+/* What a new file does not have of its source. */
+static int store_meta(PenPreparedImage *p, PenError *reterr)
+{
+    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_STORED_JPEG)
+        return PEN_OK;
+    int ret = pen__jpeg_metadata(p->source.data, p->source.bytes, &p->meta, reterr);
+    p->image.meta = p->meta.data;
+    p->image.meta_bytes = p->meta.bytes;
+    return ret;
+}
+
 static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
 {
     const PenTiledJpeg *t = &p->tiled;
+    p->no_index = NULL; /* it need not have one */
     p->image.data = t->jpeg.data;
     p->image.bytes = t->jpeg.bytes;
     p->image.width = t->info.width;
@@ -137,12 +223,7 @@ static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
                                       .components = t->info.components,
                                       .h_samp = colour ? t->info.h_samp[0] : 1,
                                       .v_samp = colour ? t->info.v_samp[0] : 1};
-    if (!p->source.bytes || pen__image_sniff(p->source.data, p->source.bytes) != PEN_STORED_JPEG)
-        return PEN_OK;
-    int ret = pen__jpeg_metadata(p->source.data, p->source.bytes, &p->meta, reterr);
-    p->image.meta = p->meta.data;
-    p->image.meta_bytes = p->meta.bytes;
-    return ret;
+    return store_meta(p, reterr);
 }
 
 /* A JPEG without loss: tiled when that can be done exactly, else as it is. */
@@ -155,35 +236,65 @@ static int tile(const PenPrepareSettings *s, const PenImageInfo *info, int how, 
         return store_tiled(p, how, reterr);
     if (ret < 0)
         return ret;
-    PenJpegInfo jpeg;
-    ret = pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &jpeg, reterr);
-    if (ret == PEN_OK)
-        ret = jpeg.precision == 8
-                  ? try_decode(s, 0, p, reterr)
-                  : pen__image_check(p->source.data, p->source.bytes, &s->limits, reterr);
+    ret = check_jpeg(s, p, reterr);
     if (ret == PEN_OK)
         store_source(p, info, PEN_HOW_KEPT_UNTILED);
     return ret;
 }
 
-static int store_png(PenPreparedImage *p, PenError *reterr)
+/* What was made of the pixels. */
+static void store_file(PenPreparedImage *p, int codec)
 {
-    int ret = pen__png_encode(&p->pixels, &p->encoded, reterr);
     p->image.data = p->encoded.data;
     p->image.bytes = p->encoded.bytes;
     p->image.width = p->pixels.width;
     p->image.height = p->pixels.height;
-    p->image.codec = PEN_STORED_PNG;
+    p->image.codec = (uint8_t)codec;
     p->image.how = PEN_HOW_ENCODED;
     p->image.channels = (uint8_t)p->pixels.channels;
+}
+
+static int store_png(PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__png_encode(&p->pixels, &p->encoded, reterr);
+    store_file(p, PEN_STORED_PNG);
     return ret;
+}
+
+/* PEN_END: it is too small for an entry index. */
+static int encode_indexed(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__turbo_encode(&p->pixels, s->quality, 0, &s->limits, &p->encoded, reterr);
+    if (ret == PEN_OK)
+        ret = find_entries(s, &p->encoded, p, reterr);
+    if (ret != PEN_OK)
+        return ret;
+    store_file(p, PEN_STORED_JPEG);
+    return store_meta(p, reterr);
 }
 
 static int store_encoded(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
 {
-    int ret = pen__jpeg_encode(&p->pixels, s->quality, &s->limits, &p->tiled, reterr);
+    int ret = s->index ? encode_indexed(s, p, reterr) : PEN_END;
+    if (ret == PEN_END) {
+        ret = pen__jpeg_encode(&p->pixels, s->quality, &s->limits, &p->tiled, reterr);
+        if (ret == PEN_OK)
+            ret = store_tiled(p, PEN_HOW_ENCODED, reterr);
+    }
     pen__pixels_free(&p->pixels);
-    return ret < 0 ? ret : store_tiled(p, PEN_HOW_ENCODED, reterr);
+    return ret;
+}
+
+/* A JPEG that is not encoded again, with an entry index or else tiles. */
+static int keep_quality(const PenPrepareSettings *s, const PenImageInfo *info, PenPreparedImage *p,
+                        PenError *reterr)
+{
+    int ret = s->index ? find_entries(s, &p->source, p, reterr) : PEN_END;
+    if (ret == PEN_END)
+        return tile(s, info, PEN_HOW_KEPT_QUALITY, p, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_KEPT_QUALITY);
+    return ret;
 }
 
 /* Masks and images with transparency stay without loss. */
@@ -201,7 +312,7 @@ static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *inf
             return ret;
         int quality = pen__jpeg_quality(&jpeg);
         if (quality && quality <= s->quality)
-            return tile(s, info, PEN_HOW_KEPT_QUALITY, p, reterr);
+            return keep_quality(s, info, p, reterr);
     }
     int ret = decode(s, mask, p, reterr);
     if (ret == PEN_OK)
@@ -257,7 +368,8 @@ static int by_mode(const PenPrepareSettings *s, int mode, int mask, const PenIma
     case PEN_MODE_ENCODE:
         return encode(s, mask, info, p, reterr);
     case PEN_MODE_KEEP:
-        return keep(s, mask, info, s->check_decode, p, reterr);
+        return s->index ? keep_indexed(s, mask, info, p, reterr)
+                        : keep(s, mask, info, s->check_decode, p, reterr);
     default:
         if (info->codec == PEN_STORED_JPEG && !mask)
             return tile(s, info, PEN_HOW_TILED, p, reterr);
@@ -314,6 +426,7 @@ void pen__prepared_image_free(PenPreparedImage *p)
     pen__buf_free(&p->source);
     pen__tiled_free(&p->tiled);
     pen__buf_free(&p->encoded);
+    pen__buf_free(&p->index);
     pen__pixels_free(&p->pixels);
     pen__buf_free(&p->meta);
     *p = (PenPreparedImage){0};

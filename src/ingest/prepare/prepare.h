@@ -7,6 +7,7 @@
 #include <penstock/ingest.h>
 
 #include "codec/codec.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/transcode/tile.h"
 #include "ingest/video/video.h"
 #include "pack/format/stored.h"
@@ -17,9 +18,12 @@ typedef struct PenPrepareSettings {
     uint32_t max_side, short_side;
     double raw_share;
     int check_decode;
+    int index;              /* JPEGs that are kept or encoded get an entry index */
     int sixteen_bit;        /* a PenSixteenBit */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
+    /* Working memory of a thread, made when it is needed; NULL: each image has its own. */
+    PenEntryScan **scan;
 } PenPrepareSettings;
 
 /* PEN_E_INVALID when a value is out of range or two settings exclude each other. */
@@ -30,9 +34,11 @@ typedef struct PenPreparedImage {
     PenStoredImage image;
     PenBuf source; /* the input's bytes */
     PenTiledJpeg tiled;
-    PenBuf encoded;   /* a PNG */
+    PenBuf encoded;   /* a PNG, or a JPEG with an entry index */
+    PenBuf index;     /* its entries, coded */
     PenPixels pixels; /* raw */
     PenBuf meta;
+    const char *no_index; /* why a kept JPEG has no entry index; NULL: it has, or need not */
 } PenPreparedImage;
 
 /* Prepares the image whose bytes are in p->source (with PEN_SLACK readable bytes behind). `mask`:

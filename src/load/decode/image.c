@@ -31,6 +31,8 @@ int pen__image_decoder_run(const PenImageDecoder *d, const PenProgram *p,
     if (r != PEN_OK)
         return r;
     r = pen__sample_run_parsed(d->context, p, sample_plan, &header, limits, dst, reterr);
+    if (r == PEN_END)
+        r = PEN_IMAGE_INCOMPLETE;
     if (need > d->own_bytes) {
         pen__decode_context_trim(d->context, d->own_bytes);
         release(d->shared, need);

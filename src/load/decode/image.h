@@ -15,6 +15,10 @@ typedef struct PenImageDecoder {
     PenBudget *shared;  /* a larger image takes its scratch from here */
 } PenImageDecoder;
 
+/* A part of a file is not enough for libjpeg, and the own decoder has stopped. */
+enum { PEN_IMAGE_INCOMPLETE = PEN_END + 1 };
+
+/* PEN_OK; PEN_IMAGE_INCOMPLETE; PEN_END: the loader is being closed. */
 int pen__image_decoder_run(const PenImageDecoder *d, const PenProgram *p,
                            const PenSamplePlan *sample_plan, const PenEncoded *image, uint8_t *dst,
                            PenError *reterr);

@@ -32,13 +32,6 @@ static int note(PenTasks *tasks, PenTask *t, int status, const PenError *why)
                  : PEN_OK;
 }
 
-static void release(PenTasks *tasks, PenTask *t)
-{
-    pthread_mutex_lock(&tasks->lock->mutex);
-    pen__tasks_release(tasks, t);
-    pthread_mutex_unlock(&tasks->lock->mutex);
-}
-
 /* Other samples, one after another, until one is not broken. */
 static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *t)
 {
@@ -48,14 +41,13 @@ static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *
     PenRng rng = pen__rng_init(key, t->to.ordinal);
     int r = t->status;
     for (int i = 0; i < TRIES && is_damage(r); i++) {
-        release(tasks, t);
         uint64_t chosen = pen__rng_below(&rng, plan->state.order.n);
         t->to.sample = pen__load_plan_sample(plan, chosen);
         if (t->to.sample == broken)
             continue;
         r = pen__fetch_for_worker(tasks, t);
         if (r == PEN_OK)
-            r = pen__sample_decode(plan, decoder, t);
+            r = pen__sample_decode(tasks, decoder, t);
     }
     return r;
 }

@@ -5,8 +5,9 @@
 #define PEN_LOAD_DECODE_SAMPLE_H
 
 #include "load/decode/image.h"
-#include "load/task.h"
+#include "load/tasks.h"
 
-int pen__sample_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, PenTask *task);
+/* If parts of files turn out not to be enough, it reads the complete ones. */
+int pen__sample_decode(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *task);
 
 #endif

@@ -29,7 +29,7 @@ static int decode(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t
     PenStageClock *clock = pen__task_clock(t);
     uint64_t begin = pen__stage_begin(clock), cpu = clock ? pen__sys->thread_ns() : 0;
     pen__decode_context_time(decoder->context, clock);
-    int r = pen__sample_decode(w->plan, decoder, t);
+    int r = pen__sample_decode(w->tasks, decoder, t);
     pen__decode_context_time(decoder->context, NULL);
     if (clock)
         clock->decode_cpu_ns += pen__sys->thread_ns() - cpu;

@@ -134,7 +134,8 @@ static void describe(const PenOutField *f, const PenLocation *at, PenClipFrame *
                                   .height = e.height,
                                   .codec = e.codec,
                                   .channels = e.channels};
-    *ret_tables += e.table_bytes;
+    /* Lengths of 2 bytes become 4; entries of 2 bytes or more become 16, twice. */
+    *ret_tables += e.table_bytes * (pen__block_is_indexed(&at->block->view, &e) ? 16 : 2);
 }
 
 /* Gives every frame its place in the data. The lists themselves count too. */
@@ -156,8 +157,8 @@ static void lay_out(const PenOutField *f, PenTaskClip *clip, PenLocation *at)
     }
     clip->data.bytes = 0;
     clip->bytes = end;
-    at->bytes += end + largest + 2 * PEN_SLACK + 2 * tables + clip->frames.bytes +
-                 clip->chosen.bytes + clip->times.bytes;
+    at->bytes += end + largest + 2 * PEN_SLACK + tables + clip->frames.bytes + clip->chosen.bytes +
+                 clip->times.bytes;
 }
 
 static void store_times(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
@@ -212,6 +213,35 @@ static int list_segments(const PenSpot *spot, const PenImageEntry *e, PenClipFra
     return PEN_OK;
 }
 
+/* Where a frame can be entered. An index that cannot be parsed is not used. Only our decoder takes
+ * one. */
+static int list_entries(const PenSpot *spot, const PenImageEntry *e, PenClipFrame *frame,
+                        PenTaskClip *clip, PenError *reterr)
+{
+    PenStoredEntries t = pen__block_entries(&spot->block->view, e).stored;
+    if (!pen__region_takes_parts())
+        return PEN_OK;
+    int r = pen__entries_parse(t.coded, t.coded_bytes, &t.plan, t.scan_bytes, &clip->parsed,
+                               &frame->index, reterr);
+    if (r < 0)
+        return r == PEN_E_DECODE ? PEN_OK : r;
+    frame->encoded.head_bytes = t.head_bytes;
+    frame->first_entry = clip->entries.bytes;
+    return pen__buf_add(&clip->entries, clip->parsed.data, clip->parsed.bytes) < 0
+               ? pen__fail_memory(reterr, WHERE, "entries")
+               : PEN_OK;
+}
+
+/* When all are listed, they stay where they are. */
+static void point_to_entries(PenTaskClip *clip)
+{
+    PenClipFrame *frames = (PenClipFrame *)(void *)clip->frames.data;
+    for (size_t i = 0; i < clip->frames.bytes / sizeof *frames; i++)
+        if (frames[i].index.at)
+            frames[i].index.at =
+                (const PenEntry *)(const void *)(clip->entries.data + frames[i].first_entry);
+}
+
 static int check_frame(const PenOutField *f, const PenLocation *at, PenClipFrame *frame,
                        PenTask *task, PenError *reterr)
 {
@@ -223,6 +253,8 @@ static int check_frame(const PenOutField *f, const PenLocation *at, PenClipFrame
         pen__error_prefix(reterr, "frame %u", frame->number);
         return r;
     }
+    if (pen__block_is_indexed(&at->block->view, &e))
+        return list_entries(&spot, &e, frame, clip, reterr);
     return e.table_bytes ? list_segments(&spot, &e, frame, clip, reterr) : PEN_OK;
 }
 
@@ -244,7 +276,7 @@ static int read_all(PenTask *task, const PenOutField *f, const PenLocation *at, 
     if (!resize_to(&clip->data, (size_t)clip->bytes + PEN_SLACK, 1, reterr))
         return PEN_E_NO_MEMORY;
     memset(clip->data.data + clip->bytes, 0, PEN_SLACK);
-    clip->lengths.bytes = 0;
+    clip->lengths.bytes = clip->entries.bytes = 0;
     for (uint32_t i = 0, end; r == PEN_OK && i < n; i = end) {
         end = end_of_read(frames, n, i);
         const PenClipFrame *last = &frames[end - 1];
@@ -254,6 +286,8 @@ static int read_all(PenTask *task, const PenOutField *f, const PenLocation *at, 
     }
     for (uint32_t i = 0; r == PEN_OK && i < n; i++)
         r = check_frame(f, at, &frames[i], task, reterr);
+    if (r == PEN_OK)
+        point_to_entries(clip);
     return r;
 }
 

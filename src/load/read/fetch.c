@@ -51,5 +51,8 @@ int pen__fetch_for_reader(PenTasks *tasks, PenThread *me, PenTask *task)
 
 int pen__fetch_for_worker(PenTasks *tasks, PenTask *task)
 {
+    pthread_mutex_lock(&tasks->lock->mutex);
+    pen__tasks_release(tasks, task);
+    pthread_mutex_unlock(&tasks->lock->mutex);
     return fetch(tasks, NULL, task);
 }

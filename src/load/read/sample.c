@@ -43,7 +43,9 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
                                   &im->sample_plan, reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
         r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
-    at->bytes += e.bytes + PEN_SLACK + e.table_bytes * 2;
+    /* An entry of 2 bytes or more becomes one of 16; a length of 2 one of 4. */
+    uint32_t grows = pen__block_is_indexed(&at->block->view, &e) ? 8 : 2;
+    at->bytes += e.bytes + PEN_SLACK + e.table_bytes * grows;
     return r;
 }
 
@@ -107,6 +109,38 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
     return r;
 }
 
+/* The part of a file that is needed. */
+static int read_scan(const PenSpot *spot, const PenImageEntry *e, const PenStoredEntries *t,
+                     PenTaskImage *im, PenError *reterr)
+{
+    PenCut cut = {e->codec, (uint8_t)t->plan.components, t->h_samp, t->v_samp, e->width, e->height};
+    PenScanPart part;
+    uint64_t from, end;
+    pen__region_scan(&cut, &im->index, &im->sample_plan.region, &from, &end);
+    int r = pen__pack_read_scan(spot, from, end, &im->slice.data, &part, reterr);
+    if (r < 0)
+        return r;
+    im->encoded.partial = 1;
+    im->encoded.head_bytes = part.head_bytes;
+    im->encoded.scan_offset = part.scan_offset;
+    return PEN_OK;
+}
+
+/* An index that cannot be parsed is not used, nor is one that has turned out to be wrong. */
+static int read_indexed(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im,
+                        bool complete, PenError *reterr)
+{
+    PenStoredEntries t = pen__block_entries(&spot->block->view, e).stored;
+    if (complete || !pen__region_takes_parts())
+        return pen__pack_read_payload(spot, &im->slice.data, reterr);
+    int r = pen__entries_parse(t.coded, t.coded_bytes, &t.plan, t.scan_bytes, &im->entries,
+                               &im->index, reterr);
+    if (r == PEN_E_DECODE)
+        return pen__pack_read_payload(spot, &im->slice.data, reterr);
+    im->encoded.entries = &im->index;
+    return r < 0 ? r : read_scan(spot, e, &t, im, reterr);
+}
+
 static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at, PenError *reterr)
 {
     PenTaskImage *im = &task->images[f->image];
@@ -114,8 +148,13 @@ static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     im->encoded = (PenEncoded){
         .width = e.width, .height = e.height, .codec = e.codec, .channels = e.channels};
-    int r = e.table_bytes ? read_segments(&spot, &e, im, reterr)
-                          : pen__pack_read_payload(&spot, &im->slice.data, reterr);
+    int r;
+    if (pen__block_is_indexed(&at->block->view, &e))
+        r = read_indexed(&spot, &e, im, task->complete, reterr);
+    else if (e.table_bytes)
+        r = read_segments(&spot, &e, im, reterr);
+    else
+        r = pen__pack_read_payload(&spot, &im->slice.data, reterr);
     im->encoded.data = im->slice.data.data;
     im->encoded.bytes = im->slice.data.bytes;
     return r;

@@ -131,7 +131,7 @@ static int decode_turned(Run *run)
         return r;
     Turning t = {.turn = {orientation, box->w, box->h, c, run->k->upright.data}};
     r = decode(run, turn_rows, &t);
-    if (r < 0)
+    if (r != PEN_OK)
         return r;
     return push_rows(run->k, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
                      swap ? box->w : box->h, run->reterr);

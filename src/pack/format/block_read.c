@@ -76,6 +76,20 @@ PenSegmentTable pen__block_segments(const PenBlockView *v, const PenImageEntry *
     return t;
 }
 
+bool pen__block_is_indexed(const PenBlockView *v, const PenImageEntry *e)
+{
+    return e->codec == PEN_STORED_JPEG &&
+           pen__is_entry_table(v->data + e->table_offset, e->table_bytes);
+}
+
+PenEntryTable pen__block_entries(const PenBlockView *v, const PenImageEntry *e)
+{
+    PenEntryTable t = {0};
+    pen__entry_table_read(&t, v->data + e->table_offset, e->table_bytes, e->bytes, e->width,
+                          e->height);
+    return t;
+}
+
 PenPlace pen__block_place(const PenBlockView *v, uint32_t sample, uint32_t field, uint32_t frame)
 {
     return (PenPlace){
@@ -144,23 +158,41 @@ static const char *check_rows(const PenImageEntry *e, const PenSegmentTable *t)
     return NULL;
 }
 
-/* Only what was tiled has a table, and raw pixels; nothing else does. */
+/* Only what was tiled or has an index has a table, and raw pixels; nothing else does. */
 static int has_table(const PenImageEntry *e)
 {
-    int tiled =
-        e->how == PEN_HOW_TILED || e->how == PEN_HOW_ENCODED || e->how == PEN_HOW_KEPT_QUALITY;
-    return e->codec == PEN_STORED_RAW || (e->codec == PEN_STORED_JPEG && tiled);
+    int cut = e->how == PEN_HOW_TILED || e->how == PEN_HOW_ENCODED ||
+              e->how == PEN_HOW_KEPT_QUALITY || e->how == PEN_HOW_INDEXED;
+    return e->codec == PEN_STORED_RAW || (e->codec == PEN_STORED_JPEG && cut);
+}
+
+static const char *check_entries_of(const PenBlockView *v, const PenImageEntry *e)
+{
+    PenEntryTable t;
+    if (!v->schema->has_entries)
+        return "entry table in a pack without such tables";
+    if (e->how == PEN_HOW_TILED)
+        return "entry table of a tiled JPEG";
+    const char *wrong = pen__entry_table_read(&t, v->data + e->table_offset, e->table_bytes,
+                                              e->bytes, e->width, e->height);
+    if (!wrong && t.stored.plan.components != e->channels)
+        wrong = "number of components differs from the channels of the JPEG";
+    return wrong;
 }
 
 static const char *check_table(Walk *w, const PenImageEntry *e)
 {
     if ((e->table_bytes != 0) != has_table(e))
-        return "segment table missing or unexpected";
+        return "table missing or unexpected";
     if (e->table_bytes == 0)
         return e->table_offset ? "offset of a segment table that does not exist" : NULL;
     const char *wrong = take_heap(w, e->table_offset, e->table_bytes);
     if (wrong)
         return wrong;
+    if (pen__block_is_indexed(w->v, e))
+        return check_entries_of(w->v, e);
+    if (e->how == PEN_HOW_INDEXED)
+        return "segment table in the place of an entry table";
     PenSegmentTable t;
     wrong = pen__segments_read(&t, w->v->data + e->table_offset, e->table_bytes, e->bytes);
     if (wrong)
@@ -178,7 +210,8 @@ static const char *check_image(Walk *w, const uint8_t *entry)
         return all_zero(entry + 8, PEN_IMAGE_ENTRY_BYTES - 8)
                    ? NULL
                    : "missing image with a non-empty entry";
-    if (e.codec > PEN_STORED_RAW || e.how > PEN_HOW_KEPT_QUALITY)
+    if (e.codec > PEN_STORED_RAW || e.how > PEN_HOW_INDEXED ||
+        (e.how == PEN_HOW_INDEXED && e.codec != PEN_STORED_JPEG))
         return "unknown codec or storage mode";
     if ((e.codec == PEN_STORED_RAW) != (e.how == PEN_HOW_RAW))
         return "codec and storage mode do not match";

@@ -3,6 +3,7 @@
 #ifndef PEN_PACK_FORMAT_BLOCK_READ_H
 #define PEN_PACK_FORMAT_BLOCK_READ_H
 
+#include "pack/format/entry_table.h"
 #include "pack/format/place.h"
 #include "pack/format/schema.h"
 #include "pack/format/segments.h"
@@ -58,8 +59,10 @@ PenClipEntry pen__block_clip(const PenBlockView *v, uint32_t sample, uint32_t fi
 /* An image (frame 0), or a frame of a clip that has it. */
 PenImageEntry pen__block_image(const PenBlockView *v, uint32_t sample, uint32_t field,
                                uint32_t frame);
-/* The image's segment table; only when table_bytes is not 0. */
+/* Has it an entry table? Otherwise it has a segment table if table_bytes is not 0. */
+bool pen__block_is_indexed(const PenBlockView *v, const PenImageEntry *e);
 PenSegmentTable pen__block_segments(const PenBlockView *v, const PenImageEntry *e);
+PenEntryTable pen__block_entries(const PenBlockView *v, const PenImageEntry *e);
 PenPlace pen__block_place(const PenBlockView *v, uint32_t sample, uint32_t field, uint32_t frame);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "pack/format/entry_table.h"
 #include "pack/format/place.h"
 #include "pack/format/segments.h"
 
@@ -75,7 +76,10 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
         b->stats[PEN_STAT_MISSING + l->place.field]++;
         return PEN_OK;
     }
-    uint64_t head = image->segments.n_segments ? image->segments.head_bytes : image->bytes;
+    bool cut = image->segments.n_segments, indexed = image->entries.plan.n_entries;
+    uint64_t head = cut       ? image->segments.head_bytes
+                    : indexed ? image->entries.lead_bytes
+                              : image->bytes;
     pen__store64(e + 8, image->bytes);
     pen__store32(e + 16, image->width);
     pen__store32(e + 20, image->height);
@@ -89,9 +93,12 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
     b->stats[PEN_STAT_SOURCE] += image->source_bytes;
     b->stats[PEN_STAT_IMAGES + 8 * (image->codec & 7) + (image->how & 7)]++;
     int r = PEN_OK;
-    if (image->segments.n_segments) {
+    if (cut || indexed) {
         size_t before = b->heap.bytes;
-        r = pen__segments_write(&image->segments, image->data, image->bytes, l->place, &b->heap);
+        r = cut ? pen__segments_write(&image->segments, image->data, image->bytes, l->place,
+                                      &b->heap)
+                : pen__entry_table_write(&image->entries, image->data, image->bytes, l->place,
+                                         &b->heap);
         pen__store64(e + 32, l->heap_start + before);
         pen__store64(e + 40, b->heap.bytes - before);
     }

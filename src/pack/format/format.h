@@ -8,7 +8,8 @@
 #define PEN_FORMAT_VERSION 1u /* frozen: packs of it are read by every later penstock */
 /* Features in must. */
 #define PEN_MUST_MISSING UINT64_C(1) /* optional fields: values may be missing */
-#define PEN_MUST_KNOWN PEN_MUST_MISSING
+#define PEN_MUST_ENTRIES UINT64_C(2) /* images may have entry tables */
+#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES)
 #define PEN_BLOB_MISSING 1u /* flag of a blob's entry */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16
@@ -58,6 +59,7 @@ enum { /* block */
        PEN_IMAGE_ENTRY_BYTES = 64,
        PEN_CLIP_ENTRY_BYTES = 48,
        PEN_SEGMENT_HEADER_BYTES = 20,
+       PEN_ENTRY_HEADER_BYTES = 28,
        PEN_BLOCK_SECTION_BYTES = 32,
        PEN_SECTION_SUM_BYTES = 4
 };

@@ -365,6 +365,7 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
     }
     if (at != m->bytes || !m->schema.n_fields || !m->shards)
         return wrong(name, "sections are missing or do not add up", reterr);
+    m->schema.has_entries = (m->must & PEN_MUST_ENTRIES) != 0;
     if (m->must != pen__schema_must(&m->schema))
         return wrong(name, "features do not match the fields", reterr);
     return PEN_OK;

@@ -123,12 +123,21 @@ int pen__schema_init(PenSchema *ret, const PenField *fields, uint32_t n_fields, 
     return PEN_OK;
 }
 
+bool pen__fields_have_images(const PenField *fields, uint32_t n)
+{
+    for (const PenField *f = fields; f < fields + n; f++)
+        if (f->type == PEN_TYPE_CLIP || (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK)))
+            return true;
+    return false;
+}
+
 uint64_t pen__schema_must(const PenSchema *s)
 {
+    uint64_t must = s->has_entries ? PEN_MUST_ENTRIES : 0;
     for (uint32_t f = 0; f < s->n_fields; f++)
         if (s->fields[f].flags & PEN_FIELD_OPTIONAL)
-            return PEN_MUST_MISSING;
-    return 0;
+            must |= PEN_MUST_MISSING;
+    return must;
 }
 
 static int check_class_field(const PenSchema *s, int64_t field, PenError *reterr)

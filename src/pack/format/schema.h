@@ -3,6 +3,8 @@
 #ifndef PEN_PACK_FORMAT_SCHEMA_H
 #define PEN_PACK_FORMAT_SCHEMA_H
 
+#include <stdbool.h>
+
 #include <penstock/pack.h>
 
 #include "base/error.h"
@@ -13,6 +15,7 @@ typedef struct PenSchema {
     PenField *fields; /* names are in `names` */
     uint32_t *widths; /* bytes of a column's entry */
     char *names;
+    int32_t has_entries; /* images may have entry tables */
     int32_t class_field; /* -1 = none */
     uint32_t n_classes;
     char **classes;
@@ -31,7 +34,10 @@ int pen__schema_read(PenSchema *ret, const uint8_t *data, size_t bytes, PenError
 int pen__classes_write(const PenSchema *s, PenBuf *out);
 int pen__classes_read(PenSchema *s, const uint8_t *data, size_t bytes, PenError *reterr);
 
-/* The features of *must* that a pack or shard with these fields needs. */
+/* Are there images that are not masks, or clips? */
+bool pen__fields_have_images(const PenField *fields, uint32_t n);
+
+/* The features of *must* that a pack or shard with these fields and images needs. */
 uint64_t pen__schema_must(const PenSchema *s);
 
 static inline int pen__type_is_number(int type)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "codec/jpeg/entries.h"
+
 /* How a payload is cut: see "segment table" in docs/explanation/format.md. n_segments 0 = not at
  * all. */
 typedef struct PenSegments {
@@ -17,6 +19,16 @@ typedef struct PenSegments {
     uint8_t components, h_samp, v_samp;
 } PenSegments;
 
+/* Where a JPEG can be entered: see "entry table" in docs/explanation/format.md. plan.n_entries 0 =
+ * nowhere. */
+typedef struct PenStoredEntries {
+    uint32_t lead_bytes, head_bytes, scan_bytes;
+    uint8_t h_samp, v_samp;
+    PenEntryPlan plan;
+    const uint8_t *coded; /* the entries as bytes */
+    size_t coded_bytes;
+} PenStoredEntries;
+
 typedef struct PenStoredImage {
     const uint8_t *data;
     uint64_t bytes;
@@ -24,8 +36,9 @@ typedef struct PenStoredImage {
     uint8_t codec, how, orientation, channels;
     int64_t timestamp_ns;
     uint64_t source_bytes;
-    PenSegments segments;
-    const uint8_t *meta; /* metadata set aside */
+    PenSegments segments;     /* or */
+    PenStoredEntries entries; /* or none of both */
+    const uint8_t *meta;      /* metadata set aside */
     uint64_t meta_bytes;
 } PenStoredImage;
 

@@ -74,6 +74,23 @@ static int check_runs(const PenSpot *at, uint64_t payload, const PenSegmentTable
     return PEN_OK;
 }
 
+/* The parts of an indexed JPEG from `part` up to `end`; `data` begins with the first of them. */
+static int check_parts(const PenSpot *at, const PenImageEntry *e, const PenEntryTable *t,
+                       uint32_t part, uint32_t end, const uint8_t *data, PenError *reterr)
+{
+    PenPlace place = place_of(at);
+    int r = PEN_OK;
+    for (; part < end && r == PEN_OK; part++) {
+        PenFilePart p = pen__entry_table_part(t, part);
+        uint32_t expected = part == PEN_FILE_LEAD ? e->crc : pen__entry_table_sum(t, part);
+        place.run = part;
+        uint32_t sum = sum_of(at, &place, data, (size_t)p.bytes);
+        r = check_sum(at, e->offset + p.offset, sum, expected, reterr);
+        data += p.bytes;
+    }
+    return r;
+}
+
 int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
                        PenError *reterr)
 {
@@ -82,6 +99,10 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
         return PEN_OK;
     if (!e->table_bytes)
         return check_sum(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc, reterr);
+    if (pen__block_is_indexed(&at->block->view, e)) {
+        PenEntryTable entries = pen__block_entries(&at->block->view, e);
+        return check_parts(at, e, &entries, 0, entries.n_parts, data, reterr);
+    }
     PenSegmentTable t = pen__block_segments(&at->block->view, e);
     int r = check_sum(at, e->offset, sum_of(at, &place, data, t.head_bytes), e->crc, reterr);
     if (r < 0)
@@ -160,7 +181,7 @@ int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSl
     const PenBlock *b = at->block;
     const char *name = b->shard->shard.source->name;
     PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
-    if (!e.table_bytes)
+    if (!e.table_bytes || pen__block_is_indexed(&b->view, &e))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: block %u, sample %u: has no segments: read all of it", name,
                          b->view.block, at->sample);
@@ -177,5 +198,52 @@ int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSl
     ret->segments_offset = t.head_bytes;
     ret->first = want.from.first;
     ret->end = want.end;
+    return PEN_OK;
+}
+
+/* ---- indexed JPEGs --------------------------------------------------------------------------- */
+
+/* Tables and runs follow each other in the file, so that the first runs take no read of their own.
+ */
+static int read_parts(const PenSpot *at, uint64_t payload, PenFilePart tables, PenFilePart runs,
+                      uint8_t *to, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    if (tables.offset + tables.bytes == runs.offset)
+        return pen__block_read(b, payload + tables.offset, tables.bytes + runs.bytes, to, reterr);
+    int r = pen__block_read(b, payload + tables.offset, tables.bytes, to, reterr);
+    return r < 0 ? r
+                 : pen__block_read(b, payload + runs.offset, runs.bytes, to + tables.bytes, reterr);
+}
+
+int pen__pack_read_scan(const PenSpot *at, uint64_t from, uint64_t end, PenBuf *data,
+                        PenScanPart *ret, PenError *reterr)
+{
+    static const uint8_t soi[] = {0xFF, 0xD8};
+    const PenBlock *b = at->block;
+    PenImageEntry e = pen__block_image(&b->view, at->sample, at->field, at->frame);
+    PenEntryTable t = pen__block_entries(&b->view, &e);
+    uint32_t first = PEN_FILE_RUNS + (uint32_t)(from / PEN_RUN_BYTES);
+    uint32_t last = PEN_FILE_RUNS + (uint32_t)((end - 1) / PEN_RUN_BYTES);
+    PenFilePart tables = pen__entry_table_part(&t, PEN_FILE_TABLES);
+    PenFilePart runs = pen__entry_table_part(&t, first), behind = pen__entry_table_part(&t, last);
+    runs.bytes = behind.offset + behind.bytes - runs.offset;
+    size_t bytes = sizeof soi + (size_t)(tables.bytes + runs.bytes);
+    data->bytes = 0;
+    if (pen__buf_reserve(data, bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+    uint8_t *to = data->data + sizeof soi;
+    memcpy(data->data, soi, sizeof soi);
+    int r = read_parts(at, e.offset, tables, runs, to, reterr);
+    if (r == PEN_OK)
+        r = check_parts(at, &e, &t, PEN_FILE_TABLES, PEN_FILE_RUNS, to, reterr);
+    if (r == PEN_OK)
+        r = check_parts(at, &e, &t, first, last + 1, to + tables.bytes, reterr);
+    if (r < 0)
+        return r;
+    data->bytes = bytes;
+    memset(data->data + bytes, 0, PEN_SLACK);
+    *ret = (PenScanPart){.head_bytes = (uint32_t)(sizeof soi + tables.bytes),
+                         .scan_offset = runs.offset - t.stored.head_bytes};
     return PEN_OK;
 }

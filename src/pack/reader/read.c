@@ -18,9 +18,9 @@ const char *pen_stored_name(int codec)
 
 const char *pen_how_name(int how)
 {
-    static const char *const names[] = {"kept", "tiled",         "encoded",
-                                        "raw",  "kept, untiled", "kept, quality"};
-    return how >= 0 && how <= PEN_HOW_KEPT_QUALITY ? names[how] : "?";
+    static const char *const names[] = {"kept",          "tiled",         "encoded",      "raw",
+                                        "kept, untiled", "kept, quality", "kept, indexed"};
+    return how >= 0 && how <= PEN_HOW_INDEXED ? names[how] : "?";
 }
 
 void pen_free(void *data)

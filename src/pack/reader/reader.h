@@ -147,6 +147,16 @@ typedef struct PenSlice {
     size_t segments_offset; /* of the first one in data */
 } PenSlice;
 
+/* Part of an indexed JPEG: SOI, its tables, and the runs that hold bytes [from, end) of its scan,
+ * read with one or two reads and checked. PEN_SLACK readable bytes follow. */
+typedef struct PenScanPart {
+    uint32_t head_bytes;  /* SOI and the tables */
+    uint64_t scan_offset; /* of the first byte behind them */
+} PenScanPart;
+
+int pen__pack_read_scan(const PenSpot *at, uint64_t from, uint64_t end, PenBuf *data,
+                        PenScanPart *ret, PenError *reterr);
+
 /* Segments [first, last] (and the rest of their runs), read with two reads and checked. */
 int pen__pack_read_slice(const PenSpot *at, uint32_t first, uint32_t last, PenSlice *ret,
                          PenError *reterr);

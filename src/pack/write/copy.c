@@ -32,7 +32,7 @@ static Count count(const PenBlockView *v)
             c.images += n;
             for (uint32_t i = 0; i < n; i++) {
                 PenImageEntry e = pen__block_image(v, s, f, i);
-                if (e.table_bytes)
+                if (e.table_bytes && !pen__block_is_indexed(v, &e))
                     c.lengths += pen__block_segments(v, &e).n_segments;
             }
         }
@@ -71,7 +71,9 @@ static int copy_image(const PenSpot *at, const uint8_t *data, PenStoredImage *to
                            .channels = e.channels,
                            .timestamp_ns = e.timestamp_ns,
                            .source_bytes = e.source_bytes};
-    if (e.table_bytes) {
+    if (pen__block_is_indexed(v, &e)) {
+        to->entries = pen__block_entries(v, &e).stored;
+    } else if (e.table_bytes) {
         PenSegmentTable t = pen__block_segments(v, &e);
         to->segments = copy_segments(&t, lengths);
     }

@@ -113,14 +113,16 @@ INLINE void walk_job(const PenOwn *own, const PenOwnJob *job, uint32_t i, Walk *
     }
 }
 
-static void add_component(PenOwn *own, const PenOwnJob *job, uint32_t i, uint32_t block,
-                          const uint8_t *classes)
+/* Returns the predictor behind the job. */
+static int32_t add_component(PenOwn *own, const PenOwnJob *job, uint32_t i, uint32_t block,
+                             const uint8_t *classes)
 {
     PenOwnPlane *p = &own->planes[i];
     block += p->first_block;
     Walk w = {.coefs = own->coefs + (size_t)block * 64,
               .block = block,
-              .classes = classes + p->first_block};
+              .classes = classes + p->first_block,
+              .dc = job->from.dc[i]};
     for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++)
         w.list[c] = p->list[c] + p->n[c];
     if (p->h * p->v == 1)
@@ -133,16 +135,17 @@ static void add_component(PenOwn *own, const PenOwnJob *job, uint32_t i, uint32_
         walk_job(own, job, i, &w, 2, 2);
     for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++)
         p->n[c] = (uint32_t)(w.list[c] - p->list[c]);
+    return w.dc;
 }
 
-void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot)
+void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot, int32_t ret_dc[3])
 {
-    uint8_t classes[PEN_OWN_MCU_BLOCKS * PEN_TILE_MCUS];
+    uint8_t classes[PEN_OWN_SLOT_BLOCKS];
     uint32_t first = slot * own->slot_blocks + job->first_block;
     own->pixels->classify[own->order](own->coefs + (size_t)first * 64,
                                       job->n_mcus * own->mcu_blocks, classes);
     for (uint32_t i = 0; i < own->head.components; i++)
-        add_component(own, job, i, first, classes);
+        ret_dc[i] = add_component(own, job, i, first, classes);
 }
 
 void pen__own_flush(PenOwn *own)

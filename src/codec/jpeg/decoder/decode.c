@@ -47,7 +47,8 @@ static int look_ahead(Loop *l)
 {
     if (l->has_job || l->no_more)
         return PEN_OK;
-    int r = pen__own_next_job(&l->own->jobs, &l->job);
+    PenOwnJobs *jobs = &l->own->jobs;
+    int r = (jobs->image->entries ? pen__own_next_interval : pen__own_next_job)(jobs, &l->job);
     l->has_job = r == PEN_OK;
     l->no_more = r == PEN_OWN_NO_JOB;
     return r == PEN_END ? r : PEN_OK;
@@ -63,6 +64,7 @@ static int start_lane(Loop *l, uint32_t lane)
     uint32_t slot = own->free_slots[--own->n_free];
     own->lane_jobs[lane] = l->job;
     own->lane_slots[lane] = slot;
+    own->lane_bytes[lane] = bytes;
     own->entropy->start(own, lane, &l->job, slot, bytes);
     l->busy |= 1u << lane;
     l->has_job = false;
@@ -89,16 +91,41 @@ static int feed(Loop *l, PenError *reterr)
     return PEN_OK;
 }
 
+/* Did the bits of an interval end where the next begins? */
+static bool ends_right(const PenOwn *own, uint32_t lane)
+{
+    const PenOwnJob *job = &own->lane_jobs[lane];
+    if (job->end == PEN_OWN_END_OPEN)
+        return true;
+    uint64_t all = own->lane_bytes[lane] * 8, used = own->entropy->used(own, lane);
+    if (job->end == PEN_OWN_END_PADDED)
+        return all - used < 8;
+    return used == all - job->spare;
+}
+
+/* Are the predictors behind it those of the entry that follows? */
+static bool predicts_right(const PenOwn *own, const PenOwnJob *job, const int32_t dc[3])
+{
+    for (uint32_t i = 0; i < own->head.components && job->end == PEN_OWN_END_ENTRY; i++)
+        if (dc[i] != job->dc_end[i])
+            return false;
+    return true;
+}
+
 static int finish(Loop *l, uint32_t ended)
 {
     PenOwn *own = l->own;
     for (; ended; ended &= ended - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(ended), slot = own->lane_slots[lane];
-        if (!own->entropy->good(own, lane))
+        const PenOwnJob *job = &own->lane_jobs[lane];
+        int32_t dc[3];
+        if (!own->entropy->good(own, lane) || !ends_right(own, lane))
             return PEN_END;
-        pen__own_add(own, &own->lane_jobs[lane], slot);
+        pen__own_add(own, job, slot, dc);
         own->used_slots[own->n_used++] = slot;
         l->busy &= ~(1u << lane);
+        if (!predicts_right(own, job, dc))
+            return PEN_END;
     }
     return PEN_OK;
 }

@@ -10,6 +10,7 @@
 #include <penstock/decode.h>
 
 #include "codec/encoded.h"
+#include "codec/jpeg/entries.h"
 #include "codec/jpeg/tiled.h"
 
 /* Working memory for one thread at a time, kept from image to image. */
@@ -17,6 +18,12 @@ typedef struct PenOwn PenOwn;
 
 int pen__own_new(PenOwn **ret, PenError *reterr);
 void pen__own_free(PenOwn **own); /* accepts NULL */
+
+/* Is it used? Else libjpeg decodes everything. */
+bool pen__own_is_on(void);
+
+/* Are its planes and slots made for files of these components and sampling factors? */
+bool pen__own_takes(const PenJpegInfo *info);
 
 /* For tests and benchmarks: uses the kernels of one tier ("c", "avx2", ...) or leaves everything to
  * libjpeg ("turbo"). PEN_E_UNSUPPORTED if this CPU does not have them. */
@@ -37,6 +44,11 @@ typedef struct PenOwnRequest {
 /* PEN_OK: all rows are delivered. PEN_END: *ret_given are, and the rest is left to libjpeg. */
 int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_given,
                     PenError *reterr);
+
+/* Which bytes [*ret_from, *ret_end) of the scan of a file with an entry index a box needs. Of
+ * `info` it takes size, components and sampling. */
+void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
+                         uint64_t *ret_from, uint64_t *ret_end);
 
 /* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without
  * an image (NULL) only the latter. A box outside of the image counts as none. */

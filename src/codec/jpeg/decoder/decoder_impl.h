@@ -5,6 +5,7 @@
  *     tables    Huffman tables as lookup tables of entire tokens
  *     streams   entropy decoding of several segments at once, scalar; entropy_* by tier
  *     jobs      which segments are to be decoded, and how far
+ *     intervals the same for files with an entry index
  *     blocks    finished segments: DC sums, classes, inverse DCT
  *     rows      finished rows of MCUs: upsampling, colour
  *     setup     memory and geometry of an image; kernels: the tiers
@@ -15,6 +16,7 @@
 
 #include "base/attr.h"
 #include "codec/jpeg/decoder/decoder.h"
+#include "codec/jpeg/entries.h"
 #include "codec/jpeg/pixels/pixels.h"
 
 enum {
@@ -23,10 +25,11 @@ enum {
     PEN_OWN_LANES = 32,     /* segments in flight, at most */
     PEN_OWN_SPARE = 8,      /* more slots for those that wait for the inverse DCT, at most */
     PEN_OWN_MCU_BLOCKS = 6, /* at most */
-    PEN_OWN_PAD = 64,       /* bytes behind the copy of a segment that may be read */
+    PEN_OWN_SLOT_BLOCKS = PEN_OWN_MCU_BLOCKS * PEN_TILE_MCUS, /* of a segment, at most */
+    PEN_OWN_PAD = 64, /* bytes behind the copy of a segment that may be read */
     /* 48 blocks of 64 tokens of 16 + 11 bits, all bytes stuffed: what is longer is no baseline
      * segment, or has something else behind it. */
-    PEN_OWN_MAX_SEGMENT_BYTES = PEN_OWN_MCU_BLOCKS * PEN_TILE_MCUS * 64 * 27 / 8 * 2
+    PEN_OWN_MAX_SEGMENT_BYTES = PEN_OWN_SLOT_BLOCKS * 64 * 27 / 8 * 2
 };
 
 /* ---- header ---- */
@@ -40,6 +43,9 @@ typedef struct PenOwnHead {
     uint16_t quant[3][64]; /* in natural order */
     PenHuffSpec huff[PEN_OWN_TABLES];
 } PenOwnHead;
+
+/* Does libjpeg take the three components of a file as YCbCr? */
+bool pen__own_is_ycc(const PenJpegHeader *header);
 
 /* PEN_END: left to libjpeg. It never fails. */
 int pen__own_head(const PenJpegHeader *header, PenOwnHead *ret);
@@ -83,9 +89,21 @@ int pen__own_tables(PenOwnTables *t, const PenOwnLayout *layout, const PenOwnHea
 
 /* ---- jobs ---- */
 
+/* What follows a job, and so where its bits have to end. */
+typedef enum PenOwnEnd {
+    PEN_OWN_END_OPEN,   /* MCUs that are not wanted, or a marker of a tiled file */
+    PEN_OWN_END_PADDED, /* a restart marker or the end of the scan: less than 8 bits are left */
+    PEN_OWN_END_ENTRY   /* an entry: at its bit, with its predictors */
+} PenOwnEnd;
+
+/* A segment of a tiled file, an interval of an entry index, or a part of one between markers. */
 typedef struct PenOwnJob {
-    const uint8_t *data; /* of a segment, without the marker at its end */
+    const uint8_t *data; /* without the marker at its end */
     uint32_t bytes;
+    PenEntry from; /* bit: in the first byte */
+    PenOwnEnd end;
+    uint32_t spare;               /* bits of the last byte that belong to the entry */
+    int16_t dc_end[3];            /* predictors of the entry */
     uint32_t mcu;                 /* its first */
     uint32_t n_mcus;              /* to decode: up to the last one that is wanted */
     uint32_t first_block;         /* a short segment is put at the end of its slot */
@@ -106,6 +124,8 @@ typedef struct PenOwnJobs {
     uint32_t mcu_blocks;
     uint32_t segment; /* the next, and where in the data it begins */
     uint64_t at;
+    uint32_t mcu; /* with an entry index: the next MCU, which begins at byte `at` of the scan if it
+                     follows a restart marker that is no entry */
     bool over;
 } PenOwnJobs;
 
@@ -115,6 +135,12 @@ void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBo
 /* PEN_OK; PEN_OWN_NO_JOB behind the last; PEN_END for libjpeg. */
 enum { PEN_OWN_NO_JOB = PEN_END + 1 };
 int pen__own_next_job(PenOwnJobs *jobs, PenOwnJob *ret);
+int pen__own_next_interval(PenOwnJobs *jobs, PenOwnJob *ret);
+
+/* The first MCU from `mcu` on that is wanted; the bottom row is the caller's to look at. */
+uint32_t pen__own_first_wanted(const PenOwnJobs *jobs, uint32_t mcu);
+/* The last one up to `mcu`; there is one in the segment. */
+uint32_t pen__own_last_wanted(const PenOwnJobs *jobs, uint32_t mcu);
 
 /* ---- entropy decoding ---- */
 
@@ -129,9 +155,10 @@ typedef struct PenOwnStream {
     uint32_t bad;
 } PenOwnStream;
 
-/* Places of a segment, 128 for each block: k for coefficient k, up to 78 for runs over the end, 127
- * for the end. There is one block before the first, for its end, and behind the last come some for
- * tokens that are decoded before the end is noticed. */
+/* Places of the largest slot, 128 for each block: k for coefficient k, up to 78 for runs over the
+ * end, 127 for the end. There is one block before the first, for its end, and behind the last come
+ * some for tokens that are decoded before the end is noticed. Smaller slots are its end: blocks of
+ * all kinds of MCUs divide its number of blocks. */
 enum { PEN_OWN_STEP_BLOCK = 128, PEN_OWN_STEP_GUARDS = 4 };
 
 typedef struct PenOwnStep {
@@ -162,6 +189,8 @@ typedef struct PenOwnEntropy {
     uint32_t (*run)(PenOwn *own, uint32_t active);
     /* Did all go well? Behind the end nothing is left in the slot. */
     bool (*good)(const PenOwn *own, uint32_t lane);
+    /* Bits from the first byte of the copy on; exact where the job ends with the slot. */
+    uint64_t (*used)(const PenOwn *own, uint32_t lane);
 } PenOwnEntropy;
 
 extern const PenOwnEntropy pen__own_entropy_c, pen__own_entropy_avx2, pen__own_entropy_avx512;
@@ -213,6 +242,7 @@ struct PenOwn {
     PenTileGeometry g;
     PenOwnWanted wanted;
     PenOwnJobs jobs;
+    uint32_t unit; /* MCUs of a segment or interval */
     uint32_t mcu_blocks, slot_blocks;
     int32_t order;
     PenOwnPlane planes[3];
@@ -227,6 +257,7 @@ struct PenOwn {
     /* lanes and slots */
     PenOwnJob lane_jobs[PEN_OWN_LANES];
     uint32_t lane_slots[PEN_OWN_LANES];
+    size_t lane_bytes[PEN_OWN_LANES]; /* of the copies */
     uint32_t free_slots[PEN_OWN_LANES + PEN_OWN_SPARE], used_slots[PEN_OWN_LANES + PEN_OWN_SPARE];
     uint32_t n_free, n_used;
     PenOwnStream streams[8];
@@ -241,8 +272,8 @@ void pen__own_end(PenOwn *own); /* releases large buffers */
 
 /* ---- blocks ---- */
 
-/* A segment is decoded: its blocks are put on the lists. */
-void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot);
+/* A segment is decoded: its blocks are put on the lists. `ret_dc` are the predictors behind it. */
+void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot, int32_t ret_dc[3]);
 /* Blocks on the lists become samples. */
 void pen__own_flush(PenOwn *own);
 

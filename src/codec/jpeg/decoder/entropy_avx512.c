@@ -287,8 +287,8 @@ static uint32_t run(PenOwn *own, uint32_t active)
 static void start(PenOwn *own, uint32_t lane, const PenOwnJob *job, uint32_t slot, size_t bytes)
 {
     PenOwnLanes *l = &own->lanes;
-    l->bit[lane] = (int32_t)(lane * own->copy_bytes * 8);
-    l->limit[lane] = l->bit[lane] + (int32_t)(bytes * 8);
+    l->bit[lane] = (int32_t)(lane * own->copy_bytes * 8 + job->from.bit);
+    l->limit[lane] = (int32_t)((lane * own->copy_bytes + bytes) * 8);
     l->k[lane] = -1;
     l->block[lane] = (int32_t)((slot * own->slot_blocks + job->first_block) * 64);
     l->end[lane] = l->block[lane] + (int32_t)(job->n_mcus * own->mcu_blocks * 64);
@@ -303,6 +303,11 @@ static bool good(const PenOwn *own, uint32_t lane)
            !(l->bad >> lane & 1);
 }
 
+static uint64_t used(const PenOwn *own, uint32_t lane)
+{
+    return (uint64_t)own->lanes.bit[lane] - lane * own->copy_bytes * 8;
+}
+
 const PenOwnEntropy pen__own_entropy_avx512 = {.tier = "avx512",
                                                .lanes = 2 * GROUP,
                                                .spare = PEN_OWN_SPARE,
@@ -311,4 +316,5 @@ const PenOwnEntropy pen__own_entropy_avx512 = {.tier = "avx512",
                                                .unstuff = unstuff,
                                                .start = start,
                                                .run = run,
-                                               .good = good};
+                                               .good = good,
+                                               .used = used};

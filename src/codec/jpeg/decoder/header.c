@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a tiled JPEG, in the form that the packer writes and a little beyond. Every other
- * head is left to libjpeg. */
+/* The head of a tiled JPEG, in the form that the packer writes, or of a file with an entry index.
+ * Every other head is left to libjpeg. */
 #include "codec/jpeg/decoder/decoder_impl.h"
 
-/* libjpeg takes three components with a JFIF marker as YCbCr, and without one unless something
- * else, an Adobe marker or letters as ids, says that they are RGB. */
-static bool is_ycc(const PenJpegHeader *h)
+/* libjpeg takes three components with a JFIF marker as YCbCr; without one, an Adobe marker says
+ * what they are, and without that, letters as ids say that they are RGB. */
+bool pen__own_is_ycc(const PenJpegHeader *h)
 {
-    return h->has_jfif || (h->ids[0] == 1 && h->ids[1] == 2 && h->ids[2] == 3);
+    uint8_t transform = h->info.adobe_transform;
+    bool counted = h->ids[0] == 1 && h->ids[1] == 2 && h->ids[2] == 3;
+    return h->has_jfif || transform == 1 || (transform == PEN_ADOBE_NONE && counted);
 }
 
 static bool ids_differ(const uint8_t *ids)
@@ -47,14 +49,22 @@ static bool read_quant(const PenJpegHeader *h, PenOwnHead *ret)
     return true;
 }
 
+bool pen__own_takes(const PenJpegInfo *info)
+{
+    /* One component has one block per MCU, whatever its sampling factors are. */
+    return info->components == 1 || pen__tile_sampling_fits(info);
+}
+
 int pen__own_head(const PenJpegHeader *header, PenOwnHead *ret)
 {
     const PenJpegInfo *info = &header->info;
     bool grey = info->components == 1;
+    if (!pen__own_takes(info))
+        return PEN_END;
     ret->components = info->components;
     ret->h = grey ? 1 : info->h_samp[0];
     ret->v = grey ? 1 : info->v_samp[0];
-    if (header->is_unusual || (!grey && !(ids_differ(header->ids) && is_ycc(header))))
+    if (header->is_unusual || (!grey && !(ids_differ(header->ids) && pen__own_is_ycc(header))))
         return PEN_END;
     return read_scan(header, ret) && read_quant(header, ret) ? PEN_OK : PEN_END;
 }

@@ -6,11 +6,13 @@
 static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared,
                       uint32_t *ret_first, uint32_t *ret_last)
 {
-    uint32_t guard = shared > 1; /* upsampling looks at one sample to either side */
-    uint32_t first = from / shared, last = (from + n - 1) / shared;
+    /* Of two pixels with one sample, upsampling takes the sample before for the first one, and that
+     * behind for the second. */
+    uint32_t guard = shared > 1;
+    uint32_t first = (from - PEN_MIN(from, guard)) / shared, last = (from + n - 1 + guard) / shared;
     uint32_t samples = (size + shared - 1) / shared;
-    *ret_first = (first - PEN_MIN(first, guard)) / 8;
-    *ret_last = PEN_MIN(last + guard, samples - 1) / 8;
+    *ret_first = first / 8;
+    *ret_last = PEN_MIN(last, samples - 1) / 8;
 }
 
 void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBox *box,
@@ -31,8 +33,7 @@ void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBo
     }
 }
 
-/* The first MCU from `mcu` on that is wanted; the bottom row is the caller's to look at. */
-static uint32_t first_wanted(const PenOwnJobs *jobs, uint32_t mcu)
+uint32_t pen__own_first_wanted(const PenOwnJobs *jobs, uint32_t mcu)
 {
     uint32_t row = mcu / jobs->g->mcus_x, column = mcu % jobs->g->mcus_x;
     const PenOwnWanted *w = jobs->wanted;
@@ -43,8 +44,7 @@ static uint32_t first_wanted(const PenOwnJobs *jobs, uint32_t mcu)
     return column < w->left ? mcu - column + w->left : mcu;
 }
 
-/* The last one up to `mcu`; there is one in the segment. */
-static uint32_t last_wanted(const PenOwnJobs *jobs, uint32_t mcu)
+uint32_t pen__own_last_wanted(const PenOwnJobs *jobs, uint32_t mcu)
 {
     const PenOwnWanted *w = jobs->wanted;
     mcu = PEN_MIN(mcu, w->bottom * jobs->g->mcus_x + w->right);
@@ -83,7 +83,7 @@ static bool go_to(PenOwnJobs *jobs, uint32_t segment)
 int pen__own_next_job(PenOwnJobs *jobs, PenOwnJob *ret)
 {
     const PenTileGeometry *g = jobs->g;
-    uint32_t wanted = first_wanted(jobs, jobs->segment * PEN_TILE_MCUS);
+    uint32_t wanted = pen__own_first_wanted(jobs, jobs->segment * PEN_TILE_MCUS);
     if (jobs->over || wanted / g->mcus_x > jobs->wanted->bottom)
         return PEN_OWN_NO_JOB;
     uint32_t segment = wanted / PEN_TILE_MCUS, mcu = segment * PEN_TILE_MCUS;
@@ -96,7 +96,7 @@ int pen__own_next_job(PenOwnJobs *jobs, PenOwnJob *ret)
         !has_markers(jobs, segment, end))
         return PEN_END;
     uint32_t n = PEN_MIN(g->mcus_x * g->mcus_y - mcu, (uint32_t)PEN_TILE_MCUS);
-    uint32_t last = last_wanted(jobs, mcu + n - 1);
+    uint32_t last = pen__own_last_wanted(jobs, mcu + n - 1);
     *ret = (PenOwnJob){.data = jobs->image->data + jobs->at,
                        .bytes = bytes - 2,
                        .mcu = mcu,

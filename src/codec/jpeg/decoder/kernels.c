@@ -26,7 +26,7 @@ static const PenOwnEntropy *entropy_of(int tier)
 /* PENSTOCK_JPEG=turbo switches the own decoder off, =own switches it on; without a word it is on
  * where it has kernels for vectors: libjpeg has them for all machines. As it was at the first call.
  */
-static bool is_on(int tier)
+static bool is_on_for(int tier)
 {
     static atomic_int known; /* 1: off, 2: on */
     int state = atomic_load_explicit(&known, memory_order_relaxed);
@@ -43,12 +43,17 @@ static bool is_on(int tier)
     return state == 2;
 }
 
+bool pen__own_is_on(void)
+{
+    return is_on_for(pen__cpu());
+}
+
 int pen__own_new(PenOwn **ret, PenError *reterr)
 {
     PenOwn *own = pen__zalloc(sizeof *own);
     if (!own)
         return pen__fail_memory(reterr, where, "decoder");
-    own->entropy = is_on(pen__cpu()) ? entropy_of(pen__cpu()) : NULL;
+    own->entropy = pen__own_is_on() ? entropy_of(pen__cpu()) : NULL;
     own->pixels = pen__jpeg_pixels();
     *ret = own;
     return PEN_OK;

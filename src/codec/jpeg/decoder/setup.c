@@ -47,11 +47,12 @@ static uint32_t slots_of(const PenOwnEntropy *e)
 
 /* Rows of MCUs in the ring: as many as all slots together can touch, those that upsampling looks
  * back at and ahead to, and some for segments that are of more than one row. */
-static uint32_t ring_rows(const PenTileGeometry *g, const PenOwnWanted *w, uint32_t slots)
+static uint32_t ring_rows(const PenTileGeometry *g, const PenOwnWanted *w, uint32_t slots,
+                          uint32_t unit)
 {
-    uint32_t in_row = PEN_MAX((w->right - w->left + 1) / PEN_TILE_MCUS, 1u);
-    uint32_t rows = g->mcus_x < PEN_TILE_MCUS ? slots * PEN_TILE_MCUS / g->mcus_x : slots / in_row;
-    rows += PEN_TILE_MCUS / g->mcus_x + 4;
+    uint32_t in_row = PEN_MAX((w->right - w->left + 1) / unit, 1u);
+    uint32_t rows = g->mcus_x < unit ? slots * unit / g->mcus_x : slots / in_row;
+    rows += unit / g->mcus_x + 4;
     return PEN_MIN(rows, w->bottom - w->top + 1);
 }
 
@@ -69,16 +70,18 @@ static size_t plane_bytes(const PenOwnWanted *w, uint32_t i, uint32_t blocks, ui
     return align_up(stride_of(w, i) * 8 * blocks * rows + 2 * PEN_JPEG_SLACK);
 }
 
-static size_t coef_bytes(uint32_t slots, uint32_t mcu_blocks)
+/* Slots of so many blocks. Before the first one there is room for what a larger one would have
+ * there: streams count places in the largest. */
+static size_t coef_bytes(uint32_t slots, uint32_t slot_blocks)
 {
-    size_t blocks = (size_t)slots * (mcu_blocks * PEN_TILE_MCUS + PEN_OWN_GUARD_BLOCKS);
+    size_t blocks = PEN_OWN_SLOT_BLOCKS + (size_t)slots * (slot_blocks + PEN_OWN_GUARD_BLOCKS);
     return blocks * 64 * sizeof(int16_t);
 }
 
 /* A list has one entry more than it can hold. */
-static size_t list_bytes(uint32_t slots, uint32_t mcu_blocks)
+static size_t list_bytes(uint32_t slots, uint32_t slot_blocks)
 {
-    size_t blocks = (size_t)slots * mcu_blocks * PEN_TILE_MCUS + 3; /* of three components */
+    size_t blocks = (size_t)slots * slot_blocks + 3; /* of three components */
     return blocks * PEN_JPEG_CLASSES * sizeof(PenJpegBlock);
 }
 
@@ -108,7 +111,7 @@ static PenOwnStep step_of(const PenOwn *own, uint32_t block, uint32_t k, uint32_
 
 static int make_steps(PenOwn *own, PenError *reterr)
 {
-    uint32_t n = own->mcu_blocks * PEN_TILE_MCUS;
+    uint32_t n = PEN_OWN_SLOT_BLOCKS;
     uint32_t total = (1 + n + PEN_OWN_STEP_GUARDS) * PEN_OWN_STEP_BLOCK;
     PenOwnStep **steps = &own->steps[own->mcu_blocks];
     if (*steps)
@@ -152,7 +155,7 @@ static void set_lists(PenOwn *own, uint8_t *at)
         PenOwnPlane *p = &own->planes[i];
         for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++) {
             p->list[c] = (PenJpegBlock *)(void *)at;
-            at += ((size_t)slots * p->h * p->v * PEN_TILE_MCUS + 1) * sizeof(PenJpegBlock);
+            at += ((size_t)slots * p->h * p->v * own->unit + 1) * sizeof(PenJpegBlock);
         }
     }
 }
@@ -165,10 +168,21 @@ static void set_slots(PenOwn *own)
         own->free_slots[i] = own->n_free - 1 - i;
 }
 
+/* With a byte at either end that it shares with others, and a stuffed one. */
+static uint32_t longest_interval(const PenJpegEntries *e)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < e->plan.n_entries; i++)
+        longest = PEN_MAX(longest, pen__entry_bit(e, i + 1) - e->at[i].bit);
+    return (uint32_t)PEN_MIN(longest / 8 + 3, (uint64_t)PEN_OWN_MAX_SEGMENT_BYTES);
+}
+
 /* Of the segments that are there; longer ones than there can be are not decoded. */
 static uint32_t longest_segment(const PenEncoded *image)
 {
     uint32_t longest = 0;
+    if (image->entries)
+        return longest_interval(image->entries);
     for (uint32_t s = image->first_segment; s < image->end_segment; s++)
         longest = PEN_MAX(longest, image->segment_bytes[s - image->first_segment]);
     return PEN_MIN(longest, (uint32_t)PEN_OWN_MAX_SEGMENT_BYTES);
@@ -182,17 +196,17 @@ static uint64_t rows_bytes(const PenBox *box, uint32_t mcu_height)
 
 static int take_memory(PenOwn *own, PenError *reterr)
 {
-    uint32_t slots = slots_of(own->entropy);
+    uint32_t slots = slots_of(own->entropy), blocks = own->slot_blocks - PEN_OWN_GUARD_BLOCKS;
     size_t planes = set_planes(own);
     size_t rows = (size_t)rows_bytes(&own->request.box, own->g.mcu_height);
     bool fresh;
     if (planes + rows > own->request.limits->max_memory_bytes)
         return PEN_END; /* libjpeg says so, or needs less */
     own->copy_bytes = copy_bytes(longest_segment(own->request.image));
-    int r = reserve(&own->coefs_buf, coef_bytes(slots, own->mcu_blocks), &fresh, reterr);
+    int r = reserve(&own->coefs_buf, coef_bytes(slots, blocks), &fresh, reterr);
     own->clean &= !fresh;
     if (r >= 0)
-        r = reserve(&own->lists_buf, list_bytes(slots, own->mcu_blocks), &fresh, reterr);
+        r = reserve(&own->lists_buf, list_bytes(slots, blocks), &fresh, reterr);
     if (r >= 0)
         r = reserve(&own->copies_buf, own->copy_bytes * own->entropy->lanes, &fresh, reterr);
     if (r >= 0)
@@ -203,12 +217,17 @@ static int take_memory(PenOwn *own, PenError *reterr)
         return r;
     if (!own->clean)
         memset(own->coefs_buf.data, 0, own->coefs_buf.cap);
-    own->coefs = (int16_t *)(void *)aligned(&own->coefs_buf);
+    own->coefs = (int16_t *)(void *)aligned(&own->coefs_buf) + (size_t)PEN_OWN_SLOT_BLOCKS * 64;
     own->copies = aligned(&own->copies_buf);
     own->rows = aligned(&own->rows_buf);
     set_planes(own);
     set_lists(own, aligned(&own->lists_buf));
     return PEN_OK;
+}
+
+static uint32_t unit_of(const PenEncoded *image)
+{
+    return image->entries ? image->entries->plan.unit : PEN_TILE_MCUS;
 }
 
 static void set_geometry(PenOwn *own, const PenJpegInfo *info)
@@ -220,9 +239,10 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
     pen__own_want(&own->g, head, &own->request.box, info->width, info->height, &own->wanted);
     own->sampling = samplings[head->h - 1 + 2 * (head->v - 1)];
     own->mcu_blocks = grey ? 1 : head->h * head->v + 2u;
-    own->slot_blocks = own->mcu_blocks * PEN_TILE_MCUS + PEN_OWN_GUARD_BLOCKS;
+    own->unit = unit_of(own->request.image);
+    own->slot_blocks = own->mcu_blocks * own->unit + PEN_OWN_GUARD_BLOCKS;
     own->order = own->entropy->order < 0 ? own->pixels->order : own->entropy->order;
-    own->ring_rows = ring_rows(&own->g, &own->wanted, slots_of(own->entropy));
+    own->ring_rows = ring_rows(&own->g, &own->wanted, slots_of(own->entropy), own->unit);
     own->row = own->wanted.top;
     own->given = 0;
     own->jobs = (PenOwnJobs){.image = own->request.image,
@@ -231,6 +251,16 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
                              .mcu_blocks = own->mcu_blocks,
                              .segment = own->request.image->first_segment,
                              .at = own->request.image->head_bytes};
+}
+
+/* Intervals may be larger than slots are, and an index may be that of another image. */
+static bool fits_slots(const PenOwn *own)
+{
+    const PenJpegEntries *e = own->request.image->entries;
+    return own->slot_blocks <= PEN_OWN_SLOT_BLOCKS + PEN_OWN_GUARD_BLOCKS &&
+           (!e || (e->plan.n_mcus == own->g.mcus_x * own->g.mcus_y &&
+                   e->plan.components == own->head.components &&
+                   e->plan.restart == own->request.header->info.restart_interval));
 }
 
 int pen__own_begin(PenOwn *own, const PenOwnRequest *request, PenError *reterr)
@@ -246,6 +276,8 @@ int pen__own_begin(PenOwn *own, const PenOwnRequest *request, PenError *reterr)
     if (r != PEN_OK)
         return r;
     set_geometry(own, &request->header->info);
+    if (!fits_slots(own))
+        return PEN_END;
     r = own->entropy->has_steps ? make_steps(own, reterr) : PEN_OK;
     if (r == PEN_OK)
         r = take_memory(own, reterr);
@@ -277,15 +309,14 @@ enum { MAX_SLOTS = PEN_OWN_LANES + PEN_OWN_SPARE };
 /* Whatever the image: for the largest MCUs, and all kinds of them that there are. */
 static uint64_t fixed_bytes(void)
 {
-    static const uint8_t kinds[] = {1, 3, 4, 6};
-    uint64_t steps = 0;
-    for (size_t i = 0; i < PEN_LEN(kinds); i++)
-        steps += (1 + kinds[i] * 8u + PEN_OWN_STEP_GUARDS) * PEN_OWN_STEP_BLOCK;
+    enum { MCU_KINDS = 4 }; /* of 1, 3, 4 and 6 blocks */
+    uint64_t blocks = 1 + PEN_OWN_SLOT_BLOCKS + PEN_OWN_STEP_GUARDS;
+    uint64_t steps = MCU_KINDS * blocks * PEN_OWN_STEP_BLOCK;
     return sizeof(PenOwn) + sizeof(PenOwnTables) + steps * sizeof(PenOwnStep) +
-           coef_bytes(MAX_SLOTS, PEN_OWN_MCU_BLOCKS) + list_bytes(MAX_SLOTS, PEN_OWN_MCU_BLOCKS);
+           coef_bytes(MAX_SLOTS, PEN_OWN_SLOT_BLOCKS) + list_bytes(MAX_SLOTS, PEN_OWN_SLOT_BLOCKS);
 }
 
-static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box)
+static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box, uint32_t unit)
 {
     PenTileGeometry g;
     PenOwnWanted w;
@@ -296,7 +327,7 @@ static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box)
                        .v = (uint8_t)(g.mcu_height / 8)};
     pen__own_want(&g, &head, box, info->width, info->height, &w);
     for (uint32_t i = 0; i < info->components; i++)
-        bytes += plane_bytes(&w, i, i ? 1 : head.v, ring_rows(&g, &w, MAX_SLOTS));
+        bytes += plane_bytes(&w, i, i ? 1 : head.v, ring_rows(&g, &w, MAX_SLOTS, unit));
     return bytes;
 }
 
@@ -309,9 +340,9 @@ static bool is_inside(const PenBox *box, const PenJpegInfo *info)
 uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
 {
     uint64_t copies = KEEP_COPIES, planes = KEEP_PLANES, rows = KEEP_ROWS;
-    if (image && is_inside(box, info)) {
+    if (image && pen__own_takes(info) && is_inside(box, info)) {
         copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
-        planes = PEN_MAX(planes, planes_bytes(info, box));
+        planes = PEN_MAX(planes, planes_bytes(info, box, unit_of(image)));
         rows = PEN_MAX(rows, rows_bytes(box, 16));
     }
     return fixed_bytes() + copies + planes + rows + 5 * ALIGN;

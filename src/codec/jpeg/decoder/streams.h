@@ -194,9 +194,9 @@ static uint32_t run(PenOwn *own, uint32_t active)
         s[n] = own->streams[lanes[n]];
         n++;
     }
-    uint32_t used = n == 6 ? 6 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
-    (used == 6 ? run6 : used == 4 ? run4 : used == 2 ? run2 : run1)(own->tables, s, steps);
-    for (uint32_t i = 0; i < used; i++) {
+    uint32_t side_by_side = n == 6 ? 6 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
+    (n == 6 ? run6 : n >= 4 ? run4 : n >= 2 ? run2 : run1)(own->tables, s, steps);
+    for (uint32_t i = 0; i < side_by_side; i++) {
         own->streams[lanes[i]] = s[i];
         ended |= (uint32_t)has_ended(&s[i]) << lanes[i];
     }
@@ -206,24 +206,26 @@ static uint32_t run(PenOwn *own, uint32_t active)
 static void start(PenOwn *own, uint32_t lane, const PenOwnJob *job, uint32_t slot, size_t bytes)
 {
     const uint8_t *copy = own->copies + lane * own->copy_bytes;
-    uint32_t end = job->first_block + job->n_mcus * own->mcu_blocks;
+    /* Blocks of the largest slot that this one does not have. */
+    uint32_t missing = PEN_OWN_SLOT_BLOCKS + PEN_OWN_GUARD_BLOCKS - own->slot_blocks;
+    uint32_t first = missing + job->first_block, end = first + job->n_mcus * own->mcu_blocks;
     own->streams[lane] = (PenOwnStream){
-        .bits = 1, /* none used */
+        .bits = 1ull << job->from.bit, /* so many are used */
         .next = copy,
         .limit = copy + bytes,
-        .at = (uint64_t)job->first_block * PEN_OWN_STEP_BLOCK + TO_END,
+        .at = (uint64_t)first * PEN_OWN_STEP_BLOCK + TO_END,
         .end = (uint64_t)end * PEN_OWN_STEP_BLOCK + 63,
-        .out = own->coefs + (size_t)slot * own->slot_blocks * 64,
+        .out = own->coefs + ((ptrdiff_t)(slot * own->slot_blocks) - (ptrdiff_t)missing) * 64,
         .data = copy,
     };
 }
 
 /* Tokens may have been decoded behind the last one that is wanted: what they stored is taken away.
  */
-static void clear_behind(const PenOwn *own, const PenOwnStream *s)
+static void clear_behind(const PenOwnStream *s)
 {
     uint64_t first = s->end / PEN_OWN_STEP_BLOCK, last = s->at / PEN_OWN_STEP_BLOCK - 1;
-    last = PEN_MIN(last, (uint64_t)own->slot_blocks - 1);
+    last = PEN_MIN(last, (uint64_t)PEN_OWN_SLOT_BLOCKS + PEN_OWN_GUARD_BLOCKS - 1);
     if (first <= last)
         memset(s->out + first * 64, 0, (last - first + 1) * 64 * sizeof *s->out);
 }
@@ -231,14 +233,20 @@ static void clear_behind(const PenOwn *own, const PenOwnStream *s)
 static bool good(const PenOwn *own, uint32_t lane)
 {
     const PenOwnStream *s = &own->streams[lane];
-    clear_behind(own, s);
+    clear_behind(s);
     return !s->bad && s->at >= s->end && bits_used(s) <= (uint64_t)(s->limit - s->data) * 8;
+}
+
+static uint64_t used(const PenOwn *own, uint32_t lane)
+{
+    return bits_used(&own->streams[lane]);
 }
 
 #define STREAMS_ENTROPY(name)                                                                      \
     {                                                                                              \
         .tier = name, .lanes = STREAMS, .spare = STREAMS, .order = -1, .has_steps = true,          \
-        .layout = &streams_layout, .unstuff = unstuff, .start = start, .run = run, .good = good    \
+        .layout = &streams_layout, .unstuff = unstuff, .start = start, .run = run, .good = good,   \
+        .used = used                                                                               \
     }
 
 #endif

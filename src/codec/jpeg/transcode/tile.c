@@ -145,7 +145,7 @@ static void set_info(PenTiledJpeg *tiled, const PenJpegInfo *source)
     *info = *source;
     info->sof = PEN_MARKER_SOF0;
     info->scan_components = info->components;
-    info->adobe_transform = 0xFF;
+    info->adobe_transform = PEN_ADOBE_NONE;
     info->restart_interval = PEN_TILE_MCUS;
     info->head_bytes = tiled->head_bytes;
     for (size_t i = 0; i < info->components; i++) {
