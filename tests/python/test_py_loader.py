@@ -592,7 +592,7 @@ def test_signal_ends_a_wait(make, slow):
         start = time.monotonic()
         with pytest.raises(Rang):
             next(iter(loader))
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < 3
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
@@ -604,7 +604,7 @@ def test_timeout_is_an_error(make, slow):
     start = time.monotonic()
     with pytest.raises(TimeoutError, match="no batch for"):
         next(iter(loader))
-    assert 0.2 < time.monotonic() - start < 1.2
+    assert 0.2 < time.monotonic() - start < 3
 
 
 def test_other_thread_closes_a_waiting_loader(make, slow):
