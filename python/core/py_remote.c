@@ -61,11 +61,21 @@ static void leave_python(PyGILState_STATE state)
     atomic_fetch_sub(&n_inside, 1);
 }
 
-static void wait_for_none(atomic_int *count, int ms)
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until no more than `least` are counted. The clock decides and not the number of pauses: a pause
+ * of 1 ms takes several on a busy machine. */
+static void wait_for(atomic_int *count, const atomic_int *least, int ms)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
     own_counts();
-    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < ms && atomic_load(count) > 0; i++)
+    Py_BEGIN_ALLOW_THREADS const int64_t end = now_ms() + ms;
+    while (atomic_load(count) > (least ? atomic_load(least) : 0) && now_ms() < end)
         nanosleep(&moment, NULL);
     Py_END_ALLOW_THREADS
 }
@@ -78,16 +88,17 @@ PyObject *core_end(PyObject *module, PyObject *unused)
     if (!atomic_load(&is_ending))
         ending_in = pthread_self();
     atomic_store(&is_ending, 1);
-    wait_for_none(&n_inside, END_MS);
+    wait_for(&n_inside, NULL, END_MS);
     Py_RETURN_NONE;
 }
 
 /* Behind it, when all was closed: until threads that were left behind have closed their share.
- * Libraries that they use are torn down at the very end of the process. */
+ * Libraries that they use are torn down at the very end of the process. A callback that hangs in
+ * Python keeps one hold, and uses none of these: it is not waited for a second time. */
 PyObject *core_end_wait(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    wait_for_none(&n_held, LAST_MS);
+    wait_for(&n_held, &n_inside, LAST_MS);
     Py_RETURN_NONE;
 }
 

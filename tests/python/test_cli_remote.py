@@ -432,7 +432,7 @@ def test_stopped_measurement_of_a_store_that_does_not_respond(near, many):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     near.server.control(mute=False)
     assert process.returncode == 130, err
     assert "interrupted; the measurement is not complete" in err
