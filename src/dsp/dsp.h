@@ -39,8 +39,11 @@ typedef struct PenDsp {
      * likes better, where it has one (NULL: it has not). pen__axis_fill calls both. */
     void (*weigh)(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
     void (*spread)(PenAxis *axis, uint32_t channels);
-    /* Resampling of one row of axis->n pixels, and of n_rows rows to one of n bytes. */
+    /* Resampling of one row of axis->n pixels, of two such rows, and of n_rows rows to one of n
+     * bytes. */
     void (*across)(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+    void (*across_two)(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *axis,
+                       uint32_t channels);
     void (*down)(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                  uint32_t precision, uint8_t *dst, size_t n);
     /* One row of `n` pixels, interleaved, to dst: interleaved again (plane_stride 0), or each

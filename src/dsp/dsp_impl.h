@@ -7,6 +7,8 @@
 
 void pen__weigh_c(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_c(const uint8_t *src, uint8_t *dst, const PenAxis *axis, uint32_t channels);
+void pen__across_two_c(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *axis,
+                       uint32_t channels);
 void pen__down_c(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                  uint32_t precision, uint8_t *dst, size_t n);
 void pen__store_c(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,
@@ -22,6 +24,8 @@ uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
 
 void pen__weigh_avx2(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
+void pen__across_two_avx2(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *x,
+                          uint32_t channels);
 void pen__down_avx2(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                     uint32_t precision, uint8_t *dst, size_t n);
 void pen__store_avx2(const PenStoreTable *table, const uint8_t *row, uint32_t n, void *dst,
@@ -38,6 +42,8 @@ uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
 void pen__weigh_avx512(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__spread_avx512(PenAxis *x, uint32_t channels);
 void pen__across_avx512(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
+void pen__across_two_avx512(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *x,
+                            uint32_t channels);
 void pen__down_avx512(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                       uint32_t precision, uint8_t *dst, size_t n);
 

@@ -163,6 +163,70 @@ void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32
         sum_row(src, dst, x, x->taps, 3);
 }
 
+/* ---- two rows ------------------------------------------------------------------------------- */
+
+/* One of them in each half. Both have the same weights, so that a weight goes to all of a vector
+ * and no shuffle is needed for it: the more weights an output has, the more of them that spares. */
+PEN_INLINE void sum_two(const uint8_t *const src[2], const uint32_t *at, const int16_t *w,
+                        size_t taps, size_t channels, const Masks *m, __m256i s[4])
+{
+    size_t t = 0;
+    for (; t + 4 <= taps; t += 4)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            size_t o = at[i] + t * channels;
+            __m256i pixels = join(load16(src[0] + o), load16(src[1] + o));
+            const int16_t *p = w + i * taps + t;
+            s[i] = add_pair(s[i], pixels, m->pair[0], _mm256_set1_epi32((int)pen__load32(p)));
+            s[i] = add_pair(s[i], pixels, m->pair[1], _mm256_set1_epi32((int)pen__load32(p + 2)));
+        }
+    if (t < taps)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            size_t o = at[i] + t * channels;
+            __m256i pixels = join(load8(src[0] + o), load8(src[1] + o));
+            __m256i weights = _mm256_set1_epi32((int)pen__load32(w + i * taps + t));
+            s[i] = add_pair(s[i], pixels, m->pair[0], weights);
+        }
+}
+
+PEN_INLINE void sum_rows(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *x,
+                         size_t taps, size_t channels)
+{
+    const Masks m = masks_of(channels);
+    const __m128i pack3 = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    const __m256i half = _mm256_set1_epi32(1 << (x->precision - 1));
+    const __m128i shift = _mm_cvtsi32_si128((int)x->precision);
+    const int16_t *w = x->weights;
+    for (size_t i = 0; i < x->n; i += 4, w += 4 * taps) {
+        __m256i s[4] = {half, half, half, half};
+        sum_two(src, x->at + i, w, taps, channels, &m, s);
+        for (size_t k = 0; k < 4; k++)
+            s[k] = _mm256_sra_epi32(s[k], shift);
+        __m256i v =
+            _mm256_packus_epi16(_mm256_packs_epi32(s[0], s[1]), _mm256_packs_epi32(s[2], s[3]));
+        if (channels == 3)
+            v = _mm256_shuffle_epi8(v, join(pack3, pack3));
+        _mm_storeu_si128((__m128i *)(dst[0] + i * channels), _mm256_castsi256_si128(v));
+        _mm_storeu_si128((__m128i *)(dst[1] + i * channels), _mm256_extracti128_si256(v, 1));
+    }
+}
+
+void pen__across_two_avx2(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *x,
+                          uint32_t channels)
+{
+    if (!x->precision || channels < 3) {
+        pen__across_avx2(src[0], dst[0], x, channels);
+        pen__across_avx2(src[1], dst[1], x, channels);
+    } else if (channels == 4) {
+        sum_rows(src, dst, x, x->taps, 4);
+    } else if (x->taps == 4) {
+        sum_rows(src, dst, x, 4, 3);
+    } else {
+        sum_rows(src, dst, x, x->taps, 3);
+    }
+}
+
 /* ---- down ----------------------------------------------------------------------------------- */
 
 /* Sums of 32 bytes, in the order in which unpacking and packing leaves them. */

@@ -84,6 +84,17 @@ void pen__across_avx512(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint
         sum_row(src, dst, x, x->taps, 3);
 }
 
+void pen__across_two_avx512(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *x,
+                            uint32_t channels)
+{
+    if (!x->parts) {
+        pen__across_two_avx2(src, dst, x, channels);
+        return;
+    }
+    pen__across_avx512(src[0], dst[0], x, channels);
+    pen__across_avx512(src[1], dst[1], x, channels);
+}
+
 /* ---- the table for it ------------------------------------------------------------------------ */
 
 /* Samples i to i + 15: the pixel and the channel of each. */

@@ -58,6 +58,13 @@ void pen__across_c(const uint8_t *src, uint8_t *dst, const PenAxis *a, uint32_t 
     }
 }
 
+void pen__across_two_c(const uint8_t *const src[2], uint8_t *const dst[2], const PenAxis *a,
+                       uint32_t channels)
+{
+    pen__across_c(src[0], dst[0], a, channels);
+    pen__across_c(src[1], dst[1], a, channels);
+}
+
 /* Up to CHUNK samples from `from` on. Always inlined: with a constant n it is made of vectors. */
 PEN_INLINE void down_chunk(const uint8_t *const *rows, const int16_t *weights, uint32_t n_rows,
                            uint32_t precision, size_t from, uint8_t *dst, size_t n)

@@ -99,7 +99,8 @@ typedef struct Layout {
 static Layout lay_out(const PenResize *w)
 {
     PenAxisSpec x = x_spec(w), y = y_spec(w);
-    Layout l = {.ring_rows = pen__axis_reach(&y)};
+    /* One more than an output needs: rows come in twos. */
+    Layout l = {.ring_rows = pen__axis_reach(&y) + 1};
     l.stride = pen__padded((uint64_t)w->window.w * w->channels + PEN_SLACK, 64);
     l.y = pen__axis_bytes(&x);
     l.picked = l.y + pen__axis_bytes(&y);
@@ -237,14 +238,29 @@ static int give_sum(PenStream *s, PenError *reterr)
     return give(s, s->out, reterr);
 }
 
-static int take_part(PenStream *s, uint32_t y, const uint8_t *row, PenError *reterr)
+static uint8_t *ring_row(const PenStream *s, uint32_t y)
 {
+    return s->ring + y % s->ring_rows * s->stride;
+}
+
+/* Row y, and with `next` the one behind it. */
+static int take_part(PenStream *s, uint32_t y, const uint8_t *row, const uint8_t *next,
+                     PenError *reterr)
+{
+    const size_t bytes = (size_t)s->what.window.w * s->what.channels;
+    const uint8_t *src[2] = {row, next};
+    uint8_t *to[2] = {ring_row(s, y), ring_row(s, y + 1)};
     int r = PEN_OK;
-    uint8_t *to = s->ring + y % s->ring_rows * s->stride;
-    if (s->copies_x)
-        memcpy(to, row, (size_t)s->what.window.w * s->what.channels);
-    else
-        s->dsp->across(row, to, &s->x, s->what.channels);
+    if (next && !s->copies_x) {
+        s->dsp->across_two(src, to, &s->x, s->what.channels);
+    } else if (!s->copies_x) {
+        s->dsp->across(row, to[0], &s->x, s->what.channels);
+    } else {
+        memcpy(to[0], row, bytes);
+        if (next)
+            memcpy(to[1], next, bytes);
+    }
+    y += next != NULL;
     while (r >= 0 && s->given < s->y.n && s->y.at[s->given] + s->y.count[s->given] - 1 <= y)
         r = give_sum(s, reterr);
     return r;
@@ -256,11 +272,15 @@ int pen__stream_push(PenStream *s, const uint8_t *rows, size_t stride, uint32_t 
     if (n > s->needs.h - s->taken)
         return pen__fail(reterr, PEN_E_INVALID, where, "resize: expected %u rows, found %u more",
                          s->needs.h, n - (s->needs.h - s->taken));
-    for (uint32_t i = 0; i < n && r >= 0; i++, rows += stride) {
-        uint32_t y = s->taken++;
-        if (s->given == s->y.n || y < s->y.at[s->given])
-            continue; /* between two rows that "nearest" picks */
-        r = s->y.precision ? take_part(s, y, rows, reterr) : take_whole(s, y, rows, reterr);
+    for (uint32_t i = 0, step; i < n && r >= 0; i += step, rows += step * stride) {
+        uint32_t y = s->taken;
+        step = s->y.precision && i + 1 < n ? 2 : 1;
+        s->taken += step;
+        if (s->y.precision)
+            r = take_part(s, y, rows, step == 2 ? rows + stride : NULL, reterr);
+        else if (s->given < s->y.n &&
+                 y >= s->y.at[s->given]) /* not one that "nearest" leaves out */
+            r = take_whole(s, y, rows, reterr);
     }
     return r < 0 ? r : PEN_OK;
 }

@@ -103,6 +103,35 @@ TEST(across)
     }
 }
 
+/* Two rows at once are what one and then the other would be. */
+TEST(across_two)
+{
+    for (int i = 0; i < 2000; i++) {
+        PenAxisSpec s = random_spec();
+        FOR_TIERS(d)
+        {
+            Table t;
+            table_new(&t, &s, d);
+            size_t bytes = (size_t)s.len * s.unit, in = (size_t)(t.end - t.first) * s.unit;
+            uint8_t *src[2] = {row_new(in), row_new(in)}, *expected[2], *found[2];
+            for (int k = 0; k < 2; k++) {
+                expected[k] = guarded_new(bytes + PEN_SLACK);
+                found[k] = guarded_new(bytes + PEN_SLACK);
+                d->across(src[k], expected[k], &t.axis, s.unit);
+            }
+            d->across_two((const uint8_t *const[2]){src[0], src[1]}, found, &t.axis, s.unit);
+            for (int k = 0; k < 2; k++) {
+                CHECK_MEM(found[k], expected[k], bytes);
+                CHECK(guarded_ok(found[k], bytes + PEN_SLACK));
+                guarded_free(found[k]);
+                guarded_free(expected[k]);
+                free(src[k]);
+            }
+            table_free(&t);
+        }
+    }
+}
+
 /* ---- down ----------------------------------------------------------------------------------- */
 
 TEST(down)
@@ -190,7 +219,9 @@ static void bench_tier(const char *tier)
     bench_size(tier, 400, 300, 224, 4, PEN_FILTER_BILINEAR);
     bench_size(tier, 150, 120, 224, 3, PEN_FILTER_BILINEAR);
     bench_size(tier, 500, 375, 224, 3, PEN_FILTER_BILINEAR);
+    bench_size(tier, 800, 600, 224, 3, PEN_FILTER_BILINEAR);
     bench_size(tier, 2000, 1500, 224, 3, PEN_FILTER_BILINEAR);
+    bench_size(tier, 4000, 3000, 224, 3, PEN_FILTER_BILINEAR);
     fflush(stdout);
 }
 
@@ -217,6 +248,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(tables);
     RUN(across);
+    RUN(across_two);
     RUN(down);
     return TEST_END();
 }
