@@ -22,6 +22,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "takes more space than the video.\n"
             "SRC is one of these:\n"
             "  a folder, in which each directory is a class\n"
+            "  an s3:// prefix of images, which is packed as the folder of its download would "
+            "be\n"
             "  a list, .csv or .tsv. Its first line names the columns: path, label (integers "
             "or class names) and mask (a second image). Other columns become fields.\n"
             "  WebDataset tar files, also as a pattern such as a-{000..017}.tar\n"
@@ -42,6 +44,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "uploaded.",
         .examples = "penstock pack photos -o photos.pen\n"
                     "penstock pack val -o val.pen --classes-from train.pen\n"
+                    "penstock pack s3://bucket/photos -o photos.pen --endpoint https://HOST\n"
                     "penstock pack videos -o clips.pen --fps 8 --mode encode --short-side 256\n"
                     "penstock pack 'web-{000..017}.tar' -o s3://bucket/web.pen --order source",
         .next =

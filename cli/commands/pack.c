@@ -49,6 +49,13 @@ static int on_progress(void *ctx, const PenIngestProgress *p)
     return cli_interrupted();
 }
 
+/* For threads that wait for a server. */
+static int on_wait(void *ctx)
+{
+    (void)ctx;
+    return cli_interrupted();
+}
+
 /* The name of a pack without slashes at its end. */
 static int copy_name(const char *name, char out[NAME_CAP], PenError *reterr)
 {
@@ -101,6 +108,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->n_sources = (uint32_t)run->args->n_operands;
     s->out = run->out;
     cli_remote_settings(run->args, &run->remote);
+    run->remote.interrupted = on_wait;
     s->remote = &run->remote;
     s->work = v[CLI_OPT_WORK].text;
     s->kind = (int32_t)v[CLI_OPT_KIND].number;

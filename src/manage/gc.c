@@ -133,13 +133,13 @@ typedef struct Unused {
     uint64_t n, bytes;
 } Unused;
 
-static int note(void *ctx, const char *name, uint64_t bytes)
+static int note(void *ctx, const char *name, const PenObject *object)
 {
     Unused *u = ctx;
     if (!pen__named_unused(u->named, name))
         return 0;
     u->n++;
-    u->bytes += bytes;
+    u->bytes += object->bytes;
     return pen__buf_add(&u->names, name, strlen(name) + 1);
 }
 

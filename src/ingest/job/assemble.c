@@ -14,8 +14,12 @@
 #define WHERE "ingest/assemble"
 
 enum { MAX_THREADS = 256, AHEAD_PER_THREAD = 4, AHEAD = 16, MAX_AHEAD = 256 };
+/* Threads that read remote inputs: as many as there are requests in flight. They wait most of the
+ * time, and only as many as there are cores prepare what they have read. */
+enum { REMOTE_THREADS = 64 };
 #define TICK_NS 100000000u
-/* What is prepared and not written yet; clips can be large. */
+/* What is prepared and not written yet; clips can be large. Of remote inputs also what is being
+ * read. */
 #define AHEAD_BYTES ((uint64_t)512 << 20)
 
 typedef struct Slot { /* of the position that is `slot` modulo the number of slots */
@@ -34,9 +38,12 @@ typedef struct Crew {
     uint64_t n_slots;
     pthread_mutex_t mutex; /* of all below, and of the slots' hand-over */
     pthread_cond_t made, taken;
+    pthread_cond_t idle; /* a core is */
+    unsigned n_cores, n_busy;
+    bool is_remote;
     uint64_t next;      /* position to be prepared */
     uint64_t collected; /* all before it have been taken */
-    uint64_t held;      /* bytes of what is prepared and not taken */
+    uint64_t held;      /* bytes of what is prepared and not taken, or reserved for reading it */
     int stop;
     PenPartReader *stream;   /* of compressed tars: read in order, inside the lock */
     PenPartReader **readers; /* one for each thread */
@@ -54,6 +61,57 @@ static int next_position(Crew *c, uint64_t *ret)
     *ret = c->next++;
     return 1;
 }
+
+/* ---- remote inputs -------------------------------------------------------------------------- */
+
+/* Memory for reading a remote input, which may take long: it counts before the input is there. The
+ * next one to be collected never waits, since only it makes room. */
+static uint64_t reserve_input(Crew *c, uint64_t position)
+{
+    PenItem item;
+    PenBuf scratch = {0};
+    uint64_t bytes = 0;
+    pthread_mutex_unlock(&c->mutex);
+    if (pen__plan_item(c->a->plan, position, &item, &scratch, NULL) == PEN_OK)
+        bytes = PEN_MIN(pen__item_bytes(&item), AHEAD_BYTES); /* more is refused when it is read */
+    pen__buf_free(&scratch);
+    pthread_mutex_lock(&c->mutex);
+    while (!c->stop && position != c->collected && c->held + bytes > AHEAD_BYTES)
+        pen__cond_wait(&c->taken, &c->mutex, pen__deadline_after(1000000000));
+    c->held += bytes;
+    return bytes;
+}
+
+static void take_core(Crew *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    while (!c->stop && c->n_busy >= c->n_cores)
+        pen__cond_wait(&c->idle, &c->mutex, pen__deadline_after(1000000000));
+    c->n_busy++;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static void release_core(Crew *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->n_busy--;
+    pthread_cond_signal(&c->idle);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static int make(Crew *c, const PenPrepareSettings *settings, PenPrepared *p, char *name,
+                PenError *e)
+{
+    const PenAssembly *a = c->a;
+    if (c->is_remote)
+        take_core(c);
+    int r = pen__prepared_make(p, a->schema, settings, a->plan, name, e);
+    if (c->is_remote)
+        release_core(c);
+    return r;
+}
+
+/* ---- preparing ------------------------------------------------------------------------------ */
 
 /* Called with the lock, returns without it: the bytes of a compressed tar are read inside it, so
  * that they come in order. */
@@ -73,7 +131,7 @@ static int prepare(Crew *c, const PenPrepareSettings *settings, PenPartReader *r
     if (in_order)
         pthread_mutex_unlock(&c->mutex);
     if (r == PEN_OK)
-        r = pen__prepared_make(p, a->schema, settings, a->plan, name, e);
+        r = make(c, settings, p, name, e);
     if (r == PEN_OK)
         *ret = p;
     else
@@ -93,10 +151,11 @@ static void work(void *ctx, unsigned number)
     while (next_position(c, &position)) {
         PenError e = {0};
         PenPrepared *p = NULL;
+        uint64_t reserved = c->is_remote ? reserve_input(c, position) : 0;
         int r = prepare(c, &settings, c->readers[number], position, &p, &e);
         pthread_mutex_lock(&c->mutex);
         uint64_t bytes = p ? pen__prepared_memory(p) : 0;
-        c->held += bytes;
+        c->held += bytes - reserved;
         c->slots[position % c->n_slots] = (Slot){1, r, p, bytes, e};
         if (position == c->collected)
             pthread_cond_signal(&c->made);
@@ -132,7 +191,8 @@ static int next_slot(Crew *c, uint64_t tick, Slot *ret)
         *ret = *slot;
         slot->ready = 0;
         c->collected++;
-        bool was_full = c->held > AHEAD_BYTES;
+        /* A remote input waits already when it would not fit; it has at most half of the room. */
+        bool was_full = c->held > (c->is_remote ? AHEAD_BYTES / 2 : AHEAD_BYTES);
         c->held -= slot->bytes;
         if (c->next - c->collected <= c->n_slots / 2 || was_full)
             pthread_cond_broadcast(&c->taken);
@@ -175,8 +235,13 @@ static void stop(Crew *c, PenTeam **team)
     c->stop = 1;
     atomic_store(&c->cancel, true);
     pthread_cond_broadcast(&c->taken);
+    pthread_cond_broadcast(&c->idle);
     pthread_mutex_unlock(&c->mutex);
+    if (c->is_remote)
+        pen__places_stop(c->a->places, 1); /* nobody needs what is still being read */
     pen__team_join(team);
+    if (c->is_remote)
+        pen__places_stop(c->a->places, 0);
 }
 
 static void free_crew(Crew *c, unsigned n)
@@ -214,7 +279,14 @@ int pen__assemble(const PenAssembly *a, PenError *reterr)
 {
     unsigned n = a->threads > 0 ? (unsigned)a->threads : pen__thread_cores();
     n = PEN_MIN(n, (unsigned)MAX_THREADS);
-    Crew c = {.a = a, .prepare = *a->prepare, .next = a->first, .collected = a->first};
+    Crew c = {.a = a,
+              .prepare = *a->prepare,
+              .next = a->first,
+              .collected = a->first,
+              .n_cores = n,
+              .is_remote = pen__plan_is_remote(a->plan) && !pen__plan_info(a->plan)->in_order};
+    if (c.is_remote)
+        n = PEN_MAX(n, (unsigned)REMOTE_THREADS);
     c.prepare.video.cancel = &c.cancel;
     /* Enough to go on with while a block is being written; a block is a few megabytes. */
     uint64_t blocks = PEN_MIN(2 * pen__plan_info(a->plan)->block_samples, (uint64_t)MAX_AHEAD);
@@ -222,8 +294,12 @@ int pen__assemble(const PenAssembly *a, PenError *reterr)
     pthread_mutex_init(&c.mutex, NULL);
     int made = pen__cond_init(&c.made);
     int taken = pen__cond_init(&c.taken);
-    int r = made == PEN_OK && taken == PEN_OK ? run_crew(&c, n, reterr)
-                                              : pen__fail_memory(reterr, WHERE, "threads");
+    int idle = pen__cond_init(&c.idle);
+    int r = made == PEN_OK && taken == PEN_OK && idle == PEN_OK
+                ? run_crew(&c, n, reterr)
+                : pen__fail_memory(reterr, WHERE, "threads");
+    if (idle == PEN_OK)
+        pthread_cond_destroy(&c.idle);
     if (taken == PEN_OK)
         pthread_cond_destroy(&c.taken);
     if (made == PEN_OK)

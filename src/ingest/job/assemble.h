@@ -5,9 +5,11 @@
 #define PEN_INGEST_JOB_ASSEMBLE_H
 
 #include "ingest/prepare/prepared.h"
+#include "io/places.h"
 
 typedef struct PenAssembly {
     const PenPlan *plan;
+    PenPlaces *places; /* that the plan is connected to: their requests end with the work */
     const PenSchema *schema;
     const PenPrepareSettings *prepare;
     int threads;         /* 0 = the cores this process may use */

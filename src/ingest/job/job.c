@@ -179,7 +179,9 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r < 0)
         return r;
     job->prepare = pen__settings_prepare(settings);
-    r = open_place(job, reterr);
+    r = pen__places_new(settings->remote, &job->places, reterr);
+    if (r == PEN_OK)
+        r = open_place(job, reterr);
     if (r == PEN_OK)
         r = lock(job, reterr);
     if (r == PEN_OK)
@@ -194,8 +196,10 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
-    if (r == PEN_OK)
+    if (r == PEN_OK) {
+        pen__plan_connect(job->plan, job->places);
         choose_part(job);
+    }
     if (r < 0) {
         leave_nothing(job);
         pen__job_close(job);
@@ -208,6 +212,7 @@ void pen__job_close(PenJob *job)
     pen__copied_free(&job->carry);
     pen_pack_close(&job->base);
     pen__plan_close(&job->plan);
+    pen__places_free(&job->places);
     pen__schema_fini(&job->schema);
     pen__free(job->folder);
     pen__free(job->home);

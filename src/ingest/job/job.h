@@ -7,6 +7,7 @@
 #include "ingest/plan/plan.h"
 #include "ingest/prepare/prepare.h"
 #include "io/dir.h"
+#include "io/places.h"
 #include "pack/reader/reader.h"
 #include "pack/write/copy.h"
 #include "pack/write/roll.h"
@@ -20,9 +21,10 @@ typedef struct PenJob {
     PenPlan *plan;
     PenSchema schema;
     PenPrepareSettings prepare;
-    PenStore *store; /* of the pack */
-    char *home;      /* where .work is: the pack's directory, or one of this machine */
-    char *folder;    /* .work/run, or .work/task-I-of-N */
+    PenPlaces *places; /* of remote sources */
+    PenStore *store;   /* of the pack */
+    char *home;        /* where .work is: the pack's directory, or one of this machine */
+    char *folder;      /* .work/run, or .work/task-I-of-N */
     PenBadList bad;
     uint64_t max_bad;
     uint64_t first, end; /* of the plan: this job's part */

@@ -185,6 +185,7 @@ static int write_all(Writing *w, PenShardEntry *ret_rest, PenError *reterr)
     uint64_t position = job->first + (from > carry ? from - carry : 0);
     job->result->n_resumed = position - job->first - job->bad.n;
     PenAssembly a = {.plan = job->plan,
+                     .places = job->places,
                      .schema = &job->schema,
                      .prepare = &job->prepare,
                      .threads = job->settings->threads,

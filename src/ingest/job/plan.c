@@ -114,7 +114,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .makes_entries = pen__settings_index(s),
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
-                                  .known_ctx = &known};
+                                  .known_ctx = &known,
+                                  .places = job->places};
         r = store_sources(job, reterr);
         if (r == PEN_OK)
             r = pen__plan_make(&request, path, reterr);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "net/address/address.h"
 #include "pack/format/format.h"
 
 #define WHERE "ingest/settings"
@@ -68,6 +69,19 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
                                 .limits = pen__limits_default};
 }
 
+/* Before a source is noted anywhere: an address with a password or a signature is refused. */
+static int check_sources(const PenIngestSettings *s, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < s->n_sources; i++) {
+        PenAddress address = {0};
+        if (pen_is_remote(s->sources[i]))
+            r = pen__address_parse(s->sources[i], &address, reterr);
+        pen__address_free(&address);
+    }
+    return r;
+}
+
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
 {
     if (!s->out || !s->out[0])
@@ -98,7 +112,8 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "time limit for a video: expected at least 1 second, found 0");
     PenPrepareSettings prepare = pen__settings_prepare(s);
-    return pen__prepare_settings_check(&prepare, reterr);
+    int r = pen__prepare_settings_check(&prepare, reterr);
+    return r < 0 ? r : check_sources(s, reterr);
 }
 
 enum { NUMBER_BYTES = 40 };

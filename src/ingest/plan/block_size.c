@@ -49,6 +49,14 @@ static uint64_t stored_bytes(const PenIngestSettings *s, const PenImageInfo *ima
     }
 }
 
+/* What is wrong with an input is reported when it is packed. What is wrong here and now (memory, a
+ * disk, a server) must not change the outcome. */
+static bool is_passing(int r)
+{
+    return r < 0 && r != PEN_E_DECODE && r != PEN_E_LIMIT && r != PEN_E_UNSUPPORTED &&
+           r != PEN_E_NOT_FOUND && r != PEN_E_INVALID && r != PEN_E_CORRUPT && r != PEN_E_FORMAT;
+}
+
 static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const PenPart *part,
                         PenBuf *data, uint64_t *ret, PenError *reterr)
 {
@@ -60,9 +68,7 @@ static int measure_part(PenPartReader *reader, const PenIngestSettings *s, const
         r = pen__image_probe(data->data, data->bytes, &pen__limits_default, &image, &local);
     if (r == PEN_OK)
         *ret = stored_bytes(s, &image, part->bytes);
-    /* What is wrong with an input is told when it is packed. What is wrong here and now must not
-     * change the outcome. */
-    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+    if (is_passing(r)) {
         if (reterr)
             *reterr = local;
         return r;
@@ -95,7 +101,7 @@ static int measure_frames(PenPartReader *reader, const PenIngestSettings *s, con
     if (r == PEN_END &&
         !pen__mul_over(stored_bytes(s, &first.image, first.bytes), part->offset, &bytes))
         *ret = bytes;
-    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+    if (is_passing(r)) {
         if (reterr)
             *reterr = local;
         return r;
@@ -123,7 +129,7 @@ static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, Pen
     int r = pen__part_path(p->reader, part, &path, &local);
     if (r == PEN_OK)
         r = pen__video_probe(&video, path, &info, &local);
-    if (r == PEN_E_NO_MEMORY || r == PEN_E_IO) {
+    if (is_passing(r)) {
         if (reterr)
             *reterr = local;
         return r;
@@ -171,10 +177,10 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
  * them, the first ones. */
 static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
-    Probe p = {
-        .draft = d,
-        .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots, ""}};
-    int r = pen__part_reader_open_roots(d->inputs.roots, d->inputs.n_roots, &p.reader, reterr);
+    Probe p = {.draft = d,
+               .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots,
+                         PEN_RUN_AGAIN, d->inputs.places}};
+    int r = pen__part_reader_open_frame(&p.frame, &p.reader, reterr);
     if (r < 0)
         return r;
     uint64_t n = PEN_MIN(d->n, (uint64_t)PROBES);

@@ -110,7 +110,9 @@ static int sources_here(const PenPlan *plan, PenError *reterr)
     for (uint32_t i = 0; r == 1 && i < n; i++)
         r = pen__file_exists(lists[i].path, reterr);
     for (uint32_t i = 0; r == 1 && i < frame->n_roots; i++)
-        if (*frame->roots[i].path)
+        if (pen_is_remote(frame->roots[i].path))
+            r = 0; /* the tasks have compared the objects that they read */
+        else if (*frame->roots[i].path)
             r = pen__file_exists(frame->roots[i].path, reterr);
     return r;
 }

@@ -210,7 +210,8 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
         return r;
     p->info.fields = p->fields;
     p->info.classes = p->classes;
-    p->frame = (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots, PEN_RUN_AGAIN};
+    p->frame =
+        (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots, PEN_RUN_AGAIN, NULL};
     return PEN_OK;
 }
 
@@ -271,6 +272,28 @@ const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n)
 void pen__plan_advise(PenPlan *plan, const char *advice)
 {
     plan->frame.advice = advice;
+}
+
+void pen__plan_connect(PenPlan *plan, PenPlaces *places)
+{
+    plan->frame.places = places;
+}
+
+int pen__plan_is_remote(const PenPlan *plan)
+{
+    for (uint32_t i = 0; i < plan->frame.n_roots; i++)
+        if (pen_is_remote(plan->frame.roots[i].path))
+            return 1;
+    return 0;
+}
+
+uint64_t pen__item_bytes(const PenItem *item)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < item->n_parts; i++)
+        if (pen__add_over(bytes, item->parts[i].bytes, &bytes))
+            return UINT64_MAX;
+    return bytes;
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */

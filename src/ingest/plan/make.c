@@ -40,6 +40,7 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
         return pen__fail_memory(reterr, WHERE, path);
     d->request = request;
     d->inputs.settings = request->settings;
+    d->inputs.places = request->places;
     r = pen__scan_sources(&d->inputs, reterr);
     pen__inputs_trim(&d->inputs);
     if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)

@@ -10,6 +10,7 @@
 #include "ingest/plan/part_impl.h"
 #include "ingest/plan/part_stream.h"
 #include "ingest/source/beneath.h"
+#include "ingest/source/object.h"
 
 #define WHERE "ingest/read"
 #define OPEN_TARS 32 /* per reader; a process may have 1,024 files open */
@@ -22,6 +23,7 @@ typedef struct OpenTar {
 struct PenPartReader {
     const PenRoot *roots;
     uint32_t n_roots;
+    PenPlaces *places;
     OpenTar tars[OPEN_TARS]; /* number n is at n % OPEN_TARS */
     PenPartStream *stream;
     PenBuf path;
@@ -29,26 +31,22 @@ struct PenPartReader {
     char real[PEN_REAL_PATH_BYTES], real_frame[PEN_REAL_PATH_BYTES]; /* where paths lead to */
 };
 
-int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
-                                PenError *reterr)
+int pen__part_reader_open_frame(const PenRecordFrame *frame, PenPartReader **ret, PenError *reterr)
 {
     PenPartReader *p = pen__zalloc(sizeof *p);
     if (!p)
         return pen__fail_memory(reterr, WHERE, "reader");
-    p->roots = roots;
-    p->n_roots = n_roots;
-    p->advice = PEN_RUN_AGAIN;
+    p->roots = frame->roots;
+    p->n_roots = frame->n_roots;
+    p->places = frame->places;
+    p->advice = frame->advice;
     *ret = p;
     return PEN_OK;
 }
 
 int pen__part_reader_open(const PenPlan *plan, PenPartReader **ret, PenError *reterr)
 {
-    const PenRecordFrame *frame = pen__plan_frame(plan);
-    int r = pen__part_reader_open_roots(frame->roots, frame->n_roots, ret, reterr);
-    if (r == PEN_OK)
-        (*ret)->advice = frame->advice;
-    return r;
+    return pen__part_reader_open_frame(pen__plan_frame(plan), ret, reterr);
 }
 
 void pen__part_reader_close(PenPartReader **reader)
@@ -176,6 +174,26 @@ static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_
     return r;
 }
 
+static int read_object(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
+                       PenError *reterr)
+{
+    const char *title = NULL;
+    PenRemote *remote = NULL;
+    PenExpected expected = pen__part_expected(p, part);
+    int r = pen__part_path(p, part, &title, reterr);
+    if (r == PEN_OK)
+        r = pen__places_get(p->places, p->roots[part->source].path, &remote, reterr);
+    if (r == PEN_OK)
+        r = reserve(out, part->bytes, title, reterr);
+    if (r == PEN_OK)
+        r = pen__object_read(remote, part->path, title, &expected, out->data, reterr);
+    if (r == PEN_OK) {
+        finish(out, part->bytes);
+        *ret_disk_bytes = part->bytes;
+    }
+    return r;
+}
+
 /* ---- tars ------------------------------------------------------------------------------------ */
 
 static int open_tar(PenPartReader *p, uint32_t number, PenSource **ret, PenError *reterr)
@@ -250,7 +268,9 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
     int r;
     switch (part->kind) {
     case PEN_PART_FILE:
-        r = read_file(reader, part, out, &disk_bytes, reterr);
+        r = pen_is_remote(reader->roots[part->source].path)
+                ? read_object(reader, part, out, &disk_bytes, reterr)
+                : read_file(reader, part, out, &disk_bytes, reterr);
         break;
     case PEN_PART_RANGE:
         r = pen__part_read_range(reader, part, out, reterr);

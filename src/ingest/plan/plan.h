@@ -51,6 +51,7 @@ typedef struct PenPlanRequest {
     const PenPackInfo *classes_from; /* class numbers come from here; unknown ones are errors */
     PenKnownFn known;                /* append; NULL = nothing is known */
     void *known_ctx;
+    struct PenPlaces *places; /* of remote sources */
 } PenPlanRequest;
 
 /* Scans the sources and writes the plan to the file `path` (through `path`.part, synced, renamed).
@@ -65,6 +66,13 @@ const PenPlanInfo *pen__plan_info(const PenPlan *plan);
 /* What to do when an input has changed; "run the same command again" unless something else is set.
  * The text has to outlive the plan. */
 void pen__plan_advise(PenPlan *plan, const char *advice);
+
+/* Where its remote inputs are read from; they have to outlive the plan. */
+void pen__plan_connect(PenPlan *plan, struct PenPlaces *places);
+/* 1: some of its inputs are remote. */
+int pen__plan_is_remote(const PenPlan *plan);
+/* The bytes of the parts of an item, as the plan has them; what they take when they are read. */
+uint64_t pen__item_bytes(const PenItem *item);
 
 /* A hash of all that the stored samples of the items [first, end) follow from: settings, fields, K,
  * the pack appended to, their records, and the stamps of their inputs. The plan's id, which also

@@ -52,6 +52,7 @@ typedef struct PenRecordFrame {
     uint32_t n_roots;
     const PenRoot *roots;
     const char *advice; /* when an input has changed: what to do */
+    PenPlaces *places;  /* of remote roots */
 } PenRecordFrame;
 
 /* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */
@@ -124,8 +125,7 @@ enum { /* offsets in the foot */
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-int pen__part_reader_open_roots(const PenRoot *roots, uint32_t n_roots, PenPartReader **ret,
-                                PenError *reterr);
+int pen__part_reader_open_frame(const PenRecordFrame *frame, PenPartReader **ret, PenError *reterr);
 const PenRecordFrame *pen__plan_frame(const PenPlan *plan);
 const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n);
 

@@ -278,24 +278,6 @@ static int add_all_dead(Walk *w, PenError *reterr)
     return r;
 }
 
-/* Some samples with a class and some without: a mistake that is better found now. */
-static int check_depths(const Walk *w, uint64_t first, PenError *reterr)
-{
-    const PenInputs *in = w->inputs;
-    char before[256] = "";
-    if (first)
-        pen__inputs_name(in, 0, before, sizeof before);
-    bool labelled_before = first && in->items[0].label != PEN_NO_LABEL;
-    const char *deep = *w->first_deep ? w->first_deep : labelled_before ? before : NULL;
-    const char *flat = *w->first_flat ? w->first_flat : first && !labelled_before ? before : NULL;
-    if (!deep || !flat)
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "expected all files in class folders or none, found %.150s and %.150s; move "
-                     "the first one away or into a folder, or pass a list of the files",
-                     flat, deep);
-}
-
 int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
 {
     uint64_t first = in->n;
@@ -304,7 +286,7 @@ int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
     if (r == PEN_OK)
         r = walk(&w, 0, reterr);
     if (r == PEN_OK)
-        r = check_depths(&w, first, reterr);
+        r = pen__inputs_check_depths(in, first, w.first_flat, w.first_deep, reterr);
     if (r == PEN_OK)
         r = add_all_dead(&w, reterr);
     pen__buf_free(&w.dead);

@@ -11,6 +11,7 @@
 #include "ingest/source/part.h"
 #include "ingest/source/stamp.h"
 #include "ingest/source/text.h"
+#include "io/places.h"
 
 #define PEN_KEY_LIMIT 4096
 #define PEN_FIELD_LIMIT 256
@@ -27,7 +28,8 @@ enum {
 
 typedef struct PenRoot {
     uint8_t kind;
-    const char *path; /* the folder, the folder of the list ("" for none), the tar, the .gulp */
+    const char *path; /* the folder, the folder of the list ("" for none), the tar, the .gulp; a
+                       * folder may be a prefix: pen_is_remote */
     uint64_t bytes;   /* of a tar or a .gulp */
     PenStamp stamp;   /* likewise */
 } PenRoot;
@@ -81,8 +83,9 @@ typedef struct PenLabelAt {
 
 typedef struct PenInputs {
     const PenIngestSettings *settings;
-    uint8_t kind; /* PEN_ROOT_* of all roots */
-    uint8_t what; /* a PenInputKind: the settings', or what the first input is */
+    PenPlaces *places; /* of remote sources; NULL where there are none */
+    uint8_t kind;      /* PEN_ROOT_* of all roots */
+    uint8_t what;      /* a PenInputKind: the settings', or what the first input is */
 
     PenRoot *roots;
     uint32_t n_roots, cap_roots;
@@ -136,11 +139,17 @@ void pen__inputs_get(const PenInputs *inputs, uint64_t i, PenInput *ret);
 void pen__cell_next(const uint8_t **at, PenCell *ret);
 /* Where the sample comes from, for people: "photos/a/1.jpg", "x-000.tar: 0017". */
 void pen__inputs_name(const PenInputs *inputs, uint64_t i, char *buf, size_t cap);
+/* Samples with a class and samples without: a mistake that is better found now. `first_flat` and
+ * `first_deep` are names of a sample without and with a class, of those added from `first` on; "" =
+ * there is none. */
+int pen__inputs_check_depths(const PenInputs *inputs, uint64_t first, const char *first_flat,
+                             const char *first_deep, PenError *reterr);
 /* Orders what was added from `first` on by key. */
 void pen__inputs_sort(PenInputs *inputs, uint64_t first);
 
 /* The scans: each adds the samples of one source. */
 int pen__scan_folder(PenInputs *inputs, const char *path, PenError *reterr);
+int pen__scan_prefix(PenInputs *inputs, const char *address, PenError *reterr);
 int pen__scan_list(PenInputs *inputs, const char *path, PenError *reterr);
 int pen__scan_tar(PenInputs *inputs, const char *path, PenError *reterr);
 int pen__scan_gulp(PenInputs *inputs, const char *path, PenError *reterr);

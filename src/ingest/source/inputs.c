@@ -271,6 +271,23 @@ void pen__inputs_sort(PenInputs *in, uint64_t first)
         qsort_r(in->items + first, (size_t)(in->n - first), sizeof *in->items, by_key, in);
 }
 
+int pen__inputs_check_depths(const PenInputs *in, uint64_t first, const char *first_flat,
+                             const char *first_deep, PenError *reterr)
+{
+    char before[256] = "";
+    if (first)
+        pen__inputs_name(in, 0, before, sizeof before);
+    bool labelled_before = first && in->items[0].label != PEN_NO_LABEL;
+    const char *deep = *first_deep ? first_deep : labelled_before ? before : NULL;
+    const char *flat = *first_flat ? first_flat : first && !labelled_before ? before : NULL;
+    if (!deep || !flat)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, "ingest/folder",
+                     "expected all files in class folders or none, found %.150s and %.150s; move "
+                     "the first one away or into a folder, or pass a list of the files",
+                     flat, deep);
+}
+
 size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap)
 {
     bool alone = !*root || (path_bytes && path[0] == '/');

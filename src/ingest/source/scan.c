@@ -67,9 +67,37 @@ static int fail_kind(const char *path, PenError *reterr)
                      path);
 }
 
+/* Of an address: by its name alone, nothing is requested. */
+static int kind_of_address(const char *address, uint8_t *ret, PenError *reterr)
+{
+    uint8_t kind = kind_of_name(address);
+    size_t n = strlen(address);
+    while (n && address[n - 1] == '/')
+        n--;
+    if (kind)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%.300s: expected a prefix of objects, found the name of %s, which is "
+                         "read from disk only; download it",
+                         address, kind_name(kind));
+    if (strncasecmp(address, "s3://", 5) != 0)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%.300s: expected an s3:// prefix, found an address whose objects cannot "
+                         "be listed; use s3://, or download the files",
+                         address);
+    if (n >= 4 && strncasecmp(address + n - 4, ".pen", 4) == 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%.300s: expected a prefix of images, found the name of a pack; 'penstock "
+                         "copy' copies packs",
+                         address);
+    *ret = PEN_ROOT_FOLDER;
+    return PEN_OK;
+}
+
 static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
 {
     PenFileStat st;
+    if (pen_is_remote(path))
+        return kind_of_address(path, ret, reterr);
     int r = pen__sys->stat_path(path, &st);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot open this source", path);
@@ -108,7 +136,8 @@ static int scan_one(PenInputs *in, const char *path, const char *first, PenError
     in->kind = kind;
     switch (kind) {
     case PEN_ROOT_FOLDER:
-        return pen__scan_folder(in, path, reterr);
+        return pen_is_remote(path) ? pen__scan_prefix(in, path, reterr)
+                                   : pen__scan_folder(in, path, reterr);
     case PEN_ROOT_LIST:
         return pen__scan_list(in, path, reterr);
     case PEN_ROOT_GULP:
@@ -124,7 +153,8 @@ static int expand(const char *source, PenNames *names, PenError *reterr)
     if (!*source)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a source, found an empty name");
     PenFileStat st;
-    int r = strchr(source, '{') ? pen__sys->stat_path(source, &st) : -ENOENT;
+    int r =
+        strchr(source, '{') && !pen_is_remote(source) ? pen__sys->stat_path(source, &st) : -ENOENT;
     if (r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG)
         return pen__pattern_expand(source, names, reterr);
     if (r < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies below an address, page by page: for removing what is left over. Readers never list. */
+/* What lies below an address, page by page: for packing it, and for removing what is left over.
+ * Readers of packs never list. */
 #include <string.h>
 
 #include "net/remote/remote_impl.h"
@@ -7,7 +8,8 @@
 
 #define WHERE "net/remote"
 
-enum { PAGE_BYTES = 1 << 20, MOST_PAGES = 1000000 };
+/* A page has up to 1,000 keys of up to 1,024 bytes, of which each may be written as three. */
+enum { PAGE_BYTES = 4 << 20, MOST_PAGES = 1000000 };
 
 typedef struct Pages {
     PenRemote *r;
@@ -68,19 +70,19 @@ static const char *below(const Pages *p, const char *key)
     return strncmp(key, (const char *)p->prefix.data, n) == 0 && key[n] ? key + n : NULL;
 }
 
-static int each_object(const Pages *p, const PenS3Objects *list,
-                       int (*each)(void *ctx, const char *name, uint64_t bytes), void *ctx)
+static int each_object(const Pages *p, const PenS3Objects *list, PenObjectFn each, void *ctx)
 {
     int e = 0;
     for (size_t i = 0; i < list->n && !e; i++) {
         const char *name = below(p, list->items[i].key);
-        e = name ? each(ctx, name, list->items[i].bytes) : 0;
+        PenObject object = {.bytes = list->items[i].bytes};
+        memcpy(object.etag, list->items[i].etag, sizeof object.etag);
+        e = name ? each(ctx, name, &object) : 0;
     }
     return e;
 }
 
-int pen__remote_list(PenRemote *r, int (*each)(void *ctx, const char *name, uint64_t bytes),
-                     void *ctx, PenError *reterr)
+int pen__remote_list(PenRemote *r, PenObjectFn each, void *ctx, PenError *reterr)
 {
     Pages p;
     PenS3Objects list = {0};
@@ -100,6 +102,10 @@ int pen__remote_list(PenRemote *r, int (*each)(void *ctx, const char *name, uint
             e = each_object(&p, &list, each, ctx);
         if (e || !list.more)
             break;
+        if (page == MOST_PAGES - 1)
+            e = pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                          "%s: expected at most %d pages of a listing, found more",
+                          pen__remote_text(r), MOST_PAGES);
     }
     pen__s3_objects_free(&list);
     close_pages(&p);

@@ -61,9 +61,10 @@ int pen__remote_store(PenRemote *r, const char *name, const void *data, size_t b
                       const PenObject *than, PenObject *ret, PenError *reterr);
 int pen__remote_remove(PenRemote *r, const char *name, PenError *reterr); /* also when not there */
 
-/* All objects below the address, in pages; `each` returns 0 to go on. */
-int pen__remote_list(PenRemote *r, int (*each)(void *ctx, const char *name, uint64_t bytes),
-                     void *ctx, PenError *reterr);
+/* All objects below the address, in pages and in the order of their names' bytes; `each` returns 0
+ * to go on. What a server that returns pages without end has is PEN_E_LIMIT. */
+typedef int (*PenObjectFn)(void *ctx, const char *name, const PenObject *object);
+int pen__remote_list(PenRemote *r, PenObjectFn each, void *ctx, PenError *reterr);
 /* Uploads that were begun below the address and neither finished nor given up: gives up those begun
  * before `before_s` (0: all). */
 int pen__remote_abort_uploads(PenRemote *r, uint64_t before_s, uint64_t *ret_n, PenError *reterr);

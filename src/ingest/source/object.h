@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of a remote place as inputs. An object is known by its size and its ETag, of which the
+ * stamp holds a hash. See docs/explanation/adr/0036. */
+#ifndef PEN_INGEST_SOURCE_OBJECT_H
+#define PEN_INGEST_SOURCE_OBJECT_H
+
+#include "ingest/source/stamp.h"
+#include "net/remote/remote.h"
+
+/* All zero when the server gives no ETag: then only sizes are compared. */
+PenStamp pen__stamp_of_object(const PenObject *object);
+
+/* PEN_E_INVALID "NAME: changed since the plan was made: ...". */
+int pen__object_check(const char *title, const PenExpected *expected, const PenObject *found,
+                      PenError *reterr);
+/* All bytes of the object that is expected, or an error: no byte of another one is returned.
+ * `title` is its address, for messages. */
+int pen__object_read(PenRemote *remote, const char *name, const char *title,
+                     const PenExpected *expected, uint8_t *to, PenError *reterr);
+
+#endif
