@@ -56,11 +56,12 @@ typedef struct PenIngestProgress {
 typedef struct PenIngestSettings {
     uint32_t struct_size; /**< set by the init function */
     uint32_t n_sources;
-    /** A folder, an s3:// prefix of images, .csv or .tsv lists, .tar files or patterns such as
-     * a-{000..017}.tar, or a folder of .gulp and .gmeta files. */
+    /** A folder, an s3:// prefix of images, .csv or .tsv lists, .tar files (paths, or s3://,
+     * https:// and http:// URLs) or patterns such as a-{000..017}.tar, or a folder of .gulp and
+     * .gmeta files. */
     const char *const *sources;
     const char *out; /**< NAME.pen, or an s3:// URL */
-    /** For the s3:// URLs of the sources and of the pack; NULL = from the environment. */
+    /** For the URLs of the sources and of the pack; NULL = from the environment. */
     const PenRemoteSettings *remote;
     /** For an s3:// URL: the directory that holds the state of the run. NULL = below the user's
      * cache directory. */

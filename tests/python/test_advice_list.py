@@ -122,6 +122,8 @@ IN_TESTS = {
     "pass one with --work", "pack into one, run 'penstock finalise', and upload the pack with",
     "could not be listed; run 'penstock verify'", "choose tile, encode, raw or mix",
     "install the package ffmpeg",
+    "found // or / at its start; rename the object", "cannot be listed; use s3://, or download",
+    "found the name of a pack; 'penstock copy' copies packs",
     "put the folder of the binary first in PATH",
     "run 'penstock pack' with the same arguments and --task I/N",
 }

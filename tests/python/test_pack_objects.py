@@ -4,51 +4,15 @@ between."""
 
 import json
 import re
-import secrets
 import signal
-import subprocess
 import time
 
 import net_stage
 import pytest
-from cli_tools import PENSTOCK, good, image_bytes, make_folder, run
+from bucket_tools import Bucket, tree
+from cli_tools import good, image_bytes, make_folder, run
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
-
-
-def tree(top):
-    return {str(p.relative_to(top)): p.read_bytes() for p in top.rglob("*") if p.is_file()}
-
-
-class Bucket:
-    """A bucket of its own, and the program with credentials for it."""
-
-    def __init__(self, server, home):
-        self.server, self.client = server, server.boto3(retries=3)
-        self.name = f"bucket-{secrets.token_hex(4)}"
-        self.client.create_bucket(Bucket=self.name)
-        self.env = server.environment(HOME=str(home))
-
-    def at(self, name):
-        return f"s3://{self.name}/{name}"
-
-    def put(self, key, body):
-        self.client.put_object(Bucket=self.name, Key=key, Body=body)
-
-    def fill(self, folder, prefix):
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
-
-    def good(self, *args, **more):
-        return good(*args, env=self.env, **more)
-
-    def run(self, *args, **more):
-        return run(*args, env=self.env, **more)
-
-    def start(self, *args):
-        return subprocess.Popen([PENSTOCK, *map(str, args)], env=self.env,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +196,7 @@ def test_ctrl_c_ends_the_wait_for_an_unresponsive_server(bucket, tmp_path, stage
     out = tmp_path / "p.pen"
     if stage == "pack":
         bucket.good("plan", bucket.at("photos"), "-o", out, *SMALL)
-    bucket.server.control(mute=True)
+    bucket.server.control(mute=True, reset=True)
     more = ("--task", "0/1") if stage == "pack" else ()
     process = bucket.start("pack", bucket.at("photos"), "-o", out, *SMALL, *more)
     deadline = time.monotonic() + 30
@@ -308,6 +272,16 @@ def test_a_name_with_an_empty_part_is_refused(bucket, tmp_path):
     result = bucket.run("pack", bucket.at("photos"), "-o", tmp_path / "p.pen")
     assert f"{bucket.at('photos')}/cat//x.jpg: expected a name without empty parts" in (
         result.message())
+    bucket.client.delete_object(Bucket=bucket.name, Key="photos/cat//x.jpg")
+    bucket.put("photos/cat/x.jpg", image_bytes(1))
+    bucket.good("pack", bucket.at("photos"), "-o", tmp_path / "p.pen")
+
+
+def test_a_pack_is_no_prefix_of_images(bucket, tmp_path):
+    bucket.good("pack", bucket.at("photos"), "-o", bucket.at("a.pen"), *SMALL)
+    result = bucket.run("pack", bucket.at("a.pen"), "-o", tmp_path / "p.pen")
+    assert "found the name of a pack; 'penstock copy' copies packs" in result.message()
+    bucket.good("copy", bucket.at("a.pen"), tmp_path / "p.pen")
 
 
 def test_no_output_has_a_secret(bucket, tmp_path):

@@ -13,7 +13,9 @@
 #include "ingest/source/object.h"
 
 #define WHERE "ingest/read"
-#define OPEN_TARS 32 /* per reader; a process may have 1,024 files open */
+#define SPAN_BYTES ((uint64_t)2 << 20) /* at most, for parts that are fetched together */
+#define GAP_BYTES 4096                 /* between two of them: headers */
+#define OPEN_TARS 32                   /* per reader; a process may have 1,024 files open */
 
 typedef struct OpenTar {
     PenSource *source;
@@ -26,6 +28,9 @@ struct PenPartReader {
     PenPlaces *places;
     OpenTar tars[OPEN_TARS]; /* number n is at n % OPEN_TARS */
     PenPartStream *stream;
+    PenBuf span; /* bytes of a remote tar that hold all parts of the item at hand; empty = none */
+    uint32_t span_source;
+    uint64_t span_at;
     PenBuf path;
     const char *advice;
     char real[PEN_REAL_PATH_BYTES], real_frame[PEN_REAL_PATH_BYTES]; /* where paths lead to */
@@ -57,6 +62,7 @@ void pen__part_reader_close(PenPartReader **reader)
     for (uint32_t i = 0; i < OPEN_TARS; i++)
         pen__source_close(&p->tars[i].source);
     pen__part_stream_free(&p->stream);
+    pen__buf_free(&p->span);
     pen__buf_free(&p->path);
     pen__free(p);
     *reader = NULL;
@@ -220,8 +226,76 @@ static int open_tar(PenPartReader *p, uint32_t number, PenSource **ret, PenError
     return PEN_OK;
 }
 
+static int read_at(PenPartReader *p, uint32_t source, uint8_t *to, uint64_t bytes, uint64_t offset,
+                   PenError *reterr)
+{
+    const PenRoot *root = &p->roots[source];
+    PenExpected expected = {root->bytes, root->stamp, p->advice};
+    return pen__object_read_range(p->places, root->path, &expected, to, bytes, offset, reterr);
+}
+
+/* The bytes from the first to the last part of a remote tar. False: they are not worth one request,
+ * or there are none. */
+static bool find_span(const PenPartReader *p, const PenItem *item, PenPart *ret)
+{
+    uint64_t low = UINT64_MAX, high = 0, sum = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < item->n_parts; i++) {
+        const PenPart *part = &item->parts[i];
+        uint64_t end;
+        if (part->kind != PEN_PART_RANGE)
+            continue;
+        if (part->source >= p->n_roots || !pen_is_remote(p->roots[part->source].path) ||
+            pen__add_over(part->offset, part->bytes, &end) || part->bytes > SPAN_BYTES ||
+            (n && part->source != ret->source))
+            return false;
+        ret->source = part->source;
+        low = PEN_MIN(low, part->offset);
+        high = PEN_MAX(high, end);
+        sum += part->bytes + GAP_BYTES;
+        n++;
+    }
+    ret->offset = low;
+    ret->bytes = n > 1 ? high - low : 0;
+    return ret->bytes && ret->bytes <= sum && ret->bytes <= SPAN_BYTES;
+}
+
+int pen__part_gather(PenPartReader *reader, const PenItem *item, PenError *reterr)
+{
+    PenPart all = {0};
+    reader->span.bytes = 0;
+    if (!find_span(reader, item, &all))
+        return PEN_OK;
+    int r = reserve(&reader->span, all.bytes, reader->roots[all.source].path, reterr);
+    if (r == PEN_OK)
+        r = read_at(reader, all.source, reader->span.data, all.bytes, all.offset, reterr);
+    if (r < 0)
+        return r;
+    reader->span.bytes = (size_t)all.bytes;
+    reader->span_source = all.source;
+    reader->span_at = all.offset;
+    return PEN_OK;
+}
+
+static int read_remote_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
+{
+    int r = reserve(out, part->bytes, p->roots[part->source].path, reterr);
+    if (r < 0)
+        return r;
+    if (p->span.bytes && p->span_source == part->source && part->offset >= p->span_at &&
+        pen__range_ok(part->offset - p->span_at, part->bytes, p->span.bytes))
+        memcpy(out->data, p->span.data + (part->offset - p->span_at), (size_t)part->bytes);
+    else
+        r = read_at(p, part->source, out->data, part->bytes, part->offset, reterr);
+    if (r == PEN_OK)
+        finish(out, part->bytes);
+    return r;
+}
+
 int pen__part_read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
 {
+    if (pen_is_remote(p->roots[part->source].path))
+        return read_remote_range(p, part, out, reterr);
     PenSource *source = NULL;
     int r = open_tar(p, part->source, &source, reterr);
     if (r == PEN_OK)
@@ -241,8 +315,8 @@ static int read_stream(PenPartReader *p, const PenPart *part, PenBuf *out, uint6
         return r;
     const PenRoot *root = &p->roots[part->source];
     PenExpected expected = {root->bytes, root->stamp, p->advice};
-    return pen__part_stream_read(p->stream, root->path, &expected, part, out, ret_disk_bytes,
-                                 reterr);
+    const PenStreamFile file = {root->path, p->places, &expected};
+    return pen__part_stream_read(p->stream, &file, part, out, ret_disk_bytes, reterr);
 }
 
 static int read_inline(const PenPart *part, PenBuf *out, PenError *reterr)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ingest/source/input.h"
+#include "ingest/source/object.h"
 #include "ingest/source/tar.h"
 
 #define WHERE "ingest/stream"
@@ -58,14 +59,18 @@ void pen__part_stream_free(PenPartStream **stream)
     *stream = NULL;
 }
 
-static int start(PenPartStream *s, const char *path, const PenExpected *expected, uint32_t number,
-                 PenError *reterr)
+static int open_source(const PenStreamFile *file, PenSource **ret, PenError *reterr)
+{
+    if (pen_is_remote(file->path))
+        return pen__object_open(file->places, file->path, file->expected, ret, NULL, reterr);
+    int r = pen__source_open_file(file->path, ret, reterr);
+    return r < 0 ? r : pen__expected_check_path(file->path, file->expected, reterr);
+}
+
+static int start(PenPartStream *s, const PenStreamFile *file, uint32_t number, PenError *reterr)
 {
     stop(s);
-    int r = pen__source_open_file(path, &s->source, reterr);
-    if (r < 0)
-        return r;
-    r = pen__expected_check_path(path, expected, reterr);
+    int r = open_source(file, &s->source, reterr);
     if (r == PEN_OK)
         r = pen__tar_open(s->source, &s->tar, reterr);
     if (r < 0) {
@@ -142,18 +147,17 @@ static const PenBuf *find(const PenPartStream *s, uint64_t offset)
     return NULL;
 }
 
-int pen__part_stream_read(PenPartStream *s, const char *path, const PenExpected *expected,
-                          const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
-                          PenError *reterr)
+int pen__part_stream_read(PenPartStream *s, const PenStreamFile *file, const PenPart *part,
+                          PenBuf *out, uint64_t *ret_disk_bytes, PenError *reterr)
 {
     int r = PEN_OK;
     bool open = s->tar && s->number == part->source;
     const PenBuf *data = open ? find(s, part->offset) : NULL;
     if (!data) {
         if (!open || part->offset < s->next)
-            r = start(s, path, expected, part->source, reterr);
+            r = start(s, file, part->source, reterr);
         if (r == PEN_OK)
-            r = advance(s, part->offset, expected->advice, reterr);
+            r = advance(s, part->offset, file->expected->advice, reterr);
         if (r < 0) {
             stop(s);
             return r;
@@ -164,10 +168,10 @@ int pen__part_stream_read(PenPartStream *s, const char *path, const PenExpected 
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: %s: changed since the plan was made: expected %" PRIu64
                          " bytes, found %zu; %s",
-                         path, part->path, part->bytes, data->bytes, expected->advice);
+                         file->path, part->path, part->bytes, data->bytes, file->expected->advice);
     out->bytes = 0;
     if (pen__buf_reserve(out, data->bytes + PEN_SLACK) < 0)
-        return pen__fail_memory(reterr, WHERE, path);
+        return pen__fail_memory(reterr, WHERE, file->path);
     memcpy(out->data, data->data, data->bytes + PEN_SLACK);
     out->bytes = data->bytes;
     if (ret_disk_bytes)

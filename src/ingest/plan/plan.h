@@ -103,6 +103,9 @@ void pen__part_reader_close(PenPartReader **reader); /* accepts NULL */
  * (may be NULL): what it takes on disk; of a compressed tar what was read of it to get there. */
 int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
                    uint64_t *ret_disk_bytes, PenError *reterr);
+/* Before the parts of an item are read: those that lie side by side in a remote tar are fetched by
+ * one request. Does nothing for others. */
+int pen__part_gather(PenPartReader *reader, const PenItem *item, PenError *reterr);
 /* The frames of such a part, in order: `frame` gets the bytes of each as pen__part_read gives them,
  * and may keep the buffer by emptying `data`; what it returns but 0 ends the reading. What has
  * other frames than the plan saw is PEN_E_INVALID. */

@@ -83,6 +83,9 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
     p->sample.key = item.key;
     p->sample.key_bytes = item.key_bytes;
     p->sample.position = position;
+    r = pen__part_gather(reader, &item, reterr);
+    if (r < 0)
+        return r;
     for (uint32_t f = 0; f < schema->n_fields; f++) {
         if (item.parts[f].kind != PEN_PART_INLINE)
             pen__part_name(plan, &item.parts[f], name, PEN_INPUT_NAME_BYTES);

@@ -6,6 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "io/ahead.h"
+#include "io/remote_source.h"
 
 #define WHERE "ingest/read"
 /* A request has a time limit, so large objects are read by several. */
@@ -24,6 +26,13 @@ static int fail_changed(const char *title, const PenExpected *expected, PenError
 {
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "%s: changed since the plan was made: its ETag differs; %s", title,
+                     expected->advice);
+}
+
+static int fail_gone(const char *title, const PenExpected *expected, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: changed since the plan was made: no such object; %s", title,
                      expected->advice);
 }
 
@@ -58,13 +67,55 @@ int pen__object_read(PenRemote *remote, const char *name, const char *title,
     uint64_t bytes = expected->bytes, rest = bytes - PEN_MIN(bytes, PIECE_BYTES);
     int r = read_end(remote, name, bytes, to, &found, reterr);
     if (r == PEN_E_NOT_FOUND)
-        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
-                         "%s: changed since the plan was made: no such object; %s", title,
-                         expected->advice);
+        return fail_gone(title, expected, reterr);
     if (r == PEN_OK)
         r = pen__object_check(title, expected, &found, reterr);
     for (uint64_t at = 0; r == PEN_OK && at < rest; at += PIECE_BYTES)
         r = pen__remote_read(remote, name, &found, to + at, (size_t)PEN_MIN(rest - at, PIECE_BYTES),
                              at, 0, reterr);
     return r == PEN_E_CHANGED ? fail_changed(title, expected, reterr) : r;
+}
+
+/* ---- tars ------------------------------------------------------------------------------------ */
+
+int pen__object_read_range(PenPlaces *places, const char *address, const PenExpected *expected,
+                           uint8_t *to, uint64_t bytes, uint64_t offset, PenError *reterr)
+{
+    PenObjectPlace place;
+    PenObject object;
+    int r = pen__places_object(places, address, &object, reterr);
+    if (r == PEN_OK)
+        r = pen__object_check(address, expected, &object, reterr);
+    if (r == PEN_OK)
+        r = pen__places_find(places, address, &place, reterr);
+    for (uint64_t at = 0; r == PEN_OK && at < bytes; at += PIECE_BYTES)
+        r = pen__remote_read(place.remote, place.name, &object, to + at,
+                             (size_t)PEN_MIN(bytes - at, PIECE_BYTES), offset + at, 0, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        return fail_gone(address, expected, reterr);
+    return r == PEN_E_CHANGED ? fail_changed(address, expected, reterr) : r;
+}
+
+int pen__object_open(PenPlaces *places, const char *address, const PenExpected *expected,
+                     PenSource **ret, PenObject *ret_object, PenError *reterr)
+{
+    PenObjectPlace place;
+    PenSource *source = NULL;
+    int r = pen__places_find(places, address, &place, reterr);
+    if (r == PEN_OK)
+        r = pen__source_open_remote(place.remote, place.name, 0, &source, reterr);
+    if (r == PEN_E_NOT_FOUND && expected)
+        return fail_gone(address, expected, reterr);
+    if (r == PEN_OK && expected)
+        r = pen__object_check(address, expected, pen__source_object(source), reterr);
+    if (r < 0) {
+        pen__source_close(&source);
+        return r;
+    }
+    if (ret_object)
+        *ret_object = *pen__source_object(source);
+    r = pen__source_ahead(place.remote, &source, reterr);
+    if (r == PEN_OK)
+        *ret = source;
+    return r;
 }

@@ -5,7 +5,8 @@
 #define PEN_INGEST_SOURCE_OBJECT_H
 
 #include "ingest/source/stamp.h"
-#include "net/remote/remote.h"
+#include "io/places.h"
+#include "io/source.h"
 
 /* All zero when the server gives no ETag: then only sizes are compared. */
 PenStamp pen__stamp_of_object(const PenObject *object);
@@ -17,5 +18,14 @@ int pen__object_check(const char *title, const PenExpected *expected, const PenO
  * `title` is its address, for messages. */
 int pen__object_read(PenRemote *remote, const char *name, const char *title,
                      const PenExpected *expected, uint8_t *to, PenError *reterr);
+
+/* Bytes of an object that many parts lie in, a tar. It is compared with the plan when it is first
+ * used; then requests carry its ETag. */
+int pen__object_read_range(PenPlaces *places, const char *address, const PenExpected *expected,
+                           uint8_t *to, uint64_t bytes, uint64_t offset, PenError *reterr);
+/* To be read from its beginning to its end; pen__source_close. `expected` NULL: any; *ret_object
+ * (may be NULL) is what it is. */
+int pen__object_open(PenPlaces *places, const char *address, const PenExpected *expected,
+                     PenSource **ret, PenObject *ret_object, PenError *reterr);
 
 #endif

@@ -38,7 +38,7 @@ static int passed_over(const Prefix *p, const char *name)
         if (slash == part)
             return fail_name(p, name,
                              "expected a name without empty parts, found // or / at its start; "
-                             "rename the object, or pass a list of the objects");
+                             "rename the object");
         if (slash - part >= 4 && strncasecmp(slash - 4, ".pen", 4) == 0)
             return 1;
         part = slash + 1;

@@ -26,6 +26,7 @@ struct PenTar {
     PenError failure; /* of the source; libarchive knows only that there was one */
     /* the member that next gave */
     uint64_t offset, bytes;
+    uint64_t header_bytes; /* what the header in front of its data says */
     bool readable;
     bool ended;
 };
@@ -217,13 +218,24 @@ static int check_end(const PenTar *t, PenError *reterr)
                          "%s: member of %" PRIu64 " bytes at offset %" PRIu64
                          ": expected the next header at %" PRIu64 ", found it at %" PRIu64,
                          t->source->name, t->bytes, t->offset, end, found);
+    if (t->header_bytes != t->bytes)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: member of %" PRIu64 " bytes at offset %" PRIu64
+                         ": expected the same size in its header, found %" PRIu64,
+                         t->source->name, t->bytes, t->offset, t->header_bytes);
+    return PEN_OK;
+}
+
+/* Read while the header is near: what lies far back may be remote. */
+static int read_header_size(PenTar *t, PenError *reterr)
+{
     uint8_t header[RECORD];
+    t->header_bytes = 0;
+    if (!t->bytes || t->compressed)
+        return PEN_OK;
     int r = pen__source_read(t->source, header, sizeof header, t->offset - RECORD, reterr);
-    if (r == PEN_OK && header_size(header) != t->bytes)
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s: member of %" PRIu64 " bytes at offset %" PRIu64
-                      ": expected the same size in its header, found %" PRIu64,
-                      t->source->name, t->bytes, t->offset, header_size(header));
+    if (r == PEN_OK)
+        t->header_bytes = header_size(header);
     return r;
 }
 
@@ -299,6 +311,9 @@ int pen__tar_next(PenTar *t, PenMember *ret, PenError *reterr)
         if (r < 0)
             return r;
         t->bytes = (uint64_t)archive_entry_size(entry);
+        r = read_header_size(t, reterr);
+        if (r < 0)
+            return r;
         t->readable = true;
         *ret = (PenMember){name, t->offset, t->bytes};
         return PEN_OK;

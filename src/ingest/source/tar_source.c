@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ingest/source/input.h"
+#include "ingest/source/object.h"
 #include "ingest/source/tar.h"
 
 #define WHERE "ingest/tar"
@@ -253,8 +254,26 @@ out:
     return r;
 }
 
+/* Streamed once, by several requests at a time. */
+static int scan_remote(PenInputs *in, const char *address, PenError *reterr)
+{
+    PenSource *source = NULL;
+    PenObject object;
+    uint32_t root = in->n_roots;
+    int r = pen__object_open(in->places, address, NULL, &source, &object, reterr);
+    if (r < 0)
+        return r;
+    r = pen__scan_tar_from(in, source, reterr);
+    if (r == PEN_OK)
+        in->roots[root].stamp = pen__stamp_of_object(&object);
+    pen__source_close(&source);
+    return r;
+}
+
 int pen__scan_tar(PenInputs *in, const char *path, PenError *reterr)
 {
+    if (pen_is_remote(path))
+        return scan_remote(in, path, reterr);
     PenSource *source = NULL;
     PenFileStat st; /* from before it is read: what changes then is noticed later */
     uint32_t root = in->n_roots;

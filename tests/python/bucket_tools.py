@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buckets with inputs for pack, and the program with credentials for them."""
+
+import secrets
+import subprocess
+
+from cli_tools import PENSTOCK, good, run
+
+
+def tree(top):
+    return {str(p.relative_to(top)): p.read_bytes() for p in top.rglob("*") if p.is_file()}
+
+
+class Bucket:
+    """A bucket of its own, and the program with credentials for it."""
+
+    def __init__(self, server, home):
+        self.server, self.client = server, server.boto3(retries=3)
+        self.name = f"bucket-{secrets.token_hex(4)}"
+        self.client.create_bucket(Bucket=self.name)
+        self.env = server.environment(HOME=str(home))
+
+    def at(self, name):
+        return f"s3://{self.name}/{name}"
+
+    def put(self, key, body):
+        self.client.put_object(Bucket=self.name, Key=key, Body=body)
+
+    def fill(self, folder, prefix):
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
+
+    def good(self, *args, **more):
+        return good(*args, env=self.env, **more)
+
+    def run(self, *args, **more):
+        return run(*args, env=self.env, **more)
+
+    def start(self, *args):
+        return subprocess.Popen([PENSTOCK, *map(str, args)], env=self.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
