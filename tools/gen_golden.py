@@ -218,6 +218,21 @@ def indexed_append(place):
 
 
 @valid
+def converted(place):
+    """Baseline files made of progressive ones; a small one, and one of CMYK, as they are."""
+    scans = {"progressive": True}
+    files = {"a/420.jpg": jpeg(1, 97, 61, subsampling="4:2:0", exif=exif(6), **scans),
+             "a/422.jpg": jpeg(2, 150, 70, subsampling="4:2:2", comment=b"a comment", **scans),
+             "a/444.jpg": jpeg(3, 150, 70, subsampling="4:4:4", **scans),
+             "a/baseline.jpg": jpeg(4, 97, 61),
+             "b/cmyk.jpg": jpeg(5, 97, 61, "CMYK", **scans),
+             "b/grey.jpg": jpeg(6, 130, 61, "L", exif=exif(3), **scans),
+             "b/small.jpg": jpeg(7, 30, 8, **scans)}
+    more = ["--mode", "keep", "--progressive", "convert", "--block-samples", "4"]
+    place.pack(store(place.work, files), more=more)
+
+
+@valid
 def png_webp(place):
     place.pack(store(place.work, others()), more=["--block-samples", "3"])
 
@@ -839,6 +854,19 @@ def entries_of_another_colour(part, data, at):
 def entries_of_a_tiled_file(part, data, at):
     if at:
         data[16 + 25] = 1
+
+
+@entry_table("E_CORRUPT", "unknown codec or storage mode", "breaks the rule")
+def converted_png(part, data, at):
+    if at:
+        data[16 + 24], data[16 + 25] = 2, 7
+
+
+@entry_table("E_CORRUPT", "table missing or unexpected", "image breaks the rule")
+def converted_without_entries(part, data, at):
+    if at:
+        data[16 + 25] = 7
+        struct.pack_into("<QQ", data, 16 + 32, 0, 0)
 
 
 # ---- invalid packs: missing values that cannot be -----------------------------------------------

@@ -46,6 +46,19 @@ class Set:
                            quality=quality)
         return name, [str(file) for file in sorted(out.glob("*.jpg"))]
 
+    def progressive(self):
+        """The photographs as progressive files with the same pixels."""
+        out = self.folder / "progressive"
+        out.mkdir(exist_ok=True)
+        files = [out / f"{n:06}.jpg" for n in range(len(self.files))]
+        for source, file in zip(self.files, files):
+            if not file.exists():
+                part = file.with_suffix(".part")
+                subprocess.run(["jpegtran", "-progressive", "-copy", "all", "-outfile", part,
+                                source], check=True)
+                part.rename(file)
+        return [str(file) for file in files]
+
     def cases(self, size, short):
         """Photographs and boxes for the check of pixels; those of the reference lie beside them."""
         text = self.reference("cases", files=self.files, work=str(self.folder), size=size,
@@ -54,13 +67,16 @@ class Set:
 
     def task(self, setting, cases):
         """What a worker is told; its loader's options are added to it."""
-        name, files = "asis", self.files
+        name, files, originals = "asis", self.files, self.files
         if setting["stored"] == "encoded":
             name, files = self.encoded(setting["max_side"], setting["quality"])
+        if setting["stored"] == "progressive":
+            name, files = "progressive", self.progressive()
+            originals = files
         keys = ("transform", "stored", "check", "size", "short", "quality", "max_side", "batch",
                 "threads")
         return {**{key: setting[key] for key in keys}, "set": name, "work": str(self.folder),
-                "list": self.listing(name, files), "originals": self.files, "cases": cases,
+                "list": self.listing(name, files), "originals": originals, "cases": cases,
                 "seed": SEED, "build": str(places.BUILD)}
 
 

@@ -6,9 +6,10 @@ import tomllib
 from compare.places import BENCH
 
 KINDS = {
-    "title": str, "transform": ("train", "validation"), "stored": ("asis", "encoded", "raw"),
-    "check": ("crops", "validation"), "size": int, "short": int, "quality": int, "max_side": int,
-    "batch": int, "threads": int, "base": str, "loaders": list, "wanted": list,
+    "title": str, "transform": ("train", "validation"),
+    "stored": ("asis", "encoded", "raw", "progressive"), "check": ("crops", "validation"),
+    "size": int, "short": int, "quality": int, "max_side": int, "batch": int,
+    "threads": int, "base": str, "loaders": list, "wanted": list,
 }
 
 

@@ -17,9 +17,14 @@ PIPELINES = {"train": "decode | random_resized_crop {size} | hflip | tensor u8",
 
 def pack_of(task, program, work):
     """The pack of this task's files; sample i is file i, and so is its label."""
-    mode = task["options"].get("mode") or {"asis": "tile", "encoded": "encode"}.get(
-        task["stored"], task["stored"])
+    modes = {"asis": "tile", "encoded": "encode", "progressive": "tile"}
+    mode = task["options"].get("mode") or modes.get(task["stored"], task["stored"])
     more, name = [], f"penstock-{mode}"
+    if task["stored"] == "progressive":
+        name += "-progressive"
+    if task["options"].get("progressive"):
+        more += ["--progressive", task["options"]["progressive"]]
+        name += f"-{task['options']['progressive']}"
     if not task["options"].get("index", True):
         more.append("--no-index")
     elif mode in ("keep", "encode"):

@@ -106,6 +106,15 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "noindex",
         .help = "in mode keep: only store the files; JPEGs get no index, and no image is decoded. "
                 "In mode encode: store tiles instead of JPEGs with an index"},
+    [CLI_OPT_PROGRESSIVE] = {.name = "progressive", .kind = CLI_ARG_CHOICE,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP,
+        .value = "A", .choices = "keep|convert", .initial = "keep",
+        .mistaken = "baseline convert",
+        .help = "what mode keep does with progressive JPEGs and others with several scans, which "
+                "cannot have an index\n"
+                "keep: store the file; a crop decodes the complete image\n"
+                "convert: store a baseline JPEG with the same pixels and an index, which is about "
+                "6 % larger"},
     [CLI_OPT_SIXTEEN_BIT] = {.name = "sixteen-bit", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "A", .choices = "refuse|reduce", .initial = "refuse",

@@ -125,6 +125,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->check_decode = v[CLI_OPT_CHECK].given;
     s->sixteen_bit = (int32_t)v[CLI_OPT_SIXTEEN_BIT].number;
     s->no_index = v[CLI_OPT_NO_INDEX].given;
+    s->progressive = (int32_t)v[CLI_OPT_PROGRESSIVE].number;
     s->order = (int32_t)v[CLI_OPT_ORDER].number;
     s->seed = v[CLI_OPT_SEED].number;
     s->fraction = v[CLI_OPT_FRACTION].real;

@@ -33,6 +33,14 @@ typedef enum PenSixteenBit {
     PEN_SIXTEEN_REDUCE = 1  /**< loading returns the upper 8 bits */
 } PenSixteenBit;
 
+/** What mode keep does with a progressive JPEG, or another one with several scans. Such a file has
+ * no entry index, because decoding can start only at its beginning. */
+typedef enum PenProgressive {
+    PEN_PROGRESSIVE_KEEP = 0,   /**< stores the file as it is; the default */
+    PEN_PROGRESSIVE_CONVERT = 1 /**< stores a baseline JPEG with the same pixels and an index; the
+                                   file is kept if that is not possible */
+} PenProgressive;
+
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
 /** What one sample of a folder or a list is. */
@@ -114,7 +122,7 @@ typedef struct PenIngestSettings {
      * tiles instead; default 0. An entry index lists places of a JPEG at which decoding can start,
      * so that a crop needs a part of the file only. */
     int32_t no_index;
-    uint32_t unused; /**< 0; for later releases */
+    int32_t progressive; /**< keep, without no_index: a PenProgressive */
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and

@@ -65,6 +65,7 @@ enum {
     PEN_HOW_KEPT_UNTILED = 4, /**< kept: it cannot be tiled without loss */
     PEN_HOW_KEPT_QUALITY = 5, /**< kept: its quality is not above the requested one */
     PEN_HOW_INDEXED = 6,      /**< kept, with places at which decoding can start */
+    PEN_HOW_CONVERTED = 7,    /**< a baseline JPEG with the same pixels, with such places */
     PEN_HOW_COUNT = 8,
     PEN_STORED_COUNT = 8
 };

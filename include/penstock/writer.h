@@ -34,9 +34,9 @@ typedef struct PenWriterSettings {
     uint64_t shard_bytes;            /**< a shard is closed at this size; default 512 MiB */
     const PenRemoteSettings *remote; /**< for an s3:// URL; NULL = from the environment */
     const char *work;                /**< for an s3:// URL, as in PenIngestSettings */
-    const char *name; /**< names the data; enters the names of the shard files; NULL = "" */
-    int32_t no_index; /**< as in PenIngestSettings */
-    uint32_t unused;  /**< 0; for later releases */
+    const char *name;    /**< names the data; enters the names of the shard files; NULL = "" */
+    int32_t no_index;    /**< as in PenIngestSettings */
+    int32_t progressive; /**< a PenProgressive, as in PenIngestSettings */
 } PenWriterSettings;
 
 /** The value of one field. Numbers: `data` points to them, in the byte order of the machine.

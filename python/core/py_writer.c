@@ -124,20 +124,21 @@ static int open_writer(CoreWriter *self, const char *path, const PenWriterSettin
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {
-        "path",          "fields",      "class_field", "classes",      "mode",        "quality",
-        "max_side",      "short_side",  "raw_share",   "check_decode", "sixteen_bit", "no_index",
-        "block_samples", "shard_bytes", "name",        "remote",       "work",        NULL};
+    static char *names[] = {"path",        "fields",        "class_field", "classes",
+                            "mode",        "quality",       "max_side",    "short_side",
+                            "raw_share",   "check_decode",  "sixteen_bit", "no_index",
+                            "progressive", "block_samples", "shard_bytes", "name",
+                            "remote",      "work",          NULL};
     PenWriterSettings s;
     Fields f = {0};
     PyObject *path = NULL, *fields, *classes, *remote;
     unsigned long long block_samples, shard_bytes;
     pen_writer_settings_init(&s);
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&O!zO!iiIIdpipKKsOz", names, PyUnicode_FSConverter, &path, &PyList_Type,
-            &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality, &s.max_side,
-            &s.short_side, &s.raw_share, &s.check_decode, &s.sixteen_bit, &s.no_index,
-            &block_samples, &shard_bytes, &s.name, &remote, &s.work))
+            args, kwargs, "O&O!zO!iiIIdpipiKKsOz", names, PyUnicode_FSConverter, &path,
+            &PyList_Type, &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
+            &s.max_side, &s.short_side, &s.raw_share, &s.check_decode, &s.sixteen_bit, &s.no_index,
+            &s.progressive, &block_samples, &shard_bytes, &s.name, &remote, &s.work))
         return NULL;
     s.block_samples = block_samples;
     s.shard_bytes = shard_bytes;

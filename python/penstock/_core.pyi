@@ -72,6 +72,7 @@ class Writer:
         check_decode: bool,
         sixteen_bit: int,
         no_index: bool,
+        progressive: int,
         block_samples: int,
         shard_bytes: int,
         name: str,

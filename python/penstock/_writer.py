@@ -22,6 +22,7 @@ _FORMATS = {
 }
 _MODES = {"tile": 0, "keep": 1, "encode": 2, "raw": 3, "mix": 4}
 _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
+_PROGRESSIVE = {"keep": 0, "convert": 1}
 _TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
 _OPTIONAL = ("bytes", "json", "text")
 
@@ -214,6 +215,9 @@ class Writer:
                  `raw_share`.
     index        False, with mode="keep": only store the files. JPEGs get no index of places at
                  which decoding can start, and no image is decoded. With mode="encode": store tiles
+    progressive  with mode="keep", for JPEGs with several scans, which cannot have such an index:
+                 "keep" (default) stores the file; "convert" stores a baseline JPEG with the same
+                 pixels and an index
     check_decode True, with index=False: decode every image to find damaged files
     sixteen_bit  for a PNG with 16 bits per channel in an image field: "refuse" (default) raises
                  UnsupportedError; "reduce" accepts it, and loading returns the upper 8 bits
@@ -240,6 +244,7 @@ class Writer:
         short_side: int = 0,
         raw_share: float = 0.25,
         index: bool = True,
+        progressive: str = "keep",
         check_decode: bool = False,
         sixteen_bit: str = "refuse",
         block_samples: int = 32,
@@ -273,6 +278,7 @@ class Writer:
             check_decode=_check.flag("check_decode", check_decode),
             sixteen_bit=_SIXTEEN_BIT[_check.word("sixteen_bit", sixteen_bit, _SIXTEEN_BIT)],
             no_index=not _check.flag("index", index),
+            progressive=_PROGRESSIVE[_check.word("progressive", progressive, _PROGRESSIVE)],
             block_samples=_check.integer("block_samples", block_samples, 1, 2**31),
             shard_bytes=_check.size("shard_size", shard_size),
             name=_check.text("name", name),

@@ -121,6 +121,31 @@ static void try_tile(const uint8_t *data, size_t bytes)
     pen__tiled_free(&t);
 }
 
+/* A baseline file with the same pixels, and again the same one if it is made of that. */
+static void try_baseline(const uint8_t *data, size_t bytes)
+{
+    PenError err;
+    PenBuf b = {0}, again = {0};
+    PenPixels source = {0}, made = {0};
+    const char *why = NULL;
+    int r = CALL(pen__jpeg_baseline(data, bytes, &limits, &b, &why, &err));
+    if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_STORED_JPEG) {
+        uint8_t *exact = copy_of(b.data, b.bytes);
+        MUST(pen__image_decode(data, bytes, &limits, &source, &err));
+        MUST(pen__image_decode(exact, b.bytes, &limits, &made, &err));
+        REQUIRE(same_pixels(&source, &made));
+        MUST(pen__jpeg_baseline(exact, b.bytes, &limits, &again, &why, &err));
+        REQUIRE(again.bytes == b.bytes && memcmp(again.data, b.data, b.bytes) == 0);
+        free(exact);
+    } else if (r > 0) {
+        REQUIRE(r == PEN_END && why && *why);
+    }
+    pen__pixels_free(&source);
+    pen__pixels_free(&made);
+    pen__buf_free(&b);
+    pen__buf_free(&again);
+}
+
 static void try_decode(const uint8_t *data, size_t bytes)
 {
     PenError err;
@@ -157,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     REQUIRE(pen__exif_orientation(exact, bytes) >= 1 && pen__exif_orientation(exact, bytes) <= 8);
     try_decode(exact, bytes);
     try_tile(exact, bytes);
+    try_baseline(exact, bytes);
     free(exact);
     return 0;
 }

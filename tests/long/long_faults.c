@@ -28,7 +28,7 @@ static char mixed[300];    /* the pack that is read */
 static char replaced[300]; /* one with samples that cannot be decoded */
 static char indexed[300];  /* one of files with entry indexes */
 static char forged[300];   /* one with indexes that are not those of the files */
-static char folder[256], some[256], broken[256], list[256], tar[256], gz[256];
+static char folder[256], some[256], progressive[256], broken[256], list[256], tar[256], gz[256];
 static ProbeList probes; /* of `mixed` */
 static int wrong;        /* answers that a run got and should not have */
 
@@ -238,6 +238,7 @@ static int ingest(const char *source, int mode, int append, uint32_t task, uint3
     s.n_tasks = n_tasks;
     s.max_side = mode == PEN_MODE_ENCODE ? 32 : 0;
     s.skip_bad = source == broken;
+    s.progressive = source == progressive ? PEN_PROGRESSIVE_CONVERT : PEN_PROGRESSIVE_KEEP;
     s.order = source == gz ? PEN_PACK_SOURCE : PEN_PACK_SHUFFLED;
     return pen_ingest_run(&s, &result, reterr);
 }
@@ -265,6 +266,11 @@ static int pack_tar(PenError *reterr)
 static int pack_gz(PenError *reterr)
 {
     return ingest(gz, PEN_MODE_KEEP, 0, 0, 0, reterr);
+}
+
+static int pack_converted(PenError *reterr)
+{
+    return ingest(progressive, PEN_MODE_KEEP, 0, 0, 0, reterr);
 }
 
 static void before_append(void)
@@ -346,6 +352,7 @@ static const Scenario scenarios[] = {
     {"pack of a list with masks, encode", nothing, pack_list, PUBLISHES, NULL},
     {"pack of a tar, raw", nothing, pack_tar, PUBLISHES, NULL},
     {"pack of a compressed tar, keep", nothing, pack_gz, PUBLISHES, NULL},
+    {"pack of progressive files, converted", nothing, pack_converted, PUBLISHES, NULL},
     {"append", before_append, append, PUBLISHES, NULL},
     {"task 1 of 3", nothing, pack_task, PREPARES, NULL},
     {"finalise of 3 tasks", before_finalise, finalise, PUBLISHES, NULL},
@@ -638,6 +645,23 @@ static void plain_image(void *ctx, uint32_t i, LoadImage *image)
     image->channels = 3;
 }
 
+/* Large enough for an entry index, with metadata that is stored apart. */
+static void make_progressive(void)
+{
+    PenBuf b = {0};
+    Tree t = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u.jpg", i);
+        image_jpeg(&(ImageSpec){80, 70, i == 3 ? 1 : 3, i, i % 2, 1, 1}, &b);
+        tree_add(&t, name, b.data, b.bytes);
+    }
+    snprintf(progressive, sizeof progressive, "%s", scratch("progressive"));
+    tree_store(&t, progressive);
+    tree_free(&t);
+    pen__buf_free(&b);
+}
+
 static void make_inputs(void)
 {
     static const LoadSpec load = {12, PEN_MODE_KEEP, 4, 30000, some_broken, NULL};
@@ -654,6 +678,7 @@ static void make_inputs(void)
     snprintf(tar, sizeof tar, "%s", scratch("a.tar"));
     snprintf(gz, sizeof gz, "%s", scratch("b.tar.gz"));
     make_folder(folder, 0, 8);
+    make_progressive();
     make_folder(some, 0, 4);
     make_folder(broken, 0, 6);
     file_store(scratch("broken/ash/004.jpg"), "not a picture", 13);

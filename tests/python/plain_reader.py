@@ -44,13 +44,13 @@ block magic:4s crc:I block:I n_samples:I bytes:Q index_bytes:Q sections_offset:Q
 key offset:Q bytes:I zero:4s | 1 <= bytes <= 4096
 blob offset:Q bytes:Q crc:I missing:I | missing == 0 or missing == optional == 1 and bytes == 0
 image offset:Q bytes:Q width:I height:I codec:B how:B orientation:B channels:B crc:I table_offset:Q
-  table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 7 | (codec == 4) == (how == 3)
+  table_bytes:Q timestamp:q source_bytes:Q | low <= codec < 5 | how < 8 | (codec == 4) == (how == 3)
   | codec > 0 or bytes == width == height == how == orientation == channels == crc == table_bytes
   == timestamp == source_bytes == 0 | codec == 0 or 1 <= orientation <= 8 and channels in (1, 3, 4)
   | codec == 0 or bytes > 0 and width > 0 and height > 0 | table_bytes > 0 or table_offset == 0
-  | codec != 4 or bytes == width * height * channels | how not in (1, 3, 6) or table_bytes > 0
+  | codec != 4 or bytes == width * height * channels | how not in (1, 3, 6, 7) or table_bytes > 0
 index head_bytes:I n_entries:I n_sums:I unit:H kind:B components:B h_samp:B v_samp:B restart:H
-  lead_bytes:I scan_bytes:I | kind == 1 | features & 2 | codec == 1 and how in (2, 5, 6)
+  lead_bytes:I scan_bytes:I | kind == 1 | features & 2 | codec == 1 and how in (2, 5, 6, 7)
   | components == channels in (1, 3) | n_entries > 1 | n_sums == up(scan_bytes, 4096) + 2
   | 0 < unit * (1 if components == 1 else h_samp * v_samp + 2) <= 48
 clip offset:Q bytes:Q n_frames:I zero:4s table_offset:Q table_bytes:Q zeros:8s

@@ -18,7 +18,7 @@ PASSED = {
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
                "first", "count", "keep_slots"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
-               "sixteen_bit", "no_index", "block_samples", "shard_bytes"),
+               "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes"),
     "cache": ("bytes",),
     "decode": ("height", "width", "mode", "filter", "threads"),
     "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
@@ -38,7 +38,7 @@ CALLERS = {
     "trace": {"rank", "world"},
 }
 LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}, "trace": {"unused"}, "writer": {"unused"}}
+        "preload": {"threads"}, "trace": {"unused"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 

@@ -181,7 +181,8 @@ def test_help_of_pack_has_every_option_with_its_default():
     text = re.sub(r"\s+", " ", good("help", "pack").out)
     for option in (
         "-o, --out NAME.pen", "--mode M", "--quality Q", "--max-side N", "--short-side N",
-        "--raw-share P", "--check decode", "--no-index", "--order O", "--seed S", "--fraction F",
+        "--raw-share P", "--check decode", "--no-index", "--progressive A", "--order O", "--seed S",
+        "--fraction F",
         "--classes-from P.pen", "--on-bad A", "--max-bad N", "--bad-report FILE", "--threads N",
         "--shard-bytes B", "--block-samples K", "--append", "--task I/N", "--json", "-h, --help",
     ):

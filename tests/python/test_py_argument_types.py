@@ -197,7 +197,7 @@ NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "Stor
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
                "key": "key|sample", "samples": "samples?|field|key|schema",
-               "path": "path|pack|no such file",
+               "path": "path|pack|no such file|choose another name",
                "pack": "pack|no such file", "data": "data|image"}
 
 

@@ -164,7 +164,7 @@ int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret)
     return (int)quiet.errors.num_warnings;
 }
 
-void reference_tile(const uint8_t *data, size_t bytes, PenBuf *out)
+void reference_transcode(const uint8_t *data, size_t bytes, uint32_t restart_interval, PenBuf *out)
 {
     struct jpeg_decompress_struct d;
     struct jpeg_compress_struct c;
@@ -180,7 +180,7 @@ void reference_tile(const uint8_t *data, size_t bytes, PenBuf *out)
     jpeg_copy_critical_parameters(&d, &c);
     jpeg_mem_dest(&c, &buf, &buf_bytes);
     c.optimize_coding = TRUE;
-    c.restart_interval = 8;
+    c.restart_interval = restart_interval;
     jpeg_write_coefficients(&c, coefficients);
     jpeg_finish_compress(&c);
     jpeg_finish_decompress(&d);

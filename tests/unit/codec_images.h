@@ -35,8 +35,9 @@ size_t make_exif(int orientation, bool big_endian, uint8_t out[64]);
  * warnings, -1 when it fails. */
 int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret);
 
-/* What libjpeg writes for restart intervals of 8 and optimal tables; aborts when it fails. */
-void reference_tile(const uint8_t *data, size_t bytes, PenBuf *out);
+/* What libjpeg writes for these coefficients with optimal tables and restart markers (0 = none);
+ * aborts when it fails. */
+void reference_transcode(const uint8_t *data, size_t bytes, uint32_t restart_interval, PenBuf *out);
 
 /* Offset of the n-th marker with this code, counting from 0; 0 when there is none. */
 size_t find_marker_offset(const uint8_t *data, size_t bytes, uint8_t code, int n);

@@ -43,6 +43,15 @@ static int tile_progressive(PenError *err)
     return do_tile(&progressive, err);
 }
 
+static int convert_progressive(PenError *err)
+{
+    PenBuf b = {0};
+    const char *why;
+    int r = pen__jpeg_baseline(progressive.data, progressive.bytes, limits, &b, &why, err);
+    pen__buf_free(&b);
+    return r;
+}
+
 static int decode_baseline(PenError *err)
 {
     return do_decode(&baseline, err);
@@ -188,9 +197,11 @@ static int region_png(PenError *err)
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
-        tile_baseline, tile_progressive, decode_baseline, decode_cmyk, decode_png,
-        decode_mask,   encode_jpeg,      encode_png,      metadata,    resample,
-        region_tiled,  region_indexed,   region_png,
+        tile_baseline, tile_progressive,    decode_baseline,
+        decode_cmyk,   decode_png,          decode_mask,
+        encode_jpeg,   encode_png,          metadata,
+        resample,      region_tiled,        region_indexed,
+        region_png,    convert_progressive,
     };
     int points = 0;
     const char *why;

@@ -62,7 +62,7 @@ static void check_as_libjpeg(const PenBuf *b)
     PenError err = {0};
     const char *why = "";
     CHECK_INT(pen__jpeg_tile(b->data, b->bytes, limits, &t, &why, &err), PEN_OK);
-    reference_tile(b->data, b->bytes, &ref);
+    reference_transcode(b->data, b->bytes, PEN_TILE_MCUS, &ref);
     CHECK_INT(t.jpeg.bytes, ref.bytes);
     CHECK_MEM(t.jpeg.data, ref.data, ref.bytes);
     pen__tiled_free(&t);
@@ -254,7 +254,7 @@ TEST(tables_that_change_between_scans_are_left)
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .separate = true}, &b);
     splice(&b, find_marker_offset(b.data, b.bytes, 0xDA, 2), 0, dqt, sizeof dqt, &changed);
     CHECK_INT(pen__jpeg_tile(changed.data, changed.bytes, limits, &t, &why, NULL), PEN_END);
-    CHECK_STR(why, "quantisation");
+    CHECK_STR(why, "quantization");
     /* The same before the second scan changes both planes that use it: that can be tiled. */
     PenPixels p, q;
     splice(&b, find_marker_offset(b.data, b.bytes, 0xDA, 1), 0, dqt, sizeof dqt, &changed);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/mman.h>
 
+#include "base/attr.h"
+#include "codec/jpeg/metadata.h"
 #include "codec_images.h"
 #include "ingest/prepare/prepare.h"
 #include "test.h"
@@ -95,10 +97,99 @@ TEST(files_of_4_gib_have_no_index)
     pen__buf_free(&file);
 }
 
+static void check_metadata(const PenPreparedImage *p, const PenBuf *file)
+{
+    PenBuf meta = {0};
+    CHECK_INT(pen__jpeg_metadata(file->data, file->bytes, &meta, &err), PEN_OK);
+    CHECK(meta.bytes > 0);
+    CHECK_INT(p->image.meta_bytes, meta.bytes);
+    CHECK_MEM(p->image.meta, meta.data, meta.bytes);
+    pen__buf_free(&meta);
+}
+
+TEST(files_of_several_scans_are_converted)
+{
+    static const JpegSpec specs[] = {
+        {.width = 97, .height = 61, .h = 2, .v = 2, .progressive = true, .orientation = 6},
+        {.width = 97, .height = 61, .h = 2, .v = 2, .separate = true, .orientation = 3},
+    };
+    PenBuf file = {0};
+    PenPreparedImage p;
+    for (size_t i = 0; i < PEN_LEN(specs); i++) {
+        make_file(&specs[i], &file);
+        ask(PEN_MODE_KEEP);
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, PEN_HOW_KEPT);
+        CHECK_STR(p.no_index, i ? "several scans" : "progressive");
+        drop(&p);
+        settings.progressive = PEN_PROGRESSIVE_CONVERT;
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, PEN_HOW_CONVERTED);
+        CHECK(p.image.data == p.encoded.data && !p.no_index);
+        CHECK_INT(p.image.source_bytes, file.bytes);
+        CHECK_INT(p.image.orientation, specs[i].orientation);
+        check_parts(&p, 2);
+        check_metadata(&p, &file);
+        drop(&p);
+    }
+    pen__buf_free(&file);
+}
+
+/* What cannot be converted is kept, and the reason is not that it is progressive. */
+TEST(other_files_are_not_converted)
+{
+    static const struct {
+        JpegSpec spec;
+        const char *why;
+    } cases[] = {
+        {{.width = 97, .height = 61, .channels = 4, .progressive = true}, "CMYK"},
+        {{.width = 97, .height = 61, .arithmetic = true, .progressive = true}, "arithmetic"},
+        {{.width = 60, .height = 8, .progressive = true}, "small"},
+        {{.width = 97, .height = 61, .h = 4}, "sampling"},
+    };
+    PenBuf file = {0};
+    PenPreparedImage p;
+    ask(PEN_MODE_KEEP);
+    settings.progressive = PEN_PROGRESSIVE_CONVERT;
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        make_file(&cases[i].spec, &file);
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, PEN_HOW_KEPT);
+        CHECK(p.image.data == file.data && !p.encoded.data);
+        CHECK_STR(p.no_index, cases[i].why);
+        drop(&p);
+    }
+    make_file(&(JpegSpec){.width = 97, .height = 61, .progressive = true}, &file);
+    CHECK_INT(prepare(&file, file.bytes - 20, &p), PEN_E_DECODE);
+    drop(&p);
+    settings.limits.max_scans = 3;
+    CHECK_INT(prepare(&file, file.bytes, &p), PEN_E_LIMIT);
+    drop(&p);
+    pen__buf_free(&file);
+}
+
+TEST(conversion_needs_mode_keep_with_an_index)
+{
+    ask(PEN_MODE_KEEP);
+    settings.progressive = PEN_PROGRESSIVE_CONVERT;
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_OK);
+    settings.index = 0;
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "no_index"));
+    ask(PEN_MODE_ENCODE);
+    settings.progressive = PEN_PROGRESSIVE_CONVERT;
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
+    settings.progressive = 2;
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(kept_files_are_described);
     RUN(files_of_4_gib_have_no_index);
+    RUN(files_of_several_scans_are_converted);
+    RUN(other_files_are_not_converted);
+    RUN(conversion_needs_mode_keep_with_an_index);
     return TEST_END();
 }

@@ -64,6 +64,7 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
                                 .raw_share = s->raw_share,
                                 .check_decode = s->check_decode,
                                 .index = pen__settings_index(s),
+                                .progressive = s->progressive,
                                 .sixteen_bit = s->sixteen_bit,
                                 .video = {.fps = s->fps, .seconds = s->video_seconds},
                                 .limits = pen__limits_default};
@@ -140,13 +141,14 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
-             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "%s%s%s}",
+             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "%s%s%s%s}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
              number_text(s->fraction, fraction), s->shard_bytes, s->block_samples, fps,
              s->sixteen_bit == PEN_SIXTEEN_REDUCE ? ",\"sixteen_bit\":\"reduce\"" : "",
-             pen__settings_index(s) ? ",\"index\":1" : "");
+             pen__settings_index(s) ? ",\"index\":1" : "",
+             s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "");
 }
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)

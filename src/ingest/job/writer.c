@@ -47,6 +47,7 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->check_decode = s->check_decode;
     ret->sixteen_bit = s->sixteen_bit;
     ret->no_index = s->no_index;
+    ret->progressive = s->progressive;
     ret->order = PEN_PACK_SOURCE;
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "codec/jpeg/markers.h"
 #include "codec/jpeg/metadata.h"
 #include "codec/jpeg/quality.h"
 #include "codec/jpeg/turbo/turbo.h"
@@ -26,6 +27,14 @@ int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "max_side, short_side: the modes keep and tile do not resize images; "
                          "choose the mode encode, raw or mix");
+    if (s->progressive != PEN_PROGRESSIVE_KEEP && s->progressive != PEN_PROGRESSIVE_CONVERT)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "progressive %d: expected 0 or 1",
+                         s->progressive);
+    if (s->progressive == PEN_PROGRESSIVE_CONVERT && (s->mode != PEN_MODE_KEEP || !s->index))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "progressive convert: expected the mode keep with an entry index, found "
+                         "%s",
+                         s->mode == PEN_MODE_KEEP ? "no_index" : "another mode");
     if (s->sixteen_bit != PEN_SIXTEEN_REFUSE && s->sixteen_bit != PEN_SIXTEEN_REDUCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
                          s->sixteen_bit);
@@ -174,25 +183,6 @@ static int find_entries(const PenPrepareSettings *s, const PenBuf *jpeg, PenPrep
     return ret;
 }
 
-/* As it is, with an entry index where there can be one. A JPEG that gets one has been read to its
- * last bit; all else is decoded to find damage. */
-static int keep_indexed(const PenPrepareSettings *s, int mask, const PenImageInfo *info,
-                        PenPreparedImage *p, PenError *reterr)
-{
-    if (mask || info->codec != PEN_STORED_JPEG)
-        return keep(s, mask, info, 1, p, reterr);
-    int how = PEN_HOW_INDEXED, ret = find_entries(s, &p->source, p, reterr);
-    if (ret == PEN_END) {
-        how = PEN_HOW_KEPT;
-        ret = check_jpeg(s, p, reterr);
-    }
-    if (ret == PEN_OK)
-        store_source(p, info, how);
-    return ret;
-}
-
-/* ---- tiles ---------------------------------------------------------------------------------- */
-
 /* What a new file does not have of its source. */
 static int store_meta(PenPreparedImage *p, PenError *reterr)
 {
@@ -203,6 +193,59 @@ static int store_meta(PenPreparedImage *p, PenError *reterr)
     p->image.meta_bytes = p->meta.bytes;
     return ret;
 }
+
+/* Several scans keep a decoder from starting anywhere, and nothing else need do so. */
+static bool can_convert(const PenPrepareSettings *s, const PenPreparedImage *p)
+{
+    PenJpegInfo info;
+    if (s->progressive != PEN_PROGRESSIVE_CONVERT ||
+        pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &info, NULL) < 0)
+        return false;
+    return info.sof == PEN_MARKER_SOF2 || info.scan_components != info.components;
+}
+
+/* Makes a baseline file of the same coefficients, with an entry index. PEN_END: that cannot be, and
+ * p->no_index is the reason. */
+static int convert(const PenPrepareSettings *s, const PenImageInfo *info, PenPreparedImage *p,
+                   PenError *reterr)
+{
+    int ret = pen__jpeg_baseline(p->source.data, p->source.bytes, &s->limits, &p->encoded,
+                                 &p->no_index, reterr);
+    if (ret == PEN_OK)
+        ret = find_entries(s, &p->encoded, p, reterr);
+    if (ret != PEN_OK) {
+        pen__buf_free(&p->encoded);
+        return ret;
+    }
+    p->no_index = NULL;
+    store_source(p, info, PEN_HOW_CONVERTED);
+    p->image.data = p->encoded.data;
+    p->image.bytes = p->encoded.bytes;
+    return store_meta(p, reterr);
+}
+
+/* As it is, with an entry index where there can be one. A JPEG that gets one has been read to its
+ * last bit; all else is decoded to find damage. */
+static int keep_indexed(const PenPrepareSettings *s, int mask, const PenImageInfo *info,
+                        PenPreparedImage *p, PenError *reterr)
+{
+    if (mask || info->codec != PEN_STORED_JPEG)
+        return keep(s, mask, info, 1, p, reterr);
+    int ret = find_entries(s, &p->source, p, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_INDEXED);
+    if (ret != PEN_END)
+        return ret;
+    ret = can_convert(s, p) ? convert(s, info, p, reterr) : PEN_END;
+    if (ret != PEN_END)
+        return ret;
+    ret = check_jpeg(s, p, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_KEPT);
+    return ret;
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
 
 static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
 {

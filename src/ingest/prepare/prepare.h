@@ -19,6 +19,7 @@ typedef struct PenPrepareSettings {
     double raw_share;
     int check_decode;
     int index;              /* JPEGs that are kept or encoded get an entry index */
+    int progressive;        /* a PenProgressive */
     int sixteen_bit;        /* a PenSixteenBit */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
@@ -34,7 +35,7 @@ typedef struct PenPreparedImage {
     PenStoredImage image;
     PenBuf source; /* the input's bytes */
     PenTiledJpeg tiled;
-    PenBuf encoded;   /* a PNG, or a JPEG with an entry index */
+    PenBuf encoded;   /* a PNG, or a JPEG with an entry index that is not the source */
     PenBuf index;     /* its entries, coded */
     PenPixels pixels; /* raw */
     PenBuf meta;

@@ -158,11 +158,17 @@ static const char *check_rows(const PenImageEntry *e, const PenSegmentTable *t)
     return NULL;
 }
 
+/* No other table will do. */
+static int needs_entries(const PenImageEntry *e)
+{
+    return e->how == PEN_HOW_INDEXED || e->how == PEN_HOW_CONVERTED;
+}
+
 /* Only what was tiled or has an index has a table, and raw pixels; nothing else does. */
 static int has_table(const PenImageEntry *e)
 {
     int cut = e->how == PEN_HOW_TILED || e->how == PEN_HOW_ENCODED ||
-              e->how == PEN_HOW_KEPT_QUALITY || e->how == PEN_HOW_INDEXED;
+              e->how == PEN_HOW_KEPT_QUALITY || needs_entries(e);
     return e->codec == PEN_STORED_RAW || (e->codec == PEN_STORED_JPEG && cut);
 }
 
@@ -191,7 +197,7 @@ static const char *check_table(Walk *w, const PenImageEntry *e)
         return wrong;
     if (pen__block_is_indexed(w->v, e))
         return check_entries_of(w->v, e);
-    if (e->how == PEN_HOW_INDEXED)
+    if (needs_entries(e))
         return "segment table in the place of an entry table";
     PenSegmentTable t;
     wrong = pen__segments_read(&t, w->v->data + e->table_offset, e->table_bytes, e->bytes);
@@ -210,8 +216,8 @@ static const char *check_image(Walk *w, const uint8_t *entry)
         return all_zero(entry + 8, PEN_IMAGE_ENTRY_BYTES - 8)
                    ? NULL
                    : "missing image with a non-empty entry";
-    if (e.codec > PEN_STORED_RAW || e.how > PEN_HOW_INDEXED ||
-        (e.how == PEN_HOW_INDEXED && e.codec != PEN_STORED_JPEG))
+    if (e.codec > PEN_STORED_RAW || e.how >= PEN_HOW_COUNT ||
+        (needs_entries(&e) && e.codec != PEN_STORED_JPEG))
         return "unknown codec or storage mode";
     if ((e.codec == PEN_STORED_RAW) != (e.how == PEN_HOW_RAW))
         return "codec and storage mode do not match";

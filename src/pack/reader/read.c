@@ -18,9 +18,10 @@ const char *pen_stored_name(int codec)
 
 const char *pen_how_name(int how)
 {
-    static const char *const names[] = {"kept",          "tiled",         "encoded",      "raw",
-                                        "kept, untiled", "kept, quality", "kept, indexed"};
-    return how >= 0 && how <= PEN_HOW_INDEXED ? names[how] : "?";
+    static const char *const names[PEN_HOW_COUNT] = {
+        "kept",          "tiled",         "encoded",       "raw",
+        "kept, untiled", "kept, quality", "kept, indexed", "converted"};
+    return how >= 0 && how < PEN_HOW_COUNT ? names[how] : "?";
 }
 
 void pen_free(void *data)

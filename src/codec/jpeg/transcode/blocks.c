@@ -96,7 +96,8 @@ int pen__tokens_of_blocks(PenTokens *t, const PenTilePlan *plan, PenError *reter
         if (!start)
             return pen__fail_memory(reterr, where, "tokens");
         w.at = start;
-        memset(w.last_dc, 0, sizeof w.last_dc);
+        if (!plan->unmarked)
+            memset(w.last_dc, 0, sizeof w.last_dc);
         for (uint32_t i = first; i < first + n; i++)
             put_mcu(&w, plan, i % g->mcus_x, i / g->mcus_x);
         t->segment_tokens[segment] = (uint32_t)(w.at - start);

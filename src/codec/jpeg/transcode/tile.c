@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiled JPEG files: from other JPEG files without loss, and from pixels. */
+/* Tiled and baseline JPEG files: from other JPEG files without loss, and from pixels. */
 #include "codec/jpeg/transcode/tile.h"
 
 #include <string.h>
@@ -14,10 +14,11 @@ typedef struct Job {
     const uint8_t *data;
     size_t bytes;
     const char *why;
+    bool unmarked;
     PenTiledJpeg *tiled;
 } Job;
 
-/* ---- what can be tiled ---- */
+/* ---- what can be written ---- */
 
 static uint8_t gcd(uint8_t a, uint8_t b)
 {
@@ -58,25 +59,25 @@ static bool quant_fits(const PenJpegFrame *f)
     return true;
 }
 
-/* NULL when it can be tiled, and then `plan` is set; else why not. */
+/* NULL when it can be written, and then `plan` is set; else why not. */
 static const char *make_plan(const PenJpegFrame *f, PenTilePlan *plan)
 {
-    plan->frame = f;
+    *plan = (PenTilePlan){.frame = f};
     if (f->arithmetic)
         return "arithmetic";
     if (f->colour == PEN_JPEG_CMYK)
-        return "cmyk";
+        return "CMYK";
     if (f->colour == PEN_JPEG_RGB || (f->n_planes != 1 && f->n_planes != 3))
-        return "rgb";
+        return "not YCbCr";
     if (f->incomplete)
         return f->progressive ? "incomplete progressive" : "incomplete scans";
     if (!plan_sampling(f, plan))
         return "sampling";
     for (size_t i = 0; i < f->n_planes; i++)
         if (!f->planes[i].quant)
-            return "quantisation";
+            return "quantization";
     if (!quant_fits(f))
-        return "quantisation";
+        return "quantization";
     PenJpegInfo info = {.width = f->width, .height = f->height, .components = f->n_planes};
     for (size_t i = 0; i < f->n_planes; i++) {
         info.h_samp[i] = i ? 1 : plan->h_samp;
@@ -128,6 +129,7 @@ static int use_blocks(void *ctx, const PenJpegFrame *frame, PenError *reterr)
     job->why = make_plan(frame, &plan);
     if (job->why)
         return PEN_END;
+    plan.unmarked = job->unmarked;
     int r = start_tokens(job->tiled, &plan, &tokens, reterr);
     if (r < 0)
         return r;
@@ -154,25 +156,47 @@ static void set_info(PenTiledJpeg *tiled, const PenJpegInfo *source)
     }
 }
 
+static int transcode(Job *job, const PenLimits *limits, PenJpegInfo *ret_source,
+                     const char **ret_why, PenError *reterr)
+{
+    int r = pen__jpeg_info(job->data, job->bytes, limits, ret_source, reterr);
+    if (r < 0)
+        return r;
+    job->why = "12 bit";
+    if (ret_source->precision == 12) { /* libjpeg is built for 8 bits: only check the markers */
+        r = pen__jpeg_check(job->data, job->bytes, limits, reterr);
+        r = r < 0 ? r : PEN_END;
+    } else {
+        PenTurboUser user = {
+            .scan = job->unmarked ? NULL : use_scan, .blocks = use_blocks, .ctx = job};
+        r = pen__turbo_read(job->data, job->bytes, limits, &user, reterr);
+    }
+    if (r == PEN_END)
+        *ret_why = job->why;
+    return r;
+}
+
 int pen__jpeg_tile(const uint8_t *data, size_t bytes, const PenLimits *limits, PenTiledJpeg *ret,
                    const char **ret_why, PenError *reterr)
 {
     PenJpegInfo info;
-    int r = pen__jpeg_info(data, bytes, limits, &info, reterr);
-    if (r < 0)
-        return r;
-    Job job = {.data = data, .bytes = bytes, .tiled = ret, .why = "12 bit"};
-    if (info.precision == 12) { /* libjpeg is built for 8 bits: look at the chain of markers only */
-        r = pen__jpeg_check(data, bytes, limits, reterr);
-        r = r < 0 ? r : PEN_END;
-    } else {
-        PenTurboUser user = {.scan = use_scan, .blocks = use_blocks, .ctx = &job};
-        r = pen__turbo_read(data, bytes, limits, &user, reterr);
-    }
+    Job job = {.data = data, .bytes = bytes, .tiled = ret};
+    int r = transcode(&job, limits, &info, ret_why, reterr);
     if (r == PEN_OK)
         set_info(ret, &info);
-    else if (r == PEN_END)
-        *ret_why = job.why;
+    return r;
+}
+
+int pen__jpeg_baseline(const uint8_t *data, size_t bytes, const PenLimits *limits, PenBuf *ret,
+                       const char **ret_why, PenError *reterr)
+{
+    PenJpegInfo info;
+    PenTiledJpeg made = {.jpeg = *ret};
+    Job job = {.data = data, .bytes = bytes, .unmarked = true, .tiled = &made};
+    int r = transcode(&job, limits, &info, ret_why, reterr);
+    *ret = made.jpeg;
+    made.jpeg = (PenBuf){0};
+    pen__tiled_free(&made);
     return r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An image between two entropy codings: Huffman symbols with their extra bits, in the order of the
- * tiled file and not yet given codes. Collecting them gives the counts that optimal tables need,
+ * new file and not yet given codes. Collecting them gives the counts that optimal tables need,
  * and the coefficients have to be visited only once. */
 #ifndef PEN_CODEC_JPEG_TRANSCODE_TOKENS_H
 #define PEN_CODEC_JPEG_TRANSCODE_TOKENS_H
@@ -26,10 +26,11 @@ enum {
 /* Place in the row-by-row block of the k-th coefficient in zigzag order. */
 extern const uint8_t pen__zigzag[64];
 
-/* The frame of the tiled file to be. */
+/* The frame of the file to be. */
 typedef struct PenTilePlan {
     const PenJpegFrame *frame;
     uint8_t h_samp, v_samp; /* of luma; chroma is 1 x 1 */
+    bool unmarked;          /* no restart markers: its segments are one scan, not tiles */
     PenTileGeometry geometry;
 } PenTilePlan;
 
@@ -73,7 +74,8 @@ int pen__tokens_of_scan(PenTokens *t, const PenTilePlan *plan, const PenJpegScan
                         const uint8_t *data, size_t bytes, PenBuf *scratch, PenError *reterr);
 
 /* Tokens to a file: fills in jpeg, head_bytes, the lengths of segments (where the numbers of tokens
- * stood), and luma's sampling in info. The bytes are those that libjpeg would write. */
+ * stood), and luma's sampling in info. The bytes are those that libjpeg would write. Without
+ * restart markers, the lengths have no use: segments do not end with a byte. */
 int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *ret,
                      PenError *reterr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens become a tiled file: its head with optimal Huffman tables, and its segments. */
+/* Tokens become a file: its head with optimal Huffman tables, and its segments. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -13,7 +13,9 @@ enum {
     /* SOI, JFIF, 3 DQT, SOF, 4 DHT, DRI, SOS at their largest are 1,600 bytes. */
     HEAD_BYTES = 2048,
     /* A token has at most 16 + 11 bits, and every byte may get a zero behind it. */
-    TOKEN_BYTES = 8
+    TOKEN_BYTES = 8,
+    /* At most 31 bits of the segment before, padding, the marker; zeros behind all but that. */
+    CLOSING_BYTES = 16
 };
 
 /* ---- the head ---- */
@@ -90,10 +92,13 @@ static void put_huff(PenBuf *b, const PenHuffTable *table, unsigned t)
     b->bytes += 16 + table->n_symbols;
 }
 
-static void put_scan(PenBuf *b, const PenJpegFrame *f)
+static void put_scan(PenBuf *b, const PenTilePlan *plan)
 {
-    put_marker(b, PEN_MARKER_DRI, 2);
-    put16(b, PEN_TILE_MCUS);
+    const PenJpegFrame *f = plan->frame;
+    if (!plan->unmarked) {
+        put_marker(b, PEN_MARKER_DRI, 2);
+        put16(b, PEN_TILE_MCUS);
+    }
     put_marker(b, PEN_MARKER_SOS, 4 + 2u * f->n_planes);
     put8(b, f->n_planes);
     for (size_t i = 0; i < f->n_planes; i++) {
@@ -150,10 +155,8 @@ static inline void flush32(Bits *b)
     }
 }
 
-static uint8_t *put_segment(uint8_t *at, const uint32_t *tokens, uint32_t n, const Code *codes,
-                            uint8_t closing)
+static Bits put_tokens(Bits b, const uint32_t *tokens, uint32_t n, const Code *codes)
 {
-    Bits b = {.at = at};
     for (uint32_t i = 0; i < n; i++) {
         Code c = codes[tokens[i] & PEN_TOKEN_INDEX];
         b.acc = b.acc << c.length | c.bits | tokens[i] >> PEN_TOKEN_SHIFT;
@@ -161,30 +164,37 @@ static uint8_t *put_segment(uint8_t *at, const uint32_t *tokens, uint32_t n, con
         if (b.n >= 32)
             flush32(&b);
     }
-    uint32_t pad = -b.n & 7; /* with ones, to a whole byte */
-    b.acc = b.acc << pad | ((1u << pad) - 1);
-    for (b.n += pad; b.n;) {
-        b.n -= 8;
-        put_byte(&b, (uint8_t)(b.acc >> b.n));
-    }
-    *b.at++ = 0xFF;
-    *b.at++ = closing;
-    return b.at;
+    return b;
 }
 
-static int put_segments(const PenTokens *t, const Code *codes, PenTiledJpeg *ret)
+static void put_closing(Bits *b, uint8_t closing)
+{
+    uint32_t pad = -b->n & 7; /* with ones, to a whole byte */
+    b->acc = b->acc << pad | ((1u << pad) - 1);
+    for (b->n += pad; b->n;) {
+        b->n -= 8;
+        put_byte(b, (uint8_t)(b->acc >> b->n));
+    }
+    *b->at++ = 0xFF;
+    *b->at++ = closing;
+}
+
+static int put_segments(const PenTokens *t, const Code *codes, bool unmarked, PenTiledJpeg *ret)
 {
     const uint32_t *tokens = (const uint32_t *)(const void *)t->buf->data;
     PenBuf *b = &ret->jpeg;
+    Bits bits = {0};
     for (uint32_t i = 0; i < ret->n_segments; i++) {
         uint32_t n = t->segment_tokens[i];
-        uint8_t closing = pen__tile_closing_code(i, ret->n_segments);
-        size_t need = (size_t)n * TOKEN_BYTES + 16;
+        size_t need = (size_t)n * TOKEN_BYTES + CLOSING_BYTES;
         if (b->cap - b->bytes < need && pen__buf_reserve(b, need) < 0)
             return PEN_E_NO_MEMORY;
         uint8_t *start = b->data + b->bytes;
-        uint8_t *end = put_segment(start, tokens, n, codes, closing);
-        ret->segment_bytes[i] = (uint32_t)(end - start);
+        bits.at = start;
+        bits = put_tokens(bits, tokens, n, codes);
+        if (!unmarked || i + 1 == ret->n_segments)
+            put_closing(&bits, pen__tile_closing_code(i, ret->n_segments));
+        ret->segment_bytes[i] = (uint32_t)(bits.at - start);
         b->bytes += ret->segment_bytes[i];
         tokens += n;
     }
@@ -210,11 +220,11 @@ int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *
         put_huff(b, &table, i);
         make_codes(&table, codes + (size_t)i * 256);
     }
-    put_scan(b, plan->frame);
+    put_scan(b, plan);
     ret->head_bytes = (uint32_t)b->bytes;
     ret->info.h_samp[0] = plan->h_samp;
     ret->info.v_samp[0] = plan->v_samp;
-    if (put_segments(t, codes, ret) < 0)
+    if (put_segments(t, codes, plan->unmarked, ret) < 0)
         return pen__fail_memory(reterr, where, "tiled file");
     return PEN_OK;
 }
