@@ -31,12 +31,13 @@ static int remote_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
 }
 
 static int remote_read_v(PenSource *source, const struct iovec *v, int n, uint64_t offset,
-                         PenError *reterr)
+                         const PenArrival *arrival, PenError *reterr)
 {
     RemoteSource *s = (RemoteSource *)source;
     uint64_t tail_at = s->object.bytes - s->tail_bytes;
     if (offset < tail_at)
-        return pen__remote_read_v(s->remote, s->object_name, &s->object, v, n, offset, 0, reterr);
+        return pen__remote_read_v(s->remote, s->object_name, &s->object, v, n, offset, arrival,
+                                  reterr);
     pen__iov_put(v, n, 0, s->tail + (offset - tail_at), (size_t)pen__iov_bytes(v, n));
     return PEN_OK;
 }

@@ -64,8 +64,9 @@ static int skip(struct iovec *v, int n, uint64_t bytes)
 }
 
 static int file_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
-                       PenError *reterr)
+                       const PenArrival *arrival, PenError *reterr)
 {
+    (void)arrival;
     FileSource *f = (FileSource *)s;
     struct iovec left[PEN_SOURCE_PLACES];
     memcpy(left, v, (size_t)n * sizeof *v);
@@ -199,7 +200,7 @@ int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offse
 }
 
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
-                       PenError *reterr)
+                       const PenArrival *arrival, PenError *reterr)
 {
     if (n > PEN_SOURCE_PLACES)
         return pen__fail(reterr, PEN_E_INVALID, "io/source",
@@ -210,7 +211,7 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
     if (r < 0 || !bytes)
         return r;
     if (s->class_->read_v)
-        return s->class_->read_v(s, v, n, offset, reterr);
+        return s->class_->read_v(s, v, n, offset, arrival, reterr);
     for (int i = 0; i < n && r == PEN_OK; i++) {
         r = read_range(s, v[i].iov_base, v[i].iov_len, offset, 0, reterr);
         offset += v[i].iov_len;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/arrival.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sys.h"
@@ -23,7 +24,8 @@ typedef struct PenSourceClass {
                 PenError *reterr);
     void (*close)(PenSource *s);
     /* NULL: place by place. */
-    int (*read_v)(PenSource *s, const struct iovec *v, int n, uint64_t offset, PenError *reterr);
+    int (*read_v)(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                  const PenArrival *arrival, PenError *reterr);
     int (*drop)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it cannot */
 } PenSourceClass;
 
@@ -49,9 +51,9 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
                            PenError *reterr);
 /* By one request into up to PEN_SOURCE_PLACES places, one after another: blocks that lie side by
- * side in a file, but not in memory. */
+ * side in a file, but not in memory. `arrival` (NULL: nobody) may hear of them meanwhile. */
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
-                       PenError *reterr);
+                       const PenArrival *arrival, PenError *reterr);
 /* Drops a range from the page cache; true: it is not there now. */
 bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset);
 void pen__source_close(PenSource **s); /* accepts NULL */

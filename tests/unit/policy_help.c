@@ -23,6 +23,7 @@ static int want_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenErr
     ret->into_bytes = sizeof w->into;
     ret->into_v = w->v;
     ret->n_into = w->n_v;
+    ret->arrival = w->arrival;
     return PEN_OK;
 }
 
@@ -84,6 +85,7 @@ void on_request(void *ctx, uint64_t now_ns, int client, const PenHttpRequest *re
     if (b->n < PEN_LEN(b->at_ns)) {
         b->at_ns[b->n] = now_ns;
         b->fresh[b->n] = request->fresh;
+        b->heard[b->n] = request->arrival != NULL;
     }
     b->n++;
 }

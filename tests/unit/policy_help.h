@@ -21,6 +21,7 @@ typedef struct Want {
     uint8_t into[4096];
     const struct iovec *v; /* instead */
     int n_v;
+    const PenArrival *arrival;
     unsigned prepared, judged, done; /* calls */
     unsigned attempt;                /* the number that prepare was last told */
     unsigned busy;                   /* prepare says so as often */
@@ -41,6 +42,7 @@ typedef struct Bench {
     PenPolicy *p;
     uint64_t at_ns[4096]; /* of requests */
     uint8_t fresh[4096];
+    uint8_t heard[4096]; /* somebody hears of the bytes that arrive */
     unsigned n;
     Want w[256];
 } Bench;

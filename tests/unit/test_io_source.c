@@ -74,7 +74,7 @@ static void check_places(PenSource *s, const char *all)
         for (size_t k = i; k <= 6; k++) {
             char buf[8] = "--------";
             struct iovec v[4] = {{buf, i}, {buf + i, k - i}, {NULL, 0}, {buf + k, 6 - k}};
-            CHECK_INT(pen__source_read_v(s, v, 4, 3, NULL), PEN_OK);
+            CHECK_INT(pen__source_read_v(s, v, 4, 3, NULL, NULL), PEN_OK);
             CHECK_MEM(buf, all + 3, 6);
             CHECK_MEM(buf + 6, "--", 2);
         }
@@ -93,13 +93,14 @@ TEST(several_places)
         check_places(s, "0123456789abcdef");
         for (int i = 0; i <= PEN_SOURCE_PLACES; i++)
             v[i] = (struct iovec){one + i, 1};
-        CHECK_INT(pen__source_read_v(s, v, PEN_SOURCE_PLACES, 0, NULL), PEN_OK);
+        CHECK_INT(pen__source_read_v(s, v, PEN_SOURCE_PLACES, 0, NULL, NULL), PEN_OK);
         CHECK_MEM(one, "0123456789abcdef", 16);
-        CHECK_INT(pen__source_read_v(s, v, 0, 16, NULL), PEN_OK);
-        CHECK_FAILS(pen__source_read_v(s, v, PEN_SOURCE_PLACES + 1, 0, &err), PEN_E_INVALID,
+        CHECK_INT(pen__source_read_v(s, v, 0, 16, NULL, NULL), PEN_OK);
+        CHECK_FAILS(pen__source_read_v(s, v, PEN_SOURCE_PLACES + 1, 0, NULL, &err), PEN_E_INVALID,
                     "at most 16 buffers for one read, found 17");
-        CHECK_FAILS(pen__source_read_v(s, v, 2, 15, &err), PEN_E_CORRUPT, "found only 16 in total");
-        CHECK_FAILS(pen__source_read_v(s, huge, 2, 0, &err), PEN_E_CORRUPT,
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 15, NULL, &err), PEN_E_CORRUPT,
+                    "found only 16 in total");
+        CHECK_FAILS(pen__source_read_v(s, huge, 2, 0, NULL, &err), PEN_E_CORRUPT,
                     "found only 16 in total");
         pen__source_close(&s);
     }
@@ -130,11 +131,11 @@ TEST(several_places_of_a_file_that_fails)
     check_places(s, "0123456789");
     for (call_fails = 1; call_fails <= 7; call_fails++) {
         calls = 0;
-        CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_IO, "fails: cannot read ");
+        CHECK_FAILS(pen__source_read_v(s, v, 2, 2, NULL, &err), PEN_E_IO, "fails: cannot read ");
     }
     pen__sys = &pen__sys_real;
     CHECK_INT(truncate(at("fails"), 5), 0);
-    CHECK_FAILS(pen__source_read_v(s, v, 2, 2, &err), PEN_E_CORRUPT, "ends at offset 5");
+    CHECK_FAILS(pen__source_read_v(s, v, 2, 2, NULL, &err), PEN_E_CORRUPT, "ends at offset 5");
     pen__source_close(&s);
 }
 

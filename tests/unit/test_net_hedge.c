@@ -111,6 +111,43 @@ TEST(the_hedge_wins_for_several_places)
     }
 }
 
+typedef struct Heard {
+    uint64_t last; /* reported */
+    unsigned calls;
+} Heard;
+
+static void hear(void *ctx, uint64_t bytes)
+{
+    Heard *h = ctx;
+    h->last = bytes;
+    h->calls++;
+}
+
+/* The bytes of the loser do not count: those of a hedge are not reported, and if they are taken,
+ * what was reported of the first request is taken back. */
+TEST(who_hears_of_arrivals)
+{
+    for (int wins = 0; wins < 2; wins++) {
+        Bench *b = seasoned(NULL, SCRIPT({.after_ns = wins ? 4 * SIM_S : 300 * SIM_MS},
+                                         {.after_ns = wins ? 0 : 2 * SIM_S}));
+        Want *w = &b->w[0];
+        Heard heard = {0};
+        PenArrival arrival = {hear, &heard};
+        w->arrival = &arrival;
+        want_start(w, b->p);
+        hear(&heard, 3000); /* a part of the first one's body, as the engine reports it */
+        run_s(b, 1);
+        CHECK_INT(w->r, PEN_OK);
+        CHECK_INT(b->n, 2);
+        CHECK_INT(b->p->hedges_won, wins);
+        CHECK_INT(b->heard[0], 1);
+        CHECK_INT(b->heard[1], 0);
+        CHECK_INT(heard.last, wins ? 0 : 3000);
+        CHECK_INT(heard.calls, 1 + wins);
+        bench_free(b);
+    }
+}
+
 TEST(one_of_the_two_fails)
 {
     /* The first, then the hedge: the other one goes on, and nothing is prepared anew. */
@@ -400,6 +437,7 @@ int main(int argc, char **argv)
     RUN(the_hedge_wins);
     RUN(the_hedge_loses);
     RUN(the_hedge_wins_for_several_places);
+    RUN(who_hears_of_arrivals);
     RUN(one_of_the_two_fails);
     RUN(both_fail);
     RUN(a_hedge_with_a_wrong_body);

@@ -5,6 +5,7 @@
 #include "engine_help.h"
 #include "test.h"
 
+#include "base/crc32c.h"
 #include "base/rng.h"
 #include "io/remote_source.h"
 
@@ -155,7 +156,34 @@ static PenRemote *open_at(const char *behaviour)
     return pen__remote_open(address, NULL, &r, NULL) == PEN_OK ? r : NULL;
 }
 
-/* Attempts that fail leave some bytes in the places; the one that succeeds leaves its own. */
+/* A checksum of the bytes that have arrived, computed by the thread that receives them. */
+typedef struct Running {
+    const Places *places;
+    uint64_t seen;
+    uint32_t sum;
+    unsigned starts;
+    bool shrank;
+} Running;
+
+static void run_on(void *ctx, uint64_t bytes)
+{
+    static uint8_t flat[FILE_BYTES];
+    Running *c = ctx;
+    if (!bytes) {
+        c->starts++;
+        c->seen = c->sum = 0;
+        return;
+    }
+    c->shrank = c->shrank || bytes <= c->seen;
+    if (c->shrank)
+        return;
+    pen__iov_get(c->places->v, c->places->n, flat, (size_t)bytes);
+    c->sum = pen__crc32c(c->sum, flat + c->seen, (size_t)(bytes - c->seen));
+    c->seen = bytes;
+}
+
+/* Attempts that fail leave some bytes in the places; the one that succeeds leaves its own. A
+ * checksum over what arrives begins again with every attempt. */
 TEST(reads_that_are_tried_again)
 {
     static const char *const names[] = {"body_rst",    "body_fin",   "range_other",
@@ -168,10 +196,15 @@ TEST(reads_that_are_tried_again)
         CHECK(r);
         CHECK_INT(pen__source_open_remote(r, "data", 0, &s, &err), PEN_OK);
         places_init(&p, BYTES, PLACES);
-        int e = pen__source_read_v(s, p.v, p.n, FIRST, &err);
+        Running running = {.places = &p};
+        const PenArrival arrival = {run_on, &running};
+        int e = pen__source_read_v(s, p.v, p.n, FIRST, &arrival, &err);
         if (e < 0)
             printf("%s: %s\n", names[i], err.message);
         CHECK_INT(e, PEN_OK);
+        CHECK_INT(running.seen, BYTES);
+        CHECK_INT(running.sum, pen__crc32c(0, bad_server.data + FIRST, BYTES));
+        CHECK(running.starts >= 2 && !running.shrank);
         CHECK(places_are(&p, bad_server.data + FIRST, BYTES));
         places_free(&p);
         pen__source_close(&s);
@@ -191,9 +224,9 @@ TEST(reads_of_the_end)
     const uint64_t from[] = {FILE_BYTES - 5000, FILE_BYTES - 70000};
     for (size_t i = 0; i < PEN_LEN(from); i++) {
         places_init(&p, FILE_BYTES - from[i], 7);
-        CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i], &err), PEN_OK);
+        CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i], NULL, &err), PEN_OK);
         CHECK(places_are(&p, bad_server.data + from[i], p.bytes));
-        CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i] + 1, &err), PEN_E_CORRUPT);
+        CHECK_INT(pen__source_read_v(s, p.v, p.n, from[i] + 1, NULL, &err), PEN_E_CORRUPT);
         places_free(&p);
     }
     pen__source_close(&s);
@@ -221,7 +254,7 @@ TEST(an_error_that_says_200)
     CHECK_INT(pen__remote_open("s3://bucket/pack", &s, &r, &err), PEN_OK);
     for (size_t i = 0; i < PLACES; i++) /* so short that tags lie across them */
         v[i] = (struct iovec){into + i * 5, i < PLACES - 1 ? 5 : sizeof into - i * 5};
-    int e = pen__remote_read_v(r, "shard", &object, v, PLACES, 0, 0, &err);
+    int e = pen__remote_read_v(r, "shard", &object, v, PLACES, 0, NULL, &err);
     CHECK_INT(e, PEN_E_IO);
     CHECK(strstr(err.message, "found an error document with status 200"));
     pen__remote_close(&r);

@@ -69,6 +69,8 @@ size_t pen__flow_write(char *data, size_t one, size_t bytes, void *ctx)
     int n_v = pen__http_into(&t->request, &whole, &v);
     pen__iov_put(v, n_v, t->reply.bytes, data, n);
     t->reply.bytes += n;
+    if (!t->engine->crowded)
+        pen__arrival_tell(t->request.arrival, t->reply.bytes);
     return n;
 }
 
@@ -112,6 +114,7 @@ int pen__flow_connected(void *ctx, char *peer_ip, char *local_ip, int peer_port,
 {
     PenCurlTransfer *t = ctx;
     long connects = 0;
+    pen__arrival_tell(t->request.arrival, 0);
     curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
     t->reply.reused = connects == 0;
     t->reply.connect_ns = pen__sys->now_ns() - t->start_ns;

@@ -81,6 +81,7 @@ struct PenEngine {
     int epoll_fd, wake_fd;
     uint64_t curl_ns;                   /* when curl wants to be called, whatever its sockets do */
     uint8_t look;                       /* curl has to be called for all transfers */
+    uint8_t crowded;                    /* many sockets wait for this thread */
     PenCurlTransfer transfers, expired; /* heads of lists */
     uint64_t due_ns;                    /* the earliest of the transfers */
     PenTimer *timers;                   /* in order */

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/arrival.h"
+
 #define PEN_HTTP_ERROR_BYTES                                                                       \
     16384                           /* of the body of an answer that is an error; the rest is cut  \
                                      */
@@ -40,7 +42,8 @@ typedef struct PenHttpRequest {
      */
     const struct iovec *into_v;
     int n_into;
-    uint8_t fresh; /* a connection of its own, none that was used before */
+    const PenArrival *arrival; /* of the body of a 2xx answer; NULL: nobody */
+    uint8_t fresh;             /* a connection of its own, none that was used before */
     PenHttpLimits limits;
 } PenHttpRequest;
 

@@ -21,6 +21,8 @@
 
 #define MS 1000000ull
 #define EVENTS 64
+/* With more than this that wait, receiving comes first: others check what has arrived. */
+#define FEW_EVENTS 16
 
 /* ---- which are open ---- */
 
@@ -207,6 +209,7 @@ void pen__poll_turn(PenEngine *e, uint64_t until_ns)
     uint64_t now = pen__sys->now_ns(), at = PEN_MIN(until_ns, e->curl_ns);
     uint64_t ms = at > now ? (at - now + MS - 1) / MS : 0;
     int n = epoll_wait(e->epoll_fd, events, EVENTS, (int)PEN_MIN(ms, 1000));
+    e->crowded = n > FEW_EVENTS;
     for (int i = 0; i < n; i++)
         take_event(e, &events[i]);
     if (pen__sys->now_ns() >= e->curl_ns) {

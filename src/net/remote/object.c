@@ -53,37 +53,45 @@ int pen__remote_tail(PenRemote *r, const char *name, void *buf, size_t bytes, si
     return PEN_OK;
 }
 
-int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
-                       int n, uint64_t offset, int fresh, PenError *reterr)
+/* A GET of exactly the bytes that the places hold. */
+static int read_places(PenRemoteOp *op, const PenObject *of, PenError *reterr)
 {
-    uint64_t bytes = pen__iov_bytes(v, n);
-    PenRemoteOp op = {.r = r,
-                      .method = "GET",
-                      .name = name,
-                      .into_v = v,
-                      .n_into = n,
-                      .into_bytes = (size_t)bytes,
-                      .ranged = 1,
-                      .range_first = offset,
-                      .range_bytes = bytes,
-                      .fresh = fresh != 0,
-                      .etag = of->etag};
+    uint64_t bytes = pen__iov_bytes(op->into_v, op->n_into);
+    op->method = "GET";
+    op->into_bytes = (size_t)bytes;
+    op->ranged = 1;
+    op->range_bytes = bytes;
+    op->etag = of->etag;
     if (!bytes)
         return PEN_OK;
-    int e = pen__remote_run(&op, reterr);
-    if (e == PEN_OK && op.range_total != of->bytes)
+    int e = pen__remote_run(op, reterr);
+    if (e == PEN_OK && op->range_total != of->bytes)
         e = pen__fail(reterr, PEN_E_CHANGED, WHERE,
                       "%s: expected an object of %" PRIu64 " bytes, found one of %" PRIu64
                       ": it was overwritten",
-                      op.title, of->bytes, op.range_total);
+                      op->title, of->bytes, op->range_total);
     return e;
+}
+
+int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
+                       int n, uint64_t offset, const PenArrival *arrival, PenError *reterr)
+{
+    PenRemoteOp op = {
+        .r = r, .name = name, .into_v = v, .n_into = n, .arrival = arrival, .range_first = offset};
+    return read_places(&op, of, reterr);
 }
 
 int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,
                      uint64_t offset, int fresh, PenError *reterr)
 {
     struct iovec one = {buf, bytes};
-    return pen__remote_read_v(r, name, of, &one, 1, offset, fresh, reterr);
+    PenRemoteOp op = {.r = r,
+                      .name = name,
+                      .into_v = &one,
+                      .n_into = 1,
+                      .range_first = offset,
+                      .fresh = fresh != 0};
+    return read_places(&op, of, reterr);
 }
 
 int pen__remote_stat(PenRemote *r, const char *name, PenObject *ret, PenError *reterr)

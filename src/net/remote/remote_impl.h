@@ -54,6 +54,7 @@ typedef struct PenRemoteOp {
     size_t into_bytes;
     const struct iovec *into_v; /* instead of `into` */
     int n_into;
+    const PenArrival *arrival; /* NULL: nobody */
     uint8_t ranged, suffix, fresh, may_be_absent;
     uint64_t range_first, range_bytes;
     const char *etag;  /* "": any */

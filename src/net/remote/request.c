@@ -150,6 +150,7 @@ static int prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenError *r
     ret->into_bytes = op->into_bytes;
     ret->into_v = op->into_v;
     ret->n_into = op->n_into;
+    ret->arrival = op->arrival;
     ret->fresh = op->fresh || op->wrong;
     return PEN_OK;
 }

@@ -125,6 +125,7 @@ bool pen__hedge_prepare(PenOperation *op)
         return false;
     *request = op->try[0].request;
     request->fresh = 1;
+    request->arrival = NULL; /* its bytes count only if they are taken */
     if (request->into || request->into_v) {
         op->spare = pen__alloc(PEN_MAX(request->into_bytes, 1u));
         if (!op->spare)
@@ -153,6 +154,7 @@ void pen__hedge_take(PenOperation *op, uint64_t bytes)
         struct iovec one;
         const struct iovec *v;
         int n = pen__http_into(first, &one, &v);
+        pen__arrival_tell(first->arrival, 0); /* the bytes of the first one are overwritten */
         pen__iov_put(v, n, 0, op->spare, (size_t)PEN_MIN(bytes, (uint64_t)first->into_bytes));
     }
     pen__hedge_free_spare(op);

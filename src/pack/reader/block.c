@@ -5,7 +5,6 @@
 
 #include "base/attr.h"
 #include "base/bytes.h"
-#include "base/crc32c.h"
 #include "pack/reader/reader_impl.h"
 #include "pack/reader/sections.h"
 
@@ -104,7 +103,7 @@ int pen__block_open_memory(PenPack *p, uint64_t block, PenShardRef *shard, const
     return r < 0 ? r : pen__block_check_count(p, block, &ret->view, s->source->name, reterr);
 }
 
-static int check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
+int pen__block_check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
 {
     const PenSchema *schema = b->view.schema;
     PenSpot at = {.block = b, .sample = sample};
@@ -126,56 +125,15 @@ static int check_sample(const PenBlock *b, uint32_t sample, PenError *reterr)
     return r;
 }
 
+int pen__block_check_sections(const PenBlock *b, PenError *reterr)
+{
+    return pen__sections_walk(b, b->data + b->view.sections_offset, NULL, NULL, reterr);
+}
+
 int pen__block_check(const PenBlock *b, PenError *reterr)
 {
     int r = PEN_OK;
     for (uint32_t s = 0; s < b->view.n_samples && r == PEN_OK; s++)
-        r = check_sample(b, s, reterr);
-    if (r == PEN_OK)
-        r = pen__sections_walk(b, b->data + b->view.sections_offset, NULL, NULL, reterr);
-    return r;
-}
-
-int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
-{
-    PenBlock b;
-    int r = pen__block_open_memory(p, block, shard, data, &b, NULL);
-    b.data = data;
-    return r == PEN_OK ? pen__block_check(&b, NULL) : r;
-}
-
-static bool fits(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
-{
-    /* Another failure is the caller's to see. */
-    return pen__block_accept(p, block, shard, data) != PEN_E_CORRUPT;
-}
-
-int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
-                     PenError *reterr)
-{
-    PenSource *source = shard->shard.source;
-    PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
-    uint32_t seen = 0;
-    int r = pen__source_read(source, data, (size_t)e.bytes, e.offset, reterr);
-    if (r < 0 || !source->is_remote)
-        return r;
-    /* Wrong on its way, maybe. What comes wrong in the same way over another connection lies there
-     * so; what comes otherwise each time is not believed. */
-    for (int i = 0; i < PEN_REMOTE_READS; i++) {
-        if (i)
-            r = pen__source_read_again(source, data, (size_t)e.bytes, e.offset, reterr);
-        if (r < 0)
-            return r;
-        if (fits(p, block, shard, data))
-            return PEN_OK;
-        uint32_t sum = pen__crc32c(0, data, (size_t)e.bytes);
-        if (i && sum == seen)
-            return PEN_OK;
-        seen = sum;
-    }
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: block %u: %d reads returned different bytes, none of which match their "
-                     "checksums; check the network",
-                     source->name, (unsigned)(block - p->first_blocks[shard->number]),
-                     (int)PEN_REMOTE_READS);
+        r = pen__block_check_sample(b, s, reterr);
+    return r < 0 ? r : pen__block_check_sections(b, reterr);
 }

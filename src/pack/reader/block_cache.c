@@ -43,8 +43,6 @@ static const void *give(PenCached *w, uint64_t *ret_bytes)
 
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr)
 {
-    if (!p->cache)
-        return pen__block_fetch(p, block, shard, data, reterr);
     PenBlockEntry e = pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]);
     Block b = {.base = {.pack = p,
                         .key = {PEN_CACHE_BLOCK, block},

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "pack/reader/reader_impl.h"
+#include "pack/reader/arriving.h"
 
 #define WHERE "pack/blocks"
 
@@ -161,8 +161,12 @@ int pen__pack_keep(PenPack *p, uint64_t bytes, PenError *reterr)
 static int load_block(PenPack *p, PenBlock *b, PenError *reterr)
 {
     PenBlock whole = {0};
-    int r = pen__block_get(p, b->number, b->shard, b->data, reterr);
-    if (r == PEN_OK)
+    PenArriving a = {0};
+    int r = p->cache ? pen__block_get(p, b->number, b->shard, b->data, reterr)
+                     : pen__block_fetch_checked(p, b->number, b->shard, b->data, &a, reterr);
+    if (r == PEN_OK && a.is_checked)
+        whole = a.block;
+    else if (r == PEN_OK)
         r = pen__block_open_memory(p, b->number, b->shard, b->data, &whole, reterr);
     b->view = whole.view;
     return r;
@@ -190,8 +194,10 @@ static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *rete
 {
     uint64_t shard_number = pen__pack_shard_of(p, number);
     PenBlock *b = pen__zalloc(sizeof *b);
-    if (!b)
-        return pen__fail_memory(reterr, WHERE, p->path);
+    if (!b) {
+        pen__fail_memory(reterr, WHERE, p->path);
+        return PEN_E_NO_MEMORY;
+    }
     int r = pen__pack_shard(p, shard_number, &b->shard, reterr);
     if (r < 0) {
         pen__free(b);
@@ -205,9 +211,9 @@ static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *rete
     b->refs = 1;
     b->is_whole = p->is_whole;
     if (b->is_whole && pen__block_memory_take(p, b, e.bytes) < 0) {
-        r = pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
+        pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
         free_block(p, b);
-        return r;
+        return PEN_E_NO_MEMORY;
     }
     *ret = b;
     return PEN_OK;
@@ -313,13 +319,16 @@ enum { GAP = 256 }; /* bytes between two blocks, at most: they are aligned */
 typedef struct Places {
     struct iovec v[2 * PEN_JOIN_MOST];
     int n;
+    PenArriving arriving[PEN_JOIN_MOST];
+    int n_arriving;
     uint8_t gap[GAP];
 } Places;
 
 /* False: they do not lie side by side. */
-static bool place_all(PenBlock *const *blocks, int n, Places *ret)
+static bool place_all(PenPack *p, PenBlock *const *blocks, int n, Places *ret)
 {
     ret->n = 0;
+    ret->n_arriving = n;
     for (int i = 0; i < n; i++) {
         const PenBlock *b = blocks[i], *before = i ? blocks[i - 1] : b;
         uint64_t at = i ? before->offset + before->whole_bytes : b->offset;
@@ -328,21 +337,29 @@ static bool place_all(PenBlock *const *blocks, int n, Places *ret)
         if (b->offset > at)
             ret->v[ret->n++] = (struct iovec){ret->gap, (size_t)(b->offset - at)};
         ret->v[ret->n++] = (struct iovec){b->data, (size_t)b->whole_bytes};
+        pen__arriving_begin(&ret->arriving[i], p, b->number, b->shard, b->data);
     }
     return true;
 }
 
-/* Checked here; what does not fit is asked for by itself, as often as any other. */
-static int land(PenPack *p, PenBlock *b, PenError *reterr)
+static void on_arrival(void *ctx, uint64_t bytes)
 {
-    PenBlock whole = {0};
-    int r = pen__block_open_memory(p, b->number, b->shard, b->data, &whole, NULL);
-    whole.data = b->data;
-    if (r == PEN_OK)
-        r = pen__block_check(&whole, NULL);
-    if (r < 0)
+    Places *places = ctx;
+    const uint64_t first = places->arriving[0].entry.offset;
+    for (int i = 0; i < places->n_arriving; i++) {
+        PenArriving *a = &places->arriving[i];
+        uint64_t at = a->entry.offset - first;
+        if (!bytes || bytes > at)
+            pen__arriving_more(a, PEN_MIN(bytes - PEN_MIN(at, bytes), a->entry.bytes));
+    }
+}
+
+/* Checked here, if not before; what does not fit is asked for by itself, as often as any other. */
+static int land(PenPack *p, PenBlock *b, PenArriving *a, PenError *reterr)
+{
+    if (pen__arriving_end(a) < 0)
         return load_block(p, b, reterr);
-    b->view = whole.view;
+    b->view = a->block.view;
     return PEN_OK;
 }
 
@@ -350,15 +367,16 @@ static int read_all(PenPack *p, PenBlock *const *blocks, int n, PenError *reterr
 {
     Places places;
     int r = PEN_OK;
-    if (!place_all(blocks, n, &places)) {
+    if (!place_all(p, blocks, n, &places)) {
         for (int i = 0; i < n && r == PEN_OK; i++)
             r = load_block(p, blocks[i], reterr);
         return r;
     }
+    const PenArrival arrival = {on_arrival, &places};
     r = pen__source_read_v(blocks[0]->shard->shard.source, places.v, places.n, blocks[0]->offset,
-                           reterr);
+                           &arrival, reterr);
     for (int i = 0; i < n && r == PEN_OK; i++)
-        r = land(p, blocks[i], reterr);
+        r = land(p, blocks[i], &places.arriving[i], reterr);
     return r;
 }
 

@@ -71,11 +71,15 @@ int pen__block_memory_take(PenPack *p, PenBlock *b, uint64_t bytes);
 void pen__block_memory_free(PenPack *p, PenBlock *b);
 int pen__block_check_count(const PenPack *p, uint64_t number, const PenBlockView *v,
                            const char *name, PenError *reterr);
-/* Does the whole block in memory fit its checksums? PEN_OK, PEN_E_CORRUPT, or why it cannot be
- * known. */
+/* The two parts of pen__block_check: the payloads of a sample, and the sections. */
+int pen__block_check_sample(const PenBlock *b, uint32_t sample, PenError *reterr);
+int pen__block_check_sections(const PenBlock *b, PenError *reterr);
+
+/* arriving.c: does the whole block in memory fit its checksums? PEN_OK, PEN_E_CORRUPT, or why it
+ * cannot be known. */
 int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data);
 
-/* block_cache.c: the bytes of a block, from the cache when the pack has one and it is there. */
+/* block_cache.c: the bytes of a block of a pack that has a cache, from there if it is there. */
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr);
 
 /* blocks.c */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks from a server: checked while they arrive, and requested again when they are wrong. */
+#include "pack/reader/arriving.h"
+
+#include "base/attr.h"
+#include "base/crc32c.h"
+
+#define WHERE "pack/blocks"
+
+void pen__arriving_begin(PenArriving *a, PenPack *p, uint64_t block, PenShardRef *shard,
+                         uint8_t *data)
+{
+    *a = (PenArriving){.pack = p,
+                       .entry =
+                           pen__shard_block(&shard->shard, block - p->first_blocks[shard->number]),
+                       .block = {.number = block, .shard = shard, .data = data}};
+}
+
+static void anew(PenArriving *a)
+{
+    pen__arriving_begin(a, a->pack, a->block.number, a->block.shard, a->block.data);
+}
+
+/* Where the payloads of a sample end. They lie one after another, in the order of the samples. */
+static uint64_t sample_end(const PenBlockView *v, uint32_t sample)
+{
+    const PenSchema *schema = v->schema;
+    uint64_t end = v->index_bytes;
+    for (uint32_t field = 0; field < schema->n_fields; field++) {
+        int type = schema->fields[field].type;
+        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(v, sample, field).n_frames
+                                           : type == PEN_TYPE_IMAGE;
+        for (uint32_t frame = 0; frame < n; frame++) {
+            PenImageEntry e = pen__block_image(v, sample, field, frame);
+            end = PEN_MAX(end, e.offset + e.bytes);
+        }
+        if (pen__type_is_blob(type)) {
+            PenBlobEntry e = pen__block_blob(v, sample, field);
+            end = PEN_MAX(end, e.offset + e.bytes);
+        }
+    }
+    return end;
+}
+
+static int open_index(PenArriving *a)
+{
+    uint8_t *data = a->block.data;
+    PenBlock b;
+    int r = pen__block_open_memory(a->pack, a->block.number, a->block.shard, data, &b, NULL);
+    if (r < 0)
+        return r;
+    a->block = b;
+    a->block.data = data;
+    a->is_open = true;
+    return PEN_OK;
+}
+
+void pen__arriving_more(PenArriving *a, uint64_t bytes)
+{
+    const PenBlockView *v = &a->block.view;
+    if (!bytes)
+        anew(a);
+    if (a->status < 0 || bytes < a->entry.index_bytes)
+        return;
+    if (!a->is_open)
+        a->status = open_index(a);
+    while (a->status == PEN_OK && a->n_checked < v->n_samples &&
+           sample_end(v, a->n_checked) <= bytes)
+        a->status = pen__block_check_sample(&a->block, a->n_checked++, NULL);
+}
+
+int pen__arriving_end(PenArriving *a)
+{
+    pen__arriving_more(a, a->entry.bytes);
+    if (a->status == PEN_OK)
+        a->status = pen__block_check_sections(&a->block, NULL);
+    a->is_checked = a->status == PEN_OK;
+    return a->status;
+}
+
+int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data)
+{
+    PenArriving a;
+    pen__arriving_begin(&a, p, block, shard, data);
+    return pen__arriving_end(&a);
+}
+
+static void on_arrival(void *ctx, uint64_t bytes)
+{
+    pen__arriving_more(ctx, bytes);
+}
+
+int pen__block_fetch_checked(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
+                             PenArriving *ret, PenError *reterr)
+{
+    PenSource *source = shard->shard.source;
+    pen__arriving_begin(ret, p, block, shard, data);
+    const PenBlockEntry *e = &ret->entry;
+    const struct iovec place = {data, (size_t)e->bytes};
+    const PenArrival arrival = {on_arrival, ret};
+    uint32_t seen = 0;
+    int r = pen__source_read_v(source, &place, 1, e->offset, &arrival, reterr);
+    if (r < 0 || !source->is_remote)
+        return r;
+    /* Wrong on its way, maybe. What comes wrong in the same way over another connection lies there
+     * so; what comes otherwise each time is not believed. */
+    for (int i = 0; i < PEN_REMOTE_READS; i++) {
+        if (i) {
+            r = pen__source_read_again(source, data, (size_t)e->bytes, e->offset, reterr);
+            anew(ret);
+        }
+        if (r < 0)
+            return r;
+        /* Another failure is the caller's to see. */
+        if (pen__arriving_end(ret) != PEN_E_CORRUPT)
+            return PEN_OK;
+        uint32_t sum = pen__crc32c(0, data, (size_t)e->bytes);
+        if (i && sum == seen)
+            return PEN_OK;
+        seen = sum;
+    }
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                     "%s: block %u: %d reads returned different bytes, none of which match their "
+                     "checksums; check the network",
+                     source->name, (unsigned)(block - p->first_blocks[shard->number]),
+                     (int)PEN_REMOTE_READS);
+}
+
+int pen__block_fetch(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data,
+                     PenError *reterr)
+{
+    PenArriving a;
+    return pen__block_fetch_checked(p, block, shard, data, &a, reterr);
+}
