@@ -80,7 +80,7 @@ def make_pack(options, top):
         names.append(file)
         made += file.stat().st_size
     pack = top / "noise.pen"
-    subprocess.run([options.penstock, "pack", top / "src", "-o", pack, "--mode", "keep"],
+    subprocess.run([options.penstock, "pack", top / "src", "-o", pack],
                    check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(top / "src")
     return pack

@@ -5,7 +5,7 @@
     build/venv/bin/python bench/loader_speed.py [--photos DIR] [--rounds N] [--threads N]
 
 Both sides give uint8 batches of 256 for RandomResizedCrop 224 (bilinear) and a random flip, from
-the same photographs in the page cache: penstock.Loader with N threads from a tiled pack, torch's
+the same photographs in the page cache: penstock.Loader with N threads from a default pack, torch's
 DataLoader with N worker processes from the folder (Pillow decodes, crops and resizes as
 torchvision's transforms do on PIL images). An epoch is one pass; rounds take turns; the first epoch
 of each side is not counted. A figure is the median of the rounds in images per second of elapsed

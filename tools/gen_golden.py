@@ -146,7 +146,9 @@ class Place:
         self.build, self.work, self.out = build, work, out
 
     def pack(self, *sources, more=()):
-        run(self.build / "penstock", "pack", *sources, "-o", self.out, *more)
+        """In mode tile, unless `more` has another one: it was the default of the first packs."""
+        mode = () if "--mode" in more else ("--mode", "tile")
+        run(self.build / "penstock", "pack", *sources, "-o", self.out, *mode, *more)
 
 
 @valid

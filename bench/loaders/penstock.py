@@ -17,7 +17,7 @@ PIPELINES = {"train": "decode | random_resized_crop {size} | hflip | tensor u8",
 
 def pack_of(task, program, work):
     """The pack of this task's files; sample i is file i, and so is its label."""
-    modes = {"asis": "tile", "encoded": "encode", "progressive": "tile"}
+    modes = {"asis": "keep", "encoded": "encode", "progressive": "keep"}
     mode = task["options"].get("mode") or modes.get(task["stored"], task["stored"])
     more, name = [], f"penstock-{mode}"
     if task["stored"] == "progressive":

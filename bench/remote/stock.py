@@ -32,7 +32,7 @@ class Stock:
     # --- made here
 
     def make_pack(self):
-        """Tile mode, default blocks, of links to the photographs. One that this program does not
+        """Default mode and blocks, of links to the photographs. One that this program does not
         read, of another version, is made anew."""
         known = subprocess.run([self.penstock, "info", self.pack], check=False,
                                capture_output=True)

@@ -61,13 +61,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "treat a video as broken if ffmpeg needs more than S seconds for it"},
     [CLI_OPT_MODE] = {.name = "mode", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = WRITERS,
-        .value = "M", .choices = "tile|keep|encode|raw|mix", .initial = "tile",
+        .value = "M", .choices = "tile|keep|encode|raw|mix", .initial = "keep",
         .mistaken = "format codec type",
         .help = "how to store images\n"
+                "keep: the source bytes; JPEGs have an index of places at which decoding can "
+                "start, so that parts of an image can be read; frames of videos are encoded\n"
                 "tile: JPEGs are split into tiles without loss, so that parts of an image can "
                 "be read; other files are unchanged\n"
-                "keep: the source bytes; JPEGs have an index of places at which decoding can "
-                "start, so that parts of an image can be read\n"
                 "encode: JPEG at --quality\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
                 "mix: a share of the images as in raw, the rest as in tile, or as in encode if "

@@ -20,8 +20,8 @@ extern "C" {
 
 /** How images are stored. */
 typedef enum PenMode {
-    PEN_MODE_TILE = 0,   /**< JPEGs losslessly cut into tiles, other files kept; the default */
-    PEN_MODE_KEEP = 1,   /**< every file kept as it is, JPEGs with an entry index */
+    PEN_MODE_TILE = 0,   /**< JPEGs losslessly cut into tiles, other files kept */
+    PEN_MODE_KEEP = 1,   /**< every file kept as it is, JPEGs with an entry index; the default */
     PEN_MODE_ENCODE = 2, /**< encoded again as JPEG with the given quality and size */
     PEN_MODE_RAW = 3,    /**< decoded pixels */
     PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_TILE */
@@ -84,7 +84,7 @@ typedef struct PenIngestSettings {
     uint32_t
         video_seconds; /**< a video that takes longer to decode counts as broken; default 600 */
 
-    int32_t mode;        /**< a PenMode */
+    int32_t mode;        /**< a PenMode; default PEN_MODE_KEEP */
     int32_t quality;     /**< encode: JPEG quality 1 to 100; default 90 */
     uint32_t max_side;   /**< encode, raw, mix: longest side in pixels; 0 = no limit, the default */
     uint32_t short_side; /**< the same for the shorter side; set at most one of the two */

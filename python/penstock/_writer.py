@@ -210,9 +210,9 @@ class Writer:
                  Numbers can have a shape ("f32[2,3]"). "bytes?", "json?" and "text?" are optional.
     classes      class names, for the numbers in `class_field`
     class_field  the field of class numbers; None: the first i64 field without a shape
-    mode         how images are stored: tile (default, lossless), keep, encode, raw or mix. See
-                 `penstock pack --help` for the modes and for `quality`, `max_side`, `short_side`,
-                 `raw_share`.
+    mode         how images are stored: keep (default, byte for byte), tile, encode, raw or mix.
+                 See `penstock pack --help` for the modes and for `quality`, `max_side`,
+                 `short_side`, `raw_share`.
     index        False, with mode="keep": only store the files. JPEGs get no index of places at
                  which decoding can start, and no image is decoded. With mode="encode": store tiles
     progressive  with mode="keep", for JPEGs with several scans, which cannot have such an index:
@@ -238,7 +238,7 @@ class Writer:
         *,
         classes: Sequence[str] | None = None,
         class_field: str | None = None,
-        mode: str = "tile",
+        mode: str = "keep",
         quality: int = 90,
         max_side: int = 0,
         short_side: int = 0,

@@ -417,8 +417,8 @@ def videos(tmp_path_factory):
 
 def test_modes_of_videos(videos, tmp_path):
     command = ("pack", videos, "-o", tmp_path / "v.pen", "--mode")
-    assert "choose tile, encode, raw or mix" in run(*command, "keep").err
-    for mode in ("tile", "encode", "raw", "mix"):
+    assert "leave --no-index out" in run(*command, "keep", "--no-index").err
+    for mode in ("keep", "tile", "encode", "raw", "mix"):
         good(*command[:3], tmp_path / f"{mode}.pen", "--mode", mode)
 
 

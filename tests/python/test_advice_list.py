@@ -120,7 +120,7 @@ HELP = ("options.c", "commands.c", "help.c", "op.h")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
     "pass one with --work", "pack into one, run 'penstock finalise', and upload the pack with",
-    "could not be listed; run 'penstock verify'", "choose tile, encode, raw or mix",
+    "could not be listed; run 'penstock verify'", "leave --no-index out",
     "install the package ffmpeg",
     "found // or / at its start; rename the object", "cannot be listed; use s3://, or download",
     "found the name of a pack; 'penstock copy' copies packs",

@@ -70,7 +70,7 @@ def test_frames_in_class_folders(tmp_path):
     rows = samples(tmp_path / "s.pen")
     assert {row["key"] for row in rows} == {
         f"{label}/clip{i}" for label in ("clap", "wave") for i in range(2)}
-    assert {row["video.how"] for row in rows} == {"tiled"}
+    assert {row["video.how"] for row in rows} == {"kept, indexed"}
     info = good("info", tmp_path / "s.pen", "--json").json()
     assert json.loads(json.dumps(info))["classes"] == ["clap", "wave"]
 

@@ -25,7 +25,7 @@ def test_info_json_has_all(pack):
     assert (info["class_count"], info["classes"]) == (3, ["cat", 'd"o,g', "emu"])
     assert {f["name"]: (f["type"], f["class"]) for f in info["fields"]} == {
         "image": ("image", False), "label": ("i64", True)}
-    assert info["settings"]["mode"] == "tile"
+    assert info["settings"]["mode"] == "keep"
     assert info["bytes"]["pack"] == sum(
         p.stat().st_size for p in pack.rglob("*") if p.is_file())
     assert len(info["id"]) == 32
@@ -213,11 +213,11 @@ def check_totals(pack, sources, images, **more):
 def test_totals_after_an_append(tmp_path):
     folder, pack = make_folder(tmp_path / "in"), tmp_path / "p.pen"
     good("pack", folder, "-o", pack, "--block-samples", "5")
-    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "tiled"): 6, ("png", "kept"): 2}, blocks=2)
+    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "kept"): 6, ("png", "kept"): 2}, blocks=2)
     for i in range(4):
         (folder / "cat" / f"new{i}.jpg").write_bytes(image_bytes(70 + i))
     good("pack", folder, "-o", pack, "--block-samples", "5", "--append")
-    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "tiled"): 10, ("png", "kept"): 2},
+    check_totals(pack, [*folder.rglob("*.*")], {("jpeg", "kept"): 10, ("png", "kept"): 2},
                  blocks=3, broken_inputs_left_out=0)
 
 
@@ -229,7 +229,7 @@ def test_totals_after_finalise_with_broken_files(tmp_path):
     for i in range(2):
         good("pack", folder, "-o", pack, "--on-bad", "skip", "--task", f"{i}/2")
     good("finalise", pack)
-    check_totals(pack, sources, {("jpeg", "tiled"): 6, ("png", "kept"): 2},
+    check_totals(pack, sources, {("jpeg", "kept"): 6, ("png", "kept"): 2},
                  broken_inputs_left_out=3)
 
 

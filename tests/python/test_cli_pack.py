@@ -30,7 +30,7 @@ def test_account_adds_up(folder, tmp_path):
     assert account["pack"] == str(pack)
     assert account["samples"] == len(sources) == 8
     assert {(i["codec"], i["how"]): i["images"] for i in account["images"]} == {
-        ("jpeg", "tiled"): 6, ("png", "kept"): 2}
+        ("jpeg", "kept"): 6, ("png", "kept"): 2}
     assert sizes["source"] == sum(p.stat().st_size for p in sources)
     assert sizes["source_on_disk"] == sum(p.stat().st_blocks * 512 for p in sources)
     assert sizes["pack"] == pack_bytes(pack)
@@ -50,7 +50,7 @@ def test_account_as_text_has_the_same_figures(folder, tmp_path):
     assert account["id"] in lines["id"]
     assert lines["samples"][-1] == "8"
     assert f"{account['bytes']['pack']:,}" in text
-    assert "  jpeg   tiled       6\n" in text
+    assert "  jpeg   kept       6\n" in text
     assert "resumed" not in text  # what is 0 is not worth a line
 
 
@@ -99,14 +99,15 @@ def test_sizes_with_units_reach_the_settings(folder, tmp_path):
 @pytest.mark.parametrize("options, settings", [
     (("--seed", "18446744073709551615"), {"seed": 18446744073709551615}),
     (("--fraction=0.5",), {"fraction": 0.5}),
-    (("--mode", "keep", "--check", "decode"), {"mode": "keep", "check_decode": 1}),
+    (("--no-index", "--check", "decode"), {"mode": "keep", "check_decode": 1}),
+    (("--mode", "tile"), {"mode": "tile"}),
     (("--mode", "encode", "--quality", "31"), {"mode": "encode", "quality": 31}),
     (("--mode", "raw", "--short-side", "20"), {"mode": "raw", "short_side": 20, "max_side": 0}),
     (("--mode=mix", "--raw-share", "0.75", "--max-side=9", "--quality", "31"),
      {"mode": "mix", "raw_share": 0.75, "max_side": 9, "quality": 31}),
     (("--order", "source", "--on-bad", "skip"), {"order": "source"}),
     (("--block-samples", "3"), {"block_samples": 3}),
-    ((), {"mode": "tile", "quality": 90, "raw_share": 0.25, "check_decode": 0, "seed": 0,
+    ((), {"mode": "keep", "quality": 90, "raw_share": 0.25, "check_decode": 0, "seed": 0,
           "order": "shuffled", "fraction": 1, "shard_bytes": 512 << 20,
           "block_samples": 0, "max_side": 0, "short_side": 0}),
 ])

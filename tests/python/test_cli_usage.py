@@ -146,11 +146,12 @@ def test_sample_numbers_out_of_range(value):
 @pytest.mark.parametrize("options, expected", [
     (("--quality", "80", "--mode", "keep"),
      "applies to --mode encode or mix, but the mode is keep"),
-    (("--quality", "80"), "the mode is tile"),
+    (("--quality", "80"), "the mode is keep"),
     (("--quality", "80", "--mode", "mix"), "add --max-side or --short-side"),
     (("--max-side", "9"), "--max-side applies to --mode encode, raw or mix"),
     (("--raw-share", "0.5", "--mode", "raw"), "--raw-share applies to --mode mix"),
-    (("--no-index",), "--no-index applies to --mode keep or encode, but the mode is tile"),
+    (("--no-index", "--mode", "tile"),
+     "--no-index applies to --mode keep or encode, but the mode is tile"),
     (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "use one of them"),
     (("--append", "--classes-from", "y.pen"), "leave --classes-from out"),
     (("--task", "0/3", "--append"), "append in one run"),
@@ -187,9 +188,9 @@ def test_help_of_pack_has_every_option_with_its_default():
         "--shard-bytes B", "--block-samples K", "--append", "--task I/N", "--json", "-h, --help",
     ):
         assert f" {option} " in text, option
-    for default in ("tile", "90", "0.25", "shuffled", "0", "1", "stop", "512MiB"):
+    for default in ("keep", "90", "0.25", "shuffled", "0", "1", "stop", "512MiB"):
         assert f"default: {default})" in text, default
-    assert "(default: tile) tile: JPEGs" in text
+    assert "(default: keep) keep: the source bytes" in text
 
 
 def test_common_options_come_first():

@@ -138,10 +138,10 @@ def test_without_ffmpeg(videos, tmp_path):
     assert not (tmp_path / "v.pen").exists()
 
 
-def test_videos_are_not_kept(videos, tmp_path):
-    result = run("pack", videos, "-o", tmp_path / "v.pen", "--mode", "keep")
+def test_videos_are_not_only_stored(videos, tmp_path):
+    result = run("pack", videos, "-o", tmp_path / "v.pen", "--no-index")
     assert result.code == 1
-    assert "choose tile, encode, raw or mix" in result.message()
+    assert "leave --no-index out" in result.message()
 
 
 def test_images_are_images_still(tmp_path):

@@ -107,7 +107,7 @@ def test_image_without_pixels(rich):
 def test_info_has_figures(pack):
     info = pack.info
     assert (info["n_samples"], info["n_blocks"], info["block_samples"]) == (20, 3, 8)
-    assert info["images"] == [("png", "kept", 20)] and info["settings"]["mode"] == "tile"
+    assert info["images"] == [("png", "kept", 20)] and info["settings"]["mode"] == "keep"
     assert info["id"] == pack.id and len(pack.id) == 32
 
 

@@ -68,7 +68,7 @@ def test_table_describes_an_option_completely():
     assert mode["kind"] == "choice"
     assert mode["argument"] == "M"
     assert mode["choices"] == ["tile", "keep", "encode", "raw", "mix"]
-    assert mode["default"] == "tile"
+    assert mode["default"] == "keep"
     assert mode["group"] == "Common options"
     out = COMMANDS["pack"]["options"][0]
     assert (out["name"], out["letter"], out["required"]) == ("out", "o", True)

@@ -166,7 +166,7 @@ TEST(tasks_give_the_same_samples)
         }
         CHECK_INT(run(&s, &result, &err), PEN_OK);
         CHECK_INT(result.published, 0);
-        CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_TILED], result.n_samples);
+        CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_INDEXED], result.n_samples);
         CHECK(result.pack_bytes > result.stats.payload_bytes);
     }
     s.n_tasks = 3;
@@ -211,6 +211,7 @@ TEST(appending_adds_only_what_is_new)
     PenPack *pack = NULL;
     help_folder("some", 0, 18);
     PenIngestSettings s = help_ingest("some", "append.pen");
+    s.mode = PEN_MODE_TILE; /* the next ones have the default mode */
     CHECK_INT(run(&s, &result, &err), PEN_OK);
     CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_OK); /* stays what it is */
     s = help_ingest("photos", "append.pen");
@@ -220,7 +221,8 @@ TEST(appending_adds_only_what_is_new)
     CHECK_INT(result.n_added, N - 18);
     CHECK_INT(result.n_known, 18);
     CHECK_INT(result.n_samples, N);
-    CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_TILED], N);
+    CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_TILED], 18);
+    CHECK_INT(result.stats.images[PEN_STORED_JPEG][PEN_HOW_INDEXED], N - 18);
     check_good("append.pen", N);
     PenBuf buf = {0};
     for (uint64_t i = 0; i < 18; i++)

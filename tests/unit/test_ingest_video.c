@@ -344,6 +344,7 @@ TEST(packed_frames)
     CHECK_MEM(data.data, got.pixels.data, data.bytes);
     pen_pack_close(&pack);
     s = help_ingest("set", "encoded.pen");
+    s.mode = PEN_MODE_TILE;
     s.fps = 5;
     s.quality = 70;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));

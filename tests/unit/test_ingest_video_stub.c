@@ -372,8 +372,8 @@ TEST(without_the_programs)
                 "ffmpeg: no such program; install the package ffmpeg");
     setenv("PATH", path, 1);
     free(path);
-    s.mode = PEN_MODE_KEEP;
-    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_UNSUPPORTED, "mode keep");
+    s.no_index = 1;
+    CHECK_FAILS(pen_ingest_run(&s, &result, &err), PEN_E_UNSUPPORTED, "leave --no-index out");
 }
 
 typedef struct Stop {

@@ -14,6 +14,7 @@
 
 static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_DEFAULTS,
                                                   .video_seconds = 600,
+                                                  .mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
                                                   .fraction = 1,
@@ -21,6 +22,7 @@ static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_D
                                                   .shard_bytes = DEFAULT_SHARD_BYTES};
 
 static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_DEFAULTS,
+                                                  .mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
                                                   .block_samples = 32,

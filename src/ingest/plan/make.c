@@ -23,10 +23,10 @@ static int check_settings(const PenIngestSettings *s, PenError *reterr)
 static int check_videos(const PenIngestSettings *s, PenError *reterr)
 {
     const PenVideoSettings video = {.seconds = s->video_seconds};
-    if (s->mode == PEN_MODE_KEEP)
+    if (s->mode == PEN_MODE_KEEP && s->no_index)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "mode keep: expected images, found videos, whose frames have to be "
-                         "encoded; choose tile, encode, raw or mix");
+                         "mode keep without an index: expected images, found videos, whose frames "
+                         "have to be encoded; leave --no-index out");
     return pen__video_check_programs(&video, reterr);
 }
 
