@@ -119,8 +119,8 @@ typedef struct PenIngestSettings {
     void *ctx;
 
     /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode: 1 = store
-     * tiles instead; default 0. An entry index lists places of a JPEG at which decoding can start,
-     * so that a crop needs a part of the file only. */
+     * tiles instead; default 0. In the other modes, 1 is an error. An entry index lists places of a
+     * JPEG at which decoding can start, so that a crop needs a part of the file only. */
     int32_t no_index;
     int32_t progressive; /**< keep, without no_index: a PenProgressive */
 } PenIngestSettings;

@@ -142,7 +142,7 @@ static void take_settings(Input *in, Case *c)
     s->raw_share = take_below(in, 5) / 4.0;
     uint8_t flags = take_byte(in);
     s->check_decode = flags & 1;
-    s->no_index = flags >> 1 & 1;
+    s->no_index = (s->mode == PEN_MODE_KEEP || s->mode == PEN_MODE_ENCODE) && flags & 2;
     s->block_samples = 1 + take_below(in, 5);
     s->shard_bytes = (uint64_t)1 << take_below(in, 16);
 }

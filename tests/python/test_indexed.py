@@ -156,7 +156,7 @@ def test_an_append_keeps_the_tables(tmp_path):
     write_pack(pack, [Field("image", "image")], samples, n_stats=72, block_samples=3)
     folder.mkdir()
     (folder / "new.jpg").write_bytes(new)
-    account = good("pack", folder, "-o", pack, "--append", "--json").json()
+    account = good("pack", folder, "-o", pack, "--append", "--mode", "tile", "--json").json()
     assert (account["samples"], account["added"]) == (5, 1)
     hows = {row["how"]: row["images"] for row in account["images"]}
     assert hows == {"kept, indexed": 4, "tiled": 1}

@@ -187,6 +187,8 @@ def test_nothing_added_is_an_error(tmp_path):
         ({"image": "image[3]"}, {}, "only numbers have a shape"),
         ({"label": "i64"}, {"mode": "tiles"}, "mode: .*did you mean 'tile'"),
         ({"label": "i64"}, {"quality": 0}, "quality: expected 1 to 100, found 0"),
+        ({"image": "image"}, {"mode": "tile", "index": False}, "index=False.: only the modes keep"),
+        ({"image": "image"}, {"mode": "mix", "index": False}, "choose one of them, or leave"),
         ({"image": "image"}, {"classes": ["a"]}, "an i64 field without a shape"),
         ({"a": "i64"}, {"classes": ["a"], "class_field": "b"}, "the field 'b' of the classes in"),
         ({"label": "i64"}, {"shard_size": "1 mile"}, "a size like 2GiB"),

@@ -66,25 +66,25 @@ static void measure(int mode, const char *name, double reads)
     printf("%s: %.4f allocations and %.2f reads a sample\n", name, allocs_each, reads_each);
     /* A buffer still grows now and then, when a thread meets the largest crop so far. */
     CHECK(allocs_each < 0.02);
-    CHECK(reads_each <= reads);
+    /* An epoch begins a batch ahead, so a few more or fewer are counted. */
+    CHECK(reads_each > reads - 0.1 && reads_each < reads + 0.1);
     pen_loader_close(&l);
     pen_pack_close(&pack);
 }
 
 TEST(a_tiled_sample_costs_two_reads)
 {
-    measure(PEN_MODE_TILE, "tile.pen",
-            2.1); /* its head and its rows; an epoch begins a batch ahead */
+    measure(PEN_MODE_TILE, "tile.pen", 2); /* its head and its rows */
 }
 
-TEST(an_indexed_sample_costs_two_reads)
+TEST(a_small_indexed_sample_costs_one_read)
 {
-    measure(PEN_MODE_KEEP, "keep.pen", 2.1); /* its tables and a part of its scan */
+    measure(PEN_MODE_KEEP, "keep.pen", 1); /* its crop needs the run that follows its tables */
 }
 
 TEST(a_raw_sample_costs_one_read)
 {
-    measure(PEN_MODE_RAW, "raw.pen", 1.05);
+    measure(PEN_MODE_RAW, "raw.pen", 1);
 }
 
 int main(int argc, char **argv)
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     pen__sys = &counting;
     help_begin();
     RUN(a_tiled_sample_costs_two_reads);
-    RUN(an_indexed_sample_costs_two_reads);
+    RUN(a_small_indexed_sample_costs_one_read);
     RUN(a_raw_sample_costs_one_read);
     help_end();
     return TEST_END();

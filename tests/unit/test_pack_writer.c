@@ -188,6 +188,21 @@ TEST(every_mode_verifies)
     }
 }
 
+TEST(only_modes_with_an_index_can_leave_it_out)
+{
+    for (int mode = PEN_MODE_TILE; mode <= PEN_MODE_MIX; mode++) {
+        PenError err = {0};
+        PenWriter *w = NULL;
+        PenWriterSettings s = settings(mode);
+        s.no_index = 1;
+        int r = pen_writer_open(at("no_index.pen"), &s, &w, &err);
+        int has = mode == PEN_MODE_KEEP || mode == PEN_MODE_ENCODE;
+        CHECK_INT(r, has ? PEN_OK : PEN_E_INVALID);
+        CHECK(has || strstr(err.message, "only the modes keep and encode write"));
+        pen_writer_close(&w);
+    }
+}
+
 TEST(a_key_twice_is_an_error_and_leaves_no_pack)
 {
     PenError err = {0};
@@ -403,6 +418,7 @@ int main(int argc, char **argv)
         make_sample(i);
     RUN(every_type_comes_back);
     RUN(every_mode_verifies);
+    RUN(only_modes_with_an_index_can_leave_it_out);
     RUN(a_key_twice_is_an_error_and_leaves_no_pack);
     RUN(keys_in_messages_are_printable);
     RUN(a_writer_that_failed_does_not_publish);

@@ -52,9 +52,14 @@ int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings 
     return pen__settings_copy(ret, sizeof *ret, given, "pen_writer_settings_init", reterr);
 }
 
+static bool can_index(int mode)
+{
+    return mode == PEN_MODE_KEEP || mode == PEN_MODE_ENCODE;
+}
+
 bool pen__settings_index(const PenIngestSettings *s)
 {
-    return (s->mode == PEN_MODE_KEEP || s->mode == PEN_MODE_ENCODE) && !s->no_index;
+    return can_index(s->mode) && !s->no_index;
 }
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
@@ -82,6 +87,17 @@ static int check_sources(const PenIngestSettings *s, PenError *reterr)
             r = pen__address_parse(s->sources[i], &address, reterr);
         pen__address_free(&address);
     }
+    return r;
+}
+
+int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
+{
+    PenPrepareSettings prepare = pen__settings_prepare(s);
+    int r = pen__prepare_settings_check(&prepare, reterr);
+    if (r == PEN_OK && s->no_index && !can_index(s->mode))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "no_index (Python: index=False): only the modes keep and encode write "
+                         "entry indexes; choose one of them, or leave no_index out");
     return r;
 }
 
@@ -114,8 +130,7 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
     if (s->video_seconds < 1)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "time limit for a video: expected at least 1 second, found 0");
-    PenPrepareSettings prepare = pen__settings_prepare(s);
-    int r = pen__prepare_settings_check(&prepare, reterr);
+    int r = pen__settings_check_images(s, reterr);
     return r < 0 ? r : check_sources(s, reterr);
 }
 

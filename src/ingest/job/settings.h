@@ -18,6 +18,8 @@ int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings 
 int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
                               PenError *reterr);
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
+/* Only what concerns images; the public writer has no other settings of a run. */
+int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr);
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
 /* Do JPEGs get an entry index? */
 bool pen__settings_index(const PenIngestSettings *s);

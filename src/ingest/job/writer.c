@@ -173,7 +173,7 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
                          "%s: block_samples: expected 1 to 2^31, found %" PRIu64, w->path,
                          s->block_samples);
     copy_settings(w, s, &settings);
-    int r = pen__prepare_settings_check(&w->prepare, reterr);
+    int r = pen__settings_check_images(&settings, reterr);
     if (r == PEN_OK)
         r = open_schema(w, s, reterr);
     if (r < 0)
