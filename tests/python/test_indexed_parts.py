@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader reads, checks and decodes only the part of an indexed JPEG that a crop needs."""
 
+import copy
+import functools
 import io
 import os
 import struct
@@ -23,22 +25,33 @@ SIZE = (400, 300)
 CROP = 40
 
 
+# Both take most of a second in plain Python.
+other_photo = functools.cache(jpeg)
+photo = functools.partial(other_photo, SIZE, 1)
+scanned = functools.cache(functools.partial(Index, unit=8))
+
+
+def index_of(data):
+    """The table of a file; the caller may change it."""
+    return copy.deepcopy(scanned(data))
+
+
 def write(path, data, size=SIZE, change=None, **more):
     """A pack of one file with an entry table."""
-    index = Index(data, 8)
+    index = index_of(data)
     if change:
         change(index)
-    photo = image(data, *size, codec="jpeg", how="indexed", segments=index, **more)
-    write_pack(path, [Field("photo", "image")], [(b"0", {"photo": photo})], n_stats=72)
+    stored = image(data, *size, codec="jpeg", how="indexed", segments=index, **more)
+    write_pack(path, [Field("photo", "image")], [(b"0", {"photo": stored})], n_stats=72)
     return path
 
 
 def crop(path, size=CROP):
     """The crop, and how many bytes were read for it."""
     pipeline = f"photo: decode | center_crop {size} | tensor u8 nhwc"
-    with penstock.Loader(path, 1, pipeline=pipeline, shuffle=False) as loader:
-        ((photo,),) = loader
-        return numpy.asarray(photo)[0].transpose(1, 2, 0).copy(), loader.stats()["bytes_read"]
+    with penstock.Loader(path, 1, pipeline=pipeline, shuffle=False, output="numpy") as loader:
+        ((photos,),) = loader
+        return photos[0].copy(), loader.stats()["bytes_read"]
 
 
 def expected(picture, size=CROP):
@@ -63,7 +76,7 @@ def spoiled(index):
 
 
 def test_a_crop_reads_a_part(tmp_path):
-    data = with_lead(jpeg(SIZE, 1, quality=95, subsampling=2), 30000)
+    data = with_lead(photo(quality=95), 30000)
     pack = write(tmp_path / "a.pen", data)
     found, n_bytes = crop(pack)
     assert numpy.array_equal(found, expected(decoded(data)))
@@ -74,10 +87,10 @@ def test_a_crop_reads_a_part(tmp_path):
 
 
 def test_only_what_is_read_is_checked(tmp_path):
-    data = with_lead(jpeg(SIZE, 2, quality=95), 3000)
+    data = with_lead(photo(quality=95), 3000)
     pack = write(tmp_path / "a.pen", data)
     (shard,) = pack.glob("*/*.shard")
-    whole, index = shard.read_bytes(), Index(data, 8)
+    whole, index = shard.read_bytes(), scanned(data)
     start = whole.index(data)
     first_run, middle, tail = index.cuts[1], (index.cuts[1] + index.cuts[-2]) // 2, len(data) - 1
     assert middle - first_run > 20000
@@ -95,7 +108,7 @@ def test_only_what_is_read_is_checked(tmp_path):
 
 def test_the_complete_file_is_read_if_a_part_is_not_enough(tmp_path):
     """Entries that are not of the file: the decoder notices, and libjpeg takes over."""
-    data = jpeg(SIZE, 3, quality=95)
+    data = photo(quality=95)
     pack = write(tmp_path / "a.pen", data, change=spoiled)
     found, n_bytes = crop(pack, 250)
     assert numpy.array_equal(found, expected(decoded(data), 250))
@@ -118,7 +131,7 @@ def forged_and_spoiled(index):
 
 def test_a_wrong_index_is_not_used_for_any_row(tmp_path):
     """What was decoded before a difference is noticed may be wrong, too."""
-    data = jpeg(SIZE, 11, quality=95, subsampling=2)
+    data = photo(quality=95)
     right = expected(decoded(data), 250)
     found, _ = crop(write(tmp_path / "a.pen", data, change=forged), 250)
     assert not numpy.array_equal(found, right)  # nobody can notice
@@ -128,7 +141,7 @@ def test_a_wrong_index_is_not_used_for_any_row(tmp_path):
 
 
 def test_the_same_for_turned_images(tmp_path):
-    data = jpeg(SIZE, 4, quality=95)
+    data = photo(quality=95)
     for name, change in (("a", None), ("b", spoiled)):
         pack = write(tmp_path / f"{name}.pen", data, change=change, orientation=6)
         upright = numpy.rot90(decoded(data), -1)
@@ -158,7 +171,7 @@ def earlier_tables(index):
     (later_tables, True), (earlier_tables, True), (other_sampling, False)])
 def test_tables_that_describe_another_file(tmp_path, change, all_of_it):
     size = (256, 256)
-    data = jpeg(size, 9, quality=95, subsampling=1)
+    data = other_photo(size, 9, quality=95, subsampling=1)
     data = data[:2] + b"\xff\xfe" + struct.pack(">H", len(LOSSLESS) + 2) + LOSSLESS + data[2:]
     pack = write(tmp_path / "a.pen", data, size, change)
     assert "entry table: expected the parts" in run("verify", pack).err
@@ -169,15 +182,15 @@ def test_tables_that_describe_another_file(tmp_path, change, all_of_it):
 
 def test_a_table_of_a_file_that_cannot_have_one(tmp_path):
     """Our decoder has no planes for the fourth component: libjpeg decodes the complete file."""
-    data, index = converted("CMYK", SIZE), Index(jpeg(SIZE, 10, subsampling=0), 8)
+    data, index = converted("CMYK", SIZE), index_of(photo(subsampling=0))
     start, end = data.index(b"\xff\xda"), len(data) - 2
     head = start + 2 + struct.unpack_from(">H", data, start + 2)[0]
     index.jpeg.lead_bytes, index.jpeg.head_bytes = data.index(b"\xff\xdb"), head
     index.jpeg.scan_bytes = end - head
     index.cuts = [index.jpeg.lead_bytes, *range(head, end, 4096), end, len(data)]
-    photo = image(data, *SIZE, codec="jpeg", how="indexed", segments=index)
+    stored = image(data, *SIZE, codec="jpeg", how="indexed", segments=index)
     packs = [tmp_path / "a.pen", tmp_path / "b.pen"]
-    write_pack(packs[0], [Field("photo", "image")], [(b"0", {"photo": photo})], n_stats=72)
+    write_pack(packs[0], [Field("photo", "image")], [(b"0", {"photo": stored})], n_stats=72)
     penstock.write(packs[1], [{"photo": data}], {"photo": "image"}, mode="keep", index=False)
     (found, n_bytes), (right, _) = map(crop, packs)
     assert numpy.array_equal(found, right)
@@ -193,7 +206,7 @@ def test_no_table_of_rgb(tmp_path):
 
 
 def test_entries_that_cannot_be_parsed_are_not_used(tmp_path):
-    data = jpeg(SIZE, 5)
+    data = photo(quality=95)
 
     def cut(index):
         index.entries = index.entries[:-1]
@@ -207,7 +220,7 @@ def test_entries_that_cannot_be_parsed_are_not_used(tmp_path):
 
 def test_colour_does_not_depend_on_the_lead(tmp_path):
     """Without JFIF, components 0, 1 and 2 would not be YCbCr for sure."""
-    data = jpeg(SIZE, 6, subsampling=0)
+    data = photo(subsampling=0)
     frame, scan = data.index(b"\xff\xc0"), data.index(b"\xff\xda")
     data = bytearray(data)
     for n in range(3):
@@ -221,7 +234,7 @@ def test_colour_does_not_depend_on_the_lead(tmp_path):
 
 
 def test_libjpeg_alone_reads_complete_files(tmp_path):
-    data = jpeg(SIZE, 7)
+    data = photo(quality=95)
     pack = write(tmp_path / "a.pen", data)
     code = (
         "import sys, numpy; sys.path.insert(0, sys.argv[1]); import test_indexed_parts as t\n"
@@ -237,13 +250,13 @@ def test_libjpeg_alone_reads_complete_files(tmp_path):
 
 def test_replacements_are_read_the_same_way(tmp_path):
     """In place of a broken sample comes one whose table is not of its file."""
-    data = jpeg(SIZE, 8, quality=95)
+    data = photo(quality=95)
     samples = []
     for n in range(2):
-        index = Index(data, 8)
+        index = index_of(data)
         spoiled(index)
-        photo = image(data, *SIZE, codec="jpeg", how="indexed", segments=index)
-        samples.append((b"%d" % n, {"photo": photo}))
+        stored = image(data, *SIZE, codec="jpeg", how="indexed", segments=index)
+        samples.append((b"%d" % n, {"photo": stored}))
     pack = tmp_path / "a.pen"
     write_pack(pack, [Field("photo", "image")], samples, n_stats=72)
     (shard,) = pack.glob("*/*.shard")
@@ -251,10 +264,11 @@ def test_replacements_are_read_the_same_way(tmp_path):
     whole[whole.index(data) + len(data) // 2] ^= 1
     shard.write_bytes(whole)
     pipeline = "photo: decode | center_crop 250 | tensor u8 nhwc"
-    with penstock.Loader(pack, 2, pipeline=pipeline, shuffle=False, on_bad="substitute") as loader:
+    with penstock.Loader(pack, 2, pipeline=pipeline, shuffle=False, on_bad="substitute",
+                         output="numpy") as loader:
         ((photos,),) = loader
-        for photo in numpy.asarray(photos).transpose(0, 2, 3, 1):
-            assert numpy.array_equal(photo, expected(decoded(data), 250))
+        for found in photos:
+            assert numpy.array_equal(found, expected(decoded(data), 250))
 
 
 def test_frames_are_decoded_by_their_entries(tmp_path):
@@ -268,25 +282,27 @@ def test_frames_are_decoded_by_their_entries(tmp_path):
         pack = tmp_path / f"{name}.pen"
         good("pack", tmp_path / "in", "-o", pack, "--kind", "frames", "--mode", "keep", *more)
         pipeline = "video: decode | clip 6 1 0 | center_crop 60 | tensor u8 nthwc"
-        with penstock.Loader(pack, 1, pipeline=pipeline, shuffle=False) as loader:
+        with penstock.Loader(pack, 1, pipeline=pipeline, shuffle=False,
+                             output="numpy") as loader:
             (batch,) = loader
-            clips.append(numpy.asarray(batch[0]).copy())
+            clips.append(batch[0].copy())
     assert numpy.array_equal(*clips)
 
 
 def test_frames_use_their_entries(tmp_path):
     """With forged ones the pixels are others: who looks at the file alone would not notice."""
-    data, clips = jpeg(SIZE, 13, quality=95, subsampling=2), []
+    data, clips = photo(quality=95), []
     for name, change in (("a", None), ("b", forged)):
-        index = Index(data, 8)
+        index = index_of(data)
         if change:
             change(index)
         frame = image(data, *SIZE, codec="jpeg", how="indexed", segments=index)
         pack = tmp_path / f"{name}.pen"
         write_pack(pack, [Field("video", "clip")], [(b"0", {"video": [frame]})], n_stats=72)
         pipeline = "video: decode | clip 1 1 0 | center_crop 250 | tensor u8 nthwc"
-        with penstock.Loader(pack, 1, pipeline=pipeline, shuffle=False) as loader:
+        with penstock.Loader(pack, 1, pipeline=pipeline, shuffle=False,
+                             output="numpy") as loader:
             (batch,) = loader
-            clips.append(numpy.asarray(batch[0])[0, :, 0].transpose(1, 2, 0).copy())
+            clips.append(batch[0][0, 0].copy())
     assert numpy.array_equal(clips[0], expected(decoded(data), 250))
     assert not numpy.array_equal(*clips)

@@ -89,9 +89,10 @@ def check_files(pack, files, tmp_path):
 
 def crops(pack, n, size=40):
     pipeline = f"image: decode | center_crop {size} | tensor u8 nchw"
-    with penstock.Loader(pack, n, pipeline=pipeline, shuffle=False, drop_last=False) as loader:
+    with penstock.Loader(pack, n, pipeline=pipeline, shuffle=False, drop_last=False,
+                         output="numpy") as loader:
         ((photos,),) = loader
-        return numpy.asarray(photos).transpose(0, 2, 3, 1).copy()
+        return photos.transpose(0, 2, 3, 1).copy()
 
 
 def test_files_get_an_index(tmp_path):
