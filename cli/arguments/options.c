@@ -41,7 +41,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "DIR",
         .otherwise = "the folder of the list",
         .mistaken = "base frames-dir video-dir data",
-        .help = "folder that the paths in a list are relative to"},
+        .help = "folder, or s3:// or https:// URL, that the paths in a list are relative to"},
     [CLI_OPT_ALLOW_OUTSIDE] = {.name = "allow-outside", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_INPUT, .commands = WRITERS,
         .mistaken = "any-path follow-links",

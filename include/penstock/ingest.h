@@ -64,7 +64,7 @@ typedef struct PenIngestProgress {
 typedef struct PenIngestSettings {
     uint32_t struct_size; /**< set by the init function */
     uint32_t n_sources;
-    /** A folder, an s3:// prefix of images, .csv or .tsv lists, .tar files (paths, or s3://,
+    /** A folder, an s3:// prefix of images, .csv or .tsv lists, .tar files (both also as s3://,
      * https:// and http:// URLs) or patterns such as a-{000..017}.tar, or a folder of .gulp and
      * .gmeta files. */
     const char *const *sources;
@@ -75,8 +75,10 @@ typedef struct PenIngestSettings {
      * cache directory. */
     const char *work;
 
-    int32_t kind;          /**< a PenInputKind */
-    const char *root;      /**< base directory of the paths in lists; NULL = the list's directory */
+    int32_t kind; /**< a PenInputKind */
+    /** Base directory of the paths in lists, or a URL that the objects in lists are below; NULL =
+     * the directory or the prefix of the list. */
+    const char *root;
     int32_t allow_outside; /**< 1 = lists may name files outside of the root; default 0 */
     /** Videos: frames to take per second, 0 = all, the default. Frames: frames per second of the
      * source, for their timestamps. */

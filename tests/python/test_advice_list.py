@@ -125,6 +125,8 @@ IN_TESTS = {
     "install the package ffmpeg",
     "found // or / at its start; rename the object", "cannot be listed; use s3://, or download",
     "found the name of a pack; 'penstock copy' copies packs",
+    "found a URL; pass --root with the URL that all objects of the list are below",
+    "write paths relative to it, or pass --root with a URL that all objects",
     "put the folder of the binary first in PATH",
     "run 'penstock pack' with the same arguments and --task I/N",
 }

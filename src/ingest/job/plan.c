@@ -323,6 +323,7 @@ static int open_for_task(PenJob *job, const char *path, const char *text, PenErr
     if (r < 0)
         return r;
     pen__plan_advise(job->plan, PLAN_AGAIN);
+    pen__plan_connect(job->plan, job->places);
     return pen__plan_check_lists(job->plan, reterr);
 }
 

@@ -78,15 +78,19 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 }
 
 /* Before a source is noted anywhere: an address with a password or a signature is refused. */
+static int check_address(const char *text, PenError *reterr)
+{
+    PenAddress address = {0};
+    int r = pen_is_remote(text) ? pen__address_parse(text, &address, reterr) : PEN_OK;
+    pen__address_free(&address);
+    return r;
+}
+
 static int check_sources(const PenIngestSettings *s, PenError *reterr)
 {
-    int r = PEN_OK;
-    for (uint32_t i = 0; r == PEN_OK && i < s->n_sources; i++) {
-        PenAddress address = {0};
-        if (pen_is_remote(s->sources[i]))
-            r = pen__address_parse(s->sources[i], &address, reterr);
-        pen__address_free(&address);
-    }
+    int r = s->root ? check_address(s->root, reterr) : PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < s->n_sources; i++)
+        r = check_address(s->sources[i], reterr);
     return r;
 }
 

@@ -4,7 +4,18 @@
 
 #include "ingest/plan/part_impl.h"
 #include "ingest/source/frames.h"
+#include "ingest/source/object.h"
 #include "io/dir.h"
+
+static int check_list(const PenRecordFrame *frame, const char *path, const PenExpected *expected,
+                      PenError *reterr)
+{
+    PenObject object;
+    if (!pen_is_remote(path))
+        return pen__expected_check_path(path, expected, reterr);
+    int r = pen__places_object(frame->places, path, &object, reterr);
+    return r < 0 ? r : pen__object_check(path, expected, &object, reterr);
+}
 
 int pen__plan_check_lists(const PenPlan *plan, PenError *reterr)
 {
@@ -13,7 +24,7 @@ int pen__plan_check_lists(const PenPlan *plan, PenError *reterr)
     int r = PEN_OK;
     for (uint32_t i = 0; r == PEN_OK && i < n; i++) {
         PenExpected expected = {lists[i].bytes, lists[i].stamp, pen__plan_frame(plan)->advice};
-        r = pen__expected_check_path(lists[i].path, &expected, reterr);
+        r = check_list(pen__plan_frame(plan), lists[i].path, &expected, reterr);
     }
     return r;
 }
@@ -110,7 +121,7 @@ static int sources_here(const PenPlan *plan, PenError *reterr)
     const PenListed *lists = pen__plan_lists(plan, &n);
     int r = 1;
     for (uint32_t i = 0; r == 1 && i < n; i++)
-        r = pen__file_exists(lists[i].path, reterr);
+        r = pen_is_remote(lists[i].path) ? 0 : pen__file_exists(lists[i].path, reterr);
     for (uint32_t i = 0; r == 1 && i < frame->n_roots; i++)
         if (pen_is_remote(frame->roots[i].path))
             r = 0; /* the tasks have compared the objects that they read */

@@ -96,7 +96,7 @@ int pen__part_beneath(PenPartReader *p, const PenPart *part, const char *path, c
                       PenError *reterr)
 {
     const PenRoot *root = &p->roots[part->source];
-    if (root->kind != PEN_ROOT_LIST) {
+    if (root->kind != PEN_ROOT_LIST || pen_is_remote(root->path)) {
         *ret = path;
         return PEN_OK;
     }
@@ -183,16 +183,18 @@ static int read_file(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_
 static int read_object(PenPartReader *p, const PenPart *part, PenBuf *out, uint64_t *ret_disk_bytes,
                        PenError *reterr)
 {
-    const char *title = NULL;
+    const char *title = NULL, *name = NULL, *root = p->roots[part->source].path;
     PenRemote *remote = NULL;
     PenExpected expected = pen__part_expected(p, part);
     int r = pen__part_path(p, part, &title, reterr);
     if (r == PEN_OK)
-        r = pen__places_get(p->places, p->roots[part->source].path, &remote, reterr);
+        r = pen__object_beneath(root, part->path, &name, reterr);
+    if (r == PEN_OK)
+        r = pen__places_get(p->places, root, &remote, reterr);
     if (r == PEN_OK)
         r = reserve(out, part->bytes, title, reterr);
     if (r == PEN_OK)
-        r = pen__object_read(remote, part->path, title, &expected, out->data, reterr);
+        r = pen__object_read(remote, name, title, &expected, out->data, reterr);
     if (r == PEN_OK) {
         finish(out, part->bytes);
         *ret_disk_bytes = part->bytes;

@@ -144,6 +144,11 @@ void pen__inputs_name(const PenInputs *inputs, uint64_t i, char *buf, size_t cap
  * there is none. */
 int pen__inputs_check_depths(const PenInputs *inputs, uint64_t first, const char *first_flat,
                              const char *first_deep, PenError *reterr);
+/* Size and stamp of the objects that lists name, from `first` on: by many requests at once. Reports
+ * progress. What does not exist is an error, or with skip_bad left as it is. */
+int pen__inputs_measure(PenInputs *inputs, uint64_t first, PenError *reterr);
+/* Sets them in the cell at `cell`, where pen__cell_next has found it. */
+void pen__cell_measured(uint8_t *cell, uint64_t bytes, const PenStamp *stamp);
 /* Orders what was added from `first` on by key. */
 void pen__inputs_sort(PenInputs *inputs, uint64_t first);
 
@@ -176,8 +181,8 @@ int32_t pen__what_type(uint8_t what);
 /* Is there a folder of gulp files here? 1 yes, 0 no. */
 int pen__folder_is_gulp(const char *path, PenError *reterr);
 
-/* "root/path", or the path alone when it is absolute or the root is empty; cut to the size of
- * `buf`. Returns the length it has uncut. */
+/* "root/path", or the path alone when it is absolute, a URL or the root is empty; cut to the size
+ * of `buf`. Returns the length it has uncut. */
 size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap);
 
 #endif

@@ -68,12 +68,29 @@ int pen__inputs_add_root(PenInputs *in, uint8_t kind, const char *path, size_t p
     return PEN_OK;
 }
 
-int pen__inputs_add_list(PenInputs *in, const char *path, PenError *reterr)
+static int measure_list(PenInputs *in, const char *path, PenListed *ret, PenError *reterr)
 {
     PenFileStat st;
+    PenObject object;
+    if (pen_is_remote(path)) {
+        int r = pen__places_object(in->places, path, &object, reterr);
+        if (r == PEN_OK)
+            *ret = (PenListed){NULL, object.bytes, pen__stamp_of_object(&object)};
+        return r;
+    }
     int r = pen__sys->stat_path(path, &st);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
+    *ret = (PenListed){NULL, st.bytes, pen__stamp_of(&st)};
+    return PEN_OK;
+}
+
+int pen__inputs_add_list(PenInputs *in, const char *path, PenError *reterr)
+{
+    PenListed listed = {0};
+    int r = measure_list(in, path, &listed, reterr);
+    if (r < 0)
+        return r;
     if (in->n_lists == in->cap_lists) {
         uint32_t cap = in->cap_lists ? in->cap_lists * 2 : 8;
         PenListed *grown = pen__resize(in->lists, cap * sizeof *grown);
@@ -85,7 +102,8 @@ int pen__inputs_add_list(PenInputs *in, const char *path, PenError *reterr)
     char *copy = pen__strdup(path);
     if (!copy)
         return pen__fail_memory(reterr, WHERE, path);
-    in->lists[in->n_lists++] = (PenListed){copy, st.bytes, pen__stamp_of(&st)};
+    listed.path = copy;
+    in->lists[in->n_lists++] = listed;
     return PEN_OK;
 }
 
@@ -233,6 +251,12 @@ void pen__cell_next(const uint8_t **at, PenCell *ret)
     *at = p + head + text_bytes;
 }
 
+void pen__cell_measured(uint8_t *cell, uint64_t bytes, const PenStamp *stamp)
+{
+    pen__store64(cell + 16, bytes);
+    pen__stamp_store(cell + cell_head(cell[0]) - PEN_STAMP_BYTES, stamp);
+}
+
 void pen__inputs_name(const PenInputs *in, uint64_t i, char *buf, size_t cap)
 {
     PenInput input;
@@ -290,7 +314,7 @@ int pen__inputs_check_depths(const PenInputs *in, uint64_t first, const char *fi
 
 size_t pen__root_path(const char *root, const char *path, size_t path_bytes, char *buf, size_t cap)
 {
-    bool alone = !*root || (path_bytes && path[0] == '/');
+    bool alone = !*root || (path_bytes && (path[0] == '/' || pen_is_remote(path)));
     size_t n = strlen(root);
     bool slash = !alone && n && root[n - 1] != '/';
     int length =

@@ -16,6 +16,8 @@ typedef struct PenListLook {
 int pen__list_look(PenSource *source, const char *root, int kind, char separator, PenListLook *ret,
                    PenError *reterr);
 
+/* A path or an address; pen__source_close. */
+int pen__list_open(PenInputs *inputs, const char *list, PenSource **ret, PenError *reterr);
 /* "dir/samples.classes.csv" of "dir/samples.csv"; NULL when out of memory. */
 char *pen__list_classes_path(const char *list);
 /* Reads the file that names the classes of the list, if there is one. `first`: no list came before;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ingest/source/list.h"
+#include "ingest/source/object.h"
 #include "io/dir.h"
 
 #define WHERE "ingest/list"
@@ -92,12 +93,28 @@ static int read_rows(PenCsv *csv, const char *name, PenClassNames *to, PenNameSe
     return r == PEN_END ? PEN_OK : r;
 }
 
-static int read_names(const char *name, PenClassNames *to, PenError *reterr)
+int pen__list_open(PenInputs *in, const char *list, PenSource **ret, PenError *reterr)
+{
+    return pen_is_remote(list) ? pen__object_open(in->places, list, NULL, ret, NULL, reterr)
+                               : pen__source_open_file(list, ret, reterr);
+}
+
+/* 1 yes, 0 no. */
+static int exists(PenInputs *in, const char *name, PenError *reterr)
+{
+    PenObject object;
+    if (!pen_is_remote(name))
+        return pen__file_exists(name, reterr);
+    int r = pen__places_object(in->places, name, &object, reterr);
+    return r == PEN_OK ? 1 : pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+}
+
+static int read_names(PenInputs *in, const char *name, PenClassNames *to, PenError *reterr)
 {
     PenSource *source = NULL;
     PenCsv *csv = NULL;
     PenNameSet seen = {0};
-    int r = pen__source_open_file(name, &source, reterr);
+    int r = pen__list_open(in, name, &source, reterr);
     if (r == PEN_OK)
         r = pen__csv_open(source, ',', &csv, reterr);
     if (r == PEN_OK)
@@ -122,11 +139,11 @@ int pen__list_classes(PenInputs *in, const char *list, bool first, PenError *ret
 {
     PenClassNames found = {0};
     char *name = pen__list_classes_path(list);
-    int r = name ? pen__file_exists(name, reterr) : pen__fail_memory(reterr, WHERE, list);
+    int r = name ? exists(in, name, reterr) : pen__fail_memory(reterr, WHERE, list);
     if (r == 1) {
         found.from = name;
         name = NULL;
-        r = read_names(found.from, &found, reterr);
+        r = read_names(in, found.from, &found, reterr);
         if (r == PEN_OK)
             r = pen__inputs_add_list(in, found.from, reterr);
     }

@@ -57,6 +57,8 @@ enum { NOTHING, A_FILE, A_FOLDER };
 static int look_at(const char *root, const PenCsvCell *cell, PenError *reterr)
 {
     PenFileStat st = {0};
+    if (pen_is_remote(root))
+        return NOTHING; /* so a list of objects needs a header */
     size_t need = strlen(root) + cell->bytes + 2;
     char *path = pen__alloc(need);
     if (!path)

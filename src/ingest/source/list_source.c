@@ -10,6 +10,7 @@
 #include "ingest/source/beneath.h"
 #include "ingest/source/frames.h"
 #include "ingest/source/list.h"
+#include "ingest/source/object.h"
 
 #define WHERE "ingest/list"
 
@@ -220,12 +221,34 @@ static int check_beneath(const List *l, const PenCsvRow *row, PenError *reterr)
     return r;
 }
 
+/* The object is measured later, with all others. */
+static int check_object(const List *l, const PenCsvRow *row, uint32_t i, PenError *reterr)
+{
+    const char *root = l->inputs->roots[l->root].path, *name = NULL;
+    PenError e = {0};
+    int r = PEN_OK;
+    if (pen_is_remote(root))
+        r = pen__object_beneath(root, row->cells[i].text, &name, &e);
+    else
+        r = pen__fail(&e, PEN_E_UNSUPPORTED, WHERE,
+                      "expected a path, found a URL; pass --root with the URL that all objects of "
+                      "the list are below, such as s3://BUCKET/PREFIX");
+    if (r == PEN_OK || l->inputs->settings->skip_bad)
+        return PEN_OK; /* what is wrong with it is reported when it is read */
+    pen__error_prefix(&e, "%s: line %" PRIu64, l->source->name, row->line);
+    if (reterr)
+        *reterr = e;
+    return r;
+}
+
 /* The size of the file. With skip_bad one that cannot be packed goes into the plan all the same: it
  * is counted and reported with the other broken ones when it is read. */
 static int stat_cell(List *l, const PenCsvRow *row, uint32_t i, PenCell *ret, PenError *reterr)
 {
     const char *root = l->inputs->roots[l->root].path;
     const PenCsvCell *c = &row->cells[i];
+    if (pen_is_remote(root) || pen_is_remote(c->text))
+        return check_object(l, row, i, reterr);
     l->path.bytes = 0;
     size_t need = strlen(root) + c->bytes + 2;
     if (pen__buf_reserve(&l->path, need) < 0)
@@ -413,6 +436,8 @@ static int read_row(List *l, const PenCsvRow *row, PenError *reterr)
 static int check_root(const char *root, PenError *reterr)
 {
     PenFileStat st = {0};
+    if (pen_is_remote(root))
+        return PEN_OK;
     int r = pen__sys->stat_path(*root ? root : ".", &st);
     if (r < 0 && !pen__leads_nowhere(r))
         return pen__fail_os(reterr, -r, WHERE, "--root %.300s: cannot stat", root);
@@ -447,6 +472,10 @@ int pen__scan_list_from(PenInputs *in, PenSource *source, char separator, PenErr
         r = pen__list_look(source, in->roots[l.root].path, in->what, separator, &look, reterr);
     l.what = in->what = look.what;
     l.has_header = look.has_header;
+    if (r == PEN_OK && l.what != PEN_INPUT_IMAGES && pen_is_remote(in->roots[l.root].path))
+        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                      "%.300s: videos and frames are read from disk only; download them",
+                      source->name);
     if (r == PEN_OK)
         r = pen__csv_open(source, look.separator, &l.csv, reterr);
     if (r == PEN_OK)
@@ -469,12 +498,16 @@ int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
 {
     PenSource *source = NULL;
     bool first = in->n_roots == 0;
-    int r = pen__source_open_file(path, &source, reterr);
+    uint64_t first_input = in->n;
+    uint32_t root = in->n_roots;
+    int r = pen__list_open(in, path, &source, reterr);
     if (r < 0)
         return r;
     r = pen__inputs_add_list(in, path, reterr);
     if (r == PEN_OK)
         r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
+    if (r == PEN_OK && pen_is_remote(in->roots[root].path))
+        r = pen__inputs_measure(in, first_input, reterr);
     return r == PEN_OK && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
 }

@@ -8,8 +8,10 @@
 #include "io/places.h"
 #include "io/source.h"
 
-/* All zero when the server gives no ETag: then only sizes are compared. */
-PenStamp pen__stamp_of_object(const PenObject *object);
+/* The name of an object that a list gives, relative to the root's address or as a URL below it.
+ * PEN_E_UNSUPPORTED for any other: credentials go only where the user has said. Points into `path`.
+ */
+int pen__object_beneath(const char *root, const char *path, const char **ret, PenError *reterr);
 
 /* PEN_E_INVALID "NAME: changed since the plan was made: ...". */
 int pen__object_check(const char *title, const PenExpected *expected, const PenObject *found,

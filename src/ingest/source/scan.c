@@ -74,20 +74,16 @@ static int kind_of_address(const char *address, uint8_t *ret, PenError *reterr)
     size_t n = strlen(address);
     while (n && address[n - 1] == '/')
         n--;
-    if (kind == PEN_ROOT_LIST)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%.300s: expected a prefix or a .tar file, found a list, which is read "
-                         "from disk only; download it",
-                         address);
     if (kind) {
         *ret = kind;
         return PEN_OK;
     }
     if (strncasecmp(address, "s3://", 5) != 0)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%.300s: expected an s3:// prefix or a .tar file, found an address whose "
-                         "objects cannot be listed; use s3://, or download the files",
-                         address);
+        return pen__fail(
+            reterr, PEN_E_UNSUPPORTED, WHERE,
+            "%.300s: expected an s3:// prefix, a list or a .tar file, found an address "
+            "whose objects cannot be listed; use s3://, or download the files",
+            address);
     if (n >= 4 && strncasecmp(address + n - 4, ".pen", 4) == 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%.300s: expected a prefix of images, found the name of a pack; 'penstock "

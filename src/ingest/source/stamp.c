@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sha256.h"
 
 #define WHERE "ingest/read"
 
@@ -38,6 +39,15 @@ PenStamp pen__stamp_load(const uint8_t from[PEN_STAMP_BYTES])
 {
     return (PenStamp){(int64_t)pen__load64(from), (int64_t)pen__load64(from + 8),
                       pen__load64(from + 16)};
+}
+
+PenStamp pen__stamp_of_object(const PenObject *object)
+{
+    uint8_t hash[32];
+    if (!*object->etag)
+        return (PenStamp){0};
+    pen__sha256(object->etag, strlen(object->etag), hash);
+    return pen__stamp_load(hash);
 }
 
 int pen__expected_check(const char *name, const PenExpected *expected, uint64_t bytes,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/sys.h"
+#include "net/remote/remote.h"
 
 /* Of a file; of a folder of frames, sums over its files. All zero: there was no file. */
 typedef struct PenStamp {
@@ -24,6 +25,9 @@ static inline int pen__stamp_is_set(const PenStamp *s)
 {
     return s->mtime_ns || s->ctime_ns || s->inode;
 }
+
+/* A hash of its ETag. All zero when the server gives none: then only sizes are compared. */
+PenStamp pen__stamp_of_object(const PenObject *object);
 
 /* Adds a frame; the order does not matter, the name does. */
 void pen__stamp_add(PenStamp *sum, const char *name, const PenFileStat *st);
