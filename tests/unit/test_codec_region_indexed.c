@@ -266,6 +266,9 @@ TEST(intervals_that_are_too_long)
             check_box(&x.image, &x.whole, all, PEN_COLOUR_RGB);
             CHECK(decoder->own->given < all.h);
             CHECK_INT(find_status(&x.image, (PenBox){1180, 890, 20, 10}), PEN_OK);
+            /* The last row of MCUs: no other interval is needed, so nothing else stops it. */
+            check_box(&x.image, &x.whole, (PenBox){1180, 897, 20, 3}, PEN_COLOUR_RGB);
+            CHECK_INT(decoder->own->given, 0);
             CHECK_OK_SO_FAR();
         }
     }
