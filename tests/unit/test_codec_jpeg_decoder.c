@@ -5,37 +5,14 @@
 
 #include <sys/mman.h>
 
-#include "base/machine/cpu.h"
 #include "base/sys.h"
-#include "codec/jpeg/decoder/decoder_impl.h"
-#include "codec/region/region_impl.h"
-#include "region_checks.h"
+#include "own_checks.h"
 
 static PenDecoder *turbo; /* the same calls, by libjpeg */
 static Collected expected;
 
-static const JpegSpec kinds[] = {
-    {SAMPLING(1, 1, 1, 1)}, {SAMPLING(2, 1, 1, 1)}, {SAMPLING(1, 2, 1, 1)},
-    {SAMPLING(2, 2, 1, 1)}, {.channels = 1},
-};
-
-/* A decoder for each tier that this machine has; `decoder` is one of them. */
-static PenDecoder *tiers[PEN_CPU_TIERS];
-static uint32_t n_tiers;
-
-#define EACH_TIER(i) for (uint32_t i = 0; i < n_tiers && (decoder = tiers[i]); i++)
-
-static void make_decoders(void)
+static void make_turbo(void)
 {
-    for (int i = 0; i < PEN_CPU_TIERS; i++) {
-        PenDecoder *d = NULL;
-        if (pen__decoder_new(&d, NULL) != PEN_OK)
-            abort();
-        if (pen__decoder_use(d, pen__cpu_name(i), NULL) == PEN_OK)
-            tiers[n_tiers++] = d;
-        else
-            pen__decoder_free(&d);
-    }
     if (pen__decoder_new(&turbo, NULL) != PEN_OK ||
         pen__decoder_use(turbo, "turbo", NULL) != PEN_OK)
         abort();
@@ -55,18 +32,6 @@ static PenTiledJpeg make_tiled(const JpegSpec *spec, PenPixels *ret_whole)
 }
 
 /* ---- good files ---- */
-
-static void check_own_box(const PenEncoded *e, const PenPixels *whole, PenBox box, int32_t colour)
-{
-    EACH_TIER(i)
-    {
-        check_box(e, whole, box, colour);
-        CHECK_INT(decoder->own->given, box.h); /* libjpeg had nothing to do */
-        if (test__now.state == TEST_FAILED)
-            printf("tier %s\n", decoder->own->pixels->tier);
-        CHECK_OK_SO_FAR();
-    }
-}
 
 static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
 {
@@ -91,45 +56,17 @@ static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
 
 TEST(every_sampling_and_size)
 {
-    static const uint32_t widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 63, 64, 65, 129, 250};
-    static const uint32_t heights[] = {1, 2, 3, 8, 9, 16, 17, 40, 100};
-    for (size_t i = 0; i < PEN_LEN(widths) * PEN_LEN(heights); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = widths[i % PEN_LEN(widths)];
-            spec.height = heights[i / PEN_LEN(widths)];
-            check_all_boxes(&spec, i % 5 ? 3 : 14);
-            CHECK_OK_SO_FAR();
-        }
+    check_sizes(check_all_boxes);
 }
 
-/* More rows of MCUs than the ring holds; segments of many rows, and rows of many segments. */
 TEST(tall_and_wide)
 {
-    static const uint32_t shape[][2] = {{5, 4000}, {9, 2500}, {700, 500}, {3000, 60}, {40, 1500}};
-    for (size_t i = 0; i < PEN_LEN(shape); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = shape[i][0];
-            spec.height = shape[i][1];
-            check_all_boxes(&spec, 8);
-            CHECK_OK_SO_FAR();
-        }
+    check_shapes(check_all_boxes);
 }
 
-/* Long codes and large values, or next to nothing but DC. */
 TEST(every_quality)
 {
-    static const int quality[] = {100, 97, 60, 20, 5, 1};
-    for (size_t i = 0; i < PEN_LEN(quality); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = 203;
-            spec.height = 97;
-            spec.quality = quality[i];
-            check_all_boxes(&spec, 8);
-            CHECK_OK_SO_FAR();
-        }
+    check_qualities(check_all_boxes);
 }
 
 TEST(masks_have_one_channel)
@@ -603,7 +540,8 @@ TEST(huffman_tables_that_are_too_full)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    make_decoders();
+    make_tiers();
+    make_turbo();
     RUN(every_sampling_and_size);
     RUN(tall_and_wide);
     RUN(every_quality);

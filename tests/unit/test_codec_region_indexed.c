@@ -1,35 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes of JPEG files that are kept as they are and have an entry index, tier by tier: the pixels
  * of libjpeg, whatever the index says. */
-#include "base/machine/cpu.h"
-#include "codec/jpeg/decoder/decoder_impl.h"
 #include "codec/jpeg/decoder/scan.h"
-#include "codec/region/region_impl.h"
-#include "region_checks.h"
+#include "own_checks.h"
 
 static PenEntryScan *scan;
-static PenDecoder *tiers[PEN_CPU_TIERS];
-static uint32_t n_tiers;
-
-#define EACH_TIER(i) for (uint32_t i = 0; i < n_tiers && (decoder = tiers[i]); i++)
-
-static const JpegSpec kinds[] = {
-    {SAMPLING(1, 1, 1, 1)}, {SAMPLING(2, 1, 1, 1)}, {SAMPLING(1, 2, 1, 1)},
-    {SAMPLING(2, 2, 1, 1)}, {.channels = 1},
-};
-
-static void make_decoders(void)
-{
-    for (int i = 0; i < PEN_CPU_TIERS; i++) {
-        PenDecoder *d = NULL;
-        if (pen__decoder_new(&d, NULL) != PEN_OK)
-            abort();
-        if (pen__decoder_use(d, pen__cpu_name(i), NULL) == PEN_OK)
-            tiers[n_tiers++] = d;
-        else
-            pen__decoder_free(&d);
-    }
-}
 
 /* A file, its pixels, and its index as a reader has it: parsed. */
 typedef struct Indexed {
@@ -111,18 +86,6 @@ static void needed(const Indexed *x, PenBox box, uint32_t *ret_first, uint32_t *
     *ret_end = pen__entry_of(&x->index.plan, (bottom + 1) * g.mcus_x - 1) + 1;
 }
 
-static void check_own_box(const PenEncoded *e, const PenPixels *whole, PenBox box, int32_t colour)
-{
-    EACH_TIER(i)
-    {
-        check_box(e, whole, box, colour);
-        CHECK_INT(decoder->own->given, box.h); /* libjpeg had nothing to do */
-        if (test__now.state == TEST_FAILED)
-            printf("tier %s\n", decoder->own->pixels->tier);
-        CHECK_OK_SO_FAR();
-    }
-}
-
 static void check_all_boxes(const JpegSpec *spec, uint32_t unit, uint32_t n_boxes)
 {
     Indexed x;
@@ -145,18 +108,19 @@ static uint32_t largest_unit(const JpegSpec *spec)
     return PEN_OWN_SLOT_BLOCKS / (spec->channels == 1 ? 1u : (uint32_t)(spec->h * spec->v) + 2);
 }
 
+static void check_largest_unit(const JpegSpec *spec, uint32_t n_boxes)
+{
+    check_all_boxes(spec, largest_unit(spec), n_boxes);
+}
+
+static void check_some_unit(const JpegSpec *spec, uint32_t n_boxes)
+{
+    check_all_boxes(spec, 1 + dice(largest_unit(spec)), n_boxes);
+}
+
 TEST(every_sampling_and_size)
 {
-    static const uint32_t widths[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 63, 65, 129, 250};
-    static const uint32_t heights[] = {1, 2, 3, 8, 9, 16, 17, 40, 100};
-    for (uint32_t i = 0; i < PEN_LEN(widths) * PEN_LEN(heights); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = widths[i % PEN_LEN(widths)];
-            spec.height = heights[i / PEN_LEN(widths)];
-            check_all_boxes(&spec, 1 + dice(largest_unit(&spec)), i % 5 ? 3 : 14);
-            CHECK_OK_SO_FAR();
-        }
+    check_sizes(check_some_unit);
 }
 
 /* Restart markers closer than entries, and further apart. */
@@ -172,33 +136,14 @@ TEST(restart_markers)
     }
 }
 
-/* More rows of MCUs than the ring holds; intervals of many rows, and rows of many intervals. */
 TEST(tall_and_wide)
 {
-    static const uint32_t shape[][2] = {{5, 4000}, {9, 2500}, {700, 500}, {3000, 60}, {40, 1500}};
-    for (size_t i = 0; i < PEN_LEN(shape); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = shape[i][0];
-            spec.height = shape[i][1];
-            check_all_boxes(&spec, largest_unit(&spec), 6);
-            CHECK_OK_SO_FAR();
-        }
+    check_shapes(check_largest_unit);
 }
 
-/* Long codes and large values, or next to nothing but DC. */
 TEST(every_quality)
 {
-    static const int quality[] = {100, 97, 60, 20, 5, 1};
-    for (size_t i = 0; i < PEN_LEN(quality); i++)
-        for (size_t k = 0; k < PEN_LEN(kinds); k++) {
-            JpegSpec spec = kinds[k];
-            spec.width = 203;
-            spec.height = 97;
-            spec.quality = quality[i];
-            check_all_boxes(&spec, largest_unit(&spec), 8);
-            CHECK_OK_SO_FAR();
-        }
+    check_qualities(check_largest_unit);
 }
 
 /* ---- what is wrong ---- */
@@ -494,7 +439,7 @@ TEST(libjpeg_needs_the_complete_file)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    make_decoders();
+    make_tiers();
     if (pen__entry_scan_new(&scan, NULL) != PEN_OK)
         return 1;
     RUN(every_sampling_and_size);
