@@ -454,6 +454,181 @@ TEST(damaged_files_have_the_right_index_or_none)
     pen__buf_free(&damaged);
 }
 
+/* ---- files that several lanes read ---- */
+
+static const JpegSpec large[] = {
+    {.width = 640, .height = 480, .h = 2, .v = 2},
+    {.width = 400, .height = 300, .quality = 100},
+    {.width = 701, .height = 300, .h = 2, .quality = 60, .optimal = true},
+    {.width = 333, .height = 600, .v = 2, .quality = 97},
+    {.width = 900, .height = 500, .channels = 1},
+    {.width = 900, .height = 700, .quality = 1, .h = 2, .v = 2},
+    {.width = 640, .height = 480, .h = 2, .v = 2, .restart_interval = 311},
+};
+
+TEST(lanes_find_what_a_slow_decoder_finds)
+{
+    PenBuf file = {0};
+    for (size_t i = 0; i < PEN_LEN(large); i++) {
+        make_jpeg(&large[i], &file);
+        check_file(&file, 8);
+        CHECK_OK_SO_FAR();
+    }
+    pen__buf_free(&file);
+}
+
+TEST(lanes_in_damaged_files)
+{
+    PenBuf file = {0}, damaged = {0};
+    uint32_t indexed = 0;
+    for (size_t i = 0; i < PEN_LEN(large); i++) {
+        make_jpeg(&large[i], &file);
+        for (uint32_t k = 0; k < 12; k++) {
+            PenJpegHeader header;
+            PenJpegEntries found;
+            const char *why;
+            damaged.bytes = 0;
+            pen__buf_add(&damaged, file.data, file.bytes);
+            for (uint32_t j = 0; j <= k % 3; j++)
+                damaged.data[700 + dice((uint32_t)file.bytes - 700)] ^= (uint8_t)(1u << dice(8));
+            if (find_entries(&damaged, 5, &header, &found, &why) != PEN_OK)
+                continue;
+            indexed++;
+            check_as_slow(&damaged, &header, &found);
+            CHECK_OK_SO_FAR();
+        }
+    }
+    CHECK(indexed > 0);
+    pen__buf_free(&file);
+    pen__buf_free(&damaged);
+}
+
+/* A part of the index is the beginning of it, and the entry that ends it. */
+static void check_part(const PenBuf *file, uint32_t last)
+{
+    PenJpegHeader header;
+    PenJpegEntries all, part;
+    PenEntryScan *other = NULL;
+    const char *why;
+    CHECK_INT(pen__jpeg_header(file->data, file->bytes, limits, &header, NULL), PEN_OK);
+    CHECK_INT(find_entries(file, pen__entry_unit(&header.info), &header, &all, &why), PEN_OK);
+    CHECK_INT(pen__entry_scan_new(&other, NULL), PEN_OK);
+    CHECK_INT(pen__entry_scan_to(other, &header, file->data, file->bytes, last, &part, NULL),
+              PEN_OK);
+    uint32_t n = pen__entry_of(&all.plan, last) + 2;
+    CHECK_INT(part.plan.n_entries, all.plan.n_entries);
+    if (n > all.plan.n_entries)
+        CHECK_INT(part.scan_bytes, all.scan_bytes);
+    for (uint32_t i = 0; i < all.plan.n_entries; i++) {
+        const PenEntry *e = &all.at[PEN_MIN(i, n - 1)];
+        CHECK_INT(part.at[i].bit, e->bit);
+        CHECK_MEM(part.at[i].dc, e->dc, sizeof e->dc);
+    }
+    CHECK(part.scan_bytes * 8 >= part.at[part.plan.n_entries - 1].bit);
+    pen__entry_scan_free(&other);
+}
+
+TEST(a_part_of_the_index)
+{
+    PenBuf file = {0};
+    for (size_t i = 0; i < PEN_LEN(large) + PEN_LEN(indexable); i++) {
+        const JpegSpec *spec = i < PEN_LEN(large) ? &large[i] : &indexable[i - PEN_LEN(large)];
+        PenJpegHeader header;
+        PenTileGeometry g;
+        make_jpeg(spec, &file);
+        CHECK_INT(pen__jpeg_header(file.data, file.bytes, limits, &header, NULL), PEN_OK);
+        pen__tile_geometry(&header.info, &g);
+        if (g.mcus_x * g.mcus_y <= pen__entry_unit(&header.info))
+            continue; /* "small" */
+        for (uint32_t k = 0; k < 6; k++)
+            check_part(&file, k ? dice(g.mcus_x * g.mcus_y) : g.mcus_x * g.mcus_y - 1);
+        CHECK_OK_SO_FAR();
+    }
+    pen__buf_free(&file);
+}
+
+/* ---- long codes ---- */
+
+typedef struct Writer {
+    PenBuf *out;
+    uint32_t bits, n;
+} Writer;
+
+static void put_bits(Writer *w, uint32_t value, uint32_t n)
+{
+    for (; n; n--) {
+        w->bits = w->bits << 1 | (value >> (n - 1) & 1);
+        if (++w->n < 8)
+            continue;
+        uint8_t byte = (uint8_t)w->bits;
+        pen__buf_add(w->out, &byte, 1);
+        if (byte == 0xFF)
+            pen__buf_add(w->out, "", 1);
+        w->n = 0;
+    }
+}
+
+/* Symbol 0, or the end of the block, has a code of 1 bit; all others have codes of 16 bits. */
+static void put_table(PenBuf *out, uint8_t number, const uint8_t *symbols, uint8_t n)
+{
+    uint8_t head[21] = {0xFF, 0xC4, 0, (uint8_t)(19 + n), number, 1};
+    head[20] = (uint8_t)(n - 1);
+    pen__buf_add(out, head, sizeof head);
+    pen__buf_add(out, symbols, n);
+}
+
+/* A grey file in which nearly all codes have 16 bits, behind `flat` blocks of 2 bits. */
+static void make_long_codes(uint32_t side, uint32_t flat, PenBuf *out)
+{
+    static const uint8_t dc[] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, ac[] = {0, 1, 2, 0xF0, 0x71, 9};
+    uint8_t quant[69] = {0xFF, 0xDB, 0, 67};
+    uint8_t frame[] = {0xFF, 0xC0, 0, 11, 8, 0, 0, 0, 0, 1, 1, 0x11, 0};
+    int32_t sum = 0;
+    out->bytes = 0;
+    memset(quant + 5, 1, 64);
+    frame[5] = frame[7] = (uint8_t)(side >> 8);
+    frame[6] = frame[8] = (uint8_t)side;
+    pen__buf_add(out, "\xFF\xD8", 2);
+    pen__buf_add(out, quant, sizeof quant);
+    pen__buf_add(out, frame, sizeof frame);
+    put_table(out, 0, dc, sizeof dc);
+    put_table(out, 0x10, ac, sizeof ac);
+    pen__buf_add(out, "\xFF\xDA\0\x08\x01\x01\0\0\x3F\0", 10);
+    Writer w = {.out = out};
+    for (uint32_t i = 0; i < side / 8 * (side / 8); i++) {
+        uint32_t size = 1 + dice(8), half = 1u << (size - 1);
+        bool up = sum < 0; /* the sum stays small */
+        if (i < flat) {
+            put_bits(&w, 0, 2);
+            continue;
+        }
+        put_bits(&w, 0x8000 + size - 1, 16);
+        put_bits(&w, (up ? half : 0) + dice(half), size);
+        sum += up ? 100 : -100;
+        for (uint32_t k = dice(4); k; k--) {
+            uint32_t symbol = 1 + dice(sizeof ac - 1);
+            put_bits(&w, 0x8000 + symbol - 1, 16);
+            put_bits(&w, 0x2AAA, ac[symbol] & 15);
+        }
+        put_bits(&w, 0, 1);
+    }
+    put_bits(&w, 0xFF, (8 - w.n) % 8);
+    pen__buf_add(out, "\xFF\xD9", 2);
+}
+
+TEST(long_codes)
+{
+    PenBuf file = {0};
+    for (uint32_t side = 64; side <= 1024; side *= 2) {
+        make_long_codes(side, 0, &file);
+        check_file(&file, 8);
+        make_long_codes(side, side * side / 128, &file); /* more in a lane than it can hold */
+        check_file(&file, 8);
+        CHECK_OK_SO_FAR();
+    }
+    pen__buf_free(&file);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -472,6 +647,10 @@ int main(int argc, char **argv)
     RUN(truncated_files_have_no_index);
     RUN(what_follows_the_scan);
     RUN(damaged_files_have_the_right_index_or_none);
+    RUN(lanes_find_what_a_slow_decoder_finds);
+    RUN(lanes_in_damaged_files);
+    RUN(a_part_of_the_index);
+    RUN(long_codes);
     pen__entry_scan_free(&scan);
     return TEST_END();
 }

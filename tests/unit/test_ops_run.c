@@ -538,7 +538,7 @@ TEST(run_memory_is_bounded_and_kept)
                 check_memory(memory_texts[t], &images[i], o);
     /* One whose whole image is held between two steps. */
     PenBuf buf = {0};
-    make_jpeg(&(JpegSpec){.width = 900, .height = 700}, &buf);
+    make_jpeg(&(JpegSpec){.width = 900, .height = 700, .quality = 50}, &buf);
     PenEncoded large = encoded(&buf, PEN_STORED_JPEG, 900, 700, 3);
     pen__buf_free(&buf);
     check_memory("decode | color_jitter 0.4 | resize 9,9", &large, 6);

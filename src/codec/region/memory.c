@@ -32,6 +32,12 @@ static uint64_t plane_bytes(const PenJpegInfo *info, size_t i, uint64_t max_h, u
     return bytes;
 }
 
+/* Finding the entries of files that have no index. */
+static uint64_t scan_bytes(const PenJpegInfo *info, size_t bytes)
+{
+    return pen__own_is_on() ? pen__entry_scan_memory(info, bytes) : 0;
+}
+
 static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
 {
     const PenEncoded *image = header->image;
@@ -42,8 +48,8 @@ static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
         max_v = PEN_MAX(max_v, info->v_samp[i]);
     }
     uint64_t bytes = row_bytes(info->width) + (image->tiled ? image->head_bytes : 0);
-    bool own = pen__region_is_tiled(image) || pen__region_is_indexed(image);
-    bytes += pen__own_memory(own ? image : NULL, info, box);
+    bytes += pen__own_memory(image, info, box);
+    bytes += scan_bytes(pen__region_is_stock(image) ? info : NULL, image->bytes);
     for (size_t i = 0; i < info->components; i++)
         bytes += plane_bytes(info, i, max_h, max_v);
     return bytes;
@@ -69,7 +75,7 @@ static uint64_t webp_bytes(const PenImageInfo *info)
 
 uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box)
 {
-    uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL);
+    uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL) + scan_bytes(NULL, 0);
     switch (header->image->codec) {
     case PEN_STORED_JPEG:
         return FIXED_BYTES + jpeg_bytes(header, box);

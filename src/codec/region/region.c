@@ -24,6 +24,7 @@ void pen__decoder_free(PenDecoder **d)
     pen__buf_free(&(*d)->converted);
     pen__buf_free(&(*d)->head);
     pen__own_free(&(*d)->own);
+    pen__entry_scan_free(&(*d)->scan);
     pen__free(*d);
     *d = NULL;
 }
@@ -31,6 +32,7 @@ void pen__decoder_free(PenDecoder **d)
 int pen__decoder_use(PenDecoder *d, const char *tier, PenError *reterr)
 {
     int r = d->own ? PEN_OK : pen__own_new(&d->own, reterr);
+    d->scans_all = true;
     return r < 0 ? r : pen__own_use(d->own, tier, reterr);
 }
 
@@ -50,7 +52,7 @@ static PenRegionFn choose(const PenEncoded *image)
     case PEN_STORED_JPEG:
         return pen__region_is_tiled(image)     ? pen__region_tiled
                : pen__region_is_indexed(image) ? pen__region_indexed
-                                               : pen__region_jpeg;
+                                               : pen__region_stock;
     case PEN_STORED_RAW:
         return pen__region_raw;
     default:
@@ -74,6 +76,7 @@ int pen__region_rows(PenDecoder *d, const PenImageHeader *header, const PenRegio
     drop_large(&d->rows);
     drop_large(&d->converted);
     drop_large(&d->head);
+    pen__entry_scan_trim(d->scan);
     return r;
 }
 

@@ -37,8 +37,9 @@ typedef struct PenDecoder PenDecoder;
 int pen__decoder_new(PenDecoder **ret, PenError *reterr);
 void pen__decoder_free(PenDecoder **d); /* accepts NULL */
 
-/* For tests and benchmarks: decodes tiled JPEGs with the kernels of one tier ("c", "avx2", ...) or
- * with libjpeg ("turbo"). PEN_E_UNSUPPORTED if this CPU does not have them. */
+/* For tests and benchmarks: decodes JPEGs with the kernels of one tier ("c", "avx2", ...), also
+ * those without an index that are too small to be worth it, or with libjpeg ("turbo").
+ * PEN_E_UNSUPPORTED if this CPU does not have them. */
 int pen__decoder_use(PenDecoder *d, const char *tier, PenError *reterr);
 
 /* `n` rows of box->w pixels, the next ones from the top of the box. < 0 stops and is returned. */

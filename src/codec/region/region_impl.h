@@ -5,13 +5,16 @@
 #define PEN_CODEC_REGION_REGION_IMPL_H
 
 #include "codec/jpeg/decoder/decoder.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/turbo/session.h"
 #include "codec/region/region.h"
 
 enum {
     PEN_REGION_ROWS = 16, /* handed over at once when they are made one by one */
     /* Buffers of rows larger than this are not kept for the next image. */
-    PEN_REGION_KEEP_BYTES = 128 << 10
+    PEN_REGION_KEEP_BYTES = 128 << 10,
+    /* In a file without an index that has fewer bytes it does not pay to find entries. */
+    PEN_REGION_SCAN_BYTES = 8 << 10
 };
 
 /* A JPEG file as libjpeg is to see it: all of `data`; or, when `head` is set, that, then the first
@@ -37,7 +40,9 @@ struct PenDecoder {
     uint32_t images; /* decoded by this decompressor */
     bool started;    /* libjpeg has read the head */
     PenBuf rows, converted, head;
-    PenOwn *own; /* NULL until it is needed */
+    PenOwn *own;        /* NULL until it is needed */
+    PenEntryScan *scan; /* the same */
+    bool scans_all;     /* files of any size: for tests */
 };
 
 typedef int (*PenRegionFn)(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
@@ -45,6 +50,8 @@ typedef int (*PenRegionFn)(PenDecoder *d, const PenImageHeader *header, const Pe
 
 int pen__region_jpeg(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                      PenError *reterr);
+int pen__region_stock(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                      PenError *reterr);
 int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr);
 int pen__region_indexed(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
@@ -64,6 +71,12 @@ static inline bool pen__region_is_tiled(const PenEncoded *image)
 static inline bool pen__region_is_indexed(const PenEncoded *image)
 {
     return image->codec == PEN_STORED_JPEG && image->entries;
+}
+
+/* Is it a JPEG of which nothing is known but its bytes? */
+static inline bool pen__region_is_stock(const PenEncoded *image)
+{
+    return !pen__region_is_tiled(image) && !pen__region_is_indexed(image);
 }
 
 static inline PenJpegInfo pen__cut_info(const PenCut *cut)

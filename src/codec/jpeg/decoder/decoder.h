@@ -22,6 +22,9 @@ void pen__own_free(PenOwn **own); /* accepts NULL */
 /* Is it used? Else libjpeg decodes everything. */
 bool pen__own_is_on(void);
 
+/* The same of one decoder: see pen__own_use. */
+bool pen__own_decodes(const PenOwn *own);
+
 /* Are its planes and slots made for files of these components and sampling factors? */
 bool pen__own_takes(const PenJpegInfo *info);
 
@@ -49,6 +52,10 @@ int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_giv
  * `info` it takes size, components and sampling. */
 void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
                          uint64_t *ret_from, uint64_t *ret_end);
+
+/* The last MCU that libjpeg reads for a box: it reads entire rows, and one more where it upsamples
+ * rows. Of `info` it takes size, components and sampling. */
+uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenBox *box);
 
 /* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without
  * an image (NULL) only the latter. A box outside of the image counts as none. */

@@ -59,10 +59,10 @@ int pen__own_head(const PenJpegHeader *header, PenOwnHead *ret);
 /* Where an entry of `fast` has what; each kernel has its own. */
 typedef struct PenOwnLayout {
     uint8_t length, skip, value; /* shifts */
-    uint8_t value_bits;
-    uint32_t dc;           /* more in entries of DC tokens */
-    uint32_t end_of_block; /* all but the length of such a token */
-    uint32_t unfinished;   /* the entry of what is no whole token: `more` has it */
+    uint8_t value_bits;          /* 0: entries have no value; `more` has the codes too */
+    uint32_t dc;                 /* more in entries of DC tokens */
+    uint32_t end_of_block;       /* all but the length of such a token */
+    uint32_t unfinished;         /* the entry of what is no whole token: `more` has it */
 } PenOwnLayout;
 
 /* Canonical codes, for those longer than a lookup. */
@@ -78,7 +78,7 @@ enum { PEN_OWN_MORE_LENGTH = 0, PEN_OWN_MORE_SIZE = 8, PEN_OWN_MORE_SKIP = 16 };
 typedef struct PenOwnTables {
     /* The last stands behind the end of a segment: tokens of no bits, each a DC value of 0. */
     uint32_t fast[(PEN_OWN_TABLES + 1) * PEN_OWN_ENTRIES];
-    uint32_t more[PEN_OWN_TABLES * PEN_OWN_ENTRIES]; /* only where `fast` is unfinished */
+    uint32_t more[PEN_OWN_TABLES * PEN_OWN_ENTRIES]; /* only where `fast` has no value */
     PenOwnCodes codes[PEN_OWN_TABLES];
     PenHuffTable built[PEN_OWN_TABLES]; /* what they were made from */
     const PenOwnLayout *layout;

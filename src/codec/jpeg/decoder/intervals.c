@@ -148,18 +148,32 @@ int pen__own_next_interval(PenOwnJobs *jobs, PenOwnJob *ret)
     return PEN_OK;
 }
 
-void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
-                         uint64_t *ret_from, uint64_t *ret_end)
+static void want(const PenJpegInfo *info, const PenBox *box, PenTileGeometry *g, PenOwnWanted *ret)
 {
-    const PenEntryPlan *plan = &entries->plan;
     bool grey = info->components == 1;
     PenOwnHead head = {.components = info->components,
                        .h = grey ? 1 : info->h_samp[0],
                        .v = grey ? 1 : info->v_samp[0]};
+    pen__tile_geometry(info, g);
+    pen__own_want(g, &head, box, info->width, info->height, ret);
+}
+
+uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenBox *box)
+{
     PenTileGeometry g;
     PenOwnWanted w;
-    pen__tile_geometry(info, &g);
-    pen__own_want(&g, &head, box, info->width, info->height, &w);
+    want(info, box, &g, &w);
+    uint32_t end = PEN_MIN(w.bottom + 1 + (g.mcu_height > 8), g.mcus_y);
+    return end * g.mcus_x - 1;
+}
+
+void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
+                         uint64_t *ret_from, uint64_t *ret_end)
+{
+    const PenEntryPlan *plan = &entries->plan;
+    PenTileGeometry g;
+    PenOwnWanted w;
+    want(info, box, &g, &w);
     uint32_t first = pen__entry_of(plan, w.top * g.mcus_x + w.left);
     uint32_t last = pen__entry_of(plan, w.bottom * g.mcus_x + w.right);
     /* The last bits may share a byte with the next interval, and a stuffed byte may follow it. */

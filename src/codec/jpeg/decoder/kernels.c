@@ -48,6 +48,11 @@ bool pen__own_is_on(void)
     return is_on_for(pen__cpu());
 }
 
+bool pen__own_decodes(const PenOwn *own)
+{
+    return own->entropy != NULL;
+}
+
 int pen__own_new(PenOwn **ret, PenError *reterr)
 {
     PenOwn *own = pen__zalloc(sizeof *own);

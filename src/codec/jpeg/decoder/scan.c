@@ -1,48 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the entries of a JPEG file. Its tokens are read one after another with the tables of the
- * decoder, and nothing is kept of them but the sums of DC. */
+/* Finds the entries of a JPEG file: where its blocks begin, and the sums of their DC. */
 #include "codec/jpeg/decoder/scan.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
-#include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/jpeg/decoder/scan_impl.h"
 #include "codec/jpeg/markers.h"
 
 static const char where[] = "codec/jpeg";
 
-enum {
-    LENGTH_AT = 0,
-    SKIP_AT = 8,
-    VALUE_AT = 16,
-    LENGTH_MASK = 63,
-    SKIP_MASK = 255,
-    END_OF_BLOCK = 128, /* to skip: more than any run */
-    /* What an MCU can read beyond the end before it is noticed: 6 blocks of 64 tokens of 31 bits.
-     */
-    PAD_BYTES = 2048,
-    KEEP_BYTES = 1 << 20 /* of each buffer, from file to file */
-};
-
-static const PenOwnLayout scan_layout = {.length = LENGTH_AT,
-                                         .skip = SKIP_AT,
-                                         .value = VALUE_AT,
-                                         .value_bits = 16,
-                                         .end_of_block = (uint32_t)END_OF_BLOCK << SKIP_AT};
+/* Larger buffers are not kept for the next file. */
+enum { KEEP_COPY = 512 << 10, KEEP_ENTRIES = 64 << 10 };
 
 struct PenEntryScan {
     PenOwnTables tables;
+    PenScanBlocks blocks;
     PenBuf copy, entries;
 };
-
-/* A restart interval without stuffed bytes, and how far it has been read. */
-typedef struct Bits {
-    const uint8_t *start, *at;
-    uint64_t next; /* the next bits, from the top */
-    uint32_t n;    /* how many of them are there */
-    size_t bytes;
-    size_t counted, stuffed; /* bytes of the copy, and zeros stuffed behind them in the file */
-} Bits;
 
 typedef struct Reader {
     PenEntryScan *scan;
@@ -50,9 +25,15 @@ typedef struct Reader {
     const PenEntryPlan *plan;
     const uint8_t *data; /* from the start of the scan */
     size_t bytes;
-    size_t from, end; /* the restart interval in the data, up to its marker */
-    Bits bits;
+    size_t from, end;        /* the restart interval in the data, up to its marker */
+    size_t copied;           /* bytes of its copy, which has no stuffed bytes */
+    size_t counted, stuffed; /* bytes of the copy, and zeros stuffed behind them in the file */
+    PenEntry *entries;
+    uint32_t n_entries; /* so far */
+    uint32_t mcu, next; /* the MCU of the next block, and that of the next entry */
+    uint32_t block;     /* of the MCU */
     int32_t dc[3];
+    bool bad;
 } Reader;
 
 uint32_t pen__entry_unit(const PenJpegInfo *info)
@@ -80,89 +61,91 @@ void pen__entry_scan_free(PenEntryScan **scan)
     *scan = NULL;
 }
 
-/* ---- tokens ---- */
-
-static inline void refill(Bits *b)
+void pen__entry_scan_trim(PenEntryScan *scan)
 {
-    b->next |= __builtin_bswap64(pen__load64(b->at)) >> b->n;
-    b->at += (63 - b->n) >> 3;
-    b->n |= 56;
+    if (!scan)
+        return;
+    pen__buf_trim(&scan->copy, KEEP_COPY);
+    pen__buf_trim(&scan->entries, KEEP_ENTRIES);
+    scan->copy.bytes = scan->entries.bytes = 0;
 }
 
-static uint64_t bits_used(const Bits *b)
+uint64_t pen__entry_scan_memory(const PenJpegInfo *info, size_t bytes)
 {
-    return (uint64_t)(b->at - b->start) * 8 - b->n;
-}
-
-/* A token that a lookup does not have whole, as an entry; 0 if there is no such code. */
-static __attribute__((noinline, cold)) uint32_t find_more(const PenOwnTables *t, uint32_t table,
-                                                          uint64_t bits)
-{
-    uint32_t more = t->more[table * PEN_OWN_ENTRIES + (bits >> (64 - PEN_OWN_BITS))];
-    PenOwnToken k = {more & 255, more >> PEN_OWN_MORE_SIZE & 255, more >> PEN_OWN_MORE_SKIP};
-    if (!more)
-        pen__own_long_token(t, table, bits, &k);
-    if (!k.length)
-        return 0;
-    uint32_t value = (uint32_t)pen__own_value(bits << k.length, k.size) & 0xFFFF;
-    return (k.length + k.size) << LENGTH_AT | (k.skip ? k.skip : END_OF_BLOCK) << SKIP_AT |
-           value << VALUE_AT;
-}
-
-/* After a refill there are bits for four tokens that a lookup has whole. */
-enum { TOKENS_AT_ONCE = 4 };
-_Static_assert(TOKENS_AT_ONCE *PEN_OWN_BITS <= 56, "more bits than a refill gives");
-
-static inline uint32_t take_token(const PenOwnTables *t, uint32_t table, Bits *b)
-{
-    uint32_t e = t->fast[table * PEN_OWN_ENTRIES + (b->next >> (64 - PEN_OWN_BITS))];
-    bool is_long = PEN_UNLIKELY(!e);
-    if (is_long) {
-        refill(b);
-        e = find_more(t, table, b->next);
+    uint64_t copy = KEEP_COPY, entries = KEEP_ENTRIES;
+    if (info) {
+        PenTileGeometry g;
+        PenEntryPlan plan;
+        pen__tile_geometry(info, &g);
+        pen__entry_plan(g.mcus_x * g.mcus_y, info->restart_interval, pen__entry_unit(info),
+                        info->components, &plan);
+        copy = PEN_MAX(copy, (uint64_t)bytes + PEN_OWN_PAD);
+        entries = PEN_MAX(entries, plan.n_entries * (uint64_t)sizeof(PenEntry));
     }
-    b->next <<= e >> LENGTH_AT & LENGTH_MASK;
-    b->n -= e >> LENGTH_AT & LENGTH_MASK;
-    if (is_long)
-        refill(b);
-    return e;
+    return sizeof(PenEntryScan) + copy + entries;
 }
 
-/* False if it is not a block that libjpeg would read without a word, or goes over its end. */
-static bool read_block(const PenOwnTables *t, uint32_t table, Bits *bits, int32_t *dc)
+/* ---- blocks ---- */
+
+/* Where a bit of the copy is in the file. */
+static uint64_t place_of(Reader *r, uint32_t bit)
 {
-    Bits b = *bits;
-    refill(&b);
-    uint32_t e = take_token(t, table, &b), k = 0;
-    if (!e)
-        return false;
-    *dc += (int16_t)(e >> VALUE_AT);
-    for (uint32_t n = 1; k < 63; n++) {
-        if (n % TOKENS_AT_ONCE == 0)
-            refill(&b);
-        e = take_token(t, table + 1, &b);
-        if (PEN_UNLIKELY(!e))
-            return false;
-        k += e >> SKIP_AT & SKIP_MASK;
-    }
-    *bits = b;
-    return k == 63 || k >= END_OF_BLOCK;
+    const uint8_t *copy = r->scan->copy.data;
+    size_t byte = bit / 8;
+    r->stuffed += r->scan->blocks.kernels->count(copy + r->counted, byte - r->counted);
+    r->counted = byte;
+    return (r->from + byte + r->stuffed) * 8 + bit % 8;
 }
 
-static bool read_mcu(Reader *r)
+static void add_entry(Reader *r, uint32_t bit)
+{
+    PenEntry *e = &r->entries[r->n_entries++];
+    *e = (PenEntry){.bit = place_of(r, bit)};
+    for (uint32_t c = 0; c < r->head->components; c++)
+        e->dc[c] = (int16_t)r->dc[c];
+    r->next =
+        r->n_entries < r->plan->n_entries ? pen__entry_first(r->plan, r->n_entries) : UINT32_MAX;
+}
+
+/* The DC difference of the block that begins at a bit: its token is known to exist. */
+static inline int32_t dc_at(const Reader *r, uint32_t table, uint32_t bit)
 {
     const PenOwnTables *t = &r->scan->tables;
-    uint32_t luma = r->head->h * r->head->v;
-    for (uint32_t i = 0; i < luma; i++)
-        if (!read_block(t, PEN_OWN_DC_LUMA, &r->bits, &r->dc[0]))
-            return false;
-    for (uint32_t i = 1; i < r->head->components; i++)
-        if (!read_block(t, PEN_OWN_DC_CHROMA, &r->bits, &r->dc[i]))
-            return false;
-    for (uint32_t i = 0; i < r->head->components; i++)
-        if (r->dc[i] < INT16_MIN || r->dc[i] > INT16_MAX)
-            return false;
-    return bits_used(&r->bits) <= (uint64_t)r->bits.bytes * 8;
+    uint64_t bits = __builtin_bswap64(pen__load64(r->scan->copy.data + bit / 8)) << bit % 8;
+    uint32_t more = t->more[table * PEN_OWN_ENTRIES + (bits >> (64 - PEN_OWN_BITS))];
+    PenOwnToken k = {more & 255, more >> PEN_OWN_MORE_SIZE & 255, 1};
+    if (PEN_UNLIKELY(!more))
+        pen__own_long_token(t, table, bits, &k);
+    return pen__own_value(bits << k.length, k.size);
+}
+
+/* Sums outside of 16 bits are left to libjpeg. */
+static void end_mcu(Reader *r)
+{
+    for (uint32_t c = 0; c < 3; c++) {
+        if (r->dc[c] >= INT16_MIN && r->dc[c] <= INT16_MAX)
+            continue;
+        r->bad = true;
+        r->dc[c] = 0; /* many of them would overflow */
+    }
+    r->block = 0;
+    r->mcu++;
+}
+
+static void take_blocks(void *ctx, const uint32_t *starts, uint32_t n)
+{
+    Reader *r = ctx;
+    uint32_t luma = r->head->h * r->head->v, blocks = r->scan->blocks.steps.mcu_blocks;
+    for (uint32_t i = 0; i < n; i++) {
+        if (r->block == 0 && r->mcu == r->next)
+            add_entry(r, starts[i]);
+        if (r->block < luma)
+            r->dc[0] += dc_at(r, PEN_OWN_DC_LUMA, starts[i]);
+        else
+            r->dc[r->block - luma + 1] += dc_at(r, PEN_OWN_DC_CHROMA, starts[i]);
+        if (++r->block == blocks)
+            end_mcu(r);
+    }
 }
 
 /* ---- restart intervals ---- */
@@ -183,66 +166,76 @@ static size_t find_marker(const uint8_t *data, size_t bytes, size_t at)
 }
 
 /* NULL, or why there is no index. */
-static const char *open_interval(Reader *r, PenBuf *copy)
+static const char *open_interval(Reader *r)
 {
-    size_t bytes;
+    PenBuf *copy = &r->scan->copy;
+    PenScanBlocks *blocks = &r->scan->blocks;
     r->end = find_marker(r->data, r->bytes, r->from);
     if (r->end == r->bytes)
         return "truncated";
-    if (!pen__own_entropy_c.unstuff(r->data + r->from, r->end - r->from, copy->data, &bytes))
+    if (!blocks->kernels->entropy->unstuff(r->data + r->from, r->end - r->from, copy->data,
+                                           &r->copied))
         return "damaged";
-    memset(copy->data + bytes, 0, PAD_BYTES);
-    r->bits = (Bits){.start = copy->data, .at = copy->data, .bytes = bytes};
+    r->counted = r->stuffed = 0;
     memset(r->dc, 0, sizeof r->dc);
+    blocks->steps.data = copy->data;
+    blocks->steps.end = (uint64_t)r->copied * 8;
+    blocks->bit = 0;
     return NULL;
 }
 
 /* The bits are used up to the last byte, and the marker expected follows. */
 static const char *close_interval(Reader *r, uint8_t code)
 {
-    bool good = r->bits.bytes * 8 - bits_used(&r->bits) < 8 && r->data[r->end + 1] == code;
+    const PenScanBlocks *blocks = &r->scan->blocks;
+    bool good = blocks->steps.end - blocks->bit < 8 && r->data[r->end + 1] == code;
     r->from = r->end + 2;
     return good ? NULL : "damaged";
 }
 
-static const char *next_interval(Reader *r, uint32_t mcu)
+/* MCUs of a restart interval up to `end`. */
+static const char *read_interval(Reader *r, uint32_t end)
 {
-    const char *why = mcu ? close_interval(r, pen__entry_marker(r->plan, mcu)) : NULL;
-    return why ? why : open_interval(r, &r->scan->copy);
+    PenScanBlocks *blocks = &r->scan->blocks;
+    const char *why = open_interval(r);
+    if (why)
+        return why;
+    uint32_t all = r->plan->restart ? r->plan->restart : r->plan->n_mcus;
+    uint64_t in_all = (uint64_t)PEN_MIN(all, r->plan->n_mcus - r->mcu) * blocks->steps.mcu_blocks;
+    blocks->dense = (uint32_t)(blocks->steps.end / in_all + 1);
+    bool good = pen__scan_blocks(blocks, (uint64_t)(end - r->mcu) * blocks->steps.mcu_blocks);
+    return good && !r->bad ? NULL : "damaged";
 }
 
-/* Where the next MCU begins in the file. */
-static uint64_t place_of(Reader *r)
-{
-    Bits *b = &r->bits;
-    uint64_t used = bits_used(b);
-    size_t byte = (size_t)(used / 8), stuffed = 0;
-    for (size_t i = b->counted; i < byte; i++)
-        stuffed += b->start[i] == 0xFF;
-    b->stuffed += stuffed;
-    b->counted = PEN_MAX(b->counted, byte);
-    return (r->from + byte + b->stuffed) * 8 + used % 8;
-}
-
-static const char *read_scan(Reader *r, PenEntry *entries)
+/* MCUs [0, end). */
+static const char *read_scan(Reader *r, uint32_t end)
 {
     const PenEntryPlan *plan = r->plan;
-    uint32_t interval = plan->restart ? plan->restart : UINT32_MAX, n = 0, next = 0;
-    for (uint32_t mcu = 0; mcu < plan->n_mcus; mcu++) {
-        const char *why = mcu % interval ? NULL : next_interval(r, mcu);
-        if (why)
-            return why;
-        if (mcu == next) {
-            PenEntry *e = &entries[n++];
-            *e = (PenEntry){.bit = place_of(r)};
-            for (uint32_t c = 0; c < r->head->components; c++)
-                e->dc[c] = (int16_t)r->dc[c];
-            next = n < plan->n_entries ? pen__entry_first(plan, n) : UINT32_MAX;
-        }
-        if (!read_mcu(r))
-            return "damaged";
+    const char *why = NULL;
+    uint32_t interval = plan->restart ? plan->restart : plan->n_mcus;
+    while (!why && r->mcu < end) {
+        if (r->mcu)
+            why = close_interval(r, pen__entry_marker(plan, r->mcu));
+        if (!why)
+            why = read_interval(r, r->mcu + PEN_MIN(interval, end - r->mcu));
     }
-    return close_interval(r, PEN_MARKER_EOI);
+    if (!why && end == plan->n_mcus)
+        return close_interval(r, PEN_MARKER_EOI);
+    if (!why && end % interval == 0)
+        return close_interval(r, pen__entry_marker(plan, end));
+    return why;
+}
+
+/* The entry at which reading has ended; those behind it are not known, and equal it. */
+static void fill_rest(Reader *r)
+{
+    const PenEntryPlan *plan = r->plan;
+    if (pen__entry_is_restart(plan, r->n_entries))
+        r->entries[r->n_entries++] = (PenEntry){.bit = r->from * 8};
+    else
+        add_entry(r, (uint32_t)r->scan->blocks.bit);
+    for (; r->n_entries < plan->n_entries; r->n_entries++)
+        r->entries[r->n_entries] = r->entries[r->n_entries - 1];
 }
 
 /* ---- files ---- */
@@ -268,49 +261,93 @@ static const char *judge(const PenJpegHeader *header, PenOwnHead *ret)
     return info->components == 3 && !pen__own_is_ycc(header) ? "not YCbCr" : "unusual header";
 }
 
-static int read_entries(Reader *r, size_t bytes, PenJpegEntries *ret, const char **ret_why,
+/* Up to the entry behind this MCU. */
+static uint32_t read_to(const PenEntryPlan *plan, uint32_t last)
+{
+    uint32_t entry = pen__entry_of(plan, PEN_MIN(last, plan->n_mcus - 1));
+    return pen__entry_first(plan, entry) + pen__entry_mcus(plan, entry);
+}
+
+static int read_entries(Reader *r, uint32_t last, PenJpegEntries *ret, const char **ret_why,
                         PenError *reterr)
 {
     PenEntryScan *scan = r->scan;
-    pen__buf_trim(&scan->copy, KEEP_BYTES);
-    pen__buf_trim(&scan->entries, KEEP_BYTES);
-    scan->copy.bytes = scan->entries.bytes = 0;
-    if (pen__buf_reserve(&scan->copy, bytes + PAD_BYTES) < 0 ||
+    pen__entry_scan_trim(scan);
+    if (pen__buf_reserve(&scan->copy, r->bytes + PEN_OWN_PAD) < 0 ||
         pen__buf_reserve(&scan->entries, (size_t)r->plan->n_entries * sizeof(PenEntry)) < 0)
         return pen__fail_memory(reterr, where, "entry index");
-    PenEntry *entries = (PenEntry *)(void *)scan->entries.data;
-    *ret_why = read_scan(r, entries);
+    r->entries = (PenEntry *)(void *)scan->entries.data;
+    scan->blocks.take = take_blocks;
+    scan->blocks.ctx = r;
+    *ret_why = read_scan(r, read_to(r->plan, last));
     if (*ret_why)
         return PEN_END;
-    *ret = (PenJpegEntries){.plan = *r->plan, .at = entries, .scan_bytes = r->end};
+    *ret = (PenJpegEntries){.plan = *r->plan, .at = r->entries, .scan_bytes = r->end};
+    if (r->n_entries < r->plan->n_entries) {
+        fill_rest(r);
+        ret->scan_bytes = r->entries[r->n_entries - 1].bit / 8 + 1;
+    }
     return PEN_OK;
+}
+
+/* What has to be known before the scan is read. NULL, or why there is no index. */
+static const char *prepare(PenEntryScan *scan, const PenJpegHeader *header, size_t bytes,
+                           PenOwnHead *ret_head, PenEntryPlan *plan)
+{
+    const char *why = judge(header, ret_head);
+    if (why)
+        return why;
+    if (pen__own_tables(&scan->tables, &pen__scan_layout, ret_head) != PEN_OK)
+        return "unusual header";
+    if (plan->n_entries == 1)
+        return "small";
+    if (bytes > UINT32_MAX / 8)
+        return "large";
+    /* A block has 2 bits at least: a small file cannot make us allocate for a huge one. */
+    return plan->n_mcus / 4 > bytes ? "truncated" : NULL;
+}
+
+typedef struct Request {
+    const PenJpegHeader *header;
+    const uint8_t *data;
+    size_t bytes;
+    uint32_t unit;
+    uint32_t last; /* MCU that has to be in an interval */
+} Request;
+
+static int scan_file(PenEntryScan *scan, const Request *q, PenJpegEntries *ret,
+                     const char **ret_why, PenError *reterr)
+{
+    const PenJpegInfo *info = &q->header->info;
+    PenOwnHead head;
+    PenTileGeometry g;
+    PenEntryPlan plan;
+    pen__tile_geometry(info, &g);
+    pen__entry_plan(g.mcus_x * g.mcus_y, info->restart_interval, q->unit, info->components, &plan);
+    Reader r = {.scan = scan,
+                .head = &head,
+                .plan = &plan,
+                .data = q->data + info->head_bytes,
+                .bytes = q->bytes - info->head_bytes};
+    *ret_why = prepare(scan, q->header, r.bytes, &head, &plan);
+    if (*ret_why)
+        return PEN_END;
+    pen__scan_steps(&scan->blocks, &scan->tables, &head);
+    return read_entries(&r, q->last, ret, ret_why, reterr);
 }
 
 int pen__entry_scan(PenEntryScan *scan, const PenJpegHeader *header, const uint8_t *data,
                     size_t bytes, uint32_t unit, PenJpegEntries *ret, const char **ret_why,
                     PenError *reterr)
 {
-    const PenJpegInfo *info = &header->info;
-    PenOwnHead head;
-    PenTileGeometry g;
-    PenEntryPlan plan;
-    *ret_why = judge(header, &head);
-    if (!*ret_why && pen__own_tables(&scan->tables, &scan_layout, &head) != PEN_OK)
-        *ret_why = "unusual header";
-    if (*ret_why)
-        return PEN_END;
-    pen__tile_geometry(info, &g);
-    pen__entry_plan(g.mcus_x * g.mcus_y, info->restart_interval, unit, info->components, &plan);
-    size_t scan_bytes = bytes - info->head_bytes;
-    /* A block has 2 bits at least: a small file cannot make us allocate for a huge one. */
-    if (plan.n_entries == 1 || plan.n_mcus / 4 > scan_bytes) {
-        *ret_why = plan.n_entries == 1 ? "small" : "truncated";
-        return PEN_END;
-    }
-    Reader r = {.scan = scan,
-                .head = &head,
-                .plan = &plan,
-                .data = data + info->head_bytes,
-                .bytes = scan_bytes};
-    return read_entries(&r, scan_bytes, ret, ret_why, reterr);
+    Request q = {header, data, bytes, unit, UINT32_MAX};
+    return scan_file(scan, &q, ret, ret_why, reterr);
+}
+
+int pen__entry_scan_to(PenEntryScan *scan, const PenJpegHeader *header, const uint8_t *data,
+                       size_t bytes, uint32_t last, PenJpegEntries *ret, PenError *reterr)
+{
+    const char *why;
+    Request q = {header, data, bytes, pen__entry_unit(&header->info), last};
+    return scan_file(scan, &q, ret, &why, reterr);
 }

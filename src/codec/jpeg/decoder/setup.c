@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "codec/jpeg/decoder/decoder_impl.h"
+#include "codec/jpeg/decoder/scan.h"
 
 static const char where[] = "codec/jpeg";
 
 enum {
     ALIGN = 64,
     /* Larger buffers are not kept for the next image. */
-    KEEP_COPIES = 64 << 10,
+    KEEP_COPIES = 128 << 10,
     KEEP_PLANES = 256 << 10,
     KEEP_ROWS = 64 << 10
 };
@@ -183,6 +184,8 @@ static uint32_t longest_segment(const PenEncoded *image)
     uint32_t longest = 0;
     if (image->entries)
         return longest_interval(image->entries);
+    if (!image->segment_bytes) /* entries are not known yet */
+        return (uint32_t)PEN_MIN(image->bytes, (size_t)PEN_OWN_MAX_SEGMENT_BYTES);
     for (uint32_t s = image->first_segment; s < image->end_segment; s++)
         longest = PEN_MAX(longest, image->segment_bytes[s - image->first_segment]);
     return PEN_MIN(longest, (uint32_t)PEN_OWN_MAX_SEGMENT_BYTES);
@@ -225,9 +228,11 @@ static int take_memory(PenOwn *own, PenError *reterr)
     return PEN_OK;
 }
 
-static uint32_t unit_of(const PenEncoded *image)
+static uint32_t unit_of(const PenEncoded *image, const PenJpegInfo *info)
 {
-    return image->entries ? image->entries->plan.unit : PEN_TILE_MCUS;
+    return image->entries         ? image->entries->plan.unit
+           : image->segment_bytes ? (uint32_t)PEN_TILE_MCUS
+                                  : pen__entry_unit(info);
 }
 
 static void set_geometry(PenOwn *own, const PenJpegInfo *info)
@@ -239,7 +244,7 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
     pen__own_want(&own->g, head, &own->request.box, info->width, info->height, &own->wanted);
     own->sampling = samplings[head->h - 1 + 2 * (head->v - 1)];
     own->mcu_blocks = grey ? 1 : head->h * head->v + 2u;
-    own->unit = unit_of(own->request.image);
+    own->unit = unit_of(own->request.image, info);
     own->slot_blocks = own->mcu_blocks * own->unit + PEN_OWN_GUARD_BLOCKS;
     own->order = own->entropy->order < 0 ? own->pixels->order : own->entropy->order;
     own->ring_rows = ring_rows(&own->g, &own->wanted, slots_of(own->entropy), own->unit);
@@ -342,7 +347,7 @@ uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const
     uint64_t copies = KEEP_COPIES, planes = KEEP_PLANES, rows = KEEP_ROWS;
     if (image && pen__own_takes(info) && is_inside(box, info)) {
         copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
-        planes = PEN_MAX(planes, planes_bytes(info, box, unit_of(image)));
+        planes = PEN_MAX(planes, planes_bytes(info, box, unit_of(image, info)));
         rows = PEN_MAX(rows, rows_bytes(box, 16));
     }
     return fixed_bytes() + copies + planes + rows + 5 * ALIGN;

@@ -50,18 +50,19 @@ static void fill_code(PenOwnTables *t, uint32_t table, const Code *c)
     uint32_t size = c->symbol & 15, left = PEN_OWN_BITS - c->length;
     uint32_t skip = skip_of(table, c->symbol);
     uint32_t entry = (c->length + size) << l->length | skip << l->skip | (is_dc(table) ? l->dc : 0);
+    bool known = !size || !l->value_bits, fits = size <= left && size < l->value_bits;
     if (!skip)
         fill(at, c->n, c->length << l->length | l->end_of_block);
-    else if (!size)
+    else if (known)
         fill(at, c->n, entry);
-    else if (size <= left && size < l->value_bits)
+    else if (fits)
         fill_values(l, at, entry, size, left - size);
-    else {
+    else
         fill(at, c->n, l->unfinished);
+    if (!l->value_bits || (skip && !known && !fits))
         fill(t->more + table * PEN_OWN_ENTRIES + c->first, c->n,
              c->length << PEN_OWN_MORE_LENGTH | size << PEN_OWN_MORE_SIZE |
                  skip << PEN_OWN_MORE_SKIP);
-    }
 }
 
 /* As libjpeg checks them. */

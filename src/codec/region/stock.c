@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a box of a JPEG without an index. For a file of some size it pays to find its entries
+ * first, as far as the box needs them, and to decode it with the own decoder then. Everything else
+ * is left to libjpeg. */
+#include "codec/region/region_impl.h"
+
+/* Is it a file that libjpeg would take, and that is worth the scan? */
+static bool is_worth_it(const PenDecoder *d, const PenImageHeader *header, const PenLimits *limits)
+{
+    const PenEncoded *image = header->image;
+    const PenJpegInfo *info = &header->u.jpeg.info;
+    return image->bytes - info->head_bytes >= (d->scans_all ? 1 : PEN_REGION_SCAN_BYTES) &&
+           image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION &&
+           pen__own_takes(info) &&
+           pen__entry_scan_memory(info, image->bytes) <= limits->max_memory_bytes / 4;
+}
+
+/* PEN_END: it has no entries. */
+static int find_entries(PenDecoder *d, const PenImageHeader *header, const PenBox *box,
+                        PenJpegEntries *ret, PenError *reterr)
+{
+    const PenJpegHeader *jpeg = &header->u.jpeg;
+    int r = d->scan ? PEN_OK : pen__entry_scan_new(&d->scan, reterr);
+    return r < 0 ? r
+                 : pen__entry_scan_to(d->scan, jpeg, header->image->data, header->image->bytes,
+                                      pen__own_last_mcu(&jpeg->info, box), ret, reterr);
+}
+
+int pen__region_stock(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                      PenError *reterr)
+{
+    PenJpegEntries entries;
+    int r = d->own ? PEN_OK : pen__own_new(&d->own, reterr);
+    if (r < 0)
+        return r;
+    r = PEN_END;
+    if (pen__own_decodes(d->own) && is_worth_it(d, header, region->limits))
+        r = find_entries(d, header, &region->box, &entries, reterr);
+    if (r < 0)
+        return r;
+    if (r == PEN_END)
+        return pen__region_jpeg(d, header, region, reterr);
+    PenEncoded image = *header->image;
+    PenImageHeader indexed = *header;
+    indexed.image = &image;
+    image.entries = &entries;
+    image.head_bytes = (uint32_t)header->u.jpeg.info.head_bytes;
+    return pen__region_indexed(d, &indexed, region, reterr);
+}
