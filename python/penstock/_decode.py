@@ -186,6 +186,18 @@ def _each(name: str, value: Any, expected: str) -> Iterator[Any]:
     return items
 
 
+def _files(value: Any) -> list[bytes]:
+    """Files, one each: the items of an array of numbers have the buffer protocol too."""
+    try:
+        is_one = memoryview(value).format != "O"
+    except Exception:
+        is_one = False
+    expected = "a list of files as bytes"
+    if is_one:
+        raise TypeError(f"datas: expected {expected}, found {_check.shown(value)}")
+    return [_bytes(f"datas: {i}", data) for i, data in enumerate(_each("datas", value, expected))]
+
+
 def _boxes(value: Any, n: int) -> list[tuple[int, int, int, int] | None]:
     if value is None:
         return [None] * n
@@ -224,8 +236,7 @@ def decode_batch(
     call = _on_bad(on_bad)
     if out is not None and size is None:
         raise InvalidError("out: expected a size too, because the images can differ in size")
-    each = _each("datas", datas, "a list of files as bytes")
-    files = [_bytes(f"datas: {i}", data) for i, data in enumerate(each)]
+    files = _files(datas)
     places = _boxes(boxes, len(files))
     if size is None:
         return _decode_list(request, files, places, call)

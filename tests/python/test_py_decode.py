@@ -201,6 +201,16 @@ def test_into_numpy():
     assert raw == penstock.decode(JPEG, size=(20, 30), mode="gray").tobytes()
 
 
+def test_an_array_of_bytes_is_not_a_list_of_files():
+    data = np.frombuffer(encoded(noise(), "JPEG"), np.uint8)
+    for datas in (data, array.array("B", data.tobytes())):
+        with pytest.raises(TypeError, match="datas: expected a list of files as bytes, found "):
+            penstock.decode_batch(datas, size=8)
+    files = np.empty(2, object)
+    files[:] = [data.tobytes()] * 2
+    assert penstock.decode_batch(files, size=8).shape == (2, 8, 8, 3)
+
+
 @needs_torch
 def test_into_torch():
     expected = penstock.decode(JPEG, size=(20, 30))
