@@ -18,11 +18,9 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "codec/jpeg/transcode/tile.h"
-#include "codec/region/region.h"
-#include "photos.h"
+#include "regions.h"
 
-enum { CHUNK = 48, MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, ROWS = 16 };
+enum { MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, ROWS = 16 };
 
 typedef struct Photo {
     PenBuf file;
@@ -43,13 +41,10 @@ typedef struct Way {
 
 static uint32_t load_photos(const char *dir, uint32_t n, Photo *ret)
 {
-    char pattern[4096];
     glob_t files;
+    size_t step;
     uint32_t found = 0;
-    snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
-    if (glob(pattern, 0, NULL, &files) != 0)
-        die("no photographs");
-    size_t step = files.gl_pathc > n ? files.gl_pathc / n : 1;
+    find_photos(dir, n, &files, &step);
     for (size_t i = 0; i < files.gl_pathc && found < n; i += step) {
         Photo *p = &ret[found];
         const char *why;
@@ -98,42 +93,15 @@ static void turbo(const PenBuf *file, const PenBox *box)
     jpeg_abort_decompress(&d);
 }
 
-static int pass_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
-{
-    (void)rows, (void)stride, (void)reterr;
-    *(uint32_t *)ctx += n;
-    return PEN_OK;
-}
-
-static void region(PenDecoder *d, const PenTiledJpeg *t, const PenBox *box)
-{
-    uint32_t rows = 0;
-    PenError err = {0};
-    PenEncoded e = {.data = t->jpeg.data,
-                    .bytes = t->jpeg.bytes,
-                    .width = t->info.width,
-                    .height = t->info.height,
-                    .codec = PEN_STORED_JPEG,
-                    .channels = t->info.components,
-                    .tiled = 1,
-                    .head_bytes = t->head_bytes,
-                    .end_segment = t->n_segments,
-                    .segment_bytes = t->segment_bytes};
-    PenRegion r = {.box = box ? *box : (PenBox){0, 0, e.width, e.height},
-                   .colour = PEN_COLOUR_RGB,
-                   .limits = &pen__limits_default,
-                   .rows = pass_rows,
-                   .ctx = &rows};
-    if (pen__region_decode(d, &e, &r, &err) != PEN_OK || rows != r.box.h)
-        die(err.message);
-}
-
 static void decode(const Way *way, const Photo *p)
 {
-    if (way->kind == TURBO_WHOLE || way->kind == TURBO_CROP)
+    if (way->kind == TURBO_WHOLE || way->kind == TURBO_CROP) {
         turbo(&p->file, way->kind == TURBO_CROP ? &p->box : NULL);
-    else
-        region(way->decoder, &p->tiled, way->kind == OWN_WHOLE ? NULL : &p->box);
+        return;
+    }
+    PenEncoded e = tiled_image(&p->tiled);
+    decode_box(way->decoder, &e,
+               way->kind == OWN_WHOLE ? (PenBox){0, 0, e.width, e.height} : p->box);
 }
 
 static uint32_t add_way(Way *ways, uint32_t n, Kind kind, const char *tier)

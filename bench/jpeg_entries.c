@@ -11,11 +11,9 @@
 #include "base/attr.h"
 #include "base/machine/cpu.h"
 #include "codec/jpeg/decoder/scan.h"
-#include "codec/jpeg/transcode/tile.h"
-#include "codec/region/region.h"
-#include "photos.h"
+#include "regions.h"
 
-enum { CHUNK = 48, MAX_UNITS = 4 };
+enum { MAX_UNITS = 4 };
 
 /* A way of storing: tiled, or kept with an index. */
 typedef struct Way {
@@ -86,12 +84,9 @@ static void add_indexes(Group *g, Photo *p)
 
 static void load_photos(const char *dir, uint32_t n, Group *groups, uint32_t n_groups)
 {
-    char pattern[4096];
     glob_t files;
-    snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
-    if (glob(pattern, 0, NULL, &files) != 0)
-        die("no photographs");
-    size_t step = files.gl_pathc > n ? files.gl_pathc / n : 1;
+    size_t step;
+    find_photos(dir, n, &files, &step);
     for (size_t i = 0; i < files.gl_pathc; i += step) {
         Photo p;
         if (!load_photo(files.gl_pathv[i], &p))
@@ -111,36 +106,17 @@ static void load_photos(const char *dir, uint32_t n, Group *groups, uint32_t n_g
     globfree(&files);
 }
 
-static int pass_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
-{
-    (void)rows, (void)stride, (void)reterr;
-    *(uint32_t *)ctx += n;
-    return PEN_OK;
-}
-
 static void decode(PenDecoder *d, const Photo *p, uint32_t way)
 {
-    uint32_t rows = 0;
-    PenError err = {0};
-    const PenTiledJpeg *t = &p->tiled;
-    PenEncoded e = {.data = way ? p->file.data : t->jpeg.data,
-                    .bytes = way ? p->file.bytes : t->jpeg.bytes,
-                    .width = t->info.width,
-                    .height = t->info.height,
-                    .codec = PEN_STORED_JPEG,
-                    .channels = t->info.components,
-                    .tiled = !way,
-                    .head_bytes = way ? (uint32_t)p->header.info.head_bytes : t->head_bytes,
-                    .end_segment = t->n_segments,
-                    .segment_bytes = t->segment_bytes,
-                    .entries = way ? &p->index[way - 1] : NULL};
-    PenRegion r = {.box = p->box,
-                   .colour = PEN_COLOUR_RGB,
-                   .limits = &pen__limits_default,
-                   .rows = pass_rows,
-                   .ctx = &rows};
-    if (pen__region_decode(d, &e, &r, &err) != PEN_OK || rows != r.box.h)
-        die(err.message);
+    PenEncoded e = tiled_image(&p->tiled);
+    if (way) {
+        e.data = p->file.data;
+        e.bytes = p->file.bytes;
+        e.tiled = 0;
+        e.head_bytes = (uint32_t)p->header.info.head_bytes;
+        e.entries = &p->index[way - 1];
+    }
+    decode_box(d, &e, p->box);
 }
 
 static void run_round(PenDecoder *d, Group *g, uint32_t round)

@@ -46,6 +46,16 @@ static inline void read_file(const char *path, PenBuf *out)
     fclose(f);
 }
 
+/* The JPEG files in folders of `dir`; every *ret_step-th of them makes about n. */
+static inline void find_photos(const char *dir, uint32_t n, glob_t *ret, size_t *ret_step)
+{
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
+    if (glob(pattern, 0, NULL, ret) != 0)
+        die("no photographs");
+    *ret_step = ret->gl_pathc > n ? ret->gl_pathc / n : 1;
+}
+
 static inline double uniform(PenRng *rng)
 {
     return (double)(pen__rng_next(rng) >> 11) * 0x1p-53;
