@@ -205,8 +205,9 @@ TEST(sides_that_libjpeg_refuses)
 TEST(small_files_are_left_to_libjpeg)
 {
     static const JpegSpec small = {.width = 97, .height = 61, .h = 2, .v = 2};
-    const JpegSpec *specs[] = {&small, &kinds[3]};
-    for (int i = 0; i < 2; i++) {
+    /* The third has markers that are too close. */
+    const JpegSpec *specs[] = {&small, &kinds[3], &kinds[5]};
+    for (int i = 0; i < 3; i++) {
         PenBuf file = {0};
         PenDecoder *d = NULL;
         PenEncoded e = make_stock(specs[i], &file);
@@ -214,7 +215,7 @@ TEST(small_files_are_left_to_libjpeg)
             abort();
         Result r = decode(d, &e, (PenBox){.w = e.width, .h = e.height}, PEN_COLOUR_RGB);
         CHECK_INT(r.status, PEN_OK);
-        CHECK_INT(d->scan != NULL, i && pen__own_is_on());
+        CHECK_INT(d->scan != NULL, i == 1 && pen__own_is_on());
         free(r.pixels);
         free(e.data);
         pen__decoder_free(&d);

@@ -4,12 +4,23 @@
  * is left to libjpeg. */
 #include "codec/region/region_impl.h"
 
+/* Lanes begin anew at each restart marker: intervals have to be long, too. */
+static bool is_large(const PenJpegInfo *info, size_t bytes)
+{
+    PenTileGeometry g;
+    pen__tile_geometry(info, &g);
+    uint64_t mcus = (uint64_t)g.mcus_x * g.mcus_y;
+    uint64_t interval = info->restart_interval ? info->restart_interval : mcus;
+    return bytes >= PEN_REGION_SCAN_BYTES &&
+           bytes * PEN_MIN(interval, mcus) / mcus >= PEN_REGION_SCAN_BYTES / 2;
+}
+
 /* Is it a file that libjpeg would take, and that is worth the scan? */
 static bool is_worth_it(const PenDecoder *d, const PenImageHeader *header, const PenLimits *limits)
 {
     const PenEncoded *image = header->image;
     const PenJpegInfo *info = &header->u.jpeg.info;
-    return image->bytes - info->head_bytes >= (d->scans_all ? 1 : PEN_REGION_SCAN_BYTES) &&
+    return (d->scans_all || is_large(info, image->bytes - info->head_bytes)) &&
            image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION &&
            pen__own_takes(info) &&
            pen__entry_scan_memory(info, image->bytes) <= limits->max_memory_bytes / 4;
