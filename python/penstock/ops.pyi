@@ -7,10 +7,13 @@ from ._pipeline import Op as Op
 
 def decode(
     mode: Literal["rgb", "gray"] = "rgb",
+    shrink: Literal["off", "auto"] = "off",
 ) -> Op:
     """Decode the image. Must be the first operation.
 
-    mode  channels of the result; a mask always has one (rgb, gray)
+    mode    channels of the result; a mask always has one (rgb, gray)
+    shrink  auto: decode JPEG images at 1/2, 1/4 or 1/8 of their size if the first resize makes them
+            smaller still; faster, with slightly different pixels (off, auto)
     """
 
 def resize(

@@ -6,6 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* JPEGs can be decoded at 1/2, 1/4 and 1/8 of their size: at 1 / 2^shrink. */
+enum { PEN_SHRINK_MOST = 3 };
+
+/* A side of the image at that size. */
+static inline uint32_t pen__shrunk_side(uint32_t side, uint32_t shrink)
+{
+    return (uint32_t)(((uint64_t)side + (1u << shrink) - 1) >> shrink);
+}
+
 /* An image's bytes as a pack stores them: the complete file; or, if it consists of segments (a
  * tiled JPEG, raw pixels row by row), its head and the segments [first_segment, end_segment). For a
  * complete tiled JPEG these are 0 and the number of its segments. */

@@ -18,6 +18,16 @@ enum {
     MAX_SPREAD = 1 << 16
 };
 
+static bool is_part(const PenAxisSpec *s)
+{
+    return s->span && (s->from || s->span != 8 * (uint64_t)s->size);
+}
+
+bool pen__axis_changes(const PenAxisSpec *s)
+{
+    return s->size != s->n || is_part(s);
+}
+
 PenAxisShape pen__axis_shape(const PenAxisSpec *s)
 {
     static const double half[] = {[PEN_FILTER_BILINEAR] = 1.0,
@@ -25,6 +35,10 @@ PenAxisShape pen__axis_shape(const PenAxisSpec *s)
                                   [PEN_FILTER_LANCZOS] = 3.0,
                                   [PEN_FILTER_BOX] = 0.5};
     PenAxisShape k = {.scale = (double)s->size / s->n, .size = s->size, .n = s->n};
+    if (is_part(s)) {
+        k.start = s->from / 8.0;
+        k.scale = s->span / 8.0 / s->n;
+    }
     k.support = k.scale >= 1.0 ? half[s->filter] * k.scale : half[s->filter];
     k.inverse = k.scale >= 1.0 ? 1.0 / k.scale : 1.0;
     uint64_t side = (uint64_t)k.support; /* rounded up below */
@@ -34,14 +48,14 @@ PenAxisShape pen__axis_shape(const PenAxisSpec *s)
 
 static bool is_weighted(const PenAxisSpec *s)
 {
-    return s->size != s->n && s->filter != PEN_FILTER_NEAREST;
+    return pen__axis_changes(s) && s->filter != PEN_FILTER_NEAREST;
 }
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
 PEN_INLINE void span(const PenAxisShape *k, uint32_t i, uint32_t *ret_first, uint32_t *ret_count)
 {
-    double center = k->scale * (i + 0.5);
+    double center = k->start + k->scale * (i + 0.5);
     int64_t first = PEN_MAX((int64_t)(center - k->support + 0.5), (int64_t)0);
     int64_t count = PEN_MIN((int64_t)(center + k->support + 0.5), (int64_t)k->size) - first;
     *ret_first = (uint32_t)first;

@@ -26,6 +26,8 @@ typedef struct PenAxis {
 
 typedef struct PenAxisSpec {
     uint32_t size, n;    /* inputs and outputs of the whole axis, up to 2^28 */
+    uint32_t from, span; /* the part of the inputs that makes the outputs, in eighths of an input;
+                          * a span of 0: all of them */
     uint32_t first, len; /* the outputs that are wanted */
     int32_t filter;      /* PEN_FILTER_*; of no effect when size and n are equal */
     bool flip;           /* entries in reversed order */
@@ -33,6 +35,8 @@ typedef struct PenAxisSpec {
     uint32_t unit;       /* `at` counts in samples of which an input has so many */
 } PenAxisSpec;
 
+/* Are outputs something else than the inputs? */
+bool pen__axis_changes(const PenAxisSpec *spec);
 /* The inputs that the wanted outputs need: *ret_first up to *ret_end, never none. */
 void pen__axis_needs(const PenAxisSpec *spec, uint32_t *ret_first, uint32_t *ret_end);
 /* Inputs of one output at most. */
@@ -47,7 +51,7 @@ void pen__axis_fill(const PenAxisSpec *spec, uint32_t origin, const struct PenDs
 
 /* What all outputs of an axis share. */
 typedef struct PenAxisShape {
-    double scale, support, inverse;
+    double start, scale, support, inverse;
     uint32_t size, n;
     uint32_t reach; /* torch's limit for the inputs of one output */
 } PenAxisShape;

@@ -32,6 +32,26 @@ struct PenStream {
 
 /* ---- what is needed ------------------------------------------------------------------------- */
 
+static bool is_around(uint32_t from, uint32_t span, uint32_t size)
+{
+    uint64_t end = (uint64_t)from + span;
+    return span && from < 8 && end <= 8 * (uint64_t)size && end + 8 > 8 * (uint64_t)size;
+}
+
+static int check_part(const PenResize *w, PenError *reterr)
+{
+    const PenBox *b = &w->part;
+    if (!b->w && !b->h && !b->x && !b->y)
+        return PEN_OK;
+    if (is_around(b->x, b->w, w->src_width) && is_around(b->y, b->h, w->src_height) &&
+        w->filter != PEN_FILTER_NEAREST)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, where,
+                     "resize: expected a part that touches every pixel of %u x %u, and a filter "
+                     "with weights, found %u x %u eighths at %u,%u and filter %d",
+                     w->src_width, w->src_height, b->w, b->h, b->x, b->y, w->filter);
+}
+
 int pen__resize_check(const PenResize *w, PenError *reterr)
 {
     const uint32_t most = PEN_RESIZE_SIDE;
@@ -51,13 +71,15 @@ int pen__resize_check(const PenResize *w, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, where,
                          "resize: expected 1-4 channels and filter 0-4, found %u and %d",
                          w->channels, w->filter);
-    return PEN_OK;
+    return check_part(w, reterr);
 }
 
 static PenAxisSpec x_spec(const PenResize *w)
 {
     return (PenAxisSpec){.size = w->src_width,
                          .n = w->width,
+                         .from = w->part.x,
+                         .span = w->part.w,
                          .first = w->window.x,
                          .len = w->window.w,
                          .filter = w->filter,
@@ -71,6 +93,8 @@ static PenAxisSpec y_spec(const PenResize *w)
 {
     return (PenAxisSpec){.size = w->src_height,
                          .n = w->height,
+                         .from = w->part.y,
+                         .span = w->part.h,
                          .first = w->window.y,
                          .len = w->window.h,
                          .filter = w->filter,
@@ -162,12 +186,17 @@ static int reserve(PenStream *s, uint64_t bytes, PenError *reterr)
     return PEN_OK;
 }
 
+static bool same_box(const PenBox *a, const PenBox *b)
+{
+    return a->x == b->x && a->y == b->y && a->w == b->w && a->h == b->h;
+}
+
 static bool same(const PenResize *a, const PenResize *b)
 {
     return a->src_width == b->src_width && a->src_height == b->src_height && a->width == b->width &&
-           a->height == b->height && a->window.x == b->window.x && a->window.y == b->window.y &&
-           a->window.w == b->window.w && a->window.h == b->window.h && a->channels == b->channels &&
-           a->filter == b->filter && a->flip_x == b->flip_x && a->flip_y == b->flip_y;
+           a->height == b->height && same_box(&a->window, &b->window) &&
+           a->channels == b->channels && a->filter == b->filter && a->flip_x == b->flip_x &&
+           a->flip_y == b->flip_y && same_box(&a->part, &b->part);
 }
 
 static void fill_tables(PenStream *s, const PenResize *what, const Layout *l)
@@ -175,7 +204,7 @@ static void fill_tables(PenStream *s, const PenResize *what, const Layout *l)
     PenAxisSpec x = x_spec(what), y = y_spec(what);
     uint8_t *m = s->memory + (-(uintptr_t)s->memory & 63);
     pen__resize_needs(what, &s->needs);
-    s->copies_x = what->src_width == what->width && !what->flip_x;
+    s->copies_x = !pen__axis_changes(&x) && !what->flip_x;
     if (!s->copies_x)
         pen__axis_fill(&x, s->needs.x, s->dsp, m, m + l->ring, &s->x);
     pen__axis_fill(&y, s->needs.y, s->dsp, m + l->y, m + l->ring, &s->y);

@@ -19,6 +19,9 @@ typedef struct PenResize {
     uint32_t channels;              /* 1 to 4 */
     int32_t filter;                 /* PEN_FILTER_*; of no effect where sizes are equal */
     int32_t flip_x, flip_y;         /* the window is mirrored after all else */
+    /* The part of the source that becomes the result, in eighths of a pixel; a width of 0: all of
+     * it. It touches every row and column of the source, and the filter is not "nearest". */
+    PenBox part;
 } PenResize;
 
 /* Sizes of 1 to PEN_RESIZE_SIDE, a window inside of the result, 1-4 channels, a known filter: the

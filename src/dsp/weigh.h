@@ -158,7 +158,7 @@ PEN_INLINE Reals weigh_block(const PenAxisShape *k, int filter, uint32_t i, Bloc
 {
     const Ints zero = {0},
                place = least((Ints)LANE_NUMBERS + (int32_t)i, zero + (int32_t)(k->n - 1));
-    Reals center = k->scale * (to_reals(place) + 0.5), total = {0}, largest = {0};
+    Reals center = k->start + k->scale * (to_reals(place) + 0.5), total = {0}, largest = {0};
     b->first = most(to_ints(center - k->support + 0.5), zero);
     Ints end = least(to_ints(center + k->support + 0.5), zero + (int32_t)k->size);
     b->count = most(least(end - b->first, zero + (int32_t)k->reach), zero + 1);

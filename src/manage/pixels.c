@@ -124,7 +124,7 @@ static int decode(Work *w, uint32_t i, const uint8_t *data, uint8_t *to)
                         .height = im.height,
                         .codec = im.codec,
                         .channels = im.channels};
-    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
+    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1, 0};
     r = pen__sample_plan_make(w->program, &shape, (PenDrawKey){{0}}, 0, &sample_plan, w->reterr);
     if (r == PEN_OK)
         r = pen__sample_run(w->context, w->program, &sample_plan, &image, &pen__limits_default, to,

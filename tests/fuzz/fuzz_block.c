@@ -68,7 +68,7 @@ static void parse_entries(const PenSpot *at, const PenImageEntry *e)
     PenBuf buf = {0};
     PenJpegEntries found;
     PenStoredEntries s = pen__block_entries(&at->block->view, e).stored;
-    PenCut cut = {e->codec, (uint8_t)s.plan.components, s.h_samp, s.v_samp, e->width, e->height};
+    PenCut cut = {e->codec, (uint8_t)s.plan.components, s.h_samp, s.v_samp, e->width, e->height, 0};
     PenBox boxes[] = {{0, 0, e->width, e->height}, {e->width / 2, e->height / 2, 1, 1}};
     bool good =
         GOES(pen__entries_parse(s.coded, s.coded_bytes, &s.plan, s.scan_bytes, &buf, &found, &err));

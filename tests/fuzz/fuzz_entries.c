@@ -138,8 +138,13 @@ static void try_part(const Case *c, PenDecoder *own, PenBox box, uint32_t from, 
 static void try_needed(const Case *c, PenDecoder *own, PenBox box)
 {
     const PenJpegInfo *said = &c->said;
-    PenCut cut = {PEN_STORED_JPEG, said->components, said->h_samp[0],
-                  said->v_samp[0], said->width,      said->height};
+    PenCut cut = {PEN_STORED_JPEG,
+                  said->components,
+                  said->h_samp[0],
+                  said->v_samp[0],
+                  said->width,
+                  said->height,
+                  0};
     uint64_t from, end;
     pen__region_scan(&cut, &c->index, &box, &from, &end);
     REQUIRE(from < end && end <= c->index.scan_bytes);

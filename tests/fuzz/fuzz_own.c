@@ -38,7 +38,7 @@ static PenBox take_box(Case *c)
 /* Only the segments that the rows of the box need. */
 static void keep_part(Case *c, PenBox box)
 {
-    PenCut cut = {PEN_STORED_JPEG, c->components, c->h, c->v, c->image.width, c->image.height};
+    PenCut cut = {PEN_STORED_JPEG, c->components, c->h, c->v, c->image.width, c->image.height, 0};
     uint32_t first, last, n = c->image.end_segment;
     size_t at = c->image.head_bytes, bytes = 0;
     pen__region_segments(&cut, box.y, box.h, &first, &last);
@@ -117,6 +117,22 @@ static void compare(PenDecoder *own, PenDecoder *turbo, const Case *c, PenBox bo
     free(expected.data);
 }
 
+/* All of a complete image at a smaller size. */
+static void compare_shrunk(PenDecoder *own, PenDecoder *turbo, const Case *c, uint32_t shrink)
+{
+    Rows found, expected;
+    PenBox all = {.w = pen__shrunk_side(c->image.width, shrink),
+                  .h = pen__shrunk_side(c->image.height, shrink)};
+    if (c->image.partial)
+        return;
+    int by_turbo = decode_shrunk(turbo, &c->image, all, shrink, &expected);
+    REQUIRE(decode_shrunk(own, &c->image, all, shrink, &found) == by_turbo);
+    if (by_turbo == PEN_OK)
+        REQUIRE(memcmp(found.data, expected.data, expected.n * expected.row_bytes) == 0);
+    free(found.data);
+    free(expected.data);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     /* They stay: what an image leaves behind must not be seen in the next. */
@@ -141,6 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (way & 4)
             take_lies(&c);
         compare(own, turbo, &c, box);
+        if (way & 8)
+            compare_shrunk(own, turbo, &c, 1 + way / 64 % PEN_SHRINK_MOST);
     }
     free(c.data);
     free(c.lengths);

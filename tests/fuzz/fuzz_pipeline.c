@@ -33,8 +33,9 @@ static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
     uint32_t width = 0;
     REQUIRE(r->n_steps >= 1 && r->n_steps <= PEN_MAX_STEPS && r->n_erase <= PEN_MAX_ERASE);
     REQUIRE(r->steps[0].kind == PEN_STEP_PASS);
-    REQUIRE(r->region.w && r->region.h && r->region.x + r->region.w <= r->shape.width &&
-            r->region.y + r->region.h <= r->shape.height);
+    REQUIRE(r->region.w && r->region.h && r->shrink <= PEN_SHRINK_MOST &&
+            r->region.x + r->region.w <= pen__shrunk_side(r->shape.width, r->shrink) &&
+            r->region.y + r->region.h <= pen__shrunk_side(r->shape.height, r->shrink));
     for (uint32_t i = 0; i < r->n_steps; i++) {
         PenResize resize;
         PenBox place;
@@ -59,7 +60,7 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
         return;
     REQUIRE(pen__program_bytes(p) > 0);
     for (uint64_t i = 0; kind != PEN_KIND_NUMBER && i < 3; i++) {
-        PenImageShape shape = {width, height, (uint8_t)(1 + i * 3)};
+        PenImageShape shape = {width, height, (uint8_t)(1 + i * 3), i % 2 == 0};
         PenClipShape clip = {.views = 1};
         pen__program_clip(p, &clip);
         uint32_t view = clip.views - 1;

@@ -103,8 +103,13 @@ static void take_lies(Case *c, uint32_t n)
 /* Leaves only the segments that the rows of the box need. */
 static void keep_part(Case *c, const PenJpegInfo *info, PenBox box, uint32_t n)
 {
-    PenCut cut = {PEN_STORED_JPEG, info->components, info->h_samp[0],
-                  info->v_samp[0], info->width,      info->height};
+    PenCut cut = {PEN_STORED_JPEG,
+                  info->components,
+                  info->h_samp[0],
+                  info->v_samp[0],
+                  info->width,
+                  info->height,
+                  0};
     uint32_t first, last;
     size_t at = c->image.head_bytes, bytes = 0;
     pen__region_segments(&cut, box.y, box.h, &first, &last);
@@ -185,7 +190,7 @@ static void decode(Case *c, PenDecoder *d, PenBox box, uint32_t stop_at)
     PenRegion region = {
         .box = box, .colour = c->colour, .limits = &limits, .rows = compare_rows, .ctx = &rows};
     if (GOES(pen__image_header(&c->image, &limits, &header, &err)))
-        memory = pen__region_memory(&header, &box);
+        memory = pen__region_memory(&header, &box, 0);
     int r = CALL(pen__region_decode(d, &c->image, &region, &err));
     if (r == PEN_OK)
         REQUIRE(memory && rows.n == box.h);

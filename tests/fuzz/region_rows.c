@@ -35,17 +35,23 @@ static int collect(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, Pe
 
 int decode_rows(PenDecoder *d, const PenEncoded *image, PenBox box, Rows *ret)
 {
+    return decode_shrunk(d, image, box, 0, ret);
+}
+
+int decode_shrunk(PenDecoder *d, const PenEncoded *image, PenBox box, uint32_t shrink, Rows *ret)
+{
     PenError err;
     PenImageHeader header;
     uint64_t memory = 0;
     *ret = (Rows){.row_bytes = (size_t)box.w * 3};
     PenRegion region = {.box = box,
                         .colour = PEN_COLOUR_RGB,
+                        .shrink = shrink,
                         .limits = &region_limits,
                         .rows = collect,
                         .ctx = ret};
     if (GOES(pen__image_header(image, &region_limits, &header, &err)))
-        memory = pen__region_memory(&header, &box);
+        memory = pen__region_memory(&header, &box, shrink);
     int r = CALL(pen__region_decode(d, image, &region, &err));
     if (r == PEN_OK)
         REQUIRE(ret->n == box.h && memory);

@@ -18,5 +18,7 @@ PenDecoder *make_decoder(const char *tier);
 
 /* All rows of a box as RGB. */
 int decode_rows(PenDecoder *d, const PenEncoded *image, PenBox box, Rows *ret);
+/* Of the image at 1 / 2^shrink of its size. */
+int decode_shrunk(PenDecoder *d, const PenEncoded *image, PenBox box, uint32_t shrink, Rows *ret);
 
 #endif

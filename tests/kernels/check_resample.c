@@ -197,7 +197,7 @@ static void bench_size(const char *tier, uint32_t w, uint32_t h, uint32_t side, 
                        int filter)
 {
     static const char *const names[] = {"bilinear", "nearest", "bicubic", "lanczos", "box"};
-    Bench b = {.what = {w, h, side, side, {0, 0, side, side}, channels, filter, 0, 0}};
+    Bench b = {.what = {w, h, side, side, {0, 0, side, side}, channels, filter, 0, 0, {0}}};
     b.src = row_new((size_t)w * h * channels);
     if (pen__stream_new(&b.stream, NULL) < 0)
         abort();

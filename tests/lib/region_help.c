@@ -25,14 +25,21 @@ uint8_t *exact_copy(const void *data, size_t bytes)
 int find_region(PenDecoder *d, const PenEncoded *image, PenBox box, int32_t colour, Collected *c,
                 PenError *err)
 {
-    PenRegion region = {.box = box,
-                        .colour = colour,
+    return find_shrunk(d, image, &(PenRegion){.box = box, .colour = colour}, c, err);
+}
+
+int find_shrunk(PenDecoder *d, const PenEncoded *image, const PenRegion *what, Collected *c,
+                PenError *err)
+{
+    PenRegion region = {.box = what->box,
+                        .colour = what->colour,
+                        .shrink = what->shrink,
                         .limits = &pen__limits_default,
                         .rows = collect_rows,
                         .ctx = c};
     c->pixels.bytes = 0;
     c->rows = c->calls = 0;
-    c->row_bytes = (size_t)box.w * (colour == PEN_COLOUR_RGB ? 3 : 1);
+    c->row_bytes = (size_t)what->box.w * (what->colour == PEN_COLOUR_RGB ? 3 : 1);
     return pen__region_decode(d, image, &region, err);
 }
 
@@ -83,12 +90,19 @@ PenEncoded whole_tiled(const PenTiledJpeg *t)
 
 PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out)
 {
+    return part_of_shrunk(t, box, 0, more, out);
+}
+
+PenEncoded part_of_shrunk(const PenTiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
+                          uint8_t **out)
+{
     PenCut cut = {.codec = PEN_STORED_JPEG,
                   .components = t->info.components,
                   .h_samp = t->info.components == 1 ? 1 : t->info.h_samp[0],
                   .v_samp = t->info.components == 1 ? 1 : t->info.v_samp[0],
                   .width = t->info.width,
-                  .height = t->info.height};
+                  .height = t->info.height,
+                  .shrink = shrink};
     PenEncoded e = whole_tiled(t);
     uint32_t first, last;
     pen__region_segments(&cut, box.y, box.h, &first, &last);
@@ -116,8 +130,14 @@ PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **o
 PenEncoded part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
                            uint8_t **out)
 {
-    PenCut cut = {PEN_STORED_JPEG, info->components, info->h_samp[0],
-                  info->v_samp[0], info->width,      info->height};
+    return shrunk_part_of_indexed(image, info, box, 0, out);
+}
+
+PenEncoded shrunk_part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
+                                  uint32_t shrink, uint8_t **out)
+{
+    PenCut cut = {PEN_STORED_JPEG, info->components, info->h_samp[0], info->v_samp[0],
+                  info->width,     info->height,     shrink};
     uint64_t from, end;
     pen__region_scan(&cut, image->entries, &box, &from, &end);
     if (from >= end || end > image->entries->scan_bytes || info->lead_bytes < 2)

@@ -23,6 +23,10 @@ uint8_t *exact_copy(const void *data, size_t bytes);
 int find_region(PenDecoder *d, const PenEncoded *image, PenBox box, int32_t colour, Collected *c,
                 PenError *err);
 
+/* The same of the image at 1 / 2^shrink of its size. */
+int find_shrunk(PenDecoder *d, const PenEncoded *image, const PenRegion *region, Collected *c,
+                PenError *err);
+
 /* How many bytes differ from the crop of the whole image; all when the number of rows does. */
 size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const Collected *c);
 
@@ -32,10 +36,14 @@ PenEncoded whole_tiled(const PenTiledJpeg *t);
 /* The head and the segments that some rows need, `more` of them before and behind where there are
  * any; `out` holds their bytes, exactly. */
 PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out);
+PenEncoded part_of_shrunk(const PenTiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
+                          uint8_t **out);
 
 /* What a reader reads of a complete JPEG with an entry index for a box: SOI, the tables, and bytes
  * of the scan; `out` holds them, exactly. */
 PenEncoded part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
                            uint8_t **out);
+PenEncoded shrunk_part_of_indexed(const PenEncoded *image, const PenJpegInfo *info, PenBox box,
+                                  uint32_t shrink, uint8_t **out);
 
 #endif

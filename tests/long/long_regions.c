@@ -103,7 +103,7 @@ static double time_whole(const PenEncoded *e, PenPixels *ret)
 /* Blocks of all components in the box, when the own decoder has given all of its rows. */
 static uint64_t own_blocks(const PenDecoder *d, PenBox box)
 {
-    if (!d->own || !d->own->entropy || d->own->request.box.w != box.w || d->own->given != box.h)
+    if (!d->own || !d->own->entropy || d->own->request.at.box.w != box.w || d->own->given != box.h)
         return 0;
     const PenOwnHead *h = &d->own->head;
     uint64_t luma = (uint64_t)box.w * box.h / 64;

@@ -24,7 +24,7 @@ PAGES = [
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
     "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
-    "explanation/concepts.md", "how-to/decode.md",
+    "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {

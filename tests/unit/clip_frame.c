@@ -66,7 +66,7 @@ int frame_cook(FrameCook *cook, PenPack *pack, uint64_t sample, uint32_t frame, 
                         .height = im.height,
                         .codec = im.codec,
                         .channels = im.channels};
-    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1};
+    PenImageShape shape = {im.width, im.height, im.orientation ? im.orientation : 1, 0};
     r = pen__sample_plan_make(cook->program, &shape, pen__draw_key(seed, 0), sample,
                               &cook->sample_plan, NULL);
     return r < 0 ? r

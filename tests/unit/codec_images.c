@@ -130,6 +130,11 @@ static void count(j_common_ptr cinfo, int level)
 
 int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret)
 {
+    return reference_shrink(data, bytes, 1, ret);
+}
+
+int reference_shrink(const uint8_t *data, size_t bytes, unsigned denominator, PenPixels *ret)
+{
     struct jpeg_decompress_struct d;
     Quiet quiet;
     uint8_t *volatile pixels = NULL;
@@ -146,6 +151,8 @@ int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret)
     jpeg_mem_src(&d, data, bytes);
     jpeg_read_header(&d, TRUE);
     d.dct_method = JDCT_ISLOW;
+    d.scale_num = 1;
+    d.scale_denom = denominator;
     jpeg_start_decompress(&d);
     size_t stride = (size_t)d.output_width * (size_t)d.output_components;
     pixels = pen__alloc(stride * d.output_height);

@@ -34,6 +34,8 @@ size_t make_exif(int orientation, bool big_endian, uint8_t out[64]);
 /* What libjpeg makes of it: islow, fancy upsampling; CMYK as it is stored. Returns the number of
  * warnings, -1 when it fails. */
 int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret);
+/* The same with this scale_denom. */
+int reference_shrink(const uint8_t *data, size_t bytes, unsigned denominator, PenPixels *ret);
 
 /* What libjpeg writes for these coefficients with optimal tables and restart markers (0 = none);
  * aborts when it fails. */

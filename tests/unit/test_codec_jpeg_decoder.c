@@ -509,7 +509,7 @@ TEST(memory_of_a_box_outside)
     CHECK_INT(pen__image_header(&e, limits, &header, NULL), PEN_OK);
     CHECK_OK_SO_FAR();
     for (uint32_t x = 0; x < 2; x++) {
-        uint64_t bytes = pen__region_memory(&header, &(PenBox){x ? 1000 : 1, 2, 30, 20});
+        uint64_t bytes = pen__region_memory(&header, &(PenBox){x ? 1000 : 1, 2, 30, 20}, 0);
         CHECK(bytes > 1 << 20 && bytes < 4 << 20);
     }
     pen__tiled_free(&t);

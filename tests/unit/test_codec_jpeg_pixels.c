@@ -412,6 +412,74 @@ static size_t check_image(uint32_t width, uint32_t height, int sampling, int kin
     return blocks;
 }
 
+/* ---- at a smaller size ----------------------------------------------------------------------- */
+
+static uint8_t *turbo_shrink(const Writer *file, unsigned denominator, size_t *ret_bytes)
+{
+    struct jpeg_decompress_struct d;
+    struct jpeg_error_mgr errors;
+    d.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&d);
+    jpeg_mem_src(&d, file->data, (unsigned long)file->n);
+    jpeg_read_header(&d, TRUE);
+    d.scale_num = 1;
+    d.scale_denom = denominator;
+    jpeg_start_decompress(&d);
+    *ret_bytes = (size_t)d.output_width * d.output_height;
+    uint8_t *grey = must_alloc(*ret_bytes);
+    while (d.output_scanline < d.output_height) {
+        JSAMPROW row = grey + (size_t)d.output_scanline * d.output_width;
+        jpeg_read_scanlines(&d, &row, 1);
+    }
+    jpeg_finish_decompress(&d);
+    jpeg_destroy_decompress(&d);
+    return grey;
+}
+
+/* An image of one component whose sides are multiples of 8: all samples of all blocks. */
+static void compare_reduced(const PenJpegPixels *p, const Image *m, int kernel,
+                            const uint8_t *expected, size_t bytes)
+{
+    const uint32_t side = 4u >> kernel, n = (uint32_t)n_blocks(m, 0),
+                   order = chance(PEN_JPEG_ORDERS);
+    const size_t stride = (size_t)m->mcus_x * side;
+    int16_t *coefs = must_alloc((size_t)n * 128), any = 0;
+    uint8_t *found = must_alloc(bytes);
+    PenJpegBlock *list = must_alloc(n * sizeof *list);
+    memcpy(coefs, m->coefs[0], (size_t)n * 128);
+    if (order == PEN_JPEG_ZIGZAG)
+        to_zigzag(coefs, n);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (PenJpegBlock){
+            i, (uint32_t)(i / m->mcus_x * side * stride + (size_t)(i % m->mcus_x) * side)};
+    p->reduced[order][kernel](coefs, list, n, m->quant[0], found, stride);
+    for (size_t i = 0; i < (size_t)n * 64; i++)
+        any |= coefs[i];
+    CHECK_INT(any, 0);
+    CHECK_MEM(found, expected, bytes);
+    free(list);
+    free(found);
+    free(coefs);
+}
+
+static void check_reduced(int kind, int kernel)
+{
+    static const char *const tiers[] = {"c", "avx2", "avx512", "neon"};
+    Image m = {.width = 8 * (1 + chance(40)), .height = 8 * (1 + chance(20)), .components = 1};
+    Writer w = {0};
+    size_t bytes;
+    image_new(&m, kind);
+    put_head(&w, &m);
+    put_mcus(&w, &m, kind);
+    uint8_t *expected = turbo_shrink(&w, 2u << kernel, &bytes);
+    for (size_t i = 0; i < PEN_LEN(tiers); i++)
+        if (pen__jpeg_pixels_tier(tiers[i]))
+            compare_reduced(pen__jpeg_pixels_tier(tiers[i]), &m, kernel, expected, bytes);
+    free(expected);
+    free(w.data);
+    image_free(&m);
+}
+
 /* ---- tests ---------------------------------------------------------------------------------- */
 
 /* A million blocks in all. */
@@ -451,6 +519,21 @@ TEST(small_sizes)
         }
 }
 
+/* What overflows is defined by libjpeg's kernels for x86-64. */
+TEST(reduced)
+{
+#ifdef __x86_64__
+    enum { MOST = KINDS };
+#else
+    enum { MOST = WILD };
+#endif
+    for (int kind = 0; kind < MOST; kind++)
+        for (int i = 0; i < 60; i++) {
+            check_reduced(kind, i % PEN_JPEG_REDUCED);
+            CHECK_OK_SO_FAR();
+        }
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -458,5 +541,6 @@ int main(int argc, char **argv)
     RUN(as_photographs);
     RUN(sparse);
     RUN(out_of_bounds);
+    RUN(reduced);
     return TEST_END();
 }

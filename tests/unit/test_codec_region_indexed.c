@@ -395,7 +395,7 @@ TEST(files_that_cannot_have_an_index_are_left_to_libjpeg)
         forge_index(&others[k], &x);
         PenBox box = {2, 3, x.whole.width - 4, x.whole.height - 5};
         CHECK_INT(pen__image_header(&x.image, limits, &header, NULL), PEN_OK);
-        CHECK(pen__region_memory(&header, &box) > 0);
+        CHECK(pen__region_memory(&header, &box, 0) > 0);
         EACH_TIER(i)
         {
             decoder->own->given = 0;

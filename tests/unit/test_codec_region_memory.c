@@ -106,7 +106,7 @@ static void check_memory(const char *what, const PenEncoded *e, int32_t colour, 
     size_t before = peak = now;
     CHECK_INT(pen__image_header(e, region.limits, &header, NULL), PEN_OK);
     CHECK_OK_SO_FAR();
-    uint64_t bound = pen__region_memory(&header, &region.box);
+    uint64_t bound = pen__region_memory(&header, &region.box, region.shrink);
     CHECK_INT(pen__decoder_new(&d, NULL), PEN_OK);
     /* Small ones often, for what piles up from image to image. */
     for (int i = 0; i < (e->width < 100 ? 40 : 2); i++)

@@ -182,7 +182,7 @@ TEST(tiled_wrong_restart_markers)
     PenEncoded e = whole_tiled(&t), plain = e;
     plain.tiled = 0;
     PenBox box = {.x = 0, .y = 130, .w = 250, .h = 60};
-    PenCut cut = {PEN_STORED_JPEG, 3, 2, 2, 250, 240};
+    PenCut cut = {PEN_STORED_JPEG, 3, 2, 2, 250, 240, 0};
     uint32_t first, last;
     pen__region_segments(&cut, box.y, box.h, &first, &last);
     CHECK(first > 0 && last + 1 < t.n_segments);

@@ -106,6 +106,13 @@ static PenResize random_resize(void)
     return w;
 }
 
+/* A part that begins in the first eighths of a source, and ends in the last. */
+static void random_part(uint32_t size, uint32_t *ret_from, uint32_t *ret_span)
+{
+    *ret_from = chance(8);
+    *ret_span = 8 * size - *ret_from - chance(size > 1 ? 8 : 8 - *ret_from);
+}
+
 /* ---- windows and flips ---------------------------------------------------------------------- */
 
 static void check_window(const PenResize *w, const uint8_t *whole, const uint8_t *found)
@@ -166,8 +173,8 @@ static void run_both(PenStream *used, const PenResize *w, const uint8_t *src)
 /* One thing is another than before, in every way there is. */
 TEST(tables_are_used_again_only_for_the_same)
 {
-    const PenResize first = {40, 40, 30, 30, {5, 5, 20, 20}, 3, PEN_FILTER_BILINEAR, 0, 0};
-    PenResize next[13];
+    const PenResize first = {40, 40, 30, 30, {5, 5, 20, 20}, 3, PEN_FILTER_BILINEAR, 0, 0, {0}};
+    PenResize next[17];
     PenStream *s = NULL;
     uint8_t *src = noise((size_t)41 * 41 * 4);
     for (size_t i = 0; i < PEN_LEN(next); i++)
@@ -184,6 +191,10 @@ TEST(tables_are_used_again_only_for_the_same)
     next[10].filter = PEN_FILTER_BOX;
     next[11].flip_x = 1;
     next[12].flip_y = 1;
+    next[13].part = (PenBox){1, 0, 8 * 40 - 1, 8 * 40};
+    next[14].part = (PenBox){0, 1, 8 * 40, 8 * 40 - 1};
+    next[15].part = (PenBox){0, 0, 8 * 40 - 1, 8 * 40};
+    next[16].part = (PenBox){0, 0, 8 * 40, 8 * 40 - 1};
     CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
     for (size_t i = 0; i < PEN_LEN(next); i++) {
         run_both(s, &first, src);
@@ -207,7 +218,7 @@ TEST(needs_lie_in_the_source)
 TEST(needs_are_no_more_than_the_filter_reaches)
 {
     PenBox b;
-    PenResize w = {1000, 1000, 500, 2000, {100, 1000, 10, 10}, 3, PEN_FILTER_BILINEAR, 0, 0};
+    PenResize w = {1000, 1000, 500, 2000, {100, 1000, 10, 10}, 3, PEN_FILTER_BILINEAR, 0, 0, {0}};
     pen__resize_needs(&w, &b); /* columns 200-219 and 2 more on each side */
     CHECK_INT(b.x, 199);
     CHECK_INT(b.w, 22);
@@ -273,6 +284,80 @@ TEST(filters_are_what_they_are_called)
         free(src);
         free(dst);
     }
+}
+
+/* A part of a row: the same filter, with its middle somewhere else. */
+static double one_sample_of_part(const uint8_t *src, const PenAxisSpec *s, uint32_t i)
+{
+    double scale = s->span / 8.0 / s->n, wide = fmax(scale, 1), sum = 0, total = 0;
+    for (uint32_t j = 0; j < s->size; j++) {
+        double w = filter_value(s->filter, (j + 0.5 - s->from / 8.0 - scale * (i + 0.5)) / wide);
+        sum += w * src[j];
+        total += w;
+    }
+    return fmin(255, fmax(0, sum / total));
+}
+
+TEST(parts_of_pixels)
+{
+    PenStream *s = NULL;
+    CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
+    for (int i = 0; i < 600; i++) {
+        static const int filters[] = {PEN_FILTER_BILINEAR, PEN_FILTER_BICUBIC, PEN_FILTER_LANCZOS};
+        bool tall = chance(2);
+        PenAxisSpec a = {.size = side(), .n = side(), .filter = filters[chance(3)]};
+        random_part(a.size, &a.from, &a.span);
+        PenResize w = {
+            .src_width = tall ? 1 : a.size,
+            .src_height = tall ? a.size : 1,
+            .width = tall ? 1 : a.n,
+            .height = tall ? a.n : 1,
+            .channels = 1,
+            .filter = a.filter,
+            .part = {tall ? 0 : a.from, tall ? a.from : 0, tall ? 8 : a.span, tall ? a.span : 8}};
+        w.window = (PenBox){.w = w.width, .h = w.height};
+        uint8_t *src = noise(a.size);
+        Sink sink = sink_for(&w);
+        CHECK_INT(pen__stream_start(s, &w, sink_row, &sink, NULL), PEN_OK);
+        CHECK_INT(push_needs(s, &w, src, 1 + chance(20)), PEN_OK);
+        CHECK_INT(sink.rows, w.height);
+        for (uint32_t k = 0; k < a.n; k++)
+            CHECK(fabs(sink.data[k] - one_sample_of_part(src, &a, k)) < 0.55);
+        CHECK_OK_SO_FAR();
+        free(sink.data);
+        free(src);
+    }
+    pen__stream_free(&s);
+}
+
+/* All of the source is no part; and what is needed of one lies in the source. */
+TEST(parts_that_are_all_of_it)
+{
+    PenStream *s = NULL;
+    CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
+    for (int i = 0; i < 300; i++) {
+        PenResize w = random_resize(), part = w;
+        PenBox b;
+        w.filter = part.filter = PEN_FILTER_BILINEAR;
+        part.part = (PenBox){.w = 8 * w.src_width, .h = 8 * w.src_height};
+        uint8_t *src = noise((size_t)w.src_width * w.src_height * w.channels);
+        Sink one = sink_for(&w), two = sink_for(&w);
+        CHECK_INT(pen__stream_start(s, &w, sink_row, &one, NULL), PEN_OK);
+        CHECK_INT(push_needs(s, &w, src, 16), PEN_OK);
+        CHECK_INT(pen__stream_start(s, &part, sink_row, &two, NULL), PEN_OK);
+        CHECK_INT(push_needs(s, &part, src, 16), PEN_OK);
+        CHECK_MEM(one.data, two.data, one.row_bytes * one.h);
+        random_part(w.src_width, &part.part.x, &part.part.w);
+        random_part(w.src_height, &part.part.y, &part.part.h);
+        CHECK_INT(pen__resize_check(&part, NULL), PEN_OK);
+        pen__resize_needs(&part, &b);
+        CHECK(b.w && b.h && b.x + b.w <= w.src_width && b.y + b.h <= w.src_height);
+        CHECK_OK_SO_FAR();
+        free(one.data);
+        free(two.data);
+        free(src);
+    }
+    pen__stream_free(&s);
 }
 
 TEST(box_is_the_mean_of_what_it_covers)
@@ -402,7 +487,7 @@ TEST(memory_is_within_what_was_said_and_used_again)
 TEST(trimmed_stream_takes_no_rows)
 {
     PenStream *s = NULL;
-    PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, PEN_FILTER_BILINEAR, 0, 0};
+    PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, PEN_FILTER_BILINEAR, 0, 0, {0}};
     uint8_t *src = noise(64);
     Sink sink = sink_for(&w);
     CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
@@ -419,8 +504,8 @@ TEST(trimmed_stream_takes_no_rows)
 
 TEST(stream_refuses_what_makes_no_sense)
 {
-    const PenResize good = {8, 9, 5, 6, {1, 2, 4, 4}, 3, PEN_FILTER_BICUBIC, 0, 0};
-    PenResize bad[14];
+    const PenResize good = {8, 9, 5, 6, {1, 2, 4, 4}, 3, PEN_FILTER_BICUBIC, 0, 0, {0}};
+    PenResize bad[19];
     for (size_t i = 0; i < PEN_LEN(bad); i++)
         bad[i] = good;
     bad[0].src_width = 0;
@@ -437,6 +522,12 @@ TEST(stream_refuses_what_makes_no_sense)
     bad[11].channels = 5;
     bad[12].filter = 5;
     bad[13].filter = -1;
+    bad[14].part = (PenBox){8, 0, 8 * 7, 8 * 9}; /* not the first column */
+    bad[15].part = (PenBox){0, 0, 8 * 7, 8 * 9}; /* not the last */
+    bad[16].part = (PenBox){0, 0, 8 * 8, 8 * 9 + 1};
+    bad[17].part = (PenBox){0, 1, 8 * 8, 0};
+    bad[18].part = (PenBox){0, 0, 8 * 8, 8 * 9};
+    bad[18].filter = PEN_FILTER_NEAREST;
     PenStream *s = NULL;
     CHECK_INT(pen__resize_check(&good, NULL), PEN_OK);
     CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
@@ -448,7 +539,7 @@ TEST(stream_refuses_what_makes_no_sense)
 TEST(rows_beyond_the_needs_are_refused)
 {
     PenStream *s = NULL;
-    PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, PEN_FILTER_BOX, 0, 0};
+    PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, PEN_FILTER_BOX, 0, 0, {0}};
     uint8_t *src = noise(80);
     Sink sink = sink_for(&w);
     CHECK_INT(pen__stream_new(&s, NULL), PEN_OK);
@@ -467,7 +558,7 @@ TEST(what_the_receiver_answers_comes_back)
 {
     for (int filter = 0; filter < 5; filter++) {
         PenStream *s = NULL;
-        PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, filter, 0, 0};
+        PenResize w = {8, 8, 4, 4, {0, 0, 4, 4}, 1, filter, 0, 0, {0}};
         uint8_t *src = noise(64);
         Sink sink = sink_for(&w);
         sink.answer = PEN_E_LIMIT;
@@ -495,6 +586,8 @@ int main(int argc, char **argv)
     RUN(needs_lie_in_the_source);
     RUN(needs_are_no_more_than_the_filter_reaches);
     RUN(filters_are_what_they_are_called);
+    RUN(parts_of_pixels);
+    RUN(parts_that_are_all_of_it);
     RUN(box_is_the_mean_of_what_it_covers);
     RUN(table_of_a_window_has_the_precision_of_the_axis);
     RUN(memory_is_within_what_was_said_and_used_again);

@@ -311,7 +311,7 @@ TEST(clip_views_have_draws)
     PenProgram *one = make("decode | random_resized_crop 8 | color_jitter 0.5", &image, &err);
     PenProgram *p =
         make("decode | clip n=2 | random_resized_crop 8 | color_jitter 0.5", &clip, &err);
-    PenImageShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1, 0};
     PenDrawKey key = pen__draw_key(1, 2);
     CHECK(one && p);
     CHECK_INT(pen__sample_plan_make(one, &shape, key, 5, &alone, &err), PEN_OK);
@@ -341,17 +341,17 @@ TEST(clip_three_crops)
     PenProgram *p = make("decode | clip | three_crop 60", &clip, &err);
     CHECK(p);
     for (uint32_t v = 0; v < 3; v++) {
-        PenBox wide = crop_of(p, (PenImageShape){100, 70, 1}, v);
+        PenBox wide = crop_of(p, (PenImageShape){100, 70, 1, 0}, v);
         CHECK_INT(wide.x, along[v]);
         CHECK_INT(wide.y, 5);
         CHECK_INT(wide.w, 60);
         CHECK_INT(wide.h, 60);
-        PenBox tall = crop_of(p, (PenImageShape){60, 100, 1}, v);
+        PenBox tall = crop_of(p, (PenImageShape){60, 100, 1, 0}, v);
         CHECK_INT(tall.x, 0);
         CHECK_INT(tall.y, along[v]);
         CHECK_INT(tall.h, 60);
         /* What is smaller has a border and nothing to choose. */
-        PenBox small = crop_of(p, (PenImageShape){50, 40, 1}, v);
+        PenBox small = crop_of(p, (PenImageShape){50, 40, 1, 0}, v);
         CHECK_INT(small.x, 0);
         CHECK_INT(small.w, 50);
     }

@@ -174,8 +174,9 @@ static int run_case(Case *c, const PenEncoded *e, uint8_t **ret_dst)
 static void check_text(const char *text, int kind, const PenEncoded *e, uint8_t orientation,
                        uint64_t sample)
 {
-    Case c = {
-        .shape = {e->width, e->height, orientation}, .key = pen__draw_key(1, 2), .sample = sample};
+    Case c = {.shape = {e->width, e->height, orientation, e->codec == PEN_STORED_JPEG},
+              .key = pen__draw_key(1, 2),
+              .sample = sample};
     uint8_t *dst = NULL;
     if (open_case(&c, text, kind) == PEN_OK && run_case(&c, e, &dst) == PEN_OK)
         check_against_reference(&c, e, dst);
@@ -494,13 +495,15 @@ static const char *const memory_texts[] = {
     "decode | random_resized_crop 24 | hflip | normalize | tensor f32 nchw",
     "decode | random_crop 64 padding=40 | tensor",
     "decode | color_jitter 0.4 | random_resized_crop 24 | resize 50,50 | hflip | resize 9,9",
+    "decode shrink=auto | vflip 1 | random_resized_crop 9 | tensor",
 };
 
 static void check_memory(const char *text, const PenEncoded *e, uint8_t orientation)
 {
     PenDecodeContext *k = NULL;
     PenSamplePlan sample_plan;
-    Case c = {.shape = {e->width, e->height, orientation}, .key = pen__draw_key(1, 2)};
+    Case c = {.shape = {e->width, e->height, orientation, e->codec == PEN_STORED_JPEG},
+              .key = pen__draw_key(1, 2)};
     uint8_t dst[4 * 64 * 64 * 3];
     PenImageHeader header;
     uint64_t before;
@@ -560,7 +563,7 @@ TEST(run_survives_failing_allocations)
             PenProgram *p = NULL;
             PenSamplePlan sample_plan;
             PenFieldKind kind = {.kind = PEN_KIND_IMAGE};
-            PenImageShape shape = {83, 61, 6};
+            PenImageShape shape = {83, 61, 6, 0};
             uint8_t dst[4 * 64 * 64 * 3];
             n_allocs = 0;
             r = pen__spec_parse(memory_texts[t], &s, NULL);

@@ -26,7 +26,7 @@ static PenSamplePlan of(const char *text, uint32_t width, uint32_t height)
 {
     PenSamplePlan sample_plan;
     PenError err = {0};
-    int r = make(text, &image, (PenImageShape){width, height, 1}, 5, &sample_plan, &err);
+    int r = make(text, &image, (PenImageShape){width, height, 1, 0}, 5, &sample_plan, &err);
     if (r < 0)
         test__fail(__FILE__, __LINE__, "%s: %s", text, err.message);
     return sample_plan;
@@ -204,7 +204,7 @@ TEST(sample_plan_jitter_is_uniform)
     enum { N = 4800 };
     PenSpec s = {0};
     PenProgram *p = NULL;
-    PenImageShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1, 0};
     CHECK_INT(pen__spec_parse("decode | center_crop 8 | color_jitter 0.4 0.1 0.1 0.1", &s, NULL),
               0);
     CHECK_INT(pen__program_new(&s.fields[0], &image, &p, NULL), 0);
@@ -265,7 +265,7 @@ TEST(sample_plan_depends_on_its_arguments_alone)
     const char *text = "decode | random_resized_crop 24 | hflip | color_jitter 0.4 0.4 0.4 0.1 | "
                        "random_erasing | tensor";
     PenSamplePlan a, b;
-    PenImageShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1, 0};
     uint32_t differ = 0;
     for (uint64_t i = 0; i < 50; i++) {
         CHECK_INT(make(text, &image, shape, i, &a, NULL), PEN_OK);
@@ -280,7 +280,7 @@ TEST(sample_plan_depends_on_its_arguments_alone)
 /* Also when the image's pipeline has more in it. */
 TEST(sample_plan_mask_shares_its_images_draws)
 {
-    PenImageShape shape = {100, 80, 1};
+    PenImageShape shape = {100, 80, 1, 0};
     for (uint64_t i = 0; i < 50; i++) {
         PenSamplePlan a, b;
         CHECK_INT(make("decode | random_resized_crop 24 bicubic | color_jitter 0.4 | hflip | "
@@ -305,7 +305,7 @@ TEST(sample_plan_occurrences_are_drawn_apart)
     for (uint64_t i = 0; i < 200; i++) {
         PenSamplePlan r;
         CHECK_INT(make("decode | center_crop 8 | hflip | grayscale 1 | hflip", &image,
-                       (PenImageShape){100, 80, 1}, i, &r, NULL),
+                       (PenImageShape){100, 80, 1, 0}, i, &r, NULL),
                   PEN_OK);
         int second = r.n_steps > 2;
         n[r.steps[0].u.pass.flip_x * 2 + second]++;
@@ -335,7 +335,7 @@ TEST(sample_plan_orientation_moves_the_region)
         uint32_t x, y; /* of a stored 100 x 80 image */
     } corner[9] = {{0, 0}, {0, 0}, {99, 0}, {99, 79}, {0, 79}, {0, 0}, {0, 79}, {99, 79}, {99, 0}};
     for (uint8_t o = 1; o <= 8; o++) {
-        PenImageShape shape = {100, 80, o};
+        PenImageShape shape = {100, 80, o, 0};
         PenBox b = pen__turn_box(&shape, (PenBox){0, 0, 1, 1});
         CHECK_BOX(b, corner[o].x, corner[o].y, 1, 1);
         b = pen__turn_box(&shape, (PenBox){2, 3, 10, 20});
@@ -353,18 +353,18 @@ TEST(sample_plan_errors_say_what_to_do)
 {
     PenSamplePlan r;
     PenError err = {0};
-    CHECK_INT(
-        make("decode | random_crop 32 padding=2", &image, (PenImageShape){100, 20, 1}, 0, &r, &err),
-        PEN_E_INVALID);
+    CHECK_INT(make("decode | random_crop 32 padding=2", &image, (PenImageShape){100, 20, 1, 0}, 0,
+                   &r, &err),
+              PEN_E_INVALID);
     CHECK_STR(err.message, "random_crop: the image has 100 x 20 pixels and a padding of 2, less "
                            "than the crop of 32 x 32; add resize before it, or more padding");
-    CHECK_INT(make("decode | resize 224 | center_crop 8", &image, (PenImageShape){1, 60000, 1}, 0,
-                   &r, &err),
+    CHECK_INT(make("decode | resize 224 | center_crop 8", &image, (PenImageShape){1, 60000, 1, 0},
+                   0, &r, &err),
               PEN_E_LIMIT);
     CHECK_STR(err.message,
               "resize: 1 x 60000 would become 224 x 13440000; the longest side allowed "
               "is 65535");
-    CHECK_INT(make("decode | center_crop 8", &image, (PenImageShape){0, 5, 1}, 0, &r, &err),
+    CHECK_INT(make("decode | center_crop 8", &image, (PenImageShape){0, 5, 1, 0}, 0, &r, &err),
               PEN_E_INVALID);
     CHECK_STR(err.message, "expected an image, found 0 x 5 pixels");
 }

@@ -64,6 +64,16 @@ TEST(spec_full_form_has_every_parameter)
          "layout=nhwc");
 }
 
+/* The full form is part of saved states: what earlier builds do not have is left out while it is at
+ * its initial value. */
+TEST(spec_full_form_is_that_of_earlier_builds)
+{
+    FORM("decode shrink=off", "decode mode=rgb");
+    FORM("decode gray off", "decode mode=gray");
+    FORM("decode shrink=auto", "decode mode=rgb shrink=auto");
+    FORM("decode auto gray", "decode mode=gray shrink=auto");
+}
+
 TEST(spec_words_find_their_parameter)
 {
     FORM("random_resized_crop bicubic 8 0.5,1",
@@ -148,7 +158,7 @@ TEST(spec_missing_twice_and_too_many)
     FAILS("hflip always",
           "pipeline: column 7: hflip: unexpected value 'always'; its parameters are: p");
     FAILS("decode rgb gray",
-          "pipeline: column 12: decode: unexpected value 'gray'; its parameters are: mode");
+          "pipeline: column 12: decode: unknown value 'gray'; expected off, auto");
     FAILS("a: decode; a: decode", "pipeline: column 12: field 'a' is given twice");
     FAILS("decode; label: tensor",
           "pipeline: column 1: a pipeline of several fields names each field: 'image: ...'");
@@ -348,6 +358,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(spec_full_form_has_every_parameter);
+    RUN(spec_full_form_is_that_of_earlier_builds);
     RUN(spec_words_find_their_parameter);
     RUN(spec_wrong_names_are_answered_with_the_nearest);
     RUN(spec_wrong_values_are_answered_with_their_place);

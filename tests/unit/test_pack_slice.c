@@ -48,7 +48,7 @@ static void check_rows(PenPack *pack, uint64_t sample, int tiled)
     CHECK_INT(pen__pack_locate(pack, sample, &b, &in_block, &err), PEN_OK);
     PenImageEntry e = pen__block_image(&b->view, in_block, 0, 0);
     PenSegmentTable t = pen__block_segments(&b->view, &e);
-    PenCut cut = {e.codec, t.components, t.h_samp, t.v_samp, e.width, e.height};
+    PenCut cut = {e.codec, t.components, t.h_samp, t.v_samp, e.width, e.height, 0};
     for (uint32_t y = 0; y < e.height; y += 13)
         for (uint32_t h = 1; y + h <= e.height; h += 29) {
             uint32_t first = y;

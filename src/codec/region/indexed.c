@@ -36,5 +36,6 @@ void pen__region_scan(const PenCut *cut, const PenJpegEntries *entries, const Pe
                       uint64_t *ret_from, uint64_t *ret_end)
 {
     PenJpegInfo info = pen__cut_info(cut);
-    pen__own_scan_bytes(&info, entries, box, ret_from, ret_end);
+    PenOwnBox at = {*box, cut->shrink};
+    pen__own_scan_bytes(&info, entries, &at, ret_from, ret_end);
 }

@@ -38,7 +38,7 @@ static uint64_t scan_bytes(const PenJpegInfo *info, size_t bytes)
     return pen__own_is_on() ? pen__entry_scan_memory(info, bytes) : 0;
 }
 
-static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
+static uint64_t jpeg_bytes(const PenImageHeader *header, const PenOwnBox *at)
 {
     const PenEncoded *image = header->image;
     const PenJpegInfo *info = &header->u.jpeg.info;
@@ -48,7 +48,7 @@ static uint64_t jpeg_bytes(const PenImageHeader *header, const PenBox *box)
         max_v = PEN_MAX(max_v, info->v_samp[i]);
     }
     uint64_t bytes = row_bytes(info->width) + (image->tiled ? image->head_bytes : 0);
-    bytes += pen__own_memory(image, info, box);
+    bytes += pen__own_memory(image, info, at);
     bytes += scan_bytes(pen__region_is_stock(image) ? info : NULL, image->bytes);
     for (size_t i = 0; i < info->components; i++)
         bytes += plane_bytes(info, i, max_h, max_v);
@@ -73,12 +73,13 @@ static uint64_t webp_bytes(const PenImageInfo *info)
            128 * (uint64_t)info->width + (256 << 10);
 }
 
-uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box)
+uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box, uint32_t shrink)
 {
+    PenOwnBox at = {*box, shrink};
     uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL) + scan_bytes(NULL, 0);
     switch (header->image->codec) {
     case PEN_STORED_JPEG:
-        return FIXED_BYTES + jpeg_bytes(header, box);
+        return FIXED_BYTES + jpeg_bytes(header, &at);
     case PEN_STORED_PNG:
         return kept + png_bytes(header);
     case PEN_STORED_WEBP:

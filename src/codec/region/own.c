@@ -19,7 +19,7 @@ int pen__region_own(PenDecoder *d, const PenImageHeader *header, const PenRegion
     Receiver to = {d, region};
     PenOwnRequest request = {.image = header->image,
                              .header = &header->u.jpeg,
-                             .box = region->box,
+                             .at = {region->box, region->shrink},
                              .grey_as_rgb = region->colour == PEN_COLOUR_RGB,
                              .limits = region->limits,
                              .rows = receive_rows,

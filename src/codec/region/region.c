@@ -36,14 +36,21 @@ int pen__decoder_use(PenDecoder *d, const char *tier, PenError *reterr)
     return r < 0 ? r : pen__own_use(d->own, tier, reterr);
 }
 
-static int check_box(const PenEncoded *image, const PenBox *box, PenError *reterr)
+static int check_box(const PenEncoded *image, const PenRegion *region, PenError *reterr)
 {
-    if (box->w && box->h && box->w <= image->width && box->x <= image->width - box->w &&
-        box->h <= image->height && box->y <= image->height - box->h)
+    const PenBox *box = &region->box;
+    if (region->shrink > PEN_SHRINK_MOST || (region->shrink && image->codec != PEN_STORED_JPEG))
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "shrink: expected 0, or up to %d for a JPEG, found %u for %s",
+                         PEN_SHRINK_MOST, region->shrink, pen__codec_name(image->codec));
+    uint32_t width = pen__shrunk_side(image->width, region->shrink);
+    uint32_t height = pen__shrunk_side(image->height, region->shrink);
+    if (box->w && box->h && box->w <= width && box->x <= width - box->w && box->h <= height &&
+        box->y <= height - box->h)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, where,
-                     "box: expected a box inside %u x %u pixels, found %u x %u at %u, %u",
-                     image->width, image->height, box->w, box->h, box->x, box->y);
+                     "box: expected a box inside %u x %u pixels, found %u x %u at %u, %u", width,
+                     height, box->w, box->h, box->x, box->y);
 }
 
 static PenRegionFn choose(const PenEncoded *image)
@@ -69,7 +76,7 @@ static void drop_large(PenBuf *buf)
 int pen__region_rows(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                      PenError *reterr)
 {
-    int r = check_box(header->image, &region->box, reterr);
+    int r = check_box(header->image, region, reterr);
     if (r < 0)
         return r;
     r = choose(header->image)(d, header, region, reterr);

@@ -47,8 +47,10 @@ typedef int (*PenRowsFn)(void *ctx, const uint8_t *rows, size_t stride, uint32_t
                          PenError *reterr);
 
 typedef struct PenRegion {
-    PenBox box;     /* in stored pixels, before the orientation */
-    int32_t colour; /* PEN_COLOUR_* */
+    PenBox box;      /* in stored pixels, before the orientation */
+    int32_t colour;  /* PEN_COLOUR_* */
+    uint32_t shrink; /* 1 to 3: the box is one of the image at 1/2, 1/4 or 1/8 of its size, rounded
+                      * up, as libjpeg decodes it with scale_denom; JPEG only. 0: at its size */
     const PenLimits *limits;
     PenRowsFn rows;
     void *ctx;
@@ -68,15 +70,16 @@ int pen__region_decode(PenDecoder *d, const PenEncoded *image, const PenRegion *
 
 /* The most memory that pen__region_rows may hold at once beside the image's bytes, with what the
  * decoder keeps from earlier images. */
-uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box);
+uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box, uint32_t shrink);
 
 /* An image of which a part is to be read; `components`, `h_samp`, `v_samp` as in its table. */
 typedef struct PenCut {
     uint8_t codec, components, h_samp, v_samp;
     uint32_t width, height;
+    uint32_t shrink; /* of the region */
 } PenCut;
 
-/* Segments of a tiled JPEG or of raw pixels that rows [y, y + h) need, with all that
+/* Segments of a tiled JPEG or of raw pixels that rows [y, y + h) of the region need, with all that
  * pen__region_rows needs around them, as one range of all columns. */
 void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *ret_first,
                           uint32_t *ret_last);

@@ -27,14 +27,15 @@ static bool is_worth_it(const PenDecoder *d, const PenImageHeader *header, const
 }
 
 /* PEN_END: it has no entries. */
-static int find_entries(PenDecoder *d, const PenImageHeader *header, const PenBox *box,
+static int find_entries(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                         PenJpegEntries *ret, PenError *reterr)
 {
+    PenOwnBox at = {region->box, region->shrink};
     const PenJpegHeader *jpeg = &header->u.jpeg;
     int r = d->scan ? PEN_OK : pen__entry_scan_new(&d->scan, reterr);
     return r < 0 ? r
                  : pen__entry_scan_to(d->scan, jpeg, header->image->data, header->image->bytes,
-                                      pen__own_last_mcu(&jpeg->info, box), ret, reterr);
+                                      pen__own_last_mcu(&jpeg->info, &at), ret, reterr);
 }
 
 int pen__region_stock(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
@@ -46,7 +47,7 @@ int pen__region_stock(PenDecoder *d, const PenImageHeader *header, const PenRegi
         return r;
     r = PEN_END;
     if (pen__own_decodes(d->own) && is_worth_it(d, header, region->limits))
-        r = find_entries(d, header, &region->box, &entries, reterr);
+        r = find_entries(d, header, region, &entries, reterr);
     if (r < 0)
         return r;
     if (r == PEN_END)

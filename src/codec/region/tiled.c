@@ -23,15 +23,17 @@ typedef struct Cut {
     uint32_t fillers;     /* segments from there up to the first */
 } Cut;
 
-static void cut_rows(const PenJpegInfo *info, uint32_t y, uint32_t h, Cut *ret)
+/* Rows of the image at 1 / 2^shrink. */
+static void cut_rows(const PenJpegInfo *info, uint32_t y, uint32_t h, uint32_t shrink, Cut *ret)
 {
     PenTileGeometry g;
     pen__tile_geometry(info, &g);
+    uint32_t mcu_height = g.mcu_height >> shrink;
     /* Upsampling of chroma that has half the rows looks at the row above and the row below, and
      * libjpeg does not give the last two rows of an MCU before it has the MCUs below. */
     bool half = g.mcu_height > DCTSIZE;
-    uint32_t top = (y - (half && y)) / g.mcu_height;
-    uint32_t bottom = PEN_MIN((y + h - 1 + (half ? 2 : 0)) / g.mcu_height, g.mcus_y - 1);
+    uint32_t top = (y - (half && y)) / mcu_height;
+    uint32_t bottom = PEN_MIN((y + h - 1 + (half ? 2 : 0)) / mcu_height, g.mcus_y - 1);
     uint32_t first = top * g.mcus_x / PEN_TILE_MCUS;
     while (top * g.mcus_x % PEN_TILE_MCUS)
         top--;
@@ -52,7 +54,7 @@ void pen__region_segments(const PenCut *cut, uint32_t y, uint32_t h, uint32_t *r
     Cut c = {.first = y, .last = y + h - 1};
     if (cut->codec == PEN_STORED_JPEG) {
         PenJpegInfo info = pen__cut_info(cut);
-        cut_rows(&info, y, h, &c);
+        cut_rows(&info, y, h, cut->shrink, &c);
     }
     *ret_first = c.first;
     *ret_last = c.last;
@@ -192,7 +194,7 @@ static int decode_by_turbo(PenDecoder *d, const PenImageHeader *header, const Pe
     const PenEncoded *image = header->image;
     Cut cut;
     PenJpegInput input;
-    cut_rows(&header->u.jpeg.info, region->box.y, region->box.h, &cut);
+    cut_rows(&header->u.jpeg.info, region->box.y, region->box.h, region->shrink, &cut);
     use_what_is_there(image, &cut);
     int r = make_input(d, header, &cut, &input, reterr);
     if (r < 0)
@@ -212,7 +214,7 @@ int pen__region_tiled(PenDecoder *d, const PenImageHeader *header, const PenRegi
     int r = pen__region_check_mask(region, info->components, reterr);
     if (r < 0)
         return r;
-    cut_rows(info, region->box.y, region->box.h, &cut);
+    cut_rows(info, region->box.y, region->box.h, region->shrink, &cut);
     r = check_segments(header->image, &cut, reterr);
     if (r >= 0)
         r = pen__region_own(d, header, region, &given, reterr);

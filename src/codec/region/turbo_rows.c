@@ -36,7 +36,7 @@ static int read_header(PenDecoder *d)
 static void choose_columns(const PenDecoder *d, Columns *ret)
 {
     const PenBox *box = &d->region->box;
-    uint32_t mcu = DCTSIZE * (uint32_t)d->turbo.d.max_h_samp_factor;
+    uint32_t mcu = (DCTSIZE >> d->region->shrink) * (uint32_t)d->turbo.d.max_h_samp_factor;
     uint32_t width = d->turbo.d.output_width, first = box->x / mcu;
     uint32_t end = ((box->x + box->w) / mcu + 1) * mcu;
     ret->x = first ? (first - 1) * mcu : 0;
@@ -89,6 +89,20 @@ static int give_rows(PenDecoder *d, const Columns *columns, size_t stride)
     return r;
 }
 
+/* Are cropped rows those of the entire image? What libjpeg makes up for missing scans depends on
+ * the blocks around, cropped ones too. And at a smaller size it mistakes the width of components
+ * that are brought to the image's in an unusual way. */
+static bool crops_exactly(const PenDecoder *d)
+{
+    const struct jpeg_decompress_struct *c = &d->turbo.d;
+    bool usual = c->num_components == 1 || c->num_components == 3;
+    for (int i = 0; i < c->num_components; i++) {
+        const jpeg_component_info *p = &c->comp_info[i];
+        usual &= p->h_samp_factor <= (i ? 1 : 2) && p->v_samp_factor <= (i ? 1 : 2);
+    }
+    return !pen__turbo_scans_missing(&d->turbo.d) && (usual || !d->region->shrink);
+}
+
 static int decode_body(PenTurbo *t)
 {
     PenDecoder *d = (PenDecoder *)t;
@@ -101,10 +115,11 @@ static int decode_body(PenTurbo *t)
         return r;
     t->d.dct_method = JDCT_ISLOW;
     t->d.do_fancy_upsampling = TRUE;
+    t->d.scale_num = 1;
+    t->d.scale_denom = 1u << d->region->shrink;
     jpeg_start_decompress(&t->d);
     d->started = true;
-    /* What libjpeg makes up for missing scans depends on the blocks around, cropped ones too. */
-    bool exact = !pen__turbo_scans_missing(&t->d);
+    bool exact = crops_exactly(d);
     Columns columns = {.x = 0, .w = t->d.output_width};
     if (exact) {
         choose_columns(d, &columns);
@@ -114,7 +129,7 @@ static int decode_body(PenTurbo *t)
     r = pen__region_reserve(&d->rows, stride * PEN_REGION_ROWS, t->reterr);
     if (r < 0)
         return r;
-    uint32_t above = d->region->box.y - d->input.top;
+    uint32_t above = d->region->box.y - (d->input.top >> d->region->shrink);
     if (exact)
         jpeg_skip_scanlines(&t->d, above);
     else

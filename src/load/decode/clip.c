@@ -20,10 +20,12 @@ typedef struct Decoding {
 static int make_sample_plan(Decoding *d, const PenClipFrame *frame)
 {
     PenSamplePlan *sample_plan = &d->clip->sample_plan;
-    PenImageShape shape = {frame->encoded.width, frame->encoded.height, frame->orientation};
+    PenImageShape shape = {frame->encoded.width, frame->encoded.height, frame->orientation,
+                           frame->encoded.codec == PEN_STORED_JPEG};
     if (d->has_sample_plan && shape.width == sample_plan->shape.width &&
         shape.height == sample_plan->shape.height &&
-        shape.orientation == sample_plan->shape.orientation)
+        shape.orientation == sample_plan->shape.orientation &&
+        shape.shrinks == sample_plan->shape.shrinks)
         return PEN_OK;
     int r = pen__sample_plan_make_view(d->field->program, &shape, d->key, d->task->to.sample,
                                        d->view, sample_plan, &d->task->error);

@@ -99,17 +99,21 @@ static int decode_image(Runner *r, const PenOutField *f, const PenTaskImage *im)
     PenEncoded image;
     PenRegion region = {.box = im->sample_plan.region,
                         .colour = pen__program_colour(f->program),
+                        .shrink = im->sample_plan.shrink,
                         .limits = &pen__limits_default,
                         .rows = no_rows};
     int status = copy_encoded(r, im, &image);
     return status < 0 ? status : pen__region_decode(r->decoder, &image, &region, &r->error);
 }
 
-/* The same sample_plan on raw pixels of the image's size, all of one value: only its rows are
- * there. */
+/* The same sample_plan on raw pixels of the size that is decoded, all of one value: only its rows
+ * are there. */
 static int run_pixels(Runner *r, const PenOutField *f, const PenTaskImage *im)
 {
-    const PenSamplePlan *sample_plan = &im->sample_plan;
+    PenSamplePlan plan = im->sample_plan, *sample_plan = &plan;
+    plan.shape.width = pen__shrunk_side(plan.shape.width, plan.shrink);
+    plan.shape.height = pen__shrunk_side(plan.shape.height, plan.shrink);
+    plan.shrink = 0;
     uint8_t channels = pen__program_colour(f->program) == PEN_COLOUR_RGB ? 3 : 1;
     size_t stride = (size_t)sample_plan->shape.width * channels;
     size_t bytes = stride * sample_plan->region.h;
@@ -182,7 +186,8 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
             continue;
         r->frame.encoded = pen__task_frame(clip, chosen[i]);
         PenImageShape size = {r->frame.encoded.width, r->frame.encoded.height,
-                              frames[chosen[i]].orientation};
+                              frames[chosen[i]].orientation,
+                              r->frame.encoded.codec == PEN_STORED_JPEG};
         status = pen__sample_plan_make_view(f->program, &size, key, t->to.sample, view,
                                             &r->frame.sample_plan, &r->error);
         if (status == PEN_OK)
@@ -408,7 +413,8 @@ static void compare_packs(const Bench *b, PenStages *ret)
         double side = PEN_MAX(PEN_MIN(e->width, e->height), 1u);
         double shrunk = PEN_MIN((double)ret->short_side / side, 1.0);
         stored += (double)e->bytes;
-        raw += (double)e->width * im->sample_plan.region.h * e->channels;
+        raw +=
+            (double)e->width * (im->sample_plan.region.h << im->sample_plan.shrink) * e->channels;
         area += shrunk * shrunk;
     }
     ret->raw_ratio = stored > 0 ? raw / stored : 0;

@@ -38,7 +38,8 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     if (e.codec == PEN_STORED_NONE)
         return no_image(f, reterr);
-    PenImageShape shape = {e.width, e.height, e.orientation ? e.orientation : 1};
+    PenImageShape shape = {e.width, e.height, e.orientation ? e.orientation : 1,
+                           e.codec == PEN_STORED_JPEG};
     int r = pen__sample_plan_make(f->program, &shape, pen__task_key(plan, task), task->to.sample,
                                   &im->sample_plan, reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
@@ -90,7 +91,8 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
                          PenError *reterr)
 {
     PenSegmentTable t = pen__block_segments(&spot->block->view, e);
-    PenCut cut = {e->codec, t.components, t.h_samp, t.v_samp, e->width, e->height};
+    PenCut cut = {e->codec,  t.components,          t.h_samp, t.v_samp, e->width,
+                  e->height, im->sample_plan.shrink};
     uint32_t first, last;
     pen__region_segments(&cut, im->sample_plan.region.y, im->sample_plan.region.h, &first, &last);
     int r = pen__pack_read_slice(spot, first, last, &im->slice, reterr);
@@ -113,7 +115,8 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
 static int read_scan(const PenSpot *spot, const PenImageEntry *e, const PenStoredEntries *t,
                      PenTaskImage *im, PenError *reterr)
 {
-    PenCut cut = {e->codec, (uint8_t)t->plan.components, t->h_samp, t->v_samp, e->width, e->height};
+    PenCut cut = {e->codec,  (uint8_t)t->plan.components, t->h_samp, t->v_samp, e->width,
+                  e->height, im->sample_plan.shrink};
     PenScanPart part;
     uint64_t from, end;
     pen__region_scan(&cut, &im->index, &im->sample_plan.region, &from, &end);

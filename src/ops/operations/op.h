@@ -25,7 +25,7 @@ enum {
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
  * help */
 #define PEN_OP_MAP(XX)                                                                             \
-    XX(decode, 1, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")         \
+    XX(decode, 2, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")         \
     XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "Resize with antialiasing.")   \
     XX(center_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                        \
        "Crop the center. A smaller image is padded with black.")                                   \

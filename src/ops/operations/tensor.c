@@ -4,9 +4,12 @@
 
 #include "ops/operations/op.h"
 
-const PenParam pen__params_decode[1] = {
+const PenParam pen__params_decode[2] = {
     {"mode", PEN_PARAM_WORD, 0, 0, "rgb", "rgb gray",
      "channels of the result; a mask always has one"},
+    {"shrink", PEN_PARAM_WORD, 0, 0, "off", "off auto",
+     "auto: decode JPEG images at 1/2, 1/4 or 1/8 of their size if the first resize makes them "
+     "smaller still; faster, with slightly different pixels"},
 };
 
 const PenParam pen__params_normalize[2] = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <string.h>
+
+#include "base/attr.h"
 
 #include "ops/language/lex.h"
 #include "ops/language/value.h"
@@ -10,11 +13,27 @@ static int add_text(PenBuf *out, const char *text)
     return pen__buf_add(out, text, strlen(text));
 }
 
+/* The full text is part of a saved state, and a state of an earlier build lacks parameters that
+ * came later: these are written only where they are not at their initial value. */
+static bool is_left_out(const PenSpecOp *op, uint32_t param)
+{
+    static const struct {
+        const char *op, *param;
+    } later[] = {{"decode", "shrink"}};
+    bool found = false;
+    for (size_t i = 0; i < PEN_LEN(later); i++)
+        found |= strcmp(later[i].op, op->op->name) == 0 &&
+                 strcmp(later[i].param, op->op->params[param].name) == 0;
+    return found && !op->values[param].n && !op->values[param].word;
+}
+
 int pen__spec_write_op(const PenSpecOp *op, PenBuf *out)
 {
     int r = add_text(out, op->op->name);
     for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++) {
         const PenParam *param = &op->op->params[i];
+        if (is_left_out(op, i))
+            continue;
         r = add_text(out, " ");
         if (r == PEN_OK)
             r = add_text(out, param->name);

@@ -34,7 +34,8 @@ static int read_header(const PenDecodeItem *item, File *f, PenError *reterr)
                             .height = info.height,
                             .codec = info.codec,
                             .channels = info.channels};
-    f->shape = (PenImageShape){info.width, info.height, info.orientation};
+    f->shape = (PenImageShape){
+        .width = info.width, .height = info.height, .orientation = info.orientation};
     return PEN_OK;
 }
 
@@ -74,7 +75,7 @@ static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *r
                             .height = swap ? f->shape.width : f->shape.height,
                             .nearest = s->mode == PEN_DECODE_MASK};
     ret->shape = f->shape;
-    ret->n_steps = ret->n_erase = 0;
+    ret->n_steps = ret->n_erase = ret->shrink = 0;
     int r = pen__draft_crop_to(&draft, f->box.x, f->box.y, f->box, 0, reterr);
     if (r == PEN_OK)
         r = pen__draft_resize_to(&draft, f->width, f->height, s->filter, reterr);

@@ -21,13 +21,14 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
         return pen__fail(reterr, PEN_E_INVALID, where, "expected an image, found %u x %u pixels",
                          shape->width, shape->height);
     ret->shape = *shape;
-    ret->n_steps = ret->n_erase = 0;
+    ret->n_steps = ret->n_erase = ret->shrink = 0;
     PenSampleDraft draft = {
         .sample_plan = ret,
         .width = swap ? shape->height : shape->width,
         .height = swap ? shape->width : shape->height,
         .nearest = p->kind.kind == PEN_KIND_MASK,
         .crop = view % crops,
+        .shrinks = p->shrinks && shape->shrinks,
     };
     for (uint32_t i = 0; r == PEN_OK && i < p->n_ops; i++) {
         const PenProgramOp *op = &p->ops[i];
@@ -35,6 +36,9 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
         PenDraw draw = pen__draw_start(key, sample, op->op->name, op->occurrence);
         /* Each of several clips has numbers of its own; no operation draws so many. */
         draw.counter[3] = view / crops << 20;
+        /* Of what changes pixels, none is done at another size, whether it is drawn or not. */
+        draft.shrinks &= work->does == PEN_DOES_DECODE || work->does == PEN_DOES_SELECT ||
+                         work->does == PEN_DOES_GEOMETRY;
         if (work->draft)
             r = work->draft(&draft, op->values, &draw, reterr);
     }
@@ -42,6 +46,9 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
         r = pen__draft_end(&draft, reterr);
     if (r < 0)
         return r;
-    ret->region = pen__turn_box(shape, pen__pass_needs(&ret->steps[0].u.pass, p->channels));
+    PenImageShape decoded = {.width = pen__shrunk_side(shape->width, ret->shrink),
+                             .height = pen__shrunk_side(shape->height, ret->shrink),
+                             .orientation = shape->orientation};
+    ret->region = pen__turn_box(&decoded, pen__pass_needs(&ret->steps[0].u.pass, p->channels));
     return PEN_OK;
 }

@@ -254,9 +254,11 @@ static int check_image(Check *c)
     /* Where 'decode' is missing the check below says so. */
     p->colour = spec->ops[0].values[0].word ? PEN_COLOUR_GREY : PEN_COLOUR_RGB;
     p->channels = p->colour == PEN_COLOUR_RGB ? 3 : 1;
+    p->shrinks = spec->ops[0].values[1].word != 0;
     if (p->kind.kind == PEN_KIND_MASK) {
         p->colour = PEN_COLOUR_MASK;
         p->channels = 1;
+        p->shrinks = 0;
     }
     c->steps = 1;
     for (uint32_t i = 0; r == PEN_OK && i < spec->n_ops; i++)

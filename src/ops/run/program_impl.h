@@ -17,6 +17,7 @@ struct PenProgram {
     PenFieldKind kind;
     int32_t colour;
     uint32_t width, height, channels; /* of the result; of images and masks */
+    int shrinks;                      /* images may be decoded at a smaller size */
     uint32_t planes;                  /* 1: each channel in a plane of its own */
     uint64_t plane;                   /* elements from one plane to the next */
     PenClipRule clip;                 /* of clips */

@@ -113,6 +113,7 @@ static int decode(Run *run, PenRowsFn rows, void *ctx)
 {
     PenRegion region = {.box = run->sample_plan->region,
                         .colour = run->p->colour,
+                        .shrink = run->sample_plan->shrink,
                         .limits = run->limits,
                         .rows = rows,
                         .ctx = ctx};
@@ -308,7 +309,8 @@ uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sampl
                                  const PenImageHeader *header)
 {
     const PenBox *region = &sample_plan->region;
-    uint64_t bytes = pen__region_memory(header, region) + steps_memory(p, sample_plan);
+    uint64_t bytes =
+        pen__region_memory(header, region, sample_plan->shrink) + steps_memory(p, sample_plan);
     if (pen__turn_needed(sample_plan->shape.orientation))
         bytes += pixel_bytes(p, region->w, region->h);
     return bytes;

@@ -3,6 +3,9 @@
 
 #include <stdbool.h>
 
+#include "codec/encoded.h"
+#include "ops/sample/orientation.h"
+
 static const char where[] = "ops/sample_plan";
 
 enum { LONGEST_SIDE = 65535 };
@@ -87,15 +90,96 @@ int pen__draft_crop_to(PenSampleDraft *d, int64_t x, int64_t y, PenBox size, uin
     return PEN_OK;
 }
 
+/* ---- decoding at a smaller size -------------------------------------------------------------- */
+
+/* By the crop and the result alone: the smallest size at which no side of the crop is shorter than
+ * that of the result. */
+static uint32_t choose_shrink(const PenSampleDraft *d, uint32_t width, uint32_t height)
+{
+    const PenImageShape *shape = &d->sample_plan->shape;
+    uint32_t s = PEN_SHRINK_MOST;
+    if (shape->width > LONGEST_SIDE || shape->height > LONGEST_SIDE) /* no JPEG is that large */
+        return 0;
+    while (s && (d->width >> s < width || d->height >> s < height))
+        s--;
+    return s;
+}
+
+/* The pixels [*from, *from + *n) of the smaller image that lie under such a range of the image, and
+ * the part of them that is the range, in eighths. `ahead`: what the smaller image has before the
+ * first pixel, because its last one is not complete and it is mirrored. */
+static void shrink_range(uint32_t shrink, uint32_t ahead, uint32_t *from, uint32_t *n,
+                         uint32_t *ret_part, uint32_t *ret_span)
+{
+    uint32_t first = ((*from + ahead) * 8) >> shrink, span = (*n * 8) >> shrink;
+    uint32_t end = (first + span + 7) / 8;
+    *from = first / 8;
+    *n = end - *from;
+    *ret_part = first % 8;
+    *ret_span = span;
+}
+
+static uint32_t ahead_of(uint32_t side, uint32_t shrink, int mirrored)
+{
+    return mirrored ? (pen__shrunk_side(side, shrink) << shrink) - side : 0;
+}
+
+/* The first pass, which only crops and mirrors, becomes one of the smaller image. */
+static PenBox shrink_pass(PenSampleDraft *d, uint32_t shrink)
+{
+    const PenImageShape *shape = &d->sample_plan->shape;
+    int swap = pen__turn_swaps(shape->orientation);
+    PenPass *p = d->pass;
+    PenBox part;
+    shrink_range(shrink,
+                 ahead_of(swap ? shape->height : shape->width, shrink,
+                          pen__turn_mirrors_x(shape->orientation)),
+                 &p->crop.x, &p->crop.w, &part.x, &part.w);
+    shrink_range(shrink,
+                 ahead_of(swap ? shape->width : shape->height, shrink,
+                          pen__turn_mirrors_y(shape->orientation)),
+                 &p->crop.y, &p->crop.h, &part.y, &part.h);
+    if (p->flip_x)
+        part.x = 8 * p->crop.w - part.x - part.w;
+    if (p->flip_y)
+        part.y = 8 * p->crop.h - part.y - part.h;
+    d->width = p->w = p->width = p->crop.w;
+    d->height = p->h = p->height = p->crop.h;
+    d->sample_plan->shrink = shrink;
+    return part;
+}
+
+/* Before the first resize; *ret_part stays as it is when the image is decoded at its size. */
+static int shrink_image(PenSampleDraft *d, uint32_t width, uint32_t height, PenBox *ret_part,
+                        PenError *reterr)
+{
+    uint32_t shrink = choose_shrink(d, width, height);
+    bool plain = d->pass ? !d->resized && is_whole(d->pass) && d->sample_plan->n_steps == 1
+                         : !d->sample_plan->n_steps;
+    if (!shrink || !plain)
+        return PEN_OK;
+    int r = d->pass ? PEN_OK : open_pass(d, reterr);
+    if (r == PEN_OK)
+        *ret_part = shrink_pass(d, shrink);
+    return r;
+}
+
 int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int filter,
                          PenError *reterr)
 {
+    PenBox part = {.w = 0};
     if (width == d->width && height == d->height)
         return PEN_OK;
     if (width > LONGEST_SIDE || height > LONGEST_SIDE)
         return pen__fail(reterr, PEN_E_LIMIT, where,
                          "resize: %u x %u would become %u x %u; the longest side allowed is %d",
                          d->width, d->height, width, height, LONGEST_SIDE);
+    if (d->shrinks && !d->nearest && filter != PEN_FILTER_NEAREST) {
+        int r = shrink_image(d, width, height, &part, reterr);
+        if (r < 0)
+            return r;
+    }
+    d->shrinks = 0;
     /* A mirrored image is not weighed in exactly the same way as its mirror, so there is no
      * joining. */
     if (!d->pass || d->resized || !is_whole(d->pass) || d->pass->flip_x || d->pass->flip_y) {
@@ -107,6 +191,7 @@ int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int
     d->width = d->pass->w = d->pass->width = width;
     d->height = d->pass->h = d->pass->height = height;
     d->pass->filter = d->nearest ? PEN_FILTER_NEAREST : filter;
+    d->pass->part = part;
     return PEN_OK;
 }
 

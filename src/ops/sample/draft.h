@@ -14,6 +14,7 @@ typedef struct PenSampleDraft {
     int resized;            /* that pass changes the size */
     int nearest;            /* whatever the filter: it is a mask */
     int normalized;         /* from here on the result is meant */
+    int shrinks;            /* the first resize may choose a smaller size to decode at */
     uint32_t crop;          /* which of those of three_crop */
 } PenSampleDraft;
 

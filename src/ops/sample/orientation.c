@@ -22,6 +22,18 @@ int pen__turn_swaps(uint8_t orientation)
     return pen__turn_needed(orientation) && ways[orientation].swap;
 }
 
+int pen__turn_mirrors_x(uint8_t orientation)
+{
+    return pen__turn_needed(orientation) &&
+           (ways[orientation].swap ? ways[orientation].mirror_y : ways[orientation].mirror_x);
+}
+
+int pen__turn_mirrors_y(uint8_t orientation)
+{
+    return pen__turn_needed(orientation) &&
+           (ways[orientation].swap ? ways[orientation].mirror_x : ways[orientation].mirror_y);
+}
+
 PenBox pen__turn_box(const PenImageShape *shape, PenBox b)
 {
     if (!pen__turn_needed(shape->orientation))

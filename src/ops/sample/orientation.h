@@ -11,6 +11,10 @@
 int pen__turn_swaps(uint8_t orientation);
 int pen__turn_needed(uint8_t orientation);
 
+/* Is the upright image's left (its top) at the end of the stored rows (columns)? */
+int pen__turn_mirrors_x(uint8_t orientation);
+int pen__turn_mirrors_y(uint8_t orientation);
+
 /* A box of the upright image as one of the stored image. */
 PenBox pen__turn_box(const PenImageShape *shape, PenBox b);
 

@@ -40,6 +40,7 @@ int pen__pass_view(const PenPass *p, uint32_t channels, PenResize *ret, PenBox *
         .filter = p->filter,
         .flip_x = p->flip_x,
         .flip_y = p->flip_y,
+        .part = p->part,
     };
     *ret_place = place;
     return 1;

@@ -11,6 +11,7 @@
 typedef struct PenImageShape {
     uint32_t width, height; /* as stored */
     uint8_t orientation;    /* 1-8, applied before all operations */
+    uint8_t shrinks;        /* it can be decoded at 1/2, 1/4 and 1/8 of its size: a JPEG */
 } PenImageShape;
 
 enum { PEN_MAX_STEPS = 32, PEN_MAX_ERASE = 4 };
@@ -22,6 +23,7 @@ typedef struct PenPass {    /* one resampling, with what can be done on its way 
     uint32_t w, h;          /* of the window: the size that comes out */
     int32_t filter;
     uint8_t flip_x, flip_y, fill;
+    PenBox part; /* of the crop, in eighths of a pixel: what is resized; a width of 0: all of it */
 } PenPass;
 
 enum {
@@ -49,7 +51,9 @@ typedef struct PenStep {
 /* Small and flat: it is kept with the sample's task. */
 typedef struct PenSamplePlan {
     PenImageShape shape;
-    PenBox region; /* stored pixels that have to be decoded */
+    PenBox region;   /* stored pixels that have to be decoded */
+    uint32_t shrink; /* the image is decoded at 1 / 2^shrink of its size, and the region and all
+                      * steps are of that */
     uint32_t n_steps;
     PenStep steps[PEN_MAX_STEPS];
     PenBox erase[PEN_MAX_ERASE]; /* on the result; w = 0: none */

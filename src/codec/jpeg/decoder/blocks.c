@@ -87,7 +87,8 @@ INLINE void walk_strip(const PenOwn *own, uint32_t i, Walk *w, const Strip *s, c
     const PenOwnWanted *want = &own->wanted;
     uint32_t left = want->block_left[i], columns = want->block_right[i] - left;
     uint32_t top = want->block_top[i], rows = want->block_bottom[i] - top;
-    uint32_t row = s->y % own->ring_rows * p->ring_bytes, below = 8 * (uint32_t)p->stride;
+    uint32_t row = s->y % own->ring_rows * p->ring_bytes, side = p->side;
+    uint32_t below = side * (uint32_t)p->stride;
     uint32_t before, end;
     cut_strip(want, s, &before, &end);
     leave_mcus(own, w, before, h * v);
@@ -97,7 +98,7 @@ INLINE void walk_strip(const PenOwn *own, uint32_t i, Walk *w, const Strip *s, c
             if (h * v > 1 && (x > columns || y > rows))
                 leave(w, j);
             else
-                keep(w, j, row + j / h * below + x * 8);
+                keep(w, j, row + j / h * below + x * side);
         }
     leave_mcus(own, w, s->n - end, h * v);
 }
@@ -148,14 +149,23 @@ void pen__own_add(PenOwn *own, const PenOwnJob *job, uint32_t slot, int32_t ret_
         ret_dc[i] = add_component(own, job, i, first, classes);
 }
 
+/* The inverse DCT of a plane's blocks of one class. */
+static void transform(const PenOwn *own, uint32_t i, uint32_t class)
+{
+    const PenOwnPlane *p = &own->planes[i];
+    const PenJpegPixels *k = own->pixels;
+    uint32_t reduced = p->side == 4 ? PEN_JPEG_4X4 : p->side == 2 ? PEN_JPEG_2X2 : PEN_JPEG_1X1;
+    (p->side == 8 ? k->idct[own->order][class] : k->reduced[own->order][reduced])(
+        own->coefs, p->list[class], p->n[class], own->head.quant[i], p->data, p->stride);
+}
+
 void pen__own_flush(PenOwn *own)
 {
     for (uint32_t i = 0; i < own->head.components; i++) {
         PenOwnPlane *p = &own->planes[i];
         for (uint32_t c = 0; c < PEN_JPEG_CLASSES; c++) {
             if (p->n[c])
-                own->pixels->idct[own->order][c](own->coefs, p->list[c], p->n[c],
-                                                 own->head.quant[i], p->data, p->stride);
+                transform(own, i, c);
             p->n[c] = 0;
         }
     }

@@ -32,11 +32,17 @@ bool pen__own_takes(const PenJpegInfo *info);
  * libjpeg ("turbo"). PEN_E_UNSUPPORTED if this CPU does not have them. */
 int pen__own_use(PenOwn *own, const char *tier, PenError *reterr);
 
+/* A box, in pixels of the image at 1 / 2^shrink of its size, rounded up. */
+typedef struct PenOwnBox {
+    PenBox box;
+    uint32_t shrink; /* 0 to 3 */
+} PenOwnBox;
+
 /* A box of a tiled image, whose header has been checked. */
 typedef struct PenOwnRequest {
     const PenEncoded *image;
     const PenJpegHeader *header;
-    PenBox box;
+    PenOwnBox at;
     bool grey_as_rgb; /* rows of grey images are delivered as RGB */
     const PenLimits *limits;
     /* The next rows from the top of the box. < 0 stops and is returned. */
@@ -50,15 +56,15 @@ int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_giv
 
 /* Which bytes [*ret_from, *ret_end) of the scan of a file with an entry index a box needs. Of
  * `info` it takes size, components and sampling. */
-void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
-                         uint64_t *ret_from, uint64_t *ret_end);
+void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries,
+                         const PenOwnBox *box, uint64_t *ret_from, uint64_t *ret_end);
 
 /* The last MCU that libjpeg reads for a box: it reads entire rows, and one more where it upsamples
  * rows. Of `info` it takes size, components and sampling. */
-uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenBox *box);
+uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenOwnBox *box);
 
 /* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without
  * an image (NULL) only the latter. A box outside of the image counts as none. */
-uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box);
+uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenOwnBox *box);
 
 #endif

@@ -44,6 +44,21 @@ typedef struct PenOwnHead {
     PenHuffSpec huff[PEN_OWN_TABLES];
 } PenOwnHead;
 
+/* How a component is brought to the size of the image. As in libjpeg, chroma that is smaller in
+ * both directions loses less by the inverse DCT instead of being upsampled. */
+typedef struct PenOwnScale {
+    uint32_t side; /* samples of a block's */
+    uint32_t h, v; /* pixels that share a sample of chroma: across, down */
+} PenOwnScale;
+
+static inline PenOwnScale pen__own_scale(const PenOwnHead *head, uint32_t i, uint32_t shrink)
+{
+    bool finer = i && shrink && head->h == 2 && head->v == 2;
+    return (PenOwnScale){.side = (8u >> shrink) << finer,
+                         .h = i && !finer ? head->h : 1,
+                         .v = i && !finer ? head->v : 1};
+}
+
 /* Does libjpeg take the three components of a file as YCbCr? */
 bool pen__own_is_ycc(const PenJpegHeader *header);
 
@@ -129,7 +144,8 @@ typedef struct PenOwnJobs {
     bool over;
 } PenOwnJobs;
 
-void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBox *box,
+/* `width` and `height` are those of the file. */
+void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenOwnBox *at,
                    uint32_t width, uint32_t height, PenOwnWanted *ret);
 
 /* PEN_OK; PEN_OWN_NO_JOB behind the last; PEN_END for libjpeg. */
@@ -216,6 +232,7 @@ void pen__own_long_token(const PenOwnTables *t, uint32_t table, uint64_t bits, P
 typedef struct PenOwnPlane {
     uint8_t *data; /* of the leftmost wanted block in the first row of the ring */
     size_t stride;
+    uint32_t side;          /* samples of a block's */
     uint32_t h, v;          /* blocks of an MCU */
     uint32_t first_block;   /* of the component in an MCU */
     uint32_t ring_bytes;    /* of a row of MCUs */
@@ -246,7 +263,8 @@ struct PenOwn {
     uint32_t mcu_blocks, slot_blocks;
     int32_t order;
     PenOwnPlane planes[3];
-    int32_t sampling; /* PEN_JPEG_444 ... */
+    PenOwnScale scale; /* of chroma */
+    int32_t sampling;  /* PEN_JPEG_444 ... */
     int16_t *coefs;
     uint8_t *copies;
     size_t copy_bytes; /* from one copy to the next */

@@ -148,7 +148,8 @@ int pen__own_next_interval(PenOwnJobs *jobs, PenOwnJob *ret)
     return PEN_OK;
 }
 
-static void want(const PenJpegInfo *info, const PenBox *box, PenTileGeometry *g, PenOwnWanted *ret)
+static void want(const PenJpegInfo *info, const PenOwnBox *box, PenTileGeometry *g,
+                 PenOwnWanted *ret)
 {
     bool grey = info->components == 1;
     PenOwnHead head = {.components = info->components,
@@ -158,7 +159,7 @@ static void want(const PenJpegInfo *info, const PenBox *box, PenTileGeometry *g,
     pen__own_want(g, &head, box, info->width, info->height, ret);
 }
 
-uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenBox *box)
+uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenOwnBox *box)
 {
     PenTileGeometry g;
     PenOwnWanted w;
@@ -167,8 +168,8 @@ uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenBox *box)
     return end * g.mcus_x - 1;
 }
 
-void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries, const PenBox *box,
-                         uint64_t *ret_from, uint64_t *ret_end)
+void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries,
+                         const PenOwnBox *box, uint64_t *ret_from, uint64_t *ret_end)
 {
     const PenEntryPlan *plan = &entries->plan;
     PenTileGeometry g;

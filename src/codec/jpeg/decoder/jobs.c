@@ -2,8 +2,9 @@
 /* Which segments a box needs, and how far each has to be decoded. */
 #include "codec/jpeg/decoder/decoder_impl.h"
 
-/* Blocks of one component along one axis. `shared` pixels have one sample. */
-static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared,
+/* Blocks of one component along one axis, of `side` samples each. `shared` pixels have one sample.
+ */
+static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared, uint32_t side,
                       uint32_t *ret_first, uint32_t *ret_last)
 {
     /* Of two pixels with one sample, upsampling takes the sample before for the first one, and that
@@ -11,21 +12,24 @@ static void want_axis(uint32_t from, uint32_t n, uint32_t size, uint32_t shared,
     uint32_t guard = shared > 1;
     uint32_t first = (from - PEN_MIN(from, guard)) / shared, last = (from + n - 1 + guard) / shared;
     uint32_t samples = (size + shared - 1) / shared;
-    *ret_first = first / 8;
-    *ret_last = PEN_MIN(last, samples - 1) / 8;
+    *ret_first = first / side;
+    *ret_last = PEN_MIN(last, samples - 1) / side;
 }
 
-void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenBox *box,
+void pen__own_want(const PenTileGeometry *g, const PenOwnHead *head, const PenOwnBox *at,
                    uint32_t width, uint32_t height, PenOwnWanted *ret)
 {
+    const PenBox *box = &at->box;
+    width = pen__shrunk_side(width, at->shrink);
+    height = pen__shrunk_side(height, at->shrink);
     *ret = (PenOwnWanted){.left = g->mcus_x, .top = g->mcus_y};
     for (size_t i = 0; i < head->components; i++) {
-        uint32_t h = i ? head->h : 1, v = i ? head->v : 1; /* pixels to a sample */
+        PenOwnScale scale = pen__own_scale(head, (uint32_t)i, at->shrink);
         uint32_t *left = &ret->block_left[i], *right = &ret->block_right[i];
         uint32_t *top = &ret->block_top[i], *bottom = &ret->block_bottom[i];
-        want_axis(box->x, box->w, width, h, left, right);
-        want_axis(box->y, box->h, height, v, top, bottom);
-        uint32_t in_x = head->h / h, in_y = head->v / v; /* blocks of an MCU */
+        want_axis(box->x, box->w, width, scale.h, scale.side, left, right);
+        want_axis(box->y, box->h, height, scale.v, scale.side, top, bottom);
+        uint32_t in_x = i ? 1 : head->h, in_y = i ? 1 : head->v; /* blocks of an MCU */
         ret->left = PEN_MIN(ret->left, *left / in_x);
         ret->right = PEN_MAX(ret->right, *right / in_x);
         ret->top = PEN_MIN(ret->top, *top / in_y);

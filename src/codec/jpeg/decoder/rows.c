@@ -6,9 +6,9 @@
 static const uint8_t *samples(const PenOwn *own, uint32_t i, uint32_t x, uint32_t y)
 {
     const PenOwnPlane *p = &own->planes[i];
-    uint32_t high = p->v * 8, mcu_row = y / high;
+    uint32_t high = p->v * p->side, mcu_row = y / high;
     return p->data + (size_t)(mcu_row % own->ring_rows) * p->ring_bytes + y % high * p->stride +
-           (x - own->wanted.block_left[i] * 8);
+           (x - own->wanted.block_left[i] * p->side);
 }
 
 /* The other row of chroma that a row of pixels takes from. */
@@ -22,11 +22,12 @@ static uint32_t far_row(const PenOwnPlane *chroma, uint32_t y)
 
 static void make_row(const PenOwn *own, uint32_t y, uint8_t *out)
 {
-    const PenBox *box = &own->request.box;
+    const PenBox *box = &own->request.at.box;
     const PenOwnPlane *chroma = &own->planes[1];
-    uint32_t h = own->head.h, v = own->head.v;
+    uint32_t h = own->scale.h, v = own->scale.v;
+    bool repeats = own->request.at.shrink == 3; /* as libjpeg at 1/8, instead of a filter */
     uint32_t x = box->x / h, last = (box->x + box->w - 1) / h, near = y / v;
-    uint32_t far = v == 2 ? far_row(chroma, y) : near;
+    uint32_t far = v == 2 && !repeats ? far_row(chroma, y) : near;
     PenJpegRow row = {.y = samples(own, 0, box->x, y),
                       .cb = samples(own, 1, x, near),
                       .cr = samples(own, 2, x, near),
@@ -37,7 +38,7 @@ static void make_row(const PenOwn *own, uint32_t y, uint8_t *out)
                       .odd_x = box->x % 2,
                       .first = x == 0,
                       .last = last == chroma->columns - 1,
-                      .plain = h == 2 && chroma->columns <= 2};
+                      .plain = h == 2 && (chroma->columns <= 2 || repeats)};
     own->pixels->rgb[own->sampling](&row, out);
 }
 
@@ -45,7 +46,7 @@ static void make_row(const PenOwn *own, uint32_t y, uint8_t *out)
 static int give(PenOwn *own, uint32_t y, uint32_t n, PenError *reterr)
 {
     const PenOwnRequest *request = &own->request;
-    const PenBox *box = &request->box;
+    const PenBox *box = &request->at.box;
     PenRowSpan span = {.data = own->rows, .stride = (size_t)box->w * 3, .n = n, .channels = 3};
     bool grey = own->head.components == 1;
     if (grey && !request->grey_as_rgb) {
@@ -66,11 +67,12 @@ static int give(PenOwn *own, uint32_t y, uint32_t n, PenError *reterr)
 
 int pen__own_give(PenOwn *own, uint32_t end, PenError *reterr)
 {
-    const PenBox *box = &own->request.box;
+    const PenBox *box = &own->request.at.box;
+    uint32_t high = own->g.mcu_height >> own->request.at.shrink;
     int r = PEN_OK;
     for (; own->row < end && r >= 0; own->row++) {
-        uint32_t y = PEN_MAX(own->row * own->g.mcu_height, box->y);
-        uint32_t below = PEN_MIN((own->row + 1) * own->g.mcu_height, box->y + box->h);
+        uint32_t y = PEN_MAX(own->row * high, box->y);
+        uint32_t below = PEN_MIN((own->row + 1) * high, box->y + box->h);
         if (y >= below) /* it was there for the rows beside it only */
             continue;
         r = give(own, y, below - y, reterr);

@@ -58,17 +58,18 @@ static uint32_t ring_rows(const PenTileGeometry *g, const PenOwnWanted *w, uint3
 }
 
 /* Rows a multiple of 512 bytes apart would share a few lines of the cache. */
-static size_t stride_of(const PenOwnWanted *w, uint32_t i)
+static size_t stride_of(const PenOwnWanted *w, uint32_t i, uint32_t side)
 {
     size_t blocks = w->block_right[i] - w->block_left[i] + 1;
-    size_t stride = align_up(blocks * 8 + PEN_JPEG_SLACK);
+    size_t stride = align_up(blocks * side + PEN_JPEG_SLACK);
     return stride % 512 ? stride : stride + ALIGN;
 }
 
-/* A component's samples, `blocks` of them in the height of an MCU. */
-static size_t plane_bytes(const PenOwnWanted *w, uint32_t i, uint32_t blocks, uint32_t rows)
+/* A component's samples, `high` of them in the height of an MCU. */
+static size_t plane_bytes(const PenOwnWanted *w, uint32_t i, uint32_t side, uint32_t high,
+                          uint32_t rows)
 {
-    return align_up(stride_of(w, i) * 8 * blocks * rows + 2 * PEN_JPEG_SLACK);
+    return align_up(stride_of(w, i, side) * high * rows + 2 * PEN_JPEG_SLACK);
 }
 
 /* Slots of so many blocks. Before the first one there is room for what a larger one would have
@@ -129,16 +130,19 @@ static size_t set_plane(PenOwn *own, uint32_t i, size_t at)
 {
     PenOwnPlane *p = &own->planes[i];
     const PenOwnWanted *w = &own->wanted;
-    uint32_t h = i ? own->head.h : 1, v = i ? own->head.v : 1;
-    *p = (PenOwnPlane){.stride = stride_of(w, i),
-                       .h = own->head.h / h,
-                       .v = own->head.v / v,
+    const PenEncoded *image = own->request.image;
+    uint32_t shrink = own->request.at.shrink;
+    PenOwnScale s = pen__own_scale(&own->head, i, shrink);
+    *p = (PenOwnPlane){.stride = stride_of(w, i, s.side),
+                       .side = s.side,
+                       .h = i ? 1 : own->head.h,
+                       .v = i ? 1 : own->head.v,
                        .first_block = i ? own->mcu_blocks - 3 + i : 0,
-                       .columns = (own->request.image->width + h - 1) / h,
-                       .rows = (own->request.image->height + v - 1) / v};
-    p->ring_bytes = (uint32_t)(p->stride * 8 * p->v);
+                       .columns = (pen__shrunk_side(image->width, shrink) + s.h - 1) / s.h,
+                       .rows = (pen__shrunk_side(image->height, shrink) + s.v - 1) / s.v};
+    p->ring_bytes = (uint32_t)(p->stride * s.side * p->v);
     p->data = own->planes_buf.data ? aligned(&own->planes_buf) + at + PEN_JPEG_SLACK : NULL;
-    return at + plane_bytes(w, i, p->v, own->ring_rows);
+    return at + plane_bytes(w, i, s.side, s.side * p->v, own->ring_rows);
 }
 
 static size_t set_planes(PenOwn *own)
@@ -201,7 +205,7 @@ static int take_memory(PenOwn *own, PenError *reterr)
 {
     uint32_t slots = slots_of(own->entropy), blocks = own->slot_blocks - PEN_OWN_GUARD_BLOCKS;
     size_t planes = set_planes(own);
-    size_t rows = (size_t)rows_bytes(&own->request.box, own->g.mcu_height);
+    size_t rows = (size_t)rows_bytes(&own->request.at.box, own->g.mcu_height);
     bool fresh;
     if (planes + rows > own->request.limits->max_memory_bytes)
         return PEN_END; /* libjpeg says so, or needs less */
@@ -241,8 +245,9 @@ static void set_geometry(PenOwn *own, const PenJpegInfo *info)
     const PenOwnHead *head = &own->head;
     bool grey = head->components == 1;
     pen__tile_geometry(info, &own->g);
-    pen__own_want(&own->g, head, &own->request.box, info->width, info->height, &own->wanted);
-    own->sampling = samplings[head->h - 1 + 2 * (head->v - 1)];
+    pen__own_want(&own->g, head, &own->request.at, info->width, info->height, &own->wanted);
+    own->scale = pen__own_scale(head, 1, own->request.at.shrink);
+    own->sampling = samplings[own->scale.h - 1 + 2 * (own->scale.v - 1)];
     own->mcu_blocks = grey ? 1 : head->h * head->v + 2u;
     own->unit = unit_of(own->request.image, info);
     own->slot_blocks = own->mcu_blocks * own->unit + PEN_OWN_GUARD_BLOCKS;
@@ -321,7 +326,7 @@ static uint64_t fixed_bytes(void)
            coef_bytes(MAX_SLOTS, PEN_OWN_SLOT_BLOCKS) + list_bytes(MAX_SLOTS, PEN_OWN_SLOT_BLOCKS);
 }
 
-static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box, uint32_t unit)
+static uint64_t planes_bytes(const PenJpegInfo *info, const PenOwnBox *at, uint32_t unit)
 {
     PenTileGeometry g;
     PenOwnWanted w;
@@ -330,25 +335,29 @@ static uint64_t planes_bytes(const PenJpegInfo *info, const PenBox *box, uint32_
     PenOwnHead head = {.components = info->components,
                        .h = (uint8_t)(g.mcu_width / 8),
                        .v = (uint8_t)(g.mcu_height / 8)};
-    pen__own_want(&g, &head, box, info->width, info->height, &w);
-    for (uint32_t i = 0; i < info->components; i++)
-        bytes += plane_bytes(&w, i, i ? 1 : head.v, ring_rows(&g, &w, MAX_SLOTS, unit));
+    pen__own_want(&g, &head, at, info->width, info->height, &w);
+    for (uint32_t i = 0; i < info->components; i++) {
+        uint32_t side = pen__own_scale(&head, i, at->shrink).side, high = i ? side : side * head.v;
+        bytes += plane_bytes(&w, i, side, high, ring_rows(&g, &w, MAX_SLOTS, unit));
+    }
     return bytes;
 }
 
-static bool is_inside(const PenBox *box, const PenJpegInfo *info)
+static bool is_inside(const PenOwnBox *at, const PenJpegInfo *info)
 {
-    return box->w && box->h && (uint64_t)box->x + box->w <= info->width &&
-           (uint64_t)box->y + box->h <= info->height;
+    const PenBox *box = &at->box;
+    return box->w && box->h &&
+           (uint64_t)box->x + box->w <= pen__shrunk_side(info->width, at->shrink) &&
+           (uint64_t)box->y + box->h <= pen__shrunk_side(info->height, at->shrink);
 }
 
-uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenBox *box)
+uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenOwnBox *at)
 {
     uint64_t copies = KEEP_COPIES, planes = KEEP_PLANES, rows = KEEP_ROWS;
-    if (image && pen__own_takes(info) && is_inside(box, info)) {
+    if (image && pen__own_takes(info) && is_inside(at, info)) {
         copies = PEN_MAX(copies, copy_bytes(longest_segment(image)) * PEN_OWN_LANES);
-        planes = PEN_MAX(planes, planes_bytes(info, box, unit_of(image, info)));
-        rows = PEN_MAX(rows, rows_bytes(box, 16));
+        planes = PEN_MAX(planes, planes_bytes(info, at, unit_of(image, info)));
+        rows = PEN_MAX(rows, rows_bytes(&at->box, 16));
     }
     return fixed_bytes() + copies + planes + rows + 5 * ALIGN;
 }

@@ -10,6 +10,8 @@ static const PenJpegPixels tier_c = {
     .classify = {pen__classify_c, pen__classify_zigzag_c},
     .idct = {{pen__idct_full_c, pen__idct_full_c, pen__idct_dc_c},
              {pen__idct_full_zigzag_c, pen__idct_full_zigzag_c, pen__idct_dc_c}},
+    .reduced = {{pen__idct_4_c, pen__idct_2_c, pen__idct_1_c},
+                {pen__idct_4_zigzag_c, pen__idct_2_zigzag_c, pen__idct_1_c}},
     .rgb = {pen__rgb_444_c, pen__rgb_422_c, pen__rgb_440_c, pen__rgb_420_c},
     .grey_rgb = pen__grey_rgb_c,
 };
@@ -21,6 +23,8 @@ static const PenJpegPixels tier_avx2 = {
     .classify = {pen__classify_avx2, pen__classify_zigzag_c},
     .idct = {{pen__idct_full_avx2, pen__idct_top4_avx2, pen__idct_dc_c},
              {pen__idct_full_zigzag_c, pen__idct_full_zigzag_c, pen__idct_dc_c}},
+    .reduced = {{pen__idct_4_avx2, pen__idct_2_avx2, pen__idct_1_c},
+                {pen__idct_4_zigzag_avx2, pen__idct_2_zigzag_avx2, pen__idct_1_c}},
     .rgb = {pen__rgb_444_avx2, pen__rgb_422_avx2, pen__rgb_440_avx2, pen__rgb_420_avx2},
     .grey_rgb = pen__grey_rgb_avx2,
 };
@@ -31,6 +35,8 @@ static const PenJpegPixels tier_avx512 = {
     .classify = {pen__classify_avx512, pen__classify_zigzag_avx512},
     .idct = {{pen__idct_full_avx512, pen__idct_top4_avx512, pen__idct_dc_c},
              {pen__idct_full_zigzag_avx512, pen__idct_top4_zigzag_avx512, pen__idct_dc_c}},
+    .reduced = {{pen__idct_4_avx2, pen__idct_2_avx2, pen__idct_1_c},
+                {pen__idct_4_zigzag_avx2, pen__idct_2_zigzag_avx2, pen__idct_1_c}},
     .rgb = {pen__rgb_444_avx512, pen__rgb_422_avx512, pen__rgb_440_avx512, pen__rgb_420_avx512},
     .grey_rgb = pen__grey_rgb_avx512,
 };
@@ -43,6 +49,8 @@ static const PenJpegPixels tier_neon = {
     .classify = {pen__classify_neon, pen__classify_zigzag_c},
     .idct = {{pen__idct_full_neon, pen__idct_top4_neon, pen__idct_dc_c},
              {pen__idct_full_zigzag_c, pen__idct_full_zigzag_c, pen__idct_dc_c}},
+    .reduced = {{pen__idct_4_c, pen__idct_2_c, pen__idct_1_c},
+                {pen__idct_4_zigzag_c, pen__idct_2_zigzag_c, pen__idct_1_c}},
     .rgb = {pen__rgb_444_neon, pen__rgb_422_neon, pen__rgb_440_neon, pen__rgb_420_neon},
     .grey_rgb = pen__grey_rgb_neon,
 };

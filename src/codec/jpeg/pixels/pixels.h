@@ -51,6 +51,9 @@ enum {
 
 extern const uint8_t pen__jpeg_natural[64];
 
+/* Samples of the side of a block in an image that is decoded at a part of its size. */
+enum { PEN_JPEG_4X4, PEN_JPEG_2X2, PEN_JPEG_1X1, PEN_JPEG_REDUCED };
+
 typedef struct PenJpegBlock {
     uint32_t from; /* number of the block in `coefs` */
     uint32_t to;   /* of its first sample: bytes from the start of the plane */
@@ -75,8 +78,8 @@ typedef struct PenJpegRow {
     bool odd_x;                     /* x is odd (4:2:2, 4:2:0) */
     bool first; /* x / 2 is the image's first column of chroma: there is no guard before it */
     bool last;  /* (x + n - 1) / 2 is the image's last: there is no guard behind it */
-    bool plain; /* the image has two columns of chroma or fewer, which libjpeg repeats: 4:2:2 and
-                 * 4:2:0 take the near sample as it is */
+    bool plain; /* the image has two columns of chroma or fewer, or is decoded at 1/8, and libjpeg
+                 * repeats samples: 4:2:2 and 4:2:0 take the near sample as it is */
 } PenJpegRow;
 
 typedef struct PenJpegPixels {
@@ -89,6 +92,10 @@ typedef struct PenJpegPixels {
     void (*idct[PEN_JPEG_ORDERS][PEN_JPEG_CLASSES])(int16_t *coefs, const PenJpegBlock *blocks,
                                                     uint32_t n, const uint16_t *quant,
                                                     uint8_t *plane, size_t stride);
+    /* Blocks of any class to fewer samples each, as libjpeg's jidctred.c. */
+    void (*reduced[PEN_JPEG_ORDERS][PEN_JPEG_REDUCED])(int16_t *coefs, const PenJpegBlock *blocks,
+                                                       uint32_t n, const uint16_t *quant,
+                                                       uint8_t *plane, size_t stride);
     /* A row to 3 * n bytes. */
     void (*rgb[PEN_JPEG_SAMPLINGS])(const PenJpegRow *row, uint8_t *rgb);
     /* The same for an image of one component: each sample three times. */

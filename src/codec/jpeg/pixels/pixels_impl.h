@@ -33,11 +33,13 @@ typedef void PenRgbFn(const PenJpegRow *row, uint8_t *rgb);
 typedef void PenGreyFn(const uint8_t *y, uint32_t n, uint8_t *rgb);
 
 PenIdctFn pen__idct_full_c, pen__idct_full_zigzag_c, pen__idct_dc_c;
+PenIdctFn pen__idct_4_c, pen__idct_2_c, pen__idct_1_c, pen__idct_4_zigzag_c, pen__idct_2_zigzag_c;
 PenClassifyFn pen__classify_c, pen__classify_zigzag_c;
 PenRgbFn pen__rgb_444_c, pen__rgb_422_c, pen__rgb_440_c, pen__rgb_420_c;
 PenGreyFn pen__grey_rgb_c;
 
 PenIdctFn pen__idct_full_avx2, pen__idct_top4_avx2;
+PenIdctFn pen__idct_4_avx2, pen__idct_2_avx2, pen__idct_4_zigzag_avx2, pen__idct_2_zigzag_avx2;
 PenClassifyFn pen__classify_avx2;
 PenRgbFn pen__rgb_444_avx2, pen__rgb_422_avx2, pen__rgb_440_avx2, pen__rgb_420_avx2;
 PenGreyFn pen__grey_rgb_avx2;
