@@ -272,24 +272,23 @@ static uint8_t *ring_row(const PenStream *s, uint32_t y)
     return s->ring + y % s->ring_rows * s->stride;
 }
 
-/* Row y, and with `next` the one behind it. */
-static int take_part(PenStream *s, uint32_t y, const uint8_t *row, const uint8_t *next,
+/* Row y, or this one and the next. */
+static int take_part(PenStream *s, uint32_t y, const uint8_t *rows, size_t stride, uint32_t n,
                      PenError *reterr)
 {
     const size_t bytes = (size_t)s->what.window.w * s->what.channels;
-    const uint8_t *src[2] = {row, next};
+    const uint8_t *src[2] = {rows, rows + stride};
     uint8_t *to[2] = {ring_row(s, y), ring_row(s, y + 1)};
     int r = PEN_OK;
-    if (next && !s->copies_x) {
+    if (!s->copies_x && n == 2) {
         s->dsp->across_two(src, to, &s->x, s->what.channels);
     } else if (!s->copies_x) {
-        s->dsp->across(row, to[0], &s->x, s->what.channels);
+        s->dsp->across(rows, to[0], &s->x, s->what.channels);
     } else {
-        memcpy(to[0], row, bytes);
-        if (next)
-            memcpy(to[1], next, bytes);
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(to[i], src[i], bytes);
     }
-    y += next != NULL;
+    y += n - 1;
     while (r >= 0 && s->given < s->y.n && s->y.at[s->given] + s->y.count[s->given] - 1 <= y)
         r = give_sum(s, reterr);
     return r;
@@ -306,7 +305,7 @@ int pen__stream_push(PenStream *s, const uint8_t *rows, size_t stride, uint32_t 
         step = s->y.precision && i + 1 < n ? 2 : 1;
         s->taken += step;
         if (s->y.precision)
-            r = take_part(s, y, rows, step == 2 ? rows + stride : NULL, reterr);
+            r = take_part(s, y, rows, stride, step, reterr);
         else if (s->given < s->y.n &&
                  y >= s->y.at[s->given]) /* not one that "nearest" leaves out */
             r = take_whole(s, y, rows, reterr);

@@ -121,10 +121,11 @@ static double copy_cost(const PenAdviceCase *k)
  * to its bytes, which are copied and checked. */
 static double read_more(const PenAdviceCase *k, double read, double ratio)
 {
+    const PenStages *m = k->facts->stages;
     double copy = copy_cost(k);
-    if (copy <= 0)
+    if (!m || copy <= 0)
         return read * ratio;
-    double bytes = copy + 1 / k->facts->stages->per_second[PEN_STAGE_VERIFY];
+    double bytes = copy + 1 / m->per_second[PEN_STAGE_VERIFY];
     return read + (ratio - 1) * PEN_MIN(bytes, read);
 }
 
@@ -170,10 +171,10 @@ static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
 static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     const PenStages *m = k->facts->stages;
-    double area = m && m->short_side ? m->area_ratio : 1;
-    Cost old = cost_of(k), new = old;
-    if (area <= 0 || area >= 1)
+    if (!m || !m->short_side || m->area_ratio <= 0 || m->area_ratio >= 1)
         return;
+    double area = m->area_ratio;
+    Cost old = cost_of(k), new = old;
     new.read = read_more(k, old.read, area);
     new.decode *= area;
     new.resample *= area;
