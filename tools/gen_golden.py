@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import io
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -262,6 +263,22 @@ def from_tar(place):
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))
     place.pack(place.work / "a.tar", more=["--order", "source", "--block-samples", "2"])
+
+
+@valid
+def in_place(place):
+    """Images of a tar inside of the directory of the pack, so that it is kept with the pack."""
+    files = place.out / "files"
+    files.mkdir(parents=True)
+    with tarfile.open(files / "a.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+        for n in range(7):
+            photo = saved(picture(n, 20, 14), "PNG") if n == 4 else jpeg(n, 90 + n, 61)
+            for suffix, data in (("png" if n == 4 else "jpg", photo), ("cls", b"%d" % (n % 3)),
+                                 ("txt", f"text {n}".encode())):
+                add_member(tar, f"{n:04}.{suffix}", data)
+    os.utime(files / "a.tar", (10**9, 10**9))
+    run(place.build / "penstock", "index", files / "a.tar", "-o", place.out, "--block-samples", "2",
+        "--shard-bytes", "20000")
 
 
 def add_member(tar, name, data):

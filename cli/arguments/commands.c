@@ -55,6 +55,35 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_pack,
     },
+    [CLI_INDEX] = {
+        .name = "index",
+        .usage = "SRC... -o NAME.pen [options]",
+        .operand_help = PACK_OPERANDS,
+        .many = 1,
+        .summary = "write a pack over images that stay in their files",
+        .about =
+            "Reads every input once and writes an in-place pack. It has keys, labels, texts, "
+            "numbers, checksums and an index of each JPEG, but not the bytes of the images: "
+            "these are read from their files when the pack is loaded. So the pack has 1 to 3 % "
+            "of the size of the files.\n"
+            "SRC is a folder, a list (.csv or .tsv), or WebDataset tar files, as in 'penstock "
+            "pack'. Samples of tar files keep their order; others are shuffled. Compressed tar "
+            "files and clips cannot be read in place.\n"
+            "Do not change the files afterwards. A file that has changed, moved or vanished is "
+            "reported by name, and its samples cannot be read. The pack names files below the "
+            "directory that holds NAME.pen by relative paths, so that this directory can be "
+            "moved. It names other files by absolute paths; to read these, pass --root DIR, in "
+            "Python roots=[DIR].\n"
+            "'penstock copy' makes an ordinary pack of an in-place pack.",
+        .examples = "penstock index 'data/web-{000..017}.tar' -o data/web.pen\n"
+                    "penstock index photos -o photos.pen\n"
+                    "penstock index /mnt/tars/*.tar -o web.pen\n"
+                    "penstock verify web.pen --root /mnt/tars",
+        .next =
+            "'penstock verify NAME.pen' checks every byte, also those of the files.",
+        .schema = 1,
+        .run = cli_index,
+    },
     [CLI_PLAN] = {
         .name = "plan",
         .usage = "SRC... -o NAME.pen [options]",

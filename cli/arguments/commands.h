@@ -10,6 +10,7 @@ CliCommandId cli_command_find(const char *name);
 const char *cli_command_near(const char *name);
 
 int cli_pack(const CliArgs *args);
+int cli_index(const CliArgs *args);
 int cli_plan(const CliArgs *args);
 int cli_finalise(const CliArgs *args);
 int cli_gc(const CliArgs *args);

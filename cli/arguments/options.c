@@ -4,6 +4,9 @@
 
 #define IN(command) (1u << CLI_##command)
 #define WRITERS (IN(PACK) | IN(PLAN))
+#define ALL_WRITERS (WRITERS | IN(INDEX))
+/* The commands that read the samples of a pack. */
+#define SAMPLE_READERS (IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING)
 #define MEASURING (IN(BENCH) | IN(DOCTOR))
 /* The commands that accept remote packs. */
 #define REMOTE                                                                                     \
@@ -18,7 +21,7 @@
 /* clang-format off */
 const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_OUT] = {.name = "out", .letter = 'o', .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = WRITERS,
+        .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS,
         .value = "NAME.pen", .required = 1,
         .mistaken = "output dest to",
         .help = "pack to write; its name ends in .pen (required)"},
@@ -37,13 +40,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                 "videos: a video file, decoded by ffmpeg\n"
                 "auto: detected from the first input; a folder of folders contains images"},
     [CLI_OPT_ROOT] = {.name = "root", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_INPUT, .commands = WRITERS,
+        .group = CLI_GROUP_INPUT, .commands = ALL_WRITERS,
         .value = "DIR",
         .otherwise = "the folder of the list",
         .mistaken = "base frames-dir video-dir data",
         .help = "folder, or s3:// or https:// URL, that the paths in a list are relative to"},
     [CLI_OPT_ALLOW_OUTSIDE] = {.name = "allow-outside", .kind = CLI_ARG_FLAG,
-        .group = CLI_GROUP_INPUT, .commands = WRITERS,
+        .group = CLI_GROUP_INPUT, .commands = ALL_WRITERS,
         .mistaken = "any-path follow-links",
         .help = "let a list name files outside --root: by absolute paths, by .. or through "
                 "symbolic links"},
@@ -116,7 +119,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                 "convert: store a baseline JPEG with the same pixels and an index, which is about "
                 "6 % larger"},
     [CLI_OPT_SIXTEEN_BIT] = {.name = "sixteen-bit", .kind = CLI_ARG_CHOICE,
-        .group = CLI_GROUP_IMAGES, .commands = WRITERS,
+        .group = CLI_GROUP_IMAGES, .commands = ALL_WRITERS,
         .value = "A", .choices = "refuse|reduce", .initial = "refuse",
         .mistaken = "16-bit depth bits",
         .help = "what to do with a 16-bit PNG that is not a mask\n"
@@ -131,46 +134,46 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                 "loaded\n"
                 "source: the order of the inputs; compressed tar files need it"},
     [CLI_OPT_SEED] = {.name = "seed", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_SAMPLES, .commands = WRITERS,
+        .group = CLI_GROUP_SAMPLES, .commands = ALL_WRITERS,
         .value = "S", .max = UINT64_MAX, .initial = "0",
         .help = "seed of the shuffled order and of --fraction"},
     [CLI_OPT_FRACTION] = {.name = "fraction", .kind = CLI_ARG_SHARE,
-        .group = CLI_GROUP_SAMPLES, .commands = WRITERS,
+        .group = CLI_GROUP_SAMPLES, .commands = ALL_WRITERS,
         .value = "F", .min = 1, .initial = "1",
         .mistaken = "subset part limit",
         .help = "pack only this share of each class: 0.1 is 10 %"},
     [CLI_OPT_CLASSES_FROM] = {.name = "classes-from", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = WRITERS,
+        .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS,
         .value = "P.pen",
         .otherwise = "sorted by name, numbered from 0",
         .mistaken = "classes labels-from",
         .help = "number the classes as in another pack, for example for a validation set; an "
                 "unknown class is an error"},
     [CLI_OPT_ON_BAD] = {.name = "on-bad", .kind = CLI_ARG_CHOICE,
-        .group = CLI_GROUP_COMMON, .commands = WRITERS,
+        .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS,
         .value = "A", .choices = "stop|skip", .initial = "stop",
         .mistaken = "skip-bad ignore-errors on-error bad",
         .help = "what to do with broken inputs\n"
                 "stop: fail at the first one\n"
                 "skip: leave them out and list them"},
     [CLI_OPT_MAX_BAD] = {.name = "max-bad", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_BAD, .commands = IN(PACK),
+        .group = CLI_GROUP_BAD, .commands = IN(PACK) | IN(INDEX),
         .value = "N", .needs_skip = 1, .max = UINT64_MAX - 1,
         .otherwise = "0.1 % of the inputs, at least 10",
         .mistaken = "max-errors",
         .help = "with --on-bad skip: fail if more than N inputs are broken"},
     [CLI_OPT_BAD_REPORT] = {.name = "bad-report", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_BAD, .commands = IN(PACK),
+        .group = CLI_GROUP_BAD, .commands = IN(PACK) | IN(INDEX),
         .value = "FILE", .needs_skip = 1,
         .otherwise = "NAME.pen-bad.jsonl next to the pack",
         .help = "with --on-bad skip: list broken inputs and reasons in this file, as JSON lines"},
     [CLI_OPT_SHARD_BYTES] = {.name = "shard-bytes", .kind = CLI_ARG_BYTES,
-        .group = CLI_GROUP_LAYOUT, .commands = WRITERS,
+        .group = CLI_GROUP_LAYOUT, .commands = ALL_WRITERS,
         .value = "B", .min = 1, .max = (uint64_t)1 << 50, .initial = "512MiB",
         .mistaken = "shard-size",
         .help = "start a new shard file at this size"},
     [CLI_OPT_BLOCK_SAMPLES] = {.name = "block-samples", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_LAYOUT, .commands = WRITERS,
+        .group = CLI_GROUP_LAYOUT, .commands = ALL_WRITERS,
         .value = "K", .min = 1, .max = (uint64_t)1 << 31,
         .otherwise = "chosen for blocks of about 4 MiB",
         .mistaken = "block-size page-size",
@@ -409,7 +412,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "S", .min = 0, .max = 1000000,
         .help = "seconds to the first batch of a real run, for comparison"},
     [CLI_OPT_THREADS] = {.name = "threads", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = IN(PACK) | IN(VERIFY) | MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(PACK) | IN(INDEX) | IN(VERIFY) | MEASURING,
         .value = "N", .min = 1, .max = 1024,
         .otherwise = "the cores available to this process",
         .mistaken = "jobs workers num-workers cores cpus",
@@ -420,6 +423,18 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .otherwise = "8, or the number of cores if both are directories",
         .mistaken = "jobs workers parallel concurrency",
         .help = "parts of about 8 MiB to transfer at the same time"},
+    [CLI_OPT_FILES_ROOT] = {.name = "root", .kind = CLI_ARG_TEXT,
+        .group = CLI_GROUP_FILES, .commands = SAMPLE_READERS,
+        .value = "DIR",
+        .otherwise = "only files below the directory that holds the pack",
+        .mistaken = "roots allow data",
+        .help = "also read files below DIR that the pack names by absolute paths"},
+    [CLI_OPT_RELOCATE] = {.name = "relocate", .kind = CLI_ARG_TEXT,
+        .group = CLI_GROUP_FILES, .commands = SAMPLE_READERS,
+        .value = "OLD=NEW",
+        .otherwise = "files are where they were",
+        .mistaken = "moved remap prefix",
+        .help = "read files that were below directory OLD when the pack was made below NEW"},
     [CLI_OPT_CACHE] = {.name = "cache", .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
         .value = "DIR",
@@ -520,6 +535,7 @@ const char *const cli_group_titles[CLI_N_GROUPS] = {
     [CLI_GROUP_LOADER] = "Loader",
     [CLI_GROUP_STORE] = "Network and object store",
     [CLI_GROUP_SIMULATION] = "Simulation",
+    [CLI_GROUP_FILES] = "Files of in-place packs",
     [CLI_GROUP_CACHE] = "Cache",
     [CLI_GROUP_REMOTE] = "Remote packs (s3://bucket/name, https://host/path)",
 };

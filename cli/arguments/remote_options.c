@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments/remote_options.h"
 
+#include <string.h>
+
 #include <penstock/cache.h>
 
 #include "output/messages.h"
@@ -30,6 +32,30 @@ void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret)
         ret->profile = v[CLI_OPT_FROM_PROFILE].text;
 }
 
+int cli_files_settings(const CliArgs *args, CliFiles *ret, PenError *reterr)
+{
+    const CliValue *v = args->values;
+    pen_file_settings_init(&ret->settings);
+    ret->root = v[CLI_OPT_FILES_ROOT].text;
+    ret->settings.roots = &ret->root;
+    ret->settings.n_roots = v[CLI_OPT_FILES_ROOT].given != 0;
+    if (!v[CLI_OPT_RELOCATE].given)
+        return PEN_OK;
+    const char *text = v[CLI_OPT_RELOCATE].text;
+    size_t n = strlen(text), old = strcspn(text, "=");
+    if (!old || old + 1 >= n || n >= sizeof ret->text)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "--relocate %.200s: expected OLD=NEW, such as /mnt/a=/mnt/b", text);
+    memcpy(ret->text, text, n + 1);
+    ret->text[old] = 0;
+    ret->from = ret->text;
+    ret->to = ret->text + old + 1;
+    ret->settings.moved_from = &ret->from;
+    ret->settings.moved_to = &ret->to;
+    ret->settings.n_moved = 1;
+    return PEN_OK;
+}
+
 static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
 {
     PenCacheSettings settings;
@@ -42,11 +68,16 @@ static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
 int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
 {
     PenRemoteSettings settings;
+    CliFiles files;
     PenPack *pack = NULL;
     if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
         return cli_fail(reterr, PEN_E_INVALID, "--cache-bytes needs a cache; add --cache DIR");
     cli_remote_settings(args, &settings);
-    int r = pen_pack_open_at(where, &settings, &pack, reterr);
+    int r = cli_files_settings(args, &files, reterr);
+    if (r == PEN_OK)
+        r = pen_pack_open_at(where, &settings, &pack, reterr);
+    if (r == PEN_OK)
+        r = pen_pack_files(pack, &files.settings, reterr);
     if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)
         r = add_cache(args, pack, reterr);
     if (r < 0)

@@ -11,6 +11,14 @@
 void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret);
 /* The same for the source of a copy. */
 void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret);
+/* --root and --relocate, which say where the files of an in-place pack are. */
+typedef struct CliFiles {
+    PenFileSettings settings;
+    const char *root, *from, *to;
+    char text[8192]; /* of --relocate */
+} CliFiles;
+
+int cli_files_settings(const CliArgs *args, CliFiles *ret, PenError *reterr);
 /* Opens the pack at `where`, a path or a URL, with the cache of --cache. */
 int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr);
 

@@ -11,6 +11,7 @@
 
 typedef enum CliCommandId {
     CLI_PACK,
+    CLI_INDEX,
     CLI_PLAN,
     CLI_FINALISE,
     CLI_GC,
@@ -29,7 +30,7 @@ typedef enum CliCommandId {
 } CliCommandId;
 
 typedef enum CliOpt {
-    CLI_OPT_OUT, /* --out of pack and plan */
+    CLI_OPT_OUT, /* --out of pack, index and plan */
     CLI_OPT_DIR, /* --out of extract */
     CLI_OPT_KIND,
     CLI_OPT_ROOT,
@@ -105,6 +106,8 @@ typedef enum CliOpt {
     CLI_OPT_SIM_MEASURED_FIRST,
     CLI_OPT_THREADS,
     CLI_OPT_AT_ONCE,
+    CLI_OPT_FILES_ROOT, /* --root of commands that read packs */
+    CLI_OPT_RELOCATE,
     CLI_OPT_CACHE,
     CLI_OPT_CACHE_BYTES,
     CLI_OPT_CLEAR,
@@ -137,6 +140,7 @@ typedef enum CliGroup {
     CLI_GROUP_LOADER,
     CLI_GROUP_STORE,
     CLI_GROUP_SIMULATION,
+    CLI_GROUP_FILES,
     CLI_GROUP_CACHE,
     CLI_GROUP_REMOTE, /* a topic of its own, because many commands have it: 'penstock help s3' */
     CLI_N_GROUPS

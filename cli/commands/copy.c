@@ -66,6 +66,11 @@ int cli_copy(const CliArgs *args)
     PenCopyResult result = {0};
     PenError error = {0};
     CliProgress progress;
+    CliFiles files;
+    if (cli_files_settings(args, &files, &error) < 0) {
+        cli_print_error(&error);
+        return CLI_EXIT_USAGE;
+    }
     cli_remote_settings_from(args, &from);
     cli_remote_settings(args, &to);
     pen_copy_settings_init(&settings);
@@ -74,6 +79,7 @@ int cli_copy(const CliArgs *args)
     settings.from_remote = &from;
     settings.to_remote = &to;
     settings.work = v[CLI_OPT_WORK].text;
+    settings.files = &files.settings;
     if (v[CLI_OPT_AT_ONCE].given)
         settings.threads = (int32_t)v[CLI_OPT_AT_ONCE].number;
     settings.progress = on_progress;

@@ -43,16 +43,21 @@ static void add_classes(CliReport *report, const PenPackInfo *info)
     cli_report_close(report);
 }
 
+static int is_in_place(const PenPackInfo *info)
+{
+    return info->stored_bytes != info->total_bytes;
+}
+
 static void add_bytes(CliReport *report, const PenPackInfo *info)
 {
     cli_report_object(report, "bytes");
     cli_report_size(report, "source", (int64_t)info->stats.source_bytes);
-    cli_pack_report_parts(report, &info->stats, info->total_bytes);
+    cli_pack_report_parts(report, &info->stats, info->stored_bytes, is_in_place(info));
     cli_report_size(report, "largest_block", (int64_t)info->largest_block_bytes);
     cli_report_close(report);
     if (info->stats.source_bytes > 0)
         cli_report_measured(report, "pack_to_source",
-                            (double)info->total_bytes / (double)info->stats.source_bytes, NULL);
+                            (double)info->stored_bytes / (double)info->stats.source_bytes, NULL);
 }
 
 static void add_missing(CliReport *report, const PenPackInfo *info)
@@ -70,6 +75,8 @@ static int print_info(const CliArgs *args, const PenPack *pack)
     cli_report_text(&report, "pack", args->operands[0]);
     cli_pack_report_id(&report, info->id);
     cli_report_number(&report, "format_version", info->format_version);
+    if (is_in_place(info))
+        cli_report_bool(&report, "in_place", 1);
     cli_report_number(&report, "samples", info->n_samples);
     cli_report_count(&report, "broken_inputs_left_out", info->stats.bad);
     cli_report_number(&report, "shards", info->n_shards);

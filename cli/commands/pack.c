@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack, plan, finalise, gc: the commands that write packs. */
+/* pack, index, plan, finalise, gc: the commands that write packs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +141,11 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->append = v[CLI_OPT_APPEND].given;
     s->task = (uint32_t)v[CLI_OPT_TASK].number;
     s->n_tasks = (uint32_t)v[CLI_OPT_TASK].second;
+    if (run->args->command == CLI_INDEX) {
+        s->in_place = 1;
+        s->mode = PEN_MODE_KEEP;
+        s->kind = PEN_INPUT_IMAGES;
+    }
     s->progress = on_progress;
     s->ctx = run;
     take_bad_report(run, s);
@@ -229,7 +234,7 @@ static int end_done(const Run *run, const PenIngestResult *result, double second
     if (run->args->command == CLI_PLAN)
         fill_plan(&report, run, result, seconds);
     else
-        cli_pack_report_run(&report, run->out, result, seconds);
+        cli_pack_report_run(&report, run->out, result, seconds, run->args->command == CLI_INDEX);
     if (result->n_bad > 0 && !run->args->values[CLI_OPT_TASK].given)
         cli_report_text(&report, "bad_report", run->bad_report);
     int code = cli_result_print(run->args, &report, NULL);
@@ -270,6 +275,11 @@ int cli_pack(const CliArgs *args)
     return run_ingest(args, pen_ingest_run);
 }
 
+int cli_index(const CliArgs *args)
+{
+    return run_ingest(args, pen_ingest_run);
+}
+
 int cli_plan(const CliArgs *args)
 {
     return run_ingest(args, pen_ingest_plan);
@@ -285,7 +295,7 @@ int cli_finalise(const CliArgs *args)
     if (copy_name(args->operands[0], run.out, &error) < 0 ||
         pen_ingest_finalise(run.out, &result, &error) < 0)
         return cli_result_error(args, &error);
-    cli_pack_report_run(&report, run.out, &result, (double)(cli_clock_ns() - start_ns) / 1e9);
+    cli_pack_report_run(&report, run.out, &result, (double)(cli_clock_ns() - start_ns) / 1e9, 0);
     default_report(run.out, run.bad_report, sizeof run.bad_report);
     if (result.n_bad > 0)
         cli_report_text(&report, "bad_report", run.bad_report);

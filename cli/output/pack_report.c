@@ -45,17 +45,19 @@ static int64_t minus(uint64_t a, uint64_t b)
     return (int64_t)(a - b);
 }
 
-void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes)
+void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes,
+                           int in_place)
 {
     uint64_t known = stats->payload_bytes + stats->index_bytes + stats->section_bytes;
     cli_report_size(report, "payload", (int64_t)stats->payload_bytes);
     cli_report_size(report, "index", (int64_t)stats->index_bytes);
     cli_report_size(report, "metadata", (int64_t)stats->section_bytes);
-    cli_report_size(report, "tables", minus(pack_bytes, known));
+    if (!in_place) /* else payloads are not in the pack */
+        cli_report_size(report, "tables", minus(pack_bytes, known));
     cli_report_size(report, "pack", (int64_t)pack_bytes);
 }
 
-static void add_bytes(CliReport *report, const PenIngestResult *result)
+static void add_bytes(CliReport *report, const PenIngestResult *result, int in_place)
 {
     /* For samples of earlier runs, only the apparent size of the source is known. */
     int complete = result->n_resumed == 0 && result->n_added == result->n_samples;
@@ -63,7 +65,7 @@ static void add_bytes(CliReport *report, const PenIngestResult *result)
     cli_report_size(report, "source", (int64_t)result->stats.source_bytes);
     cli_report_size(report, complete ? "source_on_disk" : "source_on_disk_this_run",
                     (int64_t)result->source_disk_bytes);
-    cli_pack_report_parts(report, &result->stats, result->pack_bytes);
+    cli_pack_report_parts(report, &result->stats, result->pack_bytes, in_place);
     if (result->pack_disk_bytes) { /* unknown for object stores */
         cli_report_size(report, "slack", minus(result->pack_disk_bytes, result->pack_bytes));
         cli_report_size(report, "pack_on_disk", (int64_t)result->pack_disk_bytes);
@@ -107,7 +109,7 @@ static void add_reasons(CliReport *report, const PenIngestResult *result)
 }
 
 void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
-                         double seconds)
+                         double seconds, int in_place)
 {
     uint64_t k = result->block_samples;
     cli_report_text(report, "pack", pack);
@@ -126,7 +128,7 @@ void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestRes
     cli_report_close(report);
     cli_pack_report_images(report, &result->stats);
     add_reasons(report, result);
-    add_bytes(report, result);
+    add_bytes(report, result, in_place);
     cli_report_number(report, "shards", result->n_shards);
     if (k > 0)
         cli_report_number(report, "blocks", result->n_samples / k + (result->n_samples % k != 0));

@@ -12,12 +12,14 @@ void cli_pack_report_id(CliReport *report, const uint8_t id[16]);
 void cli_pack_report_images(CliReport *report, const PenPackStats *stats);
 /* One row of the table of missing values; none if `samples` is 0. */
 void cli_pack_report_missing(CliReport *report, const char *field, uint64_t samples);
-/* Payload, index, metadata and, as `tables`, the rest of the files. */
-void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes);
+/* Payload, index, metadata and, as `tables`, the rest of the files; payloads are not in an in-place
+ * pack, and the rest is not known then. */
+void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_t pack_bytes,
+                           int in_place);
 /* The number of classes, and the first names. */
 void cli_pack_report_classes(CliReport *report, const PenIngestResult *result);
 /* The complete report of a packing run; `pack` is its name. */
 void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
-                         double seconds);
+                         double seconds, int in_place);
 
 #endif

@@ -26,6 +26,7 @@ typedef struct PenCopySettings {
      * copy with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *ctx;
+    const PenFileSettings *files; /**< where the files of an in-place pack are; NULL = beside it */
 } PenCopySettings;
 
 typedef struct PenCopyResult {

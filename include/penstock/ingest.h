@@ -125,6 +125,11 @@ typedef struct PenIngestSettings {
      * JPEG at which decoding can start, so that a crop needs a part of the file only. */
     int32_t no_index;
     int32_t progressive; /**< keep, without no_index: a PenProgressive */
+    /** 1 = an in-place pack: the bytes of images stay in their files, and the pack only refers to
+     * them. Needs PEN_MODE_KEEP and a directory as `out`, and takes images: in folders, in lists
+     * and in uncompressed tar files, whose samples keep their order. Default 0. */
+    int32_t in_place;
+    uint32_t unused; /**< 0; for later releases */
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and

@@ -96,7 +96,7 @@ typedef struct PenPackInfo {
     uint32_t format_version;
     uint64_t n_samples, n_blocks, n_shards;
     uint64_t block_samples; /**< samples per block */
-    uint64_t total_bytes;   /**< manifest and shards */
+    uint64_t total_bytes;   /**< manifest and shards, with the files of an in-place pack */
     uint64_t largest_block_bytes;
     uint8_t id[16]; /**< hash of the manifest */
     uint32_t n_fields;
@@ -106,6 +106,8 @@ typedef struct PenPackInfo {
     const char *const *classes; /**< name of each class */
     const char *settings;       /**< how it was packed, as JSON; "{}" if not known */
     PenPackStats stats;
+    /** Manifest and shards as they are stored; less than total_bytes for an in-place pack. */
+    uint64_t stored_bytes;
 } PenPackInfo;
 
 /** Opens the pack in directory `path` or at an s3://, https:// or http:// URL. Reads the
@@ -114,6 +116,31 @@ PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, Pe
 /** The same with settings for a URL. */
 PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
                                            PenPack **ret_pack, PenError *reterr);
+/** Where the files of an in-place pack are, see pen_ingest_run. A path in such a pack is relative
+ * to the directory that holds the pack, or absolute. Files below that directory are always found;
+ * others only below the directories named here. */
+typedef struct PenFileSettings {
+    uint32_t struct_size;     /**< set by the init function */
+    uint32_t n_roots;         /**< number of roots */
+    const char *const *roots; /**< directories below which absolute paths may lie */
+    uint32_t n_moved;         /**< number of moved directories */
+    uint32_t unused;          /**< 0; for later releases */
+    /** Directories that have moved since the pack was made: a path that begins with `moved_from[i]`
+     * is read below `moved_to[i]` instead. The first one that fits is taken. */
+    const char *const *moved_from;
+    const char *const *moved_to;
+} PenFileSettings;
+
+PEN_API void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes);
+static inline void pen_file_settings_init(PenFileSettings *settings)
+{
+    pen_file_settings_init_sized(settings, sizeof *settings);
+}
+/** Says where the files of an in-place pack are. Call it directly after pen_pack_open, before any
+ * other use of the pack. It has no effect on a pack that holds its samples itself. */
+PEN_NODISCARD PEN_API int pen_pack_files(PenPack *pack, const PenFileSettings *settings,
+                                         PenError *reterr);
+
 /** Releases the pack; no other thread may use it then. */
 PEN_API void pen_pack_close(PenPack **pack);
 /** Returns a description of the pack, which is valid until the pack is closed. */

@@ -82,6 +82,9 @@ typedef struct CorePlace {
     const char *cache; /* a directory, or NULL */
     unsigned long long cache_bytes;
     CoreRemote *remote;
+    const char *files; /* texts, each with its end: roots, then old and new directories in turn */
+    size_t files_bytes;
+    unsigned n_roots;
 } CorePlace;
 PenPack *core_open(CoreState *state, const CorePlace *place);
 

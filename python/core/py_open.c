@@ -26,13 +26,15 @@ static Opening *opening_new(const CorePlace *place)
 {
     size_t bytes = strlen(place->path) + 1, more = place->cache ? strlen(place->cache) + 1 : 0;
     pthread_condattr_t attr;
-    Opening *o = calloc(1, sizeof *o + bytes + more);
+    Opening *o = calloc(1, sizeof *o + bytes + more + place->files_bytes);
     if (!o)
         return NULL;
     o->place = *place;
     o->place.path = memcpy(o->text, place->path, bytes);
     if (more)
         o->place.cache = memcpy(o->text + bytes, place->cache, more);
+    if (place->files_bytes)
+        o->place.files = memcpy(o->text + bytes + more, place->files, place->files_bytes);
     pthread_mutex_init(&o->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -49,6 +51,35 @@ static void opening_free(Opening *o)
     free(o);
 }
 
+/* Python has checked that each text has its end, and that new directories follow old ones. */
+static int set_files(const CorePlace *place, PenPack *pack, PenError *error)
+{
+    PenFileSettings settings;
+    size_t n = 0, all = 0;
+    for (size_t i = 0; i < place->files_bytes; i++)
+        all += place->files[i] == 0;
+    const char **texts = calloc(2 * all + 1, sizeof *texts);
+    if (!texts) {
+        *error = (PenError){.status = PEN_E_NO_MEMORY, .message = "no memory for paths"};
+        return PEN_E_NO_MEMORY;
+    }
+    for (size_t at = 0; at < place->files_bytes; at += strlen(place->files + at) + 1)
+        texts[n++] = place->files + at;
+    pen_file_settings_init(&settings);
+    settings.roots = texts;
+    settings.n_roots = place->n_roots;
+    settings.n_moved = (uint32_t)(all - place->n_roots) / 2;
+    settings.moved_from = texts + all; /* taken apart into two lists behind the texts */
+    settings.moved_to = texts + all + settings.n_moved;
+    for (uint32_t i = 0; i < settings.n_moved; i++) {
+        texts[all + i] = texts[place->n_roots + 2 * i];
+        texts[all + settings.n_moved + i] = texts[place->n_roots + 2 * i + 1];
+    }
+    int r = pen_pack_files(pack, &settings, error);
+    free(texts);
+    return r;
+}
+
 /* Without the GIL. */
 static int open_pack(const CorePlace *place, PenPack **ret, PenError *error)
 {
@@ -56,6 +87,8 @@ static int open_pack(const CorePlace *place, PenPack **ret, PenError *error)
     PenCacheSettings cache;
     int r = pen_pack_open_at(
         place->path, place->remote ? core_remote_settings(place->remote) : NULL, &pack, error);
+    if (r == PEN_OK && place->files_bytes)
+        r = set_files(place, pack, error);
     if (r == PEN_OK && place->cache) {
         pen_cache_settings_init(&cache);
         cache.directory = place->cache;

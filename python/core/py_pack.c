@@ -10,6 +10,8 @@ struct CorePack {
     PyObject *path;  /* bytes, for opening again in a child process */
     PyObject *cache; /* bytes; NULL: none */
     unsigned long long cache_bytes;
+    PyObject *files; /* bytes, as in CorePlace */
+    unsigned n_roots;
     CoreRemote *remote;
     PyObject *preload; /* NULL: it is read where it lies; True, or a function to be told */
     PenPreloadResult preloaded;
@@ -38,7 +40,10 @@ static int open_pack(CorePack *self)
     CorePlace place = {.path = PyBytes_AsString(self->path),
                        .cache = self->cache ? PyBytes_AsString(self->cache) : NULL,
                        .cache_bytes = self->cache_bytes,
-                       .remote = self->remote};
+                       .remote = self->remote,
+                       .files = PyBytes_AsString(self->files),
+                       .files_bytes = (size_t)PyBytes_Size(self->files),
+                       .n_roots = self->n_roots};
     PenPack *pack = core_open(core_state((PyObject *)self), &place);
     if (!pack)
         return -1;
@@ -64,12 +69,16 @@ static int open_pack(CorePack *self)
 
 static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", "remote", "cache", "cache_bytes", "preload", NULL};
-    PyObject *path = NULL, *remote, *cache, *preload;
+    static char *names[] = {"path",    "remote", "cache",   "cache_bytes",
+                            "preload", "files",  "n_roots", NULL};
+    PyObject *path = NULL, *remote, *cache, *preload, *files;
     unsigned long long cache_bytes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOKO", names, PyUnicode_FSConverter, &path,
-                                     &remote, &cache, &cache_bytes, &preload))
+    unsigned n_roots = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOKOSI", names, PyUnicode_FSConverter, &path,
+                                     &remote, &cache, &cache_bytes, &preload, &files, &n_roots)) {
+        Py_XDECREF(path);
         return NULL;
+    }
     CorePack *self = (CorePack *)core_alloc(type);
     if (!self) {
         Py_DECREF(path);
@@ -77,6 +86,8 @@ static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->path = path;
     self->cache_bytes = cache_bytes;
+    self->files = Py_NewRef(files);
+    self->n_roots = n_roots;
     if (cache != Py_None && !PyUnicode_FSConverter(cache, &self->cache)) {
         Py_DECREF(self);
         return NULL;
@@ -166,6 +177,7 @@ static void pack_dealloc(CorePack *self)
     Py_XDECREF(self->preload);
     Py_XDECREF(self->path);
     Py_XDECREF(self->cache);
+    Py_XDECREF(self->files);
     core_free((PyObject *)self);
 }
 
@@ -536,6 +548,7 @@ static int add_numbers(PyObject *dict, const PenPackInfo *info)
         {"n_shards", info->n_shards},
         {"block_samples", info->block_samples},
         {"total_bytes", info->total_bytes},
+        {"stored_bytes", info->stored_bytes},
         {"largest_block_bytes", info->largest_block_bytes},
         {"source_bytes", info->stats.source_bytes},
         {"payload_bytes", info->stats.payload_bytes},

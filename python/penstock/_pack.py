@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from . import _check, _core, _remote
@@ -48,6 +48,7 @@ class ImageInfo(NamedTuple):
 
 # True, or a progress function that is called with the bytes loaded and the bytes in total.
 Preload = Union[bool, Callable[[int, int], object]]
+Paths = Sequence[Union[str, "os.PathLike[str]"]]
 
 
 class Preloaded(NamedTuple):
@@ -118,8 +119,11 @@ class Pack:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
         preload: Preload = False,
+        roots: Paths | None = None,
+        relocate: dict[str, str] | None = None,
     ) -> None:
         self.path = _check.path(path)
+        self._roots, self._relocate = _files(roots, relocate)
         if not isinstance(preload, bool) and not callable(preload):
             raise TypeError(
                 f"preload: expected True, False or a function, found {_check.shown(preload)}"
@@ -131,7 +135,11 @@ class Pack:
         self._has_secrets = len(self._options) < sum(
             value is not None for value in (storage_options or {}).values()
         )
-        self._core = _core.Pack(self.path, options, self._cache, self._cache_bytes, preload)
+        texts = [*self._roots, *(path for pair in self._relocate.items() for path in pair)]
+        files = b"".join(os.fsencode(text) + b"\0" for text in texts)
+        self._core = _core.Pack(
+            self.path, options, self._cache, self._cache_bytes, preload, files, len(self._roots)
+        )
         self._preload = preload is not False
         # Complete blocks are read, so the default order of samples follows the blocks.
         self._is_whole = self._cache is not None or (options is not None and not self._preload)
@@ -326,7 +334,8 @@ class Pack:
                 "pack in the other process"
             )
         return Pack, (
-            self.path, self._options or None, self._cache, self._cache_bytes or None, self._preload
+            self.path, self._options or None, self._cache, self._cache_bytes or None, self._preload,
+            self._roots or None, self._relocate or None,
         )
 
     def __repr__(self) -> str:
@@ -359,12 +368,28 @@ def _cache(
     return path, 0 if cache_bytes is None else _check.size("cache_bytes", cache_bytes)
 
 
+def _files(
+    roots: Paths | None, relocate: dict[str, str] | None
+) -> tuple[list[str], dict[str, str]]:
+    if roots is not None and not isinstance(roots, (list, tuple)):
+        raise TypeError(f"roots: expected a list of directories, found {_check.shown(roots)}")
+    if relocate is not None and not isinstance(relocate, dict):
+        raise TypeError(f"relocate: expected a dict, found {_check.shown(relocate)}")
+    # Old directories need not exist, and are not paths of this machine.
+    return [_check.path(root, "roots") for root in roots or ()], {
+        _check.path(old, "relocate"): _check.path(new, "relocate")
+        for old, new in (relocate or {}).items()
+    }
+
+
 def open(
     path: str | os.PathLike[str],
     storage_options: _remote.StorageOptions | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int | str | None = None,
     preload: Preload = False,
+    roots: Paths | None = None,
+    relocate: dict[str, str] | None = None,
 ) -> Pack:
     """Open a pack. It reads the manifest, but no shard.
 
@@ -376,5 +401,9 @@ def open(
                      disk
     preload          True: load the entire pack into memory, which all processes of this user share.
                      A function is called with the bytes loaded and the total bytes.
+    roots            for an in-place pack: directories below which it may name files by absolute
+                     paths. Files below the directory that holds the pack are always found.
+    relocate         for an in-place pack: directories that have moved, {old: new}. Files that
+                     were below the old one are read below the new one.
     """
-    return Pack(path, storage_options, cache, cache_bytes, preload)
+    return Pack(path, storage_options, cache, cache_bytes, preload, roots, relocate)

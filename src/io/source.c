@@ -93,7 +93,8 @@ static int file_drop(PenSource *s, uint64_t bytes, uint64_t offset)
     return pen__sys->cache_drop(((FileSource *)s)->fd, offset, bytes);
 }
 
-static const PenSourceClass file_class = {file_read, file_close, file_read_v, file_drop};
+static const PenSourceClass file_class = {
+    .read = file_read, .close = file_close, .read_v = file_read_v, .drop = file_drop};
 
 static int fail_kind(const char *path, const PenFileStat *st, PenError *reterr)
 {
@@ -120,25 +121,28 @@ int pen__file_open(const char *path, int *ret_fd, PenFileStat *ret_st, PenError 
     return r;
 }
 
-int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
+int pen__source_open_fd(int fd, const char *path, uint64_t bytes, PenSource **ret, PenError *reterr)
 {
-    PenFileStat st;
-    int fd = -1, r;
     FileSource *f = pen__zalloc(sizeof *f);
     char *name = pen__strdup(path);
-    if (f && name)
-        r = pen__file_open(path, &fd, &st, reterr);
-    else
-        r = pen__fail_memory(reterr, "io/file", path);
-    if (r < 0) {
+    if (!f || !name) {
         pen__free(name);
         pen__free(f);
-        return r;
+        pen__sys->close(fd);
+        return pen__fail_memory(reterr, "io/file", path);
     }
-    f->base = (PenSource){.class_ = &file_class, .name = name, .bytes = st.bytes};
+    f->base = (PenSource){.class_ = &file_class, .name = name, .bytes = bytes};
     f->fd = fd;
     *ret = &f->base;
     return PEN_OK;
+}
+
+int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr)
+{
+    PenFileStat st;
+    int fd = -1;
+    int r = pen__file_open(path, &fd, &st, reterr);
+    return r < 0 ? r : pen__source_open_fd(fd, path, st.bytes, ret, reterr);
 }
 
 static int memory_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, PEN_UNUSED int again,
@@ -222,6 +226,11 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
 bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset)
 {
     return s->class_->drop && s->class_->drop(s, bytes, offset) == 1;
+}
+
+bool pen__source_origin(const PenSource *s, uint64_t offset, char *ret, size_t cap)
+{
+    return s->class_->origin && s->class_->origin(s, offset, ret, cap);
 }
 
 void pen__source_close(PenSource **s)

@@ -27,6 +27,8 @@ typedef struct PenSourceClass {
     int (*read_v)(PenSource *s, const struct iovec *v, int n, uint64_t offset,
                   const PenArrival *arrival, PenError *reterr);
     int (*drop)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it cannot */
+    /* NULL: all bytes are its own. */
+    bool (*origin)(const PenSource *s, uint64_t offset, char *ret, size_t cap);
 } PenSourceClass;
 
 struct PenSource {
@@ -40,6 +42,9 @@ struct PenSource {
  * waited for. */
 int pen__file_open(const char *path, int *ret_fd, PenFileStat *ret_st, PenError *reterr);
 int pen__source_open_file(const char *path, PenSource **ret, PenError *reterr);
+/* The same of a file that is open, which is the source's from here on, also on failure. */
+int pen__source_open_fd(int fd, const char *path, uint64_t bytes, PenSource **ret,
+                        PenError *reterr);
 /* The memory stays the caller's and must outlive the source. `name` is copied. */
 int pen__source_open_memory(const char *name, const void *data, uint64_t bytes, PenSource **ret,
                             PenError *reterr);
@@ -56,6 +61,8 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
                        const PenArrival *arrival, PenError *reterr);
 /* Drops a range from the page cache; true: it is not there now. */
 bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset);
+/* Does the byte at `offset` come from a file outside of the pack? Then "path, offset 17". */
+bool pen__source_origin(const PenSource *s, uint64_t offset, char *ret, size_t cap);
 void pen__source_close(PenSource **s); /* accepts NULL */
 
 /* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */

@@ -21,7 +21,8 @@ typedef struct Copier {
     const PenCopySettings *settings;
     PenPack *pack;
     PenStore *from, *to;
-    PenBuf manifest; /* as it lies there */
+    PenBuf manifest; /* of the copy: as it lies there, or made for it */
+    uint8_t id[PEN_ID_BYTES];
     char *home;
     PenLock lock;
     int is_home_ours; /* 0: it holds the work of a run that was interrupted */
@@ -82,13 +83,36 @@ static int load_manifest(Copier *c, PenError *reterr)
     return r;
 }
 
+/* The copy of an in-place pack has all samples itself. Its manifest is made from the one that the
+ * pack was opened with: nothing is read twice. */
+static int make_manifest(Copier *c, PenError *reterr)
+{
+    PenManifest m = *pen__pack_manifest(c->pack);
+    PenShardEntry *shards = pen__alloc_array(m.n_shards, sizeof *shards);
+    if (!shards)
+        return pen__fail_memory(reterr, WHERE, "list of shards");
+    memcpy(shards, m.shards, (size_t)m.n_shards * sizeof *shards);
+    for (uint64_t i = 0; i < m.n_shards; i++)
+        shards[i].stored_bytes = 0;
+    m.shards = shards;
+    int r = pen__manifest_write(&m, &c->manifest, reterr);
+    memcpy(c->id, m.id, sizeof c->id);
+    pen__free(shards);
+    return r;
+}
+
 static int open_from(Copier *c, PenError *reterr)
 {
     const PenCopySettings *s = c->settings;
     int r = pen_pack_open_at(s->from, s->from_remote, &c->pack, reterr);
+    if (r == PEN_OK && s->files)
+        r = pen_pack_files(c->pack, s->files, reterr);
     if (r < 0)
         return r;
     c->from = pen__store_ref(pen__pack_store(c->pack));
+    memcpy(c->id, pen_pack_info(c->pack)->id, sizeof c->id);
+    if (pen__manifest_is_mapped(pen__pack_manifest(c->pack)))
+        return make_manifest(c, reterr);
     r = load_manifest(c, reterr);
     if (r == PEN_E_CHANGED && pen__pack_is_remote(c->pack)) /* or wrong on its way */
         r = load_manifest(c, reterr);
@@ -196,7 +220,7 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
     else
         ret->known_bytes += c->manifest.bytes;
     ret->n_samples = pen_pack_info(c->pack)->n_samples;
-    memcpy(ret->id, pen_pack_info(c->pack)->id, sizeof ret->id);
+    memcpy(ret->id, c->id, sizeof ret->id);
     return PEN_OK;
 }
 

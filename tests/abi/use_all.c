@@ -245,6 +245,21 @@ static void on_pack(void *ctx, const PenCachePack *pack)
     ROW("entries", pack->entries);
 }
 
+static void allow_files(void)
+{
+    PenError err;
+    PenPack *pack = open_it(pack_path);
+    PenFileSettings *s = NEW(PenFileSettings);
+    const char *root = "/";
+    pen_file_settings_init(s);
+    s->roots = &root;
+    s->n_roots = 1;
+    SET_ADDED(s);
+    outcome("files", pen_pack_files(pack, s, &err), &err);
+    pen_pack_close(&pack);
+    free(s);
+}
+
 static void cache_it(void)
 {
     PenError err;
@@ -371,6 +386,7 @@ int main(int argc, char **argv)
     pen_pack_close(&pack);
     decode_it();
     copy_it();
+    allow_files();
     cache_it();
     preload_it();
     trace_it();

@@ -309,6 +309,30 @@ def pack_seeds(jpegs, pngs):
             save("fuzz_manifest", f"{name}-repaired", b"\3" + manifest)
 
 
+def map_seeds():
+    """The ends of files of mapped shards; the fuzzer puts the checksum right."""
+    def made(stored, extents, files, file_bytes=1000):
+        body, at, paths = b"", 0, b""
+        for offset, source, n, file, skipped in extents:
+            body += struct.pack("<QQIIQ", offset, source, n, file, skipped)
+        for bytes_, path in files:
+            body += struct.pack("<QqQI4x", bytes_, 1, at, len(path))
+            at, paths = at + len(path), paths + path
+        body += paths
+        head = b"PENSHMAP" + struct.pack("<II", 1, 0) + b"0123456789abcdef"
+        counts = struct.pack("<QQI4xQ", file_bytes, len(extents), len(files), len(body) + 64)
+        return bytes(stored) + body + head + counts
+
+    two = [(200, 0, 100, 0, 0), (400, 50, 50, 1, 100)]
+    files = [(100, b"dir/x"), (100, b"/mnt/y.tar")]
+    save("fuzz_map", "two", made(850, two, files))
+    save("fuzz_map", "next-to-each-other", made(850, [two[0], (300, 100, 50, 0, 100)],
+                                                [(150, b"a.tar")]))
+    save("fuzz_map", "outside", made(850, two, [(100, b"../x"), (100, b"/")]))
+    save("fuzz_map", "behind-the-file", made(850, two, [(99, b"x"), (100, b"y")]))
+    save("fuzz_map", "nothing", made(1000, [], []))
+
+
 # ---- lists, tars, plans -------------------------------------------------------------------------
 
 
@@ -646,6 +670,7 @@ def clip_seeds():
 def main():
     jpegs, pngs = jpeg_seeds(), png_seeds()
     pack_seeds(jpegs, pngs)
+    map_seeds()
     list_seeds()
     tar_seeds()
     plan_seeds()

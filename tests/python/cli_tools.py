@@ -18,7 +18,7 @@ PENSTOCK = (
     or os.environ.get("PENSTOCK")
     or str(ROOT / "build" / "penstock")
 )
-COMMANDS = ("pack", "plan", "finalise", "gc", "info", "verify", "extract", "copy", "cache")
+COMMANDS = ("pack", "index", "plan", "finalise", "gc", "info", "verify", "extract", "copy", "cache")
 
 
 class Result:

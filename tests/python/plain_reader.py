@@ -11,6 +11,7 @@ import collections
 import hashlib
 import json
 import math
+import os
 import pathlib
 import re
 import struct
@@ -21,7 +22,7 @@ import plain_jpeg
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
   manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1
-  | must == 0 or must in (1, 2, 3)
+  | must == 0 or 0 < must < 8
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
@@ -29,10 +30,15 @@ field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8
   | flags == 0 or flags == 1 and type == 1 or flags == 2 and 3 <= type <= 5
   | n_dims <= 4 * (type >= 6) | name_bytes > 0
 shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q largest_block:Q
-  digest:16s tail_bytes:Q zeros:8s | 1 <= blocks_used <= n_blocks <= 2**32 - 2 | file_bytes >= 192
+  digest:16s tail_bytes:Q stored_bytes:Q | 1 <= blocks_used <= n_blocks <= 2**32 - 2
+  | file_bytes >= 192 | stored_bytes == 0 or pack.must & 4
   | samples_used == min(pack.n_samples - first_block * size, blocks_used * size)
 header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | version == 1
   | must & ~most == 0
+map magic:8s version:I crc:I id:16s file_bytes:Q n_extents:Q n_files:I zero:4s map_bytes:Q
+  | magic == b"PENSHMAP" | version == 1 | n_extents > 0 | n_files > 0
+extent offset:Q source:Q bytes:I file:I skipped:Q | bytes > 0 | offset >= end | file < n_files
+file bytes:Q mtime:q path_offset:Q path_bytes:I zero:4s | 1 <= path_bytes <= 4095
 row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
 footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
   keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
@@ -156,6 +162,7 @@ class Pack:
     def __init__(self, path):
         self.path, self.samples, self.sections = pathlib.Path(path), [], []
         self.fields, self.classes, self.stats = {}, {}, collections.Counter()
+        self.mapped = False
         try:
             self.read_manifest((self.path / "manifest").read_bytes())
         except (OSError, ValueError, LookupError, RecursionError, struct.error) as error:
@@ -188,6 +195,7 @@ class Pack:
             self.read_shard(TOP._replace(shard=entry.id), entry)
             first += entry.blocks_used
         parts[b"SHRD"].done(TOP)
+        TOP.same("mapped shards", bool(head.must & 4), self.mapped)
         TOP.same("n_blocks", head.n_blocks, first)
         self.numbers = {key: number for number, (key, _) in enumerate(self.samples)}
         TOP.same("number of different keys", len(self.samples), len(self.numbers))
@@ -210,6 +218,10 @@ class Pack:
     def read_shard(self, place, entry):
         name, size, rows, samples, counts = entry.id.hex(), self.head.block_samples, [], [], []
         data = (self.path / name[:2] / f"{name}.shard").read_bytes()
+        extents = []
+        if entry.stored_bytes:
+            place.same("size of the file", entry.stored_bytes, len(data))
+            data, extents = self.read_mapped(place, entry, data)
         place.same("size of the file", entry.file_bytes, len(data))
         head = Part(data).read(place, "header", id=entry.id, most=self.head.must)
         place.sum("header", data[16:64], head.crc, field=4)
@@ -227,6 +239,10 @@ class Pack:
             samples += self.read_block(place._replace(block=n), block, rows[n])
             counts.append(self.counts)
         blocks.done(place)
+        for at, most in extents:
+            inside = [row for row in rows if row.offset + row.index_bytes <= at
+                      and at + most <= row.offset + row.bytes <= row.offset + 2**32]
+            place.same("number of blocks around an extent", 1, len(inside))
         place.stats(data[stats:-128], sum(counts, collections.Counter()))
         self.stats += sum(counts[: entry.blocks_used], collections.Counter())
         place.same("largest_block", entry.largest_block, max(row.bytes for row in rows))
@@ -235,6 +251,39 @@ class Pack:
         hashes = sorted((*struct.unpack_from("<Q", text), n) for n, text in enumerate(digests))
         place.same("keys", hashes, list(struct.iter_unpack("<QI", keys)))
         self.samples += samples[: entry.samples_used]
+
+    def read_mapped(self, place, entry, data):  # gives the shard, and where its extents are
+        known = {"id": entry.id, "file_bytes": entry.file_bytes}
+        head = Part(data, len(data) - 64).read(place, "map", **known)
+        start = len(data) - head.map_bytes
+        place.sum("map", data[start:-64] + data[-48:], head.crc, field=5)
+        part, extents, end, skipped = Part(data, start, len(data) - 64), [], 64, 0
+        for _ in range(head.n_extents):
+            known = {"end": end, "n_files": head.n_files, "skipped": skipped}
+            extents.append(part.read(place, "extent", **known))
+            end, skipped = extents[-1].offset + extents[-1].bytes, skipped + extents[-1].bytes
+        files, paths = [part.read(place, "file") for _ in range(head.n_files)], part.at
+        names = [part.take(place, file.path_bytes, paths + file.path_offset) for file in files]
+        part.done(place)
+        place.same("stored bytes", entry.file_bytes - skipped, start)
+        whole, taken = b"", 0
+        for extent in extents:
+            own = extent.offset - len(whole)
+            whole += data[taken : taken + own] + self.read_file(place, files, names, extent)
+            taken += own
+        self.mapped = True
+        return whole + data[taken:start], [(each.offset, each.bytes) for each in extents]
+
+    def read_file(self, place, files, names, extent):  # absolute paths are never opened here
+        name = os.fsdecode(names[extent.file])
+        bad = [part for part in name.split("/") if part in ("", ".", "..") or "\0" in part]
+        place.need(not bad, f"path {name!r}")
+        path = self.path.resolve().parent / name
+        place.need(path.resolve() == path and path.is_file(), f"{name} is a link, or no file")
+        found = path.read_bytes()
+        place.same(f"size of {name}", files[extent.file].bytes, len(found))
+        place.need(extent.source + extent.bytes <= len(found), f"extent ends behind {name}")
+        return found[extent.source : extent.source + extent.bytes]
 
     def read_block(self, place, data, row):
         head = Part(data).read(place, "block", **vars(row), block=place.block)

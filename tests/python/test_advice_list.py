@@ -129,6 +129,10 @@ IN_TESTS = {
     "write paths relative to it, or pass --root with a URL that all objects",
     "put the folder of the binary first in PATH",
     "run 'penstock pack' with the same arguments and --task I/N",
+    # test_in_place.py
+    "make an ordinary pack of it with 'penstock copy'", "holds images, not clips; use",
+    "decompress it, or use 'penstock pack'", "use 'penstock pack' for objects",
+    "was made; run 'penstock index' again", "makes a pack of it that can be uploaded",
 }
 
 

@@ -31,6 +31,7 @@ CALLERS = {
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory"},
+    "file": {"roots", "n_roots", "moved_from", "moved_to", "n_moved"},
     "decode": {"progress", "ctx"},
     "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
                "release"},
@@ -38,7 +39,7 @@ CALLERS = {
     "trace": {"rank", "world"},
 }
 LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}, "trace": {"unused"}}
+        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 

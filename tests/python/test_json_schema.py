@@ -157,12 +157,13 @@ def test_pack_and_finalise(top, tmp_path):
     runs.append(good("pack", tmp_path / "in.tar", "-o", tmp_path / "tar.pen", "--json").json())
     runs.append(good("pack", tmp_path / "in", "-o", tmp_path / "k.pen", "--mode", "keep",
                      "--json").json())
+    runs.append(good("index", tmp_path / "in", "-o", tmp_path / "i.pen", "--json").json())
     good("plan", tmp_path / "in", "-o", tmp_path / "t.pen")
     runs.append(good("pack", tmp_path / "in", "-o", tmp_path / "t.pen", "--task", "0/1",
                      "--json").json())
     runs.append(good("finalise", tmp_path / "t.pen", "--json").json())
     check_section("penstock pack", runs)
-    assert TABLES["penstock finalise"] == TABLES["penstock pack"]
+    assert TABLES["penstock finalise"] == TABLES["penstock pack"] == TABLES["penstock index"]
 
 
 def test_plan(top, tmp_path):
@@ -170,9 +171,10 @@ def test_plan(top, tmp_path):
                                          "--json").json()])
 
 
-def test_info(top, rich):
-    check_section("penstock info", [good("info", top / "a.pen", "--json").json(),
-                                    good("info", rich, "--json").json()])
+def test_info(top, rich, tmp_path):
+    good("index", top / "images", "-o", tmp_path / "i.pen")
+    packs = (top / "a.pen", rich, tmp_path / "i.pen")
+    check_section("penstock info", [good("info", pack, "--json").json() for pack in packs])
 
 
 def test_samples(rich):

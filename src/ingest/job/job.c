@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ingest/job/settings.h"
+#include "ingest/prepare/prepared.h"
 #include "io/inner.h"
 #include "manage/work.h"
 #include "manage/work_home.h"
@@ -49,7 +50,14 @@ static int open_base(PenJob *job, PenError *reterr)
     if (r == PEN_OK && s->append)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: no pack to append to; leave out --append to make one", s->out);
-    return r == 1 ? pen__pack_open_store(job->store, &job->base, reterr) : r;
+    if (r == 1)
+        r = pen__pack_open_store(job->store, &job->base, reterr);
+    if (r == PEN_OK && job->base && pen__manifest_is_mapped(pen__pack_manifest(job->base)))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack cannot be appended to; make an ordinary pack of it "
+                         "with 'penstock copy', or index all files again",
+                         s->out);
+    return r;
 }
 
 static int open_carry(PenJob *job, PenError *reterr)
@@ -167,6 +175,35 @@ static int open_place(PenJob *job, PenError *reterr)
     return r;
 }
 
+/* Can all images be read where they are? */
+static int check_in_place(const PenJob *job, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    for (uint32_t f = 0; f < job->schema.n_fields; f++)
+        if (job->schema.fields[f].type == PEN_TYPE_CLIP)
+            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%s: field '%s': an in-place pack holds images, not clips; use "
+                             "'penstock pack'",
+                             job->settings->out, job->schema.fields[f].name);
+    PenBuf scratch = {0};
+    int r = PEN_OK;
+    for (uint64_t i = 0; info->in_order && i < info->n_items && r == PEN_OK; i++) {
+        PenItem item;
+        r = pen__plan_item(job->plan, i, &item, &scratch, reterr);
+        for (uint32_t f = 0; f < info->n_fields && r == PEN_OK; f++)
+            if (item.parts[f].kind == PEN_PART_STREAM) {
+                char name[PEN_INPUT_NAME_BYTES];
+                pen__part_name(job->plan, &item.parts[f], name, sizeof name);
+                r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                              "%s: the tar file is compressed, so its members cannot be read in "
+                              "place; decompress it, or use 'penstock pack'",
+                              name);
+            }
+    }
+    pen__buf_free(&scratch);
+    return r;
+}
+
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
                   PenError *reterr)
 {
@@ -196,6 +233,8 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
+    if (r == PEN_OK && settings->in_place)
+        r = check_in_place(job, reterr);
     if (r == PEN_OK) {
         pen__plan_connect(job->plan, job->places);
         choose_part(job);

@@ -105,7 +105,7 @@ int pen__result_sizes(PenStore *store, const PenManifest *m, PenIngestResult *re
         char name[PEN_SHARD_NAME_BYTES] = PEN_MANIFEST_NAME;
         if (i < m->n_shards) {
             pen__shard_name(m->shards[i].id, name);
-            ret->pack_bytes += m->shards[i].file_bytes;
+            ret->pack_bytes += pen__shard_stored(&m->shards[i]);
         }
         if (far)
             continue; /* what a store takes is its own matter */

@@ -81,9 +81,9 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     for (uint64_t i = 0; i < n; i++)
         done.n_samples += shards[i].samples_used;
     done.n_samples += done.n_rest;
-    job->result->pack_bytes = rest->n_blocks ? rest->file_bytes : 0;
+    job->result->pack_bytes = rest->n_blocks ? pen__shard_stored(rest) : 0;
     for (uint64_t i = 0; i < n; i++)
-        job->result->pack_bytes += shards[i].file_bytes;
+        job->result->pack_bytes += pen__shard_stored(&shards[i]);
     job->result->n_samples = done.n_samples;
     job->result->n_shards = n;
     job->result->block_samples = pen__plan_info(job->plan)->block_samples;

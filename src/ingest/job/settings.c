@@ -73,6 +73,7 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
                                 .index = pen__settings_index(s),
                                 .progressive = s->progressive,
                                 .sixteen_bit = s->sixteen_bit,
+                                .in_place = s->in_place,
                                 .video = {.fps = s->fps, .seconds = s->video_seconds},
                                 .limits = pen__limits_default};
 }
@@ -105,6 +106,34 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
     return r;
 }
 
+static int check_in_place(const PenIngestSettings *s, PenError *reterr)
+{
+    if (s->mode != PEN_MODE_KEEP || s->progressive != PEN_PROGRESSIVE_KEEP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: an in-place pack keeps files as they are: expected the mode keep",
+                         s->out);
+    if (s->kind == PEN_INPUT_FRAMES || s->kind == PEN_INPUT_VIDEOS)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack holds images, not clips; use 'penstock pack'",
+                         s->out);
+    if (pen_is_remote(s->out))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack refers to files beside it: expected a directory; "
+                         "to upload samples, use 'penstock pack'",
+                         s->out);
+    for (uint32_t i = 0; i < s->n_sources; i++)
+        if (pen_is_remote(s->sources[i]))
+            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%s: an in-place pack refers to files of this machine; use 'penstock "
+                             "pack' for objects",
+                             s->out);
+    if (s->append || s->n_tasks)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack is made in one run, and cannot be appended to",
+                         s->out);
+    return PEN_OK;
+}
+
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
 {
     if (!s->out || !s->out[0])
@@ -134,7 +163,9 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
     if (s->video_seconds < 1)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "time limit for a video: expected at least 1 second, found 0");
-    int r = pen__settings_check_images(s, reterr);
+    int r = s->in_place ? check_in_place(s, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = pen__settings_check_images(s, reterr);
     return r < 0 ? r : check_sources(s, reterr);
 }
 
@@ -162,14 +193,16 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
-             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64 "%s%s%s%s}",
+             ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64
+             "%s%s%s%s%s}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
              number_text(s->fraction, fraction), s->shard_bytes, s->block_samples, fps,
              s->sixteen_bit == PEN_SIXTEEN_REDUCE ? ",\"sixteen_bit\":\"reduce\"" : "",
              pen__settings_index(s) ? ",\"index\":1" : "",
-             s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "");
+             s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "",
+             s->in_place ? ",\"in_place\":1" : "");
 }
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which inputs are taken, and in which order. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,7 +154,9 @@ int pen__order_make(const PenInputs *in, const PenPlanRequest *request, uint64_t
         order[i] = i;
     shuffle(order, n, s->seed);
     int r = s->fraction < 1 ? keep_fraction(in, s->fraction, order, &n, reterr) : PEN_OK;
-    if (r == PEN_OK && s->order == PEN_PACK_SOURCE && n)
+    /* What is read where it lies is fastest in the order in which it lies. */
+    bool by_source = s->order == PEN_PACK_SOURCE || (s->in_place && in->kind == PEN_ROOT_TAR);
+    if (r == PEN_OK && by_source && n)
         qsort(order, (size_t)n, sizeof *order, by_number);
     uint64_t chosen = n;
     if (r == PEN_OK && request->known)

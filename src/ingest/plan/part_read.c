@@ -369,6 +369,21 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
     return r;
 }
 
+int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenError *reterr)
+{
+    const char *root = pen__plan_frame(plan)->roots[part->source].path;
+    const char *path = part->kind == PEN_PART_FILE ? part->path : "";
+    size_t bytes = strlen(path), need = strlen(root) + bytes + 2;
+    ret->bytes = 0;
+    if (pen__buf_reserve(ret, need) < 0)
+        return pen__fail_memory(reterr, WHERE, root);
+    if (part->kind == PEN_PART_FILE)
+        pen__root_path(root, path, bytes, (char *)ret->data, need);
+    else
+        memcpy(ret->data, root, strlen(root) + 1);
+    return PEN_OK;
+}
+
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap)
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);

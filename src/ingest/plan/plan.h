@@ -115,6 +115,8 @@ int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn fram
 /* "dir/clip/00003.jpg", "data_0.gulp: 17: frame 3": as pen__part_name. Frames count from 0 here. */
 void pen__part_frame_name(const PenPlan *plan, const PenPart *part, const char *key,
                           uint64_t number, char *buf, size_t cap);
+/* The path of the file that a FILE or RANGE lies in. */
+int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenError *reterr);
 /* Where a part comes from, for people, cut to the size of `buf`: "dir/a.jpg", "x-000.tar:
  * 0017.jpg". */
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap);

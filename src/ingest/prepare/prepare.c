@@ -472,5 +472,6 @@ void pen__prepared_image_free(PenPreparedImage *p)
     pen__buf_free(&p->index);
     pen__pixels_free(&p->pixels);
     pen__buf_free(&p->meta);
+    pen__buf_free(&p->origin);
     *p = (PenPreparedImage){0};
 }

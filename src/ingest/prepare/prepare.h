@@ -21,6 +21,7 @@ typedef struct PenPrepareSettings {
     int index;              /* JPEGs that are kept or encoded get an entry index */
     int progressive;        /* a PenProgressive */
     int sixteen_bit;        /* a PenSixteenBit */
+    int in_place;           /* images stay in their files */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */
@@ -39,6 +40,7 @@ typedef struct PenPreparedImage {
     PenBuf index;     /* its entries, coded */
     PenPixels pixels; /* raw */
     PenBuf meta;
+    PenBuf origin;        /* the path of the file that has it, in an in-place pack */
     const char *no_index; /* why a kept JPEG has no entry index; NULL: it has, or need not */
 } PenPreparedImage;
 

@@ -101,6 +101,28 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
     return PEN_OK;
 }
 
+/* Where the images are that are stored as they were read. */
+static int note_origins(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
+                        PenError *reterr)
+{
+    PenItem item;
+    PenBuf scratch = {0};
+    int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
+    for (uint32_t f = 0; f < schema->n_fields && r == PEN_OK; f++) {
+        PenPreparedImage *image = &p->images[f];
+        if (schema->fields[f].type != PEN_TYPE_IMAGE || !image->source.data ||
+            p->stored[f].data != image->source.data || p->stored[f].bytes != image->source.bytes ||
+            (item.parts[f].kind != PEN_PART_FILE && item.parts[f].kind != PEN_PART_RANGE))
+            continue;
+        r = pen__part_file(plan, &item.parts[f], &image->origin, reterr);
+        p->stored[f].origin = (const char *)image->origin.data;
+        p->stored[f].origin_offset =
+            item.parts[f].kind == PEN_PART_RANGE ? item.parts[f].offset : 0;
+    }
+    pen__buf_free(&scratch);
+    return r;
+}
+
 int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenPrepareSettings *prepare,
                        const PenPlan *plan, char *name, PenError *reterr)
 {
@@ -129,6 +151,9 @@ int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenPrepare
         p->first[f] = f;
         p->values[f].n_images = 1;
     }
+    int r = prepare->in_place ? note_origins(p, schema, plan, reterr) : PEN_OK;
+    if (r < 0)
+        return r;
     /* Only now do they stay where they are. */
     for (uint32_t f = 0; f < schema->n_fields; f++)
         p->values[f].images = p->values[f].n_images ? &p->stored[p->first[f]] : NULL;

@@ -36,6 +36,12 @@ static int add_piece(PenBlockBuild *b, const void *data, uint64_t bytes)
     return PEN_OK;
 }
 
+static int note_origin(PenBlockBuild *b, const PenStoredImage *image)
+{
+    PenOutsidePiece piece = {image->origin, image->origin_offset, b->n_iov};
+    return image->origin && image->bytes ? pen__buf_add(&b->outside, &piece, sizeof piece) : PEN_OK;
+}
+
 static int add_payload(Layout *l, const void *data, uint64_t bytes)
 {
     l->payload += bytes;
@@ -102,6 +108,8 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
         pen__store64(e + 32, l->heap_start + before);
         pen__store64(e + 40, b->heap.bytes - before);
     }
+    if (r == PEN_OK)
+        r = note_origin(b, image);
     if (r == PEN_OK)
         r = add_payload(l, image->data, image->bytes);
     if (r == PEN_OK && image->meta_bytes)
@@ -286,6 +294,7 @@ int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *i
         return too_large(n, reterr);
     b->index.bytes = b->heap.bytes = b->sections.bytes = b->sums.bytes = 0;
     b->n_iov = 0;
+    b->outside.bytes = 0;
     memset(b->stats, 0, sizeof b->stats);
     Layout l = {.b = b, .schema = schema, .heap_start = columns + PEN_BLOCK_HEADER_BYTES};
     l.place = (PenPlace){.id = id, .block = block};
@@ -308,6 +317,7 @@ void pen__block_build_fini(PenBlockBuild *b)
     pen__buf_free(&b->heap);
     pen__buf_free(&b->sections);
     pen__buf_free(&b->sums);
+    pen__buf_free(&b->outside);
     pen__free(b->iov);
     *b = (PenBlockBuild){0};
 }

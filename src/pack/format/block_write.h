@@ -9,10 +9,18 @@
 #include "pack/format/schema.h"
 #include "pack/format/stored.h"
 
+/* A piece whose bytes stay in a file: number `iov` of those to write. */
+typedef struct PenOutsidePiece {
+    const char *path;
+    uint64_t offset; /* in the file */
+    size_t iov;
+} PenOutsidePiece;
+
 typedef struct PenBlockBuild { /* buffers are used again for the next block */
     PenBuf index, heap, sections, sums;
     struct iovec *iov; /* what to write, in order */
     size_t n_iov, iov_cap;
+    PenBuf outside; /* PenOutsidePiece, in order */
     uint64_t bytes;
     uint32_t index_crc;
     uint64_t stats[PEN_STAT_COUNT]; /* PEN_STAT_*: what this block adds */

@@ -9,7 +9,8 @@
 /* Features in must. */
 #define PEN_MUST_MISSING UINT64_C(1) /* optional fields: values may be missing */
 #define PEN_MUST_ENTRIES UINT64_C(2) /* images may have entry tables */
-#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES)
+#define PEN_MUST_MAPPED UINT64_C(4)  /* payloads of a shard may lie in files outside of the pack */
+#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES | PEN_MUST_MAPPED)
 #define PEN_BLOB_MISSING 1u /* flag of a blob's entry */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16
@@ -22,6 +23,8 @@
 #define PEN_MAX_INDEX_BYTES (1ull << 31)
 #define PEN_MAX_BLOCK_SAMPLES (1ull << 31)
 #define PEN_MAX_STATS 65536u
+#define PEN_MAX_MAP_BYTES (1ull << 31)
+#define PEN_MAX_MAPPED_BLOCK (1ull << 32) /* bytes of a block with extents */
 #define PEN_RUN_BYTES 4096u
 
 #define PEN_MANIFEST_NAME "manifest"
@@ -37,7 +40,10 @@ enum { /* shard */
        PEN_SHARD_HEADER_BYTES = 64,
        PEN_SHARD_FOOTER_BYTES = 128,
        PEN_BLOCK_ENTRY_BYTES = 32,
-       PEN_KEY_HASH_BYTES = 12
+       PEN_KEY_HASH_BYTES = 12,
+       PEN_EXTENT_BYTES = 32,
+       PEN_MAPPED_FILE_BYTES = 32,
+       PEN_MAP_FOOTER_BYTES = 64
 };
 
 enum { /* which part of a shard or block a checksum is of: place.field where place.sample is PEN_ALL
@@ -47,6 +53,7 @@ enum { /* which part of a shard or block a checksum is of: place.field where pla
        PEN_PART_STATS = 2,
        PEN_PART_FOOTER = 3,
        PEN_PART_SHARD_HEADER = 4,
+       PEN_PART_MAP = 5,
        PEN_PART_INDEX = 0,
        PEN_PART_BLOCK_HEADER = 1
 };

@@ -85,6 +85,19 @@ void pen__stats_add(PenPackStats *to, const PenPackStats *from)
         to->missing[f] += from->missing[f];
 }
 
+bool pen__manifest_is_mapped(const PenManifest *m)
+{
+    for (uint64_t i = 0; i < m->n_shards; i++)
+        if (m->shards[i].stored_bytes)
+            return true;
+    return false;
+}
+
+static uint64_t must_of(const PenManifest *m)
+{
+    return pen__schema_must(&m->schema) | (pen__manifest_is_mapped(m) ? PEN_MUST_MAPPED : 0);
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 static int write_shards(PenManifest *m, PenBuf *out)
@@ -109,6 +122,7 @@ static int write_shards(PenManifest *m, PenBuf *out)
         pen__store64(e + 56, s->largest_block);
         memcpy(e + 64, s->digest, sizeof s->digest);
         pen__store64(e + 80, s->tail_bytes);
+        pen__store64(e + 88, s->stored_bytes);
         out->bytes += PEN_SHARD_ENTRY_BYTES;
     }
     return PEN_OK;
@@ -179,7 +193,7 @@ static int join_sections(PenManifest *m, const Section *sections, int n, PenBuf 
     }
     memcpy(h, "PENSTOCK", 8);
     pen__store32(h + 8, PEN_FORMAT_VERSION);
-    pen__store64(h + 16, pen__schema_must(&m->schema));
+    pen__store64(h + 16, must_of(m));
     pen__store64(h + 32, m->n_samples);
     pen__store64(h + 40, m->block_samples);
     pen__store64(h + 48, m->n_blocks);
@@ -227,6 +241,7 @@ static void load_shard(const uint8_t *e, PenShardEntry *s)
     s->largest_block = pen__load64(e + 56);
     memcpy(s->digest, e + 64, sizeof s->digest);
     s->tail_bytes = pen__load64(e + 80);
+    s->stored_bytes = pen__load64(e + 88);
 }
 
 /* A table of its blocks, some statistics, a footer: no more than could be, since memory is taken
@@ -275,9 +290,8 @@ static int read_shards(PenManifest *m, const uint8_t *data, size_t bytes, const 
         return pen__fail_memory(reterr, WHERE, "list of shards");
     for (uint64_t i = 0; i < m->n_shards; i++) {
         load_shard(data + i * PEN_SHARD_ENTRY_BYTES, &m->shards[i]);
-        for (size_t z = 88; z < PEN_SHARD_ENTRY_BYTES; z++)
-            if (data[i * PEN_SHARD_ENTRY_BYTES + z])
-                return wrong(name, "a shard entry is not valid", reterr);
+        if (m->shards[i].stored_bytes && !(m->must & PEN_MUST_MAPPED))
+            return wrong(name, "a shard entry is not valid", reterr);
     }
     return check_shards(m, name, reterr);
 }
@@ -366,7 +380,7 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
     if (at != m->bytes || !m->schema.n_fields || !m->shards)
         return wrong(name, "sections are missing or do not add up", reterr);
     m->schema.has_entries = (m->must & PEN_MUST_ENTRIES) != 0;
-    if (m->must != pen__schema_must(&m->schema))
+    if (m->must != must_of(m))
         return wrong(name, "features do not match the fields", reterr);
     return PEN_OK;
 }

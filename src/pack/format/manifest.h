@@ -12,6 +12,7 @@ typedef struct PenShardEntry {
     uint8_t id[PEN_ID_BYTES];
     uint64_t first_block, blocks_used, n_blocks, samples_used;
     uint64_t file_bytes, largest_block, tail_bytes;
+    uint64_t stored_bytes; /* of a mapped shard: the size of its file; else 0 */
     uint8_t digest[16];
 } PenShardEntry;
 
@@ -19,7 +20,7 @@ typedef struct PenManifest {
     uint8_t id[PEN_ID_BYTES]; /* of the pack */
     uint64_t n_samples, block_samples, n_blocks, n_shards;
     uint64_t bytes;
-    uint64_t must; /* as read; what is written follows from the schema */
+    uint64_t must; /* as read; what is written follows from the schema and the shards */
     PenSchema schema;
     PenShardEntry *shards;
     char *settings;
@@ -31,6 +32,13 @@ typedef struct PenManifest {
 int pen__manifest_write(PenManifest *m, PenBuf *out, PenError *reterr);
 int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr);
 void pen__manifest_fini(PenManifest *m);
+/* Do payloads lie in files outside of the pack? */
+bool pen__manifest_is_mapped(const PenManifest *m);
+/* What the shard takes where the pack is. */
+static inline uint64_t pen__shard_stored(const PenShardEntry *s)
+{
+    return s->stored_bytes ? s->stored_bytes : s->file_bytes;
+}
 
 /* Is the version that the file `name` has the one that is read? PEN_E_FORMAT, and what to do. */
 int pen__format_check(const char *name, uint32_t version, PenError *reterr);

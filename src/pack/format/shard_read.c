@@ -159,7 +159,9 @@ static int read_end(PenShard *s, uint64_t bytes, uint8_t **ret, PenError *reterr
 
 static int read_tail(PenShard *s, const PenShardEntry *expected, PenError *reterr)
 {
-    uint64_t n = expected ? expected->tail_bytes : PEN_MIN(TAIL_GUESS, s->source->bytes);
+    /* Before the tail of a mapped shard there may be bytes of files, which are not needed here. */
+    uint64_t guess = s->source->class_->origin ? PEN_SHARD_FOOTER_BYTES : TAIL_GUESS;
+    uint64_t n = expected ? expected->tail_bytes : PEN_MIN(guess, s->source->bytes);
     int r = read_end(s, n, &s->tail, reterr);
     if (r < 0)
         return r;

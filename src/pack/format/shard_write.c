@@ -6,9 +6,11 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "io/outside.h"
 #include "io/sink.h"
 #include "pack/format/block_write.h"
 #include "pack/format/keys.h"
+#include "pack/format/map.h"
 #include "pack/format/place.h"
 
 #define WHERE "pack/shard"
@@ -25,6 +27,10 @@ struct PenShardWriter {
     PenKeyHash *keys;
     uint64_t n_blocks, n_samples, keys_cap;
     uint64_t stats[PEN_STAT_COUNT];
+    PenMapBuild map; /* of what stays in files */
+    char *last_path; /* of them, as it was given, and its number in the map */
+    uint32_t last_file;
+    uint64_t last_bytes; /* its size */
 };
 
 int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
@@ -74,6 +80,63 @@ static int note_keys(PenShardWriter *w, const PenStoredSample *const *samples, u
     return PEN_OK;
 }
 
+/* ---- what stays in files ---- */
+
+static int map_file(PenShardWriter *w, const char *path, uint32_t *ret, PenError *reterr)
+{
+    char name[PEN_OUTSIDE_PATH_BYTES];
+    PenFileStat st;
+    if (w->last_path && strcmp(w->last_path, path) == 0) {
+        *ret = w->last_file;
+        return PEN_OK;
+    }
+    int r = pen__outside_name(pen__store_name(w->store), path, name, &st, reterr);
+    if (r < 0)
+        return r;
+    PenMappedFile file = {st.bytes, st.mtime_ns, name, (uint32_t)strlen(name)};
+    char *copy = pen__strdup(path);
+    if (!copy)
+        return pen__fail_memory(reterr, WHERE, path);
+    pen__free(w->last_path);
+    w->last_path = copy;
+    w->last_bytes = st.bytes;
+    r = pen__map_add_file(&w->map, &file, &w->last_file, reterr);
+    *ret = w->last_file;
+    return r;
+}
+
+/* Notes where the pieces are that stay in files, and leaves the others to be written. */
+static int map_pieces(PenShardWriter *w, PenError *reterr)
+{
+    PenBlockBuild *b = &w->build;
+    const PenOutsidePiece *piece = (const PenOutsidePiece *)b->outside.data;
+    const PenOutsidePiece *end = piece + b->outside.bytes / sizeof *piece;
+    uint64_t at = pen__shard_bytes(w);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n_iov; i++) {
+        uint64_t bytes = b->iov[i].iov_len;
+        uint32_t file;
+        if (piece == end || piece->iov != i) {
+            b->iov[n++] = b->iov[i];
+            at += bytes;
+            continue;
+        }
+        int r = map_file(w, piece->path, &file, reterr);
+        if (r < 0)
+            return r;
+        if (!pen__range_ok(piece->offset, bytes, w->last_bytes))
+            return pen__fail(reterr, PEN_E_CHANGED, WHERE,
+                             "%s: has changed while it was indexed; run the same command again",
+                             piece->path);
+        if (pen__map_add_extent(&w->map, file, piece->offset, at, bytes) < 0)
+            return pen__fail_memory(reterr, WHERE, "map");
+        at += bytes;
+        piece++;
+    }
+    b->n_iov = n;
+    return PEN_OK;
+}
+
 int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
                    PenError *reterr)
 {
@@ -85,14 +148,16 @@ int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uin
     if (r < 0)
         return r;
     uint8_t e[PEN_BLOCK_ENTRY_BYTES];
-    pen__store64(e, pen__sink_bytes(w->sink));
+    pen__store64(e, pen__shard_bytes(w));
     pen__store64(e + 8, w->build.bytes);
     pen__store64(e + 16, w->build.index.bytes);
     pen__store32(e + 24, w->build.index_crc);
     pen__store32(e + 28, n);
     if (note_keys(w, samples, n) < 0 || pen__buf_add(&w->table, e, sizeof e) < 0)
         return pen__fail_memory(reterr, WHERE, "block table");
-    r = pen__sink_writev(w->sink, w->build.iov, (int)w->build.n_iov, reterr);
+    r = w->build.outside.bytes ? map_pieces(w, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = pen__sink_writev(w->sink, w->build.iov, (int)w->build.n_iov, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; i < PEN_STAT_COUNT; i++)
@@ -104,14 +169,14 @@ int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uin
 
 uint64_t pen__shard_bytes(const PenShardWriter *w)
 {
-    return pen__sink_bytes(w->sink);
+    return pen__sink_bytes(w->sink) + w->map.skipped;
 }
 
 /* Keys, table, statistics and footer, all made before the first of them is written. */
 static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
 {
     PenPlace place = {.id = w->id, .block = PEN_ALL, .sample = PEN_ALL};
-    uint64_t keys_offset = pen__sink_bytes(w->sink);
+    uint64_t keys_offset = pen__shard_bytes(w);
     uint8_t f[PEN_SHARD_FOOTER_BYTES] = "PENSHEND";
     w->stats[PEN_STAT_BAD] = plan->n_bad;
     int r = pen__keys_write(w->keys, w->n_samples, out);
@@ -144,7 +209,10 @@ static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
     pen__store64(f + 112, plan->n_bad);
     place.field = PEN_PART_FOOTER;
     pen__store32(f + 12, pen__place_sum(&place, f + 16, sizeof f - 16));
-    return pen__buf_add(out, f, sizeof f);
+    r = pen__buf_add(out, f, sizeof f);
+    if (r == PEN_OK && w->map.skipped)
+        r = pen__map_write(&w->map, w->id, pen__load64(f + 32), out);
+    return r;
 }
 
 int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, PenError *reterr)
@@ -172,6 +240,8 @@ void pen__shard_abort(PenShardWriter **writer)
     pen__block_build_fini(&w->build);
     pen__buf_free(&w->table);
     pen__free(w->keys);
+    pen__map_build_free(&w->map);
+    pen__free(w->last_path);
     pen__free(w);
     *writer = NULL;
 }

@@ -40,6 +40,8 @@ typedef struct PenStoredImage {
     PenStoredEntries entries; /* or none of both */
     const uint8_t *meta;      /* metadata set aside */
     uint64_t meta_bytes;
+    const char *origin; /* in an in-place pack: the file that has the payload; NULL: the pack has */
+    uint64_t origin_offset;
 } PenStoredImage;
 
 typedef struct PenStoredValue {

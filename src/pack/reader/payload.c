@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checking payloads, and reading parts of them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -31,6 +32,26 @@ static uint32_t sum_of(const PenSpot *at, const PenPlace *place, const void *dat
     return sum;
 }
 
+/* Of bytes that may come from a file outside of the pack: the message names the file, but says
+ * nothing about what it has, since a pack could be made to ask for it. */
+static int outside_changed(const PenSpot *at, uint64_t offset, PenError *reterr)
+{
+    const PenBlock *b = at->block;
+    const PenSource *source = b->shard->shard.source;
+    uint64_t sample = b->first_sample + at->sample;
+    char origin[512];
+    if (!pen__source_origin(source, b->offset + offset, origin, sizeof origin))
+        snprintf(origin, sizeof origin, "%.400s", source->name);
+    int r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: does not match its checksum: sample %" PRIu64
+                      ", field '%s' has changed since the pack was made, or is damaged; the other "
+                      "samples can be read",
+                      origin, sample, b->view.schema->fields[at->field].name);
+    if (reterr)
+        reterr->sample = (int64_t)sample;
+    return r;
+}
+
 /* Compares the checksum of the bytes at `offset` of the block. */
 static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
                      PenError *reterr)
@@ -38,6 +59,8 @@ static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_
     const PenBlock *b = at->block;
     if (PEN_LIKELY(found == expected))
         return PEN_OK;
+    if (b->shard->shard.entry.stored_bytes)
+        return outside_changed(at, offset, reterr);
     int r = pen__fail(
         reterr, PEN_E_CORRUPT, WHERE,
         "%s: block %u, sample %u (%" PRIu64 " of the pack), field '%s', offset %" PRIu64

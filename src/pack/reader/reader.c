@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "io/dir.h"
+#include "io/outside.h"
 #include "io/remote_source.h"
 #include "pack/preload/layout.h"
 #include "pack/reader/reader_impl.h"
@@ -28,6 +29,7 @@ static void fill_info(PenPack *p)
                             .n_shards = m->n_shards,
                             .block_samples = m->block_samples,
                             .total_bytes = m->bytes,
+                            .stored_bytes = m->bytes,
                             .n_fields = m->schema.n_fields,
                             .fields = m->schema.fields,
                             .class_field = m->schema.class_field,
@@ -39,6 +41,7 @@ static void fill_info(PenPack *p)
     for (uint64_t i = 0; i < m->n_shards; i++) {
         p->first_blocks[i] = m->shards[i].first_block;
         p->info.total_bytes += m->shards[i].file_bytes;
+        p->info.stored_bytes += pen__shard_stored(&m->shards[i]);
         p->info.largest_block_bytes =
             PEN_MAX(p->info.largest_block_bytes, m->shards[i].largest_block);
     }
@@ -67,6 +70,38 @@ static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
     return r;
 }
 
+static int open_outside(PenPack *p, PenError *reterr)
+{
+    if (p->is_remote)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack refers to files beside it, and can only be read "
+                         "from a directory; 'penstock copy' makes a pack of it that can be "
+                         "uploaded",
+                         p->path);
+    return pen__outside_new(p->path, &p->outside, reterr);
+}
+
+static const PenFileSettings FILE_DEFAULTS = {.struct_size = sizeof FILE_DEFAULTS};
+
+void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes)
+{
+    pen__settings_default(settings, bytes, &FILE_DEFAULTS, sizeof FILE_DEFAULTS);
+}
+
+int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *reterr)
+{
+    PenFileSettings own = FILE_DEFAULTS;
+    int r = pen__settings_copy(&own, sizeof own, settings, "pen_file_settings_init", reterr);
+    if (r == PEN_OK &&
+        ((own.n_roots && !own.roots) || (own.n_moved && (!own.moved_from || !own.moved_to))))
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%s: directories of files: expected as many as the settings say, found none",
+                      pack->path);
+    if (r < 0 || !pack->outside)
+        return r;
+    return pen__outside_set(pack->outside, &own, reterr);
+}
+
 static int read_manifest(PenPack *p, PenError *reterr)
 {
     PenSource *source = NULL;
@@ -82,6 +117,8 @@ static int read_manifest(PenPack *p, PenError *reterr)
         p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
         if (!p->first_blocks || !p->shards)
             r = pen__fail_memory(reterr, WHERE, p->path);
+        else if (pen__manifest_is_mapped(&p->m))
+            r = open_outside(p, reterr);
     }
     pen__source_close(&source);
     return r;
@@ -230,6 +267,7 @@ void pen_pack_close(PenPack **pack)
     pen__shards_drop(p);
     pen__preload_close(&p->preload);
     pen__cache_close(&p->cache);
+    pen__outside_close(&p->outside);
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->loaded);
     pen__store_close(&p->store);

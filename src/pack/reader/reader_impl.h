@@ -30,10 +30,11 @@ struct PenPack {
     uint64_t *first_blocks; /* of the shards, side by side for the search */
     PenOpenFn open;
     void *open_ctx;
-    PenStore *store;           /* that it was opened from; NULL: by pen__pack_open_with */
-    pthread_mutex_t mutex;     /* of the slots and all counts of references */
-    pthread_cond_t loaded;     /* a whole block has come, or not */
-    uint64_t loading[LOADING]; /* blocks, and shards + PEN_LOADING_SHARD */
+    struct PenOutside *outside; /* files that mapped shards refer to; NULL: there are none */
+    PenStore *store;            /* that it was opened from; NULL: by pen__pack_open_with */
+    pthread_mutex_t mutex;      /* of the slots and all counts of references */
+    pthread_cond_t loaded;      /* a whole block has come, or not */
+    uint64_t loading[LOADING];  /* blocks, and shards + PEN_LOADING_SHARD */
     uint32_t n_loading;
     PenShardRef **shards;
     uint64_t shard_slots;

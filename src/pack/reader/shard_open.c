@@ -8,14 +8,33 @@
 #include "io/remote_source.h"
 #include "pack/preload/layout.h"
 #include "pack/reader/cached.h"
+#include "pack/reader/mapped.h"
 
 #define WHERE "pack/cache"
+
+/* The file of a mapped shard becomes the shard. */
+static int map_source(PenPack *p, const PenShardEntry *e, PenSource **source, PenError *reterr)
+{
+    if (!e->stored_bytes)
+        return PEN_OK;
+    if ((*source)->bytes != e->stored_bytes)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: expected %" PRIu64 " bytes, found %" PRIu64
+                         ": the shard is truncated or belongs to another pack",
+                         (*source)->name, e->stored_bytes, (*source)->bytes);
+    if (e->tail_bytes > e->stored_bytes) /* memory is taken for it before it is read */
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: expected a tail of %" PRIu64 " bytes, found a file of %" PRIu64,
+                         (*source)->name, e->tail_bytes, e->stored_bytes);
+    return pen__mapped_open(source, e->id, p->outside, reterr);
+}
 
 /* ---- a shard whose end is in memory ---------------------------------------------------------- */
 
 typedef struct TailSource {
     PenSource base;
     PenPack *pack;
+    const PenShardEntry *entry; /* of the manifest */
     char name[PEN_SHARD_NAME_BYTES];
     uint8_t *tail;
     size_t tail_bytes;
@@ -27,8 +46,14 @@ static int open_origin(TailSource *s, PenError *reterr)
 {
     PenSource *origin = NULL;
     int r = s->pack->open(s->pack->open_ctx, s->name, &origin, reterr);
-    if (r < 0)
+    if (r == PEN_OK)
+        r = map_source(s->pack, s->entry, &origin, reterr);
+    if (r == PEN_OK)
+        r = pen__mapped_check(origin, s->tail, s->entry->n_blocks, reterr);
+    if (r < 0) {
+        pen__source_close(&origin);
         return r;
+    }
     if (origin->bytes != s->base.bytes) {
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: expected %llu bytes, found %llu: the shard is truncated or belongs to "
@@ -112,6 +137,7 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
     pthread_mutex_init(&s->mutex, NULL);
     pen__shard_name(e->id, s->name);
     s->pack = p;
+    s->entry = e;
     s->tail = tail;
     s->tail_bytes = bytes;
     s->base = (PenSource){.class_ = &tail_class,
@@ -137,6 +163,28 @@ static int open_source(PenPack *p, uint64_t number, const char *name, PenSource 
     return p->open(p->open_ctx, name, ret, reterr);
 }
 
+/* The source of a shard with all of its bytes. */
+static int open_whole(PenPack *p, uint64_t number, const char *name, PenSource **ret,
+                      PenError *reterr)
+{
+    int r = open_source(p, number, name, ret, reterr);
+    return r == PEN_OK && !p->preload ? map_source(p, &p->m.shards[number], ret, reterr) : r;
+}
+
+static int open_shard(PenPack *p, uint64_t number, PenSource *source, PenShard *ret,
+                      PenError *reterr)
+{
+    const PenShardEntry *e = &p->m.shards[number];
+    int r = pen__shard_open(ret, source, e->id, e, reterr);
+    if (r < 0)
+        return r;
+    ret->entry.stored_bytes = e->stored_bytes;
+    r = pen__mapped_check(source, ret->tail, ret->entry.n_blocks, reterr);
+    if (r < 0)
+        pen__free(ret->tail);
+    return r;
+}
+
 static int fetch_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
 {
     const PenShardEntry *e = &p->m.shards[number];
@@ -147,12 +195,12 @@ static int fetch_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *ret
     pen__shard_name(e->id, name);
     for (int i = 0; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
         pen__source_close(&source);
-        r = open_source(p, number, name, &source, &now);
+        r = open_whole(p, number, name, &source, &now);
         if (r == PEN_E_NOT_FOUND) /* which would mean: no such sample */
             return pen__fail(reterr, PEN_E_CORRUPT, "pack/reader",
                              "%s: shard %s is missing; its samples cannot be read", p->path, name);
         if (r == PEN_OK)
-            r = pen__shard_open(ret, source, e->id, e, &now);
+            r = open_shard(p, number, source, ret, &now);
         if (r == PEN_E_CORRUPT &&
             (!source || !source->is_remote || !pen__error_differs(&now, &before)))
             break;
@@ -202,6 +250,7 @@ static int look(PenCached *w)
     if (!source)
         return 0;
     int r = pen__shard_open(&t->shard, source, t->entry->id, t->entry, NULL);
+    t->shard.entry.stored_bytes = t->entry->stored_bytes;
     if (r == PEN_OK && t->shard.block_samples == w->pack->m.block_samples)
         return 1;
     if (r == PEN_OK)

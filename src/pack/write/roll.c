@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "pack/format/shard_read.h"
 #include "pack/format/shard_write.h"
+#include "pack/reader/mapped.h"
 
 #define WHERE "pack/roll"
 
@@ -51,12 +52,17 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
     int r = pen__store_source(store, name, &source, reterr);
     if (r < 0)
         return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
-    r = pen__shard_open(&shard, source, id, NULL, reterr);
+    r = source->is_remote ? 0 : pen__map_is(source, reterr);
+    if (r == 1)
+        r = pen__mapped_open(&source, id, NULL, reterr);
+    if (r == PEN_OK)
+        r = pen__shard_open(&shard, source, id, NULL, reterr);
     if (r < 0) {
         pen__source_close(&source);
         return r;
     }
     *ret = shard.entry;
+    ret->stored_bytes = pen__mapped_stored(source);
     if (ret_stats)
         pen__shard_stats(&shard, ret_stats);
     if (ret_plan_end)

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/outside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/abi.h"
+#include "base/sys.h"
+
+#define WHERE "io/outside"
+
+enum { OPEN_FILES = 64, PATH_CAP = PEN_OUTSIDE_PATH_BYTES };
+
+typedef struct OpenFile {
+    uint64_t owner, used; /* used: the time of its last use, by a counter */
+    uint32_t number;
+    uint32_t refs;
+    PenSource *source; /* NULL: free */
+} OpenFile;
+
+/* Paths that begin with `from` are opened below `to`. */
+typedef struct Root {
+    char *from, *to;
+} Root;
+
+struct PenOutside {
+    char *pack;
+    char dir[PATH_CAP]; /* that holds the pack, as it was when the pack was opened */
+    Root *roots;
+    uint32_t n_roots;
+    pthread_mutex_t mutex; /* of all below */
+    OpenFile files[OPEN_FILES];
+    uint64_t owners, clock;
+};
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+bool pen__outside_path_ok(const char *path, size_t bytes)
+{
+    if (!bytes || bytes >= PATH_CAP || memchr(path, 0, bytes))
+        return false;
+    size_t at = path[0] == '/';
+    for (;;) {
+        const char *slash = memchr(path + at, '/', bytes - at);
+        size_t n = slash ? (size_t)(slash - path) - at : bytes - at;
+        if (!n || (path[at] == '.' && (n == 1 || (n == 2 && path[at + 1] == '.'))))
+            return false;
+        if (!slash)
+            return true;
+        at += n + 1;
+    }
+}
+
+/* What of `path` follows the directory `dir`; NULL when it does not lie below it. */
+static const char *below(const char *dir, const char *path)
+{
+    size_t n = strlen(dir);
+    while (n && dir[n - 1] == '/') /* "/" has nothing left, and every absolute path is below it */
+        n--;
+    if (strncmp(path, dir, n) != 0 || path[n] != '/')
+        return NULL;
+    path += n;
+    return path + strspn(path, "/");
+}
+
+static int fail_long(const char *path, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%.300s: expected a path of at most %d bytes",
+                     path, PATH_CAP - 1);
+}
+
+static int real_path(const char *path, char ret[PATH_CAP], PenError *reterr)
+{
+    int n = pen__sys->real_path(path, ret, PATH_CAP);
+    if (n >= 0)
+        return PEN_OK;
+    return n == -ERANGE ? fail_long(path, reterr)
+                        : pen__fail_os(reterr, -n, WHERE, "%.300s: cannot open", path);
+}
+
+/* The directory that holds the pack: "/" has itself. */
+static int holding_dir(const char *pack, char ret[PATH_CAP], PenError *reterr)
+{
+    int r = real_path(pack, ret, reterr);
+    if (r < 0)
+        return r;
+    char *slash = strrchr(ret, '/');
+    slash[slash == ret] = 0;
+    return PEN_OK;
+}
+
+int pen__outside_name(const char *pack, const char *path, char ret[PEN_OUTSIDE_PATH_BYTES],
+                      PenFileStat *ret_stat, PenError *reterr)
+{
+    char dir[PATH_CAP];
+    int r = holding_dir(pack, dir, reterr);
+    if (r == PEN_OK)
+        r = real_path(path, ret, reterr);
+    if (r < 0)
+        return r;
+    int s = pen__sys->stat_path(ret, ret_stat);
+    if (s < 0)
+        return pen__fail_os(reterr, -s, WHERE, "%.300s: cannot stat", ret);
+    const char *rest = below(dir, ret);
+    if (rest)
+        memmove(ret, rest, strlen(rest) + 1);
+    return PEN_OK;
+}
+
+/* ---- where files may be ---------------------------------------------------------------------- */
+
+int pen__outside_new(const char *pack, PenOutside **ret, PenError *reterr)
+{
+    PenOutside *o = pen__zalloc(sizeof *o);
+    char *copy = pen__strdup(pack);
+    if (!o || !copy) {
+        pen__free(o);
+        pen__free(copy);
+        return pen__fail_memory(reterr, WHERE, pack);
+    }
+    o->pack = copy;
+    pthread_mutex_init(&o->mutex, NULL);
+    int r = holding_dir(pack, o->dir, reterr);
+    if (r < 0)
+        pen__outside_close(&o);
+    else
+        *ret = o;
+    return r;
+}
+
+static void free_roots(PenOutside *o)
+{
+    for (uint32_t i = 0; i < o->n_roots; i++) {
+        pen__free(o->roots[i].from);
+        pen__free(o->roots[i].to);
+    }
+    pen__free(o->roots);
+    o->roots = NULL;
+    o->n_roots = 0;
+}
+
+static int add_root(PenOutside *o, const char *from, const char *to, PenError *reterr)
+{
+    if (!from || from[0] == 0 || !to || to[0] == 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: directories of files: expected a path, found none", o->pack);
+    Root root = {pen__strdup(from), pen__strdup(to)};
+    if (!root.from || !root.to) {
+        pen__free(root.from);
+        pen__free(root.to);
+        return pen__fail_memory(reterr, WHERE, o->pack);
+    }
+    o->roots[o->n_roots++] = root;
+    return PEN_OK;
+}
+
+/* Paths in packs are real, so a root that is a link also stands for where it leads. */
+static int add_given_root(PenOutside *o, const char *root, PenError *reterr)
+{
+    char real[PATH_CAP];
+    if (!root || root[0] == 0)
+        return add_root(o, root, root, reterr);
+    int r = real_path(root, real, reterr);
+    if (r == PEN_OK)
+        r = add_root(o, real, real, reterr);
+    if (r == PEN_OK && root[0] == '/' && strcmp(root, real) != 0)
+        r = add_root(o, root, root, reterr);
+    return r;
+}
+
+int pen__outside_set(PenOutside *o, const PenFileSettings *s, PenError *reterr)
+{
+    uint64_t n = 2ull * s->n_roots + s->n_moved;
+    free_roots(o);
+    o->roots = pen__alloc_array(PEN_MAX(n, 1u), sizeof *o->roots);
+    if (!o->roots)
+        return pen__fail_memory(reterr, WHERE, o->pack);
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < s->n_moved && r == PEN_OK; i++)
+        r = add_root(o, s->moved_from[i], s->moved_to[i], reterr);
+    for (uint32_t i = 0; i < s->n_roots && r == PEN_OK; i++)
+        r = add_given_root(o, s->roots[i], reterr);
+    return r;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+enum { FULL_CAP = 2 * PATH_CAP }; /* a directory and what is below it */
+
+/* A path of the pack, and where it is. */
+typedef struct Place {
+    char path[FULL_CAP];  /* as the pack has it, or what of it is below dir */
+    char dir[PATH_CAP];   /* that the user has named, or that holds the pack */
+    const char *rest;     /* below dir; points into path */
+    char shown[FULL_CAP]; /* both, for messages */
+} Place;
+
+static int set_place(Place *p, const char *dir, const char *rest, PenError *reterr)
+{
+    size_t n = strlen(dir), m = strlen(rest);
+    if (n >= sizeof p->dir || n + m + 2 > sizeof p->shown)
+        return fail_long(dir, reterr);
+    memcpy(p->dir, dir, n + 1);
+    while (n && dir[n - 1] == '/')
+        n--;
+    memcpy(p->shown, dir, n);
+    p->shown[n] = '/';
+    memcpy(p->shown + n + 1, rest, m + 1);
+    memmove(p->path, rest, m + 1);
+    p->rest = p->path;
+    return PEN_OK;
+}
+
+/* 1: below a directory that the user has named. */
+static int find_root(const PenOutside *o, Place *p, const char *path, PenError *reterr)
+{
+    for (uint32_t i = 0; i < o->n_roots; i++) {
+        const char *rest = below(o->roots[i].from, path);
+        if (!rest || !*rest)
+            continue;
+        int r = set_place(p, o->roots[i].to, rest, reterr);
+        return r < 0 ? r : 1;
+    }
+    return 0;
+}
+
+static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, PenError *reterr)
+{
+    if (!pen__outside_path_ok(file->path, file->path_bytes))
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: refers to a file by a path that is not valid", o->pack);
+    memcpy(p->path, file->path, file->path_bytes);
+    p->path[file->path_bytes] = 0;
+    int r = find_root(o, p, p->path, reterr);
+    if (r)
+        return r < 0 ? r : PEN_OK;
+    const char *dir = o->dir;
+    char full[FULL_CAP];
+    if (p->path[0] == '/')
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: refers to %.300s, which is not below %.300s; if this is one of your "
+                         "files, allow its directory: --root DIR, in Python roots=[DIR]",
+                         o->pack, p->path, dir);
+    size_t n = strlen(dir);
+    memcpy(full, dir, n);
+    full[n] = '/';
+    n += dir[1] != 0; /* that of "/" has its slash */
+    memcpy(full + n, p->path, (size_t)file->path_bytes + 1);
+    r = find_root(o, p, full, reterr); /* moved from where it was beside the pack */
+    return r < 0 ? r : r ? PEN_OK : set_place(p, dir, p->path, reterr);
+}
+
+static int fail_open(const PenOutside *o, const Place *p, int e, PenError *reterr)
+{
+    if (e == ENOENT)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%.400s: no such file; '%.300s' refers to it. If it was moved, pass "
+                         "--relocate OLD=NEW, in Python relocate={OLD: NEW}",
+                         p->shown, o->pack);
+    if (e == ENOTDIR || e == ELOOP)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%.400s: expected a file, found a symbolic link or a file in place of a "
+                         "directory; links are not followed",
+                         p->shown);
+    return pen__fail_os(reterr, e, WHERE, "%.400s: cannot open", p->shown);
+}
+
+/* Part by part, from the directory on. */
+static int open_below(const PenOutside *o, const Place *p, PenError *reterr)
+{
+    char rest[FULL_CAP];
+    memcpy(rest, p->rest, strlen(p->rest) + 1);
+    int fd = pen__sys->open(p->dir, PEN_OPEN_DIR);
+    for (char *at = rest; fd >= 0;) {
+        char *slash = strchr(at, '/');
+        if (slash)
+            *slash = 0;
+        int next = pen__sys->open_at(fd, at, slash ? PEN_OPEN_INNER_DIR : PEN_OPEN_PLAIN);
+        pen__sys->close(fd);
+        fd = next;
+        if (!slash)
+            break;
+        at = slash + 1;
+    }
+    return fd < 0 ? fail_open(o, p, -fd, reterr) : fd;
+}
+
+static int check_file(const PenOutside *o, const PenOutsideFile *file, const Place *p, int fd,
+                      PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__sys->stat_fd(fd, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%.400s: cannot stat", p->shown);
+    if (!st.is_file)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%.400s: expected a file, found %s",
+                         p->shown, st.what);
+    if (st.bytes != file->bytes)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%.400s: expected %" PRIu64 " bytes, found %" PRIu64
+                         ": the file has changed since '%.300s' was made; run 'penstock index' "
+                         "again",
+                         p->shown, file->bytes, st.bytes, o->pack);
+    return PEN_OK;
+}
+
+static int open_file(const PenOutside *o, const PenOutsideFile *file, PenSource **ret,
+                     PenError *reterr)
+{
+    Place p;
+    int r = locate(o, file, &p, reterr);
+    if (r < 0)
+        return r;
+    int fd = open_below(o, &p, reterr);
+    if (fd < 0)
+        return fd;
+    r = check_file(o, file, &p, fd, reterr);
+    if (r < 0) {
+        pen__sys->close(fd);
+        return r;
+    }
+    return pen__source_open_fd(fd, p.shown, file->bytes, ret, reterr);
+}
+
+/* ---- files in use ---------------------------------------------------------------------------- */
+
+/* With the lock. */
+static int find_open(PenOutside *o, const PenOutsideFile *file)
+{
+    for (int i = 0; i < OPEN_FILES; i++) {
+        OpenFile *f = &o->files[i];
+        if (f->source && f->owner == file->owner && f->number == file->number) {
+            f->refs++;
+            f->used = ++o->clock;
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* With the lock: a slot that is free, or whose file was used least recently; -1: all are in use. */
+static int find_slot(const PenOutside *o)
+{
+    int best = -1;
+    for (int i = 0; i < OPEN_FILES; i++) {
+        const OpenFile *f = &o->files[i];
+        if (!f->source)
+            return i;
+        if (!f->refs && (best < 0 || f->used < o->files[best].used))
+            best = i;
+    }
+    return best;
+}
+
+int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
+                      PenError *reterr)
+{
+    pthread_mutex_lock(&o->mutex);
+    int slot = find_open(o, file);
+    PenSource *source = slot < 0 ? NULL : o->files[slot].source, *old = NULL;
+    pthread_mutex_unlock(&o->mutex);
+    if (slot < 0) {
+        int r = open_file(o, file, &source, reterr);
+        if (r < 0)
+            return r;
+        pthread_mutex_lock(&o->mutex);
+        slot = find_slot(o);
+        if (slot >= 0) {
+            old = o->files[slot].source;
+            o->files[slot] = (OpenFile){file->owner, ++o->clock, file->number, 1, source};
+        }
+        pthread_mutex_unlock(&o->mutex);
+    }
+    pen__source_close(&old);
+    *ret = (PenOutsideUse){source, slot};
+    return PEN_OK;
+}
+
+void pen__outside_put(PenOutside *o, PenOutsideUse *use)
+{
+    if (use->slot < 0) {
+        pen__source_close(&use->source);
+        return;
+    }
+    pthread_mutex_lock(&o->mutex);
+    o->files[use->slot].refs--;
+    pthread_mutex_unlock(&o->mutex);
+}
+
+uint64_t pen__outside_owner(PenOutside *o)
+{
+    pthread_mutex_lock(&o->mutex);
+    uint64_t owner = ++o->owners;
+    pthread_mutex_unlock(&o->mutex);
+    return owner;
+}
+
+void pen__outside_forget(PenOutside *o, uint64_t owner)
+{
+    PenSource *closed[OPEN_FILES];
+    int n = 0;
+    pthread_mutex_lock(&o->mutex);
+    for (int i = 0; i < OPEN_FILES; i++)
+        if (o->files[i].source && o->files[i].owner == owner) {
+            closed[n++] = o->files[i].source;
+            o->files[i].source = NULL;
+        }
+    pthread_mutex_unlock(&o->mutex);
+    while (n)
+        pen__source_close(&closed[--n]);
+}
+
+void pen__outside_close(PenOutside **outside)
+{
+    if (!outside || !*outside)
+        return;
+    PenOutside *o = *outside;
+    *outside = NULL;
+    for (int i = 0; i < OPEN_FILES; i++)
+        pen__source_close(&o->files[i].source);
+    pthread_mutex_destroy(&o->mutex);
+    free_roots(o);
+    pen__free(o->pack);
+    pen__free(o);
+}

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In-place packs: images stay in their files, and every change of these is noticed."""
+
+import gzip
+import io
+import json
+import os
+import pickle
+import shutil
+import struct
+import tarfile
+import threading
+
+import numpy
+import pytest
+from cli_tools import good, image_bytes, run, usage_error
+from hostile_map import change_map
+from plain_reader import Pack as PlainPack
+from plain_reader import PackError
+from py_tools import need_penstock
+
+penstock = need_penstock()
+PER_TAR = 12
+
+
+def write_tar(path, first, n, **options):
+    with tarfile.open(path, "w") as tar:
+        for i in range(first, first + n):
+            photo = image_bytes(i, "PNG" if i % 5 == 4 else "JPEG")
+            for suffix, data in (
+                ("png" if i % 5 == 4 else "jpg", photo), ("cls", b"%d" % (i % 3)),
+                ("json", json.dumps({"i": i}).encode()),
+            ):
+                member = tarfile.TarInfo(f"s/{i:04}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Tars, a folder and a list, and an in-place pack of each; tests copy the directory."""
+    top = tmp_path_factory.mktemp("in-place") / "data"
+    (top / "photos/cat").mkdir(parents=True)
+    (top / "photos/dog").mkdir()
+    for n in range(2):
+        write_tar(top / f"web-{n}.tar", n * PER_TAR, PER_TAR)
+    rows = ["path,label"]
+    for i in range(20):
+        name = f"photos/{'cat' if i % 2 else 'dog'}/{i}.jpg"
+        (top / name).write_bytes(image_bytes(i, "JPEG"))
+        rows.append(f"{name},{i % 4}")
+    (top / "list.csv").write_text("\n".join(rows) + "\n")
+    options = ("--block-samples", "5")
+    good("index", top / "web-0.tar", top / "web-1.tar", "-o", top / "tars.pen", *options)
+    good("index", top / "photos", "-o", top / "folder.pen", *options)
+    good("index", top / "list.csv", "-o", top / "list.pen", *options)
+    return top
+
+
+@pytest.fixture
+def top(made, tmp_path):
+    shutil.copytree(made, tmp_path / "data", copy_function=shutil.copy2)
+    return tmp_path / "data"
+
+
+def sources(top):
+    return {
+        "tars": [top / "web-0.tar", top / "web-1.tar"], "folder": [top / "photos"],
+        "list": [top / "list.csv"],
+    }
+
+
+def contents(pack, name="image"):
+    with penstock.open(pack) as p:
+        return [(p.key(i), p.extract(i, name)) for i in range(len(p))]
+
+
+def batches(pack, **more):
+    pipeline = "decode | random_resized_crop 24 | hflip | tensor u8"
+    loader = penstock.Loader(pack, 4, pipeline=pipeline, seed=3, output="numpy", **more)
+    with loader:
+        return [[numpy.asarray(part).copy() for part in batch] for batch in loader]
+
+
+@pytest.mark.parametrize("kind", ["tars", "folder", "list"])
+def test_same_as_an_ordinary_pack(made, tmp_path, kind):
+    order = ("--order", "source") if kind == "tars" else ()
+    plain, mapped = tmp_path / "plain.pen", made / f"{kind}.pen"
+    good("pack", *sources(made)[kind], "-o", plain, "--mode", "keep", "--block-samples", "5",
+         *order)
+    assert contents(mapped) == contents(plain)
+    for shuffle in (True, False):
+        ours, theirs = (batches(pack, shuffle=shuffle) for pack in (mapped, plain))
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs):
+            assert all(numpy.array_equal(x, y) for x, y in zip(a, b))
+    assert "ok" in good("verify", mapped, "--decode").out
+    assert PlainPack(mapped).samples == PlainPack(plain).samples
+
+
+def test_extract_returns_the_sources(made, tmp_path):
+    good("extract", made / "folder.pen", "-o", tmp_path / "out")
+    for path in sorted((made / "photos").rglob("*.jpg")):
+        assert (tmp_path / "out" / path.relative_to(made / "photos")).read_bytes() == (
+            path.read_bytes())
+
+
+def test_tars_keep_their_order(made):
+    keys = [key for key, _ in contents(made / "tars.pen")]
+    assert keys == [f"s/{i:04}" for i in range(2 * PER_TAR)]
+
+
+def test_copy_makes_an_ordinary_pack(made, tmp_path):
+    mapped, copied = made / "tars.pen", tmp_path / "copy.pen"
+    good("copy", mapped, copied)
+    assert contents(copied) == contents(mapped)
+    assert "in_place" not in good("info", copied, "--json").json()
+    assert good("info", mapped, "--json").json()["in_place"] is True
+    assert PlainPack(copied).head.must == 2
+    good("verify", copied)
+    again = good("copy", mapped, copied, "--json").json()
+    assert again["already_copied_shards"] == 1
+
+
+def test_cache_and_preload(made, tmp_path):
+    expected = contents(made / "tars.pen")
+    for more in ({"cache": tmp_path / "cache"}, {"cache": tmp_path / "cache"}, {"preload": True}):
+        with penstock.open(made / "tars.pen", **more) as p:
+            assert [(p.key(i), p.extract(i, "image")) for i in range(len(p))] == expected
+
+
+def test_many_threads_and_files(made):
+    expected, errors = contents(made / "folder.pen"), []
+    with penstock.open(made / "folder.pen") as pack:
+
+        def work(first):
+            for i in list(range(first, 20)) + list(range(first)):
+                if (pack.key(i), pack.extract(i, "image")) != expected[i]:
+                    errors.append(i)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert not errors
+
+
+def test_few_descriptors_stay_open(tmp_path):
+    (tmp_path / "photos").mkdir()
+    photo = image_bytes(1, "JPEG")
+    for i in range(150):
+        (tmp_path / f"photos/{i}.jpg").write_bytes(photo)
+    good("index", tmp_path / "photos", "-o", tmp_path / "p.pen")
+    before = len(os.listdir("/proc/self/fd"))
+    with penstock.open(tmp_path / "p.pen") as pack:
+        assert all(pack.extract(i, "image") == photo for i in range(150))
+        assert len(os.listdir("/proc/self/fd")) - before < 80
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# ---- files that change -------------------------------------------------------------------------
+
+
+def fails(pack, *words, **more):
+    with pytest.raises(penstock.Error) as caught:
+        with penstock.open(pack, **more) as p:
+            for i in range(len(p)):
+                p.extract(i, "image")
+    for word in words:
+        assert word in str(caught.value), caught.value
+    return caught.value
+
+
+def test_each_change_is_noticed(top):
+    file, pack = top / "web-1.tar", top / "tars.pen"
+    whole = file.read_bytes()
+    for change, word in (
+        (lambda: file.write_bytes(whole[:-1]), "bytes, found"),
+        (lambda: file.write_bytes(whole + b"\0"), "bytes, found"),
+        (lambda: file.write_bytes(bytes(len(whole))), "does not match its checksum"),
+        (file.unlink, "no such file"),
+        (file.mkdir, "expected a file, found"),
+    ):
+        change()
+        error = fails(pack, "web-1.tar", word)
+        assert isinstance(error, penstock.CorruptError)
+        result = run("verify", pack)
+        assert result.code == 1
+        assert "web-1.tar" in result.err
+        with penstock.open(pack) as p:
+            assert p.extract(0, "image") == image_bytes(0, "JPEG")
+    file.rmdir()
+    file.write_bytes(whole)
+    good("verify", pack)
+
+
+def test_flips_of_an_image_are_noticed(top):
+    file = top / "photos/dog/0.jpg"
+    good_bytes = file.read_bytes()
+    with penstock.open(top / "folder.pen") as p:
+        number = p.index("dog/0.jpg")
+        for at in range(0, len(good_bytes), 11):
+            changed = bytearray(good_bytes)
+            changed[at] ^= 1 << at % 8
+            file.write_bytes(changed)
+            with pytest.raises(penstock.CorruptError, match="photos/dog/0.jpg, offset"):
+                p.extract(number, "image")
+    file.write_bytes(good_bytes)
+
+
+def test_messages_tell_no_checksum(top):
+    (top / "web-0.tar").write_bytes(bytes((top / "web-0.tar").stat().st_size))
+    change_map(top / "list.pen", what="into_index")
+    assert "0x" not in run("verify", top / "list.pen").err
+    for args in (["verify"], ["extract", "-o", top / "out"]):
+        assert "0x" not in run(args[0], top / "tars.pen", *args[1:]).err
+
+
+def test_a_bad_sample_is_replaced_but_no_access_error(top):
+    (top / "photos/dog/0.jpg").unlink()
+    assert len(batches(top / "folder.pen", on_bad="substitute", max_bad=1)) == 5
+    if os.getuid() != 0:
+        (top / "photos/dog").chmod(0)
+        with pytest.raises(penstock.Error):
+            batches(top / "folder.pen", on_bad="substitute", max_bad=100)
+        (top / "photos/dog").chmod(0o755)
+
+
+# ---- where files may be ------------------------------------------------------------------------
+
+
+def test_the_directory_can_be_moved(top, tmp_path):
+    expected = contents(top / "tars.pen")
+    top.rename(tmp_path / "elsewhere")
+    assert contents(tmp_path / "elsewhere/tars.pen") == expected
+
+
+def test_roots_and_relocate(top, tmp_path):
+    pack = tmp_path / "packs/far.pen"
+    pack.parent.mkdir()
+    good("index", top / "photos", "-o", pack)
+    fails(pack, "is not below", "--root")
+    assert "is not below" in run("verify", pack).err
+    good("verify", pack, "--root", top)
+    good("verify", pack, "--root", "/")
+    with penstock.open(pack, roots=[top]) as p:
+        expected = [p.extract(i, "image") for i in range(len(p))]
+    fails(pack, "is not below", roots=[tmp_path / "packs"])
+    moved = tmp_path / "moved"
+    (top / "photos").rename(moved)
+    fails(pack, "no such file", "relocate", roots=[top])
+    good("verify", pack, "--relocate", f"{top / 'photos'}={moved}")
+    good("extract", pack, "-o", tmp_path / "out", "--relocate", f"{top / 'photos'}={moved}")
+    good("copy", pack, tmp_path / "copy.pen", "--relocate", f"{top / 'photos'}={moved}")
+    with penstock.open(pack, relocate={str(top / "photos"): str(moved)}) as p:
+        assert [p.extract(i, "image") for i in range(len(p))] == expected
+        assert pickle.loads(pickle.dumps(p)).extract(0, "image") == expected[0]
+    # Also where the pack has relative paths.
+    with penstock.open(top / "folder.pen", relocate={str(top / "photos"): str(moved)}) as p:
+        assert p.extract(p.index("dog/0.jpg"), "image") == (moved / "dog/0.jpg").read_bytes()
+
+
+def test_wrong_roots(top):
+    for more in ({"roots": "x"}, {"roots": 3}, {"relocate": ["a"]}, {"roots": [3]}):
+        with pytest.raises(TypeError):
+            penstock.open(top / "tars.pen", **more)
+    with pytest.raises(penstock.Error):
+        penstock.open(top / "tars.pen", roots=[top / "none"])
+    for text in ("", "=", "a", "a=", "=b"):
+        assert run("verify", top / "tars.pen", "--relocate", text).code != 0
+
+
+@pytest.mark.parametrize("path", [
+    b"/etc/passwd", b"../data/web-0.tar", b"./web-0.tar", b"a//b", b"web-0.tar/", b"..", b"/",
+    b"x\0y", b"photos/../web-0.tar",
+])
+def test_hostile_paths(top, path):
+    change_map(top / "tars.pen", path=path)
+    fails(top / "tars.pen")
+    if path[:1] != b"/" or path == b"/":
+        with pytest.raises(PackError):
+            PlainPack(top / "tars.pen")
+
+
+def test_hostile_files(top):
+    secret = top.parent / "secret.tar"
+    shutil.copy(top / "web-0.tar", secret)
+    kept = top / "kept.tar"
+    (top / "web-0.tar").rename(kept)
+    for make in (
+        lambda at: at.symlink_to(secret), lambda at: at.symlink_to("kept.tar"), os.mkfifo,
+        lambda at: at.symlink_to("/dev/zero"),
+    ):
+        make(top / "web-0.tar")
+        fails(top / "tars.pen", "web-0.tar")
+        (top / "web-0.tar").unlink()
+    shutil.move(top / "photos", top.parent / "photos")
+    (top / "photos").symlink_to("../photos")
+    fails(top / "folder.pen", "links are not followed")
+
+
+@pytest.mark.parametrize("what", ["bytes", "source", "file", "offset", "skipped", "size", "magic",
+                                  "into_index", "overlap", "tail"])
+def test_hostile_maps(top, what):
+    change_map(top / "tars.pen", what=what)
+    fails(top / "tars.pen")
+    with pytest.raises(PackError):
+        PlainPack(top / "tars.pen")
+
+
+def test_flips_of_a_map_are_noticed(top):
+    (shard,) = (top / "tars.pen").glob("*/*.shard")
+    data = shard.read_bytes()
+    (size,) = struct.unpack_from("<Q", data, len(data) - 8)
+    for at in range(len(data) - size, len(data), 7):
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        shard.write_bytes(changed)
+        with pytest.raises(penstock.Error):
+            with penstock.open(top / "tars.pen") as p:
+                p.extract(0, "image")
+
+
+# ---- what cannot be done -----------------------------------------------------------------------
+
+
+def test_refused(top, tmp_path):
+    packed = top / "web.tar.gz"
+    packed.write_bytes(gzip.compress((top / "web-0.tar").read_bytes()))
+    result = run("index", packed, "-o", tmp_path / "a.pen")
+    assert result.code == 1
+    assert "compressed" in result.message()
+    assert "web.tar.gz" in result.message()
+    assert "expected a directory" in run("index", top / "photos", "-o", "s3://b/x.pen").message()
+    result = run("pack", top / "photos", "-o", top / "tars.pen", "--append")
+    assert "cannot be appended to" in result.message()
+    good("copy", top / "folder.pen", tmp_path / "copy.pen")
+    good("pack", top / "photos", "-o", tmp_path / "copy.pen", "--append", "--mode", "keep")
+    good("pack", packed, "-o", tmp_path / "a.pen", "--order", "source")
+    (top / "photos/dog/0.jpg").write_bytes(image_bytes(3))
+    assert "run 'penstock index' again" in run("verify", top / "folder.pen").err
+    good("index", top / "photos", "-o", top / "again.pen")
+    good("verify", top / "again.pen")
+    result = run("index", "s3://bucket/prefix", "-o", tmp_path / "s.pen")
+    assert "use 'penstock pack' for objects" in result.message()
+    usage_error("index", "x", "-o", "x.pen", "--mode", "tile")
+
+
+def test_gc_leaves_files_alone(top):
+    before = sorted(path for path in top.rglob("*") if path.is_file())
+    good("gc", top / "tars.pen")
+    assert sorted(path for path in top.rglob("*") if path.is_file()) == before
+
+
+def test_size(tmp_path):
+    """Photographs of a usual size: the pack has at most 3 % of the bytes of the files."""
+    rng = numpy.random.default_rng(1)
+    (tmp_path / "photos").mkdir()
+    from PIL import Image
+    for i in range(4):
+        pixels = rng.integers(0, 256, (40, 50, 3)).astype("uint8")
+        Image.fromarray(pixels).resize((500, 400), Image.Resampling.BICUBIC).save(
+            tmp_path / f"photos/{i}.jpg", quality=92)
+    good("index", tmp_path / "photos", "-o", tmp_path / "p.pen")
+    report = good("info", tmp_path / "p.pen", "--json").json()
+    files = sum(path.stat().st_size for path in (tmp_path / "photos").iterdir())
+    assert report["bytes"]["pack"] - 1500 < 0.03 * files  # the manifest, the keys and the tail

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In-place packs: shards whose payloads are read from the files that they were made of. */
+#include "base/team.h"
+#include "fault_sweep.h"
+#include "io/outside.h"
+#include "pack/format/map.h"
+#include "pack_help.h"
+
+enum { SAMPLES = 18, THREADS = 4 };
+
+static void make_pack(const char *folder, const char *out)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest(folder, out);
+    s.in_place = 1;
+    s.mode = PEN_MODE_KEEP;
+    CHECK_INT(pen_ingest_run(&s, &result, &err), PEN_OK);
+    CHECK_INT(result.n_samples, SAMPLES);
+    CHECK(result.pack_bytes < result.stats.payload_bytes / 4);
+}
+
+static void begin(void)
+{
+    help_begin();
+    help_folder("files", 0, SAMPLES);
+    make_pack("files", "p.pen");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void check_sample(PenPack *pack, uint64_t sample, PenBuf *found, PenBuf *expected)
+{
+    char key[64] = "", number[8] = "";
+    size_t n = 0;
+    CHECK_INT(pen_pack_key(pack, sample, key, sizeof key - 1, &n, NULL), PEN_OK);
+    memcpy(number, key + n - 7, 3);
+    help_read(pack, sample, 0, found);
+    help_jpeg((uint32_t)strtoul(number, NULL, 10), expected);
+    CHECK_INT(found->bytes, expected->bytes);
+    CHECK(memcmp(found->data, expected->data, found->bytes) == 0);
+}
+
+static void read_samples(void *ctx, unsigned number)
+{
+    PenBuf found = {0}, expected = {0};
+    for (uint64_t i = 0; i < SAMPLES; i++)
+        check_sample(ctx, (i + number) % SAMPLES, &found, &expected);
+    pen__buf_free(&found);
+    pen__buf_free(&expected);
+}
+
+TEST(threads_share_files)
+{
+    PenPack *pack = NULL;
+    PenError err = {0};
+    begin();
+    CHECK_INT(pen_pack_open(at("p.pen"), &pack, &err), PEN_OK);
+    CHECK(pen_pack_info(pack)->n_shards > 2);
+    CHECK(pen_pack_info(pack)->stored_bytes < pen_pack_info(pack)->total_bytes);
+    PenTeamWork work = {.name = "read", .run = read_samples, .ctx = pack};
+    CHECK_INT(pen__team_run(&work, THREADS, &err), PEN_OK);
+    pen_pack_close(&pack);
+    help_end();
+}
+
+static char swept[300];
+
+static int read_all(PenError *err)
+{
+    PenPack *pack = NULL;
+    PenFileSettings files;
+    static uint8_t data[1 << 17];
+    const char *root = "/";
+    size_t n = 0;
+    pen_file_settings_init(&files);
+    files.roots = &root;
+    files.n_roots = 1;
+    int r = pen_pack_open(swept, &pack, err);
+    if (r == PEN_OK)
+        r = pen_pack_files(pack, &files, err);
+    for (uint64_t i = 0; r == PEN_OK && i < SAMPLES; i += 5)
+        r = pen_pack_read(pack, i, 0, data, sizeof data, &n, err);
+    pen_pack_close(&pack);
+    return r;
+}
+
+TEST(every_call_may_fail)
+{
+    int points = 0;
+    begin();
+    snprintf(swept, sizeof swept, "%s", at("p.pen"));
+    fault_sweep(read_all, &points);
+    CHECK(points > 50);
+    help_end();
+}
+
+TEST(copy_is_an_ordinary_pack)
+{
+    PenPack *pack = NULL;
+    PenCopySettings s;
+    PenCopyResult result;
+    PenBuf found = {0}, expected = {0};
+    begin();
+    pen_copy_settings_init(&s);
+    s.from = at("p.pen");
+    s.to = at("copy.pen");
+    CHECK_INT(pen_copy(&s, &result, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at("copy.pen"), &pack, NULL), PEN_OK);
+    CHECK_INT(pen_pack_info(pack)->stored_bytes, pen_pack_info(pack)->total_bytes);
+    CHECK(memcmp(pen_pack_info(pack)->id, result.id, sizeof result.id) == 0);
+    for (uint64_t i = 0; i < SAMPLES; i++)
+        check_sample(pack, i, &found, &expected);
+    pen_pack_close(&pack);
+    pen__buf_free(&found);
+    pen__buf_free(&expected);
+    help_end();
+}
+
+/* ---- where files may be ---------------------------------------------------------------------- */
+
+TEST(paths)
+{
+    static const char *const good[] = {"a", "/a", "a/b", "/a/b.c", "...", "a/..b", ".a"};
+    static const char *const bad[] = {"",    "/",  "a/",   "//a",  "a//b", ".",        "a/.",
+                                      "./a", "..", "../a", "a/..", "/..",  "a/b/../c", "/a/"};
+    char text[PEN_OUTSIDE_PATH_BYTES];
+    memset(text, 'a', sizeof text);
+    for (size_t i = 0; i < PEN_LEN(good); i++)
+        CHECK(pen__outside_path_ok(good[i], strlen(good[i])));
+    for (size_t i = 0; i < PEN_LEN(bad); i++)
+        CHECK(!pen__outside_path_ok(bad[i], strlen(bad[i])));
+    CHECK(!pen__outside_path_ok("a\0b", 3));
+    CHECK(pen__outside_path_ok(text, sizeof text - 1));
+    CHECK(!pen__outside_path_ok(text, sizeof text));
+}
+
+static int take(PenOutside *o, const char *path, uint64_t bytes, PenError *err)
+{
+    PenOutsideFile file = {pen__outside_owner(o), 0, (uint32_t)strlen(path), path, bytes};
+    PenOutsideUse use;
+    int r = pen__outside_take(o, &file, &use, err);
+    if (r == PEN_OK)
+        pen__outside_put(o, &use);
+    return r;
+}
+
+static void set(PenOutside *o, const char *root, const char *from, const char *to)
+{
+    PenFileSettings s;
+    pen_file_settings_init(&s);
+    s.roots = &root;
+    s.n_roots = root != NULL;
+    s.moved_from = &from;
+    s.moved_to = &to;
+    s.n_moved = from != NULL;
+    CHECK_INT(pen__outside_set(o, &s, NULL), PEN_OK);
+}
+
+TEST(files_below_roots_alone)
+{
+    PenOutside *o = NULL;
+    PenError err = {0};
+    char inside[300], outside[300];
+    help_begin();
+    help_text("in/p.pen/manifest", "");
+    help_text("in/a/b", "four");
+    help_text("out/c", "four");
+    CHECK_INT(symlink("../out/c", at("in/link")), 0);
+    CHECK_INT(symlink("a", at("in/dir")), 0);
+    CHECK_INT(mkfifo(at("in/fifo"), 0600), 0);
+    snprintf(inside, sizeof inside, "%s", at("in/a/b"));
+    snprintf(outside, sizeof outside, "%s", at("out/c"));
+    CHECK_INT(pen__outside_new(at("in/p.pen"), &o, &err), PEN_OK);
+    CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
+    CHECK_INT(take(o, "a/b", 5, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "../out/c", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "link", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "dir/b", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "fifo", 0, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "a", 4096, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "a/b/c", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "none", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, inside, 4, &err), PEN_E_INVALID);
+    CHECK_INT(take(o, outside, 4, &err), PEN_E_INVALID);
+    set(o, at("out"), NULL, NULL);
+    CHECK_INT(take(o, outside, 4, &err), PEN_OK);
+    CHECK_INT(take(o, inside, 4, &err), PEN_E_INVALID);
+    CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
+    set(o, "/", NULL, NULL);
+    CHECK_INT(take(o, outside, 4, &err), PEN_OK);
+    CHECK_INT(take(o, inside, 4, &err), PEN_OK);
+    CHECK_INT(take(o, "/etc", 0, &err), PEN_E_CORRUPT);
+    set(o, NULL, "/old/place", at("out"));
+    CHECK_INT(take(o, "/old/place/c", 4, &err), PEN_OK);
+    CHECK_INT(take(o, "/old/placec", 4, &err), PEN_E_INVALID);
+    set(o, NULL, at("in/a"), at("out"));
+    CHECK_INT(take(o, "a/c", 4, &err), PEN_OK);
+    pen__outside_close(&o);
+    help_end();
+}
+
+/* ---- the map --------------------------------------------------------------------------------- */
+
+static const uint8_t id[PEN_ID_BYTES] = "0123456789abcdef";
+
+/* A shard of 1,000 bytes; 100 of them at 200 and 50 at 400 are those of a file. */
+static void make_map(PenBuf *out, uint64_t source, uint64_t file_bytes)
+{
+    PenMapBuild b = {0};
+    uint32_t file = 7, again = 7;
+    PenMappedFile f = {.bytes = file_bytes, .mtime_ns = -1, .path = "dir/x", .path_bytes = 5};
+    CHECK_INT(pen__map_add_file(&b, &f, &file, NULL), PEN_OK);
+    CHECK_INT(pen__map_add_file(&b, &f, &again, NULL), PEN_OK);
+    CHECK_INT(file, 0);
+    CHECK_INT(again, 0);
+    CHECK_INT(pen__map_add_extent(&b, file, source, 200, 100), PEN_OK);
+    CHECK_INT(pen__map_add_extent(&b, file, 0, 400, 50), PEN_OK);
+    out->bytes = 0;
+    CHECK_INT(pen__buf_reserve(out, 850), PEN_OK);
+    memset(out->data, 1, 850);
+    out->bytes = 850;
+    CHECK_INT(pen__map_write(&b, id, 1000, out), PEN_OK);
+    pen__map_build_free(&b);
+}
+
+static int read_map(const PenBuf *file, PenMap *ret)
+{
+    PenError err = {0};
+    PenSource *source = NULL;
+    int r = pen__source_open_memory("map", file->data, file->bytes, &source, NULL);
+    if (r == PEN_OK)
+        r = pen__map_read(source, id, ret, &err);
+    pen__source_close(&source);
+    return r;
+}
+
+TEST(map_round_trip)
+{
+    PenBuf file = {0};
+    PenMap m = {0};
+    make_map(&file, 0, 100);
+    CHECK_INT(read_map(&file, &m), PEN_OK);
+    CHECK_INT(m.n_extents, 2);
+    CHECK_INT(m.stored_bytes, 850);
+    CHECK_INT(pen__map_extent(&m, 1).skipped, 100);
+    CHECK_INT(pen__map_find(&m, 0), 0);
+    CHECK_INT(pen__map_find(&m, 299), 0);
+    CHECK_INT(pen__map_find(&m, 300), 1);
+    CHECK_INT(pen__map_find(&m, 450), 2);
+    CHECK_INT(pen__map_file(&m, 0).mtime_ns, -1);
+    pen__map_free(&m);
+    make_map(&file, 1, 100); /* ends behind the file */
+    CHECK_INT(read_map(&file, &m), PEN_E_CORRUPT);
+    pen__buf_free(&file);
+}
+
+TEST(every_byte_of_a_map_counts)
+{
+    PenBuf file = {0};
+    PenMap m = {0};
+    make_map(&file, 0, 100);
+    for (size_t i = 850; i < file.bytes; i++) {
+        file.data[i] ^= 1u << i % 8;
+        CHECK(read_map(&file, &m) < 0);
+        file.data[i] ^= 1u << i % 8;
+    }
+    for (size_t n = 0; n < file.bytes; n++) {
+        PenBuf cut = {.data = file.data, .bytes = n};
+        CHECK(read_map(&cut, &m) < 0);
+    }
+    pen__buf_free(&file);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_START(argc, argv);
+    RUN(threads_share_files);
+    RUN(every_call_may_fail);
+    RUN(copy_is_an_ordinary_pack);
+    RUN(paths);
+    RUN(files_below_roots_alone);
+    RUN(map_round_trip);
+    RUN(every_byte_of_a_map_counts);
+    return TEST_END();
+}
