@@ -293,7 +293,7 @@ RULES = [
     # part, offset in it, what is put there, what the error says
     ("manifest", 0, "<Q", 1, "must, by the flags"),
     ("manifest", 0, "<Q", 2, None),  # tables of entries are allowed, but there are none
-    ("manifest", 0, "<Q", 4, "must == 0"),
+    ("manifest", 0, "<Q", 8, "must == 0"),
     ("manifest", 16, "<Q", 5, "rule n_blocks =="),
     ("manifest", 24, "<Q", 0, "block_samples"),
     ("manifest", 24, "<Q", 2**31 + 1, "block_samples"),
@@ -327,7 +327,7 @@ RULES = [
     ("SHRD", 56, "<Q", 1, "largest_block"),
     ("SHRD", 64, "<B", 0, "digest"),
     ("SHRD", 80, "<Q", 8, "tail_bytes"),
-    ("SHRD", 95, "<B", 1, "zero"),
+    ("SHRD", 95, "<B", 1, "rule stored_bytes == 0"),
     ("CLAS", 0, "<I", 0, "type of field 0"),
     ("CLAS", 0, "<I", 4, "list index out of range"),
     ("CLAS", 4, "<I", 3, "end behind"),
