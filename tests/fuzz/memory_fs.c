@@ -151,6 +151,20 @@ static int64_t fs_pread(int fd, void *buf, size_t bytes, uint64_t offset)
     return (int64_t)n;
 }
 
+static int64_t fs_preadv(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    int64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t got = fs_pread(fd, iov[i].iov_base, iov[i].iov_len, offset + (uint64_t)all);
+        if (got < 0)
+            return got;
+        all += got;
+        if ((size_t)got < iov[i].iov_len)
+            break;
+    }
+    return all;
+}
+
 static int64_t fs_pwritev(int fd, const struct iovec *iov, int n, uint64_t offset)
 {
     Node *node = of(fd);
@@ -313,6 +327,7 @@ void fs_begin(size_t piece)
     sys.open_at = fs_open_at;
     sys.close = fs_close;
     sys.pread = fs_pread;
+    sys.preadv = fs_preadv;
     sys.pwritev = fs_pwritev;
     sys.fsync = fs_fsync;
     sys.stat_fd = fs_stat_fd;

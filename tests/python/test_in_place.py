@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import struct
 import tarfile
@@ -13,7 +14,7 @@ import threading
 
 import numpy
 import pytest
-from cli_tools import good, image_bytes, run, usage_error
+from cli_tools import ROOT, good, image_bytes, run, usage_error
 from hostile_map import change_map
 from plain_reader import Pack as PlainPack
 from plain_reader import PackError
@@ -96,6 +97,24 @@ def test_same_as_an_ordinary_pack(made, tmp_path, kind):
             assert all(numpy.array_equal(x, y) for x, y in zip(a, b))
     assert "ok" in good("verify", mapped, "--decode").out
     assert PlainPack(mapped).samples == PlainPack(plain).samples
+
+
+def test_the_page_works(top, tmp_path, monkeypatch):
+    """The commands and the code of docs/how-to/tars-in-place.md, with other directories."""
+    page = (ROOT / "docs/how-to/tars-in-place.md").read_text()
+    tars, moved = tmp_path / "tars", tmp_path / "moved"
+    tars.mkdir()
+    shutil.copy(top / "web-0.tar", tars)
+    shutil.copytree(tars, moved)
+    monkeypatch.chdir(tmp_path)
+    good("index", "data/web-{0..1}.tar", "-o", "data/web.pen")
+    good("index", tars / "web-0.tar", "-o", "web.pen")
+    good("verify", "web.pen", "--relocate", f"{tars}={moved}")
+    scope = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
+        exec(code.replace("/mnt/tars", str(tars)).replace("/data/tars", str(moved)), scope)
+        assert len(next(iter(scope["loader"]))[0]) > 0
+        scope["loader"].close()
 
 
 def test_extract_returns_the_sources(made, tmp_path):

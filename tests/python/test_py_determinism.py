@@ -173,7 +173,7 @@ def tight(pack):
         with pytest.raises(penstock.LimitError) as caught:
             open_rank(pack, threads=threads, memory=1)
         least = int(re.search(r"at least (\d+) MiB", str(caught.value))[1])
-        found[threads] = next(m for m in range(least, least + 32) if is_enough(pack, threads, m))
+        found[threads] = next(m for m in range(least, least + 16) if is_enough(pack, threads, m))
     return found
 
 

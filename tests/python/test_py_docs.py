@@ -32,6 +32,7 @@ ELSEWHERE = {
     "how-to/size-a-node.md": "test_s3_docs.py", "reference/c-abi.md": "test_c_abi.py",
     "tutorials/training-from-s3.md": "test_training_docs.py",
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
+    "how-to/tars-in-place.md": "test_in_place.py",
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (

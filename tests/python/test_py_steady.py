@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import conftest
 import py_tools
 import pytest
 
@@ -53,6 +54,9 @@ def test_a_sample_costs_its_reads(tmp_path):
     assert more.pop("getpid", 0) <= batches * 16
     # One sample in 31 is timed: it asks for the CPU time of its thread, before and after.
     assert more.pop("clock_gettime", 0) <= samples / 31 * 2 + 2
+    # libjpeg allocates for each of these small files. A sanitizer keeps what was freed for a while.
+    if conftest.is_sanitized(conftest.BUILD):
+        more.pop("mmap", None)
     assert sum(more.values()) <= batches
 
 

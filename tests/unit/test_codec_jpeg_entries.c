@@ -393,6 +393,24 @@ TEST(adobe_markers_say_the_colour)
     pen__buf_free(&file);
 }
 
+/* Bits are counted in 32 bits, also those of the tokens that are read behind the end. */
+TEST(bits_that_would_not_fit_are_not_read)
+{
+    PenBuf file = {0};
+    PenJpegHeader header;
+    PenJpegEntries found;
+    const char *why = "";
+    make_jpeg(&indexable[0], &file);
+    CHECK_INT(pen__jpeg_header(file.data, file.bytes, limits, &header, NULL), PEN_OK);
+    for (size_t more = 0; more < 64; more++) { /* none of the bytes is looked at */
+        size_t bytes = header.info.head_bytes + UINT32_MAX / 8 - more;
+        CHECK_INT(pen__entry_scan(scan, &header, file.data, bytes, 8, &found, &why, NULL), PEN_END);
+        CHECK_STR(why, "large");
+        CHECK_OK_SO_FAR();
+    }
+    pen__buf_free(&file);
+}
+
 TEST(truncated_files_have_no_index)
 {
     PenBuf file = {0};
@@ -644,6 +662,7 @@ int main(int argc, char **argv)
     RUN(files_without_an_index_say_why);
     RUN(bytes_between_markers);
     RUN(adobe_markers_say_the_colour);
+    RUN(bits_that_would_not_fit_are_not_read);
     RUN(truncated_files_have_no_index);
     RUN(what_follows_the_scan);
     RUN(damaged_files_have_the_right_index_or_none);

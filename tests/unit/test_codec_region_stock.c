@@ -183,6 +183,31 @@ TEST(truncated_files)
     }
 }
 
+/* Of one component libjpeg reads as many rows of blocks at once as its factor says: what is missing
+ * behind the box may be among them. */
+TEST(truncated_grey_files)
+{
+    for (int v = 1; v <= 4; v++) {
+        PenBuf file = {0};
+        make_jpeg(&(JpegSpec){.width = 200, .height = 208, .channels = 1, .v = v}, &file);
+        for (uint32_t n = 1; n < 26; n++) {
+            PenBuf cut = file;
+            cut.bytes -= (file.bytes - 700) * n / 26;
+            /* With an end, or it would be left to libjpeg at once. */
+            uint8_t *end = cut.data + cut.bytes - 2, kept[2] = {end[0], end[1]};
+            end[0] = 0xFF;
+            end[1] = 0xD9;
+            PenEncoded e = stock(&cut, 200, 208, 1);
+            memcpy(end, kept, 2);
+            for (uint32_t h = 1; h < 208; h += 9)
+                check_same(&e, (PenBox){.w = 20, .h = h}, PEN_COLOUR_RGB);
+            free(e.data);
+            CHECK_OK_SO_FAR();
+        }
+        pen__buf_free(&file);
+    }
+}
+
 /* libjpeg does not take more than 65,500. */
 TEST(sides_that_libjpeg_refuses)
 {
@@ -235,6 +260,7 @@ int main(int argc, char **argv)
     RUN(masks);
     RUN(damaged_files);
     RUN(truncated_files);
+    RUN(truncated_grey_files);
     RUN(sides_that_libjpeg_refuses);
     RUN(small_files_are_left_to_libjpeg);
     for (uint32_t i = 0; i < n_tiers; i++)

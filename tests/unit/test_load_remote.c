@@ -358,7 +358,7 @@ TEST(little_memory_is_enough)
     PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
     CHECK(far && pen_pack_open(at("a.pen"), &near, &err) == PEN_OK);
     atomic_store(&slow_us, 100);
-    s.memory_bytes = 24 << 20;
+    s.memory_bytes = 14 << 20;
     CHECK(help_epoch_hash(near, &s) == help_epoch_hash(far, &s));
     s.order = PEN_ORDER_RANDOM;
     CHECK(help_epoch_hash(near, &s) == help_epoch_hash(far, &s));

@@ -51,7 +51,7 @@ CASES = (
     Case("too few threads", "resample", "threads", pack="raw",
          settings={"pipeline": JITTER, "threads": 1}),
     Case("memory", "memory", "memory", pack="many", remote=True,
-         settings={"memory": "26MiB"},
+         settings={"memory": "27MiB"},
          job={"chaos": "delay=1.0,delay_ms=400", "repeat": 1}),
     Case("training step", "consumer", "consumer", settings={"batch_size": 8},
          job={"step_ms": 100}),

@@ -99,6 +99,7 @@ int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImage
     if (r < 0)
         return r;
     ret->image = image;
+    ret->no_scan = false;
     switch (image->codec) {
     case PEN_STORED_JPEG:
         return read_jpeg(image, limits, &ret->u.jpeg, reterr);

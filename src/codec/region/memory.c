@@ -32,12 +32,6 @@ static uint64_t plane_bytes(const PenJpegInfo *info, size_t i, uint64_t max_h, u
     return bytes;
 }
 
-/* Finding the entries of files that have no index. */
-static uint64_t scan_bytes(const PenJpegInfo *info, size_t bytes)
-{
-    return pen__own_is_on() ? pen__entry_scan_memory(info, bytes) : 0;
-}
-
 static uint64_t jpeg_bytes(const PenImageHeader *header, const PenOwnBox *at)
 {
     const PenEncoded *image = header->image;
@@ -48,8 +42,9 @@ static uint64_t jpeg_bytes(const PenImageHeader *header, const PenOwnBox *at)
         max_v = PEN_MAX(max_v, info->v_samp[i]);
     }
     uint64_t bytes = row_bytes(info->width) + (image->tiled ? image->head_bytes : 0);
-    bytes += pen__own_memory(image, info, at);
-    bytes += scan_bytes(pen__region_is_stock(image) ? info : NULL, image->bytes);
+    bool is_stock = pen__region_is_stock(image), scans = is_stock && pen__region_scans(header);
+    bytes += pen__own_memory(is_stock && !scans ? NULL : image, info, at);
+    bytes += scans ? pen__entry_scan_memory(info, image->bytes) : 0;
     for (size_t i = 0; i < info->components; i++)
         bytes += plane_bytes(info, i, max_h, max_v);
     return bytes;
@@ -76,7 +71,7 @@ static uint64_t webp_bytes(const PenImageInfo *info)
 uint64_t pen__region_memory(const PenImageHeader *header, const PenBox *box, uint32_t shrink)
 {
     PenOwnBox at = {*box, shrink};
-    uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL) + scan_bytes(NULL, 0);
+    uint64_t kept = FIXED_BYTES + pen__own_memory(NULL, NULL, NULL);
     switch (header->image->codec) {
     case PEN_STORED_JPEG:
         return FIXED_BYTES + jpeg_bytes(header, &at);

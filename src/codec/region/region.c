@@ -79,7 +79,10 @@ int pen__region_rows(PenDecoder *d, const PenImageHeader *header, const PenRegio
     int r = check_box(header->image, region, reterr);
     if (r < 0)
         return r;
-    r = choose(header->image)(d, header, region, reterr);
+    PenRegionFn decode = choose(header->image);
+    if (decode != pen__region_stock) /* what others take is counted without it */
+        pen__entry_scan_free(&d->scan);
+    r = decode(d, header, region, reterr);
     drop_large(&d->rows);
     drop_large(&d->converted);
     drop_large(&d->head);

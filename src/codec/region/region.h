@@ -21,7 +21,8 @@ typedef struct PenImageHeader {
         PenJpegHeader jpeg;
         PenPngHead png;
         PenImageInfo webp;
-    } u; /* by image->codec; nothing for raw pixels */
+    } u;          /* by image->codec; nothing for raw pixels */
+    bool no_scan; /* set by those who lack the memory that finding entries takes */
 } PenImageHeader;
 
 /* PEN_E_DECODE if the file is damaged, or is not what the index says. */

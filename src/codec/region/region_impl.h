@@ -79,6 +79,9 @@ static inline bool pen__region_is_stock(const PenEncoded *image)
     return !pen__region_is_tiled(image) && !pen__region_is_indexed(image);
 }
 
+/* Are its entries looked for, in a JPEG of which nothing else is known? */
+bool pen__region_scans(const PenImageHeader *header);
+
 static inline PenJpegInfo pen__cut_info(const PenCut *cut)
 {
     return (PenJpegInfo){.width = cut->width,

@@ -2,6 +2,7 @@
 /* Rows of a box of a JPEG without an index. For a file of some size it pays to find its entries
  * first, as far as the box needs them, and to decode it with the own decoder then. Everything else
  * is left to libjpeg. */
+#include "codec/jpeg/markers.h"
 #include "codec/region/region_impl.h"
 
 /* Lanes begin anew at each restart marker: intervals have to be long, too. */
@@ -15,15 +16,27 @@ static bool is_large(const PenJpegInfo *info, size_t bytes)
            bytes * PEN_MIN(interval, mcus) / mcus >= PEN_REGION_SCAN_BYTES / 2;
 }
 
-/* Is it a file that libjpeg would take, and that is worth the scan? */
-static bool is_worth_it(const PenDecoder *d, const PenImageHeader *header, const PenLimits *limits)
+/* Does libjpeg take it, and the own decoder, too? */
+static bool is_taken(const PenImageHeader *header)
 {
     const PenEncoded *image = header->image;
+    return image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION &&
+           pen__own_takes(&header->u.jpeg.info);
+}
+
+bool pen__region_scans(const PenImageHeader *header)
+{
     const PenJpegInfo *info = &header->u.jpeg.info;
-    return (d->scans_all || is_large(info, image->bytes - info->head_bytes)) &&
-           image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION &&
-           pen__own_takes(info) &&
-           pen__entry_scan_memory(info, image->bytes) <= limits->max_memory_bytes / 4;
+    bool one_scan = info->sof <= PEN_MARKER_SOF1 && info->scan_components == info->components;
+    return !header->no_scan && one_scan && pen__own_is_on() &&
+           is_large(info, header->image->bytes - info->head_bytes) && is_taken(header);
+}
+
+static bool is_worth_it(const PenDecoder *d, const PenImageHeader *header, const PenLimits *limits)
+{
+    return (d->scans_all ? is_taken(header) : pen__region_scans(header)) &&
+           pen__entry_scan_memory(&header->u.jpeg.info, header->image->bytes) <=
+               limits->max_memory_bytes / 4;
 }
 
 /* PEN_END: it has no entries. */
@@ -50,8 +63,10 @@ int pen__region_stock(PenDecoder *d, const PenImageHeader *header, const PenRegi
         r = find_entries(d, header, region, &entries, reterr);
     if (r < 0)
         return r;
-    if (r == PEN_END)
+    if (r == PEN_END) {
+        pen__entry_scan_free(&d->scan);
         return pen__region_jpeg(d, header, region, reterr);
+    }
     PenEncoded image = *header->image;
     PenImageHeader indexed = *header;
     indexed.image = &image;

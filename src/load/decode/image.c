@@ -26,6 +26,10 @@ int pen__image_decoder_run(const PenImageDecoder *d, const PenProgram *p,
     if (r < 0)
         return r;
     uint64_t need = pen__sample_plan_memory(p, sample_plan, &header);
+    if (need > d->own_bytes) { /* a scan is not worth waiting for memory */
+        header.no_scan = true;
+        need = pen__sample_plan_memory(p, sample_plan, &header);
+    }
     if (need > d->own_bytes)
         r = reserve(d->shared, need, reterr);
     if (r != PEN_OK)

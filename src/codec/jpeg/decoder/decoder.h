@@ -59,8 +59,9 @@ int pen__own_decode(PenOwn *own, const PenOwnRequest *request, uint32_t *ret_giv
 void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries,
                          const PenOwnBox *box, uint64_t *ret_from, uint64_t *ret_end);
 
-/* The last MCU that libjpeg reads for a box: it reads entire rows, and one more where it upsamples
- * rows. Of `info` it takes size, components and sampling. */
+/* The last MCU that libjpeg reads for a box: it reads entire rows, one more where it upsamples
+ * rows, and several at once of one component with a vertical factor. Of `info` it takes size,
+ * components and sampling. */
 uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenOwnBox *box);
 
 /* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without

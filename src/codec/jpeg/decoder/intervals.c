@@ -164,8 +164,11 @@ uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenOwnBox *box)
     PenTileGeometry g;
     PenOwnWanted w;
     want(info, box, &g, &w);
-    uint32_t end = PEN_MIN(w.bottom + 1 + (g.mcu_height > 8), g.mcus_y);
-    return end * g.mcus_x - 1;
+    /* Of one component it reads as many rows at once as its factor says. */
+    uint32_t at_once = info->components == 1 ? info->v_samp[0] : 1;
+    uint32_t end = w.bottom + 1 + (g.mcu_height > 8);
+    end = (end + at_once - 1) / at_once * at_once;
+    return PEN_MIN(end, g.mcus_y) * g.mcus_x - 1;
 }
 
 void pen__own_scan_bytes(const PenJpegInfo *info, const PenJpegEntries *entries,

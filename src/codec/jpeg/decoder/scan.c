@@ -72,16 +72,13 @@ void pen__entry_scan_trim(PenEntryScan *scan)
 
 uint64_t pen__entry_scan_memory(const PenJpegInfo *info, size_t bytes)
 {
-    uint64_t copy = KEEP_COPY, entries = KEEP_ENTRIES;
-    if (info) {
-        PenTileGeometry g;
-        PenEntryPlan plan;
-        pen__tile_geometry(info, &g);
-        pen__entry_plan(g.mcus_x * g.mcus_y, info->restart_interval, pen__entry_unit(info),
-                        info->components, &plan);
-        copy = PEN_MAX(copy, (uint64_t)bytes + PEN_OWN_PAD);
-        entries = PEN_MAX(entries, plan.n_entries * (uint64_t)sizeof(PenEntry));
-    }
+    PenTileGeometry g;
+    PenEntryPlan plan;
+    pen__tile_geometry(info, &g);
+    pen__entry_plan(g.mcus_x * g.mcus_y, info->restart_interval, pen__entry_unit(info),
+                    info->components, &plan);
+    uint64_t copy = PEN_MAX((uint64_t)KEEP_COPY, (uint64_t)bytes + PEN_OWN_PAD);
+    uint64_t entries = PEN_MAX((uint64_t)KEEP_ENTRIES, plan.n_entries * (uint64_t)sizeof(PenEntry));
     return sizeof(PenEntryScan) + copy + entries;
 }
 
@@ -268,13 +265,22 @@ static uint32_t read_to(const PenEntryPlan *plan, uint32_t last)
     return pen__entry_first(plan, entry) + pen__entry_mcus(plan, entry);
 }
 
+/* The content is lost when it grows: a larger copy beside the old one would be more than
+ * pen__entry_scan_memory says. */
+static int reserve(PenBuf *b, size_t bytes)
+{
+    if (b->cap < bytes)
+        pen__buf_free(b);
+    return pen__buf_reserve(b, bytes);
+}
+
 static int read_entries(Reader *r, uint32_t last, PenJpegEntries *ret, const char **ret_why,
                         PenError *reterr)
 {
     PenEntryScan *scan = r->scan;
     pen__entry_scan_trim(scan);
-    if (pen__buf_reserve(&scan->copy, r->bytes + PEN_OWN_PAD) < 0 ||
-        pen__buf_reserve(&scan->entries, (size_t)r->plan->n_entries * sizeof(PenEntry)) < 0)
+    if (reserve(&scan->copy, r->bytes + PEN_OWN_PAD) < 0 ||
+        reserve(&scan->entries, (size_t)r->plan->n_entries * sizeof(PenEntry)) < 0)
         return pen__fail_memory(reterr, where, "entry index");
     r->entries = (PenEntry *)(void *)scan->entries.data;
     scan->blocks.take = take_blocks;
@@ -301,7 +307,7 @@ static const char *prepare(PenEntryScan *scan, const PenJpegHeader *header, size
         return "unusual header";
     if (plan->n_entries == 1)
         return "small";
-    if (bytes > UINT32_MAX / 8)
+    if (bytes > UINT32_MAX / 8 - PEN_OWN_PAD) /* lanes read into the pad, and count bits in 32 */
         return "large";
     /* A block has 2 bits at least: a small file cannot make us allocate for a huge one. */
     return plan->n_mcus / 4 > bytes ? "truncated" : NULL;

@@ -18,8 +18,7 @@ void pen__entry_scan_free(PenEntryScan **scan); /* accepts NULL */
 /* Releases large buffers, and with them the last index. */
 void pen__entry_scan_trim(PenEntryScan *scan); /* accepts NULL */
 
-/* The most memory that the scan of a file takes, with what is kept from earlier ones; without a
- * file (NULL) only the latter. */
+/* The most memory that the scan of a file takes, with what is kept from earlier ones. */
 uint64_t pen__entry_scan_memory(const PenJpegInfo *info, size_t bytes);
 
 /* Reads the scan of a file, whose header has been parsed, from its first bit to its last.

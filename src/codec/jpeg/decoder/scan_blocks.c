@@ -216,24 +216,21 @@ static void take_all(PenScanBlocks *scan, uint32_t i, uint32_t *from)
     *from = 0;
 }
 
-/* Where an MCU of `a` from *x on is one of `b`. */
+/* Where an MCU of `a` from *x on is one of `b` from *y on. If there is none, *y is where to go on:
+ * all before it is before what `a` has read. */
 static bool find_same(const PenScanBlocks *scan, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
 {
     const uint32_t *p = scan->lanes[a].first, *q = scan->lanes[b].first;
-    uint32_t i = *x, n = known(&scan->lanes[a]), k = 0, m = known(&scan->lanes[b]);
+    uint32_t i = *x, n = known(&scan->lanes[a]), k = *y, m = known(&scan->lanes[b]);
     uint32_t step = scan->steps.mcu_blocks;
-    while (i < n && k < m) {
-        if (p[i] == q[k]) {
-            *x = i;
-            *y = k;
-            return true;
-        }
+    while (i < n && k < m && p[i] != q[k])
         if (p[i] < q[k])
             i += step;
         else
             k += step;
-    }
-    return false;
+    *x = i;
+    *y = k;
+    return i < n && k < m;
 }
 
 /* The lane `a`, which is right, reads on until it meets `b`, and takes what is before. False: it
@@ -241,7 +238,7 @@ static bool find_same(const PenScanBlocks *scan, uint32_t a, uint32_t b, uint32_
 static bool join(PenScanBlocks *scan, uint32_t a, uint32_t b, uint32_t *from)
 {
     PenScanLane *l = &scan->lanes[a];
-    uint32_t m = known(&scan->lanes[b]), x = *from, y;
+    uint32_t m = known(&scan->lanes[b]), x = *from, y = 0;
     while (!find_same(scan, a, b, &x, &y)) {
         take_all(scan, a, from);
         if (!scan->left || l->is_over || !m || l->bit > scan->lanes[b].first[m - 1] ||
