@@ -37,11 +37,43 @@ struct PenOutside {
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
+/* The bytes of the scheme that it begins with; 0: it is a path. */
+static size_t scheme_bytes(const char *path, size_t bytes)
+{
+    static const char *const schemes[] = {"s3://", "https://", "http://"};
+    for (size_t i = 0; i < PEN_LEN(schemes); i++) {
+        size_t n = strlen(schemes[i]);
+        if (bytes >= n && memcmp(path, schemes[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+bool pen__outside_is_address(const char *path, size_t bytes)
+{
+    return scheme_bytes(path, bytes) != 0;
+}
+
+/* What follows the scheme. Whether an object can be requested by it is seen when it is opened. */
+static bool address_ok(const char *rest, size_t bytes)
+{
+    const char *slash = memchr(rest, '/', bytes);
+    if (!slash || memchr(rest, '@', (size_t)(slash - rest)))
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        if ((uint8_t)rest[i] < 0x20 || rest[i] == 0x7F || rest[i] == '?' || rest[i] == '#')
+            return false;
+    return true;
+}
+
 bool pen__outside_path_ok(const char *path, size_t bytes)
 {
     if (!bytes || bytes >= PATH_CAP || memchr(path, 0, bytes))
         return false;
-    size_t at = path[0] == '/';
+    size_t scheme = scheme_bytes(path, bytes);
+    if (scheme && !address_ok(path + scheme, bytes - scheme))
+        return false;
+    size_t at = scheme ? scheme : path[0] == '/';
     for (;;) {
         const char *slash = memchr(path + at, '/', bytes - at);
         size_t n = slash ? (size_t)(slash - path) - at : bytes - at;
@@ -226,6 +258,16 @@ static int find_root(const PenOutside *o, Place *p, const char *path, PenError *
     return 0;
 }
 
+/* It may be anybody's object, and requests may carry the user's credentials. */
+static int refuse_object(const PenOutside *o, const char *address, PenError *reterr)
+{
+    int prefix = (int)PEN_MIN((size_t)(strrchr(address, '/') - address), 140u);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%.100s: refers to %.140s, which is below no root; if this is one of your "
+                     "objects, pass its prefix with --root, in Python roots=[\"%.*s\"]",
+                     o->pack, address, prefix, address);
+}
+
 static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, PenError *reterr)
 {
     if (!pen__outside_path_ok(file->path, file->path_bytes))
@@ -236,6 +278,8 @@ static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, Pen
     int r = find_root(o, p, p->path, reterr);
     if (r)
         return r < 0 ? r : PEN_OK;
+    if (pen__outside_is_address(p->path, file->path_bytes))
+        return refuse_object(o, p->path, reterr);
     const char *dir = o->dir;
     char full[FULL_CAP];
     if (p->path[0] == '/')

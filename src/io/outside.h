@@ -43,8 +43,11 @@ int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *
                       PenError *reterr);
 void pen__outside_put(PenOutside *o, PenOutsideUse *use);
 
-/* Is it a path that a pack may have? No part is empty, "." or "..", and there is no NUL. */
+/* Is it a path that a pack may have? No part is empty, "." or "..", and there is no NUL. An address
+ * has a bucket or host and one more part, and nothing that could be a secret or a query. */
 bool pen__outside_path_ok(const char *path, size_t bytes);
+/* Does it begin as the address of an object does? */
+bool pen__outside_is_address(const char *path, size_t bytes);
 
 /* The path of a file as a pack has it: real, relative to the directory that holds the pack when it
  * lies below it, absolute else. */

@@ -5,7 +5,7 @@ import struct
 
 from plain_writer import crc32c
 
-EXTENT, FILE, FOOTER = struct.Struct("<QQIIQ"), struct.Struct("<QqQI4x"), 64
+EXTENT, FILE, FOOTER = struct.Struct("<QQIIQ"), struct.Struct("<QqQII"), 64
 ALL = 2**32 - 1
 
 
@@ -29,8 +29,9 @@ def _change_extents(extents, what):
         extents[0] = (extents[0][0] - 1, *extents[0][1:])
 
 
-def change_map(pack, what=None, path=None):
-    """Changes the map of the only shard: an extent, the footer, or the path of the first file."""
+def change_map(pack, what=None, path=None, rename=None):
+    """Changes the map of the only shard: an extent, the footer, or the path of the first file.
+    rename(path) gives each file a new path and an ETag."""
     (shard,) = pack.glob("*/*.shard")
     data = shard.read_bytes()
     foot = bytearray(data[-FOOTER:])
@@ -41,15 +42,19 @@ def change_map(pack, what=None, path=None):
     at += n_extents * EXTENT.size
     files = [FILE.unpack_from(data, at + i * FILE.size) for i in range(n_files)]
     at += n_files * FILE.size
-    paths = [data[at + first : at + first + n] for _, _, first, n in files]
+    names = [(data[at + first : at + first + n], data[at + first + n : at + first + n + more])
+             for _, _, first, n, more in files]
     _change_extents(extents, what)
     if path is not None:
-        paths[0] = path
+        names[0] = path, b""
+    if rename is not None:
+        names = [rename(name) for name, _ in names]
     table, first = b"", 0
-    for (bytes_, mtime, _, _), name in zip(files, paths):
-        table += FILE.pack(bytes_, mtime, first, len(name))
-        first += len(name)
-    body = b"".join(EXTENT.pack(*extent) for extent in extents) + table + b"".join(paths)
+    for (bytes_, mtime, _, _, _), (name, etag) in zip(files, names):
+        table += FILE.pack(bytes_, mtime, first, len(name), len(etag))
+        first += len(name) + len(etag)
+    body = b"".join(EXTENT.pack(*extent) for extent in extents) + table
+    body += b"".join(name + etag for name, etag in names)
     struct.pack_into("<Q", foot, 56, len(body) + FOOTER)
     if what == "size":
         struct.pack_into("<Q", foot, 32, 2**60)

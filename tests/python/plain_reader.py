@@ -38,7 +38,8 @@ header magic:8s version:I crc:I must:Q id:16s zero:24s | magic == b"PENSHARD" | 
 map magic:8s version:I crc:I id:16s file_bytes:Q n_extents:Q n_files:I zero:4s map_bytes:Q
   | magic == b"PENSHMAP" | version == 1 | n_extents > 0 | n_files > 0
 extent offset:Q source:Q bytes:I file:I skipped:Q | bytes > 0 | offset >= end | file < n_files
-file bytes:Q mtime:q path_offset:Q path_bytes:I zero:4s | 1 <= path_bytes <= 4095
+file bytes:Q mtime:q path_offset:Q path_bytes:I etag_bytes:I | 1 <= path_bytes <= 4095
+  | etag_bytes <= 131
 row offset:Q bytes:Q index_bytes:Q index_crc:I n_samples:I | least <= n_samples <= most
 footer magic:8s version:I crc:I id:16s file_bytes:Q n_blocks:Q n_samples:Q block_samples:Q
   keys_offset:Q tail_offset:Q n_stats:I keys_crc:I table_crc:I stats_crc:I plan_first:Q plan_end:Q
@@ -159,10 +160,10 @@ class Part:
 
 class Pack:
     """A pack: fields, classes, settings, stats, samples and the sections of its blocks."""
-    def __init__(self, path):
+    def __init__(self, path, objects=None):
         self.path, self.samples, self.sections = pathlib.Path(path), [], []
         self.fields, self.classes, self.stats = {}, {}, collections.Counter()
-        self.mapped = False
+        self.mapped, self.objects, self.etags = False, objects or {}, {}  # objects: by address
         try:
             self.read_manifest((self.path / "manifest").read_bytes())
         except (OSError, ValueError, LookupError, RecursionError, struct.error) as error:
@@ -263,7 +264,10 @@ class Pack:
             extents.append(part.read(place, "extent", **known))
             end, skipped = extents[-1].offset + extents[-1].bytes, skipped + extents[-1].bytes
         files, paths = [part.read(place, "file") for _ in range(head.n_files)], part.at
-        names = [part.take(place, file.path_bytes, paths + file.path_offset) for file in files]
+        names = []
+        for file in files:
+            names.append(part.take(place, file.path_bytes, paths + file.path_offset))
+            self.etags[names[-1]] = part.take(place, file.etag_bytes)
         part.done(place)
         place.same("stored bytes", entry.file_bytes - skipped, start)
         whole, taken = b"", 0
@@ -275,12 +279,21 @@ class Pack:
         return whole + data[taken:start], [(each.offset, each.bytes) for each in extents]
 
     def read_file(self, place, files, names, extent):  # absolute paths are never opened here
-        name = os.fsdecode(names[extent.file])
-        bad = [part for part in name.split("/") if part in ("", ".", "..") or "\0" in part]
+        name, etag = os.fsdecode(names[extent.file]), self.etags[names[extent.file]]
+        scheme = re.match("(s3|https?)://", name)
+        parts = name[scheme.end() if scheme else 0 :].split("/")
+        bad = [part for part in parts if part in ("", ".", "..") or "\0" in part]
         place.need(not bad, f"path {name!r}")
-        path = self.path.resolve().parent / name
-        place.need(path.resolve() == path and path.is_file(), f"{name} is a link, or no file")
-        found = path.read_bytes()
+        place.need(scheme or not etag, f"{name} is a file, and has an ETag")
+        if scheme:
+            odd = re.search(r"[\0-\x1f\x7f?#]", name) or re.search(rb"[\0-\x1f\x7f]", etag)
+            place.need(len(parts) > 1 and "@" not in parts[0] and not odd, f"address {name!r}")
+            place.need(name in self.objects, f"object {name!r} was not given")
+            found = self.objects[name]
+        else:
+            path = self.path.resolve().parent / name
+            place.need(path.resolve() == path and path.is_file(), f"{name} is a link, or no file")
+            found = path.read_bytes()
         place.same(f"size of {name}", files[extent.file].bytes, len(found))
         place.need(extent.source + extent.bytes <= len(found), f"extent ends behind {name}")
         return found[extent.source : extent.source + extent.bytes]

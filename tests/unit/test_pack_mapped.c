@@ -121,9 +121,38 @@ TEST(copy_is_an_ordinary_pack)
 
 TEST(paths)
 {
-    static const char *const good[] = {"a", "/a", "a/b", "/a/b.c", "...", "a/..b", ".a"};
-    static const char *const bad[] = {"",    "/",  "a/",   "//a",  "a//b", ".",        "a/.",
-                                      "./a", "..", "../a", "a/..", "/..",  "a/b/../c", "/a/"};
+    static const char *const good[] = {
+        "a",         "/a",  "a/b",   "/a/b.c",   "...",        "a/..b",
+        ".a",        "s3:", "s3:/a", "s3://b/k", "s3://b/k@v", "https://h:1/a%20b",
+        "http://h/a"};
+    static const char *const bad[] = {"",
+                                      "/",
+                                      "a/",
+                                      "//a",
+                                      "a//b",
+                                      ".",
+                                      "a/.",
+                                      "./a",
+                                      "..",
+                                      "../a",
+                                      "a/..",
+                                      "/..",
+                                      "a/b/../c",
+                                      "/a/",
+                                      "S3://b/k",
+                                      "s3://",
+                                      "s3://b",
+                                      "s3://b/",
+                                      "s3:///k",
+                                      "s3://b/../k",
+                                      "s3://b//k",
+                                      "s3://b/k?x",
+                                      "s3://b/k#x",
+                                      "s3://b/k\n",
+                                      "https://u@h/k",
+                                      "https://u:p@h/k",
+                                      "ftp://h/k",
+                                      "file:///etc/passwd"};
     char text[PEN_OUTSIDE_PATH_BYTES];
     memset(text, 'a', sizeof text);
     for (size_t i = 0; i < PEN_LEN(good); i++)
@@ -194,6 +223,11 @@ TEST(files_below_roots_alone)
     set(o, NULL, "/old/place", at("out"));
     CHECK_INT(take(o, "/old/place/c", 4, &err), PEN_OK);
     CHECK_INT(take(o, "/old/placec", 4, &err), PEN_E_INVALID);
+    CHECK_INT(take(o, "s3://bucket/dir/c", 4, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "roots=[\"s3://bucket/dir\"]"));
+    set(o, NULL, "s3://bucket/dir", at("out"));
+    CHECK_INT(take(o, "s3://bucket/dir/c", 4, &err), PEN_OK);
+    CHECK_INT(take(o, "s3://bucket/c", 4, &err), PEN_E_INVALID);
     set(o, NULL, at("in/a"), at("out"));
     CHECK_INT(take(o, "a/c", 4, &err), PEN_OK);
     pen__outside_close(&o);
@@ -205,11 +239,13 @@ TEST(files_below_roots_alone)
 static const uint8_t id[PEN_ID_BYTES] = "0123456789abcdef";
 
 /* A shard of 1,000 bytes; 100 of them at 200 and 50 at 400 are those of a file. */
-static void make_map(PenBuf *out, uint64_t source, uint64_t file_bytes)
+static void make_map_of(const PenMappedFile *given, PenBuf *out, uint64_t source,
+                        uint64_t file_bytes)
 {
     PenMapBuild b = {0};
     uint32_t file = 7, again = 7;
-    PenMappedFile f = {.bytes = file_bytes, .mtime_ns = -1, .path = "dir/x", .path_bytes = 5};
+    PenMappedFile f = *given;
+    f.bytes = file_bytes;
     CHECK_INT(pen__map_add_file(&b, &f, &file, NULL), PEN_OK);
     CHECK_INT(pen__map_add_file(&b, &f, &again, NULL), PEN_OK);
     CHECK_INT(file, 0);
@@ -222,6 +258,12 @@ static void make_map(PenBuf *out, uint64_t source, uint64_t file_bytes)
     out->bytes = 850;
     CHECK_INT(pen__map_write(&b, id, 1000, out), PEN_OK);
     pen__map_build_free(&b);
+}
+
+static void make_map(PenBuf *out, uint64_t source, uint64_t file_bytes)
+{
+    PenMappedFile f = {.mtime_ns = -1, .path = "dir/x", .path_bytes = 5};
+    make_map_of(&f, out, source, file_bytes);
 }
 
 static int read_map(const PenBuf *file, PenMap *ret)
@@ -255,6 +297,34 @@ TEST(map_round_trip)
     pen__buf_free(&file);
 }
 
+TEST(objects_have_etags)
+{
+    char long_etag[PEN_MAX_ETAG + 1];
+    PenBuf file = {0};
+    PenMap m = {0};
+    PenMappedFile f = {.path = "s3://b/k", .path_bytes = 8, .etag = "\"abc\"", .etag_bytes = 5};
+    make_map_of(&f, &file, 0, 100);
+    CHECK_INT(read_map(&file, &m), PEN_OK);
+    PenMappedFile found = pen__map_file(&m, 0);
+    CHECK_INT(found.path_bytes, 8);
+    CHECK_INT(found.etag_bytes, 5);
+    CHECK(memcmp(found.path, "s3://b/k\"abc\"", 13) == 0 && found.etag == found.path + 8);
+    pen__map_free(&m);
+    f.etag = "a\nb";
+    f.etag_bytes = 3;
+    make_map_of(&f, &file, 0, 100);
+    CHECK_INT(read_map(&file, &m), PEN_E_CORRUPT);
+    memset(long_etag, 'a', sizeof long_etag);
+    f.etag = long_etag;
+    f.etag_bytes = sizeof long_etag;
+    make_map_of(&f, &file, 0, 100);
+    CHECK_INT(read_map(&file, &m), PEN_E_CORRUPT);
+    f = (PenMappedFile){.path = "dir/x", .path_bytes = 5, .etag = "\"a\"", .etag_bytes = 3};
+    make_map_of(&f, &file, 0, 100); /* a file has none */
+    CHECK_INT(read_map(&file, &m), PEN_E_CORRUPT);
+    pen__buf_free(&file);
+}
+
 TEST(every_byte_of_a_map_counts)
 {
     PenBuf file = {0};
@@ -281,6 +351,7 @@ int main(int argc, char **argv)
     RUN(paths);
     RUN(files_below_roots_alone);
     RUN(map_round_trip);
+    RUN(objects_have_etags);
     RUN(every_byte_of_a_map_counts);
     return TEST_END();
 }

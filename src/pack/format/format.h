@@ -43,6 +43,7 @@ enum { /* shard */
        PEN_KEY_HASH_BYTES = 12,
        PEN_EXTENT_BYTES = 32,
        PEN_MAPPED_FILE_BYTES = 32,
+       PEN_MAX_ETAG = 131, /* bytes of an object's ETag in a map */
        PEN_MAP_FOOTER_BYTES = 64
 };
 

@@ -37,10 +37,13 @@ static const uint8_t *file_entry(const PenMap *m, uint32_t i)
 PenMappedFile pen__map_file(const PenMap *m, uint32_t i)
 {
     const uint8_t *e = file_entry(m, i), *paths = file_entry(m, m->n_files);
+    const char *path = (const char *)paths + pen__load64(e + 16);
     return (PenMappedFile){.bytes = pen__load64(e),
                            .mtime_ns = (int64_t)pen__load64(e + 8),
-                           .path = (const char *)paths + pen__load64(e + 16),
-                           .path_bytes = pen__load32(e + 24)};
+                           .path = path,
+                           .path_bytes = pen__load32(e + 24),
+                           .etag_bytes = pen__load32(e + 28),
+                           .etag = path + pen__load32(e + 24)};
 }
 
 uint64_t pen__map_find(const PenMap *m, uint64_t offset)
@@ -74,16 +77,30 @@ static bool extents_ok(const PenMap *m)
     return m->stored_bytes == m->file_bytes - skipped;
 }
 
+/* Only objects have one, and it may be sent to a server. */
+static bool etag_ok(const PenMappedFile *f)
+{
+    if (!f->etag_bytes)
+        return true;
+    if (f->etag_bytes > PEN_MAX_ETAG || !pen__outside_is_address(f->path, f->path_bytes))
+        return false;
+    for (uint32_t i = 0; i < f->etag_bytes; i++)
+        if ((uint8_t)f->etag[i] < 0x20 || f->etag[i] == 0x7F)
+            return false;
+    return true;
+}
+
 /* `bytes` of paths follow the files. */
 static bool files_ok(const PenMap *m, uint64_t bytes)
 {
-    const char *paths = (const char *)file_entry(m, m->n_files);
     uint64_t at = 0;
     for (uint32_t i = 0; i < m->n_files; i++) {
         const uint8_t *e = file_entry(m, i);
-        uint32_t n = pen__load32(e + 24);
-        if (pen__load64(e + 16) != at || pen__load32(e + 28) || !pen__range_ok(at, n, bytes) ||
-            !pen__outside_path_ok(paths + at, n))
+        uint64_t n = (uint64_t)pen__load32(e + 24) + pen__load32(e + 28);
+        if (pen__load64(e + 16) != at || !pen__range_ok(at, n, bytes))
+            return false;
+        PenMappedFile f = pen__map_file(m, i);
+        if (!pen__outside_path_ok(f.path, f.path_bytes) || !etag_ok(&f))
             return false;
         at += n;
     }
@@ -222,8 +239,10 @@ int pen__map_add_file(PenMapBuild *b, const PenMappedFile *file, uint32_t *ret, 
     pen__store64(e + 8, (uint64_t)file->mtime_ns);
     pen__store64(e + 16, b->paths.bytes);
     pen__store32(e + 24, file->path_bytes);
+    pen__store32(e + 28, file->etag_bytes);
     if (pen__buf_add(&b->files, e, sizeof e) < 0 ||
-        pen__buf_add(&b->paths, file->path, file->path_bytes) < 0)
+        pen__buf_add(&b->paths, file->path, file->path_bytes) < 0 ||
+        (file->etag_bytes && pen__buf_add(&b->paths, file->etag, file->etag_bytes) < 0))
         return pen__fail_memory(reterr, WHERE, "table of files");
     *ret = b->n_files++;
     return PEN_OK;

@@ -16,8 +16,10 @@ typedef struct PenExtent {
 typedef struct PenMappedFile {
     uint64_t bytes;
     int64_t mtime_ns;
-    const char *path; /* without an end */
+    const char *path; /* or address; without an end */
     uint32_t path_bytes;
+    uint32_t etag_bytes; /* 0: none */
+    const char *etag;    /* of an object; without an end */
 } PenMappedFile;
 
 /* As it lies in the file, checked. */

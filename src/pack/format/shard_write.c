@@ -93,7 +93,10 @@ static int map_file(PenShardWriter *w, const char *path, uint32_t *ret, PenError
     int r = pen__outside_name(pen__store_name(w->store), path, name, &st, reterr);
     if (r < 0)
         return r;
-    PenMappedFile file = {st.bytes, st.mtime_ns, name, (uint32_t)strlen(name)};
+    PenMappedFile file = {.bytes = st.bytes,
+                          .mtime_ns = st.mtime_ns,
+                          .path = name,
+                          .path_bytes = (uint32_t)strlen(name)};
     char *copy = pen__strdup(path);
     if (!copy)
         return pen__fail_memory(reterr, WHERE, path);
