@@ -71,6 +71,13 @@ typedef struct CoreWait {
 } CoreWait;
 void core_wait_begin(CoreWait *w);
 void core_wait_end(CoreWait *w);
+/* For the `progress` of calls in such a wait, by the thread that called. What the function raises
+ * ends the call as Ctrl-C does. */
+typedef struct CoreProgress {
+    CoreWait wait;
+    PyObject *call; /* a function of what is done and in total, or NULL */
+} CoreProgress;
+int core_progress_tell(void *ctx, uint64_t done, uint64_t total);
 /* As core_raise; what a signal or a callback for credentials has raised comes first, or is the
  * cause. */
 PyObject *core_remote_raise(CoreState *state, CoreRemote *self, const CoreWait *w,

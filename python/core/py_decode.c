@@ -12,22 +12,8 @@ typedef struct Call {
     CoreMemory *memories; /* one for all images, or one for each */
     PenDecodeSettings settings;
     PenError error; /* not of one image: no threads, interrupted */
-    PyThreadState *thread;
-    int raised; /* an exception is set */
+    CoreProgress progress;
 } Call;
-
-static int look_for_signals(void *ctx, uint64_t done, uint64_t total)
-{
-    Call *c = ctx;
-    (void)done;
-    (void)total;
-    if (core_is_ending())
-        return 1;
-    PyEval_RestoreThread(c->thread);
-    c->raised = PyErr_CheckSignals() < 0;
-    c->thread = PyEval_SaveThread();
-    return c->raised;
-}
 
 static int read_items(Call *c, PyObject *datas, PyObject *boxes)
 {
@@ -73,7 +59,7 @@ static int open_memories(CoreState *state, Call *c, PyObject *outs)
 static int run(Call *c, int is_single)
 {
     int r = PEN_OK;
-    c->thread = PyEval_SaveThread();
+    core_wait_begin(&c->progress.wait);
     if (is_single)
         c->items[0].status = pen_decode(&c->items[0], &c->settings, &c->errors[0]);
     else
@@ -81,7 +67,7 @@ static int run(Call *c, int is_single)
     for (size_t i = 0; i < c->n; i++)
         if (c->items[i].status < 0 && c->items[i].pixels)
             memset(c->items[i].pixels, 0, c->items[i].cap);
-    PyEval_RestoreThread(c->thread);
+    core_wait_end(&c->progress.wait);
     return r < 0 && c->error.sample >= 0 ? PEN_OK : r;
 }
 
@@ -133,15 +119,17 @@ PyObject *core_decode(PyObject *module, PyObject *args)
                           &PyList_Type, &outs, &s->height, &s->width, &s->mode, &s->filter,
                           &s->threads, &is_single))
         return NULL;
-    s->progress = look_for_signals;
-    s->ctx = &c;
+    s->progress = core_progress_tell;
+    s->ctx = &c.progress;
     c.n = (size_t)PyList_Size(datas);
     c.n_memories = (size_t)PyList_Size(outs);
     if (allocate(&c) == 0 && read_items(&c, datas, boxes) == 0 &&
         open_memories(state, &c, outs) == 0) {
         int r = run(&c, is_single);
-        if (!c.raised)
-            made = r < 0 ? core_raise(state, &c.error) : results(state, &c);
+        if (r < 0)
+            core_remote_raise(state, NULL, &c.progress.wait, &c.error);
+        else if (!c.progress.wait.raised)
+            made = results(state, &c);
     }
     release(&c);
     return made;

@@ -147,6 +147,23 @@ static int interrupted(void *ctx)
     return w->raised;
 }
 
+int core_progress_tell(void *ctx, uint64_t done, uint64_t total)
+{
+    CoreProgress *p = ctx;
+    if (core_is_ending())
+        return 1;
+    PyEval_RestoreThread(p->wait.thread);
+    p->wait.raised = PyErr_CheckSignals() < 0;
+    if (!p->wait.raised && p->call) {
+        PyObject *answer = PyObject_CallFunction(p->call, "KK", (unsigned long long)done,
+                                                 (unsigned long long)total);
+        p->wait.raised = !answer;
+        Py_XDECREF(answer);
+    }
+    p->wait.thread = PyEval_SaveThread();
+    return p->wait.raised;
+}
+
 /* ---- credentials ---------------------------------------------------------------------------- */
 
 /* What a callback gave, until the library has copied it: one call at a time in a thread. */

@@ -48,15 +48,16 @@ static int measure(Work *w)
         if (im.codec == PEN_STORED_NONE)
             return pen__fail(w->reterr, PEN_E_NOT_FOUND, WHERE, "sample %" PRIu64 ": no image",
                              w->what->sample);
-        int swap = pen__turn_swaps(im.orientation);
-        uint32_t width = swap ? im.height : im.width, height = swap ? im.width : im.height;
-        if (i && (width != w->width || height != w->height))
+        PenImageShape shape = {im.width, im.height, im.orientation, 0};
+        PenBox upright = pen__turn_upright(&shape);
+        if (i && (upright.w != w->width || upright.h != w->height))
             return pen__fail(w->reterr, PEN_E_INVALID, WHERE,
                              "sample %" PRIu64 ": frame %u has %u x %u pixels, but those before it "
                              "have %u x %u; decode them one by one",
-                             w->what->sample, number_of(w, i), width, height, w->width, w->height);
-        w->width = width;
-        w->height = height;
+                             w->what->sample, number_of(w, i), upright.w, upright.h, w->width,
+                             w->height);
+        w->width = upright.w;
+        w->height = upright.h;
     }
     w->each = (uint64_t)w->width * w->height * w->what->channels;
     return r;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "codec/region/region_impl.h"
 #include "codec_images.h"
 #include "dsp/resample.h"
 #include "fault_sweep.h"
@@ -460,6 +461,71 @@ TEST(batch_is_cancelled)
     }
 }
 
+/* ---- batches of files that are large enough for the own decoder ---- */
+
+enum { N_LARGE = 4, LARGE_WIDTH = 301, LARGE_HEIGHT = 203, LARGE_EACH = 301 * 203 * 3 };
+
+static PenBuf large[N_LARGE];
+static PenPixels large_pixels[N_LARGE]; /* by libjpeg alone */
+
+static void make_large(void)
+{
+    JpegSpec specs[N_LARGE] = {
+        {.h = 2, .v = 2}, {.quality = 95}, {.h = 2, .optimal = true}, {.restart_interval = 400}};
+    for (int i = 0; i < N_LARGE; i++) {
+        PenImageHeader header;
+        uint8_t orientation;
+        specs[i].width = LARGE_WIDTH;
+        specs[i].height = LARGE_HEIGHT;
+        make_jpeg(&specs[i], &large[i]);
+        CHECK_INT(reference_decode(large[i].data, large[i].bytes, &large_pixels[i]), 0);
+        PenEncoded image = {.data = large[i].data, .bytes = large[i].bytes};
+        CHECK_INT(pen__file_header(&image, &pen__limits_default, &header, &orientation, NULL),
+                  PEN_OK);
+        CHECK_INT(pen__region_scans(&header), pen__own_is_on());
+    }
+}
+
+/* In batches of at least 5, one file has lost its second half. */
+static void check_large(size_t n, int threads)
+{
+    PenDecodeItem *items = calloc(n, sizeof *items);
+    uint8_t *pixels = malloc(n * LARGE_EACH);
+    PenDecodeSettings s = settings_of(PEN_DECODE_RGB, 0, 0, 0);
+    size_t cut = n < 5 ? n : n / 2;
+    s.threads = threads;
+    if (!items || !pixels)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        items[i] = (PenDecodeItem){.data = large[i % N_LARGE].data,
+                                   .bytes = large[i % N_LARGE].bytes / (i == cut ? 2 : 1),
+                                   .pixels = pixels + i * LARGE_EACH,
+                                   .cap = LARGE_EACH};
+    CHECK_INT(pen_decode_batch(items, n, &s, NULL), cut < n ? PEN_E_DECODE : PEN_OK);
+    for (size_t i = 0; i < n; i++) {
+        CHECK_INT(items[i].status, i == cut ? PEN_E_DECODE : PEN_OK);
+        if (i != cut)
+            CHECK_MEM(items[i].pixels, large_pixels[i % N_LARGE].data, LARGE_EACH);
+    }
+    free(items);
+    free(pixels);
+}
+
+TEST(large_files_in_batches_of_any_size)
+{
+    static const size_t sizes[] = {1, 2, 3, 5, 8, 13};
+    make_large();
+    for (size_t n = 0; n < PEN_LEN(sizes); n++)
+        for (int threads = 1; threads <= 4; threads++) {
+            check_large(sizes[n], threads);
+            CHECK_OK_SO_FAR();
+        }
+    for (int i = 0; i < N_LARGE; i++) {
+        pen__buf_free(&large[i]);
+        pen__pixels_free(&large_pixels[i]);
+    }
+}
+
 /* ---- without memory or threads ---- */
 
 static int decode_one(PenError *err)
@@ -515,6 +581,7 @@ int main(int argc, char **argv)
     RUN(batch_of_nothing);
     RUN(batch_refuses_settings);
     RUN(batch_is_cancelled);
+    RUN(large_files_in_batches_of_any_size);
     RUN(no_memory);
     free_files();
     return TEST_END();

@@ -194,10 +194,10 @@ static void check_pixels(const Run *run, const PenPixels *small, PenImageShape s
                          uint64_t sample, const PenSamplePlan *plan, const uint8_t *found)
 {
     PenBox crop = crop_of(run, shape, sample);
-    int swap = pen__turn_swaps(shape.orientation);
-    Axis axes[2] = {axis_of(crop.x, crop.w, swap ? shape.height : shape.width, plan->shrink,
+    PenBox upright = pen__turn_upright(&shape);
+    Axis axes[2] = {axis_of(crop.x, crop.w, upright.w, plan->shrink,
                             pen__turn_mirrors_x(shape.orientation), run->side),
-                    axis_of(crop.y, crop.h, swap ? shape.width : shape.height, plan->shrink,
+                    axis_of(crop.y, crop.h, upright.h, plan->shrink,
                             pen__turn_mirrors_y(shape.orientation), run->side)};
     for (uint32_t i = 0; i < run->side * run->side; i++)
         for (uint32_t c = 0; c < 3; c++) {

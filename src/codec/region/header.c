@@ -63,31 +63,51 @@ static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegH
 }
 
 /* Refuses what pen__image_decode refuses, with the same words. */
-static int read_jpeg(const PenEncoded *image, const PenLimits *limits, PenJpegHeader *ret,
-                     PenError *reterr)
+static int parse(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                 PenError *reterr)
 {
+    switch (image->codec) {
+    case PEN_STORED_JPEG:
+        return pen__jpeg_header(image->data, image->bytes, limits, &ret->u.jpeg, reterr);
+    case PEN_STORED_PNG:
+        return pen__png_head(image->data, image->bytes, limits, &ret->u.png, reterr);
+    default:
+        return pen__image_probe(image->data, image->bytes, limits, &ret->u.webp, reterr);
+    }
+}
+
+/* Its size and orientation. */
+static PenImageInfo info_of(const PenImageHeader *h)
+{
+    const PenJpegInfo *jpeg = &h->u.jpeg.info;
+    const PenPngHead *png = &h->u.png;
+    switch (h->image->codec) {
+    case PEN_STORED_JPEG:
+        return (PenImageInfo){
+            .width = jpeg->width, .height = jpeg->height, .orientation = jpeg->orientation};
+    case PEN_STORED_PNG:
+        return (PenImageInfo){
+            .width = png->width, .height = png->height, .orientation = png->orientation};
+    default:
+        return h->u.webp;
+    }
+}
+
+static int read_header(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                       PenError *reterr)
+{
+    if (image->codec == PEN_STORED_RAW)
+        return PEN_OK;
     if (pen__region_is_tiled(image))
-        return read_tiled(image, limits, ret, reterr);
-    int r = pen__jpeg_header(image->data, image->bytes, limits, ret, reterr);
+        return read_tiled(image, limits, &ret->u.jpeg, reterr);
+    int r = parse(image, limits, ret, reterr);
     if (r < 0)
         return r;
+    PenImageInfo info = info_of(ret);
     /* Only YCbCr has an index. What says so may be before the part. */
-    ret->has_jfif |= image->partial;
-    return check_size(image, ret->info.width, ret->info.height, reterr);
-}
-
-static int read_png(const PenEncoded *image, const PenLimits *limits, PenPngHead *ret,
-                    PenError *reterr)
-{
-    int r = pen__png_head(image->data, image->bytes, limits, ret, reterr);
-    return r < 0 ? r : check_size(image, ret->width, ret->height, reterr);
-}
-
-static int read_webp(const PenEncoded *image, const PenLimits *limits, PenImageInfo *ret,
-                     PenError *reterr)
-{
-    int r = pen__image_probe(image->data, image->bytes, limits, ret, reterr);
-    return r < 0 ? r : check_size(image, ret->width, ret->height, reterr);
+    if (image->codec == PEN_STORED_JPEG)
+        ret->u.jpeg.has_jfif |= image->partial;
+    return check_size(image, info.width, info.height, reterr);
 }
 
 int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
@@ -96,18 +116,23 @@ int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImage
     int r = check_codec(image, reterr);
     if (r >= 0)
         r = check_partial(image, reterr);
-    if (r < 0)
-        return r;
     ret->image = image;
     ret->no_scan = false;
-    switch (image->codec) {
-    case PEN_STORED_JPEG:
-        return read_jpeg(image, limits, &ret->u.jpeg, reterr);
-    case PEN_STORED_PNG:
-        return read_png(image, limits, &ret->u.png, reterr);
-    case PEN_STORED_WEBP:
-        return read_webp(image, limits, &ret->u.webp, reterr);
-    default:
-        return PEN_OK;
-    }
+    return r < 0 ? r : read_header(image, limits, ret, reterr);
+}
+
+int pen__file_header(PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                     uint8_t *ret_orientation, PenError *reterr)
+{
+    image->codec = (uint8_t)pen__image_sniff(image->data, image->bytes);
+    ret->image = image;
+    ret->no_scan = false;
+    int r = parse(image, limits, ret, reterr);
+    if (r < 0)
+        return r;
+    PenImageInfo info = info_of(ret);
+    image->width = info.width;
+    image->height = info.height;
+    *ret_orientation = info.orientation;
+    return PEN_OK;
 }

@@ -29,6 +29,11 @@ typedef struct PenImageHeader {
 int pen__image_header(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
                       PenError *reterr);
 
+/* The same for a complete file that no index describes: `image` has its bytes, and gets its codec
+ * and size. */
+int pen__file_header(PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
+                     uint8_t *ret_orientation, PenError *reterr);
+
 enum { PEN_COLOUR_RGB = 3, PEN_COLOUR_GREY = 1, PEN_COLOUR_MASK = 0 /* one channel, as stored */ };
 
 /* Working memory for one thread at a time; keeps libjpeg's state and its buffers for the next

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "load/read/clip.h"
+#include "ops/sample/orientation.h"
 
 #define WHERE "load/read"
 
@@ -21,14 +22,13 @@ static int no_image(const PenOutField *f, PenError *reterr)
 static int check_mask(const PenTask *task, const PenOutField *image, const PenOutField *mask,
                       const PenImageShape *shape, PenError *reterr)
 {
-    const PenImageShape *of = &task->images[image->image].sample_plan.shape;
-    bool turned = (of->orientation > 4) != (shape->orientation > 4);
-    uint32_t w = turned ? shape->height : shape->width, h = turned ? shape->width : shape->height;
-    if (w == of->width && h == of->height)
+    PenBox of = pen__turn_upright(&task->images[image->image].sample_plan.shape);
+    PenBox found = pen__turn_upright(shape);
+    if (found.w == of.w && found.h == of.h)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "mask '%s': expected the size of '%s' (%u x %u), found %u x %u", mask->name,
-                     image->name, of->width, of->height, w, h);
+                     image->name, of.w, of.h, found.w, found.h);
 }
 
 static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f,

@@ -16,44 +16,40 @@ static const char where[] = "ops/decode";
 /* What the header and the settings say of a file. */
 typedef struct File {
     PenEncoded image;
+    PenImageHeader header; /* of it */
     PenImageShape shape;
-    PenBox box; /* of the upright image */
+    PenBox upright, box; /* the entire upright image, and the box of it */
     uint32_t width, height, channels;
     uint64_t bytes; /* of the result */
 } File;
 
 static int read_header(const PenDecodeItem *item, File *f, PenError *reterr)
 {
-    PenImageInfo info;
-    int r = pen__image_probe(item->data, item->bytes, &pen__limits_default, &info, reterr);
+    uint8_t orientation;
+    f->image = (PenEncoded){.data = (uint8_t *)(uintptr_t)item->data, /* it is only read */
+                            .bytes = item->bytes};
+    int r = pen__file_header(&f->image, &pen__limits_default, &f->header, &orientation, reterr);
     if (r < 0)
         return r;
-    f->image = (PenEncoded){.data = (uint8_t *)(uintptr_t)item->data, /* it is only read */
-                            .bytes = item->bytes,
-                            .width = info.width,
-                            .height = info.height,
-                            .codec = info.codec,
-                            .channels = info.channels};
     f->shape = (PenImageShape){
-        .width = info.width, .height = info.height, .orientation = info.orientation};
+        .width = f->image.width, .height = f->image.height, .orientation = orientation};
+    f->upright = pen__turn_upright(&f->shape);
     return PEN_OK;
 }
 
 static int choose_box(const PenDecodeItem *item, File *f, PenError *reterr)
 {
-    int swap = pen__turn_swaps(f->shape.orientation);
-    uint32_t width = swap ? f->shape.height : f->shape.width;
-    uint32_t height = swap ? f->shape.width : f->shape.height;
     const PenBox *b = &item->box;
-    f->box = (PenBox){.w = width, .h = height};
-    if (!b->x && !b->y && !b->w && !b->h)
+    bool is_entire = !b->x && !b->y && !b->w && !b->h;
+    uint32_t width = f->upright.w, height = f->upright.h;
+    f->box = is_entire ? f->upright : *b;
+    if (is_entire)
         return PEN_OK;
     if (!b->w || !b->h || !pen__range_ok(b->x, b->w, width) || !pen__range_ok(b->y, b->h, height))
         return pen__fail(reterr, PEN_E_INVALID, where,
                          "box: expected a box inside the image of %u x %u pixels, found %u x %u at "
                          "column %u, row %u",
                          width, height, b->w, b->h, b->x, b->y);
-    f->box = *b;
     return PEN_OK;
 }
 
@@ -69,10 +65,9 @@ static void choose_size(const PenDecodeSettings *s, File *f)
 static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *ret,
                      PenError *reterr)
 {
-    int swap = pen__turn_swaps(f->shape.orientation);
     PenSampleDraft draft = {.sample_plan = ret,
-                            .width = swap ? f->shape.height : f->shape.width,
-                            .height = swap ? f->shape.width : f->shape.height,
+                            .width = f->upright.w,
+                            .height = f->upright.h,
                             .nearest = s->mode == PEN_DECODE_MASK};
     ret->shape = f->shape;
     ret->n_steps = ret->n_erase = ret->shrink = 0;
@@ -89,18 +84,15 @@ static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *r
 static int run_program(PenDecodeContext *k, const File *f, const PenProgram *program,
                        const PenSamplePlan *plan, void *pixels, PenError *reterr)
 {
-    PenImageHeader header;
-    int r = pen__image_header(&f->image, &pen__limits_default, &header, reterr);
-    if (r < 0)
-        return r;
-    uint64_t need = pen__sample_plan_memory(program, plan, &header);
+    uint64_t need = pen__sample_plan_memory(program, plan, &f->header);
     if (need > MOST_MEMORY)
         return pen__fail(reterr, PEN_E_LIMIT, where,
                          "%u x %u pixels to %u x %u: expected at most %u MiB of memory for the "
                          "decoding, found %u MiB",
                          f->box.w, f->box.h, f->width, f->height, (unsigned)(MOST_MEMORY >> 20),
                          (unsigned)(need >> 20));
-    r = pen__sample_run_parsed(k, program, plan, &header, &pen__limits_default, pixels, reterr);
+    int r =
+        pen__sample_run_parsed(k, program, plan, &f->header, &pen__limits_default, pixels, reterr);
     if (need > KEPT_MEMORY)
         pen__decode_context_trim(k, KEPT_MEMORY);
     return r;

@@ -16,7 +16,8 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
                                uint64_t sample, uint32_t view, PenSamplePlan *ret, PenError *reterr)
 {
     uint32_t crops = PEN_MAX(p->clip_shape.crops, 1u);
-    int swap = pen__turn_swaps(shape->orientation), r = PEN_OK;
+    PenBox upright = pen__turn_upright(shape);
+    int r = PEN_OK;
     if (p->kind.kind == PEN_KIND_NUMBER || !shape->width || !shape->height)
         return pen__fail(reterr, PEN_E_INVALID, where, "expected an image, found %u x %u pixels",
                          shape->width, shape->height);
@@ -24,8 +25,8 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
     ret->n_steps = ret->n_erase = ret->shrink = 0;
     PenSampleDraft draft = {
         .sample_plan = ret,
-        .width = swap ? shape->height : shape->width,
-        .height = swap ? shape->width : shape->height,
+        .width = upright.w,
+        .height = upright.h,
         .nearest = p->kind.kind == PEN_KIND_MASK,
         .crop = view % crops,
         .shrinks = p->shrinks && shape->shrinks,

@@ -124,18 +124,17 @@ static int decode(Run *run, PenRowsFn rows, void *ctx)
 static int decode_turned(Run *run)
 {
     const PenBox *box = &run->sample_plan->region;
-    uint8_t orientation = run->sample_plan->shape.orientation;
+    PenImageShape shape = {box->w, box->h, run->sample_plan->shape.orientation, 0};
+    PenBox upright = pen__turn_upright(&shape);
     uint32_t c = run->p->channels;
-    int swap = pen__turn_swaps(orientation);
     int r = pen__scratch_hold(&run->k->upright, (uint64_t)box->w * box->h * c, run->reterr);
     if (r < 0)
         return r;
-    Turning t = {.turn = {orientation, box->w, box->h, c, run->k->upright.data}};
+    Turning t = {.turn = {shape.orientation, box->w, box->h, c, run->k->upright.data}};
     r = decode(run, turn_rows, &t);
     if (r != PEN_OK)
         return r;
-    return push_rows(run->k, t.turn.upright, (size_t)(swap ? box->h : box->w) * c,
-                     swap ? box->w : box->h, run->reterr);
+    return push_rows(run->k, t.turn.upright, (size_t)upright.w * c, upright.h, run->reterr);
 }
 
 /* What goes into the stream that has just been started. */

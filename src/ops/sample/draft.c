@@ -128,16 +128,11 @@ static uint32_t ahead_of(uint32_t side, uint32_t shrink, int mirrored)
 static PenBox shrink_pass(PenSampleDraft *d, uint32_t shrink)
 {
     const PenImageShape *shape = &d->sample_plan->shape;
-    int swap = pen__turn_swaps(shape->orientation);
     PenPass *p = d->pass;
-    PenBox part;
-    shrink_range(shrink,
-                 ahead_of(swap ? shape->height : shape->width, shrink,
-                          pen__turn_mirrors_x(shape->orientation)),
+    PenBox part, upright = pen__turn_upright(shape);
+    shrink_range(shrink, ahead_of(upright.w, shrink, pen__turn_mirrors_x(shape->orientation)),
                  &p->crop.x, &p->crop.w, &part.x, &part.w);
-    shrink_range(shrink,
-                 ahead_of(swap ? shape->width : shape->height, shrink,
-                          pen__turn_mirrors_y(shape->orientation)),
+    shrink_range(shrink, ahead_of(upright.h, shrink, pen__turn_mirrors_y(shape->orientation)),
                  &p->crop.y, &p->crop.h, &part.y, &part.h);
     if (p->flip_x)
         part.x = 8 * p->crop.w - part.x - part.w;

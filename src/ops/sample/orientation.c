@@ -17,9 +17,11 @@ int pen__turn_needed(uint8_t orientation)
     return orientation >= 2 && orientation <= 8;
 }
 
-int pen__turn_swaps(uint8_t orientation)
+PenBox pen__turn_upright(const PenImageShape *shape)
 {
-    return pen__turn_needed(orientation) && ways[orientation].swap;
+    if (pen__turn_needed(shape->orientation) && ways[shape->orientation].swap)
+        return (PenBox){.w = shape->height, .h = shape->width};
+    return (PenBox){.w = shape->width, .h = shape->height};
 }
 
 int pen__turn_mirrors_x(uint8_t orientation)

@@ -7,9 +7,11 @@
 
 #include "ops/sample/sample_plan.h"
 
-/* 5-8 swap width and height. Anything but 2-8 is upright already. */
-int pen__turn_swaps(uint8_t orientation);
+/* Anything but 2-8 is upright already. */
 int pen__turn_needed(uint8_t orientation);
+
+/* The entire upright image, as a box: 5-8 swap width and height. */
+PenBox pen__turn_upright(const PenImageShape *shape);
 
 /* Is the upright image's left (its top) at the end of the stored rows (columns)? */
 int pen__turn_mirrors_x(uint8_t orientation);
