@@ -237,41 +237,45 @@ def aims(rows):
     return lines
 
 
-def options_of():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
-    parser.add_argument("--quick", action="store_true", help="small counts, one short round")
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--seconds", type=int)
-    parser.add_argument("parts", nargs="*", metavar="PART",
-                        choices=["threads", "packs", "batches", "sides", []])
-    options = parser.parse_args()
-    options.rounds = options.rounds or (1 if options.quick else 5)
-    options.seconds = options.seconds or (1 if options.quick else 5)
-    return options
+class Run:
+    """A run of this program or of large_images.py: its options, packs, and what it writes."""
+
+    def __init__(self, parser, full, quick):
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
+        parser.add_argument("--quick", action="store_true", help="small counts, one short round")
+        parser.add_argument("--rounds", type=int)
+        parser.add_argument("--seconds", type=int)
+        self.options = options = parser.parse_args()
+        options.rounds = options.rounds or (1 if options.quick else 5)
+        options.seconds = options.seconds or (1 if options.quick else 5)
+        self.sizes = quick if options.quick else full
+        self.packs = Packs(options.photos, self.sizes)
+        if not self.packs.files:
+            sys.exit(f"no photographs in {options.photos}: give a folder of classes with --photos")
+        self.machine = places.machine()
+
+    def write(self, name, rows, text):
+        options = self.options
+        head = {"kind": "parameters", "machine": self.machine, "sizes": self.sizes,
+                "rounds": options.rounds, "seconds": options.seconds,
+                "photos": len(self.packs.files)}
+        report.write(places.WORK / f"{name}.jsonl", [head, *rows])
+        text = (f"{report.machine_text(self.machine)}; medians of {options.rounds} rounds of "
+                f"{options.seconds} s, RandomResizedCrop 224 + flip, u8\n\n{text}\n")
+        (places.WORK / f"{name}.md").write_text(text, encoding="utf-8")
+        say("\n" + text)
 
 
 def main():
-    options = options_of()
-    sizes = QUICK if options.quick else FULL
-    packs = Packs(options.photos, sizes)
-    if not packs.files:
-        sys.exit(f"no photographs in {options.photos}: give a folder of classes with --photos")
-    head = {"kind": "parameters", "machine": places.machine(), "sizes": sizes,
-            "rounds": options.rounds, "seconds": options.seconds, "photos": len(packs.files)}
-    rows = []
-    for name, cases in parts(packs, sizes).items():
-        if not options.parts or name in options.parts:
-            rows += measured(name, cases(), options)
-    report.write(places.WORK / "growth.jsonl", [head, *rows])
-    here = head["machine"]
-    text = (f"{here['cpu']}, {here['cores']} cores, {here['date']}, commit {here['commit']}; "
-            f"medians of {options.rounds} rounds of {options.seconds} s, "
-            "RandomResizedCrop 224 + flip, u8\n\n"
-            + table(rows) + "".join(f"\n- {line}" for line in aims(rows)) + "\n")
-    (places.WORK / "growth.md").write_text(text, encoding="utf-8")
-    say("\n" + text)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART",
+                        choices=["threads", "packs", "batches", "sides", []])
+    run, rows = Run(parser, FULL, QUICK), []
+    for name, cases in parts(run.packs, run.sizes).items():
+        if not run.options.parts or name in run.options.parts:
+            rows += measured(name, cases(), run.options)
+    run.write("growth", rows, table(rows) + "".join(f"\n- {line}" for line in aims(rows)))
     return 0
 
 

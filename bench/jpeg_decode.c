@@ -99,7 +99,7 @@ static void decode(const Way *way, const Photo *p)
         turbo(&p->file, way->kind == TURBO_CROP ? &p->box : NULL);
         return;
     }
-    PenEncoded e = tiled_image(&p->tiled);
+    PenEncoded e = whole_tiled(&p->tiled);
     decode_box(way->decoder, &e,
                way->kind == OWN_WHOLE ? (PenBox){0, 0, e.width, e.height} : p->box);
 }

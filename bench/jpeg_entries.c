@@ -108,7 +108,7 @@ static void load_photos(const char *dir, uint32_t n, Group *groups, uint32_t n_g
 
 static void decode(PenDecoder *d, const Photo *p, uint32_t way)
 {
-    PenEncoded e = tiled_image(&p->tiled);
+    PenEncoded e = whole_tiled(&p->tiled);
     if (way) {
         e.data = p->file.data;
         e.bytes = p->file.bytes;

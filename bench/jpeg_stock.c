@@ -55,13 +55,10 @@ static void add_photo(const char *path, Photo *p, uint32_t i)
 
 static uint32_t load_photos(const char *dir, uint32_t n, size_t least, size_t most, Photo *photos)
 {
-    char pattern[4096];
     glob_t files;
+    size_t step;
     uint32_t found = 0;
-    snprintf(pattern, sizeof pattern, "%s/*/*.[Jj][Pp]*[Gg]", dir);
-    if (glob(pattern, 0, NULL, &files) != 0)
-        die("no photographs");
-    size_t step = files.gl_pathc > n ? files.gl_pathc / n : 1;
+    find_photos(dir, n, &files, &step);
     for (size_t i = 0; i < files.gl_pathc && found < n; i += step) {
         Photo p = {.width = 0};
         add_photo(files.gl_pathv[i], &p, (uint32_t)i);

@@ -20,10 +20,9 @@ import sys
 
 import numpy
 from compare import places, report
-from growth import Packs, package, say
+from growth import TRAIN, Run, package, say
 
-FULL_SIZE = "decode | random_resized_crop 224 | hflip | tensor u8"
-SHRINK = "decode shrink=auto | random_resized_crop 224 | hflip | tensor u8"
+SHRINK = TRAIN.replace("decode", "decode shrink=auto")
 FULL = {"side_images": 60, "sides": (1000, 1500, 2000, 2500, 3000, 4000)}
 QUICK = {"side_images": 8, "sides": (1000, 2500)}
 
@@ -46,7 +45,7 @@ def pixels(pack, pipeline):
 def difference(pack):
     """The mean of the absolute differences."""
     total = count = 0
-    for full, shrunk in zip(pixels(pack, FULL_SIZE), pixels(pack, SHRINK), strict=True):
+    for full, shrunk in zip(pixels(pack, TRAIN), pixels(pack, SHRINK), strict=True):
         total += int(numpy.abs(full - shrunk).sum())
         count += full.size
     return total / count
@@ -54,9 +53,9 @@ def difference(pack):
 
 def measured(packs, options):
     program = places.BUILD / "penstock"
-    cases = {"full size": (program, FULL_SIZE), "shrink=auto": (program, SHRINK)}
+    cases = {"full size": (program, TRAIN), "shrink=auto": (program, SHRINK)}
     if options.old:
-        cases = {"before": (options.old, FULL_SIZE), **cases}
+        cases = {"before": (options.old, TRAIN), **cases}
     found = {(side, name): [] for side in packs for name in cases}
     for number in range(options.rounds):
         for side, pack in packs.items():
@@ -77,36 +76,12 @@ def table(rows):
     return report.table(lines)
 
 
-def options_of():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
-    parser.add_argument("--quick", action="store_true", help="small counts, one short round")
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--seconds", type=int)
-    parser.add_argument("--old", type=pathlib.Path, metavar="PROGRAM", help="another build")
-    options = parser.parse_args()
-    options.rounds = options.rounds or (1 if options.quick else 5)
-    options.seconds = options.seconds or (1 if options.quick else 5)
-    return options
-
-
 def main():
-    options = options_of()
-    sizes = QUICK if options.quick else FULL
-    packs = Packs(options.photos, sizes)
-    if not packs.files:
-        sys.exit(f"no photographs in {options.photos}: give a folder of classes with --photos")
-    here = places.machine()
-    rows = measured({side: packs.of_side(side) for side in sizes["sides"]}, options)
-    head = {"kind": "parameters", "machine": here, "sizes": sizes, "rounds": options.rounds,
-            "seconds": options.seconds}
-    report.write(places.WORK / "large.jsonl", [head, *rows])
-    text = (f"{here['cpu']}, {here['cores']} cores, {here['date']}, commit {here['commit']}; "
-            f"medians of {options.rounds} rounds of {options.seconds} s, 2 threads\n\n"
-            + table(rows) + "\n")
-    (places.WORK / "large.md").write_text(text, encoding="utf-8")
-    say("\n" + text)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--old", type=pathlib.Path, metavar="PROGRAM", help="another build")
+    run = Run(parser, FULL, QUICK)
+    rows = measured({side: run.packs.of_side(side) for side in run.sizes["sides"]}, run.options)
+    run.write("large", rows, table(rows))
     return 0
 
 

@@ -3,25 +3,10 @@
 #ifndef PEN_BENCH_REGIONS_H
 #define PEN_BENCH_REGIONS_H
 
-#include "codec/jpeg/transcode/tile.h"
-#include "codec/region/region.h"
+#include "../tests/lib/region_help.h"
 #include "photos.h"
 
 enum { CHUNK = 48 }; /* photographs that one way decodes before the next one does */
-
-static inline PenEncoded tiled_image(const PenTiledJpeg *t)
-{
-    return (PenEncoded){.data = t->jpeg.data,
-                        .bytes = t->jpeg.bytes,
-                        .width = t->info.width,
-                        .height = t->info.height,
-                        .codec = PEN_STORED_JPEG,
-                        .channels = t->info.components,
-                        .tiled = 1,
-                        .head_bytes = t->head_bytes,
-                        .end_segment = t->n_segments,
-                        .segment_bytes = t->segment_bytes};
-}
 
 static inline int count_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n,
                              PenError *reterr)

@@ -119,6 +119,10 @@ def accelerator_table(lines):
             "that takes 0.224 s for 400 images:\n\n" + table(rows))
 
 
+def machine_text(here):
+    return f"{here['cpu']}, {here['cores']} cores, {here['date']}, commit {here['commit']}"
+
+
 def introduction(head):
     here, setting = head["machine"], head["scenario"]
     return (f"### {setting['title']}\n\n"

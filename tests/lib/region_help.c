@@ -74,20 +74,6 @@ size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const
     return different;
 }
 
-PenEncoded whole_tiled(const PenTiledJpeg *t)
-{
-    return (PenEncoded){.data = t->jpeg.data,
-                        .bytes = t->jpeg.bytes,
-                        .width = t->info.width,
-                        .height = t->info.height,
-                        .codec = PEN_STORED_JPEG,
-                        .channels = t->info.components,
-                        .tiled = 1,
-                        .head_bytes = t->head_bytes,
-                        .end_segment = t->n_segments,
-                        .segment_bytes = t->segment_bytes};
-}
-
 PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out)
 {
     return part_of_shrunk(t, box, 0, more, out);

@@ -31,7 +31,19 @@ int find_shrunk(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
 size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const Collected *c);
 
 /* A tiled JPEG, all of it. */
-PenEncoded whole_tiled(const PenTiledJpeg *t);
+static inline PenEncoded whole_tiled(const PenTiledJpeg *t)
+{
+    return (PenEncoded){.data = t->jpeg.data,
+                        .bytes = t->jpeg.bytes,
+                        .width = t->info.width,
+                        .height = t->info.height,
+                        .codec = PEN_STORED_JPEG,
+                        .channels = t->info.components,
+                        .tiled = 1,
+                        .head_bytes = t->head_bytes,
+                        .end_segment = t->n_segments,
+                        .segment_bytes = t->segment_bytes};
+}
 
 /* The head and the segments that some rows need, `more` of them before and behind where there are
  * any; `out` holds their bytes, exactly. */

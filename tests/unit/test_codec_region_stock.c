@@ -19,47 +19,22 @@ static PenDecoder *make_decoder(const char *tier)
     return d;
 }
 
-typedef struct Result {
-    uint8_t *pixels;
-    size_t bytes, row;
-    int status;
-    PenError err;
-} Result;
-
-static int keep_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
-{
-    Result *r = ctx;
-    (void)reterr;
-    for (uint32_t i = 0; i < n; i++, r->bytes += r->row)
-        memcpy(r->pixels + r->bytes, rows + i * stride, r->row);
-    return PEN_OK;
-}
-
-static Result decode(PenDecoder *d, const PenEncoded *e, PenBox box, int32_t colour)
-{
-    Result r = {.row = (size_t)box.w * (colour == PEN_COLOUR_RGB ? 3 : 1)};
-    r.pixels = malloc(r.row * box.h);
-    if (!r.pixels)
-        abort();
-    PenRegion region = {
-        .box = box, .colour = colour, .limits = &pen__limits_default, .rows = keep_rows, .ctx = &r};
-    r.status = pen__region_decode(d, e, &region, &r.err);
-    return r;
-}
-
 /* The same status, message and pixels as with libjpeg. */
 static void check_same(const PenEncoded *e, PenBox box, int32_t colour)
 {
-    Result expected = decode(turbo, e, box, colour);
+    Collected expected = {0};
+    PenError by_turbo = {0};
+    int status = find_region(turbo, e, box, colour, &expected, &by_turbo);
     for (uint32_t i = 0; i < n_tiers; i++) {
-        Result own = decode(tiers[i], e, box, colour);
-        CHECK_INT(own.status, expected.status);
-        CHECK_STR(own.err.message, expected.err.message);
-        if (expected.status == PEN_OK)
-            CHECK_MEM(own.pixels, expected.pixels, expected.bytes);
-        free(own.pixels);
+        PenError err = {0};
+        CHECK_INT(find_region(tiers[i], e, box, colour, &found, &err), status);
+        CHECK_STR(err.message, by_turbo.message);
+        if (status == PEN_OK) {
+            CHECK_INT(found.pixels.bytes, expected.pixels.bytes);
+            CHECK_MEM(found.pixels.data, expected.pixels.data, expected.pixels.bytes);
+        }
     }
-    free(expected.pixels);
+    pen__buf_free(&expected.pixels);
 }
 
 static PenEncoded stock(const PenBuf *file, uint32_t width, uint32_t height, uint8_t channels)
@@ -238,10 +213,9 @@ TEST(small_files_are_left_to_libjpeg)
         PenEncoded e = make_stock(specs[i], &file);
         if (pen__decoder_new(&d, NULL) != PEN_OK)
             abort();
-        Result r = decode(d, &e, (PenBox){.w = e.width, .h = e.height}, PEN_COLOUR_RGB);
-        CHECK_INT(r.status, PEN_OK);
+        PenBox all = {.w = e.width, .h = e.height};
+        CHECK_INT(find_region(d, &e, all, PEN_COLOUR_RGB, &found, NULL), PEN_OK);
         CHECK_INT(d->scan != NULL, i == 1 && pen__own_is_on());
-        free(r.pixels);
         free(e.data);
         pen__decoder_free(&d);
         pen__buf_free(&file);
