@@ -11,7 +11,13 @@ and the failure has the name of the test that was running.
 Every run adds a line to a tally file, and every failure a line to F.failed; `sum` prints the
 failures and then the total, which is the last line of ./dev ci.
 
-    run_tests.py run --tally F --label L [--limit S] [--jobs N] [--plain] [--show RE] COMMAND...
+With --again, tests that failed are run once more when all others are done, alone. Processes that
+wait for each other can be late on a busy machine; a defect fails twice. What passes the second time
+counts as passed, is written to F.again with its first output, and is listed by `sum`. Crashes,
+findings of sanitizers and time limits are never repeated.
+
+    run_tests.py run --tally F --label L [--limit S] [--jobs N] [--plain] [--again] [--show RE]
+                     COMMAND...
     run_tests.py fail --tally F --label L       a step that could not run at all
     run_tests.py sum --tally F
     run_tests.py flakes --tally F --runs N      which tests failed in how many of N runs
@@ -21,6 +27,8 @@ failures and then the total, which is the last line of ./dev ci.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
+import io
 import json
 import os
 import re
@@ -34,6 +42,9 @@ import time
 OWN_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 PYTEST_PART = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 PYTEST_LINE = re.compile(r"^=* ?((no tests ran|\d+ [a-z]+)(, \d+ [a-z]+)*) in [\d.]+s.*$")
+# What no second run excuses.
+DEFECT = re.compile(
+    r"Sanitizer|runtime error:|[Ss]egmentation fault|SIG(SEGV|ABRT|BUS|ILL)|core dumped")
 UNIT_FAILURE = re.compile(r"^\S+:\d+: (\w+): ")  # as tests/unit/test.h prints it
 SHOWN_ON_FAILURE = 60  # lines
 SHOWN_IN_SUM = 60  # lines of all failures together: ./dev ci is to be read from its last 100
@@ -193,7 +204,7 @@ def add_to_tally(path, label, counts, seconds):
 def add_to_failures(path, label, failures):
     if not failures:
         return
-    with open(path + ".failed", "a", encoding="utf-8") as f:
+    with open(path, "a", encoding="utf-8") as f:
         for failure in failures:
             lines = failure.output.rstrip().splitlines()[-SHOWN_IN_SUM:]
             f.write(json.dumps({"label": label, "name": failure.name, "output": lines}) + "\n")
@@ -201,7 +212,7 @@ def add_to_failures(path, label, failures):
 
 def read_failures(path):
     try:
-        with open(path + ".failed", encoding="utf-8") as f:
+        with open(path, encoding="utf-8") as f:
             return [json.loads(line) for line in f]
     except FileNotFoundError:
         return []
@@ -227,16 +238,50 @@ def print_result(result, args):
     sys.stdout.flush()
 
 
-def do_run(args):
-    total = [0, 0, 0]
-    start = time.monotonic()
+def may_run_again(result):
+    """Only what ended by itself and reported each of its failures."""
+    return (result.why in (f"{result.counts[1]} failed", "exit 1")
+            and len(result.failures) == result.counts[1]
+            and not any(DEFECT.search(failure.output) for failure in result.failures))
+
+
+def command_of(result):
+    """Of a pytest, the command that runs the failed tests alone."""
+    words = shlex.split(result.command)
+    if not any(word.endswith("/run_pytest.py") for word in words):
+        return result.command
+    words = [w for w in words if not w.endswith(".py") or w.endswith("/run_pytest.py")]
+    return shlex.join([*words, *dict.fromkeys(failure.name for failure in result.failures)])
+
+
+def run_again(result, args):
+    """The result with what passed the second time counted as passed."""
+    second = run_one(command_of(result), args.limit, args.plain)
+    if second.why:
+        print_result(second, args)
+        return result
+    print(f"{args.label}: passed when run again, alone: "
+          + ", ".join(failure.name for failure in result.failures), flush=True)
+    add_to_failures(args.tally + ".again", args.label, result.failures)
+    passed, failed, skipped = result.counts
+    return result._replace(counts=(passed + failed, 0, skipped), why=None, failures=[])
+
+
+def run_all(args):
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as threads:
         tasks = [threads.submit(run_one, c, args.limit, args.plain) for c in args.command]
         for task in concurrent.futures.as_completed(tasks):
-            result = task.result()
-            total = [a + b for a, b in zip(total, result.counts)]
-            print_result(result, args)
-            add_to_failures(args.tally, args.label, result.failures)
+            print_result(task.result(), args)
+    for result in (task.result() for task in tasks):
+        yield run_again(result, args) if args.again and may_run_again(result) else result
+
+
+def do_run(args):
+    total = [0, 0, 0]
+    start = time.monotonic()
+    for result in run_all(args):
+        total = [a + b for a, b in zip(total, result.counts)]
+        add_to_failures(args.tally + ".failed", args.label, result.failures)
     seconds = time.monotonic() - start
     add_to_tally(args.tally, args.label, total, seconds)
     print(f"{args.label}: {total_line(total)} in {seconds:.1f} s", flush=True)
@@ -245,7 +290,7 @@ def do_run(args):
 
 def do_fail(args):
     add_to_tally(args.tally, args.label, (0, 1, 0), 0)
-    add_to_failures(args.tally, args.label, [Failure(args.label, "could not run")])
+    add_to_failures(args.tally + ".failed", args.label, [Failure(args.label, "could not run")])
     print(f"{args.label}: could not run", flush=True)
     return 1
 
@@ -271,7 +316,9 @@ def do_sum(args):
             rows = [line.split(None, 4) for line in f]
     except FileNotFoundError:
         rows = []
-    failures = read_failures(args.tally)
+    for late in read_failures(args.tally + ".again"):
+        print(f"passed when run again, alone: {late['label']}: {late['name']}")
+    failures = read_failures(args.tally + ".failed")
     if failures:
         print_failures(failures)
     print(f"{'step':<24} {'passed':>8} {'failed':>7} {'skipped':>8} {'seconds':>8}")
@@ -286,7 +333,8 @@ def do_sum(args):
 
 
 def do_flakes(args):
-    failures = collections.Counter(f"{f['label']}: {f['name']}" for f in read_failures(args.tally))
+    failures = collections.Counter(f"{f['label']}: {f['name']}"
+                                   for f in read_failures(args.tally + ".failed"))
     for name, count in failures.most_common():
         print(f"{count:>4} of {args.runs} runs  {name}")
     print(f"{len(failures)} tests failed at least once in {args.runs} runs")
@@ -322,6 +370,29 @@ def check_names(unfinished):
     return len(wrong)
 
 
+# A test that fails when it is run for the first time, and one that crashes then.
+ONCE = "test -e {0} && echo 1 passed, 0 failed && exit; touch {0}; echo 0 passed, 1 failed; {1}"
+
+
+def check_again():
+    """How many commands are wrongly judged after a second run."""
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="penstock-tests-") as folder:
+        cases = (("exit 1", 0), ("echo ERROR: AddressSanitizer; exit 1", 1), ("kill -9 $$", 1),
+                 ("rm " + folder + "/3; exit 1", 1))
+        for number, (end, code) in enumerate(cases):
+            command = ONCE.format(f"{folder}/{number}", end)
+            args = argparse.Namespace(tally=f"{folder}/tally{number}", label="again", limit=9,
+                                      jobs=1, plain=False, again=True, verbose=False, show=None,
+                                      command=[f"sh -c {shlex.quote(command)}"])
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = do_run(args)
+            if found != code or os.path.exists(args.tally + ".again") != (code == 0):
+                wrong += 1
+                print(f"run again, {end}: expected {code}, found {found}")
+    return wrong
+
+
 def self_test(_):
     unfinished = run_one(f"sh -c {shlex.quote(HANGS)}", 2, False)
     cases = (
@@ -347,12 +418,12 @@ def self_test(_):
         (run_one("/does/not/exist", 9, False)[1:3], (0, 1, 0), True),
         (unfinished[1:3], (2, 2, 1), True),
     )
-    failed = check_names(unfinished)
+    failed = check_names(unfinished) + check_again()
     for number, ((counts, why), expected, fails) in enumerate(cases):
         if counts != expected or bool(why) != fails:
             failed += 1
             print(f"case {number}: expected {expected} and {fails}, found {counts} and {why}")
-    print(total_line((len(cases) + 4 - failed, failed, 0)))
+    print(total_line((len(cases) + 8 - failed, failed, 0)))
     return 1 if failed else 0
 
 
@@ -367,6 +438,7 @@ def main():
     run.add_argument("--limit", type=float, default=120, help="seconds for each program")
     run.add_argument("--jobs", type=int, default=1)
     run.add_argument("--plain", action="store_true", help="judge by the exit code alone")
+    run.add_argument("--again", action="store_true", help="run what failed once more, alone")
     run.add_argument("--show", help="print the output lines that match this pattern")
     run.add_argument("--verbose", action="store_true", help="a line for every program")
     run.add_argument("command", nargs="+", help="one program with its arguments, quoted")

@@ -68,12 +68,20 @@ class Place:
     def uploads(self):
         return self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
 
-    def wait_for_shard(self, pack, process):
-        """Until there are two: the first is then on the list of those that are finished."""
-        deadline = time.monotonic() + 30
-        while len(self.names(pack)) < 2 and process.poll() is None:
+    def stop_at_shard(self, pack, process):
+        """Until there are two: the first is then on the list of those that are finished. It runs
+        for milliseconds only and stands still while the store is asked, as that may take longer
+        than all of its work. Returns while it stands still."""
+        deadline = time.monotonic() + 60
+        while True:
+            process.send_signal(signal.SIGSTOP)
+            names = self.names(pack)
+            assert f"{pack}/manifest" not in names and process.poll() is None
+            if len(names) >= 2:
+                return
             assert time.monotonic() < deadline
-            time.sleep(0.002)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.005)
 
 
 @pytest.fixture
@@ -175,9 +183,7 @@ def test_append_in_a_bucket_is_the_append_on_disk(place, tmp_path):
 def test_two_writers_one_wins_and_the_other_says_so(place, folder, tmp_path):
     other = make_folder(tmp_path / "other", each=6)
     slow = place.start("pack", folder, "-o", place.at("set.pen"), "--threads", "1", *MANY)
-    place.wait_for_shard("set.pen", slow)
-    slow.send_signal(signal.SIGSTOP)
-    assert "set.pen/manifest" not in place.names("set.pen")
+    place.stop_at_shard("set.pen", slow)
     quick = place.start("pack", other, "-o", place.at("set.pen"), *MANY, home=tmp_path / "second")
     _, err = quick.communicate(timeout=60)
     assert quick.returncode == 0, err
@@ -193,8 +199,7 @@ def test_two_writers_one_wins_and_the_other_says_so(place, folder, tmp_path):
 
 def test_two_writers_of_the_same_machine_are_kept_apart(near, folder):
     first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
-    near.wait_for_shard("set.pen", first)
-    first.send_signal(signal.SIGSTOP)
+    near.stop_at_shard("set.pen", first)
     second = near.run("pack", folder, "-o", near.at("set.pen"), *MANY)
     gone = near.run("gc", near.at("set.pen") + "/")
     first.send_signal(signal.SIGCONT)
@@ -206,7 +211,7 @@ def test_two_writers_of_the_same_machine_are_kept_apart(near, folder):
 
 def test_killed_pack_uploads_only_what_is_missing(near, folder, many):
     first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
-    near.wait_for_shard("set.pen", first)
+    near.stop_at_shard("set.pen", first)
     first.kill()
     assert first.wait(10) == -9
     there = set(near.names("set.pen"))
@@ -227,7 +232,7 @@ def test_work_lies_where_it_is_said(near, folder, tmp_path):
     work = tmp_path / "work"
     first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY,
                        "--work", work)
-    near.wait_for_shard("set.pen", first)
+    near.stop_at_shard("set.pen", first)
     first.kill()
     first.wait(10)
     assert (work / ".work/plan").exists()
@@ -343,7 +348,7 @@ def test_copy_does_not_touch_another_pack(near, pack, tmp_path):
 
 def test_copy_does_not_touch_a_pack_under_way(near, folder, pack):
     first = near.start("pack", folder, "-o", near.at("set.pen"), "--threads", "1", *MANY)
-    near.wait_for_shard("set.pen", first)
+    near.stop_at_shard("set.pen", first)
     first.kill()
     first.wait(10)
     result = near.run("copy", pack, near.at("set.pen"))
@@ -410,8 +415,9 @@ def test_stopped_copy_goes_on(near, pack):
     """SIGINT after the first shard: exit code 130, and what is there stays."""
     near.server.control(chaos="delay=1", seed=1)
     first = near.start("copy", pack, near.at("a.pen"), "--threads", "1")
-    near.wait_for_shard("a.pen", first)
+    near.stop_at_shard("a.pen", first)
     first.send_signal(signal.SIGINT)
+    first.send_signal(signal.SIGCONT)
     _, err = first.communicate(timeout=60)
     assert first.returncode == 130, err
     assert "run the same command again to resume" in err
