@@ -31,6 +31,8 @@ from compare import chart, environments, figures, places, report, scenario
 from compare.rounds import Run, Set, say
 
 LEAST_ROUNDS = 7
+# What --record keeps in docs/records (tools/record.py), by scenario.
+RECORDS = {"train": "train-speed", "decode-full": "decode-full", "decode-box": "decode-box"}
 
 
 def do_setup(options):
@@ -124,8 +126,8 @@ def run_one(name, options, photos):
     text = report.markdown(lines)
     out.with_suffix(".md").write_text(text, encoding="utf-8")
     say("\n" + text)
-    if options.record and name == "train":
-        places.record("train-speed", text, head["machine"]["load_before"])
+    if options.record and name in RECORDS:
+        places.record(RECORDS[name], text, head["machine"]["load_before"])
     chart.write(chart.of_run(lines, report.results(lines)[0]), out.with_suffix(".svg"))
     return 0
 
@@ -172,7 +174,7 @@ def options_of(arguments):
     verb.add_argument("--count", type=int, help="take only so many photographs")
     verb.add_argument("--loaders", help="only these, divided by commas")
     verb.add_argument("--record", action="store_true",
-                      help="keep the table of train in docs/records")
+                      help=f"keep the table of {', '.join(RECORDS)} in docs/records")
     verb.add_argument("--name", help="of what is written; the scenario's when not given")
     verb.add_argument("--accelerator", type=int, default=10, metavar="SECONDS",
                       help="of penstock bench with a simulated accelerator; 0: not at all (10)")

@@ -33,6 +33,9 @@ RECORDS = {
                                                      "bench/pack_speed.py")),
     "train-speed": Spec("./dev bench peers train --record", (
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
+    **{name: Spec("./dev bench decoders --record", ("src/codec", "src/ops", "src/dsp",
+                                                     "python/penstock/_decode.py", "bench/loaders"))
+       for name in ("decode-full", "decode-box")},
     "idle-time": Spec("./dev bench remote idle --record", (
         "src/load", "src/net", "python/penstock", "bench/remote"),
         "Timelines of DataLoader with boto3 and of penstock: what the training step and each "

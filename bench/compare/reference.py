@@ -6,7 +6,8 @@
     build/venv/bin/python bench/compare/reference.py encoded  < request
 
 cases    picks photographs with sizes of their own and a box for each: the one that penstock draws
-         for it, computed in tests/long/_draws.py. Pixels go to crops.npy and validation.npy.
+         for it, computed in tests/long/_draws.py. Pixels go to crops.npy, validation.npy and
+         corner.npy, which has some pixels that are not resized.
 encoded  writes the photographs anew with Pillow: JPEG of a quality, longer side at most so long.
 """
 
@@ -24,7 +25,7 @@ sys.path[0] = str(ROOT / "bench")
 sys.path.append(str(ROOT / "tests" / "long"))
 
 import _draws  # noqa: E402
-from loaders.draws import centre, resized  # noqa: E402
+from loaders.draws import CORNER, centre, resized  # noqa: E402
 
 ORIENTATION = 0x0112
 
@@ -73,7 +74,7 @@ def pick(files, count):
 
 
 def make_cases(request):
-    cases, crops, centres = [], [], []
+    cases, crops, centres, corners = [], [], [], []
     program, size = f"{request['build']}/bench/jpeg_whole", request["size"]
     for number, file in pick(request["files"], request["count"]):
         pixels = decoded(program, file)
@@ -83,11 +84,13 @@ def make_cases(request):
         cases.append({"id": number, "wh": [width, height], "box": list(box)})
         crops.append(crop(pixels, box, size))
         centres.append(validation(pixels, request["short"], size))
+        corners.append(pixels[:CORNER, :CORNER])
     if not cases:
         sys.exit("no plain RGB JPEG among the photographs")
     work = pathlib.Path(request["work"])
     np.save(work / "crops.npy", np.stack(crops))
     np.save(work / "validation.npy", np.stack(centres))
+    np.save(work / "corner.npy", np.stack(corners))
     return cases
 
 

@@ -6,8 +6,8 @@ import tomllib
 from compare.places import BENCH
 
 KINDS = {
-    "title": str, "transform": ("train", "validation"),
-    "stored": ("asis", "encoded", "raw", "progressive"), "check": ("crops", "validation"),
+    "title": str, "transform": ("train", "validation", "full", "box"),
+    "stored": ("asis", "encoded", "raw", "progressive"), "check": ("crops", "validation", "corner"),
     "size": int, "short": int, "quality": int, "max_side": int, "batch": int,
     "threads": int, "base": str, "loaders": list, "wanted": list,
 }

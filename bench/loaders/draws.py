@@ -5,6 +5,7 @@ import math
 import random
 
 SCALE, RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
+CORNER = 32  # pixels per side that are compared if nothing is resized
 
 
 def random_box(width, height):

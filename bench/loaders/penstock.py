@@ -11,6 +11,8 @@ import sys
 import numpy as np
 import torch
 
+from loaders.tars import tars_of
+
 PIPELINES = {"train": "decode | random_resized_crop {size} | hflip | tensor u8",
              "validation": "decode | resize {short} | center_crop {size} | tensor u8"}
 
@@ -44,6 +46,16 @@ def pack_of(task, program, work):
     return pack
 
 
+def pack_of_tars(task, program, work):
+    """A pack over the tars of this task, or an ordinary pack of the same samples."""
+    index, packed = (work / f"tars-{task['set']}-{kind}.pen" for kind in ("index", "copy"))
+    if not (index / "manifest").exists():
+        subprocess.run([program, "index", *tars_of(task), "-o", index], check=True)
+    if task["options"]["tars"] == "copy" and not (packed / "manifest").exists():
+        subprocess.run([program, "copy", index, packed], check=True)
+    return {"index": index, "copy": packed}[task["options"]["tars"]]
+
+
 class Side:
     def __init__(self, task):
         torch.set_num_threads(1)
@@ -51,7 +63,8 @@ class Side:
         self.penstock = importlib.import_module("penstock")
         self.task = task
         program = f"{task['build']}/penstock"
-        self.pack = pack_of(task, program, pathlib.Path(task["work"]))
+        make = pack_of_tars if "tars" in task["options"] else pack_of
+        self.pack = make(task, program, pathlib.Path(task["work"]))
         probe = json.loads(subprocess.run([program, "probe", "--json"], check=True,
                                           capture_output=True).stdout)
         self.versions = {"penstock": self.penstock.__version__, "tier": probe["tier"],
@@ -59,8 +72,9 @@ class Side:
         self.notes = [f"{name}={os.environ[name]}" for name in ("PENSTOCK_CPU", "PENSTOCK_JPEG")
                       if os.environ.get(name)]
         self.stored = sorted(str(file) for file in self.pack.rglob("*") if file.is_file())
+        order = task["options"].get("order")
         self.loader = self.open(task["batch"], PIPELINES[task["transform"]], task["threads"],
-                                shuffle=task["transform"] == "train")
+                                order=order, shuffle=task["transform"] == "train")
 
     def open(self, batch, pipeline, threads, **more):
         text = pipeline.format(size=self.task["size"], short=self.task["short"])

@@ -37,6 +37,13 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "versions": self.side.versions,
                 "stored_mb": round(bytes_stored / 1e6, 1), "notes": getattr(self.side, "notes", [])}
 
+    def first(self, task):
+        """Seconds from nothing to the first batch; what is prepared is among them."""
+        began = time.perf_counter()
+        self.prepare(task)
+        next(iter(self.side.epoch()))
+        return {"seconds": time.perf_counter() - began}
+
     def one_pass(self):
         """Seconds, and the ids as they came."""
         ids = []

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import sys
+import tarfile
 import threading
 
 import pytest
@@ -13,11 +14,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import in_place  # noqa: E402
 import pack_speed  # noqa: E402
 import ratio_check  # noqa: E402
 import remote_speed  # noqa: E402
 import tool_check  # noqa: E402
 from compare import chart, environments, figures, floors, report, scenario, workers  # noqa: E402
+from loaders import decoders, tars  # noqa: E402
 from loaders.draws import centre, random_box, resized  # noqa: E402
 from loaders.serve import once_only  # noqa: E402
 from remote import cores, kept_tables, tables  # noqa: E402
@@ -186,6 +189,37 @@ def test_loaders_have_modules_and_environments():
     for spec in scenario.loaders().values():
         assert (ROOT / "bench" / "loaders" / f"{spec['module']}.py").exists()
         assert spec["environment"] is None or spec["environment"] in environments.specs()
+
+
+def test_every_decoder_has_a_loader():
+    options = [spec["options"]["decoder"] for spec in scenario.loaders().values()
+               if spec["module"] == "decoders"]
+    assert set(options) == set(decoders.DECODERS)
+
+
+def test_tars_hold_all_files_in_order(tmp_path):
+    files = []
+    for i in range(7):
+        files.append(tmp_path / f"{i}.jpg")
+        files[-1].write_bytes(b"image %d" % i)
+    made = tars.write_tars(tmp_path / "tars", files, 3)
+    found = []
+    for path in made:
+        with tarfile.open(path) as tar:
+            found.append({m.name: tar.extractfile(m).read() for m in tar.getmembers()})
+    assert [len(members) // 2 for members in found] == [3, 3, 1]
+    assert found[2] == {"00000006.jpg": b"image 6", "00000006.cls": b"6"}
+    files[0].unlink()
+    assert tars.write_tars(tmp_path / "tars", files, 3) == made  # not made again
+
+
+def test_a_table_of_indexing():
+    rounds = [{"cat": {"seconds": 0.5}, "penstock index": {"seconds": s, "pack_bytes": 30_000_000},
+               "first batch, WebDataset": {"absent": "no wheel"}} for s in (1.0, 2.0, 4.0)]
+    text = in_place.table(argparse.Namespace(bytes=1_000_000_000), rounds)
+    assert rows_of(text, "penstock index") == [
+        ["penstock index", "2.00 (1.00-4.00)", "500", "0.25", "3.0"]]
+    assert rows_of(text, "first batch, WebDataset")[0][1] == "absent: no wheel"
 
 
 def test_versions_are_pinned():
