@@ -26,6 +26,7 @@ import sys
 import time
 
 from compare import places, report
+from compare.rounds import say
 from pack_speed import link_all
 from PIL import Image
 
@@ -37,10 +38,6 @@ FULL = {"packs": (1000, 10_000, 100_000), "thumbnails": 1_000_000, "side_images"
 QUICK = {"packs": (100, 1000), "thumbnails": 5000, "side_images": 12,
          "batches": (1, 16, 256), "sides": (160, 500, 2000)}
 THUMBNAIL_SIDE = 64
-
-
-def say(text):
-    print(text, flush=True)
 
 
 def package():

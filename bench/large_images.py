@@ -20,7 +20,8 @@ import sys
 
 import numpy
 from compare import places, report
-from growth import TRAIN, Run, package, say
+from compare.rounds import say
+from growth import TRAIN, Run, package
 
 SHRINK = TRAIN.replace("decode", "decode shrink=auto")
 FULL = {"side_images": 60, "sides": (1000, 1500, 2000, 2500, 3000, 4000)}

@@ -24,7 +24,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
@@ -37,10 +36,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIMES = {"keep": 20, "tile": 2}
 THREADS = 2
 NEEDED = {"keep": 0.8, "index": 1.5, "tile": 1.0, "verify": 0.5}
-
-
-def default_photos():
-    return os.environ.get("PENSTOCK_PHOTOS") or ROOT.parent / "shared" / "data" / "photos"
 
 
 def run(*command, feed=None, cwd=None):
@@ -202,22 +197,13 @@ def compare(name, kind, options):
             "sides": list(test.sides)}
 
 
-def machine():
-    model = "unknown"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release(),
-            "date": time.strftime("%Y-%m-%d", time.gmtime()), "load": os.getloadavg()[0]}
-
-
 KINDS = {"keep": Keep, "index": Index, "tile": Tile, "verify": Verify}
 
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--photos", type=pathlib.Path, default=default_photos())
+    parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     parser.add_argument("--penstock", type=pathlib.Path, default=ROOT / "build" / "penstock")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench")
     parser.add_argument("--rounds", type=int, default=5)
@@ -251,7 +237,7 @@ def main():
     rows = []
     options.work.mkdir(parents=True, exist_ok=True)
     options.work = options.work.resolve()
-    here, short = machine(), False
+    here, short = places.machine(), False
     print(f"{here['cpu']}, {here['cores']} cores, kernel {here['kernel']}, {options.rounds} rounds")
     print(f"{'':<8} {'ours':>9} {'theirs':>9} {'':<8} {'ratio':>6} {'spread':>13} {'needed':>6}")
     for name in options.what or KINDS:
@@ -267,7 +253,7 @@ def main():
             with open(options.json, "a", encoding="utf-8") as f:
                 f.write(json.dumps({**row, **here}) + "\n")
     if options.record:
-        places.record("pack-speed", table(rows), round(here["load"], 2))
+        places.record("pack-speed", table(rows), here["load_before"])
     return 1 if short else 0
 
 
