@@ -67,18 +67,21 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "these are read from their files when the pack is loaded. So the pack has 1 to 3 % "
             "of the size of the files.\n"
             "SRC is a folder, a list (.csv or .tsv), or WebDataset tar files, as in 'penstock "
-            "pack'. Samples of tar files keep their order; others are shuffled. Compressed tar "
-            "files and clips cannot be read in place.\n"
+            "pack', on a disk or at s3:// and https://. Samples of tar files keep their order; "
+            "others are shuffled. Compressed tar files and clips cannot be read in place.\n"
+            "Remote tar files are read once, several at a time, and never stored. If a run is "
+            "interrupted, the same command reads only those that were not read completely.\n"
             "Do not change the files afterwards. A file that has changed, moved or vanished is "
             "reported by name, and its samples cannot be read. The pack names files below the "
             "directory that holds NAME.pen by relative paths, so that this directory can be "
-            "moved. It names other files by absolute paths; to read these, pass --root DIR, in "
-            "Python roots=[DIR].\n"
+            "moved. It names other files by absolute paths, and objects by their URLs; to read "
+            "these, pass --root DIR or --root s3://BUCKET/PREFIX, in Python roots=[...].\n"
             "'penstock copy' makes an ordinary pack of an in-place pack.",
         .examples = "penstock index 'data/web-{000..017}.tar' -o data/web.pen\n"
                     "penstock index photos -o photos.pen\n"
                     "penstock index /mnt/tars/*.tar -o web.pen\n"
-                    "penstock verify web.pen --root /mnt/tars",
+                    "penstock verify web.pen --root /mnt/tars\n"
+                    "penstock index 's3://bucket/web-{000..017}.tar' -o web.pen",
         .next =
             "'penstock verify NAME.pen' checks every byte, also those of the files.",
         .schema = 1,

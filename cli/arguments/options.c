@@ -8,9 +8,10 @@
 /* The commands that read the samples of a pack. */
 #define SAMPLE_READERS (IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING)
 #define MEASURING (IN(BENCH) | IN(DOCTOR))
-/* The commands that accept remote packs. */
+/* The commands that accept remote packs or sources. */
 #define REMOTE                                                                                     \
-    (IN(PACK) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING | IN(SIMULATE))
+    (IN(PACK) | IN(INDEX) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING |  \
+     IN(SIMULATE))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
 #define M_KEEP (1u << 1)

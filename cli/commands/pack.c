@@ -32,6 +32,7 @@ typedef struct Run {
     uint64_t done, total; /* at the last progress call */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
+    char remote_root[NAME_CAP]; /* of index: what the first remote source is below, or "" */
     PenRemoteSettings remote;
 } Run;
 
@@ -100,6 +101,34 @@ static void take_bad_report(Run *run, PenIngestSettings *s)
         s->bad_report = run->bad_report;
 }
 
+/* The part of an address that all objects of the source are below. */
+static void parent_of(const char *address, char ret[NAME_CAP])
+{
+    size_t n = strcspn(address, "{");
+    const char *dot = strrchr(address, '.');
+    static const char *const files[] = {".tar", ".csv", ".tsv"};
+    int is_file = address[n] != 0;
+    for (size_t i = 0; dot && i < sizeof files / sizeof *files; i++)
+        is_file |= strcmp(dot, files[i]) == 0;
+    while (is_file && n && address[n - 1] != '/')
+        n--;
+    while (n && address[n - 1] == '/')
+        n--;
+    snprintf(ret, NAME_CAP, "%.*s", (int)n, address);
+}
+
+static void take_remote_root(Run *run)
+{
+    const char *root = run->args->values[CLI_OPT_ROOT].text;
+    if (root && pen_is_remote(root)) {
+        parent_of(root, run->remote_root);
+        return;
+    }
+    for (size_t i = 0; i < (size_t)run->args->n_operands && !run->remote_root[0]; i++)
+        if (pen_is_remote(run->args->operands[i]))
+            parent_of(run->args->operands[i], run->remote_root);
+}
+
 static void take_settings(Run *run, PenIngestSettings *s)
 {
     const CliValue *v = run->args->values;
@@ -145,6 +174,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
         s->in_place = 1;
         s->mode = PEN_MODE_KEEP;
         s->kind = PEN_INPUT_IMAGES;
+        take_remote_root(run);
     }
     s->progress = on_progress;
     s->ctx = run;
@@ -160,6 +190,10 @@ static int end_stopped(const Run *run, const PenError *error)
                  "finished shard",
                  cli_text_number((int64_t)run->done, done),
                  cli_text_number((int64_t)run->total, total));
+    else if (run->args->command == CLI_INDEX && run->remote_root[0])
+        snprintf(advice, sizeof advice,
+                 "run the same command again; remote tar files that were read completely are not "
+                 "read again");
     else
         snprintf(advice, sizeof advice, "run the same command again to start from the beginning");
     return cli_result_interrupted(run->args, error, advice);
@@ -195,6 +229,10 @@ static void print_notes(const Run *run, const PenIngestResult *result)
         print_bad(result->n_bad, run->bad_report);
     for (uint32_t i = 0; i < result->n_missing; i++)
         print_missing(&result->missing[i]);
+    if (run->remote_root[0])
+        cli_print_message("the images are read from where they are, so name that place to open "
+                          "the pack; try: penstock verify %s --root %s",
+                          run->out, run->remote_root);
     if (run->args->command == CLI_PLAN)
         cli_print_message(
             "the plan is complete; run 'penstock pack' with the same arguments and --task I/N");

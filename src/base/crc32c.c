@@ -136,3 +136,28 @@ uint32_t pen__crc32c(uint32_t crc, const void *data, size_t bytes)
 #endif
     return pen__crc32c_soft(crc, data, bytes);
 }
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+/* The product of two polynomials modulo that of the checksum; the highest bit is x^0. */
+static uint32_t times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
+        product ^= a & bit ? b : 0;
+        b = b >> 1 ^ (b & 1 ? 0x82f63b78u : 0);
+    }
+    return product;
+}
+
+/* Each byte that follows multiplies what is before it by x^8. */
+uint32_t pen__crc32c_join(uint32_t crc, uint32_t next, uint64_t bytes)
+{
+    uint32_t shift = UINT32_C(1) << 23; /* x^8 */
+    for (; bytes; bytes >>= 1) {
+        if (bytes & 1)
+            crc = times(shift, crc);
+        shift = times(shift, shift);
+    }
+    return crc ^ next;
+}

@@ -103,7 +103,7 @@ static int is_ours(const char *name)
 {
     static const char *const ours[] = {"plan",        "plan.part",    "plan.new",  "plan.new.part",
                                        "sources",     "sources.part", "rest.part", "manifest.part",
-                                       "writer.part", "run"};
+                                       "writer.part", "run",          "tars"};
     int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
     for (size_t k = 0; k < PEN_LEN(ours); k++)
         known |= strcmp(name, ours[k]) == 0;

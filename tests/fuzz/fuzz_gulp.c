@@ -30,7 +30,7 @@ static void check_input(const PenInputs *in, const PenPlanSchema *shape, uint64_
     PenBuf record = {0};
     PenItem item;
     PenInput input;
-    PenRecordFrame frame = {shape->n_fields, shape->fields, in->n_roots, in->roots, "", NULL};
+    PenRecordFrame frame = {shape->n_fields, shape->fields, in->n_roots, in->roots, "", NULL, NULL};
     pen__inputs_get(in, i, &input);
     size_t stamps;
     MUST(pen__record_add(in, shape, i, &record, &stamps, &err));

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "help.h"
 #include "ingest/source/input.h"
-#include "ingest/source/tar.h"
+#include "ingest/tar/tar.h"
 
 enum { RECORD = 512, MAX_MEMBER = 1 << 20, MAX_UNPACKED = 32 << 20, MAX_MEMBERS = 256 };
 

@@ -4,6 +4,7 @@
 import secrets
 import subprocess
 
+import net_stage
 from cli_tools import PENSTOCK, good, run
 
 
@@ -40,3 +41,18 @@ class Bucket:
         return subprocess.Popen([PENSTOCK, *map(str, args)], env=self.env,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
+
+
+def serve():
+    """A server for the tests of one module; the bucket "open" may be read without credentials."""
+    return net_stage.S3Server(buckets=("packs", "open,public"), deadline_s=60)
+
+
+def filled(server, home, folder, prefix):
+    """A bucket with all files of the folder below the prefix. The server behaves well, and has
+    counted nothing yet."""
+    server.control(chaos="", mute=False)
+    bucket = Bucket(server, home)
+    bucket.fill(folder, prefix)
+    server.control(reset=True)
+    return bucket

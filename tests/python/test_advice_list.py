@@ -131,7 +131,7 @@ IN_TESTS = {
     "run 'penstock pack' with the same arguments and --task I/N",
     # test_in_place.py
     "make an ordinary pack of it with 'penstock copy'", "holds images, not clips; use",
-    "decompress it, or use 'penstock pack'", "use 'penstock pack' for objects",
+    "decompress it, or use 'penstock pack'", "can name, found another; rename the object",
     "was made; run 'penstock index' again", "makes a pack of it that can be uploaded",
 }
 

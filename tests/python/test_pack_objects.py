@@ -9,7 +9,7 @@ import time
 
 import net_stage
 import pytest
-from bucket_tools import Bucket, tree
+from bucket_tools import Bucket, filled, serve, tree
 from cli_tools import good, image_bytes, make_folder, run
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
@@ -22,17 +22,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server():
-    with net_stage.S3Server(deadline_s=60) as server:
+    with serve() as server:
         yield server
 
 
 @pytest.fixture
 def bucket(server, tmp_path, folder):
-    server.control(chaos="", mute=False)
-    bucket = Bucket(server, tmp_path / "home")
-    bucket.fill(folder, "photos")
-    server.control(reset=True)
-    return bucket
+    return filled(server, tmp_path / "home", folder, "photos")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import time
 
 import net_stage
 import pytest
-from bucket_tools import Bucket, tree
+from bucket_tools import filled, serve, tree
 from cli_tools import good, image_bytes, make_folder, run, write_list
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
@@ -15,7 +15,7 @@ SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
 
 @pytest.fixture(scope="module")
 def server():
-    with net_stage.S3Server(buckets=("packs", "open,public"), deadline_s=60) as server:
+    with serve() as server:
         yield server
 
 
@@ -38,11 +38,7 @@ def pack(folder, tmp_path_factory):
 
 @pytest.fixture
 def bucket(server, tmp_path, folder):
-    server.control(chaos="", mute=False)
-    bucket = Bucket(server, tmp_path / "home")
-    bucket.fill(folder, "photos")
-    server.control(reset=True)
-    return bucket
+    return filled(server, tmp_path / "home", folder, "photos")
 
 
 @pytest.mark.threads

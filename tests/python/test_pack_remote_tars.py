@@ -7,9 +7,8 @@ import signal
 import tarfile
 import time
 
-import net_stage
 import pytest
-from bucket_tools import Bucket, tree
+from bucket_tools import filled, serve, tree
 from cli_tools import good, image_bytes, run
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
@@ -29,7 +28,7 @@ def make_tar(path, number, mode="w", filler=0, n=N):
 
 @pytest.fixture(scope="module")
 def server():
-    with net_stage.S3Server(buckets=("packs", "open,public"), deadline_s=60) as server:
+    with serve() as server:
         yield server
 
 
@@ -44,11 +43,7 @@ def tars(tmp_path_factory):
 
 @pytest.fixture
 def bucket(server, tmp_path, tars):
-    server.control(chaos="", mute=False)
-    bucket = Bucket(server, tmp_path / "home")
-    bucket.fill(tars, "tars")
-    server.control(reset=True)
-    return bucket
+    return filled(server, tmp_path / "home", tars, "tars")
 
 
 @pytest.mark.threads

@@ -84,6 +84,29 @@ TEST(continues)
     }
 }
 
+TEST(joins)
+{
+    static uint8_t data[70000];
+    fill(data, sizeof data);
+    for (size_t n = 0; n <= sizeof data; n = n * 3 + 1)
+        for (size_t cut = 0; cut <= n; cut += 1 + n / 7) {
+            uint32_t next = pen__crc32c(0, data + cut, n - cut);
+            CHECK_INT(pen__crc32c_join(pen__crc32c(0, data, cut), next, n - cut),
+                      pen__crc32c(0, data, n));
+        }
+}
+
+TEST(joins_the_longest_payload)
+{
+    static const uint8_t zeros[1 << 20];
+    uint32_t first = pen__crc32c(0, "place", 5), next = 0, all = first;
+    for (int i = 0; i < 256; i++) {
+        next = pen__crc32c(next, zeros, sizeof zeros);
+        all = pen__crc32c(all, zeros, sizeof zeros);
+    }
+    CHECK_INT(pen__crc32c_join(first, next, UINT64_C(1) << 28), all);
+}
+
 /* Not a check: prints what this machine reaches, and only when an argument asks for it. */
 TEST(speed)
 {
@@ -108,6 +131,8 @@ int main(int argc, char **argv)
     RUN(all_lengths_and_alignments);
     RUN(long_buffers);
     RUN(continues);
+    RUN(joins);
+    RUN(joins_the_longest_payload);
     if (argc > 1)
         RUN(speed);
     return TEST_END();

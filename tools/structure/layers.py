@@ -51,7 +51,7 @@ LAYERS = (
             ("engine.*",), ("delivery.*", "figures.*"), ("status",), ("loader.*",), ("measure",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
-            ("source",), ("video",), ("plan",), ("prepare",), ("job",),
+            ("tar",), ("source",), ("video",), ("plan",), ("prepare",), ("job",),
         )),
     ),
     (

@@ -10,10 +10,10 @@
 #define WHERE "ingest/finished"
 #define MAX_BYTES ((uint64_t)1 << 30)
 
-/* Layout: magic 8, then for each shard id 16, end u64, inputs 32, digest 16, file_bytes u64; last a
- * crc u32 over all before it. */
-enum { MAGIC_BYTES = 8, SHARD_BYTES = PEN_ID_BYTES + 8 + 32 + 16 + 8, CRC_BYTES = 4 };
-static const uint8_t magic[MAGIC_BYTES + 1] = "PENSHRD1";
+/* Layout: magic 8, then for each shard id 16, end u64, inputs 32, digest 16, file_bytes u64,
+ * stored_bytes u64, stored_crc u32; last a crc u32 over all before it. */
+enum { MAGIC_BYTES = 8, SHARD_BYTES = PEN_ID_BYTES + 8 + 32 + 16 + 8 + 12, CRC_BYTES = 4 };
+static const uint8_t magic[MAGIC_BYTES + 1] = "PENSHRD2";
 
 static void put(uint8_t *p, const PenFinished *s)
 {
@@ -22,11 +22,16 @@ static void put(uint8_t *p, const PenFinished *s)
     memcpy(p + 24, s->inputs, 32);
     memcpy(p + 56, s->digest, 16);
     pen__store64(p + 72, s->file_bytes);
+    pen__store64(p + 80, s->stored_bytes);
+    pen__store32(p + 88, s->stored_crc);
 }
 
 static PenFinished get(const uint8_t *p)
 {
-    PenFinished s = {.end = pen__load64(p + 16), .file_bytes = pen__load64(p + 72)};
+    PenFinished s = {.end = pen__load64(p + 16),
+                     .file_bytes = pen__load64(p + 72),
+                     .stored_bytes = pen__load64(p + 80),
+                     .stored_crc = pen__load32(p + 88)};
     memcpy(s.id, p, PEN_ID_BYTES);
     memcpy(s.inputs, p + 24, 32);
     memcpy(s.digest, p + 56, 16);

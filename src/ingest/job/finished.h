@@ -16,6 +16,8 @@ typedef struct PenFinished {
     uint8_t inputs[32]; /* pen__plan_hash from the end of the shard before it to this end */
     uint8_t digest[16]; /* of its content */
     uint64_t file_bytes;
+    uint64_t stored_bytes; /* of an in-place pack: the size of the shard's file; else 0 */
+    uint32_t stored_crc;   /* and the checksum of that file */
 } PenFinished;
 
 typedef struct PenFinishedList {

@@ -139,11 +139,13 @@ static void choose_part(PenJob *job)
     job->max_bad = s->max_bad == UINT64_MAX ? (part > 10 ? part : 10) : s->max_bad;
 }
 
-/* A run that fails before it has a plan leaves nothing behind. */
+/* A run that fails before it has a plan leaves nothing behind, but what it has read of remote tars:
+ * the next run does not read them again. */
 static void leave_nothing(const PenJob *job)
 {
     char *plan = job->home ? pen__work_path(job->home, "plan") : NULL;
-    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0)
+    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0 &&
+        !pen__job_has_summaries(job))
         pen__home_leave(job->home);
     pen__free(plan);
 }
@@ -236,7 +238,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r == PEN_OK && settings->in_place)
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {
-        pen__plan_connect(job->plan, job->places);
+        pen__plan_connect(job->plan, job->places, job->summaries.folder ? &job->summaries : NULL);
         choose_part(job);
     }
     if (r < 0) {
@@ -254,6 +256,7 @@ void pen__job_close(PenJob *job)
     pen__places_free(&job->places);
     pen__schema_fini(&job->schema);
     pen__free(job->folder);
+    pen__free((char *)job->summaries.folder);
     pen__free(job->home);
     pen__store_close(&job->store);
     pen__bad_free(&job->bad);

@@ -21,10 +21,11 @@ typedef struct PenJob {
     PenPlan *plan;
     PenSchema schema;
     PenPrepareSettings prepare;
-    PenPlaces *places; /* of remote sources */
-    PenStore *store;   /* of the pack */
-    char *home;        /* where .work is: the pack's directory, or one of this machine */
-    char *folder;      /* .work/run, or .work/task-I-of-N */
+    PenPlaces *places;      /* of remote sources */
+    PenSummaries summaries; /* of remote tars, for an in-place pack; folder NULL: there are none */
+    PenStore *store;        /* of the pack */
+    char *home;             /* where .work is: the pack's directory, or one of this machine */
+    char *folder;           /* .work/run, or .work/task-I-of-N */
     PenBadList bad;
     uint64_t max_bad;
     uint64_t first, end; /* of the plan: this job's part */
@@ -38,6 +39,11 @@ int pen__job_shares(const PenIngestSettings *settings, PenError *reterr);
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
                   PenError *reterr);
 void pen__job_close(PenJob *job);
+
+/* Says where the summaries of remote tars are, and how they are made. */
+int pen__job_summaries_init(PenJob *job, const char *settings_text, PenError *reterr);
+/* Has one been made? 1 yes, 0 no. */
+int pen__job_has_summaries(const PenJob *job);
 
 /* The steps of it: the plan. */
 int pen__job_open_plan(PenJob *job, PenError *reterr);

@@ -115,7 +115,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known,
-                                  .places = job->places};
+                                  .places = job->places,
+                                  .summaries = job->summaries.folder ? &job->summaries : NULL};
         r = store_sources(job, reterr);
         if (r == PEN_OK)
             r = pen__plan_make(&request, path, reterr);
@@ -323,7 +324,7 @@ static int open_for_task(PenJob *job, const char *path, const char *text, PenErr
     if (r < 0)
         return r;
     pen__plan_advise(job->plan, PLAN_AGAIN);
-    pen__plan_connect(job->plan, job->places);
+    pen__plan_connect(job->plan, job->places, NULL);
     return pen__plan_check_lists(job->plan, reterr);
 }
 
@@ -345,7 +346,9 @@ int pen__job_open_plan(PenJob *job, PenError *reterr)
     if (!path)
         return pen__fail_memory(reterr, WHERE, job->home);
     pen__settings_text(job->settings, text);
-    int r = pen__file_exists(path, reterr);
+    int r = job->settings->in_place ? pen__job_summaries_init(job, text, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = pen__file_exists(path, reterr);
     if (r == 1)
         r = job->settings->n_tasks ? open_for_task(job, path, text, reterr)
                                    : open_for_run(job, path, text, reterr);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "pack/reader/shard_check.h"
 #include "pack/write/publish.h"
 
@@ -51,6 +52,51 @@ int pen__resume_may(const PenResume *re, uint64_t ordinal, const PenShardEntry *
                       memcmp(entry->digest, s->digest, sizeof s->digest) == 0);
 }
 
+/* ---- shards of in-place packs ---------------------------------------------------------------- */
+
+enum { PART_BYTES = 8 << 20 };
+
+/* The checksum of the shard's file: all that it has of its samples. Their images are elsewhere, and
+ * reading them would take as long as indexing them again. */
+static int sum_file(const PenResume *re, const uint8_t *id, uint64_t *ret_bytes, uint32_t *ret_crc,
+                    PenError *reterr)
+{
+    char name[PEN_SHARD_NAME_BYTES];
+    PenSource *source = NULL;
+    PenBuf buf = {0};
+    uint32_t crc = 0;
+    pen__shard_name(id, name);
+    int r = pen__store_source(re->job->store, name, &source, reterr);
+    if (r < 0)
+        return r;
+    if (pen__buf_reserve(&buf, PART_BYTES) < 0)
+        r = pen__fail_memory(reterr, "ingest/resume", name);
+    for (uint64_t at = 0; r == PEN_OK && at < source->bytes; at += PART_BYTES) {
+        size_t bytes = (size_t)PEN_MIN(source->bytes - at, (uint64_t)PART_BYTES);
+        r = pen__source_read(source, buf.data, bytes, at, reterr);
+        if (r == PEN_OK)
+            crc = pen__crc32c(crc, buf.data, bytes);
+    }
+    *ret_bytes = source->bytes;
+    *ret_crc = crc;
+    pen__buf_free(&buf);
+    pen__source_close(&source);
+    return r;
+}
+
+/* Is its file the one that was written? 1 yes, 0 no. */
+static int is_stored(const PenResume *re, const PenFinished *s, PenError *reterr)
+{
+    uint64_t bytes;
+    uint32_t crc;
+    int r = sum_file(re, s->id, &bytes, &crc, reterr);
+    if (r < 0)
+        return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+    return bytes == s->stored_bytes && crc == s->stored_crc;
+}
+
+/* ---- noting ---------------------------------------------------------------------------------- */
+
 /* The shard that is moved stays in the list under its old name, behind all others, until the next
  * is moved: should the run end before the old file is removed, the next run removes it. An end of 0
  * keeps it from being taken over. */
@@ -69,6 +115,8 @@ int pen__resume_note(PenResume *re, uint64_t ordinal, const PenShardEntry *entry
     memcpy(s.digest, entry->digest, sizeof s.digest);
     int r =
         hash_positions(re, ordinal ? re->list.shards[ordinal - 1].end : 0, end, s.inputs, reterr);
+    if (r == PEN_OK && entry->stored_bytes)
+        r = sum_file(re, s.id, &s.stored_bytes, &s.stored_crc, reterr);
     if (ordinal >= re->moving)
         re->list.n = PEN_MIN(re->list.n, ordinal); /* none of those behind it holds any more */
     else if (r == PEN_OK)
@@ -157,8 +205,9 @@ static int copy_shard(PenResume *re, PenRoll *roll, const PenFinished *s, PenErr
 int pen__resume_copy(PenResume *re, PenRoll *roll, uint64_t *position, PenError *reterr)
 {
     uint64_t n;
-    /* From an object store they would have to be fetched: packing again may well be faster. */
-    int r = pen__store_remote(re->job->store) == NULL;
+    /* From an object store they would have to be fetched: packing again may well be faster. So
+     * would the images of an in-place pack. */
+    int r = pen__store_remote(re->job->store) == NULL && !re->job->settings->in_place;
     pen__roll_shards(roll, &n);
     re->moving = re->n_same;
     for (; r > 0 && n < re->n_same; pen__roll_shards(roll, &n)) {
@@ -183,8 +232,6 @@ int pen__resume_copy(PenResume *re, PenRoll *roll, uint64_t *position, PenError 
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
-
-enum { PART_BYTES = 8 << 20 };
 
 static int check_parts(const PenResume *re, const PenShardRef *ref, PenError *reterr)
 {
@@ -217,6 +264,8 @@ static int is_whole(const PenResume *re, uint64_t i, PenError *reterr)
     PenError damage = {0};
     if (pen__store_remote(re->job->store))
         return 1;
+    if (re->list.shards[i].stored_bytes)
+        return is_stored(re, &re->list.shards[i], reterr);
     int r = open_listed(re, &re->list.shards[i], &ref.shard, reterr);
     if (r <= 0)
         return r;

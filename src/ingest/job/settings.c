@@ -118,15 +118,10 @@ static int check_in_place(const PenIngestSettings *s, PenError *reterr)
                          s->out);
     if (pen_is_remote(s->out))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: an in-place pack refers to files beside it: expected a directory; "
-                         "to upload samples, use 'penstock pack'",
+                         "%s: an in-place pack is read from a disk, also if its images are in an "
+                         "object store: expected a directory, found a URL; to upload samples, use "
+                         "'penstock pack'",
                          s->out);
-    for (uint32_t i = 0; i < s->n_sources; i++)
-        if (pen_is_remote(s->sources[i]))
-            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                             "%s: an in-place pack refers to files of this machine; use 'penstock "
-                             "pack' for objects",
-                             s->out);
     if (s->append || s->n_tasks)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: an in-place pack is made in one run, and cannot be appended to",
@@ -210,6 +205,11 @@ int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress,
     progress.struct_size = sizeof progress;
     if (!s->progress || s->progress(s->ctx, &progress) == 0)
         return PEN_OK;
+    return pen__settings_cancelled(s, reterr);
+}
+
+int pen__settings_cancelled(const PenIngestSettings *s, PenError *reterr)
+{
     return pen__fail(reterr, PEN_E_CANCELLED, "ingest/job",
                      "%s: stopped; run the same command again to continue from here", s->out);
 }

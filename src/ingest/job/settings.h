@@ -28,6 +28,7 @@ bool pen__settings_index(const PenIngestSettings *s);
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
 
 /* Calls the progress callback; PEN_E_CANCELLED when it says so. */
+int pen__settings_cancelled(const PenIngestSettings *s, PenError *reterr); /* PEN_E_CANCELLED */
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr);
 
 #endif

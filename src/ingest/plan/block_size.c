@@ -179,7 +179,7 @@ static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reter
 {
     Probe p = {.draft = d,
                .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots,
-                         PEN_RUN_AGAIN, d->inputs.places}};
+                         PEN_RUN_AGAIN, d->inputs.places, NULL}};
     int r = pen__part_reader_open_frame(&p.frame, &p.reader, reterr);
     if (r < 0)
         return r;

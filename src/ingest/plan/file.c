@@ -211,7 +211,7 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
     p->info.fields = p->fields;
     p->info.classes = p->classes;
     p->frame =
-        (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots, PEN_RUN_AGAIN, NULL};
+        (PenRecordFrame){p->info.n_fields, p->fields, n_roots, p->roots, PEN_RUN_AGAIN, NULL, NULL};
     return PEN_OK;
 }
 
@@ -274,8 +274,9 @@ void pen__plan_advise(PenPlan *plan, const char *advice)
     plan->frame.advice = advice;
 }
 
-void pen__plan_connect(PenPlan *plan, PenPlaces *places)
+void pen__plan_connect(PenPlan *plan, PenPlaces *places, const PenSummaries *summaries)
 {
+    plan->frame.summaries = summaries;
     plan->frame.places = places;
 }
 

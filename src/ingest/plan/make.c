@@ -41,6 +41,7 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     d->request = request;
     d->inputs.settings = request->settings;
     d->inputs.places = request->places;
+    d->inputs.summaries = request->summaries;
     r = pen__scan_sources(&d->inputs, reterr);
     pen__inputs_trim(&d->inputs);
     if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)

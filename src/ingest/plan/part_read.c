@@ -11,6 +11,7 @@
 #include "ingest/plan/part_stream.h"
 #include "ingest/source/beneath.h"
 #include "ingest/source/object.h"
+#include "ingest/tar/summary.h"
 
 #define WHERE "ingest/read"
 #define SPAN_BYTES ((uint64_t)2 << 20) /* at most, for parts that are fetched together */
@@ -31,6 +32,11 @@ struct PenPartReader {
     PenBuf span; /* bytes of a remote tar that hold all parts of the item at hand; empty = none */
     uint32_t span_source;
     uint64_t span_at;
+    PenObject object; /* that was read last */
+    const PenSummaries *summaries;
+    PenSummary *summary; /* of the tar that was used last; NULL: none is open */
+    uint32_t summary_source;
+    PenBuf record;
     PenBuf path;
     const char *advice;
     char real[PEN_REAL_PATH_BYTES], real_frame[PEN_REAL_PATH_BYTES]; /* where paths lead to */
@@ -44,6 +50,7 @@ int pen__part_reader_open_frame(const PenRecordFrame *frame, PenPartReader **ret
     p->roots = frame->roots;
     p->n_roots = frame->n_roots;
     p->places = frame->places;
+    p->summaries = frame->summaries;
     p->advice = frame->advice;
     *ret = p;
     return PEN_OK;
@@ -62,6 +69,8 @@ void pen__part_reader_close(PenPartReader **reader)
     for (uint32_t i = 0; i < OPEN_TARS; i++)
         pen__source_close(&p->tars[i].source);
     pen__part_stream_free(&p->stream);
+    pen__summary_close(&p->summary);
+    pen__buf_free(&p->record);
     pen__buf_free(&p->span);
     pen__buf_free(&p->path);
     pen__free(p);
@@ -88,6 +97,12 @@ static void finish(PenBuf *out, uint64_t bytes)
 PenExpected pen__part_expected(const PenPartReader *p, const PenPart *part)
 {
     return (PenExpected){part->bytes, part->stamp, p->advice};
+}
+
+bool pen__part_is_remote(const PenPartReader *reader, const PenPart *part)
+{
+    return (part->kind == PEN_PART_FILE || part->kind == PEN_PART_RANGE) &&
+           part->source < reader->n_roots && pen_is_remote(reader->roots[part->source].path);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -194,7 +209,7 @@ static int read_object(PenPartReader *p, const PenPart *part, PenBuf *out, uint6
     if (r == PEN_OK)
         r = reserve(out, part->bytes, title, reterr);
     if (r == PEN_OK)
-        r = pen__object_read(remote, name, title, &expected, out->data, reterr);
+        r = pen__object_read(remote, name, title, &expected, out->data, &p->object, reterr);
     if (r == PEN_OK) {
         finish(out, part->bytes);
         *ret_disk_bytes = part->bytes;
@@ -247,6 +262,8 @@ static bool find_span(const PenPartReader *p, const PenItem *item, PenPart *ret)
         uint64_t end;
         if (part->kind != PEN_PART_RANGE)
             continue;
+        if (p->summaries)
+            return false; /* what is needed of them is on disk */
         if (part->source >= p->n_roots || !pen_is_remote(p->roots[part->source].path) ||
             pen__add_over(part->offset, part->bytes, &end) || part->bytes > SPAN_BYTES ||
             (n && part->source != ret->source))
@@ -279,6 +296,40 @@ int pen__part_gather(PenPartReader *reader, const PenItem *item, PenError *reter
     return PEN_OK;
 }
 
+int pen__part_record(PenPartReader *reader, const PenPart *part, PenBuf *scratch,
+                     PenMemberRecord *ret, PenError *reterr)
+{
+    int r = PEN_OK;
+    if (!reader->summaries || part->kind != PEN_PART_RANGE || !pen__part_is_remote(reader, part))
+        return PEN_END;
+    const char *address = reader->roots[part->source].path;
+    if (reader->summary && reader->summary_source != part->source)
+        pen__summary_close(&reader->summary);
+    if (!reader->summary)
+        r = pen__summary_open(reader->summaries, address, &reader->summary, reterr);
+    reader->summary_source = part->source;
+    if (r == PEN_OK)
+        r = pen__summary_find(reader->summary, part->offset, scratch, ret, reterr);
+    if (r == PEN_OK)
+        reader->object = *pen__summary_object(reader->summary);
+    return r == PEN_OK && ret->member.bytes != part->bytes ? PEN_END : r;
+}
+
+/* PEN_END: the bytes are not on disk. */
+static int read_recorded(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
+{
+    PenMemberRecord record;
+    int r = pen__part_record(p, part, &p->record, &record, reterr);
+    if (r != PEN_OK || record.kind != PEN_MEMBER_DATA || record.data_bytes != part->bytes)
+        return r < 0 ? r : PEN_END;
+    r = reserve(out, part->bytes, p->roots[part->source].path, reterr);
+    if (r < 0)
+        return r;
+    memcpy(out->data, record.data, record.data_bytes);
+    finish(out, part->bytes);
+    return PEN_OK;
+}
+
 static int read_remote_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
 {
     int r = reserve(out, part->bytes, p->roots[part->source].path, reterr);
@@ -296,8 +347,10 @@ static int read_remote_range(PenPartReader *p, const PenPart *part, PenBuf *out,
 
 int pen__part_read_range(PenPartReader *p, const PenPart *part, PenBuf *out, PenError *reterr)
 {
-    if (pen_is_remote(p->roots[part->source].path))
-        return read_remote_range(p, part, out, reterr);
+    if (pen_is_remote(p->roots[part->source].path)) {
+        int r = read_recorded(p, part, out, reterr);
+        return r == PEN_END ? read_remote_range(p, part, out, reterr) : r;
+    }
     PenSource *source = NULL;
     int r = open_tar(p, part->source, &source, reterr);
     if (r == PEN_OK)
@@ -369,10 +422,30 @@ int pen__part_read(PenPartReader *reader, const PenPart *part, PenBuf *out,
     return r;
 }
 
+/* The address that the pack records. */
+static int object_file(const char *root, const PenPart *part, PenBuf *ret, PenError *reterr)
+{
+    const char *name = NULL;
+    int r =
+        part->kind == PEN_PART_FILE ? pen__object_beneath(root, part->path, &name, reterr) : PEN_OK;
+    return r < 0 ? r : pen__object_address(root, name, ret, reterr);
+}
+
+int pen__part_object(PenPartReader *reader, const PenPart *part, PenObject *ret, PenError *reterr)
+{
+    const char *root = reader->roots[part->source].path;
+    if (part->kind == PEN_PART_RANGE && !reader->summaries)
+        return pen__places_object(reader->places, root, ret, reterr);
+    *ret = reader->object;
+    return PEN_OK;
+}
+
 int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenError *reterr)
 {
     const char *root = pen__plan_frame(plan)->roots[part->source].path;
     const char *path = part->kind == PEN_PART_FILE ? part->path : "";
+    if (pen_is_remote(root))
+        return object_file(root, part, ret, reterr);
     size_t bytes = strlen(path), need = strlen(root) + bytes + 2;
     ret->bytes = 0;
     if (pen__buf_reserve(ret, need) < 0)

@@ -6,7 +6,7 @@
 
 #include "ingest/source/input.h"
 #include "ingest/source/object.h"
-#include "ingest/source/tar.h"
+#include "ingest/tar/tar.h"
 
 #define WHERE "ingest/stream"
 

@@ -7,10 +7,13 @@
 #ifndef PEN_INGEST_PLAN_PLAN_H
 #define PEN_INGEST_PLAN_PLAN_H
 
+#include <stdbool.h>
+
 #include <penstock/ingest.h>
 
 #include "base/mem.h"
 #include "ingest/source/part.h"
+#include "ingest/tar/summary.h"
 
 typedef struct PenPlan PenPlan;
 
@@ -51,7 +54,8 @@ typedef struct PenPlanRequest {
     const PenPackInfo *classes_from; /* class numbers come from here; unknown ones are errors */
     PenKnownFn known;                /* append; NULL = nothing is known */
     void *known_ctx;
-    struct PenPlaces *places; /* of remote sources */
+    struct PenPlaces *places;      /* of remote sources */
+    const PenSummaries *summaries; /* of remote tars; NULL: there are none */
 } PenPlanRequest;
 
 /* Scans the sources and writes the plan to the file `path` (through `path`.part, synced, renamed).
@@ -67,8 +71,8 @@ const PenPlanInfo *pen__plan_info(const PenPlan *plan);
  * The text has to outlive the plan. */
 void pen__plan_advise(PenPlan *plan, const char *advice);
 
-/* Where its remote inputs are read from; they have to outlive the plan. */
-void pen__plan_connect(PenPlan *plan, struct PenPlaces *places);
+/* Where its remote inputs are read from; they have to outlive the plan. `summaries` may be NULL. */
+void pen__plan_connect(PenPlan *plan, struct PenPlaces *places, const PenSummaries *summaries);
 /* 1: some of its inputs are remote. */
 int pen__plan_is_remote(const PenPlan *plan);
 /* The bytes of the parts of an item, as the plan has them; what they take when they are read. */
@@ -115,7 +119,14 @@ int pen__part_frames(PenPartReader *reader, const PenPart *part, PenFrameFn fram
 /* "dir/clip/00003.jpg", "data_0.gulp: 17: frame 3": as pen__part_name. Frames count from 0 here. */
 void pen__part_frame_name(const PenPlan *plan, const PenPart *part, const char *key,
                           uint64_t number, char *buf, size_t cap);
-/* The path of the file that a FILE or RANGE lies in. */
+/* What the summary of a remote tar has of a part. PEN_END: there is no summary. It lies in
+ * `scratch`. */
+int pen__part_record(PenPartReader *reader, const PenPart *part, PenBuf *scratch,
+                     PenMemberRecord *ret, PenError *reterr);
+bool pen__part_is_remote(const PenPartReader *reader, const PenPart *part);
+/* The object that a remote FILE or RANGE lies in, right after it was read. */
+int pen__part_object(PenPartReader *reader, const PenPart *part, PenObject *ret, PenError *reterr);
+/* The path of the file that a FILE or RANGE lies in, or the address of the object. */
 int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenError *reterr);
 /* Where a part comes from, for people, cut to the size of `buf`: "dir/a.jpg", "x-000.tar:
  * 0017.jpg". */

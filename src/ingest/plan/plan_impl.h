@@ -53,6 +53,7 @@ typedef struct PenRecordFrame {
     const PenRoot *roots;
     const char *advice; /* when an input has changed: what to do */
     PenPlaces *places;  /* of remote roots */
+    const PenSummaries *summaries;
 } PenRecordFrame;
 
 /* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */

@@ -10,6 +10,7 @@
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/transcode/tile.h"
 #include "ingest/video/video.h"
+#include "net/remote/remote.h"
 #include "pack/format/stored.h"
 
 typedef struct PenPrepareSettings {
@@ -41,6 +42,8 @@ typedef struct PenPreparedImage {
     PenPixels pixels; /* raw */
     PenBuf meta;
     PenBuf origin;        /* the path of the file that has it, in an in-place pack */
+    PenObject object;     /* that it was read from, if it is remote */
+    bool is_known;        /* `image` and `index` are from a summary; the file is not at hand */
     const char *no_index; /* why a kept JPEG has no entry index; NULL: it has, or need not */
 } PenPreparedImage;
 

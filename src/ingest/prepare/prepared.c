@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ingest/prepare/summarize.h"
+
 #define WHERE "ingest/sample"
 
 PenPrepared *pen__prepared_new(uint32_t n_fields, uint32_t n_images)
@@ -42,9 +44,25 @@ void pen__prepared_free(PenPrepared *p)
     pen__free(p);
 }
 
+/* An image of a tar that was read before. PEN_END: there is no summary of it. */
+static int read_summary(PenPreparedImage *image, bool mask, const PenPart *part,
+                        PenPartReader *reader, const char *name, PenError *reterr)
+{
+    PenMemberRecord record;
+    int r = pen__part_record(reader, part, &image->index, &record, reterr);
+    if (r == PEN_OK)
+        r = pen__summary_image(&record, mask, name, image, reterr);
+    if (r == PEN_OK)
+        r = pen__part_object(reader, part, &image->object, reterr);
+    image->is_known = r == PEN_OK;
+    if (r != PEN_OK)
+        image->index.bytes = 0;
+    return r;
+}
+
 /* One part: numbers and inline texts stay where the plan's item has them. */
 static int read_part(PenPrepared *p, const PenSchema *schema, uint32_t field, const PenPart *part,
-                     PenPartReader *reader, PenError *reterr)
+                     PenPartReader *reader, const char *name, PenError *reterr)
 {
     PenStoredValue *value = &p->values[field];
     int image = schema->fields[field].type == PEN_TYPE_IMAGE;
@@ -60,17 +78,27 @@ static int read_part(PenPrepared *p, const PenSchema *schema, uint32_t field, co
         value->bytes = part->bytes;
         return PEN_OK;
     }
+    bool mask = (schema->fields[field].flags & PEN_FIELD_MASK) != 0;
+    int r = image ? read_summary(&p->images[field], mask, part, reader, name, reterr) : PEN_END;
+    if (r == PEN_OK) {
+        p->source_bytes += part->bytes;
+        p->disk_bytes += (part->bytes + 511) / 512 * 512;
+    }
+    if (r != PEN_END)
+        return r;
     PenBuf *to = image ? &p->images[field].source : &p->blobs[field];
-    int r = pen__part_read(reader, part, to, &disk, reterr);
+    r = pen__part_read(reader, part, to, &disk, reterr);
     if (r < 0)
         return r;
     p->source_bytes += to->bytes;
     p->disk_bytes += disk;
+    if (image && pen__part_is_remote(reader, part))
+        r = pen__part_object(reader, part, &p->images[field].object, reterr);
     if (!image) {
         value->data = to->data;
         value->bytes = to->bytes;
     }
-    return PEN_OK;
+    return r;
 }
 
 int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
@@ -89,7 +117,7 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
     for (uint32_t f = 0; f < schema->n_fields; f++) {
         if (item.parts[f].kind != PEN_PART_INLINE)
             pen__part_name(plan, &item.parts[f], name, PEN_INPUT_NAME_BYTES);
-        r = read_part(p, schema, f, &item.parts[f], reader, reterr);
+        r = read_part(p, schema, f, &item.parts[f], reader, name, reterr);
         if (r < 0)
             return r;
         if (pen__type_is_number(schema->fields[f].type) && p->values[f].bytes != schema->widths[f])
@@ -101,6 +129,13 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
     return PEN_OK;
 }
 
+/* Is the image stored as it was read? */
+static bool stays(const PenPreparedImage *image, const PenStoredImage *stored)
+{
+    return image->is_known || (image->source.data && stored->data == image->source.data &&
+                               stored->bytes == image->source.bytes);
+}
+
 /* Where the images are that are stored as they were read. */
 static int note_origins(PenPrepared *p, const PenSchema *schema, const PenPlan *plan,
                         PenError *reterr)
@@ -110,14 +145,15 @@ static int note_origins(PenPrepared *p, const PenSchema *schema, const PenPlan *
     int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
     for (uint32_t f = 0; f < schema->n_fields && r == PEN_OK; f++) {
         PenPreparedImage *image = &p->images[f];
-        if (schema->fields[f].type != PEN_TYPE_IMAGE || !image->source.data ||
-            p->stored[f].data != image->source.data || p->stored[f].bytes != image->source.bytes ||
+        if (schema->fields[f].type != PEN_TYPE_IMAGE || !stays(image, &p->stored[f]) ||
             (item.parts[f].kind != PEN_PART_FILE && item.parts[f].kind != PEN_PART_RANGE))
             continue;
         r = pen__part_file(plan, &item.parts[f], &image->origin, reterr);
         p->stored[f].origin = (const char *)image->origin.data;
         p->stored[f].origin_offset =
             item.parts[f].kind == PEN_PART_RANGE ? item.parts[f].offset : 0;
+        p->stored[f].origin_bytes = image->object.bytes;
+        p->stored[f].origin_etag = image->object.etag;
     }
     pen__buf_free(&scratch);
     return r;
@@ -135,11 +171,13 @@ int pen__prepared_make(PenPrepared *p, const PenSchema *schema, const PenPrepare
             if (r < 0)
                 return r;
         }
-        if (field->type != PEN_TYPE_IMAGE || !p->images[f].source.data)
-            continue;
         PenPreparedImage *image = &p->images[f];
-        int r = pen__prepare_image(prepare, p->sample.key, p->sample.key_bytes,
-                                   (field->flags & PEN_FIELD_MASK) != 0, image, reterr);
+        if (field->type != PEN_TYPE_IMAGE || (!image->source.data && !image->is_known))
+            continue;
+        int r = image->is_known
+                    ? PEN_OK
+                    : pen__prepare_image(prepare, p->sample.key, p->sample.key_bytes,
+                                         (field->flags & PEN_FIELD_MASK) != 0, image, reterr);
         if (r < 0) {
             if (pen__plan_item(plan, p->sample.position, &item, &scratch, NULL) == PEN_OK)
                 pen__part_name(plan, &item.parts[f], name, PEN_INPUT_NAME_BYTES);

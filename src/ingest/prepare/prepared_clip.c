@@ -37,7 +37,8 @@ uint64_t pen__prepared_memory(const PenPrepared *p)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < p->n_images; i++)
-        bytes += p->images[i].source.cap + p->images[i].index.cap + p->stored[i].bytes;
+        bytes += p->images[i].source.cap + p->images[i].index.cap +
+                 (p->stored[i].data ? p->stored[i].bytes : 0);
     for (uint32_t f = 0; f < p->n_values; f++)
         bytes += p->blobs[f].cap;
     return bytes;

@@ -83,9 +83,10 @@ typedef struct PenLabelAt {
 
 typedef struct PenInputs {
     const PenIngestSettings *settings;
-    PenPlaces *places; /* of remote sources; NULL where there are none */
-    uint8_t kind;      /* PEN_ROOT_* of all roots */
-    uint8_t what;      /* a PenInputKind: the settings', or what the first input is */
+    PenPlaces *places;                    /* of remote sources; NULL where there are none */
+    const struct PenSummaries *summaries; /* of remote tars; NULL: they are streamed */
+    uint8_t kind;                         /* PEN_ROOT_* of all roots */
+    uint8_t what; /* a PenInputKind: the settings', or what the first input is */
 
     PenRoot *roots;
     uint32_t n_roots, cap_roots;
@@ -172,6 +173,8 @@ int pen__scan_sources(PenInputs *inputs, PenError *reterr);
 size_t pen__member_stem(const char *name);
 /* Left behind by some system; no part of any sample. */
 bool pen__member_hidden(const char *name);
+/* Does the name end as those of images do? *ret_mask: it is a mask. */
+bool pen__member_is_image(const char *name, bool *ret_mask);
 
 /* Does the name end as those of videos do? */
 bool pen__name_is_video(const char *name);

@@ -11,6 +11,7 @@
 #include "ingest/source/input.h"
 #include "io/ahead.h"
 #include "io/remote_source.h"
+#include "net/address/address.h"
 
 #define WHERE "ingest/read"
 /* A request has a time limit, so large objects are read by several. */
@@ -48,6 +49,20 @@ int pen__object_beneath(const char *root, const char *path, const char **ret, Pe
                          path);
     *ret = name;
     return PEN_OK;
+}
+
+int pen__object_address(const char *root, const char *name, PenBuf *ret, PenError *reterr)
+{
+    PenAddress base = {0}, joined = {0};
+    int r = pen__address_parse(root, &base, reterr);
+    if (r == PEN_OK && name)
+        r = pen__address_join(&base, name, &joined, reterr);
+    ret->bytes = 0;
+    if (r == PEN_OK && pen__address_text(name ? &joined : &base, ret) < 0)
+        r = pen__fail_memory(reterr, WHERE, root);
+    pen__address_free(&base);
+    pen__address_free(&joined);
+    return r;
 }
 
 static int fail_changed(const char *title, const PenExpected *expected, PenError *reterr)
@@ -91,7 +106,7 @@ static int read_end(PenRemote *remote, const char *name, uint64_t bytes, uint8_t
 }
 
 int pen__object_read(PenRemote *remote, const char *name, const char *title,
-                     const PenExpected *expected, uint8_t *to, PenError *reterr)
+                     const PenExpected *expected, uint8_t *to, PenObject *ret, PenError *reterr)
 {
     PenObject found;
     uint64_t bytes = expected->bytes, rest = bytes - PEN_MIN(bytes, PIECE_BYTES);
@@ -103,6 +118,8 @@ int pen__object_read(PenRemote *remote, const char *name, const char *title,
     for (uint64_t at = 0; r == PEN_OK && at < rest; at += PIECE_BYTES)
         r = pen__remote_read(remote, name, &found, to + at, (size_t)PEN_MIN(rest - at, PIECE_BYTES),
                              at, 0, reterr);
+    if (r == PEN_OK)
+        *ret = found;
     return r == PEN_E_CHANGED ? fail_changed(title, expected, reterr) : r;
 }
 

@@ -13,13 +13,17 @@
  */
 int pen__object_beneath(const char *root, const char *path, const char **ret, PenError *reterr);
 
+/* The address of the object `name` below `root`, or of `root` itself when `name` is NULL, as it is
+ * requested: without a trailing slash of the root, and encoded where a URL has to be. */
+int pen__object_address(const char *root, const char *name, PenBuf *ret, PenError *reterr);
+
 /* PEN_E_INVALID "NAME: changed since the plan was made: ...". */
 int pen__object_check(const char *title, const PenExpected *expected, const PenObject *found,
                       PenError *reterr);
 /* All bytes of the object that is expected, or an error: no byte of another one is returned.
- * `title` is its address, for messages. */
+ * `title` is its address, for messages. *ret is what the server says of it. */
 int pen__object_read(PenRemote *remote, const char *name, const char *title,
-                     const PenExpected *expected, uint8_t *to, PenError *reterr);
+                     const PenExpected *expected, uint8_t *to, PenObject *ret, PenError *reterr);
 
 /* Bytes of an object that many parts lie in, a tar. It is compared with the plan when it is first
  * used; then requests carry its ETag. */

@@ -2,10 +2,12 @@
 /* Which kind of source each of the given names is, and the scan that goes with it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sys.h"
 #include "ingest/source/input.h"
+#include "ingest/tar/summary.h"
 
 #define WHERE "ingest/plan"
 
@@ -173,6 +175,40 @@ static int expand(const char *source, PenNames *names, PenError *reterr)
     return PEN_OK;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A tar that is given twice is refused when it is scanned; two threads must not read it at once. */
+static void drop_same(PenNames *names)
+{
+    uint64_t n = 0;
+    qsort(names->names, (size_t)names->n, sizeof *names->names, by_text);
+    for (uint64_t i = 0; i < names->n; i++)
+        if (!n || strcmp(names->names[n - 1], names->names[i]) != 0)
+            names->names[n++] = names->names[i];
+    names->n = n;
+}
+
+/* Remote tars are read before the first of them is scanned, several at a time. */
+static int summarize(const PenInputs *in, const PenNames *names, PenError *reterr)
+{
+    PenNames tars = {0};
+    if (!in->summaries)
+        return PEN_OK;
+    tars.names = pen__alloc_array(PEN_MAX(names->n, (uint64_t)1), sizeof *tars.names);
+    if (!tars.names)
+        return pen__fail_memory(reterr, WHERE, "sources");
+    for (uint64_t i = 0; i < names->n; i++)
+        if (pen_is_remote(names->names[i]) && kind_of_name(names->names[i]) == PEN_ROOT_TAR)
+            tars.names[tars.n++] = names->names[i];
+    drop_same(&tars);
+    int r = tars.n ? in->summaries->make(in->summaries->ctx, &tars, reterr) : PEN_OK;
+    pen__free(tars.names); /* the names themselves are not ours */
+    return r;
+}
+
 int pen__scan_sources(PenInputs *in, PenError *reterr)
 {
     const PenIngestSettings *s = in->settings;
@@ -181,6 +217,8 @@ int pen__scan_sources(PenInputs *in, PenError *reterr)
     in->what = (uint8_t)s->kind;
     for (uint32_t i = 0; r == PEN_OK && i < s->n_sources; i++)
         r = expand(s->sources[i], &names, reterr);
+    if (r == PEN_OK)
+        r = summarize(in, &names, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = scan_one(in, names.names[i], names.names[0], reterr);
     if (r == PEN_OK && in->n == 0)

@@ -7,14 +7,24 @@
 
 #include "ingest/source/input.h"
 #include "ingest/source/object.h"
-#include "ingest/source/tar.h"
+#include "ingest/tar/summary.h"
 
 #define WHERE "ingest/tar"
 #define LABEL_BYTES 1024
 
+/* Members come from a tar, or from the summary of one. */
+typedef struct Members {
+    const char *name; /* of the tar */
+    PenTar *tar;      /* or */
+    PenSummary *summary;
+    uint64_t place; /* in the summary */
+    PenBuf record;
+    PenMemberRecord at; /* the member that was returned last */
+} Members;
+
 typedef struct Sample {
     PenInputs *inputs;
-    PenSource *source;
+    Members *from;
     uint32_t root;
     bool compressed;
     PenBuf stem;  /* key of the open sample, with a NUL that is not counted; empty = none is open */
@@ -82,13 +92,63 @@ static void kind_of(const char *suffix, Kind *ret)
         ret->flags = PEN_FIELD_MASK;
 }
 
-static int fail(const Sample *s, const char *name, int status, const char *what, PenError *reterr)
+/* The suffix in lower case; false: there is none, or it is too long. */
+static bool lower_suffix(const char *name, char ret[256])
 {
-    return pen__fail(reterr, status, WHERE, "%s: %.200s: %s", s->source->name, name, what);
+    size_t stem = pen__member_stem(name), i = 0;
+    const char *suffix = name[stem] ? name + stem + 1 : "";
+    if (!*suffix || strlen(suffix) > 255)
+        return false;
+    for (; suffix[i]; i++)
+        ret[i] = suffix[i] >= 'A' && suffix[i] <= 'Z' ? (char)(suffix[i] | 0x20) : suffix[i];
+    ret[i] = 0;
+    return true;
 }
 
+bool pen__member_is_image(const char *name, bool *ret_mask)
+{
+    char suffix[256];
+    Kind kind;
+    if (!lower_suffix(name, suffix))
+        return false;
+    kind_of(suffix, &kind);
+    *ret_mask = (kind.flags & PEN_FIELD_MASK) != 0;
+    return kind.type == PEN_TYPE_IMAGE;
+}
+
+static int fail(const Sample *s, const char *name, int status, const char *what, PenError *reterr)
+{
+    return pen__fail(reterr, status, WHERE, "%s: %.200s: %s", s->from->name, name, what);
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static int next_member(Members *f, PenMember *ret, PenError *reterr)
+{
+    if (f->tar)
+        return pen__tar_next(f->tar, ret, reterr);
+    int r = pen__summary_next(f->summary, &f->place, &f->record, &f->at, reterr);
+    *ret = f->at.member;
+    return r;
+}
+
+static int read_member(Members *f, PenBuf *out, PenError *reterr)
+{
+    if (f->tar)
+        return pen__tar_read(f->tar, out, reterr);
+    if (f->at.kind != PEN_MEMBER_DATA)
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: %.200s: expected data, found an image",
+                         f->name, f->at.member.name);
+    out->bytes = 0;
+    return pen__buf_add(out, f->at.data, f->at.data_bytes) < 0
+               ? pen__fail_memory(reterr, WHERE, f->name)
+               : PEN_OK;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
 /* The label as text, without what surrounds it. */
-static int read_label(Sample *s, PenTar *tar, const PenMember *m, PenError *reterr)
+static int read_label(Sample *s, const PenMember *m, PenError *reterr)
 {
     if (s->label.bytes)
         return fail(s, m->name, PEN_E_INVALID, "expected one label, found a second one", reterr);
@@ -96,7 +156,7 @@ static int read_label(Sample *s, PenTar *tar, const PenMember *m, PenError *rete
         return fail(s, m->name, PEN_E_LIMIT,
                     "expected a class number of at most 1024 bytes, found more", reterr);
     PenBuf raw = {0};
-    int r = pen__tar_read(tar, &raw, reterr);
+    int r = read_member(s->from, &raw, reterr);
     if (r < 0)
         goto out;
     static const char space[] = " \t\r\n";
@@ -112,7 +172,7 @@ static int read_label(Sample *s, PenTar *tar, const PenMember *m, PenError *rete
     }
     if (pen__buf_add(&s->label, text + begin, end - begin) < 0 ||
         pen__buf_add(&s->label, "", 1) < 0)
-        r = pen__fail_memory(reterr, WHERE, s->source->name);
+        r = pen__fail_memory(reterr, WHERE, s->from->name);
 out:
     pen__buf_free(&raw);
     return r;
@@ -124,7 +184,7 @@ static int add_part(Sample *s, const PenMember *m, const char *suffix, const Kin
     uint16_t column;
     int r = pen__inputs_add_column(s->inputs, kind->name, kind->type, kind->flags, &column, reterr);
     if (r < 0) {
-        pen__error_prefix(reterr, "%s: %.200s (the key ends at the first dot)", s->source->name,
+        pen__error_prefix(reterr, "%s: %.200s (the key ends at the first dot)", s->from->name,
                           m->name);
         return r;
     }
@@ -133,10 +193,10 @@ static int add_part(Sample *s, const PenMember *m, const char *suffix, const Kin
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
                              "%s: %.200s: expected one part for field %s in a sample, found a "
                              "second one; name it KEY.OTHER.%s",
-                             s->source->name, m->name, kind->name, suffix);
+                             s->from->name, m->name, kind->name, suffix);
     size_t bytes = strlen(suffix);
     if (pen__buf_add(&s->texts, suffix, bytes) < 0)
-        return pen__fail_memory(reterr, WHERE, s->source->name);
+        return pen__fail_memory(reterr, WHERE, s->from->name);
     /* One part per column, so there are never more than fit. The text is set when the sample is
      * complete: the buffer may still move. */
     s->cells[s->n_cells++] = (PenCell){.kind = s->compressed ? PEN_PART_STREAM : PEN_PART_RANGE,
@@ -163,7 +223,7 @@ static int close_sample(Sample *s, PenError *reterr)
     int r = pen__inputs_add(s->inputs, (const char *)s->stem.data, s->stem.bytes, label, s->cells,
                             s->n_cells, reterr);
     if (r < 0 && r != PEN_E_CANCELLED)
-        pen__error_prefix(reterr, "%s", s->source->name);
+        pen__error_prefix(reterr, "%s", s->from->name);
     s->stem.bytes = s->texts.bytes = s->label.bytes = 0;
     s->n_cells = 0;
     return r;
@@ -177,12 +237,12 @@ static int open_sample(Sample *s, const char *name, size_t stem, PenError *reter
     if (r < 0)
         return r;
     if (pen__buf_add(&s->stem, name, stem) < 0 || pen__buf_add(&s->stem, "", 1) < 0)
-        return pen__fail_memory(reterr, WHERE, s->source->name);
+        return pen__fail_memory(reterr, WHERE, s->from->name);
     s->stem.bytes--;
     return PEN_OK;
 }
 
-static int take_member(Sample *s, PenTar *tar, const PenMember *m, PenError *reterr)
+static int take_member(Sample *s, const PenMember *m, PenError *reterr)
 {
     if (pen__member_hidden(m->name))
         return PEN_OK;
@@ -197,16 +257,13 @@ static int take_member(Sample *s, PenTar *tar, const PenMember *m, PenError *ret
         return fail(s, m->name, PEN_E_LIMIT, "expected a suffix of at most 255 bytes, found more",
                     reterr);
     char lower[256];
-    size_t i = 0;
-    for (; suffix[i]; i++)
-        lower[i] = suffix[i] >= 'A' && suffix[i] <= 'Z' ? (char)(suffix[i] | 0x20) : suffix[i];
-    lower[i] = 0;
+    lower_suffix(m->name, lower);
     int r = open_sample(s, m->name, stem, reterr);
     if (r < 0)
         return r;
     Kind kind;
     kind_of(lower, &kind);
-    return kind.type ? add_part(s, m, suffix, &kind, reterr) : read_label(s, tar, m, reterr);
+    return kind.type ? add_part(s, m, suffix, &kind, reterr) : read_label(s, m, reterr);
 }
 
 static int check_order(const Sample *s, PenError *reterr)
@@ -217,40 +274,66 @@ static int check_order(const Sample *s, PenError *reterr)
         reterr, PEN_E_INVALID, WHERE,
         "%s: expected an uncompressed tar for the shuffled order, found a compressed one; "
         "add --order source or unpack it",
-        s->source->name);
+        s->from->name);
 }
 
-int pen__scan_tar_from(PenInputs *in, PenSource *source, PenError *reterr)
+/* All members, as samples of the root that was added last. */
+static int scan_members(PenInputs *in, Members *from, bool compressed, PenError *reterr)
 {
-    PenTar *tar = NULL;
     Sample *s = pen__zalloc(sizeof *s);
     if (!s)
-        return pen__fail_memory(reterr, WHERE, source->name);
+        return pen__fail_memory(reterr, WHERE, from->name);
     s->inputs = in;
-    s->source = source;
-    int r = pen__inputs_add_root(in, PEN_ROOT_TAR, source->name, strlen(source->name),
-                                 source->bytes, &s->root, reterr);
-    if (r < 0)
-        goto out;
-    r = pen__tar_open(source, &tar, reterr);
-    if (r < 0)
-        goto out;
-    s->compressed = pen__tar_compressed(tar);
-    r = check_order(s, reterr);
+    s->from = from;
+    s->root = in->n_roots - 1;
+    s->compressed = compressed;
+    int r = check_order(s, reterr);
     while (r == PEN_OK) {
         PenMember m;
-        r = pen__tar_next(tar, &m, reterr);
+        r = next_member(from, &m, reterr);
         if (r == PEN_OK)
-            r = take_member(s, tar, &m, reterr);
+            r = take_member(s, &m, reterr);
     }
     if (r == PEN_END)
         r = close_sample(s, reterr);
-out:
-    pen__tar_close(&tar);
     pen__buf_free(&s->stem);
     pen__buf_free(&s->texts);
     pen__buf_free(&s->label);
     pen__free(s);
+    return r;
+}
+
+int pen__scan_tar_from(PenInputs *in, PenSource *source, PenError *reterr)
+{
+    Members from = {.name = source->name};
+    uint32_t root;
+    int r = pen__inputs_add_root(in, PEN_ROOT_TAR, source->name, strlen(source->name),
+                                 source->bytes, &root, reterr);
+    if (r == PEN_OK)
+        r = pen__tar_open(source, &from.tar, reterr);
+    if (r == PEN_OK)
+        r = scan_members(in, &from, pen__tar_compressed(from.tar), reterr);
+    pen__tar_close(&from.tar);
+    return r;
+}
+
+/* The summary was made, or found to be of the tar as it is now, before the scan. */
+static int scan_summary(PenInputs *in, const char *address, PenError *reterr)
+{
+    Members from = {.name = address};
+    uint32_t root;
+    int r = pen__summary_open(in->summaries, address, &from.summary, reterr);
+    if (r < 0)
+        return r;
+    const PenObject *object = pen__summary_object(from.summary);
+    r = pen__inputs_add_root(in, PEN_ROOT_TAR, address, strlen(address), object->bytes, &root,
+                             reterr);
+    if (r == PEN_OK)
+        r = scan_members(in, &from, false, reterr);
+    if (r == PEN_OK)
+        in->roots[root].stamp = pen__stamp_of_object(object);
+    pen__buf_free(&from.record);
+    pen__summary_close(&from.summary);
     return r;
 }
 
@@ -273,7 +356,7 @@ static int scan_remote(PenInputs *in, const char *address, PenError *reterr)
 int pen__scan_tar(PenInputs *in, const char *path, PenError *reterr)
 {
     if (pen_is_remote(path))
-        return scan_remote(in, path, reterr);
+        return in->summaries ? scan_summary(in, path, reterr) : scan_remote(in, path, reterr);
     PenSource *source = NULL;
     PenFileStat st; /* from before it is read: what changes then is noticed later */
     uint32_t root = in->n_roots;

@@ -38,7 +38,8 @@ static int add_piece(PenBlockBuild *b, const void *data, uint64_t bytes)
 
 static int note_origin(PenBlockBuild *b, const PenStoredImage *image)
 {
-    PenOutsidePiece piece = {image->origin, image->origin_offset, b->n_iov};
+    PenOutsidePiece piece = {image->origin, image->origin_etag, image->origin_bytes,
+                             image->origin_offset, b->n_iov};
     return image->origin && image->bytes ? pen__buf_add(&b->outside, &piece, sizeof piece) : PEN_OK;
 }
 
@@ -93,7 +94,8 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
     e[25] = image->how;
     e[26] = image->orientation;
     e[27] = image->channels;
-    pen__store32(e + 28, pen__place_sum(&l->place, image->data, (size_t)head));
+    pen__store32(e + 28, image->data ? pen__place_sum(&l->place, image->data, (size_t)head)
+                                     : pen__place_sum_of(&l->place, image->sum, head));
     pen__store64(e + 48, (uint64_t)image->timestamp_ns);
     pen__store64(e + 56, image->source_bytes);
     b->stats[PEN_STAT_SOURCE] += image->source_bytes;

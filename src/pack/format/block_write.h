@@ -11,7 +11,8 @@
 
 /* A piece whose bytes stay in a file: number `iov` of those to write. */
 typedef struct PenOutsidePiece {
-    const char *path;
+    const char *path, *etag; /* as in PenStoredImage */
+    uint64_t file_bytes;
     uint64_t offset; /* in the file */
     size_t iov;
 } PenOutsidePiece;

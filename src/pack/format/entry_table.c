@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 
 enum { KIND_AT = 14, KIND = 1, MAX_BLOCKS = 48 };
@@ -36,6 +37,21 @@ uint32_t pen__entry_table_sum(const PenEntryTable *t, uint32_t part)
     return pen__load32(t->sums + 4 * (size_t)(part - 1));
 }
 
+int pen__entry_table_sums(const PenStoredEntries *s, const uint8_t *data, uint64_t bytes,
+                          PenBuf *out)
+{
+    PenEntryTable t = {
+        .stored = *s, .payload_bytes = bytes, .n_parts = (uint32_t)runs_of(s->scan_bytes) + 3};
+    int r = PEN_OK;
+    for (uint32_t i = PEN_FILE_TABLES; i < t.n_parts && r == PEN_OK; i++) {
+        PenFilePart part = pen__entry_table_part(&t, i);
+        uint8_t sum[4];
+        pen__store32(sum, pen__crc32c(0, data + part.offset, (size_t)part.bytes));
+        r = pen__buf_add(out, sum, sizeof sum);
+    }
+    return r;
+}
+
 int pen__entry_table_write(const PenStoredEntries *s, const uint8_t *data, uint64_t bytes,
                            PenPlace place, PenBuf *out)
 {
@@ -60,7 +76,9 @@ int pen__entry_table_write(const PenStoredEntries *s, const uint8_t *data, uint6
     for (uint32_t i = PEN_FILE_TABLES; i < t.n_parts; i++) {
         PenFilePart part = pen__entry_table_part(&t, i);
         place.run = i;
-        uint32_t sum = pen__place_sum(&place, data + part.offset, (size_t)part.bytes);
+        uint32_t sum = data ? pen__place_sum(&place, data + part.offset, (size_t)part.bytes)
+                            : pen__place_sum_of(&place, pen__load32(s->sums + 4 * (size_t)(i - 1)),
+                                                part.bytes);
         pen__store32(out->data + out->bytes, sum);
         out->bytes += 4;
     }

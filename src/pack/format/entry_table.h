@@ -18,7 +18,11 @@ typedef struct PenEntryTable {
 /* Is it an entry table, not a segment table? */
 bool pen__is_entry_table(const uint8_t *data, uint64_t bytes);
 
-/* Appends the table of a file with the checksums of its parts; `place` is that of the image. */
+/* Appends the sums of PenStoredEntries. */
+int pen__entry_table_sums(const PenStoredEntries *stored, const uint8_t *data, uint64_t bytes,
+                          PenBuf *out);
+/* Appends the table of a file with the checksums of its parts; `place` is that of the image. `data`
+ * NULL: the checksums follow from those in `stored`. */
 int pen__entry_table_write(const PenStoredEntries *stored, const uint8_t *data, uint64_t bytes,
                            PenPlace place, PenBuf *out);
 

@@ -14,5 +14,7 @@ typedef struct PenPlace {
 } PenPlace;
 
 uint32_t pen__place_sum(const PenPlace *place, const void *data, size_t bytes);
+/* The same of bytes that are not at hand, at most 2^28 of them: `crc` is their CRC-32C. */
+uint32_t pen__place_sum_of(const PenPlace *place, uint32_t crc, uint64_t bytes);
 
 #endif

@@ -82,27 +82,52 @@ static int note_keys(PenShardWriter *w, const PenStoredSample *const *samples, u
 
 /* ---- what stays in files ---- */
 
-static int map_file(PenShardWriter *w, const char *path, uint32_t *ret, PenError *reterr)
+/* An object is known by its address, and by what the response with its bytes has told. */
+static int describe_object(const PenOutsidePiece *piece, PenMappedFile *ret, PenError *reterr)
+{
+    size_t bytes = strlen(piece->path);
+    if (!pen__outside_path_ok(piece->path, bytes))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%.300s: expected an address of at most %d bytes without empty parts, as "
+                         "an in-place pack can name, found another; rename the object",
+                         piece->path, PEN_OUTSIDE_PATH_BYTES - 1);
+    *ret = (PenMappedFile){.bytes = piece->file_bytes,
+                           .path = piece->path,
+                           .path_bytes = (uint32_t)bytes,
+                           .etag_bytes = (uint32_t)PEN_MIN(strlen(piece->etag), PEN_MAX_ETAG),
+                           .etag = piece->etag};
+    return PEN_OK;
+}
+
+static int map_file(PenShardWriter *w, const PenOutsidePiece *piece, uint32_t *ret,
+                    PenError *reterr)
 {
     char name[PEN_OUTSIDE_PATH_BYTES];
     PenFileStat st;
-    if (w->last_path && strcmp(w->last_path, path) == 0) {
+    PenMappedFile file;
+    if (w->last_path && strcmp(w->last_path, piece->path) == 0) {
         *ret = w->last_file;
         return PEN_OK;
     }
-    int r = pen__outside_name(pen__store_name(w->store), path, name, &st, reterr);
+    int r;
+    if (pen_is_remote(piece->path)) {
+        r = describe_object(piece, &file, reterr);
+    } else {
+        r = pen__outside_name(pen__store_name(w->store), piece->path, name, &st, reterr);
+        if (r == PEN_OK)
+            file = (PenMappedFile){.bytes = st.bytes,
+                                   .mtime_ns = st.mtime_ns,
+                                   .path = name,
+                                   .path_bytes = (uint32_t)strlen(name)};
+    }
     if (r < 0)
         return r;
-    PenMappedFile file = {.bytes = st.bytes,
-                          .mtime_ns = st.mtime_ns,
-                          .path = name,
-                          .path_bytes = (uint32_t)strlen(name)};
-    char *copy = pen__strdup(path);
+    char *copy = pen__strdup(piece->path);
     if (!copy)
-        return pen__fail_memory(reterr, WHERE, path);
+        return pen__fail_memory(reterr, WHERE, piece->path);
     pen__free(w->last_path);
     w->last_path = copy;
-    w->last_bytes = st.bytes;
+    w->last_bytes = file.bytes;
     r = pen__map_add_file(&w->map, &file, &w->last_file, reterr);
     *ret = w->last_file;
     return r;
@@ -124,7 +149,7 @@ static int map_pieces(PenShardWriter *w, PenError *reterr)
             at += bytes;
             continue;
         }
-        int r = map_file(w, piece->path, &file, reterr);
+        int r = map_file(w, piece, &file, reterr);
         if (r < 0)
             return r;
         if (!pen__range_ok(piece->offset, bytes, w->last_bytes))

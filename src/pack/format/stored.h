@@ -27,10 +27,12 @@ typedef struct PenStoredEntries {
     PenEntryPlan plan;
     const uint8_t *coded; /* the entries as bytes */
     size_t coded_bytes;
+    const uint8_t *sums; /* without the payload: the CRC-32C of each part but the lead, u32 each */
 } PenStoredEntries;
 
 typedef struct PenStoredImage {
-    const uint8_t *data;
+    const uint8_t *data; /* NULL: the payload stays in its file and is not at hand */
+    uint32_t sum;        /* then: the CRC-32C of its lead, or of all of it if it has no entries */
     uint64_t bytes;
     uint32_t width, height;
     uint8_t codec, how, orientation, channels;
@@ -42,6 +44,8 @@ typedef struct PenStoredImage {
     uint64_t meta_bytes;
     const char *origin; /* in an in-place pack: the file that has the payload; NULL: the pack has */
     uint64_t origin_offset;
+    uint64_t origin_bytes;   /* of an object: its size; that of a file is measured */
+    const char *origin_etag; /* of an object; "": the server gives none */
 } PenStoredImage;
 
 typedef struct PenStoredValue {

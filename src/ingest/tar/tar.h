@@ -2,8 +2,8 @@
 /* The members of a tar file, plain or compressed, in order. Hostile input is expected: nothing but
  * tar is recognised, no program is started, no file is opened, and sizes are limited before memory
  * is taken. Members that are not regular files are refused, directories are passed over. */
-#ifndef PEN_INGEST_SOURCE_TAR_H
-#define PEN_INGEST_SOURCE_TAR_H
+#ifndef PEN_INGEST_TAR_TAR_H
+#define PEN_INGEST_TAR_TAR_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/source/tar.h"
+#include "ingest/tar/tar.h"
 
 #include <archive.h>
 #include <archive_entry.h>
