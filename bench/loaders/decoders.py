@@ -92,32 +92,6 @@ class Pillow:
         return np.asarray(self.transform.boxed(self.open_rgb(data), box))
 
 
-class TorchVision:
-    notes = ["resized by torchvision"]
-
-    def __init__(self, task):
-        import torch
-        import torchvision
-
-        torch.set_num_threads(1)
-        self.versions = {"torch": torch.__version__, "torchvision": torchvision.__version__}
-        self.torch, self.io, self.size = torch, torchvision.io, task["size"]
-        self.resize = importlib.import_module("torchvision.transforms.v2.functional").resized_crop
-
-    def planes(self, data):
-        return self.io.decode_jpeg(self.torch.frombuffer(bytearray(data), dtype=self.torch.uint8),
-                                   self.io.ImageReadMode.RGB)
-
-    def full(self, data):
-        return self.planes(data).permute(1, 2, 0).numpy()
-
-    def boxed(self, data, box):
-        x, y, w, h = box
-        size = [self.size, self.size]
-        return self.resize(self.planes(data), y, x, h, w, size, antialias=True).permute(
-            1, 2, 0).numpy()
-
-
 class Penstock:
     notes = []
 
@@ -144,7 +118,7 @@ class PenstockBatch(Penstock):
 
 DECODERS = {"penstock": Penstock, "penstock-batch": PenstockBatch, "pillow": Pillow,
             "opencv": OpenCV, "imagecodecs": ImageCodecs, "kornia-rs": Kornia,
-            "simplejpeg": SimpleJpeg, "torchvision": TorchVision}
+            "simplejpeg": SimpleJpeg}
 
 
 class Side:
