@@ -87,6 +87,25 @@ def test_a_mask_may_belong_to_any_image(pack):
         load(pack, {"image": one, "other": two, "mask": "decode | hflip | center_crop 24"})
 
 
+def test_a_mask_has_the_upright_size_of_its_image(tmp_path):
+    from PIL import Image
+
+    turned = Image.Exif()
+    turned[0x0112] = 6  # stored on its side: upright it is 50 x 60
+    image = encoded(pixels(1, 60, 50), "JPEG", exif=turned)
+    with penstock.Writer(tmp_path / "a.pen", {"image": "image", "mask": "mask"}) as writer:
+        for width, height in ((50, 60), (60, 50)):
+            writer.add(image=image, mask=encoded(pixels(1, width, height).convert("L"), "PNG"))
+    pipeline = {"image": "decode | center_crop 24", "mask": "decode | center_crop 24"}
+    with penstock.Loader(tmp_path / "a.pen", 1, order="sequential", pipeline=pipeline,
+                         output="numpy", threads=1, memory="64MiB") as loader:
+        batches = iter(loader)
+        next(batches)
+        with pytest.raises(penstock.InvalidError, match=re.escape(
+                "mask 'mask': expected the size of 'image' (50 x 60), found 60 x 50")):
+            next(batches)
+
+
 def warned(pack, pipeline):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
