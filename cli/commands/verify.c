@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include <penstock/pack.h>
 
@@ -49,6 +50,8 @@ static void fill_report(CliReport *report, const char *pack, const PenVerifyResu
     cli_report_number(report, "samples", result->samples);
     cli_report_number(report, "images", result->images);
     cli_report_size(report, "bytes", (int64_t)result->bytes);
+    if (result->modified_files)
+        cli_report_number(report, "modified_files", result->modified_files);
     cli_report_measured(report, "seconds", seconds, "s");
 }
 
@@ -83,13 +86,17 @@ static void write_line(char *line, size_t cap, const PenVerifyResult *result, do
              cli_text_count(result->blocks, "block", blocks),
              cli_text_size((double)result->bytes, bytes), cli_text_time(seconds, took),
              seconds > 0 ? (double)result->bytes / seconds / 1e6 : 0);
+    size_t n = strlen(line);
+    if (result->modified_files)
+        snprintf(line + n, cap - n, "; %s modified since the pack was made",
+                 cli_text_count(result->modified_files, "file", samples));
 }
 
 static int end(const CliArgs *args, const Check *check, const PenVerifyResult *result,
                double seconds)
 {
     CliReport report = {0};
-    char line[256];
+    char line[320];
     fill_report(&report, args->operands[0], result, seconds);
     add_found(&report, check);
     write_line(line, sizeof line, result, seconds);

@@ -258,6 +258,9 @@ typedef struct PenVerifyResult {
     uint64_t shards, blocks, samples, images; /**< checked */
     uint64_t bytes;                           /**< read and checked */
     uint64_t problems;
+    /** Of an in-place pack: files with another time of last change than when they were indexed.
+     * They may have the same content; if not, that is a problem as well. */
+    uint64_t modified_files;
 } PenVerifyResult;
 
 PEN_API void pen_verify_settings_init_sized(PenVerifySettings *settings, size_t bytes);

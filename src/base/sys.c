@@ -34,6 +34,7 @@ static int real_open_at(int dir, const char *name, int how)
         [PEN_OPEN_NEW] = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
         [PEN_OPEN_MEMORY] = O_RDWR | O_NONBLOCK | O_NOCTTY,
         [PEN_OPEN_INNER_DIR] = O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+        [PEN_OPEN_PATH_DIR] = O_PATH | O_DIRECTORY | O_NOFOLLOW,
     };
     int fd;
     do

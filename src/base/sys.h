@@ -36,11 +36,12 @@ enum {
     PEN_OPEN_CREATE = 1, /* write; -EEXIST when the name is there, as a link too */
     PEN_OPEN_DIR = 2,
     /* Never through a symbolic link in the last place: */
-    PEN_OPEN_PLAIN = 3,    /* read */
-    PEN_OPEN_UPDATE = 4,   /* read and write */
-    PEN_OPEN_NEW = 5,      /* read and write, for this user alone; -EEXIST when the name is there */
-    PEN_OPEN_MEMORY = 6,   /* read and write what another process has open: "/proc/7/fd/3" */
-    PEN_OPEN_INNER_DIR = 7 /* a directory; -ENOTDIR when it is a link to one */
+    PEN_OPEN_PLAIN = 3,  /* read */
+    PEN_OPEN_UPDATE = 4, /* read and write */
+    PEN_OPEN_NEW = 5,    /* read and write, for this user alone; -EEXIST when the name is there */
+    PEN_OPEN_MEMORY = 6, /* read and write what another process has open: "/proc/7/fd/3" */
+    PEN_OPEN_INNER_DIR = 7, /* a directory; -ENOTDIR when it is a link to one */
+    PEN_OPEN_PATH_DIR = 8   /* the same, to open names in it alone: it need not be readable */
 };
 
 /* In place of a directory's descriptor: names count from the working directory. */

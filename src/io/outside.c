@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "base/sha256.h"
 #include "base/sys.h"
 
 #define WHERE "io/outside"
@@ -23,11 +24,15 @@ typedef struct OpenFile {
 /* Paths that begin with `from` are opened below `to`. */
 typedef struct Root {
     char *from, *to;
+    int fd; /* of `to`, as it was when it was named */
 } Root;
 
 struct PenOutside {
     char *pack;
-    char dir[PATH_CAP]; /* that holds the pack, as it was when the pack was opened */
+    /* The directory that holds the pack, as it was when the pack was opened: whoever puts another
+     * directory or a link in its place later moves nothing. */
+    char dir[PATH_CAP]; /* for messages, and to compare with what the user names */
+    int dir_fd;
     Root *roots;
     uint32_t n_roots;
     pthread_mutex_t mutex; /* of all below */
@@ -112,26 +117,23 @@ static int real_path(const char *path, char ret[PATH_CAP], PenError *reterr)
                         : pen__fail_os(reterr, -n, WHERE, "%.300s: cannot open", path);
 }
 
-/* The directory that holds the pack: "/" has itself. */
-static int holding_dir(const char *pack, char ret[PATH_CAP], PenError *reterr)
+/* Where the directory ends that holds what has this real path: "/" has itself. */
+static char *last_slash(char *path)
 {
-    int r = real_path(pack, ret, reterr);
-    if (r < 0)
-        return r;
-    char *slash = strrchr(ret, '/');
-    slash[slash == ret] = 0;
-    return PEN_OK;
+    char *slash = strrchr(path, '/');
+    return slash + (slash == path);
 }
 
 int pen__outside_name(const char *pack, const char *path, char ret[PEN_OUTSIDE_PATH_BYTES],
                       PenFileStat *ret_stat, PenError *reterr)
 {
     char dir[PATH_CAP];
-    int r = holding_dir(pack, dir, reterr);
+    int r = real_path(pack, dir, reterr);
     if (r == PEN_OK)
         r = real_path(path, ret, reterr);
     if (r < 0)
         return r;
+    *last_slash(dir) = 0;
     int s = pen__sys->stat_path(ret, ret_stat);
     if (s < 0)
         return pen__fail_os(reterr, -s, WHERE, "%.300s: cannot stat", ret);
@@ -143,7 +145,73 @@ int pen__outside_name(const char *pack, const char *path, char ret[PEN_OUTSIDE_P
 
 /* ---- where files may be ---------------------------------------------------------------------- */
 
-int pen__outside_new(const char *pack, PenOutside **ret, PenError *reterr)
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        pen__sys->close(fd);
+}
+
+static int load_mark(int fd, const char *name, uint64_t bytes, PenBuf *ret, PenError *reterr)
+{
+    PenSource *source = NULL;
+    PenFileStat st;
+    if (pen__sys->stat_fd(fd, &st) < 0 || !st.is_file || st.bytes != bytes) {
+        pen__sys->close(fd);
+        return PEN_E_CHANGED;
+    }
+    int r = pen__source_open_fd(fd, name, bytes, &source, reterr);
+    if (r == PEN_OK && pen__buf_reserve(ret, (size_t)bytes) < 0)
+        r = pen__fail_memory(reterr, WHERE, name);
+    if (r == PEN_OK)
+        r = pen__source_read(source, ret->data, (size_t)bytes, 0, reterr);
+    pen__source_close(&source);
+    return r;
+}
+
+/* Is the directory the one that the pack was read from? */
+static int check_mark(int pack_fd, const char *pack, const PenOutsideMark *mark, PenError *reterr)
+{
+    PenBuf data = {0};
+    uint8_t hash[32];
+    int fd = pen__sys->open_at(pack_fd, mark->name, PEN_OPEN_READ);
+    if (fd < 0 && fd != -ENOENT)
+        return pen__fail_os(reterr, -fd, WHERE, "%.300s: cannot open %s", pack, mark->name);
+    int r = fd < 0 ? PEN_E_CHANGED : load_mark(fd, mark->name, mark->bytes, &data, reterr);
+    if (r == PEN_OK) {
+        pen__sha256(data.data, (size_t)mark->bytes, hash);
+        r = memcmp(hash, mark->id, sizeof mark->id) == 0 ? PEN_OK : PEN_E_CHANGED;
+    }
+    pen__buf_free(&data);
+    return r == PEN_E_CHANGED
+               ? pen__fail(reterr, r, WHERE, "%s: has changed while it was opened; open it again",
+                           pack)
+               : r;
+}
+
+/* By "..", which no link leads elsewhere. */
+static int open_holding_dir(PenOutside *o, const PenOutsideMark *mark, PenError *reterr)
+{
+    char real[PATH_CAP];
+    int r = real_path(o->pack, real, reterr);
+    if (r < 0)
+        return r;
+    int fd = pen__sys->open(real, PEN_OPEN_PATH_DIR);
+    if (fd < 0)
+        return pen__fail_os(reterr, -fd, WHERE, "%.300s: cannot open", real);
+    o->dir_fd = pen__sys->open_at(fd, "..", PEN_OPEN_PATH_DIR);
+    if (o->dir_fd < 0)
+        r = pen__fail_os(reterr, -o->dir_fd, WHERE, "%.300s: cannot open the directory that has it",
+                         real);
+    else if (mark)
+        r = check_mark(fd, o->pack, mark, reterr);
+    pen__sys->close(fd);
+    memcpy(o->dir, real, strlen(real) + 1);
+    *last_slash(o->dir) = 0;
+    return r;
+}
+
+int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **ret,
+                     PenError *reterr)
 {
     PenOutside *o = pen__zalloc(sizeof *o);
     char *copy = pen__strdup(pack);
@@ -153,8 +221,9 @@ int pen__outside_new(const char *pack, PenOutside **ret, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, pack);
     }
     o->pack = copy;
+    o->dir_fd = -1;
     pthread_mutex_init(&o->mutex, NULL);
-    int r = holding_dir(pack, o->dir, reterr);
+    int r = open_holding_dir(o, mark, reterr);
     if (r < 0)
         pen__outside_close(&o);
     else
@@ -165,6 +234,7 @@ int pen__outside_new(const char *pack, PenOutside **ret, PenError *reterr)
 static void free_roots(PenOutside *o)
 {
     for (uint32_t i = 0; i < o->n_roots; i++) {
+        close_fd(o->roots[i].fd);
         pen__free(o->roots[i].from);
         pen__free(o->roots[i].to);
     }
@@ -173,19 +243,37 @@ static void free_roots(PenOutside *o)
     o->n_roots = 0;
 }
 
+static int fail_no_path(const PenOutside *o, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: directories of files: expected a path, found none", o->pack);
+}
+
+/* `to` has no links. */
 static int add_root(PenOutside *o, const char *from, const char *to, PenError *reterr)
 {
-    if (!from || from[0] == 0 || !to || to[0] == 0)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: directories of files: expected a path, found none", o->pack);
-    Root root = {pen__strdup(from), pen__strdup(to)};
-    if (!root.from || !root.to) {
+    Root root = {pen__strdup(from), pen__strdup(to), -1};
+    int r = PEN_OK;
+    if (!root.from || !root.to)
+        r = pen__fail_memory(reterr, WHERE, o->pack);
+    else if ((root.fd = pen__sys->open(to, PEN_OPEN_PATH_DIR)) < 0)
+        r = pen__fail_os(reterr, -root.fd, WHERE, "%.300s: cannot open the directory", to);
+    if (r < 0) {
         pen__free(root.from);
         pen__free(root.to);
-        return pen__fail_memory(reterr, WHERE, o->pack);
+        return r;
     }
     o->roots[o->n_roots++] = root;
     return PEN_OK;
+}
+
+static int add_moved(PenOutside *o, const char *from, const char *to, PenError *reterr)
+{
+    char real[PATH_CAP];
+    if (!from || from[0] == 0 || !to || to[0] == 0)
+        return fail_no_path(o, reterr);
+    int r = real_path(to, real, reterr);
+    return r < 0 ? r : add_root(o, from, real, reterr);
 }
 
 /* Paths in packs are real, so a root that is a link also stands for where it leads. */
@@ -193,12 +281,12 @@ static int add_given_root(PenOutside *o, const char *root, PenError *reterr)
 {
     char real[PATH_CAP];
     if (!root || root[0] == 0)
-        return add_root(o, root, root, reterr);
+        return fail_no_path(o, reterr);
     int r = real_path(root, real, reterr);
     if (r == PEN_OK)
         r = add_root(o, real, real, reterr);
     if (r == PEN_OK && root[0] == '/' && strcmp(root, real) != 0)
-        r = add_root(o, root, root, reterr);
+        r = add_root(o, root, real, reterr);
     return r;
 }
 
@@ -211,7 +299,7 @@ int pen__outside_set(PenOutside *o, const PenFileSettings *s, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, o->pack);
     int r = PEN_OK;
     for (uint32_t i = 0; i < s->n_moved && r == PEN_OK; i++)
-        r = add_root(o, s->moved_from[i], s->moved_to[i], reterr);
+        r = add_moved(o, s->moved_from[i], s->moved_to[i], reterr);
     for (uint32_t i = 0; i < s->n_roots && r == PEN_OK; i++)
         r = add_given_root(o, s->roots[i], reterr);
     return r;
@@ -223,25 +311,23 @@ enum { FULL_CAP = 2 * PATH_CAP }; /* a directory and what is below it */
 
 /* A path of the pack, and where it is. */
 typedef struct Place {
-    char path[FULL_CAP];  /* as the pack has it, or what of it is below dir */
-    char dir[PATH_CAP];   /* that the user has named, or that holds the pack */
-    const char *rest;     /* below dir; points into path */
+    char path[FULL_CAP];  /* as the pack has it, or what of it is below the directory */
+    int dir_fd;           /* of the directory that the user has named, or that holds the pack */
     char shown[FULL_CAP]; /* both, for messages */
 } Place;
 
-static int set_place(Place *p, const char *dir, const char *rest, PenError *reterr)
+static int set_place(Place *p, const char *dir, int dir_fd, const char *rest, PenError *reterr)
 {
     size_t n = strlen(dir), m = strlen(rest);
-    if (n >= sizeof p->dir || n + m + 2 > sizeof p->shown)
+    if (n + m + 2 > sizeof p->shown)
         return fail_long(dir, reterr);
-    memcpy(p->dir, dir, n + 1);
     while (n && dir[n - 1] == '/')
         n--;
     memcpy(p->shown, dir, n);
     p->shown[n] = '/';
     memcpy(p->shown + n + 1, rest, m + 1);
     memmove(p->path, rest, m + 1);
-    p->rest = p->path;
+    p->dir_fd = dir_fd;
     return PEN_OK;
 }
 
@@ -249,10 +335,11 @@ static int set_place(Place *p, const char *dir, const char *rest, PenError *rete
 static int find_root(const PenOutside *o, Place *p, const char *path, PenError *reterr)
 {
     for (uint32_t i = 0; i < o->n_roots; i++) {
-        const char *rest = below(o->roots[i].from, path);
+        const Root *root = &o->roots[i];
+        const char *rest = below(root->from, path);
         if (!rest || !*rest)
             continue;
-        int r = set_place(p, o->roots[i].to, rest, reterr);
+        int r = set_place(p, root->to, root->fd, rest, reterr);
         return r < 0 ? r : 1;
     }
     return 0;
@@ -293,7 +380,7 @@ static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, Pen
     n += dir[1] != 0; /* that of "/" has its slash */
     memcpy(full + n, p->path, (size_t)file->path_bytes + 1);
     r = find_root(o, p, full, reterr); /* moved from where it was beside the pack */
-    return r < 0 ? r : r ? PEN_OK : set_place(p, dir, p->path, reterr);
+    return r < 0 ? r : r ? PEN_OK : set_place(p, dir, o->dir_fd, p->path, reterr);
 }
 
 static int fail_open(const PenOutside *o, const Place *p, int e, PenError *reterr)
@@ -311,61 +398,103 @@ static int fail_open(const PenOutside *o, const Place *p, int e, PenError *reter
     return pen__fail_os(reterr, e, WHERE, "%.400s: cannot open", p->shown);
 }
 
-/* Part by part, from the directory on. */
-static int open_below(const PenOutside *o, const Place *p, PenError *reterr)
+/* Part by part, from the directory on: fd or -errno. */
+static int open_below(const Place *p)
 {
     char rest[FULL_CAP];
-    memcpy(rest, p->rest, strlen(p->rest) + 1);
-    int fd = pen__sys->open(p->dir, PEN_OPEN_DIR);
-    for (char *at = rest; fd >= 0;) {
-        char *slash = strchr(at, '/');
+    memcpy(rest, p->path, strlen(p->path) + 1);
+    for (int dir = p->dir_fd;;) {
+        char *slash = strchr(rest, '/');
         if (slash)
             *slash = 0;
-        int next = pen__sys->open_at(fd, at, slash ? PEN_OPEN_INNER_DIR : PEN_OPEN_PLAIN);
-        pen__sys->close(fd);
-        fd = next;
-        if (!slash)
-            break;
-        at = slash + 1;
+        int fd = pen__sys->open_at(dir, rest, slash ? PEN_OPEN_PATH_DIR : PEN_OPEN_PLAIN);
+        if (dir != p->dir_fd)
+            pen__sys->close(dir);
+        if (fd < 0 || !slash)
+            return fd;
+        memmove(rest, slash + 1, strlen(slash + 1) + 1);
+        dir = fd;
     }
+}
+
+/* Closes the file that was used least recently, of those that are not in use; false: there is none.
+ */
+static bool close_idle(PenOutside *o)
+{
+    PenSource *source = NULL;
+    OpenFile *idle = NULL;
+    pthread_mutex_lock(&o->mutex);
+    for (OpenFile *f = o->files; f < o->files + OPEN_FILES; f++)
+        if (f->source && !f->refs && (!idle || f->used < idle->used))
+            idle = f;
+    if (idle) {
+        source = idle->source;
+        idle->source = NULL;
+    }
+    pthread_mutex_unlock(&o->mutex);
+    pen__source_close(&source);
+    return idle != NULL;
+}
+
+/* At the limit of the process, files that are not in use are closed for this one. */
+static int open_place(PenOutside *o, const Place *p, PenError *reterr)
+{
+    int fd = open_below(p);
+    for (int i = 0; i < OPEN_FILES && (fd == -EMFILE || fd == -ENFILE) && close_idle(o); i++)
+        fd = open_below(p);
     return fd < 0 ? fail_open(o, p, -fd, reterr) : fd;
 }
 
 static int check_file(const PenOutside *o, const PenOutsideFile *file, const Place *p, int fd,
-                      PenError *reterr)
+                      PenFileStat *ret, PenError *reterr)
 {
-    PenFileStat st;
-    int r = pen__sys->stat_fd(fd, &st);
+    int r = pen__sys->stat_fd(fd, ret);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%.400s: cannot stat", p->shown);
-    if (!st.is_file)
+    if (!ret->is_file)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%.400s: expected a file, found %s",
-                         p->shown, st.what);
-    if (st.bytes != file->bytes)
+                         p->shown, ret->what);
+    if (ret->bytes != file->bytes)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%.400s: expected %" PRIu64 " bytes, found %" PRIu64
                          ": the file has changed since '%.300s' was made; run 'penstock index' "
                          "again",
-                         p->shown, file->bytes, st.bytes, o->pack);
+                         p->shown, file->bytes, ret->bytes, o->pack);
     return PEN_OK;
 }
 
-static int open_file(const PenOutside *o, const PenOutsideFile *file, PenSource **ret,
-                     PenError *reterr)
+/* The file's descriptor. */
+static int open_checked(PenOutside *o, const PenOutsideFile *file, Place *p, PenFileStat *ret,
+                        PenError *reterr)
 {
-    Place p;
-    int r = locate(o, file, &p, reterr);
+    int r = locate(o, file, p, reterr);
     if (r < 0)
         return r;
-    int fd = open_below(o, &p, reterr);
+    int fd = open_place(o, p, reterr);
     if (fd < 0)
         return fd;
-    r = check_file(o, file, &p, fd, reterr);
+    r = check_file(o, file, p, fd, ret, reterr);
     if (r < 0) {
         pen__sys->close(fd);
         return r;
     }
-    return pen__source_open_fd(fd, p.shown, file->bytes, ret, reterr);
+    return fd;
+}
+
+static int open_file(PenOutside *o, const PenOutsideFile *file, PenSource **ret, PenError *reterr)
+{
+    Place p;
+    PenFileStat st;
+    int fd = open_checked(o, file, &p, &st, reterr);
+    return fd < 0 ? fd : pen__source_open_fd(fd, p.shown, file->bytes, ret, reterr);
+}
+
+int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *ret, PenError *reterr)
+{
+    Place p;
+    int fd = open_checked(o, file, &p, ret, reterr);
+    close_fd(fd);
+    return PEN_MIN(fd, PEN_OK);
 }
 
 /* ---- files in use ---------------------------------------------------------------------------- */
@@ -433,6 +562,18 @@ void pen__outside_put(PenOutside *o, PenOutsideUse *use)
     pthread_mutex_unlock(&o->mutex);
 }
 
+int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct iovec *v, int n,
+                      uint64_t offset, PenError *reterr)
+{
+    PenOutsideUse use;
+    int r = pen__outside_take(o, file, &use, reterr);
+    if (r < 0)
+        return r;
+    r = pen__source_read_v(use.source, v, n, offset, NULL, reterr);
+    pen__outside_put(o, &use);
+    return r;
+}
+
 uint64_t pen__outside_owner(PenOutside *o)
 {
     pthread_mutex_lock(&o->mutex);
@@ -466,6 +607,7 @@ void pen__outside_close(PenOutside **outside)
         pen__source_close(&o->files[i].source);
     pthread_mutex_destroy(&o->mutex);
     free_roots(o);
+    close_fd(o->dir_fd);
     pen__free(o->pack);
     pen__free(o);
 }

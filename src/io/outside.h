@@ -27,8 +27,17 @@ typedef struct PenOutsideUse {
     int slot; /* -1: it is closed after use */
 } PenOutsideUse;
 
-/* Opens nothing. `pack` is the pack's path. */
-int pen__outside_new(const char *pack, PenOutside **ret, PenError *reterr);
+/* A file of the pack that tells it from any other directory: its manifest. */
+typedef struct PenOutsideMark {
+    const char *name;
+    uint64_t bytes;
+    uint8_t id[16]; /* the beginning of its SHA-256 */
+} PenOutsideMark;
+
+/* `pack` is the pack's path. The directory that holds it is opened here and stays open.
+ * PEN_E_CHANGED when `mark` (NULL: none) is not in the pack. */
+int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **ret,
+                     PenError *reterr);
 /* Before the first file is opened. What is given is copied. */
 int pen__outside_set(PenOutside *o, const PenFileSettings *settings, PenError *reterr);
 void pen__outside_close(PenOutside **o); /* accepts NULL */
@@ -42,6 +51,12 @@ void pen__outside_forget(PenOutside *o, uint64_t owner);
 int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
                       PenError *reterr);
 void pen__outside_put(PenOutside *o, PenOutsideUse *use);
+/* Exactly these bytes of it, by one read. */
+int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct iovec *v, int n,
+                      uint64_t offset, PenError *reterr);
+/* What it is now; fails as pen__outside_take. */
+int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *ret,
+                      PenError *reterr);
 
 /* Is it a path that a pack may have? No part is empty, "." or "..", and there is no NUL. An address
  * has a bucket or host and one more part, and nothing that could be a secret or a query. */

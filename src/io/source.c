@@ -228,9 +228,10 @@ bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset)
     return s->class_->drop && s->class_->drop(s, bytes, offset) == 1;
 }
 
-bool pen__source_origin(const PenSource *s, uint64_t offset, char *ret, size_t cap)
+int pen__source_origin(PenSource *s, uint64_t offset, PenOrigin *ret, PenError *reterr)
 {
-    return s->class_->origin && s->class_->origin(s, offset, ret, cap);
+    int r = s->class_->origin ? s->class_->origin(s, offset, ret, reterr) : 0;
+    return r == 1 || r == PEN_E_CORRUPT ? r : 0;
 }
 
 void pen__source_close(PenSource **s)

@@ -18,6 +18,12 @@ typedef struct PenSource PenSource;
 
 enum { PEN_SOURCE_PLACES = 16 };
 
+/* Where a byte of a pack comes from that is not in the pack. */
+typedef struct PenOrigin {
+    char name[480];   /* "path, offset 17" */
+    bool is_modified; /* it has another time of last change than the pack has recorded */
+} PenOrigin;
+
 typedef struct PenSourceClass {
     /* `again`: what came the last time was wrong; not from where it came from then. */
     int (*read)(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
@@ -28,7 +34,7 @@ typedef struct PenSourceClass {
                   const PenArrival *arrival, PenError *reterr);
     int (*drop)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it cannot */
     /* NULL: all bytes are its own. */
-    bool (*origin)(const PenSource *s, uint64_t offset, char *ret, size_t cap);
+    int (*origin)(PenSource *s, uint64_t offset, PenOrigin *ret, PenError *reterr);
 } PenSourceClass;
 
 struct PenSource {
@@ -61,8 +67,9 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
                        const PenArrival *arrival, PenError *reterr);
 /* Drops a range from the page cache; true: it is not there now. */
 bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset);
-/* Does the byte at `offset` come from a file outside of the pack? Then "path, offset 17". */
-bool pen__source_origin(const PenSource *s, uint64_t offset, char *ret, size_t cap);
+/* Does the byte at `offset` come from a file outside of the pack? 1: yes, and that can be read. 0:
+ * no, or it cannot be known. PEN_E_CORRUPT: yes, but it is gone, or is another one: why. */
+int pen__source_origin(PenSource *s, uint64_t offset, PenOrigin *ret, PenError *reterr);
 void pen__source_close(PenSource **s); /* accepts NULL */
 
 /* The whole of a small file, at most `limit` bytes; PEN_SLACK readable bytes follow. */

@@ -83,24 +83,6 @@ static int load_manifest(Copier *c, PenError *reterr)
     return r;
 }
 
-/* The copy of an in-place pack has all samples itself. Its manifest is made from the one that the
- * pack was opened with: nothing is read twice. */
-static int make_manifest(Copier *c, PenError *reterr)
-{
-    PenManifest m = *pen__pack_manifest(c->pack);
-    PenShardEntry *shards = pen__alloc_array(m.n_shards, sizeof *shards);
-    if (!shards)
-        return pen__fail_memory(reterr, WHERE, "list of shards");
-    memcpy(shards, m.shards, (size_t)m.n_shards * sizeof *shards);
-    for (uint64_t i = 0; i < m.n_shards; i++)
-        shards[i].stored_bytes = 0;
-    m.shards = shards;
-    int r = pen__manifest_write(&m, &c->manifest, reterr);
-    memcpy(c->id, m.id, sizeof c->id);
-    pen__free(shards);
-    return r;
-}
-
 static int open_from(Copier *c, PenError *reterr)
 {
     const PenCopySettings *s = c->settings;
@@ -110,12 +92,13 @@ static int open_from(Copier *c, PenError *reterr)
     if (r < 0)
         return r;
     c->from = pen__store_ref(pen__pack_store(c->pack));
-    memcpy(c->id, pen_pack_info(c->pack)->id, sizeof c->id);
-    if (pen__manifest_is_mapped(pen__pack_manifest(c->pack)))
-        return make_manifest(c, reterr);
+    const PenManifest *m = pen__pack_manifest(c->pack);
+    memcpy(c->id, m->content_id, sizeof c->id);
     r = load_manifest(c, reterr);
     if (r == PEN_E_CHANGED && pen__pack_is_remote(c->pack)) /* or wrong on its way */
         r = load_manifest(c, reterr);
+    if (r == PEN_OK && pen__manifest_is_mapped(m)) /* the copy has all samples itself */
+        pen__manifest_unmap(c->manifest.data);
     return r;
 }
 

@@ -13,6 +13,7 @@
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/tiled.h"
 #include "pack/format/keys.h"
+#include "pack/reader/mapped.h"
 #include "pack/reader/sections.h"
 #include "pack/reader/shard_check.h"
 
@@ -27,19 +28,22 @@ typedef struct Verify {
     atomic_bool is_cancelled;
     pthread_mutex_t mutex; /* of all below, and of the problem callback */
     PenVerifyResult result;
-    PenError first;
+    PenError first, last;
     PenError failure; /* not of the pack: no memory; status 0 when there is none */
     PenError passed;  /* why blocks were passed over without a report; status 0 when none were */
 } Verify;
 
+/* A file of an in-place pack that is missing is a problem of each of its samples: said once. */
 static void report(Verify *v, const PenError *e)
 {
     pthread_mutex_lock(&v->mutex);
     if (e->status == PEN_E_NO_MEMORY && v->failure.status == PEN_OK)
         v->failure = *e;
-    if (v->result.problems++ == 0)
+    bool again = v->result.problems && strcmp(e->message, v->last.message) == 0;
+    if (!again && v->result.problems++ == 0)
         v->first = *e;
-    if (v->settings->problem)
+    v->last = *e;
+    if (!again && v->settings->problem)
         v->settings->problem(v->settings->ctx, e);
     pthread_mutex_unlock(&v->mutex);
 }
@@ -313,10 +317,12 @@ static void check_shard(Verify *v, PenShardRef *ref)
     const uint8_t *keys;
     check(v, check_shard_header(v->pack, ref, &e), &e);
     check(v, pen__pack_shard_keys(v->pack, ref, &keys, &e), &e);
+    uint64_t modified = pen__mapped_modified(ref->shard.source);
     atomic_fetch_add(&v->bytes,
                      PEN_SHARD_HEADER_BYTES + ref->shard.source->bytes - ref->shard.keys_offset);
     pthread_mutex_lock(&v->mutex);
     v->result.shards++;
+    v->result.modified_files += modified;
     pthread_mutex_unlock(&v->mutex);
 }
 

@@ -597,6 +597,11 @@ def entries_seeds():
     save_claim("cmyk", dice, 2 * 5, encoded(picture("CMYK", 32, 80), "JPEG"))
     ppm = encoded(picture("RGB", 16, 160), "PPM")
     save_claim("4x2", dice, 10, run(("cjpeg", "-sample", "4x2"), ppm))
+    # Scans of more than 8 KiB: they are decoded in several lanes.
+    for n, (name, sampling, unit) in enumerate(kinds[::3]):
+        ppm = encoded(picture("RGB", 150, 110), "PPM")
+        command = ("cjpeg", "-quality", "95", "-sample", sampling)
+        save_entries(f"{name}-lanes", dice, n, unit, run(command, ppm))
 
 
 def save_entries(name, dice, n, unit, jpeg):

@@ -92,7 +92,8 @@ static int fs_open(const char *path, int how)
         return -EEXIST;
     if (!node)
         node = add(path, false);
-    if ((how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR) && !node->is_dir)
+    if ((how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR || how == PEN_OPEN_PATH_DIR) &&
+        !node->is_dir)
         return -ENOTDIR;
     for (int fd = 0; fd < MAX_OPEN; fd++)
         if (!open_nodes[fd]) {

@@ -91,7 +91,7 @@ static int log_open_at(int dir, const char *name, int how)
 
 static bool is_dir(int how)
 {
-    return how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR;
+    return how == PEN_OPEN_DIR || how == PEN_OPEN_INNER_DIR || how == PEN_OPEN_PATH_DIR;
 }
 
 static int log_close(int fd)

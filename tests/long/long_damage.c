@@ -2,9 +2,12 @@
 /* Damaged packs: every single bit flipped, every file cut at every length, and heaps of compound
  * damage. What is given out is right or refused, what is refused names its place, what is not hit
  * stays readable, and verify notices everything. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "lib/make_pack.h"
@@ -222,6 +225,184 @@ TEST(flips)
 TEST(flips_of_indexed_files)
 {
     sweep_flips("flips of indexed files", &known[INDEXED], scaled(1, 97));
+}
+
+/* ---- files below an in-place pack ------------------------------------------------------------ */
+
+/* A folder of small files, an in-place pack of it, and the right answers. */
+typedef struct InPlace {
+    char *pack;
+    char *files[4];
+    uint64_t samples[4]; /* of the files */
+    TreeItem items[4];
+    uint32_t field; /* of the images */
+    ProbeList probes;
+} InPlace;
+
+static void find_file(InPlace *p, PenPack *pack, const Tree *tree, size_t i)
+{
+    const TreeItem *item = &tree->items[i];
+    PenError e = {0};
+    size_t n = 0;
+    while (p->files[n])
+        n++;
+    MUST(n < PEN_LEN(p->files));
+    MUST(pen_pack_find(pack, item->path, strlen(item->path), &p->samples[n], &e) == PEN_OK);
+    p->files[n] = strdup(scratch("in-place/photos/%s", item->path));
+    p->items[n] = *item;
+}
+
+static void make_in_place(InPlace *p, Tree *tree)
+{
+    PenIngestResult result;
+    PenPack *pack = NULL;
+    char *source = strdup(scratch("in-place/photos"));
+    const char *const sources[] = {source};
+    *p = (InPlace){.pack = strdup(scratch("in-place/p.pen"))};
+    MUST(mkdir(scratch("in-place"), 0777) == 0 || errno == EEXIST);
+    dir_remove(p->pack);
+    make_folder(source, 0, PEN_LEN(p->files));
+    PenIngestSettings s = small_settings(sources, p->pack);
+    s.in_place = 1;
+    s.mode = PEN_MODE_KEEP;
+    MUST(pen_ingest_run(&s, &result, NULL) == PEN_OK);
+    MUST(pen_pack_open(p->pack, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_info(pack)->stored_bytes < pen_pack_info(pack)->total_bytes);
+    while (pen_pack_info(pack)->fields[p->field].type != PEN_TYPE_IMAGE)
+        p->field++;
+    probes_make(pack, &p->probes);
+    tree_load(source, tree);
+    for (size_t i = 0; i < tree->n; i++)
+        if (tree->items[i].data)
+            find_file(p, pack, tree, i);
+    pen_pack_close(&pack);
+    free(source);
+}
+
+static void free_in_place(InPlace *p, Tree *tree)
+{
+    for (size_t i = 0; i < PEN_LEN(p->files); i++)
+        free(p->files[i]);
+    free(p->pack);
+    probes_free(&p->probes);
+    tree_free(tree);
+}
+
+/* Does the question need all of the file of its sample? */
+static bool needs_file(const InPlace *k, const Probe *p)
+{
+    return p->field == k->field && (p->kind == PROBE_VALUE || p->kind == PROBE_EXTRACT);
+}
+
+/* File `i` has changed. Whatever needs all of it is refused, and names it; what needs a part of it
+ * is right or refused; all else is right. */
+static void ask_changed(Sweep *s, const InPlace *k, size_t i, PenPack *pack, Answer *buf)
+{
+    const char *name = strrchr(k->files[i], '/');
+    for (size_t n = 0; n < k->probes.n; n++) {
+        const Probe *p = &k->probes.probes[n];
+        PenError e = {0};
+        bool right = false, hit = p->sample == k->samples[i];
+        int r = probe_check(pack, p, buf, &right, &e);
+        if (r == PEN_OK && !right)
+            sweep_bad(s, "%s of sample %" PRIu64 ": wrong bytes", probe_name(p->kind), p->sample);
+        else if (r == PEN_OK && hit && needs_file(k, p))
+            sweep_bad(s, "%s of sample %" PRIu64 ": damage not noticed", probe_name(p->kind),
+                      p->sample);
+        else if (r < 0 && (!hit || r != PEN_E_CORRUPT || !strstr(e.message, name)))
+            sweep_bad(s, "%s of sample %" PRIu64 ": %s", probe_name(p->kind), p->sample, e.message);
+    }
+    PenError e = {0};
+    if (verify(pack, &e) != PEN_E_CORRUPT || !strstr(e.message, name))
+        sweep_bad(s, "verify: %s", e.message);
+}
+
+/* With a pack that is opened now, and with one that had the file open before it changed. */
+static void try_changed(Sweep *s, const InPlace *k, size_t i, PenPack *before, Answer *buf)
+{
+    PenPack *pack = NULL;
+    MUST(pen_pack_open(k->pack, &pack, NULL) == PEN_OK);
+    ask_changed(s, k, i, pack, buf);
+    pen_pack_close(&pack);
+    if (before)
+        ask_changed(s, k, i, before, buf);
+    s->n++;
+}
+
+static PenPack *open_used(const InPlace *k, Answer *buf)
+{
+    PenPack *pack = NULL;
+    MUST(pen_pack_open(k->pack, &pack, NULL) == PEN_OK);
+    for (size_t n = 0; n < k->probes.n; n++) {
+        bool right = false;
+        MUST(probe_check(pack, &k->probes.probes[n], buf, &right, NULL) == PEN_OK && right);
+    }
+    return pack;
+}
+
+TEST(flips_of_files_in_place)
+{
+    InPlace k;
+    Tree tree = {0};
+    Answer buf = {0};
+    uint64_t stride = scaled(1, 997), bits = 0;
+    make_in_place(&k, &tree);
+    PenPack *before = open_used(&k, &buf);
+    Sweep s = sweep_begin("flips of files in place");
+    for (size_t i = 0; i < PEN_LEN(k.files); i++) {
+        uint8_t *data = k.items[i].data;
+        for (uint64_t bit = 0; bit < k.items[i].bytes * 8; bit++, bits++) {
+            if (bits % stride)
+                continue;
+            data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            file_store(k.files[i], data, k.items[i].bytes);
+            try_changed(&s, &k, i, before, &buf);
+            data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        file_store(k.files[i], data, k.items[i].bytes);
+    }
+    sweep_end(
+        &s, "%" PRIu64 " of the %" PRIu64 " bits of %zu files, %zu questions and verify twice each",
+        s.n, bits, PEN_LEN(k.files), k.probes.n);
+    pen_pack_close(&before);
+    answer_free(&buf);
+    free_in_place(&k, &tree);
+    CHECK_INT(s.bad, 0);
+}
+
+/* Truncated to each length, appended to, replaced by another file of the same size, removed. */
+TEST(files_in_place_that_change)
+{
+    InPlace k;
+    Tree tree = {0};
+    Answer buf = {0};
+    uint64_t stride = scaled(1, 499);
+    make_in_place(&k, &tree);
+    Sweep s = sweep_begin("files in place that change");
+    const size_t bytes = k.items[0].bytes;
+    uint8_t *data = calloc(1, bytes + 1);
+    MUST(data);
+    memcpy(data, k.items[0].data, bytes);
+    PenPack *before = open_used(&k, &buf);
+    for (size_t n = 0; n < bytes; n += stride) {
+        file_store(k.files[0], data, n);
+        try_changed(&s, &k, 0, NULL, &buf);
+    }
+    file_store(k.files[0], data, bytes / 2); /* also where it is open, what is gone is noticed */
+    ask_changed(&s, &k, 0, before, &buf);
+    pen_pack_close(&before);
+    file_store(k.files[0], data, bytes + 1);
+    try_changed(&s, &k, 0, NULL, &buf);
+    memset(data, 0, bytes);
+    MUST(unlink(k.files[0]) == 0);
+    try_changed(&s, &k, 0, NULL, &buf);
+    file_store(k.files[0], data, bytes);
+    try_changed(&s, &k, 0, NULL, &buf);
+    sweep_end(&s, "%" PRIu64 " changes", s.n);
+    free(data);
+    answer_free(&buf);
+    free_in_place(&k, &tree);
+    CHECK_INT(s.bad, 0);
 }
 
 /* ---- any other damage ------------------------------------------------------------------------ */
@@ -597,6 +778,8 @@ int main(int argc, char **argv)
     know_all();
     RUN(flips);
     RUN(flips_of_indexed_files);
+    RUN(flips_of_files_in_place);
+    RUN(files_in_place_that_change);
     RUN(truncations);
     RUN(compound);
     RUN(one_of_many);

@@ -141,6 +141,34 @@ def test_copy_makes_an_ordinary_pack(made, tmp_path):
     assert again["already_copied_shards"] == 1
 
 
+def rest_of(pack, state=None):
+    """The state after two batches, or after that of `state`; and the batches that follow."""
+    pipeline = "decode | random_resized_crop 24 | hflip | tensor u8"
+    with penstock.Loader(pack, 4, pipeline=pipeline, seed=3, output="numpy") as loader:
+        if state is not None:
+            loader.load_state_dict(state)
+        found = iter(loader)
+        if state is None:
+            next(found)
+            next(found)
+            state = loader.state_dict()
+        return state, [[numpy.asarray(part).copy() for part in batch] for batch in found]
+
+
+def test_a_state_fits_the_copy(made, tmp_path):
+    mapped, copied = made / "tars.pen", tmp_path / "copy.pen"
+    good("copy", mapped, copied)
+    for first, second in ((mapped, copied), (copied, mapped)):
+        state, expected = rest_of(first)
+        assert len(expected) == 4
+        _, found = rest_of(second, state)
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected):
+            assert all(numpy.array_equal(x, y) for x, y in zip(a, b))
+    with pytest.raises(penstock.Error, match="pack"):
+        rest_of(made / "folder.pen", rest_of(mapped)[0])
+
+
 def test_cache_and_preload(made, tmp_path):
     expected = contents(made / "tars.pen")
     for more in ({"cache": tmp_path / "cache"}, {"cache": tmp_path / "cache"}, {"preload": True}):
@@ -228,6 +256,71 @@ def test_flips_of_an_image_are_noticed(top):
     file.write_bytes(good_bytes)
 
 
+def bad_samples(pack, **more):
+    """The keys of samples that cannot be read, and why; the others are right."""
+    bad = {}
+    with penstock.open(pack, **more) as p:
+        for i in range(len(p)):
+            try:
+                assert p.extract(i, "image") == image_bytes(number_of(p.key(i)), "JPEG")
+            except penstock.CorruptError as error:
+                bad[p.key(i)] = str(error)
+    return bad
+
+
+def number_of(key):
+    return int(re.search(r"(\d+)\.jpg", key)[1])
+
+
+@pytest.mark.parametrize("more", [{}, {"cache": "c"}, {"preload": True}], ids=str)
+def test_a_bad_file_fails_its_own_samples_alone(top, tmp_path, more):
+    """Also where blocks are read at once; and after a run that has filled the cache."""
+    if "cache" in more:
+        more = {"cache": tmp_path / "cache"}
+    pack, zeros = top / "folder.pen", top / "photos/dog/2.jpg"
+    if more:
+        assert bad_samples(top / "list.pen", **more) == {}
+    (top / "photos/dog/0.jpg").unlink()
+    (top / "photos/cat/1.jpg").write_bytes(b"short")
+    zeros.write_bytes(bytes(zeros.stat().st_size))
+    for _ in range(2):
+        bad = bad_samples(pack, **more)
+        assert sorted(bad) == ["cat/1.jpg", "dog/0.jpg", "dog/2.jpg"]
+        assert "photos/dog/0.jpg: no such file" in bad["dog/0.jpg"]
+        assert "photos/cat/1.jpg: expected" in bad["cat/1.jpg"]
+        assert "photos/dog/2.jpg, offset 0: does not match its checksum" in bad["dog/2.jpg"]
+        assert "modified after it was indexed" in bad["dog/2.jpg"]
+    if "cache" not in more:  # what is in a cache is read from there, whatever became of the file
+        assert len(bad_samples(top / "list.pen", **more)) == 3
+    loaded = batches(pack, on_bad="substitute", max_bad=3, **more)
+    assert len(loaded) == 5
+
+
+def test_verify_names_every_bad_file(top, tmp_path):
+    (top / "photos/dog/0.jpg").unlink()
+    (top / "photos/cat/1.jpg").write_bytes(b"short")
+    result = run("verify", top / "folder.pen", "--json")
+    found = [problem["message"] for problem in result.json()["found"]]
+    assert len(found) == 2
+    assert any("dog/0.jpg: no such file" in message for message in found)
+    assert any("cat/1.jpg: expected" in message for message in found)
+    result = run("copy", top / "folder.pen", tmp_path / "copy.pen")
+    assert result.code == 1
+    assert "dog/0.jpg" in result.err or "cat/1.jpg" in result.err
+    (top / "web-1.tar").unlink()  # said once, not for each of its samples
+    result = run("verify", top / "tars.pen", "--threads", "1")
+    assert result.err.count("web-1.tar: no such file") == 1
+
+
+def test_verify_tells_of_modified_files(top):
+    report = good("verify", top / "folder.pen", "--json").json()
+    assert "modified_files" not in report
+    os.utime(top / "photos/dog/0.jpg", ns=(0, 0))
+    os.utime(top / "photos/dog/2.jpg")
+    assert good("verify", top / "folder.pen", "--json").json()["modified_files"] == 2
+    assert "2 files modified since the pack was made" in good("verify", top / "folder.pen").out
+
+
 def test_messages_tell_no_checksum(top):
     (top / "web-0.tar").write_bytes(bytes((top / "web-0.tar").stat().st_size))
     change_map(top / "list.pen", what="into_index")
@@ -280,12 +373,31 @@ def test_roots_and_relocate(top, tmp_path):
         assert p.extract(p.index("dog/0.jpg"), "image") == (moved / "dog/0.jpg").read_bytes()
 
 
+def test_the_directory_is_that_of_the_open_pack(top, tmp_path, monkeypatch):
+    """Neither a link in place of the pack nor another working directory moves it."""
+    expected = contents(top / "folder.pen")
+    decoy = tmp_path / "decoy"
+    shutil.copytree(top / "photos", decoy / "photos")
+    (decoy / "inner").mkdir()
+    for path in (decoy / "photos").rglob("*.jpg"):
+        path.write_bytes(bytes(path.stat().st_size))
+    monkeypatch.chdir(top)
+    with penstock.open(top / "folder.pen") as p:
+        monkeypatch.chdir(decoy)
+        assert p.extract(0, "image") == expected[0][1]
+        (top / "folder.pen").rename(top / "away.pen")
+        (top / "folder.pen").symlink_to(decoy / "inner")
+        assert [p.extract(i, "image") for i in range(len(p))] == [data for _, data in expected]
+
+
 def test_wrong_roots(top):
     for more in ({"roots": "x"}, {"roots": 3}, {"relocate": ["a"]}, {"roots": [3]}):
         with pytest.raises(TypeError):
             penstock.open(top / "tars.pen", **more)
     with pytest.raises(penstock.Error):
         penstock.open(top / "tars.pen", roots=[top / "none"])
+    with pytest.raises(penstock.Error, match="none"):
+        penstock.open(top / "tars.pen", relocate={"/mnt": str(top / "none")})
     for text in ("", "=", "a", "a=", "=b"):
         assert run("verify", top / "tars.pen", "--relocate", text).code != 0
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In-place packs: shards whose payloads are read from the files that they were made of. */
+#include <sys/resource.h>
+
+#include "base/rng.h"
+#include "base/sha256.h"
 #include "base/team.h"
 #include "fault_sweep.h"
 #include "io/outside.h"
+#include "lib/fault_sys.h"
 #include "pack/format/map.h"
 #include "pack_help.h"
 
@@ -117,6 +122,169 @@ TEST(copy_is_an_ordinary_pack)
     help_end();
 }
 
+static void copy_pack(const char *from, const char *to)
+{
+    PenCopySettings s;
+    PenCopyResult result;
+    char paths[2][300];
+    snprintf(paths[0], sizeof paths[0], "%s", at(from));
+    snprintf(paths[1], sizeof paths[1], "%s", at(to));
+    pen_copy_settings_init(&s);
+    s.from = paths[0];
+    s.to = paths[1];
+    CHECK_INT(pen_copy(&s, &result, NULL), PEN_OK);
+}
+
+/* Members of many sizes between the images: some are read over, some are not. */
+static void make_tar_pack(void)
+{
+    static uint8_t filler[40000];
+    char sources[300], out[300];
+    const char *source = sources;
+    PenIngestSettings s;
+    PenIngestResult result;
+    PenBuf jpeg = {0};
+    HelpTar t;
+    help_tar_begin(&t, archive_write_set_format_ustar, archive_write_add_filter_none);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        char name[32];
+        help_jpeg(i, &jpeg);
+        snprintf(name, sizeof name, "%03u.jpg", i);
+        help_tar_member(&t, name, AE_IFREG, NULL, jpeg.data, jpeg.bytes);
+        snprintf(name, sizeof name, "%03u.bin", i);
+        help_tar_member(&t, name, AE_IFREG, NULL, filler, i % 3 ? i * 100 : 14500 + i * 100);
+    }
+    help_tar_end(&t, "a.tar");
+    snprintf(sources, sizeof sources, "%s", at("a.tar"));
+    snprintf(out, sizeof out, "%s", at("tar.pen"));
+    pen_ingest_settings_init(&s);
+    s.sources = &source;
+    s.n_sources = 1;
+    s.out = out;
+    s.in_place = 1;
+    s.mode = PEN_MODE_KEEP;
+    s.order = PEN_PACK_SOURCE;
+    s.threads = 1;
+    CHECK_INT(pen_ingest_run(&s, &result, NULL), PEN_OK);
+    pen__buf_free(&jpeg);
+}
+
+static void compare_ranges(PenSource *a, PenSource *b, PenRng *rng)
+{
+    enum { RANGES = 400 };
+    uint8_t *data = pen__alloc((size_t)a->bytes * 2);
+    CHECK(data);
+    CHECK_INT(a->bytes, b->bytes);
+    for (int i = 0; i < RANGES; i++) {
+        uint64_t from = i ? pen__rng_below(rng, a->bytes) : 0;
+        uint64_t most = i % 2 ? PEN_MIN(a->bytes - from, 3000u) : a->bytes - from;
+        uint64_t n = i ? 1 + pen__rng_below(rng, most) : a->bytes;
+        CHECK_INT(pen__source_read(a, data, (size_t)n, from, NULL), PEN_OK);
+        CHECK_INT(pen__source_read(b, data + n, (size_t)n, from, NULL), PEN_OK);
+        CHECK(memcmp(data, data + n, (size_t)n) == 0);
+        CHECK_OK_SO_FAR();
+    }
+    pen__free(data);
+}
+
+static void compare_packs(const char *mapped, const char *plain)
+{
+    PenPack *a = NULL, *b = NULL;
+    PenRng rng = pen__rng_init(7, 0);
+    CHECK_INT(pen_pack_open(at(mapped), &a, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at(plain), &b, NULL), PEN_OK);
+    for (uint64_t i = 0; i < pen_pack_info(a)->n_shards; i++) {
+        PenShardRef *x = NULL, *y = NULL;
+        CHECK_INT(pen__pack_shard(a, i, &x, NULL), PEN_OK);
+        CHECK_INT(pen__pack_shard(b, i, &y, NULL), PEN_OK);
+        compare_ranges(x->shard.source, y->shard.source, &rng);
+        pen__pack_shard_put(a, x);
+        pen__pack_shard_put(b, y);
+    }
+    pen_pack_close(&a);
+    pen_pack_close(&b);
+}
+
+/* Any range of a mapped shard has the bytes of the ordinary one. */
+TEST(ranges)
+{
+    begin();
+    make_tar_pack();
+    copy_pack("p.pen", "copy.pen");
+    copy_pack("tar.pen", "tar-copy.pen");
+    compare_packs("p.pen", "copy.pen");
+    compare_packs("tar.pen", "tar-copy.pen");
+    help_end();
+}
+
+/* Reads of files while all samples are read twice, by turns from shards that do not stay open. */
+static void count_reads(const char *name, uint64_t *ret_reads, uint64_t *ret_shards)
+{
+    static uint8_t data[1 << 17];
+    PenPack *pack = NULL;
+    FaultPlan none = {.at = 0};
+    size_t bytes = 0;
+    fault_begin(&none);
+    CHECK_INT(pen_pack_open(at(name), &pack, NULL), PEN_OK);
+    *ret_shards = pen_pack_info(pack)->n_shards;
+    for (uint64_t i = 0; i < 2 * pen_pack_info(pack)->n_samples; i++)
+        CHECK_INT(pen_pack_read(pack, i % pen_pack_info(pack)->n_samples, 0, data, sizeof data,
+                                &bytes, NULL),
+                  PEN_OK);
+    pen_pack_close(&pack);
+    *ret_reads = fault_end().by_kind[FAULT_PREAD];
+}
+
+/* More shards than stay open: the map of each is read once, and not for every sample. */
+TEST(maps_are_read_once)
+{
+    enum { MANY = 300 };
+    PenIngestResult result;
+    uint64_t n = 0, n_plain = 0, plain = 0, mapped = 0;
+    help_begin();
+    PenBuf jpeg = {0};
+    help_jpeg(0, &jpeg);
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "files/a/%03u.jpg", i);
+        help_file(name, jpeg.data, jpeg.bytes);
+    }
+    pen__buf_free(&jpeg);
+    PenIngestSettings s = help_ingest("files", "p.pen");
+    s.in_place = 1;
+    s.mode = PEN_MODE_KEEP;
+    s.block_samples = 1;
+    s.shard_bytes = 1;
+    CHECK_INT(pen_ingest_run(&s, &result, NULL), PEN_OK);
+    copy_pack("p.pen", "copy.pen");
+    count_reads("copy.pen", &plain, &n_plain);
+    count_reads("p.pen", &mapped, &n);
+    CHECK(n == n_plain && n > 2 * 128);
+    /* The manifest, and of each shard the end of the map and all of it, once. */
+    CHECK(mapped <= plain + 1 + 2 * n);
+    help_end();
+}
+
+/* Directories are named before the pack is used: threads read them without a lock. */
+TEST(directories_are_named_first)
+{
+    PenPack *pack = NULL;
+    PenFileSettings files;
+    PenError err = {0};
+    char key[64];
+    size_t n;
+    begin();
+    pen_file_settings_init(&files);
+    CHECK_INT(pen_pack_open(at("p.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_files(pack, &files, &err), PEN_OK);
+    CHECK_INT(pen_pack_files(pack, &files, &err), PEN_OK);
+    CHECK_INT(pen_pack_key(pack, 0, key, sizeof key, &n, NULL), PEN_OK);
+    CHECK_INT(pen_pack_files(pack, &files, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "already in use"));
+    pen_pack_close(&pack);
+    help_end();
+}
+
 /* ---- where files may be ---------------------------------------------------------------------- */
 
 TEST(paths)
@@ -200,7 +368,7 @@ TEST(files_below_roots_alone)
     CHECK_INT(mkfifo(at("in/fifo"), 0600), 0);
     snprintf(inside, sizeof inside, "%s", at("in/a/b"));
     snprintf(outside, sizeof outside, "%s", at("out/c"));
-    CHECK_INT(pen__outside_new(at("in/p.pen"), &o, &err), PEN_OK);
+    CHECK_INT(pen__outside_new(at("in/p.pen"), NULL, &o, &err), PEN_OK);
     CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
     CHECK_INT(take(o, "a/b", 5, &err), PEN_E_CORRUPT);
     CHECK_INT(take(o, "../out/c", 4, &err), PEN_E_CORRUPT);
@@ -230,6 +398,101 @@ TEST(files_below_roots_alone)
     CHECK_INT(take(o, "s3://bucket/c", 4, &err), PEN_E_INVALID);
     set(o, NULL, at("in/a"), at("out"));
     CHECK_INT(take(o, "a/c", 4, &err), PEN_OK);
+    pen__outside_close(&o);
+    help_end();
+}
+
+/* Files stay those below the directory that held the pack when it was opened. */
+TEST(the_directory_is_held)
+{
+    PenOutside *o = NULL;
+    PenError err = {0};
+    char pack[300], out[300];
+    help_begin();
+    help_text("in/p.pen/manifest", "");
+    help_text("in/a/b", "four");
+    help_text("out/x/manifest", "");
+    help_text("out/c", "four");
+    help_text("root/d", "four");
+    snprintf(pack, sizeof pack, "%s", at("in/p.pen"));
+    snprintf(out, sizeof out, "%s", at("root/d"));
+    CHECK_INT(chdir(help_root), 0);
+    CHECK_INT(pen__outside_new("in/p.pen", NULL, &o, &err), PEN_OK);
+    set(o, "root", NULL, NULL);
+    CHECK_INT(chdir("/"), 0);
+    CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
+    /* A link in place of the pack does not make another directory the one that holds it. */
+    CHECK_INT(rename(pack, at("in/moved")), 0);
+    CHECK_INT(symlink("../out/x", pack), 0);
+    CHECK_INT(take(o, "c", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
+    /* Nor does another directory in its place, or in that of one that was named. */
+    snprintf(pack, sizeof pack, "%s", at("in"));
+    CHECK_INT(rename(pack, at("in2")), 0);
+    CHECK_INT(symlink("out", pack), 0);
+    CHECK_INT(take(o, "c", 4, &err), PEN_E_CORRUPT);
+    CHECK_INT(take(o, "a/b", 4, &err), PEN_OK);
+    snprintf(pack, sizeof pack, "%s", at("root"));
+    CHECK_INT(rename(pack, at("root2")), 0);
+    CHECK_INT(take(o, out, 4, &err), PEN_OK);
+    pen__outside_close(&o);
+    help_end();
+}
+
+TEST(the_manifest_marks_the_directory)
+{
+    PenOutside *o = NULL;
+    PenError err = {0};
+    PenOutsideMark mark = {.name = "manifest", .bytes = 4};
+    uint8_t hash[32];
+    help_begin();
+    help_text("in/p.pen/manifest", "four");
+    pen__sha256("four", 4, hash);
+    memcpy(mark.id, hash, sizeof mark.id);
+    CHECK_INT(pen__outside_new(at("in/p.pen"), &mark, &o, &err), PEN_OK);
+    pen__outside_close(&o);
+    help_text("in/p.pen/manifest", "five");
+    CHECK_INT(pen__outside_new(at("in/p.pen"), &mark, &o, &err), PEN_E_CHANGED);
+    help_text("in/p.pen/manifest", "fours");
+    CHECK_INT(pen__outside_new(at("in/p.pen"), &mark, &o, &err), PEN_E_CHANGED);
+    CHECK_INT(unlink(at("in/p.pen/manifest")), 0);
+    CHECK_INT(pen__outside_new(at("in/p.pen"), &mark, &o, &err), PEN_E_CHANGED);
+    CHECK(strstr(err.message, "open it again"));
+    help_end();
+}
+
+/* At the limit of the process, a file that nobody uses is closed for the next. */
+TEST(idle_files_make_space)
+{
+    PenOutside *o = NULL;
+    PenError err = {0};
+    struct rlimit before, low;
+    char name[16];
+    help_begin();
+    help_text("p.pen/manifest", "");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "d/%d", i);
+        help_text(name, "four");
+    }
+    CHECK_INT(pen__outside_new(at("p.pen"), NULL, &o, &err), PEN_OK);
+    int free_fds[4];
+    for (size_t i = 0; i < PEN_LEN(free_fds); i++)
+        free_fds[i] = dup(0);
+    for (size_t i = 0; i < PEN_LEN(free_fds); i++)
+        close(free_fds[i]);
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = before;
+    low.rlim_cur = (rlim_t)free_fds[3] + 1;
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "d/%d", i % 20);
+        CHECK_INT(take(o, name, 4, &err), PEN_OK);
+    }
+    low.rlim_cur = (rlim_t)free_fds[0];
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
+    CHECK_INT(take(o, "d/0", 4, &err), PEN_E_IO);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK_INT(take(o, "d/0", 4, &err), PEN_OK);
     pen__outside_close(&o);
     help_end();
 }
@@ -348,8 +611,14 @@ int main(int argc, char **argv)
     RUN(threads_share_files);
     RUN(every_call_may_fail);
     RUN(copy_is_an_ordinary_pack);
+    RUN(ranges);
+    RUN(maps_are_read_once);
+    RUN(directories_are_named_first);
     RUN(paths);
     RUN(files_below_roots_alone);
+    RUN(the_directory_is_held);
+    RUN(the_manifest_marks_the_directory);
+    RUN(idle_files_make_space);
     RUN(map_round_trip);
     RUN(objects_have_etags);
     RUN(every_byte_of_a_map_counts);

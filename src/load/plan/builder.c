@@ -208,7 +208,8 @@ int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings 
     if (r < 0)
         return r;
     p->pack = pen__pack_ref(pack);
-    memcpy(p->state.pack_id, pen_pack_info(pack)->id, sizeof p->state.pack_id);
+    /* A state of an in-place pack fits its copy too: both have the same shards. */
+    memcpy(p->state.pack_id, pen__pack_manifest(pack)->content_id, sizeof p->state.pack_id);
     r = choose_all(p, reterr);
     if (r < 0) {
         pen__load_plan_fini(p);

@@ -424,6 +424,36 @@ static int read_header(PenManifest *m, const uint8_t *h, const char *name, PenEr
     return PEN_OK;
 }
 
+void pen__manifest_unmap(uint8_t *data)
+{
+    uint32_t n = pen__load32(data + 72);
+    size_t head = PEN_MANIFEST_HEADER_BYTES + (size_t)n * PEN_SECTION_ENTRY_BYTES;
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *e = data + PEN_MANIFEST_HEADER_BYTES + (size_t)i * PEN_SECTION_ENTRY_BYTES;
+        uint8_t *section = data + pen__load64(e + 8);
+        uint64_t bytes = pen__load64(e + 16);
+        if (memcmp(e, "SHRD", 4) != 0)
+            continue;
+        for (uint64_t at = 0; at < bytes; at += PEN_SHARD_ENTRY_BYTES)
+            pen__store64(section + at + 88, 0);
+        pen__store32(e + 24, pen__crc32c(0, section, (size_t)bytes));
+    }
+    pen__store64(data + 16, pen__load64(data + 16) & ~PEN_MUST_MAPPED);
+    pen__store32(data + 12, pen__crc32c(0, data + 16, head - 16));
+}
+
+static void set_ids(PenManifest *m, uint8_t *data)
+{
+    uint8_t hash[32];
+    pen__sha256(data, (size_t)m->bytes, hash);
+    memcpy(m->id, hash, sizeof m->id);
+    if (pen__manifest_is_mapped(m)) {
+        pen__manifest_unmap(data);
+        pen__sha256(data, (size_t)m->bytes, hash);
+    }
+    memcpy(m->content_id, hash, sizeof m->content_id);
+}
+
 int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr)
 {
     PenManifest m = {.bytes = source->bytes, .schema = {.class_field = -1}};
@@ -444,9 +474,7 @@ int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr)
     if (r == PEN_OK)
         r = read_sections(&m, data, pen__load32(data + 72), source->name, reterr);
     if (r == PEN_OK) {
-        uint8_t hash[32];
-        pen__sha256(data, (size_t)m.bytes, hash);
-        memcpy(m.id, hash, sizeof m.id);
+        set_ids(&m, data);
         *ret = m;
         memset(&m, 0, sizeof m);
     }

@@ -18,6 +18,8 @@ typedef struct PenShardEntry {
 
 typedef struct PenManifest {
     uint8_t id[PEN_ID_BYTES]; /* of the pack */
+    /* As read: the id of the pack that 'copy' makes of it. An ordinary pack has the same. */
+    uint8_t content_id[PEN_ID_BYTES];
     uint64_t n_samples, block_samples, n_blocks, n_shards;
     uint64_t bytes;
     uint64_t must; /* as read; what is written follows from the schema and the shards */
@@ -32,6 +34,9 @@ typedef struct PenManifest {
 int pen__manifest_write(PenManifest *m, PenBuf *out, PenError *reterr);
 int pen__manifest_read(PenManifest *ret, PenSource *source, PenError *reterr);
 void pen__manifest_fini(PenManifest *m);
+/* Makes the manifest of an in-place pack, valid and complete in memory, that of a pack with the
+ * same shards that has all bytes itself. Nothing else changes. */
+void pen__manifest_unmap(uint8_t *data);
 /* Do payloads lie in files outside of the pack? */
 bool pen__manifest_is_mapped(const PenManifest *m);
 /* What the shard takes where the pack is. */

@@ -171,7 +171,8 @@ int pen__map_read(PenSource *file, const uint8_t *id, PenMap *ret, PenError *ret
     uint64_t bytes = pen__load64(f + 56);
     if (bytes < sizeof f || bytes > file->bytes || bytes > PEN_MAX_MAP_BYTES)
         return damaged(file->name, "size", reterr);
-    PenMap m = {.data = pen__alloc_array(bytes, 1), .stored_bytes = file->bytes - bytes};
+    PenMap m = {
+        .data = pen__alloc_array(bytes, 1), .bytes = bytes, .stored_bytes = file->bytes - bytes};
     if (!m.data)
         return pen__fail_memory(reterr, WHERE, file->name);
     r = pen__source_read(file, m.data, (size_t)bytes, m.stored_bytes, reterr);

@@ -25,6 +25,7 @@ typedef struct PenMappedFile {
 /* As it lies in the file, checked. */
 typedef struct PenMap {
     uint8_t *data;
+    uint64_t bytes; /* of it */
     uint64_t n_extents;
     uint32_t n_files;
     uint64_t file_bytes;   /* of the shard */

@@ -61,23 +61,13 @@ int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data
     return PEN_OK;
 }
 
-/* Indexes that are kept and whole blocks do not go together. */
-static bool is_fresh(PenPack *p)
-{
-    pthread_mutex_lock(&p->mutex);
-    bool fresh = !p->cache && !p->preload && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
-    for (uint64_t i = 0; i < p->shard_slots; i++)
-        fresh = fresh && !p->shards[i];
-    pthread_mutex_unlock(&p->mutex);
-    return fresh;
-}
-
 int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *reterr)
 {
     int r = pen__pack_alive(pack, reterr);
     if (r < 0)
         return r;
-    if (!is_fresh(pack))
+    /* Indexes that are kept and whole blocks do not go together. */
+    if (pack->cache || !pen__pack_is_fresh(pack))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: already in use; set the cache right after opening the pack",
                          pack->path);

@@ -2,6 +2,8 @@
 #include "pack/reader/mapped.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,13 +15,33 @@
  * to read twice. */
 enum { GAP_BYTES = 16 * 1024 };
 
-typedef struct MappedSource {
-    PenSource base;
-    PenSource *file; /* the stored bytes and the map */
+/* Read again for every sample of a shuffled pack, a map would cost more than the sample. So those
+ * of a pack are kept, as many as fit: that is best for samples in random order, and those in the
+ * pack's order need a map once. */
+#define KEPT_BYTES (UINT64_C(256) << 20)
+
+typedef struct SharedMap {
     PenMap map;
     PenOutside *outside; /* may be NULL */
     uint64_t owner;
-    bool is_checked; /* extents lie in payloads: files may be read */
+    atomic_bool is_checked; /* extents lie in payloads: files may be read */
+    atomic_uint refs;
+} SharedMap;
+
+struct PenMaps {
+    PenOutside *outside;
+    pthread_mutex_t mutex; /* of all below */
+    SharedMap **kept;      /* by shard */
+    uint64_t n_shards, bytes;
+};
+
+typedef struct MappedSource {
+    PenSource base;
+    PenSource *file; /* the stored bytes and the map */
+    SharedMap *shared;
+    const PenMap *map; /* of it */
+    PenMaps *maps;     /* may be NULL */
+    uint64_t number;   /* of the shard, among them */
 } MappedSource;
 
 /* A range of the shard on its way to memory. */
@@ -68,31 +90,51 @@ static void scatter_add(Scatter *c, uint8_t *to, uint64_t bytes, uint64_t source
     c->end = source + bytes;
 }
 
-static int read_scatter(MappedSource *s, const Scatter *c, PenError *reterr)
+static PenOutsideFile outside_file(const MappedSource *s, uint32_t number)
 {
-    PenMappedFile f = pen__map_file(&s->map, c->file);
-    PenOutsideFile file = {s->owner, c->file, f.path_bytes, f.path, f.bytes};
-    PenOutsideUse use;
-    if (!s->is_checked) /* what is parsed is never taken from files */
+    PenMappedFile f = pen__map_file(s->map, number);
+    return (PenOutsideFile){s->shared->owner, number, f.path_bytes, f.path, f.bytes};
+}
+
+/* Each place by itself; zeros where nothing can be had. */
+static int read_each(PenOutside *outside, const PenOutsideFile *file, const Scatter *c,
+                     PenError *reterr)
+{
+    uint64_t at = c->source;
+    int r = PEN_OK;
+    for (int i = 0; i < c->n && r == PEN_OK; i++) {
+        const struct iovec *v = &c->v[i];
+        if (v->iov_base != c->gap)
+            r = pen__outside_read(outside, file, v, 1, at, reterr);
+        if (r == PEN_E_CORRUPT) {
+            memset(v->iov_base, 0, v->iov_len);
+            r = PEN_OK;
+        }
+        at += v->iov_len;
+    }
+    return r;
+}
+
+static int read_scatter(MappedSource *s, const Scatter *c, bool is_alone, PenError *reterr)
+{
+    PenOutside *outside = s->shared->outside;
+    PenOutsideFile file = outside_file(s, c->file);
+    if (!atomic_load(&s->shared->is_checked)) /* what is parsed is never taken from files */
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: extents outside of payloads: the map of the shard is damaged",
                          s->base.name);
-    if (!s->outside)
+    if (!outside)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "%s: cannot read files outside of it",
                          s->base.name);
-    int r = pen__outside_take(s->outside, &file, &use, reterr);
-    if (r < 0)
-        return r;
-    r = pen__source_read_v(use.source, c->v, c->n, c->source, NULL, reterr);
-    pen__outside_put(s->outside, &use);
-    return r;
+    int r = pen__outside_read(outside, &file, c->v, c->n, c->source, reterr);
+    return r == PEN_E_CORRUPT && !is_alone ? read_each(outside, &file, c, reterr) : r;
 }
 
 /* The extent that the offset is in, and those behind it that one read can bring too. Stored bytes
  * between them are read on the way. */
-static int read_extents(MappedSource *s, Want *w, PenError *reterr)
+static int read_extents(MappedSource *s, Want *w, bool is_alone, PenError *reterr)
 {
-    PenExtent e = pen__map_extent(&s->map, w->extent);
+    PenExtent e = pen__map_extent(s->map, w->extent);
     uint64_t skip = w->offset - e.offset;
     uint64_t source = e.source + skip, n = PEN_MIN(e.bytes - skip, w->bytes);
     Scatter c;
@@ -104,9 +146,9 @@ static int read_extents(MappedSource *s, Want *w, PenError *reterr)
         scatter_add(&c, w->to, n, source);
         advance(w, n);
         w->extent += w->offset == e.offset + e.bytes;
-        if (!w->bytes || w->extent == s->map.n_extents)
+        if (!w->bytes || w->extent == s->map->n_extents)
             break;
-        e = pen__map_extent(&s->map, w->extent);
+        e = pen__map_extent(s->map, w->extent);
         if (e.offset - w->offset >= w->bytes || !joins(&c, e.file, e.source))
             break;
         uint64_t between = e.offset - w->offset;
@@ -117,23 +159,36 @@ static int read_extents(MappedSource *s, Want *w, PenError *reterr)
         source = e.source;
         n = PEN_MIN(e.bytes, w->bytes);
     }
-    return read_scatter(s, &c, reterr);
+    return read_scatter(s, &c, is_alone, reterr);
 }
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
+/* Does the range lie in one extent? */
+static bool lies_in(const PenMap *m, const Want *w)
+{
+    if (w->extent == m->n_extents)
+        return false;
+    PenExtent e = pen__map_extent(m, w->extent);
+    return w->offset >= e.offset && w->bytes <= e.bytes - (w->offset - e.offset);
+}
+
+/* A file that is missing or too short fails the read of a sample. In one of many samples, such as a
+ * block, its bytes are zeros instead, so that their checksums refuse just the samples that need it,
+ * and the others can be used. */
 static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offset,
                        PEN_UNUSED int again, PenError *reterr)
 {
     MappedSource *s = (MappedSource *)source;
-    Want w = {buf, offset, bytes, pen__map_find(&s->map, offset)};
+    Want w = {buf, offset, bytes, pen__map_find(s->map, offset)};
+    bool is_alone = lies_in(s->map, &w);
     int r = PEN_OK;
     while (w.bytes && r == PEN_OK) {
-        bool last = w.extent == s->map.n_extents;
-        PenExtent e = pen__map_extent(&s->map, last ? w.extent - 1 : w.extent);
+        bool last = w.extent == s->map->n_extents;
+        PenExtent e = pen__map_extent(s->map, last ? w.extent - 1 : w.extent);
         uint64_t skipped = last ? e.skipped + e.bytes : e.skipped;
         if (!last && e.offset <= w.offset) {
-            r = read_extents(s, &w, reterr);
+            r = read_extents(s, &w, is_alone, reterr);
             continue;
         }
         uint64_t n = last ? w.bytes : PEN_MIN(w.bytes, e.offset - w.offset);
@@ -143,68 +198,180 @@ static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
     return r;
 }
 
-static bool mapped_origin(const PenSource *source, uint64_t offset, char *ret, size_t cap)
+static int mapped_origin(PenSource *source, uint64_t offset, PenOrigin *ret, PenError *reterr)
 {
-    const MappedSource *s = (const MappedSource *)source;
-    uint64_t i = pen__map_find(&s->map, offset);
-    if (i == s->map.n_extents)
-        return false;
-    PenExtent e = pen__map_extent(&s->map, i);
+    MappedSource *s = (MappedSource *)source;
+    PenFileStat st;
+    uint64_t i = pen__map_find(s->map, offset);
+    if (i == s->map->n_extents)
+        return 0;
+    PenExtent e = pen__map_extent(s->map, i);
     if (offset < e.offset)
-        return false;
-    PenMappedFile f = pen__map_file(&s->map, e.file);
-    snprintf(ret, cap, "%.*s, offset %" PRIu64, (int)PEN_MIN(f.path_bytes, 400u), f.path,
-             e.source + (offset - e.offset));
-    return true;
+        return 0;
+    PenMappedFile f = pen__map_file(s->map, e.file);
+    PenOutsideFile file = outside_file(s, e.file);
+    snprintf(ret->name, sizeof ret->name, "%.*s, offset %" PRIu64, (int)PEN_MIN(f.path_bytes, 400u),
+             f.path, e.source + (offset - e.offset));
+    int r = s->shared->outside ? pen__outside_stat(s->shared->outside, &file, &st, reterr) : -1;
+    ret->is_modified = r == PEN_OK && st.mtime_ns != f.mtime_ns;
+    return r == PEN_E_CORRUPT ? r : 1;
 }
+
+/* ---- maps of a pack -------------------------------------------------------------------------- */
+
+static void release_map(SharedMap *m)
+{
+    if (!m || atomic_fetch_sub(&m->refs, 1) != 1)
+        return;
+    if (m->outside)
+        pen__outside_forget(m->outside, m->owner);
+    pen__map_free(&m->map);
+    pen__free(m);
+}
+
+int pen__maps_new(uint64_t n_shards, PenOutside *outside, PenMaps **ret)
+{
+    PenMaps *maps = pen__zalloc(sizeof *maps);
+    SharedMap **kept = pen__alloc_array(PEN_MAX(n_shards, 1u), sizeof *kept);
+    if (!maps || !kept) {
+        pen__free(maps);
+        pen__free(kept);
+        return PEN_E_NO_MEMORY;
+    }
+    memset(kept, 0, (size_t)n_shards * sizeof *kept);
+    pthread_mutex_init(&maps->mutex, NULL);
+    maps->outside = outside;
+    maps->kept = kept;
+    maps->n_shards = n_shards;
+    *ret = maps;
+    return PEN_OK;
+}
+
+void pen__maps_close(PenMaps **maps)
+{
+    PenMaps *m = *maps;
+    *maps = NULL;
+    if (!m)
+        return;
+    for (uint64_t i = 0; i < m->n_shards; i++)
+        release_map(m->kept[i]);
+    pthread_mutex_destroy(&m->mutex);
+    pen__free(m->kept);
+    pen__free(m);
+}
+
+static SharedMap *find_map(PenMaps *maps, uint64_t number)
+{
+    pthread_mutex_lock(&maps->mutex);
+    SharedMap *m = maps->kept[number];
+    if (m)
+        atomic_fetch_add(&m->refs, 1);
+    pthread_mutex_unlock(&maps->mutex);
+    return m;
+}
+
+static void keep_map(PenMaps *maps, uint64_t number, SharedMap *m)
+{
+    uint64_t bytes = m->map.bytes + sizeof *m;
+    pthread_mutex_lock(&maps->mutex);
+    if (!maps->kept[number] && bytes <= KEPT_BYTES - maps->bytes) {
+        maps->kept[number] = m;
+        maps->bytes += bytes;
+        atomic_fetch_add(&m->refs, 1);
+    }
+    pthread_mutex_unlock(&maps->mutex);
+}
+
+static int read_map(PenSource *file, const uint8_t *id, PenOutside *outside, SharedMap **ret,
+                    PenError *reterr)
+{
+    SharedMap *m = pen__zalloc(sizeof *m);
+    if (!m)
+        return pen__fail_memory(reterr, WHERE, file->name);
+    int r = pen__map_read(file, id, &m->map, reterr);
+    if (r < 0) {
+        pen__free(m);
+        return r;
+    }
+    m->outside = outside;
+    m->owner = outside ? pen__outside_owner(outside) : 0;
+    atomic_init(&m->is_checked, false);
+    atomic_init(&m->refs, 1);
+    *ret = m;
+    return PEN_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void mapped_close(PenSource *source)
 {
     MappedSource *s = (MappedSource *)source;
-    if (s->outside)
-        pen__outside_forget(s->outside, s->owner);
+    release_map(s->shared);
     pen__source_close(&s->file);
-    pen__map_free(&s->map);
     pen__free(s);
 }
 
 static const PenSourceClass mapped_class = {
     .read = mapped_read, .close = mapped_close, .origin = mapped_origin};
 
-int pen__mapped_open(PenSource **source, const uint8_t *id, PenOutside *outside, PenError *reterr)
+int pen__mapped_open(PenSource **source, const uint8_t *id, PenMaps *maps, uint64_t number,
+                     PenError *reterr)
 {
     MappedSource *s = pen__zalloc(sizeof *s);
     if (!s)
         return pen__fail_memory(reterr, WHERE, (*source)->name);
-    int r = pen__map_read(*source, id, &s->map, reterr);
+    s->shared = maps ? find_map(maps, number) : NULL;
+    int r =
+        s->shared ? PEN_OK : read_map(*source, id, maps ? maps->outside : NULL, &s->shared, reterr);
     if (r < 0) {
         pen__free(s);
         return r;
     }
+    s->map = &s->shared->map;
     s->base =
-        (PenSource){.class_ = &mapped_class, .name = (*source)->name, .bytes = s->map.file_bytes};
+        (PenSource){.class_ = &mapped_class, .name = (*source)->name, .bytes = s->map->file_bytes};
     s->file = *source;
-    s->outside = outside;
-    s->owner = outside ? pen__outside_owner(outside) : 0;
+    s->maps = maps;
+    s->number = number;
     *source = &s->base;
     return PEN_OK;
 }
 
 const PenMap *pen__mapped_map(const PenSource *source)
 {
-    return source->class_ == &mapped_class ? &((const MappedSource *)source)->map : NULL;
+    return source->class_ == &mapped_class ? ((const MappedSource *)source)->map : NULL;
 }
 
 int pen__mapped_check(PenSource *source, const uint8_t *table, uint64_t n_blocks, PenError *reterr)
 {
-    const PenMap *map = pen__mapped_map(source);
-    int r = map ? pen__map_check_blocks(map, table, n_blocks, source->name, reterr) : PEN_OK;
-    if (map && r == PEN_OK)
-        ((MappedSource *)source)->is_checked = true;
-    return r;
+    MappedSource *s = (MappedSource *)source;
+    if (!pen__mapped_map(source) || atomic_load(&s->shared->is_checked))
+        return PEN_OK;
+    int r = pen__map_check_blocks(s->map, table, n_blocks, source->name, reterr);
+    if (r < 0)
+        return r;
+    atomic_store(&s->shared->is_checked, true);
+    if (s->maps)
+        keep_map(s->maps, s->number, s->shared);
+    return PEN_OK;
 }
 
 uint64_t pen__mapped_stored(const PenSource *source)
 {
     return pen__mapped_map(source) ? ((const MappedSource *)source)->file->bytes : 0;
+}
+
+uint64_t pen__mapped_modified(PenSource *source)
+{
+    MappedSource *s = (MappedSource *)source;
+    uint64_t n = 0;
+    if (!pen__mapped_map(source) || !s->shared->outside)
+        return 0;
+    for (uint32_t i = 0; i < s->map->n_files; i++) {
+        PenOutsideFile file = outside_file(s, i);
+        PenFileStat st;
+        if (pen__outside_stat(s->shared->outside, &file, &st, NULL) == PEN_OK)
+            n += st.mtime_ns != pen__map_file(s->map, i).mtime_ns;
+    }
+    return n;
 }

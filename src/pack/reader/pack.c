@@ -149,3 +149,13 @@ void pen__loading_end(PenPack *p, uint64_t what)
             return;
         }
 }
+
+bool pen__pack_is_fresh(PenPack *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    bool fresh = !p->preload && p->refs == 1 && !p->kept_bytes && !p->keep_chosen;
+    for (uint64_t i = 0; i < p->shard_slots; i++)
+        fresh = fresh && !p->shards[i];
+    pthread_mutex_unlock(&p->mutex);
+    return fresh;
+}

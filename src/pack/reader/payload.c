@@ -32,21 +32,34 @@ static uint32_t sum_of(const PenSpot *at, const PenPlace *place, const void *dat
     return sum;
 }
 
+/* The beginning of what does not fit, not the part of it that does not: a pack could be made to ask
+ * by parts what a file has. */
+static uint64_t payload_offset(const PenSpot *at)
+{
+    const PenBlockView *v = &at->block->view;
+    if (pen__type_is_blob(v->schema->fields[at->field].type))
+        return pen__block_blob(v, at->sample, at->field).offset;
+    return pen__block_image(v, at->sample, at->field, at->frame).offset;
+}
+
 /* Of bytes that may come from a file outside of the pack: the message names the file, but says
  * nothing about what it has, since a pack could be made to ask for it. */
-static int outside_changed(const PenSpot *at, uint64_t offset, PenError *reterr)
+static int outside_changed(const PenSpot *at, PenError *reterr)
 {
     const PenBlock *b = at->block;
-    const PenSource *source = b->shard->shard.source;
+    PenSource *source = b->shard->shard.source;
     uint64_t sample = b->first_sample + at->sample;
-    char origin[512];
-    if (!pen__source_origin(source, b->offset + offset, origin, sizeof origin))
-        snprintf(origin, sizeof origin, "%.400s", source->name);
-    int r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+    PenOrigin origin = {.is_modified = false};
+    int r = pen__source_origin(source, b->offset + payload_offset(at), &origin, reterr);
+    if (r == 0)
+        snprintf(origin.name, sizeof origin.name, "%.400s", source->name);
+    if (r >= 0) /* else the file itself is missing, or has another size */
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: does not match its checksum: sample %" PRIu64
-                      ", field '%s' has changed since the pack was made, or is damaged; the other "
-                      "samples can be read",
-                      origin, sample, b->view.schema->fields[at->field].name);
+                      ", field '%s' has changed since the pack was made, or is damaged%s; the "
+                      "other samples can be read",
+                      origin.name, sample, b->view.schema->fields[at->field].name,
+                      origin.is_modified ? " (the file was modified after it was indexed)" : "");
     if (reterr)
         reterr->sample = (int64_t)sample;
     return r;
@@ -60,7 +73,7 @@ static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_
     if (PEN_LIKELY(found == expected))
         return PEN_OK;
     if (b->shard->shard.entry.stored_bytes)
-        return outside_changed(at, offset, reterr);
+        return outside_changed(at, reterr);
     int r = pen__fail(
         reterr, PEN_E_CORRUPT, WHERE,
         "%s: block %u, sample %u (%" PRIu64 " of the pack), field '%s', offset %" PRIu64

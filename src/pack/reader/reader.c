@@ -15,6 +15,7 @@
 #include "io/outside.h"
 #include "io/remote_source.h"
 #include "pack/preload/layout.h"
+#include "pack/reader/mapped.h"
 #include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/reader"
@@ -78,7 +79,13 @@ static int open_outside(PenPack *p, PenError *reterr)
                          "from a directory; 'penstock copy' makes a pack of it that can be "
                          "uploaded",
                          p->path);
-    return pen__outside_new(p->path, &p->outside, reterr);
+    PenOutsideMark mark = {.name = PEN_MANIFEST_NAME, .bytes = p->m.bytes};
+    memcpy(mark.id, p->m.id, sizeof mark.id);
+    /* Without a store it is not published yet, and its manifest is not there. */
+    int r = pen__outside_new(p->path, p->store ? &mark : NULL, &p->outside, reterr);
+    if (r == PEN_OK && pen__maps_new(p->m.n_shards, p->outside, &p->maps) < 0)
+        r = pen__fail_memory(reterr, WHERE, p->path);
+    return r;
 }
 
 static const PenFileSettings FILE_DEFAULTS = {.struct_size = sizeof FILE_DEFAULTS};
@@ -91,7 +98,9 @@ void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes)
 int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *reterr)
 {
     PenFileSettings own = FILE_DEFAULTS;
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_file_settings_init", reterr);
+    int r = pen__pack_alive(pack, reterr);
+    if (r == PEN_OK)
+        r = pen__settings_copy(&own, sizeof own, settings, "pen_file_settings_init", reterr);
     if (r == PEN_OK &&
         ((own.n_roots && !own.roots) || (own.n_moved && (!own.moved_from || !own.moved_to))))
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
@@ -99,6 +108,11 @@ int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *ret
                       pack->path);
     if (r < 0 || !pack->outside)
         return r;
+    if (!pen__pack_is_fresh(pack)) /* others may be using the directories */
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: already in use; set the directories of its files right after opening "
+                         "the pack",
+                         pack->path);
     return pen__outside_set(pack->outside, &own, reterr);
 }
 
@@ -267,6 +281,7 @@ void pen_pack_close(PenPack **pack)
     pen__shards_drop(p);
     pen__preload_close(&p->preload);
     pen__cache_close(&p->cache);
+    pen__maps_close(&p->maps);
     pen__outside_close(&p->outside);
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->loaded);

@@ -31,6 +31,7 @@ struct PenPack {
     PenOpenFn open;
     void *open_ctx;
     struct PenOutside *outside; /* files that mapped shards refer to; NULL: there are none */
+    struct PenMaps *maps;       /* of mapped shards; NULL: there are none */
     PenStore *store;            /* that it was opened from; NULL: by pen__pack_open_with */
     pthread_mutex_t mutex;      /* of the slots and all counts of references */
     pthread_cond_t loaded;      /* a whole block has come, or not */
@@ -58,6 +59,9 @@ struct PenPack {
 int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
 void pen__loading_begin(PenPack *p, uint64_t what);
 void pen__loading_end(PenPack *p, uint64_t what);
+
+/* Has nobody read anything of it, or begun to? Also pack.c. */
+bool pen__pack_is_fresh(PenPack *p);
 
 /* Is `now` another failure than the one before it? What fails in the same way is not read again. */
 bool pen__error_differs(const PenError *now, PenError *before);

@@ -15,6 +15,7 @@
 /* The file of a mapped shard becomes the shard. */
 static int map_source(PenPack *p, const PenShardEntry *e, PenSource **source, PenError *reterr)
 {
+    uint64_t number = (uint64_t)(e - p->m.shards);
     if (!e->stored_bytes)
         return PEN_OK;
     if ((*source)->bytes != e->stored_bytes)
@@ -26,10 +27,10 @@ static int map_source(PenPack *p, const PenShardEntry *e, PenSource **source, Pe
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: expected a tail of %" PRIu64 " bytes, found a file of %" PRIu64,
                          (*source)->name, e->tail_bytes, e->stored_bytes);
-    return pen__mapped_open(source, e->id, p->outside, reterr);
+    return pen__mapped_open(source, e->id, p->maps, number, reterr);
 }
 
-/* ---- a shard whose end is in memory ---------------------------------------------------------- */
+/* ---- a shard whose end is in memory, or all of it ------------------------------------------- */
 
 typedef struct TailSource {
     PenSource base;
@@ -38,6 +39,7 @@ typedef struct TailSource {
     char name[PEN_SHARD_NAME_BYTES];
     uint8_t *tail;
     size_t tail_bytes;
+    PenSource *all; /* of a mapped shard that is preloaded: where all is read; NULL: it is not */
     pthread_mutex_t mutex; /* of `origin` */
     PenSource *origin;     /* NULL until it is needed */
 } TailSource;
@@ -48,7 +50,7 @@ static int open_origin(TailSource *s, PenError *reterr)
     int r = s->pack->open(s->pack->open_ctx, s->name, &origin, reterr);
     if (r == PEN_OK)
         r = map_source(s->pack, s->entry, &origin, reterr);
-    if (r == PEN_OK)
+    if (r == PEN_OK && s->tail) /* else it is for messages alone */
         r = pen__mapped_check(origin, s->tail, s->entry->n_blocks, reterr);
     if (r < 0) {
         pen__source_close(&origin);
@@ -90,6 +92,8 @@ static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset
 {
     TailSource *s = (TailSource *)source;
     uint64_t tail_at = s->base.bytes - s->tail_bytes;
+    if (s->all)
+        return pen__source_read(s->all, buf, bytes, offset, reterr);
     if (offset >= tail_at && !again) {
         memcpy(buf, s->tail + (offset - tail_at), bytes);
         return PEN_OK;
@@ -102,9 +106,21 @@ static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset
     return r;
 }
 
+static int tail_origin(PenSource *source, uint64_t offset, PenOrigin *ret, PenError *reterr)
+{
+    TailSource *s = (TailSource *)source;
+    if (!s->entry->stored_bytes)
+        return 0;
+    pthread_mutex_lock(&s->mutex);
+    int r = s->origin ? PEN_OK : open_origin(s, NULL);
+    pthread_mutex_unlock(&s->mutex);
+    return r < 0 ? 0 : pen__source_origin(s->origin, offset, ret, reterr);
+}
+
 static void tail_close(PenSource *source)
 {
     TailSource *s = (TailSource *)source;
+    pen__source_close(&s->all);
     pen__source_close(&s->origin);
     pthread_mutex_destroy(&s->mutex);
     pen__free((char *)s->base.name);
@@ -112,7 +128,8 @@ static void tail_close(PenSource *source)
     pen__free(s);
 }
 
-static const PenSourceClass tail_class = {.read = tail_read, .close = tail_close};
+static const PenSourceClass tail_class = {
+    .read = tail_read, .close = tail_close, .origin = tail_origin};
 
 static char *full_name(const char *path, const char *name)
 {
@@ -163,12 +180,28 @@ static int open_source(PenPack *p, uint64_t number, const char *name, PenSource 
     return p->open(p->open_ctx, name, ret, reterr);
 }
 
+/* A mapped shard in memory, which can still tell where its bytes come from. */
+static int wrap_preloaded(PenPack *p, const PenShardEntry *e, PenSource **source, PenError *reterr)
+{
+    if (!e->stored_bytes)
+        return PEN_OK;
+    PenSource *wrapped = new_source(p, e, NULL, 0);
+    if (!wrapped)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    ((TailSource *)wrapped)->all = *source;
+    *source = wrapped;
+    return PEN_OK;
+}
+
 /* The source of a shard with all of its bytes. */
 static int open_whole(PenPack *p, uint64_t number, const char *name, PenSource **ret,
                       PenError *reterr)
 {
+    const PenShardEntry *e = &p->m.shards[number];
     int r = open_source(p, number, name, ret, reterr);
-    return r == PEN_OK && !p->preload ? map_source(p, &p->m.shards[number], ret, reterr) : r;
+    if (r < 0)
+        return r;
+    return p->preload ? wrap_preloaded(p, e, ret, reterr) : map_source(p, e, ret, reterr);
 }
 
 static int open_shard(PenPack *p, uint64_t number, PenSource *source, PenShard *ret,

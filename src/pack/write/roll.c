@@ -54,7 +54,7 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
         return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     r = source->is_remote ? 0 : pen__map_is(source, reterr);
     if (r == 1)
-        r = pen__mapped_open(&source, id, NULL, reterr);
+        r = pen__mapped_open(&source, id, NULL, 0, reterr);
     if (r == PEN_OK)
         r = pen__shard_open(&shard, source, id, NULL, reterr);
     if (r < 0) {
