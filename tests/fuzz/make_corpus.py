@@ -599,7 +599,7 @@ def entries_seeds():
     save_claim("4x2", dice, 10, run(("cjpeg", "-sample", "4x2"), ppm))
     # Scans of more than 8 KiB: they are decoded in several lanes.
     for n, (name, sampling, unit) in enumerate(kinds[::3]):
-        ppm = encoded(picture("RGB", 150, 110), "PPM")
+        ppm = encoded(picture("RGB", 120, 80), "PPM")
         command = ("cjpeg", "-quality", "95", "-sample", sampling)
         save_entries(f"{name}-lanes", dice, n, unit, run(command, ppm))
 
