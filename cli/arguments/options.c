@@ -429,13 +429,15 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "DIR",
         .otherwise = "only files below the directory that holds the pack",
         .mistaken = "roots allow data",
-        .help = "also read files below DIR that the pack names by absolute paths"},
+        .help = "also read files below DIR that the pack names by absolute paths, or objects "
+                "below a URL such as s3://bucket/prefix"},
     [CLI_OPT_RELOCATE] = {.name = "relocate", .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_FILES, .commands = SAMPLE_READERS,
         .value = "OLD=NEW",
         .otherwise = "files are where they were",
         .mistaken = "moved remap prefix",
-        .help = "read files that were below directory OLD when the pack was made below NEW"},
+        .help = "read files that were below directory or URL OLD when the pack was made below "
+                "NEW"},
     [CLI_OPT_CACHE] = {.name = "cache", .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
         .value = "DIR",

@@ -32,20 +32,41 @@ void cli_remote_settings_from(const CliArgs *args, PenRemoteSettings *ret)
         ret->profile = v[CLI_OPT_FROM_PROFILE].text;
 }
 
+/* At a '=' that a path or a URL follows, if there is one: names of objects may have others. */
+static size_t end_of_old(const char *text)
+{
+    for (const char *at = strchr(text, '='); at; at = strchr(at + 1, '='))
+        if (at[1] == '/' || pen_is_remote(at + 1))
+            return (size_t)(at - text);
+    return strcspn(text, "=");
+}
+
+int cli_reads_objects(const CliArgs *args)
+{
+    const CliValue *root = &args->values[CLI_OPT_FILES_ROOT];
+    const CliValue *moved = &args->values[CLI_OPT_RELOCATE];
+    size_t old = moved->given ? end_of_old(moved->text) : 0;
+    return pen_is_remote(args->operands[0]) || (root->given && pen_is_remote(root->text)) ||
+           (moved->given && moved->text[old] && pen_is_remote(moved->text + old + 1));
+}
+
 int cli_files_settings(const CliArgs *args, CliFiles *ret, PenError *reterr)
 {
     const CliValue *v = args->values;
     pen_file_settings_init(&ret->settings);
+    cli_remote_settings_from(args, &ret->remote);
+    ret->settings.remote = &ret->remote;
     ret->root = v[CLI_OPT_FILES_ROOT].text;
     ret->settings.roots = &ret->root;
     ret->settings.n_roots = v[CLI_OPT_FILES_ROOT].given != 0;
     if (!v[CLI_OPT_RELOCATE].given)
         return PEN_OK;
     const char *text = v[CLI_OPT_RELOCATE].text;
-    size_t n = strlen(text), old = strcspn(text, "=");
+    size_t n = strlen(text), old = end_of_old(text);
     if (!old || old + 1 >= n || n >= sizeof ret->text)
-        return cli_fail(reterr, PEN_E_INVALID,
-                        "--relocate %.200s: expected OLD=NEW, such as /mnt/a=/mnt/b", text);
+        return cli_fail(
+            reterr, PEN_E_INVALID,
+            "--relocate %.200s: expected OLD=NEW, such as /mnt/a=/mnt/b or s3://a=s3://b", text);
     memcpy(ret->text, text, n + 1);
     ret->text[old] = 0;
     ret->from = ret->text;

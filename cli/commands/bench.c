@@ -6,6 +6,7 @@
 #include <penstock/cache.h>
 
 #include "arguments/commands.h"
+#include "arguments/remote_options.h"
 #include "interrupt.h"
 #include "measure/run.h"
 #include "output/diagnosis_report.h"
@@ -127,7 +128,7 @@ static void fill(CliReport *report, const CliArgs *args, CliRun *run)
         add_run(report, run);
     if (args->values[CLI_OPT_CACHE].given)
         add_cache(report, run->pack);
-    if (pen_is_remote(args->operands[0]))
+    if (cli_reads_objects(args))
         add_requests(report, run->pack);
     if (run->traced.struct_size)
         add_trace(report, args->values[CLI_OPT_TRACE].text, &run->traced);

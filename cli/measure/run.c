@@ -167,7 +167,7 @@ static PenLoaderSettings settings_of(const CliArgs *args)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    int by_blocks = args->values[CLI_OPT_CACHE].given || pen_is_remote(args->operands[0]);
+    int by_blocks = args->values[CLI_OPT_CACHE].given || cli_reads_objects(args);
     s.order = by_blocks ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
     s.pipeline = args->values[CLI_OPT_PIPELINE].text;
     s.batch_size = (uint32_t)args->values[CLI_OPT_BATCH].number;

@@ -117,18 +117,21 @@ PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, Pe
 PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
                                            PenPack **ret_pack, PenError *reterr);
 /** Where the files of an in-place pack are, see pen_ingest_run. A path in such a pack is relative
- * to the directory that holds the pack, or absolute. Files below that directory are always found;
- * others only below the directories named here. */
+ * to the directory or prefix that holds the pack, or absolute, or the URL of an object. Files below
+ * that directory are always found; others only below the directories and URLs named here. */
 typedef struct PenFileSettings {
-    uint32_t struct_size;     /**< set by the init function */
-    uint32_t n_roots;         /**< number of roots */
-    const char *const *roots; /**< directories below which absolute paths may lie */
-    uint32_t n_moved;         /**< number of moved directories */
-    uint32_t unused;          /**< 0; for later releases */
-    /** Directories that have moved since the pack was made: a path that begins with `moved_from[i]`
-     * is read below `moved_to[i]` instead. The first one that fits is taken. */
+    uint32_t struct_size; /**< set by the init function */
+    uint32_t n_roots;     /**< number of roots */
+    /** Directories below which absolute paths may lie, and s3://, https:// or http:// URLs below
+     * which objects may lie. */
+    const char *const *roots;
+    uint32_t n_moved; /**< number of moved directories */
+    uint32_t unused;  /**< 0; for later releases */
+    /** Directories and URLs that have moved since the pack was made: a path that begins with
+     * `moved_from[i]` is read below `moved_to[i]` instead. The first one that fits is taken. */
     const char *const *moved_from;
     const char *const *moved_to;
+    const PenRemoteSettings *remote; /**< for the URLs among these; NULL = the defaults */
 } PenFileSettings;
 
 PEN_API void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes);

@@ -66,6 +66,7 @@ static int set_files(const CorePlace *place, PenPack *pack, PenError *error)
     for (size_t at = 0; at < place->files_bytes; at += strlen(place->files + at) + 1)
         texts[n++] = place->files + at;
     pen_file_settings_init(&settings);
+    settings.remote = place->remote ? core_remote_settings(place->remote) : NULL;
     settings.roots = texts;
     settings.n_roots = place->n_roots;
     settings.n_moved = (uint32_t)(all - place->n_roots) / 2;

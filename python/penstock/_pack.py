@@ -131,7 +131,8 @@ class Pack:
         if preload is not False and cache is not None:
             raise InvalidError("preload: a preloaded pack needs no cache; leave cache out")
         self._cache, self._cache_bytes = _cache(cache, cache_bytes)
-        options, self._options = _remote.check(self.path, storage_options)
+        places = [*self._roots, *self._relocate.values()]
+        options, self._options = _remote.check(self.path, storage_options, places)
         self._has_secrets = len(self._options) < sum(
             value is not None for value in (storage_options or {}).values()
         )
@@ -141,11 +142,13 @@ class Pack:
             self.path, options, self._cache, self._cache_bytes, preload, files, len(self._roots)
         )
         self._preload = preload is not False
-        # Complete blocks are read, so the default order of samples follows the blocks.
-        self._is_whole = self._cache is not None or (options is not None and not self._preload)
         if options is not None:
             _remote.opened(self)
         self._info: dict[str, Any] = self._core.info()
+        is_in_place = self._info["stored_bytes"] != self._info["total_bytes"]
+        is_remote = _core.is_remote(self.path) or (is_in_place and options is not None)
+        # Complete blocks are read, so the default order of samples follows the blocks.
+        self._is_whole = self._cache is not None or (is_remote and not self._preload)
         self.fields: tuple[Field, ...] = tuple(Field(*row) for row in self._info["fields"])
         self._numbers = {field.name: i for i, field in enumerate(self.fields)}
         self.schema: dict[str, str] = {field.name: str(field) for field in self.fields}
@@ -394,7 +397,7 @@ def open(
     """Open a pack. It reads the manifest, but no shard.
 
     path             a directory, or an s3://, https:// or http:// URL
-    storage_options  options for a URL: see StorageOptions
+    storage_options  options for a URL: see StorageOptions. They also apply to roots and relocate.
     cache            a directory on a fast local disk that keeps blocks. All processes and jobs of
                      this user share it. It is created if it does not exist.
     cache_bytes      maximum size of the cache for all packs together ("500GiB"); None: half of the
@@ -402,8 +405,9 @@ def open(
     preload          True: load the entire pack into memory, which all processes of this user share.
                      A function is called with the bytes loaded and the total bytes.
     roots            for an in-place pack: directories below which it may name files by absolute
-                     paths. Files below the directory that holds the pack are always found.
-    relocate         for an in-place pack: directories that have moved, {old: new}. Files that
-                     were below the old one are read below the new one.
+                     paths, and s3://, https:// or http:// URLs below which it may name objects.
+                     What is below the directory or URL that holds the pack is always found.
+    relocate         for an in-place pack: directories or URLs that have moved, {old: new}. Files
+                     that were below the old one are read below the new one.
     """
     return Pack(path, storage_options, cache, cache_bytes, preload, roots, relocate)

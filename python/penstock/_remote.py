@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypedDict, Union
 
 from . import _check, _core
@@ -94,11 +94,14 @@ class Options(tuple[Any, ...]):
         raise TypeError("storage options cannot be pickled")
 
 
-def check(path: str, given: StorageOptions | None) -> tuple[Options | None, dict[str, Any]]:
-    """The arguments of the extension (None for a path), and the options that are not secret."""
+def check(
+    path: str, given: StorageOptions | None, others: Sequence[str] = ()
+) -> tuple[Options | None, dict[str, Any]]:
+    """The arguments of the extension (None if all are paths), and the options that are not
+    secret."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"storage_options: expected a dict, found {type(given).__name__}")
-    if not _core.is_remote(path):
+    if not any(map(_core.is_remote, (path, *others))):
         if given:
             raise InvalidError(
                 "storage_options: they are for s3://, https:// and http:// URLs, found a path"

@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/abi.h"
 #include "base/sha256.h"
 #include "base/sys.h"
+#include "net/address/address.h"
 
 #define WHERE "io/outside"
 
-enum { OPEN_FILES = 64, PATH_CAP = PEN_OUTSIDE_PATH_BYTES };
+enum { OPEN_FILES = 64, MOST_HELPERS = 64, PATH_CAP = PEN_OUTSIDE_PATH_BYTES };
 
 typedef struct OpenFile {
     uint64_t owner, used; /* used: the time of its last use, by a counter */
@@ -35,72 +37,14 @@ struct PenOutside {
     int dir_fd;
     Root *roots;
     uint32_t n_roots;
+    PenObjects *objects;
+    atomic_uint helpers;   /* threads that help to read objects now */
     pthread_mutex_t mutex; /* of all below */
     OpenFile files[OPEN_FILES];
     uint64_t owners, clock;
 };
 
 /* ---- paths ----------------------------------------------------------------------------------- */
-
-/* The bytes of the scheme that it begins with; 0: it is a path. */
-static size_t scheme_bytes(const char *path, size_t bytes)
-{
-    static const char *const schemes[] = {"s3://", "https://", "http://"};
-    for (size_t i = 0; i < PEN_LEN(schemes); i++) {
-        size_t n = strlen(schemes[i]);
-        if (bytes >= n && memcmp(path, schemes[i], n) == 0)
-            return n;
-    }
-    return 0;
-}
-
-bool pen__outside_is_address(const char *path, size_t bytes)
-{
-    return scheme_bytes(path, bytes) != 0;
-}
-
-/* What follows the scheme. Whether an object can be requested by it is seen when it is opened. */
-static bool address_ok(const char *rest, size_t bytes)
-{
-    const char *slash = memchr(rest, '/', bytes);
-    if (!slash || memchr(rest, '@', (size_t)(slash - rest)))
-        return false;
-    for (size_t i = 0; i < bytes; i++)
-        if ((uint8_t)rest[i] < 0x20 || rest[i] == 0x7F || rest[i] == '?' || rest[i] == '#')
-            return false;
-    return true;
-}
-
-bool pen__outside_path_ok(const char *path, size_t bytes)
-{
-    if (!bytes || bytes >= PATH_CAP || memchr(path, 0, bytes))
-        return false;
-    size_t scheme = scheme_bytes(path, bytes);
-    if (scheme && !address_ok(path + scheme, bytes - scheme))
-        return false;
-    size_t at = scheme ? scheme : path[0] == '/';
-    for (;;) {
-        const char *slash = memchr(path + at, '/', bytes - at);
-        size_t n = slash ? (size_t)(slash - path) - at : bytes - at;
-        if (!n || (path[at] == '.' && (n == 1 || (n == 2 && path[at + 1] == '.'))))
-            return false;
-        if (!slash)
-            return true;
-        at += n + 1;
-    }
-}
-
-/* What of `path` follows the directory `dir`; NULL when it does not lie below it. */
-static const char *below(const char *dir, const char *path)
-{
-    size_t n = strlen(dir);
-    while (n && dir[n - 1] == '/') /* "/" has nothing left, and every absolute path is below it */
-        n--;
-    if (strncmp(path, dir, n) != 0 || path[n] != '/')
-        return NULL;
-    path += n;
-    return path + strspn(path, "/");
-}
 
 static int fail_long(const char *path, PenError *reterr)
 {
@@ -124,6 +68,23 @@ static char *last_slash(char *path)
     return slash + (slash == path);
 }
 
+/* The prefix that holds a pack in a store; "": it is all of a bucket or server. */
+static int holding_prefix(const char *pack, char ret[PATH_CAP], PenError *reterr)
+{
+    size_t n = strlen(pack);
+    const char *name = strstr(pack, "://") + 3;
+    while (n && pack[n - 1] == '/')
+        n--;
+    while (n && pack[n - 1] != '/')
+        n--;
+    if (n >= PATH_CAP)
+        return fail_long(pack, reterr);
+    n = pack + n > name ? n - 1 : 0;
+    memcpy(ret, pack, n);
+    ret[n] = 0;
+    return PEN_OK;
+}
+
 int pen__outside_name(const char *pack, const char *path, char ret[PEN_OUTSIDE_PATH_BYTES],
                       PenFileStat *ret_stat, PenError *reterr)
 {
@@ -137,7 +98,7 @@ int pen__outside_name(const char *pack, const char *path, char ret[PEN_OUTSIDE_P
     int s = pen__sys->stat_path(ret, ret_stat);
     if (s < 0)
         return pen__fail_os(reterr, -s, WHERE, "%.300s: cannot stat", ret);
-    const char *rest = below(dir, ret);
+    const char *rest = pen__outside_below(dir, ret);
     if (rest)
         memmove(ret, rest, strlen(rest) + 1);
     return PEN_OK;
@@ -223,12 +184,20 @@ int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **
     o->pack = copy;
     o->dir_fd = -1;
     pthread_mutex_init(&o->mutex, NULL);
-    int r = open_holding_dir(o, mark, reterr);
+    int r = pen__address_is_remote(pack) ? holding_prefix(pack, o->dir, reterr)
+                                         : open_holding_dir(o, mark, reterr);
+    if (r == PEN_OK)
+        r = pen__objects_new(pack, o->dir, &o->objects, reterr);
     if (r < 0)
         pen__outside_close(&o);
     else
         *ret = o;
     return r;
+}
+
+int pen__outside_open_home(PenOutside *o, const PenRemoteSettings *settings, PenError *reterr)
+{
+    return pen__objects_open_home(o->objects, settings, reterr);
 }
 
 static void free_roots(PenOutside *o)
@@ -290,6 +259,11 @@ static int add_given_root(PenOutside *o, const char *root, PenError *reterr)
     return r;
 }
 
+static bool is_prefix(const char *root)
+{
+    return root && pen__address_is_remote(root);
+}
+
 int pen__outside_set(PenOutside *o, const PenFileSettings *s, PenError *reterr)
 {
     uint64_t n = 2ull * s->n_roots + s->n_moved;
@@ -299,10 +273,12 @@ int pen__outside_set(PenOutside *o, const PenFileSettings *s, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, o->pack);
     int r = PEN_OK;
     for (uint32_t i = 0; i < s->n_moved && r == PEN_OK; i++)
-        r = add_moved(o, s->moved_from[i], s->moved_to[i], reterr);
+        if (!is_prefix(s->moved_to[i]))
+            r = add_moved(o, s->moved_from[i], s->moved_to[i], reterr);
     for (uint32_t i = 0; i < s->n_roots && r == PEN_OK; i++)
-        r = add_given_root(o, s->roots[i], reterr);
-    return r;
+        if (!is_prefix(s->roots[i]))
+            r = add_given_root(o, s->roots[i], reterr);
+    return r < 0 ? r : pen__objects_set(o->objects, s, reterr);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -336,7 +312,7 @@ static int find_root(const PenOutside *o, Place *p, const char *path, PenError *
 {
     for (uint32_t i = 0; i < o->n_roots; i++) {
         const Root *root = &o->roots[i];
-        const char *rest = below(root->from, path);
+        const char *rest = pen__outside_below(root->from, path);
         if (!rest || !*rest)
             continue;
         int r = set_place(p, root->to, root->fd, rest, reterr);
@@ -369,7 +345,7 @@ static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, Pen
         return refuse_object(o, p->path, reterr);
     const char *dir = o->dir;
     char full[FULL_CAP];
-    if (p->path[0] == '/')
+    if (p->path[0] == '/' || dir[0] != '/')
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: refers to %.300s, which is not below %.300s; if this is one of your "
                          "files, allow its directory: --root DIR, in Python roots=[DIR]",
@@ -468,6 +444,9 @@ static int open_checked(PenOutside *o, const PenOutsideFile *file, Place *p, Pen
                         PenError *reterr)
 {
     int r = locate(o, file, p, reterr);
+    if (r == PEN_OK && pen__outside_is_address(file->path, file->path_bytes) &&
+        file->path[0] == 'h') /* a URL that has moved to a directory */
+        r = pen__outside_decode(o->pack, p->path, p->path, sizeof p->path, reterr);
     if (r < 0)
         return r;
     int fd = open_place(o, p, reterr);
@@ -492,6 +471,10 @@ static int open_file(PenOutside *o, const PenOutsideFile *file, PenSource **ret,
 int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *ret, PenError *reterr)
 {
     Place p;
+    int r = pen__objects_failure(o->objects, file, reterr);
+    *ret = (PenFileStat){0};
+    if (r != 1)
+        return r;
     int fd = open_checked(o, file, &p, ret, reterr);
     close_fd(fd);
     return PEN_MIN(fd, PEN_OK);
@@ -566,12 +549,38 @@ int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct io
                       uint64_t offset, PenError *reterr)
 {
     PenOutsideUse use;
-    int r = pen__outside_take(o, file, &use, reterr);
+    int r = pen__objects_read(o->objects, file, v, n, offset, reterr);
+    if (r != 1)
+        return r;
+    r = pen__outside_take(o, file, &use, reterr);
     if (r < 0)
         return r;
     r = pen__source_read_v(use.source, v, n, offset, NULL, reterr);
     pen__outside_put(o, &use);
     return r;
+}
+
+PenRemote *pen__outside_place(const PenOutside *o)
+{
+    return pen__objects_place(o->objects);
+}
+
+void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts)
+{
+    pen__objects_count(o->objects, counts);
+}
+
+unsigned pen__outside_take_helpers(PenOutside *o, unsigned most)
+{
+    unsigned before = atomic_fetch_add(&o->helpers, most);
+    unsigned n = before >= MOST_HELPERS ? 0 : PEN_MIN(most, MOST_HELPERS - before);
+    atomic_fetch_sub(&o->helpers, most - n);
+    return n;
+}
+
+void pen__outside_put_helpers(PenOutside *o, unsigned n)
+{
+    atomic_fetch_sub(&o->helpers, n);
 }
 
 uint64_t pen__outside_owner(PenOutside *o)
@@ -595,6 +604,7 @@ void pen__outside_forget(PenOutside *o, uint64_t owner)
     pthread_mutex_unlock(&o->mutex);
     while (n)
         pen__source_close(&closed[--n]);
+    pen__objects_forget(o->objects, owner);
 }
 
 void pen__outside_close(PenOutside **outside)
@@ -606,6 +616,7 @@ void pen__outside_close(PenOutside **outside)
     for (int i = 0; i < OPEN_FILES; i++)
         pen__source_close(&o->files[i].source);
     pthread_mutex_destroy(&o->mutex);
+    pen__objects_close(&o->objects);
     free_roots(o);
     close_fd(o->dir_fd);
     pen__free(o->pack);

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files outside of a pack that the pack refers to. What a pack names is hostile: a file is opened
  * only below the directory that holds the pack or below directories that the user has named, part
- * by part and never through a symbolic link. Few of them stay open. Thread-safe. */
+ * by part and never through a symbolic link. Few of them stay open. What is an object of a store is
+ * read by objects.h. Thread-safe. */
 #ifndef PEN_IO_OUTSIDE_H
 #define PEN_IO_OUTSIDE_H
 
-#include <penstock/pack.h>
-
-#include "io/source.h"
+#include "io/objects.h"
 
 typedef struct PenOutside PenOutside;
-
-enum { PEN_OUTSIDE_PATH_BYTES = 4096 }; /* of a path and its end */
-
-typedef struct PenOutsideFile {
-    uint64_t owner;  /* of pen__outside_owner */
-    uint32_t number; /* among the owner's files */
-    uint32_t path_bytes;
-    const char *path; /* as the pack has it, without an end */
-    uint64_t bytes;   /* that it had when it was indexed */
-} PenOutsideFile;
 
 /* A file in use. */
 typedef struct PenOutsideUse {
@@ -34,10 +23,12 @@ typedef struct PenOutsideMark {
     uint8_t id[16]; /* the beginning of its SHA-256 */
 } PenOutsideMark;
 
-/* `pack` is the pack's path. The directory that holds it is opened here and stays open.
+/* `pack` is the pack's path or address. The directory that holds it is opened here and stays open.
  * PEN_E_CHANGED when `mark` (NULL: none) is not in the pack. */
 int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **ret,
                      PenError *reterr);
+/* Of a pack in a store: objects below the prefix that holds it may be read with these settings. */
+int pen__outside_open_home(PenOutside *o, const PenRemoteSettings *settings, PenError *reterr);
 /* Before the first file is opened. What is given is copied. */
 int pen__outside_set(PenOutside *o, const PenFileSettings *settings, PenError *reterr);
 void pen__outside_close(PenOutside **o); /* accepts NULL */
@@ -51,18 +42,20 @@ void pen__outside_forget(PenOutside *o, uint64_t owner);
 int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
                       PenError *reterr);
 void pen__outside_put(PenOutside *o, PenOutsideUse *use);
-/* Exactly these bytes of it, by one read. */
+/* Exactly these bytes of a file or an object, by one read. */
 int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct iovec *v, int n,
                       uint64_t offset, PenError *reterr);
-/* What it is now; fails as pen__outside_take. */
+/* What a file is now; fails as pen__outside_take. Of an object nothing is requested: all is 0, or
+ * PEN_E_CORRUPT says how the last read of it failed. */
 int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *ret,
                       PenError *reterr);
 
-/* Is it a path that a pack may have? No part is empty, "." or "..", and there is no NUL. An address
- * has a bucket or host and one more part, and nothing that could be a secret or a query. */
-bool pen__outside_path_ok(const char *path, size_t bytes);
-/* Does it begin as the address of an object does? */
-bool pen__outside_is_address(const char *path, size_t bytes);
+/* Of the objects: see objects.h. */
+PenRemote *pen__outside_place(const PenOutside *o);
+void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts);
+/* How many threads may help with one read: up to `most`, and what is taken is to be returned. */
+unsigned pen__outside_take_helpers(PenOutside *o, unsigned most);
+void pen__outside_put_helpers(PenOutside *o, unsigned n);
 
 /* The path of a file as a pack has it: real, relative to the directory that holds the pack when it
  * lies below it, absolute else. */

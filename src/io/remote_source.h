@@ -12,6 +12,10 @@
 enum { PEN_REMOTE_END = 64 * 1024, PEN_REMOTE_END_MOST = 8 << 20 };
 int pen__source_open_remote(PenRemote *remote, const char *name, uint64_t end_bytes,
                             PenSource **ret, PenError *reterr);
+/* An object that is known to have `bytes` bytes, without a request: its size is compared with every
+ * response. The first one brings its ETag, and later requests carry it. */
+int pen__source_open_object(PenRemote *remote, const char *name, uint64_t bytes, PenSource **ret,
+                            PenError *reterr);
 /* What was read when it was opened is not needed any more; accepts any source. */
 void pen__source_settle(PenSource *s);
 /* NULL: it is not remote. What the object was when it was opened. */

@@ -63,10 +63,9 @@ static int skip(struct iovec *v, int n, uint64_t bytes)
     return n - done;
 }
 
-static int file_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
-                       const PenArrival *arrival, PenError *reterr)
+static int file_read_some(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                          PenError *reterr)
 {
-    (void)arrival;
     FileSource *f = (FileSource *)s;
     struct iovec left[PEN_SOURCE_PLACES];
     memcpy(left, v, (size_t)n * sizeof *v);
@@ -79,6 +78,19 @@ static int file_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
         offset += (uint64_t)got;
     }
     return PEN_OK;
+}
+
+static int file_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
+                       const PenArrival *arrival, PenError *reterr)
+{
+    (void)arrival;
+    int r = PEN_OK;
+    for (int i = 0; i < n && r == PEN_OK; i += PEN_SOURCE_PLACES) {
+        int some = PEN_MIN(n - i, (int)PEN_SOURCE_PLACES);
+        r = file_read_some(s, v + i, some, offset, reterr);
+        offset += pen__iov_bytes(v + i, some);
+    }
+    return r;
 }
 
 static void file_close(PenSource *s)
@@ -206,10 +218,6 @@ int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offse
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
                        const PenArrival *arrival, PenError *reterr)
 {
-    if (n > PEN_SOURCE_PLACES)
-        return pen__fail(reterr, PEN_E_INVALID, "io/source",
-                         "%s: expected at most %d buffers for one read, found %d", s->name,
-                         PEN_SOURCE_PLACES, n);
     uint64_t bytes = pen__iov_bytes(v, n);
     int r = check_range(s, bytes, offset, reterr);
     if (r < 0 || !bytes)

@@ -16,7 +16,7 @@
 
 typedef struct PenSource PenSource;
 
-enum { PEN_SOURCE_PLACES = 16 };
+enum { PEN_SOURCE_PLACES = 16 }; /* of one read of a file; more take several */
 
 /* Where a byte of a pack comes from that is not in the pack. */
 typedef struct PenOrigin {
@@ -61,8 +61,8 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 /* The same once more, because the bytes did not fit their checksum. */
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
                            PenError *reterr);
-/* By one request into up to PEN_SOURCE_PLACES places, one after another: blocks that lie side by
- * side in a file, but not in memory. `arrival` (NULL: nobody) may hear of them meanwhile. */
+/* By one request into several places, one after another: blocks that lie side by side in a file,
+ * but not in memory. `arrival` (NULL: nobody) may hear of them meanwhile. */
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
                        const PenArrival *arrival, PenError *reterr);
 /* Drops a range from the page cache; true: it is not there now. */

@@ -47,11 +47,24 @@ static int check_settings(const PenCopySettings *s, PenError *reterr)
     return PEN_OK;
 }
 
+/* Of an in-place pack on a disk. */
+static bool reads_objects(const PenFileSettings *f)
+{
+    bool yes = false;
+    for (uint32_t i = 0; f && i < f->n_roots; i++)
+        yes = yes || pen_is_remote(f->roots[i]);
+    for (uint32_t i = 0; f && i < f->n_moved; i++)
+        yes = yes || pen_is_remote(f->moved_to[i]);
+    return yes;
+}
+
 static unsigned count_threads(const PenCopySettings *s)
 {
     if (s->threads > 0)
         return (unsigned)s->threads;
-    return pen_is_remote(s->from) || pen_is_remote(s->to) ? REMOTE_THREADS : pen__thread_cores();
+    return pen_is_remote(s->from) || pen_is_remote(s->to) || reads_objects(s->files)
+               ? REMOTE_THREADS
+               : pen__thread_cores();
 }
 
 /* ---- what is copied -------------------------------------------------------------------------- */

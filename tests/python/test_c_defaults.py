@@ -31,7 +31,7 @@ CALLERS = {
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory"},
-    "file": {"roots", "n_roots", "moved_from", "moved_to", "n_moved"},
+    "file": {"roots", "n_roots", "moved_from", "moved_to", "n_moved", "remote"},
     "decode": {"progress", "ctx"},
     "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
                "release"},

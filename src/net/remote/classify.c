@@ -30,8 +30,23 @@ static PenVerdict wrong(PenRemoteOp *op, PenError *err, int status)
 
 /* ---- a success ------------------------------------------------------------------------------- */
 
+/* An object that ends in the range or before it: it has become shorter. */
+static int is_shorter(const PenRemoteOp *op, const PenHttpReply *r)
+{
+    return r->status == 206 && !op->suffix && r->range_first == op->range_first &&
+           r->range_total != PEN_HTTP_NONE && r->range_last + 1 == r->range_total &&
+           r->range_total - r->range_first == r->bytes && r->bytes < op->range_bytes;
+}
+
 static PenVerdict wrong_range(PenRemoteOp *op, const PenHttpReply *reply, PenError *err)
 {
+    if (is_shorter(op, reply)) {
+        pen__fail(err, PEN_E_CHANGED, WHERE,
+                  "%s: expected at least %" PRIu64 " bytes, found an object of %" PRIu64
+                  ": it was overwritten",
+                  op->title, op->range_first + op->range_bytes, reply->range_total);
+        return PEN_VERDICT_FAIL;
+    }
     if (reply->status == 200)
         pen__fail(err, PEN_E_IO, WHERE,
                   "%s: expected a range of the object (206), found all of it (200): the server or "

@@ -73,12 +73,15 @@ static int read_places(PenRemoteOp *op, const PenObject *of, PenError *reterr)
     return e;
 }
 
-int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
-                       int n, uint64_t offset, const PenArrival *arrival, PenError *reterr)
+int pen__remote_read_v(PenRemote *r, const char *name, PenObject *of, const struct iovec *v, int n,
+                       uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
     PenRemoteOp op = {
         .r = r, .name = name, .into_v = v, .n_into = n, .arrival = arrival, .range_first = offset};
-    return read_places(&op, of, reterr);
+    int e = read_places(&op, of, reterr);
+    if (e == PEN_OK && !of->etag[0])
+        memcpy(of->etag, op.ret_etag, sizeof of->etag);
+    return e;
 }
 
 int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,

@@ -47,9 +47,10 @@ int pen__remote_tail(PenRemote *r, const char *name, void *buf, size_t bytes, si
  * new connection. */
 int pen__remote_read(PenRemote *r, const char *name, const PenObject *of, void *buf, size_t bytes,
                      uint64_t offset, int fresh, PenError *reterr);
-/* The same by one request into several places, one after another; `arrival` may be NULL. */
-int pen__remote_read_v(PenRemote *r, const char *name, const PenObject *of, const struct iovec *v,
-                       int n, uint64_t offset, const PenArrival *arrival, PenError *reterr);
+/* The same by one request into several places, one after another; `arrival` may be NULL. If the
+ * ETag is not known yet, it is that of the response from then on. */
+int pen__remote_read_v(PenRemote *r, const char *name, PenObject *of, const struct iovec *v, int n,
+                       uint64_t offset, const PenArrival *arrival, PenError *reterr);
 /* PEN_E_NOT_FOUND when there is none. */
 int pen__remote_stat(PenRemote *r, const char *name, PenObject *ret, PenError *reterr);
 

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/iov.h"
+#include "io/remote_source.h"
+#include "pack/reader/gather.h"
 
 #define WHERE "pack/mapped"
 
@@ -96,16 +99,35 @@ static PenOutsideFile outside_file(const MappedSource *s, uint32_t number)
     return (PenOutsideFile){s->shared->owner, number, f.path_bytes, f.path, f.bytes};
 }
 
+/* What is parsed is never taken from files. */
+static int fail_unchecked(const MappedSource *s, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                     "%s: extents outside of payloads: the map of the shard is damaged",
+                     s->base.name);
+}
+
+static int read_file(MappedSource *s, uint32_t number, const struct iovec *v, int n,
+                     uint64_t offset, PenError *reterr)
+{
+    PenOutsideFile file = outside_file(s, number);
+    if (!atomic_load(&s->shared->is_checked))
+        return fail_unchecked(s, reterr);
+    if (!s->shared->outside)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "%s: cannot read files outside of it",
+                         s->base.name);
+    return pen__outside_read(s->shared->outside, &file, v, n, offset, reterr);
+}
+
 /* Each place by itself; zeros where nothing can be had. */
-static int read_each(PenOutside *outside, const PenOutsideFile *file, const Scatter *c,
-                     PenError *reterr)
+static int read_each(MappedSource *s, const Scatter *c, PenError *reterr)
 {
     uint64_t at = c->source;
     int r = PEN_OK;
     for (int i = 0; i < c->n && r == PEN_OK; i++) {
         const struct iovec *v = &c->v[i];
         if (v->iov_base != c->gap)
-            r = pen__outside_read(outside, file, v, 1, at, reterr);
+            r = read_file(s, c->file, v, 1, at, reterr);
         if (r == PEN_E_CORRUPT) {
             memset(v->iov_base, 0, v->iov_len);
             r = PEN_OK;
@@ -117,17 +139,9 @@ static int read_each(PenOutside *outside, const PenOutsideFile *file, const Scat
 
 static int read_scatter(MappedSource *s, const Scatter *c, bool is_alone, PenError *reterr)
 {
-    PenOutside *outside = s->shared->outside;
-    PenOutsideFile file = outside_file(s, c->file);
-    if (!atomic_load(&s->shared->is_checked)) /* what is parsed is never taken from files */
-        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: extents outside of payloads: the map of the shard is damaged",
-                         s->base.name);
-    if (!outside)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "%s: cannot read files outside of it",
-                         s->base.name);
-    int r = pen__outside_read(outside, &file, c->v, c->n, c->source, reterr);
-    return r == PEN_E_CORRUPT && !is_alone ? read_each(outside, &file, c, reterr) : r;
+    int r = read_file(s, c->file, c->v, c->n, c->source, reterr);
+    bool may_fill = !is_alone && atomic_load(&s->shared->is_checked);
+    return r == PEN_E_CORRUPT && may_fill ? read_each(s, c, reterr) : r;
 }
 
 /* The extent that the offset is in, and those behind it that one read can bring too. Stored bytes
@@ -162,6 +176,35 @@ static int read_extents(MappedSource *s, Want *w, bool is_alone, PenError *reter
     return read_scatter(s, &c, is_alone, reterr);
 }
 
+/* ---- objects --------------------------------------------------------------------------------- */
+
+static int read_range(void *ctx, uint32_t number, const struct iovec *v, int n, uint64_t offset,
+                      PenError *reterr)
+{
+    return read_file(ctx, number, v, n, offset, reterr);
+}
+
+static bool has_payload(const MappedSource *s, uint64_t offset, uint64_t bytes)
+{
+    uint64_t i = pen__map_find(s->map, offset);
+    return i < s->map->n_extents && pen__map_extent(s->map, i).offset < offset + bytes;
+}
+
+static int gathered_read_v(MappedSource *s, const struct iovec *v, int n, uint64_t offset,
+                           PenError *reterr)
+{
+    bool is_checked = atomic_load(&s->shared->is_checked);
+    if (!is_checked && has_payload(s, offset, pen__iov_bytes(v, n)))
+        return fail_unchecked(s, reterr);
+    PenGatherFrom from = {.map = s->map,
+                          .file = s->file,
+                          .outside = s->shared->outside,
+                          .read = read_range,
+                          .ctx = s,
+                          .name = s->base.name};
+    return pen__gather(&from, v, n, offset, reterr);
+}
+
 /* ---- the source ------------------------------------------------------------------------------ */
 
 /* Does the range lie in one extent? */
@@ -180,6 +223,9 @@ static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
                        PEN_UNUSED int again, PenError *reterr)
 {
     MappedSource *s = (MappedSource *)source;
+    struct iovec one = {buf, bytes};
+    if (source->is_remote)
+        return gathered_read_v(s, &one, 1, offset, reterr);
     Want w = {buf, offset, bytes, pen__map_find(s->map, offset)};
     bool is_alone = lies_in(s->map, &w);
     int r = PEN_OK;
@@ -194,6 +240,19 @@ static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
         uint64_t n = last ? w.bytes : PEN_MIN(w.bytes, e.offset - w.offset);
         r = read_stored(s, w.to, n, w.offset, skipped, reterr);
         advance(&w, n);
+    }
+    return r;
+}
+
+static int mapped_read_v(PenSource *source, const struct iovec *v, int n, uint64_t offset,
+                         PEN_UNUSED const PenArrival *arrival, PenError *reterr)
+{
+    int r = PEN_OK;
+    if (source->is_remote)
+        return gathered_read_v((MappedSource *)source, v, n, offset, reterr);
+    for (int i = 0; i < n && r == PEN_OK; i++) {
+        r = mapped_read(source, v[i].iov_base, v[i].iov_len, offset, 0, reterr);
+        offset += v[i].iov_len;
     }
     return r;
 }
@@ -213,7 +272,7 @@ static int mapped_origin(PenSource *source, uint64_t offset, PenOrigin *ret, Pen
     snprintf(ret->name, sizeof ret->name, "%.*s, offset %" PRIu64, (int)PEN_MIN(f.path_bytes, 400u),
              f.path, e.source + (offset - e.offset));
     int r = s->shared->outside ? pen__outside_stat(s->shared->outside, &file, &st, reterr) : -1;
-    ret->is_modified = r == PEN_OK && st.mtime_ns != f.mtime_ns;
+    ret->is_modified = r == PEN_OK && st.mtime_ns && st.mtime_ns != f.mtime_ns;
     return r == PEN_E_CORRUPT ? r : 1;
 }
 
@@ -312,7 +371,7 @@ static void mapped_close(PenSource *source)
 }
 
 static const PenSourceClass mapped_class = {
-    .read = mapped_read, .close = mapped_close, .origin = mapped_origin};
+    .read = mapped_read, .close = mapped_close, .read_v = mapped_read_v, .origin = mapped_origin};
 
 int pen__mapped_open(PenSource **source, const uint8_t *id, PenMaps *maps, uint64_t number,
                      PenError *reterr)
@@ -327,14 +386,24 @@ int pen__mapped_open(PenSource **source, const uint8_t *id, PenMaps *maps, uint6
         pen__free(s);
         return r;
     }
+    PenOutside *outside = s->shared->outside;
     s->map = &s->shared->map;
     s->base =
-        (PenSource){.class_ = &mapped_class, .name = (*source)->name, .bytes = s->map->file_bytes};
+        (PenSource){.class_ = &mapped_class,
+                    .name = (*source)->name,
+                    .bytes = s->map->file_bytes,
+                    .is_remote = (*source)->is_remote || (outside && pen__outside_place(outside))};
     s->file = *source;
     s->maps = maps;
     s->number = number;
     *source = &s->base;
     return PEN_OK;
+}
+
+void pen__mapped_settle(PenSource *source)
+{
+    if (source->class_ == &mapped_class)
+        pen__source_settle(((MappedSource *)source)->file);
 }
 
 const PenMap *pen__mapped_map(const PenSource *source)
@@ -365,7 +434,7 @@ uint64_t pen__mapped_modified(PenSource *source)
 {
     MappedSource *s = (MappedSource *)source;
     uint64_t n = 0;
-    if (!pen__mapped_map(source) || !s->shared->outside)
+    if (!pen__mapped_map(source) || !s->shared->outside || source->is_remote)
         return 0;
     for (uint32_t i = 0; i < s->map->n_files; i++) {
         PenOutsideFile file = outside_file(s, i);

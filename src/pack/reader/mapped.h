@@ -20,6 +20,8 @@ int pen__mapped_open(PenSource **source, const uint8_t *id, PenMaps *maps, uint6
                      PenError *reterr);
 /* Those whose extents lie in the payloads of blocks alone; `table` is the shard's block table. */
 int pen__mapped_check(PenSource *source, const uint8_t *table, uint64_t n_blocks, PenError *reterr);
+/* What came with the map is not needed any more; accepts any source. */
+void pen__mapped_settle(PenSource *source);
 /* The size of the shard's file; 0: it is not mapped. */
 uint64_t pen__mapped_stored(const PenSource *source);
 /* How many of its files have another time of last change than its map has? */

@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "base/thread.h"
+#include "io/outside.h"
 #include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/reader"
@@ -45,9 +46,17 @@ PenStore *pen__pack_store(const PenPack *p)
     return p->store;
 }
 
-void pen__pack_progress(const PenPack *p, char *ret, size_t bytes)
+/* A place that the pack, or what it refers to, is read from; NULL: there is none. */
+static PenRemote *place_of(const PenPack *p)
 {
     PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    PenRemote *outside = p->outside ? pen__outside_place(p->outside) : NULL;
+    return outside ? outside : remote; /* most requests go there */
+}
+
+void pen__pack_progress(const PenPack *p, char *ret, size_t bytes)
+{
+    PenRemote *remote = place_of(p);
     ret[0] = 0;
     if (!remote)
         return;
@@ -112,7 +121,7 @@ static bool is_loading(const PenPack *p, uint64_t what)
 /* Whoever interrupts may need other locks. */
 static bool is_interrupted(PenPack *p)
 {
-    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    PenRemote *remote = place_of(p);
     if (!remote)
         return false;
     pthread_mutex_unlock(&p->mutex);

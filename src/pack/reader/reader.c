@@ -73,12 +73,6 @@ static int load_manifest(PenPack *p, PenSource **ret, PenError *reterr)
 
 static int open_outside(PenPack *p, PenError *reterr)
 {
-    if (p->is_remote)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: an in-place pack refers to files beside it, and can only be read "
-                         "from a directory; 'penstock copy' makes a pack of it that can be "
-                         "uploaded",
-                         p->path);
     PenOutsideMark mark = {.name = PEN_MANIFEST_NAME, .bytes = p->m.bytes};
     memcpy(mark.id, p->m.id, sizeof mark.id);
     /* Without a store it is not published yet, and its manifest is not there. */
@@ -113,7 +107,13 @@ int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *ret
                          "%s: already in use; set the directories of its files right after opening "
                          "the pack",
                          pack->path);
-    return pen__outside_set(pack->outside, &own, reterr);
+    r = pen__outside_set(pack->outside, &own, reterr);
+    if (r < 0 || pack->is_remote || !pen__outside_place(pack->outside))
+        return r;
+    /* Its payloads are objects, wherever its shards are: entire blocks are read, by few requests.
+     */
+    pack->is_remote = pack->is_whole = true;
+    return pen__blocks_renew(pack, reterr);
 }
 
 static int read_manifest(PenPack *p, PenError *reterr)
@@ -126,12 +126,14 @@ static int read_manifest(PenPack *p, PenError *reterr)
         if (object)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);
-        p->shard_slots =
-            PEN_MIN(p->is_remote ? PEN_REMOTE_SHARDS : SHARD_SLOTS, PEN_MAX(p->m.n_shards, 1u));
+        /* The map of a mapped shard takes memory. */
+        bool is_mapped = pen__manifest_is_mapped(&p->m);
+        p->shard_slots = PEN_MIN(p->is_remote && !is_mapped ? PEN_REMOTE_SHARDS : SHARD_SLOTS,
+                                 PEN_MAX(p->m.n_shards, 1u));
         p->shards = pen__zalloc(p->shard_slots * sizeof(PenShardRef *));
         if (!p->first_blocks || !p->shards)
             r = pen__fail_memory(reterr, WHERE, p->path);
-        else if (pen__manifest_is_mapped(&p->m))
+        else if (is_mapped)
             r = open_outside(p, reterr);
     }
     pen__source_close(&source);
@@ -217,6 +219,8 @@ void pen_pack_remote_stats_sized(const PenPack *p, PenRemoteStats *ret, size_t r
     PenPolicyCounts n = {0};
     if (remote)
         pen__remote_counts(remote, &n);
+    if (p->outside)
+        pen__outside_count(p->outside, &n);
     PenRemoteStats stats = {.in_flight = (uint32_t)n.in_flight,
                             .limit = (uint32_t)n.limit,
                             .requests = n.attempts,
@@ -237,6 +241,11 @@ int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPa
     if (r < 0)
         return r;
     r = pen__pack_open_store(store, ret_pack, reterr);
+    if (r == PEN_OK && pen__store_remote(store) && (*ret_pack)->outside) {
+        r = pen__outside_open_home((*ret_pack)->outside, settings, reterr);
+        if (r < 0)
+            pen_pack_close(ret_pack);
+    }
     if (r == PEN_E_NOT_FOUND)
         r = pen__store_remote(store) ? no_object(pen__store_name(store), reterr)
                                      : no_pack(where, reterr);

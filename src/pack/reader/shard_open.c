@@ -52,6 +52,8 @@ static int open_origin(TailSource *s, PenError *reterr)
         r = map_source(s->pack, s->entry, &origin, reterr);
     if (r == PEN_OK && s->tail) /* else it is for messages alone */
         r = pen__mapped_check(origin, s->tail, s->entry->n_blocks, reterr);
+    if (r == PEN_OK)
+        pen__mapped_settle(origin);
     if (r < 0) {
         pen__source_close(&origin);
         return r;
@@ -76,7 +78,7 @@ static int read_origin(TailSource *s, void *buf, size_t bytes, uint64_t offset, 
 {
     PenRemote *remote = s->pack->store ? pen__store_remote(s->pack->store) : NULL;
     PenObject object = {.bytes = s->base.bytes};
-    if (remote)
+    if (remote && !s->entry->stored_bytes)
         return pen__remote_read(remote, s->name, &object, buf, bytes, offset, again, reterr);
     pthread_mutex_lock(&s->mutex);
     int r = s->origin ? PEN_OK : open_origin(s, reterr);
@@ -169,6 +171,14 @@ static PenSource *new_source(PenPack *p, const PenShardEntry *e, uint8_t *tail, 
 
 /* ---- from where the pack is ---- */
 
+/* The tail, and behind it the map of a mapped shard, which has an extent for most samples. */
+static uint64_t end_bytes(const PenPack *p, uint64_t number)
+{
+    const PenShardEntry *e = &p->m.shards[number];
+    uint64_t samples = e->stored_bytes ? PEN_MIN(e->samples_used, e->stored_bytes) : 0;
+    return e->tail_bytes + PEN_MIN(samples, PEN_ALL) * (PEN_EXTENT_BYTES + PEN_MAPPED_FILE_BYTES);
+}
+
 /* What is read next is the tail: from afar it comes with the first request. */
 static int open_source(PenPack *p, uint64_t number, const char *name, PenSource **ret,
                        PenError *reterr)
@@ -176,7 +186,7 @@ static int open_source(PenPack *p, uint64_t number, const char *name, PenSource 
     if (p->preload)
         return pen__preload_source(p->preload, &p->m, p->path, number, ret, reterr);
     if (p->store)
-        return pen__store_source_end(p->store, name, p->m.shards[number].tail_bytes, ret, reterr);
+        return pen__store_source_end(p->store, name, end_bytes(p, number), ret, reterr);
     return p->open(p->open_ctx, name, ret, reterr);
 }
 
@@ -242,6 +252,8 @@ static int fetch_shard(PenPack *p, uint64_t number, PenShard *ret, PenError *ret
         *reterr = now;
     if (r == PEN_OK && !p->cache) /* which is going to keep it */
         pen__source_settle(source);
+    if (r == PEN_OK)
+        pen__mapped_settle(source);
     if (r == PEN_OK && ret->block_samples != p->m.block_samples) {
         r = pen__fail(reterr, PEN_E_CORRUPT, "pack/reader",
                       "%s: blocks of %" PRIu64 " samples, expected %" PRIu64

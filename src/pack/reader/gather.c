@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pack/reader/gather.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/team.h"
+
+#define WHERE "pack/mapped"
+
+/* A request takes long, and bytes come fast: as much is read over, and one request brings so much.
+ * The number of places bounds the work for each piece that arrives. */
+enum { GAP_BYTES = 64 << 10, REQUEST_BYTES = 16 << 20, REQUEST_PLACES = 2048, HELPERS = 15 };
+
+/* A range of a file, and which of the places it goes to. */
+typedef struct Request {
+    uint32_t file;
+    int n;
+    size_t first;
+    uint64_t source, end;
+} Request;
+
+typedef struct Gather {
+    const PenGatherFrom *from;
+    PenBuf stored;      /* places of stored bytes, which lie side by side in the shard's file */
+    uint64_t stored_at; /* where these begin */
+    PenBuf places;      /* of the requests; without an address: bytes between two payloads */
+    PenBuf requests;
+    bool is_alone;         /* all of it is part of one payload */
+    atomic_size_t next;    /* request to be sent; 0 stands for the stored bytes */
+    pthread_mutex_t mutex; /* of the error */
+    PenError error;        /* the first one; status 0: none */
+} Gather;
+
+/* ---- what is needed -------------------------------------------------------------------------- */
+
+/* A range of the shard on its way to memory. */
+typedef struct Want {
+    uint8_t *to;
+    uint64_t offset, bytes;
+    uint64_t extent; /* the first one that ends behind the offset */
+} Want;
+
+static int add_place(PenBuf *places, uint8_t *to, uint64_t bytes)
+{
+    struct iovec v = {to, (size_t)bytes};
+    return pen__buf_add(places, &v, sizeof v);
+}
+
+static Request *last_request(const Gather *g)
+{
+    return g->requests.bytes ? (Request *)(void *)(g->requests.data + g->requests.bytes) - 1 : NULL;
+}
+
+static bool request_joins(const Request *q, uint32_t file, uint64_t source)
+{
+    return q && q->file == file && source >= q->end && source - q->end <= GAP_BYTES &&
+           source - q->source < REQUEST_BYTES && q->n + 2 <= REQUEST_PLACES;
+}
+
+static int add_request(Gather *g, uint32_t file, uint64_t source)
+{
+    Request fresh = {.file = file,
+                     .first = g->places.bytes / sizeof(struct iovec),
+                     .source = source,
+                     .end = source};
+    return pen__buf_add(&g->requests, &fresh, sizeof fresh);
+}
+
+static int add_range(Gather *g, uint8_t *to, uint64_t bytes, uint32_t file, uint64_t source)
+{
+    int r = PEN_OK;
+    while (bytes && r == PEN_OK) {
+        if (!request_joins(last_request(g), file, source))
+            r = add_request(g, file, source);
+        if (r < 0)
+            break;
+        Request *q = last_request(g);
+        uint64_t gap = source - q->end, n = PEN_MIN(bytes, REQUEST_BYTES - (source - q->source));
+        if (gap)
+            r = add_place(&g->places, NULL, gap);
+        if (r == PEN_OK)
+            r = add_place(&g->places, to, n);
+        q->n += 1 + (gap != 0);
+        q->end = source + n;
+        to += n;
+        source += n;
+        bytes -= n;
+    }
+    return r;
+}
+
+static int gather(Gather *g, Want *w)
+{
+    const PenMap *m = g->from->map;
+    int r = PEN_OK;
+    while (w->bytes && r == PEN_OK) {
+        bool last = w->extent == m->n_extents;
+        PenExtent e = pen__map_extent(m, last ? w->extent - 1 : w->extent);
+        uint64_t skip = w->offset - e.offset, n;
+        if (!last && e.offset <= w->offset) {
+            n = PEN_MIN(e.bytes - skip, w->bytes);
+            r = add_range(g, w->to, n, e.file, e.source + skip);
+            w->extent += skip + n == e.bytes;
+        } else {
+            uint64_t at = w->offset - e.skipped - (last ? e.bytes : 0);
+            n = last ? w->bytes : PEN_MIN(w->bytes, e.offset - w->offset);
+            g->stored_at = g->stored.bytes ? g->stored_at : at;
+            r = add_place(&g->stored, w->to, n);
+        }
+        w->to += n;
+        w->offset += n;
+        w->bytes -= n;
+    }
+    return r;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void fill_zeros(const struct iovec *v, int n, const uint8_t *gap)
+{
+    for (int i = 0; i < n; i++)
+        if (v[i].iov_base != gap)
+            memset(v[i].iov_base, 0, v[i].iov_len);
+}
+
+static int send_request(const Gather *g, size_t i, uint8_t **gap, PenError *reterr)
+{
+    const Request *q = (const Request *)(const void *)g->requests.data + i;
+    struct iovec *v = (struct iovec *)(void *)g->places.data + q->first;
+    for (int k = 0; k < q->n; k++) {
+        if (v[k].iov_base)
+            continue;
+        if (!*gap)
+            *gap = pen__alloc(GAP_BYTES);
+        if (!*gap)
+            return pen__fail_memory(reterr, WHERE, g->from->name);
+        v[k].iov_base = *gap;
+    }
+    int r = g->from->read(g->from->ctx, q->file, v, q->n, q->source, reterr);
+    if (r != PEN_E_CORRUPT || g->is_alone)
+        return r;
+    fill_zeros(v, q->n, *gap);
+    return PEN_OK;
+}
+
+static int send_stored(const Gather *g, PenError *reterr)
+{
+    int n = (int)(g->stored.bytes / sizeof(struct iovec));
+    const struct iovec *v = (const struct iovec *)(const void *)g->stored.data;
+    return n ? pen__source_read_v(g->from->file, v, n, g->stored_at, NULL, reterr) : PEN_OK;
+}
+
+static void send_all(void *ctx, unsigned number)
+{
+    Gather *g = ctx;
+    uint8_t *gap = NULL;
+    size_t n = g->requests.bytes / sizeof(Request);
+    (void)number;
+    for (;;) {
+        PenError e = {0};
+        size_t i = atomic_fetch_add(&g->next, 1);
+        if (i > n)
+            break;
+        int r = i ? send_request(g, i - 1, &gap, &e) : send_stored(g, &e);
+        if (r == PEN_OK)
+            continue;
+        pthread_mutex_lock(&g->mutex);
+        if (g->error.status == PEN_OK)
+            g->error = e;
+        pthread_mutex_unlock(&g->mutex);
+        atomic_store(&g->next, n + 1); /* the others need not be sent */
+    }
+    pen__free(gap);
+}
+
+/* By several threads, when there is more than one request: they only wait. */
+static int send_by_team(Gather *g, PenError *reterr)
+{
+    PenTeamWork work = {.name = "pen-gather", .run = send_all, .ctx = g};
+    PenOutside *outside = g->from->outside;
+    PenTeam *team = NULL;
+    size_t n = g->requests.bytes / sizeof(Request) + (g->stored.bytes && g->from->file->is_remote);
+    unsigned most = (unsigned)PEN_MIN(n ? n - 1 : 0, (size_t)HELPERS), helpers = 0;
+    if (most && outside)
+        helpers = pen__outside_take_helpers(outside, most);
+    if (helpers) /* without one it only takes longer */
+        (void)pen__team_start(&work, helpers, &team, NULL);
+    send_all(g, 0);
+    pen__team_join(&team);
+    if (helpers)
+        pen__outside_put_helpers(outside, helpers);
+    if (g->error.status < 0 && reterr)
+        *reterr = g->error;
+    return g->error.status;
+}
+
+static uint64_t extent_end(const PenMap *m, uint64_t i)
+{
+    PenExtent e = pen__map_extent(m, i);
+    return e.offset + e.bytes;
+}
+
+int pen__gather(const PenGatherFrom *from, const struct iovec *v, int n, uint64_t offset,
+                PenError *reterr)
+{
+    Gather g = {.from = from, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    uint64_t first = pen__map_find(from->map, offset);
+    int r = PEN_OK;
+    atomic_init(&g.next, 0);
+    for (int i = 0; i < n && r == PEN_OK; i++) {
+        Want w = {v[i].iov_base, offset, v[i].iov_len, pen__map_find(from->map, offset)};
+        offset += w.bytes;
+        r = gather(&g, &w);
+    }
+    g.is_alone =
+        !g.stored.bytes && first < from->map->n_extents && offset <= extent_end(from->map, first);
+    r = r < 0 ? pen__fail_memory(reterr, WHERE, from->name) : send_by_team(&g, reterr);
+    pen__buf_free(&g.stored);
+    pen__buf_free(&g.places);
+    pen__buf_free(&g.requests);
+    pthread_mutex_destroy(&g.mutex);
+    return r;
+}

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In-place packs whose images are objects of a store: the same samples and batches as from a disk,
+few requests, every change of an object noticed, and no request that nobody has allowed."""
+
+import io
+import pickle
+import shutil
+import tarfile
+
+import net_stage
+import numpy
+import pytest
+from bucket_tools import Bucket
+from cli_tools import good, image_bytes
+from hostile_map import change_map
+from plain_reader import Pack as PlainPack
+from plain_reader import PackError
+from py_tools import need_penstock
+from remote_tools import options
+
+penstock = need_penstock()
+pytestmark = pytest.mark.usefixtures("no_other_settings")
+N = 12  # samples of each tar
+SMALL = ("--block-samples", "5")
+
+
+def write_tar(path, first):
+    with tarfile.open(path, "w") as tar:
+        for i in range(first, first + N):
+            for suffix, data in (("jpg", image_bytes(i)), ("cls", b"%d" % (i % 3)),
+                                 ("txt", b"caption " * (i + 1))):
+                member = tarfile.TarInfo(f"s/{i:04}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+
+
+@pytest.fixture(scope="module")
+def server():
+    with net_stage.S3Server(buckets=("other", "open,public"), deadline_s=60) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Tars and a folder, in-place packs of them, and ordinary packs with the same samples."""
+    top = tmp_path_factory.mktemp("in-place") / "data"
+    (top / "photos/cat").mkdir(parents=True)
+    for n in range(2):
+        write_tar(top / f"web-{n}.tar", n * N)
+    for i in range(20):
+        (top / f"photos/cat/{i} +é.jpg").write_bytes(image_bytes(i))
+    tars = (top / "web-0.tar", top / "web-1.tar")
+    good("index", *tars, "-o", top / "tars.pen", *SMALL)
+    good("index", top / "photos", "-o", top / "folder.pen", *SMALL)
+    good("pack", *tars, "-o", top / "plain-tars.pen", "--mode", "keep", "--order", "source", *SMALL)
+    good("pack", top / "photos", "-o", top / "plain-folder.pen", "--mode", "keep", *SMALL)
+    return top
+
+
+class Stage:
+    """The files in a bucket, and packs on disk that name them there."""
+
+    def __init__(self, server, made, tmp_path):
+        self.server, self.bucket = server, Bucket(server, tmp_path / "home")
+        self.options, self.made, self.top = options(server), made, tmp_path
+        self.objects = {}
+        for path in [*made.glob("*.tar"), *made.rglob("*.jpg")]:
+            name = f"in/{path.relative_to(made)}"
+            self.bucket.put(name, path.read_bytes())
+            self.objects[self.bucket.at(name)] = path.read_bytes()
+        self.root = self.bucket.at("in")
+
+    def pack(self, kind, root=None, etag=b'"an-etag"'):
+        """A copy of an in-place pack whose files are objects below root."""
+        path = self.top / f"{kind}-far.pen"
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(self.made / f"{kind}.pen", path)
+        prefix = (root or self.root).encode() + b"/"
+        change_map(path, rename=lambda name: (prefix + name, etag))
+        return path
+
+    def open(self, pack, **more):
+        return penstock.open(pack, **{"storage_options": self.options, "roots": [self.root],
+                                      **more})
+
+    def fails(self, pack, *words, **more):
+        with pytest.raises(penstock.Error) as caught:
+            with self.open(pack, **more) as p:
+                contents(p)
+        for word in words:
+            assert word in str(caught.value), caught.value
+        return caught.value
+
+    def requests(self):
+        return [entry["what"] for entry in self.server.log()]
+
+
+@pytest.fixture
+def stage(server, made, tmp_path):
+    server.control(renew=True)
+    return Stage(server, made, tmp_path)
+
+
+def contents(p):
+    return [(p.key(i), p.extract(i, "image")) for i in range(len(p))]
+
+
+def plain(made, kind):
+    with penstock.open(made / f"plain-{kind}.pen") as p:
+        return contents(p)
+
+
+def batches(pack, **more):
+    pipeline = "decode | random_resized_crop 24 | hflip | tensor u8"
+    loader = penstock.Loader(pack, 4, pipeline=pipeline, seed=3, output="numpy", **more)
+    with loader:
+        return [[numpy.asarray(part).copy() for part in batch] for batch in loader]
+
+
+def same(a, b):
+    return len(a) == len(b) and all(
+        numpy.array_equal(x, y) for one, two in zip(a, b) for x, y in zip(one, two))
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("kind", ["tars", "folder"])
+def test_same_as_an_ordinary_pack(stage, made, kind):
+    pack = stage.pack(kind)
+    with stage.open(pack) as p:
+        assert contents(p) == plain(made, kind)
+        assert p.remote_stats()["requests"] > 0
+        assert pickle.loads(pickle.dumps(stage.open(pack, storage_options=None))).path == p.path
+    for shuffle, order in ((True, "block"), (False, "sequential")):
+        expected = batches(made / f"plain-{kind}.pen", order=order)
+        with stage.open(pack) as p:
+            assert same(batches(p, shuffle=shuffle), expected)  # by blocks, as of any remote pack
+    found = PlainPack(pack, stage.objects)
+    assert found.samples == PlainPack(made / f"plain-{kind}.pen").samples
+    assert set(found.etags.values()) == {b'"an-etag"'}
+
+
+def test_neighbors_come_by_one_request(stage):
+    pack = stage.pack("tars")
+    stage.server.control(reset=True)
+    with stage.open(pack) as p:
+        contents(p)
+        n = p.remote_stats()
+        # 24 samples in 5 blocks; the third has samples of both tars.
+        assert n["requests"] - n["retries"] - n["hedges"] == 6
+
+
+def test_later_requests_carry_the_first_etag(stage):
+    pack = stage.pack("tars")
+    changed = dict(stage.objects)[f"{stage.root}/web-1.tar"]
+    with stage.open(pack) as p:
+        assert p.extract(len(p) - 1, "image")
+        stage.bucket.put("in/web-1.tar", changed[:-1] + b"\1")  # the end of a tar is not read
+        with pytest.raises(penstock.CorruptError, match="web-1.tar"):
+            p.extract(N, "image")
+        with pytest.raises(penstock.CorruptError, match="web-1.tar"):
+            p.extract(N + 3, "image")
+    with stage.open(pack) as p:  # size and checksums decide
+        assert p.extract(N + 3, "image") == image_bytes(N + 3)
+
+
+@pytest.mark.threads
+def test_cache_preload_copy_verify_extract(stage, made, tmp_path):
+    pack, expected = stage.pack("folder"), plain(made, "folder")
+    for more in ({"cache": tmp_path / "cache"}, {"cache": tmp_path / "cache"}, {"preload": True}):
+        with stage.open(pack, **more) as p:
+            assert contents(p) == expected
+    with stage.open(pack, cache=tmp_path / "cache") as p:
+        contents(p)
+        assert p.remote_stats()["requests"] == 0
+        assert p.cache_stats()["misses"] == 0
+    given = ("--root", stage.root, "--endpoint", stage.server.url)
+    assert "ok" in stage.bucket.good("verify", pack, "--decode", *given).out
+    stage.bucket.good("extract", pack, "-o", tmp_path / "out", *given)
+    for path in (made / "photos").rglob("*.jpg"):
+        out = tmp_path / "out" / path.relative_to(made / "photos")
+        assert out.read_bytes() == path.read_bytes()
+    stage.bucket.good("copy", pack, tmp_path / "copy.pen", *given)
+    with penstock.open(tmp_path / "copy.pen") as p:
+        assert contents(p) == expected
+    report = stage.bucket.good("bench", pack, *given, "--seconds", "1", "--json").json()
+    assert report["order"] == "block"
+
+
+@pytest.mark.parametrize("kind", ["tars", "folder"])
+def test_a_pack_beside_its_objects(stage, made, tmp_path, kind):
+    """The pack is in the bucket too: by relative paths, and by addresses."""
+    expected = plain(made, kind)
+    stage.bucket.fill(made / f"{kind}.pen", "in/relative.pen")
+    stage.bucket.fill(stage.pack(kind), "in/absolute.pen")
+    stage.bucket.fill(stage.pack(kind), "elsewhere/absolute.pen")
+    for name in ("relative", "absolute"):
+        with stage.open(f"{stage.root}/{name}.pen", roots=None) as p:
+            assert contents(p) == expected
+    with stage.open(f"{stage.root}/relative.pen", cache=tmp_path / "cache", roots=None) as p:
+        assert contents(p) == expected
+    with stage.open(f"{stage.root}/relative.pen", roots=None) as p:
+        assert same(batches(p, shuffle=True), batches(made / f"plain-{kind}.pen", order="block"))
+    far = stage.bucket.at("elsewhere/absolute.pen")
+    assert stage.root in str(stage.fails(far, "roots=", roots=None))
+    with stage.open(far) as p:
+        assert contents(p) == expected
+    stage.bucket.good("verify", far, "--root", stage.root, "--endpoint", stage.server.url)
+
+
+def test_objects_of_a_web_server(stage, made, server):
+    client = server.boto3(retries=3)
+    for path in (made / "photos").rglob("*.jpg"):
+        client.put_object(Bucket="open", Key=f"w/{path.relative_to(made)}", Body=path.read_bytes())
+    root = f"{server.url}/open/w"
+    pack = stage.pack("folder", root)
+    change_map(pack, rename=lambda name: (name.replace(b" +\xc3\xa9", b"%20%2b%C3%A9"), b""))
+    with penstock.open(pack, roots=[root + "/"]) as p:
+        assert contents(p) == plain(made, "folder")
+    with penstock.open(pack, relocate={root: str(made)}) as p:
+        assert contents(p) == plain(made, "folder")
+    for bad in (b"%2e%2e", b"a%2fb", b"a%00b", b"a%zz", b"a?b", b"a#b"):
+        change_map(pack, path=root.encode() + b"/photos/" + bad)
+        stage.fails(pack, roots=[root], storage_options=None)
+
+
+@pytest.mark.threads
+def test_prefixes_that_have_moved(stage, made):
+    expected = plain(made, "tars")
+    pack = stage.pack("tars", "s3://old-bucket/a=b")
+    for relocate in ({"s3://old-bucket/a=b": stage.root}, {"s3://old-bucket/a=b": str(made)}):
+        with stage.open(pack, roots=None, relocate=relocate,
+                        storage_options=stage.options if "s3" in str(relocate.values()) else None,
+                        ) as p:
+            assert contents(p) == expected
+    stage.bucket.good("verify", pack, "--relocate", f"s3://old-bucket/a=b={stage.root}",
+                      "--endpoint", stage.server.url)
+    good("verify", pack, "--relocate", f"s3://old-bucket/a=b={made}")
+    with stage.open(made / "tars.pen", roots=None, relocate={str(made): stage.root}) as p:
+        assert contents(p) == expected
+        assert p.remote_stats()["requests"] > 0
+
+
+# ---- objects that change -----------------------------------------------------------------------
+
+
+def test_each_change_is_noticed(stage):
+    pack, name = stage.pack("tars"), "in/web-1.tar"
+    whole = stage.objects[stage.bucket.at(name)]
+    for body in (whole[:-1], whole[:2000], whole + b"\0", bytes(len(whole)), None):
+        if body is None:
+            stage.bucket.client.delete_object(Bucket=stage.bucket.name, Key=name)
+        else:
+            stage.bucket.put(name, body)
+        error = stage.fails(pack, "web-1.tar")
+        assert isinstance(error, penstock.CorruptError)
+        assert "0x" not in str(error)
+        result = stage.bucket.run("verify", pack, "--root", stage.root,
+                                  "--endpoint", stage.server.url)
+        assert result.code == 1
+        assert "web-1.tar" in result.err
+        with stage.open(pack) as p:
+            assert p.extract(0, "image") == image_bytes(0)
+    stage.bucket.put(name, whole)
+    stage.bucket.good("verify", pack, "--root", stage.root, "--endpoint", stage.server.url)
+
+
+def test_one_missing_object_takes_no_others_with_it(stage, made):
+    pack, expected = stage.pack("folder"), plain(made, "folder")
+    stage.bucket.client.delete_object(Bucket=stage.bucket.name, Key="in/photos/cat/3 +é.jpg")
+    with stage.open(pack) as p:
+        for i in range(len(p)):
+            if "/3 " in p.key(i):
+                with pytest.raises(penstock.CorruptError, match="3 "):
+                    p.extract(i, "image")
+            else:
+                assert p.extract(i, "image") == expected[i][1]
+        assert len(batches(p, on_bad="substitute", max_bad=1)) == 5
+
+
+def test_access_denied_is_no_bad_sample(stage):
+    pack = stage.pack("tars")
+    wrong = {**stage.options, "secret": "wrong"}
+    with stage.open(pack, storage_options=wrong) as p:
+        with pytest.raises(penstock.Error) as caught:
+            p.extract(0, "image")
+    assert not isinstance(caught.value, penstock.CorruptError)
+
+
+# ---- what nobody has allowed -------------------------------------------------------------------
+
+
+def test_without_a_root(stage):
+    pack = stage.pack("tars")
+    stage.server.control(reset=True)
+    with pytest.raises(penstock.InvalidError) as caught:
+        with penstock.open(pack) as p:
+            p.extract(0, "image")
+    assert f'roots=["{stage.root}"]' in str(caught.value)
+    assert "--root" in str(caught.value)
+    assert not stage.requests()
+
+
+HOSTILE = (
+    "s3://other/secret.tar", "s3://BUCKET-2/in/web-0.tar", "s3://BUCKET/in2/web-0.tar",
+    "s3://BUCKET/web-0.tar", "s3://BUCKET/in/../secret.tar", "s3://BUCKET/in/./web-0.tar",
+    "s3://BUCKET/in//web-0.tar", "s3://user@BUCKET/in/web-0.tar", "s3://BUCKET/in/web-0.tar?x",
+    "s3://BUCKET/in/web-0.tar#x", "s3://BUCKET/in", "S3://BUCKET/in/web-0.tar", "s3://",
+    "http://169.254.169.254/latest/meta-data/iam/security-credentials/role",
+    "URL/_counts", "URL/BUCKET/in/web-0.tar", "s3://BUCKET/in/a\nb", "s3://BUCKET/in/\udcff",
+    "file:///etc/passwd", "ftp://BUCKET/in/web-0.tar", "/etc/passwd",
+)
+
+
+def test_hostile_addresses(stage):
+    pack = stage.pack("tars")
+    stage.server.control(reset=True)
+    for address in HOSTILE:
+        text = address.replace("BUCKET", stage.bucket.name).replace("URL", stage.server.url)
+        change_map(pack, path=b"s3://a/valid")
+        change_map(pack, path=text.encode(errors="surrogateescape"))
+        stage.fails(pack)
+        with pytest.raises(PackError):
+            PlainPack(pack, stage.objects)
+    assert not stage.requests()
+
+
+def test_wrong_roots(stage, tmp_path):
+    pack = stage.pack("tars")
+    for root in ("s3://", "s3://a?b", "https://u:p@host/x", "s3://../x"):
+        with pytest.raises(penstock.Error):
+            stage.open(pack, roots=[root])
+    with pytest.raises(penstock.InvalidError, match="storage_options"):
+        stage.open(pack, roots=[tmp_path])
+    stage.fails(pack, "roots=", roots=[f"s3://{stage.bucket.name}/i"])
+    # A root at a URL changes nothing for a pack that has its samples itself.
+    with stage.open(stage.made / "plain-tars.pen") as p:
+        assert not p._is_whole
+        assert contents(p) == plain(stage.made, "tars")
