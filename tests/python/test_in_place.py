@@ -14,7 +14,7 @@ import threading
 
 import numpy
 import pytest
-from cli_tools import ROOT, good, image_bytes, run, usage_error
+from cli_tools import ROOT, good, image_bytes, make_folder, run, usage_error
 from hostile_map import change_map
 from plain_reader import Pack as PlainPack
 from plain_reader import PackError
@@ -115,6 +115,25 @@ def test_the_page_works(top, tmp_path, monkeypatch):
         exec(code.replace("/mnt/tars", str(tars)).replace("/data/tars", str(moved)), scope)
         assert len(next(iter(scope["loader"]))[0]) > 0
         scope["loader"].close()
+
+
+def test_an_interrupted_run_is_resumed(tmp_path):
+    """It ends at a broken file, twice: the shards that are finished stay."""
+    folder = make_folder(tmp_path / "in", each=6)
+    broken, out = folder / "dog/z.jpg", tmp_path / "a.pen"
+    broken.write_bytes(b"this is no picture")
+    command = ("index", folder, "--block-samples", "2", "--shard-bytes", "1", "-o")
+    shards = []
+    for _ in range(2):
+        assert "z.jpg" in run(*command, out).message()
+        assert not (out / "manifest").exists()
+        shards.append({path: path.stat().st_ino for path in out.glob("*/*.shard")})
+    assert shards[0] and shards[0] == shards[1]
+    broken.write_bytes(image_bytes(900))
+    good(*command, out)
+    good(*command, tmp_path / "fresh.pen")
+    assert contents(out) == contents(tmp_path / "fresh.pen")
+    good("verify", out)
 
 
 def test_extract_returns_the_sources(made, tmp_path):

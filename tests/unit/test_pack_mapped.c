@@ -205,6 +205,63 @@ static void compare_packs(const char *mapped, const char *plain)
     pen_pack_close(&b);
 }
 
+/* ---- files that change while they are indexed ---- */
+
+static PenSys changing;
+static char changed_path[300];
+static int changes_at, resolved;
+
+/* Puts as many other bytes in place of the file, when it is resolved for the n-th time. */
+static int change_file(const char *path, char *ret, size_t cap)
+{
+    struct stat st;
+    size_t n = strlen(path), m = strlen(changed_path);
+    if (n >= m && strcmp(path + n - m, changed_path) == 0 && ++resolved == changes_at &&
+        stat(path, &st) == 0) {
+        FILE *f = fopen(path, "r+b");
+        if (f) {
+            fputc('x', f);
+            fclose(f);
+        }
+        struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+        (void)utimensat(AT_FDCWD, path, times, 0);
+    }
+    return pen__sys_real.real_path(path, ret, cap);
+}
+
+static void index_changing(const char *source, const char *out, const char *name, int at_call,
+                           int *ret, PenError *err)
+{
+    PenIngestResult result;
+    PenIngestSettings s = help_ingest(source, out);
+    s.in_place = 1;
+    s.mode = PEN_MODE_KEEP;
+    changing = pen__sys_real;
+    changing.real_path = change_file;
+    snprintf(changed_path, sizeof changed_path, "%s", name);
+    changes_at = at_call;
+    resolved = 0;
+    pen__sys = &changing;
+    *ret = pen_ingest_run(&s, &result, err);
+    pen__sys = &pen__sys_real;
+}
+
+/* A file of the same size takes its place after it was read: nothing is published. */
+TEST(a_file_changes_while_it_is_indexed)
+{
+    PenError err = {0};
+    int r = PEN_OK;
+    help_begin();
+    help_folder("files", 0, SAMPLES);
+    index_changing("files", "never.pen", "/005.jpg", 0, &r, &err);
+    CHECK_INT(r, PEN_OK);
+    CHECK_INT(resolved, 1);
+    index_changing("files", "p.pen", "/005.jpg", 1, &r, &err);
+    CHECK_INT(r, PEN_E_CHANGED);
+    CHECK(strstr(err.message, "005.jpg: has changed while it was indexed"));
+    help_end();
+}
+
 /* Any range of a mapped shard has the bytes of the ordinary one. */
 TEST(ranges)
 {
@@ -611,6 +668,7 @@ int main(int argc, char **argv)
     RUN(threads_share_files);
     RUN(every_call_may_fail);
     RUN(copy_is_an_ordinary_pack);
+    RUN(a_file_changes_while_it_is_indexed);
     RUN(ranges);
     RUN(maps_are_read_once);
     RUN(directories_are_named_first);

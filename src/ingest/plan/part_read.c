@@ -457,6 +457,15 @@ int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenErr
     return PEN_OK;
 }
 
+void pen__part_times(const PenPlan *plan, const PenPart *part, uint64_t *ret_bytes,
+                     int64_t *ret_mtime_ns)
+{
+    const PenRoot *root = &pen__plan_frame(plan)->roots[part->source];
+    bool is_tar = part->kind == PEN_PART_RANGE;
+    *ret_bytes = is_tar ? root->bytes : part->bytes;
+    *ret_mtime_ns = is_tar ? root->stamp.mtime_ns : part->stamp.mtime_ns;
+}
+
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap)
 {
     const PenRecordFrame *frame = pen__plan_frame(plan);

@@ -128,6 +128,9 @@ bool pen__part_is_remote(const PenPartReader *reader, const PenPart *part);
 int pen__part_object(PenPartReader *reader, const PenPart *part, PenObject *ret, PenError *reterr);
 /* The path of the file that a FILE or RANGE lies in, or the address of the object. */
 int pen__part_file(const PenPlan *plan, const PenPart *part, PenBuf *ret, PenError *reterr);
+/* Its size and its time of last change as the plan has them: one with others is not read. */
+void pen__part_times(const PenPlan *plan, const PenPart *part, uint64_t *ret_bytes,
+                     int64_t *ret_mtime_ns);
 /* Where a part comes from, for people, cut to the size of `buf`: "dir/a.jpg", "x-000.tar:
  * 0017.jpg". */
 void pen__part_name(const PenPlan *plan, const PenPart *part, char *buf, size_t cap);

@@ -154,6 +154,9 @@ static int note_origins(PenPrepared *p, const PenSchema *schema, const PenPlan *
             item.parts[f].kind == PEN_PART_RANGE ? item.parts[f].offset : 0;
         p->stored[f].origin_bytes = image->object.bytes;
         p->stored[f].origin_etag = image->object.etag;
+        if (r == PEN_OK && !pen_is_remote(p->stored[f].origin))
+            pen__part_times(plan, &item.parts[f], &p->stored[f].origin_bytes,
+                            &p->stored[f].origin_mtime_ns);
     }
     pen__buf_free(&scratch);
     return r;

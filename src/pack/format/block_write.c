@@ -38,8 +38,8 @@ static int add_piece(PenBlockBuild *b, const void *data, uint64_t bytes)
 
 static int note_origin(PenBlockBuild *b, const PenStoredImage *image)
 {
-    PenOutsidePiece piece = {image->origin, image->origin_etag, image->origin_bytes,
-                             image->origin_offset, b->n_iov};
+    PenOutsidePiece piece = {image->origin,          image->origin_etag,   image->origin_bytes,
+                             image->origin_mtime_ns, image->origin_offset, b->n_iov};
     return image->origin && image->bytes ? pen__buf_add(&b->outside, &piece, sizeof piece) : PEN_OK;
 }
 

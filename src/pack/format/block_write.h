@@ -13,6 +13,7 @@
 typedef struct PenOutsidePiece {
     const char *path, *etag; /* as in PenStoredImage */
     uint64_t file_bytes;
+    int64_t mtime_ns;
     uint64_t offset; /* in the file */
     size_t iov;
 } PenOutsidePiece;

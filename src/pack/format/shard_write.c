@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "base/sys.h"
 #include "io/outside.h"
 #include "io/sink.h"
 #include "pack/format/block_write.h"
@@ -31,6 +32,7 @@ struct PenShardWriter {
     char *last_path; /* of them, as it was given, and its number in the map */
     uint32_t last_file;
     uint64_t last_bytes; /* its size */
+    int64_t last_mtime_ns;
 };
 
 int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
@@ -99,27 +101,57 @@ static int describe_object(const PenOutsidePiece *piece, PenMappedFile *ret, Pen
     return PEN_OK;
 }
 
+static int fail_changed(const char *path, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_CHANGED, WHERE,
+                     "%s: has changed while it was indexed; run the same command again", path);
+}
+
+/* Is the last file still the one that was read? A sample of a file that was replaced would be
+ * refused only when somebody loads it. */
+static int check_last(const PenShardWriter *w, PenError *reterr)
+{
+    PenFileStat st;
+    if (!w->last_path || pen_is_remote(w->last_path))
+        return PEN_OK;
+    int r = pen__sys->stat_path(w->last_path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%.300s: cannot stat", w->last_path);
+    return st.bytes == w->last_bytes && st.mtime_ns == w->last_mtime_ns
+               ? PEN_OK
+               : fail_changed(w->last_path, reterr);
+}
+
+static int describe_file(const PenShardWriter *w, const PenOutsidePiece *piece, char *name,
+                         PenMappedFile *ret, PenError *reterr)
+{
+    PenFileStat st;
+    int r = pen__outside_name(pen__store_name(w->store), piece->path, name, &st, reterr);
+    if (r < 0)
+        return r;
+    if (piece->mtime_ns && /* a plan may have been made without */
+        (st.bytes != piece->file_bytes || st.mtime_ns != piece->mtime_ns))
+        return fail_changed(piece->path, reterr);
+    *ret = (PenMappedFile){.bytes = st.bytes,
+                           .mtime_ns = st.mtime_ns,
+                           .path = name,
+                           .path_bytes = (uint32_t)strlen(name)};
+    return PEN_OK;
+}
+
 static int map_file(PenShardWriter *w, const PenOutsidePiece *piece, uint32_t *ret,
                     PenError *reterr)
 {
     char name[PEN_OUTSIDE_PATH_BYTES];
-    PenFileStat st;
     PenMappedFile file;
     if (w->last_path && strcmp(w->last_path, piece->path) == 0) {
         *ret = w->last_file;
         return PEN_OK;
     }
-    int r;
-    if (pen_is_remote(piece->path)) {
-        r = describe_object(piece, &file, reterr);
-    } else {
-        r = pen__outside_name(pen__store_name(w->store), piece->path, name, &st, reterr);
-        if (r == PEN_OK)
-            file = (PenMappedFile){.bytes = st.bytes,
-                                   .mtime_ns = st.mtime_ns,
-                                   .path = name,
-                                   .path_bytes = (uint32_t)strlen(name)};
-    }
+    int r = check_last(w, reterr);
+    if (r == PEN_OK)
+        r = pen_is_remote(piece->path) ? describe_object(piece, &file, reterr)
+                                       : describe_file(w, piece, name, &file, reterr);
     if (r < 0)
         return r;
     char *copy = pen__strdup(piece->path);
@@ -128,6 +160,7 @@ static int map_file(PenShardWriter *w, const PenOutsidePiece *piece, uint32_t *r
     pen__free(w->last_path);
     w->last_path = copy;
     w->last_bytes = file.bytes;
+    w->last_mtime_ns = file.mtime_ns;
     r = pen__map_add_file(&w->map, &file, &w->last_file, reterr);
     *ret = w->last_file;
     return r;
@@ -153,9 +186,7 @@ static int map_pieces(PenShardWriter *w, PenError *reterr)
         if (r < 0)
             return r;
         if (!pen__range_ok(piece->offset, bytes, w->last_bytes))
-            return pen__fail(reterr, PEN_E_CHANGED, WHERE,
-                             "%s: has changed while it was indexed; run the same command again",
-                             piece->path);
+            return fail_changed(piece->path, reterr);
         if (pen__map_add_extent(&w->map, file, piece->offset, at, bytes) < 0)
             return pen__fail_memory(reterr, WHERE, "map");
         at += bytes;
@@ -247,10 +278,10 @@ int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, PenErro
 {
     PenShardWriter *w = *writer;
     PenBuf end = {0};
-    int r = make_end(w, plan, &end);
-    if (r < 0)
-        pen__fail_memory(reterr, WHERE, "end of a shard");
-    else
+    int r = check_last(w, reterr);
+    if (r == PEN_OK && make_end(w, plan, &end) < 0)
+        r = pen__fail_memory(reterr, WHERE, "end of a shard");
+    if (r == PEN_OK)
         r = pen__sink_write(w->sink, end.data, end.bytes, reterr);
     if (r == PEN_OK)
         r = pen__store_commit(w->store, &w->sink, w->name, reterr);

@@ -44,7 +44,9 @@ typedef struct PenStoredImage {
     uint64_t meta_bytes;
     const char *origin; /* in an in-place pack: the file that has the payload; NULL: the pack has */
     uint64_t origin_offset;
-    uint64_t origin_bytes;   /* of an object: its size; that of a file is measured */
+    uint64_t
+        origin_bytes; /* its size, and of a file the time of its last change, when it was read */
+    int64_t origin_mtime_ns;
     const char *origin_etag; /* of an object; "": the server gives none */
 } PenStoredImage;
 
