@@ -245,7 +245,7 @@ static int is_summarized(const PenSummarize *s, const char *address, PenError *r
         r = pen__places_object(s->places, address, &object, reterr);
     if (r == PEN_OK) {
         const PenObject *of = pen__summary_object(summary);
-        r = of->bytes == object.bytes && strcmp(of->etag, object.etag) == 0;
+        r = of->bytes == object.bytes && of->etag[0] && strcmp(of->etag, object.etag) == 0;
     }
     pen__summary_close(&summary);
     return r;
