@@ -9,7 +9,7 @@ import tarfile
 import time
 
 import pytest
-from bucket_tools import filled, serve
+from bucket_tools import filled, serve, tree
 from cli_tools import good, image_bytes, make_folder, run, write_list
 from hostile_map import EXTENT, FILE, FOOTER
 from py_tools import need_penstock
@@ -138,6 +138,21 @@ def test_a_web_server(bucket, files, tmp_path):
     bucket.good("index", f"{url}/open/l/list.csv", "-o", tmp_path / "list.pen")
     ((_, _, names, _),) = read_shards(tmp_path / "list.pen").values()
     assert names == [(len(body), f"{url}/open/l/x%2050%25.jpg")]
+
+
+@pytest.mark.parametrize("source", ["web-{000..002}.tar", "photos", "list.csv"])
+def test_the_printed_command_checks_every_byte(bucket, files, tmp_path, source):
+    out, copied, plain = tmp_path / "p.pen", tmp_path / "copied.pen", tmp_path / "plain.pen"
+    err = bucket.good("index", bucket.at(f"data/{source}"), "-o", out, *SMALL).err
+    _, command = err.rstrip("\n").split("try: penstock ")
+    assert bucket.good(*command.split()).out.startswith("ok: ")
+    root = command.split()[-1]
+    bucket.good("copy", out, copied, "--root", root)
+    order = ("--order", "source") if "tar" in source else ()
+    good("pack", files / source, "-o", plain, *SMALL, *order)
+    for pack in (copied, plain):
+        good("extract", pack, "-o", tmp_path / f"{pack.stem}-files")
+    assert tree(tmp_path / "copied-files") == tree(tmp_path / "plain-files")
 
 
 def test_broken_members_are_reported_as_those_on_disk(bucket, tmp_path):
