@@ -4,6 +4,9 @@
 
     remote_speed.py latency training: penstock from the local disk and from a store 110 ms away, one
                             decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
+    remote_speed.py in-place
+                            the same over tars and single objects that stay in the store, beside an
+                            ordinary pack and DataLoader with boto3
     remote_speed.py check   latency in short, for CI: a scripted server, drawn pictures, a floor
     remote_speed.py raw     no decoding, no delay: all blocks of a pack, against curl and boto3
     remote_speed.py cache   the second epoch from a cache as large as the pack, and half as large
@@ -65,7 +68,8 @@ def stock_of(setting, options):
 
         say(f"no photographs in {photos}: drawn ones take their place")
         files = places.photo_files(ratio_check.drawn(options.count or 1000))
-    return Stock(files, Set(files, options.python).folder, setting["copies"])
+    return Stock(files, Set(files, options.python).folder, setting["copies"],
+                 setting["copies"] if setting.get("objects_differ") else 1)
 
 
 def head_of(name, setting, stock, options):
@@ -92,14 +96,14 @@ def ratios_reached(lines):
 
 
 def do_latency(options):
-    setting = scenario("latency", options)
+    setting = scenario(options.verb, options)
     stock = stock_of(setting, options)
     stock.make_pack()
-    head = head_of("latency", setting, stock, options)
-    say(f"latency: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
+    head = head_of(options.verb, setting, stock, options)
+    say(f"{options.verb}: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
     with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
         lines = [head, *Latency(setting, loaders(), stock, servers, options).all()]
-    out = keep(options.name or "latency", lines, tables.latency_markdown(lines))
+    out = keep(options.name or options.verb, lines, tables.latency_markdown(lines))
     chart.write(chart.of_run(lines, tables.results(lines)[0]), out.with_suffix(".svg"))
     return 0 if ratios_reached(lines) else 1
 
@@ -217,8 +221,9 @@ def options_of():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name, rounds, seconds in (("latency", 5, 10.0), ("raw", 5, 0.0), ("check", 3, 1.0),
-                                  ("cache", 5, 600.0), ("preload", 5, 600.0), ("idle", 5, 20.0)):
+    for name, rounds, seconds in (("latency", 5, 10.0), ("in-place", 5, 10.0),
+                                  ("raw", 5, 0.0), ("check", 3, 1.0), ("cache", 5, 600.0),
+                                  ("preload", 5, 600.0), ("idle", 5, 20.0)):
         verb = verbs.add_parser(name)
         verb.add_argument("--rounds", type=int, default=rounds)
         verb.add_argument("--seconds", type=float, default=seconds,
@@ -245,8 +250,8 @@ def main():
     # Servers and loaders end with it; also of what was started in the background.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(130))
-    verbs = {"latency": do_latency, "raw": do_raw, "check": do_check, "cache": do_kept,
-             "preload": do_kept, "idle": do_idle, "table": do_table}
+    verbs = {"latency": do_latency, "in-place": do_latency, "raw": do_raw, "check": do_check,
+             "cache": do_kept, "preload": do_kept, "idle": do_idle, "table": do_table}
     return verbs[options.verb](options)
 
 

@@ -91,6 +91,10 @@ class Latency:
         for what, folder in {"pack": None, **folders}.items():  # curl reads the pack
             say(f"  uploading {what}")
             self.stock.upload(self.servers, what, folder)
+        for name in self.pythons:
+            if self.known[name].get("options", {}).get("place") == "index":
+                self.stock.index(self.servers, self.known[name]["stock"],
+                                 folders[self.known[name]["stock"]])
         self.servers.pin()
         if self.setting["at_once"]:
             self.curl = Curl(self.servers.delayed, self.stock.blocks(), self.stock.folder,

@@ -21,11 +21,11 @@ UPLOADS = 8
 
 
 class Stock:
-    def __init__(self, files, folder, copies):
+    def __init__(self, files, folder, copies, object_copies=1):
         self.files, self.copies = [str(file) for file in files], copies
         self.folder = folder / f"remote-{copies}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.samples = len(files) * copies
+        self.samples, self.objects = len(files) * copies, len(files) * object_copies
         self.penstock = places.BUILD / "penstock"
         self.pack = self.folder / "photos.pen"
 
@@ -57,8 +57,9 @@ class Stock:
         return {**{key: setting[key] for key in keys}, "options": spec.get("options", {}),
                 "samples": len(self.files) * copies, "copies": copies, "bucket": stores.BUCKET,
                 "pack": str(self.pack), "address": f"s3://{stores.BUCKET}/pack",
-                "names": [f"objects/{i:06}" for i in range(len(self.files))],
+                "names": [f"objects/{i:06}" for i in range(self.objects)],
                 "out": str(self.folder / f"{spec['stock']}-{copies}"), "prefix": spec["stock"],
+                "over": str(self.over(spec["stock"])),
                 "build": str(places.BUILD)}
 
     # --- uploaded
@@ -70,13 +71,31 @@ class Stock:
                            env=servers.near.environment(), check=True, stdout=subprocess.DEVNULL)
             return
         if what == "objects":
-            pairs = [(file, f"objects/{i:06}") for i, file in enumerate(self.files)]
+            pairs = [(self.files[i % len(self.files)], f"objects/{i:06}")
+                     for i in range(self.objects)]
         else:
             pairs = [(file, f"{what}/{file.relative_to(folder)}")
                      for file in sorted(pathlib.Path(folder).rglob("*")) if file.is_file()]
         with concurrent.futures.ThreadPoolExecutor(UPLOADS) as pool:
             for done in [pool.submit(self.put, servers.client, *pair) for pair in pairs]:
                 done.result()
+
+    def over(self, what):
+        """The pack over objects that stay where they are."""
+        return self.folder / f"{what}-index.pen"
+
+    def index(self, servers, what, folder):
+        """Anew in each run: the objects have just been written."""
+        store, out = f"s3://{stores.BUCKET}/{what}", self.over(what)
+        shutil.rmtree(out, ignore_errors=True)
+        if what == "tars":
+            sources = [f"{store}/{tar.name}" for tar in sorted(pathlib.Path(folder).glob("*.tar"))]
+        else:
+            sources = [self.folder / "objects.csv", "--root", store]
+            rows = [f"{i:06},{i}\n" for i in range(self.objects)]
+            sources[0].write_text("path,label\n" + "".join(rows), encoding="utf-8")
+        subprocess.run([self.penstock, "index", *sources, "-o", out], check=True,
+                       env=servers.near.environment(), stdout=subprocess.DEVNULL)
 
     @staticmethod
     def put(client, file, key):

@@ -7,9 +7,11 @@ import pathlib
 import sys
 
 import numpy as np
+from loaders.tars import write_tars
 
 from remote import cores
 
+TAR_SAMPLES = 500
 PIPELINE = "decode | random_resized_crop {size} | hflip | tensor u8"
 
 
@@ -30,7 +32,9 @@ def versions(task):
 
 
 def prepare(task):
-    """The stock has packed already."""
+    """The stock packs and indexes."""
+    if task["prefix"] == "tars":
+        write_tars(task["out"], task["files"], max(1, task["samples"] // TAR_SAMPLES))
 
 
 def warm(task):
@@ -40,6 +44,8 @@ def warm(task):
 def opened(task, penstock):
     """The pack; of a remote one with a cache, or in memory that others have."""
     options = task["options"]
+    if options["place"] == "index":
+        return penstock.open(task["over"], roots=[f"s3://{task['bucket']}"])
     if options["place"] == "local":
         return penstock.open(task["pack"])
     if options.get("preload"):
