@@ -116,9 +116,10 @@ static int load_mark(int fd, const char *name, uint64_t bytes, PenBuf *ret, PenE
 {
     PenSource *source = NULL;
     PenFileStat st;
-    if (pen__sys->stat_fd(fd, &st) < 0 || !st.is_file || st.bytes != bytes) {
+    int e = pen__sys->stat_fd(fd, &st);
+    if (e < 0 || !st.is_file || st.bytes != bytes) {
         pen__sys->close(fd);
-        return PEN_E_CHANGED;
+        return e < 0 ? pen__fail_os(reterr, -e, WHERE, "%s: cannot stat", name) : PEN_E_CHANGED;
     }
     int r = pen__source_open_fd(fd, name, bytes, &source, reterr);
     if (r == PEN_OK && pen__buf_reserve(ret, (size_t)bytes) < 0)
