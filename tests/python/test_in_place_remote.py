@@ -142,6 +142,21 @@ def test_same_as_an_ordinary_pack(stage, made, kind):
     assert set(found.etags.values()) == {b'"an-etag"'}
 
 
+@pytest.mark.threads
+def test_from_objects_to_batches(stage, made, tmp_path):
+    """index, verify and load, and no image is ever on the disk."""
+    given = ("--endpoint", stage.server.url)
+    for kind, source in (("tars", f"{stage.root}/web-{{0..1}}.tar"), ("folder", "photos")):
+        out = tmp_path / f"{kind}.pen"
+        stage.bucket.good("index", source if kind == "tars" else f"{stage.root}/{source}", "-o",
+                          out, *SMALL, *given)
+        stage.bucket.good("verify", out, "--root", stage.root, *given)
+        with stage.open(out) as p:
+            assert contents(p) == plain(made, kind)
+            expected = batches(made / f"plain-{kind}.pen", order="block")
+            assert same(batches(p, shuffle=True), expected)
+
+
 def test_neighbors_come_by_one_request(stage):
     pack = stage.pack("tars")
     stage.server.control(reset=True)
