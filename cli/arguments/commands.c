@@ -75,7 +75,9 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "reported by name, and its samples cannot be read. The pack names files below the "
             "directory that holds NAME.pen by relative paths, so that this directory can be "
             "moved. It names other files by absolute paths, and objects by their URLs; to read "
-            "these, pass --root DIR or --root s3://BUCKET/PREFIX, in Python roots=[...].\n"
+            "these, pass --root DIR or --root s3://BUCKET/PREFIX, in Python roots=[...]. A pack "
+            "over objects can be written to s3:// itself; objects below its parent need no "
+            "--root.\n"
             "'penstock copy' makes an ordinary pack of an in-place pack.",
         .examples = "penstock index 'data/web-{000..017}.tar' -o data/web.pen\n"
                     "penstock index photos -o photos.pen\n"

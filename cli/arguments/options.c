@@ -500,7 +500,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "ca-bundle cacert ca-file",
         .help = "file with the CA certificates to trust"},
     [CLI_OPT_WORK] = {.name = "work", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_REMOTE, .commands = IN(PACK) | IN(COPY) | IN(GC),
+        .group = CLI_GROUP_REMOTE, .commands = IN(PACK) | IN(INDEX) | IN(COPY) | IN(GC),
         .value = "DIR",
         .otherwise = "a directory in ~/.cache/penstock",
         .mistaken = "work-dir tmp tmpdir cache",

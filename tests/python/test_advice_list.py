@@ -88,7 +88,6 @@ NOT_FOLLOWED = {
     "open it with either preload or a cache": C_API,
     "set the cache right after opening the pack": C_API,
     "set the directories of its files right after opening": C_API,
-    "what was read of it is no longer there; run the command": "needs a file to vanish in .work",
     "use a newer release of penstock": "needs a pack of a later version",
     "check the network": REMOTE,
     "run 'penstock verify'": "needs an object that shrinks while it is read",

@@ -482,7 +482,7 @@ def test_refused(top, tmp_path):
     assert result.code == 1
     assert "compressed" in result.message()
     assert "web.tar.gz" in result.message()
-    assert "expected a directory" in run("index", top / "photos", "-o", "s3://b/x.pen").message()
+    assert "expected an s3:// or" in run("index", top / "photos", "-o", "s3://b/x.pen").message()
     result = run("pack", top / "photos", "-o", top / "tars.pen", "--append")
     assert "cannot be appended to" in result.message()
     good("copy", top / "folder.pen", tmp_path / "copy.pen")

@@ -155,6 +155,20 @@ def test_the_printed_command_checks_every_byte(bucket, files, tmp_path, source):
     assert tree(tmp_path / "copied-files") == tree(tmp_path / "plain-files")
 
 
+@pytest.mark.parametrize("source", ["web-{000..002}.tar", "photos"])
+def test_a_pack_in_the_bucket(bucket, tmp_path, source):
+    """The same as on disk; objects below the prefix that holds it need no root."""
+    here, there = tmp_path / "p.pen", bucket.at("data/p.pen")
+    for out in (here, there):
+        bucket.good("index", bucket.at(f"data/{source}"), "-o", out, *SMALL)
+    assert bucket.good("verify", there).out.startswith("ok: ")
+    listed = bucket.client.list_objects_v2(Bucket=bucket.name, Prefix="data/p.pen/")["Contents"]
+    bodies = {o["Key"].split(".pen/")[1]: bucket.client.get_object(
+        Bucket=bucket.name, Key=o["Key"])["Body"].read() for o in listed}
+    assert bodies == tree(here)
+    assert not list((tmp_path / "home").rglob(".work"))
+
+
 def test_broken_members_are_reported_as_those_on_disk(bucket, tmp_path):
     make_tar(tmp_path / "web.tar", 4, broken=(2, 6))
     bucket.fill(tmp_path, "bad")
@@ -288,7 +302,7 @@ def test_a_tar_that_is_replaced_while_it_is_read(bucket, tmp_path):
     assert f"{bucket.at('large.tar')}: changed while it was read; run the same command again" in err
 
 
-def test_objects_that_are_missing_or_compressed(bucket, tmp_path):
+def test_objects_that_are_missing_or_compressed(bucket, files, tmp_path):
     out = tmp_path / "p.pen"
     for name, said in (("none.tar", "none.tar"), ("packed.tar.gz", "the tar file is compressed"),
                        ("cut.tar", "cut.tar")):
@@ -297,8 +311,11 @@ def test_objects_that_are_missing_or_compressed(bucket, tmp_path):
         assert result.code == 1
         assert said in result.message() and bucket.at("data/") in result.message()
         assert not out.exists()
-    result = bucket.run("index", bucket.at("data/photos"), "-o", bucket.at("p.pen"))
-    assert "expected a directory, found a URL" in result.message()
+    result = bucket.run("index", tmp_path, "-o", bucket.at("p.pen"))
+    assert "expected an s3:// or https:// source" in result.message()
+    result = bucket.run("index", bucket.at("data/list.csv"), "--root", files, "-o",
+                        bucket.at("p.pen"))
+    assert "cannot refer to it" in result.message()
     write_list(tmp_path / "list.csv", ["path"], [["photos/cat/0.jpg"], ["photos/cat/none.jpg"]])
     result = bucket.run("index", tmp_path / "list.csv", "--root", bucket.at("data"), "-o", out)
     assert result.code == 1 and "none.jpg" in result.message()

@@ -115,7 +115,7 @@ int pen__resume_note(PenResume *re, uint64_t ordinal, const PenShardEntry *entry
     memcpy(s.digest, entry->digest, sizeof s.digest);
     int r =
         hash_positions(re, ordinal ? re->list.shards[ordinal - 1].end : 0, end, s.inputs, reterr);
-    if (r == PEN_OK && entry->stored_bytes)
+    if (r == PEN_OK && entry->stored_bytes && !pen__store_remote(re->job->store))
         r = sum_file(re, s.id, &s.stored_bytes, &s.stored_crc, reterr);
     if (ordinal >= re->moving)
         re->list.n = PEN_MIN(re->list.n, ordinal); /* none of those behind it holds any more */

@@ -116,12 +116,14 @@ static int check_in_place(const PenIngestSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: an in-place pack holds images, not clips; use 'penstock pack'",
                          s->out);
-    if (pen_is_remote(s->out))
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: an in-place pack is read from a disk, also if its images are in an "
-                         "object store: expected a directory, found a URL; to upload samples, use "
-                         "'penstock pack'",
-                         s->out);
+    bool has_root = s->root && pen_is_remote(s->root);
+    for (uint32_t i = 0; pen_is_remote(s->out) && !has_root && i < s->n_sources; i++)
+        if (!pen_is_remote(s->sources[i]))
+            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%.200s: an in-place pack in an object store refers to objects: "
+                             "expected an s3:// or https:// source, found %.200s; to upload "
+                             "samples, use 'penstock pack'",
+                             s->out, s->sources[i]);
     if (s->append || s->n_tasks)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: an in-place pack is made in one run, and cannot be appended to",

@@ -309,7 +309,7 @@ int pen__part_record(PenPartReader *reader, const PenPart *part, PenBuf *scratch
         r = pen__summary_open(reader->summaries, address, &reader->summary, reterr);
     if (r == PEN_E_NOT_FOUND) /* which would mean: a bad input */
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s: what was read of it is no longer there; run the command again", address);
+                      "%s: what was read of it is no longer there; " PEN_RUN_AGAIN, address);
     reader->summary_source = part->source;
     if (r == PEN_OK)
         r = pen__summary_find(reader->summary, part->offset, scratch, ret, reterr);

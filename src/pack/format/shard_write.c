@@ -126,6 +126,11 @@ static int describe_file(const PenShardWriter *w, const PenOutsidePiece *piece, 
                          PenMappedFile *ret, PenError *reterr)
 {
     PenFileStat st;
+    if (pen__store_remote(w->store))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%.300s: a file of this machine: a pack in an object store cannot refer "
+                         "to it",
+                         piece->path);
     int r = pen__outside_name(pen__store_name(w->store), piece->path, name, &st, reterr);
     if (r < 0)
         return r;

@@ -52,7 +52,7 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
     int r = pen__store_source(store, name, &source, reterr);
     if (r < 0)
         return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
-    r = source->is_remote ? 0 : pen__map_is(source, reterr);
+    r = pen__map_is(source, reterr);
     if (r == 1)
         r = pen__mapped_open(&source, id, NULL, 0, reterr);
     if (r == PEN_OK)
