@@ -2,6 +2,11 @@
 /* The engine's loop: cancelling, timers, calls from other threads, and how it ends. */
 #include "net/http/engine.h"
 
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include "engine_help.h"
 #include "test.h"
 
@@ -251,6 +256,133 @@ TEST(nothing_is_left_behind)
         job_free(&jobs[i]);
 }
 
+/* ---- many answers at once ---- */
+
+enum { CROWD = 20, BODY = 1000 };
+
+/* Answers that lie ready when the loop goes on, and what was reported of their arrival. */
+typedef struct Crowd {
+    Job jobs[CROWD];
+    PenArrival arrivals[CROWD];
+    uint64_t heard[CROWD];
+    int fds[CROWD];
+    bool held, released; /* under help_mutex */
+} Crowd;
+
+static void hear(void *ctx, uint64_t bytes)
+{
+    *(uint64_t *)ctx += bytes;
+}
+
+static void hold_loop(void *ctx)
+{
+    Crowd *c = ctx;
+    pthread_mutex_lock(&help_mutex);
+    c->held = true;
+    pthread_cond_broadcast(&help_cond);
+    while (!c->released)
+        pthread_cond_wait(&help_cond, &help_mutex);
+    pthread_mutex_unlock(&help_mutex);
+}
+
+static int listen_here(int *ret_port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    /* Those that are accepted have it, too. */
+    const struct timeval limit = {.tv_sec = 30};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0 ||
+        bind(fd, (struct sockaddr *)&a, n) < 0 || listen(fd, CROWD) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        abort();
+    *ret_port = ntohs(a.sin_port);
+    return fd;
+}
+
+static bool takes_request(int fd)
+{
+    char text[4096] = "";
+    size_t n = 0;
+    while (!strstr(text, "\r\n\r\n") && n < sizeof text - 1) {
+        ssize_t got = recv(fd, text + n, sizeof text - 1 - n, 0);
+        if (got <= 0)
+            return false;
+        n += (size_t)got;
+    }
+    return true;
+}
+
+/* True when the other side has all of it. */
+static bool answers(int fd)
+{
+    char text[BODY + 100];
+    int n = snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY);
+    int left = 1;
+    memset(text + n, 'x', BODY);
+    if (send(fd, text, (size_t)n + BODY, 0) != n + BODY)
+        return false;
+    while (ioctl(fd, SIOCOUTQ, &left) == 0 && left)
+        nap(1);
+    return left == 0;
+}
+
+static void answer_all(Crowd *c, int n)
+{
+    PenTransport *t = pen__engine_transport(engine);
+    CHECK_INT(t->class_->post(t, hold_loop, c), PEN_OK);
+    pthread_mutex_lock(&help_mutex);
+    while (!c->held)
+        pthread_cond_wait(&help_cond, &help_mutex);
+    pthread_mutex_unlock(&help_mutex);
+    for (int i = 0; i < n; i++)
+        CHECK(answers(c->fds[i]));
+    pthread_mutex_lock(&help_mutex);
+    c->released = true;
+    pthread_cond_broadcast(&help_cond);
+    for (int i = 0; i < n; i++)
+        while (!c->jobs[i].ended)
+            pthread_cond_wait(&help_cond, &help_mutex);
+    pthread_mutex_unlock(&help_mutex);
+}
+
+static void run_crowd(int n, uint64_t expected)
+{
+    static Crowd crowd;
+    int port, listener = listen_here(&port);
+    crowd = (Crowd){0};
+    for (int i = 0; i < n; i++) {
+        Job *j = &crowd.jobs[i];
+        job_init(j, engine, "http", "/");
+        snprintf(j->url, sizeof j->url, "http://127.0.0.1:%d/", port);
+        crowd.arrivals[i] = (PenArrival){hear, &crowd.heard[i]};
+        j->request.arrival = &crowd.arrivals[i];
+        CHECK_INT(job_post(j), PEN_OK);
+    }
+    for (int i = 0; i < n; i++) {
+        crowd.fds[i] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        CHECK(crowd.fds[i] >= 0 && takes_request(crowd.fds[i]));
+    }
+    answer_all(&crowd, n);
+    for (int i = 0; i < n; i++) {
+        Job *j = &crowd.jobs[i];
+        CHECK_INT(j->reply.failure, PEN_HTTP_OK);
+        CHECK_INT(j->reply.bytes, BODY);
+        CHECK(j->into[0] == 'x' && j->into[BODY - 1] == 'x' && j->into[BODY] == 0xee);
+        CHECK_INT(crowd.heard[i], expected);
+        close(crowd.fds[i]);
+        job_free(j);
+    }
+    close(listener);
+}
+
+/* Their bytes are in place either way; with many, receiving comes first and nobody hears of it. */
+TEST(arrivals_of_few_and_of_many)
+{
+    run_crowd(4, BODY);
+    run_crowd(CROWD, 0);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -261,6 +393,7 @@ int main(int argc, char **argv)
     RUN(timers_in_order);
     RUN(timer_that_is_always_due);
     RUN(posts_from_many_threads);
+    RUN(arrivals_of_few_and_of_many);
     RUN(idle_costs_nothing);
     RUN(freed_with_transfers_under_way);
     RUN(child_processes_stay_out);

@@ -112,6 +112,51 @@ static void another_attempt(Way *w)
     }
 }
 
+/* Where the tables of every indexed image end, in the block. */
+static uint32_t list_tables(const PenBlockView *v, uint64_t *ret_ends, uint32_t *ret_samples)
+{
+    uint32_t n = 0, field = 0;
+    while (field < v->schema->n_fields && v->schema->fields[field].type != PEN_TYPE_IMAGE)
+        field++;
+    for (uint32_t i = 0; i < v->n_samples && field < v->schema->n_fields; i++) {
+        PenImageEntry e = pen__block_image(v, i, field, 0);
+        if (!e.table_bytes || !pen__block_is_indexed(v, &e))
+            continue;
+        PenEntryTable t = pen__block_entries(v, &e);
+        PenFilePart tables = pen__entry_table_part(&t, PEN_FILE_TABLES);
+        ret_samples[n] = i;
+        ret_ends[n++] = e.offset + tables.offset + tables.bytes;
+    }
+    return n;
+}
+
+static uint32_t n_images;
+
+/* The parts of an image are checked when they arrive, before the rest of it. */
+static void parts(Way *w)
+{
+    static uint8_t wrong[MOST];
+    uint64_t ends[N];
+    uint32_t samples[N];
+    begin(w);
+    arrive(w, w->right, w->bytes, true);
+    CHECK(w->a.block.view.n_samples <= N);
+    uint32_t n = list_tables(&w->a.block.view, ends, samples);
+    n_images += n;
+    for (uint32_t i = 0; i < n; i++) {
+        begin(w);
+        arrive(w, w->right, ends[i], true);
+        CHECK_INT(w->a.status, PEN_OK);
+        CHECK_INT(w->a.n_checked, samples[i]);
+        CHECK_INT(w->a.part, PEN_FILE_RUNS);
+        memcpy(wrong, w->right, (size_t)w->bytes);
+        wrong[ends[i] - 1] ^= 1;
+        begin(w);
+        arrive(w, wrong, ends[i], true);
+        CHECK_INT(w->a.status, PEN_E_CORRUPT);
+    }
+}
+
 TEST(in_any_steps)
 {
     each_block(PEN_MODE_TILE, steps);
@@ -129,6 +174,12 @@ TEST(an_attempt_that_lost_does_not_count)
     each_block(PEN_MODE_KEEP, another_attempt);
 }
 
+TEST(parts_of_images)
+{
+    each_block(PEN_MODE_KEEP, parts);
+    CHECK(n_images > 0);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -137,6 +188,7 @@ int main(int argc, char **argv)
     RUN(in_any_steps);
     RUN(wrong_bytes_are_found);
     RUN(an_attempt_that_lost_does_not_count);
+    RUN(parts_of_images);
     help_end();
     return TEST_END();
 }

@@ -21,25 +21,48 @@ static void anew(PenArriving *a)
     pen__arriving_begin(a, a->pack, a->block.number, a->block.shard, a->block.data);
 }
 
-/* Where the payloads of a sample end. They lie one after another, in the order of the samples. */
-static uint64_t sample_end(const PenBlockView *v, uint32_t sample)
+static uint32_t frames_of(const PenArriving *a)
 {
-    const PenSchema *schema = v->schema;
-    uint64_t end = v->index_bytes;
-    for (uint32_t field = 0; field < schema->n_fields; field++) {
-        int type = schema->fields[field].type;
-        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(v, sample, field).n_frames
-                                           : type == PEN_TYPE_IMAGE;
-        for (uint32_t frame = 0; frame < n; frame++) {
-            PenImageEntry e = pen__block_image(v, sample, field, frame);
-            end = PEN_MAX(end, e.offset + e.bytes);
-        }
-        if (pen__type_is_blob(type)) {
-            PenBlobEntry e = pen__block_blob(v, sample, field);
-            end = PEN_MAX(end, e.offset + e.bytes);
-        }
+    const PenBlockView *v = &a->block.view;
+    int type = v->schema->fields[a->field].type;
+    return type == PEN_TYPE_CLIP ? pen__block_clip(v, a->n_checked, a->field).n_frames
+                                 : type == PEN_TYPE_IMAGE;
+}
+
+/* The next payload. They lie one after another, in the order of the samples. Images are checked in
+ * parts: an entire one is larger than the first cache of the processor, where its bytes still are.
+ * 1: it fits. 0: it has not arrived yet. */
+static int check_next(PenArriving *a, uint64_t bytes)
+{
+    const PenBlockView *v = &a->block.view;
+    PenSpot at = {.block = &a->block, .sample = a->n_checked, .field = a->field, .frame = a->frame};
+    if (a->field >= v->schema->n_fields)
+        return 1;
+    if (pen__type_is_blob(v->schema->fields[a->field].type)) {
+        PenBlobEntry e = pen__block_blob(v, a->n_checked, a->field);
+        if (e.offset + e.bytes > bytes)
+            return 0;
+        int r = pen__blob_check(&at, &e, a->block.data + e.offset, NULL);
+        return r < 0 ? r : 1;
     }
-    return end;
+    if (a->frame >= frames_of(a))
+        return 1;
+    PenImageEntry e = pen__block_image(v, a->n_checked, a->field, a->frame);
+    uint64_t arrived = bytes - PEN_MIN(bytes, e.offset);
+    return pen__payload_check_arrived(&at, &e, a->block.data + e.offset, arrived, &a->part, NULL);
+}
+
+static void advance(PenArriving *a)
+{
+    uint32_t n_fields = a->block.view.schema->n_fields;
+    a->part = 0;
+    if (a->field < n_fields && ++a->frame < frames_of(a))
+        return;
+    a->frame = 0;
+    if (++a->field < n_fields)
+        return;
+    a->field = 0;
+    a->n_checked++;
 }
 
 static int open_index(PenArriving *a)
@@ -64,14 +87,20 @@ void pen__arriving_more(PenArriving *a, uint64_t bytes)
         return;
     if (!a->is_open)
         a->status = open_index(a);
-    while (a->status == PEN_OK && a->n_checked < v->n_samples &&
-           sample_end(v, a->n_checked) <= bytes)
-        a->status = pen__block_check_sample(&a->block, a->n_checked++, NULL);
+    int r = 1;
+    while (a->status == PEN_OK && a->n_checked < v->n_samples && r == 1) {
+        r = check_next(a, bytes);
+        if (r == 1)
+            advance(a);
+        a->status = PEN_MIN(r, PEN_OK);
+    }
 }
 
 int pen__arriving_end(PenArriving *a)
 {
     pen__arriving_more(a, a->entry.bytes);
+    if (a->status == PEN_OK && a->n_checked < a->block.view.n_samples)
+        a->status = PEN_E_CORRUPT; /* a payload that ends behind the block */
     if (a->status == PEN_OK)
         a->status = pen__block_check_sections(&a->block, NULL);
     a->is_checked = a->status == PEN_OK;

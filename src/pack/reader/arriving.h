@@ -11,10 +11,11 @@ typedef struct PenArriving {
     PenPack *pack;
     PenBlockEntry entry;
     PenBlock block;     /* its view is valid once the index has arrived and fits */
-    uint32_t n_checked; /* samples that fit */
-    int status;         /* < 0: something does not fit */
-    bool is_open;       /* the index fits */
-    bool is_checked;    /* all of it does */
+    uint32_t n_checked; /* samples that fit; of the next one, what comes next: */
+    uint32_t field, frame, part;
+    int status;      /* < 0: something does not fit */
+    bool is_open;    /* the index fits */
+    bool is_checked; /* all of it does */
 } PenArriving;
 
 /* `data` is where the block's bytes go. */

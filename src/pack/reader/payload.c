@@ -148,6 +148,29 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
     return check_runs(at, e->offset, &t, run, t.n_segments, data + t.head_bytes, reterr);
 }
 
+int pen__payload_check_arrived(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
+                               uint64_t arrived, uint32_t *part, PenError *reterr)
+{
+    if (!e->table_bytes || !pen__block_is_indexed(&at->block->view, e)) {
+        int r = arrived < e->bytes ? PEN_OK : pen__payload_check(at, e, data, reterr);
+        return r < 0 ? r : arrived >= e->bytes;
+    }
+    PenEntryTable t = pen__block_entries(&at->block->view, e);
+    uint32_t from = *part;
+    for (; *part < t.n_parts; ++*part) {
+        PenFilePart p = pen__entry_table_part(&t, *part);
+        if (p.offset + p.bytes > arrived)
+            break;
+    }
+    if (*part > from) {
+        uint64_t offset = pen__entry_table_part(&t, from).offset;
+        int r = check_parts(at, e, &t, from, *part, data + offset, reterr);
+        if (r < 0)
+            return r;
+    }
+    return *part == t.n_parts;
+}
+
 int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
 {
     const PenBlock *b = at->block;

@@ -133,6 +133,11 @@ typedef struct PenSpot {
 /* Checks a payload that has been read. The message names shard, block, sample and offset. */
 int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
                        PenError *reterr);
+/* Of a payload whose first `arrived` bytes are in place: checks parts that have arrived, from
+ * `*part` on, and sets it to the next one; 0 at first. 1: all of it fits. 0: the rest has not
+ * arrived. */
+int pen__payload_check_arrived(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
+                               uint64_t arrived, uint32_t *part, PenError *reterr);
 int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data,
                     PenError *reterr);
 
