@@ -225,6 +225,15 @@ PenRemote *pen__objects_place(const PenObjects *o)
     return o->home;
 }
 
+void pen__objects_stop(const PenObjects *o, int stop)
+{
+    for (uint32_t i = 0; i < o->n_rules; i++)
+        if (o->rules[i].remote)
+            pen__remote_stop(o->rules[i].remote, stop);
+    if (o->home)
+        pen__remote_stop(o->home, stop);
+}
+
 static void count(PenRemote *remote, PenPolicyCounts *sum)
 {
     PenPolicyCounts n;
@@ -416,7 +425,7 @@ static int explain(const PenObjects *o, const char *name, int r, PenError *reter
 }
 
 int pen__objects_read(PenObjects *o, const PenOutsideFile *file, const struct iovec *v, int n,
-                      uint64_t offset, PenError *reterr)
+                      uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
     Place place;
     PenSource *source = NULL;
@@ -427,7 +436,7 @@ int pen__objects_read(PenObjects *o, const PenOutsideFile *file, const struct io
     r = take(o, file, &place, &source, &cell, reterr);
     if (r < 0)
         return r;
-    r = pen__source_read_v(source, v, n, offset, NULL, reterr);
+    r = pen__source_read_v(source, v, n, offset, arrival, reterr);
     if (r < 0)
         r = explain(o, source->name, r, reterr);
     put(o, &source, cell, r == PEN_E_CORRUPT && reterr ? reterr->message : NULL);

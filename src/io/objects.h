@@ -47,13 +47,15 @@ int pen__objects_set(PenObjects *o, const PenFileSettings *settings, PenError *r
 
 /* Where objects are read from: one of these places, for messages; NULL: there is none. */
 PenRemote *pen__objects_place(const PenObjects *o);
+/* As pen__remote_stop, of all of them. */
+void pen__objects_stop(const PenObjects *o, int stop);
 /* Adds what the requests to all of them were. */
 void pen__objects_count(const PenObjects *o, PenPolicyCounts *counts);
 
 /* Reads a range by one request. 1: it is a file, and nothing was read. PEN_E_CORRUPT when the
  * object is missing or another one by now. Messages name it. */
 int pen__objects_read(PenObjects *o, const PenOutsideFile *file, const struct iovec *v, int n,
-                      uint64_t offset, PenError *reterr);
+                      uint64_t offset, const PenArrival *arrival, PenError *reterr);
 /* Has the last read of it failed? PEN_E_CORRUPT, and why; PEN_OK: no, or it is not known any more.
  * 1: it is a file. Requests nothing. */
 int pen__objects_failure(PenObjects *o, const PenOutsideFile *file, PenError *reterr);

@@ -547,16 +547,16 @@ void pen__outside_put(PenOutside *o, PenOutsideUse *use)
 }
 
 int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct iovec *v, int n,
-                      uint64_t offset, PenError *reterr)
+                      uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
     PenOutsideUse use;
-    int r = pen__objects_read(o->objects, file, v, n, offset, reterr);
+    int r = pen__objects_read(o->objects, file, v, n, offset, arrival, reterr);
     if (r != 1)
         return r;
     r = pen__outside_take(o, file, &use, reterr);
     if (r < 0)
         return r;
-    r = pen__source_read_v(use.source, v, n, offset, NULL, reterr);
+    r = pen__source_read_v(use.source, v, n, offset, arrival, reterr);
     pen__outside_put(o, &use);
     return r;
 }
@@ -564,6 +564,11 @@ int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct io
 PenRemote *pen__outside_place(const PenOutside *o)
 {
     return pen__objects_place(o->objects);
+}
+
+void pen__outside_stop(const PenOutside *o, int stop)
+{
+    pen__objects_stop(o->objects, stop);
 }
 
 void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts)

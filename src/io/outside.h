@@ -42,9 +42,9 @@ void pen__outside_forget(PenOutside *o, uint64_t owner);
 int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
                       PenError *reterr);
 void pen__outside_put(PenOutside *o, PenOutsideUse *use);
-/* Exactly these bytes of a file or an object, by one read. */
+/* Exactly these bytes of a file or an object, by one read; `arrival` may be NULL. */
 int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct iovec *v, int n,
-                      uint64_t offset, PenError *reterr);
+                      uint64_t offset, const PenArrival *arrival, PenError *reterr);
 /* What a file is now; fails as pen__outside_take. Of an object nothing is requested: all is 0, or
  * PEN_E_CORRUPT says how the last read of it failed. */
 int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *ret,
@@ -52,6 +52,7 @@ int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *re
 
 /* Of the objects: see objects.h. */
 PenRemote *pen__outside_place(const PenOutside *o);
+void pen__outside_stop(const PenOutside *o, int stop);
 void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts);
 /* How many threads may help with one read: up to `most`, and what is taken is to be returned. */
 unsigned pen__outside_take_helpers(PenOutside *o, unsigned most);

@@ -59,7 +59,7 @@ static int remote_read_v(PenSource *source, const struct iovec *v, int n, uint64
     RemoteSource *s = (RemoteSource *)source;
     PenObject object;
     uint64_t tail_at = s->object.bytes - s->tail_bytes;
-    if (offset < tail_at) {
+    if (offset < tail_at || pen__arrival_is_again(arrival)) {
         get_object(s, &object);
         int r =
             pen__remote_read_v(s->remote, s->object_name, &object, v, n, offset, arrival, reterr);

@@ -225,7 +225,8 @@ int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offs
     if (s->class_->read_v)
         return s->class_->read_v(s, v, n, offset, arrival, reterr);
     for (int i = 0; i < n && r == PEN_OK; i++) {
-        r = read_range(s, v[i].iov_base, v[i].iov_len, offset, 0, reterr);
+        r = read_range(s, v[i].iov_base, v[i].iov_len, offset, pen__arrival_is_again(arrival),
+                       reterr);
         offset += v[i].iov_len;
     }
     return r;

@@ -62,7 +62,7 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
                            PenError *reterr);
 /* By one request into several places, one after another: blocks that lie side by side in a file,
- * but not in memory. `arrival` (NULL: nobody) may hear of them meanwhile. */
+ * but not in memory. `arrival` may be NULL. */
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,
                        const PenArrival *arrival, PenError *reterr);
 /* Drops a range from the page cache; true: it is not there now. */

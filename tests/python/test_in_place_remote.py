@@ -3,9 +3,15 @@
 few requests, every change of an object noticed, and no request that nobody has allowed."""
 
 import io
+import os
 import pickle
 import shutil
+import signal
 import tarfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import net_stage
 import numpy
@@ -302,6 +308,101 @@ def test_access_denied_is_no_bad_sample(stage):
         with pytest.raises(penstock.Error) as caught:
             p.extract(0, "image")
     assert not isinstance(caught.value, penstock.CorruptError)
+
+
+def test_damaged_bytes_come_again_over_other_connections(stage):
+    pack = stage.pack("folder")
+    stage.server.control(reset=True, chaos="corrupt=1")
+    stage.fails(pack)
+    seen = {}
+    for entry in stage.server.log():
+        seen.setdefault(entry["what"], []).append(entry["connection"])
+    assert max(map(len, seen.values())) > 1
+    for connections in seen.values():
+        assert len(set(connections)) == len(connections)
+
+
+class WeakETags(BaseHTTPRequestHandler):
+    """A web server whose ETags are weak: If-Match never matches one."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        data = (self.server.top / self.path.lstrip("/")).read_bytes()
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        body = b"" if "If-Match" in self.headers else data[first:last + 1]
+        self.send_response(206 if body else 412)
+        self.send_header("ETag", 'W/"1"')
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_weak_etags(stage, made):
+    with ThreadingHTTPServer(("127.0.0.1", 0), WeakETags) as server:
+        server.top = made
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        root = f"http://127.0.0.1:{server.server_port}"
+        with penstock.open(stage.pack("tars", root), roots=[root]) as p:
+            assert contents(p) == plain(made, "tars")  # several requests for each tar
+        server.shutdown()
+
+
+# ---- interrupts --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ctrl_c(stage):
+    """SIGINT in half a second, while the server does not answer: requests are sent for minutes."""
+    def start():
+        began.append(time.monotonic())
+        timer.start()
+
+    began = []
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    yield start
+    stage.server.control(mute=False)
+    assert time.monotonic() - began[0] < 30
+
+
+@pytest.mark.parametrize("answered", [0, 4])
+def test_ctrl_c_ends_all_requests_of_a_block(stage, ctrl_c, answered):
+    with stage.open(stage.pack("folder")) as p:
+        stage.server.control(mute=answered or True)
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c()
+            p.extract(0, "image")
+
+
+def test_ctrl_c_ends_a_preload(stage, ctrl_c):
+    def threads():
+        names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+        return [name for name in names if name.startswith(("pen-gather", "pen-preload"))]
+
+    pack = stage.pack("folder")
+    stage.server.control(mute=True)  # nothing is requested before the first payload
+    with pytest.raises(KeyboardInterrupt):
+        ctrl_c()
+        stage.open(pack, preload=True)
+    while threads():
+        time.sleep(0.1)
+
+
+def test_the_first_error_ends_the_other_requests(stage):
+    """One of five objects lies where nobody has allowed it, and the others are not answered."""
+    pack = stage.pack("folder")
+    change_map(pack, path=b"s3://other/1.jpg")
+    with stage.open(pack) as p:
+        stage.server.control(mute=True)
+        began = time.monotonic()
+        with pytest.raises(penstock.InvalidError, match="--root"):
+            p.extract(0, "image")
+        stage.server.control(mute=False)
+    assert time.monotonic() - began < 30
 
 
 # ---- what nobody has allowed -------------------------------------------------------------------

@@ -132,7 +132,7 @@ TEST(who_hears_of_arrivals)
                                          {.after_ns = wins ? 0 : 2 * SIM_S}));
         Want *w = &b->w[0];
         Heard heard = {0};
-        PenArrival arrival = {hear, &heard};
+        PenArrival arrival = {.call = hear, .ctx = &heard};
         w->arrival = &arrival;
         want_start(w, b->p);
         hear(&heard, 3000); /* a part of the first one's body, as the engine reports it */

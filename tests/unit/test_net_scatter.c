@@ -197,7 +197,7 @@ TEST(reads_that_are_tried_again)
         CHECK_INT(pen__source_open_remote(r, "data", 0, &s, &err), PEN_OK);
         places_init(&p, BYTES, PLACES);
         Running running = {.places = &p};
-        const PenArrival arrival = {run_on, &running};
+        const PenArrival arrival = {.call = run_on, .ctx = &running};
         int e = pen__source_read_v(s, p.v, p.n, FIRST, &arrival, &err);
         if (e < 0)
             printf("%s: %s\n", names[i], err.message);

@@ -29,10 +29,12 @@ static uint32_t draw(uint32_t below)
 }
 
 static int read_file(void *ctx, uint32_t number, const struct iovec *v, int n, uint64_t offset,
-                     PenError *reterr)
+                     const PenArrival *arrival, PenError *reterr)
 {
     Stage *s = ctx;
     atomic_fetch_add(&s->requests, 1);
+    if (atomic_load(arrival->stop) || arrival->is_again)
+        return pen__fail(reterr, PEN_E_INVALID, "test", "a request after the end, or the second");
     if (number == s->missing) {
         *reterr = (PenError){.status = PEN_E_CORRUPT, .message = "gone"};
         return PEN_E_CORRUPT;

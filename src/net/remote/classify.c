@@ -30,12 +30,19 @@ static PenVerdict wrong(PenRemoteOp *op, PenError *err, int status)
 
 /* ---- a success ------------------------------------------------------------------------------- */
 
-/* An object that ends in the range or before it: it has become shorter. */
+int pen__remote_has_strong_etag(const PenRemoteOp *op)
+{
+    return op->etag && *op->etag && strncmp(op->etag, "W/", 2) != 0;
+}
+
+/* An object that ends in the range: it has become shorter. If the ETag is known, the server decides
+ * by that: a cache that is behind may have another object for a moment. */
 static int is_shorter(const PenRemoteOp *op, const PenHttpReply *r)
 {
-    return r->status == 206 && !op->suffix && r->range_first == op->range_first &&
-           r->range_total != PEN_HTTP_NONE && r->range_last + 1 == r->range_total &&
-           r->range_total - r->range_first == r->bytes && r->bytes < op->range_bytes;
+    return r->status == 206 && !op->suffix && !pen__remote_has_strong_etag(op) &&
+           r->range_first == op->range_first && r->range_total != PEN_HTTP_NONE &&
+           r->range_last + 1 == r->range_total && r->range_total - r->range_first == r->bytes &&
+           r->bytes < op->range_bytes;
 }
 
 static PenVerdict wrong_range(PenRemoteOp *op, const PenHttpReply *reply, PenError *err)

@@ -76,8 +76,13 @@ static int read_places(PenRemoteOp *op, const PenObject *of, PenError *reterr)
 int pen__remote_read_v(PenRemote *r, const char *name, PenObject *of, const struct iovec *v, int n,
                        uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
-    PenRemoteOp op = {
-        .r = r, .name = name, .into_v = v, .n_into = n, .arrival = arrival, .range_first = offset};
+    PenRemoteOp op = {.r = r,
+                      .name = name,
+                      .into_v = v,
+                      .n_into = n,
+                      .arrival = arrival,
+                      .range_first = offset,
+                      .fresh = pen__arrival_is_again(arrival)};
     int e = read_places(&op, of, reterr);
     if (e == PEN_OK && !of->etag[0])
         memcpy(of->etag, op.ret_etag, sizeof of->etag);

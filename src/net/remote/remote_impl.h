@@ -88,6 +88,8 @@ void pen__remote_end(PenRemoteOp *op);
 void pen__remote_hide(PenRemote *r, PenError *err);
 
 /* classify.c */
+/* Has it an ETag that If-Match can compare? That is strong: a weak one (W/"...") never matches. */
+int pen__remote_has_strong_etag(const PenRemoteOp *op);
 PenVerdict pen__remote_classify(void *ctx, const PenHttpReply *reply, unsigned *cause,
                                 PenError *err);
 

@@ -71,7 +71,7 @@ static size_t headers_of(PenRemoteOp *op)
                      op->range_first + op->range_bytes - 1);
         put(op, &n, "Range", op->range);
     }
-    if (op->etag && *op->etag)
+    if (pen__remote_has_strong_etag(op))
         put(op, &n, "If-Match", op->when == PEN_IF_SAME ? bare_etag(op) : op->etag);
     if (op->when == PEN_IF_ABSENT)
         put(op, &n, "If-None-Match", "*");
@@ -173,7 +173,7 @@ int pen__remote_begin(PenRemoteOp *op, PenError *reterr)
 static int interrupted(void *ctx)
 {
     const PenRemoteOp *op = ctx;
-    return pen__remote_interrupted(op->r);
+    return pen__arrival_is_stopped(op->arrival) || pen__remote_interrupted(op->r);
 }
 
 PenOperationSpec pen__remote_spec(PenRemoteOp *op)

@@ -178,10 +178,7 @@ static void run(void *ctx, unsigned number)
 /* Ends waits for a server; those for a file system may not end. */
 static void stop_reads(PenFill *f, int stop)
 {
-    PenStore *store = pen__pack_store(f->pack);
-    PenRemote *remote = store ? pen__store_remote(store) : NULL;
-    if (remote)
-        pen__remote_stop(remote, stop);
+    pen__pack_stop(f->pack, stop);
 }
 
 /* Returns when all threads have ended, or when those that hang are to be left behind. */

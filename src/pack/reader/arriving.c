@@ -126,7 +126,7 @@ int pen__block_fetch_checked(PenPack *p, uint64_t block, PenShardRef *shard, uin
     pen__arriving_begin(ret, p, block, shard, data);
     const PenBlockEntry *e = &ret->entry;
     const struct iovec place = {data, (size_t)e->bytes};
-    const PenArrival arrival = {on_arrival, ret};
+    const PenArrival arrival = {.call = on_arrival, .ctx = ret};
     uint32_t seen = 0;
     int r = pen__source_read_v(source, &place, 1, e->offset, &arrival, reterr);
     if (r < 0 || !source->is_remote)

@@ -372,7 +372,7 @@ static int read_all(PenPack *p, PenBlock *const *blocks, int n, PenError *reterr
             r = load_block(p, blocks[i], reterr);
         return r;
     }
-    const PenArrival arrival = {on_arrival, &places};
+    const PenArrival arrival = {.call = on_arrival, .ctx = &places};
     r = pen__source_read_v(blocks[0]->shard->shard.source, places.v, places.n, blocks[0]->offset,
                            &arrival, reterr);
     for (int i = 0; i < n && r == PEN_OK; i++)

@@ -12,7 +12,7 @@ enum { LONGEST_SLEEP_MS = 10 };
 
 static bool is_interrupted(const PenPack *p)
 {
-    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    const PenRemote *remote = pen__pack_place(p);
     return remote && pen__remote_interrupted(remote) != 0;
 }
 

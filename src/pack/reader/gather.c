@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/team.h"
+#include "base/thread.h"
 
 #define WHERE "pack/mapped"
+#define LOOK_NS 100000000u /* between two looks whether somebody interrupts */
 
 /* A request takes long, and bytes come fast: as much is read over, and one request brings so much.
  * The number of places bounds the work for each piece that arrives. */
@@ -27,6 +29,8 @@ typedef struct Gather {
     uint64_t stored_at; /* where these begin */
     PenBuf places;      /* of the requests; without an address: bytes between two payloads */
     PenBuf requests;
+    PenArrival arrival; /* of all requests: no more is sent or waited for when `stop` is set */
+    atomic_bool stop;
     bool is_alone;         /* all of it is part of one payload */
     atomic_size_t next;    /* request to be sent; 0 stands for the stored bytes */
     pthread_mutex_t mutex; /* of the error */
@@ -138,7 +142,7 @@ static int send_request(const Gather *g, size_t i, uint8_t **gap, PenError *rete
             return pen__fail_memory(reterr, WHERE, g->from->name);
         v[k].iov_base = *gap;
     }
-    int r = g->from->read(g->from->ctx, q->file, v, q->n, q->source, reterr);
+    int r = g->from->read(g->from->ctx, q->file, v, q->n, q->source, &g->arrival, reterr);
     if (r != PEN_E_CORRUPT || g->is_alone)
         return r;
     fill_zeros(v, q->n, *gap);
@@ -149,7 +153,17 @@ static int send_stored(const Gather *g, PenError *reterr)
 {
     int n = (int)(g->stored.bytes / sizeof(struct iovec));
     const struct iovec *v = (const struct iovec *)(const void *)g->stored.data;
-    return n ? pen__source_read_v(g->from->file, v, n, g->stored_at, NULL, reterr) : PEN_OK;
+    return n ? pen__source_read_v(g->from->file, v, n, g->stored_at, &g->arrival, reterr) : PEN_OK;
+}
+
+/* Ends all requests. */
+static void fail(Gather *g, const PenError *e)
+{
+    pthread_mutex_lock(&g->mutex);
+    if (g->error.status == PEN_OK)
+        g->error = *e;
+    pthread_mutex_unlock(&g->mutex);
+    atomic_store(&g->stop, true);
 }
 
 static void send_all(void *ctx, unsigned number)
@@ -158,21 +172,29 @@ static void send_all(void *ctx, unsigned number)
     uint8_t *gap = NULL;
     size_t n = g->requests.bytes / sizeof(Request);
     (void)number;
-    for (;;) {
+    while (!atomic_load(&g->stop)) {
         PenError e = {0};
         size_t i = atomic_fetch_add(&g->next, 1);
         if (i > n)
             break;
         int r = i ? send_request(g, i - 1, &gap, &e) : send_stored(g, &e);
-        if (r == PEN_OK)
-            continue;
-        pthread_mutex_lock(&g->mutex);
-        if (g->error.status == PEN_OK)
-            g->error = e;
-        pthread_mutex_unlock(&g->mutex);
-        atomic_store(&g->next, n + 1); /* the others need not be sent */
+        if (r < 0)
+            fail(g, &e);
     }
     pen__free(gap);
+}
+
+/* Only the thread that reads is interrupted by its user: the helpers are ended by it. */
+static void wait_for_helpers(Gather *g, PenTeam *team)
+{
+    const PenRemote *place = team ? pen__outside_place(g->from->outside) : NULL;
+    while (team && pen__team_wait(team, pen__deadline_after(LOOK_NS)) == PEN_E_TIMEOUT) {
+        PenError e = {0};
+        if (atomic_load(&g->stop) || !place || !pen__remote_interrupted(place))
+            continue;
+        pen__fail(&e, PEN_E_CANCELLED, WHERE, "%.300s: interrupted", g->from->name);
+        fail(g, &e);
+    }
 }
 
 /* By several threads, when there is more than one request: they only wait. */
@@ -188,6 +210,7 @@ static int send_by_team(Gather *g, PenError *reterr)
     if (helpers) /* without one it only takes longer */
         (void)pen__team_start(&work, helpers, &team, NULL);
     send_all(g, 0);
+    wait_for_helpers(g, team);
     pen__team_join(&team);
     if (helpers)
         pen__outside_put_helpers(outside, helpers);
@@ -209,6 +232,8 @@ int pen__gather(const PenGatherFrom *from, const struct iovec *v, int n, uint64_
     uint64_t first = pen__map_find(from->map, offset);
     int r = PEN_OK;
     atomic_init(&g.next, 0);
+    atomic_init(&g.stop, false);
+    g.arrival = (PenArrival){.stop = &g.stop, .is_again = from->is_again};
     for (int i = 0; i < n && r == PEN_OK; i++) {
         Want w = {v[i].iov_base, offset, v[i].iov_len, pen__map_find(from->map, offset)};
         offset += w.bytes;

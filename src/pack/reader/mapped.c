@@ -108,7 +108,7 @@ static int fail_unchecked(const MappedSource *s, PenError *reterr)
 }
 
 static int read_file(MappedSource *s, uint32_t number, const struct iovec *v, int n,
-                     uint64_t offset, PenError *reterr)
+                     uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
     PenOutsideFile file = outside_file(s, number);
     if (!atomic_load(&s->shared->is_checked))
@@ -116,7 +116,7 @@ static int read_file(MappedSource *s, uint32_t number, const struct iovec *v, in
     if (!s->shared->outside)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE, "%s: cannot read files outside of it",
                          s->base.name);
-    return pen__outside_read(s->shared->outside, &file, v, n, offset, reterr);
+    return pen__outside_read(s->shared->outside, &file, v, n, offset, arrival, reterr);
 }
 
 /* Each place by itself; zeros where nothing can be had. */
@@ -127,7 +127,7 @@ static int read_each(MappedSource *s, const Scatter *c, PenError *reterr)
     for (int i = 0; i < c->n && r == PEN_OK; i++) {
         const struct iovec *v = &c->v[i];
         if (v->iov_base != c->gap)
-            r = read_file(s, c->file, v, 1, at, reterr);
+            r = read_file(s, c->file, v, 1, at, NULL, reterr);
         if (r == PEN_E_CORRUPT) {
             memset(v->iov_base, 0, v->iov_len);
             r = PEN_OK;
@@ -139,7 +139,7 @@ static int read_each(MappedSource *s, const Scatter *c, PenError *reterr)
 
 static int read_scatter(MappedSource *s, const Scatter *c, bool is_alone, PenError *reterr)
 {
-    int r = read_file(s, c->file, c->v, c->n, c->source, reterr);
+    int r = read_file(s, c->file, c->v, c->n, c->source, NULL, reterr);
     bool may_fill = !is_alone && atomic_load(&s->shared->is_checked);
     return r == PEN_E_CORRUPT && may_fill ? read_each(s, c, reterr) : r;
 }
@@ -179,9 +179,9 @@ static int read_extents(MappedSource *s, Want *w, bool is_alone, PenError *reter
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static int read_range(void *ctx, uint32_t number, const struct iovec *v, int n, uint64_t offset,
-                      PenError *reterr)
+                      const PenArrival *arrival, PenError *reterr)
 {
-    return read_file(ctx, number, v, n, offset, reterr);
+    return read_file(ctx, number, v, n, offset, arrival, reterr);
 }
 
 static bool has_payload(const MappedSource *s, uint64_t offset, uint64_t bytes)
@@ -191,7 +191,7 @@ static bool has_payload(const MappedSource *s, uint64_t offset, uint64_t bytes)
 }
 
 static int gathered_read_v(MappedSource *s, const struct iovec *v, int n, uint64_t offset,
-                           PenError *reterr)
+                           bool is_again, PenError *reterr)
 {
     bool is_checked = atomic_load(&s->shared->is_checked);
     if (!is_checked && has_payload(s, offset, pen__iov_bytes(v, n)))
@@ -201,7 +201,8 @@ static int gathered_read_v(MappedSource *s, const struct iovec *v, int n, uint64
                           .outside = s->shared->outside,
                           .read = read_range,
                           .ctx = s,
-                          .name = s->base.name};
+                          .name = s->base.name,
+                          .is_again = is_again};
     return pen__gather(&from, v, n, offset, reterr);
 }
 
@@ -219,13 +220,13 @@ static bool lies_in(const PenMap *m, const Want *w)
 /* A file that is missing or too short fails the read of a sample. In one of many samples, such as a
  * block, its bytes are zeros instead, so that their checksums refuse just the samples that need it,
  * and the others can be used. */
-static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offset,
-                       PEN_UNUSED int again, PenError *reterr)
+static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offset, int again,
+                       PenError *reterr)
 {
     MappedSource *s = (MappedSource *)source;
     struct iovec one = {buf, bytes};
     if (source->is_remote)
-        return gathered_read_v(s, &one, 1, offset, reterr);
+        return gathered_read_v(s, &one, 1, offset, again != 0, reterr);
     Want w = {buf, offset, bytes, pen__map_find(s->map, offset)};
     bool is_alone = lies_in(s->map, &w);
     int r = PEN_OK;
@@ -245,11 +246,12 @@ static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
 }
 
 static int mapped_read_v(PenSource *source, const struct iovec *v, int n, uint64_t offset,
-                         PEN_UNUSED const PenArrival *arrival, PenError *reterr)
+                         const PenArrival *arrival, PenError *reterr)
 {
     int r = PEN_OK;
     if (source->is_remote)
-        return gathered_read_v((MappedSource *)source, v, n, offset, reterr);
+        return gathered_read_v((MappedSource *)source, v, n, offset, pen__arrival_is_again(arrival),
+                               reterr);
     for (int i = 0; i < n && r == PEN_OK; i++) {
         r = mapped_read(source, v[i].iov_base, v[i].iov_len, offset, 0, reterr);
         offset += v[i].iov_len;

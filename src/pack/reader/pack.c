@@ -46,17 +46,25 @@ PenStore *pen__pack_store(const PenPack *p)
     return p->store;
 }
 
-/* A place that the pack, or what it refers to, is read from; NULL: there is none. */
-static PenRemote *place_of(const PenPack *p)
+PenRemote *pen__pack_place(const PenPack *p)
 {
     PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
     PenRemote *outside = p->outside ? pen__outside_place(p->outside) : NULL;
     return outside ? outside : remote; /* most requests go there */
 }
 
+void pen__pack_stop(const PenPack *p, int stop)
+{
+    PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
+    if (remote)
+        pen__remote_stop(remote, stop);
+    if (p->outside)
+        pen__outside_stop(p->outside, stop);
+}
+
 void pen__pack_progress(const PenPack *p, char *ret, size_t bytes)
 {
-    PenRemote *remote = place_of(p);
+    PenRemote *remote = pen__pack_place(p);
     ret[0] = 0;
     if (!remote)
         return;
@@ -121,7 +129,7 @@ static bool is_loading(const PenPack *p, uint64_t what)
 /* Whoever interrupts may need other locks. */
 static bool is_interrupted(PenPack *p)
 {
-    PenRemote *remote = place_of(p);
+    PenRemote *remote = pen__pack_place(p);
     if (!remote)
         return false;
     pthread_mutex_unlock(&p->mutex);

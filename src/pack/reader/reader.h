@@ -51,6 +51,8 @@ int pen__pack_is_remote(const PenPack *p);
 int pen__pack_is_preloaded(const PenPack *p);
 /* 1: blocks are read and kept whole: it is far, or has a cache. */
 int pen__pack_is_whole(const PenPack *p);
+/* 1: from now on, until it is 0 again, all who wait for a server give up. */
+void pen__pack_stop(const PenPack *p, int stop);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */
 void pen__pack_progress(const PenPack *p, char *ret, size_t bytes);
 PenStore *pen__pack_store(const PenPack *p);         /* that it was opened from, or NULL */

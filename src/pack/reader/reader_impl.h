@@ -60,7 +60,9 @@ int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
 void pen__loading_begin(PenPack *p, uint64_t what);
 void pen__loading_end(PenPack *p, uint64_t what);
 
-/* Has nobody read anything of it, or begun to? Also pack.c. */
+/* A place that the pack, or what it refers to, is read from; NULL: there is none. Also pack.c. */
+PenRemote *pen__pack_place(const PenPack *p);
+/* Has nobody read anything of it, or begun to? */
 bool pen__pack_is_fresh(PenPack *p);
 
 /* Is `now` another failure than the one before it? What fails in the same way is not read again. */
