@@ -131,6 +131,25 @@ int pen__outside_decode(const char *pack, const char *rest, char *ret, size_t ca
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
+/* A prefix as maps have it: the host in lower case, no port that is the usual one. */
+static int make_prefix(const char *text, char **ret, PenError *reterr)
+{
+    PenAddress address = {0};
+    PenBuf buf = {0};
+    int r = PEN_OK;
+    bool is_remote = pen__address_is_remote(text) != 0;
+    if (is_remote)
+        r = pen__address_parse(text, &address, reterr);
+    if (r < 0)
+        return r;
+    if (is_remote && pen__address_text(&address, &buf) == PEN_OK)
+        text = (const char *)buf.data;
+    *ret = is_remote && !buf.data ? NULL : pen__strdup(text);
+    pen__buf_free(&buf);
+    pen__address_free(&address);
+    return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, "prefix");
+}
+
 int pen__objects_new(const char *pack, const char *dir, PenObjects **ret, PenError *reterr)
 {
     PenObjects *o = pen__zalloc(sizeof *o);
@@ -138,13 +157,12 @@ int pen__objects_new(const char *pack, const char *dir, PenObjects **ret, PenErr
         return pen__fail_memory(reterr, WHERE, pack);
     pthread_mutex_init(&o->mutex, NULL);
     o->pack = pen__strdup(pack);
-    o->dir = pen__strdup(dir);
-    if (!o->pack || !o->dir) {
+    int r = o->pack ? make_prefix(dir, &o->dir, reterr) : pen__fail_memory(reterr, WHERE, pack);
+    if (r < 0)
         pen__objects_close(&o);
-        return pen__fail_memory(reterr, WHERE, pack);
-    }
-    *ret = o;
-    return PEN_OK;
+    else
+        *ret = o;
+    return r;
 }
 
 int pen__objects_open_home(PenObjects *o, const PenRemoteSettings *settings, PenError *reterr)
@@ -163,25 +181,6 @@ static void free_rules(PenObjects *o)
     pen__free(o->rules);
     o->rules = NULL;
     o->n_rules = 0;
-}
-
-/* A prefix as maps have it: the host in lower case, no port that is the usual one. */
-static int make_prefix(const char *text, char **ret, PenError *reterr)
-{
-    PenAddress address = {0};
-    PenBuf buf = {0};
-    int r = PEN_OK;
-    bool is_remote = pen__address_is_remote(text) != 0;
-    if (is_remote)
-        r = pen__address_parse(text, &address, reterr);
-    if (r < 0)
-        return r;
-    if (is_remote && pen__address_text(&address, &buf) == PEN_OK)
-        text = (const char *)buf.data;
-    *ret = is_remote && !buf.data ? NULL : pen__strdup(text);
-    pen__buf_free(&buf);
-    pen__address_free(&address);
-    return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, "prefix");
 }
 
 static int add_rule(PenObjects *o, const char *from, const char *to,
@@ -406,17 +405,19 @@ static void put(PenObjects *o, PenSource **source, Cell *cell, const char *failu
     pen__free(old);
 }
 
-/* PEN_E_NOT_FOUND would mean: no such sample. */
+/* PEN_E_NOT_FOUND would mean: no such sample. Without a bucket no sample is to blame. */
 static int explain(const PenObjects *o, const char *name, int r, PenError *reterr)
 {
     if (!reterr)
         return r == PEN_E_NOT_FOUND || r == PEN_E_CHANGED ? PEN_E_CORRUPT : r;
-    if (r == PEN_E_NOT_FOUND && !strstr(reterr->message, "NoSuchBucket"))
+    if (r == PEN_E_NOT_FOUND && strstr(reterr->message, "NoSuchBucket"))
+        return reterr->status = PEN_E_INVALID;
+    if (r == PEN_E_NOT_FOUND)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%.200s: no such object; '%.80s' refers to it. If it was moved, pass "
                          "--relocate OLD=NEW, in Python relocate={OLD: NEW}",
                          name, o->pack);
-    if (r != PEN_E_NOT_FOUND && r != PEN_E_CHANGED && r != PEN_E_CORRUPT)
+    if (r != PEN_E_CHANGED && r != PEN_E_CORRUPT)
         return r;
     PenError e = *reterr;
     return pen__fail(reterr, PEN_E_CORRUPT, WHERE,

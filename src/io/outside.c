@@ -276,6 +276,8 @@ int pen__outside_set(PenOutside *o, const PenFileSettings *s, PenError *reterr)
     for (uint32_t i = 0; i < s->n_moved && r == PEN_OK; i++)
         if (!is_prefix(s->moved_to[i]))
             r = add_moved(o, s->moved_from[i], s->moved_to[i], reterr);
+        else if (!s->moved_from[i] || !s->moved_from[i][0]) /* every absolute path is below "" */
+            r = fail_no_path(o, reterr);
     for (uint32_t i = 0; i < s->n_roots && r == PEN_OK; i++)
         if (!is_prefix(s->roots[i]))
             r = add_given_root(o, s->roots[i], reterr);

@@ -220,6 +220,8 @@ def test_a_pack_beside_its_objects(stage, made, tmp_path, kind):
     for name in ("relative", "absolute"):
         with stage.open(f"{stage.root}/{name}.pen", roots=None) as p:
             assert contents(p) == expected
+    with stage.open(f"S{stage.root[1:]}/absolute.pen", roots=None) as p:
+        assert contents(p) == expected
     with stage.open(f"{stage.root}/relative.pen", cache=tmp_path / "cache", roots=None) as p:
         assert contents(p) == expected
     with stage.open(f"{stage.root}/relative.pen", roots=None) as p:
@@ -299,6 +301,18 @@ def test_one_missing_object_takes_no_others_with_it(stage, made):
             else:
                 assert p.extract(i, "image") == expected[i][1]
         assert len(batches(p, on_bad="substitute", max_bad=1)) == 5
+
+
+def test_a_wrong_prefix_is_told_at_once(stage):
+    pack = stage.pack("folder")
+    stage.server.control(reset=True)
+    moved = {stage.root: stage.bucket.at("none")}
+    with stage.open(pack, relocate=moved) as p:
+        with pytest.raises(penstock.CorruptError, match="no such object.*relocate"):
+            p.extract(0, "image")
+    assert len(stage.requests()) == len(set(stage.requests())) == 5  # nothing is read twice
+    error = stage.fails(pack, "NoSuchBucket", relocate={stage.root: "s3://no-such-bucket/in"})
+    assert not isinstance(error, penstock.CorruptError)
 
 
 def test_access_denied_is_no_bad_sample(stage):
@@ -450,6 +464,8 @@ def test_wrong_roots(stage, tmp_path):
             stage.open(pack, roots=[root])
     with pytest.raises(penstock.InvalidError, match="storage_options"):
         stage.open(pack, roots=[tmp_path])
+    with pytest.raises(penstock.InvalidError):
+        stage.open(pack, relocate={"": stage.root})
     stage.fails(pack, "roots=", roots=[f"s3://{stage.bucket.name}/i"])
     # A root at a URL changes nothing for a pack that has its samples itself.
     with stage.open(stage.made / "plain-tars.pen") as p:

@@ -355,7 +355,7 @@ static void run_crowd(int n, uint64_t expected)
         Job *j = &crowd.jobs[i];
         job_init(j, engine, "http", "/");
         snprintf(j->url, sizeof j->url, "http://127.0.0.1:%d/", port);
-        crowd.arrivals[i] = (PenArrival){hear, &crowd.heard[i]};
+        crowd.arrivals[i] = (PenArrival){.call = hear, .ctx = &crowd.heard[i]};
         j->request.arrival = &crowd.arrivals[i];
         CHECK_INT(job_post(j), PEN_OK);
     }

@@ -6,7 +6,7 @@
 #include "pack/reader/gather.h"
 #include "test.h"
 
-enum { FILES = 3, FILE_BYTES = 1 << 20, SHARD_BYTES = 1 << 19 };
+enum { NONE = 99, FILES = 3, FILE_BYTES = 1 << 20, SHARD_BYTES = 1 << 19 };
 
 static const uint8_t id[PEN_ID_BYTES] = "0123456789abcdef";
 
@@ -16,7 +16,7 @@ typedef struct Stage {
     PenBuf stored;
     PenSource *file;
     PenMap map;
-    uint32_t missing; /* the number of a file */
+    uint32_t missing; /* the number of a file; NONE: there is no file */
     atomic_int requests;
 } Stage;
 
@@ -35,7 +35,7 @@ static int read_file(void *ctx, uint32_t number, const struct iovec *v, int n, u
     atomic_fetch_add(&s->requests, 1);
     if (atomic_load(arrival->stop) || arrival->is_again)
         return pen__fail(reterr, PEN_E_INVALID, "test", "a request after the end, or the second");
-    if (number == s->missing) {
+    if (number == s->missing || s->missing == NONE) {
         *reterr = (PenError){.status = PEN_E_CORRUPT, .message = "gone"};
         return PEN_E_CORRUPT;
     }
@@ -166,11 +166,24 @@ TEST(a_missing_file_takes_no_others_with_it)
     end(s);
 }
 
+TEST(if_all_files_are_missing_it_is_an_error)
+{
+    static uint8_t found[SHARD_BYTES];
+    PenError err = {0};
+    struct iovec all = {found, SHARD_BYTES};
+    Stage *s = begin();
+    s->missing = NONE;
+    CHECK_INT(gather(s, &all, 1, 0, &err), PEN_E_CORRUPT);
+    CHECK_STR(err.message, "gone");
+    end(s);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(random_ranges);
     RUN(neighbors_are_one_request);
     RUN(a_missing_file_takes_no_others_with_it);
+    RUN(if_all_files_are_missing_it_is_an_error);
     return TEST_END();
 }

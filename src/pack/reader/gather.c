@@ -19,6 +19,7 @@ enum { GAP_BYTES = 64 << 10, REQUEST_BYTES = 16 << 20, REQUEST_PLACES = 2048, HE
 typedef struct Request {
     uint32_t file;
     int n;
+    bool is_bad; /* its file is missing or another one by now */
     size_t first;
     uint64_t source, end;
 } Request;
@@ -33,8 +34,9 @@ typedef struct Gather {
     atomic_bool stop;
     bool is_alone;         /* all of it is part of one payload */
     atomic_size_t next;    /* request to be sent; 0 stands for the stored bytes */
-    pthread_mutex_t mutex; /* of the error */
+    pthread_mutex_t mutex; /* of the errors */
     PenError error;        /* the first one; status 0: none */
+    PenError bad;          /* why the first bad request is */
 } Gather;
 
 /* ---- what is needed -------------------------------------------------------------------------- */
@@ -122,16 +124,50 @@ static int gather(Gather *g, Want *w)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void fill_zeros(const struct iovec *v, int n, const uint8_t *gap)
+static void note_bad(Gather *g, Request *q, const uint8_t *gap, const PenError *e)
 {
-    for (int i = 0; i < n; i++)
-        if (v[i].iov_base != gap)
-            memset(v[i].iov_base, 0, v[i].iov_len);
+    struct iovec *v = (struct iovec *)(void *)g->places.data + q->first;
+    for (int i = 0; i < q->n; i++)
+        if (v[i].iov_base == gap)
+            v[i].iov_base = NULL;
+    q->is_bad = true;
+    pthread_mutex_lock(&g->mutex);
+    if (g->bad.status == PEN_OK)
+        g->bad = *e;
+    pthread_mutex_unlock(&g->mutex);
 }
 
-static int send_request(const Gather *g, size_t i, uint8_t **gap, PenError *reterr)
+/* If nothing of several files could be read, then their directory or prefix is wrong, and not each
+ * of them. */
+static bool all_are_bad(const Request *q, size_t n)
 {
-    const Request *q = (const Request *)(const void *)g->requests.data + i;
+    bool is_one_file = true, are_bad = true;
+    for (size_t i = 0; i < n; i++) {
+        is_one_file &= q[i].file == q[0].file;
+        are_bad &= q[i].is_bad;
+    }
+    return are_bad && !is_one_file;
+}
+
+static void fill_zeros(Gather *g)
+{
+    const Request *q = (const Request *)(const void *)g->requests.data;
+    size_t n = g->requests.bytes / sizeof *q;
+    if (all_are_bad(q, n)) {
+        g->error = g->bad;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct iovec *v = (const struct iovec *)(const void *)g->places.data + q[i].first;
+        for (int k = 0; q[i].is_bad && k < q[i].n; k++)
+            if (v[k].iov_base)
+                memset(v[k].iov_base, 0, v[k].iov_len);
+    }
+}
+
+static int send_request(Gather *g, size_t i, uint8_t **gap, PenError *reterr)
+{
+    Request *q = (Request *)(void *)g->requests.data + i;
     struct iovec *v = (struct iovec *)(void *)g->places.data + q->first;
     for (int k = 0; k < q->n; k++) {
         if (v[k].iov_base)
@@ -145,7 +181,7 @@ static int send_request(const Gather *g, size_t i, uint8_t **gap, PenError *rete
     int r = g->from->read(g->from->ctx, q->file, v, q->n, q->source, &g->arrival, reterr);
     if (r != PEN_E_CORRUPT || g->is_alone)
         return r;
-    fill_zeros(v, q->n, *gap);
+    note_bad(g, q, *gap, reterr);
     return PEN_OK;
 }
 
@@ -214,6 +250,8 @@ static int send_by_team(Gather *g, PenError *reterr)
     pen__team_join(&team);
     if (helpers)
         pen__outside_put_helpers(outside, helpers);
+    if (g->error.status == PEN_OK && g->bad.status < 0)
+        fill_zeros(g);
     if (g->error.status < 0 && reterr)
         *reterr = g->error;
     return g->error.status;

@@ -21,8 +21,8 @@ typedef struct PenGatherFrom {
 
 /* Neighbors in an object come by one request. A range with several payloads is read although some
  * of their objects are missing or others by now (PEN_E_CORRUPT): it has zeros there, which do not
- * fit their checksums. When one request fails for another reason, or the caller is interrupted, the
- * others are ended. */
+ * fit their checksums. If all of several objects are, it is not. When one request fails for another
+ * reason, or the caller is interrupted, the others are ended. */
 int pen__gather(const PenGatherFrom *from, const struct iovec *v, int n, uint64_t offset,
                 PenError *reterr);
 

@@ -23,6 +23,9 @@ enum { GAP_BYTES = 16 * 1024 };
  * pack's order need a map once. */
 #define KEPT_BYTES (UINT64_C(256) << 20)
 
+/* Blocks of objects are read entirely: a small map must not claim all of the memory. */
+#define MOST_BLOCK_BYTES (UINT64_C(1) << 30)
+
 typedef struct SharedMap {
     PenMap map;
     PenOutside *outside; /* may be NULL */
@@ -413,12 +416,28 @@ const PenMap *pen__mapped_map(const PenSource *source)
     return source->class_ == &mapped_class ? ((const MappedSource *)source)->map : NULL;
 }
 
+static int check_sizes(const uint8_t *table, uint64_t n_blocks, const char *name, PenError *reterr)
+{
+    for (uint64_t i = 0; i < n_blocks; i++) {
+        uint64_t bytes = pen__load64(table + i * PEN_BLOCK_ENTRY_BYTES + 8);
+        if (bytes > MOST_BLOCK_BYTES)
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                             "%.300s: block %" PRIu64 " has %" PRIu64
+                             " bytes, and those of objects may have %" PRIu64
+                             "; index the objects with fewer samples in a block (--block-samples)",
+                             name, i, bytes, (uint64_t)MOST_BLOCK_BYTES);
+    }
+    return PEN_OK;
+}
+
 int pen__mapped_check(PenSource *source, const uint8_t *table, uint64_t n_blocks, PenError *reterr)
 {
     MappedSource *s = (MappedSource *)source;
     if (!pen__mapped_map(source) || atomic_load(&s->shared->is_checked))
         return PEN_OK;
     int r = pen__map_check_blocks(s->map, table, n_blocks, source->name, reterr);
+    if (r == PEN_OK && source->is_remote)
+        r = check_sizes(table, n_blocks, source->name, reterr);
     if (r < 0)
         return r;
     atomic_store(&s->shared->is_checked, true);

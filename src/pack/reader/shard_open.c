@@ -44,7 +44,7 @@ typedef struct TailSource {
     PenSource *origin;     /* NULL until it is needed */
 } TailSource;
 
-static int open_origin(TailSource *s, PenError *reterr)
+static int open_origin(TailSource *s, PenSource **ret, PenError *reterr)
 {
     PenSource *origin = NULL;
     int r = s->pack->open(s->pack->open_ctx, s->name, &origin, reterr);
@@ -67,7 +67,30 @@ static int open_origin(TailSource *s, PenError *reterr)
         pen__source_close(&origin);
         return r;
     }
-    s->origin = origin;
+    *ret = origin;
+    return PEN_OK;
+}
+
+/* That takes requests, so it is done without the lock: of several at once the first is kept. */
+static int get_origin(TailSource *s, PenSource **ret, PenError *reterr)
+{
+    PenSource *fresh = NULL;
+    pthread_mutex_lock(&s->mutex);
+    *ret = s->origin;
+    pthread_mutex_unlock(&s->mutex);
+    if (*ret)
+        return PEN_OK;
+    int r = open_origin(s, &fresh, reterr);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&s->mutex);
+    if (!s->origin) {
+        s->origin = fresh;
+        fresh = NULL;
+    }
+    *ret = s->origin;
+    pthread_mutex_unlock(&s->mutex);
+    pen__source_close(&fresh);
     return PEN_OK;
 }
 
@@ -78,15 +101,14 @@ static int read_origin(TailSource *s, void *buf, size_t bytes, uint64_t offset, 
 {
     PenRemote *remote = s->pack->store ? pen__store_remote(s->pack->store) : NULL;
     PenObject object = {.bytes = s->base.bytes};
+    PenSource *origin = NULL;
     if (remote && !s->entry->stored_bytes)
         return pen__remote_read(remote, s->name, &object, buf, bytes, offset, again, reterr);
-    pthread_mutex_lock(&s->mutex);
-    int r = s->origin ? PEN_OK : open_origin(s, reterr);
-    pthread_mutex_unlock(&s->mutex);
+    int r = get_origin(s, &origin, reterr);
     if (r < 0)
         return r;
-    return again ? pen__source_read_again(s->origin, buf, bytes, offset, reterr)
-                 : pen__source_read(s->origin, buf, bytes, offset, reterr);
+    return again ? pen__source_read_again(origin, buf, bytes, offset, reterr)
+                 : pen__source_read(origin, buf, bytes, offset, reterr);
 }
 
 static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset, int again,
@@ -111,12 +133,11 @@ static int tail_read(PenSource *source, void *buf, size_t bytes, uint64_t offset
 static int tail_origin(PenSource *source, uint64_t offset, PenOrigin *ret, PenError *reterr)
 {
     TailSource *s = (TailSource *)source;
+    PenSource *origin = NULL;
     if (!s->entry->stored_bytes)
         return 0;
-    pthread_mutex_lock(&s->mutex);
-    int r = s->origin ? PEN_OK : open_origin(s, NULL);
-    pthread_mutex_unlock(&s->mutex);
-    return r < 0 ? 0 : pen__source_origin(s->origin, offset, ret, reterr);
+    int r = get_origin(s, &origin, NULL);
+    return r < 0 ? 0 : pen__source_origin(origin, offset, ret, reterr);
 }
 
 static void tail_close(PenSource *source)
