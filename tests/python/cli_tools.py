@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import subprocess
+import tarfile
 import tempfile
 
 from PIL import Image
@@ -74,6 +75,12 @@ def image_bytes(seed, kind="JPEG", **more):
     out = io.BytesIO()
     picture(seed, **more).save(out, kind)
     return out.getvalue()
+
+
+def add_member(tar, name, body):
+    info = tarfile.TarInfo(name)
+    info.size = len(body)
+    tar.addfile(info, io.BytesIO(body))
 
 
 def make_folder(root, classes=("cat", "dog"), each=4):

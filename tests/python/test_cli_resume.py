@@ -216,7 +216,7 @@ def test_a_shard_that_another_program_changed_is_written_again(tmp_path, folder,
 def listed(out):
     """The shards in the order in which they were finished: see src/ingest/job/finished.c."""
     data = (out / ".work" / "run" / "shards").read_bytes()[8:-4]
-    ids = [data[i:i + 16].hex() for i in range(0, len(data), 80)]
+    ids = [data[i:i + 16].hex() for i in range(0, len(data), 92)]
     return [f"{name[:2]}/{name}.shard" for name in ids]
 
 

@@ -205,11 +205,11 @@ def test_common_options_come_first():
 
 def test_options_for_remote_packs_are_explained_once():
     topic = good("help", "s3").out
-    commands = "pack, gc, info, verify, extract, copy, bench, doctor and simulate"
-    assert f"\nOptions of {commands}:\n" in topic
-    assert "\nOptions of pack, gc and copy:\n      --work DIR" in topic
+    commands = "pack, index, gc, info, verify, extract, copy, bench, doctor and simulate"
+    assert f" Options of {commands}: " in " ".join(topic.split())
+    assert "\nOptions of pack, index, gc and copy:\n      --work DIR" in topic
     assert "\nOptions of copy:\n" in topic
-    for command in ("pack", "gc", "info", "verify", "extract", "copy", "bench", "doctor",
+    for command in ("pack", "index", "gc", "info", "verify", "extract", "copy", "bench", "doctor",
                     "simulate"):
         text = good("help", command).out
         assert "'penstock help s3' explains these options." in text

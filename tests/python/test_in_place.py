@@ -2,7 +2,6 @@
 """In-place packs: images stay in their files, and every change of these is noticed."""
 
 import gzip
-import io
 import json
 import os
 import pickle
@@ -14,7 +13,7 @@ import threading
 
 import numpy
 import pytest
-from cli_tools import ROOT, good, image_bytes, make_folder, run, usage_error
+from cli_tools import ROOT, add_member, good, image_bytes, make_folder, run, usage_error
 from hostile_map import change_map
 from plain_reader import Pack as PlainPack
 from plain_reader import PackError
@@ -32,9 +31,7 @@ def write_tar(path, first, n, **options):
                 ("png" if i % 5 == 4 else "jpg", photo), ("cls", b"%d" % (i % 3)),
                 ("json", json.dumps({"i": i}).encode()),
             ):
-                member = tarfile.TarInfo(f"s/{i:04}.{suffix}")
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
+                add_member(tar, f"s/{i:04}.{suffix}", data)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 """In-place packs whose images are objects of a store: the same samples and batches as from a disk,
 few requests, every change of an object noticed, and no request that nobody has allowed."""
 
-import io
 import os
 import pickle
 import shutil
@@ -17,7 +16,7 @@ import net_stage
 import numpy
 import pytest
 from bucket_tools import Bucket
-from cli_tools import good, image_bytes
+from cli_tools import add_member, good, image_bytes
 from hostile_map import change_map
 from plain_reader import Pack as PlainPack
 from plain_reader import PackError
@@ -35,9 +34,7 @@ def write_tar(path, first):
         for i in range(first, first + N):
             for suffix, data in (("jpg", image_bytes(i)), ("cls", b"%d" % (i % 3)),
                                  ("txt", b"caption " * (i + 1))):
-                member = tarfile.TarInfo(f"s/{i:04}.{suffix}")
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
+                add_member(tar, f"s/{i:04}.{suffix}", data)
 
 
 @pytest.fixture(scope="module")

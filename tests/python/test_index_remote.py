@@ -2,7 +2,6 @@
 """Indexing objects that stay in a bucket or at a web server: the same pack as over files, tars read
 once, runs that resume, and objects that change."""
 
-import io
 import signal
 import struct
 import tarfile
@@ -10,7 +9,7 @@ import time
 
 import pytest
 from bucket_tools import filled, serve, tree
-from cli_tools import good, image_bytes, make_folder, run, write_list
+from cli_tools import add_member, good, image_bytes, make_folder, run, write_list
 from hostile_map import EXTENT, FILE, FOOTER
 from py_tools import need_penstock
 
@@ -28,9 +27,7 @@ def make_tar(path, number, mode="w", n=N, broken=()):
                      "mask.png": image_bytes(i, "PNG", mode="L"), "json": b'{"i": %d}' % i,
                      "txt": b"" if i == 5 else b"caption " * i}
             for suffix, body in parts.items():
-                info = tarfile.TarInfo(f"{number:02d}{i:03d}.{suffix}")
-                info.size = len(body)
-                tar.addfile(info, io.BytesIO(body))
+                add_member(tar, f"{number:02d}{i:03d}.{suffix}", body)
 
 
 @pytest.fixture(scope="module")
@@ -282,9 +279,7 @@ def test_a_tar_that_is_replaced_while_it_is_read(bucket, tmp_path):
     body = bytes(5 << 20)
     with tarfile.open(tmp_path / "large.tar", "w") as tar:
         for i in range(2):
-            info = tarfile.TarInfo(f"{i}.bin")
-            info.size = len(body)
-            tar.addfile(info, io.BytesIO(body))
+            add_member(tar, f"{i}.bin", body)
     whole = (tmp_path / "large.tar").read_bytes()
     bucket.put("large.tar", whole)
     bucket.server.control(mute=1, reset=True)

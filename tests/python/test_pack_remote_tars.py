@@ -2,14 +2,13 @@
 """Packing tars in a bucket or at a web server: the same pack as from disk, few requests, and what
 happens when a tar changes."""
 
-import io
 import signal
 import tarfile
 import time
 
 import pytest
 from bucket_tools import filled, serve, tree
-from cli_tools import good, image_bytes, run
+from cli_tools import add_member, good, image_bytes, run
 
 SMALL = ("--block-samples", "4", "--shard-bytes", "12000")
 N = 12  # samples of each tar
@@ -21,9 +20,7 @@ def make_tar(path, number, mode="w", filler=0, n=N):
             parts = {"jpg": image_bytes(100 * number + i) + bytes(filler), "cls": b"%d" % (i % 3),
                      "json": b'{"i": %d}' % i, "txt": b"caption " * (i + 1)}
             for suffix, body in parts.items():
-                info = tarfile.TarInfo(f"{number:02d}{i:03d}.{suffix}")
-                info.size = len(body)
-                tar.addfile(info, io.BytesIO(body))
+                add_member(tar, f"{number:02d}{i:03d}.{suffix}", body)
 
 
 @pytest.fixture(scope="module")

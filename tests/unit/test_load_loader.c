@@ -456,7 +456,7 @@ TEST(storage_that_does_not_answer_is_reported)
     pen__sys = &sys;
     int r = pen_loader_next(l, -1, &b, &err);
     CHECK_INT(r, PEN_E_TIMEOUT);
-    CHECK(strstr(err.message, "no batch for 0.2 s"));
+    CHECK(strstr(err.message, ": no batch for 0."));
     CHECK(strstr(err.message, "reading sample") || strstr(err.message, "locating sample"));
     /* The call may be made again, and the batch comes when the storage does. */
     for (int i = 0; i < 400 && r == PEN_E_TIMEOUT; i++)
