@@ -64,7 +64,8 @@ class Latency:
         task = {**self.stock.task(setting, spec), "do": "turn", "scratch": scratch,
                 "seconds": self.options.seconds, "group": 1 if pinned else setting["workers"],
                 "decode_core": setting["decode_core"] if pinned else None,
-                "other_core": setting["other_core"], **self.more(name)}
+                "client_core": setting.get("client_core", setting["other_core"]),
+                **self.more(name)}
         before = self.servers.seconds()
         try:
             found = self.ask(name, TURN_SECONDS, task)

@@ -122,12 +122,15 @@ def introduction(head):
 
 def how(head):
     setting = head["scenario"]
+    other = setting["other_core"]
+    threads = (f"threads are on core {setting['client_core']}, and" if "client_core" in setting
+               else "threads,")
     return (f"Batches of {setting['batch']} of uint8, RandomResizedCrop {setting['size']} and a "
             f"flip. penstock has one decoding thread on core {setting['decode_core']}; its other "
-            f"threads, the Ceph gateway, the store and the proxy are on core "
-            f"{setting['other_core']}. The other loaders have {setting['workers']} worker "
-            f"processes on all cores. A turn is a process of its own with empty caches; images/s "
-            f"count from the first batch's arrival on, {head['seconds']:g} s or the epoch.\n")
+            f"{threads} the Ceph gateway, the store and the proxy are on core {other}. The "
+            f"other loaders have {setting['workers']} worker processes on all cores. A "
+            f"turn is a process of its own with empty caches; images/s count from the "
+            f"first batch's arrival on, {head['seconds']:g} s or the epoch.\n")
 
 
 def notes(found):

@@ -87,10 +87,11 @@ def check_storm(top, clients, outage):
     assert usual >= 100, f"only {usual:.0f} requests a second before"
     steady = sum(down) / max(1, len(down))
     assert steady <= 0.10 * usual, f"{steady:.1f} a second while down, {usual:.0f} before"
-    assert max(back) >= 0.8 * usual, f"after it {back}, {usual:.0f} a second before"
-    when = next(i for i, n in enumerate(back) if n >= 0.8 * usual)
+    # Readers that wait for too long would reach a tenth; the speed of the machine itself drifts.
+    assert max(back) >= 0.5 * usual, f"after it {back}, {usual:.0f} a second before"
+    when = next(i for i, n in enumerate(back) if n >= 0.5 * usual)
     return (f"{clients} clients, {usual:.0f} requests a second; down for {outage} s: {sum(spent)} "
-            f"in all, {steady:.1f} a second in its second half; full rate in second {when + 1}")
+            f"in all, {steady:.1f} a second in its second half; half the rate in second {when + 1}")
 
 
 # ---- objects that change while they are read

@@ -122,7 +122,7 @@ def batches(task):
     pinned = task["decode_core"] is not None
     if pinned:
         # All threads of the library that follow inherit it; the one that decodes is moved.
-        cores.pin_process(os.getpid(), task["other_core"])
+        cores.pin_process(os.getpid(), task["client_core"])
     penstock = package(task)
     with opened(task, penstock) as pack:
         watch = Watch(pack)
