@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/abi.h"
@@ -38,7 +37,7 @@ struct PenOutside {
     Root *roots;
     uint32_t n_roots;
     PenObjects *objects;
-    atomic_uint helpers;   /* threads that help to read objects now */
+    PenHelpers helpers;    /* of reads of several objects */
     pthread_mutex_t mutex; /* of all below */
     OpenFile files[OPEN_FILES];
     uint64_t owners, clock;
@@ -177,7 +176,7 @@ int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **
 {
     PenOutside *o = pen__zalloc(sizeof *o);
     char *copy = pen__strdup(pack);
-    if (!o || !copy) {
+    if (!o || !copy || pen__helpers_init(&o->helpers, MOST_HELPERS, NULL) < 0) {
         pen__free(o);
         pen__free(copy);
         return pen__fail_memory(reterr, WHERE, pack);
@@ -578,17 +577,9 @@ void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts)
     pen__objects_count(o->objects, counts);
 }
 
-unsigned pen__outside_take_helpers(PenOutside *o, unsigned most)
+PenHelpers *pen__outside_helpers(PenOutside *o)
 {
-    unsigned before = atomic_fetch_add(&o->helpers, most);
-    unsigned n = before >= MOST_HELPERS ? 0 : PEN_MIN(most, MOST_HELPERS - before);
-    atomic_fetch_sub(&o->helpers, most - n);
-    return n;
-}
-
-void pen__outside_put_helpers(PenOutside *o, unsigned n)
-{
-    atomic_fetch_sub(&o->helpers, n);
+    return &o->helpers;
 }
 
 uint64_t pen__outside_owner(PenOutside *o)
@@ -624,6 +615,7 @@ void pen__outside_close(PenOutside **outside)
     for (int i = 0; i < OPEN_FILES; i++)
         pen__source_close(&o->files[i].source);
     pthread_mutex_destroy(&o->mutex);
+    pen__helpers_fini(&o->helpers);
     pen__objects_close(&o->objects);
     free_roots(o);
     close_fd(o->dir_fd);

@@ -6,6 +6,7 @@
 #ifndef PEN_IO_OUTSIDE_H
 #define PEN_IO_OUTSIDE_H
 
+#include "io/helpers.h"
 #include "io/objects.h"
 
 typedef struct PenOutside PenOutside;
@@ -54,9 +55,7 @@ int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *re
 PenRemote *pen__outside_place(const PenOutside *o);
 void pen__outside_stop(const PenOutside *o, int stop);
 void pen__outside_count(const PenOutside *o, PenPolicyCounts *counts);
-/* How many threads may help with one read: up to `most`, and what is taken is to be returned. */
-unsigned pen__outside_take_helpers(PenOutside *o, unsigned most);
-void pen__outside_put_helpers(PenOutside *o, unsigned n);
+PenHelpers *pen__outside_helpers(PenOutside *o);
 
 /* The path of a file as a pack has it: real, relative to the directory that holds the pack when it
  * lies below it, absolute else. */

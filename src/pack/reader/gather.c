@@ -220,17 +220,37 @@ static void send_all(void *ctx, unsigned number)
     pen__free(gap);
 }
 
+static void look_for_interruption(Gather *g)
+{
+    const PenRemote *place = pen__outside_place(g->from->outside);
+    PenError e = {0};
+    if (atomic_load(&g->stop) || !place || !pen__remote_interrupted(place))
+        return;
+    pen__fail(&e, PEN_E_CANCELLED, WHERE, "%.300s: interrupted", g->from->name);
+    fail(g, &e);
+}
+
+/* How many: `most`, or none when the wait for them was interrupted. */
+static unsigned take_helpers(Gather *g, unsigned most)
+{
+    PenHelpers *h = pen__outside_helpers(g->from->outside);
+    PenHelpersWait w = {.n = most};
+    pen__helpers_queue(h, &w);
+    while (pen__helpers_wait(h, &w, pen__deadline_after(LOOK_NS)) < 0) {
+        look_for_interruption(g);
+        if (!atomic_load(&g->stop))
+            continue;
+        pen__helpers_leave(h, &w);
+        return 0;
+    }
+    return most;
+}
+
 /* Only the thread that reads is interrupted by its user: the helpers are ended by it. */
 static void wait_for_helpers(Gather *g, PenTeam *team)
 {
-    const PenRemote *place = team ? pen__outside_place(g->from->outside) : NULL;
-    while (team && pen__team_wait(team, pen__deadline_after(LOOK_NS)) == PEN_E_TIMEOUT) {
-        PenError e = {0};
-        if (atomic_load(&g->stop) || !place || !pen__remote_interrupted(place))
-            continue;
-        pen__fail(&e, PEN_E_CANCELLED, WHERE, "%.300s: interrupted", g->from->name);
-        fail(g, &e);
-    }
+    while (team && pen__team_wait(team, pen__deadline_after(LOOK_NS)) == PEN_E_TIMEOUT)
+        look_for_interruption(g);
 }
 
 /* By several threads, when there is more than one request: they only wait. */
@@ -242,14 +262,14 @@ static int send_by_team(Gather *g, PenError *reterr)
     size_t n = g->requests.bytes / sizeof(Request) + (g->stored.bytes && g->from->file->is_remote);
     unsigned most = (unsigned)PEN_MIN(n ? n - 1 : 0, (size_t)HELPERS), helpers = 0;
     if (most && outside)
-        helpers = pen__outside_take_helpers(outside, most);
+        helpers = take_helpers(g, most);
     if (helpers) /* without one it only takes longer */
         (void)pen__team_start(&work, helpers, &team, NULL);
     send_all(g, 0);
     wait_for_helpers(g, team);
     pen__team_join(&team);
     if (helpers)
-        pen__outside_put_helpers(outside, helpers);
+        pen__helpers_put(pen__outside_helpers(outside), helpers);
     if (g->error.status == PEN_OK && g->bad.status < 0)
         fill_zeros(g);
     if (g->error.status < 0 && reterr)
