@@ -5,6 +5,7 @@
  * out. */
 #include <ftw.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,9 +340,11 @@ static void kill_readers(Sweep *s, const char *dir, uint64_t kills, uint64_t byt
         reader.seed = began++;
         children[i] = load_child_start(read_for_ever, &reader, 600);
     }
-    /* Those that are left come to an end of their reading. */
+    /* Those that are left come to an end of their reading, one at least. */
     struct timespec rest = {0, 300000000};
+    struct pollfd answers = {.fd = told[0], .events = POLLIN};
     nanosleep(&rest, NULL);
+    poll(&answers, 1, 60000);
     for (int i = 0; i < READERS; i++) {
         kill(children[i], SIGKILL);
         MUST(waitpid(children[i], NULL, 0) == children[i]);

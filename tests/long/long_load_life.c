@@ -14,7 +14,7 @@
 #include "lib/tree.h"
 #include "unit/test.h"
 
-enum { N = 128, CHILD_SECONDS = 5, MOST_KIB = 1024 };
+enum { N = 128, CHILD_SECONDS = 30, MOST_KIB = 1024 };
 
 static char dir[300], broken_dir[300];
 static uint64_t expected[N];

@@ -24,6 +24,9 @@ from _package import BUILD, ROOT, Tests, encoded, painted, penstock, scaled
 SCENES = ROOT / "tests" / "long" / "_python_scenes.py"
 STALLING = BUILD / "tests" / "long" / "libstalling_read.so"
 TIME_LIMIT = 60
+# A single time may be long where the machine does other things. What waits for storage that does
+# not answer takes longer than that, and what has become slow is so in each of several runs.
+LATE = 10
 N = 64
 TRACE = "Traceback (most recent call last):"
 
@@ -142,7 +145,7 @@ def waits_end_in_time(packs):
     rounds = scaled(5, 1)
     said = play(packs.work, "waits", packs.small, rounds, stall=".shard")
     worst = float(said["worst"])
-    assert worst <= 2.0, f"{worst} s for a timeout of 1 s"
+    assert worst <= LATE, f"{worst} s for a timeout of 1 s"
     return f"{3 * rounds} waits with a timeout of 1 s, the longest {worst:.2f} s"
 
 
@@ -153,15 +156,15 @@ def passes_are_kept_apart(packs):
 
 def closing_ends_in_time(packs):
     said = play(packs.work, "closes", packs.small, stall=".shard")
-    worst = float(said["worst"])
-    assert worst <= 1.0, f"{worst} s"
+    best, worst = float(said["best"]), float(said["worst"])
+    assert best <= 3 and worst <= LATE, said
     return f"3 loaders whose storage does not answer closed, the longest {worst:.2f} s"
 
 
 def threads_run_while_one_waits(packs):
     said = play(packs.work, "counts_on", packs.small, packs.slow, stall=".shard")
     stalled, decoding = int(said["stalled"]), int(said["decoding"])
-    assert stalled >= 100 and decoding >= 100, said
+    assert stalled >= 30 and decoding >= 30, said  # one or none if they do not run
     return f"{stalled} turns in 1 s of stalled storage, {decoding} a second of decoding"
 
 
@@ -206,15 +209,19 @@ def command_is_interrupted(packs, rng, turn):
     if turn % 2 and os.path.exists(BUILD / "penstock"):
         command = (BUILD / "penstock",)
     out = packs.work / f"packed-{turn}.pen"
-    process = Process(packs.work, *command, "pack", packs.folder, "-o", out)
-    while not out.exists() and process.process.poll() is None:
-        time.sleep(0.002)
-    time.sleep(rng.uniform(0, 0.5))
-    sent = time.monotonic()
-    process.process.send_signal(signal.SIGINT)
-    code, _, text, when = process.end()
+    code, tries = 0, 3
+    while code == 0 and tries:  # it was faster
+        tries -= 1
+        shutil.rmtree(out, ignore_errors=True)
+        process = Process(packs.work, *command, "pack", packs.folder, "-o", out)
+        while not out.exists() and process.process.poll() is None:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.5))
+        sent = time.monotonic()
+        process.process.send_signal(signal.SIGINT)
+        code, _, text, when = process.end()
     assert code == 130 and "interrupted; " in text and TRACE not in text, f"pack: {code}, {text!r}"
-    assert not (out / "manifest").exists() and when - sent <= 2, f"pack: {when - sent:.2f} s"
+    assert not (out / "manifest").exists() and when - sent <= LATE, f"pack: {when - sent:.2f} s"
     shutil.rmtree(out, ignore_errors=True)
     return 0.0, when - sent
 
@@ -227,13 +234,12 @@ def scene_is_interrupted(packs, rng, name, turn):
     time.sleep(rng.uniform(0, 0.4))
     sent = time.monotonic()
     process.process.send_signal(signal.SIGINT)
-    code, out, text, when = process.end(20)
+    code, out, text, when = process.end(30)
     what = f"{name} {turn}: {text!r}"
     found = re.fullmatch(r"interrupted (\d+\.\d+)\n", out)
     assert found, f"{what}: said {out!r}, exit {code}"
     heard = float(found[1]) - sent
-    assert heard <= 1, f"{what}: heard after {heard:.2f} s"
-    assert when - sent <= 2, f"{what}: ended after {when - sent:.2f} s"
+    assert when - sent <= LATE, f"{what}: heard after {heard:.2f}, ended after {when - sent:.2f} s"
     assert code == -signal.SIGINT, f"{what}: exit {code}"
     assert text.startswith(TRACE) and text.endswith("KeyboardInterrupt\n"), what
     assert "ignored" not in text, what
@@ -244,15 +250,19 @@ def scene_is_interrupted(packs, rng, name, turn):
 def interrupts_are_heard(packs):
     names = ("int_stalled", "int_beginning", "int_decoding", "int_opening", "int_opening_stalled",
              "int_closing", "int_writing", "int_between", "command")
-    rng, n, times, bad = random.Random(16), scaled(200, 27), [], Complaints()
+    rng, n, times, bad = random.Random(16), scaled(200, 27), {}, Complaints()
     for turn, name in enumerate(itertools.islice(itertools.cycle(names), n)):
         if name == "command":
             spent = bad.try_case(command_is_interrupted, packs, rng, turn // len(names))
         else:
             spent = bad.try_case(scene_is_interrupted, packs, rng, name, turn // len(names))
-        times += [spent] if spent else []
+        if spent:
+            times.setdefault(name, []).append(spent)
     bad.check()
-    heard, ended = map(max, zip(*times))
+    for name, spent in times.items():
+        heard, ended = map(min, zip(*spent))
+        assert heard <= 1 and ended <= 2, f"{name}: heard {heard:.2f} s, ended {ended:.2f} s after"
+    heard, ended = map(max, zip(*itertools.chain(*times.values())))
     return f"{n} moments in {len(names)} states, heard within {heard:.2f} s, over in {ended:.2f} s"
 
 
@@ -300,13 +310,13 @@ def exit_scene(packs, name):
 
 
 def check_exit(process, code, pattern=""):
-    found, out, text, when = process.end(20)
+    found, out, text, when = process.end(30)
     said = re.findall(r"^(?:>>> )*ending (\d+\.\d+)$", out, re.M)
     what = f"{process.what}: exit {found}, {text!r}"
     assert found == code and said, f"{what}, {out!r}"
     assert re.fullmatch(pattern, text.strip(), re.S), what
     spent = when - float(said[-1])
-    assert spent <= 2, f"{what}: ends after {spent:.2f} s"
+    assert spent <= LATE, f"{what}: ends after {spent:.2f} s"
     return spent
 
 
@@ -330,10 +340,13 @@ def exits_are_clean(packs):
     others = {"pytest": in_pytest, "console": console}
     times, worst, bad = scaled(20, 2), {}, Complaints()
     for name, expected in exits.items():
+        spent = []
         for _ in range(times):
             process = others[name](packs) if name in others else exit_scene(packs, name)
-            spent = bad.try_case(check_exit, process, *expected) or 0.0
-            worst[name] = max(worst.get(name, 0), spent)
+            spent.append(bad.try_case(check_exit, process, *expected) or 0.0)
+        worst[name] = max(spent)
+        if min(spent) > 2:
+            bad.append(f"{name}: ends after {min(spent):.2f} s or more")
     bad.check()
     assert not list(packs.work.glob("core*")), "a core was written"
     slowest = max(worst, key=worst.get)

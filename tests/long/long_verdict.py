@@ -22,8 +22,17 @@ OFF = 0.30  # how far the gain may be from the predicted one
 
 
 def ask_loader(case, folder):
-    """Its counters, and the text of its report."""
-    report = cases.run(case, folder, scaled(5, 1.5))["report"]
+    """Its counters, and the text of its report. A second time, and for longer, if other programs
+    may have been what was slow."""
+    try:
+        return ask_once(case, folder, scaled(5, 1.5))
+    except AssertionError as error:
+        print(f"{case.name}: asked again: {error}")
+        return ask_once(case, folder, 5)
+
+
+def ask_once(case, folder, seconds):
+    report = cases.run(case, folder, seconds)["report"]
     assert report["bottleneck"] == case.verdict, f"expected {case.verdict}, found {report}"
     assert report["straggler"] == case.straggler, f"expected {case.straggler}, found {report}"
     first = report["text"].splitlines()[0]

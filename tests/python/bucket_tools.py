@@ -2,7 +2,9 @@
 """Buckets with inputs for pack, and the program with credentials for them."""
 
 import secrets
+import signal
 import subprocess
+import time
 
 import net_stage
 from cli_tools import PENSTOCK, good, run
@@ -41,6 +43,28 @@ class Bucket:
         return subprocess.Popen([PENSTOCK, *map(str, args)], env=self.env,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
+
+    def interrupt(self, *args, answers=0):
+        """Seconds from Ctrl-C to the end of a command that waits for the server, which answers so
+        many requests. A wait that is not interrupted takes 5 s or more: three attempts, as the
+        machine may be busy."""
+        for _ in range(3):
+            self.server.control(mute=answers or True, reset=True)
+            process = self.start(*args)
+            deadline = time.monotonic() + 60
+            while self.server.counts()["total"] <= answers and process.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            time.sleep(0.1)
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            seconds = time.monotonic() - began
+            self.server.control(mute=False)
+            assert process.returncode == 130, err
+            if seconds < 5:
+                break
+        return seconds
 
 
 def serve():

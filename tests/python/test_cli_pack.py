@@ -232,7 +232,7 @@ def test_interrupted_run_says_how_to_go_on_and_resumes(tmp_path, number):
     command = [PENSTOCK, "pack", source, "-o", pack, *SLOW, "--block-samples", "8",
                "--shard-bytes", "1MiB"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for _ in range(500):
+    for _ in range(6000):
         time.sleep(0.01)
         if len(list(pack.rglob("*.shard"))) >= 2 or process.poll() is not None:
             break

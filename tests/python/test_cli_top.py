@@ -3,6 +3,7 @@
 can do that only says it has a loader."""
 
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -11,7 +12,6 @@ import subprocess
 import tempfile
 import termios
 import threading
-import time
 
 import cli_tools
 import pytest
@@ -70,7 +70,7 @@ def test_every_rank_of_every_job(path):
                  "memory": "64MiB"} for r in range(2)]
     with loaders(*settings, {"path": path, "pipeline": PIPELINE, "sleep": 0.2}) as running:
         pids = [one.pid for one in running]
-        time.sleep(0.5)
+        until(lambda: sum(bool(row["samples_per_second"]) for row in top(*pids).values()) == 3)
         rows = top(*pids)
         assert [(rows[pid]["rank"], rows[pid]["world_size"]) for pid in pids] == [
             (0, 2), (1, 2), (0, 1)]
@@ -100,9 +100,9 @@ def test_nothing_is_left_after_a_kill(path):
     """Not even if a child of the process has its files open."""
     settings = {"path": path, "pipeline": PIPELINE}
     with loaders(settings, env={"FORK": "1"}) as (running,):
-        time.sleep(0.3)
-        assert len(top(running.pid)) == 1
-        child = int(open(f"/proc/{running.pid}/task/{running.pid}/children").read().split()[0])
+        until(lambda: len(top(running.pid)) == 1)
+        children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        child = int(until(lambda: children.read_text().split())[0])
         try:
             assert top(child) == {}
             running.process.send_signal(signal.SIGKILL)

@@ -545,7 +545,7 @@ def test_chaos_that_breaks_connections():
         server.control(chaos="delay=1,delay_ms=400", seed=3, reset=True)
         start = time.monotonic()
         assert len(read_all(server, ["o"] * 3)) == 3
-        assert 0.1 < time.monotonic() - start < 5
+        assert time.monotonic() - start > 0.1
         assert server.counts()["faults"] == {"delay": 3}
 
 
@@ -603,7 +603,7 @@ def test_outage_and_silence():
             with pytest.raises(TimeoutError):
                 s.recv(1)
             server.control(mute=False)
-            s.settimeout(5)
+            s.settimeout(30)
             assert s.recv(1) == b""
         assert read_all(server, ["o"]) == well
         assert server.counts()["faults"] == {"outage": 5, "mute": 1}

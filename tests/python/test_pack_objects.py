@@ -4,7 +4,6 @@ between."""
 
 import json
 import re
-import signal
 import time
 
 import net_stage
@@ -163,15 +162,15 @@ def test_a_task_notices_other_changes(bucket, tmp_path, change):
 
 def test_an_interrupted_run_resumes_and_packs_what_changed(bucket, folder, tmp_path):
     out, args = tmp_path / "p.pen", ("--block-samples", "2", "--shard-bytes", "1")
-    bucket.server.control(chaos="delay=1,delay_ms=150")
+    bucket.server.control(mute=20)  # enough for some shards, too few for all
     first = bucket.start("pack", bucket.at("photos"), "-o", out, "--threads", "1", *args)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(list(out.rglob("*.shard"))) < 2 and first.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     first.kill()
-    first.wait(10)
-    bucket.server.control(chaos="")
+    first.wait(60)
+    bucket.server.control(mute=False)
     again = bucket.good("pack", bucket.at("photos"), "-o", out, *args)
     assert "resumed: " in again.err
     good("pack", folder, "-o", tmp_path / "here.pen", *args)
@@ -192,20 +191,8 @@ def test_ctrl_c_ends_the_wait_for_an_unresponsive_server(bucket, tmp_path, stage
     out = tmp_path / "p.pen"
     if stage == "pack":
         bucket.good("plan", bucket.at("photos"), "-o", out, *SMALL)
-    bucket.server.control(mute=True, reset=True)
     more = ("--task", "0/1") if stage == "pack" else ()
-    process = bucket.start("pack", bucket.at("photos"), "-o", out, *SMALL, *more)
-    deadline = time.monotonic() + 30
-    while not bucket.server.counts()["total"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(0.1)
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 130, err
-    assert time.monotonic() - began < 5
-    bucket.server.control(mute=False)
+    assert bucket.interrupt("pack", bucket.at("photos"), "-o", out, *SMALL, *more) < 5
 
 
 def test_a_failed_input_does_not_wait_for_the_requests_of_others(bucket, tmp_path):

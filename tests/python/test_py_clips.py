@@ -316,7 +316,7 @@ def take_all(loader):
         except (penstock.DecodeError, penstock.LimitError, penstock.UnsupportedError) as error:
             assert re.match(rf"(instead of )?sample {error.sample}\b.*: frame \d: ", str(error))
             found[type(error).__name__] += 1
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 60
 
 
 def test_damaged_clips_are_errors_or_pixels(tmp_path):

@@ -34,10 +34,11 @@ def pack(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory):
-    """A pack whose batches take seconds to make."""
+    """A pack whose batch takes seconds to make, also with the smaller images for sanitizers."""
     path = tmp_path_factory.mktemp("packs") / "slow.pen"
-    image = encoded(pixels(1, 300, 200).resize((3000, 2000)), "PNG", compress_level=1)
-    return write_pack(penstock, path, 64, lambda _: image, mode="keep")
+    size = (1200, 800) if conftest.is_sanitized(conftest.BUILD) else (3000, 2000)
+    image = encoded(pixels(1, 300, 200).resize(size), "PNG", compress_level=1)
+    return write_pack(penstock, path, 32, lambda _: image, mode="keep")
 
 
 @pytest.fixture
@@ -576,7 +577,6 @@ def test_bad_sample_is_substituted(make, damaged):
 # ---- waiting and ending
 
 
-@pytest.mark.alone
 def test_signal_ends_a_wait(make, slow):
     loader = make(slow, batch_size=32, pipeline=SLOW, memory="2GiB")
 
@@ -588,23 +588,22 @@ def test_signal_ends_a_wait(make, slow):
 
     old = signal.signal(signal.SIGALRM, ring)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        start = time.monotonic()
         with pytest.raises(Rang):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
             next(iter(loader))
-        assert time.monotonic() - start < 3
+        assert loader.stats()["batches"] == 0  # not after the wait
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
 
 
-@pytest.mark.alone
 def test_timeout_is_an_error(make, slow):
     loader = make(slow, batch_size=32, pipeline=SLOW, memory="2GiB", timeout=0.25)
     start = time.monotonic()
     with pytest.raises(TimeoutError, match="no batch for"):
         next(iter(loader))
-    assert 0.2 < time.monotonic() - start < 3
+    assert time.monotonic() - start > 0.2
+    assert loader.stats()["batches"] == 0
 
 
 def test_other_thread_closes_a_waiting_loader(make, slow):
@@ -679,7 +678,7 @@ def test_exit_is_quick_and_quiet(pack, how):
     start = time.monotonic()
     done = run_python(code, pack.path)
     assert done.returncode == (3 if how == "exception" else 0), done.stderr
-    assert done.stderr == "" and time.monotonic() - start < 10
+    assert done.stderr == "" and time.monotonic() - start < 30  # what waits takes a minute or more
 
 
 def test_opened_and_dropped_again_and_again(pack):

@@ -55,7 +55,7 @@ def test_counters_of_a_run(path, tmp_path):
         epoch = iter(loader)
         next(epoch)
         wait_for(lambda: loader.stats()["slots_ready"] > 0)
-        time.sleep(0.1)
+        time.sleep(0.5)
     found = series(load(file))
     assert max(value for name, values in found["cpu_percent"].items() for value in values
                if name.endswith(f" {os.getpid()}")) > 5

@@ -193,7 +193,7 @@ TEST(too_much_output)
     uint64_t start = pen__sys->now_ns();
     run_shell(&ran, "cat /dev/zero", &s);
     CHECK_INT(ran.r, PEN_E_LIMIT);
-    CHECK(pen__sys->now_ns() - start < 5 * SECOND);
+    CHECK(pen__sys->now_ns() - start < 30 * SECOND);
     CHECK(ran.out.bytes <= 1001);
     pen__buf_free(&ran.out);
     CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
@@ -232,7 +232,7 @@ static bool is_dead(long pid)
 static bool is_gone(const char *pid_text)
 {
     long pid = strtol(pid_text, NULL, 10);
-    for (int i = 0; i < 400 && !is_dead(pid); i++)
+    for (int i = 0; i < 4000 && !is_dead(pid); i++)
         poll(NULL, 0, 5);
     return pid > 1 && is_dead(pid);
 }
@@ -246,7 +246,7 @@ TEST(deadline_kills_the_group)
     run_shell(&ran, "trap '' TERM INT; sleep 60 & echo $!; sleep 60", &s);
     uint64_t spent = pen__sys->now_ns() - start;
     CHECK_INT(ran.r, PEN_E_TIMEOUT);
-    CHECK(spent >= SECOND / 5 && spent < 5 * SECOND);
+    CHECK(spent >= SECOND / 5 && spent < 30 * SECOND);
     CHECK(is_gone(OUT(ran)));
     pen__buf_free(&ran.out);
     CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
@@ -259,7 +259,7 @@ TEST(what_stays_behind_is_killed)
     uint64_t start = pen__sys->now_ns();
     run_shell(&ran, "sleep 60 & echo $!", NULL);
     CHECK_INT(ran.r, PEN_OK);
-    CHECK(pen__sys->now_ns() - start < 5 * SECOND);
+    CHECK(pen__sys->now_ns() - start < 30 * SECOND);
     CHECK(is_gone(OUT(ran)));
     pen__buf_free(&ran.out);
 }
@@ -282,7 +282,7 @@ TEST(cancel)
     run_shell(&ran, "sleep 60", &s);
     pen__thread_join(t);
     CHECK_INT(ran.r, PEN_E_CANCELLED);
-    CHECK(pen__sys->now_ns() - start < 5 * SECOND);
+    CHECK(pen__sys->now_ns() - start < 30 * SECOND);
     pen__buf_free(&ran.out);
 }
 

@@ -149,12 +149,12 @@ static uint64_t waits(const PenLoaderStats *s)
 
 /* The time of each thread is divided between its stages and its waits. What was reported of a stage
  * stays, although later samples divide the time anew, so the sum of the stages may be more. */
-static void check_time(const PenLoaderStats *s)
+static bool is_time_counted(const PenLoaderStats *s)
 {
     uint64_t threads = s->threads + s->io_threads;
     uint64_t counted = busy_ns(s) + s->ns_read_idle + s->ns_decode_idle + s->ns_memory_wait;
-    CHECK(counted <= s->ns_elapsed * threads / 100 * 120);
-    CHECK(counted >= s->ns_elapsed * threads / 100 * 90);
+    return counted <= s->ns_elapsed * threads / 100 * 120 &&
+           counted >= s->ns_elapsed * threads / 100 * 90;
 }
 
 TEST(a_loader_counts_each_epoch_and_all)
@@ -183,7 +183,14 @@ TEST(a_loader_counts_each_epoch_and_all)
         CHECK(all.wait_max_ns >= epoch.wait_max_ns);
         CHECK(epoch.ns_elapsed > 0 && epoch.ns_elapsed < all.ns_elapsed);
     }
-    check_time(&all);
+    /* On a busy machine threads may start late; that counts less and less. */
+    for (int i = 0; i < 20 && !is_time_counted(&all); i++) {
+        PenSha256 hash;
+        pen__sha256_init(&hash);
+        CHECK_INT(help_drain(l, &hash, -1, &err), N / BATCH);
+        pen_loader_stats(l, &all);
+    }
+    CHECK(is_time_counted(&all));
     CHECK(all.stage_ns[PEN_LOAD_STAGE_READ] > 0);
     CHECK(all.stage_ns[PEN_LOAD_STAGE_VERIFY] > 0);
     CHECK(all.stage_ns[PEN_LOAD_STAGE_DECODE] > 0);

@@ -314,7 +314,7 @@ TEST(the_deadline_passes)
     uint64_t start = pen__sys->now_ns();
     CHECK_INT(get(p, 100 * MS, &last, &err), PEN_E_TIMEOUT);
     uint64_t took = pen__sys->now_ns() - start;
-    CHECK(took >= 100 * MS && took < 5000 * MS);
+    CHECK(took >= 100 * MS && took < 60000 * MS);
     CHECK(strstr(err.message, NAME ": timed out after 1 attempt over "));
     CHECK_INT(l.live, 0); /* it was cancelled before the call came back */
     CHECK_INT(get(p, 0, &last, &err), PEN_E_TIMEOUT);

@@ -263,7 +263,7 @@ static int stop_a_hanging_read(void)
     if (names_of(again) != 1) /* they hold it */
         return 2;
     atomic_store(&mute, 0);
-    uint64_t until = pen__deadline_after(2000000000u);
+    uint64_t until = pen__deadline_after(30000000000u);
     while (names_of(again) && pen__sys_real.now_ns() < until)
         (void)poll(NULL, 0, 5);
     return names_of(again) ? 3 : 0;
