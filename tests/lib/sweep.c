@@ -10,15 +10,25 @@
 
 enum { SHOWN = 8 };
 
-bool scale_is_full(void)
+static bool scale_is(const char *name)
 {
     const char *scale = getenv("PENSTOCK_SCALE");
-    return scale && strcmp(scale, "full") == 0;
+    return scale && strcmp(scale, name) == 0;
+}
+
+bool scale_is_full(void)
+{
+    return scale_is("full");
 }
 
 uint64_t scaled(uint64_t full, uint64_t sample)
 {
     return scale_is_full() ? full : sample;
+}
+
+uint64_t scaled_to_few(uint64_t full, uint64_t sample, uint64_t few)
+{
+    return scale_is("few") ? few : scaled(full, sample);
 }
 
 static double now(void)

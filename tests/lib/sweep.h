@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting many small cases as one test. PENSTOCK_SCALE=full asks for all of them, anything else
- * for a sample. */
+/* Counting many small cases as one test. PENSTOCK_SCALE=full asks for all of them, "few" for a
+ * small sample, as CI does under sanitizers, and anything else for a sample. */
 #ifndef PEN_TESTS_LIB_SWEEP_H
 #define PEN_TESTS_LIB_SWEEP_H
 
@@ -9,6 +9,8 @@
 
 bool scale_is_full(void);
 uint64_t scaled(uint64_t full, uint64_t sample);
+/* For what takes long under a sanitizer. */
+uint64_t scaled_to_few(uint64_t full, uint64_t sample, uint64_t few);
 
 typedef struct Sweep {
     const char *name;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the Python package whose number of cases is promised: frames of clips against slices of
-NumPy 10,000 times, 200 restarts. The python tests run them with fewer."""
+"""Python tests whose number of cases is promised: frames of clips against slices of NumPy 10,000
+times, 200 restarts, every byte of a pack for the plain reader. The python tests run them with
+fewer."""
 
 import os
 import pathlib
@@ -12,6 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = (
     "test_py_clips.py::test_frames_are_those_of_a_slice",
     "test_py_determinism.py::test_restarts",
+    "test_plain_reader.py::test_every_damaged_byte",
+    "test_plain_reader.py::test_every_length",
+    "test_plain_reader.py::test_wild_values_are_errors_of_the_pack",
 )
 
 

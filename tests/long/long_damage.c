@@ -219,12 +219,12 @@ static void sweep_flips(const char *name, Known *k, uint64_t stride)
 
 TEST(flips)
 {
-    sweep_flips("flips", &known[MIXED], scaled(1, 41));
+    sweep_flips("flips", &known[MIXED], scaled_to_few(1, 41, 163));
 }
 
 TEST(flips_of_indexed_files)
 {
-    sweep_flips("flips of indexed files", &known[INDEXED], scaled(1, 97));
+    sweep_flips("flips of indexed files", &known[INDEXED], scaled_to_few(1, 97, 193));
 }
 
 /* ---- files below an in-place pack ------------------------------------------------------------ */
@@ -469,7 +469,7 @@ static void try_damaged(Sweep *s, const Tree *t, Answer *buf, uint64_t *refused)
 
 TEST(truncations)
 {
-    uint64_t stride = scaled(1, 37);
+    uint64_t stride = scaled_to_few(1, 37, 109);
     uint64_t refused = 0;
     Answer buf = {0};
     Tree tree = {0};
@@ -657,7 +657,7 @@ TEST(compound)
     static void (*const kinds[])(Bench *) = {zero_range,   swap_ranges, double_range, take_range,
                                              take_range,   take_range,  take_file,    shift_rest,
                                              scatter_bits, lose_file,   take_manifest};
-    uint64_t wanted = scaled(100000, 4000);
+    uint64_t wanted = scaled_to_few(100000, 4000, 1500);
     uint64_t refused = 0;
     uint64_t harmless = 0;
     Answer buf = {0};
@@ -752,7 +752,7 @@ TEST(one_of_many)
     Sweep s = sweep_begin("one payload of 10,000");
     make_many(&tree);
     MUST(tree_open_pack(&tree, &whole, NULL) == PEN_OK);
-    for (uint64_t i = 0; i < scaled(400, 20); i++) {
+    for (uint64_t i = 0; i < scaled_to_few(400, 20, 8); i++) {
         uint64_t sample = i < 2 ? i * (MANY - 1) : pen__rng_below(&rng, MANY);
         uint8_t *at = payload_of(&tree, whole, sample);
         PenPack *pack = NULL;

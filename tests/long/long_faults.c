@@ -757,7 +757,7 @@ int main(int argc, char **argv)
             continue;
         test__now.name = scenarios[i].name;
         test__now.state = TEST_PASSED;
-        sweep_scenario(&scenarios[i], 60);
+        sweep_scenario(&scenarios[i], scaled_to_few(60, 60, 30));
         test__now.n[test__now.state]++;
     }
     printf("points by call:");

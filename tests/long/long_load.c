@@ -122,7 +122,9 @@ static void one_seed(Sweep *sweep, int order, uint64_t seed, bool vary, uint64_t
     memset(expected, 0, N * sizeof *expected);
     s.threads = 1;
     run_ranks(sweep, s, NULL, expected);
-    for (uint32_t i = 0; vary && i < 3 * 2 * 2 * STORAGES; i++) {
+    /* A step of 5 still meets all values of each setting, other combinations for each order. */
+    const uint32_t step = (uint32_t)scaled_to_few(1, 1, 5);
+    for (uint32_t i = (uint32_t)order % step; vary && i < 3 * 2 * 2 * STORAGES; i += step) {
         char what[120];
         int storage = (int)(i / 12);
         s.threads = threads[i % 3];
@@ -211,7 +213,7 @@ TEST(resumes_anywhere_on_any_number_of_ranks)
     Sweep sweep = sweep_begin("resumes");
     for (int order = 0; order < 3; order++)
         run_ranks(&sweep, settings_of(order, 7, 16), NULL, expected[order]);
-    for (uint64_t i = 0; i < scaled(200, 60); i++, sweep.n++)
+    for (uint64_t i = 0; i < scaled_to_few(200, 60, 15); i++, sweep.n++)
         one_resume(&sweep, &rng, expected[i % 3], (int)(i % 3));
     sweep_end(&sweep, "%" PRIu64 " at random places, 1 to 4 ranks before and after", sweep.n);
     CHECK_INT(sweep.bad, 0);
@@ -335,6 +337,7 @@ static void collect_swaps(Sweep *sweep, PenLoaderSettings s, uint64_t epoch, boo
 TEST(substitutes_are_the_same_everywhere)
 {
     static Swaps first, again, last;
+    const uint32_t step = (uint32_t)scaled_to_few(1, 2, 3);
     Sweep sweep = sweep_begin("1 % bad, substitute");
     for (uint64_t epoch = 0; epoch < scaled(3, 2); epoch++) {
         PenLoaderSettings s = broken_settings(PEN_BAD_SUBSTITUTE);
@@ -343,7 +346,7 @@ TEST(substitutes_are_the_same_everywhere)
         if (epoch && memcmp(&first, &last, sizeof first) == 0)
             sweep_bad(&sweep, "two epochs have the same substitutes");
         last = first;
-        for (uint32_t i = 0; i < 12; i += (uint32_t)scaled(1, 2), sweep.n++) {
+        for (uint32_t i = (uint32_t)epoch % step; i < 12; i += step, sweep.n++) {
             s.threads = i % 4 ? 8 : 2;
             s.world = 1u << i / 2 % 3;
             s.prefetch = i % 5;
@@ -363,7 +366,7 @@ TEST(the_limit_is_met_at_the_same_batch)
 {
     Sweep sweep = sweep_begin("max_bad");
     uint64_t at = 0;
-    for (uint32_t i = 0; i < scaled(64, 12); i++, sweep.n++) {
+    for (uint32_t i = 0; i < scaled_to_few(64, 12, 6); i++, sweep.n++) {
         PenLoaderSettings s = broken_settings(PEN_BAD_SUBSTITUTE);
         LoadPass pass = {.n = BROKEN_N, .first_error = UINT64_MAX};
         PenLoader *l = NULL;
@@ -401,13 +404,13 @@ TEST(a_failed_read_is_never_substituted)
     Sweep sweep = sweep_begin("EIO with substitute");
     sys = pen__sys_real;
     sys.pread = eio_pread;
-    for (uint32_t i = 1; i <= scaled(600, 60); i++, sweep.n++) {
+    for (uint32_t i = 1; i <= scaled_to_few(600, 60, 20); i++, sweep.n++) {
         PenLoaderSettings s = broken_settings(PEN_BAD_SUBSTITUTE);
         LoadPass pass = {.n = BROKEN_N};
         PenLoader *l = NULL;
         PenBadSample bad;
         s.count = 160;
-        eio_from = i * (uint32_t)scaled(1, 10);
+        eio_from = i * (uint32_t)scaled_to_few(1, 10, 30);
         eio_to = i % 3 ? eio_from + 1 : UINT32_MAX;
         atomic_store(&eio_calls, 0);
         MUST(pen_loader_open(broken, &s, &l, NULL) == PEN_OK);

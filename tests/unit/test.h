@@ -22,6 +22,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Tests that compare many cases may take fewer of them under a sanitizer, which is slow and looks
+ * for other defects. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 enum { TEST_PASSED, TEST_FAILED, TEST_SKIPPED };
 
 typedef struct TestNow {
