@@ -6,8 +6,8 @@
     builds.py --old PROGRAM --instructions
     builds.py --old PROGRAM --trace ENDING [--instructions]
 
-Packs the photographs four times: as they are (train), raw at most 256 pixels long (raw256), encoded
-anew (encoded), and tiled (tile). In each round both programs run `penstock bench` on every pack
+Packs the photographs three times: as they are (train), raw at most 256 pixels long (raw256), and
+encoded anew (encoded). In each round both programs run `penstock bench` on every pack
 with two threads; which one begins alternates. Prints the median of the ratios new : old with their
 quartiles, for samples/s and for CPU time per sample, and ends with 1 when a median of samples/s is
 below --floor (default 0.98).
@@ -37,7 +37,6 @@ PACKS = {
     "train": ["--mode", "keep"],
     "raw256": ["--mode", "raw", "--max-side", "256"],
     "encoded": ["--mode", "encode", "--max-side", "512", "--quality", "90"],
-    "tile": ["--mode", "tile"],
 }
 
 

@@ -3,10 +3,11 @@
  *
  *     jpeg_decode DIRECTORY [PHOTOGRAPHS [ROUNDS [TIER ...]]]
  *
- * DIRECTORY has folders of JPEG files. Each is tiled once. All ways decode the same photographs and
- * the same boxes (RandomResizedCrop, 8-100 % of the area), 48 photographs at a time with one way,
- * then with the next, and begin with another one each time, so that no way finds its data warm and
- * a drifting clock hits all. Times are of the thread's CPU. A ratio is of times of the same round.
+ * DIRECTORY has folders of JPEG files. Each gets an entry index once. All ways decode the same
+ * photographs and the same boxes (RandomResizedCrop, 8-100 % of the area), 48 photographs at a time
+ * with one way, then with the next, and begin with another one each time, so that no way finds its
+ * data warm and a drifting clock hits all. Times are of the thread's CPU. A ratio is of times of
+ * the same round.
  */
 #include <glob.h>
 #include <stdbool.h>
@@ -18,17 +19,20 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
+#include "codec/jpeg/decoder/scan.h"
 #include "regions.h"
 
-enum { MAX_TIERS = 4, MAX_WAYS = 3 + 3 * MAX_TIERS, ROWS = 16 };
+enum { MAX_TIERS = 4, MAX_WAYS = 2 + 2 * MAX_TIERS, ROWS = 16 };
 
 typedef struct Photo {
     PenBuf file;
-    PenTiledJpeg tiled;
+    PenJpegHeader header;
+    PenBuf entries;
+    PenJpegEntries index;
     PenBox box;
 } Photo;
 
-typedef enum Kind { TURBO_WHOLE, TURBO_CROP, TURBO_TILED_CROP, OWN_WHOLE, OWN_CROP } Kind;
+typedef enum Kind { TURBO_WHOLE, TURBO_CROP, OWN_WHOLE, OWN_CROP } Kind;
 
 typedef struct Way {
     Kind kind;
@@ -39,25 +43,46 @@ typedef struct Way {
 
 /* ---- photographs ---- */
 
+/* False if it cannot have an index. */
+static bool make_index(PenEntryScan *scan, Photo *p)
+{
+    PenJpegEntries e;
+    PenBuf coded = {0};
+    const char *why;
+    const PenBuf *f = &p->file;
+    if (pen__jpeg_header(f->data, f->bytes, &pen__limits_default, &p->header, NULL) != PEN_OK ||
+        pen__entry_scan(scan, &p->header, f->data, f->bytes, pen__entry_unit(&p->header.info), &e,
+                        &why, NULL) != PEN_OK)
+        return false;
+    if (pen__entries_write(&e, &coded, NULL) != PEN_OK ||
+        pen__entries_parse(coded.data, coded.bytes, &e.plan, e.scan_bytes, &p->entries, &p->index,
+                           NULL) != PEN_OK)
+        die("no index");
+    pen__buf_free(&coded);
+    return true;
+}
+
 static uint32_t load_photos(const char *dir, uint32_t n, Photo *ret)
 {
+    PenEntryScan *scan = NULL;
     glob_t files;
     size_t step;
     uint32_t found = 0;
+    if (pen__entry_scan_new(&scan, NULL) != PEN_OK)
+        die("memory");
     find_photos(dir, n, &files, &step);
     for (size_t i = 0; i < files.gl_pathc && found < n; i += step) {
         Photo *p = &ret[found];
-        const char *why;
         *p = (Photo){.file = {0}};
         read_file(files.gl_pathv[i], &p->file);
-        if (pen__jpeg_tile(p->file.data, p->file.bytes, &pen__limits_default, &p->tiled, &why,
-                           NULL) != PEN_OK)
+        if (!make_index(scan, p))
             continue;
         PenRng rng = pen__rng_init(1, i);
-        p->box = draw_box(&rng, p->tiled.info.width, p->tiled.info.height);
+        p->box = draw_box(&rng, p->header.info.width, p->header.info.height);
         found++;
     }
     globfree(&files);
+    pen__entry_scan_free(&scan);
     return found;
 }
 
@@ -99,7 +124,15 @@ static void decode(const Way *way, const Photo *p)
         turbo(&p->file, way->kind == TURBO_CROP ? &p->box : NULL);
         return;
     }
-    PenEncoded e = whole_tiled(&p->tiled);
+    const PenJpegInfo *info = &p->header.info;
+    PenEncoded e = {.data = p->file.data,
+                    .bytes = p->file.bytes,
+                    .width = info->width,
+                    .height = info->height,
+                    .codec = PEN_STORED_JPEG,
+                    .channels = info->components,
+                    .head_bytes = (uint32_t)info->head_bytes,
+                    .entries = &p->index};
     decode_box(way->decoder, &e,
                way->kind == OWN_WHOLE ? (PenBox){0, 0, e.width, e.height} : p->box);
 }
@@ -107,8 +140,8 @@ static void decode(const Way *way, const Photo *p)
 static uint32_t add_way(Way *ways, uint32_t n, Kind kind, const char *tier)
 {
     ways[n] = (Way){.kind = kind, .tier = tier};
-    if (kind >= TURBO_TILED_CROP && (pen__decoder_new(&ways[n].decoder, NULL) != PEN_OK ||
-                                     pen__decoder_use(ways[n].decoder, tier, NULL) != PEN_OK))
+    if (kind >= OWN_WHOLE && (pen__decoder_new(&ways[n].decoder, NULL) != PEN_OK ||
+                              pen__decoder_use(ways[n].decoder, tier, NULL) != PEN_OK))
         die("no such tier on this machine");
     return n + 1;
 }
@@ -138,7 +171,7 @@ static double ratio(const Way *of, const Way *to, uint32_t rounds)
 static void print_ways(const Way *ways, uint32_t n_ways, uint32_t n, uint32_t rounds)
 {
     static const char *const names[] = {"libjpeg-turbo, whole", "libjpeg-turbo, crop and skip",
-                                        "libjpeg-turbo, crop of tiles", "own, whole", "own, crop"};
+                                        "own, whole", "own, crop"};
     printf("%-30s %-7s %9s %9s %9s\n", "", "tier", "ms", "x whole", "x crop");
     for (uint32_t i = 0; i < n_ways; i++) {
         const Way *w = &ways[i];
@@ -163,7 +196,6 @@ int main(int argc, char **argv)
     n = load_photos(argv[1], n, photos);
     n_ways = add_way(ways, n_ways, TURBO_WHOLE, "");
     n_ways = add_way(ways, n_ways, TURBO_CROP, "");
-    n_ways = add_way(ways, n_ways, TURBO_TILED_CROP, "turbo");
     for (int tier = 0; tier < PEN_CPU_TIERS; tier++) {
         const char *name = pen__cpu_name(tier);
         bool wanted = argc <= 4;

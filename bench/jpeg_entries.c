@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far apart the entries of an index should be: its size, and the time that crops take, one
- * thread, against tiled files.
+ * thread.
  *
  *     jpeg_entries DIRECTORY [PHOTOGRAPHS [ROUNDS [TIER]]]
  *
@@ -15,16 +15,15 @@
 
 enum { MAX_UNITS = 4 };
 
-/* A way of storing: tiled, or kept with an index. */
+/* A distance. */
 typedef struct Way {
-    uint32_t unit;  /* 0: tiled */
+    uint32_t unit;  /* MCUs */
     uint64_t bytes; /* of the index */
     double seconds[MAX_ROUNDS];
 } Way;
 
 typedef struct Photo {
     PenBuf file;
-    PenTiledJpeg tiled;
     PenJpegHeader header;
     PenBox box;
     PenBuf entries[MAX_UNITS];
@@ -35,14 +34,14 @@ typedef struct Group {
     const char *name;
     uint32_t h, v, n;
     uint64_t bytes;
-    double scan_seconds, tile_seconds;
+    double scan_seconds;
     Photo *photos;
-    Way ways[1 + MAX_UNITS];
+    Way ways[MAX_UNITS];
 } Group;
 
 static PenEntryScan *scan;
 
-/* False if the file has no index or cannot be tiled. */
+/* False if the file has no index. */
 static bool load_photo(const char *path, Photo *p)
 {
     const char *why;
@@ -52,9 +51,7 @@ static bool load_photo(const char *path, Photo *p)
     return pen__jpeg_header(p->file.data, p->file.bytes, &pen__limits_default, &p->header, NULL) ==
                PEN_OK &&
            pen__entry_scan(scan, &p->header, p->file.data, p->file.bytes, 8, &e, &why, NULL) ==
-               PEN_OK &&
-           pen__jpeg_tile(p->file.data, p->file.bytes, &pen__limits_default, &p->tiled, &why,
-                          NULL) == PEN_OK;
+               PEN_OK;
 }
 
 static void add_indexes(Group *g, Photo *p)
@@ -64,7 +61,7 @@ static void add_indexes(Group *g, Photo *p)
     for (uint32_t i = 0; i < MAX_UNITS; i++) {
         PenJpegEntries e;
         PenBuf coded = {0};
-        Way *way = &g->ways[1 + i];
+        Way *way = &g->ways[i];
         if (pen__entry_scan(scan, &p->header, p->file.data, p->file.bytes, way->unit, &e, &why,
                             NULL) != PEN_OK ||
             pen__entries_write(&e, &coded, NULL) != PEN_OK ||
@@ -75,11 +72,6 @@ static void add_indexes(Group *g, Photo *p)
         pen__buf_free(&coded);
     }
     g->scan_seconds += (now() - start) / MAX_UNITS;
-    start = now();
-    if (pen__jpeg_tile(p->file.data, p->file.bytes, &pen__limits_default, &p->tiled, &why, NULL) !=
-        PEN_OK)
-        die("not tiled");
-    g->tile_seconds += now() - start;
 }
 
 static void load_photos(const char *dir, uint32_t n, Group *groups, uint32_t n_groups)
@@ -108,14 +100,15 @@ static void load_photos(const char *dir, uint32_t n, Group *groups, uint32_t n_g
 
 static void decode(PenDecoder *d, const Photo *p, uint32_t way)
 {
-    PenEncoded e = whole_tiled(&p->tiled);
-    if (way) {
-        e.data = p->file.data;
-        e.bytes = p->file.bytes;
-        e.tiled = 0;
-        e.head_bytes = (uint32_t)p->header.info.head_bytes;
-        e.entries = &p->index[way - 1];
-    }
+    const PenJpegInfo *info = &p->header.info;
+    PenEncoded e = {.data = p->file.data,
+                    .bytes = p->file.bytes,
+                    .width = info->width,
+                    .height = info->height,
+                    .codec = PEN_STORED_JPEG,
+                    .channels = info->components,
+                    .head_bytes = (uint32_t)info->head_bytes,
+                    .entries = &p->index[way]};
     decode_box(d, &e, p->box);
 }
 
@@ -134,10 +127,9 @@ static void run_round(PenDecoder *d, Group *g, uint32_t round)
 static void print_group(const Group *g, uint32_t rounds)
 {
     double ratio[MAX_ROUNDS], n = g->n;
-    printf("%s: %u photographs of %.0f bytes; finding entries %.3f ms, tiling %.3f ms each\n",
-           g->name, g->n, (double)g->bytes / n, g->scan_seconds / n * 1e3,
-           g->tile_seconds / n * 1e3);
-    printf("%-8s %10s %10s %10s\n", "MCUs", "index, %", "crop, ms", "x tiled");
+    printf("%s: %u photographs of %.0f bytes; finding entries %.3f ms each\n", g->name, g->n,
+           (double)g->bytes / n, g->scan_seconds / n * 1e3);
+    printf("%-8s %10s %10s %10s\n", "MCUs", "index, %", "crop, ms", "x first");
     for (uint32_t i = 0; i < PEN_LEN(g->ways); i++) {
         const Way *w = &g->ways[i];
         for (uint32_t r = 0; r < rounds; r++)
@@ -150,8 +142,8 @@ static void print_group(const Group *g, uint32_t rounds)
 int main(int argc, char **argv)
 {
     static Group groups[] = {
-        {.name = "4:4:4", .h = 1, .v = 1, .ways = {{0}, {4}, {8}, {12}, {16}}},
-        {.name = "4:2:0", .h = 2, .v = 2, .ways = {{0}, {2}, {4}, {6}, {8}}},
+        {.name = "4:4:4", .h = 1, .v = 1, .ways = {{4}, {8}, {12}, {16}}},
+        {.name = "4:2:0", .h = 2, .v = 2, .ways = {{2}, {4}, {6}, {8}}},
     };
     PenDecoder *d = NULL;
     if (argc < 2)

@@ -5,11 +5,11 @@
     build/venv/bin/python bench/ratio_check.py [--photos DIR] [--count N] [--rounds N] [--seconds S]
                                              [--calibrate]
 
-Measures penstock, penstock with AVX2, penstock from a tile pack, and libjpeg-turbo that decodes
-whole images, all in two threads, in interleaved turns, as bench/peers.py does. Without --photos it
-draws pictures that are about as hard to decode as photographs. bench/floors.toml has what a quiet
-machine reaches, and compare/floors.py the share of it that is the floor. Ends with 1 when a ratio
-is under its floor twice; ratios, not speeds, so that the machine matters little.
+Measures penstock, penstock with AVX2, and libjpeg-turbo that decodes whole images, all in two
+threads, in interleaved turns, as bench/peers.py does. Without --photos it draws pictures that are
+about as hard to decode as photographs. bench/floors.toml has what a quiet machine reaches, and
+compare/floors.py the share of it that is the floor. Ends with 1 when a ratio is under its floor
+twice; ratios, not speeds, so that the machine matters little.
 """
 
 import argparse

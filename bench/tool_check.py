@@ -7,7 +7,8 @@
 Each is measured in turns with something that does about the same on the same machine:
 
 keep      `pack --mode keep --no-index` of 4,000 files, and `tar`
-tile      `pack --mode tile` of 200 files, and `jpegtran` in two processes
+index     `pack` of 200 files, which finds the entries of every JPEG, and `jpegtran` in two
+          processes
 verify    `verify` of a pack, and `cat` of its files
 upload    processor time of `copy` of 192 MiB to a scripted S3 server, and of curl
 download  processor time of `copy` from it, and of curl; it is compared because the server, not the
@@ -38,7 +39,7 @@ from compare import figures, floors, places
 
 PENSTOCK = places.BUILD / "penstock"
 PHOTOS, THREADS = 200, 2
-TIMES = {"keep": 20, "tile": 1}  # links to each picture
+TIMES = {"keep": 20, "index": 1}  # links to each picture
 COPY_MIB, AT_ONCE = 192, 8
 NEEDED_ROOM = 2 << 30
 FRAMES, N_CLIPS, CLIP_SIZE, CLIP_EPOCHS = 20, 40, (176, 100), 4
@@ -187,7 +188,7 @@ class Clips(Timed):
 
 
 KINDS = {
-    "keep": packing("keep"), "tile": packing("tile"), "verify": packing("verify"),
+    "keep": packing("keep"), "index": packing("index"), "verify": packing("verify"),
     "upload": lambda top: Copy("upload", top), "download": lambda top: Copy("download", top),
     "cache": Cache, "clips": Clips,
 }

@@ -9,7 +9,9 @@ format and its result is kept in tests/golden: valid/NAME.pen, invalid/NAME.pen,
 what readers say of the invalid ones, and MANIFEST.sha256. tests/python/test_golden.py reads them.
 
 Those of version 1 are there: every later penstock has to read them as they are. What is there is
-left alone; only packs with new names are made, for features that come later.
+left alone; only packs with new names are made, for features that come later. Packs of tiles cannot
+be made any more: the program that wrote them is from before ADR 37, and what is described here is
+what they hold.
 """
 
 import argparse
@@ -147,7 +149,8 @@ class Place:
         self.build, self.work, self.out = build, work, out
 
     def pack(self, *sources, more=()):
-        """In mode tile, unless `more` has another one: it was the default of the first packs."""
+        """In mode tile, unless `more` has another one: it was the default of the first packs, and
+        new programs refuse it."""
         mode = () if "--mode" in more else ("--mode", "tile")
         run(self.build / "penstock", "pack", *sources, "-o", self.out, *mode, *more)
 

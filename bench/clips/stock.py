@@ -10,7 +10,7 @@ import sys
 from compare import environments, places
 from compare.rounds import say
 
-MODES = ("keep", "tile")
+MODES = ("keep",)
 TEST_SOURCES = ("testsrc2", "mandelbrot", "life=mold=10:r=25:ratio=0.3:death_color=#C83232",
                 "gradients=n=8:speed=0.02", "cellauto=rule=110")
 
@@ -118,7 +118,7 @@ class Stock:
         """All that will be read goes through the page cache once."""
         keys = [line.split(";")[0] for line in
                 (self.folder / "list.csv").read_text(encoding="utf-8").splitlines()]
-        tops = [self.folder / name for name in ("keep.pen", "tile.pen", "gulp", "videos")]
+        tops = [self.folder / name for name in ("keep.pen", "gulp", "videos")]
         for top in [*tops, *[self.folder / "frames" / key for key in keys[: self.videos]]]:
             for folder, _, names in os.walk(top):
                 for name in names:

@@ -14,10 +14,10 @@
      IN(SIMULATE))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
-#define M_KEEP (1u << 1)
-#define M_ENCODE (1u << 2)
-#define M_RAW (1u << 3)
-#define M_MIX (1u << 4)
+#define M_KEEP (1u << 0)
+#define M_ENCODE (1u << 1)
+#define M_RAW (1u << 2)
+#define M_MIX (1u << 3)
 
 /* clang-format off */
 const CliOption cli_options[CLI_N_OPTIONS] = {
@@ -65,16 +65,17 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "treat a video as broken if ffmpeg needs more than S seconds for it"},
     [CLI_OPT_MODE] = {.name = "mode", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = WRITERS,
-        .value = "M", .choices = "tile|keep|encode|raw|mix", .initial = "keep",
+        .value = "M", .choices = "keep|encode|raw|mix", .initial = "keep",
+        .removed = "tile",
+        .instead = "tiles can be read, but are no longer written; use --mode keep (the default) "
+                   "or --mode encode",
         .mistaken = "format codec type",
         .help = "how to store images\n"
                 "keep: the source bytes; JPEGs have an index of places at which decoding can "
                 "start, so that parts of an image can be read; frames of videos are encoded\n"
-                "tile: JPEGs are split into tiles without loss, so that parts of an image can "
-                "be read; other files are unchanged\n"
-                "encode: JPEG at --quality\n"
+                "encode: JPEG at --quality, with such an index\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
-                "mix: a share of the images as in raw, the rest as in tile, or as in encode if "
+                "mix: a share of the images as in raw, the rest as in keep, or as in encode if "
                 "they are resized"},
     [CLI_OPT_QUALITY] = {.name = "quality", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
@@ -109,7 +110,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP | M_ENCODE,
         .mistaken = "noindex",
         .help = "in mode keep: only store the files; JPEGs get no index, and no image is decoded. "
-                "In mode encode: store tiles instead of JPEGs with an index"},
+                "In mode encode: the JPEGs get no index"},
     [CLI_OPT_PROGRESSIVE] = {.name = "progressive", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP,
         .value = "A", .choices = "keep|convert", .initial = "keep",

@@ -169,7 +169,9 @@ typedef struct CliOption {
     int required;
     const char *value; /* placeholder of the value in the help */
     uint64_t min, max;
-    const char *choices;   /* "tile|keep|encode" */
+    const char *choices;   /* "keep|encode|raw" */
+    const char *removed;   /* a former choice; NULL = none */
+    const char *instead;   /* what to use in its place */
     const char *initial;   /* default, as a user would type it; NULL = none */
     const char *otherwise; /* describes the default if it is not a value; NULL = none */
     uint32_t modes;        /* bit 1 << number in the choices of --mode; 0 = any mode */

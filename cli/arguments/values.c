@@ -118,6 +118,8 @@ static int parse_rate(const CliOption *o, const char *text, CliValue *ret, PenEr
 static int parse_choice(const CliOption *o, const char *text, CliValue *ret, PenError *reterr)
 {
     int number = cli_choice_find(o->choices, text);
+    if (number < 0 && o->removed && strcmp(text, o->removed) == 0)
+        return cli_fail(reterr, PEN_E_INVALID, "--%s %s: %s", o->name, text, o->instead);
     if (number < 0) {
         char list[128], buf[32];
         cli_choice_list(o->choices, UINT32_MAX, list, sizeof list);

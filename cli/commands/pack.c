@@ -16,7 +16,7 @@
 #include "output/result.h"
 #include "output/text.h"
 
-/* The words of the option table are numbered as the library numbers them. */
+/* The words of the option table are numbered as the library numbers them; --mode has no tile. */
 _Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2, "--mode");
 _Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4, "--mode");
 _Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
@@ -146,7 +146,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->fps = v[CLI_OPT_FPS].real;
     if (v[CLI_OPT_VIDEO_SECONDS].given)
         s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;
-    s->mode = (int32_t)v[CLI_OPT_MODE].number;
+    s->mode = PEN_MODE_KEEP + (int32_t)v[CLI_OPT_MODE].number;
     s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
     s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;
     s->short_side = (uint32_t)v[CLI_OPT_SHORT_SIDE].number;

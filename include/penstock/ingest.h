@@ -20,11 +20,11 @@ extern "C" {
 
 /** How images are stored. */
 typedef enum PenMode {
-    PEN_MODE_TILE = 0,   /**< JPEGs losslessly cut into tiles, other files kept */
+    PEN_MODE_TILE = 0,   /**< an error: tiles are read, but no longer written */
     PEN_MODE_KEEP = 1,   /**< every file kept as it is, JPEGs with an entry index; the default */
     PEN_MODE_ENCODE = 2, /**< encoded again as JPEG with the given quality and size */
     PEN_MODE_RAW = 3,    /**< decoded pixels */
-    PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_TILE */
+    PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_KEEP */
 } PenMode;
 
 /** How to handle a PNG with 16 bits per channel in an image field that is not a mask. */
@@ -120,9 +120,9 @@ typedef struct PenIngestSettings {
     int (*progress)(void *ctx, const PenIngestProgress *progress);
     void *ctx;
 
-    /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode: 1 = store
-     * tiles instead; default 0. In the other modes, 1 is an error. An entry index lists places of a
-     * JPEG at which decoding can start, so that a crop needs a part of the file only. */
+    /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode: 1 = JPEGs
+     * without an index; default 0. In the other modes, 1 is an error. An entry index lists places
+     * of a JPEG at which decoding can start, so that a crop needs a part of the file only. */
     int32_t no_index;
     int32_t progressive; /**< keep, without no_index: a PenProgressive */
     /** 1 = an in-place pack: the bytes of images stay in their files, and the pack only refers to

@@ -59,10 +59,10 @@ enum {
 /** How a stored image was made from its source. The numbers are those of the pack format. */
 enum {
     PEN_HOW_KEPT = 0,
-    PEN_HOW_TILED = 1,
+    PEN_HOW_TILED = 1, /**< by an earlier build: cut into tiles without loss */
     PEN_HOW_ENCODED = 2,
     PEN_HOW_RAW = 3,
-    PEN_HOW_KEPT_UNTILED = 4, /**< kept: it cannot be tiled without loss */
+    PEN_HOW_KEPT_UNTILED = 4, /**< the same: kept, because it cannot be tiled without loss */
     PEN_HOW_KEPT_QUALITY = 5, /**< kept: its quality is not above the requested one */
     PEN_HOW_INDEXED = 6,      /**< kept, with places at which decoding can start */
     PEN_HOW_CONVERTED = 7,    /**< a baseline JPEG with the same pixels, with such places */

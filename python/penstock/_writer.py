@@ -20,11 +20,20 @@ _FORMATS = {
     kind: (code, "<" + code, *("l" * (struct.calcsize("l") == 8 and kind == "i64")))
     for kind, code in _CODES.items()
 }
-_MODES = {"tile": 0, "keep": 1, "encode": 2, "raw": 3, "mix": 4}
+_MODES = {"keep": 1, "encode": 2, "raw": 3, "mix": 4}
 _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _PROGRESSIVE = {"keep": 0, "convert": 1}
 _TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
 _OPTIONAL = ("bytes", "json", "text")
+
+
+def _mode_number(mode: str) -> int:
+    if isinstance(mode, str) and mode == "tile":
+        raise InvalidError(
+            "mode: tiles can be read, but are no longer written; use \"keep\" (the default) or "
+            "\"encode\""
+        )
+    return _MODES[_check.word("mode", mode, _MODES)]
 
 
 def _parse_field(name: str, text: str) -> Field:
@@ -210,11 +219,12 @@ class Writer:
                  Numbers can have a shape ("f32[2,3]"). "bytes?", "json?" and "text?" are optional.
     classes      class names, for the numbers in `class_field`
     class_field  the field of class numbers; None: the first i64 field without a shape
-    mode         how images are stored: keep (default, byte for byte), tile, encode, raw or mix.
+    mode         how images are stored: keep (default, byte for byte), encode, raw or mix.
                  See `penstock pack --help` for the modes and for `quality`, `max_side`,
                  `short_side`, `raw_share`.
     index        False, with mode="keep": only store the files. JPEGs get no index of places at
-                 which decoding can start, and no image is decoded. With mode="encode": store tiles
+                 which decoding can start, and no image is decoded. With mode="encode": the
+                 JPEGs get no index
     progressive  with mode="keep", for JPEGs with several scans, which cannot have such an index:
                  "keep" (default) stores the file; "convert" stores a baseline JPEG with the same
                  pixels and an index
@@ -270,7 +280,7 @@ class Writer:
             fields=[(f.name, _TYPES[f.type], f.mask, f.shape, f.optional) for f in self.fields],
             class_field=_check.text("class_field", class_field) if classes is not None else None,
             classes=_class_names(classes),
-            mode=_MODES[_check.word("mode", mode, _MODES)],
+            mode=_mode_number(mode),
             quality=_check.integer("quality", quality, 1, 100),
             max_side=_check.integer("max_side", max_side, 0, 2**31),
             short_side=_check.integer("short_side", short_side, 0, 2**31),

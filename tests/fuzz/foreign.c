@@ -94,10 +94,10 @@ WRAPPED(JDIMENSION, jpeg_read_scanlines, j_decompress_ptr d, JSAMPARRAY rows, JD
     return n;
 }
 
-WRAPPED(int, pen__turbo_encode, const PenPixels *pixels, int quality, uint32_t restart_interval,
-        const PenLimits *limits, PenBuf *out, PenError *reterr)
+WRAPPED(int, pen__turbo_encode, const PenPixels *pixels, int quality, const PenLimits *limits,
+        PenBuf *out, PenError *reterr)
 {
-    int r = __real_pen__turbo_encode(pixels, quality, restart_interval, limits, out, reterr);
+    int r = __real_pen__turbo_encode(pixels, quality, limits, out, reterr);
     if (r >= 0)
         __msan_unpoison(out->data, out->bytes);
     return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JPEG file: header, marker chain, metadata, tiles. What can be tiled has to keep its pixels. */
+/* A JPEG file: header, marker chain, metadata, segments of tiles. What can be transcoded to
+ * baseline has to keep its pixels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,8 @@
 #include "codec/jpeg/markers.h"
 #include "codec/jpeg/metadata.h"
 #include "codec/jpeg/quality.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/tiled.h"
+#include "codec/jpeg/transcode/baseline.h"
 #include "help.h"
 
 static const PenLimits limits = {
@@ -19,29 +21,16 @@ static bool same_pixels(const PenPixels *a, const PenPixels *b)
            memcmp(a->data, b->data, (size_t)a->width * a->height * a->channels) == 0;
 }
 
-/* The table of segments that a reader makes is the one that the writer made. */
-static void require_segments(const PenTiledJpeg *t)
-{
-    PenError err;
-    uint32_t head = 0, n = 0;
-    uint32_t *lengths = NULL;
-    MUST(pen__jpeg_segments(t->jpeg.data, t->jpeg.bytes, &limits, &head, &lengths, &n, &err));
-    REQUIRE(head == t->head_bytes && n == t->n_segments);
-    REQUIRE(memcmp(lengths, t->segment_bytes, n * sizeof *lengths) == 0);
-    PenTileGeometry g;
-    pen__tile_geometry(&t->info, &g);
-    REQUIRE(g.n_segments == n);
-    pen__free(lengths);
-}
-
 /* Baseline has no larger numbers than these. */
-static void require_baseline(const PenTiledJpeg *t)
+static void require_baseline(const PenBuf *jpeg)
 {
     enum { DC_BITS = 11, AC_BITS = 10 };
     PenError err;
+    PenJpegInfo info;
     PenJpegWalk walk;
     PenJpegMarker m;
-    MUST(pen__jpeg_walk_start(&walk, t->jpeg.data, t->head_bytes, &err));
+    MUST(pen__jpeg_info(jpeg->data, jpeg->bytes, &limits, &info, &err));
+    MUST(pen__jpeg_walk_start(&walk, jpeg->data, info.head_bytes, &err));
     do {
         MUST(pen__jpeg_walk_next(&walk, &m, &err));
         const uint8_t *p = m.body, *end = p + m.body_bytes;
@@ -54,29 +43,18 @@ static void require_baseline(const PenTiledJpeg *t)
                 REQUIRE(is_ac ? (*p & 15) <= AC_BITS : *p <= DC_BITS);
         }
     } while (m.code != PEN_MARKER_SOS);
-    REQUIRE(t->info.sof == PEN_MARKER_SOF0 && t->info.precision == 8);
-}
-
-static void tile_again(const uint8_t *data, size_t bytes, const PenTiledJpeg *first)
-{
-    PenError err;
-    PenTiledJpeg t = {.n_segments = 0};
-    const char *why = NULL;
-    MUST(pen__jpeg_tile(data, bytes, &limits, &t, &why, &err));
-    REQUIRE(t.jpeg.bytes == first->jpeg.bytes);
-    REQUIRE(memcmp(t.jpeg.data, first->jpeg.data, t.jpeg.bytes) == 0);
-    pen__tiled_free(&t);
+    REQUIRE(info.sof == PEN_MARKER_SOF0 && info.precision == 8 && !info.restart_interval);
 }
 
 /* The metadata set aside and put back again. */
-static void require_whole(const uint8_t *data, size_t bytes, const PenTiledJpeg *t,
+static void require_whole(const uint8_t *data, size_t bytes, const PenBuf *jpeg,
                           const PenPixels *pixels)
 {
     PenError err;
     PenBuf meta = {0}, whole = {0}, again = {0};
     PenPixels found = {0};
     MUST(pen__jpeg_metadata(data, bytes, &meta, &err));
-    MUST(pen__jpeg_with_metadata(t->jpeg.data, t->jpeg.bytes, meta.data, meta.bytes, &whole, &err));
+    MUST(pen__jpeg_with_metadata(jpeg->data, jpeg->bytes, meta.data, meta.bytes, &whole, &err));
     MUST(pen__jpeg_check(whole.data, whole.bytes, &limits, &err));
     MUST(pen__jpeg_metadata(whole.data, whole.bytes, &again, &err));
     REQUIRE(again.bytes == meta.bytes &&
@@ -89,38 +67,6 @@ static void require_whole(const uint8_t *data, size_t bytes, const PenTiledJpeg 
     pen__buf_free(&again);
 }
 
-static void require_tiled(const uint8_t *data, size_t bytes, const PenTiledJpeg *t)
-{
-    PenError err;
-    PenPixels source = {0}, tiled = {0};
-    MUST(pen__image_decode(data, bytes, &limits, &source, &err));
-    uint8_t *exact = copy_of(t->jpeg.data, t->jpeg.bytes);
-    MUST(pen__jpeg_check(exact, t->jpeg.bytes, &limits, &err));
-    MUST(pen__image_decode(exact, t->jpeg.bytes, &limits, &tiled, &err));
-    REQUIRE(same_pixels(&source, &tiled));
-    require_segments(t);
-    require_baseline(t);
-    tile_again(exact, t->jpeg.bytes, t);
-    require_whole(data, bytes, t, &source);
-    free(exact);
-    pen__pixels_free(&source);
-    pen__pixels_free(&tiled);
-}
-
-static void try_tile(const uint8_t *data, size_t bytes)
-{
-    PenError err;
-    PenTiledJpeg t = {.n_segments = 0};
-    const char *why = NULL;
-    int r = CALL(pen__jpeg_tile(data, bytes, &limits, &t, &why, &err));
-    /* What does not begin like a JPEG is not decoded, though a JPEG may follow. */
-    if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_STORED_JPEG)
-        require_tiled(data, bytes, &t);
-    else if (r > 0)
-        REQUIRE(r == PEN_END && why && *why);
-    pen__tiled_free(&t);
-}
-
 /* A baseline file with the same pixels, and again the same one if it is made of that. */
 static void try_baseline(const uint8_t *data, size_t bytes)
 {
@@ -129,11 +75,15 @@ static void try_baseline(const uint8_t *data, size_t bytes)
     PenPixels source = {0}, made = {0};
     const char *why = NULL;
     int r = CALL(pen__jpeg_baseline(data, bytes, &limits, &b, &why, &err));
+    /* What does not begin like a JPEG is not decoded, though a JPEG may follow. */
     if (r == PEN_OK && pen__image_sniff(data, bytes) == PEN_STORED_JPEG) {
         uint8_t *exact = copy_of(b.data, b.bytes);
         MUST(pen__image_decode(data, bytes, &limits, &source, &err));
         MUST(pen__image_decode(exact, b.bytes, &limits, &made, &err));
+        MUST(pen__jpeg_check(exact, b.bytes, &limits, &err));
         REQUIRE(same_pixels(&source, &made));
+        require_baseline(&b);
+        require_whole(data, bytes, &b, &source);
         MUST(pen__jpeg_baseline(exact, b.bytes, &limits, &again, &why, &err));
         REQUIRE(again.bytes == b.bytes && memcmp(again.data, b.data, b.bytes) == 0);
         free(exact);
@@ -181,7 +131,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pen__buf_free(&meta);
     REQUIRE(pen__exif_orientation(exact, bytes) >= 1 && pen__exif_orientation(exact, bytes) <= 8);
     try_decode(exact, bytes);
-    try_tile(exact, bytes);
     try_baseline(exact, bytes);
     free(exact);
     return 0;

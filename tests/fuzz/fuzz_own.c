@@ -8,7 +8,7 @@
 
 #include "base/attr.h"
 #include "base/machine/cpu.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/tiled.h"
 #include "help.h"
 #include "region_rows.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/tiled.h"
 #include "codec/region/region.h"
 #include "help.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/attr.h"
 #include "codec/jpeg/metadata.h"
-#include "codec/jpeg/transcode/tile.h"
 #include "codec/jpeg/turbo/turbo.h"
 #include "help.h"
 #include "memory_fs.h"
@@ -65,19 +64,14 @@ static void make_image(PenBuf *out, int kind, uint32_t width, uint32_t height, u
 {
     PenError err;
     PenPixels p;
-    PenTiledJpeg tiled = {.n_segments = 0};
     draw(&p, width, height, channels);
     if (kind == 0) {
         MUST(pen__png_encode(&p, out, &err));
-    } else if (kind == 1 || kind == 3) {
-        MUST(pen__turbo_encode(&p, 80, 0, &pen__limits_default, out, &err));
     } else {
-        MUST(pen__jpeg_encode(&p, 95, &pen__limits_default, &tiled, &err));
-        REQUIRE(pen__buf_add(out, tiled.jpeg.data, tiled.jpeg.bytes) == 0);
+        MUST(pen__turbo_encode(&p, kind == 2 ? 95 : 80, &pen__limits_default, out, &err));
     }
     if (kind == 3)
         add_metadata(out);
-    pen__tiled_free(&tiled);
     free(p.data);
 }
 
@@ -135,7 +129,7 @@ static void take_settings(Input *in, Case *c)
         s->classes = classes;
         s->n_classes = take_below(in, 4);
     }
-    s->mode = (int32_t)take_below(in, 5);
+    s->mode = PEN_MODE_KEEP + (int32_t)take_below(in, 4);
     s->quality = 1 + (int32_t)take_below(in, 100);
     if (s->mode >= PEN_MODE_ENCODE && take_byte(in) & 1)
         *(take_byte(in) & 1 ? &s->max_side : &s->short_side) = 1 + take_below(in, 40);
@@ -298,8 +292,7 @@ static void require_image(const Case *c, const PenValue *source, const PenImage 
     bool may_shrink = s->max_side || s->short_side;
     PenPixels before, after = {0};
     REQUIRE(image->bytes == bytes && image->source_bytes == source->bytes);
-    if (image->how == PEN_HOW_KEPT || image->how == PEN_HOW_KEPT_UNTILED ||
-        image->how == PEN_HOW_INDEXED) {
+    if (image->how == PEN_HOW_KEPT || image->how == PEN_HOW_INDEXED) {
         REQUIRE(is_kept(source, data, bytes));
         return;
     }

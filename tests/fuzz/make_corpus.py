@@ -36,6 +36,7 @@ from plain_writer import (  # noqa: E402
     image,
     write_pack,
 )
+from tiled import cut_tiles  # noqa: E402
 
 CORPUS = HERE / "corpus"
 MADE = set()
@@ -203,24 +204,7 @@ def png_seeds():
 # ---- packs --------------------------------------------------------------------------------------
 
 
-def cut_tiles(jpeg, width, height, samp, components=3):
-    """A tiled jpeg as an image of plain_writer."""
-    at = 2
-    while True:
-        marker, size = jpeg[at + 1], struct.unpack_from(">H", jpeg, at + 2)[0]
-        at += 2 + size
-        if marker == 0xDA:
-            break
-    head, lengths, start = at, [], at
-    while at < len(jpeg) - 1:
-        if jpeg[at] == 0xFF and (0xD0 <= jpeg[at + 1] <= 0xD7 or jpeg[at + 1] == 0xD9):
-            lengths.append(at + 2 - start)
-            start = at + 2
-        at += 1
-    cut = Segments(head, tuple(lengths), 2, 8, components, *samp)
-    meta = b"\xff\xe1\x00\x08Exif\0\0"
-    shape = {"codec": "jpeg", "how": "tiled", "segments": cut, "channels": components}
-    return image(jpeg, width, height, meta=meta, **shape)
+META = b"\xff\xe1\x00\x08Exif\0\0"
 
 
 def indexed(jpeg, width, height, channels):
@@ -245,8 +229,8 @@ def joined(path, manifest):
 
 
 def pack_seeds(jpegs, pngs):
-    tiles = cut_tiles(jpegs["tiled"], 40, 24, (2, 2))
-    grey = cut_tiles(jpegs["tiled-grey"], 90, 40, (1, 1), 1)
+    tiles = cut_tiles(jpegs["tiled"], 40, 24, (2, 2), meta=META)
+    grey = cut_tiles(jpegs["tiled-grey"], 90, 40, (1, 1), 1, META)
     kept = image(pngs["rgb-8"], 3, 3, codec="png", meta=b"\xff\xfe\x00\x04hi")
     frames = [raw(2, 2, 1, timestamp=5), kept, raw(3, 1, 3, orientation=6), kept]
     all_types = [
@@ -278,7 +262,7 @@ def pack_seeds(jpegs, pngs):
     numbers = [(b"%d" % n, {"n": n}) for n in range(23)]
     packs = {
         "all-types": (all_types, few, {"block_samples": 2, "shard_blocks": 2, "classes": {
-            6: [b"cat", b"dog", b"", b"\xc3\xa4"]}, "settings": {"mode": "tile"}}),
+            6: [b"cat", b"dog", b"", b"\xc3\xa4"]}, "settings": {"mode": "keep"}}),
         "tiles": ([Field("image", "image")],
                   [(b"a", {"image": tiles}), (b"b", {"image": grey}), (b"c", {"image": kept})],
                   {"block_samples": 3}),
@@ -438,7 +422,7 @@ def frames_stamp(files):
     return struct.pack("<Q", total & wide) * 3
 
 
-def plan(records, fields, classes, roots, class_field, lists=(), version=1):
+def plan(records, fields, classes, roots, class_field, lists=(), version=2):
     """As src/ingest/plan/plan_impl.h lays it out; the id and the hashes are not checked."""
     data, table = b"PENPLAN\n" + struct.pack("<Q", version), b""
     for n, record in enumerate(records):

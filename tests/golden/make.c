@@ -101,7 +101,6 @@ static void make_types(const char *out)
     PenWriter *w = NULL;
     PenWriterSettings s;
     pen_writer_settings_init(&s);
-    s.mode = PEN_MODE_TILE;
     s.fields = type_fields;
     s.n_fields = LEN(type_fields);
     s.class_field = "label";
@@ -153,7 +152,6 @@ static void make_clips(const char *out, char **paths, uint32_t n)
         times[i] = (int64_t)i * 33366666 - 5;
     }
     pen_writer_settings_init(&s);
-    s.mode = PEN_MODE_TILE;
     s.fields = clip_fields;
     s.n_fields = LEN(clip_fields);
     s.block_samples = 3;

@@ -18,6 +18,8 @@
 #include "codec/jpeg/decoder/scan.h"
 #include "lib/images.h"
 #include "lib/sweep.h"
+#include "lib/tiled_pack.h"
+#include "lib/tree.h"
 #include "pack/write/publish.h"
 #include "pack/write/roll.h"
 
@@ -175,9 +177,23 @@ static void write_as_is(const char *dir, const LoadSpec *spec)
         must_failed(dir, 0, e.message);
 }
 
+/* The library no longer writes tiles: they are made of kept files. */
+static void write_tiles(const char *dir, const LoadSpec *spec)
+{
+    LoadSpec kept = *spec;
+    char first[600];
+    snprintf(first, sizeof first, "%s.kept", dir);
+    kept.mode = PEN_MODE_KEEP;
+    write_checked(first, &kept);
+    tile_pack(first, dir, spec->shard_bytes);
+    dir_remove(first);
+}
+
 void load_pack_write(const char *dir, const LoadSpec *spec)
 {
-    if (spec->mode == LOAD_AS_IS || spec->mode == LOAD_FORGED)
+    if (spec->mode == PEN_MODE_TILE)
+        write_tiles(dir, spec);
+    else if (spec->mode == LOAD_AS_IS || spec->mode == LOAD_FORGED)
         write_as_is(dir, spec);
     else
         write_checked(dir, spec);

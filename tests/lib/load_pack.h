@@ -26,7 +26,8 @@ typedef void (*LoadImageFn)(void *ctx, uint32_t i, LoadImage *image);
 typedef struct LoadSpec {
     uint32_t n;
     int mode; /* a PenMode; LOAD_AS_IS stores whatever the bytes are, checksums right. KEEP stores
-                 broken files, too; LOAD_INDEXED is KEEP with entry indexes, LOAD_FORGED is AS_IS
+                 broken files, too; TILE makes a pack as earlier builds
+                 did; LOAD_INDEXED is KEEP with entry indexes, LOAD_FORGED is AS_IS
                  with indexes that are not those of the files */
     uint64_t block_samples, shard_bytes;
     LoadImageFn image;
@@ -39,7 +40,7 @@ enum { LOAD_AS_IS = -1, LOAD_INDEXED = -2, LOAD_FORGED = -3 };
 void load_pack_write(const char *dir, const LoadSpec *spec);
 PenPack *load_pack_open(const char *dir);
 
-/* Photographs in little: tiled, raw, progressive, CMYK, grey, PNG, turned. */
+/* Photographs in little: indexed, raw, progressive, CMYK, grey, PNG, turned. */
 void load_mixed_image(void *ctx, uint32_t i, LoadImage *image);
 /* A header that is right, and data behind it that is not. */
 void load_break_jpeg(PenBuf *file);

@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "lib/images.h"
 #include "lib/sweep.h"
+#include "lib/tiled_pack.h"
 #include "lib/tree.h"
 
 /* ---- through the writer ---------------------------------------------------------------------- */
@@ -47,7 +48,7 @@ static void fill_images(Mixed *m, const MixSpec *spec, uint32_t i)
     uint32_t meta = i % 3 == 1 ? 0 : spec->meta * 1000 + i + 1;
     ImageSpec photo = {64 + 16 * (i % 3), 48, 3, seed, meta, i % 2 == 0, i % 5 == 3};
     if (i % 7 == 5)
-        photo.channels = 4; /* CMYK cannot be tiled */
+        photo.channels = 4; /* CMYK has no index */
     if (i % 7 == 6)
         photo.channels = 1;
     image_jpeg(&photo, &m->photo);
@@ -157,8 +158,14 @@ int try_mixed(const char *dir, const MixSpec *spec, PenError *reterr)
 void make_mixed(const char *dir, const MixSpec *spec)
 {
     PenError e = {0};
-    if (try_mixed(dir, spec, &e) < 0)
+    char first[600];
+    snprintf(first, sizeof first, "%s%s", dir, spec->keep ? "" : ".first");
+    if (try_mixed(first, spec, &e) < 0)
         must_failed(dir, 0, e.message);
+    if (spec->keep)
+        return;
+    tile_pack(first, dir, spec->shard_bytes);
+    dir_remove(first);
 }
 
 /* ---- sources for ingest ---------------------------------------------------------------------- */

@@ -5,18 +5,20 @@
 
 #include <penstock/penstock.h>
 
-/* A pack of every field type and way of storing, through the writer. Packs that differ in their
+/* A pack of every field type and way of storing. Packs that differ in their
  * seeds alone have the same names of shards and nearly the same layout. */
 typedef struct MixSpec {
     uint32_t n_samples;
     uint32_t pixels; /* seed of all that is in payloads */
     uint32_t meta;   /* seed of the metadata */
     uint64_t block_samples, shard_bytes;
-    int keep; /* the files as they are, with entry indexes; else tiled and raw ones */
+    int keep; /* the files as they are, with entry indexes; else some raw, and tiles of others */
 } MixSpec;
 
 void make_mixed(const char *dir, const MixSpec *spec);
-/* The same, but failures are returned: for tests that make them. */
+/* The same through the writer, which makes no tiles; failures are returned, for tests that make
+ * them.
+ */
 int try_mixed(const char *dir, const MixSpec *spec, PenError *reterr);
 
 /* DIR/<class>/<number>.jpg, for numbers from `first` on. */

@@ -74,12 +74,12 @@ size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const
     return different;
 }
 
-PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out)
+PenEncoded part_of(const TiledJpeg *t, PenBox box, uint32_t more, uint8_t **out)
 {
     return part_of_shrunk(t, box, 0, more, out);
 }
 
-PenEncoded part_of_shrunk(const PenTiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
+PenEncoded part_of_shrunk(const TiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
                           uint8_t **out)
 {
     PenCut cut = {.codec = PEN_STORED_JPEG,

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "codec/jpeg/transcode/tile.h"
 #include "codec/region/region.h"
+#include "tiled_jpeg.h"
 
 /* Rows as a region gives them, put one behind the other. */
 typedef struct Collected {
@@ -31,7 +31,7 @@ int find_shrunk(PenDecoder *d, const PenEncoded *image, const PenRegion *region,
 size_t count_different(const PenPixels *whole, PenBox box, int32_t colour, const Collected *c);
 
 /* A tiled JPEG, all of it. */
-static inline PenEncoded whole_tiled(const PenTiledJpeg *t)
+static inline PenEncoded whole_tiled(const TiledJpeg *t)
 {
     return (PenEncoded){.data = t->jpeg.data,
                         .bytes = t->jpeg.bytes,
@@ -47,8 +47,8 @@ static inline PenEncoded whole_tiled(const PenTiledJpeg *t)
 
 /* The head and the segments that some rows need, `more` of them before and behind where there are
  * any; `out` holds their bytes, exactly. */
-PenEncoded part_of(const PenTiledJpeg *t, PenBox box, uint32_t more, uint8_t **out);
-PenEncoded part_of_shrunk(const PenTiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
+PenEncoded part_of(const TiledJpeg *t, PenBox box, uint32_t more, uint8_t **out);
+PenEncoded part_of_shrunk(const TiledJpeg *t, PenBox box, uint32_t shrink, uint32_t more,
                           uint8_t **out);
 
 /* What a reader reads of a complete JPEG with an entry index for a box: SOI, the tables, and bytes

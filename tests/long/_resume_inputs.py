@@ -185,7 +185,5 @@ class Inputs:
         return [self.top, "--kind", "frames"] if self.kind == "frames" else [self.top]
 
     def options(self, order):
-        mode = "tile" if self.kind == "videos" else "keep"
         more = ["--fps", "4"] if self.kind in ("frames", "gulp") else []
-        return ["--mode", mode, "--order", order, "--block-samples", "2", "--shard-bytes", "1",
-                *more]
+        return ["--order", order, "--block-samples", "2", "--shard-bytes", "1", *more]

@@ -87,7 +87,8 @@ static void make_files(void)
     }
     for (size_t i = 0; i < PEN_LEN(restarts); i++) {
         jpeg.bytes = 0;
-        MUST(pen__turbo_encode(&files[i].whole, 92, restarts[i], limits, &jpeg, NULL) == PEN_OK);
+        MUST(pen__turbo_encode(&files[i].whole, 92, limits, &jpeg, NULL) == PEN_OK);
+        reference_transcode(jpeg.data, jpeg.bytes, restarts[i], &jpeg);
         make_file(&files[PEN_LEN(specs) + i], &jpeg, scan);
     }
     pen__buf_free(&jpeg);

@@ -41,7 +41,7 @@ from PIL import Image, ImageEnhance, ImageOps
 BOXES = scaled(20, 2)
 PHOTOS = int(os.environ.get("PENSTOCK_SAMPLE") or 30)
 CHUNK = 50  # images whose pixels are held at a time
-MODES = {"tile": {}, "keep": {}, "encode": {"quality": 90, "max_side": 400}}
+MODES = {"keep": {}, "encode": {"quality": 90, "max_side": 400}}
 FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box")
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -231,7 +231,8 @@ def resampled(pictures, kind):
     rng, diff = random.Random(3), Difference()
     for chunk in pictures.chunks():
         for epoch in range(BOXES):
-            mode, size, seed = list(MODES)[epoch % 3], some_size(rng, epoch), rng.getrandbits(64)
+            mode = list(MODES)[epoch % len(MODES)]
+            size, seed = some_size(rng, epoch), rng.getrandbits(64)
             pipeline = [
                 ops.decode(), ops.random_resized_crop(size, filter=kind), ops.hflip(), ops.vflip(),
             ]
@@ -292,7 +293,7 @@ def normalized(pixels):
 
 def values(pictures, seed=5):
     """All types and both layouts, bit for bit from the bytes of u8."""
-    pack, numbers = pictures.packs["tile"], range(len(pictures))
+    pack, numbers = pictures.packs["keep"], range(len(pictures))
     base = {n: pixels for n, pixels, _ in load(pack, GEOMETRY, numbers, seed, 1)}
     kinds = {"u8": torch.uint8, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
     n = 0
@@ -368,7 +369,7 @@ def colours(pictures, parts):
     diff, far, order = Difference(), 0, collections.Counter()
     given = {part: RANGES[part] for part in parts}
     for epoch in range(BOXES):
-        pack, numbers, seed = pictures.packs["tile"], range(len(pictures)), 600 + epoch
+        pack, numbers, seed = pictures.packs["keep"], range(len(pictures)), 600 + epoch
         base = {n: pixels for n, pixels, _ in load(pack, GEOMETRY, numbers, seed, epoch)}
         text = " ".join(f"{part}={low},{high}" for part, (low, high) in given.items())
         pipeline = f"{GEOMETRY} | color_jitter {text}"
@@ -390,20 +391,20 @@ def colours(pictures, parts):
 
 def grey(pictures):
     """grayscale, and decode gray: what Pillow's "L" says."""
-    diff, pack, numbers = Difference(), pictures.packs["tile"], range(len(pictures))
+    diff, pack, numbers = Difference(), pictures.packs["keep"], range(len(pictures))
     base = {n: pixels for n, pixels, _ in load(pack, GEOMETRY, numbers, 7, 0)}
     for number, found, _ in load(pack, GEOMETRY + " | grayscale", numbers, 7, 0):
         one = np.asarray(Image.fromarray(base[number]).convert("L"))
         diff.add(np.dstack([one] * 3), found, f"grayscale {number}")
     for number, found, _ in load(pack, "decode gray | resize 31,45 nearest", numbers, 7, 0):
-        one = np.asarray(Image.fromarray(pictures.pixels("tile", number)).convert("L"))
+        one = np.asarray(Image.fromarray(pictures.pixels("keep", number)).convert("L"))
         diff.add(resized(one[..., None], (31, 45), "nearest"), found, f"decode gray {number}")
     return diff.check(0)
 
 
 def erased(pictures):
     """random_erasing, on pixels and on the result."""
-    diff, pack, numbers, n = Difference(), pictures.packs["tile"], range(len(pictures)), 0
+    diff, pack, numbers, n = Difference(), pictures.packs["keep"], range(len(pictures)), 0
     for epoch in range(BOXES):
         base = {n: pixels for n, pixels, _ in load(pack, GEOMETRY, numbers, 8, epoch)}
         boxes = {
@@ -594,7 +595,7 @@ def print_digests(packs):
 
 def tiers(sets):
     """Every tier with the own decoder and without it; "" is the best there is."""
-    packs = [str(pictures.packs["tile"].path) for pictures in sets]
+    packs = [str(pictures.packs["keep"].path) for pictures in sets]
     texts = {}
     for tier, decoder in itertools.product(("", "c", "avx2", "avx512"), ("own", "turbo")):
         env = {**os.environ, "PENSTOCK_CPU": tier, "PENSTOCK_JPEG": decoder}

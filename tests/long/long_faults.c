@@ -264,7 +264,7 @@ static int ingest(const char *source, int mode, int append, uint32_t task, uint3
 
 static int pack_folder(PenError *reterr)
 {
-    return ingest(folder, PEN_MODE_TILE, 0, 0, 0, reterr);
+    return ingest(folder, PEN_MODE_KEEP, 0, 0, 0, reterr);
 }
 
 static int index_at(const char *source, const char *pack, PenError *reterr)
@@ -288,7 +288,7 @@ static int index_tar(PenError *reterr)
 
 static int pack_broken(PenError *reterr)
 {
-    return ingest(broken, PEN_MODE_TILE, 0, 0, 0, reterr);
+    return ingest(broken, PEN_MODE_KEEP, 0, 0, 0, reterr);
 }
 
 static int pack_list(PenError *reterr)
@@ -313,23 +313,23 @@ static int pack_converted(PenError *reterr)
 
 static void before_append(void)
 {
-    MUST(ingest(some, PEN_MODE_TILE, 0, 0, 0, NULL) == PEN_OK);
+    MUST(ingest(some, PEN_MODE_KEEP, 0, 0, 0, NULL) == PEN_OK);
 }
 
 static int append(PenError *reterr)
 {
-    return ingest(folder, PEN_MODE_TILE, 1, 0, 0, reterr);
+    return ingest(folder, PEN_MODE_KEEP, 1, 0, 0, reterr);
 }
 
 static int pack_task(PenError *reterr)
 {
-    return ingest(folder, PEN_MODE_TILE, 0, 1, 3, reterr);
+    return ingest(folder, PEN_MODE_KEEP, 0, 1, 3, reterr);
 }
 
 static void before_finalise(void)
 {
     for (uint32_t i = 0; i < 3; i++)
-        MUST(ingest(folder, PEN_MODE_TILE, 0, i, 3, NULL) == PEN_OK);
+        MUST(ingest(folder, PEN_MODE_KEEP, 0, i, 3, NULL) == PEN_OK);
 }
 
 static int finalise(PenError *reterr)
@@ -386,7 +386,7 @@ static const Scenario scenarios[] = {
     {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
     {"load clips", nothing, load_clips, READS, NULL},
     {"pixels of clips", nothing, read_pixels, READS, NULL},
-    {"pack of a folder, tile", nothing, pack_folder, PUBLISHES, NULL},
+    {"pack of a folder, keep", nothing, pack_folder, PUBLISHES, NULL},
     {"index of a folder", nothing, index_folder, PUBLISHES, NULL},
     {"index of a tar", nothing, index_tar, PUBLISHES, NULL},
     {"pack with broken inputs left out", nothing, pack_broken, PUBLISHES, NULL},

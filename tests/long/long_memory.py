@@ -241,8 +241,7 @@ def make_packs(work):
         path = work / f"huge-{len(packs)}.pen"
         packs[name] = write_pack(path, images, **only_stored).path
     images = [small[0], kinds["baseline"], *small[1:7]]
-    for name, mode in (("tiled", "tile"), ("indexed", "keep")):
-        packs[name] = write_pack(work / f"{name}.pen", images, mode=mode).path
+    packs["indexed"] = write_pack(work / "indexed.pen", images).path
     return packs
 
 
@@ -259,7 +258,7 @@ def all_tests(tests, packs):
     for name in ("pngs", "progressives"):
         tests.run(f"48 threads, {name}", kept_batches, packs[name], 300 * MiB, **many)
     crop, whole = "decode | random_resized_crop 224 | hflip", "decode | resize 224,224 lanczos"
-    for name in ("baseline", "baseline 4:4:4", "tiled", "indexed"):
+    for name in ("baseline", "baseline 4:4:4", "indexed"):
         for pipeline in (crop, whole):
             what = f"60 megapixels, {name}: {pipeline.split()[2]}"
             tests.run(what, huge, packs[name], 256 * MiB, 0, pipeline=pipeline)

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "codec/jpeg/decoder/decoder_impl.h"
 #include "codec/jpeg/decoder/scan.h"
+#include "codec/jpeg/turbo/turbo.h"
 #include "codec/region/region_impl.h"
 #include "lib/region_help.h"
 #include "lib/sweep.h"
@@ -160,7 +161,7 @@ static void try_index(Sweep *s, const PenEncoded *e, const PenPixels *whole, Pen
     free(bytes);
 }
 
-static void try_boxes(Sweep *s, int way, const PenEncoded *e, const PenTiledJpeg *t, PenRng rng)
+static void try_boxes(Sweep *s, int way, const PenEncoded *e, const TiledJpeg *t, PenRng rng)
 {
     PenPixels whole = {0};
     double time = 0;
@@ -215,12 +216,11 @@ static bool find_entries(PenEncoded *kept, PenJpegEntries *ret)
     return r == PEN_OK;
 }
 
-static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t number)
+static void try_photo(Sweep *s, const PenBuf *file, TiledJpeg *t, uint64_t number)
 {
     PenRng rng = pen__rng_init(1, number);
     PenImageInfo info;
     PenPixels pixels = {0};
-    const char *why = NULL;
     MUST(pen__image_probe(file->data, file->bytes, limits, &info, NULL) == PEN_OK);
     PenEncoded kept = {.data = file->data,
                        .bytes = file->bytes,
@@ -232,14 +232,17 @@ static void try_photo(Sweep *s, const PenBuf *file, PenTiledJpeg *t, uint64_t nu
     if (find_entries(&kept, &index))
         kept.entries = &index;
     try_boxes(s, KEPT, &kept, NULL, rng);
-    int r = pen__jpeg_tile(file->data, file->bytes, limits, t, &why, NULL);
+    int r = tile_jpeg(file->data, file->bytes, t);
     MUST(r == PEN_OK || r == PEN_END);
     if (r == PEN_OK) {
         PenEncoded tiled = whole_tiled(t);
         try_boxes(s, TILED, &tiled, t, rng);
     }
     MUST(pen__image_decode(file->data, file->bytes, limits, &pixels, NULL) == PEN_OK);
-    MUST(pen__jpeg_encode(&pixels, 90, limits, t, NULL) == PEN_OK);
+    PenBuf encoded = {0};
+    MUST(pen__turbo_encode(&pixels, 90, limits, &encoded, NULL) == PEN_OK);
+    MUST(tile_jpeg(encoded.data, encoded.bytes, t) == PEN_OK);
+    pen__buf_free(&encoded);
     pen__pixels_free(&pixels);
     PenEncoded again = whole_tiled(t);
     try_boxes(s, ENCODED, &again, t, rng);
@@ -297,7 +300,7 @@ TEST(regions_of_photographs)
     if (!find_photos(&photos))
         SKIP("no photographs; set PENSTOCK_PHOTOS to a directory of class directories");
     PenBuf file = {0};
-    PenTiledJpeg t = {0};
+    TiledJpeg t = {0};
     Sweep s = sweep_begin("regions");
     size_t n = (size_t)scaled(photos.gl_pathc, PEN_MIN(photos.gl_pathc, (size_t)50));
     make_decoders();
@@ -321,7 +324,7 @@ TEST(regions_of_photographs)
         pen__decoder_free(&decoders[way]);
     pen__entry_scan_free(&scan);
     pen__buf_free(&found.pixels);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__buf_free(&file);
     globfree(&photos);
 }

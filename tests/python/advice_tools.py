@@ -40,10 +40,11 @@ class Desk:
 
     def failed(self):
         run(*self.broken())
-        return self.tiled()
+        return self.other()
 
-    def tiled(self):
-        return ("pack", self.folder, "-o", self.out, "--mode", "tile")
+    def other(self):
+        """Other settings than those of pack()."""
+        return ("pack", self.folder, "-o", self.out, "--mode", "encode")
 
     def gzipped(self):
         with tarfile.open(self.top / "a.tar.gz", "w:gz") as tar:

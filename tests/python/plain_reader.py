@@ -56,6 +56,7 @@ image offset:Q bytes:Q width:I height:I codec:B how:B orientation:B channels:B c
   == timestamp == source_bytes == 0 | codec == 0 or 1 <= orientation <= 8 and channels in (1, 3, 4)
   | codec == 0 or bytes > 0 and width > 0 and height > 0 | table_bytes > 0 or table_offset == 0
   | codec != 4 or bytes == width * height * channels | how not in (1, 3, 6, 7) or table_bytes > 0
+  | codec != 1 or how not in (2, 5) or table_bytes > 0 or how == 2 and features & 2
 index head_bytes:I n_entries:I n_sums:I unit:H kind:B components:B h_samp:B v_samp:B restart:H
   lead_bytes:I scan_bytes:I | kind == 1 | features & 2 | codec == 1 and how in (2, 5, 6, 7)
   | components == channels in (1, 3) | n_entries > 1 | n_sums == up(scan_bytes, 4096) + 2
@@ -343,7 +344,7 @@ class Pack:
         return None if blob.missing else data
 
     def read_image(self, place, entry, **known):
-        image = entry.read(place, "image", **known)
+        image = entry.read(place, "image", features=self.head.must, **known)
         self.counts[8 + 8 * image.codec + image.how] += image.codec > 0
         self.counts[72 + place.field] += image.codec == 0
         image.data = self.payloads.take(place, image.bytes, image.offset)

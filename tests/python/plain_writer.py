@@ -352,8 +352,10 @@ def must_of(fields, samples):
     values = [value for _, sample in samples for value in sample.values()]
     values += [frame for value in values if isinstance(value, list) for frame in value]
     pictures = [value for value in values if isinstance(value, dict)]
-    indexed = any(isinstance(picture["segments"], Index) for picture in pictures)
-    return any(field.optional for field in fields) + 2 * indexed
+    entries = any(isinstance(picture["segments"], Index) for picture in pictures)
+    plain = any((picture["codec"], picture["how"], picture["segments"]) == ("jpeg", "encoded", None)
+                for picture in pictures)
+    return any(field.optional for field in fields) + 2 * (entries or plain)
 
 
 def schema_section(fields):

@@ -34,7 +34,7 @@ TABLE = {
                            lambda d: (d.folder / "dog" / "z.jpg").unlink(), Desk.pack),
     "discard it": (Desk.failed, "or discard it with 'penstock gc", lambda d: [
         (d.folder / "dog" / "z.jpg").unlink(), good("gc", d.out)],
-        Desk.tiled),
+        Desk.other),
     "a folder for the stray": (Desk.stray, "move the first one away or into a folder",
                                lambda d: (d.folder / "stray.jpg").rename(
                                    d.folder / "cat" / "stray.jpg"), Desk.pack),

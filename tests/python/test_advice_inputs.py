@@ -354,11 +354,11 @@ OPTIONS = {
                               lambda d: ("pack", d.folder, f"--out={d.out}")),
     "an option of another mode": (lambda d: d.pack("--quality", "80"),
                                   "leave it out or change the mode", nothing,
-                                  lambda d: (*d.tiled()[:4], "--mode", "encode", "--quality",
+                                  lambda d: (*d.other()[:4], "--mode", "encode", "--quality",
                                              "80")),
-    "quality of mix": (lambda d: (*d.tiled()[:4], "--mode", "mix", "--quality", "80"),
+    "quality of mix": (lambda d: (*d.other()[:4], "--mode", "mix", "--quality", "80"),
                        "add --max-side or --short-side, or leave --quality out", nothing,
-                       lambda d: (*d.tiled()[:4], "--mode", "mix", "--quality", "80",
+                       lambda d: (*d.other()[:4], "--mode", "mix", "--quality", "80",
                                   "--max-side", "20")),
     "--max-bad": (lambda d: d.pack("--max-bad", "1"), "add --on-bad skip or leave it out", nothing,
                   lambda d: d.pack("--max-bad", "1", "--on-bad", "skip")),
@@ -418,7 +418,7 @@ def videos(tmp_path_factory):
 def test_modes_of_videos(videos, tmp_path):
     command = ("pack", videos, "-o", tmp_path / "v.pen", "--mode")
     assert "leave --no-index out" in run(*command, "keep", "--no-index").err
-    for mode in ("keep", "tile", "encode", "raw", "mix"):
+    for mode in ("keep", "encode", "raw", "mix"):
         good(*command[:3], tmp_path / f"{mode}.pen", "--mode", mode)
 
 

@@ -50,6 +50,7 @@ NOT_FOLLOWED = {
     "remove the plan and start again": "a damaged plan is made anew: test_cli_resume.py",
     "max_side and short_side are both set; choose one": C_API,
     "choose the mode encode, raw or mix": C_API,
+    "use the mode keep (the default) or encode": C_API,
     "choose one of them, or leave no_index out": "test_py_writer.py has both",
     "take fewer with --fps, or cut it in a list with start and end": HUGE,
     "run the same command again": "followed in test_cli_pack.py after a signal; otherwise " + RACE,

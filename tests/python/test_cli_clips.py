@@ -75,7 +75,7 @@ def test_frames_in_class_folders(tmp_path):
     assert json.loads(json.dumps(info))["classes"] == ["clap", "wave"]
 
 
-@pytest.mark.parametrize("mode", ["tile", "raw"])
+@pytest.mark.parametrize("mode", ["keep", "raw"])
 def test_threads_make_no_difference(jester, mode):
     packs = []
     for threads in (1, 3):

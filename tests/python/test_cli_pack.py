@@ -100,7 +100,6 @@ def test_sizes_with_units_reach_the_settings(folder, tmp_path):
     (("--seed", "18446744073709551615"), {"seed": 18446744073709551615}),
     (("--fraction=0.5",), {"fraction": 0.5}),
     (("--no-index", "--check", "decode"), {"mode": "keep", "check_decode": 1}),
-    (("--mode", "tile"), {"mode": "tile"}),
     (("--mode", "encode", "--quality", "31"), {"mode": "encode", "quality": 31}),
     (("--mode", "raw", "--short-side", "20"), {"mode": "raw", "short_side": 20, "max_side": 0}),
     (("--mode=mix", "--raw-share", "0.75", "--max-side=9", "--quality", "31"),

@@ -489,7 +489,7 @@ def test_refused(top, tmp_path):
     assert "run 'penstock index' again" in run("verify", top / "folder.pen").err
     good("index", top / "photos", "-o", top / "again.pen")
     good("verify", top / "again.pen")
-    usage_error("index", "x", "-o", "x.pen", "--mode", "tile")
+    usage_error("index", "x", "-o", "x.pen", "--mode", "keep")
 
 
 def test_gc_leaves_files_alone(top):

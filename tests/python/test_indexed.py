@@ -127,21 +127,40 @@ def test_every_part_has_a_checksum(tmp_path):
     good("verify", pack)
 
 
+def without_features(part, data, shard, block):
+    if part == "manifest":
+        struct.pack_into("<Q", data, 0, 0)
+
+
 def test_the_feature_is_needed(tmp_path):
     """A pack whose manifest lacks the bit has no such tables."""
     pack = write(tmp_path / "a.pen", files())
     assert struct.unpack_from("<Q", (pack / "manifest").read_bytes(), 16)[0] == 2
-
-    def edit(part, data, shard, block):
-        if part == "manifest":
-            struct.pack_into("<Q", data, 0, 0)
-
     data = files()[0]
     photo = image(data, *SIZES[0], codec="jpeg", how="indexed", segments=Index(data, 8))
-    write_pack(tmp_path / "b.pen", FIELDS, [(b"0", {"photo": photo})], n_stats=72, edit=edit)
+    write_pack(tmp_path / "b.pen", FIELDS, [(b"0", {"photo": photo})], n_stats=72,
+               edit=without_features)
     result = run("verify", tmp_path / "b.pen")
     assert result.code == 1
     assert "entry table in a pack without such tables" in result.err
+
+
+def test_an_encoded_image_may_lack_a_table(tmp_path):
+    """With the feature; without it, and kept for its quality, a table is missing."""
+    data = files()[0]
+    for n, (how, edit, enough) in enumerate((("encoded", {}, True), ("low quality", {}, False),
+                                             ("encoded", {"edit": without_features}, False))):
+        pack, photo = tmp_path / f"{n}.pen", image(data, *SIZES[0], codec="jpeg", how=how)
+        write_pack(pack, FIELDS, [(b"0", {"photo": photo})], n_stats=72, **edit)
+        result = run("verify", "--decode", pack)
+        assert result.code == (0 if enough else 1)
+        assert enough or "table missing or unexpected" in result.err
+        if enough:
+            assert must_of(pack) == 2
+            assert PlainPack(pack).samples[0][1]["photo"]["data"] == data
+        else:
+            with pytest.raises(PackError):
+                PlainPack(pack)
 
 
 def must_of(pack):
@@ -158,10 +177,10 @@ def test_an_append_keeps_the_tables(tmp_path):
     write_pack(pack, [Field("image", "image")], samples, n_stats=72, block_samples=3)
     folder.mkdir()
     (folder / "new.jpg").write_bytes(new)
-    account = good("pack", folder, "-o", pack, "--append", "--mode", "tile", "--json").json()
+    account = good("pack", folder, "-o", pack, "--append", "--mode", "raw", "--json").json()
     assert (account["samples"], account["added"]) == (5, 1)
     hows = {row["how"]: row["images"] for row in account["images"]}
-    assert hows == {"kept, indexed": 4, "tiled": 1}
+    assert hows == {"kept, indexed": 4, "raw": 1}
     assert must_of(pack) == 2
     good("verify", "--decode", pack)
     found = {key: values["image"]["data"] for key, values in PlainPack(pack).samples}

@@ -12,6 +12,7 @@ from PIL import Image
 from plain_reader import Pack as PlainPack
 from py_tools import need_penstock
 from test_indexed import jpeg
+from tiled import tiled, write_tiles
 
 penstock = need_penstock()
 SIZE = (203, 97)
@@ -95,6 +96,14 @@ def crops(pack, n, size=40):
         return photos.transpose(0, 2, 3, 1).copy()
 
 
+def check_crops(pack, files):
+    keys = [key.decode() for key, _ in PlainPack(pack).samples]
+    for name, found in zip(keys, crops(pack, len(files))):
+        picture = numpy.array(Image.open(io.BytesIO(files[name])).convert("RGB"))
+        top, left = round((SIZE[1] - 40) / 2), round((SIZE[0] - 40) / 2)
+        assert numpy.array_equal(found, picture[top : top + 40, left : left + 40]), name
+
+
 def test_files_get_an_index(tmp_path):
     files = indexable()
     pack = tmp_path / "a.pen"
@@ -104,11 +113,7 @@ def test_files_get_an_index(tmp_path):
     assert must_of(pack) == 2
     assert good("info", pack, "--json").json()["settings"]["index"] == 1
     check_files(pack, files, tmp_path)
-    keys = [key.decode() for key, _ in PlainPack(pack).samples]
-    for name, found in zip(keys, crops(pack, len(files))):
-        picture = numpy.array(Image.open(io.BytesIO(files[name])).convert("RGB"))
-        top, left = round((SIZE[1] - 40) / 2), round((SIZE[0] - 40) / 2)
-        assert numpy.array_equal(found, picture[top : top + 40, left : left + 40]), name
+    check_crops(pack, files)
 
 
 def test_reasons_are_counted(tmp_path):
@@ -142,18 +147,24 @@ def test_no_index_only_stores(tmp_path):
 
 
 def test_appending_mixes_tiles_and_indexes(tmp_path):
+    """The short last block of the tiles is written again, with the tiles in it as they are."""
     files = indexable()
-    names = sorted(files)
-    first, second = store(tmp_path / "1", {n: files[n] for n in names[:4]}), tmp_path / "2"
-    store(second, {n: files[n] for n in names[4:]})
-    pack = tmp_path / "a.pen"
-    good("pack", first, "-o", pack, "--block-samples", "3", "--mode", "tile")
+    pictures = [Image.open(io.BytesIO(jpeg(SIZE, n))) for n in range(3)]
+    tiles = {f"t{n}": tiled(picture, n) for n, picture in enumerate(pictures)}
+    tiles["grey"] = tiled(pictures[0].convert("L"))
+    folder = store(tmp_path / "in", files)
+    pack = write_tiles(tmp_path / "a.pen", tiles, block_samples=3)
     assert must_of(pack) == 0
-    account = good("pack", second, "-o", pack, "--append", "--json").json()
-    assert hows(account) == {("jpeg", "tiled"): 4, ("jpeg", "kept, indexed"): len(names) - 4}
+    good("verify", "--decode", pack)
+    account = good("pack", folder, "-o", pack, "--append", "--json").json()
+    assert hows(account) == {("jpeg", "tiled"): 4, ("jpeg", "kept, indexed"): len(files)}
     assert must_of(pack) == 2
     good("verify", "--decode", pack)
-    assert len(PlainPack(pack).samples) == len(names)
+    good("copy", pack, tmp_path / "copy.pen")
+    for path in (pack, tmp_path / "copy.pen"):
+        found = {key.decode(): values["image"]["data"] for key, values in PlainPack(path).samples}
+        assert found == {**files, **{key: value["data"] for key, value in tiles.items()}}
+        check_crops(path, found)
 
 
 def test_tasks_write_indexes(tmp_path):
@@ -186,7 +197,7 @@ def test_frames_of_clips_get_an_index(tmp_path):
 
 
 def test_encoded_images_get_an_index(tmp_path):
-    """The pixels are those of tiles. What is too small is tiled."""
+    """Without --no-index, a file with several scans becomes a baseline one with the same pixels."""
     files = {
         "large.jpg": with_exif(jpeg((400, 300), 1, quality=95)),
         "low.jpg": jpeg(SIZE, 2, quality=50),
@@ -199,18 +210,37 @@ def test_encoded_images_get_an_index(tmp_path):
     command = ("--mode", "encode", "--quality", "80", "--max-side", "300", "--json")
     accounts = [good("pack", folder, "-o", pack, *command, *more).json()
                 for pack, more in zip(packs, ((), ("--no-index",)))]
-    for pack, account in zip(packs, accounts):
-        assert hows(account) == {("jpeg", "encoded"): 3, ("jpeg", "kept, quality"): 3}
-        assert account["without_index"] == []
+    assert [hows(account) for account in accounts] == [
+        {("jpeg", "encoded"): 3, ("jpeg", "kept, quality"): 1, ("jpeg", "kept"): 1,
+         ("jpeg", "converted"): 1},
+        {("jpeg", "encoded"): 3, ("jpeg", "kept"): 3}]
+    assert [reasons(account) for account in accounts] == [{"small": 2}, {}]
+    for pack in packs:
         good("verify", "--decode", pack)
-    assert [must_of(pack) for pack in packs] == [2, 0]
-    (indexed, tiled) = (dict(PlainPack(pack).samples) for pack in packs)
-    assert indexed[b"low.jpg"]["image"]["data"] == files["low.jpg"]
+        assert must_of(pack) == 2
+    (indexed, plain) = (dict(PlainPack(pack).samples) for pack in packs)
+    for name in ("low.jpg", "small_low.jpg"):
+        assert indexed[name.encode()]["image"]["data"] == files[name]
     with penstock.open(packs[0]) as opened:
         assert opened.metadata(opened.index("large.jpg"), "image").startswith(b"\xff\xe1")
     for key, values in indexed.items():
-        pictures = [Image.open(io.BytesIO(one["image"]["data"])) for one in (values, tiled[key])]
+        pictures = [Image.open(io.BytesIO(one["image"]["data"])) for one in (values, plain[key])]
         assert numpy.array_equal(*map(numpy.array, pictures)), key
+
+
+def test_mix_keeps_what_is_not_raw(tmp_path):
+    files = {f"{n}.jpg": jpeg(SIZE, n, quality=90) for n in range(8)}
+    folder, pack = store(tmp_path / "in", files), tmp_path / "a.pen"
+    account = good("pack", folder, "-o", pack, "--mode", "mix", "--raw-share", "0.5",
+                   "--json").json()
+    counts = hows(account)
+    assert set(counts) == {("raw", "raw"), ("jpeg", "kept, indexed")}
+    assert sum(counts.values()) == len(files) and must_of(pack) == 2
+    good("verify", "--decode", pack)
+    for key, values in PlainPack(pack).samples:
+        data, found = files[key.decode()], values["image"]["data"]
+        pixels = numpy.array(Image.open(io.BytesIO(data))).tobytes()
+        assert found in (data, pixels), key
 
 
 def test_packs_without_images_need_no_feature(tmp_path):

@@ -181,7 +181,7 @@ def test_a_writer_converts(tmp_path, progressive):
 
 def test_where_it_applies(tmp_path):
     inputs = ("pack", tmp_path, "-o", tmp_path / "a.pen", "--progressive", "convert")
-    assert "applies to --mode keep" in usage_error(*inputs, "--mode", "tile")
+    assert "applies to --mode keep" in usage_error(*inputs, "--mode", "encode")
     message = run(*inputs, "--mode", "keep", "--no-index").message()
     assert "expected the mode keep with an entry index, found no_index" in message
     with pytest.raises(penstock.InvalidError, match="another mode"):

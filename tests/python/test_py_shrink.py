@@ -11,7 +11,9 @@ import sys
 import numpy
 import pytest
 from PIL import Image, ImageFilter
+from plain_writer import image
 from py_tools import need_penstock
+from tiled import tiled, write_tiles
 
 penstock = need_penstock()
 
@@ -44,10 +46,11 @@ def packs(tmp_path_factory):
         options = {"quality": 90, "subsampling": i % 3, "format": "JPEG", "progressive": i == 5}
         (folder / "in" / "a" / f"{i}.jpg").write_bytes(encoded(i, **options))
     (folder / "in" / "a" / "6.png").write_bytes(encoded(6, format="PNG"))
-    for mode in ("keep", "tile"):
-        subprocess.run([os.environ["PENSTOCK"], "pack", folder / "in", "-o",
-                        folder / f"{mode}.pen", "--mode", mode, "--order", "source"], check=True,
-                       capture_output=True)
+    subprocess.run([os.environ["PENSTOCK"], "pack", folder / "in", "-o", folder / "keep.pen",
+                    "--order", "source"], check=True, capture_output=True)
+    tiles = {str(i): tiled(picture(i), i % 3, quality=90) for i in range(6)}
+    tiles["6"] = image(encoded(6, format="PNG"), *picture(6).size, codec="png")
+    write_tiles(folder / "tile.pen", tiles, block_samples=8)
     return {mode: folder / f"{mode}.pen" for mode in ("keep", "tile")}
 
 

@@ -45,9 +45,7 @@ PenPack *clip_pack(const char *name, const ClipSpec *spec)
     PenError err = {0};
     PenWriterSettings s;
     PenWriter *w = NULL;
-    PenPack *pack = NULL;
     PenBuf files[CLIP_FRAMES] = {{0}};
-    uint64_t total;
     pen_writer_settings_init(&s);
     s.fields = fields;
     s.n_fields = 2;
@@ -55,19 +53,12 @@ PenPack *clip_pack(const char *name, const ClipSpec *spec)
     s.no_index = spec->bad_sample >= 0; /* it would refuse what is broken */
     s.block_samples = 3;
     s.shard_bytes = 200000;
-    int r = pen_writer_open(at(name), &s, &w, &err);
+    int r = help_writer_open(name, &s, &w, &err);
     for (uint32_t i = 0; i < spec->n && r == PEN_OK; i++)
         r = clip_add(w, spec, i, files, &err);
-    if (r == PEN_OK)
-        r = pen_writer_finish(w, &total, &err);
-    pen_writer_close(&w);
     for (int f = 0; f < CLIP_FRAMES; f++)
         pen__buf_free(&files[f]);
-    if (r == PEN_OK)
-        r = pen_pack_open(at(name), &pack, &err);
-    if (r < 0)
-        printf("%s\n", err.message);
-    return pack;
+    return help_writer_end(name, &s, w, r, &err);
 }
 
 PenLoaderSettings clip_settings(uint32_t batch, const char *pipeline)

@@ -171,34 +171,6 @@ int reference_shrink(const uint8_t *data, size_t bytes, unsigned denominator, Pe
     return (int)quiet.errors.num_warnings;
 }
 
-void reference_transcode(const uint8_t *data, size_t bytes, uint32_t restart_interval, PenBuf *out)
-{
-    struct jpeg_decompress_struct d;
-    struct jpeg_compress_struct c;
-    struct jpeg_error_mgr errors;
-    unsigned char *buf = NULL;
-    unsigned long buf_bytes = 0;
-    d.err = c.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&d);
-    jpeg_create_compress(&c);
-    jpeg_mem_src(&d, data, bytes);
-    jpeg_read_header(&d, TRUE);
-    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&d);
-    jpeg_copy_critical_parameters(&d, &c);
-    jpeg_mem_dest(&c, &buf, &buf_bytes);
-    c.optimize_coding = TRUE;
-    c.restart_interval = restart_interval;
-    jpeg_write_coefficients(&c, coefficients);
-    jpeg_finish_compress(&c);
-    jpeg_finish_decompress(&d);
-    jpeg_destroy_compress(&c);
-    jpeg_destroy_decompress(&d);
-    out->bytes = 0;
-    if (pen__buf_add(out, buf, buf_bytes) < 0)
-        abort();
-    free(buf);
-}
-
 size_t find_marker_offset(const uint8_t *data, size_t bytes, uint8_t code, int n)
 {
     for (size_t i = 2; i + 4 <= bytes;) {

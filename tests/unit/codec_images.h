@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/codec.h"
+#include "lib/tiled_jpeg.h"
 
 typedef struct JpegSpec {
     uint32_t width, height;
@@ -36,10 +37,6 @@ size_t make_exif(int orientation, bool big_endian, uint8_t out[64]);
 int reference_decode(const uint8_t *data, size_t bytes, PenPixels *ret);
 /* The same with this scale_denom. */
 int reference_shrink(const uint8_t *data, size_t bytes, unsigned denominator, PenPixels *ret);
-
-/* What libjpeg writes for these coefficients with optimal tables and restart markers (0 = none);
- * aborts when it fails. */
-void reference_transcode(const uint8_t *data, size_t bytes, uint32_t restart_interval, PenBuf *out);
 
 /* Offset of the n-th marker with this code, counting from 0; 0 when there is none. */
 size_t find_marker_offset(const uint8_t *data, size_t bytes, uint8_t code, int n);

@@ -1,6 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load_help.h"
 
+#include "lib/tiled_pack.h"
+
+/* The name under which a pack is written first: tiles are made of kept files. */
+static const char *first_name(const char *name, int mode, char ret[64])
+{
+    snprintf(ret, 64, "%s%s", mode == PEN_MODE_TILE ? "kept-" : "", name);
+    return at(ret);
+}
+
+int help_writer_open(const char *name, const PenWriterSettings *s, PenWriter **ret, PenError *err)
+{
+    char first[64];
+    PenWriterSettings of = *s;
+    of.mode = s->mode == PEN_MODE_TILE ? PEN_MODE_KEEP : s->mode;
+    of.no_index |= s->mode == PEN_MODE_TILE;
+    return pen_writer_open(first_name(name, s->mode, first), &of, ret, err);
+}
+
+PenPack *help_writer_end(const char *name, const PenWriterSettings *s, PenWriter *w, int r,
+                         PenError *err)
+{
+    char first[64];
+    uint64_t total;
+    PenPack *pack = NULL;
+    if (r == PEN_OK)
+        r = pen_writer_finish(w, &total, err);
+    pen_writer_close(&w);
+    if (r == PEN_OK && s->mode == PEN_MODE_TILE)
+        tile_pack(first_name(name, s->mode, first), at(name), s->shard_bytes);
+    if (r == PEN_OK)
+        r = pen_pack_open(at(name), &pack, err);
+    if (r < 0)
+        printf("%s\n", err->message);
+    return pack;
+}
+
 PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
 {
     static const PenField fields[] = {
@@ -10,9 +46,7 @@ PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
     PenError err = {0};
     PenWriterSettings s;
     PenWriter *w = NULL;
-    PenPack *pack = NULL;
     PenBuf jpeg = {0}, png = {0};
-    uint64_t total;
     pen_writer_settings_init(&s);
     s.fields = fields;
     s.n_fields = 3;
@@ -20,7 +54,7 @@ PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
     s.no_index = bad >= 0; /* it would refuse what is broken */
     s.block_samples = 5;
     s.shard_bytes = 60000;
-    int r = pen_writer_open(at(name), &s, &w, &err);
+    int r = help_writer_open(name, &s, &w, &err);
     for (uint32_t i = 0; i < n && r == PEN_OK; i++) {
         JpegSpec spec = {.width = 60 + i % 7 * 8, .height = 50 + i % 5 * 9, .h = 2, .v = 2};
         PenPixels mask = {0};
@@ -40,16 +74,9 @@ PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode)
         if (r == PEN_OK)
             r = pen_writer_add(w, key, (size_t)key_bytes, values, 3, &err);
     }
-    if (r == PEN_OK)
-        r = pen_writer_finish(w, &total, &err);
-    pen_writer_close(&w);
     pen__buf_free(&jpeg);
     pen__buf_free(&png);
-    if (r == PEN_OK)
-        r = pen_pack_open(at(name), &pack, &err);
-    if (r < 0)
-        printf("%s\n", err.message);
-    return pack;
+    return help_writer_end(name, &s, w, r, &err);
 }
 
 PenLoaderSettings help_loader_settings(uint32_t batch)

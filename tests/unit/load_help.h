@@ -8,6 +8,12 @@
 
 #define PIPELINE "decode | random_resized_crop 32 | hflip | tensor u8 nhwc"
 
+/* Opens a writer at `name`, and makes a pack of it if `r` is PEN_OK; NULL if it fails.
+ * PEN_MODE_TILE gives a pack as earlier builds wrote it. */
+int help_writer_open(const char *name, const PenWriterSettings *s, PenWriter **ret, PenError *err);
+PenPack *help_writer_end(const char *name, const PenWriterSettings *s, PenWriter *w, int r,
+                         PenError *err);
+
 /* `n` samples: a JPEG, a mask (PNG) of its size, its number as label. `bad` (may be < 0) is one
  * whose JPEG cannot be decoded. */
 PenPack *help_load_pack(const char *name, uint32_t n, int bad, int mode);

@@ -90,13 +90,12 @@ int find_status(const PenEncoded *e, PenBox box)
     return r;
 }
 
-PenTiledJpeg a_tiled_jpeg(void)
+TiledJpeg a_tiled_jpeg(void)
 {
     PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why = NULL;
+    TiledJpeg t = {0};
     make_jpeg(&(JpegSpec){.width = 250, .height = 240, SAMPLING(2, 2, 1, 1)}, &b);
-    if (pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL) != PEN_OK)
+    if (tile_jpeg(b.data, b.bytes, &t) != PEN_OK)
         abort();
     pen__buf_free(&b);
     return t;

@@ -28,7 +28,7 @@ int find_status(const PenEncoded *e, PenBox box);
 #define SAMPLING(lh, lv, ch, cv) .h = lh, .v = lv, .chroma_h = ch, .chroma_v = cv
 
 /* A tiled picture of 250 x 240, for the tests of what is wrong. */
-PenTiledJpeg a_tiled_jpeg(void);
+TiledJpeg a_tiled_jpeg(void);
 bool start_regions(void);
 void end_regions(void);
 

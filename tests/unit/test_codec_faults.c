@@ -4,26 +4,19 @@
 #include "base/attr.h"
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/metadata.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/transcode/baseline.h"
+#include "codec/jpeg/turbo/turbo.h"
 #include "codec/region/region.h"
 #include "codec_images.h"
 #include "dsp/resample.h"
 #include "fault_sweep.h"
 #include "lib/fault_sys.h"
+#include "lib/tiled_jpeg.h"
 #include "test.h"
 
 static const PenLimits *const limits = &pen__limits_default;
 
 static PenBuf baseline, progressive, cmyk, png, mask;
-
-static int do_tile(const PenBuf *b, PenError *err)
-{
-    PenTiledJpeg t = {0};
-    const char *why;
-    int r = pen__jpeg_tile(b->data, b->bytes, limits, &t, &why, err);
-    pen__tiled_free(&t);
-    return r;
-}
 
 static int do_decode(const PenBuf *b, PenError *err)
 {
@@ -31,16 +24,6 @@ static int do_decode(const PenBuf *b, PenError *err)
     int r = pen__image_decode(b->data, b->bytes, limits, &p, err);
     pen__pixels_free(&p);
     return r;
-}
-
-static int tile_baseline(PenError *err)
-{
-    return do_tile(&baseline, err);
-}
-
-static int tile_progressive(PenError *err)
-{
-    return do_tile(&progressive, err);
 }
 
 static int convert_progressive(PenError *err)
@@ -80,9 +63,9 @@ static const PenPixels pixels = {.data = picture, .width = 64, .height = 48, .ch
 
 static int encode_jpeg(PenError *err)
 {
-    PenTiledJpeg t = {0};
-    int r = pen__jpeg_encode(&pixels, 90, limits, &t, err);
-    pen__tiled_free(&t);
+    PenBuf b = {0};
+    int r = pen__turbo_encode(&pixels, 90, limits, &b, err);
+    pen__buf_free(&b);
     return r;
 }
 
@@ -139,7 +122,7 @@ static int do_region(const PenEncoded *e, PenError *err)
     return r;
 }
 
-static PenTiledJpeg tiled;
+static TiledJpeg tiled;
 
 static int region_tiled(PenError *err)
 {
@@ -197,16 +180,13 @@ static int region_png(PenError *err)
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
-        tile_baseline, tile_progressive,    decode_baseline,
-        decode_cmyk,   decode_png,          decode_mask,
-        encode_jpeg,   encode_png,          metadata,
-        resample,      region_tiled,        region_indexed,
-        region_png,    convert_progressive,
+        decode_baseline, decode_cmyk,    decode_png, decode_mask,
+        encode_jpeg,     encode_png,     metadata,   resample,
+        region_tiled,    region_indexed, region_png, convert_progressive,
     };
     int points = 0;
-    const char *why;
     make_jpeg(&(JpegSpec){.width = 250, .height = 140, .h = 2, .v = 2}, &baseline);
-    CHECK_INT(pen__jpeg_tile(baseline.data, baseline.bytes, limits, &tiled, &why, NULL), PEN_OK);
+    CHECK_INT(tile_jpeg(baseline.data, baseline.bytes, &tiled), PEN_OK);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2, .v = 2, .orientation = 2}, &baseline);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .progressive = true}, &progressive);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .channels = 4}, &cmyk);
@@ -230,17 +210,16 @@ TEST(every_allocation_may_fail)
     pen__buf_free(&cmyk);
     pen__buf_free(&png);
     pen__buf_free(&mask);
-    pen__tiled_free(&tiled);
+    tiled_free(&tiled);
 }
 
 TEST(a_small_file_of_a_huge_image_allocates_nothing)
 {
     PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why;
+    TiledJpeg t = {0};
     uint32_t head, n, *lengths;
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .restart_interval = 8}, &b);
-    CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+    CHECK_INT(tile_jpeg(b.data, b.bytes, &t), PEN_OK);
     size_t sof = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC0, 0);
     memcpy(t.jpeg.data + sof + 5, "\x1F\x00\x1F\x00", 4); /* 7936 x 7936 */
     fault_begin(&(FaultPlan){.at = 0});
@@ -248,7 +227,7 @@ TEST(a_small_file_of_a_huge_image_allocates_nothing)
     FaultSeen seen = fault_end();
     CHECK_INT(r, PEN_E_DECODE);
     CHECK_INT(seen.calls, 0);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__buf_free(&b);
 }
 

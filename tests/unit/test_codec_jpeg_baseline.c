@@ -3,7 +3,7 @@
 #include "base/attr.h"
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/markers.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/transcode/baseline.h"
 #include "codec_images.h"
 #include "test.h"
 

@@ -18,13 +18,12 @@ static void make_turbo(void)
         abort();
 }
 
-static PenTiledJpeg make_tiled(const JpegSpec *spec, PenPixels *ret_whole)
+static TiledJpeg make_tiled(const JpegSpec *spec, PenPixels *ret_whole)
 {
     PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why = NULL;
+    TiledJpeg t = {0};
     make_jpeg(spec, &b);
-    if (pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL) != PEN_OK ||
+    if (tile_jpeg(b.data, b.bytes, &t) != PEN_OK ||
         (ret_whole && pen__image_decode(b.data, b.bytes, limits, ret_whole, NULL) != PEN_OK))
         abort();
     pen__buf_free(&b);
@@ -36,7 +35,7 @@ static PenTiledJpeg make_tiled(const JpegSpec *spec, PenPixels *ret_whole)
 static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
 {
     PenPixels whole = {0};
-    PenTiledJpeg t = make_tiled(spec, &whole);
+    TiledJpeg t = make_tiled(spec, &whole);
     uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes), *bytes = NULL;
     for (uint32_t i = 0; i < n_boxes; i++) {
         PenBox box = nth_box(i, spec->width, spec->height);
@@ -50,7 +49,7 @@ static void check_all_boxes(const JpegSpec *spec, uint32_t n_boxes)
         CHECK_OK_SO_FAR();
     }
     free(copy);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__pixels_free(&whole);
 }
 
@@ -73,8 +72,8 @@ TEST(masks_have_one_channel)
 {
     PenError err = {0};
     PenPixels whole = {0};
-    PenTiledJpeg grey = make_tiled(&(JpegSpec){.width = 50, .height = 40, .channels = 1}, &whole);
-    PenTiledJpeg colour = make_tiled(&(JpegSpec){.width = 50, .height = 40}, NULL);
+    TiledJpeg grey = make_tiled(&(JpegSpec){.width = 50, .height = 40, .channels = 1}, &whole);
+    TiledJpeg colour = make_tiled(&(JpegSpec){.width = 50, .height = 40}, NULL);
     PenEncoded e = whole_tiled(&grey);
     PenBox box = {3, 5, 40, 30};
     check_own_box(&e, &whole, box, PEN_COLOUR_MASK);
@@ -82,8 +81,8 @@ TEST(masks_have_one_channel)
     EACH_TIER(i)
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_MASK, &found, &err), PEN_E_DECODE);
     pen__pixels_free(&whole);
-    pen__tiled_free(&grey);
-    pen__tiled_free(&colour);
+    tiled_free(&grey);
+    tiled_free(&colour);
 }
 
 /* ---- bounds ---- */
@@ -139,7 +138,7 @@ static void *fenced_resize(void *p, size_t bytes)
 }
 
 /* Leaves only so many bytes of each segment. */
-static void cut_segments(PenTiledJpeg *t, uint32_t bytes)
+static void cut_segments(TiledJpeg *t, uint32_t bytes)
 {
     size_t at = t->head_bytes;
     for (uint32_t i = 0; i < t->n_segments; i++) {
@@ -154,7 +153,7 @@ static void cut_segments(PenTiledJpeg *t, uint32_t bytes)
     }
 }
 
-static PenEncoded fence(const PenTiledJpeg *t)
+static PenEncoded fence(const TiledJpeg *t)
 {
     PenEncoded e = whole_tiled(t);
     size_t bytes = (e.bytes + 15) / 16 * 16;
@@ -172,7 +171,7 @@ static void unfence(const PenEncoded *e)
  * segments. */
 static void check_fenced(const JpegSpec *spec)
 {
-    PenTiledJpeg t = make_tiled(spec, NULL);
+    TiledJpeg t = make_tiled(spec, NULL);
     PenBox box = {spec->width / 3, 9, spec->width - spec->width / 3, spec->height - 9};
     PenEncoded e = fence(&t);
     CHECK_INT(find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL), PEN_OK);
@@ -182,19 +181,19 @@ static void check_fenced(const JpegSpec *spec)
             e.data[i] ^= (uint8_t)(1u << dice(7));
     (void)find_region(decoder, &e, box, PEN_COLOUR_RGB, &found, NULL);
     unfence(&e);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* Segments that have nothing: all of their tokens would come from elsewhere. */
 static void check_cut(const JpegSpec *spec)
 {
-    PenTiledJpeg t = make_tiled(spec, NULL);
+    TiledJpeg t = make_tiled(spec, NULL);
     cut_segments(&t, 0);
     PenEncoded e = fence(&t);
     PenBox all = {0, 0, spec->width, spec->height};
     CHECK_INT(find_region(decoder, &e, all, PEN_COLOUR_RGB, &found, NULL), PEN_E_DECODE);
     unfence(&e);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 TEST(nothing_is_touched_behind_buffers)
@@ -238,13 +237,13 @@ static void check_filled(const char *tier, uint32_t i)
     JpegSpec spec = kinds[i % PEN_LEN(kinds)];
     spec.width = 1 + dice(300);
     spec.height = 1 + dice(200);
-    PenTiledJpeg t = make_tiled(&spec, &whole);
+    TiledJpeg t = make_tiled(&spec, &whole);
     PenEncoded e = whole_tiled(&t);
     CHECK_INT(pen__decoder_new(&decoder, NULL), PEN_OK);
     if (pen__decoder_use(decoder, tier, NULL) == PEN_OK)
         check_boxes(&e, &whole, i % 10 ? 1 : 12);
     pen__decoder_free(&decoder);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__pixels_free(&whole);
 }
 
@@ -303,7 +302,7 @@ enum { DAMAGES = 14 };
 /* Every byte in one way at least, neighbours in others. */
 static void bytes_of(const JpegSpec *spec, uint32_t step)
 {
-    PenTiledJpeg t = make_tiled(spec, NULL);
+    TiledJpeg t = make_tiled(spec, NULL);
     uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
     PenEncoded e = whole_tiled(&t);
     PenBox all = {0, 0, spec->width, spec->height}, corner = {1, 1, 5, 5};
@@ -320,7 +319,7 @@ static void bytes_of(const JpegSpec *spec, uint32_t step)
             CHECK_OK_SO_FAR();
         }
     free(copy);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 TEST(every_byte_damaged)
@@ -335,7 +334,7 @@ TEST(every_byte_damaged)
 }
 
 /* Where the entropy bytes of a segment end. */
-static size_t end_of(const PenTiledJpeg *t, uint32_t segment)
+static size_t end_of(const TiledJpeg *t, uint32_t segment)
 {
     size_t at = t->head_bytes;
     for (uint32_t i = 0; i <= segment; i++)
@@ -343,7 +342,7 @@ static size_t end_of(const PenTiledJpeg *t, uint32_t segment)
     return at - 2;
 }
 
-static void insert(PenTiledJpeg *t, size_t at, const char *bytes, size_t n)
+static void insert(TiledJpeg *t, size_t at, const char *bytes, size_t n)
 {
     if (pen__buf_reserve(&t->jpeg, n) < 0)
         abort();
@@ -352,13 +351,13 @@ static void insert(PenTiledJpeg *t, size_t at, const char *bytes, size_t n)
     t->jpeg.bytes += n;
 }
 
-static void cut_out(PenTiledJpeg *t, size_t at, size_t n)
+static void cut_out(TiledJpeg *t, size_t at, size_t n)
 {
     memmove(t->jpeg.data + at, t->jpeg.data + at + n, t->jpeg.bytes - at - n);
     t->jpeg.bytes -= n;
 }
 
-static void check_whole(const PenTiledJpeg *t, int status)
+static void check_whole(const TiledJpeg *t, int status)
 {
     PenEncoded e = whole_tiled(t);
     PenBox all = {0, 0, e.width, e.height};
@@ -377,7 +376,7 @@ TEST(segments_that_are_too_short_or_too_long)
             JpegSpec spec = kinds[k];
             spec.width = 150;
             spec.height = 141;
-            PenTiledJpeg t = make_tiled(&spec, NULL);
+            TiledJpeg t = make_tiled(&spec, NULL);
             uint32_t segment = dice(t.n_segments), n = 1 + i % 4;
             if (i < 4) { /* bits that are needed are not there */
                 cut_out(&t, end_of(&t, segment) - n, n);
@@ -390,7 +389,7 @@ TEST(segments_that_are_too_short_or_too_long)
                 EACH_TIER(tier)
                 CHECK_INT(decoder->own->given, spec.height);
             }
-            pen__tiled_free(&t);
+            tiled_free(&t);
             CHECK_OK_SO_FAR();
         }
 }
@@ -402,21 +401,21 @@ TEST(libjpeg_goes_on_where_it_has_to)
         JpegSpec spec = kinds[k];
         spec.width = 333;
         spec.height = 1200;
-        PenTiledJpeg t = make_tiled(&spec, NULL);
+        TiledJpeg t = make_tiled(&spec, NULL);
         uint32_t segment = t.n_segments - 3;
         insert(&t, end_of(&t, segment), "\xFF", 1);
         t.segment_bytes[segment]++;
         check_whole(&t, PEN_OK);
         EACH_TIER(i)
         CHECK(decoder->own->given > 0 && decoder->own->given < spec.height);
-        pen__tiled_free(&t);
+        tiled_free(&t);
         CHECK_OK_SO_FAR();
     }
 }
 
 /* ---- heads that are not ours ---- */
 
-static void check_head(PenTiledJpeg *t, int status)
+static void check_head(TiledJpeg *t, int status)
 {
     PenPixels whole = {0};
     PenBox box = {0, 100, 60, 20};
@@ -437,7 +436,7 @@ static void check_head(PenTiledJpeg *t, int status)
 TEST(heads_that_are_left_to_libjpeg)
 {
     JpegSpec spec = {.width = 75, .height = 141, SAMPLING(2, 1, 1, 1)};
-    PenTiledJpeg t = make_tiled(&spec, NULL);
+    TiledJpeg t = make_tiled(&spec, NULL);
     size_t sof = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC0, 0);
     size_t sos = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xDA, 0);
     check_head(&t, PEN_OK);
@@ -465,7 +464,7 @@ TEST(heads_that_are_left_to_libjpeg)
     cut_out(&t, dht, n);
     t.head_bytes -= (uint32_t)n;
     check_head(&t, PEN_E_DECODE);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* What calls itself tiled and cannot be is refused by its header, before memory is reserved. */
@@ -503,7 +502,7 @@ TEST(headers_that_are_not_of_tiled_files)
 /* A box outside of the image takes no memory of its own: it is refused later. */
 TEST(memory_of_a_box_outside)
 {
-    PenTiledJpeg t = make_tiled(&(JpegSpec){.width = 64, .height = 48}, NULL);
+    TiledJpeg t = make_tiled(&(JpegSpec){.width = 64, .height = 48}, NULL);
     PenEncoded e = whole_tiled(&t);
     PenImageHeader header;
     CHECK_INT(pen__image_header(&e, limits, &header, NULL), PEN_OK);
@@ -512,7 +511,7 @@ TEST(memory_of_a_box_outside)
         uint64_t bytes = pen__region_memory(&header, &(PenBox){x ? 1000 : 1, 2, 30, 20}, 0);
         CHECK(bytes > 1 << 20 && bytes < 4 << 20);
     }
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* All codes of a Huffman table moved to some length: more than there are of that length, or just as
@@ -522,7 +521,7 @@ TEST(huffman_tables_that_are_too_full)
     for (uint32_t length = 1; length <= 16; length++)
         for (int table = 0; table < 4; table++) {
             JpegSpec spec = {.width = 75, .height = 41, .quality = 30};
-            PenTiledJpeg t = make_tiled(&spec, NULL);
+            TiledJpeg t = make_tiled(&spec, NULL);
             size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, table);
             uint32_t n = 0;
             for (size_t i = 0; i < 16; i++) {
@@ -532,7 +531,7 @@ TEST(huffman_tables_that_are_too_full)
             t.jpeg.data[dht + 4 + length] = (uint8_t)n;
             PenEncoded e = whole_tiled(&t);
             check_same(&e, (PenBox){0, 0, e.width, e.height}, true);
-            pen__tiled_free(&t);
+            tiled_free(&t);
             CHECK_OK_SO_FAR();
         }
 }

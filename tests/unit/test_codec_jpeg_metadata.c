@@ -28,11 +28,10 @@ static void make_metadata(PenBuf *out)
 TEST(metadata_comes_back_as_it_was)
 {
     PenBuf source = {0}, meta = {0}, with = {0}, found = {0}, none = {0};
-    PenTiledJpeg t = {0};
+    TiledJpeg t = {0};
     PenJpegInfo info;
     PenPixels p, q;
     PenError err;
-    const char *why;
     make_metadata(&meta);
     make_jpeg(&(JpegSpec){.width = 97, .height = 61, .h = 2, .v = 2}, &source);
     CHECK_INT(pen__jpeg_metadata(source.data, source.bytes, &none, &err), PEN_OK);
@@ -49,7 +48,7 @@ TEST(metadata_comes_back_as_it_was)
     CHECK_MEM(found.data, meta.data, meta.bytes);
 
     /* Through a tiled file: it has none itself, and knows the orientation; then put back. */
-    CHECK_INT(pen__jpeg_tile(with.data, with.bytes, limits, &t, &why, &err), PEN_OK);
+    CHECK_INT(tile_jpeg(with.data, with.bytes, &t), PEN_OK);
     CHECK_INT(t.info.orientation, 5);
     CHECK_INT(pen__jpeg_metadata(t.jpeg.data, t.jpeg.bytes, &none, &err), PEN_OK);
     CHECK_INT(none.bytes, 0);
@@ -65,7 +64,7 @@ TEST(metadata_comes_back_as_it_was)
     CHECK_MEM(p.data, q.data, (size_t)97 * 61 * 3);
     pen__pixels_free(&p);
     pen__pixels_free(&q);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__buf_free(&source);
     pen__buf_free(&meta);
     pen__buf_free(&with);

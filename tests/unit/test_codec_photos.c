@@ -3,18 +3,10 @@
  * ../shared/data/photos beside the source is used. 50 of them; all with PENSTOCK_FULL=1. */
 #include <glob.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "codec/jpeg/decoder/scan.h"
-#include "codec/jpeg/metadata.h"
-#include "codec/jpeg/transcode/tile.h"
 #include "codec_images.h"
 #include "region_checks.h"
-
-typedef struct Account {
-    size_t tiled, kept, source_bytes, tiled_bytes, metadata_bytes;
-    double seconds;
-} Account;
 
 static bool find_photos(glob_t *ret)
 {
@@ -26,71 +18,6 @@ static bool find_photos(glob_t *ret)
         snprintf(pattern, sizeof pattern, "%.*s../shared/data/photos/*/*.[Jj][Pp]*[Gg]",
                  (int)(end ? end - __FILE__ : 0), __FILE__);
     return glob(pattern, 0, NULL, ret) == 0;
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void check_photo(const char *path, PenBuf *file, PenTiledJpeg *t, Account *account)
-{
-    PenPixels p, q;
-    PenError err = {0};
-    PenBuf metadata = {0};
-    const char *why = "";
-    CHECK(read_whole_file(path, file));
-    double start = seconds();
-    int r = pen__jpeg_tile(file->data, file->bytes, limits, t, &why, &err);
-    account->seconds += seconds() - start;
-    account->source_bytes += file->bytes;
-    CHECK_STR(err.message, "");
-    if (r == PEN_END) {
-        printf("%s: kept: %s\n", path, why);
-        account->kept++;
-        account->tiled_bytes += file->bytes;
-        return;
-    }
-    account->tiled++;
-    account->tiled_bytes += t->jpeg.bytes;
-    CHECK_INT(pen__jpeg_metadata(file->data, file->bytes, &metadata, &err), PEN_OK);
-    account->metadata_bytes += metadata.bytes;
-    pen__buf_free(&metadata);
-    CHECK_INT(reference_decode(file->data, file->bytes, &p), 0);
-    CHECK_INT(pen__image_decode(t->jpeg.data, t->jpeg.bytes, limits, &q, &err), PEN_OK);
-    CHECK_INT(p.width, q.width);
-    CHECK_INT(p.height, q.height);
-    CHECK_INT(p.channels, q.channels);
-    CHECK_MEM(p.data, q.data, (size_t)p.width * p.height * p.channels);
-    pen__pixels_free(&p);
-    pen__pixels_free(&q);
-}
-
-TEST(photos_tile_to_the_same_pixels)
-{
-    glob_t photos;
-    if (!find_photos(&photos))
-        SKIP("no photographs; set PENSTOCK_PHOTOS to a directory of class directories");
-    const char *full = getenv("PENSTOCK_FULL");
-    size_t step = full && *full == '1' ? 1 : photos.gl_pathc / 50 + 1;
-    PenBuf file = {0};
-    PenTiledJpeg t = {0};
-    Account a = {0};
-    for (size_t i = 0; i < photos.gl_pathc; i += step) {
-        check_photo(photos.gl_pathv[i], &file, &t, &a);
-        CHECK_OK_SO_FAR();
-    }
-    double n = (double)(a.tiled + a.kept), source = (double)a.source_bytes;
-    printf(
-        "photos: %zu tiled, %zu kept, size %.4f of the source, %.4f with metadata, %.3f ms each\n",
-        a.tiled, a.kept, (double)a.tiled_bytes / source,
-        (double)(a.tiled_bytes + a.metadata_bytes) / source, a.seconds / n * 1e3);
-    CHECK((double)(a.tiled_bytes + a.metadata_bytes) <= 1.02 * source);
-    pen__tiled_free(&t);
-    pen__buf_free(&file);
-    globfree(&photos);
 }
 
 typedef struct IndexAccount {
@@ -167,7 +94,6 @@ TEST(photos_with_an_index_give_the_same_pixels)
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
-    RUN(photos_tile_to_the_same_pixels);
     RUN(photos_with_an_index_give_the_same_pixels);
     return TEST_END();
 }

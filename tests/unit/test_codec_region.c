@@ -217,7 +217,7 @@ TEST(boxes_outside_are_invalid)
 
 TEST(the_callback_may_stop)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenPixels whole = {0};
     CHECK_INT(pen__image_decode(t.jpeg.data, t.jpeg.bytes, limits, &whole, NULL), PEN_OK);
     PenEncoded raw = encoded(whole.data, (size_t)250 * 240 * 3, PEN_STORED_RAW, &whole);
@@ -240,7 +240,7 @@ TEST(the_callback_may_stop)
             CHECK_OK_SO_FAR();
         }
     pen__pixels_free(&whole);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* ---- raw, png, webp, masks ---- */

@@ -188,17 +188,16 @@ TEST(tiled)
 {
     SKIP_UNLESS_COUNTED();
     PenBuf b = {0};
-    PenTiledJpeg t = {0};
-    const char *why;
+    TiledJpeg t = {0};
     make_jpeg(&(JpegSpec){.width = 261, .height = 201, .h = 2, .v = 2}, &b);
-    CHECK_INT(pen__jpeg_tile(b.data, b.bytes, &pen__limits_default, &t, &why, NULL), PEN_OK);
+    CHECK_INT(tile_jpeg(b.data, b.bytes, &t), PEN_OK);
     PenEncoded e = whole_tiled(&t);
     check_memory("tiled", &e, PEN_COLOUR_RGB, 2.5);
     uint8_t *bytes = NULL;
     e = part_of(&t, (PenBox){261 / 4, 201 / 4, 261 / 2, 201 / 2}, 0, &bytes);
     check_memory("tiled, in part", &e, PEN_COLOUR_RGB, 2.5);
     free(bytes);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__buf_free(&b);
 }
 

@@ -93,9 +93,8 @@ static void check_plain(const File *f, uint32_t n)
 
 static void check_tiled(const File *f, uint32_t n)
 {
-    PenTiledJpeg t = {0};
-    const char *why = NULL;
-    CHECK_INT(pen__jpeg_tile(f->bytes.data, f->bytes.bytes, limits, &t, &why, NULL), PEN_OK);
+    TiledJpeg t = {0};
+    CHECK_INT(tile_jpeg(f->bytes.data, f->bytes.bytes, &t), PEN_OK);
     for (uint32_t i = 0; i < n; i++) {
         PenRegion r = nth_region(f, i);
         uint8_t *bytes = NULL;
@@ -105,7 +104,7 @@ static void check_tiled(const File *f, uint32_t n)
         free(bytes);
         CHECK_OK_SO_FAR();
     }
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* Own decoders get the part that a loader reads, libjpeg the complete file. */
@@ -164,13 +163,12 @@ TEST(row_by_row)
 {
     for (size_t k = 0; k < PEN_LEN(kinds); k++) {
         JpegSpec spec = kinds[k];
-        PenTiledJpeg t = {0};
-        const char *why = NULL;
+        TiledJpeg t = {0};
         File f;
         spec.width = 45;
         spec.height = 140;
         make_file(&spec, &f);
-        CHECK_INT(pen__jpeg_tile(f.bytes.data, f.bytes.bytes, limits, &t, &why, NULL), PEN_OK);
+        CHECK_INT(tile_jpeg(f.bytes.data, f.bytes.bytes, &t), PEN_OK);
         for (uint32_t s = 1; s <= PEN_SHRINK_MOST; s++)
             for (uint32_t y = 0; y < f.whole[s].height; y++) {
                 PenRegion r = {{1, y, 2, 1}, PEN_COLOUR_RGB, s, NULL, NULL, NULL};
@@ -181,7 +179,7 @@ TEST(row_by_row)
                 free(bytes);
                 CHECK_OK_SO_FAR();
             }
-        pen__tiled_free(&t);
+        tiled_free(&t);
         free_file(&f);
     }
 }

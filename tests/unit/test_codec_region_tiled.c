@@ -4,7 +4,7 @@
 
 #include "region_checks.h"
 
-static void check_part(const PenTiledJpeg *t, const PenPixels *whole, PenBox box, int32_t colour)
+static void check_part(const TiledJpeg *t, const PenPixels *whole, PenBox box, int32_t colour)
 {
     uint8_t *bytes = NULL;
     PenEncoded e = part_of(t, box, dice(3) ? 0 : dice(20), &bytes);
@@ -18,11 +18,10 @@ static void check_part(const PenTiledJpeg *t, const PenPixels *whole, PenBox box
 static void check_tiled(const JpegSpec *spec, uint32_t n_boxes)
 {
     PenBuf b = {0};
-    PenTiledJpeg t = {0};
+    TiledJpeg t = {0};
     PenPixels whole = {0};
-    const char *why = NULL;
     make_jpeg(spec, &b);
-    CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+    CHECK_INT(tile_jpeg(b.data, b.bytes, &t), PEN_OK);
     CHECK_INT(pen__image_decode(b.data, b.bytes, limits, &whole, NULL), PEN_OK);
     uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
     PenEncoded e = whole_tiled(&t);
@@ -35,7 +34,7 @@ static void check_tiled(const JpegSpec *spec, uint32_t n_boxes)
     }
     free(copy);
     pen__buf_free(&b);
-    pen__tiled_free(&t);
+    tiled_free(&t);
     pen__pixels_free(&whole);
 }
 
@@ -69,13 +68,12 @@ TEST(tiled_row_by_row)
         for (size_t k = 0; k < 4; k++) {
             JpegSpec spec = tileable[k];
             PenBuf b = {0};
-            PenTiledJpeg t = {0};
+            TiledJpeg t = {0};
             PenPixels whole = {0};
-            const char *why = NULL;
             spec.width = mcus * 8 * (uint32_t)spec.h - 3;
             spec.height = 140;
             make_jpeg(&spec, &b);
-            CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+            CHECK_INT(tile_jpeg(b.data, b.bytes, &t), PEN_OK);
             CHECK_INT(pen__image_decode(b.data, b.bytes, limits, &whole, NULL), PEN_OK);
             for (uint32_t y = 0; y < spec.height; y++) {
                 PenBox box = {.x = 1, .y = y, .w = 2, .h = 1};
@@ -83,14 +81,14 @@ TEST(tiled_row_by_row)
                 CHECK_OK_SO_FAR();
             }
             pen__buf_free(&b);
-            pen__tiled_free(&t);
+            tiled_free(&t);
             pen__pixels_free(&whole);
         }
 }
 
 TEST(tiled_segments_that_are_not_there)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenBox box = {.x = 20, .y = 100, .w = 50, .h = 60};
     uint8_t *bytes = NULL;
     PenEncoded e = part_of(&t, box, 0, &bytes), other = e;
@@ -107,13 +105,13 @@ TEST(tiled_segments_that_are_not_there)
     other.tiled = 0;
     CHECK_INT(find_status(&other, box), PEN_E_INVALID);
     free(bytes);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* Tables that lie: never a wrong pixel said to be right, never a byte outside. */
 TEST(tiled_hostile_tables)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenPixels whole = {0};
     CHECK_INT(pen__image_decode(t.jpeg.data, t.jpeg.bytes, limits, &whole, NULL), PEN_OK);
     uint8_t *copy = exact_copy(t.jpeg.data, t.jpeg.bytes);
@@ -141,13 +139,13 @@ TEST(tiled_hostile_tables)
     free(lengths);
     free(copy);
     pen__pixels_free(&whole);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* Heads that do not fit: another size, interval, kind, sampling. */
 TEST(tiled_hostile_heads)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenEncoded e = whole_tiled(&t);
     PenBox box = {.x = 3, .y = 130, .w = 100, .h = 20};
     uint8_t *head = t.jpeg.data;
@@ -172,13 +170,13 @@ TEST(tiled_hostile_heads)
     CHECK_INT(find_status(&e, box), PEN_E_DECODE);
     e = whole_tiled(&t);
     CHECK_INT(find_status(&e, box), PEN_OK);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* Every restart marker is looked at: a wrong one is damage though libjpeg could go on. */
 TEST(tiled_wrong_restart_markers)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenEncoded e = whole_tiled(&t), plain = e;
     plain.tiled = 0;
     PenBox box = {.x = 0, .y = 130, .w = 250, .h = 60};
@@ -200,11 +198,11 @@ TEST(tiled_wrong_restart_markers)
     }
     CHECK_INT(find_status(&e, box), PEN_OK);
     CHECK_INT(find_status(&plain, box), PEN_OK);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 /* From some byte of a segment on there is the code of ones, which none is; or nothing at all. */
-static PenBuf damaged(const PenTiledJpeg *t, uint32_t segment, uint32_t from, bool cut)
+static PenBuf damaged(const TiledJpeg *t, uint32_t segment, uint32_t from, bool cut)
 {
     PenBuf b = {0};
     size_t at = t->head_bytes, n = 6;
@@ -221,9 +219,9 @@ static PenBuf damaged(const PenTiledJpeg *t, uint32_t segment, uint32_t from, bo
     return b;
 }
 
-static void check_named(const PenTiledJpeg *t, uint32_t segment, PenBox box, bool cut)
+static void check_named(const TiledJpeg *t, uint32_t segment, PenBox box, bool cut)
 {
-    PenTiledJpeg bad = *t;
+    TiledJpeg bad = *t;
     PenError err = {0};
     char expected[80];
     uint8_t *part = NULL;
@@ -243,7 +241,7 @@ static void check_named(const PenTiledJpeg *t, uint32_t segment, PenBox box, boo
 }
 
 /* All of the image, and from the rows of the segment on. */
-static void check_all_named(const PenTiledJpeg *t)
+static void check_all_named(const TiledJpeg *t)
 {
     PenTileGeometry g;
     PenBox box = {.w = t->info.width, .h = t->info.height};
@@ -264,15 +262,14 @@ TEST(tiled_damage_is_named)
     static const uint32_t widths[] = {250, 90, 37, 130};
     for (size_t i = 0; i < PEN_LEN(widths); i++) {
         PenBuf b = {0};
-        PenTiledJpeg t = {0};
-        const char *why = NULL;
+        TiledJpeg t = {0};
         JpegSpec spec = tileable[i];
         spec.width = widths[i];
         spec.height = 150;
         make_jpeg(&spec, &b);
-        CHECK_INT(pen__jpeg_tile(b.data, b.bytes, limits, &t, &why, NULL), PEN_OK);
+        CHECK_INT(tile_jpeg(b.data, b.bytes, &t), PEN_OK);
         check_all_named(&t);
-        pen__tiled_free(&t);
+        tiled_free(&t);
         pen__buf_free(&b);
         CHECK_OK_SO_FAR();
     }
@@ -280,7 +277,7 @@ TEST(tiled_damage_is_named)
 
 TEST(tiled_damage_in_the_head_is_named)
 {
-    PenTiledJpeg t = a_tiled_jpeg();
+    TiledJpeg t = a_tiled_jpeg();
     PenEncoded e = whole_tiled(&t);
     PenError err = {0};
     size_t dht = find_marker_offset(t.jpeg.data, t.jpeg.bytes, 0xC4, 0);
@@ -288,7 +285,7 @@ TEST(tiled_damage_in_the_head_is_named)
     CHECK_INT(find_region(decoder, &e, (PenBox){.w = 250, .h = 240}, PEN_COLOUR_RGB, &found, &err),
               PEN_E_DECODE);
     CHECK_MEM(err.message, "tiled jpeg of 250 x 240: header: jpeg: ", 37);
-    pen__tiled_free(&t);
+    tiled_free(&t);
 }
 
 int main(int argc, char **argv)

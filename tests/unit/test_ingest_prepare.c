@@ -183,6 +183,56 @@ TEST(conversion_needs_mode_keep_with_an_index)
     CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
 }
 
+/* In mode encode: files of lower quality, converted ones, small ones, and what --no-index gives. */
+TEST(encoded_files_need_no_index)
+{
+    static const struct {
+        JpegSpec spec;
+        int quality, how, how_plain; /* that is asked for, with an index, without */
+        const char *why;
+    } cases[] = {
+        {{.width = 97, .height = 61}, 90, PEN_HOW_KEPT_QUALITY, PEN_HOW_KEPT, NULL},
+        {{.width = 97, .height = 61, .progressive = true},
+         90,
+         PEN_HOW_CONVERTED,
+         PEN_HOW_KEPT,
+         NULL},
+        {{.width = 97, .height = 61, .channels = 4}, 90, PEN_HOW_KEPT, PEN_HOW_KEPT, "CMYK"},
+        {{.width = 60, .height = 8}, 90, PEN_HOW_KEPT, PEN_HOW_KEPT, "small"},
+        {{.width = 97, .height = 61, .progressive = true},
+         60,
+         PEN_HOW_ENCODED,
+         PEN_HOW_ENCODED,
+         NULL},
+        {{.width = 60, .height = 8}, 60, PEN_HOW_ENCODED, PEN_HOW_ENCODED, "small"},
+    };
+    PenBuf file = {0};
+    PenPreparedImage p;
+    for (size_t i = 0; i < PEN_LEN(cases) * 2; i++) {
+        size_t n = i / 2;
+        ask(PEN_MODE_ENCODE);
+        settings.quality = cases[n].quality;
+        settings.index = i % 2 == 0;
+        make_file(&cases[n].spec, &file);
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, settings.index ? cases[n].how : cases[n].how_plain);
+        CHECK_STR(p.no_index ? p.no_index : "", settings.index && cases[n].why ? cases[n].why : "");
+        CHECK_INT(p.image.entries.plan.n_entries > 0, settings.index && !cases[n].why);
+        CHECK_INT(p.image.segments.n_segments, 0);
+        CHECK_INT(p.image.data == file.data,
+                  p.image.how == PEN_HOW_KEPT || p.image.how == PEN_HOW_KEPT_QUALITY);
+        drop(&p);
+    }
+    pen__buf_free(&file);
+}
+
+TEST(tiles_are_not_written)
+{
+    ask(PEN_MODE_TILE);
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "use the mode keep (the default) or encode"));
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -191,5 +241,7 @@ int main(int argc, char **argv)
     RUN(files_of_several_scans_are_converted);
     RUN(other_files_are_not_converted);
     RUN(conversion_needs_mode_keep_with_an_index);
+    RUN(encoded_files_need_no_index);
+    RUN(tiles_are_not_written);
     return TEST_END();
 }

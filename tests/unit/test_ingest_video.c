@@ -344,7 +344,6 @@ TEST(packed_frames)
     CHECK_MEM(data.data, got.pixels.data, data.bytes);
     pen_pack_close(&pack);
     s = help_ingest("set", "encoded.pen");
-    s.mode = PEN_MODE_TILE;
     s.fps = 5;
     s.quality = 70;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
@@ -352,17 +351,20 @@ TEST(packed_frames)
     help_read(pack, 0, 0, &data);
     size_t each = (size_t)74 * 50 * 3;
     const uint8_t *p = data.data;
+    PenPrepareSettings prepare = {
+        .mode = PEN_MODE_KEEP, .quality = 70, .index = 1, .limits = pen__limits_default};
     for (uint64_t f = 0; f < got.n; f++) {
         PenPixels pixels = {got.pixels.data + f * each, 74, 50, 3};
-        PenTiledJpeg jpeg = {0};
+        PenPreparedImage frame = {0};
         PenImage image;
-        CHECK_GOES(pen__jpeg_encode(&pixels, 70, &pen__limits_default, &jpeg, &err));
+        CHECK_GOES(pen__prepare_pixels(&prepare, (const uint8_t *)"", 0, &pixels, &frame, &err));
         CHECK_GOES(pen_pack_image(pack, 0, 0, (uint32_t)f, &image, &err));
         CHECK_INT(image.timestamp_ns, (int64_t)f * 200000000);
-        CHECK_INT(image.bytes, jpeg.jpeg.bytes);
-        CHECK_MEM(p, jpeg.jpeg.data, jpeg.jpeg.bytes);
-        p += jpeg.jpeg.bytes;
-        pen__tiled_free(&jpeg);
+        CHECK_INT(image.how, PEN_HOW_ENCODED);
+        CHECK_INT(image.bytes, frame.image.bytes);
+        CHECK_MEM(p, frame.image.data, image.bytes);
+        p += image.bytes;
+        pen__prepared_image_free(&frame);
     }
     pen_pack_close(&pack);
     free_got(&got);

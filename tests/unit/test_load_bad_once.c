@@ -116,8 +116,8 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     help_begin();
-    ClipSpec spec = {12, PEN_MODE_TILE, clip_lengths, -1, -1};
-    PenPack *packs[] = {help_load_pack(images.name, 20, -1, PEN_MODE_TILE),
+    ClipSpec spec = {12, PEN_MODE_KEEP, clip_lengths, -1, -1};
+    PenPack *packs[] = {help_load_pack(images.name, 20, -1, PEN_MODE_KEEP),
                         clip_pack(clips.name, &spec)};
     pen_pack_close(&packs[0]);
     pen_pack_close(&packs[1]);

@@ -271,7 +271,7 @@ int main(int argc, char **argv)
     RUN(every_counter_has_a_name_and_a_value);
     RUN(a_counter_that_an_older_library_does_not_have_is_0);
     help_begin();
-    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
+    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_KEEP);
     RUN(a_loader_counts_each_epoch_and_all);
     RUN(an_epoch_that_has_ended_stays_as_it_is);
     pen_pack_close(&pack);

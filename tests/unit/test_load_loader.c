@@ -573,7 +573,7 @@ TEST(a_file_that_shrinks_is_an_error)
 {
     PenError err = {0};
     PenLoader *l = NULL;
-    PenPack *cut = help_load_pack("cut.pen", 40, -1, PEN_MODE_TILE);
+    PenPack *cut = help_load_pack("cut.pen", 40, -1, PEN_MODE_KEEP);
     CHECK(cut);
     PenLoaderSettings s = help_loader_settings(4);
     s.order = PEN_ORDER_SEQUENTIAL;
@@ -651,7 +651,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     help_begin();
-    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
+    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_KEEP);
     RUN(a_batch_is_what_the_pack_holds);
     RUN(the_same_whatever_the_threads_and_memory);
     RUN(a_state_goes_on_with_another_number_of_ranks);

@@ -177,7 +177,7 @@ static void check_cold(PenPack *many, const PenLoaderSettings *s, uint64_t expec
 
 TEST(a_limited_part_of_the_page_cache_is_dropped)
 {
-    PenPack *many = help_load_pack("many.pen", MANY, -1, PEN_MODE_TILE);
+    PenPack *many = help_load_pack("many.pen", MANY, -1, PEN_MODE_KEEP);
     PenLoaderSettings s = help_loader_settings(10);
     uint64_t list[2 * MANY / EACH]; /* two of each block */
     CHECK_INT(pen_pack_info(many)->n_blocks, MANY / EACH);
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     help_begin();
-    pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_TILE);
+    pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_KEEP);
     RUN(samples_that_are_not_in_the_page_cache);
     RUN(the_channels_may_come_first);
     RUN(copies_take_a_part_of_the_memory);

@@ -126,7 +126,7 @@ static PenLoaderSettings settings(int order)
 
 TEST(batches_are_those_of_a_local_pack)
 {
-    PenPack *near = help_load_pack("a.pen", N, -1, PEN_MODE_TILE), *far = open_far("a.pen");
+    PenPack *near = help_load_pack("a.pen", N, -1, PEN_MODE_KEEP), *far = open_far("a.pen");
     CHECK(near && far);
     atomic_store(&slow_us, 500);
     for (int order = 0; order <= PEN_ORDER_STICKY; order++)
@@ -325,7 +325,7 @@ TEST(facts_need_a_place)
 /* Half of the threads would read what the others have stored. */
 TEST(what_is_measured_later_is_not_in_the_cache)
 {
-    PenPack *near = help_load_pack("c.pen", 3 * N, -1, PEN_MODE_TILE), *far = open_far("c.pen");
+    PenPack *near = help_load_pack("c.pen", 3 * N, -1, PEN_MODE_KEEP), *far = open_far("c.pen");
     PenCacheSettings cache;
     PenCacheStats stats;
     PenLoadPlan plan;

@@ -444,7 +444,7 @@ int main(int argc, char **argv)
     RUN(what_is_no_status);
     RUN(every_damaged_byte_is_noticed);
     help_begin();
-    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_TILE);
+    pack = help_load_pack("pack.pen", N, -1, PEN_MODE_KEEP);
     RUN(a_loader_is_seen_from_its_first_batch_until_it_is_closed);
     RUN(it_writes_ten_times_a_second);
     RUN(rates_are_those_of_the_last_seconds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clips: written through the writer, read frame by frame with one read. */
-#include "pack_help.h"
+#include "load_help.h"
 
 enum { FRAMES = 18 };
 
@@ -22,13 +22,11 @@ static PenPack *make(const char *name, int mode)
     PenError err = {0};
     PenWriterSettings s;
     PenWriter *w = NULL;
-    PenPack *pack = NULL;
-    uint64_t n;
     pen_writer_settings_init(&s);
     s.fields = fields;
     s.n_fields = 2;
     s.mode = mode;
-    int r = pen_writer_open(at(name), &s, &w, &err);
+    int r = help_writer_open(name, &s, &w, &err);
     for (int i = 0; i < 3 && r == PEN_OK; i++) {
         PenValue parts[FRAMES];
         int64_t times[FRAMES];
@@ -43,14 +41,7 @@ static PenPack *make(const char *name, int mode)
         };
         r = pen_writer_add(w, &i, sizeof i, values, 2, &err);
     }
-    if (r == PEN_OK)
-        r = pen_writer_finish(w, &n, &err);
-    pen_writer_close(&w);
-    if (r == PEN_OK)
-        r = pen_pack_open(at(name), &pack, &err);
-    if (r < 0)
-        printf("%s\n", err.message);
-    return pack;
+    return help_writer_end(name, &s, w, r, &err);
 }
 
 /* Says how many bytes the frames of sample 0 have. */

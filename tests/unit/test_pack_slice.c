@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading only what a crop needs: the head and the runs of segments that hold its rows. */
 #include "codec/region/region.h"
+#include "lib/tiled_pack.h"
 #include "pack_help.h"
 
 enum { N = 12 };
@@ -21,9 +22,14 @@ static PenPack *make(const char *name, int mode)
     PenError err = {0};
     PenPack *pack = NULL;
     PenIngestResult result;
-    PenIngestSettings s = help_ingest("photos", name);
-    s.mode = mode;
-    if (pen_ingest_run(&s, &result, &err) < 0 || pen_pack_open(s.out, &pack, &err) < 0)
+    bool tiles = mode == PEN_MODE_TILE;
+    PenIngestSettings s = help_ingest("photos", tiles ? "kept-files.pen" : name);
+    s.mode = tiles ? PEN_MODE_KEEP : mode;
+    s.no_index = tiles;
+    int r = pen_ingest_run(&s, &result, &err);
+    if (r == PEN_OK && tiles)
+        tile_pack(s.out, at(name), s.shard_bytes);
+    if (r < 0 || pen_pack_open(at(name), &pack, &err) < 0)
         printf("%s\n", err.message);
     return pack;
 }

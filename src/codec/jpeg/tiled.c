@@ -7,15 +7,6 @@
 
 static const char where[] = "codec/jpeg";
 
-void pen__tiled_free(PenTiledJpeg *t)
-{
-    pen__buf_free(&t->jpeg);
-    pen__buf_free(&t->segment_buf);
-    pen__buf_free(&t->tokens);
-    pen__buf_free(&t->entropy);
-    *t = (PenTiledJpeg){0};
-}
-
 static uint32_t ceil_div(uint32_t a, uint32_t b)
 {
     return a / b + (a % b != 0);

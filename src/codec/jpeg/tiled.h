@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiled JPEG files, and where their segments are.
+/* Tiled JPEG files, which earlier builds wrote, and where their segments are.
  * A tiled JPEG is a plain baseline JPEG with optimal Huffman tables and a restart marker every
  * PEN_TILE_MCUS MCUs, counted through the entire image. It consists of a head (everything up to and
  * with the SOS header) and segments. A segment's length counts its entropy-coded bytes and the two
@@ -12,20 +12,6 @@
 
 #define PEN_TILE_MCUS 8
 
-typedef struct PenTiledJpeg {
-    PenBuf jpeg;
-    uint32_t head_bytes;
-    uint32_t n_segments;
-    uint32_t *segment_bytes; /* n_segments of them */
-    PenJpegInfo info;        /* of the tiled file, but with the source's orientation */
-
-    PenBuf segment_buf, tokens, entropy; /* scratch, kept for the next image */
-} PenTiledJpeg;
-
-/* Zero-initialised is empty and may be filled again and again: buffers are used again. After a
- * failure its content is undefined, but it may still be filled or freed. */
-void pen__tiled_free(PenTiledJpeg *t);
-
 typedef struct PenTileGeometry {
     uint32_t mcu_width, mcu_height; /* in pixels */
     uint32_t mcus_x, mcus_y;
@@ -34,7 +20,7 @@ typedef struct PenTileGeometry {
 
 void pen__tile_geometry(const PenJpegInfo *info, PenTileGeometry *ret);
 
-/* Is the sampling one of those in which tiled files are written: grey, or three components with
+/* Is the sampling one of those that tiled files have: grey, or three components with
  * chroma 1 x 1 and luma at most 2 x 2? */
 bool pen__tile_sampling_fits(const PenJpegInfo *info);
 

@@ -111,7 +111,7 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .settings_text = text,
                                   .base = job->base ? pen_pack_info(job->base) : NULL,
                                   .has_entries = base && base->schema.has_entries,
-                                  .makes_entries = pen__settings_index(s),
+                                  .makes_entries = pen__settings_entries(s),
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known,

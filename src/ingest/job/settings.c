@@ -52,14 +52,19 @@ int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings 
     return pen__settings_copy(ret, sizeof *ret, given, "pen_writer_settings_init", reterr);
 }
 
-static bool can_index(int mode)
+static bool can_omit_index(int mode)
 {
     return mode == PEN_MODE_KEEP || mode == PEN_MODE_ENCODE;
 }
 
 bool pen__settings_index(const PenIngestSettings *s)
 {
-    return can_index(s->mode) && !s->no_index;
+    return s->mode != PEN_MODE_RAW && !s->no_index;
+}
+
+bool pen__settings_entries(const PenIngestSettings *s)
+{
+    return pen__settings_index(s) || s->mode == PEN_MODE_ENCODE;
 }
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
@@ -99,10 +104,10 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
 {
     PenPrepareSettings prepare = pen__settings_prepare(s);
     int r = pen__prepare_settings_check(&prepare, reterr);
-    if (r == PEN_OK && s->no_index && !can_index(s->mode))
+    if (r == PEN_OK && s->no_index && !can_omit_index(s->mode))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "no_index (Python: index=False): only the modes keep and encode write "
-                         "entry indexes; choose one of them, or leave no_index out");
+                         "no_index (Python: index=False): only the modes keep and encode can do "
+                         "without entry indexes; choose one of them, or leave no_index out");
     return r;
 }
 

@@ -23,6 +23,9 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr);
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s);
 /* Do JPEGs get an entry index? */
 bool pen__settings_index(const PenIngestSettings *s);
+/* Does the pack need a reader that knows entry tables? It does also for encoded JPEGs without any
+ * table. */
+bool pen__settings_entries(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);

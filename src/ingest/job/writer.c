@@ -32,6 +32,7 @@ struct PenWriter {
     PenRoll *roll;
     uint64_t n_samples;
     int made_work, failed, finished;
+    bool makes_entries; /* images may have entry tables */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->block_samples = s->block_samples;
     w->prepare = pen__settings_prepare(ret);
     w->prepare.scan = &w->scan;
+    w->makes_entries = pen__settings_entries(ret);
     w->block_samples = s->block_samples;
 }
 
@@ -61,7 +63,7 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
     int r = pen__schema_init(&w->schema, s->fields, s->n_fields, reterr);
     if (r < 0)
         return r;
-    w->schema.has_entries = w->prepare.index && pen__fields_have_images(s->fields, s->n_fields);
+    w->schema.has_entries = w->makes_entries && pen__fields_have_images(s->fields, s->n_fields);
     if (!s->class_field)
         return PEN_OK;
     for (uint32_t f = 0; f < s->n_fields; f++)

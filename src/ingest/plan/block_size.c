@@ -235,8 +235,7 @@ int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
         return PEN_OK;
     }
     uint64_t mean = 0;
-    bool changed = (s->mode != PEN_MODE_TILE && s->mode != PEN_MODE_KEEP) ||
-                   d->inputs.what == PEN_INPUT_VIDEOS;
+    bool changed = s->mode != PEN_MODE_KEEP || d->inputs.what == PEN_INPUT_VIDEOS;
     if (changed) {
         int r = mean_by_probing(d, &mean, reterr);
         if (r < 0)

@@ -93,7 +93,7 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
  *          foot      192, ends the file */
 #define PEN_PLAN_MAGIC "PENPLAN\n"
 #define PEN_PLAN_END_MAGIC "PENPLEND"
-#define PEN_PLAN_VERSION 1 /* 0 had no stamps */
+#define PEN_PLAN_VERSION 2 /* 0 had no stamps; builds of 1 wrote tiles */
 #define PEN_PLAN_HEAD 16
 #define PEN_PLAN_ENTRY 32
 #define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */

@@ -18,15 +18,19 @@ int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
     int resizes = s->max_side || s->short_side;
     if (s->mode < PEN_MODE_TILE || s->mode > PEN_MODE_MIX)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 4", s->mode);
+    if (s->mode == PEN_MODE_TILE)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "mode tile: tiles can be read, but are no longer written; use the mode "
+                         "keep (the default) or encode");
     if (s->quality < 1 || s->quality > 100)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "quality %d: expected 1 to 100", s->quality);
     if (s->max_side && s->short_side)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "max_side and short_side are both set; choose one");
-    if (resizes && (s->mode == PEN_MODE_TILE || s->mode == PEN_MODE_KEEP))
+    if (resizes && s->mode == PEN_MODE_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "max_side, short_side: the modes keep and tile do not resize images; "
-                         "choose the mode encode, raw or mix");
+                         "max_side, short_side: the mode keep does not resize images; choose the "
+                         "mode encode, raw or mix");
     if (s->progressive != PEN_PROGRESSIVE_KEEP && s->progressive != PEN_PROGRESSIVE_CONVERT)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "progressive %d: expected 0 or 1",
                          s->progressive);
@@ -195,11 +199,10 @@ static int store_meta(PenPreparedImage *p, PenError *reterr)
 }
 
 /* Several scans keep a decoder from starting anywhere, and nothing else need do so. */
-static bool can_convert(const PenPrepareSettings *s, const PenPreparedImage *p)
+static bool has_several_scans(const PenPrepareSettings *s, const PenPreparedImage *p)
 {
     PenJpegInfo info;
-    if (s->progressive != PEN_PROGRESSIVE_CONVERT ||
-        pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &info, NULL) < 0)
+    if (pen__jpeg_info(p->source.data, p->source.bytes, &s->limits, &info, NULL) < 0)
         return false;
     return info.sof == PEN_MARKER_SOF2 || info.scan_components != info.components;
 }
@@ -236,7 +239,8 @@ static int keep_indexed(const PenPrepareSettings *s, int mask, const PenImageInf
         store_source(p, info, PEN_HOW_INDEXED);
     if (ret != PEN_END)
         return ret;
-    ret = can_convert(s, p) ? convert(s, info, p, reterr) : PEN_END;
+    bool converts = s->progressive == PEN_PROGRESSIVE_CONVERT && has_several_scans(s, p);
+    ret = converts ? convert(s, info, p, reterr) : PEN_END;
     if (ret != PEN_END)
         return ret;
     ret = check_jpeg(s, p, reterr);
@@ -245,45 +249,7 @@ static int keep_indexed(const PenPrepareSettings *s, int mask, const PenImageInf
     return ret;
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------- */
-
-static int store_tiled(PenPreparedImage *p, int how, PenError *reterr)
-{
-    const PenTiledJpeg *t = &p->tiled;
-    p->no_index = NULL; /* it need not have one */
-    p->image.data = t->jpeg.data;
-    p->image.bytes = t->jpeg.bytes;
-    p->image.width = t->info.width;
-    p->image.height = t->info.height;
-    p->image.codec = PEN_STORED_JPEG;
-    p->image.how = (uint8_t)how;
-    p->image.channels = t->info.components;
-    int colour = t->info.components == 3;
-    p->image.segments = (PenSegments){.head_bytes = t->head_bytes,
-                                      .n_segments = t->n_segments,
-                                      .lengths = t->segment_bytes,
-                                      .unit = PEN_TILE_MCUS,
-                                      .components = t->info.components,
-                                      .h_samp = colour ? t->info.h_samp[0] : 1,
-                                      .v_samp = colour ? t->info.v_samp[0] : 1};
-    return store_meta(p, reterr);
-}
-
-/* A JPEG without loss: tiled when that can be done exactly, else as it is. */
-static int tile(const PenPrepareSettings *s, const PenImageInfo *info, int how, PenPreparedImage *p,
-                PenError *reterr)
-{
-    const char *why = NULL;
-    int ret = pen__jpeg_tile(p->source.data, p->source.bytes, &s->limits, &p->tiled, &why, reterr);
-    if (ret == PEN_OK)
-        return store_tiled(p, how, reterr);
-    if (ret < 0)
-        return ret;
-    ret = check_jpeg(s, p, reterr);
-    if (ret == PEN_OK)
-        store_source(p, info, PEN_HOW_KEPT_UNTILED);
-    return ret;
-}
+/* ---- other ways of storing ------------------------------------------------------------------ */
 
 /* What was made of the pixels. */
 static void store_file(PenPreparedImage *p, int codec)
@@ -304,39 +270,34 @@ static int store_png(PenPreparedImage *p, PenError *reterr)
     return ret;
 }
 
-/* PEN_END: it is too small for an entry index. */
-static int encode_indexed(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
+static int store_jpeg(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
 {
-    int ret = pen__turbo_encode(&p->pixels, s->quality, 0, &s->limits, &p->encoded, reterr);
-    if (ret == PEN_OK)
+    int ret = pen__turbo_encode(&p->pixels, s->quality, &s->limits, &p->encoded, reterr);
+    if (ret == PEN_OK && s->index)
         ret = find_entries(s, &p->encoded, p, reterr);
-    if (ret != PEN_OK)
-        return ret;
-    store_file(p, PEN_STORED_JPEG);
-    return store_meta(p, reterr);
-}
-
-static int store_encoded(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
-{
-    int ret = s->index ? encode_indexed(s, p, reterr) : PEN_END;
-    if (ret == PEN_END) {
-        ret = pen__jpeg_encode(&p->pixels, s->quality, &s->limits, &p->tiled, reterr);
-        if (ret == PEN_OK)
-            ret = store_tiled(p, PEN_HOW_ENCODED, reterr);
+    if (ret >= 0) { /* PEN_END: it is too small for an entry index */
+        store_file(p, PEN_STORED_JPEG);
+        ret = store_meta(p, reterr);
     }
     pen__pixels_free(&p->pixels);
     return ret;
 }
 
-/* A JPEG that is not encoded again, with an entry index or else tiles. */
+/* A JPEG that is not encoded again. The mode need not keep the bytes of a file, so that one with
+ * several scans gets an entry index, too. Without an index, it is a kept file like any other. */
 static int keep_quality(const PenPrepareSettings *s, const PenImageInfo *info, PenPreparedImage *p,
                         PenError *reterr)
 {
     int ret = s->index ? find_entries(s, &p->source, p, reterr) : PEN_END;
-    if (ret == PEN_END)
-        return tile(s, info, PEN_HOW_KEPT_QUALITY, p, reterr);
     if (ret == PEN_OK)
         store_source(p, info, PEN_HOW_KEPT_QUALITY);
+    if (ret == PEN_END && s->index && has_several_scans(s, p))
+        ret = convert(s, info, p, reterr);
+    if (ret != PEN_END)
+        return ret;
+    ret = check_jpeg(s, p, reterr);
+    if (ret == PEN_OK)
+        store_source(p, info, PEN_HOW_KEPT);
     return ret;
 }
 
@@ -364,7 +325,7 @@ static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *inf
         return ret;
     if (mask || p->pixels.channels == 4)
         return store_png(p, reterr);
-    return store_encoded(s, p, reterr);
+    return store_jpeg(s, p, reterr);
 }
 
 static void store_raw(PenPreparedImage *p)
@@ -410,13 +371,9 @@ static int by_mode(const PenPrepareSettings *s, int mode, int mask, const PenIma
         return raw(s, mask, p, reterr);
     case PEN_MODE_ENCODE:
         return encode(s, mask, info, p, reterr);
-    case PEN_MODE_KEEP:
+    default:
         return s->index ? keep_indexed(s, mask, info, p, reterr)
                         : keep(s, mask, info, s->check_decode, p, reterr);
-    default:
-        if (info->codec == PEN_STORED_JPEG && !mask)
-            return tile(s, info, PEN_HOW_TILED, p, reterr);
-        return keep(s, mask, info, 1, p, reterr);
     }
 }
 
@@ -436,7 +393,7 @@ int pen__prepare_image(const PenPrepareSettings *s, const uint8_t *key, size_t k
             "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
     int mode = s->mode;
     if (mode == PEN_MODE_MIX) {
-        int rest = s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_TILE;
+        int rest = s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_KEEP;
         mode = falls_raw(s, key, key_bytes) ? PEN_MODE_RAW : rest;
     }
     p->image.orientation = info.orientation;
@@ -459,7 +416,7 @@ int pen__prepare_pixels(const PenPrepareSettings *s, const uint8_t *key, size_t 
     if (ret < 0)
         return ret;
     if (s->mode != PEN_MODE_RAW && !(s->mode == PEN_MODE_MIX && falls_raw(s, key, key_bytes)))
-        return store_encoded(s, p, reterr);
+        return store_jpeg(s, p, reterr);
     store_raw(p);
     return PEN_OK;
 }
@@ -467,7 +424,6 @@ int pen__prepare_pixels(const PenPrepareSettings *s, const uint8_t *key, size_t 
 void pen__prepared_image_free(PenPreparedImage *p)
 {
     pen__buf_free(&p->source);
-    pen__tiled_free(&p->tiled);
     pen__buf_free(&p->encoded);
     pen__buf_free(&p->index);
     pen__pixels_free(&p->pixels);

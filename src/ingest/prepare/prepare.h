@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done to an input before it is stored: checked, tiled, encoded, resized, as the mode says.
- */
+/* What is done to an input before it is stored: checked, indexed, encoded, resized, as the mode
+ * says. */
 #ifndef PEN_INGEST_PREPARE_PREPARE_H
 #define PEN_INGEST_PREPARE_PREPARE_H
 
@@ -8,7 +8,7 @@
 
 #include "codec/codec.h"
 #include "codec/jpeg/decoder/scan.h"
-#include "codec/jpeg/transcode/tile.h"
+#include "codec/jpeg/transcode/baseline.h"
 #include "ingest/video/video.h"
 #include "net/remote/remote.h"
 #include "pack/format/stored.h"
@@ -35,16 +35,15 @@ int pen__prepare_settings_check(const PenPrepareSettings *settings, PenError *re
 /* An image ready to be stored, and what it points to. Zero-initialised is empty. */
 typedef struct PenPreparedImage {
     PenStoredImage image;
-    PenBuf source; /* the input's bytes */
-    PenTiledJpeg tiled;
-    PenBuf encoded;   /* a PNG, or a JPEG with an entry index that is not the source */
-    PenBuf index;     /* its entries, coded */
+    PenBuf source;    /* the input's bytes */
+    PenBuf encoded;   /* a PNG or a JPEG that is not the source */
+    PenBuf index;     /* entries of the JPEG, coded */
     PenPixels pixels; /* raw */
     PenBuf meta;
     PenBuf origin;        /* the path of the file that has it, in an in-place pack */
     PenObject object;     /* that it was read from, if it is remote */
     bool is_known;        /* `image` and `index` are from a summary; the file is not at hand */
-    const char *no_index; /* why a kept JPEG has no entry index; NULL: it has, or need not */
+    const char *no_index; /* why a JPEG has no entry index; NULL: it has, or need not */
 } PenPreparedImage;
 
 /* Prepares the image whose bytes are in p->source (with PEN_SLACK readable bytes behind). `mask`:
@@ -52,7 +51,7 @@ typedef struct PenPreparedImage {
  * PEN_E_UNSUPPORTED say that the input is bad. */
 int pen__prepare_image(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                        int mask, PenPreparedImage *p, PenError *reterr);
-/* The same for pixels, RGB, which stay the caller's: raw, or encoded as a tiled JPEG. */
+/* The same for pixels, RGB, which stay the caller's: raw, or encoded as JPEG. */
 int pen__prepare_pixels(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);

@@ -15,7 +15,7 @@ typedef struct PenSchema {
     PenField *fields; /* names are in `names` */
     uint32_t *widths; /* bytes of a column's entry */
     char *names;
-    int32_t has_entries; /* images may have entry tables */
+    int32_t has_entries; /* images may have entry tables, and encoded JPEGs none */
     int32_t class_field; /* -1 = none */
     uint32_t n_classes;
     char **classes;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tokens from blocks of coefficients. */
-#include <string.h>
-
 #include "codec/jpeg/transcode/tokens.h"
 
 static const char where[] = "codec/jpeg";
@@ -19,7 +17,8 @@ typedef struct Writer {
     uint32_t worst; /* how far any coefficient is over the size allowed */
 } Writer;
 
-uint32_t *pen__tokens_room(PenTokens *t, size_t n)
+/* Room for `n` more tokens: NULL when there is no memory. */
+static uint32_t *room_for(PenTokens *t, size_t n)
 {
     if (t->buf->cap - t->buf->bytes < n * sizeof(uint32_t) &&
         pen__buf_reserve(t->buf, n * sizeof(uint32_t)) < 0)
@@ -66,7 +65,7 @@ static void put_ac(Writer *w, uint32_t table, const int16_t *block)
     w->at = at;
 }
 
-static void put_mcu(Writer *w, const PenTilePlan *plan, uint32_t mx, uint32_t my)
+static void put_mcu(Writer *w, const PenBaselinePlan *plan, uint32_t mx, uint32_t my)
 {
     for (size_t i = 0; i < plan->frame->n_planes; i++) {
         const PenJpegPlane *p = &plan->frame->planes[i];
@@ -85,22 +84,20 @@ static void put_mcu(Writer *w, const PenTilePlan *plan, uint32_t mx, uint32_t my
     }
 }
 
-int pen__tokens_of_blocks(PenTokens *t, const PenTilePlan *plan, PenError *reterr)
+int pen__tokens_of_blocks(PenTokens *t, const PenBaselinePlan *plan, PenError *reterr)
 {
+    enum { MCUS = 8 }; /* there is room for so many at a time */
     const PenTileGeometry *g = &plan->geometry;
     uint32_t n_mcus = g->mcus_x * g->mcus_y;
     Writer w = {.tokens = t};
-    for (uint32_t first = 0, segment = 0; first < n_mcus; first += PEN_TILE_MCUS, segment++) {
-        uint32_t n = PEN_MIN(n_mcus - first, (uint32_t)PEN_TILE_MCUS);
-        uint32_t *start = pen__tokens_room(t, (size_t)n * PEN_MCU_TOKENS);
+    for (uint32_t first = 0; first < n_mcus; first += MCUS) {
+        uint32_t n = PEN_MIN(n_mcus - first, (uint32_t)MCUS);
+        uint32_t *start = room_for(t, (size_t)n * PEN_MCU_TOKENS);
         if (!start)
             return pen__fail_memory(reterr, where, "tokens");
         w.at = start;
-        if (!plan->unmarked)
-            memset(w.last_dc, 0, sizeof w.last_dc);
         for (uint32_t i = first; i < first + n; i++)
             put_mcu(&w, plan, i % g->mcus_x, i / g->mcus_x);
-        t->segment_tokens[segment] = (uint32_t)(w.at - start);
         t->buf->bytes += (size_t)(w.at - start) * sizeof *start;
     }
     return w.worst ? PEN_END : PEN_OK;

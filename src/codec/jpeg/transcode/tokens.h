@@ -27,21 +27,16 @@ enum {
 extern const uint8_t pen__zigzag[64];
 
 /* The frame of the file to be. */
-typedef struct PenTilePlan {
+typedef struct PenBaselinePlan {
     const PenJpegFrame *frame;
     uint8_t h_samp, v_samp; /* of luma; chroma is 1 x 1 */
-    bool unmarked;          /* no restart markers: its segments are one scan, not tiles */
     PenTileGeometry geometry;
-} PenTilePlan;
+} PenBaselinePlan;
 
 typedef struct PenTokens {
     PenBuf *buf; /* of uint32_t */
     uint32_t counts[PEN_TOKEN_TABLES * 256];
-    uint32_t *segment_tokens; /* number of tokens of each segment */
 } PenTokens;
-
-/* Room for `n` more tokens: NULL when there is no memory. */
-uint32_t *pen__tokens_room(PenTokens *t, size_t n);
 
 /* The number of bits in |v|. */
 static inline uint32_t pen__bit_size(int v)
@@ -66,17 +61,10 @@ static inline uint32_t *pen__token_value(PenTokens *t, uint32_t *at, uint32_t in
 }
 
 /* All blocks of a frame. PEN_END when a coefficient is too large for baseline. */
-int pen__tokens_of_blocks(PenTokens *t, const PenTilePlan *plan, PenError *reterr);
+int pen__tokens_of_blocks(PenTokens *t, const PenBaselinePlan *plan, PenError *reterr);
 
-/* The only scan of a file, from symbol to symbol without making coefficients of them. PEN_END when
- * anything about it is unusual or damaged: libjpeg is then to say what. */
-int pen__tokens_of_scan(PenTokens *t, const PenTilePlan *plan, const PenJpegScan *scan,
-                        const uint8_t *data, size_t bytes, PenBuf *scratch, PenError *reterr);
-
-/* Tokens to a file: fills in jpeg, head_bytes, the lengths of segments (where the numbers of tokens
- * stood), and luma's sampling in info. The bytes are those that libjpeg would write. Without
- * restart markers, the lengths have no use: segments do not end with a byte. */
-int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *ret,
-                     PenError *reterr);
+/* Tokens to a file, which replaces what `b` holds. The bytes are those that libjpeg would write. */
+int pen__baseline_write(const PenTokens *t, const PenBaselinePlan *plan, PenBuf *b,
+                        PenError *reterr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens become a file: its head with optimal Huffman tables, and its segments. */
+/* Tokens become a file: its head with optimal Huffman tables, and its scan. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -10,12 +10,13 @@
 static const char where[] = "codec/jpeg";
 
 enum {
-    /* SOI, JFIF, 3 DQT, SOF, 4 DHT, DRI, SOS at their largest are 1,600 bytes. */
+    /* SOI, JFIF, 3 DQT, SOF, 4 DHT, SOS at their largest are 1,600 bytes. */
     HEAD_BYTES = 2048,
     /* A token has at most 16 + 11 bits, and every byte may get a zero behind it. */
     TOKEN_BYTES = 8,
-    /* At most 31 bits of the segment before, padding, the marker; zeros behind all but that. */
-    CLOSING_BYTES = 16
+    /* At most 31 bits that are left, padding, the marker; zeros behind all but that. */
+    CLOSING_BYTES = 16,
+    CHUNK_TOKENS = 4096 /* there is room for so many at a time */
 };
 
 /* ---- the head ---- */
@@ -67,7 +68,7 @@ static void put_quant(PenBuf *b, const PenJpegFrame *f)
     }
 }
 
-static void put_frame(PenBuf *b, const PenTilePlan *plan)
+static void put_frame(PenBuf *b, const PenBaselinePlan *plan)
 {
     const PenJpegFrame *f = plan->frame;
     put_marker(b, PEN_MARKER_SOF0, 6 + 3u * f->n_planes);
@@ -92,13 +93,9 @@ static void put_huff(PenBuf *b, const PenHuffTable *table, unsigned t)
     b->bytes += 16 + table->n_symbols;
 }
 
-static void put_scan(PenBuf *b, const PenTilePlan *plan)
+static void put_scan(PenBuf *b, const PenBaselinePlan *plan)
 {
     const PenJpegFrame *f = plan->frame;
-    if (!plan->unmarked) {
-        put_marker(b, PEN_MARKER_DRI, 2);
-        put16(b, PEN_TILE_MCUS);
-    }
     put_marker(b, PEN_MARKER_SOS, 4 + 2u * f->n_planes);
     put8(b, f->n_planes);
     for (size_t i = 0; i < f->n_planes; i++) {
@@ -110,7 +107,7 @@ static void put_scan(PenBuf *b, const PenTilePlan *plan)
     put8(b, 0);
 }
 
-/* ---- the segments ---- */
+/* ---- the scan ---- */
 
 /* What a token becomes: its code, shifted to make room for the extra bits, and both their length.
  */
@@ -155,9 +152,9 @@ static inline void flush32(Bits *b)
     }
 }
 
-static Bits put_tokens(Bits b, const uint32_t *tokens, uint32_t n, const Code *codes)
+static Bits put_tokens(Bits b, const uint32_t *tokens, size_t n, const Code *codes)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         Code c = codes[tokens[i] & PEN_TOKEN_INDEX];
         b.acc = b.acc << c.length | c.bits | tokens[i] >> PEN_TOKEN_SHIFT;
         b.n += c.length;
@@ -167,7 +164,7 @@ static Bits put_tokens(Bits b, const uint32_t *tokens, uint32_t n, const Code *c
     return b;
 }
 
-static void put_closing(Bits *b, uint8_t closing)
+static void put_end(Bits *b)
 {
     uint32_t pad = -b->n & 7; /* with ones, to a whole byte */
     b->acc = b->acc << pad | ((1u << pad) - 1);
@@ -176,39 +173,35 @@ static void put_closing(Bits *b, uint8_t closing)
         put_byte(b, (uint8_t)(b->acc >> b->n));
     }
     *b->at++ = 0xFF;
-    *b->at++ = closing;
+    *b->at++ = PEN_MARKER_EOI;
 }
 
-static int put_segments(const PenTokens *t, const Code *codes, bool unmarked, PenTiledJpeg *ret)
+static int put_data(const PenTokens *t, const Code *codes, PenBuf *b)
 {
     const uint32_t *tokens = (const uint32_t *)(const void *)t->buf->data;
-    PenBuf *b = &ret->jpeg;
+    size_t n_tokens = t->buf->bytes / sizeof *tokens;
     Bits bits = {0};
-    for (uint32_t i = 0; i < ret->n_segments; i++) {
-        uint32_t n = t->segment_tokens[i];
-        size_t need = (size_t)n * TOKEN_BYTES + CLOSING_BYTES;
+    for (size_t i = 0; i < n_tokens; i += CHUNK_TOKENS) {
+        size_t n = PEN_MIN(n_tokens - i, (size_t)CHUNK_TOKENS);
+        size_t need = n * TOKEN_BYTES + CLOSING_BYTES;
         if (b->cap - b->bytes < need && pen__buf_reserve(b, need) < 0)
             return PEN_E_NO_MEMORY;
-        uint8_t *start = b->data + b->bytes;
-        bits.at = start;
-        bits = put_tokens(bits, tokens, n, codes);
-        if (!unmarked || i + 1 == ret->n_segments)
-            put_closing(&bits, pen__tile_closing_code(i, ret->n_segments));
-        ret->segment_bytes[i] = (uint32_t)(bits.at - start);
-        b->bytes += ret->segment_bytes[i];
-        tokens += n;
+        bits.at = b->data + b->bytes;
+        bits = put_tokens(bits, tokens + i, n, codes);
+        if (i + n == n_tokens)
+            put_end(&bits);
+        b->bytes = (size_t)(bits.at - b->data);
     }
     return PEN_OK;
 }
 
-int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *ret,
-                     PenError *reterr)
+int pen__baseline_write(const PenTokens *t, const PenBaselinePlan *plan, PenBuf *b,
+                        PenError *reterr)
 {
-    PenBuf *b = &ret->jpeg;
     Code codes[PEN_TOKEN_TABLES * 256];
     b->bytes = 0;
     if (pen__buf_reserve(b, HEAD_BYTES) < 0)
-        return pen__fail_memory(reterr, where, "tiled file");
+        return pen__fail_memory(reterr, where, "baseline file");
     put8(b, 0xFF);
     put8(b, PEN_MARKER_SOI);
     put_jfif(b, plan->frame);
@@ -221,10 +214,7 @@ int pen__tiled_write(const PenTokens *t, const PenTilePlan *plan, PenTiledJpeg *
         make_codes(&table, codes + (size_t)i * 256);
     }
     put_scan(b, plan);
-    ret->head_bytes = (uint32_t)b->bytes;
-    ret->info.h_samp[0] = plan->h_samp;
-    ret->info.v_samp[0] = plan->v_samp;
-    if (put_segments(t, codes, plan->unmarked, ret) < 0)
-        return pen__fail_memory(reterr, where, "tiled file");
+    if (put_data(t, codes, b) < 0)
+        return pen__fail_memory(reterr, where, "baseline file");
     return PEN_OK;
 }

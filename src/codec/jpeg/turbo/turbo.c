@@ -23,7 +23,6 @@ struct Session {
     uint8_t *row;
     const PenPixels *source;
     int quality;
-    uint32_t restart_interval;
     PenBlock **rows[4];
     const PenTurboUser *user;
 };
@@ -168,33 +167,6 @@ static void describe_frame(const struct jpeg_decompress_struct *d, PenJpegFrame 
         describe_plane(d, i, &ret->planes[i]);
 }
 
-static PenHuffSpec huff_spec(JHUFF_TBL *const *tables, int i)
-{
-    const JHUFF_TBL *t = i >= 0 && i < NUM_HUFF_TBLS ? tables[i] : NULL;
-    return t ? (PenHuffSpec){.n_codes = t->bits, .symbols = t->huffval} : (PenHuffSpec){0};
-}
-
-/* Gives the user the scan when it is the only one; PEN_END when it is not, or not wanted. */
-static int offer_scan(Session *s, const PenJpegFrame *frame)
-{
-    const struct jpeg_decompress_struct *d = &s->t.d;
-    if (!s->user->scan || d->progressive_mode || d->arith_code ||
-        d->comps_in_scan != d->num_components)
-        return PEN_END;
-    PenJpegScan scan = {
-        .restart_interval = d->restart_interval,
-        .data_offset = s->t.in_bytes - d->src->bytes_in_buffer,
-    };
-    for (int i = 0; i < d->comps_in_scan; i++) {
-        const jpeg_component_info *ci = d->cur_comp_info[i];
-        if (ci != &d->comp_info[i])
-            return PEN_END;
-        scan.dc[i] = huff_spec(d->dc_huff_tbl_ptrs, ci->dc_tbl_no);
-        scan.ac[i] = huff_spec(d->ac_huff_tbl_ptrs, ci->ac_tbl_no);
-    }
-    return s->user->scan(s->user->ctx, frame, &scan, s->t.reterr);
-}
-
 /* libjpeg clears rows that no scan has touched only when they are asked for, one by one. */
 static int collect_rows(Session *s, int i, jvirt_barray_ptr array, uint32_t n)
 {
@@ -213,15 +185,11 @@ static int read_body(Session *s)
         return pen__fail(s->t.reterr, PEN_E_UNSUPPORTED, where,
                          "jpeg: expected at most 4 components, found %d", d->num_components);
     PenJpegFrame frame;
-    describe_frame(d, &frame);
-    int r = offer_scan(s, &frame);
-    if (r != PEN_END)
-        return r;
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(d);
     describe_frame(d, &frame);
     frame.incomplete = pen__turbo_scans_missing(d);
     for (int i = 0; i < d->num_components; i++) {
-        r = collect_rows(s, i, arrays[i], frame.planes[i].blocks_y);
+        int r = collect_rows(s, i, arrays[i], frame.planes[i].blocks_y);
         if (r < 0)
             return r;
         frame.planes[i].rows = s->rows[i];
@@ -308,15 +276,14 @@ static int encode_body(PenTurbo *t)
     jpeg_set_quality(c, s->quality, TRUE);
     c->dct_method = JDCT_ISLOW;
     c->optimize_coding = TRUE;
-    c->restart_interval = s->restart_interval;
     jpeg_start_compress(c, TRUE);
     write_rows(s);
     jpeg_finish_compress(c);
     return PEN_OK;
 }
 
-int pen__turbo_encode(const PenPixels *pixels, int quality, uint32_t restart_interval,
-                      const PenLimits *limits, PenBuf *out, PenError *reterr)
+int pen__turbo_encode(const PenPixels *pixels, int quality, const PenLimits *limits, PenBuf *out,
+                      PenError *reterr)
 {
     if ((pixels->channels != 1 && pixels->channels != 3) || quality < 1 || quality > 100)
         return pen__fail(reterr, PEN_E_INVALID, where,
@@ -330,7 +297,6 @@ int pen__turbo_encode(const PenPixels *pixels, int quality, uint32_t restart_int
     start_session(&s, limits, reterr);
     s.source = pixels;
     s.quality = quality;
-    s.restart_interval = restart_interval;
     s.buf = out;
     r = pen__turbo_guard(&s.t, encode_body);
     jpeg_destroy_compress(&s.c);

@@ -8,14 +8,13 @@
 #include <stdbool.h>
 
 #include "codec/codec.h"
-#include "codec/jpeg/huffman.h"
 
 int pen__turbo_decode(const uint8_t *data, size_t bytes, const PenLimits *limits, PenPixels *ret,
                       PenError *reterr);
 
 /* Appends a baseline JPEG: 1 channel as grey, 3 as 4:2:0, optimal Huffman tables. */
-int pen__turbo_encode(const PenPixels *pixels, int quality, uint32_t restart_interval,
-                      const PenLimits *limits, PenBuf *out, PenError *reterr);
+int pen__turbo_encode(const PenPixels *pixels, int quality, const PenLimits *limits, PenBuf *out,
+                      PenError *reterr);
 
 typedef int16_t PenBlock[64]; /* quantised coefficients, row by row */
 
@@ -25,7 +24,7 @@ typedef struct PenJpegPlane {
     uint8_t id, h_samp, v_samp, quant_slot;
     uint32_t blocks_x, blocks_y; /* that hold pixels; padding to whole MCUs is not counted */
     const uint16_t *quant;       /* 64 values, row by row; NULL when the file gives none */
-    PenBlock **rows;             /* for `blocks` only */
+    PenBlock **rows;
 } PenJpegPlane;
 
 /* A frame as libjpeg understood it. */
@@ -42,22 +41,13 @@ typedef struct PenJpegFrame {
     PenJpegPlane planes[4];
 } PenJpegFrame;
 
-/* The only scan of a sequential Huffman file. */
-typedef struct PenJpegScan {
-    PenHuffSpec dc[4], ac[4]; /* by plane; NULL members where the file gives none */
-    uint32_t restart_interval;
-    size_t data_offset; /* of its entropy-coded data in the file */
-} PenJpegScan;
-
 typedef struct PenTurboUser {
-    /* Called first, when the file has one scan: PEN_END asks for the blocks. */
-    int (*scan)(void *ctx, const PenJpegFrame *frame, const PenJpegScan *scan, PenError *reterr);
     /* All blocks have been read without damage; they are gone when it returns. */
     int (*blocks)(void *ctx, const PenJpegFrame *frame, PenError *reterr);
     void *ctx;
 } PenTurboUser;
 
-/* Reads a file for a user of its coefficients; returns what the user's last call returned. */
+/* Reads a file for a user of its coefficients; returns what the user's call returned. */
 int pen__turbo_read(const uint8_t *data, size_t bytes, const PenLimits *limits,
                     const PenTurboUser *user, PenError *reterr);
 
