@@ -484,56 +484,78 @@ int pen__outside_stat(PenOutside *o, const PenOutsideFile *file, PenFileStat *re
 
 /* ---- files in use ---------------------------------------------------------------------------- */
 
-/* With the lock. */
-static int find_open(PenOutside *o, const PenOutsideFile *file)
+/* The slot at which the search for a file begins: it is usually the right one. */
+static uint32_t first_slot(const PenOutsideFile *file)
 {
-    for (int i = 0; i < OPEN_FILES; i++) {
-        OpenFile *f = &o->files[i];
-        if (f->source && f->owner == file->owner && f->number == file->number) {
-            f->refs++;
-            f->used = ++o->clock;
-            return i;
-        }
+    return (uint32_t)((file->owner * 7 + file->number) % OPEN_FILES);
+}
+
+/* With the lock: the slot of the file; -1: it is not open. */
+static int find_open(const PenOutside *o, const PenOutsideFile *file)
+{
+    uint32_t first = first_slot(file);
+    for (uint32_t i = 0; i < OPEN_FILES; i++) {
+        const OpenFile *f = &o->files[(first + i) % OPEN_FILES];
+        if (f->source && f->owner == file->owner && f->number == file->number)
+            return (int)((first + i) % OPEN_FILES);
     }
     return -1;
 }
 
 /* With the lock: a slot that is free, or whose file was used least recently; -1: all are in use. */
-static int find_slot(const PenOutside *o)
+static int find_slot(const PenOutside *o, const PenOutsideFile *file)
 {
+    uint32_t first = first_slot(file);
     int best = -1;
-    for (int i = 0; i < OPEN_FILES; i++) {
-        const OpenFile *f = &o->files[i];
+    for (uint32_t i = 0; i < OPEN_FILES; i++) {
+        int slot = (int)((first + i) % OPEN_FILES);
+        const OpenFile *f = &o->files[slot];
         if (!f->source)
-            return i;
+            return slot;
         if (!f->refs && (best < 0 || f->used < o->files[best].used))
-            best = i;
+            best = slot;
     }
     return best;
+}
+
+/* False: it is not open. */
+static bool take_open(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret)
+{
+    pthread_mutex_lock(&o->mutex);
+    int slot = find_open(o, file);
+    if (slot >= 0) {
+        OpenFile *f = &o->files[slot];
+        f->refs++;
+        f->used = ++o->clock;
+        *ret = (PenOutsideUse){f->source, slot};
+    }
+    pthread_mutex_unlock(&o->mutex);
+    return slot >= 0;
+}
+
+static int take_fresh(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
+                      PenError *reterr)
+{
+    PenSource *source = NULL, *old = NULL;
+    int r = open_file(o, file, &source, reterr);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&o->mutex);
+    int slot = find_slot(o, file);
+    if (slot >= 0) {
+        old = o->files[slot].source;
+        o->files[slot] = (OpenFile){file->owner, ++o->clock, file->number, 1, source};
+    }
+    pthread_mutex_unlock(&o->mutex);
+    pen__source_close(&old);
+    *ret = (PenOutsideUse){source, slot};
+    return PEN_OK;
 }
 
 int pen__outside_take(PenOutside *o, const PenOutsideFile *file, PenOutsideUse *ret,
                       PenError *reterr)
 {
-    pthread_mutex_lock(&o->mutex);
-    int slot = find_open(o, file);
-    PenSource *source = slot < 0 ? NULL : o->files[slot].source, *old = NULL;
-    pthread_mutex_unlock(&o->mutex);
-    if (slot < 0) {
-        int r = open_file(o, file, &source, reterr);
-        if (r < 0)
-            return r;
-        pthread_mutex_lock(&o->mutex);
-        slot = find_slot(o);
-        if (slot >= 0) {
-            old = o->files[slot].source;
-            o->files[slot] = (OpenFile){file->owner, ++o->clock, file->number, 1, source};
-        }
-        pthread_mutex_unlock(&o->mutex);
-    }
-    pen__source_close(&old);
-    *ret = (PenOutsideUse){source, slot};
-    return PEN_OK;
+    return take_open(o, file, ret) ? PEN_OK : take_fresh(o, file, ret, reterr);
 }
 
 void pen__outside_put(PenOutside *o, PenOutsideUse *use)
@@ -551,10 +573,14 @@ int pen__outside_read(PenOutside *o, const PenOutsideFile *file, const struct io
                       uint64_t offset, const PenArrival *arrival, PenError *reterr)
 {
     PenOutsideUse use;
-    int r = pen__objects_read(o->objects, file, v, n, offset, arrival, reterr);
-    if (r != 1)
-        return r;
-    r = pen__outside_take(o, file, &use, reterr);
+    int r = PEN_OK;
+    /* What is open is no object: to look for its place again would take longer than the lock. */
+    if (!take_open(o, file, &use)) {
+        r = pen__objects_read(o->objects, file, v, n, offset, arrival, reterr);
+        if (r != 1)
+            return r;
+        r = take_fresh(o, file, &use, reterr);
+    }
     if (r < 0)
         return r;
     r = pen__source_read_v(use.source, v, n, offset, arrival, reterr);

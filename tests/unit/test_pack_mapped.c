@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In-place packs: shards whose payloads are read from the files that they were made of. */
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "base/rng.h"
@@ -554,6 +555,66 @@ TEST(idle_files_make_space)
     help_end();
 }
 
+enum { MANY_FILES = 150 };
+
+/* The file that has its own number as text, of one of three owners. */
+static int read_number(PenOutside *o, const uint64_t *owners, uint32_t i, PenError *err)
+{
+    char path[16], data[4] = "", wanted[16];
+    int bytes = snprintf(path, sizeof path, "d/%03u", i);
+    PenOutsideFile file = {owners[i % 3], i / 3, (uint32_t)bytes, path, 3};
+    struct iovec v = {data, 3};
+    int r = pen__outside_read(o, &file, &v, 1, 0, NULL, err);
+    snprintf(wanted, sizeof wanted, "%03u", i);
+    return r < 0 ? r : strcmp(data, wanted) != 0;
+}
+
+typedef struct Numbers {
+    PenOutside *o;
+    uint64_t owners[3];
+    atomic_int wrong;
+} Numbers;
+
+static void read_numbers(void *ctx, unsigned number)
+{
+    Numbers *n = ctx;
+    PenRng rng = pen__rng_init(number, 0);
+    for (int i = 0; i < 4 * MANY_FILES; i++) {
+        uint32_t which = (uint32_t)pen__rng_below(&rng, MANY_FILES);
+        n->wrong += read_number(n->o, n->owners, which, NULL) != 0;
+    }
+}
+
+/* More files than stay open, of several shards, read by several threads: each has its own bytes,
+ * and one that is open is found without its path. */
+TEST(many_files)
+{
+    Numbers n = {.o = NULL};
+    PenError err = {0};
+    help_begin();
+    help_text("p.pen/manifest", "");
+    for (int i = 0; i < MANY_FILES; i++) {
+        char name[16], text[16];
+        snprintf(name, sizeof name, "d/%03d", i);
+        snprintf(text, sizeof text, "%03d", i);
+        help_text(name, text);
+    }
+    CHECK_INT(pen__outside_new(at("p.pen"), NULL, &n.o, &err), PEN_OK);
+    for (int i = 0; i < 3; i++)
+        n.owners[i] = pen__outside_owner(n.o);
+    PenTeamWork work = {.name = "read", .run = read_numbers, .ctx = &n};
+    CHECK_INT(pen__team_run(&work, THREADS, &err), PEN_OK);
+    CHECK_INT(n.wrong, 0);
+    CHECK_INT(read_number(n.o, n.owners, 0, &err), 0);
+    CHECK_INT(unlink(at("d/000")), 0);
+    CHECK_INT(read_number(n.o, n.owners, 0, &err), 0);
+    pen__outside_forget(n.o, n.owners[0]);
+    CHECK_INT(read_number(n.o, n.owners, 0, &err), PEN_E_CORRUPT);
+    CHECK_INT(read_number(n.o, n.owners, 1, &err), 0);
+    pen__outside_close(&n.o);
+    help_end();
+}
+
 /* ---- the map --------------------------------------------------------------------------------- */
 
 static const uint8_t id[PEN_ID_BYTES] = "0123456789abcdef";
@@ -677,6 +738,7 @@ int main(int argc, char **argv)
     RUN(the_directory_is_held);
     RUN(the_manifest_marks_the_directory);
     RUN(idle_files_make_space);
+    RUN(many_files);
     RUN(map_round_trip);
     RUN(objects_have_etags);
     RUN(every_byte_of_a_map_counts);

@@ -140,16 +140,16 @@ static int read_each(MappedSource *s, const Scatter *c, PenError *reterr)
     return r;
 }
 
-static int read_scatter(MappedSource *s, const Scatter *c, bool is_alone, PenError *reterr)
+static int read_scatter(MappedSource *s, const Scatter *c, PenError *reterr)
 {
     int r = read_file(s, c->file, c->v, c->n, c->source, NULL, reterr);
-    bool may_fill = !is_alone && atomic_load(&s->shared->is_checked);
+    bool may_fill = atomic_load(&s->shared->is_checked);
     return r == PEN_E_CORRUPT && may_fill ? read_each(s, c, reterr) : r;
 }
 
 /* The extent that the offset is in, and those behind it that one read can bring too. Stored bytes
  * between them are read on the way. */
-static int read_extents(MappedSource *s, Want *w, bool is_alone, PenError *reterr)
+static int read_extents(MappedSource *s, Want *w, PenError *reterr)
 {
     PenExtent e = pen__map_extent(s->map, w->extent);
     uint64_t skip = w->offset - e.offset;
@@ -176,7 +176,7 @@ static int read_extents(MappedSource *s, Want *w, bool is_alone, PenError *reter
         source = e.source;
         n = PEN_MIN(e.bytes, w->bytes);
     }
-    return read_scatter(s, &c, is_alone, reterr);
+    return read_scatter(s, &c, reterr);
 }
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -220,6 +220,14 @@ static bool lies_in(const PenMap *m, const Want *w)
     return w->offset >= e.offset && w->bytes <= e.bytes - (w->offset - e.offset);
 }
 
+/* A part of one payload, as loaders read them. */
+static int read_part(MappedSource *s, const Want *w, PenError *reterr)
+{
+    PenExtent e = pen__map_extent(s->map, w->extent);
+    struct iovec v = {w->to, (size_t)w->bytes};
+    return read_file(s, e.file, &v, 1, e.source + (w->offset - e.offset), NULL, reterr);
+}
+
 /* A file that is missing or too short fails the read of a sample. In one of many samples, such as a
  * block, its bytes are zeros instead, so that their checksums refuse just the samples that need it,
  * and the others can be used. */
@@ -231,14 +239,15 @@ static int mapped_read(PenSource *source, void *buf, size_t bytes, uint64_t offs
     if (source->is_remote)
         return gathered_read_v(s, &one, 1, offset, again != 0, reterr);
     Want w = {buf, offset, bytes, pen__map_find(s->map, offset)};
-    bool is_alone = lies_in(s->map, &w);
     int r = PEN_OK;
+    if (lies_in(s->map, &w))
+        return read_part(s, &w, reterr);
     while (w.bytes && r == PEN_OK) {
         bool last = w.extent == s->map->n_extents;
         PenExtent e = pen__map_extent(s->map, last ? w.extent - 1 : w.extent);
         uint64_t skipped = last ? e.skipped + e.bytes : e.skipped;
         if (!last && e.offset <= w.offset) {
-            r = read_extents(s, &w, is_alone, reterr);
+            r = read_extents(s, &w, reterr);
             continue;
         }
         uint64_t n = last ? w.bytes : PEN_MIN(w.bytes, e.offset - w.offset);
