@@ -435,7 +435,8 @@ const CliTopic cli_program = {
         "libraries and features of this build.\n"
         "Results go to stdout, messages and progress to stderr. Every command accepts --json; "
         "names of JSON members end in the unit of the value (_bytes, _seconds, _ms). Exit codes: "
-        "0 success, 1 failure, 2 wrong usage, 130 interrupted.",
+        "0 success, 1 failure, 2 wrong usage, 75 another process is writing here (try again "
+        "later), 130 interrupted.",
     .examples =
         "penstock pack photos -o photos.pen     pack a folder; pixels are unchanged\n"
         "penstock info photos.pen               show what the pack contains\n"

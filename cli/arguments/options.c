@@ -189,6 +189,12 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "I/N", .max = 1000000,
         .mistaken = "part rank",
         .help = "pack part I of N (I starts at 0) without publishing; see 'penstock help plan'"},
+    [CLI_OPT_WAIT] = {.name = "wait", .kind = CLI_ARG_NUMBER,
+        .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS | IN(FINALISE),
+        .value = "S", .max = 31536000, .initial = "0",
+        .mistaken = "lock-timeout wait-seconds",
+        .help = "if another process is writing the same pack or task, wait up to S seconds for "
+                "it to end; then fail with exit code 75"},
     [CLI_OPT_SAMPLES] = {.name = "samples", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(INFO),
         .mistaken = "list all",

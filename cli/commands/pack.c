@@ -30,6 +30,7 @@ typedef struct Run {
     const CliArgs *args;
     CliProgress progress;
     uint64_t done, total; /* at the last progress call */
+    int has_waited;       /* the message is printed once */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
     char remote_root[NAME_CAP]; /* of index: what the first remote source is below, or "" */
@@ -39,6 +40,14 @@ typedef struct Run {
 static int on_progress(void *ctx, const PenIngestProgress *p)
 {
     Run *run = ctx;
+    if (strcmp(p->stage, "wait") == 0) {
+        if (!run->has_waited)
+            cli_print_message("%s: another process is writing here; waiting up to %u s for it to "
+                              "end",
+                              run->out, (unsigned)run->args->values[CLI_OPT_WAIT].number);
+        run->has_waited = 1;
+        return cli_interrupted();
+    }
     run->done = p->done;
     run->total = p->total;
     cli_progress_show(&run->progress, &(CliProgressState){.stage = p->stage,
@@ -170,6 +179,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->append = v[CLI_OPT_APPEND].given;
     s->task = (uint32_t)v[CLI_OPT_TASK].number;
     s->n_tasks = (uint32_t)v[CLI_OPT_TASK].second;
+    s->wait_seconds = (uint32_t)v[CLI_OPT_WAIT].number;
     if (run->args->command == CLI_INDEX) {
         s->in_place = 1;
         s->mode = PEN_MODE_KEEP;
@@ -323,6 +333,24 @@ int cli_plan(const CliArgs *args)
     return run_ingest(args, pen_ingest_plan);
 }
 
+static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
+{
+    PenIngestSettings settings;
+    int r = copy_name(run->args->operands[0], run->out, reterr);
+    if (r < 0)
+        return r;
+    pen_ingest_settings_init(&settings);
+    settings.out = run->out;
+    settings.wait_seconds = (uint32_t)run->args->values[CLI_OPT_WAIT].number;
+    settings.progress = on_progress;
+    settings.ctx = run;
+    cli_interrupt_install();
+    cli_progress_init(&run->progress);
+    r = pen_ingest_finalise_at(&settings, ret, reterr);
+    cli_progress_fini(&run->progress);
+    return r;
+}
+
 int cli_finalise(const CliArgs *args)
 {
     Run run = {.args = args};
@@ -330,8 +358,10 @@ int cli_finalise(const CliArgs *args)
     PenError error = {0};
     CliReport report = {0};
     uint64_t start_ns = cli_clock_ns();
-    if (copy_name(args->operands[0], run.out, &error) < 0 ||
-        pen_ingest_finalise(run.out, &result, &error) < 0)
+    int r = finalise(&run, &result, &error);
+    if (r == PEN_E_CANCELLED)
+        return cli_result_interrupted(args, &error, "run the same command again");
+    if (r < 0)
         return cli_result_error(args, &error);
     cli_pack_report_run(&report, run.out, &result, (double)(cli_clock_ns() - start_ns) / 1e9, 0);
     default_report(run.out, run.bad_report, sizeof run.bad_report);

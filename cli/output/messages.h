@@ -7,7 +7,13 @@
 
 #define CLI_PRINTF(at, args) __attribute__((format(printf, at, args)))
 
-enum { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTERRUPTED = 130 };
+enum {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_FAILURE = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_BUSY = 75, /* EX_TEMPFAIL of sysexits.h */
+    CLI_EXIT_INTERRUPTED = 130
+};
 
 void cli_print_message(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_print_error(const PenError *error);

@@ -37,7 +37,7 @@ int cli_result_error(const CliArgs *args, const PenError *error)
 {
     cli_print_error(error);
     print_error(args, error);
-    return CLI_EXIT_FAILURE;
+    return error->status == PEN_E_BUSY ? CLI_EXIT_BUSY : CLI_EXIT_FAILURE;
 }
 
 int cli_result_interrupted(const CliArgs *args, const PenError *error, const char *advice)

@@ -55,7 +55,7 @@ typedef enum PenInputKind {
 /** Progress of a run. The library owns the struct. */
 typedef struct PenIngestProgress {
     uint32_t struct_size; /**< set by the library */
-    const char *stage;    /**< "plan", "check", "pack", "publish" */
+    const char *stage;    /**< "wait", "plan", "check", "pack", "join", "publish" */
     uint64_t done, total; /**< samples; total 0 = not known yet */
     uint64_t done_bytes;  /**< source bytes read so far */
     uint64_t bad;         /**< broken inputs so far */
@@ -129,7 +129,10 @@ typedef struct PenIngestSettings {
      * them. Needs PEN_MODE_KEEP and a directory as `out`, and takes images: in folders, in lists
      * and in uncompressed tar files, whose samples keep their order. Default 0. */
     int32_t in_place;
-    uint32_t unused; /**< 0; for later releases */
+    /** How long to wait for another process that writes this pack, or packs the same task. The
+     * default, 0, fails at once with PEN_E_BUSY. While it waits, the stage of the progress is
+     * "wait". */
+    uint32_t wait_seconds;
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and
@@ -201,11 +204,23 @@ PEN_NODISCARD static inline int pen_ingest_run(const PenIngestSettings *settings
 
 PEN_NODISCARD PEN_API int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret,
                                                     size_t ret_bytes, PenError *reterr);
-/** Joins the parts that all tasks wrote in directory `out`, and publishes the pack. */
+/** Joins the parts that all tasks wrote in directory `out`, and publishes the pack. The defaults
+ * are those of pen_ingest_finalise_at. */
 PEN_NODISCARD static inline int pen_ingest_finalise(const char *out, PenIngestResult *ret,
                                                     PenError *reterr)
 {
     return pen_ingest_finalise_sized(out, ret, sizeof *ret, reterr);
+}
+
+PEN_NODISCARD PEN_API int pen_ingest_finalise_at_sized(const PenIngestSettings *settings,
+                                                       PenIngestResult *ret, size_t ret_bytes,
+                                                       PenError *reterr);
+/** The same for settings->out, with the settings `wait_seconds`, `progress` and `ctx`. All others
+ * are ignored. */
+PEN_NODISCARD static inline int pen_ingest_finalise_at(const PenIngestSettings *settings,
+                                                       PenIngestResult *ret, PenError *reterr)
+{
+    return pen_ingest_finalise_at_sized(settings, ret, sizeof *ret, reterr);
 }
 
 typedef struct PenGcResult {

@@ -11,6 +11,7 @@
 #include "base/crc32c.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
+#include "ingest/job/settings.h"
 #include "io/sink.h"
 #include "io/source.h"
 #include "manage/gc.h"
@@ -71,7 +72,9 @@ out:
 /* ---- joining --------------------------------------------------------------------------------- */
 
 typedef struct Finalise {
+    const PenIngestSettings *settings;
     const char *out;
+    PenLock lock;
     PenStore *store;
     PenPlan *plan;
     PenSchema schema;
@@ -203,12 +206,24 @@ static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
     return r;
 }
 
+static int report(const Finalise *f, uint64_t done, PenError *reterr)
+{
+    return pen__settings_report(f->settings,
+                                (PenIngestProgress){.stage = "join",
+                                                    .done = done,
+                                                    .total = pen__plan_info(f->plan)->n_items,
+                                                    .bad = f->bad.n},
+                                reterr);
+}
+
 static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
 {
     int r = PEN_OK;
     for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t++) {
         PenTaskDone done;
         r = task_done(f, t, &done, reterr);
+        if (r == PEN_OK)
+            r = report(f, ret->n_added, reterr);
         if (r == PEN_OK)
             r = join_shards(f, t, &done, reterr);
         if (r == PEN_OK && done.n_rest)
@@ -304,41 +319,72 @@ static int in_the_way(const char *out, PenError *reterr)
     return r;
 }
 
-int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret, size_t ret_bytes,
-                              PenError *reterr)
+static int lock(void *ctx, PenError *reterr)
 {
-    Finalise f = {.out = out, .schema = {.class_field = -1}};
-    PenIngestResult result = {0};
-    PenLock lock = PEN_LOCK_NONE;
-    if (pen_is_remote(out))
+    Finalise *f = ctx;
+    return pen__dir_lock(f->out, 1, &f->lock, reterr);
+}
+
+static int open_place(Finalise *f, PenError *reterr)
+{
+    PenLockWait wait = pen__lock_wait(f->settings);
+    if (!f->out || !f->out[0])
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a name for the pack, found none");
+    if (pen_is_remote(f->out))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: finalise needs the local directory that the tasks share; 'penstock "
                          "copy' uploads the pack afterwards",
-                         out);
-    int r = pen__dir_lock(out, 1, &lock, reterr);
+                         f->out);
+    int r = pen__lock_in_time(&wait, lock, f, reterr);
+    if (r == PEN_OK)
+        r = pen__store_open(f->out, NULL, &f->store, reterr);
+    return r < 0 ? r : in_the_way(f->out, reterr);
+}
+
+static void close_all(Finalise *f)
+{
+    pen__plan_close(&f->plan);
+    pen__roll_close(&f->roll);
+    for (uint32_t t = 0; t < f->n_tasks && f->copied; t++)
+        pen__copied_free(&f->copied[t]);
+    pen__free(f->copied);
+    pen__join_fini(&f->join);
+    pen__bad_free(&f->bad);
+    pen__schema_fini(&f->schema);
+    pen__store_close(&f->store);
+    pen__dir_unlock(&f->lock);
+}
+
+int pen_ingest_finalise_at_sized(const PenIngestSettings *settings, PenIngestResult *ret,
+                                 size_t ret_bytes, PenError *reterr)
+{
+    PenIngestSettings own;
+    Finalise f = {.settings = &own, .lock = PEN_LOCK_NONE, .schema = {.class_field = -1}};
+    PenIngestResult result = {0};
+    PenGcResult gc;
+    int r = pen__ingest_settings_copy(settings, &own, reterr);
     if (r < 0)
         return r;
-    r = pen__store_open(out, NULL, &f.store, reterr);
-    if (r == PEN_OK)
-        r = in_the_way(out, reterr);
+    f.out = own.out;
+    r = open_place(&f, reterr);
     if (r == PEN_OK)
         r = finalise(&f, &result, reterr);
     /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed
      * now, gc removes later. */
-    PenGcResult gc;
     pen__plan_close(&f.plan);
     if (r == PEN_OK)
-        pen__gc_locked(f.store, out, &gc, NULL);
-    pen__roll_close(&f.roll);
-    for (uint32_t t = 0; t < f.n_tasks && f.copied; t++)
-        pen__copied_free(&f.copied[t]);
-    pen__free(f.copied);
-    pen__join_fini(&f.join);
-    pen__bad_free(&f.bad);
-    pen__schema_fini(&f.schema);
-    pen__store_close(&f.store);
-    pen__dir_unlock(&lock);
+        pen__gc_locked(f.store, f.out, &gc, NULL);
+    close_all(&f);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;
+}
+
+int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret, size_t ret_bytes,
+                              PenError *reterr)
+{
+    PenIngestSettings settings;
+    pen_ingest_settings_init(&settings);
+    settings.out = out;
+    return pen_ingest_finalise_at_sized(&settings, ret, ret_bytes, reterr);
 }

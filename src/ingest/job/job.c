@@ -15,8 +15,9 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int lock(PenJob *job, PenError *reterr)
+static int lock(void *ctx, PenError *reterr)
 {
+    PenJob *job = ctx;
     const PenIngestSettings *s = job->settings;
     if (!s->n_tasks)
         return pen__dir_lock(job->home, 1, &job->lock, reterr);
@@ -93,6 +94,12 @@ static int check_tasks(const PenJob *job, PenError *reterr)
     return r;
 }
 
+static int lock_task(void *ctx, PenError *reterr)
+{
+    PenJob *job = ctx;
+    return pen__inner_lock(job->folder, &job->task_lock, reterr);
+}
+
 static int open_folder(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
@@ -108,7 +115,7 @@ static int open_folder(PenJob *job, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, s->out);
     int r = pen__inner_make(job->folder, pen__inner_root(job->folder), reterr);
     if (r == PEN_OK && s->n_tasks)
-        r = pen__inner_lock(job->folder, &job->task_lock, reterr);
+        r = pen__lock_in_time(&job->wait, lock_task, job, reterr);
     return r;
 }
 
@@ -218,11 +225,12 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r < 0)
         return r;
     job->prepare = pen__settings_prepare(settings);
+    job->wait = pen__lock_wait(settings);
     r = pen__places_new(settings->remote, &job->places, reterr);
     if (r == PEN_OK)
         r = open_place(job, reterr);
     if (r == PEN_OK)
-        r = lock(job, reterr);
+        r = pen__lock_in_time(&job->wait, lock, job, reterr);
     if (r == PEN_OK)
         r = open_base(job, reterr);
     if (r == PEN_OK) /* before a source is read */

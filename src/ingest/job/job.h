@@ -4,6 +4,7 @@
 #define PEN_INGEST_JOB_JOB_H
 
 #include "ingest/job/bad.h"
+#include "ingest/job/wait.h"
 #include "ingest/plan/plan.h"
 #include "ingest/prepare/prepare.h"
 #include "io/dir.h"
@@ -16,6 +17,7 @@ typedef struct PenJob {
     const PenIngestSettings *settings;
     PenIngestResult *result;
     PenLock lock, task_lock;
+    PenLockWait wait;
     PenPack *base;   /* append: the pack as it is; else NULL */
     PenCopied carry; /* its short last block, to be written anew */
     PenPlan *plan;
