@@ -10,7 +10,7 @@
 #include "ingest/plan/plan_impl.h"
 #include "memory_fs.h"
 
-enum { SUMS = 1, PLACES = 2, FROM_LIST = 4, MAX_ITEMS = 256, RECORD = 512 };
+enum { SUMS = 1, PLACES = 2, FROM_LIST = 4, MAX_ITEMS = 256, RECORD = 512, N_TASKS = 5 };
 
 /* ---- files that the parts may lie in --------------------------------------------------------- */
 
@@ -87,6 +87,20 @@ static void repair_records(uint8_t *data, size_t bytes, const uint8_t *foot)
     }
 }
 
+/* Between the table and the texts, as many as the number of items asks for. */
+static uint64_t marks_bytes(const uint8_t *foot)
+{
+    return 8 * pen__marks_count(pen__load64(foot + PEN_FOOT_N_ITEMS),
+                                pen__load32(foot + PEN_FOOT_STRIDE));
+}
+
+static void repair_marks(const uint8_t *data, size_t bytes, uint8_t *foot)
+{
+    uint64_t texts = pen__load64(foot + PEN_FOOT_TEXTS_OFFSET), n = marks_bytes(foot);
+    if (n <= texts && texts <= bytes)
+        pen__store32(foot + PEN_FOOT_MARKS_CRC, pen__crc32c(0, data + (texts - n), (size_t)n));
+}
+
 static void repair(uint8_t *data, size_t bytes, int what)
 {
     if (bytes < PEN_PLAN_HEAD + PEN_PLAN_FOOT)
@@ -96,13 +110,16 @@ static void repair(uint8_t *data, size_t bytes, int what)
         uint64_t table = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
         uint64_t n = pen__load64(foot + PEN_FOOT_N_ITEMS);
         memcpy(data, PEN_PLAN_MAGIC, 8);
-        pen__store64(data + 8, PEN_PLAN_VERSION);
+        uint32_t version =
+            pen__load32(foot + PEN_FOOT_STRIDE) ? PEN_PLAN_VERSION : PEN_PLAN_UNMARKED;
+        pen__store64(data + 8, version);
         memcpy(foot, PEN_PLAN_END_MAGIC, 8);
-        pen__store32(foot + PEN_FOOT_VERSION, PEN_PLAN_VERSION);
+        pen__store32(foot + PEN_FOOT_VERSION, version);
         pen__store64(foot + PEN_FOOT_FILE_BYTES, bytes);
-        pen__store64(foot + PEN_FOOT_TEXTS_OFFSET, table + n * PEN_PLAN_ENTRY);
+        pen__store64(foot + PEN_FOOT_TEXTS_OFFSET, table + n * PEN_PLAN_ENTRY + marks_bytes(foot));
     }
     repair_records(data, bytes, foot);
+    repair_marks(data, bytes, foot);
     uint64_t texts = pen__load64(foot + PEN_FOOT_TEXTS_OFFSET);
     if (texts <= bytes - PEN_PLAN_FOOT)
         pen__store32(foot + PEN_FOOT_TEXTS_CRC,
@@ -143,6 +160,21 @@ static void read_part(const PenPlan *plan, PenPartReader *reader, const PenPart 
     REQUIRE(strlen(name) < sizeof name);
 }
 
+/* Every item in exactly one part, whatever the plan says of sizes. */
+static void split_plan(const PenPlan *plan, bool all)
+{
+    PenError err;
+    uint64_t before = 0, at = 0, n = pen__plan_info(plan)->n_items;
+    for (uint32_t task = 0; task <= N_TASKS; task++, before = at) {
+        int r = CALL(pen__plan_split(plan, task, N_TASKS, &at, &err));
+        REQUIRE(r == PEN_OK || !all);
+        if (r < 0)
+            return;
+        REQUIRE(at >= before && at <= n && (task || !at));
+    }
+    REQUIRE(at == n);
+}
+
 /* `all`: it is the library's own, every item has to be there. */
 static void read_plan(bool all)
 {
@@ -170,6 +202,7 @@ static void read_plan(bool all)
             read_part(plan, reader, &item.parts[f]);
     }
     REQUIRE(CALL(pen__plan_item(plan, info->n_items, &item, &scratch, &err)) == PEN_E_NOT_FOUND);
+    split_plan(plan, all);
     uint8_t hash[32];
     MUST(pen__plan_hash(plan, 0, UINT64_MAX, hash, &err));
     require_written(hash, sizeof hash);

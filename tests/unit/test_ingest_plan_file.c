@@ -93,6 +93,9 @@ static void repair(uint8_t *p, size_t bytes)
     if (texts <= bytes - PEN_PLAN_FOOT)
         pen__store32(foot + PEN_FOOT_TEXTS_CRC,
                      pen__crc32c(0, p + texts, bytes - PEN_PLAN_FOOT - texts));
+    uint64_t marks = table + 2 * PEN_PLAN_ENTRY;
+    if (pen__range_ok(marks, 16, bytes))
+        pen__store32(foot + PEN_FOOT_MARKS_CRC, pen__crc32c(0, p + marks, 16));
     for (uint64_t i = 0; i < 2 && pen__range_ok(table, 2 * PEN_PLAN_ENTRY, bytes); i++) {
         uint8_t *entry = p + table + i * PEN_PLAN_ENTRY;
         uint64_t offset = pen__load64(entry);
@@ -150,7 +153,9 @@ TEST(counts_that_do_not_fit)
                  {PEN_FOOT_TEXTS_OFFSET + 4, 0xffffffff},
                  {PEN_FOOT_CLASS_FIELD, 0},
                  {PEN_FOOT_CLASS_FIELD, 0xfffffffe},
-                 {PEN_FOOT_CLASS_FIELD, 5}};
+                 {PEN_FOOT_CLASS_FIELD, 5},
+                 {PEN_FOOT_STRIDE, 0},
+                 {PEN_FOOT_STRIDE, 2}};
     size_t bytes;
     make_small_plan();
     uint8_t *p = load_plan(&bytes);

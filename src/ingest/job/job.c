@@ -131,19 +131,18 @@ int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr)
                                                            info->n_classes, reterr);
 }
 
-static void choose_part(PenJob *job)
+static int choose_part(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     uint64_t n = pen__plan_info(job->plan)->n_items;
-    job->first = 0;
-    job->end = n;
-    if (s->n_tasks) {
-        job->first = n / s->n_tasks * s->task + n % s->n_tasks * s->task / s->n_tasks;
-        uint64_t next = (uint64_t)s->task + 1;
-        job->end = n / s->n_tasks * next + n % s->n_tasks * next / s->n_tasks;
-    }
     uint64_t part = n / 1000;
     job->max_bad = s->max_bad == UINT64_MAX ? (part > 10 ? part : 10) : s->max_bad;
+    job->first = 0;
+    job->end = n;
+    if (!s->n_tasks)
+        return PEN_OK;
+    int r = pen__plan_split(job->plan, s->task, s->n_tasks, &job->first, reterr);
+    return r < 0 ? r : pen__plan_split(job->plan, s->task + 1, s->n_tasks, &job->end, reterr);
 }
 
 /* A run that fails before it has a plan leaves nothing behind, but what it has read of remote tars:
@@ -247,7 +246,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {
         pen__plan_connect(job->plan, job->places, job->summaries.folder ? &job->summaries : NULL);
-        choose_part(job);
+        r = choose_part(job, reterr);
     }
     if (r < 0) {
         leave_nothing(job);

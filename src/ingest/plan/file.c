@@ -16,6 +16,8 @@
 struct PenPlan {
     PenSource *source;
     uint64_t table_offset;
+    uint64_t stride; /* of the marks; 0: there are none */
+    PenBuf marks;
     PenBuf texts;
     PenField *fields;
     const char **classes;
@@ -140,6 +142,7 @@ static void take_foot(PenPlan *p, const uint8_t *foot)
     info->has_entries = pen__load32(foot + PEN_FOOT_HAS_ENTRIES) != 0;
     p->table_offset = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
     p->n_lists = pen__load32(foot + PEN_FOOT_N_LISTS);
+    p->stride = pen__load32(foot + PEN_FOOT_STRIDE);
 }
 
 static int read_foot(PenPlan *p, uint8_t foot[PEN_PLAN_FOOT], PenError *reterr)
@@ -156,12 +159,15 @@ static int read_foot(PenPlan *p, uint8_t foot[PEN_PLAN_FOOT], PenError *reterr)
     if (memcmp(head, PEN_PLAN_MAGIC, 8) != 0 ||
         memcmp(foot + PEN_FOOT_MAGIC, PEN_PLAN_END_MAGIC, 8) != 0)
         return fail(p, PEN_E_FORMAT, "expected a plan, found another file", reterr);
-    if (pen__load64(head + 8) != PEN_PLAN_VERSION ||
-        pen__load32(foot + PEN_FOOT_VERSION) != PEN_PLAN_VERSION)
+    uint64_t version = pen__load64(head + 8);
+    if ((version != PEN_PLAN_VERSION && version != PEN_PLAN_UNMARKED) ||
+        pen__load32(foot + PEN_FOOT_VERSION) != version)
         return fail(p, PEN_E_FORMAT, "expected a plan of this version, found another", reterr);
     if (pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES) !=
         pen__load32(foot + PEN_FOOT_CRC))
         return fail_corrupt(p, "the checksum of the footer does not match", reterr);
+    if ((pen__load32(foot + PEN_FOOT_STRIDE) != 0) != (version == PEN_PLAN_VERSION))
+        return fail_corrupt(p, "expected marks in a plan of this version alone", reterr);
     return PEN_OK;
 }
 
@@ -172,11 +178,13 @@ static int check_places(PenPlan *p, const uint8_t *foot, PenError *reterr)
     uint64_t texts = pen__load64(foot + PEN_FOOT_TEXTS_OFFSET);
     uint64_t end = p->source->bytes - PEN_PLAN_FOOT;
     uint64_t table_bytes, table_end;
+    uint64_t n_marks = pen__marks_count(info->n_items, p->stride);
     if (pen__load64(foot + PEN_FOOT_FILE_BYTES) != p->source->bytes ||
         p->table_offset < PEN_PLAN_HEAD ||
         pen__mul_over(info->n_items, PEN_PLAN_ENTRY, &table_bytes) ||
-        pen__add_over(p->table_offset, table_bytes, &table_end) || table_end != texts ||
-        texts > end || end - texts > MAX_TEXTS)
+        pen__add_over(p->table_offset, table_bytes, &table_end) || n_marks > PEN_PLAN_MARKS ||
+        table_end > texts || texts - table_end != n_marks * 8 || texts > end ||
+        end - texts > MAX_TEXTS)
         return fail_corrupt(p, "expected contiguous sections, found other offsets", reterr);
     /* A text takes at least five bytes, so that no count asks for more memory than the file has. */
     uint64_t n_texts = (uint64_t)info->n_fields + info->n_classes +
@@ -184,6 +192,24 @@ static int check_places(PenPlan *p, const uint8_t *foot, PenError *reterr)
     if (info->n_fields < 1 || info->n_fields > PEN_FIELD_LIMIT || n_texts > (end - texts) / 5 ||
         info->block_samples < 1 || info->block_samples > (uint64_t)1 << 31)
         return fail_corrupt(p, "expected counts that fit into the file, found larger ones", reterr);
+    return PEN_OK;
+}
+
+static int load_marks(PenPlan *p, const uint8_t *foot, PenError *reterr)
+{
+    size_t bytes = (size_t)pen__marks_count(p->info.n_items, p->stride) * 8;
+    uint64_t offset = pen__load64(foot + PEN_FOOT_TEXTS_OFFSET) - bytes;
+    if (pen__buf_reserve(&p->marks, bytes + 1) < 0)
+        return pen__fail_memory(reterr, WHERE, p->source->name);
+    int r = pen__source_read(p->source, p->marks.data, bytes, offset, reterr);
+    if (r < 0)
+        return r;
+    p->marks.bytes = bytes;
+    if (pen__crc32c(0, p->marks.data, bytes) != pen__load32(foot + PEN_FOOT_MARKS_CRC))
+        return fail_corrupt(p, "the checksum of the marks does not match", reterr);
+    for (size_t at = 8; at < bytes; at += 8)
+        if (pen__load64(p->marks.data + at) < pen__load64(p->marks.data + at - 8))
+            return fail_corrupt(p, "expected marks that rise, found others", reterr);
     return PEN_OK;
 }
 
@@ -228,6 +254,8 @@ int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr)
         take_foot(p, foot);
         r = check_places(p, foot, reterr);
     }
+    if (r == PEN_OK && p->stride)
+        r = load_marks(p, foot, reterr);
     if (r == PEN_OK)
         r = load_texts(p, foot, reterr);
     if (r < 0) {
@@ -244,6 +272,7 @@ void pen__plan_close(PenPlan **plan)
         return;
     PenPlan *p = *plan;
     pen__source_close(&p->source);
+    pen__buf_free(&p->marks);
     pen__buf_free(&p->texts);
     pen__free(p->fields);
     pen__free(p->classes);
@@ -267,6 +296,11 @@ const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n)
 {
     *ret_n = plan->n_lists;
     return plan->lists;
+}
+
+PenMarks pen__plan_marks(const PenPlan *plan)
+{
+    return (PenMarks){plan->stride ? plan->marks.data : NULL, plan->marks.bytes / 8, plan->stride};
 }
 
 void pen__plan_advise(PenPlan *plan, const char *advice)

@@ -94,6 +94,12 @@ int pen__plan_check_all(const PenPlan *plan, PenError *reterr);
 int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf *scratch,
                    PenError *reterr);
 
+/* Where task number `task` of `n_tasks` begins; task n_tasks begins at the end of the plan. Tasks
+ * have about the same number of bytes to read. A plan of an earlier version has tasks of the same
+ * number of items. */
+int pen__plan_split(const PenPlan *plan, uint32_t task, uint32_t n_tasks, uint64_t *ret,
+                    PenError *reterr);
+
 /* Reading parts. A reader is one thread's own; the plan must outlive it. STREAM parts are to be
  * read in plan order by one reader alone: any other order is right too, but unpacks the tar again
  * and again. */

@@ -89,11 +89,16 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
  *          table     32 for each record: offset u64, bytes u32, crc u32, hash 16. The hash is of
  *                    SHA-256 over the record and all stamps of what it names, the crc over position
  *                    u64, record and hash.
- *          texts     settings, fields, classes, roots, lists
- *          foot      192, ends the file */
+ *          marks     8 for each stride of items: weight u64 of all items to the end of the stride.
+ * The weight of an item is the bytes of its inputs, and 1 texts     settings, fields, classes,
+ * roots, lists foot      192, ends the file */
 #define PEN_PLAN_MAGIC "PENPLAN\n"
 #define PEN_PLAN_END_MAGIC "PENPLEND"
-#define PEN_PLAN_VERSION 2 /* 0 had no stamps; builds of 1 wrote tiles */
+/* 0 had no stamps; builds of 1 wrote tiles */
+#define PEN_PLAN_VERSION 3
+/* A version without marks, split by the number of items. It is read, too. */
+#define PEN_PLAN_UNMARKED 2
+#define PEN_PLAN_MARKS 65536 /* at most */
 #define PEN_PLAN_HEAD 16
 #define PEN_PLAN_ENTRY 32
 #define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */
@@ -121,7 +126,8 @@ enum { /* offsets in the foot */
        PEN_FOOT_INPUTS = 144, /* 32: over the hashes of the table and the id */
        PEN_FOOT_N_LISTS = 176,
        PEN_FOOT_HAS_ENTRIES = 180,
-       PEN_FOOT_ZERO = 184 /* to the end */
+       PEN_FOOT_STRIDE = 184,   /* items for each mark; 0 where there are no marks */
+       PEN_FOOT_MARKS_CRC = 188 /* ends it */
 };
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -129,5 +135,27 @@ enum { /* offsets in the foot */
 int pen__part_reader_open_frame(const PenRecordFrame *frame, PenPartReader **ret, PenError *reterr);
 const PenRecordFrame *pen__plan_frame(const PenPlan *plan);
 const PenListed *pen__plan_lists(const PenPlan *plan, uint32_t *ret_n);
+
+/* ---- parts of a run ---------------------------------------------------------------------------
+ */
+
+/* Items for each mark. */
+static inline uint64_t pen__marks_stride(uint64_t n_items)
+{
+    uint64_t stride = n_items / PEN_PLAN_MARKS + (n_items % PEN_PLAN_MARKS != 0);
+    return stride ? stride : 1;
+}
+
+static inline uint64_t pen__marks_count(uint64_t n_items, uint64_t stride)
+{
+    return stride ? n_items / stride + (n_items % stride != 0) : 0;
+}
+
+typedef struct PenMarks {
+    const uint8_t *data; /* u64 each, rising; NULL: the plan has none */
+    uint64_t n, stride;
+} PenMarks;
+
+PenMarks pen__plan_marks(const PenPlan *plan);
 
 #endif

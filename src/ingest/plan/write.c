@@ -18,11 +18,13 @@ typedef struct Writer {
     PenSink *sink;
     PenBuf batch; /* not written yet */
     PenBuf table;
+    PenBuf marks;
     PenBuf texts;
     size_t hashed_texts; /* all but the roots, which are not part of the plan's identity */
     PenSha256 id;
     PenSha256 inputs;
     uint64_t source_bytes;
+    uint64_t weight, stride; /* see pen__plan_marks */
     bool in_order;
     uint64_t table_offset;
 } Writer;
@@ -35,18 +37,33 @@ static int flush(Writer *w, PenError *reterr)
 }
 
 /* Of what the record says. */
-static void count_bytes(Writer *w, uint64_t input)
+static uint64_t count_bytes(Writer *w, uint64_t input)
 {
     PenInput i;
+    uint64_t bytes = 0;
     pen__inputs_get(&w->draft->inputs, input, &i);
     const uint8_t *at = i.cells;
     for (uint32_t k = 0; k < i.n_cells; k++) {
         PenCell c;
         pen__cell_next(&at, &c);
         if (c.kind != PEN_PART_INLINE && c.kind != PEN_PART_NONE)
-            w->source_bytes += c.bytes;
+            bytes = pen__add_over(bytes, c.bytes, &bytes) ? UINT64_MAX : bytes;
         w->in_order = w->in_order || c.kind == PEN_PART_STREAM;
     }
+    w->source_bytes += bytes;
+    return bytes;
+}
+
+/* Behind the item at `position`. */
+static int add_mark(Writer *w, uint64_t position, uint64_t item_bytes)
+{
+    uint8_t mark[8];
+    if (item_bytes == UINT64_MAX || pen__add_over(w->weight, item_bytes + 1, &w->weight))
+        w->weight = UINT64_MAX;
+    if ((position + 1) % w->stride != 0 && position + 1 != w->draft->n)
+        return PEN_OK;
+    pen__store64(mark, w->weight);
+    return pen__buf_add(&w->marks, mark, sizeof mark);
 }
 
 /* Of the record, its stamps, and those of the tar or .gulp that parts of it lie in. */
@@ -103,7 +120,8 @@ static int write_record(Writer *w, uint64_t position, PenError *reterr)
     pen__store32(hashed, (uint32_t)(stamps - begin));
     pen__sha256_update(&w->id, hashed, sizeof hashed);
     pen__sha256_update(&w->id, w->batch.data + begin, stamps - begin);
-    count_bytes(w, input);
+    if (add_mark(w, position, count_bytes(w, input)) < 0)
+        return pen__fail_memory(reterr, WHERE, "marks of the plan");
     return w->batch.bytes >= BATCH_BYTES ? flush(w, reterr) : PEN_OK;
 }
 
@@ -191,7 +209,8 @@ static bool has_entries(const PenPlanDraft *d)
 static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
 {
     const PenPlanDraft *d = w->draft;
-    uint64_t texts_offset = w->table_offset + w->table.bytes;
+    uint64_t texts_offset = w->table_offset + w->table.bytes + w->marks.bytes;
+    static const char split[] = "split by bytes"; /* tasks of an earlier version had other parts */
     memset(foot, 0, PEN_PLAN_FOOT);
     memcpy(foot + PEN_FOOT_MAGIC, PEN_PLAN_END_MAGIC, 8);
     pen__store32(foot + PEN_FOOT_VERSION, PEN_PLAN_VERSION);
@@ -213,6 +232,9 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
     finish_id(w, foot + PEN_FOOT_BASE, foot + PEN_FOOT_ID);
     pen__store32(foot + PEN_FOOT_N_LISTS, d->inputs.n_lists);
     pen__store32(foot + PEN_FOOT_HAS_ENTRIES, has_entries(d));
+    pen__store32(foot + PEN_FOOT_STRIDE, (uint32_t)w->stride);
+    pen__store32(foot + PEN_FOOT_MARKS_CRC, pen__crc32c(0, w->marks.data, w->marks.bytes));
+    pen__sha256_update(&w->inputs, split, sizeof split);
     pen__sha256_update(&w->inputs, foot + PEN_FOOT_ID, 32);
     pen__sha256_final(&w->inputs, foot + PEN_FOOT_INPUTS);
     pen__store32(foot + PEN_FOOT_CRC,
@@ -237,14 +259,16 @@ static int write_all(Writer *w, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, "texts of the plan");
     uint8_t foot[PEN_PLAN_FOOT];
     make_foot(w, foot);
-    struct iovec pieces[] = {
-        {w->table.data, w->table.bytes}, {w->texts.data, w->texts.bytes}, {foot, sizeof foot}};
+    struct iovec pieces[] = {{w->table.data, w->table.bytes},
+                             {w->marks.data, w->marks.bytes},
+                             {w->texts.data, w->texts.bytes},
+                             {foot, sizeof foot}};
     return pen__sink_writev(w->sink, pieces, (int)PEN_LEN(pieces), reterr);
 }
 
 int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr)
 {
-    Writer w = {.draft = draft};
+    Writer w = {.draft = draft, .stride = pen__marks_stride(draft->n)};
     static const char begin[] = "penstock plan 0";
     pen__sha256_init(&w.id);
     pen__sha256_init(&w.inputs);
@@ -265,6 +289,7 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
     pen__free(part_path);
     pen__buf_free(&w.batch);
     pen__buf_free(&w.table);
+    pen__buf_free(&w.marks);
     pen__buf_free(&w.texts);
     return r;
 }
