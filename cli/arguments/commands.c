@@ -98,14 +98,18 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .about =
             "Writes the plan of a pack: which inputs it contains, in which order, and how "
             "many per block. You need this command only to pack one dataset on several "
-            "machines. All of them must be able to write to the directory of the pack.\n"
+            "machines. All of them must be able to write to the directory or the s3:// URL of "
+            "the pack.\n"
             "Then run 'penstock pack' with the same sources and options and --task 0/N, 1/N, "
-            "... A task that was interrupted can be run again. When all tasks are complete, "
-            "run 'penstock finalise'.",
+            "... Each task gets about the same number of bytes. A task that was interrupted can "
+            "be run again, on any machine. When all tasks are complete, run 'penstock finalise'.\n"
+            "A plan at an s3:// URL is not replaced by another one: to start again with other "
+            "inputs, run 'penstock gc --abandon' first.",
         .examples = "penstock plan /data/train -o /shared/train.pen\n"
                     "penstock pack /data/train -o /shared/train.pen --task 0/2\n"
                     "penstock pack /data/train -o /shared/train.pen --task 1/2\n"
-                    "penstock finalise /shared/train.pen",
+                    "penstock finalise /shared/train.pen\n"
+                    "penstock plan s3://data/photos -o s3://packs/photos.pen",
         .next =
             "run the tasks: 'penstock pack SRC... -o NAME.pen --task I/N'.",
         .schema = 1,
@@ -119,10 +123,11 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .summary = "join the parts that the tasks wrote, and publish the pack",
         .about =
             "Joins the parts that all tasks of a pack wrote, and publishes the pack by one "
-            "rename. Before that, the pack cannot be opened. If a task is not complete, this "
-            "is an error: run that task again, then this command.",
+            "rename, in an object store by one conditional request. Before that, the pack cannot "
+            "be opened. If tasks are not complete, this is an error that names them: run them "
+            "again, then this command.",
         .examples = "penstock finalise train.pen\n"
-                    "penstock finalise train.pen --json",
+                    "penstock finalise s3://packs/train.pen --json",
         .next =
             "'penstock verify NAME.pen' checks every byte.",
         .schema = 1,
@@ -136,7 +141,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .about =
             "Removes the files that a pack does not use from its directory: unfinished work, "
             "and shards that --append replaced. It never removes files that penstock did not "
-            "write. In an object store it also aborts unfinished uploads.\n"
+            "write. In an object store it also aborts unfinished uploads, and fails with exit "
+            "code 75 while tasks share a plan there, unless you pass --abandon.\n"
             "After this command, an interrupted run starts from the beginning instead of "
             "resuming. A process that still has an older version of the pack open can no "
             "longer read it.",

@@ -10,8 +10,8 @@
 #define MEASURING (IN(BENCH) | IN(DOCTOR))
 /* The commands that accept remote packs or sources. */
 #define REMOTE                                                                                     \
-    (IN(PACK) | IN(INDEX) | IN(GC) | IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING |  \
-     IN(SIMULATE))
+    (IN(PACK) | IN(INDEX) | IN(PLAN) | IN(FINALISE) | IN(GC) | IN(INFO) | IN(VERIFY) |             \
+     IN(EXTRACT) | IN(COPY) | MEASURING | IN(SIMULATE))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
 #define M_KEEP (1u << 0)
@@ -195,6 +195,11 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "lock-timeout wait-seconds",
         .help = "if another process is writing the same pack or task, wait up to S seconds for "
                 "it to end; then fail with exit code 75"},
+    [CLI_OPT_ABANDON] = {.name = "abandon", .kind = CLI_ARG_FLAG,
+        .group = CLI_GROUP_COMMON, .commands = IN(GC),
+        .mistaken = "force all",
+        .help = "in an object store, also discard the plan of tasks and what they have written; "
+                "tasks that run fail"},
     [CLI_OPT_SAMPLES] = {.name = "samples", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(INFO),
         .mistaken = "list all",
@@ -507,7 +512,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "ca-bundle cacert ca-file",
         .help = "file with the CA certificates to trust"},
     [CLI_OPT_WORK] = {.name = "work", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_REMOTE, .commands = IN(PACK) | IN(INDEX) | IN(COPY) | IN(GC),
+        .group = CLI_GROUP_REMOTE, .commands = ALL_WRITERS | IN(FINALISE) | IN(COPY) | IN(GC),
         .value = "DIR",
         .otherwise = "a directory in ~/.cache/penstock",
         .mistaken = "work-dir tmp tmpdir cache",

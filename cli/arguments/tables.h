@@ -58,6 +58,7 @@ typedef enum CliOpt {
     CLI_OPT_APPEND,
     CLI_OPT_TASK,
     CLI_OPT_WAIT,
+    CLI_OPT_ABANDON,
     CLI_OPT_SAMPLES,
     CLI_OPT_DECODE,
     CLI_OPT_SAMPLE,

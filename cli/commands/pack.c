@@ -341,6 +341,10 @@ static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
         return r;
     pen_ingest_settings_init(&settings);
     settings.out = run->out;
+    cli_remote_settings(run->args, &run->remote);
+    run->remote.interrupted = on_wait;
+    settings.remote = &run->remote;
+    settings.work = run->args->values[CLI_OPT_WORK].text;
     settings.wait_seconds = (uint32_t)run->args->values[CLI_OPT_WAIT].number;
     settings.progress = on_progress;
     settings.ctx = run;
@@ -385,7 +389,11 @@ int cli_gc(const CliArgs *args)
     char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], uploads[CLI_NUMBER_TEXT];
     const char *pack = args->operands[0];
     cli_remote_settings(args, &remote);
-    if (pen_ingest_gc_at(pack, &remote, args->values[CLI_OPT_WORK].text, &result, &error) < 0)
+    const char *work = args->values[CLI_OPT_WORK].text;
+    int r = args->values[CLI_OPT_ABANDON].given
+                ? pen_ingest_gc_all(pack, &remote, work, &result, &error)
+                : pen_ingest_gc_at(pack, &remote, work, &result, &error);
+    if (r < 0)
         return cli_result_error(args, &error);
     cli_report_text(&report, "pack", pack);
     cli_report_number(&report, "files", result.files);

@@ -183,8 +183,8 @@ static inline void pen_ingest_settings_init(PenIngestSettings *settings)
 PEN_NODISCARD PEN_API int pen_ingest_plan_sized(const PenIngestSettings *settings,
                                                 PenIngestResult *ret, size_t ret_bytes,
                                                 PenError *reterr);
-/** Writes only the plan, which tasks share. Fails with PEN_E_EXISTS if a pack exists and `append`
- * is not set. */
+/** Writes only the plan, which tasks share: in the directory or at the s3:// URL `out`. Fails with
+ * PEN_E_EXISTS if a pack exists and `append` is not set. */
 PEN_NODISCARD static inline int pen_ingest_plan(const PenIngestSettings *settings,
                                                 PenIngestResult *ret, PenError *reterr)
 {
@@ -215,8 +215,8 @@ PEN_NODISCARD static inline int pen_ingest_finalise(const char *out, PenIngestRe
 PEN_NODISCARD PEN_API int pen_ingest_finalise_at_sized(const PenIngestSettings *settings,
                                                        PenIngestResult *ret, size_t ret_bytes,
                                                        PenError *reterr);
-/** The same for settings->out, with the settings `wait_seconds`, `progress` and `ctx`. All others
- * are ignored. */
+/** The same for settings->out, a directory or an s3:// URL, with the settings `remote`, `work`,
+ * `wait_seconds`, `progress` and `ctx`. All others are ignored. */
 PEN_NODISCARD static inline int pen_ingest_finalise_at(const PenIngestSettings *settings,
                                                        PenIngestResult *ret, PenError *reterr)
 {
@@ -234,14 +234,26 @@ PEN_NODISCARD PEN_API int pen_ingest_gc_at_sized(const char *out, const PenRemot
                                                  size_t ret_bytes, PenError *reterr);
 /** Removes from the place of a pack what its manifest does not name: the state of interrupted runs,
  * old shards and, in an object store, unfinished uploads. It removes only what penstock created.
- * `remote` and `work` are as in PenIngestSettings. */
+ * `remote` and `work` are as in PenIngestSettings. Fails with PEN_E_BUSY if tasks share a plan in
+ * the object store. */
 PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote,
                                                  const char *work, PenGcResult *ret,
                                                  PenError *reterr)
 {
     return pen_ingest_gc_at_sized(out, remote, work, ret, sizeof *ret, reterr);
 }
-/** The same with the defaults for `remote` and `work`. */
+PEN_NODISCARD PEN_API int pen_ingest_gc_all_sized(const char *out, const PenRemoteSettings *remote,
+                                                  const char *work, PenGcResult *ret,
+                                                  size_t ret_bytes, PenError *reterr);
+/** The same, and also removes the plan that tasks share in an object store, and all that these
+ * tasks have written. Tasks that run fail. */
+PEN_NODISCARD static inline int pen_ingest_gc_all(const char *out, const PenRemoteSettings *remote,
+                                                  const char *work, PenGcResult *ret,
+                                                  PenError *reterr)
+{
+    return pen_ingest_gc_all_sized(out, remote, work, ret, sizeof *ret, reterr);
+}
+/** pen_ingest_gc_at with the defaults for `remote` and `work`. */
 PEN_NODISCARD static inline int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
 {
     return pen_ingest_gc_at_sized(out, NULL, NULL, ret, sizeof *ret, reterr);

@@ -66,9 +66,8 @@ int pen__dir_remove(const char *path, PenError *reterr)
     return pen__inner_remove_dir(path, pen__inner_root(path), reterr);
 }
 
-static int add_name(void *ctx, const char *name)
+int pen__names_add(PenNames *names, const char *name)
 {
-    PenNames *names = ctx;
     if (names->n == names->cap) {
         uint64_t cap = names->cap ? names->cap * 2 : 64;
         char **grown = pen__resize(names->names, (size_t)cap * sizeof *grown);
@@ -82,6 +81,11 @@ static int add_name(void *ctx, const char *name)
         return -ENOMEM;
     names->names[names->n++] = copy;
     return 0;
+}
+
+static int add_name(void *ctx, const char *name)
+{
+    return pen__names_add(ctx, name);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -29,6 +29,8 @@ typedef struct PenNames {
 int pen__dir_list(const char *path, PenNames *ret, PenError *reterr);
 /* The same of an open directory, which lies at `path`. */
 int pen__dir_list_fd(int dir, const char *path, PenNames *ret, PenError *reterr);
+/* Appends a copy; -ENOMEM. They are not sorted then. */
+int pen__names_add(PenNames *names, const char *name);
 void pen__names_free(PenNames *names);
 
 /* A kernel lock on a directory; released by closing, or by the death of the process. PEN_E_BUSY

@@ -136,20 +136,40 @@ typedef struct Unused {
 static int note(void *ctx, const char *name, const PenObject *object)
 {
     Unused *u = ctx;
-    if (!pen__named_unused(u->named, name))
+    if (!pen__named_unused(u->named, name) && !pen__work_is_shared(name))
         return 0;
     u->n++;
     u->bytes += object->bytes;
     return pen__buf_add(&u->names, name, strlen(name) + 1);
 }
 
-static int clean_remote(PenRemote *remote, const PenNamed *named, PenGcResult *ret,
+/* Tasks may be running whose shards no manifest names yet. */
+static int check_plan(PenStore *store, PenError *reterr)
+{
+    const char *name = pen__store_name(store);
+    int r = pen__store_has(store, PEN_SHARED_PLAN, reterr);
+    if (r == 1)
+        return pen__fail(reterr, PEN_E_BUSY, WHERE,
+                         "%.300s: tasks that share the plan " PEN_SHARED_PLAN
+                         " may be running; run 'penstock finalise %.300s', or discard the plan and "
+                         "what the tasks have written with 'penstock gc --abandon %.300s'",
+                         name, name, name);
+    return r;
+}
+
+static int clean_remote(PenStore *store, const PenNamed *named, int abandon, PenGcResult *ret,
                         PenError *reterr)
 {
     Unused u = {.named = named};
-    int r = pen__remote_list(remote, note, &u, reterr);
+    PenRemote *remote = pen__store_remote(store);
+    /* Without the plan no task starts, and none of those that run is joined. */
+    int r = abandon ? pen__store_remove(store, PEN_SHARED_PLAN, reterr) : check_plan(store, reterr);
+    if (r == PEN_OK)
+        r = pen__remote_list(remote, note, &u, reterr);
     if (r == PEN_E_NO_MEMORY)
         pen__fail_memory(reterr, WHERE, pen__remote_text(remote));
+    if (r == PEN_OK && !abandon && u.n)
+        r = check_plan(store, reterr); /* tasks may have begun while it was listed */
     for (size_t at = 0; at < u.names.bytes && r == PEN_OK;) {
         const char *name = (const char *)u.names.data + at;
         r = pen__remote_remove(remote, name, reterr);
@@ -164,7 +184,8 @@ static int clean_remote(PenRemote *remote, const PenNamed *named, PenGcResult *r
     return r;
 }
 
-int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError *reterr)
+int pen__gc_locked(PenStore *store, const char *home, int abandon, PenGcResult *ret,
+                   PenError *reterr)
 {
     PenNamed named = {0};
     *ret = (PenGcResult){0};
@@ -173,7 +194,7 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
     if (r == PEN_OK)
         r = pen__work_check(home, reterr);
     if (r == PEN_OK && pen__store_remote(store))
-        r = clean_remote(pen__store_remote(store), &named, ret, reterr);
+        r = clean_remote(store, &named, abandon, ret, reterr);
     else if (r == PEN_OK)
         r = clean_folders(home, &named, ret, reterr);
     /* The plan goes last: as long as it exists, the next run knows that there is more to remove. */
@@ -183,12 +204,11 @@ int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError
     return r;
 }
 
-int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote, const char *work,
-                           PenGcResult *ret, size_t ret_bytes, PenError *reterr)
+static int collect(const char *out, const PenRemoteSettings *remote, const char *work, int abandon,
+                   PenGcResult *ret, PenError *reterr)
 {
     PenLock lock = PEN_LOCK_NONE;
     PenStore *store = NULL;
-    PenGcResult result;
     char *home = NULL;
     int r = pen__home_find(out, work, &home, reterr);
     if (r == PEN_OK)
@@ -198,12 +218,32 @@ int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote, con
     if (r == PEN_OK)
         r = pen__dir_lock(home, 1, &lock, reterr);
     if (r == PEN_OK)
-        r = pen__gc_locked(store, home, &result, reterr);
-    if (r == PEN_OK && pen__store_remote(store))
+        r = pen__gc_locked(store, home, abandon, ret, reterr);
+    if (r == PEN_OK && pen__store_remote(store)) {
+        pen__home_leave_parts(out, work);
         pen__home_leave(home);
+    }
     pen__dir_unlock(&lock);
     pen__store_close(&store);
     pen__free(home);
+    return r;
+}
+
+int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote, const char *work,
+                           PenGcResult *ret, size_t ret_bytes, PenError *reterr)
+{
+    PenGcResult result;
+    int r = collect(out, remote, work, 0, &result, reterr);
+    if (r == PEN_OK)
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    return r;
+}
+
+int pen_ingest_gc_all_sized(const char *out, const PenRemoteSettings *remote, const char *work,
+                            PenGcResult *ret, size_t ret_bytes, PenError *reterr)
+{
+    PenGcResult result;
+    int r = collect(out, remote, work, 1, &result, reterr);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);
     return r;

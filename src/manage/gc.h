@@ -18,7 +18,9 @@ int pen__named_load(PenStore *store, PenNamed *ret, PenError *reterr);
 /* 1: "3f/3f...shard", a name that we give, and not in use. */
 int pen__named_unused(const PenNamed *named, const char *name);
 
-/* pen_ingest_gc for a caller that holds the lock of the work directory. */
-int pen__gc_locked(PenStore *store, const char *home, PenGcResult *ret, PenError *reterr);
+/* pen_ingest_gc for a caller that holds the lock of the work directory. While tasks share a plan in
+ * an object store, PEN_E_BUSY; with `abandon`, the plan goes first. */
+int pen__gc_locked(PenStore *store, const char *home, int abandon, PenGcResult *ret,
+                   PenError *reterr);
 
 #endif

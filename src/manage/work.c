@@ -2,6 +2,9 @@
 #include "manage/work.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
@@ -123,6 +126,32 @@ static int check_ours(int dir, const char *work, PenError *reterr)
                           work, names.names[i]);
     pen__names_free(&names);
     return r;
+}
+
+int pen__work_task(const char *name, uint32_t *ret_task, uint32_t *ret_n_tasks)
+{
+    char again[64];
+    const char *of = strstr(name, "-of-");
+    if (strncmp(name, "task-", 5) != 0 || !of)
+        return 0;
+    *ret_task = (uint32_t)strtoul(name + 5, NULL, 10);
+    *ret_n_tasks = (uint32_t)strtoul(of + 4, NULL, 10);
+    snprintf(again, sizeof again, "task-%" PRIu32 "-of-%" PRIu32, *ret_task, *ret_n_tasks);
+    return strcmp(again, name) == 0 && *ret_task < *ret_n_tasks;
+}
+
+int pen__work_is_shared(const char *name)
+{
+    static const char folder[] = PEN_WORK_NAME "/", plan[] = "plan";
+    uint32_t task, n_tasks;
+    if (strncmp(name, folder, sizeof folder - 1) != 0)
+        return 0;
+    name += sizeof folder - 1;
+    if (strncmp(name, plan, sizeof plan - 1) != 0)
+        return pen__work_task(name, &task, &n_tasks);
+    name += sizeof plan - 1;
+    return !*name ||
+           (*name == '-' && strlen(name) == 33 && strspn(name + 1, "0123456789abcdef") == 32);
 }
 
 int pen__work_check(const char *out, PenError *reterr)

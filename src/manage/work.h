@@ -3,6 +3,8 @@
 #ifndef PEN_MANAGE_WORK_H
 #define PEN_MANAGE_WORK_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 
 /* NAME.pen/.work[/name]; to be freed; NULL when out of memory. */
@@ -14,6 +16,15 @@ int pen__work_check(const char *out, PenError *reterr);
 /* Removes .work and all in it; links in it are removed, not followed, and a .work that is a link is
  * refused. What it counts may be NULL. */
 int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError *reterr);
+
+/* Tasks of a pack in an object store share the plan and their records: objects below the pack, as
+ * the files that they would share in a directory. */
+#define PEN_SHARED_PLAN ".work/plan"
+/* Is it such an object? By the name below the pack: ".work/plan", ".work/plan-0123...",
+ * ".work/task-3-of-8". */
+int pen__work_is_shared(const char *name);
+/* Is it the name of a task's folder or record, "task-3-of-8"? 1 yes, with its numbers. */
+int pen__work_task(const char *name, uint32_t *ret_task, uint32_t *ret_n_tasks);
 
 /* Removes a file, or a link itself, of the open directory `dir`, which lies at `path`. */
 int pen__entry_remove(int dir, const char *name, const char *path, uint64_t *files, uint64_t *bytes,

@@ -232,6 +232,8 @@ static void copy_it(void)
     SET_ADDED(to);
     if (outcome("gc", pen_ingest_gc_at(copy_path, to, NULL, gc, &err), &err))
         ROW("files", gc->files);
+    if (outcome("gc", pen_ingest_gc_all(copy_path, to, NULL, gc, &err), &err))
+        ROW("files", gc->files);
     free(gc);
     free(result);
     free(to);
@@ -342,7 +344,7 @@ static void ingest(const char *name, uint32_t n_tasks,
         ROW("samples", result->n_samples);
         ROW("classes", result->n_classes);
         ROW("published", result->published);
-        if (n_tasks && outcome("finalise", pen_ingest_finalise(out, result, &err), &err))
+        if (n_tasks && outcome("finalise", pen_ingest_finalise_at(s, result, &err), &err))
             ROW("published", result->published);
     }
     free(result);

@@ -84,17 +84,41 @@ def test_a_writer_is_told_to_choose_another_name(tmp_path):
     good("verify", tmp_path / "b.pen")
 
 
-def test_tasks_into_a_store(s3, tmp_path):
-    """Pack into a directory, finalise, copy."""
-    desk = Desk(tmp_path)
+@pytest.fixture
+def store(s3, tmp_path):
+    """(a directory with pictures, the command in a store, tasks that have begun there)"""
     env = s3().environment(HOME=str(tmp_path))
-    result = run(*desk.pack("--task", "0/2", out="s3://packs/a.pen"), env=env)
-    assert result.code == 1
-    assert "pack into one, run 'penstock finalise', and upload the pack with" in result.err
-    desk.plan_again()
-    good("finalise", desk.out)
-    good("copy", desk.out, "s3://packs/a.pen", env=env)
-    good("verify", "s3://packs/a.pen", env=env)
+    desk = Desk(tmp_path)
+    out = "s3://packs/a.pen"
+
+    def do(*args):
+        return run(*args, env=env)
+
+    def task(i, n=2):
+        return do(*desk.pack("--task", f"{i}/{n}", out=out))
+
+    def plan(*more):
+        return do("plan", *desk.pack(*more, out=out)[1:])
+
+    assert plan().code == 0 and task(0).code == 0
+    return do, plan, task
+
+
+def test_plan_in_a_store(store):
+    """finalise, or gc --abandon."""
+    do, plan, task = store
+    other = plan("--seed", "9")
+    assert other.code == 1 and "finish it with 'penstock finalise', or discard it" in other.err
+    busy = do("gc", "s3://packs/a.pen")
+    assert busy.code == 75 and "run 'penstock finalise s3://packs/a.pen', or discard" in busy.err
+    wrong = task(1, 3)
+    assert wrong.code == 1 and "run 'penstock gc --abandon s3://packs/a.pen' and start" in wrong.err
+    assert do("gc", "--abandon", "s3://packs/a.pen").code == 0
+    assert plan("--seed", "9").code == 0
+    assert do("gc", "--abandon", "s3://packs/a.pen").code == 0
+    assert plan().code == 0 and task(0).code == 0 and task(1).code == 0
+    assert do("finalise", "s3://packs/a.pen").code == 0
+    assert do("verify", "s3://packs/a.pen").code == 0
 
 
 def test_no_directory_for_the_work(s3, tmp_path):

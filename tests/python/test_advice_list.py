@@ -43,7 +43,10 @@ NOT_FOLLOWED = {
     "sets, found %u; call %s first": C_API,
     "install the version that the program was built with": C_API,
     "changed since it was opened; run the same command again": RACE,
-    "'penstock gc' and start again": "tasks of two numbers are refused before they are run",
+    "'penstock gc%s' and start again": "tasks of two numbers are refused before they are run",
+    "and the others first": "one task that is not done has a row",
+    "with other broken inputs; run that task again": "needs a file that one machine cannot read",
+    "cannot be split into tasks; use one run": C_API,
     "make the plan with 'penstock plan' before the tasks start": RACE,
     "that differ; leave --classes-from out": C_API,
     "; remove it and start again": "a damaged plan is made anew: test_cli_resume.py",
@@ -83,7 +86,6 @@ NOT_FOLLOWED = {
     "check for a symbolic link to a parent folder": "followed in test_cli_outside.py",
     "convert pickled metadata to JSON": "needs the package of gulpio",
     "use a binary, not a script": "followed in test_ingest_video_stub.c",
-    "uploads the pack afterwards": "copying to a bucket is followed in test_cli_remote.py",
     "use a separate cache for each user": "needs two users",
     "check for a process that hangs": "needs a process that hangs",
     "open it with either preload or a cache": C_API,
@@ -122,7 +124,8 @@ NO_ADVICE = {"remove it"}
 HELP = ("options.c", "commands.c", "help.c", "op.h")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
-    "pass one with --work", "pack into one, run 'penstock finalise', and upload the pack with",
+    "pass one with --work", "finish it with 'penstock finalise', or discard it and what its tasks",
+    "may be running; run 'penstock finalise %.300s', or discard the plan",
     "could not be listed; run 'penstock verify'", "leave --no-index out",
     "install the package ffmpeg",
     "found // or / at its start; rename the object", "cannot be listed; use s3://, or download",

@@ -252,17 +252,6 @@ def test_list_of_broken_inputs_lies_in_the_current_directory(near, tmp_path):
     assert "broken.jpg" in (tmp_path / "set.pen-bad.jsonl").read_text()
 
 
-def test_tasks_in_a_bucket_are_refused(near, folder):
-    out = near.at("set.pen")
-    for args in (("pack", folder, "-o", out, "--task", "0/2"), ("plan", folder, "-o", out)):
-        result = near.run(*args)
-        assert result.code == 1
-        assert "tasks need a local directory that they share; pack into one" in result.message()
-    assert "finalise needs the local directory" in near.run("finalise", out).message()
-    assert near.names("set.pen") == []
-    assert not (near.home / ".cache").exists()
-
-
 def test_settings_come_from_options(scripted, folder, pack, tmp_path):
     """Nothing in the environment but the keys."""
     place = Place(scripted, tmp_path / "home")

@@ -206,19 +206,20 @@ def test_common_options_come_first():
 
 def test_options_for_remote_packs_are_explained_once():
     topic = good("help", "s3").out
-    commands = "pack, index, gc, info, verify, extract, copy, bench, doctor and simulate"
+    commands = ("pack, index, plan, finalise, gc, info, verify, extract, copy, bench, doctor and "
+                "simulate")
     assert f" Options of {commands}: " in " ".join(topic.split())
-    assert "\nOptions of pack, index, gc and copy:\n      --work DIR" in topic
+    assert "\nOptions of pack, index, plan, finalise, gc and copy:\n      --work DIR" in topic
     assert "\nOptions of copy:\n" in topic
-    for command in ("pack", "index", "gc", "info", "verify", "extract", "copy", "bench", "doctor",
-                    "simulate"):
+    for command in ("pack", "index", "plan", "finalise", "gc", "info", "verify", "extract", "copy",
+                    "bench", "doctor", "simulate"):
         text = good("help", command).out
         assert "'penstock help s3' explains these options." in text
         assert "S3-compatible server" not in text
         remote = text.partition("\nRemote packs")[2].partition("'penstock help s3'")[0]
         for name in re.findall(r"--[a-z-]+", remote):
             assert f" {name} " in topic
-    for command in ("plan", "finalise", "cache", "ops", "probe"):
+    for command in ("cache", "ops", "probe"):
         assert "help s3" not in good("help", command).out
 
 
@@ -242,7 +243,7 @@ def test_every_example_in_the_help_parses(tmp_path):
     # At the same time, as those that try to connect wait most of theirs.
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for line, result in zip(lines, pool.map(run_line, lines), strict=True):
-            assert result.code == 1, (line, result.code, result.err)
+            assert result.code in (1, 75), (line, result.code, result.err)  # they share a directory
 
 
 def test_top_help_shows_the_path():

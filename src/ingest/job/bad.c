@@ -77,15 +77,12 @@ int pen__bad_add(PenBadList *list, uint64_t position, const void *key, size_t ke
     return PEN_OK;
 }
 
-int pen__bad_load(PenBadList *list, const char *path, uint64_t position, PenError *reterr)
+int pen__bad_parse(PenBadList *list, const void *data, size_t bytes, uint64_t position,
+                   const char *path, PenError *reterr)
 {
-    PenBuf all = {0};
-    int r = pen__file_exists(path, reterr);
-    if (r <= 0)
-        return r;
-    r = pen__file_load(path, MAX_LIST_BYTES, &all, reterr);
-    const char *at = (const char *)all.data;
-    const char *end = at ? at + all.bytes : at;
+    const char *at = data;
+    const char *end = at ? at + bytes : at;
+    int r = PEN_OK;
     while (r == PEN_OK && at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         if (!line_end || (size_t)(line_end - at) < sizeof prefix ||
@@ -104,6 +101,18 @@ int pen__bad_load(PenBadList *list, const char *path, uint64_t position, PenErro
         }
         at = line_end;
     }
+    return r;
+}
+
+int pen__bad_load(PenBadList *list, const char *path, uint64_t position, PenError *reterr)
+{
+    PenBuf all = {0};
+    int r = pen__file_exists(path, reterr);
+    if (r <= 0)
+        return r;
+    r = pen__file_load(path, MAX_LIST_BYTES, &all, reterr);
+    if (r == PEN_OK)
+        r = pen__bad_parse(list, all.data, all.bytes, position, path, reterr);
     pen__buf_free(&all);
     return r;
 }

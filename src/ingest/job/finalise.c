@@ -16,6 +16,7 @@
 #include "io/source.h"
 #include "manage/gc.h"
 #include "manage/work.h"
+#include "manage/work_home.h"
 #include "pack/write/publish.h"
 
 #define WHERE "ingest/finalise"
@@ -69,13 +70,20 @@ out:
     return r;
 }
 
+/* The names of tasks that anybody left there may have any number. */
+enum { MAX_TASKS = 1000000 };
+
 /* ---- joining --------------------------------------------------------------------------------- */
 
 typedef struct Finalise {
     const PenIngestSettings *settings;
     const char *out;
+    char *home; /* where .work is: the pack's directory, or one of this machine */
     PenLock lock;
     PenStore *store;
+    PenStore *shared;       /* what tasks share in an object store; NULL: nothing */
+    PenTaskRecord *records; /* of all tasks; in a directory only `done` of each is set */
+    PenNames names;         /* of what the tasks left */
     PenPlan *plan;
     PenSchema schema;
     uint32_t n_tasks;
@@ -90,30 +98,28 @@ static int task_folder(const Finalise *f, uint32_t task, char **ret, PenError *r
 {
     char name[64];
     snprintf(name, sizeof name, "task-%u-of-%u", task, f->n_tasks);
-    *ret = pen__work_path(f->out, name);
+    *ret = pen__work_path(f->home, name);
     return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
 }
 
 /* How many tasks there are is in the names of the folders they left. */
 static int count_tasks(Finalise *f, PenError *reterr)
 {
-    PenNames names = {0};
-    char *work = pen__work_path(f->out, NULL);
-    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, f->out);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
-        const char *of = strstr(names.names[i], "-of-");
-        if (strncmp(names.names[i], "task-", 5) != 0 || !of)
+    int r = pen__tasks_list(f->shared, f->home, &f->names, reterr);
+    for (uint64_t i = 0; i < f->names.n && r == PEN_OK; i++) {
+        uint32_t task, n;
+        if (!pen__work_task(f->names.names[i], &task, &n))
             continue;
-        unsigned long n = strtoul(of + 4, NULL, 10);
-        if (f->n_tasks && f->n_tasks != n)
+        if (n > MAX_TASKS)
+            r = pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected at most %d tasks, found %u",
+                          f->out, MAX_TASKS, n);
+        else if (f->n_tasks && f->n_tasks != n)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s: some tasks are of %u and some of %lu; they cannot be combined: run "
-                          "'penstock gc' and start again",
-                          f->out, f->n_tasks, n);
-        f->n_tasks = (uint32_t)n;
+                          "%s: some tasks are of %u and some of %u; they cannot be combined: run "
+                          "'penstock gc%s' and start again",
+                          f->out, f->n_tasks, n, f->shared ? " --abandon" : "");
+        f->n_tasks = n;
     }
-    pen__names_free(&names);
-    pen__free(work);
     if (r == PEN_OK && !f->n_tasks)
         r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                       "%s: no task has been run; run 'penstock pack --task I/N' for each first",
@@ -121,35 +127,103 @@ static int count_tasks(Finalise *f, PenError *reterr)
     return r;
 }
 
-static int task_done(const Finalise *f, uint32_t task, PenTaskDone *ret, PenError *reterr)
+/* 1 complete, 0 not. */
+static int load_task(Finalise *f, uint32_t task, PenError *reterr)
 {
     char *folder = NULL;
+    PenTaskRecord *record = &f->records[task];
+    if (f->shared)
+        return pen__task_record_get(f->shared, task, f->n_tasks, record, reterr);
     int r = task_folder(f, task, &folder, reterr);
-    if (r < 0)
-        return r;
-    r = pen__task_done_load(folder, ret, reterr);
-    pen__free(folder);
     if (r == PEN_OK)
+        r = pen__task_done_load(folder, &record->done, reterr);
+    pen__free(folder);
+    return r;
+}
+
+/* The tasks that are not complete: "3, 5, 7 and 12 more". */
+typedef struct Missing {
+    uint32_t n, first;
+    char text[200];
+} Missing;
+
+enum { MISSING_NAMED = 10 };
+
+static void add_missing(Missing *m, uint32_t task)
+{
+    size_t used = strlen(m->text);
+    if (!m->n)
+        m->first = task;
+    if (m->n < MISSING_NAMED)
+        snprintf(m->text + used, sizeof m->text - used, "%s%u", m->n ? ", " : "", task);
+    m->n++;
+}
+
+static int fail_missing(const Finalise *f, Missing *m, PenError *reterr)
+{
+    size_t used = strlen(m->text);
+    if (m->n == 1)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: task %u of %u is not done; run 'penstock pack --task %u/%u' first",
-                         f->out, task, f->n_tasks, task, f->n_tasks);
-    if (r > 0 && memcmp(ret->inputs, pen__plan_info(f->plan)->inputs, sizeof ret->inputs) != 0)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: task %u of %u was run with an older plan, and inputs have changed "
-                         "since; run 'penstock pack --task %u/%u' again",
-                         f->out, task, f->n_tasks, task, f->n_tasks);
+                         f->out, m->first, f->n_tasks, m->first, f->n_tasks);
+    if (m->n > MISSING_NAMED)
+        snprintf(m->text + used, sizeof m->text - used, " and %u more", m->n - MISSING_NAMED);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%s: tasks %s of %u are not done; run 'penstock pack --task %u/%u' and the "
+                     "others first",
+                     f->out, m->text, f->n_tasks, m->first, f->n_tasks);
+}
+
+/* All of them, before anything is written. */
+static int load_tasks(Finalise *f, PenError *reterr)
+{
+    Missing missing = {.n = 0};
+    int r = PEN_OK;
+    uint8_t *listed = pen__zalloc(f->n_tasks);
+    f->records = pen__zalloc(f->n_tasks * sizeof *f->records);
+    if (!f->records || !listed)
+        r = pen__fail_memory(reterr, WHERE, f->out);
+    for (uint64_t i = 0; i < f->names.n && r == PEN_OK; i++) {
+        uint32_t task, n;
+        if (pen__work_task(f->names.names[i], &task, &n))
+            listed[task] = 1;
+    }
+    for (uint32_t t = 0; t < f->n_tasks && r >= 0; t++) {
+        r = pen__settings_report(f->settings, (PenIngestProgress){.stage = "check"}, reterr);
+        if (r == PEN_OK && listed[t]) /* no request for the others */
+            r = load_task(f, t, reterr);
+        if (r == PEN_OK)
+            add_missing(&missing, t);
+        if (r > 0 && memcmp(f->records[t].done.inputs, pen__plan_info(f->plan)->inputs,
+                            sizeof f->records[t].done.inputs) != 0)
+            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                          "%s: task %u of %u was run with an older plan, and inputs have changed "
+                          "since; run 'penstock pack --task %u/%u' again",
+                          f->out, t, f->n_tasks, t, f->n_tasks);
+    }
+    pen__free(listed);
+    if (r >= 0 && missing.n)
+        return fail_missing(f, &missing, reterr);
     return r < 0 ? r : PEN_OK;
 }
 
-static int add_shard(Finalise *f, uint32_t task, uint64_t ordinal, PenShardEntry *ret,
+/* The shard that is number `i` in the task's record. */
+static int add_shard(Finalise *f, uint32_t task, uint64_t i, PenShardEntry *ret,
                      PenPackStats *stats, PenError *reterr)
 {
+    const PenTaskRecord *record = &f->records[task];
+    uint64_t ordinal = i < record->done.n_shards ? i : PEN_ORDINAL_REST;
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(f->plan)->id, task, f->n_tasks, ordinal, id);
     int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: a shard of task %u is missing; run that task again", f->out, task);
+    if (r > 0 && f->shared && !pen__task_shard_is(&record->shards[i], ret))
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s: a shard of task %u is of another run, with other broken inputs; run "
+                         "that task again",
+                         f->out, task);
     return r < 0 ? r : PEN_OK;
 }
 
@@ -173,7 +247,7 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
     PenPackStats stats;
     PenPackDraft draft = {0};
     PenCopied *c = &f->copied[task];
-    int r = add_shard(f, task, PEN_ORDINAL_REST, &entry, &stats, reterr);
+    int r = add_shard(f, task, f->records[task].done.n_shards, &entry, &stats, reterr);
     if (r < 0)
         return r;
     PenManifest m = {.block_samples = pen__plan_info(f->plan)->block_samples,
@@ -195,6 +269,10 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
 static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
 {
     char *folder = NULL;
+    const PenBadList *bad = &f->records[task].bad;
+    if (f->shared)
+        return pen__bad_parse(&f->bad, bad->lines.data, bad->lines.bytes, UINT64_MAX, f->out,
+                              reterr);
     int r = task_folder(f, task, &folder, reterr);
     if (r < 0)
         return r;
@@ -220,17 +298,15 @@ static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
 {
     int r = PEN_OK;
     for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t++) {
-        PenTaskDone done;
-        r = task_done(f, t, &done, reterr);
+        const PenTaskDone *done = &f->records[t].done;
+        r = report(f, ret->n_added, reterr);
         if (r == PEN_OK)
-            r = report(f, ret->n_added, reterr);
-        if (r == PEN_OK)
-            r = join_shards(f, t, &done, reterr);
-        if (r == PEN_OK && done.n_rest)
+            r = join_shards(f, t, done, reterr);
+        if (r == PEN_OK && done->n_rest)
             r = add_rest(f, t, reterr);
         if (r == PEN_OK)
             r = load_bad(f, t, reterr);
-        ret->n_added += r == PEN_OK ? done.n_samples : 0;
+        ret->n_added += r == PEN_OK ? done->n_samples : 0;
     }
     return r;
 }
@@ -243,8 +319,8 @@ static void keep(void *ctx, const PenStoredSample *sample)
 
 static int open_all(Finalise *f, PenError *reterr)
 {
-    char *path = pen__work_path(f->out, "plan");
-    char *part = pen__work_path(f->out, "rest.part");
+    char *path = pen__work_path(f->home, "plan");
+    char *part = pen__work_path(f->home, "rest.part");
     int r = path && part ? pen__plan_open(path, &f->plan, reterr)
                          : pen__fail_memory(reterr, WHERE, f->out);
     if (r == PEN_E_NOT_FOUND)
@@ -252,14 +328,19 @@ static int open_all(Finalise *f, PenError *reterr)
     if (r == PEN_OK)
         r = count_tasks(f, reterr);
     if (r == PEN_OK) {
-        pen__plan_advise(f->plan, "run 'penstock plan' again, then every task");
+        pen__plan_advise(
+            f->plan, f->shared ? "run 'penstock gc --abandon', then 'penstock plan' and every task "
+                                 "again"
+                               : "run 'penstock plan' again, then every task");
         r = pen__plan_check_all(f->plan, reterr);
     }
+    if (r == PEN_OK)
+        r = load_tasks(f, reterr);
     if (r == PEN_OK) {
         const PenPlanInfo *info = pen__plan_info(f->plan);
         r = pen__plan_schema(f->plan, &f->schema, reterr);
         f->join = (PenJoin){.store = f->store,
-                            .home = f->out,
+                            .home = f->home,
                             .schema = &f->schema,
                             .settings = info->settings,
                             .block_samples = info->block_samples};
@@ -309,41 +390,79 @@ static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
     return r;
 }
 
-static int in_the_way(const char *out, PenError *reterr)
+/* In a store the plan is removed right after the pack was published. So if both exist, a process
+ * was stopped in between, and joining the tasks once more gives the same manifest. */
+static int in_the_way(Finalise *f, PenError *reterr)
 {
-    char *path = pen__path_join(out, PEN_MANIFEST_NAME);
-    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, out);
-    pen__free(path);
-    if (r == 1)
-        return pen__fail(reterr, PEN_E_EXISTS, WHERE, "%s: the pack already exists", out);
-    return r;
+    int r = pen__store_has(f->store, PEN_MANIFEST_NAME, reterr);
+    int has_plan = r == 1 && f->shared ? pen__store_has(f->store, PEN_SHARED_PLAN, reterr) : 0;
+    if (r < 0 || has_plan < 0)
+        return PEN_MIN(r, has_plan);
+    if (r == 1 && !has_plan)
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE, "%s: the pack already exists", f->out);
+    return PEN_OK;
 }
 
 static int lock(void *ctx, PenError *reterr)
 {
     Finalise *f = ctx;
-    return pen__dir_lock(f->out, 1, &f->lock, reterr);
+    return f->shared ? pen__home_lock(f->out, f->home, &f->lock, reterr)
+                     : pen__dir_lock(f->home, 1, &f->lock, reterr);
 }
 
 static int open_place(Finalise *f, PenError *reterr)
 {
-    PenLockWait wait = pen__lock_wait(f->settings);
+    const PenIngestSettings *s = f->settings;
+    PenLockWait wait = pen__lock_wait(s);
     if (!f->out || !f->out[0])
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a name for the pack, found none");
-    if (pen_is_remote(f->out))
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: finalise needs the local directory that the tasks share; 'penstock "
-                         "copy' uploads the pack afterwards",
-                         f->out);
-    int r = pen__lock_in_time(&wait, lock, f, reterr);
+    int r = pen__home_find_part(f->out, s->work, "finalise", &f->home, reterr);
     if (r == PEN_OK)
-        r = pen__store_open(f->out, NULL, &f->store, reterr);
-    return r < 0 ? r : in_the_way(f->out, reterr);
+        r = pen__store_open(f->out, s->remote, &f->store, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_kind(f->store, reterr);
+    if (r == PEN_OK && pen__store_remote(f->store))
+        r = pen__tasks_open(s, &f->shared, reterr);
+    if (r == PEN_OK)
+        r = pen__lock_in_time(&wait, lock, f, reterr);
+    if (r == PEN_OK)
+        r = in_the_way(f, reterr);
+    if (r == PEN_OK && f->shared)
+        r = pen__tasks_get_plan(f->shared, s, f->home, reterr);
+    return r;
+}
+
+/* The process that finalises on another machine has removed what this one was about to join. */
+static int explain(const Finalise *f, int r, PenError *reterr)
+{
+    if (!f->shared || (r != PEN_E_NOT_FOUND && r != PEN_E_CORRUPT && r != PEN_E_IO) ||
+        pen__store_has(f->store, PEN_SHARED_PLAN, NULL) != 0 ||
+        pen__store_has(f->store, PEN_MANIFEST_NAME, NULL) != 1)
+        return r;
+    return pen__fail(reterr, PEN_E_EXISTS, WHERE,
+                     "%s: another process has published the pack in the meantime", f->out);
+}
+
+/* The rests are in the pack now; nothing names the shards they were in. What cannot be removed now,
+ * gc removes later. In a store the directory of this machine goes with it. */
+static void clean_up(Finalise *f, int published)
+{
+    PenGcResult gc;
+    pen__plan_close(&f->plan);
+    if (published)
+        pen__gc_locked(f->store, f->home, 1, &gc, NULL);
+    if (f->shared && f->lock.fd >= 0)
+        pen__home_leave(f->home);
 }
 
 static void close_all(Finalise *f)
 {
-    pen__plan_close(&f->plan);
+    for (uint32_t t = 0; t < f->n_tasks && f->records; t++)
+        pen__task_record_free(&f->records[t]);
+    pen__free(f->records);
+    pen__names_free(&f->names);
+    pen__free(f->home);
+    pen__store_close(&f->shared);
     pen__roll_close(&f->roll);
     for (uint32_t t = 0; t < f->n_tasks && f->copied; t++)
         pen__copied_free(&f->copied[t]);
@@ -361,7 +480,6 @@ int pen_ingest_finalise_at_sized(const PenIngestSettings *settings, PenIngestRes
     PenIngestSettings own;
     Finalise f = {.settings = &own, .lock = PEN_LOCK_NONE, .schema = {.class_field = -1}};
     PenIngestResult result = {0};
-    PenGcResult gc;
     int r = pen__ingest_settings_copy(settings, &own, reterr);
     if (r < 0)
         return r;
@@ -369,11 +487,9 @@ int pen_ingest_finalise_at_sized(const PenIngestSettings *settings, PenIngestRes
     r = open_place(&f, reterr);
     if (r == PEN_OK)
         r = finalise(&f, &result, reterr);
-    /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed
-     * now, gc removes later. */
-    pen__plan_close(&f.plan);
-    if (r == PEN_OK)
-        pen__gc_locked(f.store, f.out, &gc, NULL);
+    if (r < 0)
+        r = explain(&f, r, reterr);
+    clean_up(&f, r == PEN_OK);
     close_all(&f);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);

@@ -19,6 +19,8 @@ static int lock(void *ctx, PenError *reterr)
 {
     PenJob *job = ctx;
     const PenIngestSettings *s = job->settings;
+    if (pen__store_remote(job->store))
+        return pen__home_lock(s->out, job->home, &job->lock, reterr);
     if (!s->n_tasks)
         return pen__dir_lock(job->home, 1, &job->lock, reterr);
     char *plan = pen__work_path(job->home, "plan");
@@ -77,20 +79,16 @@ static int check_tasks(const PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     PenNames names = {0};
-    char end[32];
-    char *work = pen__work_path(job->home, NULL);
-    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, s->out);
-    snprintf(end, sizeof end, "-of-%u", s->n_tasks);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
-        const char *of = strstr(names.names[i], "-of-");
-        if (strncmp(names.names[i], "task-", 5) == 0 && of && strcmp(of, end) != 0)
+    uint32_t task, n_tasks;
+    int r = pen__tasks_list(job->shared, job->home, &names, reterr);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
+        if (pen__work_task(names.names[i], &task, &n_tasks) && n_tasks != s->n_tasks)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s: task %u of %u: the tasks run so far are of %s; use that number, or "
-                          "run 'penstock gc %s' and start again",
-                          s->out, s->task, s->n_tasks, of + 4, s->out);
-    }
+                          "%.300s: task %u of %u: the tasks run so far are of %u; use that number, "
+                          "or run 'penstock gc %s%.300s' and start again",
+                          s->out, s->task, s->n_tasks, n_tasks, job->shared ? "--abandon " : "",
+                          s->out);
     pen__names_free(&names);
-    pen__free(work);
     return r;
 }
 
@@ -145,42 +143,60 @@ static int choose_part(PenJob *job, PenError *reterr)
     return r < 0 ? r : pen__plan_split(job->plan, s->task + 1, s->n_tasks, &job->end, reterr);
 }
 
+/* Is there something in the work directory that the next run continues from? Of tasks in an object
+ * store the finished shards: the plan is also in the store. */
+static int has_state(const PenJob *job)
+{
+    const PenIngestSettings *s = job->settings;
+    char name[80] = "plan";
+    if (job->shared && !s->n_tasks)
+        return 0;
+    if (job->shared)
+        snprintf(name, sizeof name, "task-%u-of-%u/shards", s->task, s->n_tasks);
+    char *path = pen__work_path(job->home, name);
+    int r = !path || pen__file_exists(path, NULL) != 0;
+    pen__free(path);
+    return r;
+}
+
 /* A run that fails before it has a plan leaves nothing behind, but what it has read of remote tars:
  * the next run does not read them again. */
 static void leave_nothing(const PenJob *job)
 {
-    char *plan = job->home ? pen__work_path(job->home, "plan") : NULL;
-    if (plan && job->lock.fd >= 0 && !job->settings->n_tasks && pen__file_exists(plan, NULL) == 0 &&
-        !pen__job_has_summaries(job))
+    int alone = !job->settings->n_tasks || job->shared;
+    if (job->home && job->lock.fd >= 0 && alone && !has_state(job) && !pen__job_has_summaries(job))
         pen__home_leave(job->home);
-    pen__free(plan);
 }
 
-/* Tasks on several machines share the plan and what they leave: a directory that all of them have.
- */
-int pen__job_shares(const PenIngestSettings *s, PenError *reterr)
-{
-    if (!s->out || !pen_is_remote(s->out))
-        return PEN_OK;
-    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "%s: tasks need a local directory that they share; pack into one, run "
-                     "'penstock finalise', and upload the pack with 'penstock copy'",
-                     s->out);
-}
-
-static int open_place(PenJob *job, PenError *reterr)
+/* What several processes work on: each has a directory of its own. */
+static int find_part(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    int r = s->n_tasks ? pen__job_shares(s, reterr) : PEN_OK;
-    if (r == PEN_OK)
-        r = pen__home_find(s->out, s->work, &job->home, reterr);
-    if (r == PEN_OK)
-        r = pen__store_open(s->out, s->remote, &job->store, reterr);
+    char part[64] = "plan";
+    if (s->in_place || s->append)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: in-place packs and --append cannot be split into tasks; use one run",
+                         s->out);
+    if (s->n_tasks)
+        snprintf(part, sizeof part, "task-%u-of-%u", s->task, s->n_tasks);
+    int r = pen__home_find_part(s->out, s->work, part, &job->home, reterr);
+    return r < 0 ? r : pen__tasks_open(s, &job->shared, reterr);
+}
+
+static int open_place(PenJob *job, int plan_only, PenError *reterr)
+{
+    const PenIngestSettings *s = job->settings;
+    int r = pen__store_open(s->out, s->remote, &job->store, reterr);
     if (r == PEN_OK)
         r = pen__store_check_kind(job->store, reterr);
-    if (r == PEN_OK)
-        r = pen__home_make(s->out, job->home, reterr);
-    return r;
+    if (r < 0)
+        return r;
+    if (pen__store_remote(job->store) && (s->n_tasks || plan_only))
+        r = find_part(job, reterr);
+    else
+        r = pen__home_find(s->out, s->work, &job->home, reterr);
+    /* One of this machine is made when it is locked. */
+    return r < 0 || pen__store_remote(job->store) ? r : pen__home_make(s->out, job->home, reterr);
 }
 
 /* Can all images be read where they are? */
@@ -213,7 +229,7 @@ static int check_in_place(const PenJob *job, PenError *reterr)
 }
 
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
-                  PenError *reterr)
+                  int plan_only, PenError *reterr)
 {
     *job = (PenJob){.settings = settings,
                     .result = result,
@@ -227,7 +243,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     job->wait = pen__lock_wait(settings);
     r = pen__places_new(settings->remote, &job->places, reterr);
     if (r == PEN_OK)
-        r = open_place(job, reterr);
+        r = open_place(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__lock_in_time(&job->wait, lock, job, reterr);
     if (r == PEN_OK)
@@ -236,6 +252,8 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = pen__store_check_writable(job->store, PEN_MANIFEST_NAME, reterr);
     if (r == PEN_OK && job->base)
         r = open_carry(job, reterr);
+    if (r == PEN_OK && job->shared && settings->n_tasks)
+        r = pen__tasks_get_plan(job->shared, settings, job->home, reterr);
     if (r == PEN_OK)
         r = pen__job_open_plan(job, reterr);
     if (r == PEN_OK)
@@ -265,6 +283,7 @@ void pen__job_close(PenJob *job)
     pen__free(job->folder);
     pen__free((char *)job->summaries.folder);
     pen__free(job->home);
+    pen__store_close(&job->shared);
     pen__store_close(&job->store);
     pen__bad_free(&job->bad);
     pen__dir_unlock(&job->task_lock);

@@ -4,6 +4,7 @@
 #define PEN_INGEST_JOB_JOB_H
 
 #include "ingest/job/bad.h"
+#include "ingest/job/task_store.h"
 #include "ingest/job/wait.h"
 #include "ingest/plan/plan.h"
 #include "ingest/prepare/prepare.h"
@@ -26,6 +27,7 @@ typedef struct PenJob {
     PenPlaces *places;      /* of remote sources */
     PenSummaries summaries; /* of remote tars, for an in-place pack; folder NULL: there are none */
     PenStore *store;        /* of the pack */
+    PenStore *shared;       /* what tasks share in an object store; NULL: nothing */
     char *home;             /* where .work is: the pack's directory, or one of this machine */
     char *folder;           /* .work/run, or .work/task-I-of-N */
     PenBadList bad;
@@ -34,12 +36,10 @@ typedef struct PenJob {
     int resumed;         /* it continues a run that was interrupted */
 } PenJob;
 
-/* PEN_E_UNSUPPORTED where tasks could not share the plan. */
-int pen__job_shares(const PenIngestSettings *settings, PenError *reterr);
 /* Checks, locks, makes the plan or takes up the one that is there. On failure closes what it
- * opened. */
+ * opened. `plan_only`: the plan is for tasks. */
 int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResult *result,
-                  PenError *reterr);
+                  int plan_only, PenError *reterr);
 void pen__job_close(PenJob *job);
 
 /* Says where the summaries of remote tars are, and how they are made. */
@@ -59,12 +59,7 @@ int pen__job_pack(PenJob *job, PenRoll **ret_roll, PenShardEntry *ret_rest, PenE
 /* The plan's fields and classes. */
 int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr);
 
-/* What tasks leave behind: .work/task-I-of-N/done. */
-typedef struct PenTaskDone {
-    uint64_t n_shards, n_samples, n_rest;
-    uint8_t inputs[32]; /* of the plan that it was run with */
-} PenTaskDone;
-
+/* What tasks leave behind in a directory: .work/task-I-of-N/done. */
 int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr);
 /* 1 there, 0 not. */
 int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr);

@@ -16,7 +16,10 @@
 #include "manage/work.h"
 
 #define WHERE "ingest/job"
-#define PLAN_AGAIN "run 'penstock plan' again, then every task"
+/* A plan in an object store is not replaced: tasks of other machines may be using it. */
+#define PLAN_AGAIN(job)                                                                            \
+    ((job)->shared ? "run 'penstock gc --abandon', then 'penstock plan' and every task again"      \
+                   : "run 'penstock plan' again, then every task")
 
 /* ---- the sources a run was started with ------------------------------------------------------ */
 
@@ -251,7 +254,7 @@ int pen__job_give_up(PenJob *job, PenError *reterr)
     pen__plan_close(&job->plan);
     if (r == PEN_OK)
         r = known ? pen__work_remove(job->home, NULL, NULL, reterr)
-                  : pen__gc_locked(job->store, job->home, &gc, reterr);
+                  : pen__gc_locked(job->store, job->home, 0, &gc, reterr);
     return r < 0 ? r : pen__work_make(job->home, reterr);
 }
 
@@ -320,10 +323,10 @@ static int open_for_task(PenJob *job, const char *path, const char *text, PenErr
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: the plan was made with other sources or settings, or by another "
                          "version; run 'penstock plan' again",
-                         job->home);
+                         job->settings->out);
     if (r < 0)
         return r;
-    pen__plan_advise(job->plan, PLAN_AGAIN);
+    pen__plan_advise(job->plan, PLAN_AGAIN(job));
     pen__plan_connect(job->plan, job->places, NULL);
     return pen__plan_check_lists(job->plan, reterr);
 }
@@ -357,7 +360,7 @@ int pen__job_open_plan(PenJob *job, PenError *reterr)
     if (r == PEN_OK && !job->plan) {
         r = pen__plan_open(path, &job->plan, reterr);
         if (r == PEN_OK && job->settings->n_tasks)
-            pen__plan_advise(job->plan, PLAN_AGAIN);
+            pen__plan_advise(job->plan, PLAN_AGAIN(job));
     }
     pen__free(path);
     return r;

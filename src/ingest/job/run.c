@@ -23,9 +23,7 @@ int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *re
     PenIngestResult result = {0};
     int r = pen__ingest_settings_copy(settings, &own, reterr);
     if (r == PEN_OK)
-        r = pen__job_shares(&own, reterr);
-    if (r == PEN_OK)
-        r = pen__job_open(&job, &own, &result, reterr);
+        r = pen__job_open(&job, &own, &result, 1, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);
@@ -34,9 +32,15 @@ int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *re
     result.block_samples = info->block_samples;
     result.stats.source_bytes = info->source_bytes;
     pen__result_classes(&result, info->classes, info->n_classes);
+    if (job.shared) {
+        r = pen__tasks_put_plan(job.shared, &own, job.home, reterr);
+        pen__plan_close(&job.plan);
+        pen__home_leave(job.home);
+    }
     pen__job_close(&job);
-    pen__result_copy(ret, ret_bytes, &result, sizeof result);
-    return PEN_OK;
+    if (r == PEN_OK)
+        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    return r;
 }
 
 /* The list of broken inputs, to where people find it. */
@@ -72,6 +76,30 @@ static int publish(PenJob *job, PenRoll *roll, PenError *reterr)
     return r;
 }
 
+/* The result of a task; its stats and the bytes of its shards are there already. */
+static void fill_task(const PenJob *job, const PenTaskDone *done)
+{
+    job->result->n_samples = done->n_samples;
+    job->result->n_shards = done->n_shards;
+    job->result->block_samples = pen__plan_info(job->plan)->block_samples;
+    pen__result_missing(job->result, job->schema.fields, job->schema.n_fields);
+    pen__result_classes(job->result, (const char *const *)job->schema.classes,
+                        job->schema.n_classes);
+}
+
+static int put_record(const PenJob *job, const PenTaskDone *done, const PenShardEntry *shards,
+                      const PenShardEntry *rest, PenError *reterr)
+{
+    PenTaskRecord record = {.done = *done, .bad = job->bad};
+    int r = pen__task_record_make(shards, rest, &record, reterr);
+    if (r == PEN_OK)
+        r = pen__task_record_put(job->shared, job->settings->task, job->settings->n_tasks, &record,
+                                 reterr);
+    record.bad = (PenBadList){.n = 0}; /* the job's */
+    pen__task_record_free(&record);
+    return r;
+}
+
 static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenError *reterr)
 {
     uint64_t n;
@@ -84,14 +112,58 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
     job->result->pack_bytes = rest->n_blocks ? pen__shard_stored(rest) : 0;
     for (uint64_t i = 0; i < n; i++)
         job->result->pack_bytes += pen__shard_stored(&shards[i]);
-    job->result->n_samples = done.n_samples;
-    job->result->n_shards = n;
-    job->result->block_samples = pen__plan_info(job->plan)->block_samples;
     job->result->stats = *pen__roll_stats(roll);
-    pen__result_missing(job->result, job->schema.fields, job->schema.n_fields);
-    pen__result_classes(job->result, (const char *const *)job->schema.classes,
-                        job->schema.n_classes);
-    return pen__task_done_store(job->folder, &done, reterr);
+    fill_task(job, &done);
+    return job->shared ? put_record(job, &done, shards, rest, reterr)
+                       : pen__task_done_store(job->folder, &done, reterr);
+}
+
+/* ---- a task that is complete already --------------------------------------------------------- */
+
+static int add_found(const PenJob *job, const PenTaskShard *shard, uint64_t ordinal,
+                     PenError *reterr)
+{
+    PenShardEntry entry;
+    PenPackStats stats;
+    uint8_t id[PEN_ID_BYTES];
+    pen__shard_id(pen__plan_info(job->plan)->id, job->settings->task, job->settings->n_tasks,
+                  ordinal, id);
+    int r = pen__shard_find(job->store, id, &entry, &stats, NULL, reterr);
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr);
+    r = pen__error_accept(r, PEN_E_FORMAT, reterr);
+    if (r <= 0 || !pen__task_shard_is(shard, &entry))
+        return r < 0 ? r : 0;
+    pen__stats_add(&job->result->stats, &stats);
+    job->result->pack_bytes += pen__shard_stored(&entry);
+    return 1;
+}
+
+/* Has another run of this task, perhaps on another machine, written all of it by this plan? 1 yes,
+ * 0 no. */
+static int is_complete(const PenJob *job, PenError *reterr)
+{
+    PenTaskRecord record;
+    const PenIngestSettings *s = job->settings;
+    int r = pen__task_record_get(job->shared, s->task, s->n_tasks, &record, reterr);
+    r = pen__error_accept(r, PEN_E_CORRUPT, reterr); /* it is written again */
+    if (r <= 0)
+        return r;
+    const PenTaskDone *done = &record.done;
+    r = memcmp(done->inputs, pen__plan_info(job->plan)->inputs, sizeof done->inputs) == 0;
+    for (uint64_t i = 0; i < done->n_shards && r == 1; i++)
+        r = add_found(job, &record.shards[i], i, reterr);
+    if (r == 1 && done->n_rest)
+        r = add_found(job, &record.shards[done->n_shards], PEN_ORDINAL_REST, reterr);
+    if (r == 1) {
+        job->result->n_added = job->result->n_resumed = done->n_samples;
+        job->result->n_bad = record.bad.n;
+        fill_task(job, done);
+    } else { /* what was counted so far */
+        job->result->stats = (PenPackStats){0};
+        job->result->pack_bytes = 0;
+    }
+    pen__task_record_free(&record);
+    return r;
 }
 
 /* The work is done; a directory of its own goes with it. */
@@ -101,7 +173,7 @@ static void leave(const PenJob *job)
     if (pen__store_remote(job->store))
         pen__home_leave(job->home);
     else if (job->resumed && !job->base) /* shards of the earlier plan, the folders they were in */
-        pen__gc_locked(job->store, job->home, &gc, NULL);
+        pen__gc_locked(job->store, job->home, 0, &gc, NULL);
     else
         pen__work_remove(job->home, NULL, NULL, NULL);
 }
@@ -144,9 +216,20 @@ static int pack(PenJob *job, PenError *reterr)
         write_report(job, NULL); /* whoever has to mend the inputs needs it now */
     pen__plan_close(&job->plan); /* some file systems keep a folder while a file in it is open */
     /* The pack is there: what cannot be removed now, the next run or gc removes. */
-    if (r == PEN_OK && !job->settings->n_tasks)
+    if (r == PEN_OK && (!job->settings->n_tasks || job->shared))
         leave(job);
     return r;
+}
+
+static int pack_task(PenJob *job, PenError *reterr)
+{
+    int r = is_complete(job, reterr);
+    if (r == 0)
+        return pack(job, reterr);
+    pen__plan_close(&job->plan);
+    if (r == 1)
+        leave(job);
+    return r < 0 ? r : PEN_OK;
 }
 
 int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
@@ -157,12 +240,15 @@ int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret
     PenIngestResult result = {0};
     int r = pen__ingest_settings_copy(settings, &own, reterr);
     if (r == PEN_OK)
-        r = pen__job_open(&job, &own, &result, reterr);
+        r = pen__job_open(&job, &own, &result, 0, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);
     result.n_known = info->n_known;
-    r = job.base && info->n_items == 0 ? nothing_to_add(&job, reterr) : pack(&job, reterr);
+    if (job.shared)
+        r = pack_task(&job, reterr);
+    else
+        r = job.base && info->n_items == 0 ? nothing_to_add(&job, reterr) : pack(&job, reterr);
     pen__job_close(&job);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);

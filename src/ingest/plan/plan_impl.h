@@ -89,16 +89,17 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
  *          table     32 for each record: offset u64, bytes u32, crc u32, hash 16. The hash is of
  *                    SHA-256 over the record and all stamps of what it names, the crc over position
  *                    u64, record and hash.
- *          marks     8 for each stride of items: weight u64 of all items to the end of the stride.
- * The weight of an item is the bytes of its inputs, and 1 texts     settings, fields, classes,
- * roots, lists foot      192, ends the file */
+ *          marks     8 for each stride of items: weight u64 of all items up to the end of the
+ *                    stride. An item weighs 1 more than the bytes of its inputs.
+ *          texts     settings, fields, classes, roots, lists
+ *          foot      192, ends the file */
 #define PEN_PLAN_MAGIC "PENPLAN\n"
 #define PEN_PLAN_END_MAGIC "PENPLEND"
 /* 0 had no stamps; builds of 1 wrote tiles */
 #define PEN_PLAN_VERSION 3
 /* A version without marks, split by the number of items. It is read, too. */
 #define PEN_PLAN_UNMARKED 2
-#define PEN_PLAN_MARKS 65536 /* at most */
+#define PEN_PLAN_MARKS 4096 /* at most */
 #define PEN_PLAN_HEAD 16
 #define PEN_PLAN_ENTRY 32
 #define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */

@@ -210,7 +210,7 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
 {
     const PenPlanDraft *d = w->draft;
     uint64_t texts_offset = w->table_offset + w->table.bytes + w->marks.bytes;
-    static const char split[] = "split by bytes"; /* tasks of an earlier version had other parts */
+    static const char split[] = "parts by bytes"; /* tasks of an earlier version had other parts */
     memset(foot, 0, PEN_PLAN_FOOT);
     memcpy(foot + PEN_FOOT_MAGIC, PEN_PLAN_END_MAGIC, 8);
     pen__store32(foot + PEN_FOOT_VERSION, PEN_PLAN_VERSION);
@@ -245,7 +245,8 @@ static int write_all(Writer *w, PenError *reterr)
 {
     uint8_t head[PEN_PLAN_HEAD] = PEN_PLAN_MAGIC;
     pen__store64(head + 8, PEN_PLAN_VERSION);
-    if (pen__buf_reserve(&w->table, (size_t)w->draft->n * PEN_PLAN_ENTRY) < 0)
+    if (pen__buf_reserve(&w->table, (size_t)w->draft->n * PEN_PLAN_ENTRY) < 0 ||
+        pen__buf_reserve(&w->marks, (size_t)pen__marks_count(w->draft->n, w->stride) * 8) < 0)
         return pen__fail_memory(reterr, WHERE, "table of the plan");
     int r = pen__sink_write(w->sink, head, sizeof head, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < w->draft->n; i++)
