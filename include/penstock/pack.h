@@ -131,7 +131,8 @@ typedef struct PenFileSettings {
      * `moved_from[i]` is read below `moved_to[i]` instead. The first one that fits is taken. */
     const char *const *moved_from;
     const char *const *moved_to;
-    const PenRemoteSettings *remote; /**< for the URLs among these; NULL = the defaults */
+    /** For the URLs among these. NULL = the defaults, also if the pack was opened with others. */
+    const PenRemoteSettings *remote;
 } PenFileSettings;
 
 PEN_API void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes);

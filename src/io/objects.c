@@ -131,7 +131,7 @@ int pen__outside_decode(const char *pack, const char *rest, char *ret, size_t ca
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* A prefix as maps have it: the host in lower case, no port that is the usual one. */
+/* A prefix or an address as maps have it: the host in lower case, no port that is the usual one. */
 static int make_prefix(const char *text, char **ret, PenError *reterr)
 {
     PenAddress address = {0};
@@ -150,6 +150,23 @@ static int make_prefix(const char *text, char **ret, PenError *reterr)
     return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, "prefix");
 }
 
+int pen__outside_address(const char *address, char ret[PEN_OUTSIDE_PATH_BYTES], PenError *reterr)
+{
+    char *text = NULL;
+    int r = make_prefix(address, &text, reterr);
+    if (r < 0)
+        return r;
+    if (pen__outside_path_ok(text, strlen(text)))
+        memcpy(ret, text, strlen(text) + 1);
+    else
+        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                      "%.300s: expected an address of at most %d bytes without empty parts, as an "
+                      "in-place pack can name, found another; rename the object",
+                      address, PATH_CAP - 1);
+    pen__free(text);
+    return r;
+}
+
 int pen__objects_new(const char *pack, const char *dir, PenObjects **ret, PenError *reterr)
 {
     PenObjects *o = pen__zalloc(sizeof *o);
@@ -165,11 +182,9 @@ int pen__objects_new(const char *pack, const char *dir, PenObjects **ret, PenErr
     return r;
 }
 
-int pen__objects_open_home(PenObjects *o, const PenRemoteSettings *settings, PenError *reterr)
+int pen__objects_open_home(PenObjects *o, PenRemote *of, PenError *reterr)
 {
-    PenRemoteSettings own;
-    int r = pen__remote_settings_copy(settings, &own, reterr);
-    return r == PEN_OK && *o->dir ? pen__remote_open(o->dir, &own, &o->home, reterr) : r;
+    return *o->dir ? pen__remote_open_beside(of, o->dir, &o->home, reterr) : PEN_OK;
 }
 
 static void free_rules(PenObjects *o)
@@ -183,13 +198,28 @@ static void free_rules(PenObjects *o)
     o->n_rules = 0;
 }
 
+static int open_place(const PenObjects *o, const char *address, const PenRemoteSettings *settings,
+                      PenRemote **ret, PenError *reterr)
+{
+    PenRemote *beside = o->home;
+    if (beside && !pen__remote_is_beside(beside, address, settings))
+        beside = NULL;
+    for (uint32_t i = 0; i < o->n_rules && !beside; i++) {
+        PenRemote *other = o->rules[i].remote;
+        if (other && pen__remote_is_beside(other, address, settings))
+            beside = other;
+    }
+    return beside ? pen__remote_open_beside(beside, address, ret, reterr)
+                  : pen__remote_open(address, settings, ret, reterr);
+}
+
 static int add_rule(PenObjects *o, const char *from, const char *to,
                     const PenRemoteSettings *settings, PenError *reterr)
 {
     Rule rule = {0};
     int r = make_prefix(from, &rule.from, reterr);
     if (r == PEN_OK && pen__address_is_remote(to))
-        r = pen__remote_open(to, settings, &rule.remote, reterr);
+        r = open_place(o, to, settings, &rule.remote, reterr);
     if (r < 0)
         pen__free(rule.from);
     else
@@ -233,9 +263,12 @@ void pen__objects_stop(const PenObjects *o, int stop)
         pen__remote_stop(o->home, stop);
 }
 
+/* The pack's own place, and others that share one's connections, are counted once. */
 static void count(PenRemote *remote, PenPolicyCounts *sum)
 {
     PenPolicyCounts n;
+    if (!remote || pen__remote_was_opened_beside(remote))
+        return;
     pen__remote_counts(remote, &n);
     sum->ops += n.ops;
     sum->attempts += n.attempts;
@@ -252,10 +285,7 @@ static void count(PenRemote *remote, PenPolicyCounts *sum)
 void pen__objects_count(const PenObjects *o, PenPolicyCounts *counts)
 {
     for (uint32_t i = 0; i < o->n_rules; i++)
-        if (o->rules[i].remote)
-            count(o->rules[i].remote, counts);
-    if (o->home)
-        count(o->home, counts);
+        count(o->rules[i].remote, counts);
 }
 
 /* ---- which object ---------------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ typedef struct PenOutsideFile {
 /* Is it a path that a pack may have? No part is empty, "." or "..", and there is no NUL. An address
  * has a bucket or host and one more part, and nothing that could be a secret or a query. */
 bool pen__outside_path_ok(const char *path, size_t bytes);
+/* The address of an object as a pack has it: the host in lower case, no port that is the usual one.
+ * PEN_E_UNSUPPORTED when a pack may not have it. */
+int pen__outside_address(const char *address, char ret[PEN_OUTSIDE_PATH_BYTES], PenError *reterr);
 /* Does it begin as the address of an object does? */
 bool pen__outside_is_address(const char *path, size_t bytes);
 /* What of `path` follows the directory or prefix `dir`; NULL: it does not lie below it. */
@@ -40,16 +43,18 @@ int pen__outside_decode(const char *pack, const char *rest, char *ret, size_t ca
 /* `dir` is the directory or the prefix that holds the pack. Both texts are copied. */
 int pen__objects_new(const char *pack, const char *dir, PenObjects **ret, PenError *reterr);
 void pen__objects_close(PenObjects **o); /* accepts NULL */
-/* Of a pack that is in a store: its own prefix may be read with these settings. */
-int pen__objects_open_home(PenObjects *o, const PenRemoteSettings *settings, PenError *reterr);
-/* The prefixes among the roots, and all that has moved. Connects to nothing yet. */
+/* Of a pack in a store: the prefix that holds it may be read as the pack, which is at `of`, is. */
+int pen__objects_open_home(PenObjects *o, PenRemote *of, PenError *reterr);
+/* The prefixes among the roots, and all that has moved. Connects to nothing yet. Those in one
+ * bucket or at one server share connections, credentials and limits. */
 int pen__objects_set(PenObjects *o, const PenFileSettings *settings, PenError *reterr);
 
 /* Where objects are read from: one of these places, for messages; NULL: there is none. */
 PenRemote *pen__objects_place(const PenObjects *o);
 /* As pen__remote_stop, of all of them. */
 void pen__objects_stop(const PenObjects *o, int stop);
-/* Adds what the requests to all of them were. */
+/* Adds what the requests to all of them were, but for those that are counted with the pack's own.
+ */
 void pen__objects_count(const PenObjects *o, PenPolicyCounts *counts);
 
 /* Reads a range by one request. 1: it is a file, and nothing was read. PEN_E_CORRUPT when the

@@ -195,9 +195,9 @@ int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **
     return r;
 }
 
-int pen__outside_open_home(PenOutside *o, const PenRemoteSettings *settings, PenError *reterr)
+int pen__outside_open_home(PenOutside *o, PenRemote *of, PenError *reterr)
 {
-    return pen__objects_open_home(o->objects, settings, reterr);
+    return pen__objects_open_home(o->objects, of, reterr);
 }
 
 static void free_roots(PenOutside *o)

@@ -28,8 +28,9 @@ typedef struct PenOutsideMark {
  * PEN_E_CHANGED when `mark` (NULL: none) is not in the pack. */
 int pen__outside_new(const char *pack, const PenOutsideMark *mark, PenOutside **ret,
                      PenError *reterr);
-/* Of a pack in a store: objects below the prefix that holds it may be read with these settings. */
-int pen__outside_open_home(PenOutside *o, const PenRemoteSettings *settings, PenError *reterr);
+/* Of a pack in a store: objects below the prefix that holds it may be read as the pack, which is at
+ * `of`, is. */
+int pen__outside_open_home(PenOutside *o, PenRemote *of, PenError *reterr);
 /* Before the first file is opened. What is given is copied. */
 int pen__outside_set(PenOutside *o, const PenFileSettings *settings, PenError *reterr);
 void pen__outside_close(PenOutside **o); /* accepts NULL */

@@ -83,7 +83,12 @@ static int add(PenPlaces *p, const char *address, PenRemote **ret, PenError *ret
         pen__free(place.address);
         return pen__fail_memory(reterr, WHERE, "sources");
     }
-    int r = pen__remote_open(address, &p->settings, &place.remote, reterr);
+    PenRemote *beside = NULL;
+    for (uint32_t i = 0; i < p->n && !beside; i++)
+        if (pen__remote_is_beside(p->items[i].remote, address, NULL))
+            beside = p->items[i].remote;
+    int r = beside ? pen__remote_open_beside(beside, address, &place.remote, reterr)
+                   : pen__remote_open(address, &p->settings, &place.remote, reterr);
     if (r < 0) {
         pen__free(place.address);
         return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remote places that inputs lie in. Each is opened once, with the settings of the run, and
- * shared by all threads. Only addresses that the user has given are opened: credentials go to no
- * other host. */
+ * shared by all threads. Those in one bucket or at one server share connections, credentials and
+ * limits. Only addresses that the user has given are opened: credentials go to no other host. */
 #ifndef PEN_IO_PLACES_H
 #define PEN_IO_PLACES_H
 

@@ -39,7 +39,8 @@ def write_tar(path, first):
 
 @pytest.fixture(scope="module")
 def server():
-    with net_stage.S3Server(buckets=("other", "open,public"), deadline_s=60) as server:
+    with net_stage.S3Server(buckets=("other", "open,public", "unlisted,no-list"),
+                            deadline_s=60) as server:
         yield server
 
 
@@ -230,6 +231,20 @@ def test_a_pack_beside_its_objects(stage, made, tmp_path, kind):
     stage.bucket.good("verify", far, "--root", stage.root, "--endpoint", stage.server.url)
 
 
+def test_two_roots_in_a_bucket(stage, made):
+    """They share connections; each allows its own objects."""
+    pack, roots = stage.pack("tars"), [stage.root, stage.bucket.at("second/place")]
+    stage.bucket.put("second/place/web-1.tar", (made / "web-1.tar").read_bytes())
+    change_map(pack, rename=lambda name: (
+        name.replace(b"/in/", b"/second/place/") if name.endswith(b"-1.tar") else name, b""))
+    stage.fails(pack, "roots=")
+    stage.bucket.client.delete_object(Bucket=stage.bucket.name, Key="in/web-1.tar")
+    with stage.open(pack, roots=roots) as p:
+        assert contents(p) == plain(made, "tars")
+        stats = p.remote_stats()
+        assert stats["requests"] - stats["retries"] - stats["hedges"] == 6  # each counts once
+
+
 def test_objects_of_a_web_server(stage, made, server):
     client = server.boto3(retries=3)
     for path in (made / "photos").rglob("*.jpg"):
@@ -318,6 +333,19 @@ def test_access_denied_is_no_bad_sample(stage):
     with stage.open(pack, storage_options=wrong) as p:
         with pytest.raises(penstock.Error) as caught:
             p.extract(0, "image")
+    assert not isinstance(caught.value, penstock.CorruptError)
+
+
+def test_a_missing_object_of_a_bucket_that_is_not_listed(stage, made, server):
+    """S3 does not tell it from one that may not be read, so the run ends."""
+    pack = stage.pack("tars", "s3://unlisted/in")
+    server.boto3(retries=3).put_object(Bucket="unlisted", Key="in/web-0.tar",
+                                       Body=(made / "web-0.tar").read_bytes())
+    with stage.open(pack, roots=["s3://unlisted/in"]) as p:
+        assert p.extract(0, "image") == image_bytes(0)
+        with pytest.raises(penstock.Error, match="s3://unlisted/in/web-1.tar: .*does not exist or "
+                                                 "reading it is not allowed") as caught:
+            p.extract(len(p) - 1, "image")
     assert not isinstance(caught.value, penstock.CorruptError)
 
 

@@ -53,3 +53,15 @@ void help_read(PenPack *pack, uint64_t sample, uint32_t field, PenBuf *out)
     CHECK_INT(pen_pack_read(pack, sample, field, out->data, bytes, &out->bytes, &err), PEN_OK);
     CHECK_INT(out->bytes, bytes);
 }
+
+void help_check_image(PenPack *pack, uint64_t sample, PenBuf *found, PenBuf *expected)
+{
+    char key[64] = "", number[8] = "";
+    size_t n = 0;
+    CHECK_INT(pen_pack_key(pack, sample, key, sizeof key - 1, &n, NULL), PEN_OK);
+    memcpy(number, key + n - 7, 3);
+    help_read(pack, sample, 0, found);
+    help_jpeg((uint32_t)strtoul(number, NULL, 10), expected);
+    CHECK_INT(found->bytes, expected->bytes);
+    CHECK(memcmp(found->data, expected->data, found->bytes) == 0);
+}

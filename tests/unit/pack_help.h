@@ -19,6 +19,9 @@ void help_folder(const char *folder, uint32_t first, uint32_t n);
  * several. */
 PenIngestSettings help_ingest(const char *folder, const char *out);
 
+/* Is it the image of help_folder that its key says? The buffers are the caller's to free. */
+void help_check_image(PenPack *pack, uint64_t sample, PenBuf *found, PenBuf *expected);
+
 /* All of a field; the caller's to free. */
 void help_read(PenPack *pack, uint64_t sample, uint32_t field, PenBuf *out);
 

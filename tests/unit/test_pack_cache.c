@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs that are read through a cache. A local one stands for all: what is removed from its
  * directory cannot come from there. */
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "cache/cache_impl.h"
@@ -315,6 +316,68 @@ TEST(who_fetches_is_waited_for)
     pen_pack_close(&pack);
 }
 
+static atomic_int n_looks;
+
+static int interrupt_once(void *ctx)
+{
+    (void)ctx;
+    return atomic_fetch_add(&n_looks, 1) == 0;
+}
+
+static PenPack *open_mapped(const char *path, const char *cache, PenError *err)
+{
+    PenPack *pack = NULL;
+    PenFileSettings files;
+    PenRemoteSettings remote;
+    PenCacheSettings s;
+    const char *root = "http://127.0.0.1:1/images";
+    pen_remote_settings_init(&remote);
+    remote.interrupted = interrupt_once;
+    pen_file_settings_init(&files);
+    files.roots = &root;
+    files.n_roots = 1;
+    files.remote = &remote;
+    pen_cache_settings_init(&s);
+    s.directory = cache;
+    s.wait_ms = 100000;
+    int r = pen_pack_open(path, &pack, err);
+    if (r == PEN_OK)
+        r = pen_pack_files(pack, &files, err);
+    if (r == PEN_OK)
+        r = pen_pack_cache(pack, &s, err);
+    if (r < 0)
+        pen_pack_close(&pack);
+    return pack;
+}
+
+/* Of an in-place pack on a disk: its user interrupts the requests to the roots, and so this wait.
+ */
+TEST(who_hangs_is_not_waited_for_after_ctrl_c)
+{
+    PenError err = {0};
+    PenIngestResult result;
+    PenBuf buf = {0};
+    PenIngestSettings s = help_ingest("photos", "mapped.pen");
+    s.mode = PEN_MODE_KEEP;
+    s.in_place = 1;
+    CHECK_INT(pen_ingest_run(&s, &result, &err), PEN_OK);
+    PenPack *hangs = open_mapped(s.out, at("c14"), &err),
+            *pack = open_mapped(s.out, at("c14"), &err);
+    CHECK(hangs && pack);
+    PenCacheKey key = {PEN_CACHE_BLOCK, 0};
+    CHECK_INT(pen__cache_claim(hangs->cache, key), 1);
+    uint64_t before = pen__sys->now_ns();
+    help_read(pack, 0, 0, &buf);
+    CHECK_OK_SO_FAR();
+    CHECK(pen__sys->now_ns() - before < 50000000000u);
+    CHECK(atomic_load(&n_looks) > 0);
+    CHECK_INT(stats_of(pack).waited, 0);
+    pen__cache_release(hangs->cache, key);
+    pen_pack_close(&hangs);
+    pen_pack_close(&pack);
+    pen__buf_free(&buf);
+}
+
 static void read_in_child(const char *cache, int start)
 {
     char go;
@@ -507,6 +570,7 @@ int main(int argc, char **argv)
     RUN(a_damaged_pack_is_not_cached);
     RUN(who_hangs_is_waited_for_and_then_not);
     RUN(who_fetches_is_waited_for);
+    RUN(who_hangs_is_not_waited_for_after_ctrl_c);
     RUN(eight_processes_fetch_each_block_once);
     RUN(threads_of_two_packs_fetch_each_block_once);
     RUN(half_a_cache_gives_half_the_blocks);

@@ -35,23 +35,11 @@ static void begin(void)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void check_sample(PenPack *pack, uint64_t sample, PenBuf *found, PenBuf *expected)
-{
-    char key[64] = "", number[8] = "";
-    size_t n = 0;
-    CHECK_INT(pen_pack_key(pack, sample, key, sizeof key - 1, &n, NULL), PEN_OK);
-    memcpy(number, key + n - 7, 3);
-    help_read(pack, sample, 0, found);
-    help_jpeg((uint32_t)strtoul(number, NULL, 10), expected);
-    CHECK_INT(found->bytes, expected->bytes);
-    CHECK(memcmp(found->data, expected->data, found->bytes) == 0);
-}
-
 static void read_samples(void *ctx, unsigned number)
 {
     PenBuf found = {0}, expected = {0};
     for (uint64_t i = 0; i < SAMPLES; i++)
-        check_sample(ctx, (i + number) % SAMPLES, &found, &expected);
+        help_check_image(ctx, (i + number) % SAMPLES, &found, &expected);
     pen__buf_free(&found);
     pen__buf_free(&expected);
 }
@@ -116,7 +104,7 @@ TEST(copy_is_an_ordinary_pack)
     CHECK_INT(pen_pack_info(pack)->stored_bytes, pen_pack_info(pack)->total_bytes);
     CHECK(memcmp(pen_pack_info(pack)->id, result.id, sizeof result.id) == 0);
     for (uint64_t i = 0; i < SAMPLES; i++)
-        check_sample(pack, i, &found, &expected);
+        help_check_image(pack, i, &found, &expected);
     pen_pack_close(&pack);
     pen__buf_free(&found);
     pen__buf_free(&expected);

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "ingest/source/input.h"
 #include "ingest/tar/summary.h"
+#include "io/objects.h"
 
 #define WHERE "ingest/plan"
 
@@ -191,20 +192,26 @@ static void drop_same(PenNames *names)
     names->n = n;
 }
 
-/* Remote tars are read before the first of them is scanned, several at a time. */
+/* Remote tars are read before the first of them is scanned, several at a time. Their names are
+ * checked before any of them is read. */
 static int summarize(const PenInputs *in, const PenNames *names, PenError *reterr)
 {
     PenNames tars = {0};
+    char text[PEN_OUTSIDE_PATH_BYTES];
+    int r = PEN_OK;
     if (!in->summaries)
         return PEN_OK;
     tars.names = pen__alloc_array(PEN_MAX(names->n, (uint64_t)1), sizeof *tars.names);
     if (!tars.names)
         return pen__fail_memory(reterr, WHERE, "sources");
-    for (uint64_t i = 0; i < names->n; i++)
-        if (pen_is_remote(names->names[i]) && kind_of_name(names->names[i]) == PEN_ROOT_TAR)
+    for (uint64_t i = 0; i < names->n && r == PEN_OK; i++)
+        if (pen_is_remote(names->names[i]) && kind_of_name(names->names[i]) == PEN_ROOT_TAR) {
             tars.names[tars.n++] = names->names[i];
+            r = pen__outside_address(names->names[i], text, reterr);
+        }
     drop_same(&tars);
-    int r = tars.n ? in->summaries->make(in->summaries->ctx, &tars, reterr) : PEN_OK;
+    if (r == PEN_OK && tars.n)
+        r = in->summaries->make(in->summaries->ctx, &tars, reterr);
     pen__free(tars.names); /* the names themselves are not ours */
     return r;
 }

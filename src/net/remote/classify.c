@@ -113,7 +113,7 @@ static PenVerdict take(PenRemoteOp *op, const PenHttpReply *reply, PenError *err
                   op->title, op->etag, *reply->etag ? reply->etag : "none");
         return PEN_VERDICT_FAIL;
     }
-    op->r->reached = 1;
+    op->r->shared->reached = 1;
     op->status = reply->status;
     op->bytes = reply->bytes;
     op->content_length = reply->content_length;
@@ -149,7 +149,7 @@ static PenVerdict new_clock(PenRemoteOp *op, const PenHttpReply *reply, unsigned
 {
     PenTransport *t = op->r->transport;
     uint64_t now_s = t->class_->unix_ns(t) / 1000000000u;
-    op->r->skew_s = (int64_t)(reply->date_s - now_s);
+    op->r->shared->skew_s = (int64_t)(reply->date_s - now_s);
     *cause = CAUSE_CLOCK;
     return PEN_VERDICT_AGAIN;
 }
@@ -157,10 +157,10 @@ static PenVerdict new_clock(PenRemoteOp *op, const PenHttpReply *reply, unsigned
 /* Another region: of AWS that is another host, too; elsewhere only the signature changes. */
 static int new_region(PenRemoteOp *op, const char *region)
 {
-    PenEndpoint *at = &op->r->endpoint, next;
+    PenEndpoint *at = &op->r->shared->endpoint, next;
     if (!*region || strcmp(region, at->region) == 0 || strlen(region) >= sizeof at->region)
         return 0;
-    if (op->r->given_host) {
+    if (op->r->shared->given_host) {
         memcpy(at->region, region, strlen(region) + 1);
         return 1;
     }
@@ -203,7 +203,7 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
     };
     const char *hint = "", *region = *s3->region ? s3->region : reply->region;
     char source[160] = "", where[128] = "";
-    if (*region && strcmp(region, op->r->endpoint.region) != 0)
+    if (*region && strcmp(region, op->r->shared->endpoint.region) != 0)
         snprintf(where, sizeof where, "; the bucket is in region %s", region);
     else if (*region && reply->status == 301)
         snprintf(where, sizeof where, "; requested in region %s, as the server reports", region);
@@ -215,10 +215,10 @@ static void say_refused(const PenRemoteOp *op, const PenHttpReply *reply, const 
     if (op->r->keyring && err->status == PEN_E_ACCESS)
         pen__keyring_source(op->r->keyring, source, sizeof source);
     pen__fail(err, err->status, WHERE, "%s: %s returned %d%s%s%s%s%s%s%s%s%s", op->title,
-              op->r->endpoint.host, reply->status, *s3->code ? " " : "", s3->code,
+              op->r->shared->endpoint.host, reply->status, *s3->code ? " " : "", s3->code,
               *source ? ", credentials from " : "", source, *reply->request_id ? ", request " : "",
               reply->request_id, where, hint,
-              err->status == PEN_E_ACCESS && op->r->endpoint.unsigned_
+              err->status == PEN_E_ACCESS && op->r->shared->endpoint.unsigned_
                   ? "; the request was not signed"
                   : "");
 }
@@ -272,7 +272,7 @@ static PenVerdict verdict_of(PenRemoteOp *op, const PenHttpReply *reply, unsigne
         return wrong(op, err, err->status);
     /* An address that has never answered is more likely mistyped than away: some seconds of trying,
      * not the minutes that a running job waits. */
-    int unreached = !op->r->reached &&
+    int unreached = !op->r->shared->reached &&
                     (reply->failure == PEN_HTTP_RESOLVE || reply->failure == PEN_HTTP_CONNECT);
     if (v == PEN_VERDICT_RETRY && unreached && ++op->unreached >= MOST_UNREACHED)
         return PEN_VERDICT_FAIL;

@@ -7,6 +7,7 @@
 #include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/ranks.h"
+#include "base/sha256.h"
 #include "base/thread.h"
 #include "net/aws/config.h"
 #include "net/remote/remote_impl.h"
@@ -83,6 +84,57 @@ static int make_keyring(PenRemote *r, const PenRemoteSettings *s, PenError *rete
         keys.call_free = free_caller;
     }
     return pen__keyring_new(&keys, r->transport, &r->keyring, reterr);
+}
+
+/* ---- what places have in common -----------------------------------------------------------------
+ */
+
+enum { DIGEST_BYTES = 32 };
+
+static void add_text(PenSha256 *sum, const char *text)
+{
+    uint8_t is_given = text != NULL;
+    pen__sha256_update(sum, &is_given, 1);
+    if (text)
+        pen__sha256_update(sum, text, strlen(text) + 1);
+}
+
+/* Of all that decides how requests are made, with the secrets. */
+static void digest_settings(const PenRemoteSettings *s, uint8_t ret[DIGEST_BYTES])
+{
+    const char *const texts[] = {s->endpoint, s->region, s->profile, s->key_id,
+                                 s->secret,   s->token,  s->ca_file, s->proxy};
+    const uint64_t numbers[] = {(uint64_t)(int64_t)s->path_style,
+                                s->no_sign,
+                                s->requester_pays,
+                                s->allow_http,
+                                s->deadline_ms,
+                                s->outage_ms,
+                                s->in_flight,
+                                s->upload_parts,
+                                s->node_ranks,
+                                (uintptr_t)s->credentials,
+                                (uintptr_t)s->credentials_taken,
+                                (uintptr_t)s->interrupted,
+                                (uintptr_t)s->hold,
+                                (uintptr_t)s->release,
+                                (uintptr_t)s->ctx};
+    PenSha256 sum;
+    pen__sha256_init(&sum);
+    for (size_t i = 0; i < PEN_LEN(texts); i++)
+        add_text(&sum, texts[i]);
+    pen__sha256_update(&sum, numbers, sizeof numbers);
+    pen__sha256_final(&sum, ret);
+    explicit_bzero(&sum, sizeof sum);
+}
+
+/* A short password could be found by its digest, so this is kept where secrets are. */
+static int note_settings(PenRemote *r, const PenRemoteSettings *s, PenError *reterr)
+{
+    int e = pen__secret_memory_new(DIGEST_BYTES, &r->settings, reterr);
+    if (e == PEN_OK)
+        digest_settings(s, (uint8_t *)r->settings.data);
+    return e;
 }
 
 /* ---- where ----------------------------------------------------------------------------------- */
@@ -193,16 +245,28 @@ static void end_policy(PenRemote *r)
     pthread_cond_destroy(&f.cond);
 }
 
+/* What others use as well has its end with the one that has opened it. */
 static void destroy(PenRemote *r)
 {
-    pen__keyring_free(&r->keyring);
-    end_policy(r);
-    pen__engine_free(&r->engine);
+    if (r->shared == r) {
+        pen__keyring_free(&r->keyring);
+        end_policy(r);
+        pen__engine_free(&r->engine);
+        pen__secret_memory_free(&r->settings);
+    }
     pen__address_free(&r->address);
     pen__buf_free(&r->text);
     if (r->release)
         r->release(r->ctx);
     pen__free(r);
+}
+
+static int set_address(PenRemote *r, const char *address, PenError *reterr)
+{
+    int e = pen__address_parse(address, &r->address, reterr);
+    if (e == PEN_OK && pen__address_text(&r->address, &r->text) < 0)
+        e = pen__fail_memory(reterr, WHERE, "URL");
+    return e;
 }
 
 int pen__remote_open(const char *address, const PenRemoteSettings *settings, PenRemote **ret,
@@ -212,6 +276,7 @@ int pen__remote_open(const char *address, const PenRemoteSettings *settings, Pen
     if (!r)
         return pen__fail_memory(reterr, WHERE, "remote place");
     atomic_init(&r->refs, 1);
+    r->shared = r;
     if (settings && settings->interrupted) {
         r->interrupted = settings->interrupted;
         r->release = settings->release;
@@ -219,9 +284,9 @@ int pen__remote_open(const char *address, const PenRemoteSettings *settings, Pen
         if (settings->hold)
             settings->hold(settings->ctx);
     }
-    int e = pen__address_parse(address, &r->address, reterr);
-    if (e == PEN_OK && pen__address_text(&r->address, &r->text) < 0)
-        e = pen__fail_memory(reterr, WHERE, "URL");
+    int e = set_address(r, address, reterr);
+    if (e == PEN_OK)
+        e = note_settings(r, settings ? settings : &DEFAULTS, reterr);
     if (e == PEN_OK)
         e = start(r, settings ? settings : &DEFAULTS, reterr);
     if (e < 0)
@@ -237,12 +302,75 @@ PenRemote *pen__remote_ref(PenRemote *r)
     return r;
 }
 
+static bool lie_together(const PenAddress *a, const PenAddress *b)
+{
+    if (a->scheme != b->scheme)
+        return false;
+    return a->scheme == PEN_SCHEME_S3 ? strcmp(a->bucket, b->bucket) == 0
+                                      : strcmp(a->host, b->host) == 0 && a->port == b->port;
+}
+
+int pen__remote_is_beside(const PenRemote *r, const char *address,
+                          const PenRemoteSettings *settings)
+{
+    PenAddress other;
+    uint8_t digest[DIGEST_BYTES];
+    if (pen__address_parse(address, &other, NULL) < 0)
+        return 0;
+    bool yes = lie_together(&r->address, &other);
+    pen__address_free(&other);
+    if (!yes || !settings)
+        return yes;
+    digest_settings(settings, digest);
+    yes = memcmp(digest, r->shared->settings.data, sizeof digest) == 0;
+    explicit_bzero(digest, sizeof digest);
+    return yes;
+}
+
+int pen__remote_open_beside(PenRemote *of, const char *address, PenRemote **ret, PenError *reterr)
+{
+    PenRemote *shared = of->shared;
+    PenRemote *r = pen__zalloc(sizeof *r);
+    if (!r)
+        return pen__fail_memory(reterr, WHERE, "remote place");
+    atomic_init(&r->refs, 1);
+    r->shared = shared;
+    r->transport = shared->transport;
+    r->policy = shared->policy;
+    r->keyring = shared->keyring;
+    r->outage_ms = shared->outage_ms;
+    r->node_ranks = shared->node_ranks;
+    r->upload_parts = shared->upload_parts;
+    r->interrupted = shared->interrupted; /* whose ctx it holds */
+    r->ctx = shared->ctx;
+    r->hashes = shared->hashes;
+    int e = set_address(r, address, reterr);
+    if (e == PEN_OK && !lie_together(&r->address, &of->address))
+        e = pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected an address beside %s",
+                      pen__remote_text(r), pen__remote_text(of));
+    if (e < 0) {
+        destroy(r);
+        return e;
+    }
+    pen__remote_ref(shared);
+    *ret = r;
+    return PEN_OK;
+}
+
 void pen__remote_close(PenRemote **r)
 {
     PenRemote *old = *r;
     *r = NULL;
-    if (old && atomic_fetch_sub(&old->refs, 1) == 1)
+    while (old && atomic_fetch_sub(&old->refs, 1) == 1) {
+        PenRemote *shared = old->shared != old ? old->shared : NULL;
         destroy(old);
+        old = shared;
+    }
+}
+
+int pen__remote_was_opened_beside(const PenRemote *r)
+{
+    return r->shared != r;
 }
 
 const char *pen__remote_text(const PenRemote *r)

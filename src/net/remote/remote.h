@@ -25,19 +25,29 @@ int pen__remote_settings_copy(const PenRemoteSettings *given, PenRemoteSettings 
 /* `settings` are the library's own, or NULL. Connects to nothing yet. */
 int pen__remote_open(const char *address, const PenRemoteSettings *settings, PenRemote **ret,
                      PenError *reterr);
+/* Is the address in the same bucket or at the same server as `r`, which was opened with the same
+ * settings (NULL: it was)? Then it can be opened beside it. */
+int pen__remote_is_beside(const PenRemote *r, const char *address,
+                          const PenRemoteSettings *settings);
+/* Both share the thread, the connections, the credentials and the limits, which end with the last
+ * of them. */
+int pen__remote_open_beside(PenRemote *of, const char *address, PenRemote **ret, PenError *reterr);
 PenRemote *pen__remote_ref(PenRemote *r);
 void pen__remote_close(PenRemote **r);            /* the last one ends the thread; accepts NULL */
 const char *pen__remote_text(const PenRemote *r); /* the address, for messages */
 int pen__remote_is_s3(const PenRemote *r);        /* 0: can only be read */
 /* 1: a thread that waits for it is to give up. Not with a lock held. */
 int pen__remote_interrupted(const PenRemote *r);
+/* Of all that share its connections. */
 void pen__remote_counts(PenRemote *r, PenPolicyCounts *ret);
+int pen__remote_was_opened_beside(const PenRemote *r); /* 1: another one has the same counts */
 /* 1: from now on, until it is 0 again, all who wait for it give up. */
 void pen__remote_stop(PenRemote *r, int stop);
 /* What the oldest request is at, for messages; "" when there is none. */
 void pen__remote_progress(PenRemote *r, char *ret, size_t bytes);
 
-/* `name` is below the address: "manifest", "3f/3f...shard"; "" is the address itself. */
+/* `name` is below the address: "manifest", "3f/3f...shard"; "" is the address itself, of http(s).
+ */
 
 /* The last `bytes` bytes, or all of them when there are fewer: *ret_bytes; and the object's size.
  */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
+#include "base/secret_memory.h"
 #include "net/address/address.h"
 #include "net/aws/sign.h"
 #include "net/credentials/credentials.h"
@@ -16,6 +17,10 @@
 struct PenRemote {
     PenAddress address;
     PenBuf text; /* the address as text, for messages */
+    /* Whose thread, connections, credentials, limits and endpoint it uses: itself mostly. Pointers
+     * to these, and what does not change, are copied. */
+    PenRemote *shared;
+    PenSecretMemory settings; /* a digest of those that it was opened with; empty: not its own */
     PenEngine *engine;
     PenTransport *transport;
     PenPolicy *policy;
@@ -29,7 +34,7 @@ struct PenRemote {
     void *ctx;      /* of both */
     uint8_t hashes; /* what is sent is hashed for its signature: http has no other seal */
     atomic_uint refs;
-    /* The loop's own from here on. */
+    /* The loop's own from here on, and those of `shared` alone are used. */
     PenEndpoint endpoint;
     int64_t skew_s;     /* what to add to our clock to have the server's */
     uint8_t reached;    /* it has answered before */

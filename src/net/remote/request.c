@@ -24,7 +24,7 @@ static int s3_url(PenRemoteOp *op, PenError *reterr)
     if (e == PEN_OK && op->n_query && pen__query_make(op->query, op->n_query, &query) < 0)
         e = pen__fail_memory(reterr, WHERE, "query");
     if (e == PEN_OK &&
-        pen__endpoint_url(&r->endpoint, r->address.bucket, op->at_bucket ? "" : at.path,
+        pen__endpoint_url(&r->shared->endpoint, r->address.bucket, op->at_bucket ? "" : at.path,
                           op->n_query ? (const char *)query.data : NULL, &op->url, NULL) < 0)
         e = pen__fail_memory(reterr, WHERE, "URL");
     pen__buf_free(&query);
@@ -35,8 +35,8 @@ static int s3_url(PenRemoteOp *op, PenError *reterr)
 static int plain_url(PenRemoteOp *op, PenError *reterr)
 {
     PenAddress at = {0};
-    int e = pen__address_join(&op->r->address, op->name, &at, reterr);
-    if (e == PEN_OK && pen__address_text(&at, &op->url) < 0)
+    int e = *op->name ? pen__address_join(&op->r->address, op->name, &at, reterr) : PEN_OK;
+    if (e == PEN_OK && pen__address_text(*op->name ? &at : &op->r->address, &op->url) < 0)
         e = pen__fail_memory(reterr, WHERE, "URL");
     pen__address_free(&at);
     return e;
@@ -75,7 +75,7 @@ static size_t headers_of(PenRemoteOp *op)
         put(op, &n, "If-Match", op->when == PEN_IF_SAME ? bare_etag(op) : op->etag);
     if (op->when == PEN_IF_ABSENT)
         put(op, &n, "If-None-Match", "*");
-    if (op->r->endpoint.requester_pays)
+    if (op->r->shared->endpoint.requester_pays)
         put(op, &n, "x-amz-request-payer", "requester");
     for (size_t i = 0; i < op->n_extra && n < OP_HEADERS; i++)
         op->headers[n++] = op->extra[i];
@@ -88,7 +88,7 @@ static const char *hash_of(PenRemoteOp *op)
 {
     if (op->payload_hash)
         return op->payload_hash;
-    if (op->n_body && strcmp(op->r->endpoint.scheme, "https") == 0)
+    if (op->n_body && strcmp(op->r->shared->endpoint.scheme, "https") == 0)
         return "UNSIGNED-PAYLOAD";
     if (!op->hash[0])
         pen__sha256_hex(op->n_body ? op->body[0].iov_base : NULL,
@@ -108,9 +108,9 @@ static int sign(PenRemoteOp *op, size_t *n, PenError *reterr)
     PenSigning with = {.key_id = pen__credentials_key_id(op->secret),
                        .secret = pen__credentials_secret(op->secret),
                        .token = pen__credentials_token(op->secret),
-                       .region = r->endpoint.region,
+                       .region = r->shared->endpoint.region,
                        .service = "s3",
-                       .unix_s = now_s + (uint64_t)r->skew_s};
+                       .unix_s = now_s + (uint64_t)r->shared->skew_s};
     PenToSign what = {.method = op->method,
                       .url = (const char *)op->url.data,
                       .headers = op->headers,

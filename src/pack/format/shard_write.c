@@ -85,17 +85,15 @@ static int note_keys(PenShardWriter *w, const PenStoredSample *const *samples, u
 /* ---- what stays in files ---- */
 
 /* An object is known by its address, and by what the response with its bytes has told. */
-static int describe_object(const PenOutsidePiece *piece, PenMappedFile *ret, PenError *reterr)
+static int describe_object(const PenOutsidePiece *piece, char *name, PenMappedFile *ret,
+                           PenError *reterr)
 {
-    size_t bytes = strlen(piece->path);
-    if (!pen__outside_path_ok(piece->path, bytes))
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%.300s: expected an address of at most %d bytes without empty parts, as "
-                         "an in-place pack can name, found another; rename the object",
-                         piece->path, PEN_OUTSIDE_PATH_BYTES - 1);
+    int r = pen__outside_address(piece->path, name, reterr);
+    if (r < 0)
+        return r;
     *ret = (PenMappedFile){.bytes = piece->file_bytes,
-                           .path = piece->path,
-                           .path_bytes = (uint32_t)bytes,
+                           .path = name,
+                           .path_bytes = (uint32_t)strlen(name),
                            .etag_bytes = (uint32_t)PEN_MIN(strlen(piece->etag), PEN_MAX_ETAG),
                            .etag = piece->etag};
     return PEN_OK;
@@ -155,7 +153,7 @@ static int map_file(PenShardWriter *w, const PenOutsidePiece *piece, uint32_t *r
     }
     int r = check_last(w, reterr);
     if (r == PEN_OK)
-        r = pen_is_remote(piece->path) ? describe_object(piece, &file, reterr)
+        r = pen_is_remote(piece->path) ? describe_object(piece, name, &file, reterr)
                                        : describe_file(w, piece, name, &file, reterr);
     if (r < 0)
         return r;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/team.h"
 #include "base/thread.h"
 
@@ -33,7 +34,7 @@ typedef struct Gather {
     PenArrival arrival; /* of all requests: no more is sent or waited for when `stop` is set */
     atomic_bool stop;
     bool is_alone;         /* all of it is part of one payload */
-    atomic_size_t next;    /* request to be sent; 0 stands for the stored bytes */
+    atomic_size_t next;    /* to be sent: parts of the stored bytes, then requests */
     pthread_mutex_t mutex; /* of the errors */
     PenError error;        /* the first one; status 0: none */
     PenError bad;          /* why the first bad request is */
@@ -185,11 +186,19 @@ static int send_request(Gather *g, size_t i, uint8_t **gap, PenError *reterr)
     return PEN_OK;
 }
 
-static int send_stored(const Gather *g, PenError *reterr)
+static size_t count_stored_parts(const Gather *g)
 {
-    int n = (int)(g->stored.bytes / sizeof(struct iovec));
+    return (g->stored.bytes / sizeof(struct iovec) + REQUEST_PLACES - 1) / REQUEST_PLACES;
+}
+
+static int send_stored(const Gather *g, size_t part, PenError *reterr)
+{
     const struct iovec *v = (const struct iovec *)(const void *)g->stored.data;
-    return n ? pen__source_read_v(g->from->file, v, n, g->stored_at, &g->arrival, reterr) : PEN_OK;
+    size_t first = part * REQUEST_PLACES, all = g->stored.bytes / sizeof *v;
+    uint64_t offset = g->stored_at + pen__iov_bytes(v, (int)first);
+    return pen__source_read_v(g->from->file, v + first,
+                              (int)PEN_MIN(all - first, (size_t)REQUEST_PLACES), offset,
+                              &g->arrival, reterr);
 }
 
 /* Ends all requests. */
@@ -206,14 +215,14 @@ static void send_all(void *ctx, unsigned number)
 {
     Gather *g = ctx;
     uint8_t *gap = NULL;
-    size_t n = g->requests.bytes / sizeof(Request);
+    size_t stored = count_stored_parts(g), n = stored + g->requests.bytes / sizeof(Request);
     (void)number;
     while (!atomic_load(&g->stop)) {
         PenError e = {0};
         size_t i = atomic_fetch_add(&g->next, 1);
-        if (i > n)
+        if (i >= n)
             break;
-        int r = i ? send_request(g, i - 1, &gap, &e) : send_stored(g, &e);
+        int r = i < stored ? send_stored(g, i, &e) : send_request(g, i - stored, &gap, &e);
         if (r < 0)
             fail(g, &e);
     }
@@ -259,7 +268,8 @@ static int send_by_team(Gather *g, PenError *reterr)
     PenTeamWork work = {.name = "pen-gather", .run = send_all, .ctx = g};
     PenOutside *outside = g->from->outside;
     PenTeam *team = NULL;
-    size_t n = g->requests.bytes / sizeof(Request) + (g->stored.bytes && g->from->file->is_remote);
+    size_t n = g->requests.bytes / sizeof(Request) +
+               (g->from->file->is_remote ? count_stored_parts(g) : 0);
     unsigned most = (unsigned)PEN_MIN(n ? n - 1 : 0, (size_t)HELPERS), helpers = 0;
     if (most && outside)
         helpers = take_helpers(g, most);

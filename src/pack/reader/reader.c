@@ -242,7 +242,7 @@ int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPa
         return r;
     r = pen__pack_open_store(store, ret_pack, reterr);
     if (r == PEN_OK && pen__store_remote(store) && (*ret_pack)->outside) {
-        r = pen__outside_open_home((*ret_pack)->outside, settings, reterr);
+        r = pen__outside_open_home((*ret_pack)->outside, pen__store_remote(store), reterr);
         if (r < 0)
             pen_pack_close(ret_pack);
     }
