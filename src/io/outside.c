@@ -13,7 +13,7 @@
 
 #define WHERE "io/outside"
 
-enum { OPEN_FILES = 64, MOST_HELPERS = 64, PATH_CAP = PEN_OUTSIDE_PATH_BYTES };
+enum { OPEN_FILES = 64, MOST_HELPERS = 128, PATH_CAP = PEN_OUTSIDE_PATH_BYTES };
 
 typedef struct OpenFile {
     uint64_t owner, used; /* used: the time of its last use, by a counter */

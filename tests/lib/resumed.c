@@ -123,7 +123,7 @@ int resume_append(PenError *reterr)
 
 int resume_task(PenError *reterr)
 {
-    return run(folder, 1, 2, reterr);
+    return run(folder, 0, 2, reterr);
 }
 
 int plan_again(PenError *reterr)

@@ -9,6 +9,7 @@ import subprocess
 
 import conftest
 import pytest
+from cli_tools import without_preload
 
 ROOT = conftest.ROOT
 BUILD = conftest.BUILD
@@ -19,10 +20,10 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
 def run(*command, cwd=None, env=None):
-    """What it prints. A sanitizer's library that Python was started with is not for it."""
-    env = {name: value for name, value in (env or os.environ).items() if name != "LD_PRELOAD"}
+    """What it prints."""
     done = subprocess.run([os.fspath(word) for word in command], capture_output=True, text=True,
-                          check=False, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd, env=env)
+                          check=False, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd,
+                          env=without_preload(env))
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -39,11 +39,17 @@ class Result:
         return lines[0][len("penstock: "):]
 
 
+def without_preload(env=None):
+    """The sanitizer's library that Python needs is in the way of a program that has its own."""
+    return {name: value for name, value in (env or os.environ).items() if name != "LD_PRELOAD"}
+
+
 def run(*args, cwd=None, timeout=60, env=None):
     return Result(
         subprocess.run(
             [PENSTOCK, *(os.fspath(a) for a in args)],
-            cwd=cwd, env=env, timeout=timeout, capture_output=True, stdin=subprocess.DEVNULL,
+            cwd=cwd, env=without_preload(env), timeout=timeout, capture_output=True,
+            stdin=subprocess.DEVNULL,
             check=False,
         )
     )

@@ -379,9 +379,20 @@ TEST(an_object_is_deleted_and_the_bucket_not_listed)
     object_server_stop();
 }
 
+static void *wait_for_end(void *arg)
+{
+    char none;
+    return read(*(int *)arg, &none, 1) == 0 ? NULL : arg;
+}
+
 int main(int argc, char **argv)
 {
+    int ends[2];
+    pthread_t thread;
     TEST_START(argc, argv);
+    /* With the first thread, sanitizers start one of their own, which is to be counted, too. */
+    if (pipe(ends) < 0 || pthread_create(&thread, NULL, wait_for_end, &ends[0]) != 0)
+        return 1;
     at_start = count_threads();
     RUN(roots_at_one_server_share_connections);
     RUN(the_prefix_of_a_pack_shares_its_connections);
@@ -390,5 +401,8 @@ int main(int argc, char **argv)
     RUN(more_objects_in_a_read_than_are_kept);
     RUN(an_object_becomes_shorter);
     RUN(an_object_is_deleted_and_the_bucket_not_listed);
+    close(ends[1]);
+    pthread_join(thread, NULL);
+    close(ends[0]);
     return TEST_END();
 }

@@ -205,8 +205,8 @@ TEST(without_helpers_it_takes_longer)
                           .ctx = s,
                           .name = "shard"};
     sys.thread_start = refuse_thread;
-    for (int i = 0; i < 8; i++) { /* helpers that were not returned would be waited for */
-        pen__sys = i < 7 ? &sys : &pen__sys_real;
+    for (int i = 0; i < 16; i++) { /* helpers that were not returned would be waited for */
+        pen__sys = i < 15 ? &sys : &pen__sys_real;
         memset(found, 0, sizeof found);
         int r = pen__gather(&from, &all, 1, 0, &err);
         pen__sys = &pen__sys_real;
