@@ -63,16 +63,19 @@ def check_columns(source: str, known: Iterable[str], choice: Choice) -> None:
     """Every column of the choice is in the dataset, or an error lists those that are."""
     known = list(known)
     for name in (*(choice.columns or ()), choice.key, choice.label):
-        if name is not None and name not in known:
+        if name and name not in known:
             near = _check.nearest(name, known)
             listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-            raise InvalidError(f"{source}: no column {name!r}{near}; it has {listed or 'none'}")
+            raise InvalidError(f"{source}: no column {name!r}; it has {listed or 'none'}{near}")
 
 
 def chosen(source: str, found: Mapping[str, str], choice: Choice) -> dict[str, str]:
     """Column to type, from the columns of a dataset and the types found for them. The key is no
-    field, unless it is in `choice.columns`."""
+    field, unless it is in `choice.columns`; the label always is one."""
     check_columns(source, found, choice)
     if choice.columns is None:
         return {name: kind for name, kind in found.items() if name != choice.key}
-    return {name: kind or found[name] for name, kind in choice.columns.items()}
+    columns = {name: kind or found[name] for name, kind in choice.columns.items()}
+    if choice.label is not None:
+        columns.setdefault(choice.label, found[choice.label])
+    return columns

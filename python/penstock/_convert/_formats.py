@@ -11,12 +11,12 @@ from .. import _check
 from .._error import InvalidError, NotFoundError
 from ._reader import Choice, Reader
 
-# Format to module of this package. A path gets the first format that recognises it.
-FORMATS: dict[str, str] = {}
+# Each is a module of this package. A path gets the first format that recognises it.
+FORMATS: tuple[str, ...] = ()
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f".{FORMATS[name]}", __package__)
+    return importlib.import_module(f".{name}", __package__)
 
 
 def find(source: str) -> str:

@@ -20,7 +20,8 @@ class Choice:
     """What to take of a dataset.
 
     columns  column name to type; an empty type is found from the data. None: all columns
-    key      the column with the keys; None: keys are numbers
+    key      the column with the keys; None: the keys of the dataset if it has some, or else
+             numbers; "": numbers
     label    the column with the class numbers or class names; None: as the dataset declares
     """
 
@@ -49,8 +50,9 @@ class Reader(Protocol):
         """Number of pieces that can be read independently: row groups, shards, chunks."""
 
     @property
-    def n_rows(self) -> int | None:
-        """Number of rows, if it is known without reading them."""
+    def part_rows(self) -> Sequence[int] | None:
+        """Number of rows of each part, if it is known without reading them. The pack then has
+        exactly the order of the dataset, and the time left is known."""
 
     def rows(self, part: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Key and values of the rows of a part, in order. Needs memory for a few rows only."""
