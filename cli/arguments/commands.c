@@ -126,7 +126,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "Joins the parts that all tasks of a pack wrote, and publishes the pack by one "
             "rename, in an object store by one conditional request. Before that, the pack cannot "
             "be opened. If tasks are not complete, this is an error that names them: run them "
-            "again, then this command.",
+            "again, then this command.\n"
+            "The tasks are those of 'penstock pack --task', or of penstock.Writer with a task.",
         .examples = "penstock finalise train.pen\n"
                     "penstock finalise s3://packs/train.pen --json",
         .next =

@@ -189,6 +189,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "I/N", .max = 1000000,
         .mistaken = "part rank",
         .help = "pack part I of N (I starts at 0) without publishing; see 'penstock help plan'"},
+    [CLI_OPT_TASKS] = {.name = "tasks", .kind = CLI_ARG_NUMBER,
+        .group = CLI_GROUP_COMMON, .commands = IN(FINALISE),
+        .value = "N", .min = 1, .max = 1000000,
+        .otherwise = "the number that the tasks were started with",
+        .mistaken = "n-tasks count",
+        .help = "how many tasks there are; only if they are tasks of penstock.Writer that were "
+                "started without their number, as task=(i, None)"},
     [CLI_OPT_WAIT] = {.name = "wait", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS | IN(FINALISE),
         .value = "S", .max = 31536000, .initial = "0",

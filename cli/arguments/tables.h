@@ -57,6 +57,7 @@ typedef enum CliOpt {
     CLI_OPT_BLOCK_SAMPLES,
     CLI_OPT_APPEND,
     CLI_OPT_TASK,
+    CLI_OPT_TASKS,
     CLI_OPT_WAIT,
     CLI_OPT_ABANDON,
     CLI_OPT_SAMPLES,

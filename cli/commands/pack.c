@@ -346,6 +346,7 @@ static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
     settings.remote = &run->remote;
     settings.work = run->args->values[CLI_OPT_WORK].text;
     settings.wait_seconds = (uint32_t)run->args->values[CLI_OPT_WAIT].number;
+    settings.n_tasks = (uint32_t)run->args->values[CLI_OPT_TASKS].number;
     settings.progress = on_progress;
     settings.ctx = run;
     cli_interrupt_install();

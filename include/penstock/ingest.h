@@ -216,7 +216,9 @@ PEN_NODISCARD PEN_API int pen_ingest_finalise_at_sized(const PenIngestSettings *
                                                        PenIngestResult *ret, size_t ret_bytes,
                                                        PenError *reterr);
 /** The same for settings->out, a directory or an s3:// URL, with the settings `remote`, `work`,
- * `wait_seconds`, `progress` and `ctx`. All others are ignored. */
+ * `wait_seconds`, `progress` and `ctx`. `n_tasks` is the number of tasks: needed for writers with
+ * PEN_TASKS_OPEN (writer.h), otherwise 0 or the number that the tasks were started with. All other
+ * settings are ignored. */
 PEN_NODISCARD static inline int pen_ingest_finalise_at(const PenIngestSettings *settings,
                                                        PenIngestResult *ret, PenError *reterr)
 {

@@ -3,7 +3,10 @@
  * Writes a pack sample by sample, from data of any origin.
  *
  * One thread at a time may use a writer; threads may use different writers at the same time. The
- * pack becomes visible when pen_writer_finish succeeds. */
+ * pack becomes visible when pen_writer_finish succeeds.
+ *
+ * Several processes can write one pack: each opens a writer with `task` and `n_tasks`, and
+ * pen_ingest_finalise_at joins what they wrote. */
 #ifndef PENSTOCK_WRITER_H
 #define PENSTOCK_WRITER_H
 
@@ -14,6 +17,9 @@ extern "C" {
 #endif
 
 typedef struct PenWriter PenWriter;
+
+/** n_tasks of a writer if nobody knows yet how many tasks there will be. */
+#define PEN_TASKS_OPEN UINT32_MAX
 
 typedef struct PenWriterSettings {
     uint32_t struct_size; /**< set by the init function */
@@ -37,6 +43,10 @@ typedef struct PenWriterSettings {
     const char *name;    /**< names the data; enters the names of the shard files; NULL = "" */
     int32_t no_index;    /**< as in PenIngestSettings */
     int32_t progressive; /**< a PenProgressive, as in PenIngestSettings */
+    /** The writer writes part `task` of n_tasks, and pen_ingest_finalise_at publishes the pack. 0
+     * of 0 = the entire pack. With PEN_TASKS_OPEN the number of tasks is given to
+     * pen_ingest_finalise_at. All tasks need the same settings. `work` is ignored. */
+    uint32_t task, n_tasks;
 } PenWriterSettings;
 
 /** The value of one field. Numbers: `data` points to them, in the byte order of the machine.
@@ -58,7 +68,9 @@ static inline void pen_writer_settings_init(PenWriterSettings *settings)
 }
 
 /** Starts a pack in directory `path` or at an s3:// URL. Fails with PEN_E_EXISTS if a pack is
- * there. */
+ * there, or if tasks with another schema, other settings or another number have begun there. Fails
+ * with PEN_E_BUSY if another process writes the same pack, or the same task in a directory. A task
+ * that is written again replaces what it wrote before. */
 PEN_NODISCARD PEN_API int pen_writer_open(const char *path, const PenWriterSettings *settings,
                                           PenWriter **ret_writer, PenError *reterr);
 /** Adds a sample. `values` holds one value for each field, in the order of the fields; the writer
@@ -67,10 +79,12 @@ PEN_NODISCARD PEN_API int pen_writer_open(const char *path, const PenWriterSetti
 PEN_NODISCARD PEN_API int pen_writer_add(PenWriter *writer, const void *key, size_t key_bytes,
                                          const PenValue *values, uint32_t n_values,
                                          PenError *reterr);
-/** Completes the pack and makes it visible. ret_n_samples may be NULL. Close the writer next. */
+/** Completes the pack and makes it visible, or completes the task, which may have no samples.
+ * ret_n_samples is the number of samples added; it may be NULL. Close the writer next. */
 PEN_NODISCARD PEN_API int pen_writer_finish(PenWriter *writer, uint64_t *ret_n_samples,
                                             PenError *reterr);
-/** Releases the writer. Without a successful pen_writer_finish there is no pack. */
+/** Releases the writer. Without a successful pen_writer_finish there is no pack, and a task is not
+ * complete. */
 PEN_API void pen_writer_close(PenWriter **writer);
 
 #ifdef __cplusplus

@@ -123,6 +123,9 @@ typedef struct CoreMemory {
 int core_memory_open(CoreState *state, PyObject *object, PyObject *shape, CoreMemory *ret);
 void core_memory_close(CoreMemory *memory); /* zeroed, it is closed already */
 
+/* py_writer.c */
+PyObject *core_finalise(PyObject *module, PyObject *args);
+
 /* py_decode.c */
 PyObject *core_decode(PyObject *module, PyObject *args);
 

@@ -107,6 +107,7 @@ static PyMethodDef methods[] = {
     {"ops", core_ops, METH_NOARGS, "The table of operations."},
     {"pipeline_check", core_pipeline_check, METH_O, "The text of a pipeline with every parameter."},
     {"decode", core_decode, METH_VARARGS, "Decode files to memory; a size or an error of each."},
+    {"finalise", core_finalise, METH_VARARGS, "Join the tasks of writers to a pack."},
     {"is_remote", is_remote, METH_O, "True if the text is a URL of an object store or a server."},
     {"end", core_end, METH_NOARGS, "The interpreter exits: stop waiting for servers."},
     {"end_wait", core_end_wait, METH_NOARGS,

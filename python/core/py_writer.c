@@ -124,21 +124,22 @@ static int open_writer(CoreWriter *self, const char *path, const PenWriterSettin
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",        "fields",        "class_field", "classes",
-                            "mode",        "quality",       "max_side",    "short_side",
-                            "raw_share",   "check_decode",  "sixteen_bit", "no_index",
-                            "progressive", "block_samples", "shard_bytes", "name",
-                            "remote",      "work",          NULL};
+    static char *names[] = {
+        "path",        "fields",        "class_field", "classes",      "mode",        "quality",
+        "max_side",    "short_side",    "raw_share",   "check_decode", "sixteen_bit", "no_index",
+        "progressive", "block_samples", "shard_bytes", "name",         "remote",      "work",
+        "task",        "n_tasks",       NULL};
     PenWriterSettings s;
     Fields f = {0};
     PyObject *path = NULL, *fields, *classes, *remote;
     unsigned long long block_samples, shard_bytes;
     pen_writer_settings_init(&s);
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&O!zO!iiIIdpipiKKsOz", names, PyUnicode_FSConverter, &path,
-            &PyList_Type, &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
-            &s.max_side, &s.short_side, &s.raw_share, &s.check_decode, &s.sixteen_bit, &s.no_index,
-            &s.progressive, &block_samples, &shard_bytes, &s.name, &remote, &s.work))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O!zO!iiIIdpipiKKsOzII", names,
+                                     PyUnicode_FSConverter, &path, &PyList_Type, &fields,
+                                     &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
+                                     &s.max_side, &s.short_side, &s.raw_share, &s.check_decode,
+                                     &s.sixteen_bit, &s.no_index, &s.progressive, &block_samples,
+                                     &shard_bytes, &s.name, &remote, &s.work, &s.task, &s.n_tasks))
         return NULL;
     s.block_samples = block_samples;
     s.shard_bytes = shard_bytes;
@@ -346,6 +347,46 @@ static void writer_dealloc(CoreWriter *self)
     }
     core_remote_unref(self->remote);
     core_free((PyObject *)self);
+}
+
+/* ---- joining tasks -------------------------------------------------------------------------- */
+
+static int tell(void *ctx, const PenIngestProgress *progress)
+{
+    return core_progress_tell(ctx, progress->done, progress->total);
+}
+
+/* finalise(path, n_tasks, remote, work): the number of samples. */
+PyObject *core_finalise(PyObject *module, PyObject *args)
+{
+    PenIngestSettings s;
+    PenIngestResult result = {0};
+    PenError error = {0};
+    CoreProgress p = {.call = NULL};
+    PyObject *path = NULL, *options;
+    CoreRemote *remote = NULL;
+    pen_ingest_settings_init(&s);
+    if (!PyArg_ParseTuple(args, "O&IOz", PyUnicode_FSConverter, &path, &s.n_tasks, &options,
+                          &s.work))
+        return NULL;
+    if (options != Py_None)
+        remote = core_remote_new(options);
+    if (options != Py_None && !remote) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    s.out = PyBytes_AsString(path);
+    s.remote = core_remote_settings(remote);
+    s.progress = tell;
+    s.ctx = &p;
+    core_wait_begin(&p.wait);
+    int r = pen_ingest_finalise_at(&s, &result, &error);
+    core_wait_end(&p.wait);
+    if (r < 0)
+        core_remote_raise(PyModule_GetState(module), remote, &p.wait, &error);
+    core_remote_unref(remote);
+    Py_DECREF(path);
+    return r < 0 || p.wait.raised ? NULL : PyLong_FromUnsignedLongLong(result.n_samples);
 }
 
 static PyMethodDef methods[] = {

@@ -29,7 +29,7 @@ from ._remote import StorageOptions
 from ._spans import span
 from ._stats import merge_stats
 from ._trace import trace
-from ._writer import Writer, write
+from ._writer import Writer, finalise, write
 
 __version__: str = _core.version
 
@@ -65,6 +65,7 @@ __all__ = [
     "__version__",
     "decode",
     "decode_batch",
+    "finalise",
     "merge_stats",
     "open",
     "ops",

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import re
 import struct
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _check, _core, _remote
-from ._error import InvalidError
+from ._error import BusyError, InvalidError
 from ._pack import Field
 
 _TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
@@ -25,6 +26,10 @@ _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _PROGRESSIVE = {"keep": 0, "convert": 1}
 _TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
 _OPTIONAL = ("bytes", "json", "text")
+_OPEN = 2**32 - 1  # PEN_TASKS_OPEN
+_MOST_TASKS = 1_000_000
+_RETRY_S = 0.1  # the system does not report when a lock becomes free
+_T = TypeVar("_T")
 
 
 def _mode_number(mode: str) -> int:
@@ -211,6 +216,33 @@ def _class_names(classes: Sequence[str] | None) -> list[bytes]:
     return [_encoded("classes", name) for name in names if name is not None]
 
 
+def _task_numbers(task: object) -> tuple[int, int]:
+    """The number of a task and of all tasks, as the library has them; 0 of 0 is no task."""
+    if task is None:
+        return 0, 0
+    if not isinstance(task, (tuple, list)) or len(task) != 2:
+        raise TypeError(
+            f"task: expected (number, number of tasks), for example (0, 8), or (number, None), "
+            f"found {_check.shown(task)}"
+        )
+    n = _MOST_TASKS if task[1] is None else _check.integer("task", task[1], 1, _MOST_TASKS)
+    number = _check.integer("task", task[0], 0, n - 1)
+    return number, _OPEN if task[1] is None else n
+
+
+def _when_free(wait: float, call: Callable[[], _T]) -> _T:
+    """call(), again and again for so many seconds while another process has the lock."""
+    seconds = _check.real("wait", wait, 0, 10**9, " s")
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except BusyError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(min(_RETRY_S, max(0.0, deadline - time.monotonic())))
+
+
 class Writer:
     """Write a pack sample by sample. The pack becomes visible when finish() returns or the `with`
     block ends. An exception in the block leaves no pack.
@@ -238,7 +270,13 @@ class Writer:
     storage_options
                  for an s3:// URL, as in penstock.open
     work         for an s3:// URL: a local directory for temporary files; None: one in the user's
-                 cache directory
+                 cache directory. Tasks need none
+    task         (i, n): this writer writes part i (from 0) of a pack that n writers write, in other
+                 processes or on other machines. finish() completes the part; when all are complete,
+                 penstock.finalise(path) publishes the pack. A task that is run again replaces what
+                 it wrote before. (i, None): the number of tasks is passed to finalise()
+    wait         how many seconds to wait if another process writes the same pack or task in a
+                 directory. 0 raises BusyError at once
     """
 
     def __init__(
@@ -262,6 +300,8 @@ class Writer:
         name: str = "",
         storage_options: _remote.StorageOptions | None = None,
         work: str | os.PathLike[str] | None = None,
+        task: tuple[int, int | None] | None = None,
+        wait: float = 0,
     ) -> None:
         self.path = _check.path(path)
         options, _ = _remote.check(self.path, storage_options)
@@ -275,7 +315,9 @@ class Writer:
         self._names = {field.name for field in self.fields}
         if classes is not None and class_field is None:
             class_field = self._first_label()
-        self._core = _core.Writer(
+        number, n_tasks = _task_numbers(task)
+        self._prefix = f"{number:06d}-" if n_tasks else ""
+        arguments: dict[str, Any] = dict(
             path=self.path,
             fields=[(f.name, _TYPES[f.type], f.mask, f.shape, f.optional) for f in self.fields],
             class_field=_check.text("class_field", class_field) if classes is not None else None,
@@ -294,7 +336,10 @@ class Writer:
             name=_check.text("name", name),
             remote=options,
             work=None if work is None else _check.text("work", _check.path(work, "work")),
+            task=number,
+            n_tasks=n_tasks,
         )
+        self._core = _when_free(wait, lambda: _core.Writer(**arguments))
         self._n = 0
         self._finished = False
         if options is not None:
@@ -307,7 +352,8 @@ class Writer:
         raise InvalidError("classes: expected an i64 field without a shape, found none")
 
     def add(self, key: str | bytes | None = None, /, **values: Any) -> None:
-        """Add a sample: its key (default: its number) and a value for every field.
+        """Add a sample: its key and a value for every field. Without a key, the key is the number
+        of the sample, in a task after the number of the task: "000003-000000000017".
 
         image    the bytes of a JPEG, PNG or WebP file; None: no image
         clip     a list of such bytes, or (frames, times in ns)
@@ -320,7 +366,7 @@ class Writer:
         if "key" not in self._names and key is None:
             key = values.pop("key", None)
         if key is None:
-            key = f"{self._n:012d}"
+            key = f"{self._prefix}{self._n:012d}"
         if isinstance(key, str):
             key = _encoded("key", key)
         if not isinstance(key, bytes):
@@ -343,12 +389,12 @@ class Writer:
         return self._n
 
     def finish(self) -> int:
-        """Publish the pack. Returns the number of samples."""
+        """Publish the pack, or complete the task. Returns the number of samples added."""
         self._finished = True
         return self._core.finish()
 
     def close(self) -> None:
-        """Discard the pack, unless finish() was called."""
+        """Discard the pack, unless finish() was called. A task is then not complete."""
         self._core.close()
 
     def __enter__(self) -> Writer:
@@ -359,6 +405,32 @@ class Writer:
             self.close()
         elif not self._finished:
             self.finish()
+
+
+def finalise(
+    path: str | os.PathLike[str],
+    *,
+    tasks: int | None = None,
+    storage_options: _remote.StorageOptions | None = None,
+    work: str | os.PathLike[str] | None = None,
+    wait: float = 0,
+) -> int:
+    """Join the parts that all tasks of a pack wrote, and publish the pack. Returns the number of
+    samples.
+
+    tasks            the number of tasks, needed if they were started with task=(i, None)
+    storage_options  for an s3:// URL, as in penstock.open
+    work             for an s3:// URL: a local directory for temporary files
+    wait             how many seconds to wait if a task is still running in the directory
+
+    Tasks that are not complete raise NotFoundError, which names them. A key in two tasks raises
+    ExistsError. Both leave everything in place: run the task again, then finalise().
+    """
+    place = _check.path(path)
+    options, _ = _remote.check(place, storage_options)
+    n = 0 if tasks is None else _check.integer("tasks", tasks, 1, _MOST_TASKS)
+    folder = None if work is None else _check.text("work", _check.path(work, "work"))
+    return _when_free(wait, lambda: _core.finalise(place, n, options, folder))
 
 
 def write(

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <penstock/writer.h>
+
 #include "base/attr.h"
 #include "base/mem.h"
 #include "base/sys.h"
@@ -128,15 +130,22 @@ static int check_ours(int dir, const char *work, PenError *reterr)
     return r;
 }
 
+void pen__work_task_name(uint32_t task, uint32_t n_tasks, char ret[PEN_TASK_NAME_BYTES])
+{
+    int n = snprintf(ret, PEN_TASK_NAME_BYTES, "task-%" PRIu32, task);
+    if (n_tasks != PEN_TASKS_OPEN)
+        snprintf(ret + n, PEN_TASK_NAME_BYTES - (size_t)n, "-of-%" PRIu32, n_tasks);
+}
+
 int pen__work_task(const char *name, uint32_t *ret_task, uint32_t *ret_n_tasks)
 {
-    char again[64];
+    char again[PEN_TASK_NAME_BYTES];
     const char *of = strstr(name, "-of-");
-    if (strncmp(name, "task-", 5) != 0 || !of)
+    if (strncmp(name, "task-", 5) != 0)
         return 0;
     *ret_task = (uint32_t)strtoul(name + 5, NULL, 10);
-    *ret_n_tasks = (uint32_t)strtoul(of + 4, NULL, 10);
-    snprintf(again, sizeof again, "task-%" PRIu32 "-of-%" PRIu32, *ret_task, *ret_n_tasks);
+    *ret_n_tasks = of ? (uint32_t)strtoul(of + 4, NULL, 10) : PEN_TASKS_OPEN;
+    pen__work_task_name(*ret_task, *ret_n_tasks, again);
     return strcmp(again, name) == 0 && *ret_task < *ret_n_tasks;
 }
 

@@ -23,7 +23,10 @@ int pen__work_remove(const char *out, uint64_t *files, uint64_t *bytes, PenError
 /* Is it such an object? By the name below the pack: ".work/plan", ".work/plan-0123...",
  * ".work/task-3-of-8". */
 int pen__work_is_shared(const char *name);
-/* Is it the name of a task's folder or record, "task-3-of-8"? 1 yes, with its numbers. */
+/* The name of a task's folder or record: "task-3-of-8", or "task-3" of PEN_TASKS_OPEN tasks. */
+enum { PEN_TASK_NAME_BYTES = 64 };
+void pen__work_task_name(uint32_t task, uint32_t n_tasks, char ret[PEN_TASK_NAME_BYTES]);
+/* Is it such a name? 1 yes, with its numbers. */
 int pen__work_task(const char *name, uint32_t *ret_task, uint32_t *ret_n_tasks);
 
 /* Removes a file, or a link itself, of the open directory `dir`, which lies at `path`. */

@@ -99,11 +99,11 @@ static int is_same(const PenLock *lock, const char *home)
            locked.inode == there.inode;
 }
 
-int pen__home_lock(const char *out, const char *home, PenLock *ret, PenError *reterr)
+int pen__home_lock(const char *out, const char *home, int exclusive, PenLock *ret, PenError *reterr)
 {
     int r = pen__home_make(out, home, reterr);
     if (r == PEN_OK)
-        r = pen__dir_lock(home, 1, ret, reterr);
+        r = pen__dir_lock(home, exclusive, ret, reterr);
     if (r == PEN_OK && is_same(ret, home))
         r = pen__home_make(out, home, reterr); /* .work in it, which may be gone as well */
     else if (r == PEN_OK || r == PEN_E_NOT_FOUND)

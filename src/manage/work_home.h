@@ -18,9 +18,10 @@ int pen__home_find_part(const char *out, const char *work, const char *part, cha
 void pen__home_leave_parts(const char *out, const char *work);
 /* Makes it, with .work in it. */
 int pen__home_make(const char *out, const char *home, PenError *reterr);
-/* Makes a home of this machine and locks it. PEN_E_BUSY also when another process took it away in
- * the meantime: the next attempt makes it again. */
-int pen__home_lock(const char *out, const char *home, PenLock *ret, PenError *reterr);
+/* Makes it and locks it. PEN_E_BUSY also when another process took it away in the meantime: the
+ * next attempt makes it again. */
+int pen__home_lock(const char *out, const char *home, int exclusive, PenLock *ret,
+                   PenError *reterr);
 /* Takes it away again when it is empty. */
 void pen__home_leave(const char *home);
 

@@ -35,6 +35,7 @@ MEMORY = "needs a system without memory or threads"
 REMOTE = "needs another machine; traffic of tests stays on loopback"
 HANGS = "needs a program that hangs: tests/unit/test_ingest_video_stub.c has one"
 VAGUE = "asks to check, where the server does not say what"
+WRITERS = "followed in test_py_writer_tasks.py"
 NOT_FOLLOWED = {
     # advice : why no row follows it
     "use fewer threads or raise the limit": MEMORY,
@@ -45,7 +46,14 @@ NOT_FOLLOWED = {
     "changed since it was opened; run the same command again": RACE,
     "'penstock gc%s' and start again": "tasks of two numbers are refused before they are run",
     "and the others first": "one task that is not done has a row",
-    "with other broken inputs; run that task again": "needs a file that one machine cannot read",
+    "is of another run, with other %s; run that task again": WRITERS,
+    "pass their number: --tasks N, in Python tasks=N": WRITERS,
+    "not complete; run %s again, then finalise": WRITERS,
+    "than the others; run it again with the same": WRITERS,
+    "use the same for all tasks, or discard what these have written": WRITERS,
+    "exists here; finish it, or discard it with 'penstock %s": WRITERS,
+    "have begun here; finish them with 'penstock finalise": WRITERS,
+    "damaged; discard what the tasks have written": WRITERS,
     "cannot be split into tasks; use one run": C_API,
     "make the plan with 'penstock plan' before the tasks start": RACE,
     "that differ; leave --classes-from out": C_API,

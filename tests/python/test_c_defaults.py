@@ -18,7 +18,8 @@ PASSED = {
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
                "first", "count", "keep_slots"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
-               "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes"),
+               "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
+               "n_tasks"),
     "cache": ("bytes",),
     "decode": ("height", "width", "mode", "filter", "threads"),
     "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
@@ -31,6 +32,7 @@ CALLERS = {
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory"},
+    "ingest": {"out", "remote", "work", "n_tasks", "progress", "ctx"},  # of finalise
     "file": {"roots", "n_roots", "moved_from", "moved_to", "n_moved", "remote"},
     "decode": {"progress", "ctx"},
     "remote": {*_remote._TEXTS, "credentials", "credentials_taken", "interrupted", "ctx", "hold",
@@ -39,7 +41,13 @@ CALLERS = {
     "trace": {"rank", "world"},
 }
 LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"}}
+        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"},
+        # finalise ignores all but wait_seconds, and Python waits by itself.
+        "ingest": {"allow_outside", "append", "bad_report", "block_samples", "check_decode",
+                   "classes_from", "fps", "fraction", "in_place", "kind", "max_bad", "max_side",
+                   "mode", "n_sources", "no_index", "order", "progressive", "quality", "raw_share",
+                   "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
+                   "sources", "task", "threads", "video_seconds", "wait_seconds"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
 

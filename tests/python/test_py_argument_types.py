@@ -197,8 +197,8 @@ NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "Stor
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
                "key": "key|sample", "samples": "samples?|field|key|schema",
-               "path": "path|pack|no such file|choose another name",
-               "pack": "pack|no such file", "data": "data|image"}
+               "path": "path|pack|no such file|No such file|no plan found|choose another name",
+               "pack": "pack|no such file", "data": "data|image", "tasks": "tasks?"}
 
 
 class Bench:
@@ -252,6 +252,12 @@ class Bench:
         base = {"path": self.fresh(), "samples": [self.sample], "schema": SCHEMA}
         penstock.write(**{**base, **given})
 
+    def use_finalise(self, **given):
+        path = self.fresh()
+        with penstock.Writer(path, SCHEMA, task=(0, None)) as writer:
+            writer.add(**self.sample)
+        penstock.finalise(**{"path": path, "tasks": 1, **given})
+
     def use_add(self, **given):
         with contextlib.closing(penstock.Writer(self.fresh(), SCHEMA)) as writer:
             key = given.pop("key", None)
@@ -278,7 +284,8 @@ class Bench:
         first = {"number": 0, "name": "image"}
         return {
             "open": self.use_pack, "Pack": self.use_pack, "Loader": self.use_loader,
-            "Writer": self.use_writer, "write": self.use_write, "Writer.add": self.use_add,
+            "Writer": self.use_writer, "write": self.use_write,
+            "finalise": self.use_finalise, "Writer.add": self.use_add,
             "Pack.key": self.method(pack.key), "Pack.index": self.method(pack.index),
             "Pack.missing": self.method(pack.missing, **first),
             "Pack.read": self.method(pack.read, **first),

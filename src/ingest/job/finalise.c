@@ -1,74 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joining what all tasks have written. Each has left whole blocks and a rest of fewer samples than
  * a block has; the rests are joined here, so that every block but the last is full. */
-#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/abi.h"
-#include "base/bytes.h"
-#include "base/crc32c.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
 #include "ingest/job/settings.h"
-#include "io/sink.h"
-#include "io/source.h"
+#include "ingest/job/writer_task.h"
 #include "manage/gc.h"
 #include "manage/work.h"
 #include "manage/work_home.h"
 #include "pack/write/publish.h"
 
 #define WHERE "ingest/finalise"
-
-/* ---- what a task leaves ---------------------------------------------------------------------- */
-
-enum { DONE_BYTES = 8 + 3 * 8 + 32 + 4 };
-static const char done_magic[8] = "PENDON2";
-
-int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr)
-{
-    uint8_t b[DONE_BYTES];
-    memcpy(b, done_magic, sizeof done_magic);
-    pen__store64(b + 8, done->n_shards);
-    pen__store64(b + 16, done->n_samples);
-    pen__store64(b + 24, done->n_rest);
-    memcpy(b + 32, done->inputs, sizeof done->inputs);
-    pen__store32(b + 64, pen__crc32c(0, b, 64));
-    char *part = pen__path_join(folder, "done.part");
-    char *path = pen__path_join(folder, "done");
-    int r = part && path ? pen__file_store(part, path, b, sizeof b, reterr)
-                         : pen__fail_memory(reterr, WHERE, folder);
-    pen__free(part);
-    pen__free(path);
-    return r;
-}
-
-int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr)
-{
-    PenBuf b = {0};
-    char *path = pen__path_join(folder, "done");
-    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, folder);
-    if (r <= 0)
-        goto out;
-    r = pen__file_load(path, DONE_BYTES, &b, reterr);
-    if (r < 0)
-        goto out;
-    if (b.bytes != DONE_BYTES || memcmp(b.data, done_magic, 8) != 0 ||
-        pen__crc32c(0, b.data, 64) != pen__load32(b.data + 64)) {
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: damaged; run that task again", path);
-        goto out;
-    }
-    *ret = (PenTaskDone){.n_shards = pen__load64(b.data + 8),
-                         .n_samples = pen__load64(b.data + 16),
-                         .n_rest = pen__load64(b.data + 24)};
-    memcpy(ret->inputs, b.data + 32, sizeof ret->inputs);
-    r = 1;
-out:
-    pen__buf_free(&b);
-    pen__free(path);
-    return r;
-}
 
 /* The names of tasks that anybody left there may have any number. */
 enum { MAX_TASKS = 1000000 };
@@ -85,27 +32,52 @@ typedef struct Finalise {
     PenTaskRecord *records; /* of all tasks; in a directory only `done` of each is set */
     PenNames names;         /* of what the tasks left */
     PenPlan *plan;
+    PenWriterPlan writer; /* instead of the plan */
+    bool is_writer;
+    uint8_t id[32], inputs[32]; /* of the plan */
+    const char *settings_text;
+    uint64_t block_samples, shard_bytes, n_items;
     PenSchema schema;
     uint32_t n_tasks;
+    uint32_t n_named; /* the number that the names of tasks have; of a writer perhaps open */
     PenJoin join;
     PenRoll *roll; /* of the rests */
     uint64_t position;
-    PenCopied *copied;
+    PenCopied *copied;     /* the rests; all before `oldest` are released */
+    uint32_t oldest;       /* a task */
+    uint64_t oldest_first; /* the position of its first sample */
     PenBadList bad;
 } Finalise;
 
 static int task_folder(const Finalise *f, uint32_t task, char **ret, PenError *reterr)
 {
-    char name[64];
-    snprintf(name, sizeof name, "task-%u-of-%u", task, f->n_tasks);
+    char name[PEN_TASK_NAME_BYTES];
+    pen__work_task_name(task, f->n_named, name);
     *ret = pen__work_path(f->home, name);
     return *ret ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
 }
 
-/* How many tasks there are is in the names of the folders they left. */
-static int count_tasks(Finalise *f, PenError *reterr)
+/* How many tasks a writer has is in its plan, or the caller knows it. */
+static int count_writers(Finalise *f, PenError *reterr)
 {
-    int r = pen__tasks_list(f->shared, f->home, &f->names, reterr);
+    uint32_t given = f->settings->n_tasks, planned = f->writer.n_tasks;
+    if (planned == PEN_TASKS_OPEN && !given)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: the tasks do not know how many they are; pass their number: "
+                         "--tasks N, in Python tasks=N",
+                         f->out);
+    f->n_named = planned;
+    f->n_tasks = planned == PEN_TASKS_OPEN ? given : planned;
+    if (f->n_tasks > MAX_TASKS)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected at most %d tasks, found %u",
+                         f->out, MAX_TASKS, f->n_tasks);
+    return PEN_OK;
+}
+
+/* How many tasks of 'penstock pack' there are is in the names of the folders they left. */
+static int count_named(Finalise *f, PenError *reterr)
+{
+    int r = PEN_OK;
     for (uint64_t i = 0; i < f->names.n && r == PEN_OK; i++) {
         uint32_t task, n;
         if (!pen__work_task(f->names.names[i], &task, &n))
@@ -118,7 +90,7 @@ static int count_tasks(Finalise *f, PenError *reterr)
                           "%s: some tasks are of %u and some of %u; they cannot be combined: run "
                           "'penstock gc%s' and start again",
                           f->out, f->n_tasks, n, f->shared ? " --abandon" : "");
-        f->n_tasks = n;
+        f->n_tasks = f->n_named = n;
     }
     if (r == PEN_OK && !f->n_tasks)
         r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
@@ -127,13 +99,37 @@ static int count_tasks(Finalise *f, PenError *reterr)
     return r;
 }
 
+static int count_tasks(Finalise *f, PenError *reterr)
+{
+    int r = pen__tasks_list(f->shared, f->home, &f->names, reterr);
+    if (r < 0)
+        return r;
+    r = f->is_writer ? count_writers(f, reterr) : count_named(f, reterr);
+    if (r == PEN_OK && f->settings->n_tasks && f->settings->n_tasks != f->n_tasks)
+        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
+                      "%s: expected the number of tasks that these were started with, %u, found %u",
+                      f->out, f->n_tasks, f->settings->n_tasks);
+    return r;
+}
+
+/* A task of this number of tasks? 1 yes, with its own number. */
+static int is_listed(const Finalise *f, const char *name, uint32_t *ret_task)
+{
+    uint32_t n;
+    return pen__work_task(name, ret_task, &n) && n == f->n_named && *ret_task < f->n_tasks;
+}
+
 /* 1 complete, 0 not. */
 static int load_task(Finalise *f, uint32_t task, PenError *reterr)
 {
     char *folder = NULL;
+    char name[PEN_WRITER_RECORD_BYTES];
     PenTaskRecord *record = &f->records[task];
-    if (f->shared)
-        return pen__task_record_get(f->shared, task, f->n_tasks, record, reterr);
+    pen__work_task_name(task, f->n_named, name);
+    if (f->is_writer)
+        pen__writer_record_name(f->store, task, f->n_named, name);
+    if (f->shared || f->is_writer)
+        return pen__task_record_get(f->is_writer ? f->store : f->shared, name, record, reterr);
     int r = task_folder(f, task, &folder, reterr);
     if (r == PEN_OK)
         r = pen__task_done_load(folder, &record->done, reterr);
@@ -162,16 +158,34 @@ static void add_missing(Missing *m, uint32_t task)
 static int fail_missing(const Finalise *f, Missing *m, PenError *reterr)
 {
     size_t used = strlen(m->text);
+    if (m->n > MISSING_NAMED)
+        snprintf(m->text + used, sizeof m->text - used, " and %u more", m->n - MISSING_NAMED);
+    if (f->is_writer)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: task%s %s of %u %s not complete; run %s again, then finalise", f->out,
+                         m->n == 1 ? "" : "s", m->text, f->n_tasks, m->n == 1 ? "is" : "are",
+                         m->n == 1 ? "it" : "them");
     if (m->n == 1)
         return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                          "%s: task %u of %u is not done; run 'penstock pack --task %u/%u' first",
                          f->out, m->first, f->n_tasks, m->first, f->n_tasks);
-    if (m->n > MISSING_NAMED)
-        snprintf(m->text + used, sizeof m->text - used, " and %u more", m->n - MISSING_NAMED);
     return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
                      "%s: tasks %s of %u are not done; run 'penstock pack --task %u/%u' and the "
                      "others first",
                      f->out, m->text, f->n_tasks, m->first, f->n_tasks);
+}
+
+static int fail_other_plan(const Finalise *f, uint32_t task, PenError *reterr)
+{
+    if (f->is_writer)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: task %u of %u was written with another schema or other settings than "
+                         "the others; run it again with the same",
+                         f->out, task, f->n_tasks);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: task %u of %u was run with an older plan, and inputs have changed "
+                     "since; run 'penstock pack --task %u/%u' again",
+                     f->out, task, f->n_tasks, task, f->n_tasks);
 }
 
 /* All of them, before anything is written. */
@@ -184,8 +198,8 @@ static int load_tasks(Finalise *f, PenError *reterr)
     if (!f->records || !listed)
         r = pen__fail_memory(reterr, WHERE, f->out);
     for (uint64_t i = 0; i < f->names.n && r == PEN_OK; i++) {
-        uint32_t task, n;
-        if (pen__work_task(f->names.names[i], &task, &n))
+        uint32_t task;
+        if (is_listed(f, f->names.names[i], &task))
             listed[task] = 1;
     }
     for (uint32_t t = 0; t < f->n_tasks && r >= 0; t++) {
@@ -194,12 +208,8 @@ static int load_tasks(Finalise *f, PenError *reterr)
             r = load_task(f, t, reterr);
         if (r == PEN_OK)
             add_missing(&missing, t);
-        if (r > 0 && memcmp(f->records[t].done.inputs, pen__plan_info(f->plan)->inputs,
-                            sizeof f->records[t].done.inputs) != 0)
-            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%s: task %u of %u was run with an older plan, and inputs have changed "
-                          "since; run 'penstock pack --task %u/%u' again",
-                          f->out, t, f->n_tasks, t, f->n_tasks);
+        if (r > 0 && memcmp(f->records[t].done.inputs, f->inputs, sizeof f->inputs) != 0)
+            r = fail_other_plan(f, t, reterr);
     }
     pen__free(listed);
     if (r >= 0 && missing.n)
@@ -214,16 +224,16 @@ static int add_shard(Finalise *f, uint32_t task, uint64_t i, PenShardEntry *ret,
     const PenTaskRecord *record = &f->records[task];
     uint64_t ordinal = i < record->done.n_shards ? i : PEN_ORDINAL_REST;
     uint8_t id[PEN_ID_BYTES];
-    pen__shard_id(pen__plan_info(f->plan)->id, task, f->n_tasks, ordinal, id);
+    pen__shard_id(f->id, task, f->n_named, ordinal, id);
     int r = pen__shard_find(f->store, id, ret, stats, NULL, reterr);
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: a shard of task %u is missing; run that task again", f->out, task);
-    if (r > 0 && f->shared && !pen__task_shard_is(&record->shards[i], ret))
+    if (r > 0 && record->shards && !pen__task_shard_is(&record->shards[i], ret))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                         "%s: a shard of task %u is of another run, with other broken inputs; run "
-                         "that task again",
-                         f->out, task);
+                         "%s: a shard of task %u is of another run, with other %s; run that task "
+                         "again",
+                         f->out, task, f->is_writer ? "samples" : "broken inputs");
     return r < 0 ? r : PEN_OK;
 }
 
@@ -240,6 +250,16 @@ static int join_shards(Finalise *f, uint32_t task, const PenTaskDone *done, PenE
     return r;
 }
 
+/* The roll has written all but the samples of the block that is being filled. */
+static void free_written(Finalise *f, uint32_t task)
+{
+    uint64_t written = f->position - f->position % f->block_samples;
+    for (; f->oldest <= task && f->oldest_first + f->copied[f->oldest].n <= written; f->oldest++) {
+        f->oldest_first += f->copied[f->oldest].n;
+        pen__copied_free(&f->copied[f->oldest]);
+    }
+}
+
 /* The samples of a task's rest, which is opened as if it were a pack of one shard. */
 static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
 {
@@ -250,10 +270,8 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
     int r = add_shard(f, task, f->records[task].done.n_shards, &entry, &stats, reterr);
     if (r < 0)
         return r;
-    PenManifest m = {.block_samples = pen__plan_info(f->plan)->block_samples,
-                     .n_shards = 1,
-                     .schema = f->schema,
-                     .shards = &entry};
+    PenManifest m = {
+        .block_samples = f->block_samples, .n_shards = 1, .schema = f->schema, .shards = &entry};
     f->join.stats.bad += stats.bad; /* all else is counted when the rests are written again */
     r = pen__draft_open(&draft, f->store, &m, reterr);
     if (r == PEN_OK)
@@ -263,6 +281,8 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
         c->samples[i].position = f->position++;
         r = pen__roll_add(f->roll, &c->samples[i], reterr);
     }
+    if (r == PEN_OK)
+        free_written(f, task);
     return r;
 }
 
@@ -270,7 +290,7 @@ static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
 {
     char *folder = NULL;
     const PenBadList *bad = &f->records[task].bad;
-    if (f->shared)
+    if (f->shared || f->is_writer)
         return pen__bad_parse(&f->bad, bad->lines.data, bad->lines.bytes, UINT64_MAX, f->out,
                               reterr);
     int r = task_folder(f, task, &folder, reterr);
@@ -286,12 +306,10 @@ static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
 
 static int report(const Finalise *f, uint64_t done, PenError *reterr)
 {
-    return pen__settings_report(f->settings,
-                                (PenIngestProgress){.stage = "join",
-                                                    .done = done,
-                                                    .total = pen__plan_info(f->plan)->n_items,
-                                                    .bad = f->bad.n},
-                                reterr);
+    return pen__settings_report(
+        f->settings,
+        (PenIngestProgress){.stage = "join", .done = done, .total = f->n_items, .bad = f->bad.n},
+        reterr);
 }
 
 static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
@@ -313,58 +331,104 @@ static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
 
 static void keep(void *ctx, const PenStoredSample *sample)
 {
-    (void)ctx; /* they live until all are joined */
+    (void)ctx; /* free_written releases all of a task at once */
     (void)sample;
+}
+
+static int open_plan(Finalise *f, PenError *reterr)
+{
+    char *path = pen__work_path(f->home, "plan");
+    int r = path ? pen__plan_open(path, &f->plan, reterr) : pen__fail_memory(reterr, WHERE, f->out);
+    pen__free(path);
+    if (r == PEN_E_NOT_FOUND)
+        pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", f->out);
+    if (r < 0)
+        return r;
+    const PenPlanInfo *info = pen__plan_info(f->plan);
+    memcpy(f->id, info->id, sizeof f->id);
+    memcpy(f->inputs, info->inputs, sizeof f->inputs);
+    f->settings_text = info->settings;
+    f->block_samples = info->block_samples;
+    f->shard_bytes = UINT64_MAX;
+    f->n_items = info->n_items;
+    return pen__plan_schema(f->plan, &f->schema, reterr);
+}
+
+static void take_writer(Finalise *f)
+{
+    memcpy(f->id, f->writer.id, sizeof f->id);
+    memcpy(f->inputs, f->writer.id, sizeof f->inputs);
+    f->settings_text = f->writer.settings;
+    f->block_samples = f->writer.block_samples;
+    f->shard_bytes = f->writer.shard_bytes;
+    f->schema = f->writer.schema;
+}
+
+/* The plan has to be of the inputs that are there now. */
+static int check_plan(Finalise *f, PenError *reterr)
+{
+    if (f->is_writer)
+        return PEN_OK;
+    pen__plan_advise(f->plan,
+                     f->shared ? "run 'penstock gc --abandon', then 'penstock plan' and every task "
+                                 "again"
+                               : "run 'penstock plan' again, then every task");
+    return pen__plan_check_all(f->plan, reterr);
+}
+
+static int open_roll(Finalise *f, PenError *reterr)
+{
+    char *part = pen__work_path(f->home, "rest.part");
+    PenRollSettings s = {.store = f->store,
+                         .part_path = part,
+                         .schema = &f->schema,
+                         .block_samples = f->block_samples,
+                         .shard_bytes = f->shard_bytes,
+                         .task = f->n_named,
+                         .n_tasks = f->n_named,
+                         .release = keep};
+    memcpy(s.plan_id, f->id, sizeof s.plan_id);
+    int r = part ? pen__roll_open(&s, &f->roll, reterr) : pen__fail_memory(reterr, WHERE, f->out);
+    pen__free(part);
+    return r;
 }
 
 static int open_all(Finalise *f, PenError *reterr)
 {
-    char *path = pen__work_path(f->home, "plan");
-    char *part = pen__work_path(f->home, "rest.part");
-    int r = path && part ? pen__plan_open(path, &f->plan, reterr)
-                         : pen__fail_memory(reterr, WHERE, f->out);
-    if (r == PEN_E_NOT_FOUND)
-        pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", f->out);
+    int r = PEN_OK;
+    if (f->is_writer)
+        take_writer(f);
+    else
+        r = open_plan(f, reterr);
     if (r == PEN_OK)
         r = count_tasks(f, reterr);
-    if (r == PEN_OK) {
-        pen__plan_advise(
-            f->plan, f->shared ? "run 'penstock gc --abandon', then 'penstock plan' and every task "
-                                 "again"
-                               : "run 'penstock plan' again, then every task");
-        r = pen__plan_check_all(f->plan, reterr);
-    }
+    if (r == PEN_OK)
+        r = check_plan(f, reterr);
     if (r == PEN_OK)
         r = load_tasks(f, reterr);
-    if (r == PEN_OK) {
-        const PenPlanInfo *info = pen__plan_info(f->plan);
-        r = pen__plan_schema(f->plan, &f->schema, reterr);
-        f->join = (PenJoin){.store = f->store,
-                            .home = f->home,
-                            .schema = &f->schema,
-                            .settings = info->settings,
-                            .block_samples = info->block_samples};
-    }
-    if (r == PEN_OK) {
-        const PenPlanInfo *info = pen__plan_info(f->plan);
-        PenRollSettings s = {.store = f->store,
-                             .part_path = part,
-                             .schema = &f->schema,
-                             .block_samples = info->block_samples,
-                             .shard_bytes = UINT64_MAX,
-                             .task = f->n_tasks,
-                             .n_tasks = f->n_tasks,
-                             .release = keep};
-        memcpy(s.plan_id, info->id, sizeof s.plan_id);
-        r = pen__roll_open(&s, &f->roll, reterr);
-    }
+    for (uint32_t t = 0; t < f->n_tasks && f->is_writer && r == PEN_OK; t++)
+        f->n_items += f->records[t].done.n_samples;
+    f->join = (PenJoin){.store = f->store,
+                        .home = f->home,
+                        .schema = &f->schema,
+                        .settings = f->settings_text,
+                        .block_samples = f->block_samples};
+    if (r == PEN_OK)
+        r = open_roll(f, reterr);
     if (r == PEN_OK) {
         f->copied = pen__zalloc(f->n_tasks * sizeof *f->copied);
         r = f->copied ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
     }
-    pen__free(path);
-    pen__free(part);
     return r;
+}
+
+/* Nothing was written. */
+static int fail_empty(const Finalise *f, PenError *reterr)
+{
+    if (f->is_writer)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no task has added a sample", f->out);
+    return pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: every input is broken; no pack was written",
+                     f->out);
 }
 
 static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
@@ -380,8 +444,7 @@ static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
         r = pen__join_add(&f->join, shards, n, pen__roll_stats(f->roll), reterr);
     }
     if (r == PEN_OK && f->join.n_shards == 0)
-        r = pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: every input is broken; no pack was written",
-                      f->out);
+        r = fail_empty(f, reterr);
     if (r == PEN_OK && f->bad.n)
         r = pen__report_store(f->out, NULL, &f->bad, reterr);
     if (r == PEN_OK)
@@ -406,7 +469,7 @@ static int in_the_way(Finalise *f, PenError *reterr)
 static int lock(void *ctx, PenError *reterr)
 {
     Finalise *f = ctx;
-    return f->shared ? pen__home_lock(f->out, f->home, &f->lock, reterr)
+    return f->shared ? pen__home_lock(f->out, f->home, 1, &f->lock, reterr)
                      : pen__dir_lock(f->home, 1, &f->lock, reterr);
 }
 
@@ -427,9 +490,12 @@ static int open_place(Finalise *f, PenError *reterr)
         r = pen__lock_in_time(&wait, lock, f, reterr);
     if (r == PEN_OK)
         r = in_the_way(f, reterr);
+    if (r == PEN_OK)
+        r = pen__writer_plan_load(f->store, &f->writer, reterr);
+    f->is_writer = r == 1;
     if (r == PEN_OK && f->shared)
         r = pen__tasks_get_plan(f->shared, s, f->home, reterr);
-    return r;
+    return r < 0 ? r : PEN_OK;
 }
 
 /* The process that finalises on another machine has removed what this one was about to join. */

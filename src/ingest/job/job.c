@@ -20,7 +20,7 @@ static int lock(void *ctx, PenError *reterr)
     PenJob *job = ctx;
     const PenIngestSettings *s = job->settings;
     if (pen__store_remote(job->store))
-        return pen__home_lock(s->out, job->home, &job->lock, reterr);
+        return pen__home_lock(s->out, job->home, 1, &job->lock, reterr);
     if (!s->n_tasks)
         return pen__dir_lock(job->home, 1, &job->lock, reterr);
     char *plan = pen__work_path(job->home, "plan");
@@ -101,12 +101,12 @@ static int lock_task(void *ctx, PenError *reterr)
 static int open_folder(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    char name[64] = "run";
+    char name[PEN_TASK_NAME_BYTES] = "run";
     if (s->n_tasks) {
         int r = check_tasks(job, reterr);
         if (r < 0)
             return r;
-        snprintf(name, sizeof name, "task-%u-of-%u", s->task, s->n_tasks);
+        pen__work_task_name(s->task, s->n_tasks, name);
     }
     job->folder = pen__work_path(job->home, name);
     if (!job->folder)
@@ -172,13 +172,13 @@ static void leave_nothing(const PenJob *job)
 static int find_part(PenJob *job, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    char part[64] = "plan";
+    char part[PEN_TASK_NAME_BYTES] = "plan";
     if (s->in_place || s->append)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: in-place packs and --append cannot be split into tasks; use one run",
                          s->out);
     if (s->n_tasks)
-        snprintf(part, sizeof part, "task-%u-of-%u", s->task, s->n_tasks);
+        pen__work_task_name(s->task, s->n_tasks, part);
     int r = pen__home_find_part(s->out, s->work, part, &job->home, reterr);
     return r < 0 ? r : pen__tasks_open(s, &job->shared, reterr);
 }

@@ -9,6 +9,7 @@
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
 #include "ingest/job/settings.h"
+#include "ingest/job/writer_plan.h"
 #include "io/inner.h"
 #include "io/sink.h"
 #include "io/source.h"
@@ -342,6 +343,19 @@ static int open_for_run(PenJob *job, const char *path, const char *text, PenErro
     return r < 0 ? r : make_plan(job, path, text, reterr);
 }
 
+/* Tasks of a writer have begun in this directory. Their samples are nowhere else. */
+static int refuse_writers(const PenJob *job, PenError *reterr)
+{
+    const char *out = job->settings->out;
+    int r = pen__store_remote(job->store) ? 0 : pen__writer_plan_is_there(job->store, reterr);
+    if (r == 1)
+        return pen__fail(reterr, PEN_E_EXISTS, WHERE,
+                         "%.300s: tasks of a writer have begun here; finish them with 'penstock "
+                         "finalise %.300s', or discard them with 'penstock gc %.300s'",
+                         out, out, out);
+    return r;
+}
+
 int pen__job_open_plan(PenJob *job, PenError *reterr)
 {
     char text[PEN_SETTINGS_TEXT_BYTES];
@@ -349,7 +363,9 @@ int pen__job_open_plan(PenJob *job, PenError *reterr)
     if (!path)
         return pen__fail_memory(reterr, WHERE, job->home);
     pen__settings_text(job->settings, text);
-    int r = job->settings->in_place ? pen__job_summaries_init(job, text, reterr) : PEN_OK;
+    int r = job->shared ? PEN_OK : refuse_writers(job, reterr);
+    if (r == PEN_OK && job->settings->in_place)
+        r = pen__job_summaries_init(job, text, reterr);
     if (r == PEN_OK)
         r = pen__file_exists(path, reterr);
     if (r == 1)

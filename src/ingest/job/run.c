@@ -91,10 +91,11 @@ static int put_record(const PenJob *job, const PenTaskDone *done, const PenShard
                       const PenShardEntry *rest, PenError *reterr)
 {
     PenTaskRecord record = {.done = *done, .bad = job->bad};
+    char name[PEN_TASK_NAME_BYTES];
+    pen__work_task_name(job->settings->task, job->settings->n_tasks, name);
     int r = pen__task_record_make(shards, rest, &record, reterr);
     if (r == PEN_OK)
-        r = pen__task_record_put(job->shared, job->settings->task, job->settings->n_tasks, &record,
-                                 reterr);
+        r = pen__task_record_put(job->shared, "", name, &record, reterr);
     record.bad = (PenBadList){.n = 0}; /* the job's */
     pen__task_record_free(&record);
     return r;
@@ -104,11 +105,7 @@ static int end_task(PenJob *job, PenRoll *roll, const PenShardEntry *rest, PenEr
 {
     uint64_t n;
     const PenShardEntry *shards = pen__roll_shards(roll, &n);
-    PenTaskDone done = {.n_shards = n, .n_rest = rest->n_blocks ? rest->samples_used : 0};
-    memcpy(done.inputs, pen__plan_info(job->plan)->inputs, sizeof done.inputs);
-    for (uint64_t i = 0; i < n; i++)
-        done.n_samples += shards[i].samples_used;
-    done.n_samples += done.n_rest;
+    PenTaskDone done = pen__task_done(shards, n, rest, pen__plan_info(job->plan)->inputs);
     job->result->pack_bytes = rest->n_blocks ? pen__shard_stored(rest) : 0;
     for (uint64_t i = 0; i < n; i++)
         job->result->pack_bytes += pen__shard_stored(&shards[i]);
@@ -143,8 +140,9 @@ static int add_found(const PenJob *job, const PenTaskShard *shard, uint64_t ordi
 static int is_complete(const PenJob *job, PenError *reterr)
 {
     PenTaskRecord record;
-    const PenIngestSettings *s = job->settings;
-    int r = pen__task_record_get(job->shared, s->task, s->n_tasks, &record, reterr);
+    char name[PEN_TASK_NAME_BYTES];
+    pen__work_task_name(job->settings->task, job->settings->n_tasks, name);
+    int r = pen__task_record_get(job->shared, name, &record, reterr);
     r = pen__error_accept(r, PEN_E_CORRUPT, reterr); /* it is written again */
     if (r <= 0)
         return r;

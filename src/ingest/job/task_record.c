@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a complete task in an object store. */
-#include <inttypes.h>
-#include <stdio.h>
+/* The record of a complete task: in an object store, and of a task of a writer. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "ingest/job/task_store.h"
+#include "ingest/job/job.h"
+#include "io/sink.h"
 #include "io/source.h"
 
 #define WHERE "ingest/record"
@@ -36,6 +35,17 @@ bool pen__task_shard_is(const PenTaskShard *shard, const PenShardEntry *entry)
            memcmp(shard->digest, entry->digest, sizeof shard->digest) == 0;
 }
 
+PenTaskDone pen__task_done(const PenShardEntry *shards, uint64_t n, const PenShardEntry *rest,
+                           const uint8_t inputs[32])
+{
+    PenTaskDone done = {.n_shards = n, .n_rest = rest->n_blocks ? rest->samples_used : 0};
+    memcpy(done.inputs, inputs, sizeof done.inputs);
+    for (uint64_t i = 0; i < n; i++)
+        done.n_samples += shards[i].samples_used;
+    done.n_samples += done.n_rest;
+    return done;
+}
+
 int pen__task_record_make(const PenShardEntry *shards, const PenShardEntry *rest,
                           PenTaskRecord *record, PenError *reterr)
 {
@@ -55,11 +65,6 @@ void pen__task_record_free(PenTaskRecord *record)
     pen__free(record->shards);
     pen__bad_free(&record->bad);
     *record = (PenTaskRecord){.shards = NULL};
-}
-
-static void name_of(uint32_t task, uint32_t n_tasks, char ret[64])
-{
-    snprintf(ret, 64, "task-%" PRIu32 "-of-%" PRIu32, task, n_tasks);
 }
 
 static int write_record(const PenTaskRecord *record, PenBuf *out)
@@ -88,16 +93,63 @@ static int write_record(const PenTaskRecord *record, PenBuf *out)
 }
 
 /* A task that is run again replaces its record: it is the one that belongs to the shards. */
-int pen__task_record_put(PenStore *work, uint32_t task, uint32_t n_tasks,
+int pen__task_record_put(PenStore *store, const char *part_path, const char *name,
                          const PenTaskRecord *record, PenError *reterr)
 {
-    char name[64];
     PenBuf b = {0};
-    name_of(task, n_tasks, name);
     int r = write_record(record, &b) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
     if (r == PEN_OK)
-        r = pen__store_put(work, "", name, &b, PEN_IF_ANY, NULL, reterr);
+        r = pen__store_put(store, part_path, name, &b, PEN_IF_ANY, NULL, reterr);
     pen__buf_free(&b);
+    return r;
+}
+
+/* ---- of a task in a directory ---------------------------------------------------------------- */
+
+enum { DONE_BYTES = 8 + 3 * 8 + 32 + 4 };
+static const char done_magic[8] = "PENDON2";
+
+int pen__task_done_store(const char *folder, const PenTaskDone *done, PenError *reterr)
+{
+    uint8_t b[DONE_BYTES];
+    memcpy(b, done_magic, sizeof done_magic);
+    pen__store64(b + 8, done->n_shards);
+    pen__store64(b + 16, done->n_samples);
+    pen__store64(b + 24, done->n_rest);
+    memcpy(b + 32, done->inputs, sizeof done->inputs);
+    pen__store32(b + 64, pen__crc32c(0, b, 64));
+    char *part = pen__path_join(folder, "done.part");
+    char *path = pen__path_join(folder, "done");
+    int r = part && path ? pen__file_store(part, path, b, sizeof b, reterr)
+                         : pen__fail_memory(reterr, WHERE, folder);
+    pen__free(part);
+    pen__free(path);
+    return r;
+}
+
+int pen__task_done_load(const char *folder, PenTaskDone *ret, PenError *reterr)
+{
+    PenBuf b = {0};
+    char *path = pen__path_join(folder, "done");
+    int r = path ? pen__file_exists(path, reterr) : pen__fail_memory(reterr, WHERE, folder);
+    if (r <= 0)
+        goto out;
+    r = pen__file_load(path, DONE_BYTES, &b, reterr);
+    if (r < 0)
+        goto out;
+    if (b.bytes != DONE_BYTES || memcmp(b.data, done_magic, 8) != 0 ||
+        pen__crc32c(0, b.data, 64) != pen__load32(b.data + 64)) {
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE, "%s: damaged; run that task again", path);
+        goto out;
+    }
+    *ret = (PenTaskDone){.n_shards = pen__load64(b.data + 8),
+                         .n_samples = pen__load64(b.data + 16),
+                         .n_rest = pen__load64(b.data + 24)};
+    memcpy(ret->inputs, b.data + 32, sizeof ret->inputs);
+    r = 1;
+out:
+    pen__buf_free(&b);
+    pen__free(path);
     return r;
 }
 
@@ -134,14 +186,11 @@ static int parse(const uint8_t *p, uint64_t bytes, const char *name, PenTaskReco
     return pen__bad_parse(&ret->bad, p, (size_t)bad, UINT64_MAX, name, reterr);
 }
 
-int pen__task_record_get(PenStore *work, uint32_t task, uint32_t n_tasks, PenTaskRecord *ret,
-                         PenError *reterr)
+int pen__task_record_get(PenStore *store, const char *name, PenTaskRecord *ret, PenError *reterr)
 {
-    char name[64];
     PenSource *source = NULL;
     *ret = (PenTaskRecord){.shards = NULL};
-    name_of(task, n_tasks, name);
-    int r = pen__store_source(work, name, &source, reterr);
+    int r = pen__store_source(store, name, &source, reterr);
     if (r < 0)
         return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
     uint64_t bytes = source->bytes;

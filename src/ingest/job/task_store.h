@@ -52,12 +52,15 @@ typedef struct PenTaskRecord {
 /* What the entries of a task's shards say; `rest` has n_blocks 0 when there is none. */
 int pen__task_record_make(const PenShardEntry *shards, const PenShardEntry *rest,
                           PenTaskRecord *record, PenError *reterr);
+/* The counts of these shards. */
+PenTaskDone pen__task_done(const PenShardEntry *shards, uint64_t n, const PenShardEntry *rest,
+                           const uint8_t inputs[32]);
 bool pen__task_shard_is(const PenTaskShard *shard, const PenShardEntry *entry);
-int pen__task_record_put(PenStore *work, uint32_t task, uint32_t n_tasks,
+/* Replaces the one that is there. In a directory it is written to `part_path` first. */
+int pen__task_record_put(PenStore *store, const char *part_path, const char *name,
                          const PenTaskRecord *record, PenError *reterr);
 /* 1 there, 0 not. */
-int pen__task_record_get(PenStore *work, uint32_t task, uint32_t n_tasks, PenTaskRecord *ret,
-                         PenError *reterr);
+int pen__task_record_get(PenStore *store, const char *name, PenTaskRecord *ret, PenError *reterr);
 void pen__task_record_free(PenTaskRecord *record);
 
 #endif

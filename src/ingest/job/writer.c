@@ -11,6 +11,7 @@
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
 #include "ingest/job/settings.h"
+#include "ingest/job/writer_task.h"
 #include "ingest/prepare/prepared.h"
 #include "io/dir.h"
 #include "manage/work.h"
@@ -30,6 +31,7 @@ struct PenWriter {
     uint64_t block_samples;
     char text[PEN_SETTINGS_TEXT_BYTES];
     PenRoll *roll;
+    PenWriterTask task; /* n_tasks 0: the writer writes an entire pack */
     uint64_t n_samples;
     int made_work, failed, finished;
     bool makes_entries; /* images may have entry tables */
@@ -95,8 +97,8 @@ static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
     int r = has_tasks(w, reterr);
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                         "%s: tasks of 'penstock pack' have been run here; 'penstock finalise %s' "
-                         "makes a pack of them, 'penstock gc %s' discards them",
+                         "%s: tasks have been run here; 'penstock finalise %s' makes a pack of "
+                         "them, 'penstock gc %s' discards them",
                          w->path, w->path, w->path);
     PenJob job = {.store = w->store, .home = w->home};
     if (r == PEN_OK)
@@ -151,19 +153,67 @@ static void release(void *ctx, const PenStoredSample *sample)
     pen__prepared_free((PenPrepared *)sample);
 }
 
+static PenRollSettings roll_settings(const PenWriter *w, const PenWriterSettings *s,
+                                     const char *part)
+{
+    return (PenRollSettings){.store = w->store,
+                             .part_path = part,
+                             .schema = &w->schema,
+                             .block_samples = w->block_samples,
+                             .shard_bytes = s->shard_bytes,
+                             .release = release};
+}
+
 static int open_roll(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
     char *part = pen__work_path(w->home, "writer.part");
-    PenRollSettings roll = {.store = w->store,
-                            .part_path = part,
-                            .schema = &w->schema,
-                            .block_samples = w->block_samples,
-                            .shard_bytes = s->shard_bytes,
-                            .release = release};
+    PenRollSettings roll = roll_settings(w, s, part);
     int r = part && plan_id(w, s->name ? s->name : "", roll.plan_id) == PEN_OK
                 ? pen__roll_open(&roll, &w->roll, reterr)
                 : pen__fail_memory(reterr, WHERE, w->path);
     pen__free(part);
+    return r;
+}
+
+static int open_task(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    PenWriterTask *t = &w->task;
+    PenWriterPlan plan = {
+        .block_samples = s->block_samples, .shard_bytes = s->shard_bytes, .schema = w->schema};
+    t->store = w->store;
+    t->path = w->path;
+    memcpy(plan.settings, w->text, sizeof plan.settings);
+    int r = pen__writer_task_open(t, &plan, s->name ? s->name : "", reterr);
+    if (r < 0)
+        return r;
+    char *part = pen__writer_task_part(t);
+    PenRollSettings roll = roll_settings(w, s, part);
+    roll.task = t->task;
+    roll.n_tasks = t->n_tasks;
+    roll.before_commit = pen__writer_task_check;
+    roll.ctx = t;
+    memcpy(roll.plan_id, t->plan_id, sizeof roll.plan_id);
+    r = part ? pen__roll_open(&roll, &w->roll, reterr) : pen__fail_memory(reterr, WHERE, w->path);
+    pen__free(part);
+    return r;
+}
+
+/* A writer of an entire pack. */
+static int open_pack(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    int r = pen__home_find(w->path, s->work, &w->home, reterr);
+    if (r == PEN_OK)
+        r = pen__home_make(w->path, w->home, reterr);
+    if (r == PEN_OK)
+        r = pen__dir_lock(w->home, 1, &w->lock, reterr);
+    if (r == PEN_OK)
+        r = check_free(w, reterr);
+    if (r == PEN_OK)
+        r = pen__store_check_writable(w->store, PEN_MANIFEST_NAME, reterr);
+    if (r == PEN_OK) {
+        w->made_work = 1;
+        r = open_roll(w, s, reterr);
+    }
     return r;
 }
 
@@ -181,24 +231,12 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
     if (r < 0)
         return r;
     pen__settings_text(&settings, w->text);
-    r = pen__home_find(w->path, s->work, &w->home, reterr);
-    if (r == PEN_OK)
-        r = pen__store_open(w->path, s->remote, &w->store, reterr);
+    r = pen__store_open(w->path, s->remote, &w->store, reterr);
     if (r == PEN_OK)
         r = pen__store_check_kind(w->store, reterr);
-    if (r == PEN_OK)
-        r = pen__home_make(w->path, w->home, reterr);
-    if (r == PEN_OK)
-        r = pen__dir_lock(w->home, 1, &w->lock, reterr);
-    if (r == PEN_OK)
-        r = check_free(w, reterr);
-    if (r == PEN_OK)
-        r = pen__store_check_writable(w->store, PEN_MANIFEST_NAME, reterr);
-    if (r == PEN_OK) {
-        w->made_work = 1;
-        r = open_roll(w, s, reterr);
-    }
-    return r;
+    if (r < 0)
+        return r;
+    return w->task.n_tasks ? open_task(w, s, reterr) : open_pack(w, s, reterr);
 }
 
 int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWriter **ret_writer,
@@ -211,7 +249,9 @@ int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWrit
     PenWriter *w = pen__zalloc(sizeof *w);
     if (!w)
         return pen__fail_memory(reterr, WHERE, path);
-    w->lock = PEN_LOCK_NONE;
+    w->lock = w->task.lock = w->task.task_lock = PEN_LOCK_NONE;
+    w->task.task = own.task;
+    w->task.n_tasks = own.n_tasks;
     w->schema.class_field = -1;
     w->path = pen__strdup(path);
     r = w->path ? open_writer(w, &own, reterr) : pen__fail_memory(reterr, WHERE, path);
@@ -328,7 +368,7 @@ int pen_writer_add(PenWriter *w, const void *key, size_t key_bytes, const PenVal
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
+static int publish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
 {
     PenIngestResult result = {0};
     PenJoin join = {.store = w->store,
@@ -339,10 +379,6 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     uint64_t n;
     if (!w->n_samples)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no sample was added", w->path);
-    if (w->failed)
-        return pen__fail(
-            reterr, PEN_E_INVALID, WHERE,
-            "%s: an earlier sample could not be added; close the writer and start again", w->path);
     int r = pen__roll_finish(w->roll, 0, NULL, reterr);
     if (r == PEN_OK) {
         const PenShardEntry *shards = pen__roll_shards(w->roll, &n);
@@ -351,11 +387,24 @@ int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     if (r == PEN_OK)
         r = pen__join_publish(&join, &result, reterr);
     pen__join_fini(&join);
+    *ret_n_samples = result.n_samples;
+    return r;
+}
+
+int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
+{
+    uint64_t n = 0;
+    if (w->failed)
+        return pen__fail(
+            reterr, PEN_E_INVALID, WHERE,
+            "%s: an earlier sample could not be added; close the writer and start again", w->path);
+    int r = w->task.n_tasks ? pen__writer_task_finish(&w->task, w->roll, &n, reterr)
+                            : publish(w, &n, reterr);
     if (r < 0)
         return r;
     w->finished = 1;
     if (ret_n_samples)
-        *ret_n_samples = result.n_samples;
+        *ret_n_samples = n;
     return PEN_OK;
 }
 
@@ -380,7 +429,7 @@ void pen_writer_close(PenWriter **writer)
     if (!writer || !*writer)
         return;
     PenWriter *w = *writer;
-    if (w->roll && !w->finished && !may_be_published(w))
+    if (w->roll && !w->finished && !w->task.n_tasks && !may_be_published(w))
         pen__roll_remove(w->roll);
     pen__roll_close(&w->roll);
     if (w->made_work && pen__store_remote(w->store))
@@ -389,6 +438,7 @@ void pen_writer_close(PenWriter **writer)
         pen__work_remove(w->home, NULL, NULL, NULL);
     else if (w->lock.fd >= 0)
         leave_nothing(w->home);
+    pen__writer_task_close(&w->task);
     pen__dir_unlock(&w->lock);
     pen__entry_scan_free(&w->scan);
     pen__schema_fini(&w->schema);
