@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from . import _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
+from . import _cache, _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
 from ._error import CancelledError, ClosedError, InvalidError
 from ._pack import Pack, Preload
 
@@ -262,6 +262,9 @@ class Loader:
                  options for a URL, as in penstock.open
     cache, cache_bytes
                  a local directory that keeps blocks, and its maximum size, as in penstock.open
+    cache_share, cache_trust
+                 True: other users share the cache; users whose blocks you also use, as in
+                 penstock.open
     preload      True: load the entire pack into shared memory first, as in penstock.open
 
     Each `for` loop is one epoch. The next loop is the next epoch, unless set_epoch selects another.
@@ -300,13 +303,18 @@ class Loader:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
         preload: Preload = False,
+        cache_share: bool = False,
+        cache_trust: _cache.Users | None = None,
         **unknown: Any,
     ) -> None:
         for name in unknown:
             raise TypeError(_unknown(name))
         if isinstance(pack, Pack) and storage_options is not None:
             raise InvalidError("storage_options: the pack is already open; pass them to open()")
-        if isinstance(pack, Pack) and (cache is not None or cache_bytes is not None):
+        if isinstance(pack, Pack) and (
+            cache is not None or cache_bytes is not None or cache_share is not False
+            or cache_trust is not None
+        ):
             raise InvalidError("cache: the pack is already open; pass it to open()")
         if isinstance(pack, Pack) and preload is not False:
             raise InvalidError("preload: the pack is already open; pass it to open()")
@@ -314,7 +322,10 @@ class Loader:
         self.dataset = (
             pack
             if isinstance(pack, Pack)
-            else Pack(_check.path(pack, "pack"), storage_options, cache, cache_bytes, preload)
+            else Pack(
+                _check.path(pack, "pack"), storage_options, cache, cache_bytes, preload,
+                cache_share=cache_share, cache_trust=cache_trust,
+            )
         )
         self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.drop_last = _check.flag("drop_last", drop_last)

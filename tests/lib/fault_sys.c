@@ -14,10 +14,10 @@ static atomic_int_fast64_t memory, files;
 
 const char *fault_name(FaultKind kind)
 {
-    static const char *const names[] = {"alloc", "open", "close",  "read",   "write",
-                                        "sync",  "stat", "rename", "mkdir",  "unlink",
-                                        "rmdir", "lock", "list",   "random", "thread",
-                                        "range", "room", "memory", "name",   "resolve"};
+    static const char *const names[] = {"alloc", "open",    "close",  "read",   "write", "sync",
+                                        "stat",  "rename",  "mkdir",  "unlink", "rmdir", "lock",
+                                        "list",  "random",  "thread", "range",  "room",  "memory",
+                                        "name",  "resolve", "mode"};
     return names[kind];
 }
 
@@ -142,6 +142,11 @@ static int fault_disk_room(int fd, PenDiskSpace *ret)
 static int fault_mkdir_own(const char *path)
 {
     return fails(FAULT_MKDIR) ? reason(ENOSPC, EROFS) : pen__sys_real.mkdir_own(path);
+}
+
+static int fault_set_mode(int fd, uint32_t mode)
+{
+    return fails(FAULT_SET_MODE) ? reason(EPERM, EROFS) : pen__sys_real.set_mode(fd, mode);
 }
 
 static int fault_lock_byte(int fd, int how, uint64_t offset)
@@ -273,6 +278,7 @@ void fault_begin(const FaultPlan *p)
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;
     sys.mkdir_own = fault_mkdir_own;
+    sys.set_mode = fault_set_mode;
     sys.unlink = fault_unlink;
     sys.rmdir = fault_rmdir;
     sys.lock = fault_lock;

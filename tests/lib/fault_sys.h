@@ -28,6 +28,7 @@ typedef enum FaultKind {
     FAULT_MEMORY,
     FAULT_NAME,
     FAULT_REAL_PATH,
+    FAULT_SET_MODE,
     FAULT_KINDS
 } FaultKind;
 

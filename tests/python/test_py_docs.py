@@ -33,6 +33,7 @@ ELSEWHERE = {
     "tutorials/training-from-s3.md": "test_training_docs.py",
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
     "how-to/tars-in-place.md": "test_in_place.py",
+    "how-to/team-cache.md": "test_py_cache_share.py",
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (

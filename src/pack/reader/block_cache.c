@@ -25,6 +25,8 @@ static int look(PenCached *w)
     if (!pen__cache_read(&entry, b->data))
         return -1;
     int r = pen__block_accept(w->pack, w->key.number, b->shard, b->data);
+    if (r == PEN_OK && entry.is_trusted)
+        pen__cache_count(w->pack->cache, PEN_COUNT_TRUSTED_HITS, 1);
     return r == PEN_OK ? 1 : r == PEN_E_CORRUPT ? -1 : 0;
 }
 
