@@ -11,6 +11,8 @@ index   `pack --mode keep` of the photographs times 2, which finds the entries o
         to JPEGs that can be entered; fewer files, because they take jpegtran 11 milliseconds each
 verify  `verify` of the pack that keep makes, and `cat` of its shards to /dev/null
 
+The writers of other formats are in pack_peers.py (`./dev bench pack peers`).
+
 All with a warm cache, 2 threads, and `sync` inside the time of what writes. The two sides take
 turns, so that what else the machine does falls on both; a figure is the median of the rounds, and
 the spread that of the ratios of one round. Ends with 1 when a ratio is under what is needed. With

@@ -31,6 +31,8 @@ CODE = ("src", "include")
 RECORDS = {
     "pack-speed": Spec("./dev bench pack --record", ("src/pack", "src/ingest", "src/codec", "cli",
                                                      "bench/pack_speed.py")),
+    "pack-peers": Spec("./dev bench pack peers --record", (
+        "src/pack", "src/ingest", "src/codec", "cli", "bench/packers", "bench/pack_peers.py")),
     "train-speed": Spec("./dev bench peers train --record", (
         "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
     **{name: Spec("./dev bench decoders --record", ("src/codec", "src/ops", "src/dsp",

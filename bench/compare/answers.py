@@ -4,6 +4,7 @@ a loader, so it uses nothing but the standard library."""
 
 import json
 import os
+import sys
 import traceback
 
 
@@ -27,3 +28,16 @@ class Answers:
             text = str(error).strip().splitlines() or [""]
             answer = {"ok": False, "error": f"{type(error).__name__}: {text[0][:300]}"}
         self.write(answer)
+
+
+def serve(kind, *args):
+    """Makes a worker, and calls its methods that lines of JSON on stdin name, until one is quit."""
+    answers = Answers()
+    worker = kind(*args)
+    for line in sys.stdin:
+        command = json.loads(line)
+        what = command.pop("do")
+        if what == "quit":
+            break
+        answers.write_result(getattr(worker, what), **command)
+    os._exit(0)  # threads and children of some libraries do not end by themselves

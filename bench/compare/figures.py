@@ -60,9 +60,14 @@ def exactly_once(turns):
     return ", ".join(f"{count} {key}" for key, count in worst.items() if count)
 
 
-def summary(turns):
-    """The turns of one loader, the first epoch not among them."""
+def rates_of(turns):
+    """Samples per second and processor time of the turns of one side."""
     rates = [turn["samples"] / turn["seconds"] for turn in turns]
     cpu = [turn["cpu"] / turn["samples"] * 1000 for turn in turns]
     return {"rates": rates, "rate": statistics.median(rates), "low": min(rates), "high": max(rates),
-            "cpu_per_1000": statistics.median(cpu), "exactly_once": exactly_once(turns)}
+            "cpu_per_1000": statistics.median(cpu)}
+
+
+def summary(turns):
+    """The turns of one loader, the first epoch not among them."""
+    return {**rates_of(turns), "exactly_once": exactly_once(turns)}

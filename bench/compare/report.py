@@ -56,6 +56,10 @@ def spread(result):
     return f"{result['ratio']:.2f} ({result['low']:.2f}-{result['high']:.2f})"
 
 
+def rate_text(figure):
+    return f"{figure['rate']:,.0f} ({figure['low']:,.0f}-{figure['high']:,.0f})"
+
+
 def table(rows):
     """Markdown of rows of texts; the first names the columns."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -71,7 +75,7 @@ def speed_table(head, found, absent):
     for name, figure in found.items():
         result = comparison(found, base, name)
         rows.append([
-            figure["title"], f"{figure['rate']:,.0f} ({figure['low']:,.0f}-{figure['high']:,.0f})",
+            figure["title"], rate_text(figure),
             "-" if name == base or result is None else spread(result),
             f"{figure['cpu_per_1000']:.2f}", f"{figure['memory_mb']:,.0f}",
             difference(figure["check"])])

@@ -107,8 +107,8 @@ class Run:
             ready = worker.prepare({**task, "options": spec["options"]})
             check = worker.check(self.photos.folder / f"{task['check']}.npy")
             with MemoryWatch(worker.process.pid) as memory:
-                first = worker.turn(1)
-                again = worker.turn(1)
+                first = worker.turn(passes=1)
+                again = worker.turn(passes=1)
         except environments.Absent as why:
             self.leave_out(name, why)
             return
@@ -129,7 +129,7 @@ class Run:
         for number in range(self.rounds):
             for name in list(self.workers):
                 try:
-                    turn = self.workers[name].turn(self.passes[name])
+                    turn = self.workers[name].turn(passes=self.passes[name])
                 except environments.Absent as why:
                     self.leave_out(name, why)
                     continue

@@ -101,14 +101,14 @@ def ask_once(command, task, seconds, log, env=None):
 
 
 class Worker:
-    """One loader's process."""
+    """One loader's process; with another folder than loaders, that of another kind of module."""
 
-    def __init__(self, name, spec, python, log):
+    def __init__(self, name, spec, python, log, folder="loaders"):
         self.name, self.spec, self.log = name, spec, log
         variables = {**os.environ, **spec["variables"], "PYTHONUNBUFFERED": "1"}
         with open(log, "wb") as file:
             self.process = subprocess.Popen(
-                [python, BENCH / "loaders" / "serve.py", spec["module"]], stdin=subprocess.PIPE,
+                [python, BENCH / folder / "serve.py", spec["module"]], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=file, env=variables, start_new_session=True)
 
     def line(self, deadline):
@@ -132,9 +132,9 @@ class Worker:
     def prepare(self, task):
         return self.ask(PREPARE_SECONDS, do="prepare", task=task)
 
-    def turn(self, passes):
+    def turn(self, **parameters):
         before = tree(self.process.pid)
-        answer = self.ask(TURN_SECONDS, do="turn", passes=passes)
+        answer = self.ask(TURN_SECONDS, do="turn", **parameters)
         after = tree(self.process.pid)
         answer["cpu"] = sum(after.values()) - sum(before.values())
         return answer

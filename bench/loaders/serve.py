@@ -8,7 +8,6 @@ Runs in the environment of the loader, so it uses nothing but the standard libra
 """
 
 import importlib
-import json
 import os
 import pathlib
 import sys
@@ -80,17 +79,9 @@ class Worker:
 def main():
     # Not this folder: its modules have the names of the packages that they are about.
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    from compare.answers import Answers
+    from compare.answers import serve
 
-    answers = Answers()
-    worker = Worker(sys.argv[1])
-    for line in sys.stdin:
-        command = json.loads(line)
-        what = command.pop("do")
-        if what == "quit":
-            break
-        answers.write_result(getattr(worker, what), **command)
-    os._exit(0)  # threads and children of some loaders do not end by themselves
+    serve(Worker, sys.argv[1])
 
 
 if __name__ == "__main__":
