@@ -15,6 +15,7 @@
 
 enum {
     TRUSTED_MOST = 256,
+    UNKNOWN_USER = 65534, /* in a user namespace, files of all users that it does not have */
     OTHERS_WRITE = 022,
     STICKY_SETGID = 03000,
     USER_NAME = 24,
@@ -171,6 +172,14 @@ static int check_settings(const PenCacheSettings *settings, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "trusted: expected at most %d users, found %" PRIu32, (int)TRUSTED_MOST,
                          settings->n_trusted);
+    bool is_unknown = geteuid() == UNKNOWN_USER;
+    for (uint32_t i = 0; i < settings->n_trusted; i++)
+        is_unknown |= settings->trusted[i] == UNKNOWN_USER;
+    if (is_unknown)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "trusted: user %d (nobody) cannot share a cache: in a container, files of "
+                         "many users seem to belong to it",
+                         (int)UNKNOWN_USER);
     return settings->directory && *settings->directory
                ? PEN_OK
                : pen__fail(reterr, PEN_E_INVALID, WHERE, "cache: expected a directory");

@@ -117,6 +117,12 @@ TEST(refuses_directories_that_are_not_safe)
     CHECK_INT(chmod(at("unsafe"), 03770), 0);
     check_refused(at("unsafe"), 257, PEN_E_INVALID, "at most 256 users, found 257");
     CHECK_INT(names_in(at("unsafe"), ""), 0);
+    const uint32_t nobody[] = {ALICE, 65534};
+    PenError why = {0};
+    CHECK(!share(at("unsafe"), 2, nobody, &why));
+    CHECK_INT(why.status, PEN_E_INVALID);
+    CHECK(strstr(why.message, "user 65534 (nobody) cannot share a cache"));
+    CHECK_INT(names_in(at("unsafe"), ""), 0);
     help_text(of_user("unsafe", geteuid()), "a file");
     check_refused(at("unsafe"), 0, PEN_E_ACCESS, "expected a directory that belongs to this user");
     PenCache *c = open_for(at("alone"), pack_a, 0, NULL);
