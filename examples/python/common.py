@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import time
+from typing import Any
 
 
 def parser(
@@ -83,3 +86,30 @@ class Progress:
             f"  Data {self.data.last:.3f} ({self.data.mean:.3f})"
             f"  Loss {self.loss.mean:.4f}  Prec@1 {self.precision.mean:.2f}"
         )
+
+
+class SampleLog:
+    """Records which samples each step has used: a file of JSON lines for each process.
+
+    The first line names the run of the process group, and the run and step of the checkpoint that
+    it resumed. So the lines of all runs together show the samples that the model was trained on.
+    """
+
+    def __init__(self, directory: str | None, run: str, rank: int, world: int, resumed: Any):
+        self._file = None
+        if directory:
+            os.makedirs(directory, exist_ok=True)
+            self._file = open(os.path.join(directory, f"{run}.{rank}"), "w")
+        self._write({"run": run, "rank": rank, "world": world, "pid": os.getpid(),
+                     "resumed": resumed})
+
+    def add(self, step: int, info: Any) -> None:
+        self._write({"step": step, "epoch": info.epoch,
+                     "samples": info.samples[info.valid].tolist()})
+
+    def done(self) -> None:
+        self._write({"done": True})
+
+    def _write(self, row: dict[str, Any]) -> None:
+        if self._file:
+            print(json.dumps(row), file=self._file, flush=True)

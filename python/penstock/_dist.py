@@ -27,6 +27,15 @@ def _from_torch() -> tuple[int, int] | None:
     return int(dist.get_rank()), int(dist.get_world_size())
 
 
+def _from_jax() -> tuple[int, int] | None:
+    """From jax.distributed, if the program has imported and initialized it."""
+    jax = sys.modules.get("jax")
+    dist = getattr(jax, "distributed", None)
+    if jax is None or dist is None or not dist.is_initialized():
+        return None
+    return int(jax.process_index()), int(jax.process_count())
+
+
 def _number(name: str, text: str) -> int:
     try:
         return int(text)
@@ -45,10 +54,12 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """(rank, world size): the arguments, or from torch.distributed, the environment, or (0, 1)."""
+    """(rank, world size): the arguments, or from torch.distributed, jax.distributed, the
+    environment, or (0, 1)."""
     if (rank is None) != (world_size is None):
         raise InvalidError("rank and world_size: expected both or neither, found one")
     if rank is None or world_size is None:
-        rank, world_size = _from_torch() or _from_environment(os.environ) or (0, 1)
+        found = _from_torch() or _from_jax() or _from_environment(os.environ)
+        rank, world_size = found or (0, 1)
     world_size = _check.integer("world_size", world_size, 1, _MAX)
     return _check.integer("rank", rank, 0, world_size - 1), world_size

@@ -20,7 +20,7 @@ from ._pack import Pack, Preload
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
 _ON_BAD = {"raise": 0, "substitute": 1}
-_OUTPUTS = ("torch", "numpy", "dlpack")
+_OUTPUTS = ("torch", "numpy", "dlpack", "jax")
 
 # Arguments of torch.utils.data.DataLoader that Loader does not have, and what to use instead.
 _REPLACED = {
@@ -107,7 +107,7 @@ class _Output(Protocol):
 
 
 class _Plain:
-    """Output as NumPy arrays, or as DLPack tensors without conversion."""
+    """Output as NumPy or JAX arrays, or as DLPack tensors without conversion."""
 
     def __init__(self, convert: Callable[[_core.Tensor], Any] | None) -> None:
         self._convert = convert
@@ -135,6 +135,17 @@ def _numpy_output() -> _Output:
     return _Plain(numpy.asarray)
 
 
+def _jax_output() -> _Output:
+    try:
+        from jax.dlpack import from_dlpack
+    except ImportError:
+        raise ModuleNotFoundError(
+            "output='jax' needs JAX: pip install penstock[jax], or use output='numpy' or 'dlpack'"
+        ) from None
+    # The array holds the slot until JAX has no more use for it, computations in flight included.
+    return _Plain(from_dlpack)
+
+
 def _torch_output(pin_memory: bool, slots_limit: int) -> _Output:
     try:
         from . import torch as _torch
@@ -152,6 +163,8 @@ def _make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
         raise InvalidError(f"pin_memory: expected output='torch', found {output!r}")
     if output == "torch":
         return _torch_output(pin_memory, slots_limit)
+    if output == "jax":
+        return _jax_output()
     return _numpy_output() if output == "numpy" else _Plain(None)
 
 
@@ -243,9 +256,9 @@ class Loader:
                  (all number fields follow); or a dict of field name to either
     threads      decoding threads; None: one per core. Ranks on one machine share its cores.
     memory       memory limit for batches, prefetching and decoding: "2GiB"
-    output       "torch", "numpy" or "dlpack"
+    output       "torch", "numpy", "jax" or "dlpack"
     rank, world_size
-                 None: from torch.distributed, torchrun or Slurm; else 0 and 1
+                 None: from torch.distributed, jax.distributed, torchrun or Slurm; else 0 and 1
     prefetch     batches to prepare in advance; None: automatic
     subset       sample numbers, a mask with one boolean per sample, a range or a slice. A sample
                  can be listed several times; each repetition gets its own random draws.
@@ -463,14 +476,20 @@ class Loader:
         return state
 
     def load_state_dict(self, state: Mapping[str, int | str], strict: bool = True) -> None:
-        """Resume at the position of a state_dict. The state of another pack, pipeline, subset or
-        seed is refused, unless strict is False."""
+        """Resume at the position of a state_dict, in the next pass. If all batches of its epoch
+        were returned, but the pass had not ended, the next pass has no batches. The state of
+        another pack, pipeline, subset or seed is refused, unless strict is False."""
         if not isinstance(state, Mapping):
             raise TypeError(
                 f"state: expected a dict from state_dict(), found {_check.shown(state)}"
             )
         parts = [f"{_word('a name', name)}={_word(name, value)}" for name, value in state.items()]
         self._core.restore(" ".join(parts), _check.flag("strict", strict))
+        restored = self.state_dict()
+        if restored["position"] == restored["samples"]:
+            # The library would begin the next epoch. A loop that counts epochs itself would then
+            # train one too many, so the pass ends first, as that of StatefulDataLoader does.
+            self._core.set_epoch(int(restored["epoch"]))
 
     # ---- properties
 

@@ -16,8 +16,9 @@ EXAMPLES = ROOT / "examples" / "python"
 
 def need(*modules):
     """Skips the whole file where one is missing; they are not imported for this."""
-    if "torch" in modules and "san.so" in os.environ.get("LD_PRELOAD", ""):
-        pytest.skip("torch is not run under a sanitizer", allow_module_level=True)
+    unfit = {"torch", "jax"} & set(modules)
+    if unfit and "san.so" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip(f"{unfit.pop()} is not run under a sanitizer", allow_module_level=True)
     for name in modules:
         if not importlib.util.find_spec(name):
             pytest.skip(f"{name} is not installed", allow_module_level=True)

@@ -300,6 +300,9 @@ LOADER_ROWS = {
     "no PyTorch": (
         "output='torch' needs PyTorch: pip install torch, or use output='numpy' or 'dlpack'",
         no_module("torch", "torch"), no_module("torch", "numpy")),
+    "no JAX": (
+        "output='jax' needs JAX: pip install penstock[jax], or use output='numpy' or 'dlpack'",
+        no_module("jax", "jax"), no_module("jax", "numpy")),
     "options to open": ("storage_options: the pack is already open; pass them to open()",
         opened(storage_options={"region": "x"}),
         lambda w: w.load(w.s3())),

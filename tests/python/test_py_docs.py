@@ -25,6 +25,7 @@ PAGES = [
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
     "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
     "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
+    "how-to/train-elastically.md", "how-to/jax.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
@@ -37,7 +38,7 @@ ELSEWHERE = {
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (
-    "reference/python.md", "tutorials/first-pack.md") else name for name in PAGES]
+    "reference/python.md", "tutorials/first-pack.md", "how-to/jax.md") else name for name in PAGES]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
@@ -52,6 +53,8 @@ def photos(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PARAMS)
 def test_code_runs(name, photos, tmp_path, monkeypatch):
+    if name == "how-to/jax.md":
+        need("jax", "grain")
     for file in photos.iterdir():
         (tmp_path / file.name).symlink_to(file)
     monkeypatch.chdir(tmp_path)

@@ -127,6 +127,38 @@ def test_resume(work):
     assert lines(out)[0] == FOUR_LINES[1:]
 
 
+def test_train_elastic(work):
+    """Started again after the end, it has nothing left to do."""
+    args = [EXAMPLES / "train_elastic.py", "photos.pen", "--batch-size", "8"]
+    out = torchrun(2, *args, cwd=work)
+    assert out.startswith("2 ranks, epoch 0, sample 0\n") and lines(out)[0] == FOUR_LINES
+    assert torchrun(1, *args, cwd=work) == "1 ranks, epoch 1, sample 120\n"
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("accelerate"), reason="accelerate is not installed"
+)
+def test_train_accelerate(work):
+    args = [EXAMPLES / "train_accelerate.py", "photos.pen", "--batch-size", "8"]
+    places, figures = lines(torchrun(1, *args, cwd=work))
+    assert places == FOUR_LINES and 0.7 < figures[-1][0] < 1.3
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("jax"), reason="jax is not installed")
+def test_train_jax(work):
+    """On two devices, as on one."""
+    args = [EXAMPLES / "train_jax.py", "photos.pen", "--batch-size", "8"]
+    found = []
+    for n in (1, 2):
+        out = python(*args, cwd=work, JAX_PLATFORMS="cpu",
+                     XLA_FLAGS=f"--xla_force_host_platform_device_count={n}")
+        assert f"Trained on {n} devices: cpu:0" in out
+        places, figures = lines(out)
+        assert places == FOUR_LINES and figures[-1][0] < figures[0][0]
+        found.append(figures)
+    assert_same(*found)
+
+
 def pythonpath(first):
     return os.pathsep.join([str(first), *filter(None, [os.environ.get("PYTHONPATH")])])
 

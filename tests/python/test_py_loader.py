@@ -491,7 +491,7 @@ def test_arguments_of_dataloader_name_their_replacement(pack, name, message):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"batch_size": 0}, {"threads": 0}, {"memory": "1 mile"}, {"output": "jax"},
+        {"batch_size": 0}, {"threads": 0}, {"memory": "1 mile"}, {"output": "tensorflow"},
         {"order": "blok"}, {"order": "random", "shuffle": False}, {"on_bad": "skip"},
         {"timeout": 0}, {"seed": -1}, {"pin_memory": True}, {"pipeline": "decode | tensr u8"},
         {"pipeline": {"imag": "decode | tensor u8"}}, {"memory": 1000, "pipeline": SMALL},
