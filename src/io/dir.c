@@ -25,6 +25,17 @@ char *pen__path_join(const char *dir, const char *name)
     return p;
 }
 
+char *pen__path_add(const char *path, const char *suffix)
+{
+    size_t a = strlen(path), b = strlen(suffix);
+    char *p = pen__alloc(a + b + 1);
+    if (!p)
+        return NULL;
+    memcpy(p, path, a);
+    memcpy(p + a, suffix, b + 1);
+    return p;
+}
+
 int pen__dir_sync(const char *path, PenError *reterr)
 {
     int fd = pen__sys->open(path, PEN_OPEN_DIR);

@@ -9,6 +9,7 @@
 
 /* "a/b", to be freed with pen__free; NULL when out of memory. */
 char *pen__path_join(const char *dir, const char *name);
+char *pen__path_add(const char *path, const char *suffix); /* "plan" and ".part": "plan.part" */
 
 /* Makes the directory when it is not there, and syncs its parent. A link to one counts as one: for
  * directories that the user names. Those inside a pack: io/inner.h. */

@@ -114,7 +114,7 @@ static void scan(PenSource *source, char separator, int kind)
             REQUIRE(cell.kind != PEN_PART_VIDEO || cell.offset < cell.end);
             REQUIRE(cell.kind != PEN_PART_FRAMES || cell.offset <= 2);
         }
-        pen__inputs_name(in, i, name, sizeof name);
+        pen__input_name(in, &input, name, sizeof name);
     }
     pen__inputs_free(in);
     free(in);

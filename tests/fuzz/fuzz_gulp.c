@@ -33,7 +33,7 @@ static void check_input(const PenInputs *in, const PenPlanSchema *shape, uint64_
     PenRecordFrame frame = {shape->n_fields, shape->fields, in->n_roots, in->roots, "", NULL, NULL};
     pen__inputs_get(in, i, &input);
     size_t stamps;
-    MUST(pen__record_add(in, shape, i, &record, &stamps, &err));
+    MUST(pen__record_add(shape, &input, &record, &stamps, &err));
     MUST(pen__record_parse(&frame, &item, &record, &err));
     REQUIRE(item.key_bytes == input.key_bytes && memcmp(item.key, input.key, input.key_bytes) == 0);
     REQUIRE(item.parts[0].kind == PEN_PART_GULP);

@@ -86,7 +86,7 @@ static void scan(PenSource *source, size_t bytes)
             if (cell.kind == PEN_PART_RANGE)
                 REQUIRE(pen__range_ok(cell.offset, cell.bytes, bytes));
         }
-        pen__inputs_name(in, i, name, sizeof name);
+        pen__input_name(in, &input, name, sizeof name);
     }
     pen__inputs_free(in);
     free(in);

@@ -87,7 +87,9 @@ TEST(folders_with_files_are_clips)
     CHECK_STR(in.columns[0].name, "video");
     CHECK_INT(in.columns[0].type, PEN_TYPE_CLIP);
     char name[4400];
-    pen__inputs_name(&in, 1, name, sizeof name);
+    PenInput named;
+    pen__inputs_get(&in, 1, &named);
+    pen__input_name(&in, &named, name, sizeof name);
     CHECK_STR(name, at("f/wave/one"));
     pen__inputs_free(&in);
     /* Without being told, files in folders are images. */

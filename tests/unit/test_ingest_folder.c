@@ -58,7 +58,9 @@ TEST(sorted_by_path_with_classes)
     CHECK_INT(cell.path, PEN_PATH_KEY);
     CHECK_INT(cell.bytes, 3);
     char name[256];
-    pen__inputs_name(&in, 2, name, sizeof name);
+    PenInput named;
+    pen__inputs_get(&in, 2, &named);
+    pen__input_name(&in, &named, name, sizeof name);
     CHECK_STR(name, at("f/b-x/9.jpg"));
     pen__inputs_free(&in);
 }

@@ -247,7 +247,9 @@ TEST(absolute_paths)
     get_cell(&in, 0, "image", &c);
     CHECK_INT(c.bytes, 2);
     char name[300];
-    pen__inputs_name(&in, 0, name, sizeof name);
+    PenInput named;
+    pen__inputs_get(&in, 0, &named);
+    pen__input_name(&in, &named, name, sizeof name);
     CHECK_STR(name, at("d/b.jpg"));
     pen__inputs_free(&in);
 }

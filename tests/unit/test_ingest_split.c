@@ -30,19 +30,19 @@ static int add_inputs(PenPlanDraft *d, uint64_t n, SizeFn size, PenError *err)
 static int write_plan(uint64_t n, SizeFn size, PenError *err)
 {
     ask("photos");
-    PenPlanDraft d = {.request = &request, .n = n, .block_samples = 32};
+    settings.order = PEN_PACK_SOURCE;
+    PenPlanDraft d = {.request = &request, .block_samples = 32};
     d.inputs.settings = &settings;
     d.inputs.kind = PEN_ROOT_FOLDER;
     d.inputs.what = PEN_INPUT_IMAGES;
-    d.order = malloc((size_t)n * sizeof *d.order);
-    for (uint64_t i = 0; i < n; i++)
-        d.order[i] = i;
     int r = add_inputs(&d, n, size, err);
     if (r == PEN_OK)
         r = pen__plan_schema_make(&d.inputs, &request, &d.shape, err);
     if (r == PEN_OK)
+        r = pen__order_make(&d, err);
+    if (r == PEN_OK)
         r = pen__plan_write(&d, at("plan"), err);
-    free(d.order);
+    pen__sequence_close(&d.sequence);
     pen__plan_schema_free(&d.shape);
     pen__inputs_free(&d.inputs);
     return r;

@@ -55,6 +55,15 @@ static bool get_cell(const PenInputs *in, uint64_t i, const char *column, PenCel
         CHECK_MEM(input.key, text, strlen(text));                                                  \
     } while (0)
 
+static void check_name(const PenInputs *in, uint64_t i, const char *expected)
+{
+    char name[64];
+    PenInput input;
+    pen__inputs_get(in, i, &input);
+    pen__input_name(in, &input, name, sizeof name);
+    CHECK_STR(name, expected);
+}
+
 TEST(members_with_the_same_stem_are_a_sample)
 {
     HelpTar t;
@@ -110,9 +119,7 @@ TEST(members_with_the_same_stem_are_a_sample)
     CHECK(help_is(c.text, c.text_bytes, "JPEG")); /* the name as it was written */
     CHECK_MEM(t.data + c.offset, "two", 3);
     CHECK(!get_cell(&in, 2, "image", &c));
-    char name[64];
-    pen__inputs_name(&in, 1, name, sizeof name);
-    CHECK_STR(name, "t.tar: d/002");
+    check_name(&in, 1, "t.tar: d/002");
     pen__plan_schema_free(&shape);
     pen__inputs_free(&in);
     free(t.data);

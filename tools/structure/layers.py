@@ -51,7 +51,7 @@ LAYERS = (
             ("engine.*",), ("delivery.*", "figures.*"), ("status",), ("loader.*",), ("measure",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
-            ("tar",), ("source",), ("video",), ("plan",), ("prepare",), ("job",),
+            ("spill", "tar"), ("source",), ("video",), ("plan",), ("prepare",), ("job",),
         )),
     ),
     (

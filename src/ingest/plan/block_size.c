@@ -12,7 +12,6 @@
 #define BLOCK_BYTES ((uint64_t)4 << 20)
 #define MAX_CHOSEN 65536
 #define MAX_GIVEN ((uint64_t)1 << 31) /* of the pack format */
-#define PROBES 64
 
 /* The size an image gets when its longer or shorter side is made `side`; it is only ever made
  * smaller. */
@@ -148,13 +147,15 @@ static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, Pen
     return PEN_OK;
 }
 
-static int measure_input(Probe *p, uint64_t input, PenError *reterr)
+static int measure_input(Probe *p, const uint8_t *stored, PenError *reterr)
 {
     const PenPlanDraft *d = p->draft;
+    PenInput input;
     PenItem item;
     p->record.bytes = 0;
     size_t stamps;
-    int r = pen__record_add(&d->inputs, &d->shape, input, &p->record, &stamps, reterr);
+    pen__input_load(stored, &input);
+    int r = pen__record_add(&d->shape, &input, &p->record, &stamps, reterr);
     if (r == PEN_OK)
         r = pen__record_parse(&p->frame, &item, &p->record, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < item.n_parts; i++) {
@@ -173,8 +174,40 @@ static int measure_input(Probe *p, uint64_t input, PenError *reterr)
     return r;
 }
 
+static bool sizes_change(const PenPlanDraft *d)
+{
+    return d->request->settings->mode != PEN_MODE_KEEP || d->inputs.what == PEN_INPUT_VIDEOS;
+}
+
 /* Some inputs, evenly spaced; of a compressed tar, which has to be unpacked up to the last one of
  * them, the first ones. */
+int pen__probes_offer(PenPlanDraft *d, uint64_t position, const PenInput *input, PenError *reterr)
+{
+    PenProbes *p = &d->probes;
+    uint64_t n = PEN_MIN(d->n, (uint64_t)PEN_PROBES);
+    if (d->block_samples || p->n == n || !sizes_change(d))
+        return PEN_OK;
+    if (position == 0 && input->n_cells) {
+        PenCell cell;
+        pen__cell_next(&(const uint8_t *){input->cells}, &cell);
+        p->in_order = cell.kind == PEN_PART_STREAM;
+    }
+    if (position != (p->in_order ? p->n : p->n * d->n / n))
+        return PEN_OK;
+    PenBuf *copy = &p->inputs[p->n];
+    if (pen__buf_reserve(copy, pen__input_bytes(input)) < 0)
+        return pen__fail_memory(reterr, WHERE, "inputs");
+    pen__input_store(copy->data, input);
+    p->n++;
+    return PEN_OK;
+}
+
+void pen__probes_free(PenProbes *p)
+{
+    for (uint32_t i = 0; i < PEN_PROBES; i++)
+        pen__buf_free(&p->inputs[i]);
+}
+
 static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
     Probe p = {.draft = d,
@@ -183,15 +216,9 @@ static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reter
     int r = pen__part_reader_open_frame(&p.frame, &p.reader, reterr);
     if (r < 0)
         return r;
-    uint64_t n = PEN_MIN(d->n, (uint64_t)PROBES);
-    PenInput first;
-    PenCell cell = {0};
-    pen__inputs_get(&d->inputs, d->order[0], &first);
-    if (first.n_cells)
-        pen__cell_next(&(const uint8_t *){first.cells}, &cell);
-    bool in_order = cell.kind == PEN_PART_STREAM;
-    for (uint64_t i = 0; r == PEN_OK && i < n; i++)
-        r = measure_input(&p, d->order[in_order ? i : i * d->n / n], reterr);
+    uint32_t n = d->probes.n;
+    for (uint32_t i = 0; r == PEN_OK && i < n; i++)
+        r = measure_input(&p, d->probes.inputs[i].data, reterr);
     pen__part_reader_close(&p.reader);
     pen__buf_free(&p.record);
     pen__buf_free(&p.data);
@@ -200,24 +227,7 @@ static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reter
     return r;
 }
 
-/* Tiling and keeping leave sizes about as they are, and those are known for all inputs. */
-static uint64_t mean_by_size(const PenPlanDraft *d)
-{
-    uint64_t total = 0;
-    for (uint64_t i = 0; i < d->n; i++) {
-        PenInput input;
-        pen__inputs_get(&d->inputs, d->order[i], &input);
-        const uint8_t *at = input.cells;
-        for (uint32_t k = 0; k < input.n_cells; k++) {
-            PenCell c;
-            pen__cell_next(&at, &c);
-            total += c.kind == PEN_PART_INLINE ? c.text_bytes : c.bytes;
-        }
-    }
-    return d->n ? total / d->n : 0;
-}
-
-int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
+int pen__block_samples_given(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
     const PenIngestSettings *s = d->request->settings;
     const PenPackInfo *base = d->request->base;
@@ -230,19 +240,17 @@ int pen__block_samples(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
                          "block samples: expected %" PRIu64 " as in the pack, found %" PRIu64
                          "; leave --block-samples out",
                          base->block_samples, given);
-    if (base || given || !d->n) {
-        *ret = base ? base->block_samples : given ? given : 1;
-        return PEN_OK;
-    }
-    uint64_t mean = 0;
-    bool changed = s->mode != PEN_MODE_KEEP || d->inputs.what == PEN_INPUT_VIDEOS;
-    if (changed) {
-        int r = mean_by_probing(d, &mean, reterr);
-        if (r < 0)
-            return r;
-    } else {
-        mean = mean_by_size(d);
-    }
+    *ret = base ? base->block_samples : given;
+    return PEN_OK;
+}
+
+int pen__block_samples_choose(PenPlanDraft *d, uint64_t *ret, PenError *reterr)
+{
+    /* Keeping leaves sizes about as they are, and those are known for all inputs. */
+    uint64_t mean = d->n ? d->total_bytes / d->n : BLOCK_BYTES;
+    int r = d->n && sizes_change(d) ? mean_by_probing(d, &mean, reterr) : PEN_OK;
+    if (r < 0)
+        return r;
     uint64_t k = 1;
     while (k < MAX_CHOSEN && 2 * k * PEN_MAX(mean, 1u) <= BLOCK_BYTES)
         k *= 2;

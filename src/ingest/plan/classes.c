@@ -49,18 +49,30 @@ static int64_t find(const Class *list, uint32_t n, const char *name)
     return low < n && strcmp(list[low].name, name) == 0 ? (int64_t)list[low].number : -1;
 }
 
+/* Where the first sample with this label comes from. */
+static void place_of(const PenInputs *in, uint32_t label, char *buf, size_t cap)
+{
+    PenInputWalk walk;
+    PenInput input;
+    int r = pen__inputs_start(in, &walk, NULL);
+    do {
+        if (r == PEN_OK)
+            r = pen__inputs_next(&walk, &input, NULL);
+    } while (r == PEN_OK && input.label != label);
+    *buf = 0;
+    if (r == PEN_OK)
+        pen__input_name(in, &input, buf, cap);
+}
+
 /* A tar's sample may have no label while others have one: a number is stored for every sample. */
 static int check_all_labelled(const PenInputs *in, PenError *reterr)
 {
-    for (uint64_t i = 0; i < in->n; i++) {
-        if (in->items[i].label != PEN_NO_LABEL)
-            continue;
-        char name[256];
-        pen__inputs_name(in, i, name, sizeof name);
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: expected a label because other samples have one, found none", name);
-    }
-    return PEN_OK;
+    if (!in->n_unlabelled)
+        return PEN_OK;
+    char name[256];
+    place_of(in, PEN_NO_LABEL, name, sizeof name);
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "%s: expected a label because other samples have one, found none", name);
 }
 
 static bool same_classes(const PenPackInfo *a, const PenPackInfo *b)
@@ -95,15 +107,6 @@ static int choose_table(const PenPlanRequest *request, int32_t label_field, cons
             base->fields[base->class_field].name);
     *ret = base && base->class_field >= 0 ? base : from;
     return PEN_OK;
-}
-
-/* Where the first sample with this label comes from. */
-static void place_of(const PenInputs *in, uint32_t label, char *buf, size_t cap)
-{
-    uint64_t i = 0;
-    while (in->items[i].label != label)
-        i++;
-    pen__inputs_name(in, i, buf, cap);
 }
 
 /* The label as the integer it is; always false for folders, whose names are names. */

@@ -30,11 +30,11 @@ static int check_videos(const PenIngestSettings *s, PenError *reterr)
     return pen__video_check_programs(&video, reterr);
 }
 
-int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr)
+/* `spill`: the path of temporary files. */
+static int make(const PenPlanRequest *request, const char *path, const char *spill,
+                PenError *reterr)
 {
-    int r = check_settings(request->settings, reterr);
-    if (r < 0)
-        return r;
+    int r;
     PenPlanDraft *d = pen__zalloc(sizeof *d);
     if (!d)
         return pen__fail_memory(reterr, WHERE, path);
@@ -42,8 +42,10 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     d->inputs.settings = request->settings;
     d->inputs.places = request->places;
     d->inputs.summaries = request->summaries;
+    d->inputs.space = (PenSpace){spill, request->memory ? request->memory : PEN_PLAN_MEMORY};
     r = pen__scan_sources(&d->inputs, reterr);
-    pen__inputs_trim(&d->inputs);
+    if (r == PEN_OK)
+        r = pen__inputs_finish(&d->inputs, reterr);
     if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)
         r = check_videos(request->settings, reterr);
     if (r == PEN_OK)
@@ -51,16 +53,28 @@ int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *re
     if (r == PEN_OK)
         r = pen__plan_schema_make(&d->inputs, request, &d->shape, reterr);
     if (r == PEN_OK)
-        r = pen__order_make(&d->inputs, request, &d->order, &d->n, &d->n_known, reterr);
+        r = pen__block_samples_given(d, &d->block_samples, reterr);
     if (r == PEN_OK)
-        pen__plan_schema_mark_optional(&d->inputs, d->order, d->n, &d->shape);
+        r = pen__order_make(d, reterr);
     if (r == PEN_OK)
-        r = pen__block_samples(d, &d->block_samples, reterr);
+        pen__plan_schema_mark_optional(&d->shape, d->n_parts, d->n);
     if (r == PEN_OK)
         r = pen__plan_write(d, path, reterr);
-    pen__free(d->order);
+    pen__sequence_close(&d->sequence);
+    pen__probes_free(&d->probes);
     pen__plan_schema_free(&d->shape);
     pen__inputs_free(&d->inputs);
     pen__free(d);
+    return r;
+}
+
+int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr)
+{
+    int r = check_settings(request->settings, reterr);
+    if (r < 0)
+        return r;
+    char *spill = pen__path_add(path, ".spill");
+    r = spill ? make(request, path, spill, reterr) : pen__fail_memory(reterr, WHERE, path);
+    pen__free(spill);
     return r;
 }

@@ -1,88 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which inputs are taken, and in which order. */
-#include <inttypes.h>
+/* Which inputs are taken, and in which order. Nothing here holds memory for each input beyond what
+ * the space of the inputs allows. */
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/rng.h"
-#include "base/sha256.h"
 #include "ingest/plan/plan_impl.h"
+#include "ingest/spill/scatter.h"
 
 #define WHERE "ingest/plan"
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- shuffled places ------------------------------------------------------------------------- */
 
-typedef struct Hashed {
-    uint64_t hash;
-    uint64_t input;
-} Hashed;
-
-static int by_hash(const void *a, const void *b)
+/* `ctx`: by input, its position. */
+static int note_position(void *ctx, uint64_t position, uint64_t input, PenError *reterr)
 {
-    const Hashed *p = a, *q = b;
-    if (p->hash != q->hash)
-        return p->hash < q->hash ? -1 : 1;
-    return (p->input > q->input) - (p->input < q->input);
+    return pen__scatter_add(ctx, &(PenPlaced){input, position, 0}, reterr);
 }
 
-static bool same_key(const PenInputs *in, uint64_t a, uint64_t b)
+static int shuffle(const PenInputs *in, uint64_t seed, PenScatter **ret, PenError *reterr)
 {
-    PenInput p, q;
-    pen__inputs_get(in, a, &p);
-    pen__inputs_get(in, b, &q);
-    return p.key_bytes == q.key_bytes && memcmp(p.key, q.key, p.key_bytes) == 0;
+    int r = pen__scatter_open(&in->space, in->n, 1, ret, reterr);
+    PenShuffle what = {in->n, seed, PEN_ORDER_STREAM, note_position, *ret};
+    return r < 0 ? r : pen__shuffle(&what, &in->space, reterr);
 }
 
-static int fail_twice(const PenInputs *in, uint64_t a, uint64_t b, PenError *reterr)
-{
-    char first[200], second[200];
-    PenInput p;
-    pen__inputs_name(in, a, first, sizeof first);
-    pen__inputs_name(in, b, second, sizeof second);
-    pen__inputs_get(in, a, &p);
-    return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                     "expected unique keys, found %.*s twice: %s (input %" PRIu64
-                     ") and %s (input %" PRIu64 ")",
-                     (int)PEN_MIN(p.key_bytes, 60u), (const char *)p.key, first, a, second, b);
-}
-
-int pen__order_check_keys(const PenInputs *in, PenError *reterr)
-{
-    Hashed *list = pen__alloc_array(in->n, sizeof *list);
-    if (!list)
-        return pen__fail_memory(reterr, WHERE, "list of keys");
-    for (uint64_t i = 0; i < in->n; i++) {
-        PenInput input;
-        uint8_t hash[32];
-        pen__inputs_get(in, i, &input);
-        pen__sha256(input.key, input.key_bytes, hash);
-        list[i] = (Hashed){pen__load64(hash), i};
-    }
-    if (in->n)
-        qsort(list, (size_t)in->n, sizeof *list, by_hash);
-    int r = PEN_OK;
-    for (uint64_t i = 0; r == PEN_OK && i < in->n; i++)
-        for (uint64_t k = i + 1; r == PEN_OK && k < in->n && list[k].hash == list[i].hash; k++)
-            if (same_key(in, list[i].input, list[k].input))
-                r = fail_twice(in, list[i].input, list[k].input, reterr);
-    pen__free(list);
-    return r;
-}
-
-/* ---- order ----------------------------------------------------------------------------------- */
-
-static void shuffle(uint64_t *order, uint64_t n, uint64_t seed)
-{
-    PenRng rng = pen__rng_init(seed, PEN_ORDER_STREAM);
-    for (uint64_t i = n; i-- > 1;) {
-        uint64_t k = pen__rng_below(&rng, i + 1);
-        uint64_t swap = order[i];
-        order[i] = order[k];
-        order[k] = swap;
-    }
-}
+/* ---- a fraction ------------------------------------------------------------------------------ */
 
 /* ceil(fraction * n), without taking one more where the product is off by a rounding error. */
 static uint64_t share(double fraction, uint64_t n)
@@ -93,80 +35,137 @@ static uint64_t share(double fraction, uint64_t n)
     return n && !k ? 1 : PEN_MIN(k, n);
 }
 
-/* Keeps, in the order they have, the first ones of each label. */
-static int keep_fraction(const PenInputs *in, double fraction, uint64_t *order, uint64_t *n,
+/* By position, the label and the input; counts the inputs of each label. */
+static int collect_labels(const PenInputs *in, PenScatter *positions, PenScatter *ret,
+                          uint64_t *counts, PenError *reterr)
+{
+    PenInputWalk walk;
+    PenInput input;
+    PenPlaced at;
+    int r = pen__inputs_start(in, &walk, reterr);
+    while (r == PEN_OK && (r = pen__inputs_next(&walk, &input, reterr)) == PEN_OK) {
+        uint32_t label = in->labels.n ? input.label : 0;
+        counts[label]++;
+        r = pen__scatter_next(positions, &at, reterr);
+        if (r == PEN_OK)
+            r = pen__scatter_add(ret, &(PenPlaced){at.a, label, input.number}, reterr);
+    }
+    return r == PEN_END ? PEN_OK : r;
+}
+
+/* Of each label the first ones of the shuffled list, as many as `left` says. */
+static int choose(PenScatter *labels, uint64_t *left, PenScatter *ret, PenError *reterr)
+{
+    PenPlaced at;
+    int r = PEN_OK;
+    while (r == PEN_OK && (r = pen__scatter_next(labels, &at, reterr)) == PEN_OK)
+        if (left[at.a]) {
+            left[at.a]--;
+            r = pen__scatter_add(ret, &(PenPlaced){at.b, at.place, 0}, reterr);
+        }
+    return r == PEN_END ? PEN_OK : r;
+}
+
+/* Replaces the positions of all inputs by those of the inputs that stay. */
+static int keep_fraction(const PenInputs *in, double fraction, PenScatter **positions,
                          PenError *reterr)
 {
+    PenScatter *labels = NULL, *kept = NULL;
     uint32_t n_groups = in->labels.n ? in->labels.n : 1;
     uint64_t *quota = pen__alloc_array(n_groups, sizeof *quota);
     if (!quota)
         return pen__fail_memory(reterr, WHERE, "list of classes");
     memset(quota, 0, n_groups * sizeof *quota);
-    for (uint64_t i = 0; i < in->n; i++)
-        quota[in->labels.n ? in->items[i].label : 0]++;
+    int r = pen__scatter_open(&in->space, in->n, 2, &labels, reterr);
+    if (r == PEN_OK)
+        r = collect_labels(in, *positions, labels, quota, reterr);
     for (uint32_t i = 0; i < n_groups; i++)
         quota[i] = share(fraction, quota[i]);
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < *n; i++) {
-        uint64_t *left = &quota[in->labels.n ? in->items[order[i]].label : 0];
-        if (*left) {
-            (*left)--;
-            order[kept++] = order[i];
-        }
-    }
-    *n = kept;
+    pen__scatter_close(positions);
+    if (r == PEN_OK)
+        r = pen__scatter_open(&in->space, in->n, 1, &kept, reterr);
+    if (r == PEN_OK)
+        r = choose(labels, quota, kept, reterr);
+    pen__scatter_close(&labels);
     pen__free(quota);
-    return PEN_OK;
+    *positions = kept;
+    return r;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
-    return (p > q) - (p < q);
-}
+/* ---- the sequence ---------------------------------------------------------------------------- */
 
-static int drop_known(const PenInputs *in, const PenPlanRequest *request, uint64_t *order,
-                      uint64_t *n, PenError *reterr)
+typedef struct Filling {
+    PenPlanDraft *draft;
+    PenScatter *positions; /* by input; NULL: all, in source order */
+    bool by_source;
+    PenPlaced next; /* of the positions */
+} Filling;
+
+/* What the schema and the size of blocks depend on. */
+static void count_parts(PenPlanDraft *d, const PenInput *input)
 {
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < *n; i++) {
-        PenInput input;
-        pen__inputs_get(in, order[i], &input);
-        int r = request->known(request->known_ctx, input.key, input.key_bytes, reterr);
-        if (r < 0)
-            return r;
-        if (r == PEN_OK)
-            order[kept++] = order[i];
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++) {
+        PenCell c;
+        pen__cell_next(&at, &c);
+        d->n_parts[d->shape.field_of_column[c.column]]++;
+        d->total_bytes += c.kind == PEN_PART_INLINE ? c.text_bytes : c.bytes;
     }
-    *n = kept;
-    return PEN_OK;
 }
 
-int pen__order_make(const PenInputs *in, const PenPlanRequest *request, uint64_t **ret_order,
-                    uint64_t *ret_n, uint64_t *ret_n_known, PenError *reterr)
+static int take_input(Filling *f, const PenInput *input, PenError *reterr)
 {
-    const PenIngestSettings *s = request->settings;
-    uint64_t n = in->n;
-    uint64_t *order = pen__alloc_array(n, sizeof *order);
-    if (!order)
-        return pen__fail_memory(reterr, WHERE, "order of the inputs");
-    for (uint64_t i = 0; i < n; i++)
-        order[i] = i;
-    shuffle(order, n, s->seed);
-    int r = s->fraction < 1 ? keep_fraction(in, s->fraction, order, &n, reterr) : PEN_OK;
-    /* What is read where it lies is fastest in the order in which it lies. */
-    bool by_source = s->order == PEN_PACK_SOURCE || (s->in_place && in->kind == PEN_ROOT_TAR);
-    if (r == PEN_OK && by_source && n)
-        qsort(order, (size_t)n, sizeof *order, by_number);
-    uint64_t chosen = n;
-    if (r == PEN_OK && request->known)
-        r = drop_known(in, request, order, &n, reterr);
-    if (r < 0) {
-        pen__free(order);
+    PenPlanDraft *d = f->draft;
+    const PenPlanRequest *request = d->request;
+    uint64_t position = f->positions && !f->by_source ? f->next.a : input->number;
+    int r = 0;
+    if (request->known)
+        r = request->known(request->known_ctx, input->key, input->key_bytes, reterr);
+    if (r < 0)
         return r;
+    if (r) {
+        d->n_known++;
+        return PEN_OK;
     }
-    *ret_order = order;
-    *ret_n = n;
-    *ret_n_known = chosen - n;
-    return PEN_OK;
+    d->n++;
+    count_parts(d, input);
+    return pen__sequence_add(&d->sequence, position, input, reterr);
+}
+
+static int fill(Filling *f, PenError *reterr)
+{
+    PenInputWalk walk;
+    PenInput input;
+    const PenInputs *in = &f->draft->inputs;
+    int r = pen__inputs_start(in, &walk, reterr);
+    if (r == PEN_OK && f->positions)
+        r = pen__scatter_next(f->positions, &f->next, reterr);
+    while (r == PEN_OK && (r = pen__inputs_next(&walk, &input, reterr)) == PEN_OK) {
+        if (f->positions && f->next.place != input.number)
+            continue;
+        r = take_input(f, &input, reterr);
+        if (r == PEN_OK && f->positions)
+            r = pen__scatter_next(f->positions, &f->next, reterr);
+    }
+    return r == PEN_END ? PEN_OK : r;
+}
+
+int pen__order_make(PenPlanDraft *d, PenError *reterr)
+{
+    const PenIngestSettings *s = d->request->settings;
+    const PenInputs *in = &d->inputs;
+    Filling f = {.draft = d};
+    /* What is read where it lies is fastest in the order in which it lies. */
+    f.by_source = s->order == PEN_PACK_SOURCE || (s->in_place && in->kind == PEN_ROOT_TAR);
+    int r = PEN_OK;
+    if (!f.by_source || s->fraction < 1)
+        r = shuffle(in, s->seed, &f.positions, reterr);
+    if (r == PEN_OK && s->fraction < 1)
+        r = keep_fraction(in, s->fraction, &f.positions, reterr);
+    if (r == PEN_OK)
+        r = pen__sequence_open(&d->sequence, in, reterr);
+    if (r == PEN_OK)
+        r = fill(&f, reterr);
+    pen__scatter_close(&f.positions);
+    return r;
 }

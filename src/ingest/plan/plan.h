@@ -56,7 +56,11 @@ typedef struct PenPlanRequest {
     void *known_ctx;
     struct PenPlaces *places;      /* of remote sources */
     const PenSummaries *summaries; /* of remote tars; NULL: there are none */
+    size_t memory; /* bytes for inputs, and as many for sorting them; 0 = PEN_PLAN_MEMORY. What does
+                    * not fit goes to temporary files next to the plan. */
 } PenPlanRequest;
+
+#define PEN_PLAN_MEMORY ((size_t)64 << 20)
 
 /* Scans the sources and writes the plan to the file `path` (through `path`.part, synced, renamed).
  * Duplicate keys are PEN_E_EXISTS naming both inputs. No input at all is PEN_E_NOT_FOUND; inputs

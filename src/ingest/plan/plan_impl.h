@@ -5,6 +5,7 @@
 
 #include "ingest/plan/plan.h"
 #include "ingest/source/input.h"
+#include "ingest/spill/scatter.h"
 
 /* ---- shape: fields and classes --------------------------------------------------------------- */
 
@@ -21,10 +22,10 @@ typedef struct PenPlanSchema {
 
 int pen__plan_schema_make(const PenInputs *inputs, const PenPlanRequest *request,
                           PenPlanSchema *ret, PenError *reterr);
-/* Fields of bytes, json and text that one of the n inputs in `order` has no part for become
+/* Fields of bytes, json and text that have fewer parts than there are inputs become
  * PEN_FIELD_OPTIONAL. */
-void pen__plan_schema_mark_optional(const PenInputs *inputs, const uint64_t *order, uint64_t n,
-                                    PenPlanSchema *shape);
+void pen__plan_schema_mark_optional(PenPlanSchema *shape, const uint64_t *n_parts,
+                                    uint64_t n_inputs);
 void pen__plan_schema_free(PenPlanSchema *shape);
 /* The step of it that deals with labels: classes and numbers, once the fields are known. */
 int pen__plan_schema_labels(const PenInputs *inputs, const PenPlanRequest *request,
@@ -34,14 +35,21 @@ int pen__plan_schema_labels(const PenInputs *inputs, const PenPlanRequest *reque
 
 int pen__order_check_keys(const PenInputs *inputs, PenError *reterr);
 
-/* Which inputs, in the order of the pack: numbers of inputs, *ret_n of them, to be freed with
- * pen__free. The list of inputs is shuffled by Fisher-Yates: for i from n - 1 down to 1 it swaps i
- * with a number from [0, i], drawn by pen__rng_below from the stream (seed, PEN_ORDER_STREAM). Of
- * each label the first ceil(fraction * its inputs) of the shuffled list stay; for the source order
- * what stays is sorted again. What the base pack knows is then left out. */
-#define PEN_ORDER_STREAM 1
-int pen__order_make(const PenInputs *inputs, const PenPlanRequest *request, uint64_t **ret_order,
-                    uint64_t *ret_n, uint64_t *ret_n_known, PenError *reterr);
+/* The chosen inputs, in the order of the pack. Zero-initialised is closed. */
+typedef struct PenSequence {
+    const PenInputs *inputs;
+    PenScatter *numbers; /* by position, the number of an input in memory */
+    PenSorter *sorter;   /* by position, the input */
+} PenSequence;
+
+int pen__sequence_open(PenSequence *q, const PenInputs *inputs, PenError *reterr);
+/* Positions may have gaps between them. */
+int pen__sequence_add(PenSequence *q, uint64_t position, const PenInput *input, PenError *reterr);
+/* Once, after the last was added. */
+int pen__sequence_start(PenSequence *q, PenError *reterr);
+/* PEN_END behind the last one. An input lives until the next call. */
+int pen__sequence_next(PenSequence *q, PenInput *ret, PenError *reterr);
+void pen__sequence_close(PenSequence *q);
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -56,32 +64,59 @@ typedef struct PenRecordFrame {
     const PenSummaries *summaries;
 } PenRecordFrame;
 
-/* Appends the record of input i to `out`, and its stamps, which begin at *ret_stamps. */
-int pen__record_add(const PenInputs *inputs, const PenPlanSchema *shape, uint64_t i, PenBuf *out,
+/* Appends the record of an input to `out`, and its stamps, which begin at *ret_stamps. */
+int pen__record_add(const PenPlanSchema *shape, const PenInput *input, PenBuf *out,
                     size_t *ret_stamps, PenError *reterr);
 /* The record lies in `scratch` from its start to its end; what the item needs is put behind it. */
 int pen__record_parse(const PenRecordFrame *frame, PenItem *ret, PenBuf *scratch, PenError *reterr);
 
-/* ---- block size ------------------------------------------------------------------------------ */
+/* ---- draft ----------------------------------------------------------------------------------- */
+
+/* Some of the inputs, copied. */
+#define PEN_PROBES 64
+typedef struct PenProbes {
+    uint32_t n;
+    bool in_order; /* the first ones; otherwise evenly spaced */
+    PenBuf inputs[PEN_PROBES];
+} PenProbes;
 
 /* A plan on its way to the file. */
 typedef struct PenPlanDraft {
     const PenPlanRequest *request;
     PenInputs inputs;
     PenPlanSchema shape;
-    uint64_t *order; /* n numbers of inputs */
+    PenSequence sequence; /* n inputs */
     uint64_t n, n_known;
-    uint64_t block_samples;
+    uint64_t n_parts[PEN_FIELD_LIMIT]; /* of all inputs, for each field */
+    uint64_t total_bytes;              /* of all parts */
+    uint64_t block_samples;            /* 0: to be chosen when the inputs are written */
+    PenProbes probes;
 } PenPlanDraft;
 
-/* K: what the settings or the base pack say, else the largest power of two, at most 65,536, with
- * which a block takes at most 4 MiB. That is reckoned from the sizes of the inputs, and when the
- * mode changes the sizes, from the headers of up to 64 images. */
-int pen__block_samples(const PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
+/* Which inputs, in the order of the pack. The list of inputs is shuffled (pen__shuffle) by the
+ * stream PEN_ORDER_STREAM. Of each label the first ceil(fraction * its inputs) of the shuffled list
+ * stay; for the source order what stays is sorted again. What the base pack knows is then left out.
+ * Fills the sequence and counts its inputs and their parts. */
+#define PEN_ORDER_STREAM 1
+int pen__order_make(PenPlanDraft *draft, PenError *reterr);
+
+/* ---- block size ------------------------------------------------------------------------------ */
+
+/* K: what the settings or the base pack say; 0 when it has to be chosen. */
+int pen__block_samples_given(const PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
+/* The largest power of two, at most 65,536, with which a block takes at most 4 MiB. That is
+ * reckoned from the sizes of the inputs, and when the mode changes the sizes, from the headers of
+ * up to 64 images. */
+int pen__block_samples_choose(PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
+/* To be called with every input and its position, before K is chosen. Keeps what it needs. */
+int pen__probes_offer(PenPlanDraft *draft, uint64_t position, const PenInput *input,
+                      PenError *reterr);
+void pen__probes_free(PenProbes *probes);
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr);
+/* Reads the sequence, and chooses K if it is not given. */
+int pen__plan_write(PenPlanDraft *draft, const char *path, PenError *reterr);
 
 /* Layout of the file:
  *   +0     head      16: magic 8, version u32, zero u32

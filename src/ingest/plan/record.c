@@ -114,22 +114,20 @@ static int add_stamps(PenBuf *out, const PenCell *cells, uint32_t n)
     return r;
 }
 
-int pen__record_add(const PenInputs *in, const PenPlanSchema *shape, uint64_t i, PenBuf *out,
+int pen__record_add(const PenPlanSchema *shape, const PenInput *input, PenBuf *out,
                     size_t *ret_stamps, PenError *reterr)
 {
-    PenInput input;
-    pen__inputs_get(in, i, &input);
     PenCell cells[PEN_FIELD_LIMIT];
-    place_cells(shape, &input, cells);
-    int r = add_text(out, input.key, input.key_bytes);
+    place_cells(shape, input, cells);
+    int r = add_text(out, input->key, input->key_bytes);
     for (uint32_t k = 0; r == PEN_OK && k < shape->n_fields; k++) {
         if ((int32_t)k == shape->label_field)
-            r = add_label(out, shape->numbers[input.label]);
+            r = add_label(out, shape->numbers[input->label]);
         else
             r = add_part(out, shape->fields[k].type, &cells[k]);
         if (r < 0 && r != PEN_E_NO_MEMORY)
             return pen__fail(reterr, r, WHERE, "%.*s: field %s: expected a number, found %.*s",
-                             (int)PEN_MIN(input.key_bytes, 200u), (const char *)input.key,
+                             (int)PEN_MIN(input->key_bytes, 200u), (const char *)input->key,
                              shape->fields[k].name, (int)PEN_MIN(cells[k].text_bytes, 60u),
                              cells[k].text);
     }

@@ -168,22 +168,11 @@ int pen__plan_schema_make(const PenInputs *in, const PenPlanRequest *request, Pe
     return pen__plan_schema_labels(in, request, ret, reterr);
 }
 
-void pen__plan_schema_mark_optional(const PenInputs *in, const uint64_t *order, uint64_t n,
-                                    PenPlanSchema *shape)
+void pen__plan_schema_mark_optional(PenPlanSchema *shape, const uint64_t *n_parts,
+                                    uint64_t n_inputs)
 {
-    uint64_t n_parts[PEN_FIELD_LIMIT] = {0};
-    for (uint64_t i = 0; i < n; i++) {
-        PenInput input;
-        pen__inputs_get(in, order[i], &input);
-        const uint8_t *at = input.cells;
-        for (uint32_t k = 0; k < input.n_cells; k++) {
-            PenCell c;
-            pen__cell_next(&at, &c);
-            n_parts[shape->field_of_column[c.column]]++;
-        }
-    }
     for (uint32_t f = 0; f < shape->n_fields; f++)
-        if (pen__type_is_blob(shape->fields[f].type) && n_parts[f] < n)
+        if (pen__type_is_blob(shape->fields[f].type) && n_parts[f] < n_inputs)
             shape->fields[f].flags |= PEN_FIELD_OPTIONAL;
 }
 

@@ -7,17 +7,21 @@
 #include "base/crc32c.h"
 #include "base/sha256.h"
 #include "ingest/plan/plan_impl.h"
+#include "io/dir.h"
 #include "io/sink.h"
 #include "pack/format/schema.h"
 
 #define WHERE "ingest/plan"
 #define BATCH_BYTES ((size_t)1 << 20)
+#define REPORT_EVERY 65536
 
 typedef struct Writer {
-    const PenPlanDraft *draft;
+    PenPlanDraft *draft;
     PenSink *sink;
     PenBuf batch; /* not written yet */
-    PenBuf table;
+    PenBuf table; /* what is not in the file of it */
+    PenSpill table_file;
+    uint64_t table_bytes;
     PenBuf marks;
     PenBuf texts;
     size_t hashed_texts; /* all but the roots, which are not part of the plan's identity */
@@ -37,13 +41,11 @@ static int flush(Writer *w, PenError *reterr)
 }
 
 /* Of what the record says. */
-static uint64_t count_bytes(Writer *w, uint64_t input)
+static uint64_t count_bytes(Writer *w, const PenInput *input)
 {
-    PenInput i;
     uint64_t bytes = 0;
-    pen__inputs_get(&w->draft->inputs, input, &i);
-    const uint8_t *at = i.cells;
-    for (uint32_t k = 0; k < i.n_cells; k++) {
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++) {
         PenCell c;
         pen__cell_next(&at, &c);
         if (c.kind != PEN_PART_INLINE && c.kind != PEN_PART_NONE)
@@ -67,17 +69,15 @@ static int add_mark(Writer *w, uint64_t position, uint64_t item_bytes)
 }
 
 /* Of the record, its stamps, and those of the tar or .gulp that parts of it lie in. */
-static void hash_inputs(const Writer *w, uint64_t input, const uint8_t *record, size_t bytes,
+static void hash_inputs(const Writer *w, const PenInput *input, const uint8_t *record, size_t bytes,
                         uint8_t ret[PEN_ENTRY_INPUTS])
 {
     PenSha256 sha;
-    PenInput in;
     uint8_t hash[32], stamp[PEN_STAMP_BYTES + 8];
     pen__sha256_init(&sha);
     pen__sha256_update(&sha, record, bytes);
-    pen__inputs_get(&w->draft->inputs, input, &in);
-    const uint8_t *at = in.cells;
-    for (uint32_t k = 0; k < in.n_cells; k++) {
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++) {
         PenCell c;
         pen__cell_next(&at, &c);
         if (c.kind != PEN_PART_RANGE && c.kind != PEN_PART_STREAM && c.kind != PEN_PART_GULP)
@@ -91,20 +91,47 @@ static void hash_inputs(const Writer *w, uint64_t input, const uint8_t *record, 
     memcpy(ret, hash, PEN_ENTRY_INPUTS);
 }
 
-static int write_record(Writer *w, uint64_t position, PenError *reterr)
+/* The table follows the records, so that it has to wait for them. */
+static int add_entry(Writer *w, const uint8_t entry[PEN_PLAN_ENTRY], PenError *reterr)
 {
-    uint64_t input = w->draft->order[position];
+    if (pen__buf_add(&w->table, entry, PEN_PLAN_ENTRY) < 0)
+        return pen__fail_memory(reterr, WHERE, "table of the plan");
+    w->table_bytes += PEN_PLAN_ENTRY;
+    if (!w->table_file.path || w->table.bytes < w->draft->inputs.space.memory)
+        return PEN_OK;
+    int r = pen__spill_write(&w->table_file, w->table.data, w->table.bytes, reterr);
+    w->table.bytes = 0;
+    return r;
+}
+
+static int write_table(Writer *w, PenError *reterr)
+{
+    uint64_t bytes = w->table_file.bytes;
+    int r = PEN_OK;
+    if (bytes && pen__buf_reserve(&w->batch, BATCH_BYTES) < 0)
+        return pen__fail_memory(reterr, WHERE, "table of the plan");
+    for (uint64_t at = 0; r == PEN_OK && at < bytes; at += BATCH_BYTES) {
+        size_t n = (size_t)PEN_MIN(bytes - at, (uint64_t)BATCH_BYTES);
+        r = pen__spill_read(&w->table_file, w->batch.data, n, at, reterr);
+        if (r == PEN_OK)
+            r = pen__sink_write(w->sink, w->batch.data, n, reterr);
+    }
+    return r < 0 ? r : pen__sink_write(w->sink, w->table.data, w->table.bytes, reterr);
+}
+
+static int write_record(Writer *w, uint64_t position, const PenInput *input, PenError *reterr)
+{
     size_t begin = w->batch.bytes;
     uint64_t offset = pen__sink_bytes(w->sink) + begin;
     size_t stamps = 0;
-    int r = pen__record_add(&w->draft->inputs, &w->draft->shape, input, &w->batch, &stamps, reterr);
+    int r = pen__record_add(&w->draft->shape, input, &w->batch, &stamps, reterr);
     if (r < 0)
         return r;
     size_t bytes = w->batch.bytes - begin;
     if (bytes > UINT32_MAX)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "input %" PRIu64 ": expected a record below 4 GiB, found %zu bytes", input,
-                         bytes);
+                         "input %" PRIu64 ": expected a record below 4 GiB, found %zu bytes",
+                         input->number, bytes);
     uint8_t entry[PEN_PLAN_ENTRY];
     pen__store64(entry, offset);
     pen__store32(entry + 8, (uint32_t)bytes);
@@ -114,8 +141,9 @@ static int write_record(Writer *w, uint64_t position, PenError *reterr)
     crc = pen__crc32c(crc, w->batch.data + begin, bytes);
     pen__store32(entry + 12,
                  pen__crc32c(crc, entry + PEN_PLAN_ENTRY - PEN_ENTRY_INPUTS, PEN_ENTRY_INPUTS));
-    if (pen__buf_add(&w->table, entry, sizeof entry) < 0)
-        return pen__fail_memory(reterr, WHERE, "table of the plan");
+    r = add_entry(w, entry, reterr);
+    if (r < 0)
+        return r;
     uint8_t hashed[4]; /* without the stamps: the same data elsewhere gives the same pack */
     pen__store32(hashed, (uint32_t)(stamps - begin));
     pen__sha256_update(&w->id, hashed, sizeof hashed);
@@ -209,7 +237,7 @@ static bool has_entries(const PenPlanDraft *d)
 static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
 {
     const PenPlanDraft *d = w->draft;
-    uint64_t texts_offset = w->table_offset + w->table.bytes + w->marks.bytes;
+    uint64_t texts_offset = w->table_offset + w->table_bytes + w->marks.bytes;
     static const char split[] = "parts by bytes"; /* tasks of an earlier version had other parts */
     memset(foot, 0, PEN_PLAN_FOOT);
     memcpy(foot + PEN_FOOT_MAGIC, PEN_PLAN_END_MAGIC, 8);
@@ -241,45 +269,64 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
                  pen__crc32c(0, foot + PEN_FOOT_FILE_BYTES, PEN_PLAN_FOOT - PEN_FOOT_FILE_BYTES));
 }
 
+static int write_records(Writer *w, PenError *reterr)
+{
+    PenPlanDraft *d = w->draft;
+    PenInput input;
+    uint64_t i = 0;
+    int r = pen__sequence_start(&d->sequence, reterr);
+    while (r == PEN_OK && (r = pen__sequence_next(&d->sequence, &input, reterr)) == PEN_OK) {
+        if (i % REPORT_EVERY == REPORT_EVERY - 1)
+            r = pen__inputs_report(&d->inputs, reterr);
+        if (r == PEN_OK)
+            r = pen__probes_offer(d, i, &input, reterr);
+        if (r == PEN_OK)
+            r = write_record(w, i++, &input, reterr);
+    }
+    return r == PEN_END ? flush(w, reterr) : r;
+}
+
 static int write_all(Writer *w, PenError *reterr)
 {
     uint8_t head[PEN_PLAN_HEAD] = PEN_PLAN_MAGIC;
     pen__store64(head + 8, PEN_PLAN_VERSION);
-    if (pen__buf_reserve(&w->table, (size_t)w->draft->n * PEN_PLAN_ENTRY) < 0 ||
+    uint64_t table = w->draft->n * PEN_PLAN_ENTRY;
+    if (w->table_file.path)
+        table = PEN_MIN(table, w->draft->inputs.space.memory + PEN_PLAN_ENTRY);
+    if (pen__buf_reserve(&w->table, (size_t)table) < 0 ||
         pen__buf_reserve(&w->marks, (size_t)pen__marks_count(w->draft->n, w->stride) * 8) < 0)
         return pen__fail_memory(reterr, WHERE, "table of the plan");
     int r = pen__sink_write(w->sink, head, sizeof head, reterr);
-    for (uint64_t i = 0; r == PEN_OK && i < w->draft->n; i++)
-        r = write_record(w, i, reterr);
     if (r == PEN_OK)
-        r = flush(w, reterr);
+        r = write_records(w, reterr);
+    w->table_offset = pen__sink_bytes(w->sink);
+    if (r == PEN_OK && !w->draft->block_samples)
+        r = pen__block_samples_choose(w->draft, &w->draft->block_samples, reterr);
+    if (r == PEN_OK)
+        r = write_table(w, reterr);
     if (r < 0)
         return r;
-    w->table_offset = pen__sink_bytes(w->sink);
     if (make_texts(w) < 0)
         return pen__fail_memory(reterr, WHERE, "texts of the plan");
     uint8_t foot[PEN_PLAN_FOOT];
     make_foot(w, foot);
-    struct iovec pieces[] = {{w->table.data, w->table.bytes},
-                             {w->marks.data, w->marks.bytes},
-                             {w->texts.data, w->texts.bytes},
-                             {foot, sizeof foot}};
+    struct iovec pieces[] = {
+        {w->marks.data, w->marks.bytes}, {w->texts.data, w->texts.bytes}, {foot, sizeof foot}};
     return pen__sink_writev(w->sink, pieces, (int)PEN_LEN(pieces), reterr);
 }
 
-int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reterr)
+int pen__plan_write(PenPlanDraft *draft, const char *path, PenError *reterr)
 {
-    Writer w = {.draft = draft, .stride = pen__marks_stride(draft->n)};
+    Writer w = {.draft = draft,
+                .stride = pen__marks_stride(draft->n),
+                .table_file.path = draft->inputs.space.path};
     static const char begin[] = "penstock plan 0";
     pen__sha256_init(&w.id);
     pen__sha256_init(&w.inputs);
     pen__sha256_update(&w.id, begin, sizeof begin);
-    size_t n = strlen(path);
-    char *part_path = pen__alloc(n + sizeof ".part");
+    char *part_path = pen__path_add(path, ".part");
     if (!part_path)
         return pen__fail_memory(reterr, WHERE, path);
-    memcpy(part_path, path, n);
-    memcpy(part_path + n, ".part", sizeof ".part");
     int r = pen__sink_open(part_path, &w.sink, reterr);
     if (r == PEN_OK)
         r = write_all(&w, reterr);
@@ -290,6 +337,7 @@ int pen__plan_write(const PenPlanDraft *draft, const char *path, PenError *reter
     pen__free(part_path);
     pen__buf_free(&w.batch);
     pen__buf_free(&w.table);
+    pen__spill_close(&w.table_file);
     pen__buf_free(&w.marks);
     pen__buf_free(&w.texts);
     return r;

@@ -281,6 +281,7 @@ static int add_all_dead(Walk *w, PenError *reterr)
 int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
 {
     uint64_t first = in->n;
+    pen__inputs_sort_begin(in);
     Walk w = {.inputs = in, .root = path};
     int r = pen__inputs_add_root(in, PEN_ROOT_FOLDER, path, strlen(path), 0, &w.source, reterr);
     if (r == PEN_OK)
@@ -291,6 +292,5 @@ int pen__scan_folder(PenInputs *in, const char *path, PenError *reterr)
         r = add_all_dead(&w, reterr);
     pen__buf_free(&w.dead);
     pen__buf_free(&w.path);
-    pen__inputs_sort(in, first);
-    return r;
+    return r < 0 ? r : pen__inputs_sort_end(in, reterr);
 }

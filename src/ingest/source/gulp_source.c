@@ -216,7 +216,7 @@ int pen__folder_is_gulp(const char *path, PenError *reterr)
 int pen__scan_gulp(PenInputs *in, const char *path, PenError *reterr)
 {
     PenNames names = {0};
-    uint64_t first = in->n;
+    pen__inputs_sort_begin(in);
     int r = pen__dir_list(path, &names, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++) {
         if (names.names[i][0] == '.' || !pen__text_ends(names.names[i], ".gmeta"))
@@ -229,7 +229,5 @@ int pen__scan_gulp(PenInputs *in, const char *path, PenError *reterr)
         pen__free(data);
     }
     pen__names_free(&names);
-    if (r == PEN_OK)
-        pen__inputs_sort(in, first);
-    return r;
+    return r < 0 ? r : pen__inputs_sort_end(in, reterr);
 }

@@ -11,6 +11,7 @@
 #include "ingest/source/part.h"
 #include "ingest/source/stamp.h"
 #include "ingest/source/text.h"
+#include "ingest/spill/sorter.h"
 #include "io/places.h"
 
 #define PEN_KEY_LIMIT 4096
@@ -104,15 +105,32 @@ typedef struct PenInputs {
 
     PenLabelAt lowest, highest; /* of lists */
 
+    uint64_t n;            /* of all inputs */
+    uint64_t n_unlabelled; /* of those, without a label */
     struct PenInputAt {
         uint64_t at; /* in the arena */
         uint32_t label;
     } * items;
-    uint64_t n, cap;
+    uint64_t n_items, cap; /* of those in memory */
     PenBuf arena;
+
+    /* What did not fit in memory, see inputs_spill.c. */
+    PenSpace space;     /* without a path all inputs stay in memory */
+    PenSorter *spilled; /* has all inputs but the items; NULL: none */
+    struct PenInputRange {
+        uint32_t number;  /* how many ranges came before it */
+        bool is_open;     /* inputs that are being added belong to it */
+        uint64_t first;   /* the first item that belongs to it */
+        bool is_spilled;  /* some of them have been spilled */
+    } range;              /* inputs that are ordered by key */
+    bool has_unmeasured;  /* of a list that is being read, whose inputs are remote, */
+    uint64_t unmeasured;  /* and the first item of it */
+    char first_name[256]; /* of the first input of all, once it is spilled */
+    bool first_is_labelled;
 } PenInputs;
 
 typedef struct PenInput {
+    uint64_t number; /* in source order */
     const uint8_t *key;
     uint32_t key_bytes;
     uint32_t label; /* number in labels, PEN_NO_LABEL when it has none */
@@ -136,22 +154,48 @@ int pen__inputs_add_column(PenInputs *inputs, const char *name, int32_t type, ui
 int pen__inputs_add(PenInputs *inputs, const char *key, size_t key_bytes, const char *label,
                     const PenCell *cells, uint32_t n_cells, PenError *reterr);
 
+/* Only where no input is spilled. */
 void pen__inputs_get(const PenInputs *inputs, uint64_t i, PenInput *ret);
+/* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
+#define PEN_INPUT_HEAD 8
 void pen__cell_next(const uint8_t **at, PenCell *ret);
+uint64_t pen__cell_bytes(const PenCell *cell);
+uint8_t *pen__cell_store(uint8_t *to, const PenCell *cell); /* returns its end */
 /* Where the sample comes from, for people: "photos/a/1.jpg", "x-000.tar: 0017". */
-void pen__inputs_name(const PenInputs *inputs, uint64_t i, char *buf, size_t cap);
+void pen__input_name(const PenInputs *inputs, const PenInput *input, char *buf, size_t cap);
+/* The number, the label, the key and the cells of an input as bytes, and back. */
+size_t pen__input_bytes(const PenInput *input);
+void pen__input_store(uint8_t *to, const PenInput *input);
+void pen__input_load(const uint8_t *from, PenInput *ret);
+
+/* Walks through all inputs, once they are all there, in source order: 0, or PEN_END behind the last
+ * one. One walk at a time. An input lives until the next call. Reports progress. */
+typedef struct PenInputWalk {
+    const PenInputs *inputs;
+    uint64_t next;
+} PenInputWalk;
+int pen__inputs_start(const PenInputs *inputs, PenInputWalk *ret, PenError *reterr);
+int pen__inputs_next(PenInputWalk *walk, PenInput *ret, PenError *reterr);
+/* Moves the inputs in memory to the temporary file, when they are more than the space allows or
+ * `all` is set. */
+int pen__inputs_spill(PenInputs *inputs, bool all, PenError *reterr);
+/* After the last input. */
+int pen__inputs_finish(PenInputs *inputs, PenError *reterr);
+/* Calls progress; PEN_E_CANCELLED when it wants an end. */
+int pen__inputs_report(const PenInputs *inputs, PenError *reterr);
 /* Samples with a class and samples without: a mistake that is better found now. `first_flat` and
  * `first_deep` are names of a sample without and with a class, of those added from `first` on; "" =
  * there is none. */
 int pen__inputs_check_depths(const PenInputs *inputs, uint64_t first, const char *first_flat,
                              const char *first_deep, PenError *reterr);
-/* Size and stamp of the objects that lists name, from `first` on: by many requests at once. Reports
- * progress. What does not exist is an error, or with skip_bad left as it is. */
+/* Size and stamp of the objects that lists name, of the items from `first` on: by many requests at
+ * once. Reports progress. What does not exist is an error, or with skip_bad left as it is. */
 int pen__inputs_measure(PenInputs *inputs, uint64_t first, PenError *reterr);
 /* Sets them in the cell at `cell`, where pen__cell_next has found it. */
 void pen__cell_measured(uint8_t *cell, uint64_t bytes, const PenStamp *stamp);
-/* Orders what was added from `first` on by key. */
-void pen__inputs_sort(PenInputs *inputs, uint64_t first);
+/* What is added between the two calls is ordered by key. */
+void pen__inputs_sort_begin(PenInputs *inputs);
+int pen__inputs_sort_end(PenInputs *inputs, PenError *reterr);
 
 /* The scans: each adds the samples of one source. */
 int pen__scan_folder(PenInputs *inputs, const char *path, PenError *reterr);

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "ingest/source/input.h"
 
 #define WHERE "ingest/plan"
-#define PROGRESS_EVERY 1024
 
-/* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
-#define ITEM_HEAD 8
+#define ITEM_HEAD PEN_INPUT_HEAD
 #define CELL_HEAD 28 /* 8 more for a video: where it ends; then the stamp, if it has one */
 
 void pen__class_names_free(PenClassNames *names)
@@ -37,6 +34,7 @@ void pen__inputs_free(PenInputs *in)
     pen__class_names_free(&in->classes);
     pen__free(in->items);
     pen__buf_free(&in->arena);
+    pen__sorter_close(&in->spilled);
     *in = (PenInputs){0};
 }
 
@@ -143,10 +141,10 @@ int pen__inputs_add_column(PenInputs *in, const char *name, int32_t type, uint32
     return PEN_OK;
 }
 
-static int report(const PenInputs *in, PenError *reterr)
+int pen__inputs_report(const PenInputs *in, PenError *reterr)
 {
     const PenIngestSettings *s = in->settings;
-    if (!s->progress || in->n % PROGRESS_EVERY != 0)
+    if (!s->progress)
         return PEN_OK;
     PenIngestProgress p = {.struct_size = sizeof p, .stage = "plan", .done = in->n};
     if (s->progress(s->ctx, &p))
@@ -155,26 +153,18 @@ static int report(const PenInputs *in, PenError *reterr)
     return PEN_OK;
 }
 
-static int reserve_item(PenInputs *in, uint64_t bytes)
-{
-    if (in->n == in->cap) {
-        uint64_t cap = in->cap ? in->cap * 2 : 64;
-        struct PenInputAt *grown = pen__resize(in->items, (size_t)cap * sizeof *grown);
-        if (!grown)
-            return PEN_E_NO_MEMORY;
-        in->items = grown;
-        in->cap = cap;
-    }
-    return pen__buf_reserve(&in->arena, (size_t)bytes);
-}
-
 static uint32_t cell_head(uint8_t kind)
 {
     return CELL_HEAD + (kind == PEN_PART_VIDEO ? 8u : 0u) +
            (pen__kind_has_stamp(kind) ? PEN_STAMP_BYTES : 0u);
 }
 
-static uint8_t *put_cell(uint8_t *p, const PenCell *c)
+uint64_t pen__cell_bytes(const PenCell *c)
+{
+    return cell_head(c->kind) + (uint64_t)c->text_bytes;
+}
+
+uint8_t *pen__cell_store(uint8_t *p, const PenCell *c)
 {
     uint32_t head = cell_head(c->kind);
     p[0] = c->kind;
@@ -193,43 +183,15 @@ static uint8_t *put_cell(uint8_t *p, const PenCell *c)
     return p + head + c->text_bytes;
 }
 
-int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char *label,
-                    const PenCell *cells, uint32_t n_cells, PenError *reterr)
-{
-    if (key_bytes < 1 || key_bytes > PEN_KEY_LIMIT)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "%.200s: expected a key of 1 to %d bytes, found %zu", key, PEN_KEY_LIMIT,
-                         key_bytes);
-    uint32_t number = PEN_NO_LABEL;
-    if (label) {
-        int r = pen__name_set_add(&in->labels, label, strlen(label), &number, NULL, reterr);
-        if (r < 0)
-            return r;
-        in->has_label = true;
-    }
-    uint64_t bytes = ITEM_HEAD + key_bytes;
-    for (uint32_t i = 0; i < n_cells; i++)
-        bytes += cell_head(cells[i].kind) + (uint64_t)cells[i].text_bytes;
-    if (reserve_item(in, bytes) < 0)
-        return pen__fail_memory(reterr, WHERE, "list of inputs");
-    uint8_t *p = in->arena.data + in->arena.bytes;
-    pen__store32(p, (uint32_t)key_bytes);
-    pen__store32(p + 4, n_cells);
-    memcpy(p + ITEM_HEAD, key, key_bytes);
-    p += ITEM_HEAD + key_bytes;
-    for (uint32_t i = 0; i < n_cells; i++)
-        p = put_cell(p, &cells[i]);
-    in->items[in->n].at = in->arena.bytes;
-    in->items[in->n++].label = number;
-    in->arena.bytes += (size_t)bytes;
-    return report(in, reterr);
-}
-
 void pen__inputs_get(const PenInputs *in, uint64_t i, PenInput *ret)
 {
     const uint8_t *p = in->arena.data + in->items[i].at;
     uint32_t key_bytes = pen__load32(p);
-    *ret = (PenInput){p + ITEM_HEAD, key_bytes, in->items[i].label, pen__load32(p + 4),
+    *ret = (PenInput){i,
+                      p + ITEM_HEAD,
+                      key_bytes,
+                      in->items[i].label,
+                      pen__load32(p + 4),
                       p + ITEM_HEAD + key_bytes};
 }
 
@@ -257,52 +219,66 @@ void pen__cell_measured(uint8_t *cell, uint64_t bytes, const PenStamp *stamp)
     pen__stamp_store(cell + cell_head(cell[0]) - PEN_STAMP_BYTES, stamp);
 }
 
-void pen__inputs_name(const PenInputs *in, uint64_t i, char *buf, size_t cap)
+/* Stored: number u64, label u32, and what is in the arena. */
+#define STORED_HEAD 12
+
+size_t pen__input_bytes(const PenInput *input)
 {
-    PenInput input;
-    pen__inputs_get(in, i, &input);
-    const char *key = (const char *)input.key;
     PenCell cell;
-    const uint8_t *at = input.cells;
-    for (uint32_t k = 0; k < input.n_cells; k++) {
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++)
+        pen__cell_next(&at, &cell);
+    return STORED_HEAD + ITEM_HEAD + (size_t)(at - input->key);
+}
+
+void pen__input_store(uint8_t *to, const PenInput *input)
+{
+    pen__store64(to, input->number);
+    pen__store32(to + 8, input->label);
+    memcpy(to + STORED_HEAD, input->key - ITEM_HEAD, pen__input_bytes(input) - STORED_HEAD);
+}
+
+void pen__input_load(const uint8_t *from, PenInput *ret)
+{
+    const uint8_t *p = from + STORED_HEAD;
+    uint32_t key_bytes = pen__load32(p);
+    *ret = (PenInput){pen__load64(from),     p + ITEM_HEAD,      key_bytes,
+                      pen__load32(from + 8), pen__load32(p + 4), p + ITEM_HEAD + key_bytes};
+}
+
+void pen__input_name(const PenInputs *in, const PenInput *input, char *buf, size_t cap)
+{
+    const char *key = (const char *)input->key;
+    PenCell cell;
+    const uint8_t *at = input->cells;
+    for (uint32_t k = 0; k < input->n_cells; k++) {
         pen__cell_next(&at, &cell);
         if (cell.path == PEN_PATH_KEY) {
-            pen__root_path(in->roots[cell.source].path, key, input.key_bytes, buf, cap);
+            pen__root_path(in->roots[cell.source].path, key, input->key_bytes, buf, cap);
             return;
         }
         if (cell.kind == PEN_PART_RANGE || cell.kind == PEN_PART_STREAM ||
             cell.kind == PEN_PART_GULP) {
-            snprintf(buf, cap, "%s: %.*s", in->roots[cell.source].path, (int)input.key_bytes, key);
+            snprintf(buf, cap, "%s: %.*s", in->roots[cell.source].path, (int)input->key_bytes, key);
             return;
         }
     }
-    snprintf(buf, cap, "%.*s", (int)input.key_bytes, key);
-}
-
-static int by_key(const void *a, const void *b, void *ctx)
-{
-    const PenInputs *in = ctx;
-    const uint8_t *p = in->arena.data + ((const struct PenInputAt *)a)->at;
-    const uint8_t *q = in->arena.data + ((const struct PenInputAt *)b)->at;
-    uint32_t m = pen__load32(p), n = pen__load32(q);
-    int order = memcmp(p + ITEM_HEAD, q + ITEM_HEAD, PEN_MIN(m, n));
-    return order ? order : (m > n) - (m < n);
-}
-
-void pen__inputs_sort(PenInputs *in, uint64_t first)
-{
-    if (in->n - first > 1)
-        qsort_r(in->items + first, (size_t)(in->n - first), sizeof *in->items, by_key, in);
+    snprintf(buf, cap, "%.*s", (int)input->key_bytes, key);
 }
 
 int pen__inputs_check_depths(const PenInputs *in, uint64_t first, const char *first_flat,
                              const char *first_deep, PenError *reterr)
 {
+    PenInput input;
     char before[256] = "";
-    if (first)
-        pen__inputs_name(in, 0, before, sizeof before);
-    bool labelled_before = first && in->items[0].label != PEN_NO_LABEL;
-    const char *deep = *first_deep ? first_deep : labelled_before ? before : NULL;
+    bool labelled_before = in->first_is_labelled;
+    snprintf(before, sizeof before, "%s", in->first_name);
+    if (first && !in->spilled) {
+        pen__inputs_get(in, 0, &input);
+        pen__input_name(in, &input, before, sizeof before);
+        labelled_before = input.label != PEN_NO_LABEL;
+    }
+    const char *deep = *first_deep ? first_deep : first && labelled_before ? before : NULL;
     const char *flat = *first_flat ? first_flat : first && !labelled_before ? before : NULL;
     if (!deep || !flat)
         return PEN_OK;

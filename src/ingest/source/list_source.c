@@ -498,16 +498,18 @@ int pen__scan_list(PenInputs *in, const char *path, PenError *reterr)
 {
     PenSource *source = NULL;
     bool first = in->n_roots == 0;
-    uint64_t first_input = in->n;
     uint32_t root = in->n_roots;
     int r = pen__list_open(in, path, &source, reterr);
     if (r < 0)
         return r;
+    in->has_unmeasured = true;
+    in->unmeasured = in->n_items;
     r = pen__inputs_add_list(in, path, reterr);
     if (r == PEN_OK)
         r = pen__scan_list_from(in, source, pen__text_ends(path, ".tsv") ? '\t' : 0, reterr);
     pen__source_close(&source);
     if (r == PEN_OK && pen_is_remote(in->roots[root].path))
-        r = pen__inputs_measure(in, first_input, reterr);
+        r = pen__inputs_measure(in, in->unmeasured, reterr);
+    in->has_unmeasured = false;
     return r == PEN_OK && in->has_label ? pen__list_classes(in, path, first, reterr) : r;
 }

@@ -229,7 +229,7 @@ static void measure(void *ctx, unsigned number)
     while (!atomic_load(&m->stop)) {
         PenError e = {0};
         uint64_t i = atomic_fetch_add(&m->next, 1);
-        if (i >= m->inputs->n)
+        if (i >= m->inputs->n_items)
             return;
         if (measure_input(m, i, &e) == PEN_OK)
             continue;
@@ -248,7 +248,8 @@ static void report_measuring(void *ctx)
     const PenIngestSettings *s = m->inputs->settings;
     PenIngestProgress p = {.struct_size = sizeof p,
                            .stage = "plan",
-                           .done = PEN_MIN(atomic_load(&m->next), m->inputs->n)};
+                           .done = m->inputs->n - m->inputs->n_items +
+                                   PEN_MIN(atomic_load(&m->next), m->inputs->n_items)};
     if (m->is_cancelled || !s->progress || !s->progress(s->ctx, &p))
         return;
     m->is_cancelled = true;
@@ -261,7 +262,7 @@ int pen__inputs_measure(PenInputs *in, uint64_t first, PenError *reterr)
     Measuring m = {.inputs = in};
     PenTeamWork team_work = {
         .name = "pen-measure", .run = measure, .tick = report_measuring, .ctx = &m};
-    uint64_t n = in->n - first;
+    uint64_t n = in->n_items - first;
     if (!n)
         return PEN_OK;
     atomic_init(&m.next, first);

@@ -95,6 +95,7 @@ int pen__scan_prefix(PenInputs *in, const char *address, PenError *reterr)
     uint64_t first = in->n;
     Prefix p = {.inputs = in, .address = address, .reterr = reterr};
     PenRemote *remote = NULL;
+    pen__inputs_sort_begin(in);
     int r =
         pen__inputs_add_root(in, PEN_ROOT_FOLDER, address, strlen(address), 0, &p.source, reterr);
     if (r == PEN_OK)
@@ -103,6 +104,5 @@ int pen__scan_prefix(PenInputs *in, const char *address, PenError *reterr)
         r = pen__remote_list(remote, add, &p, reterr);
     if (r == PEN_OK)
         r = pen__inputs_check_depths(in, first, p.first_flat, p.first_deep, reterr);
-    pen__inputs_sort(in, first);
-    return r;
+    return r < 0 ? r : pen__inputs_sort_end(in, reterr);
 }

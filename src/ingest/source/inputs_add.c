@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "ingest/source/input.h"
+
+#define WHERE "ingest/plan"
+#define PROGRESS_EVERY 1024
+
+static int reserve_item(PenInputs *in, uint64_t bytes)
+{
+    if (in->n_items == in->cap) {
+        uint64_t cap = in->cap ? in->cap * 2 : 64;
+        struct PenInputAt *grown = pen__resize(in->items, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return PEN_E_NO_MEMORY;
+        in->items = grown;
+        in->cap = cap;
+    }
+    return pen__buf_reserve(&in->arena, (size_t)bytes);
+}
+
+int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char *label,
+                    const PenCell *cells, uint32_t n_cells, PenError *reterr)
+{
+    if (key_bytes < 1 || key_bytes > PEN_KEY_LIMIT)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "%.200s: expected a key of 1 to %d bytes, found %zu", key, PEN_KEY_LIMIT,
+                         key_bytes);
+    uint32_t number = PEN_NO_LABEL;
+    if (label) {
+        int r = pen__name_set_add(&in->labels, label, strlen(label), &number, NULL, reterr);
+        if (r < 0)
+            return r;
+        in->has_label = true;
+    }
+    uint64_t bytes = PEN_INPUT_HEAD + key_bytes;
+    for (uint32_t i = 0; i < n_cells; i++)
+        bytes += pen__cell_bytes(&cells[i]);
+    if (reserve_item(in, bytes) < 0)
+        return pen__fail_memory(reterr, WHERE, "list of inputs");
+    uint8_t *p = in->arena.data + in->arena.bytes;
+    pen__store32(p, (uint32_t)key_bytes);
+    pen__store32(p + 4, n_cells);
+    memcpy(p + PEN_INPUT_HEAD, key, key_bytes);
+    p += PEN_INPUT_HEAD + key_bytes;
+    for (uint32_t i = 0; i < n_cells; i++)
+        p = pen__cell_store(p, &cells[i]);
+    in->items[in->n_items].at = in->arena.bytes;
+    in->items[in->n_items++].label = number;
+    in->arena.bytes += (size_t)bytes;
+    in->n_unlabelled += number == PEN_NO_LABEL;
+    in->n++;
+    int r = in->n % PROGRESS_EVERY ? PEN_OK : pen__inputs_report(in, reterr);
+    return r < 0 ? r : pen__inputs_spill(in, false, reterr);
+}

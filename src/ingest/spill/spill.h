@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A temporary file for what does not fit in memory. It has no name while it is in use, so nothing
+ * of it remains when the process ends, however it ends. */
+#ifndef PEN_INGEST_SPILL_SPILL_H
+#define PEN_INGEST_SPILL_SPILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* How much memory may be used, and where the rest goes. */
+typedef struct PenSpace {
+    const char *path; /* of temporary files; NULL: all is kept in memory */
+    size_t memory;    /* bytes; each user of a space takes about that much */
+} PenSpace;
+
+/* Zero-initialised, with a path, it is empty. The file is made by the first write. */
+typedef struct PenSpill {
+    const char *path; /* must outlive it */
+    bool is_open;
+    int fd;
+    uint64_t bytes;
+} PenSpill;
+
+/* Appends. */
+int pen__spill_write(PenSpill *s, const void *data, size_t bytes, PenError *reterr);
+int pen__spill_read(const PenSpill *s, void *to, size_t bytes, uint64_t offset, PenError *reterr);
+void pen__spill_close(PenSpill *s);
+
+#endif
