@@ -31,7 +31,8 @@ def _from_jax() -> tuple[int, int] | None:
     """From jax.distributed, if the program has imported and initialized it."""
     jax = sys.modules.get("jax")
     dist = getattr(jax, "distributed", None)
-    if jax is None or dist is None or not dist.is_initialized():
+    is_initialized = getattr(dist, "is_initialized", None)  # older releases do not have it
+    if jax is None or is_initialized is None or not is_initialized():
         return None
     return int(jax.process_index()), int(jax.process_count())
 

@@ -4,6 +4,8 @@ of ranks to another. Most of it in one process, with rank= and world_size=; once
 
 import json
 import pathlib
+import sys
+import types
 
 import pytest
 from example_tools import need, torchrun
@@ -63,6 +65,20 @@ class Ranks:
 
 def flat(steps):
     return [sample for step in steps for rank in step for sample in rank]
+
+
+@pytest.mark.parametrize(("distributed", "expected"), [
+    ({}, (0, 1)), ({"is_initialized": lambda: False}, (0, 1)),
+    ({"is_initialized": lambda: True}, (2, 3))], ids=["old", "not initialized", "initialized"])
+def test_ranks_of_jax(pack, monkeypatch, distributed, expected):
+    """test_py_jax.py has the real one."""
+    jax = types.SimpleNamespace(distributed=types.SimpleNamespace(**distributed),
+                                process_index=lambda: 2, process_count=lambda: 3)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    for name in ("RANK", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    with penstock.Loader(pack, 4, output="numpy", threads=1, memory="64MiB") as loader:
+        assert (loader.rank, loader.world_size) == expected
 
 
 @pytest.mark.threads
