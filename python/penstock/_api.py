@@ -3,6 +3,7 @@
 
 from . import _core, ops
 from ._clip import Clip
+from ._convert._entry import convert
 from ._decode import decode, decode_batch
 from ._error import (
     AccessError,
@@ -63,6 +64,7 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "__version__",
+    "convert",
     "decode",
     "decode_batch",
     "finalise",

@@ -10,14 +10,25 @@ import sys
 from . import _core
 from ._error import Error
 
+# Commands that need no part of the C program, and their modules.
+_OF_PYTHON = {
+    "trace": "_trace_commands",
+    "timeline": "_trace_commands",
+    "convert": "_convert._command",
+}
+
 
 def _of_python(words: list[str]) -> int | None:
-    """Commands that need no part of the C program; None if it is none of them."""
-    if words[:1] not in (["trace"], ["timeline"]):
+    """The exit code of a command that is written in Python; None if it is none of them."""
+    if words[:1] == ["help"] and words[1:2] == ["convert"]:
+        words = [words[1], "--help"]
+    module = _OF_PYTHON.get(words[0]) if words else None
+    if module is None:
         return None
-    from . import _trace_commands
+    import importlib
 
-    return _trace_commands.run(words)
+    code: int | None = importlib.import_module(f".{module}", __package__).run(words)
+    return code
 
 
 def main() -> int:

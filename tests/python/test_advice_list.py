@@ -129,7 +129,7 @@ NOT_FOLLOWED = {
     "pass a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
 }
 NO_ADVICE = {"remove it"}
-HELP = ("options.c", "commands.c", "help.c", "op.h")
+HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
     "pass one with --work", "finish it with 'penstock finalise', or discard it and what its tasks",
@@ -146,6 +146,11 @@ IN_TESTS = {
     "make an ordinary pack of it with 'penstock copy'", "holds images, not clips; use",
     "decompress it, or use 'penstock pack'", "can name, found another; rename the object",
     "was made; run 'penstock index' again",
+    # test_py_convert*.py
+    "store the bytes of images in the dataset, as to_parquet", "; leave it out, or store it as '%s",
+    "reading this format needs %s; run 'pip install", "; %s: name it with format= or --from",
+    "; convert each alone, for example '%s", "or is missing; leave it out with columns=",
+    "has; name the fields to store with columns=",
 }
 
 

@@ -18,6 +18,7 @@ import math
 import os
 import re
 import signal
+import tarfile
 import typing
 
 import conftest
@@ -196,9 +197,11 @@ NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "Stor
               "Sample", "Clip"}
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
-               "key": "key|sample", "samples": "samples?|field|key|schema",
+               "key": "key|sample|column", "samples": "samples?|field|key|schema",
                "path": "path|pack|no such file|No such file|no plan found|choose another name",
-               "pack": "pack|no such file", "data": "data|image", "tasks": "tasks?"}
+               "pack": "pack|no such file", "data": "data|image", "tasks": "tasks?",
+               "source": "source|no such file|unknown format", "label": "label|column",
+               "columns": "columns?|field", "out": "out|pack|choose another name"}
 
 
 class Bench:
@@ -213,6 +216,10 @@ class Bench:
                        "caption": "a", "label": 1, "score": 0.5, "weights": [1, 2]}
         penstock.write(folder / "a.pen", [self.sample] * N, SCHEMA)
         self.pack = penstock.open(folder / "a.pen")
+        self.tar = folder / "a.tar"
+        (folder / "0.txt").write_text("a caption")
+        with tarfile.open(self.tar, "w") as tar:
+            tar.add(folder / "0.txt", "0.txt")
         self.loader = penstock.Loader(self.pack, 2, pipeline=PIPELINE, output="numpy", threads=1,
                                       memory="64MiB")
         self.state = self.loader.state_dict()
@@ -259,6 +266,18 @@ class Bench:
             writer.add(**self.sample)
         penstock.finalise(**{"path": path, "tasks": 1, **given})
 
+    def use_convert(self, **given):
+        base = {"source": self.tar, "out": self.fresh(), "workers": 1}
+        if "workers" in given:  # processes would take long
+            base["columns"] = ["no such column"]
+        if "progress" in given and callable(given["progress"]):
+            del given["progress"]
+        try:
+            penstock.convert(**{**base, **given})
+        except penstock.InvalidError as error:
+            if "no such column" not in str(error):
+                raise
+
     def use_add(self, **given):
         with contextlib.closing(penstock.Writer(self.fresh(), SCHEMA)) as writer:
             key = given.pop("key", None)
@@ -285,7 +304,7 @@ class Bench:
         first = {"number": 0, "name": "image"}
         return {
             "open": self.use_pack, "Pack": self.use_pack, "Loader": self.use_loader,
-            "Writer": self.use_writer, "write": self.use_write,
+            "Writer": self.use_writer, "write": self.use_write, "convert": self.use_convert,
             "finalise": self.use_finalise, "Writer.add": self.use_add,
             "Pack.key": self.method(pack.key), "Pack.index": self.method(pack.index),
             "Pack.missing": self.method(pack.missing, **first),

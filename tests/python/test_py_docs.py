@@ -3,11 +3,8 @@
 the package says of itself. Skipped without torch and NumPy."""
 
 import inspect
-import itertools
 import re
 import shlex
-import sys
-import types
 
 import pytest
 from example_tools import ROOT, need, python
@@ -26,6 +23,7 @@ PAGES = [
     "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
     "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
     "how-to/train-elastically.md", "how-to/jax.md",
+    "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
@@ -78,36 +76,6 @@ def test_every_page_with_code_is_run():
     assert with_code == {*PAGES, *ELSEWHERE}
     for page, test in ELSEWHERE.items():
         assert page.rpartition("/")[2] in (ROOT / "tests" / "python" / test).read_text(), page
-
-
-class ParquetStandIn:
-    """What the page uses of pyarrow.parquet.ParquetFile, for rows of a pack."""
-
-    def __init__(self, path):
-        self.pack = penstock.open(path.replace(".parquet", ".pen"))
-
-    def iter_batches(self, batch_size):
-        for start in range(0, len(self.pack), batch_size):
-            yield types.SimpleNamespace(to_pylist=lambda first=start: [
-                {"image": sample["image"], "caption": sample.key}
-                for sample in itertools.islice(self.pack, first, first + batch_size)])
-
-
-def test_parquet_recipe(photos, tmp_path, monkeypatch):
-    """With a stand-in for pyarrow, which is not installed for the tests."""
-    parquet = types.ModuleType("pyarrow.parquet")
-    parquet.ParquetFile = ParquetStandIn
-    pyarrow = types.ModuleType("pyarrow")
-    pyarrow.parquet = parquet
-    monkeypatch.setitem(sys.modules, "pyarrow", pyarrow)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
-    (tmp_path / "photos.pen").symlink_to(photos / "photos.pen")
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(
-        r"^```python parquet\n(.*?)^```$", (DOCS / "how-to/recipes.md").read_text(), re.M | re.S)
-    exec(compile(block, "recipes.md", "exec"), {})
-    made, source = penstock.open("parquet.pen"), penstock.open("photos.pen")
-    assert len(made) == len(source) and made[7]["text"] == source.key(7)
 
 
 def readme_block():

@@ -12,7 +12,7 @@ from .._error import InvalidError, NotFoundError
 from ._reader import Choice, Reader
 
 # Each is a module of this package. A path gets the first format that recognises it.
-FORMATS: tuple[str, ...] = ("mds", "litdata", "ffcv", "tfrecord")
+FORMATS = ("mds", "litdata", "huggingface", "parquet", "webdataset", "ffcv", "tfrecord")
 
 
 def _module(name: str) -> Any:
