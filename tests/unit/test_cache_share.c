@@ -3,6 +3,7 @@
  * other users run as root, and put files of other users in place or change their own user. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cache/share.h"
@@ -360,6 +361,7 @@ static void become(uint32_t uid)
     CHECK_INT(seteuid(0), 0);
     CHECK_INT(setegid(uid ? TEAM : 0), 0);
     CHECK_INT(seteuid(uid), 0);
+    CHECK_INT(prctl(PR_SET_DUMPABLE, 1), 0); /* LeakSanitizer traces the process when it ends */
 }
 
 static PenCache *share_as(uint32_t uid, uint32_t trusted)
