@@ -202,6 +202,13 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "lock-timeout wait-seconds",
         .help = "if another process is writing the same pack or task, wait up to S seconds for "
                 "it to end; then fail with exit code 75"},
+    [CLI_OPT_PROGRESS] = {.name = "progress", .kind = CLI_ARG_CHOICE,
+        .group = CLI_GROUP_COMMON, .commands = ALL_WRITERS | IN(FINALISE),
+        .value = "P", .choices = "text|json", .initial = "text",
+        .mistaken = "progress-format",
+        .help = "how to print progress on stderr\n"
+                "text: a bar on a terminal, else a line every 30 seconds\n"
+                "json: a line of JSON every second"},
     [CLI_OPT_ABANDON] = {.name = "abandon", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(GC),
         .mistaken = "force all",

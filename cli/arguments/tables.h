@@ -59,6 +59,7 @@ typedef enum CliOpt {
     CLI_OPT_TASK,
     CLI_OPT_TASKS,
     CLI_OPT_WAIT,
+    CLI_OPT_PROGRESS,
     CLI_OPT_ABANDON,
     CLI_OPT_SAMPLES,
     CLI_OPT_DECODE,

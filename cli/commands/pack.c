@@ -306,6 +306,7 @@ static int run_ingest(const CliArgs *args,
     cli_splits_warn(args);
     cli_interrupt_install();
     cli_progress_init(&run.progress);
+    run.progress.is_json = args->values[CLI_OPT_PROGRESS].number == 1;
     uint64_t start_ns = cli_clock_ns();
     int r = call(&settings, &result, &error);
     cli_progress_fini(&run.progress);
@@ -351,6 +352,7 @@ static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
     settings.ctx = run;
     cli_interrupt_install();
     cli_progress_init(&run->progress);
+    run->progress.is_json = run->args->values[CLI_OPT_PROGRESS].number == 1;
     r = pen_ingest_finalise_at(&settings, ret, reterr);
     cli_progress_fini(&run->progress);
     return r;

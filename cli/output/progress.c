@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/progress.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -8,7 +9,8 @@
 #include "output/progress_line.h"
 #include "output/terminal.h"
 
-#define UPDATE_NS 100000000ull  /* ten times a second at most */
+#define UPDATE_NS 100000000ull /* ten times a second at most */
+#define JSON_NS 1000000000ull
 #define PLAIN_NS 30000000000ull /* a line of a log every 30 seconds, none if the work is short */
 
 uint64_t cli_clock_ns(void)
@@ -49,12 +51,28 @@ static void clear(CliProgress *p)
         put_line(p, "", 0);
 }
 
+/* Names of stages need no escapes. */
+static void put_json(CliProgress *p, const CliProgressState *s)
+{
+    fprintf(p->to,
+            "{\"stage\": \"%s\", \"done\": %.0f, \"total\": %.0f, \"done_bytes\": %" PRIu64
+            ", \"bad\": %" PRIu64 "}\n",
+            s->stage, s->done, s->total, s->done_bytes, s->bad);
+    fflush(p->to);
+}
+
 static void show(CliProgress *p, const CliProgressState *state, uint64_t now_ns)
 {
     char line[CLI_LINE_BYTES];
+    int is_new = !cli_rates_are_of(&p->rates, state->stage);
     p->updated_ns = now_ns;
     cli_rates_update(&p->rates, state, now_ns);
-    if (p->is_terminal) {
+    if (p->is_json) {
+        if (!is_new && now_ns - p->printed_ns < JSON_NS)
+            return;
+        p->printed_ns = now_ns;
+        put_json(p, state);
+    } else if (p->is_terminal) {
         CliLineStyle style = {cli_terminal_width(), p->utf8, p->colour};
         size_t columns = cli_progress_line(state, &p->rates, &style, line);
         put_line(p, line, columns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows how far a command is, on stderr: a bar on a terminal, otherwise a line every 30 seconds. */
+/* Shows how far a command is, on stderr: a bar on a terminal, otherwise a line every 30 seconds, or
+ * a line of JSON every second. */
 #ifndef PEN_CLI_OUTPUT_PROGRESS_H
 #define PEN_CLI_OUTPUT_PROGRESS_H
 
@@ -16,6 +17,7 @@ typedef struct CliProgress {
     pthread_mutex_t lock; /* of all below and of `to`: other threads may print errors */
     FILE *to;
     int is_terminal, utf8, colour;
+    int is_json;                     /* set by the command after the init function */
     uint64_t updated_ns, printed_ns; /* times of the last update and of the last plain line */
     CliRates rates;
     size_t columns; /* of the line on the terminal */

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
     "how-to/tars-in-place.md": "test_in_place.py",
     "how-to/team-cache.md": "test_py_cache_share.py",
+    "how-to/pack-on-a-cluster.md": "test_ray_pack.py",
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (

@@ -348,7 +348,7 @@ def test_the_program_has_both_commands(tmp_path):
     assert done.returncode == 0 and "decode" in done.stdout
 
 
-@pytest.mark.parametrize("word", ["timeline", "trace"])
+@pytest.mark.parametrize("word", ["timeline", "trace", "ray"])
 def test_the_program_without_python_names_the_package(word):
     done = program(word, "run.json")
     assert done.code == 2 and done.message() == (
