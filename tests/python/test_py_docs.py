@@ -34,6 +34,7 @@ ELSEWHERE = {
     "how-to/tars-in-place.md": "test_in_place.py",
     "how-to/team-cache.md": "test_py_cache_share.py",
     "how-to/pack-on-a-cluster.md": "test_ray_pack.py",
+    "how-to/ray-data.md": "test_ray_sink.py",
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (

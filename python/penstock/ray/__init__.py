@@ -4,6 +4,7 @@
     import penstock.ray
 
     account = penstock.ray.pack("s3://data/photos", "s3://packs/photos.pen")
+    dataset.write_datasink(penstock.ray.PackSink("s3://packs/a.pen", {"image": "image"}))
 """
 
 # The names are imported when they are used: `penstock ray pack --help` needs no Ray.
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from ._account import Account as Account
     from ._pack import pack as pack
     from ._progress import Progress as Progress
+    from ._sink import PackSink as PackSink
 
-__all__ = ["Account", "Progress", "pack"]
-_MODULES = {"Account": "_account", "Progress": "_progress", "pack": "_pack"}
+__all__ = ["Account", "PackSink", "Progress", "pack"]
+_MODULES = {
+    "Account": "_account", "PackSink": "_sink", "Progress": "_progress", "pack": "_pack",
+}
 
 
 def __getattr__(name: str) -> object:
