@@ -15,6 +15,7 @@ _OF_PYTHON = {
     "trace": "_trace_commands",
     "timeline": "_trace_commands",
     "convert": "_convert._command",
+    "ray": "ray._command",
 }
 
 
@@ -24,12 +25,6 @@ def _of_python(words: list[str]) -> int | None:
         words = [words[1], "--help"]
     module = _OF_PYTHON.get(words[0]) if words else None
     if module is None:
-    """Commands that need no part of the C program; None if it is none of them."""
-    if words[:1] == ["ray"]:
-        from .ray import _command
-
-        return _command.run(words[1:])
-    if words[:1] not in (["trace"], ["timeline"]):
         return None
     import importlib
 

@@ -26,6 +26,7 @@ _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _PROGRESSIVE = {"keep": 0, "convert": 1}
 _TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
 _OPTIONAL = ("bytes", "json", "text")
+_MOST_DIMS = 4
 _OPEN = 2**32 - 1  # PEN_TASKS_OPEN
 _MOST_TASKS = 1_000_000
 _RETRY_S = 0.1  # the system does not report when a lock becomes free
@@ -41,17 +42,38 @@ def _mode_number(mode: str) -> int:
     return _MODES[_check.word("mode", mode, _MODES)]
 
 
+def is_shape(shape: Sequence[int]) -> bool:
+    """True if a field can have this shape."""
+    return len(shape) <= _MOST_DIMS and all(n < 2**32 for n in shape)
+
+
+def _shape(name: str, text: str | None) -> tuple[int, ...]:
+    """The shape in "2,3"."""
+    try:
+        shape = tuple(int(d) for d in (text or "").split(",") if d.strip())
+    except ValueError:  # "2 3", or a number of thousands of digits
+        shape = (2**32,)
+    if not is_shape(shape):
+        raise InvalidError(
+            f"field {name!r}: expected a shape of at most {_MOST_DIMS} numbers below 2^32, found "
+            f"{_check.shown(text)}"
+        )
+    return shape
+
+
 def _parse_field(name: str, text: str) -> Field:
     """A Field from "image", "mask", "i64", "f32[2,3]", "text?", ..."""
     if not isinstance(name, str) or not isinstance(text, str):
         raise TypeError(f"schema: expected str for names and types, found {name!r}: {text!r}")
+    if "\0" in name or name != name.encode("utf-8", "ignore").decode():  # a lone surrogate
+        raise InvalidError(f"field {name!r}: expected a name in UTF-8, without NUL")
     m = _TYPE.fullmatch(text)
     if not m:
         raise InvalidError(
             f"field {name!r}: expected a type like image, i64 or f32[2,3], found {text!r}"
         )
     kind = _check.word(f"field {name!r}", m[1], [*_TYPES, "mask"])
-    shape = tuple(int(d) for d in m[2].split(",") if d.strip()) if m[2] else ()
+    shape = _shape(name, m[2])
     if shape and kind not in _CODES:
         raise InvalidError(f"field {name!r}: only numbers have a shape, found {text!r}")
     if m[3] and kind not in _OPTIONAL:

@@ -106,9 +106,10 @@ static int remove_all_in(const Removal *removal, int dir, const char *path, int 
 
 static int is_ours(const char *name)
 {
-    static const char *const ours[] = {"plan",        "plan.part",    "plan.new",  "plan.new.part",
-                                       "sources",     "sources.part", "rest.part", "manifest.part",
-                                       "writer.part", "run",          "tars"};
+    static const char *const ours[] = {
+        "plan",         "plan.part",  "plan.new",      "plan.new.part", "sources",
+        "sources.part", "rest.part",  "manifest.part", "writer.part",   "run",
+        "tars",         "plan.spill", "plan.new.spill"};
     int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
     for (size_t k = 0; k < PEN_LEN(ours); k++)
         known |= strcmp(name, ours[k]) == 0;

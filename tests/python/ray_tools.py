@@ -7,9 +7,9 @@ import inspect
 import logging
 import os
 import pathlib
+import socket
 
 import pytest
-from net_stage import free_port
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -18,6 +18,9 @@ SETTINGS = {
     "RAY_memory_monitor_refresh_ms": "0",  # other tests use the memory of this machine, too
     "RAY_health_check_failure_threshold": "5",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # Workers have a low priority otherwise, and start too slowly on a busy machine.
+    "RAY_worker_niceness": "0",
+    "RAY_worker_register_timeout_seconds": "600",
 }
 
 
@@ -48,7 +51,7 @@ def cluster(nodes):
         try:
             for _ in range(nodes):
                 add_node(running)
-            running.wait_for_nodes(120)
+            running.wait_for_nodes(600)
             ray.init(address=running.address, log_to_driver=False, logging_level=logging.ERROR)
             yield running
         finally:
@@ -61,7 +64,12 @@ PORTS = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_po
 
 
 def node_settings():
-    return {"object_store_memory": 80 << 20, **{name: free_port() for name in PORTS}}
+    with contextlib.ExitStack() as held:  # all at once, so that they differ
+        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in sockets]
+    return {"object_store_memory": 80 << 20, **dict(zip(PORTS, ports))}
 
 
 @contextlib.contextmanager

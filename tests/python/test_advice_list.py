@@ -36,6 +36,9 @@ REMOTE = "needs another machine; traffic of tests stays on loopback"
 HANGS = "needs a program that hangs: tests/unit/test_ingest_video_stub.c has one"
 VAGUE = "asks to check, where the server does not say what"
 WRITERS = "followed in test_py_writer_tasks.py"
+SHARED = "test_py_cache_share.py has shared caches"
+LIBRARIES = "long_convert_real.py reads what the other libraries write"
+RAY = "needs Ray: test_ray_pack.py and test_ray_sink.py"
 NOT_FOLLOWED = {
     # advice : why no row follows it
     "use fewer threads or raise the limit": MEMORY,
@@ -127,6 +130,21 @@ NOT_FOLLOWED = {
     "; fix or remove this file": "followed in test_cli_labels.py",
     "copy the file samples.classes.csv to that name": "followed in test_cli_labels.py",
     "pass a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
+    "only a shared cache has trusted users; set share to 1": C_API,
+    "is your own cache, and cannot be shared; name another": SHARED,
+    "--cache-share needs a cache; add --cache DIR": SHARED,
+    "--cache-trust needs a shared cache; add --cache-share": SHARED,
+    "there is no cache; set its directory with cache=": SHARED,
+    "the cache is not shared; set cache_share=True": SHARED,
+    'Choose other columns, or give it the type "bytes"': LIBRARIES,
+    'write them with compression_level="chunk"': LIBRARIES,
+    'use the type "json" for lists of different lengths': LIBRARIES,
+    'or use the type "json?"': LIBRARIES,
+    "name all columns and their types": LIBRARIES,
+    "install it with: pip install 'penstock[ray]'": RAY,
+    "install the same version on all nodes": RAY,
+    "to store pixels as PNG, install Pillow": RAY,
+    "rename it with columns={field: column}": RAY,
 }
 NO_ADVICE = {"remove it"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")
@@ -150,7 +168,8 @@ IN_TESTS = {
     "store the bytes of images in the dataset, as to_parquet", "; leave it out, or store it as '%s",
     "reading this format needs %s; run 'pip install", "; %s: name it with format= or --from",
     "; convert each alone, for example '%s", "or is missing; leave it out with columns=",
-    "has; name the fields to store with columns=",
+    "has; name the fields to store with columns=", "to worker processes; use workers=1",
+    "convert reads local files only; download them first",
 }
 
 

@@ -4,6 +4,8 @@
 import gzip
 import io
 import json
+import os
+import struct
 
 import pytest
 from convert_golden import GOLDEN, compare, damage, expected, read_all, unpacked, write
@@ -142,6 +144,60 @@ def test_a_feature_that_appears_late_is_not_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(tfrecord, "_SNIFF", 1)
     with pytest.raises(penstock.InvalidError, match="not in the first 1 records"):
         rows(tfrecord, "all")
+
+
+def message(number, data):
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def write_records(path, values):
+    """Records of tf.train.Example with the feature `x`: bytes or a small integer."""
+    with open(path, "wb") as file:
+        for x in values:
+            kind, value = (1, message(1, x)) if isinstance(x, bytes) else (3, bytes([8, x]))
+            entry = message(1, b"x") + message(2, message(kind, value))
+            data = message(1, message(1, entry))
+            head = struct.pack("<Q", len(data))
+            file.write(head + struct.pack("<I", tfrecord._masked(head)))
+            file.write(data + struct.pack("<I", tfrecord._masked(data)))
+    return path
+
+
+def test_a_feature_of_two_kinds(tmp_path):
+    for values in ([b"a", 1], [1, b"a"]):
+        source = str(write_records(tmp_path / "a.tfrecord", values))
+        for choice in (Choice(), Choice(key="x"), Choice(label="x")):
+            with pytest.raises(penstock.InvalidError, match="'x': expected bytes or numbers"):
+                tfrecord.open(source, choice)
+
+
+def test_class_names_that_are_bytes(tmp_path):
+    """MDS, LitData and TFRecord have texts as bytes."""
+    names = [b"owl", "\u00e4".encode(), b"owl", b"\xff"]
+    write_records(tmp_path / "a.tfrecord", names)
+    penstock.convert(tmp_path / "a.tfrecord", tmp_path / "a.pen", label="x", workers=1,
+                     columns={"x": "text"})
+    with penstock.open(tmp_path / "a.pen") as pack:
+        assert pack.classes == ["owl", "\u00e4", "\udcff"]
+        assert [sample["x"] for sample in pack] == [0, 1, 0, 2]
+    for folder, label in (("mds", "str_decimal"), ("litdata", "nested.name")):
+        penstock.convert(GOLDEN / folder / "all", tmp_path / f"{folder}.pen", label=label,
+                         columns=[label], workers=1)
+        found = [one[label] for one in expected(GOLDEN / folder, "all")]
+        with penstock.open(tmp_path / f"{folder}.pen") as pack:
+            assert pack.classes == sorted(set(found))
+            assert [pack.classes[sample[label]] for sample in pack] == found
+
+
+@pytest.mark.parametrize("name", ("index.json", "shard.00000.mds"))
+def test_a_pipe_in_place_of_a_file(tmp_path, name):
+    """To open one would block."""
+    source = unpacked(GOLDEN / "mds" / "all", tmp_path / "source")
+    (source / name).unlink()
+    os.mkfifo(source / name)
+    assert mds.recognise(str(source)) == (name != "index.json")
+    with pytest.raises(penstock.InvalidError, match=f"{name}: expected a file, found a pipe"):
+        list(mds.open(str(source), Choice()).rows(0))
 
 
 def test_a_wrong_checksum_is_named(tmp_path):

@@ -7,6 +7,7 @@ import decimal
 import functools
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -137,7 +138,7 @@ def test_the_program_needs_no_guard(tmp_path):
     script.write_text("import sys, penstock\nprint('once')\n"
                       "print(penstock.convert(sys.argv[1], sys.argv[2], workers=2).samples)\n")
     done = subprocess.run([sys.executable, script, tmp_path / "a.parquet", tmp_path / "a.pen"],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == f"once\n{N}\n", done.stderr
 
 
@@ -224,13 +225,18 @@ def test_images_that_are_files(tmp_path):
     metadata = {"huggingface": json.dumps({"info": {"features": datasets.Features(
         image=datasets.Image()).to_dict()}})}
     schema = pa.schema([("image", kind)], metadata=metadata)
-    for path, name in ((inside, "a"), ("in.png", "b"), (outside, "c"), ("../out.png", "d")):
+    os.mkfifo(tmp_path / "set" / "pipe.png")
+    for path, name in ((inside, "a"), ("in.png", "b"), (outside, "c"), ("../out.png", "d"),
+                       ("no.png", "e"), ("pipe.png", "f")):
         rows = pa.table([pa.array([{"bytes": None, "path": str(path)}], kind)], schema)
         pq.write_table(rows, tmp_path / "set" / f"{name}.parquet")
     for name in "ab":
         convert(tmp_path / "set" / f"{name}.parquet", tmp_path / f"{name}.pen", key="image")
         key, values = samples(tmp_path / f"{name}.pen")[0]
         assert key.endswith("in.png") and values == {"image": png(1)}
+    for name in "ef":
+        with pytest.raises(penstock.NotFoundError, match=r"\.png: no such file, which a row names"):
+            convert(tmp_path / "set" / f"{name}.parquet", tmp_path / f"{name}.pen")
     for name in "cd":
         with pytest.raises(penstock.InvalidError, match="not below .*store the bytes of images in"):
             convert(tmp_path / "set" / f"{name}.parquet", tmp_path / f"{name}.pen")

@@ -5,6 +5,7 @@ command."""
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,6 +65,8 @@ def test_too_many_broken_images(broken, tmp_path):
     ({"columns": ["imag"]}, "no column 'imag'; it has image, n; did you mean 'image'"),
     ({"key": "id"}, "a.parquet: no column 'id'; it has image, n"),
     ({"label": "kind"}, "no column 'kind'"),
+    ({"columns": ["n", ""]}, "a.parquet: no column ''; it has image, n"),
+    ({"label": ""}, "a.parquet: no column ''; it has image, n"),
     ({"columns": {"n": "i32"}}, "did you mean"),
     ({"columns": {"n": "text"}}, "row '000000/000000000': field 'n': expected str or bytes"),
     ({"columns": []}, "columns: expected different names"),
@@ -102,6 +105,59 @@ def test_missing_numbers_and_labels(tmp_path):
         convert(source, tmp_path / "c.pen", key="kind")
 
 
+@pytest.mark.parametrize("kind", ["image", "mask", "bytes", "bytes?", "clip"])
+def test_columns_that_have_no_files(tmp_path, kind):
+    """They would be stored as missing."""
+    values = {"text": ["ab"], "list": pa.array([[1, 2]], pa.list_(pa.uint8())),
+              "other": [{"data": b"x"}], "wrong": [{"bytes": "x", "path": None}]}
+    source = write(tmp_path / "a.parquet", values)
+    expected = {"text": "str", "list": "list|int", "other": "dict|str", "wrong": "str"}
+    for name, found in expected.items():
+        with pytest.raises(penstock.InvalidError,
+                           match=f"column '{name}': expected the bytes of a file, found ({found})"):
+            convert(source, tmp_path / f"{name}.pen", columns={name: kind})
+
+
+def test_a_column_that_is_key_and_label(tmp_path):
+    source = write(tmp_path / "a.parquet", {"kind": ["owl", "ant"], "n": [1, 2]})
+    convert(source, tmp_path / "a.pen", key="kind", label="kind")
+    assert samples(tmp_path / "a.pen") == [("owl", {"kind": 1, "n": 1}),
+                                           ("ant", {"kind": 0, "n": 2})]
+
+
+def test_arrays_of_many_dimensions(tmp_path):
+    """A field has at most four."""
+    value, kind = 1, pa.int64()
+    for _ in range(5):
+        value, kind = [value], pa.list_(kind, 1)
+    source = write(tmp_path / "a.parquet", {"x": pa.array([value], kind)})
+    convert(source, tmp_path / "a.pen")
+    assert samples(tmp_path / "a.pen")[0][1] == {"x": value}
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.tar", "a.beton", "a.tfrecord"])
+def test_pipes_are_refused(tmp_path, name):
+    """To open one would block."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(penstock.InvalidError, match="expected a file, found a pipe|unknown format"):
+        convert(tmp_path / name, tmp_path / "a.pen")
+
+
+def test_links_and_hidden_names_below_a_folder(tmp_path):
+    folder = tmp_path / "set"
+    (folder / "part").mkdir(parents=True)
+    (folder / ".cache").mkdir()
+    write(folder / "part" / "a.parquet", {"n": [1]})
+    write(tmp_path / "b.parquet", {"n": [2]})
+    (folder / "part" / "b.parquet").symlink_to(tmp_path / "b.parquet")
+    for name in (".cache/a.parquet", ".a.parquet"):
+        write(folder / name, {"n": [3]})
+    for i in range(20):
+        (folder / f"again{i}").symlink_to(folder)
+    convert(folder, tmp_path / "a.pen")
+    assert [values["n"] for _, values in samples(tmp_path / "a.pen")] == [1, 2]
+
+
 def test_a_label_with_too_many_values(tmp_path, monkeypatch):
     from penstock._convert import _job
 
@@ -125,6 +181,9 @@ def test_sources_that_are_not_there(tmp_path):
             convert(tmp_path / name, tmp_path / "a.pen")
     with pytest.raises(penstock.NotFoundError, match="no such file or directory; expected one of"):
         convert(tmp_path / "nothing", tmp_path / "a.pen")
+    for format in (None, "parquet"):
+        with pytest.raises(penstock.UnsupportedError, match="local files only; download them"):
+            convert("s3://bucket/a.parquet", tmp_path / "a.pen", format)
     (tmp_path / "a.csv").write_text("x")
     with pytest.raises(penstock.InvalidError, match="unknown format; expected one of .* or --from"):
         convert(tmp_path / "a.csv", tmp_path / "a.pen")
@@ -232,6 +291,13 @@ def test_a_worker_that_dies_is_an_error(tmp_path):
     assert not (tmp_path / "a.pen" / "manifest").exists()
 
 
+def test_settings_that_workers_cannot_get(tmp_path):
+    source = write(tmp_path / "a.parquet", {"n": list(range(40))})
+    options = {"credentials": lambda: {"key_id": "a", "secret": "b"}}
+    with pytest.raises(penstock.InvalidError, match="worker processes; use workers=1"):
+        penstock.convert(source, "s3://bucket/a.pen", workers=2, storage_options=options)
+
+
 def processes_with(word):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -244,19 +310,29 @@ def processes_with(word):
     return found
 
 
-def test_a_killed_run_can_be_started_again(tmp_path):
-    """Its workers end, too, and the pack is that of a run without disturbance."""
-    source = write(tmp_path / "a.parquet", {"n": list(range(40_000))}, row_group_size=1_000)
-    words = ["convert", source, "-o", tmp_path / "a.pen", "--workers", "2", "--wait", "60"]
+def kill_a_run(words, out, mark):
+    """Kill it when it has begun to write."""
     run = subprocess.Popen([sys.executable, "-m", "penstock", *words],
-                           env={**os.environ, "PENSTOCK_TEST_MARK": str(tmp_path)})
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "a.pen").exists():
+                           env={**os.environ, "PENSTOCK_TEST_MARK": str(mark)})
+    deadline = time.monotonic() + 300
+    while not out.exists():
         assert time.monotonic() < deadline and run.poll() is None
         time.sleep(0.01)
     run.kill()
     run.wait()
+
+
+def test_a_killed_run_can_be_started_again(tmp_path):
+    """Its workers end, too, and the pack is that of a run without disturbance."""
+    source = write(tmp_path / "a.parquet", {"n": list(range(40_000))}, row_group_size=1_000)
+    words = ["convert", source, "-o", tmp_path / "a.pen", "--workers", "2", "--wait", "60"]
+    for _ in range(3):  # on a busy machine a run can end before it is killed
+        shutil.rmtree(tmp_path / "a.pen", ignore_errors=True)
+        kill_a_run(words, tmp_path / "a.pen", tmp_path)
+        if not (tmp_path / "a.pen" / "manifest").exists():
+            break
     assert not (tmp_path / "a.pen" / "manifest").exists()
+    deadline = time.monotonic() + 300
     while processes_with(f"PENSTOCK_TEST_MARK={tmp_path}"):
         assert time.monotonic() < deadline, "workers of a killed run do not end"
         time.sleep(0.01)

@@ -154,6 +154,7 @@ BAD = {
                r"row '1': field 'npy': expected f64 of shape \(3,\)"),
     "long header": ([("0.npy", b"\x93NUMPY\2\0\xff\xff\xff\xff00")], "its header is too long"),
     "hostile header": ([("0.npy", b"\x93NUMPY\1\0\x0a\0" + b"(" * 10)], "in .npy format"),
+    "members": ([(f"0.a{i}", b"") for i in range(257)], "expected at most 256 members and 2 GiB"),
     "keys": ([("0.cls", b"1"), ("1.cls", b"1"), ("0.cls", b"1")], "'0' occurs twice"),
 }
 
@@ -166,6 +167,11 @@ def test_malformed_members_are_named(tmp_path, members, message):
     assert not (tmp_path / "a.pen" / "manifest").exists()
 
 
+def test_a_range_of_too_many_files(tmp_path):
+    with pytest.raises(penstock.InvalidError, match="a range of at most 1000000 files"):
+        convert(tmp_path / "{0..999999999}.tar", tmp_path / "a.pen")
+
+
 def test_a_field_that_only_a_later_tar_has(tmp_path):
     write_tar(tmp_path / "0.tar", ("0.txt", b"a"))
     write_tar(tmp_path / "1.tar", ("1.txt", b"b"), ("1.vtt", b"c"))
@@ -176,10 +182,29 @@ def test_a_field_that_only_a_later_tar_has(tmp_path):
     assert samples(tmp_path / "b.pen")[1][1] == {"text": "b", "vtt": b"c"}
 
 
+def test_directories_and_long_names(tmp_path):
+    name = "long/" * 60 + "0.txt"
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.GNU_FORMAT) as tar:
+        for info in (tarfile.TarInfo("long"), tarfile.TarInfo(name)):
+            info.type = tarfile.REGTYPE if info.name == name else tarfile.DIRTYPE
+            tar.addfile(info)
+    convert(tmp_path / "a.tar", tmp_path / "a.pen")
+    assert samples(tmp_path / "a.pen") == [(name.removesuffix(".txt"), {"text": ""})]
+
+
 def header(name, size, kind=b"0"):
     info = tarfile.TarInfo(name)
     info.size, info.type = size, kind
     return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def sparse_map(numbers):
+    """A sparse file whose map has so many numbers, after a pax header that announces it."""
+    info = tarfile.TarInfo("0.txt")
+    info.pax_headers = {f"GNU.sparse.{name}": value for name, value in (
+        ("major", "1"), ("minor", "0"), ("name", "0.txt"), ("realsize", "1"))}
+    info.size = 2 * numbers + 512
+    return info.tobuf(tarfile.PAX_FORMAT) + f"{numbers // 2}\n".encode() + b"0\n" * numbers
 
 
 HOSTILE = {
@@ -190,6 +215,8 @@ HOSTILE = {
     "zeros": b"\0" * 100,
     "noise": bytes(range(256)) * 16,
     "gzip": b"\x1f\x8b" + bytes(range(256)),
+    "negative size": header("0.txt", -512),
+    "many long names": (header("x", 1, b"L") + b"x" * 512) * 1000,
     "bomb": gzip.compress(header("x", 1 << 32, b"x") + b"0" * (8 << 20)),
 }
 
@@ -198,4 +225,14 @@ HOSTILE = {
 def test_malformed_tars(tmp_path, content):
     (tmp_path / "a.tar").write_bytes(content)
     with pytest.raises(penstock.InvalidError, match="a.tar: |at least one field"):
+        convert(tmp_path / "a.tar", tmp_path / "a.pen")
+
+
+@pytest.mark.parametrize("content", [
+    gzip.compress(sparse_map(2 << 20)), header("x", -1024, b"L") + b"0" * 4096,
+], ids=["sparse map", "negative long name"])
+def test_headers_that_would_need_much_memory(tmp_path, content):
+    """Many small reads count together, and a negative size would read all."""
+    (tmp_path / "a.tar").write_bytes(content)
+    with pytest.raises(penstock.InvalidError, match="a.tar: expected headers of at most 1 MiB"):
         convert(tmp_path / "a.tar", tmp_path / "a.pen")

@@ -308,7 +308,7 @@ def test_restarts(pack, whole, trial):
 
 
 def test_restart_at_the_end(pack, whole):
-    """Nothing is left of the epoch when it is named; otherwise the next one begins."""
+    """Nothing is left of the epoch, whether it is named or not; then the next one begins."""
     with Ranks(pack, 2, 8, order="random") as ranks:
         assert len(sequence(itertools.islice(ranks.batches(), N // 16))) == N
         state = ranks.state()
@@ -317,7 +317,7 @@ def test_restart_at_the_end(pack, whole):
             ranks.restore(state)
             if names:
                 ranks.set_epoch(0)
-                assert list(ranks.batches()) == []
+            assert list(ranks.batches()) == []
             assert sequence(ranks.batches()) == whole["random", 0, 1]
 
 

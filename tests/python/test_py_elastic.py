@@ -55,7 +55,7 @@ def test_the_account(tmp_path, resumed, steps, expected):
 @pytest.mark.slow
 def test_torchrun_loses_a_node(pack, tmp_path):
     """Two nodes, one of which is killed; then the process on the other one."""
-    job = ElasticJob(tmp_path / "job", pack, 3, BATCH, save_every=2, pause=0.2)
+    job = ElasticJob(tmp_path / "job", pack, 3, BATCH, save_every=2, pause=1.0)
     try:
         job.start(2)
         job.running(5, nodes=2)

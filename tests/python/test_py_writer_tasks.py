@@ -2,7 +2,9 @@
 """penstock.Writer with task=(i, n), and penstock.finalise, in directories and object stores."""
 
 import os
+import pathlib
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -296,6 +298,7 @@ def test_a_pack_that_exists(place):
     with pytest.raises(penstock.ExistsError, match="already exists"):
         place.finalise()
     assert place.tree() == before
+    assert place.bucket or not os.path.exists(os.path.join(place.path, ".work"))
 
 
 @pytest.mark.parametrize("task, error, message", [
@@ -378,6 +381,8 @@ def test_gc_discards_tasks(place):
     if place.bucket:
         result = place.run("gc", place.path)
         assert result.code != 0 and "--abandon" in result.err
+    else:  # of a plan that was killed
+        (pathlib.Path(place.path) / ".work" / "plan.spill").touch()
     place.good("gc", place.path, *(("--abandon",) if place.bucket else ()))
     assert place.names() == set()
     for i in range(2):
@@ -409,6 +414,9 @@ def start_task(place, n, other=False):
                                stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": top})
     pickle.dump((arguments, samples), process.stdin)
     process.stdin.flush()
+    ready, _, _ = select.select([process.stdout], [], [], 300)
+    if not ready:
+        process.kill()
     assert process.stdout.readline() == b"there\n"
     return process
 
@@ -500,6 +508,20 @@ def test_an_orphan_after_finalise_in_a_store(store, expected):
     with pytest.raises(penstock.ExistsError):
         store.writer(1, 3)
     assert store.tree() == expected
+
+
+def test_an_orphan_after_a_finalise_that_was_killed(store):
+    """The pack was published, and its plan is still there."""
+    orphan = store.writer(0, 1)
+    store.task(0, 1, range(4))
+    plan = store.tree()[".work/plan"]
+    store.finalise()
+    before = store.tree()
+    store.bucket.client.put_object(Bucket=store.bucket.name, Key="a.pen/.work/plan", Body=plan)
+    orphan.add("a", image=IMAGES[0], label=0, note=None)
+    with pytest.raises(penstock.ChangedError):
+        orphan.finish()
+    assert store.tree() == {**before, ".work/plan": plan}
 
 
 def test_an_orphan_after_gc_in_a_store(store):

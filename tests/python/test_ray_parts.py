@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of packing on Ray that need no Ray: arguments, progress, and the child process."""
 
+import fcntl
 import io
 import json
 import os
@@ -202,3 +203,20 @@ def test_the_child_dies_with_its_parent(tmp_path):
     while os.path.exists(f"/proc/{found[0]}/exe"):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_the_child_is_stopped_on_request(tmp_path):
+    """It would wait for an hour, too."""
+    make_folder(tmp_path / "in")
+    good("plan", tmp_path / "in", "-o", tmp_path / "a.pen")
+    fd = os.open(tmp_path / "a.pen", os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    asked = []
+    with pytest.raises(_program.StoppedError):
+        _program.run(["finalise", "a.pen", "--wait", "3600"], str(tmp_path),
+                     is_stopped=lambda: asked.append(1) or len(asked) > 3)
+    os.close(fd)
+    assert len(asked) == 4
+    children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    assert all(b"_child.py" not in open(f"/proc/{pid}/cmdline", "rb").read()
+               for pid in open(children).read().split())

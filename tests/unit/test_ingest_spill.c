@@ -109,7 +109,7 @@ TEST(a_shuffle_does_not_depend_on_the_memory)
     enum { MOST = 30000 };
     static const uint64_t counts[] = {1, 2, 3, 63, 64, 65, 1000, MOST};
     static const size_t memory[] = {16, 160, 1600, 32768, 1 << 24};
-    uint64_t *expected = malloc(MOST * sizeof *expected), *found = malloc(MOST * sizeof *found);
+    static uint64_t expected[MOST], found[MOST];
     for (size_t i = 0; i < PEN_LEN(counts); i++)
         for (size_t k = 0; k < PEN_LEN(memory); k++) {
             if (memory[k] == 16 && counts[i] > 1000)
@@ -119,8 +119,6 @@ TEST(a_shuffle_does_not_depend_on_the_memory)
             CHECK(memcmp(found, expected, (size_t)counts[i] * sizeof *found) == 0);
         }
     CHECK_GOES(shuffle(16, 0, found, &err));
-    free(expected);
-    free(found);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */

@@ -99,6 +99,8 @@ static int write_all(const char *path, const PenWriterSettings *s, PenError *err
         r = add(w, i, err);
     if (r == PEN_OK)
         r = pen_writer_finish(w, &n, err);
+    if (r == PEN_OK && pen_writer_finish(w, &n, NULL) != PEN_E_INVALID)
+        r = PEN_E_EXISTS; /* once only */
     pen_writer_close(&w);
     return r;
 }
@@ -218,6 +220,8 @@ TEST(a_key_twice_is_an_error_and_leaves_no_pack)
     CHECK_INT(add(w, 3, &err), PEN_OK);
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_EXISTS);
     CHECK(strstr(err.message, "key 'key/3' occurs twice: samples 3 and 10"));
+    CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "an earlier call has failed; close the writer and start again"));
     pen_writer_close(&w);
     CHECK_INT(pen_pack_open(at("twice.pen"), &pack, &err), PEN_E_NOT_FOUND);
 }

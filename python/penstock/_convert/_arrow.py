@@ -13,7 +13,9 @@ from typing import Any
 
 from .. import _check
 from .._error import Error, InvalidError, NotFoundError, ReadWriteError
+from .._writer import is_shape
 from . import _columns
+from ._binary import refuse_pipe
 from ._reader import Choice
 
 _MALFORMED = (ValueError, LookupError, TypeError, MemoryError, RecursionError)
@@ -27,6 +29,7 @@ def reading(path: str) -> Iterator[None]:
     import pyarrow
 
     try:
+        refuse_pipe(path)
         yield
     except Error:
         raise
@@ -79,7 +82,7 @@ def _with_shape(base: str | None, shape: Any) -> str | None:
     if base is None or not shape:
         return base
     whole = isinstance(shape, list) and all(isinstance(n, int) and n > 0 for n in shape)
-    return f"{base}[{','.join(map(str, shape))}]" if whole else None
+    return f"{base}[{','.join(map(str, shape))}]" if whole and is_shape(shape) else None
 
 
 def _is_file(kind: Any) -> bool:
@@ -126,6 +129,16 @@ def _content(value: Any) -> bytes | None:
     """The bytes of a value of a column of files."""
     value = value.get("bytes") if isinstance(value, dict) else value
     return value if isinstance(value, bytes) else None
+
+
+def _check_file(name: str, value: Any) -> None:
+    """A value of a column of files is bytes, or a dict with them or a path, or is missing."""
+    if isinstance(value, dict) and not value.keys().isdisjoint(("bytes", "path")):
+        value = value.get("bytes")
+    if not (value is None or isinstance(value, bytes)):
+        raise InvalidError(
+            f"column {name!r}: expected the bytes of a file, found {type(value).__name__}"
+        )
 
 
 def _seems_image(value: Any) -> bool:
@@ -220,8 +233,9 @@ class Table:
 
     # ---- values
 
-    def _file(self, value: Any) -> Any:
+    def _file(self, name: str, value: Any) -> Any:
         """The bytes of a file, which a row can also name by a path below the dataset."""
+        _check_file(name, value)
         content = _content(value)
         path = value.get("path") if isinstance(value, dict) and content is None else None
         if path is None:
@@ -232,6 +246,8 @@ class Table:
                 f"a row names the file {_check.shown(path)}, which is not below {self._root}; "
                 "store the bytes of images in the dataset, as to_parquet of datasets does"
             )
+        if not os.path.isfile(real):  # a pipe would block
+            raise NotFoundError(f"{real}: no such file, which a row names")
         if os.path.getsize(real) > FILE_BYTES:
             raise InvalidError(f"{real}: expected an image of at most 1 GiB")
         with open(real, "rb") as file:
@@ -248,9 +264,9 @@ class Table:
             array = array.cast(pyarrow.string())
         values: list[Any] = array.to_pylist()
         if base in ("image", "mask", "bytes"):
-            return [self._file(value) for value in values]
+            return [self._file(name, value) for value in values]
         if base == "clip":
-            return [[self._file(frame) for frame in value or ()] for value in values]
+            return [[self._file(name, frame) for frame in value or ()] for value in values]
         if base == "i64" and None in values:
             raise InvalidError(
                 f"column {name!r} has missing values, which i64 cannot have; leave it out, or "

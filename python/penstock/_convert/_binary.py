@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import struct
 import tempfile
 import zlib
@@ -68,9 +69,16 @@ class File:
         return struct.unpack(f"<{n}{code}", data)
 
 
+def refuse_pipe(path: str) -> None:
+    """To open one would block."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise InvalidError(f"{path}: expected a file, found a pipe")
+
+
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[File]:
     try:
+        refuse_pipe(path)
         file = open(path, "rb")
     except OSError as error:
         raise os_error(path, error) from None
@@ -145,19 +153,23 @@ def _translated(path: str) -> Iterator[None]:
 def decompressed(path: str, algorithm: str, limit: int) -> Iterator[File]:
     """The file, decompressed into a temporary file of at most `limit` bytes."""
     with tempfile.TemporaryFile() as to:
-        with _translated(path), decompressing(path, algorithm) as source:
-            _copy(path, source, to, limit)
+        with _translated(path):
+            refuse_pipe(path)
+            with decompressing(path, algorithm) as source:
+                _copy(path, source, to, limit)
         yield File(path, to)
 
 
 @contextlib.contextmanager
 def streaming(path: str) -> Iterator[BinaryIO]:
     """A stream of the file, decompressed if it is a gzip file."""
-    with _translated(path), open(path, "rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        with decompressing(path, "gz") if is_gzip else contextlib.nullcontext(file) as stream:
-            yield stream
+    with _translated(path):
+        refuse_pipe(path)
+        with open(path, "rb") as file:
+            is_gzip = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            with decompressing(path, "gz") if is_gzip else contextlib.nullcontext(file) as stream:
+                yield stream
 
 
 def read_json(path: str) -> Any:

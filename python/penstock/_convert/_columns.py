@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _check
 from .._error import InvalidError, UnsupportedError
+from .._writer import is_shape
 from ._reader import Choice
 
 FLOATS = {2: "f32", 4: "f32", 8: "f64"}  # by the size of an item in bytes
@@ -32,11 +33,12 @@ def is_image(data: bytes) -> bool:
 
 
 def number_type(kind: str, itemsize: int, shape: Sequence[int] = ()) -> str | None:
-    """The type for a NumPy dtype (its kind and itemsize) and a shape; None if it has no numbers."""
+    """The type for a NumPy dtype (its kind and itemsize) and a shape; None if no field
+    can have it."""
     base = {"b": "i64", "i": "i64", "u": "i64"}.get(kind)
     if kind == "f":
         base = FLOATS.get(itemsize)
-    if base is None or any(n < 1 for n in shape):
+    if base is None or any(n < 1 for n in shape) or not is_shape(shape):
         return None
     return f"{base}[{','.join(map(str, shape))}]" if shape else base
 
@@ -62,8 +64,8 @@ def key_text(column: str, value: Any) -> str:
 def check_columns(source: str, known: Iterable[str], choice: Choice) -> None:
     """Every column of the choice is in the dataset, or an error lists those that are."""
     known = list(known)
-    for name in (*(choice.columns or ()), choice.key, choice.label):
-        if name and name not in known:
+    for name in (*(choice.columns or ()), choice.key or None, choice.label):
+        if name is not None and name not in known:
             near = _check.nearest(name, known)
             listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
             raise InvalidError(f"{source}: no column {name!r}; it has {listed or 'none'}{near}")
@@ -74,7 +76,8 @@ def chosen(source: str, found: Mapping[str, str], choice: Choice) -> dict[str, s
     field, unless it is in `choice.columns`; the label always is one."""
     check_columns(source, found, choice)
     if choice.columns is None:
-        return {name: kind for name, kind in found.items() if name != choice.key}
+        left_out = choice.key if choice.key != choice.label else None
+        return {name: kind for name, kind in found.items() if name != left_out}
     columns = {name: kind or found[name] for name, kind in choice.columns.items()}
     if choice.label is not None:
         columns.setdefault(choice.label, found[choice.label])

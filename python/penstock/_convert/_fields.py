@@ -120,8 +120,11 @@ def pickled(name: str, size: int | None = None) -> Column:
 
 def has_index(path: str, word: str) -> bool:
     """True for a folder whose index.json has this word near its beginning."""
+    index = os.path.join(path, "index.json")
     try:
-        with open(os.path.join(path, "index.json"), "rb") as file:
+        if not os.path.isfile(index):  # a pipe would block
+            return False
+        with open(index, "rb") as file:
             return word.encode() in file.read(4096)
     except OSError:
         return False

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from .. import _check
-from .._error import InvalidError, NotFoundError
+from .._error import InvalidError, NotFoundError, UnsupportedError
 from ._reader import Choice, Reader
 
 # Each is a module of this package. A path gets the first format that recognises it.
@@ -17,6 +17,14 @@ FORMATS = ("mds", "litdata", "huggingface", "parquet", "webdataset", "ffcv", "tf
 
 def _module(name: str) -> Any:
     return importlib.import_module(f".{name}", __package__)
+
+
+def check_local(source: str) -> None:
+    if "://" in source:
+        raise UnsupportedError(
+            f"{source}: convert reads local files only; download them first. 'penstock pack' also "
+            "reads tars, lists and folders at s3://"
+        )
 
 
 def find(source: str) -> str:

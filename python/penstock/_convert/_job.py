@@ -74,6 +74,11 @@ def prepare(job: Job, classes: Sequence[str] | None) -> Reader:
     return reader
 
 
+def _class_name(value: Any) -> Any:
+    """Some formats have texts as bytes."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+
 def _class_names(job: Job, label: str) -> list[str]:
     """The different texts of a column, sorted."""
     choice = Choice({label: ""}, None, label)
@@ -81,7 +86,7 @@ def _class_names(job: Job, label: str) -> list[str]:
     found: set[Any] = set()
     for part in range(reader.parts):
         for _, values in reader.rows(part):
-            found.add(values[label])
+            found.add(_class_name(values[label]))
             if len(found) > CLASSES:
                 raise LimitError(
                     f"{job.source}: column {label!r} has more than {CLASSES} different values; "
@@ -92,7 +97,7 @@ def _class_names(job: Job, label: str) -> list[str]:
 
 def _number(job: Job, value: Any) -> int:
     """The number of a class name."""
-    numbers = job.numbers or {}
+    numbers, value = job.numbers or {}, _class_name(value)
     if value not in numbers:
         raise InvalidError(
             f"column {job.class_field!r}: expected the name of a class, found "

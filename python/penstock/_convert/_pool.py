@@ -5,6 +5,7 @@ penstock.convert needs no guard around its main part."""
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from .._error import Error
+from .._error import Error, InvalidError
 from ._job import Job, Report, run_task
 
 STOP_SECONDS = 10
@@ -30,7 +31,14 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 env=environment,
             )
-        self.connection.send(job)
+        self.send(job)
+
+    def send(self, what: Any) -> None:
+        """A job or the number of a task. If the worker has ended, receive() reports it."""
+        try:
+            self.connection.send(what)
+        except ConnectionError:
+            pass
 
     def receive(self) -> Any:
         """A Report, an exception, or None if a task is done."""
@@ -53,17 +61,27 @@ class _Worker:
             self.process.wait()
 
 
+def _check_picklable(job: Job) -> None:
+    try:
+        pickle.dumps(job)
+    except Exception as error:  # functions can be part of storage_options
+        raise InvalidError(
+            f"a setting cannot be passed to worker processes; use workers=1: {error}"
+        ) from None
+
+
 def _start(worker: _Worker, tasks: list[int]) -> bool:
     """Give a worker its next task; False if there is none."""
     if not tasks:
         return False
-    worker.connection.send(tasks.pop(0))
+    worker.send(tasks.pop(0))
     return True
 
 
 def run(job: Job, tasks: Iterable[int], n_workers: int, tell: Callable[[Report], None]) -> None:
     """Run tasks in n_workers processes. Raises the first error of a task, and ends the others."""
     remaining = list(tasks)
+    _check_picklable(job)
     workers: dict[Any, _Worker] = {}
     try:
         for _ in range(min(n_workers, len(remaining))):

@@ -30,6 +30,7 @@ def run(
     settings: Mapping[str, Any],
 ) -> Progress:
     """The arguments are those of penstock.convert, except max_bad: -1 stops at a broken row."""
+    _formats.check_local(source)
     name = _formats.find(source) if format is None else format
     _check.word("format", name, _formats.FORMATS)
     settings = {"wait": WAIT_SECONDS, **settings}

@@ -26,7 +26,12 @@ def recognise(source: str) -> bool:
 
 
 def _below(folder: str) -> Iterator[str]:
-    return glob.iglob(f"{glob.escape(folder)}/**/*{SUFFIX}", recursive=True)
+    """Without hidden names. Links to folders are not followed: they could lead back."""
+    for top, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                yield os.path.join(top, name)
 
 
 def files_of(source: str) -> list[str]:

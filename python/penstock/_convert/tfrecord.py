@@ -27,6 +27,7 @@ from ._reader import Choice
 
 _SNIFF = 100  # records that decide the types of columns
 _PIECE = 1 << 20
+_MIXED = "mixed"  # in place of a type, for a feature with bytes and numbers
 _CODES = {"i64": "q", "f32": "f", "f64": "d"}
 
 
@@ -103,6 +104,8 @@ def _bytes_type(lists: Sequence[list[bytes]]) -> str:
 def _type(lists: Sequence[list[Any]], is_missing: bool) -> str:
     """The type for a feature with these values in the first records."""
     first, n = lists[0][0], len(lists[0])
+    if len({isinstance(each[0], bytes) for each in lists}) > 1:
+        return _MIXED
     if isinstance(first, bytes):
         kind = _bytes_type(lists)
         return kind + "?" * (is_missing and kind in ("text", "json", "bytes"))
@@ -216,6 +219,11 @@ class Reader:
         ]
         self._fields = pick(source, columns, choice, tuple)
         self.schema = self._fields.schema
+        for name in (*self.schema, choice.key or ""):
+            if self._kinds.get(name) == _MIXED:
+                raise InvalidError(
+                    f"{source}: column {name!r}: expected bytes or numbers, found both"
+                )
 
     def _check_known(self, path: str, at: int, features: Mapping[str, Any]) -> None:
         for name in features.keys() - self._kinds.keys() if self._takes_all else ():

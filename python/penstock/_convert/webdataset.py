@@ -19,14 +19,18 @@ from typing import Any
 from .. import _check
 from .._error import Error, InvalidError, NotFoundError, ReadWriteError
 from . import _columns, _npy
+from ._binary import refuse_pipe
 from ._reader import Choice
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz")
 MEMBER_BYTES = 1 << 30
 READ_BYTES = 1 << 20  # pieces in which a member is read: its size could be wrong
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
+RANGE_FILES = 1_000_000
+SAMPLE_BYTES, FIELDS = 2 << 30, 256  # a pack has at most as many fields
 META = re.compile(r"__[^/]*__($|/)")  # names that WebDataset reserves
 NUMBERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
+_MALFORMED = (tarfile.TarError, zlib.error, EOFError, ValueError, MemoryError, RecursionError)
 Sample = dict[str, tuple[str, bytes]]  # field to suffix and content
 # The last part of a suffix to the type, and to the name of the field if it is the entire suffix.
 KINDS = {
@@ -60,6 +64,8 @@ def _files_of(source: str) -> list[str]:
         found = [source] if os.path.exists(source) else sorted(glob.glob(source))
     else:
         numbers = range(int(match[1]), int(match[2]) + 1)
+        if len(numbers) > RANGE_FILES:
+            raise InvalidError(f"{source}: expected a range of at most {RANGE_FILES} files")
         start, end, wide = source[: match.start()], source[match.end() :], len(match[1])
         found = [file for n in numbers for file in _files_of(f"{start}{n:0{wide}}{end}")]
     if not found:
@@ -74,7 +80,7 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except Error:
         raise
-    except (tarfile.TarError, zlib.error, EOFError, ValueError, MemoryError) as error:
+    except _MALFORMED as error:
         raise InvalidError(f"{path}: {error}") from None
     except OSError as error:
         if error.errno is None:  # gzip.BadGzipFile
@@ -83,20 +89,26 @@ def _reading(path: str) -> Iterator[None]:
 
 
 class _Bounded:
-    """A file that refuses to read much at once: tarfile allocates what a header states."""
+    """A file that refuses to read much: tarfile allocates what a header states.
+
+    left  the number of bytes that may still be read for the header or the member
+    """
 
     def __init__(self, file: Any) -> None:
         self._file = file
+        self.left = READ_BYTES
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, n: int) -> Any:
-        if n > READ_BYTES:
-            raise ValueError(f"expected headers of at most 1 MiB, found one of {n} bytes")
+        self.left -= n
+        if not 0 <= n <= READ_BYTES or self.left < 0:
+            raise ValueError(f"expected headers of at most 1 MiB, found {n} bytes more")
         return self._file.read(n)
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
+    refuse_pipe(path)
     with builtins.open(path, "rb") as file:
         yield gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file
 
@@ -104,11 +116,16 @@ def _opened(path: str) -> Iterator[Any]:
 def _members(path: str) -> Iterator[tuple[Any, Any]]:
     """The tar and the header of each file in it."""
     with _opened(path) as file:
-        tar: Any = tarfile.open(fileobj=_Bounded(file), mode="r:")  # type: ignore[call-overload]
+        bounded = _Bounded(file)
+        tar: Any = tarfile.open(fileobj=bounded, mode="r:")  # type: ignore[call-overload]
         for member in tar:
             tar.members = []  # which would keep all headers in memory
+            if tar.offset <= member.offset:  # the next header would be this one again
+                raise ValueError(f"{member.name}: negative size")
             if member.isfile():
+                bounded.left = 2 * MEMBER_BYTES
                 yield tar, member
+            bounded.left = READ_BYTES
 
 
 def _content(tar: Any, member: Any) -> bytes:
@@ -152,6 +169,7 @@ def _samples(path: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Sa
     """The samples of a tar, with the contents of the wanted fields."""
     key = ""
     sample: Sample = {}
+    n_bytes = 0
     for tar, member in _members(path):
         parts = _split(member.name)
         if parts is None:
@@ -159,14 +177,18 @@ def _samples(path: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Sa
         if parts[0] != key:
             if sample:
                 yield key, sample
-            key, sample = parts[0], {}
+            key, sample, n_bytes = parts[0], {}, 0
         field, _ = _field(parts[1])
         if field in sample:
             raise ValueError(
                 f"{member.name}: expected one member for field {field!r} in a sample, "
                 "found a second one"
             )
-        sample[field] = parts[1], _content(tar, member) if wanted(field) else b""
+        content = _content(tar, member) if wanted(field) else b""
+        sample[field] = parts[1], content
+        n_bytes += len(content)
+        if n_bytes > SAMPLE_BYTES or len(sample) > FIELDS:
+            raise ValueError(f"sample {key!r}: expected at most {FIELDS} members and 2 GiB")
     if sample:
         yield key, sample
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import sys
@@ -83,8 +84,9 @@ def _job(words: Sequence[str]) -> tuple[_pack.Job, argparse.Namespace]:
 
 
 def _run(job: _pack.Job, args: argparse.Namespace, printer: Printer) -> None:
-    _pack.start_ray(args.address)
-    account = _pack.run_job(job, printer)
+    with contextlib.redirect_stdout(sys.stderr):  # Ray prints the news of its nodes
+        _pack.start_ray(args.address)
+        account = _pack.run_job(job, printer)
     printer.close()
     if args.json:
         print(json.dumps({"schema": 1, **dataclasses.asdict(account)}))
@@ -106,11 +108,11 @@ def _fail(error: Exception, as_json: bool) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    """The exit code."""
-    if words[:1] != ["pack"]:
+    """The exit code. The first word is "ray"."""
+    if words[1:2] != ["pack"]:
         print("penstock: ray: expected 'penstock ray pack'", file=sys.stderr)
         return 2
-    job, args = _job(words[1:])
+    job, args = _job(words[2:])
     printer = Printer(as_json=args.progress == "json")
     try:
         _run(job, args, printer)

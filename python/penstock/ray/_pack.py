@@ -160,19 +160,22 @@ class _Run:
         self.ray.wait([self.reading], timeout=5)
         self._read_board()
 
+    def _wait_for_all(self) -> None:
+        if not self.pending:
+            return
+        refs = list(self.pending)
+        for ref in self.ray.wait(refs, num_returns=len(refs), timeout=CANCEL_S)[0]:
+            del self.pending[ref]
+
     def cancel(self) -> None:
-        """Ends the tasks; those that do not end in time are killed."""
-        for force in (False, True):
+        """Asks the tasks to stop; those that do not in time are killed. ray.cancel is not the first
+        step: Ray 2.60 ends the driver if a task completes while it is cancelled."""
+        with contextlib.suppress(Exception):  # Ray may be gone
+            self.board.stop.remote()
+            self._wait_for_all()
             for ref in self.pending:
-                with contextlib.suppress(Exception):
-                    self.ray.cancel(ref, force=force)
-            if not self.pending:
-                return
-            done, _ = self.ray.wait(
-                list(self.pending), num_returns=len(self.pending), timeout=CANCEL_S
-            )
-            for ref in done:
-                del self.pending[ref]
+                self.ray.cancel(ref, force=True)
+            self._wait_for_all()
 
 
 def _warn_starved(run: _Run, job: Job, printer: Printer | None) -> None:

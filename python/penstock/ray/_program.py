@@ -16,10 +16,15 @@ from typing import Any
 from .. import _error
 
 BUSY, USAGE = 75, 2
-POLL_S = 0.5  # Python notices an interrupt of Ray between two calls only
+POLL_S = 0.5
 STOP_S = 20.0
 MESSAGE_BYTES = 8192
 OnProgress = Callable[[dict[str, Any]], None]
+IsStopped = Callable[[], bool]
+
+
+class StoppedError(Exception):
+    """The program was ended on request."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _read(process: subprocess.Popen[bytes], lines: _Lines) -> bytes:
+def _read(process: subprocess.Popen[bytes], lines: _Lines, is_stopped: IsStopped) -> bytes:
     """Both pipes to their ends; returns what was on stdout."""
     out = b""
     with selectors.DefaultSelector() as selector:
@@ -115,6 +120,8 @@ def _read(process: subprocess.Popen[bytes], lines: _Lines) -> bytes:
             assert pipe
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
+            if is_stopped():
+                raise StoppedError
             for key, _ in selector.select(POLL_S):
                 data = os.read(key.fd, 65536)
                 if not data:
@@ -126,11 +133,20 @@ def _read(process: subprocess.Popen[bytes], lines: _Lines) -> bytes:
     return out
 
 
-def run(words: Sequence[str], cwd: str, on_progress: OnProgress | None = None) -> Outcome:
-    """Runs `penstock WORDS --json`. If it is interrupted, it ends the program."""
+def _never() -> bool:
+    return False
+
+
+def run(
+    words: Sequence[str],
+    cwd: str,
+    on_progress: OnProgress | None = None,
+    is_stopped: IsStopped = _never,
+) -> Outcome:
+    """Runs `penstock WORDS --json`. If it is interrupted or stopped, it ends the program."""
     lines = _Lines(on_progress)
     with _started([*words, "--progress", "json", "--json"], cwd) as process:
-        out = _read(process, lines)
+        out = _read(process, lines, is_stopped)
         code = process.wait()
     try:
         result = json.loads(out)

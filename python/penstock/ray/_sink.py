@@ -167,8 +167,8 @@ class PackSink(Datasink):  # type: ignore[misc]
         n = len(counts)
         if n == 0:
             raise InvalidError(f"{self.out}: the dataset has no blocks, so there is no pack")
-        if counts.keys() != set(range(n)):
-            raise CorruptError(f"{self.out}: results of some of the write tasks are missing")
+        if counts.keys() != set(range(n)) or len(write_result.write_returns) != n:
+            raise CorruptError(f"{self.out}: results of write tasks are missing or repeated")
         found = finalise(
             self.out,
             tasks=n,

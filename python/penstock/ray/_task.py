@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import secrets
@@ -14,6 +15,7 @@ from .. import _core, _error
 from . import _program
 
 PLAN_S = 60.0  # until a plan is visible on all clients of a network file system
+STOP_POLL_S = 1.0
 ANNOUNCE_S = 10.0  # without the actor there is no progress, but a pack
 
 
@@ -68,9 +70,10 @@ def is_remote(name: str) -> bool:
 
 
 class Board:
-    """An actor: the latest progress of every task."""
+    """An actor: the latest progress of every task, and whether the tasks have to stop."""
 
     def __init__(self) -> None:
+        self._stopped = False
         self._attempts: dict[int, str] = {}
         self._latest: dict[int, dict[str, Any]] = {}
         self._starts = 0
@@ -83,6 +86,12 @@ class Board:
         """A worker that Ray has taken for dead may still report: only the last attempt counts."""
         if self._attempts.get(task) == attempt:
             self._latest[task] = {**progress, "attempt": attempt}
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def is_stopped(self) -> bool:
+        return self._stopped
 
     def read(self) -> tuple[int, dict[int, dict[str, Any]]]:
         """How many attempts were started, and the progress of the tasks."""
@@ -98,16 +107,40 @@ def _announce(task: int, board: Any) -> str:
     return attempt
 
 
+class _Stop:
+    """Asks the actor whether to stop. Never waits, and has one question open at a time."""
+
+    def __init__(self, board: Any) -> None:
+        self._board, self._asked, self._next = board, board.is_stopped.remote(), 0.0
+
+    def __call__(self) -> bool:
+        import ray
+
+        if time.monotonic() < self._next or not ray.wait([self._asked], timeout=0)[0]:
+            return False
+        self._next = time.monotonic() + STOP_POLL_S
+        with contextlib.suppress(ray.exceptions.RayError):  # the actor is gone: go on packing
+            if ray.get(self._asked):
+                return True
+        self._asked = self._board.is_stopped.remote()
+        return False
+
+
 def run(spec: Spec, task: int, board: Any) -> dict[str, Any]:
     """Runs a task. Returns its result, or {"error": exception} if another attempt is useless."""
     attempt = _announce(task, board)
+    is_stopped = _Stop(board)
     problem = spec.problem()
     if problem:
         return {"error": _error.InvalidError(f"node {socket.gethostname()}: {problem}")}
     cwd = spec.cwd if os.path.isdir(spec.cwd) else "/"
-    outcome = _program.run(
-        spec.command(task), cwd, lambda now: board.report.remote(task, attempt, now)
-    )
+    try:
+        outcome = _program.run(
+            spec.command(task), cwd,
+            lambda now: board.report.remote(task, attempt, now), is_stopped,
+        )
+    except _program.StoppedError:
+        return {"error": _error.CancelledError(f"task {task} was stopped")}
     if outcome.code == 0 and outcome.result:
         return outcome.result
     error = outcome.error()

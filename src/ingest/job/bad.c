@@ -86,7 +86,8 @@ int pen__bad_parse(PenBadList *list, const void *data, size_t bytes, uint64_t po
     while (r == PEN_OK && at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         if (!line_end || (size_t)(line_end - at) < sizeof prefix ||
-            memcmp(at, prefix, sizeof prefix - 1) != 0) {
+            memcmp(at, prefix, sizeof prefix - 1) != 0 || at[sizeof prefix - 1] < '0' ||
+            at[sizeof prefix - 1] > '9') {
             r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                           "%s: expected a list of broken inputs, found something else; 'penstock "
                           "gc' removes it",

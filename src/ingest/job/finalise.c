@@ -17,9 +17,6 @@
 
 #define WHERE "ingest/finalise"
 
-/* The names of tasks that anybody left there may have any number. */
-enum { MAX_TASKS = 1000000 };
-
 /* ---- joining --------------------------------------------------------------------------------- */
 
 typedef struct Finalise {
@@ -68,9 +65,9 @@ static int count_writers(Finalise *f, PenError *reterr)
                          f->out);
     f->n_named = planned;
     f->n_tasks = planned == PEN_TASKS_OPEN ? given : planned;
-    if (f->n_tasks > MAX_TASKS)
+    if (f->n_tasks > PEN_MAX_TASKS)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected at most %d tasks, found %u",
-                         f->out, MAX_TASKS, f->n_tasks);
+                         f->out, PEN_MAX_TASKS, f->n_tasks);
     return PEN_OK;
 }
 
@@ -82,9 +79,9 @@ static int count_named(Finalise *f, PenError *reterr)
         uint32_t task, n;
         if (!pen__work_task(f->names.names[i], &task, &n))
             continue;
-        if (n > MAX_TASKS)
+        if (n > PEN_MAX_TASKS)
             r = pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected at most %d tasks, found %u",
-                          f->out, MAX_TASKS, n);
+                          f->out, PEN_MAX_TASKS, n);
         else if (f->n_tasks && f->n_tasks != n)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                           "%s: some tasks are of %u and some of %u; they cannot be combined: run "
@@ -277,6 +274,10 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
     if (r == PEN_OK)
         r = pen__copy_block(draft.pack, 0, c, reterr);
     pen__draft_close(&draft);
+    if (r == PEN_OK && c->n != f->records[task].done.n_rest)
+        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                      "%s: the last samples of task %u are damaged; run that task again", f->out,
+                      task);
     for (uint32_t i = 0; i < c->n && r == PEN_OK; i++) {
         c->samples[i].position = f->position++;
         r = pen__roll_add(f->roll, &c->samples[i], reterr);

@@ -30,6 +30,9 @@ int pen__tasks_get_plan(PenStore *work, const PenIngestSettings *settings, const
  * or when that is NULL the files in .work of `home`. */
 int pen__tasks_list(PenStore *work, const char *home, PenNames *ret, PenError *reterr);
 
+/* The names of tasks that anybody left there may have any number. */
+enum { PEN_MAX_TASKS = 1000000 };
+
 /* What a task leaves: .work/task-I-of-N/done in a directory, a record in an object store. */
 typedef struct PenTaskDone {
     uint64_t n_shards, n_samples, n_rest;

@@ -394,14 +394,18 @@ static int publish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
 int pen_writer_finish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
 {
     uint64_t n = 0;
-    if (w->failed)
-        return pen__fail(
-            reterr, PEN_E_INVALID, WHERE,
-            "%s: an earlier sample could not be added; close the writer and start again", w->path);
+    if (w->failed || w->finished)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         w->failed ? "%s: an earlier call has failed; close the writer and start "
+                                     "again"
+                                   : "%s: the writer is already finished",
+                         w->path);
     int r = w->task.n_tasks ? pen__writer_task_finish(&w->task, w->roll, &n, reterr)
                             : publish(w, &n, reterr);
-    if (r < 0)
+    if (r < 0) {
+        w->failed |= w->n_samples != 0; /* some of them may have been written */
         return r;
+    }
     w->finished = 1;
     if (ret_n_samples)
         *ret_n_samples = n;

@@ -69,6 +69,10 @@ int pen__writer_task_check(void *task, PenError *reterr)
 {
     const PenWriterTask *t = task;
     int r = is_remote(t) ? pen__writer_plan_is(t->store, &t->plan, reterr) : 1;
+    if (r == 1 && is_remote(t)) { /* finalise may have been killed before it removed the plan */
+        r = pen__store_has(t->store, PEN_MANIFEST_NAME, reterr);
+        r = r < 0 ? r : !r;
+    }
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_CHANGED, WHERE,
                          "%s: the pack has been published, or its tasks have been discarded, while "
@@ -123,7 +127,9 @@ static int store_plan(const PenWriterTask *t, PenError *reterr)
 
 static int open_directory(PenWriterTask *t, PenError *reterr)
 {
-    int r = pen__home_lock(t->path, t->path, 0, &t->lock, reterr);
+    int r = check_free(t, reterr); /* nothing is written into a pack that is complete */
+    if (r == PEN_OK)
+        r = pen__home_lock(t->path, t->path, 0, &t->lock, reterr);
     if (r == PEN_OK)
         r = check_free(t, reterr);
     int has = r == PEN_OK ? has_plan(t, reterr) : r;
@@ -139,6 +145,10 @@ int pen__writer_task_open(PenWriterTask *t, PenWriterPlan *plan, const char *nam
     if (t->task >= t->n_tasks)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "task %u of %u: expected a number below %u",
                          t->task, t->n_tasks, t->n_tasks);
+    uint32_t most = t->n_tasks == PEN_TASKS_OPEN ? t->task + 1 : t->n_tasks;
+    if (most > PEN_MAX_TASKS)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected at most %d tasks, found %u",
+                         t->path, (int)PEN_MAX_TASKS, most);
     plan->n_tasks = t->n_tasks;
     int r = pen__writer_plan_write(plan, name, &t->plan, reterr);
     memcpy(t->plan_id, plan->id, sizeof t->plan_id);

@@ -159,8 +159,8 @@ void pen__inputs_get(const PenInputs *inputs, uint64_t i, PenInput *ret);
 /* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
 #define PEN_INPUT_HEAD 8
 void pen__cell_next(const uint8_t **at, PenCell *ret);
-uint64_t pen__cell_bytes(const PenCell *cell);
-uint8_t *pen__cell_store(uint8_t *to, const PenCell *cell); /* returns its end */
+uint64_t pen__cell_bytes(const PenCell *c);
+uint8_t *pen__cell_store(uint8_t *p, const PenCell *c); /* returns its end */
 /* Where the sample comes from, for people: "photos/a/1.jpg", "x-000.tar: 0017". */
 void pen__input_name(const PenInputs *inputs, const PenInput *input, char *buf, size_t cap);
 /* The number, the label, the key and the cells of an input as bytes, and back. */

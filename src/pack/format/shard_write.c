@@ -33,6 +33,7 @@ struct PenShardWriter {
     uint32_t last_file;
     uint64_t last_bytes; /* its size */
     int64_t last_mtime_ns;
+    uint8_t hash[32]; /* of the end: the digest in the manifest is the start of it */
 };
 
 int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
@@ -272,12 +273,15 @@ static int make_end(PenShardWriter *w, const PenShardPlan *plan, PenBuf *out)
     place.field = PEN_PART_FOOTER;
     pen__store32(f + 12, pen__place_sum(&place, f + 16, sizeof f - 16));
     r = pen__buf_add(out, f, sizeof f);
+    if (r == PEN_OK)
+        pen__sha256((uint8_t *)out->data + keys_bytes, out->bytes - keys_bytes, w->hash);
     if (r == PEN_OK && w->map.skipped)
         r = pen__map_write(&w->map, w->id, pen__load64(f + 32), out);
     return r;
 }
 
-int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, PenError *reterr)
+int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, uint8_t ret_digest[16],
+                      PenError *reterr)
 {
     PenShardWriter *w = *writer;
     PenBuf end = {0};
@@ -289,6 +293,7 @@ int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, PenErro
     if (r == PEN_OK)
         r = pen__store_commit(w->store, &w->sink, w->name, reterr);
     pen__buf_free(&end);
+    memcpy(ret_digest, w->hash, 16);
     pen__shard_abort(writer);
     return r;
 }

@@ -23,8 +23,9 @@ int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *s
 int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
                    PenError *reterr);
 uint64_t pen__shard_bytes(const PenShardWriter *w);
-/* Ends the file and gives it its name. */
-int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, PenError *reterr);
+/* Ends the file and gives it its name. The digest is that of its entry. */
+int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, uint8_t ret_digest[16],
+                      PenError *reterr);
 void pen__shard_abort(PenShardWriter **w); /* accepts NULL */
 
 #endif

@@ -191,16 +191,22 @@ static int commit(PenRoll *r, PenShardEntry *ret_entry, PenPackStats *ret_stats,
 {
     PenShardPlan plan = {r->first, r->end, r->n_bad};
     char name[PEN_SHARD_NAME_BYTES];
+    uint8_t digest[sizeof ret_entry->digest];
     int ret = PEN_OK;
     pen__shard_name(r->id, name);
     if (r->s.before_commit)
         ret = r->s.before_commit(r->s.ctx, reterr);
     if (ret == PEN_OK)
-        ret = pen__shard_commit(&r->writer, &plan, reterr);
+        ret = pen__shard_commit(&r->writer, &plan, digest, reterr);
     if (ret == PEN_OK)
         ret = pen__shard_find(r->s.store, r->id, ret_entry, ret_stats, NULL, reterr);
     if (ret == 0)
         ret = pen__fail(reterr, PEN_E_IO, WHERE, "%s/%s: disappeared right after it was written",
+                        pen__store_name(r->s.store), name);
+    else if (ret == 1 && memcmp(digest, ret_entry->digest, sizeof digest) != 0)
+        ret = pen__fail(reterr, PEN_E_CHANGED, WHERE,
+                        "%s/%s: replaced by another process right after it was written; wait until "
+                        "that one has ended, and start again",
                         pen__store_name(r->s.store), name);
     pen__shard_abort(&r->writer);
     return ret < 0 ? ret : PEN_OK;
