@@ -216,7 +216,12 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "This command never overwrites a file and never follows a symbolic link. It "
             "refuses keys that are not plain relative paths: absolute paths, paths with .. or "
             "control characters, and names that are too long. It then prints the key, "
-            "extracts the other samples, and exits with code 1.",
+            "extracts the other samples, and exits with code 1.\n"
+            "--to webdataset and --to parquet need the Python package, and Parquet also needs "
+            "pyarrow. They write samples-000000.tar or samples-000000.parquet and so on to DIR, "
+            "which must not exist, and appears when all files are complete. The documentation "
+            "(docs/how-to/moving-from-webdataset.md and moving-from-huggingface.md) lists the "
+            "members and columns.",
         .examples = "penstock extract train.pen -o out\n"
                     "penstock extract train.pen -s 17 -s 100-199 -o out\n"
                     "penstock extract train.pen -k cats/0001.jpg -o out",

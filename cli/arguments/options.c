@@ -29,8 +29,21 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_DIR] = {.name = "out", .letter = 'o', .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_COMMON, .commands = IN(EXTRACT),
         .value = "DIR", .required = 1,
-        .mistaken = "output dest to dir directory",
+        .mistaken = "output dest dir directory",
         .help = "directory to write to; created if it does not exist (required)"},
+    [CLI_OPT_TO] = {.name = "to", .kind = CLI_ARG_CHOICE,
+        .group = CLI_GROUP_COMMON, .commands = IN(EXTRACT),
+        .value = "FORMAT", .choices = "folder|webdataset|parquet", .initial = "folder",
+        .mistaken = "format as",
+        .help = "what to write\n"
+                "folder: image files and a list, as described above\n"
+                "webdataset: .tar files\n"
+                "parquet: .parquet files, also for Hugging Face datasets"},
+    [CLI_OPT_FILE_BYTES] = {.name = "shard-bytes", .kind = CLI_ARG_BYTES,
+        .group = CLI_GROUP_COMMON, .commands = IN(EXTRACT),
+        .value = "B", .min = 1, .max = (uint64_t)1 << 50, .initial = "512MiB",
+        .mistaken = "shard-size file-bytes",
+        .help = "with --to webdataset or parquet: start a new file at this size"},
     [CLI_OPT_KIND] = {.name = "kind", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = WRITERS,
         .value = "KIND", .choices = "auto|images|frames|videos", .initial = "auto",

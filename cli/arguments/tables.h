@@ -32,6 +32,8 @@ typedef enum CliCommandId {
 typedef enum CliOpt {
     CLI_OPT_OUT, /* --out of pack, index and plan */
     CLI_OPT_DIR, /* --out of extract */
+    CLI_OPT_TO,
+    CLI_OPT_FILE_BYTES, /* --shard-bytes of extract */
     CLI_OPT_KIND,
     CLI_OPT_ROOT,
     CLI_OPT_ALLOW_OUTSIDE,

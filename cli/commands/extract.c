@@ -114,11 +114,28 @@ static int run_job(Job *job, PenPack *pack)
     return end_done(job, (double)(cli_clock_ns() - start_ns) / 1e9);
 }
 
+/* Other formats are written in Python, which runs this program for folders only. */
+static int check_format(const CliArgs *args)
+{
+    const CliValue *to = &args->values[CLI_OPT_TO];
+    if (to->number != 0)
+        cli_print_message("--to %s is a part of the Python package; run 'python3 -m penstock "
+                          "extract'",
+                          to->text);
+    else if (args->values[CLI_OPT_FILE_BYTES].given)
+        cli_print_message("--shard-bytes needs --to webdataset or --to parquet");
+    else
+        return CLI_EXIT_OK;
+    return CLI_EXIT_USAGE;
+}
+
 int cli_extract(const CliArgs *args)
 {
     Job job = {.args = args};
     PenPack *pack = NULL;
     PenError error = {0};
+    if (check_format(args) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
     cli_interrupt_install();
     if (cli_remote_open(args, args->operands[0], &pack, &error) < 0)
         return cli_result_error(args, &error);

@@ -24,6 +24,10 @@ def _of_python(words: list[str]) -> int | None:
     if words[:1] == ["help"] and words[1:2] == ["convert"]:
         words = [words[1], "--help"]
     module = _OF_PYTHON.get(words[0]) if words else None
+    if words[:1] == ["extract"] and any(word.startswith("--to") for word in words):
+        from ._export import _command
+
+        module = "_export._command" if _command.is_chosen(words) else None
     if module is None:
         return None
     import importlib

@@ -87,6 +87,7 @@ NOT_FOLLOWED = {
     "check the credentials and their permissions": VAGUE,
     "check the URL": VAGUE,
     "open it again": RACE,
+    "wait until that one has ended, and start again": RACE,
     "store masks as PNG": "followed in test_cli_sources.py, where masks are PNG",
     "check whether the storage responds": "needs storage that hangs",
     "have not ended yet; call again later": "followed in test_load_loader.c",
@@ -166,10 +167,12 @@ IN_TESTS = {
     "was made; run 'penstock index' again",
     # test_py_convert*.py
     "store the bytes of images in the dataset, as to_parquet", "; leave it out, or store it as '%s",
-    "reading this format needs %s; run 'pip install", "; %s: name it with format= or --from",
+    "%s needs %s; run 'pip install", "; %s: name it with format= or --from",
     "; convert each alone, for example '%s", "or is missing; leave it out with columns=",
     "has; name the fields to store with columns=", "to worker processes; use workers=1",
     "convert reads local files only; download them first",
+    # test_cli_extract.py
+    "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }
 
 

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""extract: the files it writes, and the names it refuses."""
+"""extract: the files it writes, and the names it refuses. And the formats of other libraries that
+the Python package writes."""
 
+import errno
 import io
+import json
 import os
+import signal
+import subprocess
+import sys
+import tarfile
+import urllib.parse
 
 import pytest
 from cli_tools import good, image_bytes, make_folder, picture, read_list, run, samples, write_list
 from PIL import Image
 from plain_writer import NO_IMAGE, Field, image, write_pack
+from py_tools import need_penstock
 
 LISTS = ("samples.csv", "samples.classes.csv")
 
@@ -304,3 +313,343 @@ def test_every_type_of_field_has_its_place(tmp_path):
     assert fields["box"]["values"] == [0.1, -1e30]
     assert fields["clip"]["frames"] == 2
     assert fields["label"] == {"value": 1, "class": "b, c"}
+
+
+# ---- formats of other libraries ------------------------------------------------------------------
+
+SCHEMA = {
+    "image": "image", "label": "i64", "mask": "mask", "text": "text?", "info": "json?",
+    "mp4": "bytes?", "box": "f32[4]", "matrix": "f64[2,3]", "age": "i64", "index": "i64",
+    "score": "f32",
+}
+CLASSES = ["cat", "dog", "bär"]
+N = 12
+
+
+def values(i):
+    return {
+        "image": image_bytes(i) if i != 5 else b"", "label": i % 3,
+        "mask": image_bytes(i, "PNG", mode="L"), "text": None if i == 3 else f"Bild {i} ä",
+        "info": None if i == 4 else {"n": i}, "mp4": None if i == 6 else bytes([i, 0, 255]),
+        "box": [i, 1.5, 2, 3], "matrix": [[i, 1, 2], [3, 4, 0.1]], "age": -i, "index": 7 * i,
+        "score": i / 4,
+    }
+
+
+def key_of(i):
+    return f"v1.0/a.{i}.jpg" if i % 2 else f"v1.0/{i}.jpg"
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """The package, if it can be imported together with the other libraries."""
+    penstock = need_penstock()
+    if "san.so" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("the other libraries do not run under a sanitizer")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield penstock
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def full(package, tmp_path):
+    """A pack with fields of all types but clips, and with missing values."""
+    with package.Writer(tmp_path / "p.pen", SCHEMA, classes=CLASSES, block_samples=4) as writer:
+        for i in range(N):
+            writer.add(key=key_of(i), **{**values(i), "image": values(i)["image"] or None})
+    return tmp_path / "p.pen"
+
+
+@pytest.fixture
+def extract(package, capsys):
+    """Runs the command in this process: the exit code, and what it printed."""
+    from penstock import _cli
+
+    def extract(pack, out, kind, *more):
+        code = _cli._of_python(["extract", os.fspath(pack), "-o", os.fspath(out), "--to", kind,
+                                *map(str, more)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return extract
+
+
+def contents(package, path):
+    """Key and values of all samples, with lists for arrays."""
+    with package.open(path) as pack:
+        return {sample.key: {name: value.tolist() if hasattr(value, "tolist") else value
+                             for name, value in sample.items()} for sample in pack}
+
+
+def test_the_program_refers_to_the_package(tmp_path):
+    for kind in ("webdataset", "parquet"):
+        result = run("extract", tmp_path / "p.pen", "-o", tmp_path / "out", f"--to={kind}")
+        assert result.code == 2
+        assert result.message() == (f"--to {kind} is a part of the Python package; run "
+                                    "'python3 -m penstock extract'")
+    result = run("extract", tmp_path / "p.pen", "-o", tmp_path / "out", "--shard-bytes", "1MiB")
+    assert result.code == 2
+    assert result.message() == "--shard-bytes needs --to webdataset or --to parquet"
+
+
+def test_a_folder_is_the_default(photos):
+    good("extract", photos / "p.pen", "-o", photos / "a")
+    good("extract", photos / "p.pen", "-o", photos / "b", "--to", "folder")
+    assert tree(photos / "a") == tree(photos / "b")
+
+
+def test_webdataset_reads_the_tars(full, extract, tmp_path):
+    webdataset = pytest.importorskip("webdataset")
+    code, out, err = extract(full, tmp_path / "tars", "webdataset", "--shard-bytes", "40KiB",
+                             "--json")
+    files = sorted((tmp_path / "tars").glob("samples-*.tar"))
+    n_bytes = sum(map(len, tree(tmp_path / "tars").values()))
+    record = json.loads(out)
+    assert (code, err, record.pop("seconds") >= 0) == (0, "", True)
+    assert record == {"schema": 1, "pack": str(full), "dir": str(tmp_path / "tars"), "samples": N,
+                      "failed": 0, "files": len(files) + 1, "bytes": n_bytes}
+    assert 2 < len(files) < N and max(file.stat().st_size for file in files) <= (40 << 10) + 1024
+    assert json.loads((tmp_path / "tars" / "classes.json").read_text()) == CLASSES
+    found = list(webdataset.WebDataset([str(file) for file in files], shardshuffle=False).decode())
+    names = {"jpg": "image", "cls": "label", "mask.png": "mask", "txt": "text", "index": "index",
+             "info.json": "info", "mp4": "mp4", "box.npy": "box", "matrix.npy": "matrix",
+             "age.npy": "age", "score.npy": "score"}
+    for i, sample in enumerate(found):
+        assert urllib.parse.unquote(sample["__key__"]) == key_of(i).removesuffix(".jpg")
+        read = {names[name]: value.tolist() if hasattr(value, "tolist") else value
+                for name, value in sample.items() if not name.startswith("__")}
+        assert read == {n: v for n, v in values(i).items() if v is not None and v != b""}
+    assert len(found) == N
+
+
+def test_tars_can_be_converted_and_packed_again(full, package, extract, tmp_path):
+    extract(full, tmp_path / "tars", "webdataset", "--shard-bytes", "40KiB")
+    package.convert(tmp_path / "tars", tmp_path / "again.pen", classes=CLASSES, workers=1)
+    with package.open(tmp_path / "again.pen") as again:
+        assert again.schema == {**SCHEMA, "text": "text?"} and again.classes == CLASSES
+    found = contents(package, tmp_path / "again.pen")
+    assert {urllib.parse.unquote(key) + ".jpg": value for key, value in found.items()} == contents(
+        package, full)
+    extract(full, tmp_path / "few", "webdataset", "-s", "6-9")  # of numbers, pack reads the label
+    good("pack", tmp_path / "few" / "samples-000000.tar", "-o", tmp_path / "few.pen")
+    packed = contents(package, tmp_path / "few.pen")
+    assert sorted((v["image"], v["label"]) for v in packed.values()) == sorted(
+        (values(i)["image"], i % 3) for i in range(6, 10))
+
+
+def test_datasets_reads_the_tables(full, package, extract, tmp_path):
+    datasets, parquet = map(pytest.importorskip, ("datasets", "pyarrow.parquet"))
+    code, _, err = extract(full, tmp_path / "tables", "parquet", "--shard-bytes", "8KiB")
+    files = sorted((tmp_path / "tables").iterdir())
+    assert (code, err) == (0, "") and 1 < len(files) < N
+    assert [file.name for file in files] == [f"samples-{i:06d}.parquet" for i in range(len(files))]
+    rows = [row for file in files for row in parquet.read_table(file).to_pylist()]
+    for i, row in enumerate(rows):
+        expected = values(i)
+        expected["image"] = {"bytes": expected["image"], "path": None} if i != 5 else None
+        expected["mask"] = {"bytes": expected["mask"], "path": None}
+        expected["info"] = None if i == 4 else json.dumps(expected["info"], separators=(",", ":"))
+        assert row == {"key": key_of(i), **expected}
+    assert len(rows) == N
+    dataset = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(tmp_path / "c"))
+    assert dataset.features["label"].names == CLASSES
+    assert isinstance(dataset.features["image"], datasets.Image) and dataset[5]["image"] is None
+    assert dataset[2]["image"].tobytes() == pixels(values(2)["image"])
+    assert dataset[7]["matrix"] == values(7)["matrix"]
+    package.convert(tmp_path / "tables", tmp_path / "again.pen", key="key", workers=1,
+                    columns={**dict.fromkeys(SCHEMA, ""), "info": "json?", "mask": "mask"})
+    with package.open(tmp_path / "again.pen") as again:
+        assert again.schema == SCHEMA and again.classes == CLASSES
+    assert contents(package, tmp_path / "again.pen") == contents(package, full)
+
+
+def test_frames_of_clips(package, extract, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with package.Writer(tmp_path / "p.pen", {"video": "clip", "key": "text"}) as writer:
+        for i in range(3):
+            writer.add(f"c{i}", video=[image_bytes(10 * i + k) for k in range(i)], key="own")
+    assert extract(tmp_path / "p.pen", tmp_path / "tars", "webdataset")[0] == 0
+    with tarfile.open(tmp_path / "tars" / "samples-000000.tar") as tar:
+        assert tar.getnames() == ["c0.key.txt", "c1.video.00001.jpg", "c1.key.txt",
+                                  "c2.video.00001.jpg", "c2.video.00002.jpg", "c2.key.txt"]
+        assert tar.extractfile("c2.video.00002.jpg").read() == image_bytes(21)
+    assert extract(tmp_path / "p.pen", tmp_path / "tables", "parquet")[0] == 0
+    rows = parquet.read_table(tmp_path / "tables" / "samples-000000.parquet").to_pylist()
+    assert [row["__key__"] for row in rows] == ["c0", "c1", "c2"]
+    assert [[frame["bytes"] for frame in row["video"]] for row in rows] == [
+        [image_bytes(10 * i + k) for k in range(i)] for i in range(3)]
+    package.convert(tmp_path / "tables", tmp_path / "again.pen", key="__key__", workers=1)
+    with package.open(tmp_path / "again.pen") as again:
+        assert again.schema == {"video": "clip", "key": "text"}
+        assert bytes(again[2]["video"][1]) == image_bytes(21)
+
+
+@pytest.mark.parametrize("kind", ["webdataset", "parquet"])
+def test_output_is_deterministic_and_never_replaced(full, extract, tmp_path, kind):
+    pytest.importorskip("pyarrow")
+    for name in "ab":
+        assert extract(full, tmp_path / name, kind, "--shard-bytes", "20KiB")[0] == 0
+    first = tree(tmp_path / "a")
+    assert first == tree(tmp_path / "b")
+    code, out, err = extract(full, tmp_path / "a", kind, "--json")
+    assert code == 1 and "exists already and is not changed; extract to another" in err
+    assert json.loads(out)["error"]["status"] == "E_EXISTS"
+    assert tree(tmp_path / "a") == first
+    (tmp_path / "c.partial").mkdir()
+    code, _, err = extract(full, tmp_path / "c", kind)
+    assert code == 1 and "c.partial exists: another process is writing it, or was killed" in err
+    (tmp_path / "c.partial").rmdir()
+    assert extract(full, tmp_path / "c", kind)[0] == 0
+    code, _, err = extract(full, tmp_path / "no" / "d", kind)
+    assert code == 1 and "no/d: cannot create this directory: No such file" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, 0])
+def test_an_interrupted_run_leaves_nothing(full, extract, tmp_path, monkeypatch, number):
+    from penstock._export import webdataset
+
+    write, seen = webdataset.Tars._write, []
+
+    def fails_later(self, pieces):
+        write(self, pieces)
+        seen.append(os.listdir(tmp_path))
+        if len(seen) == 5 and number:
+            os.kill(os.getpid(), number)
+        elif len(seen) == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(webdataset.Tars, "_write", fails_later)
+    code, _, err = extract(full, tmp_path / "out", "webdataset", "--shard-bytes", "20KiB")
+    where = tmp_path / "out"
+    assert (code, err) == ((130, f"penstock: interrupted; {where} was not written\n") if number else
+                           (1, f"penstock: {where}: cannot write: No space left on device\n"))
+    assert sorted(seen[4]) == ["out.partial", "p.pen"] and len(seen) == 5
+    assert os.listdir(tmp_path) == ["p.pen"]
+
+
+def test_formats_of_some_samples(full, extract, tmp_path):
+    code, out, _ = extract(full, tmp_path / "out", "webdataset", "-s3-5", "-s", "0", "-s", "4-6",
+                           "-k", key_of(5), "--key", key_of(9))
+    assert code == 0 and out.startswith(f"6 samples written to {tmp_path}/out, 2 files, 0.1 MB")
+    with tarfile.open(tmp_path / "out" / "samples-000000.tar") as tar:
+        assert [int(tar.extractfile(name).read()) // 7 for name in tar.getnames()
+                if name.endswith(".index")] == [0, 3, 4, 5, 6, 9]
+    for more, said in ((("-s", "12"), "-s 12: the pack has 12 samples"), (("-s", "x"), "-s x: "),
+                       (("-k", "none"), "-k none: no sample has this key"), (("-s5-4",), "-s 5-4:"),
+                       (("--relocate", "x"), "expected OLD=NEW"),
+                       (("--cache-trust", "root,1"), "the cache is not shared"),
+                       (("--shard-bytes", "x"), "--shard-bytes: expected a size")):
+        code, _, err = extract(full, tmp_path / "no", "webdataset", *more)
+        assert code == 1 and said in err
+    assert sorted(os.listdir(tmp_path)) == ["out", "p.pen"]
+
+
+@pytest.mark.parametrize("kind", ["webdataset", "parquet"])
+def test_formats_show_their_progress(full, extract, tmp_path, monkeypatch, kind):
+    pytest.importorskip("pyarrow")
+    from penstock._convert._progress import Line
+
+    seen = []
+    monkeypatch.setattr(Line, "__call__", lambda self, done: seen.append(done))
+    assert extract(full, tmp_path / "a", kind)[0] == 0 and not seen
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert extract(full, tmp_path / "b", kind)[0] == 0
+    assert [done.samples for done in seen] == list(range(1, N + 1))
+    assert seen[-1].n_rows == N
+    assert seen[-1].n_bytes > sum(len(values(i)["image"]) for i in range(N))
+
+
+def test_names_of_samples_in_tars(package):
+    from penstock._export.webdataset import escaped
+
+    names = {"plain": "plain", "a/b.c": "a/b%2Ec", "v1.0/x": "v1.0/x", "50%": "50%25",
+             "../../up": "%2E%2E/%2E%2E/up", "./a": "%2E/a", "a/..": "a/%2E%2E", "/etc": "%2Fetc",
+             "a//b/": "a%2F/b%2F", "/": "%2F", ".hidden": "%2Ehidden", "__m__": "%5F_m__",
+             "n\n\0\x7f": "n%0A%00%7F", "\udcff\udcfe": "%FF%FE", "bär": "bär"}
+    for key, name in names.items():
+        assert escaped(key) == name
+        assert urllib.parse.unquote(name, errors="surrogateescape") == key
+
+
+def test_samples_that_a_format_cannot_hold(extract, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    fields = [Field("image", "image"), Field("A", "text", optional=True),
+              Field("a", "text", optional=True), Field("label", "i64")]
+    nothing = {**NO_IMAGE, "orientation": 0}
+    rows = [(b"a.jpg", {"image": stored(1), "A": b"x", "a": None, "label": 1}),
+            (b"a", {"image": stored(2), "A": b"x", "a": None, "label": 0}),
+            (b"b.jpg", {"image": stored(3), "A": b"x", "a": b"y", "label": 0}),
+            (b"c.png", {"image": nothing, "A": b"\xff", "a": None, "label": 0}),
+            (b"\xff.jpg", {"image": stored(4), "A": None, "a": None, "label": -1}),
+            (b"d.jpg", {"image": stored(5), "A": None, "a": None, "label": 2})]
+    write_pack(tmp_path / "p.pen", fields, rows, block_samples=2, classes={3: [b"x", b"y"]})
+    code, out, err = extract(tmp_path / "p.pen", tmp_path / "tars", "webdataset", "--json")
+    assert (code, json.loads(out)["samples"], json.loads(out)["failed"]) == (1, 4, 2)
+    assert err.splitlines() == [
+        "penstock: sample 1: its key 'a' and the key 'a.jpg' become the same name in WebDataset",
+        "penstock: sample 2: two fields become the same member, .a.txt",
+        "penstock: 2 samples could not be extracted"]
+    with tarfile.open(tmp_path / "tars" / "samples-000000.tar") as tar:
+        assert tar.getnames() == ["a.jpg", "a.A.txt", "a.cls", "c%2Epng.A.txt", "c%2Epng.cls",
+                                  "%FF.jpg", "%FF.cls", "d.jpg", "d.cls"]
+    code, out, err = extract(tmp_path / "p.pen", tmp_path / "tables", "parquet")
+    assert code == 1 and out.startswith("3 samples written to ")
+    assert err.splitlines()[:3] == [
+        "penstock: sample 3: field 'A': Parquet stores texts in UTF-8 only",
+        "penstock: sample 4: key: Parquet stores texts in UTF-8 only",
+        "penstock: sample 5: expected a class number from -1 to 1, found 2"]
+    table = parquet.read_table(tmp_path / "tables" / "samples-000000.parquet")
+    assert table["key"].to_pylist() == ["a.jpg", "a", "b.jpg"]
+    assert extract(tmp_path / "p.pen", tmp_path / "none", "parquet", "-s", "3")[0] == 1
+    table = parquet.read_table(tmp_path / "none" / "samples-000000.parquet")
+    assert table.num_rows == 0 and table.column_names == ["key", "image", "A", "a", "label"]
+    write_pack(tmp_path / "e.pen", fields[:1], [(b"x", {"image": nothing})], block_samples=1)
+    code, _, err = extract(tmp_path / "e.pen", tmp_path / "empty", "webdataset")
+    assert code == 1 and "sample 0: it has no value, and WebDataset cannot store" in err
+
+
+def test_formats_without_a_damaged_sample(package, extract, tmp_path):
+    pytest.importorskip("pyarrow")
+    make_folder(tmp_path / "photos", each=5)
+    good("pack", tmp_path / "photos", "-o", tmp_path / "p.pen")
+    shard = next((tmp_path / "p.pen").rglob("*.shard"))
+    data = bytearray(shard.read_bytes())
+    data[data.index((tmp_path / "photos" / "cat" / "2.jpg").read_bytes()) + 400] ^= 1
+    shard.write_bytes(data)
+    for kind in ("webdataset", "parquet"):
+        code, out, err = extract(tmp_path / "p.pen", tmp_path / kind, kind, "--json")
+        assert (code, json.loads(out)["samples"], json.loads(out)["failed"]) == (1, 9, 1)
+        assert err.splitlines()[-1] == "penstock: 1 samples could not be extracted"
+
+
+def test_formats_of_raw_pixels(extract, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    make_folder(tmp_path / "photos", each=2)
+    good("pack", tmp_path / "photos", "-o", tmp_path / "r.pen", "--mode", "raw")
+    assert extract(tmp_path / "r.pen", tmp_path / "tables", "parquet")[0] == 0
+    row = parquet.read_table(tmp_path / "tables" / "samples-000000.parquet").to_pylist()[0]
+    assert pixels(row["image"]["bytes"]) == pixels(tree(tmp_path / "photos")[row["key"]])
+    assert extract(tmp_path / "r.pen", tmp_path / "tars", "webdataset")[0] == 0
+    with tarfile.open(tmp_path / "tars" / "samples-000000.tar") as tar:
+        assert tar.getnames()[0].endswith(".png")
+        assert tar.extractfile(tar.getnames()[0]).read() == row["image"]["bytes"]
+
+
+def test_parquet_needs_pyarrow(full, extract, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"] + ["pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    code, _, err = extract(full, tmp_path / "out", "parquet")
+    assert code == 1 and "writing Parquet needs pyarrow; run 'pip install pyarrow'" in err
+    assert os.listdir(tmp_path) == ["p.pen"]
+
+
+def test_the_command_of_the_package(full, tmp_path):
+    command = [sys.executable, "-m", "penstock", "extract", str(full), "-o", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--to", "webdataset"], capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "12 samples written" in done.stdout
+    done = subprocess.run([*command, "--to", "parquet", "--help"], capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0 and "--to FORMAT" in done.stdout

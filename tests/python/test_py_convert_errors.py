@@ -95,6 +95,15 @@ def test_arguments_of_wrong_types(tmp_path, settings):
         convert(source, tmp_path / "a.pen", **settings)
 
 
+def test_texts_that_contain_json(tmp_path):
+    source = write(tmp_path / "a.parquet", {"good": ['{"a": 1}', None], "bad": ["[", "1"]})
+    convert(source, tmp_path / "a.pen", columns={"good": "json?"})
+    with penstock.open(tmp_path / "a.pen") as pack:
+        assert [sample["good"] for sample in pack] == [{"a": 1}, None]
+    with pytest.raises(penstock.InvalidError, match="column 'bad': expected JSON, found '.'"):
+        convert(source, tmp_path / "b.pen", columns={"bad": "json"})
+
+
 def test_missing_numbers_and_labels(tmp_path):
     source = write(tmp_path / "a.parquet", {"n": [1, None], "kind": ["a", None]})
     with pytest.raises(penstock.InvalidError, match="missing values, .* store it as 'n:json[?]'"):
@@ -377,9 +386,9 @@ def test_help():
 
 
 def test_progress_line():
-    from penstock._convert import _command, _progress
+    from penstock._convert import _progress
 
-    line = _command._Line()
+    line = _progress.Line()
     done = _progress.Progress(500, 0, [], 2_000_000, 2000)
     assert line.text(done, 10) == "500 samples, 0.2 MB/s, 25 %, 0:30 left"
     assert line.text(done._replace(n_rows=None), 10) == "500 samples, 0.2 MB/s"

@@ -141,6 +141,18 @@ def _check_file(name: str, value: Any) -> None:
         )
 
 
+def _json_bytes(column: str, text: str | None) -> bytes | None:
+    """The JSON in a text. A text that is none is an error now, not when it is loaded."""
+    if text is None:
+        return None
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        found = _check.shown(text)
+        raise InvalidError(f"column {column!r}: expected JSON, found {found}") from None
+    return text.encode()
+
+
 def _seems_image(value: Any) -> bool:
     content = _content(value)
     return content is not None and _columns.is_image(content)
@@ -272,6 +284,8 @@ class Table:
                 f"column {name!r} has missing values, which i64 cannot have; leave it out, or "
                 f"store it as '{name}:json?'"
             )
+        if base == "json" and _is_text(kind):
+            return [_json_bytes(name, value) for value in values]
         if base in ("f32", "f64"):
             return [math.nan if value is None else value for value in values]
         return values

@@ -16,14 +16,14 @@ FLOATS = {2: "f32", 4: "f32", 8: "f64"}  # by the size of an item in bytes
 IMAGE_STARTS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
-def need(module: str, source: str) -> Any:
+def need(module: str, where: str, doing: str = "reading this format") -> Any:
     """Import a library that only some formats need."""
     try:
         return importlib.import_module(module)
     except ImportError:
         package = module.partition(".")[0]
         raise UnsupportedError(
-            f"{source}: reading this format needs {package}; run 'pip install {package}'"
+            f"{where}: {doing} needs {package}; run 'pip install {package}'"
         ) from None
 
 

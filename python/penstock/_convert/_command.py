@@ -14,7 +14,7 @@ from typing import Any
 from .._error import BusyError, Error
 from ._entry import convert
 from ._formats import FORMATS
-from ._progress import Progress
+from ._progress import Line, Progress
 
 _DESCRIPTION = """\
 Convert a dataset of another library to a pack: all samples, in the order of the dataset, with
@@ -113,33 +113,6 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {**settings, "storage_options": store} if store else settings
 
 
-class _Line:
-    """The progress line of a terminal."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-        self._shown = False
-
-    def __call__(self, done: Progress) -> None:
-        now = time.monotonic()
-        if now - self._last >= 0.2:
-            self._last, self._shown = now, True
-            sys.stderr.write(f"\r{self.text(done, now - self._start)}\x1b[K")
-            sys.stderr.flush()
-
-    def text(self, done: Progress, seconds: float) -> str:
-        text = f"{done.samples:,} samples, {done.n_bytes / 1e6 / max(seconds, 1e-9):.1f} MB/s"
-        rows = done.samples + done.skipped
-        if done.n_rows and rows:
-            left = int(seconds * max(done.n_rows - rows, 0) / rows)
-            text += f", {100 * rows // done.n_rows} %, {left // 60}:{left % 60:02d} left"
-        return text
-
-    def end(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-
-
 def _print(out: str, done: Progress, seconds: float, as_json: bool) -> None:
     if as_json:
         result = {"samples": done.samples, "skipped": done.skipped, "data_bytes": done.n_bytes}
@@ -153,7 +126,7 @@ def _print(out: str, done: Progress, seconds: float, as_json: bool) -> None:
 
 
 def _run(args: argparse.Namespace, out: str) -> None:
-    line = _Line()
+    line = Line()
     start = time.monotonic()
     try:
         done = convert(

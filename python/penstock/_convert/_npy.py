@@ -18,6 +18,7 @@ _DIMENSIONS = 32
 _DTYPE = re.compile(r"([<>|=])([biuf][1248])")
 _CODES = {"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I",
           "u8": "Q", "f2": "e", "f4": "f", "f8": "d"}  # fmt: skip
+_WRITTEN = {"i64": "<i8", "f32": "<f4", "f64": "<f8"}
 
 
 def parse(data: bytes) -> tuple[str | None, Any]:
@@ -27,6 +28,14 @@ def parse(data: bytes) -> tuple[str | None, Any]:
         return _parse(data)
     except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError) as error:
         raise InvalidError(f"expected an array in .npy format: {error}") from None
+
+
+def dump(base: str, shape: tuple[int, ...], content: bytes) -> bytes:
+    """The array of a field with numbers, from its little-endian bytes."""
+    header = f"{{'descr': '{_WRITTEN[base]}', 'fortran_order': False, 'shape': {shape!r}, }}"
+    size = len(header) + 1 + -(len(header) + 11) % 64  # with the 10 bytes before, in units of 64
+    start = _MAGIC + b"\x01\x00" + struct.pack("<H", size)
+    return start + header.ljust(size - 1).encode() + b"\n" + content
 
 
 def _parse(data: bytes) -> tuple[str | None, Any]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import NamedTuple
 
 
@@ -21,3 +23,30 @@ class Progress(NamedTuple):
     bad: list[tuple[str, str]]
     n_bytes: int
     n_rows: int | None
+
+
+class Line:
+    """The progress line of a terminal."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+        self._shown = False
+
+    def __call__(self, done: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last >= 0.2:
+            self._last, self._shown = now, True
+            sys.stderr.write(f"\r{self.text(done, now - self._start)}\x1b[K")
+            sys.stderr.flush()
+
+    def text(self, done: Progress, seconds: float) -> str:
+        text = f"{done.samples:,} samples, {done.n_bytes / 1e6 / max(seconds, 1e-9):.1f} MB/s"
+        rows = done.samples + done.skipped
+        if done.n_rows and rows:
+            left = int(seconds * max(done.n_rows - rows, 0) / rows)
+            text += f", {100 * rows // done.n_rows} %, {left // 60}:{left % 60:02d} left"
+        return text
+
+    def end(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
