@@ -135,8 +135,8 @@ class Agents:
         conf = f"{RENDEZVOUS},is_host={0 if self.agents else 1}"
         output = open(self.folder / f"agent{self.n}.txt", "w")
         self.n += 1
-        # Without the last one, the agents of torch 2.13 wait in vain for one that joins later: it
-        # never learns the address of the store that the others have shared before.
+        # Without the last one, jobs of torch 2.13 hung or failed in the rendezvous when an agent
+        # joined later.
         env = {**os.environ, "OMP_NUM_THREADS": "1", "LOGLEVEL": "ERROR",
                "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
         with output:

@@ -155,7 +155,7 @@ static void make_many(const char *root)
         char name[64];
         snprintf(name, sizeof name, "%s/%c%s/%03d.jpg", root, 'a' + i % 3, i % 2 ? "-x" : "",
                  i * 77 % 1000);
-        help_text(name, "12345678" + i % 8);
+        help_text(name, &"12345678"[i % 8]);
         CHECK_OK_SO_FAR();
     }
 }
