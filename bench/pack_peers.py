@@ -145,7 +145,7 @@ def options_of(arguments):
     parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     parser.add_argument("--penstock", type=pathlib.Path, default=places.BUILD / "penstock")
     parser.add_argument("--work", type=pathlib.Path, default=places.WORK)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--times", type=int, default=2, help="links to each photograph (2)")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("writers", nargs="*", metavar="WRITER", choices=[*writers(), []])
