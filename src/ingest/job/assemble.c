@@ -237,11 +237,14 @@ static void stop(Crew *c, PenTeam **team)
     pthread_cond_broadcast(&c->taken);
     pthread_cond_broadcast(&c->idle);
     pthread_mutex_unlock(&c->mutex);
+    /* Nobody needs what is still being read. */
+    pen__plan_stop(c->a->plan, 1);
     if (c->is_remote)
-        pen__places_stop(c->a->places, 1); /* nobody needs what is still being read */
+        pen__places_stop(c->a->places, 1);
     pen__team_join(team);
     if (c->is_remote)
         pen__places_stop(c->a->places, 0);
+    pen__plan_stop(c->a->plan, 0);
 }
 
 static void free_crew(Crew *c, unsigned n)

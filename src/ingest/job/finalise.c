@@ -336,13 +336,25 @@ static void keep(void *ctx, const PenStoredSample *sample)
     (void)sample;
 }
 
-static int open_plan(Finalise *f, PenError *reterr)
+static int find_plan(Finalise *f, PenError *reterr)
 {
+    PenBuf sources = {0};
+    if (f->shared) {
+        int r = pen__tasks_open_plan(f->shared, f->out, &sources, &f->plan, reterr);
+        pen__buf_free(&sources);
+        return r;
+    }
     char *path = pen__work_path(f->home, "plan");
     int r = path ? pen__plan_open(path, &f->plan, reterr) : pen__fail_memory(reterr, WHERE, f->out);
     pen__free(path);
     if (r == PEN_E_NOT_FOUND)
         pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", f->out);
+    return r;
+}
+
+static int open_plan(Finalise *f, PenError *reterr)
+{
+    int r = find_plan(f, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(f->plan);
@@ -494,15 +506,14 @@ static int open_place(Finalise *f, PenError *reterr)
     if (r == PEN_OK)
         r = pen__writer_plan_load(f->store, &f->writer, reterr);
     f->is_writer = r == 1;
-    if (r == PEN_OK && f->shared)
-        r = pen__tasks_get_plan(f->shared, s, f->home, reterr);
     return r < 0 ? r : PEN_OK;
 }
 
 /* The process that finalises on another machine has removed what this one was about to join. */
 static int explain(const Finalise *f, int r, PenError *reterr)
 {
-    if (!f->shared || (r != PEN_E_NOT_FOUND && r != PEN_E_CORRUPT && r != PEN_E_IO) ||
+    if (!f->shared ||
+        (r != PEN_E_NOT_FOUND && r != PEN_E_CORRUPT && r != PEN_E_IO && r != PEN_E_CHANGED) ||
         pen__store_has(f->store, PEN_SHARED_PLAN, NULL) != 0 ||
         pen__store_has(f->store, PEN_MANIFEST_NAME, NULL) != 1)
         return r;

@@ -252,8 +252,6 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = pen__store_check_writable(job->store, PEN_MANIFEST_NAME, reterr);
     if (r == PEN_OK && job->base)
         r = open_carry(job, reterr);
-    if (r == PEN_OK && job->shared && settings->n_tasks)
-        r = pen__tasks_get_plan(job->shared, settings, job->home, reterr);
     if (r == PEN_OK)
         r = pen__job_open_plan(job, reterr);
     if (r == PEN_OK)

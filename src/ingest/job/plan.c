@@ -72,20 +72,26 @@ static int store_sources(const PenJob *job, PenError *reterr)
     return r;
 }
 
+/* Are these the sources of this run? 1 yes, 0 no. */
+static int are_sources(const PenIngestSettings *s, const PenBuf *noted, PenError *reterr)
+{
+    PenBuf text = {0};
+    int r = sources_text(s, &text) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, s->out);
+    if (r == PEN_OK)
+        r = text.bytes == noted->bytes &&
+            (text.bytes == 0 || memcmp(text.data, noted->data, text.bytes) == 0);
+    pen__buf_free(&text);
+    return r;
+}
+
 static int same_sources(const PenJob *job, PenError *reterr)
 {
-    const PenIngestSettings *s = job->settings;
-    PenBuf text = {0};
     PenBuf noted = {0};
     char *path = pen__work_path(job->home, "sources");
-    int r =
-        path && sources_text(s, &text) == PEN_OK ? PEN_OK : pen__fail_memory(reterr, WHERE, s->out);
+    int r = path ? pen__file_load(path, 1ull << 30, &noted, reterr)
+                 : pen__fail_memory(reterr, WHERE, job->settings->out);
     if (r == PEN_OK)
-        r = pen__file_load(path, 1ull << 30, &noted, reterr);
-    if (r == PEN_OK)
-        r = text.bytes == noted.bytes &&
-            (text.bytes == 0 || memcmp(text.data, noted.data, text.bytes) == 0);
-    pen__buf_free(&text);
+        r = are_sources(job->settings, &noted, reterr);
     pen__buf_free(&noted);
     pen__free(path);
     return r;
@@ -317,13 +323,27 @@ static int open_old(PenJob *job, const char *path, const char *text, PenError *r
     return pen__error_accept(r, PEN_E_FORMAT, reterr);
 }
 
+/* The plan in the object store: 1 it belongs to this task, 0 not. */
+static int open_shared(PenJob *job, const char *text, PenError *reterr)
+{
+    PenBuf sources = {0};
+    int r = pen__tasks_open_plan(job->shared, job->settings->out, &sources, &job->plan, reterr);
+    if (r == PEN_OK)
+        r = are_sources(job->settings, &sources, reterr);
+    pen__buf_free(&sources);
+    return r < 0 ? r : r && strcmp(pen__plan_info(job->plan)->settings, text) == 0;
+}
+
 static int open_for_task(PenJob *job, const char *path, const char *text, PenError *reterr)
 {
-    int r = open_old(job, path, text, reterr);
+    int r = job->shared ? open_shared(job, text, reterr) : open_old(job, path, text, reterr);
     if (r == PEN_OK)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: the plan was made with other sources or settings, or by another "
-                         "version; run 'penstock plan' again",
+                         job->shared
+                             ? "%s: the plan was made with other sources or settings; pass "
+                               "those that 'penstock plan' got"
+                             : "%s: the plan was made with other sources or settings, or by "
+                               "another version; run 'penstock plan' again",
                          job->settings->out);
     if (r < 0)
         return r;
@@ -366,8 +386,8 @@ int pen__job_open_plan(PenJob *job, PenError *reterr)
     int r = job->shared ? PEN_OK : refuse_writers(job, reterr);
     if (r == PEN_OK && job->settings->in_place)
         r = pen__job_summaries_init(job, text, reterr);
-    if (r == PEN_OK)
-        r = pen__file_exists(path, reterr);
+    if (r == PEN_OK) /* of tasks in a store it is there */
+        r = job->shared && job->settings->n_tasks ? 1 : pen__file_exists(path, reterr);
     if (r == 1)
         r = job->settings->n_tasks ? open_for_task(job, path, text, reterr)
                                    : open_for_run(job, path, text, reterr);

@@ -33,7 +33,7 @@ int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *re
     result.stats.source_bytes = info->source_bytes;
     pen__result_classes(&result, info->classes, info->n_classes);
     if (job.shared) {
-        r = pen__tasks_put_plan(job.shared, &own, job.home, reterr);
+        r = pen__tasks_put_plan(job.shared, &own, job.home, job.plan, reterr);
         pen__plan_close(&job.plan);
         pen__home_leave(job.home);
     }

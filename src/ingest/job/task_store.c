@@ -80,14 +80,13 @@ static int transfer(Transfer *t, PenError *reterr)
 }
 
 static int hash_file(const PenIngestSettings *settings, const char *path, uint8_t ret[32],
-                     uint64_t *ret_bytes, PenError *reterr)
+                     PenError *reterr)
 {
     Transfer t = {.settings = settings};
     int r = pen__source_open_file(path, &t.from, reterr);
     if (r < 0)
         return r;
     r = transfer(&t, reterr);
-    *ret_bytes = t.from->bytes;
     memcpy(ret, t.hash, sizeof t.hash);
     pen__source_close(&t.from);
     return r;
@@ -95,14 +94,14 @@ static int hash_file(const PenIngestSettings *settings, const char *path, uint8_
 
 /* ---- the address of a plan ------------------------------------------------------------------- */
 
-/* Layout: magic 8, bytes of the plan u64, its SHA-256 32, then the sources it was made from, last a
- * crc u32 over all before it. */
-enum { ADDRESS_HEAD = 48, CRC_BYTES = 4 };
-static const uint8_t address_magic[9] = "PENPLAD1";
+/* Layout: magic 8, what pen__plan_end_bytes of the plan is u64, SHA-256 of the plan 32, the hash of
+ * its inputs 32, then the sources it was made from, last a crc u32 over all before it. */
+enum { ADDRESS_HEAD = 80, CRC_BYTES = 4 };
+static const uint8_t address_magic[9] = "PENPLAD2";
 
 typedef struct Address {
-    uint64_t bytes;
-    uint8_t hash[32];
+    uint64_t end_bytes;
+    uint8_t hash[32], inputs[32];
 } Address;
 
 static void plan_name(const Address *a, char ret[PLAN_NAME_BYTES])
@@ -116,8 +115,9 @@ static int write_address(const Address *a, const PenBuf *sources, PenBuf *ret)
 {
     uint8_t head[ADDRESS_HEAD], crc[CRC_BYTES];
     memcpy(head, address_magic, 8);
-    pen__store64(head + 8, a->bytes);
+    pen__store64(head + 8, a->end_bytes);
     memcpy(head + 16, a->hash, sizeof a->hash);
+    memcpy(head + 48, a->inputs, sizeof a->inputs);
     int r = pen__buf_add(ret, head, sizeof head);
     if (r == PEN_OK)
         r = pen__buf_add(ret, sources->data, sources->bytes);
@@ -138,8 +138,9 @@ static int load_address(PenStore *work, PenBuf *ret_text, Address *ret, PenError
                          "%s/" PLAN ": expected a plan of this version, found something else; "
                          "discard it with 'penstock gc --abandon'",
                          pen__store_name(work));
-    ret->bytes = pen__load64(p + 8);
+    ret->end_bytes = pen__load64(p + 8);
     memcpy(ret->hash, p + 16, sizeof ret->hash);
+    memcpy(ret->inputs, p + 48, sizeof ret->inputs);
     return PEN_OK;
 }
 
@@ -186,14 +187,15 @@ static int publish_address(PenStore *work, const char *out, const PenBuf *addres
 }
 
 int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const char *home,
-                        PenError *reterr)
+                        const PenPlan *plan, PenError *reterr)
 {
-    Address a;
+    Address a = {.end_bytes = pen__plan_end_bytes(plan)};
     char name[PLAN_NAME_BYTES];
     PenBuf sources = {0}, address = {0};
     char *path = pen__work_path(home, "plan");
     char *sources_path = pen__work_path(home, "sources");
-    int r = path && sources_path ? hash_file(settings, path, a.hash, &a.bytes, reterr)
+    memcpy(a.inputs, pen__plan_info(plan)->inputs, sizeof a.inputs);
+    int r = path && sources_path ? hash_file(settings, path, a.hash, reterr)
                                  : pen__fail_memory(reterr, WHERE, home);
     if (r == PEN_OK)
         r = pen__file_load(sources_path, MAX_ADDRESS / 2, &sources, reterr);
@@ -212,80 +214,45 @@ int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const
     return r;
 }
 
-/* ---- downloading ----------------------------------------------------------------------------- */
+/* ---- reading the plan -------------------------------------------------------------------------
+ */
 
-/* Is the copy of the plan at `path` this one? 1 yes, 0 no. */
-static int has_copy(const PenIngestSettings *settings, const char *path, const Address *a,
-                    PenError *reterr)
+/* The name of the object has the hash of all its bytes, which nobody reads here. What is read of it
+ * has checksums of its own, and the hash of the inputs says that it is the plan of the address. */
+static int open_plan(PenStore *work, const Address *a, PenPlan **ret, PenError *reterr)
 {
-    uint8_t hash[32];
-    uint64_t bytes = 0;
-    int r = pen__file_exists(path, reterr);
-    if (r == 1)
-        r = hash_file(settings, path, hash, &bytes, reterr);
-    else
-        return r;
-    return r < 0 ? r : bytes == a->bytes && memcmp(hash, a->hash, sizeof hash) == 0;
-}
-
-static int download_plan(PenStore *work, const PenIngestSettings *settings, const char *home,
-                         const Address *a, PenError *reterr)
-{
-    Transfer t = {.settings = settings};
     char name[PLAN_NAME_BYTES];
-    char *part = pen__work_path(home, "plan.part");
-    char *path = pen__work_path(home, "plan");
+    PenPlan *plan = NULL;
     plan_name(a, name);
-    int r = part && path ? pen__store_source(work, name, &t.from, reterr)
-                         : pen__fail_memory(reterr, WHERE, home);
-    if (r == PEN_OK && t.from->bytes == a->bytes)
-        r = pen__sink_open(part, &t.to, reterr);
-    if (r == PEN_OK && t.to)
-        r = transfer(&t, reterr);
-    if (r == PEN_OK && (t.from->bytes != a->bytes || memcmp(t.hash, a->hash, sizeof t.hash) != 0))
-        r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                      "%s/%s: expected the plan that was uploaded, found another; discard it with "
-                      "'penstock gc --abandon'",
-                      pen__store_name(work), name);
-    if (r == PEN_OK)
-        r = pen__sink_commit(&t.to, path, reterr);
-    pen__sink_abort(&t.to);
-    pen__source_close(&t.from);
-    pen__free(part);
-    pen__free(path);
-    return r;
+    int r = pen__plan_open_remote(pen__store_remote(work), name, a->end_bytes, &plan, reterr);
+    if (r < 0)
+        return r;
+    if (memcmp(pen__plan_info(plan)->inputs, a->inputs, sizeof a->inputs) != 0) {
+        pen__plan_close(&plan);
+        return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
+                         "%s/%s: expected the plan that was uploaded, found another; discard it "
+                         "with 'penstock gc --abandon'",
+                         pen__store_name(work), name);
+    }
+    *ret = plan;
+    return PEN_OK;
 }
 
-static int store_sources(const char *home, const PenBuf *address, PenError *reterr)
-{
-    char *part = pen__work_path(home, "sources.part");
-    char *path = pen__work_path(home, "sources");
-    int r = part && path ? pen__file_store(part, path, address->data + ADDRESS_HEAD,
-                                           address->bytes - ADDRESS_HEAD - CRC_BYTES, reterr)
-                         : pen__fail_memory(reterr, WHERE, home);
-    pen__free(part);
-    pen__free(path);
-    return r;
-}
-
-int pen__tasks_get_plan(PenStore *work, const PenIngestSettings *settings, const char *home,
-                        PenError *reterr)
+int pen__tasks_open_plan(PenStore *work, const char *out, PenBuf *ret_sources, PenPlan **ret,
+                         PenError *reterr)
 {
     Address a;
     PenBuf address = {0};
-    char *path = pen__work_path(home, "plan");
-    int r = path ? load_address(work, &address, &a, reterr) : pen__fail_memory(reterr, WHERE, home);
+    int r = load_address(work, &address, &a, reterr);
     if (r == PEN_E_NOT_FOUND)
-        pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", settings->out);
+        pen__fail(reterr, r, WHERE, "%s: no plan found; run 'penstock plan' first", out);
+    if (r == PEN_OK && pen__buf_add(ret_sources, address.data + ADDRESS_HEAD,
+                                    address.bytes - ADDRESS_HEAD - CRC_BYTES) < 0)
+        r = pen__fail_memory(reterr, WHERE, out);
     if (r == PEN_OK)
-        r = store_sources(home, &address, reterr);
-    if (r == PEN_OK)
-        r = has_copy(settings, path, &a, reterr);
-    if (r == PEN_OK)
-        r = download_plan(work, settings, home, &a, reterr);
+        r = open_plan(work, &a, ret, reterr);
     pen__buf_free(&address);
-    pen__free(path);
-    return r < 0 ? r : PEN_OK;
+    return r;
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tasks of a pack in an object store share, below NAME.pen/.work: the plan, and a record
- * of each task that is complete. Each process works on a copy of the plan on its own machine.
+ * of each task that is complete. A task fetches only its own part of the plan.
  *
  * plan           a small object that names the plan, written once under a condition
  * plan-HASH      the plan file
@@ -12,6 +12,7 @@
 
 #include "ingest/job/bad.h"
 #include "ingest/job/settings.h"
+#include "ingest/plan/plan.h"
 #include "io/dir.h"
 #include "io/store.h"
 #include "pack/format/manifest.h"
@@ -21,11 +22,11 @@ int pen__tasks_open(const PenIngestSettings *settings, PenStore **ret, PenError 
 
 /* Uploads the plan of `home` and what its sources are. PEN_E_EXISTS when there is another plan. */
 int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const char *home,
-                        PenError *reterr);
-/* Downloads them to `home`, unless they are there already. PEN_E_NOT_FOUND when there is no plan.
- */
-int pen__tasks_get_plan(PenStore *work, const PenIngestSettings *settings, const char *home,
-                        PenError *reterr);
+                        const PenPlan *plan, PenError *reterr);
+/* Opens it where it is; `ret_sources` gets what its sources are. `out` is the pack, for messages.
+ * PEN_E_NOT_FOUND when there is no plan. */
+int pen__tasks_open_plan(PenStore *work, const char *out, PenBuf *ret_sources, PenPlan **ret,
+                         PenError *reterr);
 /* The names of what tasks left, of which pen__work_task knows the numbers: the objects in `work`,
  * or when that is NULL the files in .work of `home`. */
 int pen__tasks_list(PenStore *work, const char *home, PenNames *ret, PenError *reterr);

@@ -9,12 +9,15 @@
 #include "base/crc32c.h"
 #include "base/sha256.h"
 #include "ingest/plan/plan_impl.h"
+#include "io/pages.h"
+#include "io/remote_source.h"
 
 #define WHERE "ingest/plan"
 #define MAX_TEXTS ((uint64_t)1 << 30)
 
 struct PenPlan {
     PenSource *source;
+    PenRemote *remote; /* where the source is; NULL: it is a file */
     uint64_t table_offset;
     uint64_t stride; /* of the marks; 0: there are none */
     PenBuf marks;
@@ -29,10 +32,16 @@ struct PenPlan {
     PenRecordFrame frame;
 };
 
+/* What to do about a plan that cannot be used. */
+static const char *remedy(const PenPlan *p)
+{
+    return p->source->is_remote ? "discard it with 'penstock gc --abandon' and start again"
+                                : "remove it and start again";
+}
+
 static int fail(const PenPlan *p, int status, const char *what, PenError *reterr)
 {
-    return pen__fail(reterr, status, WHERE, "%s: %s; remove it and start again", p->source->name,
-                     what);
+    return pen__fail(reterr, status, WHERE, "%s: %s; %s", p->source->name, what, remedy(p));
 }
 
 static int fail_corrupt(const PenPlan *p, const char *what, PenError *reterr)
@@ -241,29 +250,69 @@ static int load_texts(PenPlan *p, const uint8_t *foot, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr)
+/* All but the items. */
+static int load(PenPlan *p, PenError *reterr)
 {
-    PenPlan *p = pen__zalloc(sizeof *p);
-    if (!p)
-        return pen__fail_memory(reterr, WHERE, path);
     uint8_t foot[PEN_PLAN_FOOT];
-    int r = pen__source_open_file(path, &p->source, reterr);
-    if (r == PEN_OK)
-        r = read_foot(p, foot, reterr);
+    int r = read_foot(p, foot, reterr);
     if (r == PEN_OK) {
         take_foot(p, foot);
         r = check_places(p, foot, reterr);
     }
     if (r == PEN_OK && p->stride)
         r = load_marks(p, foot, reterr);
-    if (r == PEN_OK)
-        r = load_texts(p, foot, reterr);
-    if (r < 0) {
-        pen__plan_close(&p);
-        return r;
+    return r < 0 ? r : load_texts(p, foot, reterr);
+}
+
+static int open_source(PenSource **source, PenPlan **ret_plan, PenError *reterr)
+{
+    PenPlan *p = pen__zalloc(sizeof *p);
+    if (!p) {
+        pen__fail_memory(reterr, WHERE, (*source)->name);
+        pen__source_close(source);
+        return PEN_E_NO_MEMORY;
     }
-    *ret_plan = p;
-    return PEN_OK;
+    p->source = *source;
+    *source = NULL;
+    int r = load(p, reterr);
+    if (r < 0)
+        pen__plan_close(&p);
+    else
+        *ret_plan = p;
+    return r;
+}
+
+int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr)
+{
+    PenSource *source = NULL;
+    int r = pen__source_open_file(path, &source, reterr);
+    return r < 0 ? r : open_source(&source, ret_plan, reterr);
+}
+
+int pen__plan_open_remote(PenRemote *remote, const char *name, uint64_t end_bytes,
+                          PenPlan **ret_plan, PenError *reterr)
+{
+    PenPlan *p = NULL;
+    PenSource *source = NULL;
+    int r = pen__source_open_remote(remote, name, end_bytes, &source, reterr);
+    if (r == PEN_OK)
+        r = open_source(&source, &p, reterr);
+    if (r < 0)
+        return r;
+    pen__source_settle(p->source);
+    r = pen__source_pages(&p->source, reterr);
+    p->remote = pen__remote_ref(remote);
+    if (r < 0)
+        pen__plan_close(&p);
+    else
+        *ret_plan = p;
+    return r;
+}
+
+void pen__plan_stop(const PenPlan *plan, int stop)
+{
+    if (plan->remote)
+        pen__remote_stop(plan->remote, stop);
 }
 
 void pen__plan_close(PenPlan **plan)
@@ -272,6 +321,7 @@ void pen__plan_close(PenPlan **plan)
         return;
     PenPlan *p = *plan;
     pen__source_close(&p->source);
+    pen__remote_close(&p->remote);
     pen__buf_free(&p->marks);
     pen__buf_free(&p->texts);
     pen__free(p->fields);
@@ -285,6 +335,11 @@ void pen__plan_close(PenPlan **plan)
 const PenPlanInfo *pen__plan_info(const PenPlan *plan)
 {
     return &plan->info;
+}
+
+uint64_t pen__plan_end_bytes(const PenPlan *plan)
+{
+    return plan->source->bytes - plan->table_offset - plan->info.n_items * PEN_PLAN_ENTRY;
 }
 
 const PenRecordFrame *pen__plan_frame(const PenPlan *plan)
@@ -333,6 +388,19 @@ uint64_t pen__item_bytes(const PenItem *item)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* A plan that was removed is not an input that is missing. */
+static int read_bytes(const PenPlan *plan, void *buf, size_t bytes, uint64_t offset,
+                      PenError *reterr)
+{
+    int r = pen__source_read(plan->source, buf, bytes, offset, reterr);
+    if (r == PEN_E_NOT_FOUND)
+        return pen__fail(reterr, PEN_E_CHANGED, WHERE,
+                         "%s: the plan was removed while this task was running: the pack was "
+                         "published, or the plan was discarded with 'penstock gc --abandon'",
+                         plan->source->name);
+    return r;
+}
+
 int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf *scratch,
                    PenError *reterr)
 {
@@ -342,8 +410,8 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
                          "%s: expected a position below %" PRIu64 ", found %" PRIu64, name,
                          plan->info.n_items, position);
     uint8_t entry[PEN_PLAN_ENTRY];
-    int r = pen__source_read(plan->source, entry, sizeof entry,
-                             plan->table_offset + position * PEN_PLAN_ENTRY, reterr);
+    int r = read_bytes(plan, entry, sizeof entry, plan->table_offset + position * PEN_PLAN_ENTRY,
+                       reterr);
     if (r < 0)
         return r;
     uint64_t offset = pen__load64(entry);
@@ -356,7 +424,7 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     scratch->bytes = 0;
     if (pen__buf_reserve(scratch, bytes) < 0)
         return pen__fail_memory(reterr, WHERE, name);
-    r = pen__source_read(plan->source, scratch->data, bytes, offset, reterr);
+    r = read_bytes(plan, scratch->data, bytes, offset, reterr);
     if (r < 0)
         return r;
     uint32_t crc = pen__crc32c(0, &position, sizeof position);
@@ -365,8 +433,8 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     if (crc != pen__load32(entry + 12))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: item %" PRIu64 ": the checksum of its record at offset %" PRIu64
-                         " does not match; remove the plan and start again",
-                         name, position, offset);
+                         " does not match; %s",
+                         name, position, offset, remedy(plan));
     scratch->bytes = bytes;
     r = pen__record_parse(&plan->frame, ret, scratch, reterr);
     if (r < 0)
@@ -384,8 +452,8 @@ static int hash_entries(const PenPlan *plan, uint64_t first, uint64_t end, PenSh
     uint8_t entries[HASHED_AT_ONCE * PEN_PLAN_ENTRY];
     while (first < end) {
         uint64_t n = PEN_MIN(end - first, (uint64_t)HASHED_AT_ONCE);
-        int r = pen__source_read(plan->source, entries, (size_t)n * PEN_PLAN_ENTRY,
-                                 plan->table_offset + first * PEN_PLAN_ENTRY, reterr);
+        int r = read_bytes(plan, entries, (size_t)n * PEN_PLAN_ENTRY,
+                           plan->table_offset + first * PEN_PLAN_ENTRY, reterr);
         if (r < 0)
             return r;
         for (uint64_t i = 0; i < n; i++)

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "ingest/source/part.h"
 #include "ingest/tar/summary.h"
+#include "net/remote/remote.h"
 
 typedef struct PenPlan PenPlan;
 
@@ -68,6 +69,14 @@ typedef struct PenPlanRequest {
 int pen__plan_make(const PenPlanRequest *request, const char *path, PenError *reterr);
 
 int pen__plan_open(const char *path, PenPlan **ret_plan, PenError *reterr);
+/* The object `name` of `remote`, of which only what is used is fetched: its last `end_bytes` (see
+ * pen__plan_end_bytes; 0 is right, too), then the items in pages. */
+int pen__plan_open_remote(PenRemote *remote, const char *name, uint64_t end_bytes,
+                          PenPlan **ret_plan, PenError *reterr);
+/* 1: threads that wait for bytes of the plan give up, until it is 0 again. */
+void pen__plan_stop(const PenPlan *plan, int stop);
+/* What follows the items: all that every task needs. */
+uint64_t pen__plan_end_bytes(const PenPlan *plan);
 void pen__plan_close(PenPlan **plan); /* accepts NULL */
 const PenPlanInfo *pen__plan_info(const PenPlan *plan);
 
