@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/attr.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -145,4 +146,96 @@ int pen__team_run(const PenTeamWork *work, unsigned n_threads, PenError *reterr)
     tick(work);
     pen__team_join(&t);
     return PEN_OK;
+}
+
+/* ---- steps -----------------------------------------------------------------------------------
+ */
+
+typedef struct Run {
+    const PenEach *each;
+    pthread_mutex_t mutex;
+    uint64_t next;
+    uint64_t failed; /* the lowest; n: none */
+    PenError error;  /* its */
+    PenError ended;  /* of the tick; status 0: it has not ended the run. Not under the mutex. */
+} Run;
+
+static uint64_t take_step(Run *r)
+{
+    pthread_mutex_lock(&r->mutex);
+    uint64_t number = r->next < r->each->n ? r->next++ : r->each->n;
+    pthread_mutex_unlock(&r->mutex);
+    return number;
+}
+
+static void fail_step(Run *r, uint64_t number, const PenError *error)
+{
+    pthread_mutex_lock(&r->mutex);
+    r->next = r->each->n;
+    if (number < r->failed) {
+        r->failed = number;
+        r->error = *error;
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void work_steps(void *ctx, unsigned thread)
+{
+    Run *r = ctx;
+    const PenEach *e = r->each;
+    uint64_t number;
+    (void)thread;
+    while ((number = take_step(r)) < e->n) {
+        PenError error = {0};
+        int status = e->step(e->ctx, number, &error);
+        if (status < 0) {
+            error.status = status;
+            fail_step(r, number, &error);
+        }
+    }
+}
+
+static void tick_steps(void *ctx)
+{
+    Run *r = ctx;
+    const PenEach *e = r->each;
+    if (!e->tick || r->ended.status < 0 || e->tick(e->ctx, &r->ended) >= 0)
+        return;
+    pthread_mutex_lock(&r->mutex);
+    r->next = e->n;
+    pthread_mutex_unlock(&r->mutex);
+    if (e->stop)
+        e->stop(e->ctx, 1);
+}
+
+static int run_threads(const PenEach *e, unsigned n, PenError *reterr)
+{
+    Run r = {.each = e, .failed = e->n};
+    PenTeamWork team_work = {.name = e->name, .run = work_steps, .tick = tick_steps, .ctx = &r};
+    pthread_mutex_init(&r.mutex, NULL);
+    int ret = pen__team_run(&team_work, n, reterr);
+    pthread_mutex_destroy(&r.mutex);
+    if (r.ended.status < 0 && e->stop)
+        e->stop(e->ctx, 0);
+    const PenError *error = r.ended.status < 0 ? &r.ended : &r.error;
+    if (ret == PEN_OK && error->status < 0) {
+        ret = error->status;
+        if (reterr)
+            *reterr = *error;
+    }
+    return ret;
+}
+
+int pen__each(const PenEach *e, PenError *reterr)
+{
+    int r = PEN_OK;
+    unsigned n = (unsigned)PEN_MIN((uint64_t)e->threads, e->n);
+    if (n > 1)
+        return run_threads(e, n, reterr);
+    for (uint64_t i = 0; i < e->n && r >= 0; i++) {
+        r = e->tick ? e->tick(e->ctx, reterr) : PEN_OK;
+        if (r >= 0)
+            r = e->step(e->ctx, i, reterr);
+    }
+    return r < 0 ? r : PEN_OK;
 }

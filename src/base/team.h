@@ -35,4 +35,22 @@ void pen__team_leave(PenTeam **team);
 /* Starts the threads, calls `tick` while they run, and joins them. */
 int pen__team_run(const PenTeamWork *work, unsigned n_threads, PenError *reterr);
 
+/* Steps with numbers, such as requests to a server, that several threads do at once. */
+typedef struct PenEach {
+    const char *name; /* of the threads, at most 15 letters */
+    uint64_t n;       /* steps */
+    unsigned threads; /* at most; 1: the calling thread does all, in order */
+    int (*step)(void *ctx, uint64_t number, PenError *reterr); /* < 0: no other one begins */
+    /* The calling thread's, before the first step and about ten times a second; < 0: no other step
+     * begins. May be NULL. */
+    int (*tick)(void *ctx, PenError *reterr);
+    /* After `tick` has ended it: 1, steps that wait are to give up; then 0. May be NULL. */
+    void (*stop)(void *ctx, int stop);
+    void *ctx;
+} PenEach;
+
+/* The error is that of `tick`, or of the lowest step that failed: it does not depend on the number
+ * of threads. */
+int pen__each(const PenEach *each, PenError *reterr);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/sys.h"
+#include "base/team.h"
 #include "io/dir.h"
 #include "manage/gc.h"
 #include "manage/work.h"
@@ -129,18 +130,36 @@ static int clean_folders(const char *home, const PenNamed *named, PenGcResult *r
 /* Names are kept until the list has ended: removing changes what the next page would be. */
 typedef struct Unused {
     const PenNamed *named;
-    PenBuf names; /* each with its NUL */
-    uint64_t n, bytes;
+    PenRemote *remote;
+    PenNames names;
+    uint64_t bytes;
 } Unused;
+
+enum { REMOVED_AT_ONCE = 16 };
 
 static int note(void *ctx, const char *name, const PenObject *object)
 {
     Unused *u = ctx;
     if (!pen__named_unused(u->named, name) && !pen__work_is_shared(name))
         return 0;
-    u->n++;
     u->bytes += object->bytes;
-    return pen__buf_add(&u->names, name, strlen(name) + 1);
+    return pen__names_add(&u->names, name) < 0 ? PEN_E_NO_MEMORY : 0;
+}
+
+static int remove_step(void *ctx, uint64_t number, PenError *reterr)
+{
+    const Unused *u = ctx;
+    return pen__remote_remove(u->remote, u->names.names[number], reterr);
+}
+
+static int remove_unused(Unused *u, PenError *reterr)
+{
+    PenEach each = {.name = "pen-gc",
+                    .n = u->names.n,
+                    .threads = REMOVED_AT_ONCE,
+                    .step = remove_step,
+                    .ctx = u};
+    return pen__each(&each, reterr);
 }
 
 /* Tasks may be running whose shards no manifest names yet. */
@@ -160,27 +179,24 @@ static int check_plan(PenStore *store, PenError *reterr)
 static int clean_remote(PenStore *store, const PenNamed *named, int abandon, PenGcResult *ret,
                         PenError *reterr)
 {
-    Unused u = {.named = named};
     PenRemote *remote = pen__store_remote(store);
+    Unused u = {.named = named, .remote = remote};
     /* Without the plan no task starts, and none of those that run is joined. */
     int r = abandon ? pen__store_remove(store, PEN_SHARED_PLAN, reterr) : check_plan(store, reterr);
     if (r == PEN_OK)
         r = pen__remote_list(remote, note, &u, reterr);
     if (r == PEN_E_NO_MEMORY)
         pen__fail_memory(reterr, WHERE, pen__remote_text(remote));
-    if (r == PEN_OK && !abandon && u.n)
+    if (r == PEN_OK && !abandon && u.names.n)
         r = check_plan(store, reterr); /* tasks may have begun while it was listed */
-    for (size_t at = 0; at < u.names.bytes && r == PEN_OK;) {
-        const char *name = (const char *)u.names.data + at;
-        r = pen__remote_remove(remote, name, reterr);
-        at += strlen(name) + 1;
-    }
+    if (r == PEN_OK)
+        r = remove_unused(&u, reterr);
     if (r == PEN_OK) {
-        ret->files += u.n;
+        ret->files += u.names.n;
         ret->bytes += u.bytes;
         r = pen__remote_abort_uploads(remote, 0, &ret->uploads, reterr);
     }
-    pen__buf_free(&u.names);
+    pen__names_free(&u.names);
     return r;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "base/team.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
 #include "ingest/job/settings.h"
@@ -40,11 +41,26 @@ typedef struct Finalise {
     PenJoin join;
     PenRoll *roll; /* of the rests */
     uint64_t position;
+    uint64_t n_joined;     /* samples, for the progress */
     PenCopied *copied;     /* the rests; all before `oldest` are released */
     uint32_t oldest;       /* a task */
     uint64_t oldest_first; /* the position of its first sample */
     PenBadList bad;
 } Finalise;
+
+/* Requests to a store are under way at once; files of a directory are read one after another. */
+enum { AT_ONCE = 16, SHARDS_AT_ONCE = 512 };
+
+static void stop_requests(const Finalise *f, int stop)
+{
+    pen__remote_stop(pen__store_remote(f->store), stop);
+    pen__remote_stop(pen__store_remote(f->shared), stop);
+}
+
+static unsigned count_threads(const Finalise *f)
+{
+    return f->shared ? AT_ONCE : 1;
+}
 
 static int task_folder(const Finalise *f, uint32_t task, char **ret, PenError *reterr)
 {
@@ -185,38 +201,81 @@ static int fail_other_plan(const Finalise *f, uint32_t task, PenError *reterr)
                      f->out, task, f->n_tasks, task, f->n_tasks);
 }
 
+typedef struct Loading {
+    Finalise *f;
+    uint8_t *listed; /* of each task: it has left something; then: it is complete */
+} Loading;
+
+static int load_step(void *ctx, uint64_t task, PenError *reterr)
+{
+    Loading *l = ctx;
+    Finalise *f = l->f;
+    if (!l->listed[task]) /* no request for it */
+        return PEN_OK;
+    int r = load_task(f, (uint32_t)task, reterr);
+    l->listed[task] = r == 1;
+    if (r > 0 && memcmp(f->records[task].done.inputs, f->inputs, sizeof f->inputs) != 0)
+        r = fail_other_plan(f, (uint32_t)task, reterr);
+    return r;
+}
+
+static int load_tick(void *ctx, PenError *reterr)
+{
+    const Loading *l = ctx;
+    return pen__settings_report(l->f->settings, (PenIngestProgress){.stage = "check"}, reterr);
+}
+
+static void load_stop(void *ctx, int stop)
+{
+    stop_requests(((Loading *)ctx)->f, stop);
+}
+
+static int load_listed(Loading *l, PenError *reterr)
+{
+    Finalise *f = l->f;
+    Missing missing = {.n = 0};
+    for (uint64_t i = 0; i < f->names.n; i++) {
+        uint32_t task;
+        if (is_listed(f, f->names.names[i], &task))
+            l->listed[task] = 1;
+    }
+    PenEach each = {.name = "pen-records",
+                    .n = f->n_tasks,
+                    .threads = count_threads(f),
+                    .step = load_step,
+                    .tick = load_tick,
+                    .stop = load_stop,
+                    .ctx = l};
+    int r = pen__each(&each, reterr);
+    for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t++)
+        if (!l->listed[t])
+            add_missing(&missing, t);
+    return r == PEN_OK && missing.n ? fail_missing(f, &missing, reterr) : r;
+}
+
 /* All of them, before anything is written. */
 static int load_tasks(Finalise *f, PenError *reterr)
 {
-    Missing missing = {.n = 0};
-    int r = PEN_OK;
-    uint8_t *listed = pen__zalloc(f->n_tasks);
+    Loading l = {f, pen__zalloc(f->n_tasks)};
     f->records = pen__zalloc(f->n_tasks * sizeof *f->records);
-    if (!f->records || !listed)
-        r = pen__fail_memory(reterr, WHERE, f->out);
-    for (uint64_t i = 0; i < f->names.n && r == PEN_OK; i++) {
-        uint32_t task;
-        if (is_listed(f, f->names.names[i], &task))
-            listed[task] = 1;
-    }
-    for (uint32_t t = 0; t < f->n_tasks && r >= 0; t++) {
-        r = pen__settings_report(f->settings, (PenIngestProgress){.stage = "check"}, reterr);
-        if (r == PEN_OK && listed[t]) /* no request for the others */
-            r = load_task(f, t, reterr);
-        if (r == PEN_OK)
-            add_missing(&missing, t);
-        if (r > 0 && memcmp(f->records[t].done.inputs, f->inputs, sizeof f->inputs) != 0)
-            r = fail_other_plan(f, t, reterr);
-    }
-    pen__free(listed);
-    if (r >= 0 && missing.n)
-        return fail_missing(f, &missing, reterr);
-    return r < 0 ? r : PEN_OK;
+    int r =
+        f->records && l.listed ? load_listed(&l, reterr) : pen__fail_memory(reterr, WHERE, f->out);
+    pen__free(l.listed);
+    return r;
+}
+
+static int report(const Finalise *f, PenError *reterr)
+{
+    return pen__settings_report(
+        f->settings,
+        (PenIngestProgress){
+            .stage = "join", .done = f->n_joined, .total = f->n_items, .bad = f->bad.n},
+        reterr);
 }
 
 /* The shard that is number `i` in the task's record. */
-static int add_shard(Finalise *f, uint32_t task, uint64_t i, PenShardEntry *ret,
-                     PenPackStats *stats, PenError *reterr)
+static int find_shard(const Finalise *f, uint32_t task, uint64_t i, PenShardEntry *ret,
+                      PenPackStats *stats, PenError *reterr)
 {
     const PenTaskRecord *record = &f->records[task];
     uint64_t ordinal = i < record->done.n_shards ? i : PEN_ORDINAL_REST;
@@ -234,18 +293,73 @@ static int add_shard(Finalise *f, uint32_t task, uint64_t i, PenShardEntry *ret,
     return r < 0 ? r : PEN_OK;
 }
 
-static int join_shards(Finalise *f, uint32_t task, const PenTaskDone *done, PenError *reterr)
+/* Shards that are fetched together. */
+typedef struct Found {
+    uint32_t task;
+    uint64_t number;
+    PenShardEntry entry;
+    PenPackStats stats;
+} Found;
+
+typedef struct Batch {
+    Finalise *f;
+    Found *found;
+    uint64_t n;
+} Batch;
+
+static int find_step(void *ctx, uint64_t number, PenError *reterr)
 {
-    int r = PEN_OK;
-    for (uint64_t i = 0; i < done->n_shards && r == PEN_OK; i++) {
-        PenShardEntry entry;
-        PenPackStats stats;
-        r = add_shard(f, task, i, &entry, &stats, reterr);
-        if (r == PEN_OK)
-            r = pen__join_add(&f->join, &entry, 1, &stats, reterr);
+    const Batch *b = ctx;
+    Found *s = &b->found[number];
+    return find_shard(b->f, s->task, s->number, &s->entry, &s->stats, reterr);
+}
+
+static int find_tick(void *ctx, PenError *reterr)
+{
+    return report(((Batch *)ctx)->f, reterr);
+}
+
+static void find_stop(void *ctx, int stop)
+{
+    stop_requests(((Batch *)ctx)->f, stop);
+}
+
+static int join_batch(Batch *b, PenError *reterr)
+{
+    Finalise *f = b->f;
+    PenEach each = {.name = "pen-shards",
+                    .n = b->n,
+                    .threads = count_threads(f),
+                    .step = find_step,
+                    .tick = find_tick,
+                    .stop = find_stop,
+                    .ctx = b};
+    int r = pen__each(&each, reterr);
+    for (uint64_t i = 0; i < b->n && r == PEN_OK; i++) {
+        r = pen__join_add(&f->join, &b->found[i].entry, 1, &b->found[i].stats, reterr);
+        f->n_joined += b->found[i].entry.samples_used;
     }
+    b->n = 0;
     return r;
 }
+
+static int join_shards(Finalise *f, PenError *reterr)
+{
+    Batch b = {.f = f, .found = pen__alloc_array(SHARDS_AT_ONCE, sizeof *b.found)};
+    int r = b.found ? PEN_OK : pen__fail_memory(reterr, WHERE, f->out);
+    for (uint32_t t = 0; t < f->n_tasks; t++)
+        for (uint64_t i = 0; i < f->records[t].done.n_shards && r == PEN_OK; i++) {
+            b.found[b.n++] = (Found){.task = t, .number = i};
+            if (b.n == SHARDS_AT_ONCE)
+                r = join_batch(&b, reterr);
+        }
+    if (r == PEN_OK)
+        r = join_batch(&b, reterr);
+    pen__free(b.found);
+    return r;
+}
+
+/* ---- rests ----------------------------------------------------------------------------------- */
 
 /* The roll has written all but the samples of the block that is being filled. */
 static void free_written(Finalise *f, uint32_t task)
@@ -257,19 +371,25 @@ static void free_written(Finalise *f, uint32_t task)
     }
 }
 
+/* Some tasks, one after another, whose rests are fetched together. */
+typedef struct Rests {
+    Finalise *f;
+    uint32_t first, n;
+    uint64_t n_bad[AT_ONCE]; /* inputs that were left out */
+} Rests;
+
 /* The samples of a task's rest, which is opened as if it were a pack of one shard. */
-static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
+static int load_rest(const Finalise *f, uint32_t task, uint64_t *ret_bad, PenError *reterr)
 {
     PenShardEntry entry;
     PenPackStats stats;
     PenPackDraft draft = {0};
     PenCopied *c = &f->copied[task];
-    int r = add_shard(f, task, f->records[task].done.n_shards, &entry, &stats, reterr);
+    int r = find_shard(f, task, f->records[task].done.n_shards, &entry, &stats, reterr);
     if (r < 0)
         return r;
     PenManifest m = {
         .block_samples = f->block_samples, .n_shards = 1, .schema = f->schema, .shards = &entry};
-    f->join.stats.bad += stats.bad; /* all else is counted when the rests are written again */
     r = pen__draft_open(&draft, f->store, &m, reterr);
     if (r == PEN_OK)
         r = pen__copy_block(draft.pack, 0, c, reterr);
@@ -278,14 +398,65 @@ static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
         r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                       "%s: the last samples of task %u are damaged; run that task again", f->out,
                       task);
+    *ret_bad = stats.bad;
+    return r;
+}
+
+static int rest_step(void *ctx, uint64_t number, PenError *reterr)
+{
+    Rests *s = ctx;
+    uint32_t task = s->first + (uint32_t)number;
+    if (!s->f->records[task].done.n_rest)
+        return PEN_OK;
+    return load_rest(s->f, task, &s->n_bad[number], reterr);
+}
+
+static int rest_tick(void *ctx, PenError *reterr)
+{
+    return report(((Rests *)ctx)->f, reterr);
+}
+
+static void rest_stop(void *ctx, int stop)
+{
+    stop_requests(((Rests *)ctx)->f, stop);
+}
+
+static int add_rest(Finalise *f, uint32_t task, PenError *reterr)
+{
+    PenCopied *c = &f->copied[task];
+    int r = PEN_OK;
     for (uint32_t i = 0; i < c->n && r == PEN_OK; i++) {
         c->samples[i].position = f->position++;
         r = pen__roll_add(f->roll, &c->samples[i], reterr);
     }
+    f->n_joined += c->n;
     if (r == PEN_OK)
         free_written(f, task);
     return r;
 }
+
+static int join_rests(Finalise *f, PenError *reterr)
+{
+    int r = PEN_OK;
+    for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t += AT_ONCE) {
+        Rests s = {.f = f, .first = t, .n = PEN_MIN(f->n_tasks - t, (uint32_t)AT_ONCE)};
+        PenEach each = {.name = "pen-rests",
+                        .n = s.n,
+                        .threads = count_threads(f),
+                        .step = rest_step,
+                        .tick = rest_tick,
+                        .stop = rest_stop,
+                        .ctx = &s};
+        r = pen__each(&each, reterr);
+        for (uint32_t i = 0; i < s.n && r == PEN_OK; i++) {
+            f->join.stats.bad += s.n_bad[i]; /* all else is counted when the rests are written */
+            r = add_rest(f, t + i, reterr);
+        }
+    }
+    return r;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
 {
@@ -305,27 +476,14 @@ static int load_bad(Finalise *f, uint32_t task, PenError *reterr)
     return r;
 }
 
-static int report(const Finalise *f, uint64_t done, PenError *reterr)
-{
-    return pen__settings_report(
-        f->settings,
-        (PenIngestProgress){.stage = "join", .done = done, .total = f->n_items, .bad = f->bad.n},
-        reterr);
-}
-
 static int join_tasks(Finalise *f, PenIngestResult *ret, PenError *reterr)
 {
-    int r = PEN_OK;
+    int r = join_shards(f, reterr);
+    if (r == PEN_OK)
+        r = join_rests(f, reterr);
     for (uint32_t t = 0; t < f->n_tasks && r == PEN_OK; t++) {
-        const PenTaskDone *done = &f->records[t].done;
-        r = report(f, ret->n_added, reterr);
-        if (r == PEN_OK)
-            r = join_shards(f, t, done, reterr);
-        if (r == PEN_OK && done->n_rest)
-            r = add_rest(f, t, reterr);
-        if (r == PEN_OK)
-            r = load_bad(f, t, reterr);
-        ret->n_added += r == PEN_OK ? done->n_samples : 0;
+        r = load_bad(f, t, reterr);
+        ret->n_added += r == PEN_OK ? f->records[t].done.n_samples : 0;
     }
     return r;
 }

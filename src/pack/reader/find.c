@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys over the whole pack: which sample has this one, and is any there twice? */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/team.h"
 #include "pack/format/keys.h"
 #include "pack/reader/reader.h"
 
 #define WHERE "pack/keys"
+
+enum { REMOTE_THREADS = 16 };
 
 static int same_key(PenPack *p, uint64_t sample, const void *key, size_t bytes, PenError *reterr)
 {
@@ -102,18 +106,58 @@ static int gather(PenPack *p, uint64_t shard, uint64_t low, uint64_t high, PenBu
     return r;
 }
 
+/* Of all shards, in any order. */
+typedef struct Gathering {
+    PenPack *pack;
+    uint64_t low, high;
+    pthread_mutex_t mutex;
+    PenBuf all;
+} Gathering;
+
+static int gather_step(void *ctx, uint64_t shard, PenError *reterr)
+{
+    Gathering *g = ctx;
+    PenBuf own = {0};
+    int r = gather(g->pack, shard, g->low, g->high, &own, reterr);
+    if (r == PEN_OK) {
+        pthread_mutex_lock(&g->mutex);
+        r = pen__buf_add(&g->all, own.data, own.bytes);
+        pthread_mutex_unlock(&g->mutex);
+        if (r < 0)
+            r = pen__fail_memory(reterr, WHERE, pen__pack_path(g->pack));
+    }
+    pen__buf_free(&own);
+    return r;
+}
+
+/* A draft has its manifest in memory: where its shards are, they say themselves. */
+static unsigned count_threads(PenPack *p)
+{
+    PenShardRef *ref = NULL;
+    if (!pen__pack_manifest(p)->n_shards || pen__pack_shard(p, 0, &ref, NULL) < 0)
+        return 1;
+    bool is_remote = ref->shard.source->is_remote;
+    pen__pack_shard_put(p, ref);
+    return is_remote ? REMOTE_THREADS : 1;
+}
+
 static int load_range(PenKeySet *set, uint64_t low, uint64_t high, PenError *reterr)
 {
-    PenBuf buf = {0};
-    int r = PEN_OK;
-    for (uint64_t s = 0; s < pen__pack_manifest(set->pack)->n_shards && r == PEN_OK; s++)
-        r = gather(set->pack, s, low, high, &buf, reterr);
+    Gathering g = {.pack = set->pack, .low = low, .high = high};
+    PenEach each = {.name = "pen-keys",
+                    .n = pen__pack_manifest(set->pack)->n_shards,
+                    .threads = count_threads(set->pack),
+                    .step = gather_step,
+                    .ctx = &g};
+    pthread_mutex_init(&g.mutex, NULL);
+    int r = pen__each(&each, reterr);
+    pthread_mutex_destroy(&g.mutex);
     if (r < 0) {
-        pen__buf_free(&buf);
+        pen__buf_free(&g.all);
         return r;
     }
-    set->seen = (PenKeySeen *)(void *)buf.data;
-    set->n = buf.bytes / sizeof *set->seen;
+    set->seen = (PenKeySeen *)(void *)g.all.data;
+    set->n = g.all.bytes / sizeof *set->seen;
     if (set->n)
         qsort(set->seen, set->n, sizeof *set->seen, by_hash);
     return PEN_OK;
