@@ -52,7 +52,7 @@ NOT_FOLLOWED = {
     "is of another run, with other %s; run that task again": WRITERS,
     "pass their number: --tasks N, in Python tasks=N": WRITERS,
     "not complete; run %s again, then finalise": WRITERS,
-    "than the others; run it again with the same": WRITERS,
+    "that were discarded; run it again with the same": WRITERS,
     "use the same for all tasks, or discard what these have written": WRITERS,
     "exists here; finish it, or discard it with 'penstock %s": WRITERS,
     "have begun here; finish them with 'penstock finalise": WRITERS,

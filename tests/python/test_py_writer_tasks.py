@@ -531,3 +531,17 @@ def test_an_orphan_after_gc_in_a_store(store):
     with pytest.raises(penstock.ChangedError):
         orphan.finish()
     assert not [name for name in store.names() if ".work" in name]
+
+
+def test_an_orphan_of_a_job_that_was_started_again(store):
+    """The new job has the same settings, and its plan other random bytes."""
+    orphan = store.writer(0, 1)
+    orphan.add("a", image=IMAGES[0], label=0, note=None)
+    store.good("gc", "--abandon", store.path)
+    store.task(0, 1, range(3))
+    before = store.tree()
+    with pytest.raises(penstock.ChangedError):
+        orphan.finish()
+    assert store.tree() == before
+    assert store.finalise() == 3
+    check_samples(store.open(), range(3))

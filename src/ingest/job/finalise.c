@@ -193,7 +193,7 @@ static int fail_other_plan(const Finalise *f, uint32_t task, PenError *reterr)
     if (f->is_writer)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: task %u of %u was written with another schema or other settings than "
-                         "the others; run it again with the same",
+                         "the others, or for tasks that were discarded; run it again with the same",
                          f->out, task, f->n_tasks);
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "%s: task %u of %u was run with an older plan, and inputs have changed "
@@ -528,7 +528,7 @@ static int open_plan(Finalise *f, PenError *reterr)
 static void take_writer(Finalise *f)
 {
     memcpy(f->id, f->writer.id, sizeof f->id);
-    memcpy(f->inputs, f->writer.id, sizeof f->inputs);
+    memcpy(f->inputs, f->writer.job, sizeof f->inputs);
     f->settings_text = f->writer.settings;
     f->block_samples = f->writer.block_samples;
     f->shard_bytes = f->writer.shard_bytes;

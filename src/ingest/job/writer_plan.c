@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/sha256.h"
+#include "base/sys.h"
 #include "io/source.h"
 #include "manage/work.h"
 #include "pack/format/format.h"
@@ -15,11 +16,18 @@
 #define MAX_BYTES ((uint64_t)256 << 20)
 
 /* Layout: magic 8, n_tasks u32, has_entries u32, block_samples u64, shard_bytes u64; four u32: the
- * bytes of the settings, the schema, the classes and the name of the data; these four; last a crc
- * u32 over all before it. */
-enum { HEAD_BYTES = 48, LENGTHS = 32, CRC_BYTES = 4, MAGIC_BYTES = 8 };
+ * bytes of the settings, the schema, the classes and the name of the data; random bytes 16; these
+ * four; last a crc u32 over all before it. */
+enum {
+    HEAD_BYTES = 64,
+    LENGTHS = 32,
+    RANDOM = 48,
+    RANDOM_BYTES = 16,
+    CRC_BYTES = 4,
+    MAGIC_BYTES = 8
+};
 enum { SETTINGS, SCHEMA, CLASSES, NAME, N_PARTS };
-static const uint8_t magic[MAGIC_BYTES + 1] = "PENWPLN1";
+static const uint8_t magic[MAGIC_BYTES + 1] = "PENWPLN2";
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -35,7 +43,7 @@ static int write_parts(const PenWriterPlan *plan, const char *name, PenBuf parts
 
 static int write_all(const PenWriterPlan *plan, const PenBuf parts[N_PARTS], PenBuf *ret)
 {
-    uint8_t head[HEAD_BYTES], crc[CRC_BYTES];
+    uint8_t head[HEAD_BYTES] = {0}, crc[CRC_BYTES];
     memcpy(head, magic, MAGIC_BYTES);
     pen__store32(head + 8, plan->n_tasks);
     pen__store32(head + 12, (uint32_t)plan->schema.has_entries);
@@ -50,6 +58,28 @@ static int write_all(const PenWriterPlan *plan, const PenBuf parts[N_PARTS], Pen
         return r;
     pen__store32(crc, pen__crc32c(0, ret->data, ret->bytes));
     return pen__buf_add(ret, crc, sizeof crc);
+}
+
+static void set_random(PenBuf *plan, const uint8_t random[RANDOM_BYTES])
+{
+    size_t end = plan->bytes - CRC_BYTES;
+    memcpy(plan->data + RANDOM, random, RANDOM_BYTES);
+    pen__store32(plan->data + end, pen__crc32c(0, plan->data, end));
+}
+
+int pen__writer_plan_draw(PenBuf *plan, PenError *reterr)
+{
+    uint8_t random[RANDOM_BYTES];
+    int r = pen__sys->random(random, sizeof random);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "cannot get random bytes");
+    set_random(plan, random);
+    return PEN_OK;
+}
+
+void pen__writer_plan_job(const PenBuf *plan, uint8_t ret[32])
+{
+    pen__sha256(plan->data, plan->bytes, ret);
 }
 
 int pen__writer_plan_write(PenWriterPlan *plan, const char *name, PenBuf *ret, PenError *reterr)
@@ -98,7 +128,7 @@ static int parse_head(const PenBuf *b, PenWriterPlan *ret, uint64_t lengths[N_PA
            lengths[SETTINGS] < PEN_SETTINGS_TEXT_BYTES;
 }
 
-static int parse(const PenBuf *b, const char *name, PenWriterPlan *ret, PenError *reterr)
+static int parse(PenBuf *b, const char *name, PenWriterPlan *ret, PenError *reterr)
 {
     uint64_t lengths[N_PARTS];
     if (!parse_head(b, ret, lengths))
@@ -114,7 +144,10 @@ static int parse(const PenBuf *b, const char *name, PenWriterPlan *ret, PenError
         pen__error_prefix(reterr, "%s", name);
         return r;
     }
+    static const uint8_t zeros[RANDOM_BYTES];
     ret->schema.has_entries = pen__load32(b->data + 12) != 0;
+    pen__writer_plan_job(b, ret->job);
+    set_random(b, zeros);
     pen__sha256(b->data, b->bytes, ret->id);
     return PEN_OK;
 }
@@ -161,6 +194,20 @@ int pen__writer_plan_is_there(PenStore *store, PenError *reterr)
 {
     PenBuf b = {0};
     int r = load(store, &b, reterr);
+    pen__buf_free(&b);
+    return r;
+}
+
+int pen__writer_plan_adopt(PenStore *store, PenBuf *plan, PenError *reterr)
+{
+    PenBuf b = {0};
+    int r = load(store, &b, reterr);
+    if (r == 1 && b.data && b.bytes == plan->bytes) {
+        set_random(plan, b.data + RANDOM);
+        r = memcmp(b.data, plan->data, b.bytes) == 0;
+    } else if (r == 1) {
+        r = 0;
+    }
     pen__buf_free(&b);
     return r;
 }

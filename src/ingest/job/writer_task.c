@@ -56,12 +56,12 @@ static int fail_other(const PenWriterTask *t, PenError *reterr)
 }
 
 /* The plan that is there has to be this one: 1 it is, 0 there is none. */
-static int has_plan(const PenWriterTask *t, PenError *reterr)
+static int has_plan(PenWriterTask *t, PenError *reterr)
 {
     int r = pen__store_has(t->store, PEN_SHARED_PLAN, reterr);
     if (r != 1)
         return r;
-    r = pen__writer_plan_is(t->store, &t->plan, reterr);
+    r = pen__writer_plan_adopt(t->store, &t->plan, reterr);
     return r == PEN_OK ? fail_other(t, reterr) : r;
 }
 
@@ -85,16 +85,18 @@ int pen__writer_task_check(void *task, PenError *reterr)
 
 /* A task of a process that was taken for dead must not leave a plan behind that nobody removes:
  * the manifest may have appeared before the plan did. */
-static int open_remote(const PenWriterTask *t, PenError *reterr)
+static int open_remote(PenWriterTask *t, PenError *reterr)
 {
     int r = check_free(t, reterr);
+    if (r == PEN_OK)
+        r = pen__writer_plan_draw(&t->plan, reterr);
     if (r < 0)
         return r;
     r = pen__store_put(t->store, "", PEN_SHARED_PLAN, &t->plan, PEN_IF_ABSENT, NULL, reterr);
     int is_new = r == PEN_OK;
     if (r == PEN_E_EXISTS || r == PEN_E_CHANGED) {
         r = has_plan(t, reterr);
-        r = r == PEN_OK ? pen__writer_task_check((void *)t, reterr) : PEN_MIN(r, PEN_OK);
+        r = r == PEN_OK ? pen__writer_task_check(t, reterr) : PEN_MIN(r, PEN_OK);
     }
     if (r == PEN_OK)
         r = check_free(t, reterr);
@@ -154,7 +156,10 @@ int pen__writer_task_open(PenWriterTask *t, PenWriterPlan *plan, const char *nam
     memcpy(t->plan_id, plan->id, sizeof t->plan_id);
     if (r < 0)
         return r;
-    return is_remote(t) ? open_remote(t, reterr) : open_directory(t, reterr);
+    r = is_remote(t) ? open_remote(t, reterr) : open_directory(t, reterr);
+    if (r == PEN_OK)
+        pen__writer_plan_job(&t->plan, t->job);
+    return r;
 }
 
 char *pen__writer_task_part(const PenWriterTask *t)
@@ -185,7 +190,7 @@ int pen__writer_task_finish(PenWriterTask *t, PenRoll *roll, uint64_t *ret_n_sam
     if (r < 0)
         return r;
     const PenShardEntry *shards = pen__roll_shards(roll, &n);
-    record.done = pen__task_done(shards, n, &rest, t->plan_id);
+    record.done = pen__task_done(shards, n, &rest, t->job);
     r = pen__task_record_make(shards, &rest, &record, reterr);
     if (r == PEN_OK)
         r = pen__writer_task_check(t, reterr);

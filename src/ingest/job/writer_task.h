@@ -15,8 +15,9 @@ typedef struct PenWriterTask {
     uint32_t task, n_tasks;
     const char *path; /* of the pack; both are the writer's */
     PenStore *store;
-    PenBuf plan; /* the bytes of it */
-    uint8_t plan_id[32];
+    PenBuf plan;         /* the bytes of it */
+    uint8_t plan_id[32]; /* PenWriterPlan.id and .job */
+    uint8_t job[32];
     PenLock lock, task_lock; /* in a directory */
     char *folder;            /* .work/task-I-of-N, in a directory */
 } PenWriterTask;

@@ -69,7 +69,7 @@ int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_pat
         return r;
     if (is_ours(store, manifest))
         return PEN_OK;
-    return pen__fail(reterr, PEN_E_BUSY, WHERE,
+    return pen__fail(reterr, base ? PEN_E_BUSY : PEN_E_EXISTS, WHERE,
                      "%s: another pack was published here in the meantime and is left unchanged%s",
                      pen__store_name(store),
                      base ? "; run the same command again to append to it" : "");
