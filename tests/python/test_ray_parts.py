@@ -91,6 +91,9 @@ def test_nodes_that_cannot_run_tasks(tmp_path, monkeypatch):
     (tmp_path / "a.pen" / ".work").mkdir(parents=True)
     (tmp_path / "a.pen" / ".work" / "plan").touch()
     assert spec.problem() is None
+    # Another driver has published the pack: the program reports that.
+    (tmp_path / "a.pen" / ".work" / "plan").rename(tmp_path / "a.pen" / "manifest")
+    assert spec.problem() is None
     assert _task.Spec((), "s3://b/a.pen", 2, 0, "/", version).problem() is None
     other = _task.Spec((), "s3://b/a.pen", 2, 0, "/", "9.9").problem()
     assert f"it has penstock {version}, and the driver has 9.9" in other

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core, _error
@@ -100,16 +100,27 @@ def default_tasks(samples: int, source_bytes: int) -> int:
     return max(1, min(tasks, MOST_TASKS, samples))
 
 
+@contextlib.contextmanager
+def _board() -> Iterator[Any]:
+    """The actor for the progress, on this node. It starts while the driver plans."""
+    ray = need_ray()
+    here = ray.get_runtime_context().get_node_id()
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=True)
+    options = {"num_cpus": 0, "scheduling_strategy": affinity}
+    board = ray.remote(_task.Board).options(**options).remote()
+    try:
+        yield board
+    finally:
+        with contextlib.suppress(Exception):  # Ray may be gone
+            ray.kill(board)
+
+
 class _Run:
     """The Ray tasks of one pack."""
 
-    def __init__(self, job: Job, spec: _task.Spec, meter: Meter) -> None:
+    def __init__(self, job: Job, spec: _task.Spec, meter: Meter, board: Any) -> None:
         ray = self.ray = need_ray()
-        self.meter = meter
-        here = ray.get_runtime_context().get_node_id()
-        affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=True)
-        board = ray.remote(_task.Board).options(num_cpus=0, scheduling_strategy=affinity)
-        self.board = board.remote()
+        self.meter, self.board = meter, board
         task = ray.remote(_task.run).options(**job.remote_args())
         self.pending = {task.remote(spec, i, self.board): i for i in range(spec.n_tasks)}
         self.reading = self.board.read.remote()
@@ -186,11 +197,8 @@ def _warn_starved(run: _Run, job: Job, printer: Printer | None) -> None:
         )
 
 
-def _run_tasks(
-    job: Job, spec: _task.Spec, meter: Meter, call: Callable[[Progress], None]
-) -> None:
+def _run_tasks(job: Job, run: _Run, meter: Meter, call: Callable[[Progress], None]) -> None:
     printer = call if isinstance(call, Printer) else None
-    run = _Run(job, spec, meter)
     starved_at = time.monotonic() + STARVED_S
     try:
         while run.step():
@@ -202,9 +210,6 @@ def _run_tasks(
     except BaseException:
         run.cancel()
         raise
-    finally:
-        with contextlib.suppress(Exception):  # Ray may be gone
-            run.ray.kill(run.board)
 
 
 def _nothing(_progress: Progress) -> None:
@@ -226,9 +231,13 @@ def _exists(out: str, error: _error.Error) -> _error.Error:
 
 def run_job(job: Job, call: Callable[[Progress], None] | None) -> Account:
     """Packs. Ray has to be initialized."""
-    start, call, cwd = time.monotonic(), call or _nothing, os.getcwd()
     job.check()
-    need_ray()
+    with _board() as board:
+        return _pack_with(board, job, call or _nothing)
+
+
+def _pack_with(board: Any, job: Job, call: Callable[[Progress], None]) -> Account:
+    start, cwd = time.monotonic(), os.getcwd()
     wait = ("--wait", str(job.wait_s))
     call(Progress(stage="plan"))
     shared = (*job.words, *job.remote_words)
@@ -241,7 +250,7 @@ def run_job(job: Job, call: Callable[[Progress], None] | None) -> Account:
     spec = _task.Spec(words, job.out, n_tasks, job.wait_s, cwd, _core.version)
     meter = Meter(n_tasks, plan["samples"], start)
     try:
-        _run_tasks(job, spec, meter, call)
+        _run_tasks(job, _Run(job, spec, meter, board), meter, call)
         call(dataclasses.replace(meter.progress(time.monotonic()), stage="finalise"))
         result = _program.good(["finalise", job.out, *job.remote_words, *wait], cwd)
     except KeyboardInterrupt:
