@@ -71,8 +71,9 @@ class Command:
         more = {"FAIL_AT": str(at)} if at else {}
         if ever:
             more["FAIL_EVER"] = "1"
+        # libcrypto crashes when an allocation fails while it initialises itself.
         return self.bucket.env(LD_PRELOAD=str(MODULE), FAIL_COUNT=str(self.bucket.top / "count"),
-                               **more)
+                               FAIL_SPARE="libcrypto", **more)
 
     def expiring(self, requests):
         """Credentials for so many requests."""
