@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -309,3 +309,26 @@ class Table:
             for key, *row in zip(keys, *values):
                 yield key, dict(zip(self.schema, row))
             start += piece.num_rows
+
+
+class TableReader:
+    """What readers of tables have in common; they set both members."""
+
+    _table: Table
+    _parts: list[tuple[int, int]]  # the number of the file, and of the part in it
+
+    @property
+    def schema(self) -> Mapping[str, str]:
+        return self._table.schema
+
+    @property
+    def classes(self) -> Sequence[str]:
+        return self._table.classes
+
+    @property
+    def class_field(self) -> str | None:
+        return self._table.class_field
+
+    @property
+    def parts(self) -> int:
+        return len(self._parts)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import json
 import os
 import stat
-import struct
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -63,10 +64,12 @@ class File:
             raise invalid(self.path, at, f"expected {what} of {n} bytes, found {len(data)}")
         return data
 
-    def numbers(self, at: int, code: str, n: int, what: str) -> tuple[int, ...]:
-        """`n` little-endian numbers, with a code of `struct`."""
-        data = self.read(at, n * struct.calcsize(f"<{code}"), what)
-        return struct.unpack(f"<{n}{code}", data)
+    def numbers(self, at: int, n: int, what: str) -> array.array[int]:
+        """`n` little-endian numbers of 32 bits."""
+        found = array.array("I", self.read(at, 4 * n, what))
+        if sys.byteorder == "big":
+            found.byteswap()
+        return found
 
 
 def refuse_pipe(path: str) -> None:

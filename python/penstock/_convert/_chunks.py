@@ -8,6 +8,8 @@ the columns. All numbers are little-endian.
 
 from __future__ import annotations
 
+import itertools
+import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -28,10 +30,20 @@ class Chunk(NamedTuple):
     samples: int
 
 
-def _table(file: File, n: int) -> tuple[int, ...]:
+def read_index(source: str, name: str) -> tuple[str, dict[str, Any], list[Any]]:
+    """The path of index.json, its content, and the list of this name in it."""
+    index = os.path.join(source, "index.json")
+    found = _binary.read_json(index)
+    parts = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(parts, list) or not parts:
+        raise InvalidError(f"{index}: expected a list of {name}, found none")
+    return index, found, parts
+
+
+def _table(file: File, n: int) -> Sequence[int]:
     """The offsets: where samples begin and end. They ascend and are inside the file."""
     low = 4 + 4 * (n + 1)
-    offsets = file.numbers(4, "I", n + 1, f"the offsets of {n} samples")
+    offsets = file.numbers(4, n + 1, f"the offsets of {n} samples")
     for i, offset in enumerate(offsets):
         if not low <= offset <= file.size:
             raise _binary.invalid(
@@ -95,13 +107,13 @@ class Reader:
         """The place and the stored values of every sample."""
         chunk = self._chunks[part]
         with self._file(chunk) as file:
-            (n,) = file.numbers(0, "I", 1, "the number of samples")
+            (n,) = file.numbers(0, 1, "the number of samples")
             if n != chunk.samples:
                 raise _binary.invalid(
                     file.path, 0, f"expected {chunk.samples} samples, as the index says, found {n}"
                 )
             offsets = _table(file, n)
-            for begin, end in zip(offsets, offsets[1:]):
+            for begin, end in itertools.pairwise(offsets):
                 yield begin, _split(file, begin, end, self._columns)
 
     def rows(self, part: int) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,7 @@ import builtins
 import glob
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from .. import _check
@@ -97,10 +97,10 @@ def _of_file(source: Any) -> Iterator[Any]:
     return (source.get_batch(i) for i in range(source.num_record_batches))
 
 
-class ArrowReader:
+class ArrowReader(_arrow.TableReader):
     def __init__(self, source: str, choice: Choice) -> None:
         self._files = _files_of(source)
-        self._parts: list[tuple[int, int]] = []  # file and record batch
+        self._parts = []  # file and record batch
         self._nulls: dict[str, bool] = {}
         self._last: tuple[int, _Batches] | None = None
         self.part_rows: list[int] = []
@@ -109,22 +109,6 @@ class ArrowReader:
         if not self._files:
             raise InvalidError(f"{source}: the dataset has no files")
         self._table = _arrow.Table(source, self._schema, choice, self._nulls.get, self._first)
-
-    @property
-    def schema(self) -> Mapping[str, str]:
-        return self._table.schema
-
-    @property
-    def classes(self) -> Sequence[str]:
-        return self._table.classes
-
-    @property
-    def class_field(self) -> str | None:
-        return self._table.class_field
-
-    @property
-    def parts(self) -> int:
-        return len(self._parts)
 
     def _add(self, number: int) -> None:
         """Add the record batches of a file."""

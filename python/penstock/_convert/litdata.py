@@ -4,7 +4,6 @@ structure of samples, which are dicts, lists and tuples of values."""
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from .._error import InvalidError, UnsupportedError
 from . import _binary
 from ._arrays import array_of
-from ._chunks import Chunk, Reader, images, scalar
+from ._chunks import Chunk, Reader, images, read_index, scalar
 from ._fields import Column, has_index, pickled
 from ._pixels import png_of_pil
 from ._reader import Choice
@@ -159,11 +158,7 @@ def recognise(path: str) -> bool:
 
 
 def open(source: str, choice: Choice) -> Reader:
-    index = os.path.join(source, "index.json")
-    found = _binary.read_json(index)
-    chunks = found.get("chunks") if isinstance(found, dict) else None
-    if not isinstance(chunks, list) or not chunks:
-        raise InvalidError(f"{index}: expected a list of chunks, found none")
+    index, found, chunks = read_index(source, "chunks")
     config = _config(index, found.get("config"))
     parts = [_chunk(source, index, config.get("compression"), chunk) for chunk in chunks]
     return Reader(source, parts, _columns_of(index, config), choice)

@@ -11,7 +11,7 @@ from typing import Any
 from .._error import InvalidError, UnsupportedError
 from . import _binary
 from ._arrays import array_of, type_of
-from ._chunks import Chunk, Reader, images, scalar
+from ._chunks import Chunk, Reader, images, read_index, scalar
 from ._fields import Column, has_index, json_bytes, pickled
 from ._pixels import png_of_pil
 from ._reader import Choice
@@ -26,7 +26,6 @@ _DTYPES = {
     8: "uint8", 9: "int8", 16: "uint16", 17: "int16", 18: "float16", 32: "uint32", 33: "int32",
     34: "float32", 64: "uint64", 65: "int64", 66: "float64",
 }  # fmt: skip
-_INDEX = "index.json"
 
 
 def _array(data: bytes, dtype: str | None, shape: Sequence[int] | None) -> Any:
@@ -148,10 +147,6 @@ def recognise(path: str) -> bool:
 
 
 def open(source: str, choice: Choice) -> Reader:
-    index = os.path.join(source, "index.json")
-    found = _binary.read_json(index)
-    shards = found.get("shards") if isinstance(found, dict) else None
-    if not isinstance(shards, list) or not shards:
-        raise InvalidError(f"{index}: expected a list of shards, found none")
+    index, _, shards = read_index(source, "shards")
     chunks = [_shard(source, index, shard) for shard in shards]
     return Reader(source, chunks, _same_columns(index, shards), choice)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._error import InvalidError, NotFoundError
@@ -63,10 +63,10 @@ def open(source: str, choice: Choice) -> ParquetReader:
     return ParquetReader(source, choice)
 
 
-class ParquetReader:
+class ParquetReader(_arrow.TableReader):
     def __init__(self, source: str, choice: Choice) -> None:
         self._files = files_of(source)
-        self._groups: list[tuple[int, int]] = []  # file and row group of each part
+        self._parts = []  # file and row group
         self._nulls: dict[str, bool | None] = {}  # only of columns that are not nested
         self._different: dict[str, str] = {}  # column to the first file in which it is not the same
         self.part_rows: list[int] = []
@@ -80,22 +80,6 @@ class ParquetReader:
                     f"{self._different[name]}: column {name!r} has another type than in "
                     f"{self._files[0]}, or is missing; leave it out with columns= or --columns"
                 )
-
-    @property
-    def schema(self) -> Mapping[str, str]:
-        return self._table.schema
-
-    @property
-    def classes(self) -> Sequence[str]:
-        return self._table.classes
-
-    @property
-    def class_field(self) -> str | None:
-        return self._table.class_field
-
-    @property
-    def parts(self) -> int:
-        return len(self._groups)
 
     def _file(self, number: int) -> Any:
         """The file that was used last stays open."""
@@ -120,7 +104,7 @@ class ParquetReader:
                 if {field} != {*_fields(self._schema, field.name), *_fields(schema, field.name)}:
                     self._different.setdefault(field.name, self._files[number])
             for group in range(metadata.num_row_groups):
-                self._groups.append((number, group))
+                self._parts.append((number, group))
                 self.part_rows.append(metadata.row_group(group).num_rows)
                 self._count_nulls(metadata.row_group(group))
 
@@ -136,14 +120,14 @@ class ParquetReader:
         return self._nulls.get(name)
 
     def _batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        number, group = self._groups[part]
+        number, group = self._parts[part]
         file = self._file(number)
         return iter(
             file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
         )
 
     def _first(self, name: str) -> Any:
-        if not self._groups:
+        if not self._parts:
             return None
         with _arrow.reading(self._files[0]):
             seen = 0
@@ -155,7 +139,7 @@ class ParquetReader:
         return None
 
     def rows(self, part: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        number, group = self._groups[part]
+        number, group = self._parts[part]
         start = 0
         with _arrow.reading(self._files[number]):
             sizes = self._file(number).metadata.row_group(group)

@@ -14,7 +14,7 @@ import math
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from .._error import Error, InvalidError, LimitError
 from . import _binary
@@ -91,38 +91,53 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _bytes_type(lists: Sequence[list[bytes]]) -> str:
-    values = [value for each in lists for value in each]
-    is_single = all(len(each) == 1 for each in lists)
-    if all(map(is_image, values)):
+class _Seen(NamedTuple):
+    """What decides the type, of a feature in one record."""
+
+    kind: type  # of its values: bytes, int or float
+    n: int
+    are_images: bool
+    are_texts: bool
+
+
+def _look(values: list[Any]) -> _Seen:
+    kind = type(values[0])
+    are_images = kind is bytes and all(map(is_image, values))
+    return _Seen(kind, len(values), are_images, kind is bytes and all(map(_is_text, values)))
+
+
+def _bytes_type(seen: Sequence[_Seen]) -> str:
+    is_single = all(each.n == 1 for each in seen)
+    if all(each.are_images for each in seen):
         return "image" if is_single else "clip"
-    if all(map(_is_text, values)):
+    if all(each.are_texts for each in seen):
         return "text" if is_single else "json"
     return "bytes"
 
 
-def _type(lists: Sequence[list[Any]], is_missing: bool) -> str:
+def _type(seen: Sequence[_Seen], is_missing: bool) -> str:
     """The type for a feature with these values in the first records."""
-    first, n = lists[0][0], len(lists[0])
-    if len({isinstance(each[0], bytes) for each in lists}) > 1:
+    first = seen[0]
+    if len({each.kind is bytes for each in seen}) > 1:
         return _MIXED
-    if isinstance(first, bytes):
-        kind = _bytes_type(lists)
+    if first.kind is bytes:
+        kind = _bytes_type(seen)
         return kind + "?" * (is_missing and kind in ("text", "json", "bytes"))
-    if is_missing or any(len(each) != n for each in lists):
+    if is_missing or any(each.n != first.n for each in seen):
         return "json" + "?" * is_missing
-    kind = "i64" if isinstance(first, int) else "f32"
-    return kind if n == 1 else f"{kind}[{n}]"
+    kind = "i64" if first.kind is int else "f32"
+    return kind if first.n == 1 else f"{kind}[{first.n}]"
 
 
 def _sniff(path: str) -> dict[str, str]:
-    """The types of all features in the first records."""
-    found: dict[str, list[list[Any]]] = {}
-    records = [features for _, features in itertools.islice(_examples(path), _SNIFF)]
-    for features in records:
+    """The types of all features in the first records, of which one at a time is in memory."""
+    found: dict[str, list[_Seen]] = {}
+    n = 0
+    for _, features in itertools.islice(_examples(path), _SNIFF):
+        n += 1
         for name, values in features.items():
-            found.setdefault(name, []).append(values)
-    return {name: _type(found[name], len(found[name]) < len(records)) for name in sorted(found)}
+            found.setdefault(name, []).append(_look(values))
+    return {name: _type(found[name], len(found[name]) < n) for name in sorted(found)}
 
 
 # ---- values
