@@ -168,7 +168,7 @@ static void write_as_is(const char *dir, const LoadSpec *spec)
         PenManifest m = {.block_samples = spec->block_samples, .schema = schema};
         m.shards = (PenShardEntry *)(uintptr_t)pen__roll_shards(roll, &m.n_shards);
         m.stats = *pen__roll_stats(roll);
-        r = pen__pack_publish(store, NULL, part, &m, &e);
+        r = pen__pack_publish(store, NULL, part, &m, 0, &e);
     }
     pen__roll_close(&roll);
     pen__store_close(&store);

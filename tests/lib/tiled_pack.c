@@ -97,7 +97,7 @@ static void publish(Tiles *t, const char *part)
     must(t, pen__roll_finish(t->roll, 0, NULL, &t->err));
     m.shards = (PenShardEntry *)(uintptr_t)pen__roll_shards(t->roll, &m.n_shards);
     m.stats = *pen__roll_stats(t->roll);
-    must(t, pen__pack_publish(t->to, NULL, part, &m, &t->err));
+    must(t, pen__pack_publish(t->to, NULL, part, &m, 0, &t->err));
 }
 
 void tile_pack(const char *from, const char *to, uint64_t shard_bytes)

@@ -583,7 +583,8 @@ static int open_all(Finalise *f, PenError *reterr)
                         .home = f->home,
                         .schema = &f->schema,
                         .settings = f->settings_text,
-                        .block_samples = f->block_samples};
+                        .block_samples = f->block_samples,
+                        .has_unique_keys = !f->is_writer};
     if (r == PEN_OK)
         r = open_roll(f, reterr);
     if (r == PEN_OK) {

@@ -167,7 +167,7 @@ int pen__join_publish(PenJoin *j, PenIngestResult *ret, PenError *reterr)
                      .settings = (char *)j->settings,
                      .stats = j->stats};
     char *part = pen__work_path(j->home, "manifest.part");
-    int r = part ? pen__pack_publish(j->store, j->base, part, &m, reterr)
+    int r = part ? pen__pack_publish(j->store, j->base, part, &m, j->has_unique_keys, reterr)
                  : pen__fail_memory(reterr, WHERE, pen__store_name(j->store));
     pen__free(part);
     if (r < 0)

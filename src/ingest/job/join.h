@@ -16,6 +16,7 @@ typedef struct PenJoin {
     const PenSchema *schema;
     const char *settings;
     uint64_t block_samples;
+    int has_unique_keys; /* a plan has checked them */
     PenShardEntry *shards;
     uint64_t n_shards;
     PenPackStats stats;

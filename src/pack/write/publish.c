@@ -76,11 +76,11 @@ int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_pat
 }
 
 int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
-                      PenError *reterr)
+                      int has_unique_keys, PenError *reterr)
 {
     PenPackDraft draft = {0};
     int r = pen__draft_open(&draft, store, m, reterr);
-    if (r == PEN_OK)
+    if (r == PEN_OK && !has_unique_keys)
         r = pen__pack_check_duplicates(draft.pack, reterr);
     if (r == PEN_OK)
         r = pen__manifest_put(store, base, part_path, &draft.manifest, reterr);

@@ -18,9 +18,9 @@ void pen__draft_close(PenPackDraft *d); /* a zeroed one is fine */
 /* Writes the manifest (through part_path) and puts it in place: from then on the pack is what `m`
  * says. `base` is the pack that it replaces, or NULL; in an object store another one that came in
  * the meantime stays, and is an error. Keys that are there twice are PEN_E_EXISTS, and nothing is
- * published. */
+ * published. To find them the keys of all shards are read, unless they are known to be unique. */
 int pen__pack_publish(PenStore *store, const PenPack *base, const char *part_path, PenManifest *m,
-                      PenError *reterr);
+                      int has_unique_keys, PenError *reterr);
 
 /* The same for a manifest that has been written already. */
 int pen__manifest_put(PenStore *store, const PenPack *base, const char *part_path,
