@@ -111,6 +111,78 @@ PEN_NODISCARD static inline int pen_simulate(const PenSimSettings *settings, Pen
     return pen_simulate_sized(settings, ret, sizeof *ret, reterr);
 }
 
+/** Packing by tasks into an object store to simulate: `penstock plan`, `penstock pack --task` and
+ * `penstock finalise`. The numbers in the comments are the defaults; the default of the others is
+ * 0. */
+typedef struct PenSimPackingSettings {
+    uint32_t struct_size; /**< set by the init function */
+    uint32_t tasks;       /**< 1,000 */
+    /** Samples, their size, nodes, the network, the store, seed, effort and progress. Its `pack`
+     * and what describes training are not used. `in_flight` is that of a task; 0 = 64. */
+    const PenSimSettings *job;
+    uint32_t tasks_per_node;      /**< that run at a time: 4 */
+    uint32_t threads;             /**< cores of a task: 4 */
+    double sample_ms;             /**< time of a core to prepare a sample: 0.9 */
+    double write_ms;              /**< time of the thread that writes, per sample: 0.1 */
+    double plan_us;               /**< time to plan a sample, without the listing: 6 */
+    uint32_t key_bytes;           /**< of a source object: 40 */
+    uint32_t source_prefixes;     /**< key prefixes that share the sources, 1 to 256: 256 */
+    uint32_t prefix_writes_per_s; /**< requests per second and prefix of the pack: 3,500 */
+    double lost;                  /**< tasks of 100 that die at a random moment and run again */
+} PenSimPackingSettings;
+
+/** What is the bottleneck while tasks run. */
+typedef enum PenSimLimit {
+    PEN_SIM_LIMIT_CORES,    /**< preparing samples */
+    PEN_SIM_LIMIT_WRITER,   /**< the thread of a task that writes */
+    PEN_SIM_LIMIT_UPLOADS,  /**< which that thread waits for */
+    PEN_SIM_LIMIT_NETWORK,  /**< of a node */
+    PEN_SIM_LIMIT_REQUESTS, /**< the concurrent requests of a task */
+    PEN_SIM_LIMIT_STORE     /**< requests per second and prefix */
+} PenSimLimit;
+
+/** What the simulation found. Requests are of the entire job, with retries and hedged requests. */
+typedef struct PenSimPackingResult {
+    uint32_t struct_size; /**< set by the library */
+    uint32_t followed;    /**< nodes that were simulated */
+    uint64_t n_samples, pack_bytes, plan_bytes;
+    uint64_t n_shards;          /**< of the pack */
+    uint64_t task_samples;      /**< of the largest task */
+    uint64_t simulated_samples; /**< of each task that was simulated */
+    uint64_t runs;              /**< of tasks */
+    double plan_s, tasks_s, finalise_s;
+    double task_s;        /**< one task, median */
+    double samples_per_s; /**< of all nodes, while all of them pack */
+    int32_t limit;        /**< PenSimLimit */
+    double cores_busy, writer_busy, uploads_busy, network_busy, requests_busy; /**< of the time */
+    double source_gets, gets, heads, lists, puts, posts, deletes;
+    double retries, hedges;   /**< of these */
+    double throttles;         /**< of these: responses 503 SlowDown */
+    double source_peak_per_s; /**< requests per prefix of the sources: highest in a second */
+    double pack_peak_per_s;   /**< of the pack */
+    double dollars;           /**< of all requests */
+    double dollars_per_million_reads;  /**< GET and HEAD */
+    double dollars_per_million_writes; /**< PUT, POST and LIST; DELETE costs nothing */
+} PenSimPackingResult;
+
+PEN_API void pen_sim_packing_settings_init_sized(PenSimPackingSettings *settings, size_t bytes);
+static inline void pen_sim_packing_settings_init(PenSimPackingSettings *settings)
+{
+    pen_sim_packing_settings_init_sized(settings, sizeof *settings);
+}
+
+PEN_NODISCARD PEN_API int pen_simulate_packing_sized(const PenSimPackingSettings *settings,
+                                                     PenSimPackingResult *ret, size_t ret_bytes,
+                                                     PenError *reterr);
+/** Runs the simulation and blocks until it ends. If it would take longer than `effort`, it
+ * simulates the start of the tasks on some nodes, and assumes that they continue at the same rate.
+ */
+PEN_NODISCARD static inline int pen_simulate_packing(const PenSimPackingSettings *settings,
+                                                     PenSimPackingResult *ret, PenError *reterr)
+{
+    return pen_simulate_packing_sized(settings, ret, sizeof *ret, reterr);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,4 +36,6 @@ typedef struct PenSimJob {
     PenError err;
 } PenSimJob;
 
+int pen__sim_check(const PenSimSettings *s, PenError *reterr); /* are they in their ranges? */
+
 #endif

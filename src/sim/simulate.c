@@ -77,7 +77,7 @@ static int check_job(const PenSimSettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-static int check(const PenSimSettings *s, PenError *reterr)
+int pen__sim_check(const PenSimSettings *s, PenError *reterr)
 {
     int r = check_job(s, reterr);
     if (r < 0)
@@ -299,7 +299,7 @@ int pen_simulate_sized(const PenSimSettings *settings, PenSimResult *ret, size_t
     PenSimResult result = {0};
     int r = pen__settings_copy(&own, sizeof own, settings, "pen_sim_settings_init", reterr);
     if (r == PEN_OK)
-        r = check(&own, reterr);
+        r = pen__sim_check(&own, reterr);
     if (r == PEN_OK)
         r = pen__sim_pack_init(&job.pack, &own, reterr);
     if (r == PEN_OK)

@@ -246,6 +246,9 @@ def test_simulate(top):
         good(*short, top / "a.pen", "--measured-rate", "1", "--measured-first", "1").json(),
         good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--cache-bytes", "1GiB",
              "--sticky").json()], {"note"})
+    check_section("penstock simulate --pack", [
+        good("simulate", "--pack", "--samples", "1e4", "--sample-bytes", "1000", "--tasks", "4",
+             "--json").json()])
 
 
 def test_top_of_loaders():
