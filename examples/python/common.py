@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from typing import Any
@@ -23,6 +24,16 @@ def parser(
     return made
 
 
+def elastic_parser(text: str | None) -> argparse.ArgumentParser:
+    """For training that can be killed and resumed."""
+    made = parser(text)
+    made.add_argument("--save-every", type=int, default=5, help="steps")
+    made.add_argument("--sample-log", help="directory for the sample numbers of each step")
+    made.add_argument("--pause", type=float, default=0, help="seconds to wait after each step, "
+                      "so that you have time to kill a process")
+    return made
+
+
 def small_net(classes: int):
     """Three convolutions in channels-last, as the batches lie."""
     import torch
@@ -34,6 +45,18 @@ def small_net(classes: int):
         layers += [nn.Conv2d(channels_in, channels, 3, stride=2, padding=1), nn.ReLU()]
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)
+
+
+def batches_done(loader: Any, world: int) -> int:
+    """How many batches of the epoch to count as done, so that the last one is len(loader). Before
+    a resume, they may have had another size."""
+    left = loader.samples - loader.state_dict()["position"]
+    return len(loader) - math.ceil(left / (loader.batch_size * world))
+
+
+def print_start(loader: Any, world: int) -> None:
+    position = loader.state_dict()["position"]
+    print(f"{world} ranks, epoch {loader.epoch}, sample {position}", flush=True)
 
 
 class Average:

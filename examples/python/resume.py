@@ -19,7 +19,7 @@ from typing import Any
 import penstock
 import torch
 import torch.distributed as dist
-from common import Progress, parser, small_net
+from common import Progress, batches_done, parser, small_net
 from penstock import ops
 from torch.nn.functional import cross_entropy
 
@@ -84,7 +84,7 @@ def train(args: argparse.Namespace, parts: dict[str, Any]) -> None:
     for epoch in range(loader.epoch, args.epochs):
         # Naming the epoch that was restored keeps the place in it.
         loader.set_epoch(epoch)
-        done = loader.state_dict()["position"] // (loader.batch_size * world)
+        done = batches_done(loader, world)
         progress = Progress(epoch, len(loader), first=done, quiet=rank != 0)
         for batch in loader:
             progress.got_batch()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import time
 import uuid
 from typing import Any
 
@@ -20,7 +21,7 @@ import penstock
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
-from common import Progress, SampleLog, parser, small_net
+from common import Progress, SampleLog, batches_done, elastic_parser, print_start, small_net
 from penstock import ops
 from torch.nn.functional import cross_entropy
 
@@ -83,9 +84,11 @@ def train(args: argparse.Namespace, accelerator: Accelerator) -> None:
     accelerator.register_for_checkpointing(loader, steps)
     restore(accelerator, args.checkpoints)
     log = SampleLog(args.sample_log, run, rank, world, steps.resumed)
+    if accelerator.is_main_process:
+        print_start(loader, world)
     for epoch in range(loader.epoch, args.epochs):
         loader.set_epoch(epoch)  # keeps the restored position
-        done = loader.state_dict()["position"] // (loader.batch_size * world)
+        done = batches_done(loader, world)
         progress = Progress(epoch, len(loader), first=done, quiet=rank != 0)
         for image, label, info in loader:
             progress.got_batch()
@@ -103,15 +106,14 @@ def train(args: argparse.Namespace, accelerator: Accelerator) -> None:
                 save(accelerator, args.checkpoints, steps.n)
             if steps.n == args.stop_after:
                 return
+            time.sleep(args.pause)
     log.done()
 
 
 def main() -> None:
-    options = parser(__doc__)
+    options = elastic_parser(__doc__)
     options.add_argument("--checkpoints", default="accelerate")
-    options.add_argument("--save-every", type=int, default=5, help="steps")
     options.add_argument("--stop-after", type=int, help="steps; as if it were interrupted")
-    options.add_argument("--sample-log", help="directory for the sample numbers of each step")
     args = options.parse_args()
     accelerator = Accelerator(cpu=not torch.cuda.is_available())
     train(args, accelerator)

@@ -24,7 +24,7 @@ from typing import Any
 import penstock
 import torch
 import torch.distributed as dist
-from common import Progress, SampleLog, parser, small_net
+from common import Progress, SampleLog, batches_done, elastic_parser, print_start, small_net
 from penstock import ops
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
@@ -101,13 +101,12 @@ def train(args: argparse.Namespace, checkpoints: Any) -> None:
     log = SampleLog(args.sample_log, run, rank, world, resumed)
     loader, step = parts["loader"], resumed[1] if resumed else 0
     if rank == 0:
-        position = loader.state_dict()["position"]
-        print(f"{world} ranks, epoch {loader.epoch}, sample {position}", flush=True)
+        print_start(loader, world)
     model = DistributedDataParallel(parts["model"])
     for epoch in range(loader.epoch, args.epochs):
         # Setting the epoch that was restored keeps the position in it.
         loader.set_epoch(epoch)
-        done = loader.state_dict()["position"] // (loader.batch_size * world)
+        done = batches_done(loader, world)
         progress = Progress(epoch, len(loader), first=done, quiet=rank != 0)
         for batch in loader:
             progress.got_batch()
@@ -120,15 +119,6 @@ def train(args: argparse.Namespace, checkpoints: Any) -> None:
                 checkpoints.save({**states, "run": run, "step": step})
             time.sleep(args.pause)
     log.done()
-
-
-def elastic_parser(text: str | None) -> argparse.ArgumentParser:
-    options = parser(text)
-    options.add_argument("--save-every", type=int, default=5, help="steps")
-    options.add_argument("--sample-log", help="directory for the sample numbers of each step")
-    options.add_argument("--pause", type=float, default=0, help="seconds to wait after each step, "
-                         "so that you have time to kill a process")
-    return options
 
 
 def main() -> None:

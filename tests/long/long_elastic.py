@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training whose number of processes changes: kill -9 at random steps, under torchrun.
 
-Each run trains a small network with examples/python/train_elastic.py on 1 to 4 nodes. Nodes are
-lost, processes are killed, nodes join. The group restarts from the last checkpoint with another
-number of ranks. In the logged sample numbers, every epoch must have every sample once.
+Each run trains a small network with examples/python/train_elastic.py or train_accelerate.py on 1 to
+4 nodes. Nodes are lost, processes are killed, nodes join. The group restarts from the last
+checkpoint with another number of ranks. In the logged sample numbers, every epoch must have every
+sample once.
+
+    long_elastic.py [torchrun|accelerate]...
 """
 
 import concurrent.futures
@@ -23,35 +26,55 @@ import py_tools
 SAMPLES, EPOCHS, BATCH = 97, 4, 12
 
 
-class Torchrun:
-    """One run: w0 nodes, then a change at a random step, then w1 nodes."""
-
-    at_once = 4  # they mostly wait
+class Run:
+    """Some nodes, a change at a random step, then another number of nodes, of which one loses its
+    process."""
 
     def __init__(self, folder, pack, dice):
-        self.dice, self.save_every = dice, dice.randint(1, 6)
-        self.job = tools.ElasticJob(folder, pack, EPOCHS, BATCH, self.save_every, pause=0.4)
-        self.kills = 0
+        self.folder, self.dice, self.save_every = folder, dice, dice.randint(1, 6)
+        self.options = [pack, "--epochs", EPOCHS, "--batch-size", BATCH,
+                        "--save-every", self.save_every, "--pause", self.pause]
+        self.before = dice.randint(1, 4)
+        self.after = dice.choice([n for n in (1, 2, 3, 4) if n != self.before])
+        self.job, self.kills = None, 0
 
-    def change(self, before, after):
-        agents = self.job.agents
-        lost = agents.agents[after:]
-        agents.lose(lost)
-        self.kills += len(lost)
-        for _ in range(after - before):
-            agents.start()
-        if after > before and self.dice.random() < 0.5:
-            self.kills += agents.kill_worker(self.dice)
+    def train(self):
+        """The history of a job that has been started."""
+        if self.job.running(self.save_every + self.dice.randint(0, 9), self.before):
+            self.change()
+        if run := self.job.running(self.dice.randint(1, 6), self.after):
+            self.kill_worker(run)
+        return self.job.finish()
+
+    def change(self):
+        raise NotImplementedError
+
+    def kill_worker(self, run):
+        tools.kill(self.dice.choice(run.pids()))
+        self.kills += 1
+
+
+class Torchrun(Run):
+    name, script, pause, at_once = "torchrun", "train_elastic.py", 0.4, 4  # they mostly wait
 
     def run(self):
-        before = self.dice.randint(1, 4)
-        after = self.dice.choice([n for n in (1, 2, 3, 4) if n != before])
-        self.job.start(before)
-        if self.job.running(self.save_every + self.dice.randint(0, 9), before):
-            self.change(before, after)
-        if self.job.running(self.dice.randint(1, 6), after):
-            self.kills += self.job.agents.kill_worker(self.dice)
-        return self.job.finish()
+        self.job = tools.ElasticJob(self.folder, self.script, *self.options)
+        self.job.start(self.before)
+        return self.train()
+
+    def change(self):
+        agents = self.job.agents
+        lost = agents.agents[self.after:]
+        agents.lose(lost)
+        self.kills += len(lost)
+        for _ in range(self.after - self.before):
+            agents.start()
+        if self.after > self.before and self.dice.random() < 0.5:
+            self.kills += agents.kill_worker(self.dice)
+
+
+class Accelerate(Torchrun):
+    name, script = "Accelerate", "train_accelerate.py"
 
 
 class Totals:
@@ -71,8 +94,9 @@ class Totals:
                 f"within an epoch, {self.steps} steps, {self.again} jobs started again")
 
 
-def sweep_runs(kind, name, want, pack, top):
-    sweep, totals, begin = Sweep(name), Totals(), time.monotonic()
+def sweep_runs(kind, want, pack, top):
+    sweep, totals = Sweep(f"elastic training under {kind.name}"), Totals()
+    begin = time.monotonic()
     runs = [kind(top / f"{kind.__name__}{i}", pack, random.Random(i)) for i in range(want)]
     with concurrent.futures.ThreadPoolExecutor(kind.at_once) as pool:
         for run, future in [(run, pool.submit(run.run)) for run in runs]:
@@ -89,13 +113,15 @@ def sweep_runs(kind, name, want, pack, top):
     sweep.end(f"{want} runs, {totals}, {time.monotonic() - begin:.0f} s")
 
 
-def main():
+def main(names):
     with program.scratch() as scratch:
         top = pathlib.Path(scratch)
         pack = py_tools.write_pack(penstock, top / "a.pen", SAMPLES).path
-        sweep_runs(Torchrun, "elastic training under torchrun", scaled(50, 1), pack, top)
+        for kind, want in ((Torchrun, scaled(50, 1)), (Accelerate, scaled(10, 0))):
+            if want and (not names or kind.name.lower() in names):
+                sweep_runs(kind, want, pack, top)
     return Sweep.total()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

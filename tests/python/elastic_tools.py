@@ -181,34 +181,24 @@ class Agents:
         return "\n".join(path.read_text()[-800:] for path in self.folder.glob("agent*.txt"))
 
 
-class ElasticJob:
-    """A training under torchrun whose number of nodes changes."""
+class Job:
+    """A training that is killed and resumed. Subclasses have ended(), start_again(), end() and
+    output()."""
 
-    def __init__(self, folder, pack, epochs, batch_size, save_every, pause):
+    def __init__(self, folder):
         self.log = folder / "log"
         self.log.mkdir(parents=True)
-        self.agents = Agents(
-            folder, EXAMPLES / "train_elastic.py", pack, "--epochs", epochs, "--batch-size",
-            batch_size, "--save-every", save_every, "--checkpoint", folder / "run.pt",
-            "--sample-log", self.log, "--pause", pause)
         self.seen, self.relaunched = set(), 0
 
-    def start(self, nodes):
-        for _ in range(nodes):
-            self.agents.start()
-
     def wait(self, condition):
-        """The value of the condition, once it is true. If all agents give up, as they do when one
-        dies in the middle of a rendezvous, the job is started again, as a cluster would do."""
+        """The value of the condition, once it is true. If the job gives up, it is started again, as
+        a cluster would do."""
         deadline = time.monotonic() + SECONDS
         while not (value := condition()):
-            assert time.monotonic() < deadline and self.relaunched < 3, self.agents.output()
-            if self.agents.have_ended():
-                nodes = len(self.agents.agents)
-                self.agents.end()
-                self.agents.port = free_port()
+            assert time.monotonic() < deadline and self.relaunched < 3, self.output()
+            if self.ended():
                 self.relaunched += 1
-                self.start(nodes)
+                self.start_again()
             time.sleep(0.05)
         return value
 
@@ -234,5 +224,33 @@ class ElasticJob:
         try:
             self.wait(lambda: any(run.is_done for run in read_runs(self.log).values()))
         finally:
-            self.agents.end()
+            self.end()
         return history(read_runs(self.log))
+
+
+class ElasticJob(Job):
+    """Under torchrun, on nodes that come and go. If an agent dies in the middle of a rendezvous,
+    the others may give up."""
+
+    def __init__(self, folder, script, *options):
+        super().__init__(folder)
+        self.agents = Agents(folder, EXAMPLES / script, *options, "--sample-log", self.log)
+
+    def start(self, nodes):
+        for _ in range(nodes):
+            self.agents.start()
+
+    def ended(self):
+        return self.agents.have_ended()
+
+    def start_again(self):
+        nodes = len(self.agents.agents)
+        self.agents.end()
+        self.agents.port = free_port()
+        self.start(nodes)
+
+    def end(self):
+        self.agents.end()
+
+    def output(self):
+        return self.agents.output()

@@ -2,6 +2,7 @@
 """Training that changes its number of processes: nodes are lost under torchrun, and
 Accelerate resumes with another number. Every epoch has every sample once, by the logs."""
 
+import importlib
 import json
 
 import pytest
@@ -49,13 +50,24 @@ def test_the_account(tmp_path, resumed, steps, expected):
     assert [world for *_, world in made] == [2] * resumed[1] + [1]
 
 
+def test_the_last_batch_of_a_resumed_epoch_is_counted(pack, monkeypatch):
+    """Five steps of 15 samples, and then two of 16."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    common = importlib.import_module("common")
+    with penstock.Loader(pack, 8, rank=0, world_size=2) as loader:
+        loader.load_state_dict({**loader.state_dict(), "position": 75})
+        first = common.batches_done(loader, 2)
+        assert (first, len(loader)) == (5, 7) and first + sum(1 for _ in loader) == len(loader)
+
+
 # ---- torchrun
 
 
 @pytest.mark.slow
 def test_torchrun_loses_a_node(pack, tmp_path):
     """Two nodes, one of which is killed; then the process on the other one."""
-    job = ElasticJob(tmp_path / "job", pack, 3, BATCH, save_every=2, pause=1.0)
+    job = ElasticJob(tmp_path / "job", "train_elastic.py", pack, "--epochs", 3, "--batch-size",
+                     BATCH, "--save-every", 2, "--pause", 1.0)
     try:
         job.start(2)
         job.running(5, nodes=2)
@@ -83,7 +95,8 @@ def test_accelerate(pack, tmp_path):
             "--sample-log", tmp_path / "log"]
     args = [str(arg) for arg in args]
     torchrun(3, *args, "--stop-after", "7", cwd=tmp_path, seconds=400)
-    torchrun(2, *args, cwd=tmp_path, seconds=400)
+    out = torchrun(2, *args, cwd=tmp_path, seconds=400)
+    assert out.startswith("2 ranks, epoch 0, sample 72\n") and "Epoch [0][9/9]" in out
     runs = read_runs(tmp_path / "log")
     assert sorted((run.world, run.steps) for run in runs.values()) == [(2, 18), (3, 7)]
     steps = history(runs)
