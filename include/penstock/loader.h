@@ -48,6 +48,25 @@ typedef struct PenTensor {
     int32_t channels_last;
 } PenTensor;
 
+/** A field whose values have any length. */
+enum {
+    PEN_LIST_NONE = 0,  /**< the field is a tensor */
+    PEN_LIST_TEXT = 1,  /**< UTF-8 */
+    PEN_LIST_JSON = 2,  /**< UTF-8 that should be JSON; the library does not parse it */
+    PEN_LIST_BYTES = 3, /**< any bytes */
+    PEN_LIST_KEY = 4    /**< keys of the samples, usually UTF-8 */
+};
+
+/** The values of a field in a batch, one after another in the order of the samples, as Arrow's
+ * large_binary and large_utf8 have them. The bytes are the `data` of the field's tensor, which has
+ * one dimension of type u8; value i is [offsets[i], offsets[i + 1]). */
+typedef struct PenList {
+    int32_t kind; /**< PEN_LIST_*; for PEN_LIST_NONE all other members are 0 */
+    uint32_t reserved;
+    const int64_t *offsets;  /**< n_samples + 1; the first one is 0 */
+    const uint8_t *validity; /**< bit i % 8 of byte i / 8 is 0: the sample lacks the value */
+} PenList;
+
 /** A batch in the memory of the loader. It is valid until its last reference is released with
  * pen_batch_unref; the loader then fills the memory again. */
 typedef struct PenBatch {
@@ -63,6 +82,7 @@ typedef struct PenBatch {
     const uint8_t *valid;    /**< for each sample: 0 = repeated to fill the last batch */
     void *memory; /**< holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
+    const PenList *lists; /**< n_fields of them; NULL if all fields are tensors */
 } PenBatch;
 
 /** Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
@@ -132,8 +152,11 @@ PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /**< number of fiel
 /** Returns the name of a field, valid until the loader is closed; NULL if there is no such field
  * number. */
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
-/** Returns the shape and type of a field in every batch; `data` is NULL. */
+/** Returns the shape and type of a field in every batch; `data` is NULL. The length of a list is
+ * -1: it differs from batch to batch. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
+/** Returns whether a field is a list: a PEN_LIST_*. */
+PEN_API int pen_loader_field_list(const PenLoader *loader, uint32_t field);
 
 /** Sets the epoch of the next pass, 0 to 2^63 - 1. A pass that has begun and delivered no batch
  * changes to this epoch. After pen_loader_restore, the restored epoch keeps the position. */

@@ -10,7 +10,7 @@
  * parameter by itself. A pipeline for several fields names each field and separates them by ';'.
  * Names with spaces or signs are in double quotes:
  *
- *     image: decode | center_crop 224 | tensor f32; label: tensor i64
+ *     image: decode | center_crop 224 | tensor f32; label: tensor i64; caption: text; id: key
  *
  * Without a field name the pipeline is for the first image field (with the operation `clip`, for
  * the first clip field), and batches contain all numeric fields unchanged. */

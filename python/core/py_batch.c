@@ -350,15 +350,51 @@ static PyObject *tensor_dlpack_device(CoreTensor *self, PyObject *unused)
 
 /* ---- what a batch gives --------------------------------------------------------------------- */
 
+/* -1 with an exception when there is no such field. */
+static int field_number(const CoreBatch *self, PyObject *number, unsigned long *ret)
+{
+    *ret = PyLong_AsUnsignedLong(number);
+    if (PyErr_Occurred())
+        return -1;
+    if (*ret < self->batch->n_fields)
+        return 0;
+    PyErr_Format(PyExc_IndexError, "field: expected a number below %u, found %lu",
+                 (unsigned)self->batch->n_fields, *ret);
+    return -1;
+}
+
 static PyObject *batch_field(CoreBatch *self, PyObject *number)
 {
-    unsigned long i = PyLong_AsUnsignedLong(number);
-    if (PyErr_Occurred())
+    unsigned long i;
+    if (field_number(self, number, &i) < 0)
         return NULL;
-    if (i >= self->batch->n_fields)
-        return PyErr_Format(PyExc_IndexError, "field: expected a number below %u, found %lu",
-                            (unsigned)self->batch->n_fields, i);
     return tensor_new(core_state((PyObject *)self), self->batch, &self->batch->fields[i]);
+}
+
+/* (offsets, validity) of a list. */
+static PyObject *batch_list(CoreBatch *self, PyObject *number)
+{
+    CoreState *state = core_state((PyObject *)self);
+    const PenBatch *b = self->batch;
+    unsigned long i;
+    if (field_number(self, number, &i) < 0)
+        return NULL;
+    if (!b->lists || b->lists[i].kind == PEN_LIST_NONE)
+        return PyErr_Format(PyExc_TypeError, "field %lu is a tensor", i);
+    PenTensor offsets = {.data = (void *)(uintptr_t)b->lists[i].offsets,
+                         .dtype = PEN_I64,
+                         .n_dims = 1,
+                         .shape = {(int64_t)b->n_samples + 1}};
+    PenTensor validity = {.data = (void *)(uintptr_t)b->lists[i].validity,
+                          .dtype = PEN_U8,
+                          .n_dims = 1,
+                          .shape = {((int64_t)b->n_samples + 7) / 8}};
+    PyObject *first = tensor_new(state, self->batch, &offsets);
+    PyObject *second = first ? tensor_new(state, self->batch, &validity) : NULL;
+    PyObject *both = second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return both;
 }
 
 /* The numbers of the samples; they are below 2^63, so that a signed type does for all libraries. */
@@ -403,6 +439,7 @@ static PyObject *batch_memory(CoreBatch *self, PyObject *unused)
 
 static PyMethodDef batch_methods[] = {
     {"field", (PyCFunction)batch_field, METH_O, NULL},
+    {"list", (PyCFunction)batch_list, METH_O, NULL},
     {"samples", (PyCFunction)batch_samples, METH_NOARGS, NULL},
     {"valid", (PyCFunction)batch_valid, METH_NOARGS, NULL},
     {"counts", (PyCFunction)batch_counts, METH_NOARGS, NULL},

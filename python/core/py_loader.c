@@ -211,17 +211,18 @@ static PyObject *loader_warning(CoreLoader *self, PyObject *unused)
     return warning;
 }
 
-/* (name, type, shape, channels_last) */
-static PyObject *field_tuple(const char *name, const PenTensor *t)
+/* (name, type, shape, channels_last, kind of list or None) */
+static PyObject *field_tuple(const char *name, const PenTensor *t, int list)
 {
+    static const char *const kinds[] = {NULL, "text", "json", "bytes", "key"};
     PyObject *shape = PyTuple_New((Py_ssize_t)t->n_dims);
     for (uint32_t i = 0; shape && i < t->n_dims; i++) {
         PyObject *dim = PyLong_FromLongLong(t->shape[i]);
         if (!dim || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) < 0)
             Py_CLEAR(shape);
     }
-    return shape ? Py_BuildValue("(ssNO)", name, pen_dtype_name(t->dtype), shape,
-                                 t->channels_last ? Py_True : Py_False)
+    return shape ? Py_BuildValue("(ssNOz)", name, pen_dtype_name(t->dtype), shape,
+                                 t->channels_last ? Py_True : Py_False, kinds[list])
                  : NULL;
 }
 
@@ -234,7 +235,8 @@ static PyObject *loader_fields(CoreLoader *self, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < pen_loader_fields(loader); i++) {
         PenTensor t = pen_loader_field_tensor(loader, i);
-        PyObject *field = field_tuple(pen_loader_field_name(loader, i), &t);
+        int kind = pen_loader_field_list(loader, i);
+        PyObject *field = field_tuple(pen_loader_field_name(loader, i), &t, kind);
         if (!field || PyList_Append(list, field) < 0)
             Py_CLEAR(list);
         Py_XDECREF(field);

@@ -24,6 +24,7 @@ from ._error import (
     TimeoutError,
     UnsupportedError,
 )
+from ._list import BatchList
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
@@ -38,6 +39,7 @@ __all__ = [
     "AccessError",
     "BadSample",
     "BatchInfo",
+    "BatchList",
     "BusyError",
     "CancelledError",
     "ChangedError",

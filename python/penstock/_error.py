@@ -108,7 +108,7 @@ class CorruptError(Error):
 
 
 class DecodeError(Error):
-    """An image could not be decoded."""
+    """An image, a text or JSON could not be decoded."""
 
     status = -9
 

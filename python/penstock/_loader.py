@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from . import _cache, _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
 from ._error import CancelledError, ClosedError, InvalidError
+from ._list import BatchList
 from ._pack import Pack, Preload
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
@@ -384,6 +385,7 @@ class Loader:
             )
         fields = self._core.fields()
         self.fields: tuple[str, ...] = tuple(name for name, *_ in fields)
+        self._lists = [kind for *_, kind in fields]
         bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]
         if output == "numpy" and bf16:
             raise InvalidError(
@@ -426,7 +428,10 @@ class Loader:
         return batch
 
     def _give(self, batch: _core.Batch) -> Any:
-        items = [self._output.tensor(batch.field(i)) for i in range(len(self.fields))]
+        items: list[Any] = [
+            BatchList(batch, i, kind) if kind else self._output.tensor(batch.field(i))
+            for i, kind in enumerate(self._lists)
+        ]
         if self.return_info:
             items.append(self._info(batch))
         made = self._make(items)

@@ -165,3 +165,35 @@ def tensor(
     layout  channels last (nhwc) or first (nchw); for clips, nhwc means nthwc and nchw means ncthw
             (nhwc, nchw, nthwc, ncthw, ntchw)
     """
+
+def text(
+    max_bytes: int = 65536,
+) -> Op:
+    """Return a text, json or bytes field as a list of str. Must be the only operation.
+
+    max_bytes  largest value in bytes; a batch reserves so many for each sample
+    """
+
+def json(
+    max_bytes: int = 65536,
+) -> Op:
+    """Return a text, json or bytes field as a list of JSON values. Must be the only operation.
+
+    max_bytes  largest value in bytes; a batch reserves so many for each sample
+    """
+
+def bytes(
+    max_bytes: int = 65536,
+) -> Op:
+    """Return a text, json or bytes field as a list of bytes. Must be the only operation.
+
+    max_bytes  largest value in bytes; a batch reserves so many for each sample
+    """
+
+def key(
+    max_bytes: int = 4096,
+) -> Op:
+    """Return the key of each sample, as a field of any name that the pack does not have.
+
+    max_bytes  largest value in bytes; a batch reserves so many for each sample
+    """

@@ -140,6 +140,11 @@ PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field)
                                                  : (PenTensor){0};
 }
 
+int pen_loader_field_list(const PenLoader *loader, uint32_t field)
+{
+    return field < loader->engine->plan.n_fields ? loader->engine->plan.fields[field].list : 0;
+}
+
 /* ---- passes ---- */
 
 int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)

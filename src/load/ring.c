@@ -18,10 +18,24 @@ static void free_slot(PenSlot *s)
         return;
     pen__buf_free(&s->replacements);
     pen__free(s->tensors);
+    pen__free(s->lists);
     pen__free(s->samples);
     pen__free(s->valid);
     pen__free(s->block);
     pen__free(s);
+}
+
+static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
+{
+    const uint8_t *memory = s->batch.memory;
+    s->batch.lists = s->lists;
+    for (uint32_t i = 0; i < plan->n_fields; i++) {
+        const PenOutField *f = &plan->fields[i];
+        if (f->list)
+            s->lists[i] = (PenList){.kind = f->list,
+                                    .offsets = (const int64_t *)(const void *)(memory + f->lengths),
+                                    .validity = memory + f->validity};
+    }
 }
 
 static void describe(const PenRing *r, PenSlot *s)
@@ -41,6 +55,8 @@ static void describe(const PenRing *r, PenSlot *s)
         s->tensors[i] = plan->fields[i].tensor;
         s->tensors[i].data = (uint8_t *)s->batch.memory + plan->fields[i].offset;
     }
+    if (s->lists)
+        describe_lists(plan, s);
 }
 
 static PenSlot *new_slot(PenRing *r, PenError *reterr)
@@ -52,8 +68,11 @@ static PenSlot *new_slot(PenRing *r, PenError *reterr)
         s->tensors = pen__alloc_array(plan->n_fields, sizeof *s->tensors);
         s->samples = pen__alloc_array(plan->set.batch_size, sizeof *s->samples);
         s->valid = pen__alloc_array(plan->set.batch_size, 1);
+        if (plan->n_lists)
+            s->lists = pen__zalloc(plan->n_fields * sizeof *s->lists);
     }
-    if (!s || !s->block || !s->tensors || !s->samples || !s->valid) {
+    if (!s || !s->block || !s->tensors || !s->samples || !s->valid ||
+        (plan->n_lists && !s->lists)) {
         free_slot(s);
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;

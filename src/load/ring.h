@@ -29,6 +29,7 @@ typedef struct PenSlot {
     uint32_t left;      /* samples that are not done; 0 = it is full */
     uint64_t opened_ns; /* when its first sample was assigned; for a trace */
     PenTensor *tensors;
+    PenList *lists; /* NULL: the pipeline has none */
     uint64_t *samples;
     uint8_t *valid;
     void *block; /* the allocation that batch.memory lies in */

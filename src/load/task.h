@@ -89,6 +89,12 @@ static inline uint8_t *pen__task_place(const PenTask *task, const PenOutField *f
     return task->to.memory + f->offset + f->bytes * task->to.index;
 }
 
+/* Where the length of its value in a list lies; -1: it has none. */
+static inline int64_t *pen__task_length(const PenTask *task, const PenOutField *f)
+{
+    return (int64_t *)(void *)(task->to.memory + f->lengths) + task->to.index + 1;
+}
+
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr);
 void pen__task_free(const PenLoadPlan *plan, PenTask **task); /* accepts NULL */
 /* Begins with another sample. */

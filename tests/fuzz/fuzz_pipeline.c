@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "ops/pipeline/list.h"
 #include "ops/run/program.h"
 
 static void same_specs(const PenSpec *a, const PenSpec *b)
@@ -71,6 +72,14 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
     pen__program_free(&p);
 }
 
+static void try_list(const PenSpecField *f)
+{
+    PenError err;
+    uint64_t most = 0;
+    if (GOES(pen__list_check(f, "text", &most, &err)))
+        REQUIRE(pen__list_kind(f) && f->n_ops == 1 && most >= 1 && most <= 1 << 30);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     PenError err;
@@ -84,11 +93,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         REQUIRE(pen__spec_write(&a, &out) == PEN_OK && pen__buf_add(&out, "", 1) == PEN_OK);
         MUST(pen__spec_parse((const char *)out.data, &b, &err));
         same_specs(&a, &b);
-        for (uint32_t i = 0; i < a.n_fields; i++)
+        for (uint32_t i = 0; i < a.n_fields; i++) {
+            try_list(&a.fields[i]);
             for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_CLIP; kind++) {
                 try_field(&a.fields[i], kind, 500, 375);
                 try_field(&a.fields[i], kind, 3, 1000);
             }
+        }
     }
     pen__spec_free(&a);
     pen__spec_free(&b);

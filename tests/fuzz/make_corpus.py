@@ -624,6 +624,7 @@ def pipeline_seeds():
             "center_crop 400 | vflip | random_resized_crop 7 ratio=0.001,1000"
         ),
         "numbers": "x: tensor f32; y: tensor dtype = auto layout=nchw",
+        "lists": "caption: text; meta: json 100; b: bytes max_bytes=1e6; id: key 7; x: text | json",
         "clip": "decode | clip 16 2 center loop n=3 times=yes | resize 9 | three_crop 8 | tensor "
         "ncthw",
         "clip-list": "decode gray | clip indices=5,0,5,9 pad=none | center_crop 8 | tensor ntchw",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs of images and of clips by any number of ranks, and one SHA-256 for what they give."""
+"""Epochs of images with captions and of clips by any number of ranks, and one SHA-256 for what they
+give."""
 
 import contextlib
 import hashlib
@@ -12,11 +13,12 @@ BATCH = 12
 KINDS = ("image", "clip")
 PIPELINES = {
     "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
-    "| tensor u8; label: tensor",
+    "| tensor u8; label: tensor; caption: text; id: key",
     "clip": "video: decode | clip 4 2 n=2 times=yes | random_resized_crop 8,10 | hflip "
     "| color_jitter 0.4 | tensor u8; label: tensor",
 }
-SCHEMAS = {"image": {"image": "image", "label": "i64"}, "clip": {"video": "clip", "label": "i64"}}
+SCHEMAS = {"image": {"image": "image", "label": "i64", "caption": "text"},
+           "clip": {"video": "clip", "label": "i64"}}
 
 
 def photograph(number, width, height):
@@ -28,8 +30,8 @@ def samples(kind, n):
     dice = random.Random(5)
     if kind == "image":
         some = [photograph(i, 40 + i * 7 % 40, 32 + i * 5 % 48) for i in range(97)]
-        yield from ({"image": some[i % 97] if i % 9 else encoded(pixels(i, 30, 24))}
-                    for i in range(n))
+        yield from ({"image": some[i % 97] if i % 9 else encoded(pixels(i, 30, 24)),
+                     "caption": f"caption {i} " * (i % 5)} for i in range(n))
         return
     frames = [photograph(i, 16, 12 + i % 3 * 2) for i in range(90)]
     for _ in range(n):
@@ -89,7 +91,9 @@ class Ranks:
                         seen.append(int(info.samples[i]))
                         digest.update(seen[-1].to_bytes(8, "little"))
                         for field in fields:
-                            digest.update(field[i].tobytes())
+                            value = field[i]
+                            digest.update(value.encode() if isinstance(value, str)
+                                          else value.tobytes())
         return seen
 
 

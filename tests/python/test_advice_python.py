@@ -83,6 +83,10 @@ def grey():
     return out.getvalue()
 
 
+def odd_bytes(w):
+    return w.write(w.top / "odd.pen", {"x": "bytes"}, [{"x": b"\xff"}])
+
+
 def pipe(text, pack="images", good_subset=FILLED):
     """Loads with these operations."""
     return lambda w: w.load(getattr(w, pack), text, 2, good_subset if pack == "images" else None)
@@ -261,10 +265,18 @@ LOADER_ROWS = {
     "a pipeline for clips": ("the pack has no numeric field; pass a pipeline for its images",
         lambda w: w.load(w.boxes, None, 1, None),
         lambda w: w.load(w.boxes, "decode | resize 8,8", 1, None)),
-    "a field that has no tensor": ("leave it out of the pipeline, and read it by sample number",
+    "a field that has no tensor": ("the field holds %s; use 'text', 'json' or 'bytes'",
         lambda w: w.load(pipeline="image: decode | resize 8,8; note: tensor"),
-        lambda w: [w.load(pipeline="image: decode | resize 8,8"),
-                   penstock.open(w.images)[1]["note"]]),
+        lambda w: w.load(pipeline="image: decode | resize 8,8; note: text")),
+    "a name for a list": ("name the field: 'caption: %s'",
+        lambda w: w.load(pipeline="text"), lambda w: w.load(pipeline="note: text")),
+    "a name for keys": ("use another name for the keys of the samples",
+        lambda w: w.load(pipeline="note: key"), lambda w: w.load(pipeline="id: key")),
+    "a larger max_bytes": ("increase max_bytes in the pipeline",
+        lambda w: w.load(pipeline="id: key 1"), lambda w: w.load(pipeline="id: key 9")),
+    "bytes that are no text": ("use 'bytes' to load them",
+        lambda w: w.load(odd_bytes(w), "x: text", 1, None),
+        lambda w: w.load(w.top / "odd.pen", "x: bytes", 1, None)),
     "the image's geometry": ("give it the image's crops, resizes and flips in the same order",
         lambda w: w.load(w.boxes, "image: decode | hflip | resize 8,8; mask: decode | resize 8,8",
                          1, None),

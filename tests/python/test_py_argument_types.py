@@ -193,10 +193,11 @@ SCHEMA = {"image": "image", "mask": "mask", "video": "clip", "blob": "bytes", "m
           "caption": "text", "label": "i64", "score": "f64", "weights": "f32[2]"}
 PIPELINE = "image: decode | center_crop 8 | tensor u8; label: tensor"
 # Names of the package that are made by it, not by its users, or that only hold what they are given.
-NOT_CALLED = {"BadSample", "BatchInfo", "Field", "ImageInfo", "Preloaded", "StorageOptions",
-              "Sample", "Clip"}
+NOT_CALLED = {"BadSample", "BatchInfo", "BatchList", "Field", "ImageInfo", "Preloaded",
+              "StorageOptions", "Sample", "Clip"}
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
+               "index": "index|slice",
                "key": "key|sample|column", "samples": "samples?|field|key|schema",
                "path": "path|pack|no such file|No such file|no plan found|choose another name",
                "pack": "pack|no such file", "data": "data|image", "tasks": "tasks?",
@@ -223,6 +224,8 @@ class Bench:
         self.loader = penstock.Loader(self.pack, 2, pipeline=PIPELINE, output="numpy", threads=1,
                                       memory="64MiB")
         self.state = self.loader.state_dict()
+        with penstock.Loader(self.pack, N, pipeline="id: key", output="numpy") as loader:
+            self.keys = next(iter(loader)).id
 
     def close(self):
         self.loader.close()
@@ -317,6 +320,7 @@ class Bench:
             "Sample.__getitem__": self.at(sample, "__getitem__"),
             "Sample.__contains__": self.at(sample, "__contains__"),
             "Clip.__getitem__": self.at(clip, "__getitem__"),
+            "BatchList.__getitem__": self.at(self.keys, "__getitem__"),
             "Clip.decode": self.method(clip.decode),
             "Loader.set_epoch": self.method(self.loader.set_epoch),
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
@@ -393,7 +397,7 @@ class Tally:
         except (TypeError, ValueError, IndexError, penstock.Error) as error:
             self.counts["refused"] += 1
             text = str(error)
-            if type(error) is IndexError and name not in ("number", "at"):
+            if type(error) is IndexError and name not in ("number", "at", "index"):
                 self.note(where, name, value, f"IndexError: {text}")
             elif not is_named(name, value, text) and not self.is_callers(name, value):
                 self.note(where, name, value, f"not named in: {type(error).__name__}: {text[:160]}")

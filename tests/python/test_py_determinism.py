@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader gives depends on the pack, the pipeline, the seed, the epoch and the position, and
-on nothing else: threads, read-ahead, memory, ranks, restarts. For images and for clips.
+on nothing else: threads, read-ahead, memory, ranks, restarts. For images with captions, and for
+clips.
 
 PENSTOCK_SCALE=full has more samples, and makes 200 restarts instead of 20. Under a sanitizer, which
 takes seven times as long, it is fewer samples, one seed and 3 restarts.
@@ -15,7 +16,7 @@ import re
 
 import conftest
 import pytest
-from py_tools import encoded, need_penstock, pixels, write_pack
+from py_tools import encoded, need_penstock, pixels
 
 penstock = need_penstock()
 np = pytest.importorskip("numpy")
@@ -34,7 +35,7 @@ each_seed = pytest.mark.parametrize("seed", [
     SEEDS[-1], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[:-1])])
 PIPELINES = {
     "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
-    "| random_erasing | tensor u8; label: tensor",
+    "| random_erasing | tensor u8; label: tensor; caption: text 40; id: key 8",
     "video": "video: decode | clip 4 3 n=2 | random_resized_crop 8,10 | hflip | color_jitter 0.4 "
     "| random_erasing | tensor u8; label: tensor",
 }
@@ -48,6 +49,15 @@ def image(number):
     if number % 3 == 0:
         return encoded(picture)
     return encoded(picture, "JPEG", quality=90, progressive=number % 5 == 0)
+
+
+def write_images(path):
+    """With captions of 0 to 38 bytes."""
+    schema = {"image": "image", "label": "i64", "caption": "text"}
+    with penstock.Writer(path, schema, block_samples=8) as writer:
+        for i in range(N):
+            writer.add(key=f"s{i}", image=image(i), label=i % 3, caption="\u20ac" * (i * 7 % 13))
+    return penstock.open(path)
 
 
 def write_clips(path):
@@ -65,7 +75,7 @@ def write_clips(path):
 @pytest.fixture(scope="module", params=PIPELINES)
 def pack(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("packs") / "a.pen"
-    return write_pack(penstock, path, N, image) if request.param == "image" else write_clips(path)
+    return write_images(path) if request.param == "image" else write_clips(path)
 
 
 def main_field(pack):
@@ -124,8 +134,16 @@ class Ranks:
                 mixed([part.info.samples for part in parts]),
                 mixed([part.info.valid for part in parts]),
                 mixed([getattr(part, self.field) for part in parts]),
-                mixed([part.label for part in parts]),
+                mixed([labels_of(part) for part in parts]),
             )
+
+
+def labels_of(batch):
+    """With the text of a sample, where it has some."""
+    if not hasattr(batch, "caption"):
+        return batch.label
+    return np.array([" ".join(map(str, row))
+                     for row in zip(batch.label, batch.caption, batch.id, strict=True)], "U48")
 
 
 def mixed(parts):

@@ -94,6 +94,12 @@ PenLoaderSettings help_loader_settings(uint32_t batch)
     return s;
 }
 
+static void add_list(PenSha256 *hash, const PenBatch *b, const PenList *list)
+{
+    pen__sha256_update(hash, list->offsets, (b->n_samples + 1) * sizeof *list->offsets);
+    pen__sha256_update(hash, list->validity, (b->n_samples + 7) / 8);
+}
+
 int help_drain(PenLoader *l, PenSha256 *hash, int limit, PenError *err)
 {
     int n = 0;
@@ -114,6 +120,8 @@ int help_drain(PenLoader *l, PenSha256 *hash, int limit, PenError *err)
             for (uint32_t d = 0; d < t->n_dims; d++)
                 bytes *= (size_t)t->shape[d];
             pen__sha256_update(hash, t->data, bytes);
+            if (b->lists && b->lists[i].kind)
+                add_list(hash, b, &b->lists[i]);
         }
         pen_batch_unref(&b);
         n++;

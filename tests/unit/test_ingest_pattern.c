@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
 
+#include "base/text/utf8.h"
 #include "fault_sweep.h"
 #include "ingest_help.h"
 
@@ -153,6 +154,7 @@ TEST(utf8)
     CHECK(pen__text_is_utf8("", 0));
     CHECK(pen__text_is_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 10));
     CHECK(pen__text_is_utf8("\xef\xbf\xbf\xf4\x8f\xbf\xbf", 7));
+    CHECK(pen__text_is_utf8("eight of 12 \xc3\xa4 and more than eight", 37));
     static const char *const bad[] = {"\x80",
                                       "\xc3",
                                       "\xc1\xbf",
@@ -161,7 +163,10 @@ TEST(utf8)
                                       "\xf0\x8f\xbf\xbf",
                                       "\xf4\x90\x80\x80",
                                       "\xf5\x80\x80\x80",
-                                      "\xe2\x82"};
+                                      "\xe2\x82",
+                                      "12345678\x80 2345678",
+                                      "1234567\xc3\x28 345678",
+                                      "1234567890abcde\xf0\x9f\x98"};
     for (size_t i = 0; i < PEN_LEN(bad); i++)
         if (pen__text_is_utf8(bad[i], strlen(bad[i])))
             test__fail(__FILE__, __LINE__, "taken as UTF-8: number %zu", i);

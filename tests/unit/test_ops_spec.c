@@ -64,6 +64,15 @@ TEST(spec_full_form_has_every_parameter)
          "layout=nhwc");
 }
 
+TEST(spec_lists)
+{
+    FORM("caption: text; meta: json 100; b: bytes max_bytes=7; id: key",
+         "caption: text max_bytes=65536; meta: json max_bytes=100; b: bytes max_bytes=7; "
+         "id: key max_bytes=4096");
+    FAILS("a: key 4097", "pipeline: column 8: key: max_bytes: expected 1 to 4096, found '4097'");
+    FAILS("a: txt", "pipeline: column 4: no operation 'txt'; did you mean 'text'?");
+}
+
 /* The full form is part of saved states: what earlier builds do not have is left out while it is at
  * its initial value. */
 TEST(spec_full_form_is_that_of_earlier_builds)
@@ -92,7 +101,7 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
     FAILS("decode | mixup",
           "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
           "random_crop, three_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, "
-          "clip, normalize, random_erasing, tensor");
+          "clip, normalize, random_erasing, tensor, text, json, bytes, key");
     FAILS("hflip probability=1",
           "pipeline: column 7: hflip has no parameter 'probability'; expected p");
     FAILS("random_resized_crop 8 ration=1,2",
@@ -235,7 +244,7 @@ TEST(spec_table_is_sound)
 {
     uint32_t n;
     const PenOp *ops = pen_ops(&n);
-    CHECK_INT(n, 14);
+    CHECK_INT(n, 18);
     for (uint32_t i = 0; i < n; i++) {
         char text[200];
         PenSpec s;
@@ -358,6 +367,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(spec_full_form_has_every_parameter);
+    RUN(spec_lists);
     RUN(spec_full_form_is_that_of_earlier_builds);
     RUN(spec_words_find_their_parameter);
     RUN(spec_wrong_names_are_answered_with_the_nearest);

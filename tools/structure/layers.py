@@ -15,7 +15,7 @@ from structure.source import includes, unit
 LAYERS = (
     (
         ("base", "system interface, memory, errors, checked arithmetic, hashes, threads", (
-            ("attr.*", "machine/cpuid.*"), ("spawn",), (".",), ("machine",), ("timing",),
+            ("attr.*", "machine/cpuid.*"), ("spawn", "text"), (".",), ("machine",), ("timing",),
         )),
     ),
     (

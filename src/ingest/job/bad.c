@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ingest/source/text.h"
+#include "base/text/utf8.h"
 #include "io/dir.h"
 #include "io/sink.h"
 #include "io/source.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ingest/source/text.h"
+#include "base/text/utf8.h"
 
 #define WHERE "ingest/csv"
 #define CHUNK_BYTES ((size_t)64 << 10)

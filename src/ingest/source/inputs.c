@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/text/utf8.h"
 #include "ingest/source/input.h"
 
 #define WHERE "ingest/plan"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that come from outside: numbers, encodings, patterns of names, sets of names. */
+/* Texts that come from outside: numbers, patterns of names, sets of names. */
 #ifndef PEN_INGEST_SOURCE_TEXT_H
 #define PEN_INGEST_SOURCE_TEXT_H
 
@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "io/dir.h"
 
-bool pen__text_is_utf8(const void *text, size_t bytes);
 bool pen__text_ends(const char *text, const char *end); /* case of ASCII letters aside */
 
 /* The whole text as a decimal number, whatever the locale. False when it is none or does not fit.

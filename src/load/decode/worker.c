@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/thread.h"
+#include "load/decode/lists.h"
 #include "load/decode/replacement.h"
 #include "load/decode/sample.h"
 #include "load/spans.h"
@@ -49,6 +50,17 @@ static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask
     }
 }
 
+/* With the lock held, which it releases meanwhile: for the last sample of a batch with lists. */
+static void join_lists(const PenWorker *w, const PenTask *t)
+{
+    PenSlot *s = t->to.slot;
+    if (!w->plan->n_lists || s->left > 1 || s->status < 0 || t->status != PEN_OK)
+        return;
+    pthread_mutex_unlock(&w->lock->mutex);
+    pen__lists_join(w->plan, s);
+    pthread_mutex_lock(&w->lock->mutex);
+}
+
 /* With the lock held: a task is done, well or not. */
 static void finish_task(const PenWorker *w, PenThread *me, PenTask *t)
 {
@@ -70,6 +82,7 @@ static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *d
     pthread_mutex_unlock(&lock->mutex);
     run_task(w, decoder, t);
     pthread_mutex_lock(&lock->mutex);
+    join_lists(w, t);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
     pen__spans_decode(me, t, sample, begin_ns);
     if (t->status == PEN_END || lock->paused) {

@@ -6,20 +6,21 @@
 
 #include "base/mem.h"
 #include "load/plan/companions.h"
+#include "ops/pipeline/list.h"
 
 #define WHERE "load/plan"
 
-static int describe(const PenField *f, PenFieldKind *ret)
+static void describe(const PenField *f, PenFieldKind *ret)
 {
     *ret = (PenFieldKind){.n_dims = f->n_dims};
     memcpy(ret->dims, f->dims, sizeof ret->dims);
     switch (f->type) {
     case PEN_TYPE_IMAGE:
         ret->kind = f->flags & PEN_FIELD_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE;
-        return PEN_OK;
+        return;
     case PEN_TYPE_CLIP:
         ret->kind = PEN_KIND_CLIP;
-        return PEN_OK;
+        return;
     case PEN_TYPE_I64:
         ret->dtype = PEN_I64;
         break;
@@ -30,10 +31,10 @@ static int describe(const PenField *f, PenFieldKind *ret)
         ret->dtype = PEN_F64;
         break;
     default:
-        return PEN_E_UNSUPPORTED;
+        ret->kind = PEN_KIND_LIST;
+        return;
     }
     ret->kind = PEN_KIND_NUMBER;
-    return PEN_OK;
 }
 
 static void set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor *one)
@@ -80,22 +81,20 @@ static int check_names(const PenLoadPlan *p, PenError *reterr)
     return PEN_OK;
 }
 
-static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, PenError *reterr)
+static int add_list(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec, const char *holds,
+                    PenError *reterr)
 {
-    const PenField *f = &pen_pack_info(p->pack)->fields[number];
-    PenFieldKind kind;
-    PenOutField *to = &p->fields[p->n_fields];
-    if (describe(f, &kind) < 0)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "field '%s': expected an image, a mask, a clip or numbers, found %s; "
-                         "leave it out of the pipeline, and read it by sample number "
-                         "(docs/how-to/recipes.md)",
-                         f->name, pen_type_name(f->type));
-    *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(f->name)};
-    p->n_fields++;
-    if (!to->name)
-        return pen__fail_memory(reterr, WHERE, f->name);
-    int r = pen__program_new(spec, &kind, &to->program, reterr);
+    PenTensor any = {.dtype = PEN_U8, .n_dims = 1, .shape = {-1}};
+    to->list = pen__list_kind(spec);
+    to->tensor = any;
+    p->n_lists++;
+    return pen__list_check(spec, holds, &to->bytes, reterr);
+}
+
+static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec,
+                       const PenFieldKind *kind, PenError *reterr)
+{
+    int r = pen__program_new(spec, kind, &to->program, reterr);
     if (r < 0)
         return r;
     PenTensor one = pen__program_result(to->program);
@@ -103,11 +102,31 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     to->bytes = pen__program_bytes(to->program);
     if (pen__field_is_image(to))
         to->image = p->n_images++;
-    if (kind.kind == PEN_KIND_CLIP) {
+    if (kind->kind == PEN_KIND_CLIP) {
         to->image = p->n_clips++;
         r = add_times(p, to, reterr);
     }
     return r;
+}
+
+/* `number` is PEN_NO_FIELD for the key of the sample. */
+static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, PenError *reterr)
+{
+    PenFieldKind kind = {.kind = PEN_KIND_LIST};
+    const char *holds = "the key";
+    PenOutField *to = &p->fields[p->n_fields];
+    if (number != PEN_NO_FIELD) {
+        const PenField *f = &pen_pack_info(p->pack)->fields[number];
+        describe(f, &kind);
+        holds = pen_type_name(f->type);
+    }
+    *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(spec->name)};
+    p->n_fields++;
+    if (!to->name)
+        return pen__fail_memory(reterr, WHERE, spec->name);
+    if (kind.kind == PEN_KIND_LIST)
+        return add_list(p, to, spec, holds, reterr);
+    return add_program(p, to, spec, &kind, reterr);
 }
 
 /* The first image; or the first clip, when frames are chosen or there is no image. */
@@ -146,6 +165,19 @@ static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *
                      spec->column, spec->name, pen__pack_path(p->pack), info->fields[0].name);
 }
 
+/* The key of the sample is no field of the pack: its name is new. */
+static int check_key_name(const PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(p->pack);
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (strcmp(info->fields[i].name, spec->name) == 0)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "pipeline: column %u: key: '%s' is a field of the pack; use another "
+                             "name for the keys of the samples",
+                             spec->column, spec->name);
+    return PEN_OK;
+}
+
 static int name_field(PenSpecField *spec, const char *name, PenError *reterr)
 {
     spec->name = pen__strdup(name);
@@ -172,6 +204,14 @@ static int add_number(PenSpec *to, const char *name, PenError *reterr)
     return r;
 }
 
+static int fail_unnamed_list(const PenSpecField *spec, PenError *reterr)
+{
+    const char *op = spec->ops[0].op->name;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "pipeline: column %u: %s: name the field: 'caption: %s'", spec->column, op,
+                     op);
+}
+
 static int complete_spec(PenLoadPlan *p, PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(p->pack);
@@ -181,6 +221,8 @@ static int complete_spec(PenLoadPlan *p, PenError *reterr)
         r = pen__spec_parse(p->set.pipeline, &p->spec, reterr);
         bare = r == PEN_OK && p->spec.n_fields == 1 && !p->spec.fields[0].name;
         uint32_t number;
+        if (bare && pen__list_kind(&p->spec.fields[0]))
+            return fail_unnamed_list(&p->spec.fields[0], reterr);
         if (bare) {
             r = find_field(p, &p->spec.fields[0], &number, reterr);
             if (r == PEN_OK)
@@ -210,8 +252,9 @@ static int write_text(PenLoadPlan *p, PenError *reterr)
 
 static int add_named(PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
 {
-    uint32_t number;
-    int r = find_field(p, spec, &number, reterr);
+    uint32_t number = PEN_NO_FIELD;
+    int r = pen__list_kind(spec) == PEN_LIST_KEY ? check_key_name(p, spec, reterr)
+                                                 : find_field(p, spec, &number, reterr);
     for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
         if (p->fields[i].field == number)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,

@@ -13,21 +13,32 @@ enum { MIN_SLOTS = 2, PREFETCH = 2, REMOTE_SLOTS = 8, MOST_TICKETS = 16384 };
 enum { SLOT_EXTRA = 8192, SAMPLE_EXTRA = 16 };
 static const uint64_t MiB = 1 << 20;
 
-/* Tensors lie one after another, each at a multiple of 64; the numbers of the samples and the mask
- * are apart. */
+/* `n` times `each` bytes at a multiple of 64. False: too many. */
+static bool add_region(uint64_t *at, uint64_t n, uint64_t each, uint64_t *ret_offset)
+{
+    uint64_t bytes;
+    *ret_offset = *at;
+    if (pen__mul_over(n, each, &bytes) || pen__add_over(*at, bytes, at) ||
+        pen__add_over(*at, 63, at))
+        return false;
+    *at &= ~(uint64_t)63;
+    return true;
+}
+
+/* Tensors lie one after another; the numbers of the samples and the mask are apart. */
 static int lay_out(PenLoadPlan *p, PenError *reterr)
 {
-    uint64_t at = 0;
+    uint64_t at = 0, n = p->set.batch_size;
     for (uint32_t i = 0; i < p->n_fields; i++) {
         PenOutField *f = &p->fields[i];
-        uint64_t bytes;
-        f->offset = at;
-        if (pen__mul_over(f->bytes, p->set.batch_size, &bytes) || pen__add_over(at, bytes, &at) ||
-            pen__add_over(at, 63, &at))
+        bool fits = add_region(&at, n, f->bytes, &f->offset);
+        if (f->list)
+            fits = fits && add_region(&at, n + 1, 8, &f->lengths) &&
+                   add_region(&at, n / 8 + 1, 1, &f->validity);
+        if (!fits)
             return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                              "batch of %u samples: expected less than 2^64 bytes, found more",
                              p->set.batch_size);
-        at &= ~(uint64_t)63;
     }
     p->slot_bytes = at;
     return PEN_OK;

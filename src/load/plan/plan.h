@@ -23,10 +23,14 @@ typedef struct PenOutField {
     uint64_t offset;  /* in a slot's memory */
     uint32_t image;   /* which of a task's images (of images and masks) or clips */
     uint32_t times;   /* of a clip: the field for its frames' times; 0: none */
+    int32_t list;     /* PEN_LIST_*: `bytes` are the most that a value may have */
+    uint64_t lengths; /* of a list, in a slot's memory: becomes its offsets */
+    uint64_t validity;
 } PenOutField;
 
-/* A field of the loader's own: the times of a clip's frames. It has no program. */
-enum { PEN_KIND_TIMES = 100 };
+/* Fields of the loader's own, which have no program: the times of a clip's frames; lists. */
+enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101 };
+enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
 static inline bool pen__field_is_image(const PenOutField *f)
 {
@@ -49,7 +53,7 @@ typedef struct PenLoadPlan {
     PenSpec spec;
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
-    uint32_t n_fields, n_images, n_clips;
+    uint32_t n_fields, n_images, n_clips, n_lists;
     PenOutField *fields;
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "load/read/clip.h"
+#include "load/read/list.h"
 #include "ops/sample/orientation.h"
 
 #define WHERE "load/read"
@@ -172,6 +173,8 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
         const PenOutField *f = &plan->fields[i];
         if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_read(task, f, at, reterr);
+        if (f->list)
+            r = pen__list_read(task, f, at, reterr);
         if (!pen__field_is_image(f))
             continue;
         PenTaskImage *im = &task->images[f->image];

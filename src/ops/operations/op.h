@@ -19,7 +19,8 @@ enum {
     PEN_DOES_ERASE = 4,     /* of pixels, or of the result behind normalize */
     PEN_DOES_NORMALIZE = 5, /* on the store */
     PEN_DOES_STORE = 6,     /* comes last */
-    PEN_DOES_SELECT = 7     /* chooses frames: of clips alone, behind decode */
+    PEN_DOES_SELECT = 7,    /* chooses frames: of clips alone, behind decode */
+    PEN_DOES_LIST = 8       /* values of any length: the only operation of its field */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
@@ -47,7 +48,15 @@ enum {
     XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing,                               \
        "Overwrite a random rectangle.")                                                            \
     XX(tensor, 2, STORE, 0, NULL, NULL,                                                            \
-       "Store the result in the batch. Must be the last operation.")
+       "Store the result in the batch. Must be the last operation.")                               \
+    XX(text, 1, LIST, 0, NULL, NULL,                                                               \
+       "Return a text, json or bytes field as a list of str. Must be the only operation.")         \
+    XX(json, 1, LIST, 0, NULL, NULL,                                                               \
+       "Return a text, json or bytes field as a list of JSON values. Must be the only operation.") \
+    XX(bytes, 1, LIST, 0, NULL, NULL,                                                              \
+       "Return a text, json or bytes field as a list of bytes. Must be the only operation.")       \
+    XX(key, 1, LIST, 0, NULL, NULL,                                                                \
+       "Return the key of each sample, as a field of any name that the pack does not have.")
 
 /* Where the ops of programs are told apart by their number. */
 enum {

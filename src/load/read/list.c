@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/read/list.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text/utf8.h"
+#include "pack/format/format.h"
+
+#define WHERE "load/read"
+
+static int check_length(const PenOutField *f, uint64_t bytes, PenError *reterr)
+{
+    if (bytes <= f->bytes)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                     "field '%s': expected at most %" PRIu64 " bytes (max_bytes), found %" PRIu64
+                     "; increase max_bytes in the pipeline, or leave the sample out with a subset",
+                     f->name, f->bytes, bytes);
+}
+
+static int read_key(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
+{
+    const uint8_t *key;
+    uint32_t bytes;
+    pen__block_key(&at->block->view, at->in_block, &key, &bytes);
+    int r = check_length(f, bytes, reterr);
+    if (r < 0)
+        return r;
+    memcpy(pen__task_place(task, f), key, bytes);
+    *pen__task_length(task, f) = bytes;
+    return PEN_OK;
+}
+
+static int read_checked(const PenSpot *spot, const PenBlobEntry *e, uint8_t *to, PenError *reterr)
+{
+    int r = pen__block_read(spot->block, e->offset, e->bytes, to, reterr);
+    return r < 0 ? r : pen__blob_check(spot, e, to, reterr);
+}
+
+int pen__list_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
+{
+    if (f->list == PEN_LIST_KEY)
+        return read_key(task, f, at, reterr);
+    PenSpot spot = {.block = at->block,
+                    .sample = at->in_block,
+                    .field = f->field,
+                    .clock = pen__task_clock(task)};
+    PenBlobEntry e = pen__block_blob(&at->block->view, at->in_block, f->field);
+    uint8_t *to = pen__task_place(task, f);
+    int r = check_length(f, e.bytes, reterr);
+    if (r < 0)
+        return r;
+    r = read_checked(&spot, &e, to, reterr);
+    if (r == PEN_E_CORRUPT)
+        r = read_checked(&spot, &e, to, reterr);
+    if (r < 0)
+        return r;
+    if (f->list != PEN_LIST_BYTES && !pen__text_is_utf8(to, (size_t)e.bytes))
+        return pen__fail(reterr, PEN_E_DECODE, WHERE,
+                         "field '%s': expected UTF-8, found other bytes; use 'bytes' to load them",
+                         f->name);
+    *pen__task_length(task, f) = e.flags & PEN_BLOB_MISSING ? -1 : (int64_t)e.bytes;
+    task->bytes_read += e.bytes;
+    return PEN_OK;
+}

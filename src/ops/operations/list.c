@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* They add no step: the loader copies the stored bytes, see ops/pipeline/list.h. */
+#include "ops/operations/op.h"
+
+enum { MOST_BYTES = 1 << 30, KEY_BYTES = 4096 /* of the format */ };
+#define HELP "largest value in bytes; a batch reserves so many for each sample"
+
+const PenParam pen__params_text[1] = {
+    {"max_bytes", PEN_PARAM_INT, 1, MOST_BYTES, "65536", NULL, HELP}};
+const PenParam pen__params_json[1] = {
+    {"max_bytes", PEN_PARAM_INT, 1, MOST_BYTES, "65536", NULL, HELP}};
+const PenParam pen__params_bytes[1] = {
+    {"max_bytes", PEN_PARAM_INT, 1, MOST_BYTES, "65536", NULL, HELP}};
+const PenParam pen__params_key[1] = {
+    {"max_bytes", PEN_PARAM_INT, 1, KEY_BYTES, "4096", NULL, HELP}};
