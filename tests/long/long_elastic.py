@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training whose number of processes changes: kill -9 at random steps, under torchrun.
+"""Training whose number of processes changes: kill -9 at random steps, with torchrun and Ray Train.
 
-Each run trains a small network with examples/python/train_elastic.py or train_accelerate.py on 1 to
-4 nodes. Nodes are lost, processes are killed, nodes join. The group restarts from the last
-checkpoint with another number of ranks. In the logged sample numbers, every epoch must have every
-sample once.
+Each run trains a small network with examples/python/train_elastic.py, train_accelerate.py or
+train_ray.py on 1 to 4 nodes. Nodes are lost, processes are killed, nodes join. The group restarts
+from the last checkpoint with another number of ranks. In the logged sample numbers, every epoch
+must have every sample once.
 
-    long_elastic.py [torchrun|accelerate]...
+    long_elastic.py [torchrun|accelerate|ray]...
 """
 
 import concurrent.futures
@@ -22,6 +22,7 @@ from _program import Sweep, scaled
 sys.path.insert(0, str(program.ROOT / "tests" / "python"))
 import elastic_tools as tools
 import py_tools
+import ray_tools
 
 SAMPLES, EPOCHS, BATCH = 97, 4, 12
 
@@ -77,6 +78,25 @@ class Accelerate(Torchrun):
     name, script = "Accelerate", "train_accelerate.py"
 
 
+class RayTrain(Run):
+    """The number of workers follows the nodes within 30 s, so the pause is longer."""
+
+    name, pause, at_once = "Ray Train", 2.0, 1
+
+    def run(self):
+        with ray_tools.cluster(self.before) as self.cluster:
+            self.job = tools.RayJob(self.folder, self.cluster.address, *self.options)
+            self.job.start()
+            return self.train()
+
+    def change(self):
+        for node in list(self.cluster.worker_nodes)[self.after:]:
+            ray_tools.lose_node(self.cluster, node)
+            self.kills += 1
+        for _ in range(self.after - self.before):
+            ray_tools.add_node(self.cluster)
+
+
 class Totals:
     def __init__(self):
         self.kills = self.steps = self.epochs = self.mixed = self.again = 0
@@ -114,11 +134,13 @@ def sweep_runs(kind, want, pack, top):
 
 
 def main(names):
+    missing = ray_tools.missing_ray()
     with program.scratch() as scratch:
         top = pathlib.Path(scratch)
         pack = py_tools.write_pack(penstock, top / "a.pen", SAMPLES).path
-        for kind, want in ((Torchrun, scaled(50, 1)), (Accelerate, scaled(10, 0))):
-            if want and (not names or kind.name.lower() in names):
+        for kind, want in ((Torchrun, scaled(50, 1)), (Accelerate, scaled(10, 0)),
+                           (RayTrain, scaled(0 if missing else 10, 0))):
+            if want and (not names or kind.name.partition(" ")[0].lower() in names):
                 sweep_runs(kind, want, pack, top)
     return Sweep.total()
 

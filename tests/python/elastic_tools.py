@@ -254,3 +254,38 @@ class ElasticJob(Job):
 
     def output(self):
         return self.agents.output()
+
+
+# ---- Ray Train
+
+
+class RayJob(Job):
+    """Under Ray Train, on the nodes of a cluster of ray_tools.py."""
+
+    def __init__(self, folder, address, *options):
+        super().__init__(folder)
+        self.printed = folder / "driver.txt"
+        self.command = [sys.executable, EXAMPLES / "train_ray.py", *options, "--address", address,
+                        "--storage", folder / "storage", "--sample-log", self.log]
+        self.driver = None
+
+    def start(self):
+        with self.printed.open("a") as output:
+            self.driver = subprocess.Popen(
+                [str(word) for word in self.command], cwd=self.log.parent, stdout=output,
+                stderr=output, start_new_session=True)
+
+    def ended(self):
+        return self.driver.poll() is not None
+
+    start_again = start
+
+    def end(self):
+        """The driver ends by itself when the training is done."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.driver.wait(60)
+        kill(self.driver.pid)
+        self.driver.wait()
+
+    def output(self):
+        return self.printed.read_text()[-3000:]

@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 import pathlib
+import signal
 import socket
 
 import pytest
@@ -98,6 +99,15 @@ def patient_raylets():
 
 def add_node(running):
     return running.add_node(num_cpus=1, **node_settings())
+
+
+def lose_node(running, node):
+    """The node fails: its processes are gone at once."""
+    top = raylet(node)
+    for pid in [top, *children(top)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    running.remove_node(node)
 
 
 def raylet(node):
