@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train with Ray Train on a number of workers that changes while the job runs.
 
-    python examples/python/train_ray.py photos.pen --workers 1 4
+    python3 examples/python/train_ray.py photos.pen --workers 1 4
 
 This starts Ray on your machine, with a worker for each CPU, at most 4. On a cluster, use
 --address auto, and a --storage that all nodes can read.

@@ -136,9 +136,9 @@ static int build(PenSimPacking *p, PenError *reterr)
         r = pen__fail_memory(reterr, WHERE, "tasks");
     for (uint32_t i = 0; i < p->followed && r == PEN_OK; i++)
         r = pen__sim_packing_open_node(p, &p->nodes[i], reterr);
-    for (uint32_t i = 0; i < p->n_tasks && r == PEN_OK; i++) {
-        r = pen__sim_task_init(&p->tasks[i], &p->plan, p->simulated, &p->nodes[i % p->followed],
-                               reterr);
+    for (uint32_t i = 0, node = 0; i < p->n_tasks && r == PEN_OK; i++, node++) {
+        node = node < p->followed ? node : 0;
+        r = pen__sim_task_init(&p->tasks[i], &p->plan, p->simulated, &p->nodes[node], reterr);
         p->n_built = i + 1;
         if (r == PEN_OK)
             pen__sim_task_start(&p->tasks[i], pen__sim_net_now(p->net));

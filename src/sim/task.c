@@ -348,7 +348,8 @@ uint64_t pen__sim_task_shards(const PenSimTaskPlan *plan, uint64_t n)
 
 static double parts(uint64_t bytes)
 {
-    return (double)((bytes + PEN_SIM_PART_BYTES - 1) / PEN_SIM_PART_BYTES);
+    uint64_t whole = bytes / PEN_SIM_PART_BYTES;
+    return (double)(whole + (bytes % PEN_SIM_PART_BYTES > 0));
 }
 
 static void count_shards(double n, uint64_t bytes, double ret[PEN_SIM_KINDS])
@@ -362,15 +363,16 @@ static void count_shards(double n, uint64_t bytes, double ret[PEN_SIM_KINDS])
 void pen__sim_task_count(const PenSimTaskPlan *plan, uint64_t n, double ret[PEN_SIM_KINDS])
 {
     uint64_t block = plan->block_samples * plan->sample_bytes, blocks = n / plan->block_samples;
-    uint64_t last = blocks % plan->shard_blocks, rest = n % plan->block_samples;
+    uint64_t shards = blocks / plan->shard_blocks, last = blocks % plan->shard_blocks;
+    uint64_t rest = n % plan->block_samples, pages = (n - 1) / plan->page_samples + 1;
     ret[PEN_SIM_SOURCE] += (double)n;
     ret[PEN_SIM_HEAD] += 1;
     ret[PEN_SIM_POST] += 1;
     ret[PEN_SIM_DELETE] += 1;
     ret[PEN_SIM_LIST] += (double)plan->list_pages;
-    ret[PEN_SIM_GET] += 3 + (double)(plan->split_pages + (n - 1) / plan->page_samples + 1);
+    ret[PEN_SIM_GET] += 3 + (double)(plan->split_pages + pages);
     ret[PEN_SIM_PUT] += 1; /* its record */
-    count_shards((double)(blocks / plan->shard_blocks), plan->shard_blocks * block, ret);
+    count_shards((double)shards, plan->shard_blocks * block, ret);
     count_shards(last > 0, last * block, ret);
     count_shards(rest > 0, rest * plan->sample_bytes, ret);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "help.h"
 #include "ingest/source/input.h"
 #include "memory_fs.h"

@@ -114,22 +114,30 @@ class Totals:
                 f"within an epoch, {self.steps} steps, {self.again} jobs started again")
 
 
+def calls(runs, at_once):
+    """(run, function that returns its history) of each. Ray starts in the main thread only."""
+    if at_once == 1:
+        yield from ((run, run.run) for run in runs)
+        return
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        yield from [(run, pool.submit(run.run).result) for run in runs]
+
+
 def sweep_runs(kind, want, pack, top):
     sweep, totals = Sweep(f"elastic training under {kind.name}"), Totals()
     begin = time.monotonic()
     runs = [kind(top / f"{kind.__name__}{i}", pack, random.Random(i)) for i in range(want)]
-    with concurrent.futures.ThreadPoolExecutor(kind.at_once) as pool:
-        for run, future in [(run, pool.submit(run.run)) for run in runs]:
-            sweep.n += 1
-            try:
-                history = future.result()
-            except AssertionError as error:
-                sweep.complain(f"run {sweep.n}: {error}")
-                continue
-            for text in tools.complaints(history, SAMPLES, EPOCHS):
-                sweep.complain(f"run {sweep.n}: {text}")
-            totals.add(run, history)
-            print(f"  {sweep.n} of {want}: {totals}", flush=True)
+    for run, call in calls(runs, kind.at_once):
+        sweep.n += 1
+        try:
+            history = call()
+        except AssertionError as error:
+            sweep.complain(f"run {sweep.n}: {error}")
+            continue
+        for text in tools.complaints(history, SAMPLES, EPOCHS):
+            sweep.complain(f"run {sweep.n}: {text}")
+        totals.add(run, history)
+        print(f"  {sweep.n} of {want}: {totals}", flush=True)
     sweep.end(f"{want} runs, {totals}, {time.monotonic() - begin:.0f} s")
 
 

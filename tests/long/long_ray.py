@@ -198,7 +198,7 @@ def sweep_place(place, nodes, source, expected):
         one = Round(place, nodes, source, complain)
         seconds = one.run(want, length)
         one.check(expected)
-        length = length or seconds
+        length = min(length or seconds, seconds)
         totals = [a + b for a, b in zip(totals, one.counts)]
         print(f"  {place.name}, round {rounds}: raylets, drivers, second drivers, tasks: "
               f"{one.counts} of {list(want)}, {seconds:.0f} s", flush=True)

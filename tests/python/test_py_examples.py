@@ -10,6 +10,8 @@ import sys
 import urllib.request
 
 import pytest
+import ray_tools
+from elastic_tools import complaints, history, read_runs
 from example_tools import EXAMPLES, ROOT, need, python, torchrun
 from py_tools import need_penstock
 
@@ -157,6 +159,17 @@ def test_train_jax(work):
         assert places == FOUR_LINES and figures[-1][0] < figures[0][0]
         found.append(figures)
     assert_same(*found)
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="ray is not installed")
+def test_train_ray(work, tmp_path):
+    """Every epoch has every sample once. long_elastic.py also kills workers."""
+    args = [EXAMPLES / "train_ray.py", "photos.pen", "--batch-size", "8", "--workers", "1", "2"]
+    log = tmp_path / "log"
+    log.mkdir()
+    python(*args, "--storage", tmp_path, "--sample-log", log, cwd=work, seconds=300,
+           **ray_tools.SETTINGS)
+    assert complaints(history(read_runs(log)), N, 2) == []
 
 
 def pythonpath(first):

@@ -297,7 +297,7 @@ int pen__plan_open_remote(PenRemote *remote, const char *name, uint64_t end_byte
     int r = pen__source_open_remote(remote, name, end_bytes, &source, reterr);
     if (r == PEN_OK)
         r = open_source(&source, &p, reterr);
-    if (r < 0)
+    if (r != PEN_OK)
         return r;
     pen__source_settle(p->source);
     r = pen__source_pages(&p->source, reterr);
