@@ -148,8 +148,7 @@ int pen__team_run(const PenTeamWork *work, unsigned n_threads, PenError *reterr)
     return PEN_OK;
 }
 
-/* ---- steps -----------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct Run {
     const PenEach *each;

@@ -214,8 +214,7 @@ int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const
     return r;
 }
 
-/* ---- reading the plan -------------------------------------------------------------------------
- */
+/* ---- reading the plan ------------------------------------------------------------------------ */
 
 /* The name of the object has the hash of all its bytes, which nobody reads here. What is read of it
  * has checksums of its own, and the hash of the inputs says that it is the plan of the address. */
