@@ -2,8 +2,8 @@
 /** @file
  * Loads batches.
  *
- * One thread at a time may call the functions of a loader; any thread may release batches. A loader
- * starts its own threads with its first pass.
+ * One thread at a time may call the functions of a loader, apart from pen_loader_get; any thread
+ * may release batches. A loader starts its own threads with its first pass.
  *
  * The content of a batch depends on the pack, the subset, the pipeline, the seed, the epoch and the
  * position only. It does not depend on threads, memory, ranks or restarts. In block order it also
@@ -171,6 +171,14 @@ PEN_NODISCARD PEN_API int pen_loader_begin(PenLoader *loader, PenError *reterr);
  * continues after the batch that failed. */
 PEN_NODISCARD PEN_API int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
                                           PenError *reterr);
+/** Returns one sample by its number, as a batch of one: number `index` of the subset, or of the
+ * pack, with the values that it has in this epoch. The loader must have a batch_size of 1. The call
+ * reads and decodes on the calling thread and starts no other. Any number of threads may call it at
+ * once, also during a pass. Its memory is apart from memory_bytes, and stays valid after the loader
+ * is closed. With PEN_BAD_SUBSTITUTE, n_substituted is 1 for a broken sample; max_bad is not
+ * used. */
+PEN_NODISCARD PEN_API int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index,
+                                         PenBatch **ret_batch, PenError *reterr);
 /** Adds a reference and returns the batch. Any thread may call it. */
 PEN_API PenBatch *pen_batch_ref(PenBatch *batch);
 /** Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */

@@ -17,6 +17,7 @@ typedef struct CoreLoader {
     uint64_t pass;      /* counts passes that were begun or ended */
     int is_used;        /* the pass has given something */
     uint32_t queued;    /* threads that wait for the lock; guarded by the GIL */
+    uint32_t users;     /* threads that load single samples; guarded by the GIL */
     CoreRemote *remote; /* the pack's */
 } CoreLoader;
 
@@ -120,15 +121,19 @@ static void leave(CoreLoader *self)
     pthread_mutex_unlock(&self->lock);
 }
 
+static void sleep_a_little(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
+    Py_END_ALLOW_THREADS
+}
+
 /* Between two slices of a wait: those who queue go first, which a lock alone does not see to. -1
  * with an exception. */
 static int pause_wait(CoreLoader *self)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
-    for (int i = 0; i < SLICE_MS && self->queued; i++) {
-        Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
-        Py_END_ALLOW_THREADS;
-    }
+    for (int i = 0; i < SLICE_MS && self->queued; i++)
+        sleep_a_little();
     return PyErr_CheckSignals();
 }
 
@@ -137,6 +142,8 @@ static PyObject *loader_close(CoreLoader *self, PyObject *unused)
     (void)unused;
     if (self->pid == getpid()) {
         take_lock(self);
+        while (self->users)
+            sleep_a_little();
         Py_BEGIN_ALLOW_THREADS pen_loader_close(&self->loader);
         Py_END_ALLOW_THREADS leave(self);
     }
@@ -374,6 +381,34 @@ static PyObject *loader_next(CoreLoader *self, PyObject *args)
     }
 }
 
+/* A batch of one sample, by number. Threads that call it do not wait for each other. */
+static PyObject *loader_get(CoreLoader *self, PyObject *args)
+{
+    CoreState *state = core_state((PyObject *)self);
+    PenError error = {0};
+    PenBatch *batch = NULL;
+    CoreWait wait;
+    unsigned long long epoch, index;
+    if (!PyArg_ParseTuple(args, "KK", &epoch, &index))
+        return NULL;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    self->users++;
+    leave(self);
+    core_wait_begin(&wait);
+    int r = pen_loader_get(loader, epoch, index, &batch, &error);
+    core_wait_end(&wait);
+    self->users--;
+    if (r < 0)
+        return core_remote_raise(state, self->remote, &wait, &error);
+    if (wait.raised) { /* the signal came with the sample */
+        pen_batch_unref(&batch);
+        return NULL;
+    }
+    return core_batch_new(state, batch);
+}
+
 /* ---- state and figures ---------------------------------------------------------------------- */
 
 static PyObject *loader_save(CoreLoader *self, PyObject *unused)
@@ -492,6 +527,7 @@ static PyMethodDef methods[] = {
     {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
     {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},
     {"next", (PyCFunction)loader_next, METH_VARARGS, NULL},
+    {"get", (PyCFunction)loader_get, METH_VARARGS, NULL},
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},

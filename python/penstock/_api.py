@@ -4,6 +4,7 @@
 from . import _core, ops
 from ._clip import Clip
 from ._convert._entry import convert
+from ._dataset import Dataset
 from ._decode import decode, decode_batch
 from ._error import (
     AccessError,
@@ -46,6 +47,7 @@ __all__ = [
     "Clip",
     "ClosedError",
     "CorruptError",
+    "Dataset",
     "DecodeError",
     "Error",
     "ExistsError",

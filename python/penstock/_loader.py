@@ -159,7 +159,7 @@ def _torch_output(pin_memory: bool, slots_limit: int) -> _Output:
     return _torch.Output(pin_memory, slots_limit)
 
 
-def _make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
+def make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
     if pin_memory and output != "torch":
         raise InvalidError(f"pin_memory: expected output='torch', found {output!r}")
     if output == "torch":
@@ -167,6 +167,29 @@ def _make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
     if output == "jax":
         return _jax_output()
     return _numpy_output() if output == "numpy" else _Plain(None)
+
+
+def describe(core: _core.Loader, output: str) -> tuple[tuple[str, ...], list[str | None]]:
+    """The names of the fields, and which of them are lists. Warns about what the library does."""
+    warning = core.warning()
+    if warning is not None:
+        warnings.warn(f"penstock: {warning}", stacklevel=3)
+    fields = core.fields()
+    bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]
+    if output == "numpy" and bf16:
+        raise InvalidError(
+            f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
+            "output='torch' or 'dlpack'"
+        )
+    return tuple(name for name, *_ in fields), [kind for *_, kind in fields]
+
+
+def items(batch: _core.Batch, lists: list[str | None], output: _Output) -> list[Any]:
+    """The fields of a batch in the output type."""
+    return [
+        BatchList(batch, i, kind) if kind else output.tensor(batch.field(i))
+        for i, kind in enumerate(lists)
+    ]
 
 
 def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
@@ -373,9 +396,7 @@ class Loader:
             count=count,
             keep_slots=pin_memory,
         )
-        warning = self._core.warning()
-        if warning is not None:
-            warnings.warn(f"penstock: {warning}", stacklevel=2)
+        self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:
             warnings.warn(
                 f"penstock: an epoch has no batches: it has {self.samples} samples, and "
@@ -383,17 +404,8 @@ class Loader:
                 "reduce batch_size, or use drop_last=False",
                 stacklevel=2,
             )
-        fields = self._core.fields()
-        self.fields: tuple[str, ...] = tuple(name for name, *_ in fields)
-        self._lists = [kind for *_, kind in fields]
-        bf16 = [name for name, dtype, *_ in fields if dtype == "bf16"]
-        if output == "numpy" and bf16:
-            raise InvalidError(
-                f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
-                "output='torch' or 'dlpack'"
-            )
         self._counters = _stats.Counters(self._core, self.dataset)
-        self._output = _make_output(output, pin_memory, self._core.stats(False, 0.0)["slots_limit"])
+        self._output = make_output(output, pin_memory, self._core.stats(False, 0.0)["slots_limit"])
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)
@@ -428,13 +440,10 @@ class Loader:
         return batch
 
     def _give(self, batch: _core.Batch) -> Any:
-        items: list[Any] = [
-            BatchList(batch, i, kind) if kind else self._output.tensor(batch.field(i))
-            for i, kind in enumerate(self._lists)
-        ]
+        values = items(batch, self._lists, self._output)
         if self.return_info:
-            items.append(self._info(batch))
-        made = self._make(items)
+            values.append(self._info(batch))
+        made = self._make(values)
         if self.transform is None:
             return made
         begin = time.perf_counter()

@@ -102,9 +102,15 @@ void pen_batch_unref(PenBatch **batch)
     PenSlot *s = (PenSlot *)*batch;
     PenLoadEngine *e = s->owner;
     *batch = NULL;
+    if (atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    if (!e) {
+        pen__slot_free(s);
+        return;
+    }
     /* In the child of a fork the lock may be held by a thread that does not exist there: the memory
      * stays as it is. */
-    if (atomic_fetch_sub(&s->refs, 1) != 1 || e->pid != getpid())
+    if (e->pid != getpid())
         return;
     pthread_mutex_lock(&e->lock.mutex);
     pen__ring_return(&e->ring, s);

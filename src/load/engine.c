@@ -31,6 +31,7 @@ static int init_parts(PenLoadEngine *e, PenError *reterr)
         goto out;
     }
     pen__ring_init(&e->ring, &e->plan, &e->lock, e);
+    e->singles = (PenSingles){.tasks = &e->tasks, .scratch = &e->scratch};
     e->threads.lock = &e->lock;
     return PEN_OK;
 out:
@@ -63,6 +64,7 @@ int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLo
 static void free_engine(PenLoadEngine *e)
 {
     pen__ring_fini(&e->ring);
+    pen__singles_fini(&e->singles);
     pen__tasks_fini(&e->tasks);
     pen__budget_fini(&e->scratch);
     pen__threads_fini(&e->threads);

@@ -13,6 +13,7 @@
 #include "load/bad_samples.h"
 #include "load/budget.h"
 #include "load/counters.h"
+#include "load/decode/single.h"
 #include "load/decode/worker.h"
 #include "load/epoch/pass.h"
 #include "load/lock.h"
@@ -32,6 +33,7 @@ typedef struct PenLoadEngine {
     PenRing ring;
     PenTasks tasks;
     PenBudget scratch; /* for large images */
+    PenSingles singles;
     PenBlocks *blocks; /* of a remote pack; else NULL */
     PenReader reader;
     PenWorker worker;

@@ -336,6 +336,30 @@ int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, Pen
     return r;
 }
 
+int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch **ret_batch,
+                   PenError *reterr)
+{
+    PenLoadEngine *e = loader->engine;
+    uint64_t n = e->plan.state.order.n;
+    PenSlot *slot;
+    int r = check_alive(loader, reterr);
+    if (r < 0)
+        return r;
+    if (e->plan.set.batch_size != 1)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "batch_size: expected 1 for single samples, found %" PRIu32,
+                         e->plan.set.batch_size);
+    if (index >= n || epoch > PEN_EPOCH_MOST)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "sample: expected a number below %" PRIu64 " and an epoch of at most "
+                         "%" PRIu64 ", found %" PRIu64 " in epoch %" PRIu64,
+                         n, PEN_EPOCH_MOST, index, epoch);
+    r = pen__single_load(&e->singles, epoch, index, &slot, reterr);
+    if (r == PEN_OK)
+        *ret_batch = &slot->batch;
+    return r;
+}
+
 /* ---- state ---- */
 
 int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)

@@ -12,7 +12,7 @@ enum { ALIGN = 4096 }; /* pages, so that a slot can be pinned by itself */
 
 /* ---- slots ---- */
 
-static void free_slot(PenSlot *s)
+void pen__slot_free(PenSlot *s)
 {
     if (!s)
         return;
@@ -38,11 +38,9 @@ static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
     }
 }
 
-static void describe(const PenRing *r, PenSlot *s)
+static void describe(const PenLoadPlan *plan, PenSlot *s)
 {
-    const PenLoadPlan *plan = r->plan;
     uintptr_t at = ((uintptr_t)s->block + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
-    s->owner = r->owner;
     s->batch.struct_size = sizeof s->batch;
     s->batch.memory = (void *)at;
     s->batch.memory_bytes = (size_t)plan->slot_bytes;
@@ -59,9 +57,8 @@ static void describe(const PenRing *r, PenSlot *s)
         describe_lists(plan, s);
 }
 
-static PenSlot *new_slot(PenRing *r, PenError *reterr)
+PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr)
 {
-    const PenLoadPlan *plan = r->plan;
     PenSlot *s = pen__zalloc(sizeof *s);
     if (s) {
         s->block = pen__alloc_array(plan->slot_bytes + ALIGN, 1);
@@ -73,14 +70,23 @@ static PenSlot *new_slot(PenRing *r, PenError *reterr)
     }
     if (!s || !s->block || !s->tensors || !s->samples || !s->valid ||
         (plan->n_lists && !s->lists)) {
-        free_slot(s);
+        pen__slot_free(s);
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;
     }
     pen__ask_huge(s->block, (size_t)plan->slot_bytes);
-    describe(r, s);
+    describe(plan, s);
+    return s;
+}
+
+static PenSlot *add_slot(PenRing *r, PenError *reterr)
+{
+    PenSlot *s = pen__slot_new(r->plan, reterr);
+    if (!s)
+        return NULL;
+    s->owner = r->owner;
     r->n_slots++;
-    r->bytes += plan->slot_cost;
+    r->bytes += r->plan->slot_cost;
     return s;
 }
 
@@ -88,14 +94,14 @@ static void drop_slot(PenRing *r, PenSlot *s)
 {
     r->n_slots--;
     r->bytes -= r->plan->slot_cost;
-    free_slot(s);
+    pen__slot_free(s);
 }
 
 static void free_list(PenSlot *s)
 {
     for (PenSlot *next; s; s = next) {
         next = s->next;
-        free_slot(s);
+        pen__slot_free(s);
     }
 }
 
@@ -130,7 +136,7 @@ PenSlot *pen__ring_open(PenRing *r, PenError *reterr)
     if (s)
         r->free = s->next;
     else
-        s = new_slot(r, reterr);
+        s = add_slot(r, reterr);
     if (!s)
         return NULL;
     s->next = NULL;

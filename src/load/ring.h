@@ -23,7 +23,7 @@ typedef struct PenReplacement {
 
 typedef struct PenSlot {
     PenBatch batch; /* first: a batch pointer is a slot pointer */
-    void *owner;    /* of the ring */
+    void *owner;    /* of the ring; NULL: the slot is in none */
     struct PenSlot *next;
     atomic_uint refs;
     uint32_t left;      /* samples that are not done; 0 = it is full */
@@ -63,6 +63,9 @@ void pen__ring_add_sample(PenRing *r, uint32_t index, uint64_t sample, bool vali
 /* A sample of a pending slot is done, with `status` and the error of a failed one. */
 void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
                            const PenError *error);
+/* A slot outside of the ring, without the lock; free accepts NULL. */
+PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr);
+void pen__slot_free(PenSlot *s);
 int pen__slot_add_replacement(PenSlot *s, const PenReplacement *what); /* negative: no memory */
 
 /* ---- batches ---- */

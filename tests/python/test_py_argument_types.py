@@ -197,7 +197,7 @@ NOT_CALLED = {"BadSample", "BatchInfo", "BatchList", "Field", "ImageInfo", "Prel
               "StorageOptions", "Sample", "Clip"}
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
-               "index": "index|slice",
+               "index": "index|slice|sample|epoch",
                "key": "key|sample|column", "samples": "samples?|field|key|schema",
                "path": "path|pack|no such file|No such file|no plan found|choose another name",
                "pack": "pack|no such file", "data": "data|image", "tasks": "tasks?",
@@ -224,6 +224,7 @@ class Bench:
         self.loader = penstock.Loader(self.pack, 2, pipeline=PIPELINE, output="numpy", threads=1,
                                       memory="64MiB")
         self.state = self.loader.state_dict()
+        self.dataset = penstock.Dataset(self.pack, PIPELINE, output="numpy")
         with penstock.Loader(self.pack, N, pipeline="id: key", output="numpy") as loader:
             self.keys = next(iter(loader)).id
 
@@ -250,6 +251,11 @@ class Bench:
             # Values that are allowed and that nobody uses: that many threads, or samples.
             if "threads" not in given and "timeout" not in given and len(loader) < 100:
                 next(iter(loader))
+
+    def use_dataset(self, **given):
+        base = {"pack": self.pack, "output": "numpy", "pipeline": PIPELINE}
+        dataset = penstock.Dataset(**{**base, **given})
+        assert repr(dataset) and dataset[0]
 
     def use_writer(self, **given):
         given = {"path": self.fresh(), "schema": SCHEMA, **given}
@@ -321,6 +327,9 @@ class Bench:
             "Sample.__contains__": self.at(sample, "__contains__"),
             "Clip.__getitem__": self.at(clip, "__getitem__"),
             "BatchList.__getitem__": self.at(self.keys, "__getitem__"),
+            "Dataset": self.use_dataset,
+            "Dataset.__getitem__": self.at(self.dataset, "__getitem__"),
+            "Dataset.set_epoch": self.method(self.dataset.set_epoch),
             "Clip.decode": self.method(clip.decode),
             "Loader.set_epoch": self.method(self.loader.set_epoch),
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),

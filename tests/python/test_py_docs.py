@@ -24,6 +24,7 @@ PAGES = [
     "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
     "how-to/train-elastically.md", "how-to/jax.md",
     "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
+    "how-to/dataloader.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
@@ -38,7 +39,8 @@ ELSEWHERE = {
 }
 # What takes longest runs in CI only.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow) if name in (
-    "reference/python.md", "tutorials/first-pack.md", "how-to/jax.md") else name for name in PAGES]
+    "reference/python.md", "tutorials/first-pack.md", "how-to/jax.md",
+    "how-to/dataloader.md") else name for name in PAGES]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
@@ -55,6 +57,8 @@ def photos(tmp_path_factory):
 def test_code_runs(name, photos, tmp_path, monkeypatch):
     if name == "how-to/jax.md":
         need("jax", "grain")
+    if name == "how-to/dataloader.md":
+        need("grain")
     for file in photos.iterdir():
         (tmp_path / file.name).symlink_to(file)
     monkeypatch.chdir(tmp_path)

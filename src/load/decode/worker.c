@@ -1,54 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/decode/worker.h"
 
-#include <inttypes.h>
-
 #include "base/thread.h"
 #include "load/decode/lists.h"
-#include "load/decode/replacement.h"
-#include "load/decode/sample.h"
+#include "load/decode/run.h"
 #include "load/spans.h"
-
-/* The message gets the sample's number and key. */
-static void name_sample(PenPack *pack, PenTask *t)
-{
-    char key[96];
-    size_t bytes = 0;
-    uint64_t sample = t->to.sample;
-    int r = pen_pack_key(pack, sample, NULL, 0, &bytes, NULL);
-    t->error.sample = (int64_t)sample;
-    if (r == PEN_OK && bytes < sizeof key)
-        r = pen_pack_key(pack, sample, key, sizeof key, &bytes, NULL);
-    if (r == PEN_OK && bytes < sizeof key)
-        pen__error_prefix(&t->error, "sample %" PRIu64 " '%.*s'", sample, (int)bytes, key);
-    else
-        pen__error_prefix(&t->error, "sample %" PRIu64, sample);
-}
-
-static int decode(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
-{
-    PenStageClock *clock = pen__task_clock(t);
-    uint64_t begin = pen__stage_begin(clock), cpu = clock ? pen__sys->thread_ns() : 0;
-    pen__decode_context_time(decoder->context, clock);
-    int r = pen__sample_decode(w->tasks, decoder, t);
-    pen__decode_context_time(decoder->context, NULL);
-    if (clock)
-        clock->decode_cpu_ns += pen__sys->thread_ns() - cpu;
-    pen__stage_end(clock, PEN_TIMED_DECODE, begin);
-    return r;
-}
-
-/* Without the lock. */
-static void run_task(const PenWorker *w, const PenImageDecoder *decoder, PenTask *t)
-{
-    if (t->status == PEN_OK && !w->plan->no_decode)
-        t->status = decode(w, decoder, t);
-    if (t->status < 0) {
-        name_sample(w->plan->pack, t);
-        if (w->plan->set.on_bad == PEN_BAD_SUBSTITUTE)
-            t->status = pen__sample_replace(w->tasks, decoder, t);
-    }
-}
 
 /* With the lock held, which it releases meanwhile: for the last sample of a batch with lists. */
 static void join_lists(const PenWorker *w, const PenTask *t)
@@ -80,7 +36,7 @@ static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *d
     pen__thread_set(me, PEN_ACTIVITY_DECODING, t->to.sample);
     uint64_t begin_ns = me->since_ns, sample = t->to.sample;
     pthread_mutex_unlock(&lock->mutex);
-    run_task(w, decoder, t);
+    pen__task_run(w->tasks, decoder, t);
     pthread_mutex_lock(&lock->mutex);
     join_lists(w, t);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
