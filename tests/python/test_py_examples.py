@@ -228,10 +228,12 @@ def test_export_metrics(work):
 
 def test_every_example_is_here():
     """And tells in its first lines how it is run."""
-    tested = set(re.findall(r'EXAMPLES / "(\w+\.py)"', pathlib.Path(__file__).read_text()))
+    here = pathlib.Path(__file__)
+    text = here.read_text() + here.with_name("test_py_recipes.py").read_text()
+    tested = set(re.findall(r'EXAMPLES / "(\w+\.py)"', text))
     scripts = {path.name for path in EXAMPLES.glob("*.py")} - {"common.py"}
     assert scripts == tested
     for name in scripts:
         doc = ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
-        how = rf"    (python3|torchrun .*) examples/python/{name} (s3://packs/)?(photos|clips)"
+        how = rf"    (python3|torchrun .*) examples/python/{name} (s3://packs/)?(photos|clips|shapes)"
         assert re.search(how, doc), name
