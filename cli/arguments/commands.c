@@ -143,12 +143,13 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .about =
             "Removes the files that a pack does not use from its directory: unfinished work, "
             "and shards that --append replaced. It never removes files that penstock did not "
-            "write. In an object store it also aborts unfinished uploads, and fails with exit "
-            "code 75 while tasks share a plan there, unless you pass --abandon.\n"
+            "write. In an object store it also aborts unfinished uploads. While tasks share a "
+            "plan, it fails with exit code 75, unless you pass --abandon.\n"
             "After this command, an interrupted run starts from the beginning instead of "
             "resuming. A process that still has an older version of the pack open can no "
             "longer read it.",
         .examples = "penstock gc train.pen\n"
+                    "penstock gc --abandon /shared/train.pen\n"
                     "penstock gc s3://bucket/train.pen --json",
         .next =
             "'penstock info NAME.pen' shows the pack.",

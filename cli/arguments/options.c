@@ -225,8 +225,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_ABANDON] = {.name = "abandon", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(GC),
         .mistaken = "force all",
-        .help = "in an object store, also discard the plan of tasks and what they have written; "
-                "tasks that run fail"},
+        .help = "also discard the plan of tasks and what they have written; in an object store, "
+                "tasks that run then fail"},
     [CLI_OPT_SAMPLES] = {.name = "samples", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(INFO),
         .mistaken = "list all",

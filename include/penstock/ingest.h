@@ -236,8 +236,8 @@ PEN_NODISCARD PEN_API int pen_ingest_gc_at_sized(const char *out, const PenRemot
                                                  size_t ret_bytes, PenError *reterr);
 /** Removes from the place of a pack what its manifest does not name: the state of interrupted runs,
  * old shards and, in an object store, unfinished uploads. It removes only what penstock created.
- * `remote` and `work` are as in PenIngestSettings. Fails with PEN_E_BUSY if tasks share a plan in
- * the object store. */
+ * `remote` and `work` are as in PenIngestSettings. Fails with PEN_E_BUSY if tasks share a plan
+ * there. */
 PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote,
                                                  const char *work, PenGcResult *ret,
                                                  PenError *reterr)
@@ -247,8 +247,8 @@ PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemot
 PEN_NODISCARD PEN_API int pen_ingest_gc_all_sized(const char *out, const PenRemoteSettings *remote,
                                                   const char *work, PenGcResult *ret,
                                                   size_t ret_bytes, PenError *reterr);
-/** The same, and also removes the plan that tasks share in an object store, and all that these
- * tasks have written. Tasks that run fail. */
+/** The same, and also removes the plan that tasks share, and all that these tasks have written.
+ * Tasks that run fail; in a directory this is PEN_E_BUSY until they have ended. */
 PEN_NODISCARD static inline int pen_ingest_gc_all(const char *out, const PenRemoteSettings *remote,
                                                   const char *work, PenGcResult *ret,
                                                   PenError *reterr)

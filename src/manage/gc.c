@@ -162,18 +162,32 @@ static int remove_unused(Unused *u, PenError *reterr)
     return pen__each(&each, reterr);
 }
 
+static int fail_planned(const PenStore *store, PenError *reterr)
+{
+    const char *name = pen__store_name(store);
+    return pen__fail(reterr, PEN_E_BUSY, WHERE,
+                     "%.300s: tasks that share the plan " PEN_SHARED_PLAN
+                     " may be running; run 'penstock finalise %.300s', or discard the plan and "
+                     "what the tasks have written with 'penstock gc --abandon %.300s'",
+                     name, name, name);
+}
+
 /* Tasks may be running whose shards no manifest names yet. */
 static int check_plan(PenStore *store, PenError *reterr)
 {
-    const char *name = pen__store_name(store);
     int r = pen__store_has(store, PEN_SHARED_PLAN, reterr);
-    if (r == 1)
-        return pen__fail(reterr, PEN_E_BUSY, WHERE,
-                         "%.300s: tasks that share the plan " PEN_SHARED_PLAN
-                         " may be running; run 'penstock finalise %.300s', or discard the plan and "
-                         "what the tasks have written with 'penstock gc --abandon %.300s'",
-                         name, name, name);
-    return r;
+    return r == 1 ? fail_planned(store, reterr) : r;
+}
+
+/* The same in a directory. There, what is left beside a manifest is of no use: the process that
+ * published it was stopped before it could remove the plan. */
+static int check_tasks(PenStore *store, const char *home, PenError *reterr)
+{
+    int r = pen__store_has(store, PEN_MANIFEST_NAME, reterr);
+    if (r)
+        return r < 0 ? r : PEN_OK;
+    r = pen__work_is_planned(home, reterr);
+    return r == 1 ? fail_planned(store, reterr) : r;
 }
 
 static int clean_remote(PenStore *store, const PenNamed *named, int abandon, PenGcResult *ret,
@@ -200,6 +214,13 @@ static int clean_remote(PenStore *store, const PenNamed *named, int abandon, Pen
     return r;
 }
 
+static int clean_directory(PenStore *store, const char *home, const PenNamed *named, int abandon,
+                           PenGcResult *ret, PenError *reterr)
+{
+    int r = abandon ? PEN_OK : check_tasks(store, home, reterr);
+    return r < 0 ? r : clean_folders(home, named, ret, reterr);
+}
+
 int pen__gc_locked(PenStore *store, const char *home, int abandon, PenGcResult *ret,
                    PenError *reterr)
 {
@@ -212,7 +233,7 @@ int pen__gc_locked(PenStore *store, const char *home, int abandon, PenGcResult *
     if (r == PEN_OK && pen__store_remote(store))
         r = clean_remote(store, &named, abandon, ret, reterr);
     else if (r == PEN_OK)
-        r = clean_folders(home, &named, ret, reterr);
+        r = clean_directory(store, home, &named, abandon, ret, reterr);
     /* The plan goes last: as long as it exists, the next run knows that there is more to remove. */
     if (r == PEN_OK)
         r = pen__work_remove(home, &ret->files, &ret->bytes, reterr);

@@ -18,8 +18,8 @@ int pen__named_load(PenStore *store, PenNamed *ret, PenError *reterr);
 /* 1: "3f/3f...shard", a name that we give, and not in use. */
 int pen__named_unused(const PenNamed *named, const char *name);
 
-/* pen_ingest_gc for a caller that holds the lock of the work directory. While tasks share a plan in
- * an object store, PEN_E_BUSY; with `abandon`, the plan goes first. */
+/* pen_ingest_gc for a caller that holds the lock of the work directory. While tasks share a plan,
+ * PEN_E_BUSY; with `abandon` it is discarded, in an object store before all else. */
 int pen__gc_locked(PenStore *store, const char *home, int abandon, PenGcResult *ret,
                    PenError *reterr);
 

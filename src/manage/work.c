@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,9 +108,9 @@ static int remove_all_in(const Removal *removal, int dir, const char *path, int 
 static int is_ours(const char *name)
 {
     static const char *const ours[] = {
-        "plan",         "plan.part",  "plan.new",      "plan.new.part", "sources",
-        "sources.part", "rest.part",  "manifest.part", "writer.part",   "run",
-        "tars",         "plan.spill", "plan.new.spill"};
+        "plan",         "plan.part",  "plan.new",       "plan.new.part", "sources",
+        "sources.part", "rest.part",  "manifest.part",  "writer.part",   "run",
+        "tars",         "plan.spill", "plan.new.spill", PEN_WORK_TASKS};
     int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
     for (size_t k = 0; k < PEN_LEN(ours); k++)
         known |= strcmp(name, ours[k]) == 0;
@@ -162,6 +163,42 @@ int pen__work_is_shared(const char *name)
     name += sizeof plan - 1;
     return !*name ||
            (*name == '-' && strlen(name) == 33 && strspn(name + 1, "0123456789abcdef") == 32);
+}
+
+/* What there is in .work that says whether tasks have to do with it. */
+typedef struct Found {
+    bool plan, tasks, run, task;
+} Found;
+
+static int find(const char *out, Found *ret, PenError *reterr)
+{
+    PenNames names = {0};
+    char *work = pen__work_path(out, NULL);
+    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
+    for (uint64_t i = 0; i < names.n; i++) {
+        const char *name = names.names[i];
+        ret->plan |= strcmp(name, "plan") == 0;
+        ret->tasks |= strcmp(name, PEN_WORK_TASKS) == 0;
+        ret->run |= strcmp(name, "run") == 0;
+        ret->task |= strncmp(name, "task-", 5) == 0;
+    }
+    pen__names_free(&names);
+    pen__free(work);
+    return pen__error_accept(r, PEN_E_NOT_FOUND, reterr);
+}
+
+int pen__work_has_tasks(const char *out, PenError *reterr)
+{
+    Found found = {0};
+    int r = find(out, &found, reterr);
+    return r < 0 ? r : found.task;
+}
+
+int pen__work_is_planned(const char *out, PenError *reterr)
+{
+    Found found = {0};
+    int r = find(out, &found, reterr);
+    return r < 0 ? r : found.plan && (found.task || (found.tasks && !found.run));
 }
 
 int pen__work_check(const char *out, PenError *reterr)

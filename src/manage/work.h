@@ -29,6 +29,14 @@ void pen__work_task_name(uint32_t task, uint32_t n_tasks, char ret[PEN_TASK_NAME
 /* Is it such a name? 1 yes, with its numbers. */
 int pen__work_task(const char *name, uint32_t *ret_task, uint32_t *ret_n_tasks);
 
+/* A folder in .work that 'penstock plan' makes: the plan in this directory is for tasks. */
+#define PEN_WORK_TASKS "tasks"
+/* Has a task been run here? 1 yes, 0 no. */
+int pen__work_has_tasks(const char *out, PenError *reterr);
+/* Is there a plan that tasks share? 1 yes: a task has been run, or 'penstock plan' has made it and
+ * no run of one process has taken it over. */
+int pen__work_is_planned(const char *out, PenError *reterr);
+
 /* Removes a file, or a link itself, of the open directory `dir`, which lies at `path`. */
 int pen__entry_remove(int dir, const char *name, const char *path, uint64_t *files, uint64_t *bytes,
                       PenError *reterr);

@@ -184,7 +184,7 @@ static void clean(const Tree *t, Tree *ret)
     clear_top();
     tree_store(t, top);
     if (access(out, F_OK) == 0)
-        MUST(pen_ingest_gc(out, &gc, NULL) == PEN_OK);
+        MUST(pen_ingest_gc_all(out, NULL, NULL, &gc, NULL) == PEN_OK);
     unlink(scratch("top/p.pen-bad.jsonl"));
     tree_load(top, ret);
 }
@@ -314,7 +314,7 @@ static void clean_up(Sweep *s, const Recorded *r, size_t n, Found found)
     Tree nothing = {0};
     if (access(out, F_OK) != 0)
         return;
-    if (pen_ingest_gc(out, &gc, &e) < 0) {
+    if (pen_ingest_gc_all(out, NULL, NULL, &gc, &e) < 0) {
         sweep_bad(s, "%s, crash at %zu: gc: %s", r->s->name, n, e.message);
         return;
     }

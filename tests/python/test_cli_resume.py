@@ -461,6 +461,6 @@ def test_a_writer_leaves_tasks_alone(tmp_path, planned):
 
 def test_a_writer_after_tasks_are_given_up(tmp_path, planned):
     _, out, _ = planned
-    good("gc", out)
+    good("gc", "--abandon", out)
     write_pack(out)
     good("verify", out)

@@ -83,7 +83,7 @@ def verbs(stock):
         "bench": ("pack", read, ("bench", "P", "--seconds", "1", "--threads", "1")),
         "append": ("pack", write, ("pack", more, "-o", "P", "--append")),
         "gc": ("pack", (*write, *tasks, "ab", ".work/copy-0.part"), ("gc", "P")),
-        "gc of tasks": ("tasks", (*work, *tasks), ("gc", "P")),
+        "gc of tasks": ("tasks", (*work, *tasks), ("gc", "--abandon", "P")),
         "copy to": ("empty", (*read, ".work", ".work/copy-0.part", ".work/manifest.part"),
                     ("copy", stock.pack, "P")),
         "pack": ("empty", write, ("pack", source, "-o", "P")),
@@ -379,7 +379,7 @@ def test_another_users_pack(stock):
     os.chown(home, hostile.NOBODY, hostile.NOBODY)
     for path in (stock.tasks, stock.planned):
         before = hostile.snapshot(path)
-        for args in (("gc", path), ("pack", stock.source, "-o", path)):
+        for args in (("gc", "--abandon", path), ("pack", stock.source, "-o", path)):
             wrong, result = hostile.program(*args, as_nobody=True)
             assert not wrong, wrong
             assert result.code == 1 and "ermission denied" in result.err, result.err

@@ -332,7 +332,7 @@ def test_a_broken_plan(place):
             (place.path / ".work" / "plan").write_bytes(damaged)
         with pytest.raises(penstock.CorruptError, match="damaged; discard"):
             place.finalise()
-    place.good("gc", place.path, *(("--abandon",) if place.bucket else ()))
+    place.good("gc", place.path, "--abandon")
     assert place.task(0, 1, range(3)) == place.finalise()
 
 
@@ -378,12 +378,13 @@ def test_tasks_of_pack_are_left_alone(place, tmp_path):
 
 def test_gc_discards_tasks(place):
     place.task(0, 2, range(9))
-    if place.bucket:
-        result = place.run("gc", place.path)
-        assert result.code != 0 and "--abandon" in result.err
-    else:  # of a plan that was killed
+    before = place.tree()
+    result = place.run("gc", place.path)
+    assert result.code == 75 and "'penstock gc --abandon" in result.err
+    assert place.tree() == before
+    if not place.bucket:  # of a plan that was killed
         (pathlib.Path(place.path) / ".work" / "plan.spill").touch()
-    place.good("gc", place.path, *(("--abandon",) if place.bucket else ()))
+    place.good("gc", place.path, "--abandon")
     assert place.names() == set()
     for i in range(2):
         place.task(i, 2, range(i, i + 1))

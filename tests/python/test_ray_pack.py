@@ -218,5 +218,5 @@ def test_errors(nodes, folder, tmp_path):
     with pytest.raises(penstock.DecodeError, match="broken.*jpg"):
         pack(folder, tmp_path / "b.pen", on_bad="stop")
     wait_until(lambda: is_free(tmp_path / "b.pen"))  # soon no task runs any more
-    good("gc", tmp_path / "b.pen")
+    good("gc", "--abandon", tmp_path / "b.pen")
     assert run("info", tmp_path / "b.pen").code == 1

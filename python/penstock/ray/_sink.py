@@ -88,7 +88,8 @@ class PackSink(Datasink):  # type: ignore[misc]
 
     The order of samples is the order of write tasks. It is the same in every run if the dataset is
     and `ray.data.DataContext.get_current().execution_options.preserve_order = True` is set.
-    If the job fails, no pack appears; run it again, or remove the parts with `penstock gc`.
+    If the job fails, no pack appears; run it again, or remove the parts with
+    `penstock gc --abandon`.
 
     samples        after write_datasink(): the number of samples in the pack
     """

@@ -89,8 +89,8 @@ int pen__bad_parse(PenBadList *list, const void *data, size_t bytes, uint64_t po
             memcmp(at, prefix, sizeof prefix - 1) != 0 || at[sizeof prefix - 1] < '0' ||
             at[sizeof prefix - 1] > '9') {
             r = pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                          "%s: expected a list of broken inputs, found something else; 'penstock "
-                          "gc' removes it",
+                          "%s: expected a list of broken inputs, found something else; discard "
+                          "it with 'penstock gc --abandon' and start again",
                           path);
             break;
         }

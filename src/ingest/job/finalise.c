@@ -101,8 +101,8 @@ static int count_named(Finalise *f, PenError *reterr)
         else if (f->n_tasks && f->n_tasks != n)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                           "%s: some tasks are of %u and some of %u; they cannot be combined: run "
-                          "'penstock gc%s' and start again",
-                          f->out, f->n_tasks, n, f->shared ? " --abandon" : "");
+                          "'penstock gc --abandon' and start again",
+                          f->out, f->n_tasks, n);
         f->n_tasks = f->n_named = n;
     }
     if (r == PEN_OK && !f->n_tasks)

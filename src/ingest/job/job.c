@@ -85,9 +85,8 @@ static int check_tasks(const PenJob *job, PenError *reterr)
         if (pen__work_task(names.names[i], &task, &n_tasks) && n_tasks != s->n_tasks)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                           "%.300s: task %u of %u: the tasks run so far are of %u; use that number, "
-                          "or run 'penstock gc %s%.300s' and start again",
-                          s->out, s->task, s->n_tasks, n_tasks, job->shared ? "--abandon " : "",
-                          s->out);
+                          "or run 'penstock gc --abandon %.300s' and start again",
+                          s->out, s->task, s->n_tasks, n_tasks, s->out);
     pen__names_free(&names);
     return r;
 }
@@ -98,10 +97,11 @@ static int lock_task(void *ctx, PenError *reterr)
     return pen__inner_lock(job->folder, &job->task_lock, reterr);
 }
 
-static int open_folder(PenJob *job, PenError *reterr)
+static int open_folder(PenJob *job, int plan_only, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
-    char name[PEN_TASK_NAME_BYTES] = "run";
+    char name[PEN_TASK_NAME_BYTES];
+    snprintf(name, sizeof name, "%s", plan_only ? PEN_WORK_TASKS : "run");
     if (s->n_tasks) {
         int r = check_tasks(job, reterr);
         if (r < 0)
@@ -255,7 +255,7 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
     if (r == PEN_OK)
         r = pen__job_open_plan(job, reterr);
     if (r == PEN_OK)
-        r = open_folder(job, reterr);
+        r = open_folder(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
     if (r == PEN_OK && settings->in_place)

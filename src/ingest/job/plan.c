@@ -139,22 +139,13 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
 /* Has anything been written by the plan that is there? 1 yes, 0 no. */
 static int has_begun(const PenJob *job, PenError *reterr)
 {
-    const char *out = job->home;
     PenShardEntry entry;
-    PenNames names = {0};
     uint8_t id[PEN_ID_BYTES];
     pen__shard_id(pen__plan_info(job->plan)->id, 0, 0, 0, id);
     int r = pen__shard_find(job->store, id, &entry, NULL, NULL, reterr);
     if (r == PEN_E_CORRUPT || r == PEN_E_FORMAT)
         return 1; /* damaged, but written */
-    char *work = r == PEN_OK ? pen__work_path(out, NULL) : NULL;
-    if (r == PEN_OK)
-        r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, out);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
-        r = strncmp(names.names[i], "task-", 5) == 0;
-    pen__names_free(&names);
-    pen__free(work);
-    return r;
+    return r ? r : pen__work_has_tasks(job->home, reterr);
 }
 
 /* Does the plan that is there belong to this run? 1 yes; 0 no, and nobody needs it: it is left over
@@ -174,10 +165,14 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
     r = has_begun(job, reterr);
     if (r <= 0)
         return r;
+    const char *out = job->settings->out;
+    int has_tasks = pen__work_has_tasks(job->home, reterr);
+    if (has_tasks < 0)
+        return has_tasks;
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "%s: an interrupted run with other sources or settings exists here; run that "
-                     "command again, or discard it with 'penstock gc %s'",
-                     job->settings->out, job->settings->out);
+                     "%.300s: an interrupted run with other sources or settings exists here; run "
+                     "that command again, or discard it with 'penstock gc %s%.300s'",
+                     out, has_tasks ? "--abandon " : "", out);
 }
 
 /* ---- a plan in place of another -------------------------------------------------------------- */
@@ -261,7 +256,7 @@ int pen__job_give_up(PenJob *job, PenError *reterr)
     pen__plan_close(&job->plan);
     if (r == PEN_OK)
         r = known ? pen__work_remove(job->home, NULL, NULL, reterr)
-                  : pen__gc_locked(job->store, job->home, 0, &gc, reterr);
+                  : pen__gc_locked(job->store, job->home, 1, &gc, reterr);
     return r < 0 ? r : pen__work_make(job->home, reterr);
 }
 
@@ -371,7 +366,7 @@ static int refuse_writers(const PenJob *job, PenError *reterr)
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%.300s: tasks of a writer have begun here; finish them with 'penstock "
-                         "finalise %.300s', or discard them with 'penstock gc %.300s'",
+                         "finalise %.300s', or discard them with 'penstock gc --abandon %.300s'",
                          out, out, out);
     return r;
 }

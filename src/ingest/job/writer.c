@@ -77,28 +77,15 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
                      w->path, s->class_field);
 }
 
-/* Has a task been run here? Others may still be running, on other machines. */
-static int has_tasks(const PenWriter *w, PenError *reterr)
-{
-    PenNames names = {0};
-    char *work = pen__work_path(w->home, NULL);
-    int r = work ? pen__dir_list(work, &names, reterr) : pen__fail_memory(reterr, WHERE, w->path);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
-        r = strncmp(names.names[i], "task-", 5) == 0;
-    pen__names_free(&names);
-    pen__free(work);
-    return r;
-}
-
 /* A run of 'penstock pack' that has not come to its end: this pack takes its place. What it was
  * made from is still there. */
 static int replace_run(const PenWriter *w, const char *plan, PenError *reterr)
 {
-    int r = has_tasks(w, reterr);
+    int r = pen__work_has_tasks(w->home, reterr); /* others may run on other machines */
     if (r == 1)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: tasks have been run here; 'penstock finalise %s' makes a pack of "
-                         "them, 'penstock gc %s' discards them",
+                         "them, 'penstock gc --abandon %s' discards them",
                          w->path, w->path, w->path);
     PenJob job = {.store = w->store, .home = w->home};
     if (r == PEN_OK)

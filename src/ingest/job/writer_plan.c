@@ -105,10 +105,9 @@ int pen__writer_plan_write(PenWriterPlan *plan, const char *name, PenBuf *ret, P
 
 static int fail_damaged(const char *name, PenError *reterr)
 {
-    return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
-                     "%s: damaged; discard what the tasks have written with 'penstock gc', or in "
-                     "an object store with 'penstock gc --abandon'",
-                     name);
+    return pen__fail(
+        reterr, PEN_E_CORRUPT, WHERE,
+        "%s: damaged; discard what the tasks have written with 'penstock gc --abandon'", name);
 }
 
 static int parse_head(const PenBuf *b, PenWriterPlan *ret, uint64_t lengths[N_PARTS])

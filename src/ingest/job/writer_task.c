@@ -39,7 +39,6 @@ static int check_free(const PenWriterTask *t, PenError *reterr)
 
 static int fail_other(const PenWriterTask *t, PenError *reterr)
 {
-    const char *gc = is_remote(t) ? "gc --abandon" : "gc";
     int r = pen__writer_plan_is_there(t->store, reterr);
     if (r < 0)
         return r;
@@ -47,12 +46,12 @@ static int fail_other(const PenWriterTask *t, PenError *reterr)
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%.300s: the tasks that have begun here have another schema, other "
                          "settings or another number of tasks; use the same for all tasks, or "
-                         "discard what these have written with 'penstock %s %.300s'",
-                         t->path, gc, t->path);
+                         "discard what these have written with 'penstock gc --abandon %.300s'",
+                         t->path, t->path);
     return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                      "%.300s: a plan or an unfinished run of 'penstock pack' exists here; finish "
-                     "it, or discard it with 'penstock %s %.300s'",
-                     t->path, gc, t->path);
+                     "it, or discard it with 'penstock gc --abandon %.300s'",
+                     t->path, t->path);
 }
 
 /* The plan that is there has to be this one: 1 it is, 0 there is none. */

@@ -32,16 +32,11 @@ struct PenPlan {
     PenRecordFrame frame;
 };
 
-/* What to do about a plan that cannot be used. */
-static const char *remedy(const PenPlan *p)
-{
-    return p->source->is_remote ? "discard it with 'penstock gc --abandon' and start again"
-                                : "remove it and start again";
-}
-
 static int fail(const PenPlan *p, int status, const char *what, PenError *reterr)
 {
-    return pen__fail(reterr, status, WHERE, "%s: %s; %s", p->source->name, what, remedy(p));
+    return pen__fail(reterr, status, WHERE,
+                     "%s: %s; discard it with 'penstock gc --abandon' and start again",
+                     p->source->name, what);
 }
 
 static int fail_corrupt(const PenPlan *p, const char *what, PenError *reterr)
@@ -433,8 +428,8 @@ int pen__plan_item(const PenPlan *plan, uint64_t position, PenItem *ret, PenBuf 
     if (crc != pen__load32(entry + 12))
         return pen__fail(reterr, PEN_E_CORRUPT, WHERE,
                          "%s: item %" PRIu64 ": the checksum of its record at offset %" PRIu64
-                         " does not match; %s",
-                         name, position, offset, remedy(plan));
+                         " does not match; discard it with 'penstock gc --abandon' and start again",
+                         name, position, offset);
     scratch->bytes = bytes;
     r = pen__record_parse(&plan->frame, ret, scratch, reterr);
     if (r < 0)
