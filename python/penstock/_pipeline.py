@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Union
 
@@ -188,6 +189,16 @@ def _call_hint(part: object) -> str:
     return "; to run a function on batches, pass it as transform=" if callable(part) else ""
 
 
+def source(field: str, of: str | None = None) -> Op:
+    """Use a field of the pack under another name, as a view of it. Must be the first operation.
+
+    field  name of the field in the pack
+    of     for a mask: the image or view of the pipeline whose crops and flips it follows
+    """
+    text = _name(_check.text("source: field", field))
+    return Op("source", text if of is None else f"{text} of={_name(_check.text('source: of', of))}")
+
+
 def _ops_text(what: str, ops: Ops) -> str:
     if isinstance(ops, str):
         return _check.text(what, ops)
@@ -198,7 +209,20 @@ def _ops_text(what: str, ops: Ops) -> str:
                 f"{what}: expected operations of penstock.ops, found {_check.shown(part)}"
                 f"{_call_hint(part)}"
             )
-    return _check.text(what, " | ".join(str(part) for part in parts))
+    text = " | ".join(str(part) for part in parts if not _is_source(part))
+    heads = [part for part in parts if _is_source(part)]
+    if heads and heads != parts[:1]:
+        raise InvalidError(f"{what}: source must be the first operation of a field, and only once")
+    return _check.text(what, f"{heads[0]}: {text}" if heads else text)
+
+
+def _is_source(part: object) -> bool:
+    return isinstance(part, Op) and part.name == "source"
+
+
+def _has_head(text: str) -> bool:
+    """True if a text begins with the name of a field: no operation has a colon."""
+    return ":" in re.sub('"[^"]*"', "", text)
 
 
 def _name(field: object) -> str:
@@ -209,14 +233,21 @@ def _name(field: object) -> str:
 
 
 def text(pipeline: Pipeline | None) -> str | None:
-    """The text form of a pipeline: a text, operations, or a dict of field names to either."""
+    """The text form of a pipeline: a text, operations, or a dict of names to either. A name is that
+    of a field, or of a view if its text or operations begin with the field."""
     if pipeline is None:
         return None
     if isinstance(pipeline, Mapping):
         if not pipeline:
             raise InvalidError("pipeline: expected at least one field, found none")
+        fields = [
+            (_name(field), _ops_text(f"pipeline: {field}", ops)) for field, ops in pipeline.items()
+        ]
         return "; ".join(
-            f"{_name(field)}: {_ops_text(f'pipeline: {field}', ops)}"
-            for field, ops in pipeline.items()
+            f"{name} = {ops}" if _has_head(ops) else f"{name}: {ops}" for name, ops in fields
+        )
+    if not isinstance(pipeline, str) and _has_head(whole := _ops_text("pipeline", pipeline)):
+        raise InvalidError(
+            f"pipeline: source names no result; use a dict: {{'view': {_check.shown(whole)}}}"
         )
     return _ops_text("pipeline", pipeline)

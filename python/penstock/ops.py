@@ -7,9 +7,9 @@ is the same pipeline as the text "decode | random_resized_crop 224 | hflip | ten
 """
 
 from . import _pipeline
-from ._pipeline import Op
+from ._pipeline import Op, source
 
 for _name, (_help, _params) in _pipeline.table().items():
     globals()[_name] = _pipeline.make_op(_name, _help, _params)
 
-__all__ = ["Op", *_pipeline.table()]  # noqa: PLE0604
+__all__ = ["Op", "source", *_pipeline.table()]  # noqa: PLE0604

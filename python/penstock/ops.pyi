@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ._pipeline import Op as Op
+from ._pipeline import source as source
 
 def decode(
     mode: Literal["rgb", "gray"] = "rgb",
@@ -164,6 +165,14 @@ def tensor(
             normalized (auto, u8, f16, bf16, f32, f64, i64)
     layout  channels last (nhwc) or first (nchw); for clips, nhwc means nthwc and nchw means ncthw
             (nhwc, nchw, nthwc, ncthw, ntchw)
+    """
+
+def repeat(
+    n: int,
+) -> Op:
+    """Return several results per image, each with its own random draws. Must be the last operation.
+
+    n  results per image; they are a dimension after that of the batch
     """
 
 def text(

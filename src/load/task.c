@@ -8,11 +8,11 @@
 int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
 {
     PenTask *t = pen__zalloc(sizeof *t);
-    if (t && plan->n_images)
-        t->images = pen__zalloc(plan->n_images * sizeof *t->images);
+    if (t && plan->n_views)
+        t->images = pen__zalloc(plan->n_views * sizeof *t->images);
     if (t && plan->n_clips)
         t->clips = pen__zalloc(plan->n_clips * sizeof *t->clips);
-    if (!t || (plan->n_images && !t->images) || (plan->n_clips && !t->clips)) {
+    if (!t || (plan->n_views && !t->images) || (plan->n_clips && !t->clips)) {
         if (t)
             pen__free(t->images);
         pen__free(t);
@@ -32,7 +32,7 @@ static void trim_clip(PenTaskClip *clip, size_t bytes)
 
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
 {
-    for (uint32_t i = 0; i < plan->n_images; i++) {
+    for (uint32_t i = 0; i < plan->n_views; i++) {
         pen__buf_trim(&task->images[i].slice.data, bytes);
         pen__buf_trim(&task->images[i].lengths, bytes);
         pen__buf_trim(&task->images[i].entries, bytes);

@@ -12,12 +12,12 @@
 
 struct PenSlot;
 
-typedef struct PenTaskImage {
-    PenSlice slice; /* the bytes; the buffer is kept for the next sample */
+typedef struct PenTaskImage { /* one view */
+    PenSlice slice; /* the bytes, of the first view of a stored image; kept for the next sample */
     PenBuf lengths; /* of its segments, u32 each; or */
     PenBuf entries; /* of its index */
     PenJpegEntries index;
-    PenEncoded encoded; /* points into them */
+    PenEncoded encoded; /* points into those of the first view */
     PenSamplePlan sample_plan;
 } PenTaskImage;
 
@@ -68,7 +68,7 @@ typedef struct PenTask {
     PenError error;
     PenBlock *block;      /* that was prefetched for it; NULL: to be found */
     bool complete;        /* files are read completely, and their entry indexes are not used */
-    PenTaskImage *images; /* plan->n_images of them */
+    PenTaskImage *images; /* plan->n_views of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
 } PenTask;
 
@@ -77,10 +77,12 @@ static inline PenStageClock *pen__task_clock(PenTask *task)
     return task->timed ? &task->clock : NULL;
 }
 
-/* Of its random draws. */
-static inline PenDrawKey pen__task_key(const PenLoadPlan *plan, const PenTask *task)
+/* Of the random draws of a field. */
+static inline PenDrawKey pen__task_key(const PenLoadPlan *plan, const PenTask *task,
+                                       const PenOutField *f)
 {
-    return pen__draw_key_of(pen__draw_key(plan->set.seed, task->to.epoch), task->to.ordinal);
+    PenDrawKey key = pen__draw_key(plan->set.seed, task->to.epoch);
+    return pen__draw_key_view(pen__draw_key_of(key, task->to.ordinal), f->draws);
 }
 
 /* Where the sample's part of a field lies in the slot. */

@@ -8,13 +8,21 @@
 #include "ops/pipeline/list.h"
 #include "ops/run/program.h"
 
+static void same_texts(const char *a, const char *b)
+{
+    REQUIRE(!a == !b && (!a || strcmp(a, b) == 0));
+}
+
 static void same_specs(const PenSpec *a, const PenSpec *b)
 {
     REQUIRE(a->n_fields == b->n_fields);
     for (uint32_t i = 0; i < a->n_fields; i++) {
         const PenSpecField *f = &a->fields[i], *g = &b->fields[i];
-        REQUIRE(!f->name == !g->name && f->n_ops == g->n_ops);
-        REQUIRE(!f->name || strcmp(f->name, g->name) == 0);
+        REQUIRE(f->n_ops == g->n_ops);
+        same_texts(f->name, g->name);
+        same_texts(f->source, g->source);
+        same_texts(f->of, g->of);
+        REQUIRE((!f->source || f->name) && (!f->of || f->source));
         for (uint32_t k = 0; k < f->n_ops; k++) {
             REQUIRE(f->ops[k].op == g->ops[k].op);
             for (uint32_t v = 0; v < f->ops[k].op->n_params; v++) {
@@ -30,6 +38,7 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
 static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
 {
     PenTensor t = pen__program_result(p);
+    REQUIRE(pen__program_bytes(p) % pen__program_repeats(p) == 0);
     int64_t w = t.shape[t.n_dims - (t.channels_last ? 2 : 1)];
     uint32_t width = 0;
     REQUIRE(r->n_steps >= 1 && r->n_steps <= PEN_MAX_STEPS && r->n_erase <= PEN_MAX_ERASE);
@@ -64,7 +73,7 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
         PenImageShape shape = {width, height, (uint8_t)(1 + i * 3), i % 2 == 0};
         PenClipShape clip = {.views = 1};
         pen__program_clip(p, &clip);
-        uint32_t view = clip.views - 1;
+        uint32_t view = PEN_MAX(clip.views, pen__program_repeats(p)) - 1;
         if (GOES(pen__sample_plan_make_view(p, &shape, pen__draw_key(width, height), i, view,
                                             &sample_plan, &err)))
             check_recipe(&sample_plan, p);

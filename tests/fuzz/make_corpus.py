@@ -629,6 +629,11 @@ def pipeline_seeds():
         "ncthw",
         "clip-list": "decode gray | clip indices=5,0,5,9 pad=none | center_crop 8 | tensor ntchw",
         "clip-times": "video: decode | clip 8 fps=7.5 offset=0.25 | random_crop 8 padding=9",
+        "views": (
+            'g = image: decode | random_resized_crop 32 | repeat 2; "a b" = "x=y": decode gray | '
+            "center_crop 8; m = mask of=g: decode | random_resized_crop 32 | tensor i64 | repeat 2"
+        ),
+        "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",
         "wrong-sign": "decode || hflip = ,",

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ._pipeline import Op as Op
+from ._pipeline import source as source
 
 '''
 

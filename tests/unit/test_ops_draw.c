@@ -41,6 +41,30 @@ TEST(draw_key_is_no_sum)
     CHECK(ones > N * N * 31 && ones < N * N * 33);
 }
 
+/* Views have keys of their own, which the order of what is mixed in does not change by chance. */
+TEST(draw_key_of_views)
+{
+    static const char *names[] = {"global1", "global2", "local", "", "a", "b"};
+    static uint64_t keys[64 * PEN_LEN(names)];
+    size_t n = 0;
+    for (uint32_t o = 0; o < 64; o++)
+        for (size_t i = 0; i < PEN_LEN(names); i++) {
+            PenDrawKey key = pen__draw_key_of(pen__draw_key(3, 4), o);
+            PenDrawKey view = pen__draw_key_view(key, pen__draw_name(names[i]));
+            keys[n++] = view.key[0] | (uint64_t)view.key[1] << 32;
+            PenDrawKey none = pen__draw_key_view(key, 0);
+            CHECK(none.key[0] == key.key[0] && none.key[1] == key.key[1]);
+            CHECK(view.key[0] != key.key[0] || view.key[1] != key.key[1]);
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            CHECK(keys[i] != keys[k]);
+    /* States of earlier runs continue with the same draws. */
+    PenDrawKey fixed = pen__draw_key_view(pen__draw_key(1, 2), pen__draw_name("global1"));
+    CHECK_INT(fixed.key[0], 0x590ce52b);
+    CHECK_INT(fixed.key[1], 0x6befa658);
+}
+
 /* The first repeat of a sample keeps the key; the others have keys that no epoch has. */
 TEST(draw_key_of_repeats)
 {
@@ -320,6 +344,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(draw_counter_is_sample_operation_draw);
     RUN(draw_key_is_no_sum);
+    RUN(draw_key_of_views);
     RUN(draw_key_of_repeats);
     RUN(draw_operations_have_numbers_of_their_own);
     RUN(draw_is_the_same_for_ever);

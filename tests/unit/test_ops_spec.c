@@ -101,7 +101,7 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
     FAILS("decode | mixup",
           "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
           "random_crop, three_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, "
-          "clip, normalize, random_erasing, tensor, text, json, bytes, key");
+          "clip, normalize, random_erasing, tensor, repeat, text, json, bytes, key");
     FAILS("hflip probability=1",
           "pipeline: column 7: hflip has no parameter 'probability'; expected p");
     FAILS("random_resized_crop 8 ration=1,2",
@@ -181,7 +181,10 @@ TEST(spec_wrong_signs)
     FAILS("decode | | hflip", "pipeline: column 10: expected an operation, found '|'");
     FAILS("decode;", "pipeline: column 8: expected an operation, found the end");
     FAILS("image:", "pipeline: column 7: expected an operation, found the end");
-    FAILS("decode = rgb", "pipeline: column 8: expected a value, '|', ';' or the end, found '='");
+    FAILS("decode = rgb", "pipeline: column 13: expected ':' or 'of=NAME:' after the field of the "
+                          "pack, found the end");
+    FAILS("decode rgb = 1",
+          "pipeline: column 8: decode has no parameter 'rgb'; expected mode, shrink");
     FAILS("hflip p=", "pipeline: column 9: expected a value, found the end");
     FAILS("resize 1,", "pipeline: column 10: expected a value, found the end");
     FAILS("decode\n| hflip",
@@ -206,6 +209,41 @@ TEST(spec_long_names_are_cut)
     CHECK(strstr(err.message, "öö...'; expected decode") != NULL);
 }
 
+/* A field of the batch may have another name than that of the pack, which is then behind '='. */
+TEST(spec_views_have_names)
+{
+    FORM("a = image: hflip; b=image:hflip | repeat 8",
+         "a = image: hflip p=0.5; b = image: hflip p=0.5 | repeat n=8");
+    FORM("m = mask of=a: hflip; \"of\" = of of = \"a b\": hflip",
+         "m = mask of=a: hflip p=0.5; of = of of=\"a b\": hflip p=0.5");
+    FORM("\"my view\" = \"x=y\": hflip", "\"my view\" = \"x=y\": hflip p=0.5");
+    FORM("image = image: hflip", "image: hflip p=0.5");
+    FORM("mask = mask of=image: hflip", "mask = mask of=image: hflip p=0.5");
+    FORM("a = b: hflip; c = b: hflip; b: hflip",
+         "a = b: hflip p=0.5; c = b: hflip p=0.5; b: hflip p=0.5");
+    FAILS("a = : hflip", "pipeline: column 5: expected a name, found ':'");
+    FAILS("a = | hflip", "pipeline: column 5: expected a name, found '|'");
+    FAILS("a =", "pipeline: column 4: expected a name, found the end");
+    FAILS("a = b",
+          "pipeline: column 6: expected ':' or 'of=NAME:' after the field of the pack, found "
+          "the end");
+    FAILS("a = b view=c: hflip",
+          "pipeline: column 7: expected ':' or 'of=NAME:' after the field of "
+          "the pack, found 'view'");
+    FAILS("a = b of c: hflip",
+          "pipeline: column 7: expected ':' or 'of=NAME:' after the field of the "
+          "pack, found 'of'");
+    FAILS("a = b of=: hflip", "pipeline: column 10: expected a name, found ':'");
+    FAILS("a = b of=c d: hflip", "pipeline: column 12: expected ':', found 'd'");
+    FAILS("a = b: hflip; a = c: hflip", "pipeline: column 15: field 'a' is given twice");
+    FAILS("a = b = c: hflip",
+          "pipeline: column 7: expected ':' or 'of=NAME:' after the field of the "
+          "pack, found '='");
+    FAILS("a = \"b: hflip", "pipeline: column 5: the name has no closing quote");
+    FAILS("a = b: hflip; vflip",
+          "pipeline: column 15: a pipeline of several fields names each field: 'image: ...'");
+}
+
 TEST(spec_limits_are_errors)
 {
     static char text[PEN_MAX_TEXT + 2];
@@ -214,7 +252,7 @@ TEST(spec_limits_are_errors)
     memset(text, ' ', sizeof text - 1);
     memcpy(text, "decode", 6);
     CHECK_INT(pen__spec_parse(text, &s, &err), PEN_E_LIMIT);
-    CHECK_STR(err.message, "pipeline: longer than 4096 bytes");
+    CHECK_STR(err.message, "pipeline: longer than 16384 bytes");
     text[PEN_MAX_TEXT] = '\0';
     CHECK_INT(pen__spec_parse(text, &s, &err), PEN_OK);
     pen__spec_free(&s);
@@ -230,7 +268,7 @@ TEST(spec_limits_are_errors)
 
     /* Short as it is typed, too long in full. */
     text[0] = '\0';
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 12; i++) {
         append(text, sizeof text, "%sf%d:color_jitter", i ? ";" : "", i);
         for (int k = 1; k < 32; k++)
             append(text, sizeof text, "|color_jitter");
@@ -244,7 +282,7 @@ TEST(spec_table_is_sound)
 {
     uint32_t n;
     const PenOp *ops = pen_ops(&n);
-    CHECK_INT(n, 18);
+    CHECK_INT(n, 19);
     for (uint32_t i = 0; i < n; i++) {
         char text[200];
         PenSpec s;
@@ -375,6 +413,7 @@ int main(int argc, char **argv)
     RUN(spec_missing_twice_and_too_many);
     RUN(spec_wrong_signs);
     RUN(spec_long_names_are_cut);
+    RUN(spec_views_have_names);
     RUN(spec_limits_are_errors);
     RUN(spec_table_is_sound);
     RUN(spec_numbers_or_words);

@@ -91,7 +91,7 @@ int pen__clip_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, co
                   .field = f,
                   .task = task,
                   .clip = &task->clips[f->image],
-                  .key = pen__task_key(plan, task),
+                  .key = pen__task_key(plan, task, f),
                   .out = pen__task_place(task, f)};
     pen__program_clip(f->program, &shape);
     int r = PEN_OK;

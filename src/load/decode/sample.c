@@ -2,13 +2,17 @@
 #include "load/decode/sample.h"
 
 #include "load/decode/clip.h"
+#include "load/decode/views.h"
 #include "load/read/fetch.h"
 
-static int decode_image(const PenImageDecoder *decoder, const PenOutField *f, PenTask *t)
+/* With all its views; `f` is the field of the first one. */
+static int decode_image(const PenLoadPlan *plan, const PenImageDecoder *decoder,
+                        const PenOutField *f, PenTask *t)
 {
     PenTaskImage *im = &t->images[f->image];
-    int r = pen__image_decoder_run(decoder, f->program, &im->sample_plan, &im->encoded,
-                                   pen__task_place(t, f), &t->error);
+    int r = f->n_views > 1 ? pen__views_decode(plan, decoder, f, t)
+                           : pen__image_decoder_run(decoder, f->program, &im->sample_plan,
+                                                    &im->encoded, pen__task_place(t, f), &t->error);
     /* A table that is not of the file can make a part look broken, or like another kind of file. */
     bool is_part = im->encoded.partial && im->encoded.entries;
     bool is_content = r == PEN_E_DECODE || r == PEN_E_UNSUPPORTED || r == PEN_E_LIMIT;
@@ -22,8 +26,8 @@ static int decode_all(const PenLoadPlan *plan, const PenImageDecoder *decoder, P
         const PenOutField *f = &plan->fields[i];
         if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_decode(plan, decoder, f, task);
-        else if (pen__field_is_image(f))
-            r = decode_image(decoder, f, task);
+        else if (f->n_views)
+            r = decode_image(plan, decoder, f, task);
     }
     return r;
 }

@@ -163,11 +163,13 @@ static void verify(const uint8_t *data, size_t bytes)
 static int run_image(Runner *r, const PenOutField *f, const PenTask *t)
 {
     const PenTaskImage *im = &t->images[f->image];
-    if (r->bench->stage == PEN_STAGE_VERIFY)
+    int status = PEN_OK;
+    if (r->bench->stage == PEN_STAGE_VERIFY && f->n_views)
         verify(im->encoded.data, im->encoded.bytes);
-    else
-        return run_one(r, f, im);
-    return PEN_OK;
+    for (uint32_t i = 0; r->bench->stage > PEN_STAGE_VERIFY && i < f->repeats; i++)
+        if (status == PEN_OK)
+            status = run_one(r, f, &im[i]);
+    return status;
 }
 
 /* The frames of one view, each of them once. */
@@ -179,7 +181,7 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     pen__program_clip(f->program, &shape);
     const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data +
                              (size_t)(view / shape.crops) * shape.frames;
-    PenDrawKey key = pen__task_key(&r->bench->plan, t);
+    PenDrawKey key = pen__task_key(&r->bench->plan, t, f);
     int status = PEN_OK;
     for (uint32_t i = 0; i < shape.frames && status == PEN_OK; i++) {
         if (i && chosen[i] == chosen[i - 1])
@@ -429,7 +431,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
     int r = pen__load_plan_build(&b.plan, pack, settings, reterr);
     if (r < 0)
         return r;
-    if (b.plan.n_images + b.plan.n_clips)
+    if (b.plan.n_views + b.plan.n_clips)
         r = load_samples(&b, reterr);
     if (r == PEN_OK && b.n)
         r = time_all(&b, seconds, &stages, reterr);

@@ -186,6 +186,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
         pen__free(p->fields[i].name);
     }
     pen__free(p->fields);
+    pen__free(p->views);
     pen__free(p->text);
     pen__free(p->subset);
     pen__free(p->ordinals);

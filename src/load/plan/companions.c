@@ -5,20 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "load/plan/views.h"
 #include "ops/pipeline/geometry.h"
 
 #define WHERE "load/companions"
 
 enum { SHOWN = 96 }; /* bytes of an operation in a message */
-
-/* Every field but the times of clips has its own text in the pipeline. */
-static const PenSpecField *spec_of(const PenLoadPlan *p, const PenOutField *f)
-{
-    for (uint32_t i = 0; i < p->spec.n_fields; i++)
-        if (strcmp(p->spec.fields[i].name, f->name) == 0)
-            return &p->spec.fields[i];
-    return NULL;
-}
 
 /* ---- masks ---- */
 
@@ -49,24 +41,47 @@ static int fail_mask(const PenSpecField *image, const PenSpecField *mask, const 
         of_mask ? of_mask->column : mask->column, mask->name, image->name, b, a);
 }
 
-/* Pixels of a mask belong to those of one image of the pipeline. */
-static int check_mask(const PenLoadPlan *p, const PenSpecField *mask, PenError *reterr)
+static int fail_unnamed(const PenOutField *view, const PenSpecField *mask, PenError *reterr)
 {
-    const PenSpecField *first = NULL;
+    const char *source = mask->source ? mask->source : mask->name;
+    return pen__spec_fail(reterr, mask->column,
+                          "mask '%.40s': name the view that it follows: '%.40s = %.40s of=%.40s: "
+                          "...'",
+                          mask->name, mask->name, source, view->name);
+}
+
+static int check_repeats(const PenOutField *image, const PenOutField *mask,
+                         const PenSpecField *spec, PenError *reterr)
+{
+    if (image->repeats == mask->repeats && image->tensor.n_dims == mask->tensor.n_dims + 1)
+        return PEN_OK;
+    return pen__spec_fail(reterr, spec->column,
+                          "mask '%.40s': its repeat differs from that of image '%.40s'; give both "
+                          "the same",
+                          mask->name, image->name);
+}
+
+/* Pixels of a mask belong to those of one image of the pipeline, with the same draws. */
+static int check_mask(const PenLoadPlan *p, const PenOutField *f, PenError *reterr)
+{
+    const PenSpecField *first = NULL, *mask = pen__plan_spec(p, f);
     const PenSpecOp *a, *b, *of_image = NULL, *of_mask = NULL;
     for (uint32_t i = 0; i < p->n_fields; i++) {
-        if (p->fields[i].kind != PEN_KIND_IMAGE)
+        bool is_other = mask->of ? (int32_t)i != f->follows : p->fields[i].draws != f->draws;
+        if (p->fields[i].kind != PEN_KIND_IMAGE || is_other)
             continue;
-        const PenSpecField *image = spec_of(p, &p->fields[i]);
+        const PenSpecField *image = pen__plan_spec(p, &p->fields[i]);
         if (!pen__geometry_differs(image, mask, &a, &b))
-            return PEN_OK;
+            return check_repeats(&p->fields[i], f, mask, reterr);
         if (!first) {
             first = image;
             of_image = a;
             of_mask = b;
         }
     }
-    return first ? fail_mask(first, mask, of_image, of_mask, reterr) : PEN_OK;
+    if (first)
+        return fail_mask(first, mask, of_image, of_mask, reterr);
+    return p->first_image < 0 ? PEN_OK : fail_unnamed(&p->fields[p->first_image], mask, reterr);
 }
 
 int pen__companions_check(const PenLoadPlan *p, PenError *reterr)
@@ -74,7 +89,7 @@ int pen__companions_check(const PenLoadPlan *p, PenError *reterr)
     int r = PEN_OK;
     for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
         if (p->fields[i].kind == PEN_KIND_MASK)
-            r = check_mask(p, spec_of(p, &p->fields[i]), reterr);
+            r = check_mask(p, &p->fields[i], reterr);
     return r;
 }
 
@@ -85,7 +100,7 @@ static const PenOutField *moved_field(const PenLoadPlan *p)
     for (uint32_t i = 0; i < p->n_fields; i++) {
         const PenOutField *f = &p->fields[i];
         if ((f->kind == PEN_KIND_IMAGE || f->kind == PEN_KIND_CLIP) &&
-            pen__geometry_any(spec_of(p, f)))
+            pen__geometry_any(pen__plan_spec(p, f)))
             return f;
     }
     return NULL;

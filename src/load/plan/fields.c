@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "load/plan/companions.h"
+#include "load/plan/views.h"
 #include "ops/pipeline/list.h"
 
 #define WHERE "load/plan"
@@ -100,8 +101,7 @@ static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec
     PenTensor one = pen__program_result(to->program);
     set_tensor(p, to, &one);
     to->bytes = pen__program_bytes(to->program);
-    if (pen__field_is_image(to))
-        to->image = p->n_images++;
+    to->repeats = pen__program_repeats(to->program);
     if (kind->kind == PEN_KIND_CLIP) {
         to->image = p->n_clips++;
         r = add_times(p, to, reterr);
@@ -149,8 +149,9 @@ static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *
                       PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(p->pack);
-    for (uint32_t i = 0; spec->name && i < info->n_fields; i++)
-        if (strcmp(info->fields[i].name, spec->name) == 0) {
+    const char *name = spec->source ? spec->source : spec->name;
+    for (uint32_t i = 0; name && i < info->n_fields; i++)
+        if (strcmp(info->fields[i].name, name) == 0) {
             *ret = i;
             return PEN_OK;
         }
@@ -162,19 +163,22 @@ static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *
                          pen__pack_path(p->pack));
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "pipeline: column %u: no field '%s' in %s; its first field is '%s'",
-                     spec->column, spec->name, pen__pack_path(p->pack), info->fields[0].name);
+                     spec->source ? spec->source_column : spec->column, name,
+                     pen__pack_path(p->pack), info->fields[0].name);
 }
 
-/* The key of the sample is no field of the pack: its name is new. */
-static int check_key_name(const PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
+/* The key of the sample is no field of the pack, nor is a view: its name is new. */
+static int check_new_name(const PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(p->pack);
+    bool is_key = pen__list_kind(spec) == PEN_LIST_KEY;
     for (uint32_t i = 0; i < info->n_fields; i++)
         if (strcmp(info->fields[i].name, spec->name) == 0)
             return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "pipeline: column %u: key: '%s' is a field of the pack; use another "
-                             "name for the keys of the samples",
-                             spec->column, spec->name);
+                             "pipeline: column %u: %s'%s' is a field of the pack; use another "
+                             "name for %s",
+                             spec->column, is_key ? "key: " : "", spec->name,
+                             is_key ? "the keys of the samples" : "the view");
     return PEN_OK;
 }
 
@@ -253,22 +257,18 @@ static int write_text(PenLoadPlan *p, PenError *reterr)
 static int add_named(PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
 {
     uint32_t number = PEN_NO_FIELD;
-    int r = pen__list_kind(spec) == PEN_LIST_KEY ? check_key_name(p, spec, reterr)
-                                                 : find_field(p, spec, &number, reterr);
-    for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
-        if (p->fields[i].field == number)
+    bool is_key = pen__list_kind(spec) == PEN_LIST_KEY;
+    int r = PEN_OK;
+    if (is_key || (spec->source && strcmp(spec->source, spec->name) != 0))
+        r = check_new_name(p, spec, reterr);
+    if (r == PEN_OK && !is_key)
+        r = find_field(p, spec, &number, reterr);
+    for (uint32_t i = 0; i < p->n_fields && is_key && r == PEN_OK; i++)
+        if (p->fields[i].field == PEN_NO_FIELD)
             r = pen__fail(reterr, PEN_E_INVALID, WHERE,
                           "pipeline: column %u: field '%s' occurs twice", spec->column,
                           p->fields[i].name);
     return r == PEN_OK ? add_field(p, number, spec, reterr) : r;
-}
-
-static int32_t find_first_image(const PenLoadPlan *p)
-{
-    for (uint32_t i = 0; i < p->n_fields; i++)
-        if (p->fields[i].kind == PEN_KIND_IMAGE)
-            return (int32_t)i;
-    return -1;
 }
 
 int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
@@ -286,9 +286,10 @@ int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
     if (r == PEN_OK)
         r = check_names(p, reterr);
     if (r == PEN_OK)
+        r = pen__plan_views_choose(p, reterr);
+    if (r == PEN_OK)
         r = pen__companions_check(p, reterr);
     if (r == PEN_OK)
         r = pen__companions_warn(p, &p->warning, reterr);
-    p->first_image = find_first_image(p);
     return r;
 }

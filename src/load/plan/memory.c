@@ -93,13 +93,20 @@ static int share_remote(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint6
     return PEN_OK;
 }
 
+/* What tasks take for the plans of several views of one image. */
+static uint64_t more_plans(const PenLoadPlan *p)
+{
+    return (uint64_t)p->tasks * (p->n_views - p->n_stored) * sizeof(PenSamplePlan);
+}
+
 /* Half is for the ring, an eighth for bytes of samples, a quarter for scratch, an eighth for
  * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
  * without. */
 static int share_out(PenLoadPlan *p, PenError *reterr)
 {
     uint64_t m = p->set.memory_bytes, ring_need, slot = p->slot_bytes + SLOT_EXTRA;
-    uint64_t rest_need = (uint64_t)p->threads * 3 * MiB + 4 * MiB;
+    uint64_t plans = more_plans(p);
+    uint64_t rest_need = (uint64_t)p->threads * 3 * MiB + 4 * MiB + 4 * plans;
     PenShares *s = &p->shares;
     if (pen__add_over(slot, (uint64_t)p->set.batch_size * SAMPLE_EXTRA, &slot) ||
         pen__mul_over(slot, MIN_SLOTS, &ring_need) || ring_need > UINT64_MAX - rest_need)
@@ -119,6 +126,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
         if (r < 0)
             return r;
     }
+    s->scratch -= PEN_MIN(plans, s->scratch / 2);
     s->scratch_each = PEN_MIN(s->scratch / 2 / p->threads, 8 * MiB);
     uint64_t wanted = (p->set.prefetch ? p->set.prefetch : PREFETCH) + 2;
     p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted, s->ring / slot), (uint64_t)MIN_SLOTS);
@@ -148,12 +156,12 @@ static int check_node(const PenLoadPlan *p, PenError *reterr)
 
 int pen__plan_memory_share(PenLoadPlan *p, PenError *reterr)
 {
+    p->tasks = 2 * (p->threads + p->io_threads) + 8;
     int r = check_node(p, reterr);
     if (r == PEN_OK)
         r = lay_out(p, reterr);
     if (r == PEN_OK)
         r = share_out(p, reterr);
-    p->tasks = 2 * (p->threads + p->io_threads) + 8;
     p->tickets = (uint32_t)PEN_MIN((uint64_t)p->slots * p->set.batch_size, (uint64_t)MOST_TICKETS);
     return r;
 }

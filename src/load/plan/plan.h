@@ -21,7 +21,12 @@ typedef struct PenOutField {
     PenTensor tensor; /* of a batch, without data */
     uint64_t bytes;   /* of one sample */
     uint64_t offset;  /* in a slot's memory */
-    uint32_t image;   /* which of a task's images (of images and masks) or clips */
+    uint32_t image;   /* of images and masks: the first of its views; or which of a task's clips */
+    uint32_t repeats; /* of images and masks: its views, one after another */
+    uint32_t n_views; /* of the first field that reads a stored image: views of all that do, from
+                       * `image` on; of the others 0 */
+    int32_t follows;  /* of a mask: the image whose size it has; -1: none */
+    uint64_t draws;   /* of the view that it is or follows: pen__draw_name; 0: of none */
     uint32_t times;   /* of a clip: the field for its frames' times; 0: none */
     int32_t list;     /* PEN_LIST_*: `bytes` are the most that a value may have */
     uint64_t lengths; /* of a list, in a slot's memory: becomes its offsets */
@@ -36,6 +41,14 @@ static inline bool pen__field_is_image(const PenOutField *f)
 {
     return f->kind == PEN_KIND_IMAGE || f->kind == PEN_KIND_MASK;
 }
+
+/* One image of a batch's sample: of which field, and which of its repeats. Views of one stored
+ * image follow one another: it is read once for all of them. */
+typedef struct PenView {
+    uint32_t field, repeat;
+} PenView;
+
+enum { PEN_MAX_VIEWS = 256 }; /* of a sample */
 
 /* Which part of the memory is for what. */
 typedef struct PenShares {
@@ -53,8 +66,11 @@ typedef struct PenLoadPlan {
     PenSpec spec;
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
-    uint32_t n_fields, n_images, n_clips, n_lists;
+    uint32_t n_fields, n_clips, n_lists;
     PenOutField *fields;
+    uint32_t n_stored; /* images that are read for a sample, for n_views results */
+    uint32_t n_views;
+    PenView *views;
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */

@@ -55,7 +55,7 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
     uint32_t *chosen = resize_to(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
     if (r < 0 || !chosen)
         return PEN_E_NO_MEMORY;
-    PenDrawKey key = pen__task_key(plan, task);
+    PenDrawKey key = pen__task_key(plan, task, f);
     return pen__program_choose(f->program, &frames, key, task->to.sample, chosen, reterr);
 }
 

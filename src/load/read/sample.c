@@ -35,19 +35,22 @@ static int check_mask(const PenTask *task, const PenOutField *image, const PenOu
 static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f,
                         PenLocation *at, PenError *reterr)
 {
-    PenTaskImage *im = &task->images[f->image];
     PenImageEntry e = pen__block_image(&at->block->view, at->in_block, f->field, 0);
     if (e.codec == PEN_STORED_NONE)
         return no_image(f, reterr);
     PenImageShape shape = {e.width, e.height, e.orientation ? e.orientation : 1,
                            e.codec == PEN_STORED_JPEG};
-    int r = pen__sample_plan_make(f->program, &shape, pen__task_key(plan, task), task->to.sample,
-                                  &im->sample_plan, reterr);
-    if (r == PEN_OK && f->kind == PEN_KIND_MASK && plan->first_image >= 0)
-        r = check_mask(task, &plan->fields[plan->first_image], f, &shape, reterr);
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < f->repeats && r == PEN_OK; i++)
+        r = pen__sample_plan_make_view(f->program, &shape, pen__task_key(plan, task, f),
+                                       task->to.sample, i, &task->images[f->image + i].sample_plan,
+                                       reterr);
+    if (r == PEN_OK && f->kind == PEN_KIND_MASK && f->follows >= 0)
+        r = check_mask(task, &plan->fields[f->follows], f, &shape, reterr);
     /* An entry of 2 bytes or more becomes one of 16; a length of 2 one of 4. */
     uint32_t grows = pen__block_is_indexed(&at->block->view, &e) ? 8 : 2;
-    at->bytes += e.bytes + PEN_SLACK + e.table_bytes * grows;
+    if (f->n_views)
+        at->bytes += e.bytes + PEN_SLACK + e.table_bytes * grows;
     return r;
 }
 
@@ -88,14 +91,19 @@ static int list_lengths(PenTaskImage *im, const PenSegmentTable *t, PenError *re
     return PEN_OK;
 }
 
-static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im,
+static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im, uint32_t n,
                          PenError *reterr)
 {
     PenSegmentTable t = pen__block_segments(&spot->block->view, e);
-    PenCut cut = {e->codec,  t.components,          t.h_samp, t.v_samp, e->width,
-                  e->height, im->sample_plan.shrink};
-    uint32_t first, last;
-    pen__region_segments(&cut, im->sample_plan.region.y, im->sample_plan.region.h, &first, &last);
+    PenCut cut = {e->codec, t.components, t.h_samp, t.v_samp, e->width, e->height, 0};
+    uint32_t first = UINT32_MAX, last = 0;
+    for (uint32_t i = 0, from, to; i < n; i++) { /* what lies between views is read with them */
+        const PenSamplePlan *plan = &im[i].sample_plan;
+        cut.shrink = plan->shrink;
+        pen__region_segments(&cut, plan->region.y, plan->region.h, &from, &to);
+        first = PEN_MIN(first, from);
+        last = PEN_MAX(last, to);
+    }
     int r = pen__pack_read_slice(spot, first, last, &im->slice, reterr);
     if (r < 0)
         return r;
@@ -114,13 +122,18 @@ static int read_segments(const PenSpot *spot, const PenImageEntry *e, PenTaskIma
 
 /* The part of a file that is needed. */
 static int read_scan(const PenSpot *spot, const PenImageEntry *e, const PenStoredEntries *t,
-                     PenTaskImage *im, PenError *reterr)
+                     PenTaskImage *im, uint32_t n, PenError *reterr)
 {
-    PenCut cut = {e->codec,  (uint8_t)t->plan.components, t->h_samp, t->v_samp, e->width,
-                  e->height, im->sample_plan.shrink};
+    PenCut cut = {e->codec, (uint8_t)t->plan.components, t->h_samp, t->v_samp, e->width, e->height,
+                  0};
     PenScanPart part;
-    uint64_t from, end;
-    pen__region_scan(&cut, &im->index, &im->sample_plan.region, &from, &end);
+    uint64_t from = UINT64_MAX, end = 0, a, b;
+    for (uint32_t i = 0; i < n; i++) {
+        cut.shrink = im[i].sample_plan.shrink;
+        pen__region_scan(&cut, &im->index, &im[i].sample_plan.region, &a, &b);
+        from = PEN_MIN(from, a);
+        end = PEN_MAX(end, b);
+    }
     int r = pen__pack_read_scan(spot, from, end, &im->slice.data, &part, reterr);
     if (r < 0)
         return r;
@@ -131,7 +144,7 @@ static int read_scan(const PenSpot *spot, const PenImageEntry *e, const PenStore
 }
 
 /* An index that cannot be parsed is not used, nor is one that has turned out to be wrong. */
-static int read_indexed(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im,
+static int read_indexed(const PenSpot *spot, const PenImageEntry *e, PenTaskImage *im, uint32_t n,
                         bool complete, PenError *reterr)
 {
     PenStoredEntries t = pen__block_entries(&spot->block->view, e).stored;
@@ -142,9 +155,10 @@ static int read_indexed(const PenSpot *spot, const PenImageEntry *e, PenTaskImag
     if (r == PEN_E_DECODE)
         return pen__pack_read_payload(spot, &im->slice.data, reterr);
     im->encoded.entries = &im->index;
-    return r < 0 ? r : read_scan(spot, e, &t, im, reterr);
+    return r < 0 ? r : read_scan(spot, e, &t, im, n, reterr);
 }
 
+/* Once, for all views of it. */
 static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at, PenError *reterr)
 {
     PenTaskImage *im = &task->images[f->image];
@@ -154,13 +168,15 @@ static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at
         .width = e.width, .height = e.height, .codec = e.codec, .channels = e.channels};
     int r;
     if (pen__block_is_indexed(&at->block->view, &e))
-        r = read_indexed(&spot, &e, im, task->complete, reterr);
+        r = read_indexed(&spot, &e, im, f->n_views, task->complete, reterr);
     else if (e.table_bytes)
-        r = read_segments(&spot, &e, im, reterr);
+        r = read_segments(&spot, &e, im, f->n_views, reterr);
     else
         r = pen__pack_read_payload(&spot, &im->slice.data, reterr);
     im->encoded.data = im->slice.data.data;
     im->encoded.bytes = im->slice.data.bytes;
+    for (uint32_t i = 1; i < f->n_views; i++)
+        im[i].encoded = im->encoded;
     return r;
 }
 
@@ -175,7 +191,7 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
             r = pen__clip_read(task, f, at, reterr);
         if (f->list)
             r = pen__list_read(task, f, at, reterr);
-        if (!pen__field_is_image(f))
+        if (!f->n_views)
             continue;
         PenTaskImage *im = &task->images[f->image];
         r = read_image(f, task, at, reterr);

@@ -21,13 +21,32 @@ PenDrawKey pen__draw_key(uint64_t seed, uint64_t epoch)
     return (PenDrawKey){.key = {(uint32_t)key, (uint32_t)(key >> 32)}};
 }
 
+static PenDrawKey change_key(PenDrawKey key, uint64_t by)
+{
+    uint64_t whole = key.key[0] | (uint64_t)key.key[1] << 32;
+    whole = mix(whole ^ by);
+    return (PenDrawKey){.key = {(uint32_t)whole, (uint32_t)(whole >> 32)}};
+}
+
 PenDrawKey pen__draw_key_of(PenDrawKey key, uint32_t ordinal)
 {
     if (!ordinal)
         return key;
-    uint64_t whole = key.key[0] | (uint64_t)key.key[1] << 32;
-    whole = mix(whole ^ mix(ordinal + 0x9e3779b97f4a7c15u));
-    return (PenDrawKey){.key = {(uint32_t)whole, (uint32_t)(whole >> 32)}};
+    return change_key(key, mix(ordinal + 0x9e3779b97f4a7c15u));
+}
+
+/* FNV-1a. The last bit says that there is a name. */
+uint64_t pen__draw_name(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return h | 1;
+}
+
+PenDrawKey pen__draw_key_view(PenDrawKey key, uint64_t name)
+{
+    return name ? change_key(key, mix(name ^ 0x517cc1b727220a95u)) : key;
 }
 
 /* FNV-1a of the name and the number. */

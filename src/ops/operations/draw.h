@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers of one operation on one sample. They are addressed by (seed, epoch, sample,
  * operation's name, which one of that name, number of the draw) and, of a sample that an epoch has
- * several times, by which of these it is: an image and its mask have the same, and nothing else
- * plays a part. */
+ * several times, by which of these it is, and of a view by its name: an image and its mask have the
+ * same, and nothing else plays a part. */
 #ifndef PEN_OPS_OPERATIONS_DRAW_H
 #define PEN_OPS_OPERATIONS_DRAW_H
 
@@ -16,6 +16,11 @@ PenDrawKey pen__draw_key(uint64_t seed, uint64_t epoch);
 /* Of the draws for a sample that the epoch has several times; `ordinal` counts from 0, whose key
  * stays as it is. */
 PenDrawKey pen__draw_key_of(PenDrawKey key, uint32_t ordinal);
+
+/* A view's name as a number other than 0. */
+uint64_t pen__draw_name(const char *name);
+/* Of the draws of a view; the key for 0, which is no view, stays as it is. */
+PenDrawKey pen__draw_key_view(PenDrawKey key, uint64_t name);
 
 typedef struct PenDraw {
     uint32_t key[2];

@@ -20,7 +20,8 @@ enum {
     PEN_DOES_NORMALIZE = 5, /* on the store */
     PEN_DOES_STORE = 6,     /* comes last */
     PEN_DOES_SELECT = 7,    /* chooses frames: of clips alone, behind decode */
-    PEN_DOES_LIST = 8       /* values of any length: the only operation of its field */
+    PEN_DOES_LIST = 8,      /* values of any length: the only operation of its field */
+    PEN_DOES_REPEAT = 9     /* several results of one image: behind all others */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
@@ -49,6 +50,9 @@ enum {
        "Overwrite a random rectangle.")                                                            \
     XX(tensor, 2, STORE, 0, NULL, NULL,                                                            \
        "Store the result in the batch. Must be the last operation.")                               \
+    XX(repeat, 1, REPEAT, 0, NULL, NULL,                                                           \
+       "Return several results per image, each with its own random draws. Must be the last "       \
+       "operation.")                                                                               \
     XX(text, 1, LIST, 0, NULL, NULL,                                                               \
        "Return a text, json or bytes field as a list of str. Must be the only operation.")         \
     XX(json, 1, LIST, 0, NULL, NULL,                                                               \
@@ -65,6 +69,8 @@ enum {
 #undef XX
         PEN_N_OPS
 };
+
+enum { PEN_MAX_REPEATS = 64 };
 
 typedef struct PenSize { /* 0 x 0: differs from image to image */
     uint32_t width, height;

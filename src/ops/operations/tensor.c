@@ -28,6 +28,11 @@ const PenParam pen__params_tensor[2] = {
      "channels last (nhwc) or first (nchw); for clips, nhwc means nthwc and nchw means ncthw"},
 };
 
+const PenParam pen__params_repeat[1] = {
+    {"n", PEN_PARAM_INT, 1, PEN_MAX_REPEATS, NULL, NULL,
+     "results per image; they are a dimension after that of the batch"},
+};
+
 int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                          PenError *reterr)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline = field { ";" field }
- * field    = [ name ":" ] operation { "|" operation }
+ * field    = [ name [ "=" name [ "of" "=" name ] ] ":" ] operation { "|" operation }
  * operation = word { [ word "=" ] value { "," value } } */
 #include "ops/pipeline/spec.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -226,17 +227,58 @@ static int add_op(Parser *p, PenSpecField *f)
     return r;
 }
 
-static int take_name(Parser *p, PenSpecField *f)
+static bool is_name(const PenToken *t)
+{
+    return t->kind == PEN_TOKEN_WORD || t->kind == PEN_TOKEN_QUOTED;
+}
+
+static int take_name(Parser *p, char **ret)
+{
+    if (!is_name(&p->now))
+        return fail_expected(p, "a name");
+    *ret = pen__strndup(p->now.text, p->now.bytes);
+    return *ret ? advance(p) : pen__fail_memory(p->reterr, where, "a name");
+}
+
+/* Behind the name and its '=': the field of the pack, and the view that a mask follows. */
+static int take_source(Parser *p, PenSpecField *f)
+{
+    f->source_column = p->now.column;
+    int r = take_name(p, &f->source);
+    if (r == PEN_OK && pen__token_is(&p->now, "of") && p->next.kind == '=') {
+        for (int skip = 0; r == PEN_OK && skip < 2; skip++)
+            r = advance(p);
+        f->of_column = p->now.column;
+        if (r == PEN_OK)
+            r = take_name(p, &f->of);
+    }
+    if (r == PEN_OK && p->now.kind != ':')
+        return fail_expected(p, f->of ? "':'" : "':' or 'of=NAME:' after the field of the pack");
+    /* A view with the name of its field is the field itself. */
+    if (r == PEN_OK && !f->of && strcmp(f->source, f->name) == 0) {
+        pen__free(f->source);
+        f->source = NULL;
+    }
+    return r;
+}
+
+/* [ name [ "=" name [ "of" "=" name ] ] ":" ] */
+static int take_head(Parser *p, PenSpecField *f)
 {
     char text[PEN_TOKEN_TEXT];
-    f->name = pen__strndup(p->now.text, p->now.bytes);
-    if (!f->name)
-        return pen__fail_memory(p->reterr, where, "a name");
-    for (uint32_t i = 0; i + 1 < p->spec.n_fields; i++)
+    PenToken name = p->now;
+    if (!is_name(&name) || (p->next.kind != ':' && p->next.kind != '='))
+        return PEN_OK;
+    int r = take_name(p, &f->name);
+    for (uint32_t i = 0; r == PEN_OK && i + 1 < p->spec.n_fields; i++)
         if (p->spec.fields[i].name && strcmp(p->spec.fields[i].name, f->name) == 0)
             return pen__spec_fail(p->reterr, f->column, "field %s is given twice",
-                                  pen__token_text(&p->now, text));
-    int r = advance(p);
+                                  pen__token_text(&name, text));
+    if (r == PEN_OK && p->now.kind == '=') {
+        r = advance(p);
+        if (r == PEN_OK)
+            r = take_source(p, f);
+    }
     return r < 0 ? r : advance(p);
 }
 
@@ -252,8 +294,7 @@ static int parse_field(Parser *p)
     s->fields = fields;
     PenSpecField *f = &fields[s->n_fields++];
     *f = (PenSpecField){.column = p->now.column};
-    if ((p->now.kind == PEN_TOKEN_WORD || p->now.kind == PEN_TOKEN_QUOTED) && p->next.kind == ':')
-        r = take_name(p, f);
+    r = take_head(p, f);
     if (r < 0)
         return r;
     while ((r = add_op(p, f)) == PEN_OK && p->now.kind == '|') {
@@ -318,6 +359,8 @@ void pen__spec_free(PenSpec *s)
 {
     for (uint32_t i = 0; i < s->n_fields; i++) {
         pen__free(s->fields[i].name);
+        pen__free(s->fields[i].source);
+        pen__free(s->fields[i].of);
         pen__free(s->fields[i].ops);
     }
     pen__free(s->fields);

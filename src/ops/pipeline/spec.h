@@ -6,8 +6,8 @@
 #include "ops/language/value.h"
 
 enum {
-    PEN_MAX_OPS = 32,    /* of one field */
-    PEN_MAX_TEXT = 4096, /* bytes */
+    PEN_MAX_OPS = 32,     /* of one field */
+    PEN_MAX_TEXT = 16384, /* bytes */
     PEN_MAX_SPEC_FIELDS = 64
 };
 
@@ -18,8 +18,10 @@ typedef struct PenSpecOp {
 } PenSpecOp;
 
 typedef struct PenSpecField {
-    char *name; /* NULL: the text names none */
-    uint32_t column;
+    char *name;   /* NULL: the text names none */
+    char *source; /* the field of the pack that this is a view of; NULL: the one of its name */
+    char *of;     /* the field of the batch whose geometry and draws a mask has; NULL: none */
+    uint32_t column, source_column, of_column;
     uint32_t n_ops;
     PenSpecOp *ops;
 } PenSpecField;

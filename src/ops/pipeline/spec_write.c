@@ -51,8 +51,20 @@ static int write_name(const char *name, PenBuf *out)
     int r = add_text(out, quote);
     if (r == PEN_OK)
         r = add_text(out, name);
-    if (r == PEN_OK)
-        r = add_text(out, quote);
+    return r < 0 ? r : add_text(out, quote);
+}
+
+static int write_head(const PenSpecField *f, PenBuf *out)
+{
+    int r = write_name(f->name, out);
+    if (r == PEN_OK && f->source)
+        r = add_text(out, " = ");
+    if (r == PEN_OK && f->source)
+        r = write_name(f->source, out);
+    if (r == PEN_OK && f->of)
+        r = add_text(out, " of=");
+    if (r == PEN_OK && f->of)
+        r = write_name(f->of, out);
     return r < 0 ? r : add_text(out, ": ");
 }
 
@@ -64,7 +76,7 @@ int pen__spec_write(const PenSpec *s, PenBuf *out)
         const PenSpecField *f = &s->fields[i];
         r = add_text(out, i ? "; " : "");
         if (r == PEN_OK && f->name)
-            r = write_name(f->name, out);
+            r = write_head(f, out);
         for (uint32_t k = 0; r == PEN_OK && k < f->n_ops; k++) {
             r = add_text(out, k ? " | " : "");
             if (r == PEN_OK)

@@ -30,6 +30,7 @@ static void drop_all(PenDecodeContext *k)
     drop(&k->images[1]);
     drop(&k->upright);
     drop(&k->row);
+    drop(&k->shared_box);
 }
 
 int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr)
@@ -66,8 +67,8 @@ void pen__decode_context_time(PenDecodeContext *k, PenStageClock *clock)
 
 void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes)
 {
-    uint64_t held =
-        (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes + k->row.bytes;
+    uint64_t held = (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes +
+                    k->row.bytes + k->shared_box.bytes;
     if (held > bytes / 2) {
         drop_all(k);
         held = 0;

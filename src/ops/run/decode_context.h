@@ -14,10 +14,11 @@ typedef struct PenScratch {
 struct PenDecodeContext {
     PenDecoder *decoder;
     PenStream *stream;
-    PenScratch images[2]; /* between steps */
-    PenScratch upright;   /* a region turned by its orientation */
-    PenScratch row;       /* with a border */
-    PenStageClock *clock; /* of the sample; NULL: it is not timed */
+    PenScratch images[2];  /* between steps */
+    PenScratch upright;    /* a region turned by its orientation */
+    PenScratch row;        /* with a border */
+    PenScratch shared_box; /* pixels for several plans */
+    PenStageClock *clock;  /* of the sample; NULL: it is not timed */
 };
 
 /* Holds at least so many bytes then; what was in it is lost. */

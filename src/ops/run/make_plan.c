@@ -35,7 +35,7 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
         const PenProgramOp *op = &p->ops[i];
         const PenOpWork *work = pen__op_work(op->op);
         PenDraw draw = pen__draw_start(key, sample, op->op->name, op->occurrence);
-        /* Each of several clips has numbers of its own; no operation draws so many. */
+        /* Each of several clips or repeats has numbers of its own; no operation draws so many. */
         draw.counter[3] = view / crops << 20;
         /* Of what changes pixels, none is done at another size, whether it is drawn or not. */
         draft.shrinks &= work->does == PEN_DOES_DECODE || work->does == PEN_DOES_SELECT ||

@@ -14,7 +14,7 @@ typedef struct Check {
     const PenSpecField *spec;
     PenProgram *p;
     PenSize size;
-    const PenSpecOp *normalize, *tensor;
+    const PenSpecOp *normalize, *tensor, *repeat;
     uint32_t steps, n_erase;
     PenError *reterr;
 } Check;
@@ -23,6 +23,19 @@ static const char *field_noun(const Check *c)
 {
     int kind = c->p->kind.kind;
     return kind == PEN_KIND_MASK ? "a mask" : kind == PEN_KIND_CLIP ? "a clip" : "an image";
+}
+
+static int check_repeat(Check *c, const PenSpecOp *op)
+{
+    uint32_t n = (uint32_t)op->values[0].v[0];
+    if (c->p->kind.kind == PEN_KIND_CLIP)
+        return pen__spec_fail(c->reterr, op->column,
+                              "repeat: the field holds a clip; for several clips of a sample use "
+                              "'clip n=%u'",
+                              n);
+    c->repeat = op;
+    c->p->repeats = n;
+    return PEN_OK;
 }
 
 static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
@@ -40,6 +53,13 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
     if (i > 1 && does == PEN_DOES_SELECT)
         return pen__spec_fail(c->reterr, op->column,
                               "clip must directly follow decode: 'decode | clip ...'");
+    if (c->repeat)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s after repeat: repeat must be the last operation; move it behind "
+                              "%s",
+                              name, name);
+    if (does == PEN_DOES_REPEAT)
+        return check_repeat(c, op);
     if (c->tensor)
         return pen__spec_fail(c->reterr, op->column,
                               "%s after tensor: tensor must be the last operation", name);
@@ -205,6 +225,18 @@ static void set_shape(Check *c, int dtype)
     }
 }
 
+/* The results of one image lie one after another. */
+static void add_repeats(PenProgram *p)
+{
+    PenTensor one = p->tensor;
+    int64_t dims[PEN_TENSOR_DIMS] = {p->repeats};
+    if (!p->repeats)
+        return;
+    memcpy(dims + 1, one.shape, one.n_dims * sizeof *dims);
+    set_tensor(p, one.dtype, one.n_dims + 1, dims);
+    p->tensor.channels_last = one.channels_last;
+}
+
 static void spread(const PenParamValue *v, float sign, float ret[4])
 {
     for (uint32_t i = 0; i < 4; i++)
@@ -289,6 +321,7 @@ static int check_image(Check *c)
     if (dtype < 0)
         return dtype;
     set_shape(c, dtype);
+    add_repeats(p);
     set_values(c);
     return PEN_OK;
 }
@@ -369,6 +402,11 @@ PenTensor pen__program_result(const PenProgram *p)
 uint64_t pen__program_bytes(const PenProgram *p)
 {
     return p->bytes;
+}
+
+uint32_t pen__program_repeats(const PenProgram *p)
+{
+    return PEN_MAX(p->repeats, 1u);
 }
 
 int pen__program_colour(const PenProgram *p)

@@ -38,6 +38,10 @@ PenTensor pen__program_result(const PenProgram *p);
 uint64_t pen__program_bytes(const PenProgram *p); /* of one sample's result */
 int pen__program_colour(const PenProgram *p);     /* PEN_COLOUR_*, of images and masks */
 
+/* Results of one image, one after another in its place, each of pen__program_bytes / n. Which of
+ * them a sample_plan is for is the `view` below. */
+uint32_t pen__program_repeats(const PenProgram *p);
+
 /* Makes all draws. A pure function of its arguments. After a failure *ret is not to be used. */
 int pen__sample_plan_make(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
                           uint64_t sample, PenSamplePlan *ret, PenError *reterr);
@@ -81,6 +85,24 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
 /* The same with the header parsed here, for callers that need it for nothing else. */
 int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
                     const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr);
+/* Pixels of a box of an image, decoded once for several sample plans of the same colour and shrink
+ * whose regions lie in it. The context holds them until it decodes another one. */
+typedef struct PenSharedBox {
+    PenBox box;
+    int32_t colour; /* PEN_COLOUR_* */
+    uint32_t shrink;
+} PenSharedBox;
+
+int pen__shared_box_decode(PenDecodeContext *k, const PenImageHeader *header,
+                           const PenSharedBox *shared, const PenLimits *limits, PenError *reterr);
+/* As pen__sample_run_parsed, with the pixels that the context holds. */
+int pen__sample_run_shared(PenDecodeContext *k, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
+                           const PenSharedBox *shared, void *dst, PenError *reterr);
+/* The most memory that decoding it takes, with its pixels; and that running a plan on it takes. */
+uint64_t pen__shared_box_memory(const PenImageHeader *header, const PenSharedBox *shared);
+uint64_t pen__sample_plan_shared_memory(const PenProgram *p, const PenSamplePlan *sample_plan);
+
 /* The same for a number as it lies in the index. */
 void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst);
 

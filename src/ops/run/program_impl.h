@@ -25,6 +25,7 @@ struct PenProgram {
     uint64_t frame_step, view_step; /* elements from one to the next */
     PenTensor tensor;
     uint64_t bytes, elements;
+    uint32_t repeats;    /* results of one image, in a dimension of their own; 0: one, without it */
     PenStoreTable table; /* of images */
     /* What random_erasing writes into the result, as elements of its type. */
     uint32_t erase_value[PEN_MAX_ERASE][4];

@@ -22,6 +22,7 @@ typedef struct Run {
     uint8_t *image; /* between steps, of w x h pixels; NULL: not begun, or stored already */
     int spare;      /* which of the two images is free */
     uint32_t w, h;
+    const PenSharedBox *shared; /* that the context holds; NULL: the image is decoded */
 } Run;
 
 typedef struct Sink { /* takes the rows of a pass */
@@ -109,8 +110,19 @@ static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, 
     return PEN_OK;
 }
 
+static int give_shared(const Run *run, PenRowsFn rows, void *ctx)
+{
+    const PenBox *from = &run->shared->box, *box = &run->sample_plan->region;
+    size_t c = run->p->channels, stride = from->w * c;
+    const uint8_t *first =
+        run->k->shared_box.data + (box->y - from->y) * stride + (box->x - from->x) * c;
+    return rows(ctx, first, stride, box->h, run->reterr);
+}
+
 static int decode(Run *run, PenRowsFn rows, void *ctx)
 {
+    if (run->shared)
+        return give_shared(run, rows, ctx);
     PenRegion region = {.box = run->sample_plan->region,
                         .colour = run->p->colour,
                         .shrink = run->sample_plan->shrink,
@@ -249,12 +261,10 @@ static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const Pe
     return PEN_OK;
 }
 
-int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
-                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
-                           const PenLimits *limits, void *dst, PenError *reterr)
+static int run_steps(Run run)
 {
-    Run run = {k, p, sample_plan, header, limits, dst, reterr, NULL, 0, 0, 0};
-    int r = check(p, sample_plan, header->image, reterr);
+    const PenSamplePlan *sample_plan = run.sample_plan;
+    int r = check(run.p, sample_plan, run.header->image, run.reterr);
     for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
         if (step->kind == PEN_STEP_PASS)
@@ -265,6 +275,32 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
     if (r == PEN_OK)
         store_image(&run);
     return r;
+}
+
+int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
+                           const PenLimits *limits, void *dst, PenError *reterr)
+{
+    return run_steps((Run){.k = k,
+                           .p = p,
+                           .sample_plan = sample_plan,
+                           .header = header,
+                           .limits = limits,
+                           .dst = dst,
+                           .reterr = reterr});
+}
+
+int pen__sample_run_shared(PenDecodeContext *k, const PenProgram *p,
+                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
+                           const PenSharedBox *shared, void *dst, PenError *reterr)
+{
+    return run_steps((Run){.k = k,
+                           .p = p,
+                           .sample_plan = sample_plan,
+                           .header = header,
+                           .dst = dst,
+                           .reterr = reterr,
+                           .shared = shared});
 }
 
 int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
@@ -307,9 +343,14 @@ static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_pl
 uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
                                  const PenImageHeader *header)
 {
+    return pen__region_memory(header, &sample_plan->region, sample_plan->shrink) +
+           pen__sample_plan_shared_memory(p, sample_plan);
+}
+
+uint64_t pen__sample_plan_shared_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
+{
     const PenBox *region = &sample_plan->region;
-    uint64_t bytes =
-        pen__region_memory(header, region, sample_plan->shrink) + steps_memory(p, sample_plan);
+    uint64_t bytes = steps_memory(p, sample_plan);
     if (pen__turn_needed(sample_plan->shape.orientation))
         bytes += pixel_bytes(p, region->w, region->h);
     return bytes;
