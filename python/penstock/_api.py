@@ -30,6 +30,7 @@ from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._remote import StorageOptions
 from ._spans import span
+from ._stages import stages
 from ._stats import merge_stats
 from ._trace import trace
 from ._writer import Writer, finalise, write
@@ -76,6 +77,7 @@ __all__ = [
     "open",
     "ops",
     "span",
+    "stages",
     "trace",
     "write",
 ]

@@ -214,10 +214,19 @@ def _batch_type(names: tuple[str, ...]) -> Callable[..., Any]:
     return make
 
 
+class _Stepped(Protocol):
+    """A loader whose epoch can be set."""
+
+    @property
+    def batch_size(self) -> int: ...
+    def set_epoch(self, epoch: int) -> None: ...
+    def __len__(self) -> int: ...
+
+
 class _Sampler:
     """Lets frameworks set the epoch: loader.sampler.set_epoch(epoch)."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: _Stepped) -> None:
         self._loader = loader
 
     def set_epoch(self, epoch: int) -> None:
@@ -364,7 +373,7 @@ class Loader:
                 cache_share=cache_share, cache_trust=cache_trust,
             )
         )
-        self.batch_size = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
+        self.batch_size: int = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
         self.drop_last = _check.flag("drop_last", drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
         if transform is not None and not callable(transform):

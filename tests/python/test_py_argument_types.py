@@ -257,6 +257,11 @@ class Bench:
         dataset = penstock.Dataset(**{**base, **given})
         assert repr(dataset) and dataset[0]
 
+    def use_stages(self, **given):
+        stage = {"pack": self.pack, "batch_size": 2, "output": "numpy", "pipeline": PIPELINE}
+        with penstock.stages(**{"stages": [(0, stage)], **given}) as loader:
+            assert repr(loader) and len(loader)
+
     def use_writer(self, **given):
         given = {"path": self.fresh(), "schema": SCHEMA, **given}
         with contextlib.closing(penstock.Writer(**given)) as writer:
@@ -338,7 +343,7 @@ class Bench:
             "Loader.report": self.method(self.loader.report),
             "decode": self.method(penstock.decode, data=self.sample["image"]),
             "decode_batch": self.use_batch,
-            "trace": self.use_trace, "span": self.method(penstock.span),
+            "trace": self.use_trace, "stages": self.use_stages, "span": self.method(penstock.span),
         }
 
 

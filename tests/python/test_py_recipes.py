@@ -26,6 +26,8 @@ def work(tmp_path_factory):
     python(ROOT / "examples" / "make_shapes.py", "shapes.tar", "64", cwd=folder)
     python("-m", "penstock", "index", "shapes.tar", "-o", "in_place.pen", cwd=folder)
     python("-m", "penstock", "convert", "shapes.tar", "-o", "shapes.pen", cwd=folder)
+    python(ROOT / "examples" / "make_photos.py", "photos", "60", cwd=folder)
+    python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
     return folder
 
 
@@ -49,12 +51,14 @@ def killed(*command, cwd):
 RECIPES = [
     (EXAMPLES / "train_clip.py", "in_place.pen"),
     (EXAMPLES / "train_segmentation.py", "shapes.pen"),
+    (EXAMPLES / "train_stages.py", "photos.pen"),
 ]
 
 
 @pytest.mark.parametrize(("script", "pack"), RECIPES, ids=[path.stem for path, _ in RECIPES])
 def test_killed_and_resumed(script, pack, work, tmp_path):
-    args = [script, work / pack, "--batch-size", "8", "--save-every", SAVE_EVERY, "--checkpoint"]
+    args = [script, work / pack, "--epochs", "3", "--batch-size", "8", "--save-every",
+            SAVE_EVERY, "--checkpoint"]
     whole = steps(python(*map(str, [*args, tmp_path / "whole.pt"])))
     before = steps(killed(*args, tmp_path / "run.pt", cwd=work))
     after = steps(python(*map(str, [*args, tmp_path / "run.pt"])))
