@@ -8,7 +8,43 @@
 #include "output/messages.h"
 #include "output/pack_report.h"
 #include "output/result.h"
+#include "output/sample_values.h"
 #include "output/samples.h"
+
+static const char *coordinates_text(const PenField *f)
+{
+    switch (f->flags & PEN_FIELD_COORDINATES) {
+    case PEN_FIELD_BOXES_XYXY:
+        return " boxes xyxy";
+    case PEN_FIELD_BOXES_XYWH:
+        return " boxes xywh";
+    case PEN_FIELD_BOXES_CXCYWH:
+        return " boxes cxcywh";
+    case PEN_FIELD_POINTS:
+        return " points";
+    default:
+        return "";
+    }
+}
+
+/* Like "f32[*x4]? boxes xyxy absolute". */
+static const char *type_text(const PenField *f, char buf[96])
+{
+    const size_t cap = 96;
+    int used = snprintf(buf, cap, "%s", pen_type_name(f->type));
+    for (uint32_t d = 0; d < f->n_dims && d < 4; d++) {
+        used += snprintf(buf + used, cap - (size_t)used, "%s", d ? "x" : "[");
+        used += d == 0 && cli_field_is_ragged(f)
+                    ? snprintf(buf + used, cap - (size_t)used, "*")
+                    : snprintf(buf + used, cap - (size_t)used, "%u", (unsigned)f->dims[d]);
+    }
+    const char *unit = !(f->flags & PEN_FIELD_COORDINATES) ? ""
+                       : f->flags & PEN_FIELD_RELATIVE     ? " relative"
+                                                           : " absolute";
+    snprintf(buf + used, cap - (size_t)used, "%s%s%s%s", f->n_dims > 0 ? "]" : "",
+             f->flags & PEN_FIELD_OPTIONAL ? "?" : "", coordinates_text(f), unit);
+    return buf;
+}
 
 static void add_fields(CliReport *report, const PenPackInfo *info)
 {
@@ -16,15 +52,9 @@ static void add_fields(CliReport *report, const PenPackInfo *info)
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const PenField *f = &info->fields[i];
         char type[96];
-        int used = snprintf(type, sizeof type, "%s", pen_type_name(f->type));
-        for (uint32_t d = 0; d < f->n_dims && d < 4; d++)
-            used += snprintf(type + used, sizeof type - (size_t)used, "%s%u", d ? "x" : "[",
-                             (unsigned)f->dims[d]);
-        if (f->n_dims > 0 || f->flags & PEN_FIELD_OPTIONAL)
-            snprintf(type + used, sizeof type - (size_t)used, f->n_dims > 0 ? "]" : "?");
         cli_report_object(report, NULL);
         cli_report_text(report, "name", f->name);
-        cli_report_text(report, "type", type);
+        cli_report_text(report, "type", type_text(f, type));
         cli_report_bool(report, "mask", (f->flags & PEN_FIELD_MASK) != 0);
         cli_report_bool(report, "class", info->class_field == (int32_t)i);
         cli_report_close(report);

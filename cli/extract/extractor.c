@@ -166,7 +166,7 @@ static int extract_numbers(CliExtractor *x, uint32_t field, PenError *reterr)
     FILE *to = open_memstream(&cell, &bytes);
     if (!to)
         return cli_fail_memory(reterr);
-    for (uint64_t i = 0; i < cli_field_numbers(f); i++)
+    for (uint64_t i = 0; i < cli_value_numbers(f, &x->value); i++)
         fprintf(to, "%s%s", i > 0 ? " " : "", cli_number_text(f, &x->value, i, buf));
     int failed = close_text(to, &cell);
     if (!failed && x->info->class_field == (int32_t)field) {

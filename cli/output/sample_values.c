@@ -41,18 +41,28 @@ int cli_value_read(PenPack *pack, uint64_t sample, uint32_t field, CliBuffer *ou
     return r < 0 ? r : pen_pack_read(pack, sample, field, out->data, out->cap, &out->bytes, reterr);
 }
 
+int cli_field_is_ragged(const PenField *field)
+{
+    return field->n_dims > 0 && field->dims[0] == PEN_DIM_ANY;
+}
+
 int cli_field_is_numeric(const PenField *field)
 {
     return field->type == PEN_TYPE_I64 || field->type == PEN_TYPE_F32 ||
            field->type == PEN_TYPE_F64;
 }
 
-uint64_t cli_field_numbers(const PenField *field)
+uint64_t cli_value_numbers(const PenField *field, const CliBuffer *value)
 {
-    uint64_t n = 1;
-    for (uint32_t d = 0; d < field->n_dims && d < 4; d++)
-        n *= field->dims[d];
-    return n;
+    return value->bytes / (field->type == PEN_TYPE_F32 ? sizeof(float) : sizeof(double));
+}
+
+uint64_t cli_value_rows(const PenField *field, const CliBuffer *value)
+{
+    uint64_t row = 1;
+    for (uint32_t d = 1; d < field->n_dims && d < 4; d++)
+        row *= field->dims[d];
+    return cli_value_numbers(field, value) / row;
 }
 
 static const char *float_text(float value, char buf[32])

@@ -20,9 +20,11 @@ int cli_value_key(PenPack *pack, uint64_t sample, CliBuffer *out, PenError *rete
 int cli_value_read(PenPack *pack, uint64_t sample, uint32_t field, CliBuffer *out,
                    PenError *reterr);
 
-/* How many numbers a numeric field has. */
-uint64_t cli_field_numbers(const PenField *field);
 int cli_field_is_numeric(const PenField *field);
+int cli_field_is_ragged(const PenField *field);
+/* Numbers in a value of a numeric field, and rows in one of a ragged field. */
+uint64_t cli_value_numbers(const PenField *field, const CliBuffer *value);
+uint64_t cli_value_rows(const PenField *field, const CliBuffer *value);
 /* Number `i` of a numeric field that cli_value_read returned, as the shortest text that parses to
  * it. */
 const char *cli_number_text(const PenField *field, const CliBuffer *value, uint64_t i,

@@ -101,10 +101,14 @@ static void add_number(CliReport *report, const char *name, const PenField *fiel
 static int list_numbers(Lister *l, uint32_t field, PenError *reterr)
 {
     const PenField *f = &l->info->fields[field];
-    uint64_t n = cli_field_numbers(f);
     int r = cli_value_read(l->pack, l->sample, field, &l->value, reterr);
+    if (r == PEN_OK && cli_field_is_ragged(f))
+        cli_report_number(&l->report, "rows", cli_value_rows(f, &l->value));
+    if (r == PEN_OK && f->flags & PEN_FIELD_OPTIONAL)
+        r = list_missing(l, field, reterr);
     if (r < 0)
         return r;
+    uint64_t n = cli_value_numbers(f, &l->value);
     if (f->n_dims == 0) {
         add_number(&l->report, "value", f, &l->value, 0);
     } else {

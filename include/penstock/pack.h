@@ -35,17 +35,30 @@ typedef enum PenType {
 } PenType;
 
 enum {
-    PEN_FIELD_MASK = 1,    /**< an image that is a mask: never resampled or encoded with loss */
-    PEN_FIELD_OPTIONAL = 2 /**< bytes, json or text that samples may lack: see pen_pack_missing */
+    PEN_FIELD_MASK = 1, /**< an image that is a mask: never resampled or encoded with loss */
+    /** bytes, json, text or a ragged field that samples may lack: see pen_pack_missing */
+    PEN_FIELD_OPTIONAL = 2,
+    /** Rows of a ragged f32 field that are coordinates in the image: `flags &
+     * PEN_FIELD_COORDINATES` is 0 or one of the next four. They are in pixels, or with
+     * PEN_FIELD_RELATIVE a fraction of the width and the height. */
+    PEN_FIELD_COORDINATES = 4 + 8 + 16,
+    PEN_FIELD_BOXES_XYXY = 4,    /**< left, top, right, bottom; dims are PEN_DIM_ANY, 4 */
+    PEN_FIELD_BOXES_XYWH = 8,    /**< left, top, width, height */
+    PEN_FIELD_BOXES_CXCYWH = 12, /**< center x, center y, width, height */
+    PEN_FIELD_POINTS = 16,       /**< x, y; the last of two or more dims is 2 */
+    PEN_FIELD_RELATIVE = 32
 };
+/** dims[0] of a ragged field: a value has any number of rows, also none. The other dims are the
+ * shape of a row. */
+enum { PEN_DIM_ANY = 0 };
 enum { PEN_FIELD_COUNT = 256 }; /**< largest number of fields in a pack */
 
 typedef struct PenField {
     const char *name;
-    int32_t type;    /**< a PenType */
-    uint32_t flags;  /**< PEN_FIELD_* */
-    uint32_t n_dims; /**< of numbers; 0 = a single number */
-    uint32_t dims[4];
+    int32_t type;     /**< a PenType */
+    uint32_t flags;   /**< PEN_FIELD_* */
+    uint32_t n_dims;  /**< of numbers; 0 = a single number */
+    uint32_t dims[4]; /**< the first one may be PEN_DIM_ANY */
 } PenField;
 
 /** The file format of a stored image. The numbers are those of the pack format. */
@@ -173,13 +186,14 @@ PEN_NODISCARD PEN_API int pen_pack_find(PenPack *pack, const void *key, size_t k
                                         uint64_t *ret_sample, PenError *reterr);
 
 /** Reads the stored bytes of a field: the file of an image or its raw pixels, all frames of a clip
- * one after another, the numbers of a numeric field, or the bytes of another field. */
+ * one after another, the numbers of a numeric field, or the bytes of another field. A ragged field
+ * has as many rows as its bytes hold. */
 PEN_NODISCARD PEN_API int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf,
                                         size_t cap, size_t *ret_bytes, PenError *reterr);
 
 /** Sets *ret to 1 if the sample has no image in this field, or no value in a field with
- * PEN_FIELD_OPTIONAL; otherwise to 0. An empty value has 0 bytes too, but is not missing. Numbers
- * and clips are never missing. */
+ * PEN_FIELD_OPTIONAL; otherwise to 0. An empty value has 0 bytes too, but is not missing. Other
+ * fields are never missing. */
 PEN_NODISCARD PEN_API int pen_pack_missing(PenPack *pack, uint64_t sample, uint32_t field,
                                            int32_t *ret, PenError *reterr);
 

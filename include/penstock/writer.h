@@ -49,7 +49,8 @@ typedef struct PenWriterSettings {
     uint32_t task, n_tasks;
 } PenWriterSettings;
 
-/** The value of one field. Numbers: `data` points to them, in the byte order of the machine.
+/** The value of one field. Numbers: `data` points to them, in the byte order of the machine; the
+ * bytes of a ragged field are those of complete rows.
  * Images, bytes, json and text: their bytes. A clip: n_frames JPEG, PNG or WebP files in `frames`,
  * and their timestamps, which may be NULL. If `data` is NULL, a field with PEN_FIELD_OPTIONAL has
  * no value in this sample; another field has an empty one. */

@@ -476,18 +476,17 @@ static PyObject *pack_pixels(CorePack *self, PyObject *args)
 
 /* ---- info ----------------------------------------------------------------------------------- */
 
+/* (name, type, flags, dims); a dim of PEN_DIM_ANY is None. */
 static PyObject *field_tuple(const PenField *f)
 {
     PyObject *dims = PyTuple_New((Py_ssize_t)f->n_dims);
     for (uint32_t i = 0; dims && i < f->n_dims; i++) {
-        PyObject *dim = PyLong_FromUnsignedLong(f->dims[i]);
+        PyObject *dim =
+            f->dims[i] == PEN_DIM_ANY ? Py_BuildValue("") : PyLong_FromUnsignedLong(f->dims[i]);
         if (!dim || PyTuple_SetItem(dims, (Py_ssize_t)i, dim) < 0)
             Py_CLEAR(dims);
     }
-    return dims ? Py_BuildValue("(ssONO)", f->name, pen_type_name(f->type),
-                                f->flags & PEN_FIELD_MASK ? Py_True : Py_False, dims,
-                                f->flags & PEN_FIELD_OPTIONAL ? Py_True : Py_False)
-                : NULL;
+    return dims ? Py_BuildValue("(ssIN)", f->name, pen_type_name(f->type), f->flags, dims) : NULL;
 }
 
 static PyObject *field_list(const PenPackInfo *info)

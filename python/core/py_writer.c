@@ -37,7 +37,8 @@ static int read_dims(PyObject *dims, PenField *field)
     }
     field->n_dims = (uint32_t)n;
     for (Py_ssize_t i = 0; i < n; i++) {
-        unsigned long dim = PyLong_AsUnsignedLong(PyTuple_GetItem(dims, i));
+        PyObject *item = PyTuple_GetItem(dims, i);
+        unsigned long dim = item == Py_None ? PEN_DIM_ANY : PyLong_AsUnsignedLong(item);
         if (PyErr_Occurred())
             return -1;
         if (dim > UINT32_MAX) {
@@ -49,7 +50,7 @@ static int read_dims(PyObject *dims, PenField *field)
     return 0;
 }
 
-/* [(name, type, mask, dims, optional), ...] */
+/* [(name, type, flags, dims), ...]; a dim of None is PEN_DIM_ANY. */
 static int read_fields(PyObject *list, Fields *ret, PenWriterSettings *s)
 {
     Py_ssize_t n = PyList_Size(list);
@@ -61,12 +62,10 @@ static int read_fields(PyObject *list, Fields *ret, PenWriterSettings *s)
     for (Py_ssize_t i = 0; i < n; i++) {
         PenField *field = &ret->fields[i];
         PyObject *dims;
-        int mask, optional;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sipO!p", &field->name, &field->type, &mask,
-                              &PyTuple_Type, &dims, &optional) ||
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "siIO!", &field->name, &field->type,
+                              &field->flags, &PyTuple_Type, &dims) ||
             read_dims(dims, field) < 0)
             return -1;
-        field->flags = (mask ? PEN_FIELD_MASK : 0) | (optional ? PEN_FIELD_OPTIONAL : 0);
     }
     s->fields = ret->fields;
     s->n_fields = (uint32_t)n;

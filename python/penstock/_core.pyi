@@ -67,7 +67,7 @@ class Writer:
     def __new__(
         cls,
         path: str | bytes,
-        fields: list[tuple[str, int, bool, tuple[int, ...], bool]],
+        fields: list[tuple[str, int, int, tuple[int | None, ...]]],
         class_field: str | None,
         classes: list[bytes],
         mode: int,

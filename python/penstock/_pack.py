@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,22 +15,71 @@ from ._error import InvalidError, NotFoundError
 
 # Codes of memoryview.cast.
 _CODES: dict[str, Any] = {"i64": "q", "f32": "f", "f64": "d"}
+_MASK, _OPTIONAL = 1, 2  # PEN_FIELD_*
+COORDINATES = {  # the same: PEN_FIELD_COORDINATES, with PEN_FIELD_RELATIVE
+    f"{kind} {unit}": number + extra
+    for kind, number in (
+        ("boxes xyxy", 4), ("boxes xywh", 8), ("boxes cxcywh", 12), ("points", 16)
+    )
+    for unit, extra in (("absolute", 0), ("relative", 32))
+}  # fmt: skip
+_COORDINATES = {number: text for text, number in COORDINATES.items()}
 
 
 class Field(NamedTuple):
-    """A field of the schema. str() returns the type as penstock.Writer takes it: "f32[2,3]", or
-    "text?" for an optional field."""
+    """A field of the schema. str() returns the type as penstock.Writer takes it: "f32[2,3]",
+    "text?" for an optional field, or "f32[*,4] boxes xyxy absolute" for a ragged one.
+
+    shape        of numbers; the first number is None in a ragged field
+    coordinates  of a ragged field: "boxes xyxy absolute", "points relative", ...; "": none
+    """
 
     name: str
     type: str
     mask: bool
-    shape: tuple[int, ...]
+    shape: tuple[int | None, ...]
     optional: bool = False
+    coordinates: str = ""
+
+    @property
+    def ragged(self) -> bool:
+        """True if a value can have any number of rows."""
+        return self.shape[:1] == (None,)
 
     def __str__(self) -> str:
         kind = "mask" if self.mask else self.type
-        kind += f"[{','.join(map(str, self.shape))}]" if self.shape else ""
-        return kind + "?" * self.optional
+        shape = ",".join("*" if n is None else str(n) for n in self.shape)
+        kind += f"[{shape}]" if self.shape else ""
+        return f"{kind}{'?' * self.optional} {self.coordinates}".rstrip()
+
+
+def flags_of(field: Field) -> int:
+    """PEN_FIELD_* of the C API."""
+    flags = _MASK * field.mask + _OPTIONAL * field.optional
+    return flags + COORDINATES.get(field.coordinates, 0)
+
+
+def _field(name: str, kind: str, flags: int, shape: tuple[int | None, ...]) -> Field:
+    mask, optional = bool(flags & _MASK), bool(flags & _OPTIONAL)
+    return Field(name, kind, mask, shape, optional, _COORDINATES.get(flags & ~3, ""))
+
+
+def shape_of(field: Field, data: bytes) -> tuple[int, ...]:
+    """The shape of a value with these bytes."""
+    row = tuple(n for n in field.shape if n is not None)
+    itemsize = 4 if field.type == "f32" else 8
+    return (len(data) // (itemsize * math.prod(row)), *row) if field.ragged else row
+
+
+def numbers(field: Field, data: bytes) -> Any:
+    """A number, or a memoryview of the numbers."""
+    shape, code = shape_of(field, data), _CODES[field.type]
+    if not shape:
+        return memoryview(data).cast(code)[0]
+    if data:
+        return memoryview(data).cast(code, shape)
+    # cast takes no 0: one row, and of it none.
+    return numbers(field, bytes(8 * math.prod(shape[1:])))[:0]
 
 
 class ImageInfo(NamedTuple):
@@ -74,7 +124,7 @@ class Sample(Mapping[str, Any]):
     json        the result of json.loads
     numbers     int or float; with a shape, a memoryview that numpy.asarray accepts
 
-    A missing value of bytes, text or json is None; a missing image is b"".
+    A missing value of bytes, text, json or a ragged field is None; a missing image is b"".
     """
 
     __slots__ = ("_pack", "number")
@@ -154,7 +204,7 @@ class Pack:
         is_remote = _core.is_remote(self.path) or (is_in_place and options is not None)
         # Complete blocks are read, so the default order of samples follows the blocks.
         self._is_whole = self._cache is not None or (is_remote and not self._preload)
-        self.fields: tuple[Field, ...] = tuple(Field(*row) for row in self._info["fields"])
+        self.fields: tuple[Field, ...] = tuple(_field(*row) for row in self._info["fields"])
         self._numbers = {field.name: i for i, field in enumerate(self.fields)}
         self.schema: dict[str, str] = {field.name: str(field) for field in self.fields}
         self.classes: list[str] = self._info["classes"]
@@ -293,14 +343,11 @@ class Pack:
             return json.loads(data)
         if kind not in _CODES:
             return data
-        shape = self.fields[field].shape
-        if not shape:
-            return memoryview(data).cast(_CODES[kind])[0]
-        return memoryview(data).cast(_CODES[kind], shape)
+        return numbers(self.fields[field], data)
 
     def missing(self, number: int, name: str) -> bool:
         """True if the sample has no image, or no value of an optional field ("text?"). An empty
-        text or empty bytes are values."""
+        text, empty bytes or 0 rows are values."""
         return self._core.missing(self._number(number), self._field(name))
 
     def frames(self, number: int, name: str, frames: slice | None = None) -> list[bytes]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from . import _check, _core, _remote
 from ._error import BusyError, InvalidError
-from ._pack import Field
+from ._pack import COORDINATES, Field, flags_of
 
 _TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
 _CODES = {"i64": "q", "f32": "f", "f64": "d"}
@@ -24,7 +24,9 @@ _FORMATS = {
 _MODES = {"keep": 1, "encode": 2, "raw": 3, "mix": 4}
 _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _PROGRESSIVE = {"keep": 0, "convert": 1}
-_TYPE = re.compile(r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,]+)\])?\s*(\?)?\s*")
+_TYPE = re.compile(
+    r"\s*([a-z0-9_]+)\s*(?:\[([\d\s,*]+)\])?\s*(\?)?\s*(?:(?<=[\s\]?])([a-z][a-z\s]*))?"
+)
 _OPTIONAL = ("bytes", "json", "text")
 _MOST_DIMS = 4
 _OPEN = 2**32 - 1  # PEN_TASKS_OPEN
@@ -47,22 +49,43 @@ def is_shape(shape: Sequence[int]) -> bool:
     return len(shape) <= _MOST_DIMS and all(n < 2**32 for n in shape)
 
 
-def _shape(name: str, text: str | None) -> tuple[int, ...]:
-    """The shape in "2,3"."""
+def _shape(name: str, text: str | None) -> tuple[int | None, ...]:
+    """The shape in "2,3" or "*,4". None, for *, is the first one only."""
+    parts = [part for part in (text or "").split(",") if part.strip()]
+    is_ragged = bool(parts) and parts[0].strip() == "*"
     try:
-        shape = tuple(int(d) for d in (text or "").split(",") if d.strip())
-    except ValueError:  # "2 3", or a number of thousands of digits
+        shape = tuple(int(part) for part in parts[is_ragged:])
+    except ValueError:  # "2 3", "2,*", or a number of thousands of digits
         shape = (2**32,)
-    if not is_shape(shape):
+    if not is_shape((1,) * is_ragged + shape):
         raise InvalidError(
-            f"field {name!r}: expected a shape of at most {_MOST_DIMS} numbers below 2^32, found "
-            f"{_check.shown(text)}"
+            f"field {name!r}: expected a shape of at most {_MOST_DIMS} numbers below 2^32, the "
+            f"first one may be *, found {_check.shown(text)}"
         )
-    return shape
+    if 0 in shape:  # the library takes 0 for *
+        raise InvalidError(f"field {name!r}: expected no 0 in the shape, found {text!r}")
+    return (None,) * is_ragged + shape
+
+
+def _coordinates(name: str, kind: str, shape: tuple[int | None, ...], text: str | None) -> str:
+    """The coordinates in "boxes xyxy absolute", for a field of this shape."""
+    words = " ".join((text or "").split())
+    if words and words not in COORDINATES:
+        raise InvalidError(
+            f"field {name!r}: expected coordinates like 'boxes xyxy absolute' or 'points "
+            f"relative', found {_check.shown(words)}; boxes are xyxy, xywh or cxcywh"
+        )
+    is_box = words.startswith("boxes")
+    fits = shape == (None, 4) if is_box else len(shape) > 1 and shape[0] is None and shape[-1] == 2
+    if words and not (kind == "f32" and fits):
+        raise InvalidError(
+            f"field {name!r}: expected {'f32[*,4]' if is_box else 'f32[*,2]'} for {words!r}"
+        )
+    return words
 
 
 def _parse_field(name: str, text: str) -> Field:
-    """A Field from "image", "mask", "i64", "f32[2,3]", "text?", ..."""
+    """A Field from "image", "mask", "i64", "f32[2,3]", "text?", "f32[*,4] boxes xyxy absolute"."""
     if not isinstance(name, str) or not isinstance(text, str):
         raise TypeError(f"schema: expected str for names and types, found {name!r}: {text!r}")
     if "\0" in name or name != name.encode("utf-8", "ignore").decode():  # a lone surrogate
@@ -76,22 +99,27 @@ def _parse_field(name: str, text: str) -> Field:
     shape = _shape(name, m[2])
     if shape and kind not in _CODES:
         raise InvalidError(f"field {name!r}: only numbers have a shape, found {text!r}")
-    if m[3] and kind not in _OPTIONAL:
+    if m[3] and kind not in _OPTIONAL and shape[:1] != (None,):
         raise InvalidError(
-            f"field {name!r}: only {', '.join(_OPTIONAL)} may be optional (?), found {text!r}"
+            f"field {name!r}: only {', '.join(_OPTIONAL)} and shapes with * may be optional (?), "
+            f"found {text!r}"
         )
-    return Field(name, "image" if kind == "mask" else kind, kind == "mask", shape, bool(m[3]))
+    coordinates = _coordinates(name, kind, shape, m[4])
+    mask = kind == "mask"
+    return Field(name, "image" if mask else kind, mask, shape, bool(m[3]), coordinates)
 
 
 def _is_bytes(value: object) -> bool:
     return isinstance(value, (bytes, bytearray, memoryview))
 
 
-def _flat(value: Any, shape: tuple[int, ...]) -> list[Any] | None:
+def _flat(value: Any, shape: tuple[int | None, ...]) -> list[Any] | None:
     """The numbers of nested sequences of this shape, or None if the shape differs."""
     if not shape:
         return [value]
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != shape[0]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return None
+    if len(value) != shape[0] and shape[0] is not None:
         return None
     parts = [_flat(item, shape[1:]) for item in value]
     if any(part is None for part in parts):
@@ -102,6 +130,8 @@ def _flat(value: Any, shape: tuple[int, ...]) -> list[Any] | None:
 def _no_numbers(field: Field, value: Any, why: object = "") -> InvalidError:
     shape = f" of shape {field.shape}" if field.shape else ""
     because = f": {why}" if str(why) else ""
+    if value is None and field.ragged:
+        because = f'; if values may be missing, use the type "{str(field).replace("]", "]?", 1)}"'
     return InvalidError(
         f"field {field.name!r}: expected {field.type}{shape}, found {_check.shown(value)}{because}"
     )
@@ -113,8 +143,10 @@ def _buffer(field: Field, value: Any) -> memoryview | None:
         view = memoryview(value)
     except Exception:
         return None
-    fits = view.shape == field.shape and view.format in _FORMATS[field.type]
-    return view if fits else None
+    shape: tuple[int | None, ...] = view.shape or ()
+    if field.ragged and shape:
+        shape = (None, *shape[1:])
+    return view if shape == field.shape and view.format in _FORMATS[field.type] else None
 
 
 def _numbers(field: Field, value: Any) -> bytes | memoryview:
@@ -122,7 +154,7 @@ def _numbers(field: Field, value: Any) -> bytes | memoryview:
     Booleans become 0 and 1."""
     view = _buffer(field, value)
     if view is not None:
-        return view.cast("B") if view.c_contiguous else view.tobytes()
+        return view.cast("B") if view.c_contiguous and view.nbytes else view.tobytes()
     try:
         plain = value.tolist() if hasattr(value, "tolist") else value
         flat = _flat(plain, field.shape)
@@ -270,7 +302,9 @@ class Writer:
     block ends. An exception in the block leaves no pack.
 
     schema       a dict of field name to type: image, mask, clip, bytes, json, text, i64, f32, f64.
-                 Numbers can have a shape ("f32[2,3]"). "bytes?", "json?" and "text?" are optional.
+                 Numbers can have a shape ("f32[2,3]"), whose first dimension can differ between
+                 samples ("f32[*,4]"). "bytes?", "json?", "text?" and "f32[*,4]?" are optional.
+                 Boxes and points name their convention: "f32[*,4] boxes xyxy absolute".
     classes      class names, for the numbers in `class_field`
     class_field  the field of class numbers; None: the first i64 field without a shape
     mode         how images are stored: keep (default, byte for byte), encode, raw or mix.
@@ -341,7 +375,7 @@ class Writer:
         self._prefix = f"{number:06d}-" if n_tasks else ""
         arguments: dict[str, Any] = dict(
             path=self.path,
-            fields=[(f.name, _TYPES[f.type], f.mask, f.shape, f.optional) for f in self.fields],
+            fields=[(f.name, _TYPES[f.type], flags_of(f), f.shape) for f in self.fields],
             class_field=_check.text("class_field", class_field) if classes is not None else None,
             classes=_class_names(classes),
             mode=_mode_number(mode),
@@ -380,7 +414,7 @@ class Writer:
         image    the bytes of a JPEG, PNG or WebP file; None: no image
         clip     a list of such bytes, or (frames, times in ns)
         numbers  a number, an array or nested lists
-        text?, json?, bytes?
+        text?, json?, bytes?, f32[*]?
                  None means a missing value. To store JSON's null in "json?", pass b"null".
 
         An image that cannot be decoded raises DecodeError; you can then add the next sample.

@@ -232,7 +232,7 @@ static void check_sample(Verify *v, const PenBlock *b, uint32_t sample, const ui
         for (at.frame = 0; at.frame < n; at.frame++)
             check_image(v, &at, data, images);
         at.frame = 0;
-        if (pen__type_is_blob(type)) {
+        if (pen__field_is_blob(&schema->fields[at.field])) {
             PenError e = {0};
             PenBlobEntry blob = pen__block_blob(&b->view, sample, at.field);
             check(v, pen__blob_check(&at, &blob, data + blob.offset, &e), &e);

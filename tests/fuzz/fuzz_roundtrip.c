@@ -100,6 +100,11 @@ static PenValue take_image(Input *in)
 
 /* ---- the case -------------------------------------------------------------------------------- */
 
+static bool is_ragged(const PenField *f)
+{
+    return f->n_dims && f->dims[0] == PEN_DIM_ANY;
+}
+
 static void take_field(Input *in, Case *c, uint32_t i)
 {
     PenField *f = &c->fields[i];
@@ -111,7 +116,9 @@ static void take_field(Input *in, Case *c, uint32_t i)
     if (f->type >= PEN_TYPE_I64)
         f->n_dims = take_below(in, 4);
     for (uint32_t d = 0; d < f->n_dims; d++)
-        f->dims[d] = 1 + take_below(in, 3);
+        f->dims[d] = (d > 0) + take_below(in, 3 + (d == 0));
+    if (is_ragged(f) && f->type == PEN_TYPE_F32 && f->n_dims > 1 && f->dims[f->n_dims - 1] == 2)
+        f->flags = PEN_FIELD_POINTS | (take_byte(in) & 1 ? PEN_FIELD_RELATIVE : 0);
     if (f->type == PEN_TYPE_I64 && !f->n_dims)
         c->settings.class_field = f->name;
 }
@@ -141,10 +148,11 @@ static void take_settings(Input *in, Case *c)
     s->shard_bytes = (uint64_t)1 << take_below(in, 16);
 }
 
+/* Bytes of the numbers, or of a row of them. */
 static size_t width_of(const PenField *f)
 {
     size_t n = f->type == PEN_TYPE_F32 ? 4 : 8;
-    for (uint32_t d = 0; d < f->n_dims; d++)
+    for (uint32_t d = is_ragged(f); d < f->n_dims; d++)
         n *= f->dims[d];
     return n;
 }
@@ -170,12 +178,12 @@ static void take_value(Input *in, const PenField *field, Sample *s, uint32_t f)
         take_clip(in, s, f);
     } else if (field->type >= PEN_TYPE_I64) {
         /* Copied, because there may not be enough left of the input. */
-        size_t n;
-        uint8_t *numbers = calloc(1, width_of(field));
-        const uint8_t *from = take_bytes(in, width_of(field), &n);
+        size_t n, bytes = width_of(field) * (is_ragged(field) ? take_below(in, 4) : 1);
+        uint8_t *numbers = calloc(1, bytes + 1);
+        const uint8_t *from = take_bytes(in, bytes, &n);
         if (n)
             memcpy(numbers, from, n);
-        *v = (PenValue){.data = numbers, .bytes = width_of(field)};
+        *v = (PenValue){.data = numbers, .bytes = bytes};
     } else {
         v->data = take_bytes(in, take_below(in, 100), &v->bytes);
     }

@@ -148,7 +148,7 @@ static void walk_value(Walk *w, const PenSchema *schema, uint32_t field, uint8_t
         walk_image(w, e);
     else if (type == PEN_TYPE_CLIP)
         walk_clip(w, e);
-    else if (pen__type_is_blob(type))
+    else if (pen__field_is_blob(&schema->fields[field]))
         walk_blob(w, e);
 }
 

@@ -84,7 +84,7 @@ static void add_sample(RegionMap *m, Region r, const PenBlock *b)
         for (r.frame = 0; r.frame < n; r.frame++)
             add_image(m, r, b);
         r.frame = 0;
-        if (pen__type_is_blob(type))
+        if (pen__field_is_blob(&schema->fields[r.field]))
             add(m, r, pen__block_blob(&b->view, r.in_block, r.field).bytes);
     }
 }

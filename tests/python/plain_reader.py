@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plain reader of penstock packs, written from docs/explanation/format.md alone. It checks all.
 
-Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, an
-image a dict with its stored bytes as "data", a clip a list of images; bytes, json, text are bytes,
-or None when they are missing.
+Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, as
+is a ragged value, all rows one after another. An image is a dict with its stored bytes as "data", a
+clip a list of images; bytes, json, text are bytes. A missing value is None.
 """
 
 import argparse
@@ -22,12 +22,11 @@ import plain_jpeg
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
   manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1
-  | must == 0 or 0 < must < 8
+  | must == 0 or 0 < must < 16
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
 field type:B flags:B n_dims:B name_bytes:B | 1 <= type <= 8
-  | flags == 0 or flags == 1 and type == 1 or flags == 2 and 3 <= type <= 5
   | n_dims <= 4 * (type >= 6) | name_bytes > 0
 shard id:16s first_block:Q blocks_used:Q n_blocks:Q samples_used:Q file_bytes:Q largest_block:Q
   digest:16s tail_bytes:Q stored_bytes:Q | 1 <= blocks_used <= n_blocks <= 2**32 - 2
@@ -112,7 +111,7 @@ TOP = Place(b"", ALL, ALL, 0, 0, 0)  # the manifest
 CRC = list(range(256))
 for _ in range(8):
     CRC = [(c >> 1) ^ (0x82F63B78 if c & 1 else 0) for c in CRC]
-IMAGE, CLIP, I64, RAW = 1, 2, 6, 4  # types of fields, and a codec
+IMAGE, CLIP, I64, F32, RAW = 1, 2, 6, 7, 4  # types of fields, and a codec
 ENTRIES = {IMAGE: (64, "s"), CLIP: (48, "s"), I64: (1, "q"), 7: (1, "f"), 8: (1, "d")}
 
 
@@ -207,15 +206,35 @@ class Pack:
         for n in range(*part.numbers(TOP, 1, "I")):
             field = part.read(TOP, "field")
             field.dims = part.numbers(TOP, field.n_dims, "I")
-            (size, code), count = ENTRIES.get(field.type, (24, "s")), math.prod(field.dims)
+            field.ragged = field.dims[:1] == (0,)
+            (size, code), count = ENTRIES.get(field.type, (24, "s")), math.prod(self.row(field))
             TOP.need(1 <= count <= 65536, f"dims of field {n}: {field.dims}")
-            field.entry = size * count, code
+            TOP.need(field.flags in self.flags(field), f"field breaks the rule of flags with {field}")
+            field.entry = (24, "s") if field.ragged else (size * count, code)
             self.fields[str(part.take(TOP, field.name_bytes), "utf-8")] = field
             TOP.same("number of different names", n + 1, len(self.fields))
         TOP.need(1 <= len(self.fields) <= 256, f"{len(self.fields)} fields")
         flags = [field.flags for field in self.fields.values()]
-        TOP.same("must, by the flags of the fields", int(2 in flags), self.head.must & 1)
+        must = any(flag & 2 for flag in flags) + 8 * any(f.ragged for f in self.fields.values())
+        TOP.same("must, by the flags of the fields", must, self.head.must & 9)
         part.done(TOP)
+
+    @staticmethod
+    def row(field):
+        return field.dims[1:] if field.ragged else field.dims
+
+    @staticmethod
+    def flags(field):  # those that it can have
+        if field.type == IMAGE:
+            return {0, 1}
+        if not (field.ragged or 3 <= field.type <= 5):
+            return {0}
+        kinds = {0}
+        if field.ragged and field.type == F32 and field.dims == (0, 4):
+            kinds = {0, *(4 * kind + unit for kind in (1, 2, 3) for unit in (0, 32))}
+        elif field.ragged and field.type == F32 and field.n_dims > 1 and field.dims[-1] == 2:
+            kinds = {0, 16, 16 + 32}
+        return {kind + optional for kind in kinds for optional in (0, 2)}
 
     def read_shard(self, place, entry):
         name, size, rows, samples, counts = entry.id.hex(), self.head.block_samples, [], [], []
@@ -325,7 +344,7 @@ class Pack:
             each.done(place)
 
     def read_value(self, place, field, entry):
-        if field.type >= I64:
+        if field.type >= I64 and not field.ragged:
             return entry if field.dims else entry[0]
         entry = Part(*entry)
         if field.type == IMAGE:
@@ -337,11 +356,17 @@ class Pack:
             sizes = (start if frames else 0, self.heap.at - start, self.payloads.at - clip.offset)
             place.same("table and bytes", sizes, (clip.table_offset, clip.table_bytes, clip.bytes))
             return frames
-        blob = entry.read(place, "blob", optional=field.flags // 2)
+        blob = entry.read(place, "blob", optional=field.flags >> 1 & 1)
         data = self.payloads.take(place, blob.bytes, blob.offset)
         place.sum("payload", data, blob.crc)
         self.counts[72 + place.field] += blob.missing
-        return None if blob.missing else data
+        if blob.missing or not field.ragged:
+            return None if blob.missing else data
+        code = ENTRIES[field.type][1]
+        n = len(data) // struct.calcsize(f"<{code}")
+        whole = len(data) % (struct.calcsize(f"<{code}") * math.prod(self.row(field))) == 0
+        place.need(whole, f"{len(data)} bytes are no rows of {self.row(field)}")
+        return struct.unpack(f"<{n}{code}", data)
 
     def read_image(self, place, entry, **known):
         image = entry.read(place, "image", features=self.head.must, **known)

@@ -36,9 +36,13 @@ class Field(typing.NamedTuple):
     dims: tuple = ()
     mask: bool = False
     optional: bool = False
+    flags: int = 0  # of coordinates
+
+    def ragged(self):
+        return self.dims[:1] == (0,)
 
     def entry_bytes(self):
-        return ENTRY_BYTES.get(self.type) or struct.calcsize(self.code())
+        return 24 if self.ragged() else ENTRY_BYTES.get(self.type) or struct.calcsize(self.code())
 
     def code(self):
         return f"<{math.prod(self.dims)}{CODES[self.type]}"
@@ -229,9 +233,11 @@ class Block:
             return self.image_entry(i, f, 0, value)
         if field.type == "clip":
             return self.clip_entry(i, f, value)
-        if field.type in CODES:
+        if field.type in CODES and not field.ragged():
             return struct.pack(field.code(), *(value if field.dims else [value]))
         missing, value = value is None, value or b""
+        if not isinstance(value, bytes):
+            value = struct.pack(f"<{len(value)}{CODES[field.type]}", *value)
         self.count(72 + f, int(missing))
         crc = self.sum(value, i, f)
         return struct.pack("<QQII", self.add_payload(value), len(value), crc, missing)
@@ -355,14 +361,15 @@ def must_of(fields, samples):
     entries = any(isinstance(picture["segments"], Index) for picture in pictures)
     plain = any((picture["codec"], picture["how"], picture["segments"]) == ("jpeg", "encoded", None)
                 for picture in pictures)
-    return any(field.optional for field in fields) + 2 * (entries or plain)
+    ragged = any(field.ragged() for field in fields)
+    return any(field.optional for field in fields) + 2 * (entries or plain) + 8 * ragged
 
 
 def schema_section(fields):
     data = struct.pack("<I", len(fields))
     for field in fields:
         name = field.name.encode()
-        flags = field.mask + 2 * field.optional
+        flags = field.mask + 2 * field.optional + field.flags
         data += struct.pack("<4B", TYPES[field.type], flags, len(field.dims), len(name))
         data += struct.pack(f"<{len(field.dims)}I", *field.dims) + name
     return data

@@ -102,11 +102,12 @@ def rich(tmp_path_factory):
     penstock = need_penstock()
     path = tmp_path_factory.mktemp("rich") / "rich.pen"
     schema = {"image": "image", "clip": "clip", "label": "i64", "score": "f32", "box": "f32[4]",
-              "note": "text?", "raw": "bytes"}
+              "note": "text?", "raw": "bytes", "boxes": "f32[*,4]"}
     with penstock.Writer(path, schema, classes={"label": ["cat", "dog"]}) as writer:
         for i in range(3):
             writer.add(key=str(i), image=image_bytes(i), clip=[image_bytes(i)] * 2, label=i % 2,
-                       score=0.5, box=[0, 1, 2, 3], note=None if i else "x", raw=b"xy")
+                       score=0.5, box=[0, 1, 2, 3], note=None if i else "x", raw=b"xy",
+                       boxes=[[0, 0, 1, 1]] * i)
     return path
 
 

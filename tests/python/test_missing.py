@@ -266,7 +266,7 @@ def test_the_writer_takes_none(tmp_path):
 
 def test_the_writer_refuses(tmp_path):
     for kind in ("image?", "mask?", "clip?", "i64?", "f32[2]?"):
-        with pytest.raises(penstock.InvalidError, match="only bytes, json, text may be optional"):
+        with pytest.raises(penstock.InvalidError, match="only bytes, json, text and .* optional"):
             penstock.Writer(tmp_path / "a.pen", {"a": kind})
     with penstock.Writer(tmp_path / "b.pen", SCHEMA) as writer:
         with pytest.raises(penstock.InvalidError, match="'plain': expected str or bytes, found N"):

@@ -70,6 +70,9 @@ FIELDS = [
     Field("box", "f32", (2, 2)),
     Field("weight", "f64"),
     Field("counts", "i64", (3,)),
+    Field("boxes", "f32", (0, 4), flags=4),
+    Field("points", "f32", (0, 3, 2), optional=True, flags=16 + 32),
+    Field("tokens", "i64", (0,)),
 ]
 
 
@@ -87,6 +90,9 @@ def any_samples(seed, n):
             "box": [0.5, -1.0, float("inf"), draw.randrange(9)],
             "weight": draw.random(),
             "counts": [1, -2, i],
+            "boxes": [float(k) for k in range(4 * draw.randrange(4))],
+            "points": draw.choice([None, [], [0.5] * 12]),
+            "tokens": [i, -1][: draw.randrange(3)],
         }
         yield f"{seed}/{i}".encode() + b"\0\xff" * draw.randrange(3), values
 
@@ -157,7 +163,7 @@ def test_round_trip(tmp_path, seed):
     pack = Pack(tmp_path)
     same_samples(pack.samples, samples)
     assert list(pack.fields) == [field.name for field in FIELDS]
-    assert [field.flags for field in pack.fields.values()] == [0, 0, 1] + [0] * 7
+    assert [field.flags for field in pack.fields.values()] == [0, 0, 1] + [0] * 7 + [4, 50, 0]
     assert [pack.numbers[key] for key, _ in samples] == list(range(len(samples)))
     assert pack.classes == classes
     assert pack.settings == {"seed": seed}
@@ -298,7 +304,8 @@ RULES = [
     # part, offset in it, what is put there, what the error says
     ("manifest", 0, "<Q", 1, "must, by the flags"),
     ("manifest", 0, "<Q", 2, None),  # tables of entries are allowed, but there are none
-    ("manifest", 0, "<Q", 8, "must == 0"),
+    ("manifest", 0, "<Q", 8, "must, by the flags"),
+    ("manifest", 0, "<Q", 16, "must == 0"),
     ("manifest", 16, "<Q", 5, "rule n_blocks =="),
     ("manifest", 24, "<Q", 0, "block_samples"),
     ("manifest", 24, "<Q", 2**31 + 1, "block_samples"),
@@ -545,7 +552,9 @@ def test_a_sample_left_out(tmp_path):
     refused(tmp_path, "samples_used: expected 3, found 4")
 
 
-@pytest.mark.parametrize("dims", [(0,), (65537,), (2, 3, 4, 2731), (2**32 - 1,) * 4])
+@pytest.mark.parametrize(
+    "dims", [(2, 0), (0, 0), (0, 65537), (65537,), (2, 3, 4, 2731), (2**32 - 1,) * 4]
+)
 def test_dims_out_of_range(tmp_path, dims):
     write_pack(tmp_path, [Field("n", "i64", dims)], [])
     refused(tmp_path, "dims of field 0")

@@ -53,7 +53,7 @@ _SETTINGS: tuple[tuple[str, str, Any, str], ...] = (
 )
 _STORE = {"endpoint": "endpoint", "region": "region", "profile": "profile", "ca": "ca_file"}
 _COMMA = re.compile(r",(?![^\[]*\])")  # not within the brackets of a shape
-_COLUMN = re.compile(r"(.+):([a-z]+[0-9]*(?:\[[\d, ]+\])?\??)", re.S)
+_COLUMN = re.compile(r"(.+):([a-z]+[0-9]*(?:\[[\d, *]+\])?\??(?: [a-z ]+)?)", re.S)
 
 
 def _parser() -> argparse.ArgumentParser:

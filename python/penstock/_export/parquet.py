@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any, BinaryIO
 
 from .._convert import _columns
 from .._error import InvalidError
-from .._pack import Field, Pack
+from .._pack import Field, Pack, shape_of
 from ._folder import Folder
 
 _GROUP_BYTES, _GROUP_ROWS = 32 << 20, 1 << 16  # at most in a row group, which is in memory
@@ -30,7 +31,7 @@ def _type(field: Field) -> Any:
         return plain[field.type]
     kind = getattr(pa, _NUMBERS[field.type])()
     for n in reversed(field.shape):
-        kind = pa.list_(kind, n)
+        kind = pa.list_(kind, -1 if n is None else n)
     return kind
 
 
@@ -45,7 +46,8 @@ def _feature(field: Field, classes: list[str]) -> dict[str, Any]:
     names = {"bytes": "binary", "text": "string", "json": "string", **_NUMBERS}
     feature: dict[str, Any] = {"dtype": names[field.type], "_type": "Value"}
     for n in reversed(field.shape):
-        feature = {"feature": feature, "length": n, "_type": "Sequence"}
+        length = {} if n is None else {"length": n}
+        feature = {"feature": feature, **length, "_type": "Sequence"}
     return feature
 
 
@@ -80,17 +82,28 @@ def _clips(clips: list[list[bytes]], kind: Any) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), images)
 
 
-def _numbers(field: Field, values: list[bytes]) -> Any:
+def _numbers(field: Field, values: list[bytes | None]) -> Any:
     import pyarrow as pa
 
-    data = b"".join(values)
+    data = b"".join(value or b"" for value in values)
     kind = getattr(pa, _NUMBERS[field.type])()
     array = pa.Array.from_buffers(
         kind, len(data) * 8 // kind.bit_width, [None, pa.py_buffer(data)]
     )
     for n in reversed(field.shape):
-        array = pa.FixedSizeListArray.from_arrays(array, n)
-    return array
+        if n is not None:
+            array = pa.FixedSizeListArray.from_arrays(array, n)
+    return _rows(field, values, array) if field.ragged else array
+
+
+def _rows(field: Field, values: list[bytes | None], rows: Any) -> Any:
+    """The rows of a ragged field as lists."""
+    import pyarrow as pa
+
+    ends = itertools.accumulate(0 if v is None else shape_of(field, v)[0] for v in values)
+    offsets = pa.array([0, *ends], pa.int32())
+    missing = pa.array([value is None for value in values], pa.bool_())
+    return pa.ListArray.from_arrays(offsets, rows, mask=missing)
 
 
 class Tables:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from .._convert import _npy
 from .._convert.webdataset import KINDS
 from .._error import InvalidError, NotFoundError
-from .._pack import Field, Pack
+from .._pack import Field, Pack, shape_of
 from ._folder import Folder
 
 CLASSES_NAME = "classes.json"
@@ -152,7 +152,7 @@ def _content(field: Field, suffix: str, data: bytes) -> bytes:
     if field.type in ("bytes", "text", "json"):
         return data
     if suffix.endswith(".npy") or suffix == "npy":
-        return _npy.dump(field.type, field.shape, data)
+        return _npy.dump(field.type, shape_of(field, data), data)
     return b"%d" % int.from_bytes(data, "little", signed=True)
 
 

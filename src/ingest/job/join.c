@@ -50,7 +50,7 @@ static int block_stats(PenPack *p, uint64_t block, PenPackStats *ret, PenError *
                 else
                     ret->missing[f]++;
             }
-            if (pen__type_is_blob(type)) {
+            if (pen__field_is_blob(&v->schema->fields[f])) {
                 PenBlobEntry e = pen__block_blob(v, s, f);
                 ret->source_bytes += e.bytes;
                 ret->missing[f] += e.flags & PEN_BLOB_MISSING;

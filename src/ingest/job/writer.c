@@ -251,16 +251,25 @@ int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWrit
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
+static int check_size(const PenWriter *w, uint32_t field, size_t bytes, PenError *reterr)
+{
+    const PenField *f = &w->schema.fields[field];
+    uint32_t row = pen__field_row_bytes(f);
+    if (pen__field_is_number(f) ? bytes == row : bytes % row == 0)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: field '%s': expected %s%u bytes, found %zu",
+                     w->path, f->name, pen__field_is_number(f) ? "" : "a multiple of ", row, bytes);
+}
+
 static int count_images(const PenWriter *w, const PenValue *values, uint32_t *ret, PenError *reterr)
 {
     uint64_t n = 0;
     for (uint32_t f = 0; f < w->schema.n_fields; f++) {
         int type = w->schema.fields[f].type;
         n += type == PEN_TYPE_CLIP ? values[f].n_frames : type == PEN_TYPE_IMAGE;
-        if (pen__type_is_number(type) && values[f].bytes != w->schema.widths[f])
-            return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "%s: field '%s': expected %u bytes, found %zu", w->path,
-                             w->schema.fields[f].name, w->schema.widths[f], values[f].bytes);
+        int r = check_size(w, f, values[f].bytes, reterr);
+        if (r < 0)
+            return r;
     }
     if (n > UINT32_MAX)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,

@@ -172,7 +172,7 @@ void pen__plan_schema_mark_optional(PenPlanSchema *shape, const uint64_t *n_part
                                     uint64_t n_inputs)
 {
     for (uint32_t f = 0; f < shape->n_fields; f++)
-        if (pen__type_is_blob(shape->fields[f].type) && n_parts[f] < n_inputs)
+        if (pen__field_is_blob(&shape->fields[f]) && n_parts[f] < n_inputs)
             shape->fields[f].flags |= PEN_FIELD_OPTIONAL;
 }
 

@@ -120,7 +120,7 @@ int pen__prepared_read(PenPrepared *p, const PenSchema *schema, const PenPlan *p
         r = read_part(p, schema, f, &item.parts[f], reader, name, reterr);
         if (r < 0)
             return r;
-        if (pen__type_is_number(schema->fields[f].type) && p->values[f].bytes != schema->widths[f])
+        if (pen__field_is_number(&schema->fields[f]) && p->values[f].bytes != schema->widths[f])
             return pen__fail(
                 reterr, PEN_E_INVALID, WHERE,
                 "%s: field '%s': expected a value of the right size, found none or another size",

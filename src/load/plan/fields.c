@@ -117,6 +117,10 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     PenOutField *to = &p->fields[p->n_fields];
     if (number != PEN_NO_FIELD) {
         const PenField *f = &pen_pack_info(p->pack)->fields[number];
+        if (pen__field_is_ragged(f))
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "pipeline: column %u: field '%s' is ragged, and cannot be in a batch",
+                             spec->column, spec->name);
         describe(f, &kind);
         holds = pen_type_name(f->type);
     }
@@ -234,7 +238,7 @@ static int complete_spec(PenLoadPlan *p, PenError *reterr)
         }
     }
     for (uint32_t i = 0; bare && i < info->n_fields && r == PEN_OK; i++)
-        if (pen__type_is_number(info->fields[i].type))
+        if (pen__field_is_number(&info->fields[i]))
             r = add_number(&p->spec, info->fields[i].name, reterr);
     if (r == PEN_OK && !p->spec.n_fields)
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,

@@ -268,20 +268,20 @@ static const char *check_blob(Walk *w, const uint8_t *e, const PenField *f)
         return "entry is not valid";
     if (flags && pen__load64(e + 8))
         return "missing value with a non-empty entry";
+    if (pen__load64(e + 8) % pen__field_row_bytes(f))
+        return "value with an incomplete row";
     return take_payload(w, pen__load64(e), pen__load64(e + 8));
 }
 
 static const char *check_value(Walk *w, uint32_t sample, uint32_t field)
 {
     const uint8_t *e = pen__block_number(w->v, sample, field);
-    int type = w->v->schema->fields[field].type;
-    if (type == PEN_TYPE_IMAGE)
+    const PenField *f = &w->v->schema->fields[field];
+    if (f->type == PEN_TYPE_IMAGE)
         return pen__load64(e + 48) ? "image with a timestamp" : check_image(w, e);
-    if (type == PEN_TYPE_CLIP)
+    if (f->type == PEN_TYPE_CLIP)
         return check_clip(w, e);
-    if (pen__type_is_number(type))
-        return NULL;
-    return check_blob(w, e, &w->v->schema->fields[field]);
+    return pen__field_is_blob(f) ? check_blob(w, e, f) : NULL;
 }
 
 static const char *check_key(Walk *w, uint32_t sample)

@@ -164,7 +164,7 @@ static int put_blob(Layout *l, const PenStoredValue *value, uint8_t *e)
 static int put_value(Layout *l, const PenStoredValue *value, uint32_t field, uint8_t *e)
 {
     int type = l->schema->fields[field].type;
-    if (pen__type_is_number(type)) {
+    if (pen__field_is_number(&l->schema->fields[field])) {
         memcpy(e, value->data, l->schema->widths[field]);
         return PEN_OK;
     }
@@ -222,7 +222,7 @@ static void shift_payloads(Layout *l, const PenStoredSample *const *samples, uin
     uint8_t *index = l->b->index.data;
     size_t column = PEN_BLOCK_HEADER_BYTES + (size_t)n * PEN_KEY_ENTRY_BYTES;
     for (uint32_t f = 0; f < schema->n_fields; f++) {
-        for (uint32_t i = 0; i < n && !pen__type_is_number(schema->fields[f].type); i++) {
+        for (uint32_t i = 0; i < n && !pen__field_is_number(&schema->fields[f]); i++) {
             uint8_t *e = index + column + (size_t)i * schema->widths[f];
             shift_offset(e, by);
             uint32_t frames =

@@ -10,7 +10,8 @@
 #define PEN_MUST_MISSING UINT64_C(1) /* optional fields: values may be missing */
 #define PEN_MUST_ENTRIES UINT64_C(2) /* images may have entry tables */
 #define PEN_MUST_MAPPED UINT64_C(4)  /* payloads of a shard may lie in files outside of the pack */
-#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES | PEN_MUST_MAPPED)
+#define PEN_MUST_RAGGED UINT64_C(8)  /* fields of numbers with any number of rows */
+#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES | PEN_MUST_MAPPED | PEN_MUST_RAGGED)
 #define PEN_BLOB_MISSING 1u /* flag of a blob's entry */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16

@@ -16,23 +16,23 @@ const char *pen_type_name(int type)
     return type >= PEN_TYPE_IMAGE && type <= PEN_TYPE_F64 ? names[type] : names[0];
 }
 
+uint32_t pen__field_row_bytes(const PenField *f)
+{
+    if (!pen__type_is_number(f->type))
+        return 1;
+    uint32_t bytes = f->type == PEN_TYPE_F32 ? 4 : 8;
+    for (uint32_t i = pen__field_is_ragged(f); i < f->n_dims; i++)
+        bytes *= f->dims[i];
+    return bytes;
+}
+
 static uint32_t width_of(const PenField *f)
 {
-    uint32_t n = 1;
-    switch (f->type) {
-    case PEN_TYPE_IMAGE:
+    if (f->type == PEN_TYPE_IMAGE)
         return PEN_IMAGE_ENTRY_BYTES;
-    case PEN_TYPE_CLIP:
+    if (f->type == PEN_TYPE_CLIP)
         return PEN_CLIP_ENTRY_BYTES;
-    case PEN_TYPE_I64:
-    case PEN_TYPE_F32:
-    case PEN_TYPE_F64:
-        for (uint32_t i = 0; i < f->n_dims; i++)
-            n *= f->dims[i];
-        return n * (f->type == PEN_TYPE_F32 ? 4 : 8);
-    default:
-        return PEN_BLOB_ENTRY_BYTES;
-    }
+    return pen__field_is_blob(f) ? PEN_BLOB_ENTRY_BYTES : pen__field_row_bytes(f);
 }
 
 static int check_dims(const PenField *f, PenError *reterr)
@@ -43,7 +43,7 @@ static int check_dims(const PenField *f, PenError *reterr)
             reterr, PEN_E_INVALID, WHERE,
             "field '%s': expected at most %u dimensions, and only for numbers, found %u", f->name,
             PEN_MAX_DIMS, f->n_dims);
-    for (uint32_t i = 0; i < f->n_dims; i++) {
+    for (uint32_t i = pen__field_is_ragged(f); i < f->n_dims; i++) {
         n *= f->dims[i];
         if (n == 0 || n > PEN_MAX_ELEMENTS)
             return pen__fail(
@@ -54,11 +54,30 @@ static int check_dims(const PenField *f, PenError *reterr)
     return PEN_OK;
 }
 
-static uint32_t flags_of(int32_t type)
+static uint32_t flags_of(const PenField *f)
 {
-    return type == PEN_TYPE_IMAGE    ? PEN_FIELD_MASK
-           : pen__type_is_blob(type) ? PEN_FIELD_OPTIONAL
-                                     : 0;
+    uint32_t flags = f->type == PEN_TYPE_IMAGE ? PEN_FIELD_MASK
+                     : pen__field_is_blob(f)   ? PEN_FIELD_OPTIONAL
+                                               : 0;
+    if (pen__field_is_ragged(f) && f->type == PEN_TYPE_F32)
+        flags |= PEN_FIELD_COORDINATES | PEN_FIELD_RELATIVE;
+    return flags;
+}
+
+/* Boxes have rows of 4, points end in 2, and nothing else is relative. */
+static int check_coordinates(const PenField *f, PenError *reterr)
+{
+    uint32_t what = f->flags & PEN_FIELD_COORDINATES;
+    bool is_points = what == PEN_FIELD_POINTS;
+    bool is_box = what && what <= PEN_FIELD_BOXES_CXCYWH;
+    if ((is_box && f->n_dims == 2 && f->dims[1] == 4) ||
+        (is_points && f->n_dims > 1 && f->dims[f->n_dims - 1] == 2) ||
+        !(f->flags & (PEN_FIELD_COORDINATES | PEN_FIELD_RELATIVE)))
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "field '%s': expected f32[*,4] for boxes and f32[*,2] for points, found "
+                     "flags 0x%x with %u dimensions, the last one %u",
+                     f->name, f->flags, f->n_dims, f->n_dims ? f->dims[f->n_dims - 1] : 0);
 }
 
 static int check_field(const PenField *fields, uint32_t i, PenError *reterr)
@@ -71,14 +90,15 @@ static int check_field(const PenField *fields, uint32_t i, PenError *reterr)
     if (f->type < PEN_TYPE_IMAGE || f->type > PEN_TYPE_F64)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "field '%s': expected a type from 1 to 8, found %d", f->name, f->type);
-    if (f->flags & ~flags_of(f->type))
+    if (f->flags & ~flags_of(f))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "field '%s': flags 0x%x are not valid for type %s", f->name, f->flags,
                          pen_type_name(f->type));
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(fields[j].name, f->name) == 0)
             return pen__fail(reterr, PEN_E_INVALID, WHERE, "field '%s' occurs twice", f->name);
-    return check_dims(f, reterr);
+    int r = check_dims(f, reterr);
+    return r < 0 ? r : check_coordinates(f, reterr);
 }
 
 static int copy_fields(PenSchema *s, const PenField *fields, PenError *reterr)
@@ -134,9 +154,12 @@ bool pen__fields_have_images(const PenField *fields, uint32_t n)
 uint64_t pen__schema_must(const PenSchema *s)
 {
     uint64_t must = s->has_entries ? PEN_MUST_ENTRIES : 0;
-    for (uint32_t f = 0; f < s->n_fields; f++)
+    for (uint32_t f = 0; f < s->n_fields; f++) {
         if (s->fields[f].flags & PEN_FIELD_OPTIONAL)
             must |= PEN_MUST_MISSING;
+        if (pen__field_is_ragged(&s->fields[f]))
+            must |= PEN_MUST_RAGGED;
+    }
     return must;
 }
 

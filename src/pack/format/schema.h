@@ -45,9 +45,25 @@ static inline int pen__type_is_number(int type)
     return type >= PEN_TYPE_I64 && type <= PEN_TYPE_F64;
 }
 
-static inline int pen__type_is_blob(int type)
+static inline bool pen__field_is_ragged(const PenField *f)
 {
-    return type >= PEN_TYPE_BYTES && type <= PEN_TYPE_TEXT;
+    return f->n_dims && f->dims[0] == PEN_DIM_ANY;
 }
+
+/* Numbers of a fixed shape, which are stored in the index of a block. */
+static inline bool pen__field_is_number(const PenField *f)
+{
+    return pen__type_is_number(f->type) && !pen__field_is_ragged(f);
+}
+
+/* A value of any length, with a payload of its own: bytes, json, text, or numbers of a ragged
+ * field. */
+static inline bool pen__field_is_blob(const PenField *f)
+{
+    return (f->type >= PEN_TYPE_BYTES && f->type <= PEN_TYPE_TEXT) || pen__field_is_ragged(f);
+}
+
+/* What the bytes of a value are a multiple of: those of a row, or 1. */
+uint32_t pen__field_row_bytes(const PenField *f);
 
 #endif

@@ -38,7 +38,7 @@ static int check_next(PenArriving *a, uint64_t bytes)
     PenSpot at = {.block = &a->block, .sample = a->n_checked, .field = a->field, .frame = a->frame};
     if (a->field >= v->schema->n_fields)
         return 1;
-    if (pen__type_is_blob(v->schema->fields[a->field].type)) {
+    if (pen__field_is_blob(&v->schema->fields[a->field])) {
         PenBlobEntry e = pen__block_blob(v, a->n_checked, a->field);
         if (e.offset + e.bytes > bytes)
             return 0;

@@ -117,7 +117,7 @@ int pen__block_check_sample(const PenBlock *b, uint32_t sample, PenError *reterr
             r = pen__payload_check(&at, &e, b->data + e.offset, reterr);
         }
         at.frame = 0;
-        if (r == PEN_OK && pen__type_is_blob(type)) {
+        if (r == PEN_OK && pen__field_is_blob(&schema->fields[at.field])) {
             PenBlobEntry e = pen__block_blob(&b->view, sample, at.field);
             r = pen__blob_check(&at, &e, b->data + e.offset, reterr);
         }

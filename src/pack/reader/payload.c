@@ -37,7 +37,7 @@ static uint32_t sum_of(const PenSpot *at, const PenPlace *place, const void *dat
 static uint64_t payload_offset(const PenSpot *at)
 {
     const PenBlockView *v = &at->block->view;
-    if (pen__type_is_blob(v->schema->fields[at->field].type))
+    if (pen__field_is_blob(&v->schema->fields[at->field]))
         return pen__block_blob(v, at->sample, at->field).offset;
     return pen__block_image(v, at->sample, at->field, at->frame).offset;
 }

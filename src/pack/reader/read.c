@@ -73,9 +73,14 @@ static int go_away(At *at, int r, PenError *reterr)
     return r;
 }
 
+static const PenField *field_at(const At *at)
+{
+    return &at->block->view.schema->fields[at->field];
+}
+
 static int type_at(const At *at)
 {
-    return at->block->view.schema->fields[at->field].type;
+    return field_at(at)->type;
 }
 
 static int buffer_too_small(const At *at, size_t cap, uint64_t bytes, PenError *reterr)
@@ -88,8 +93,8 @@ static int buffer_too_small(const At *at, size_t cap, uint64_t bytes, PenError *
 static int wrong_type(const At *at, const char *expected, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: field '%s': expected %s, found %s",
-                     pen__pack_path(at->pack), at->block->view.schema->fields[at->field].name,
-                     expected, pen_type_name(type_at(at)));
+                     pen__pack_path(at->pack), field_at(at)->name, expected,
+                     pen_type_name(type_at(at)));
 }
 
 /* Gives out bytes that are in memory. */
@@ -234,7 +239,7 @@ int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf, siz
     }
     if (type == PEN_TYPE_IMAGE)
         r = read_image(&at, buf, cap, ret_bytes, reterr);
-    else if (pen__type_is_blob(type))
+    else if (pen__field_is_blob(field_at(&at)))
         r = read_blob(&at, buf, cap, ret_bytes, reterr);
     else
         r = give(&at, pen__block_number(&at.block->view, at.sample, field),
@@ -253,7 +258,7 @@ int pen_pack_missing(PenPack *pack, uint64_t sample, uint32_t field, int32_t *re
     *ret = 0;
     if (type == PEN_TYPE_IMAGE)
         *ret = pen__block_image(v, at.sample, field, 0).codec == PEN_STORED_NONE;
-    else if (pen__type_is_blob(type))
+    else if (pen__field_is_blob(field_at(&at)))
         *ret = (pen__block_blob(v, at.sample, field).flags & PEN_BLOB_MISSING) != 0;
     return go_away(&at, PEN_OK, reterr);
 }

@@ -91,13 +91,13 @@ static int copy_value(Fill *fill, const PenBlock *b, uint32_t s, uint32_t f, Pen
                       PenError *reterr)
 {
     const uint8_t *data = fill->c->data.data;
-    int type = fill->schema->fields[f].type;
+    const PenField *field = &fill->schema->fields[f];
     PenSpot at = {.block = b, .sample = s, .field = f};
     int r = PEN_OK;
-    if (pen__type_is_number(type)) {
+    if (pen__field_is_number(field)) {
         to->data = pen__block_number(&b->view, s, f);
         to->bytes = fill->schema->widths[f];
-    } else if (pen__type_is_blob(type)) {
+    } else if (pen__field_is_blob(field)) {
         PenBlobEntry e = pen__block_blob(&b->view, s, f);
         to->data = data + e.offset;
         to->bytes = e.bytes;
