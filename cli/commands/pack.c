@@ -29,7 +29,7 @@ enum { NAME_CAP = 4096 };
 typedef struct Run {
     const CliArgs *args;
     CliProgress progress;
-    uint64_t done, total; /* at the last progress call */
+    uint64_t done, total; /* samples that are packed, at the last progress call */
     int has_waited;       /* the message is printed once */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
@@ -48,8 +48,10 @@ static int on_progress(void *ctx, const PenIngestProgress *p)
         run->has_waited = 1;
         return cli_interrupted();
     }
-    run->done = p->done;
-    run->total = p->total;
+    if (strcmp(p->stage, "pack") == 0) {
+        run->done = p->done;
+        run->total = p->total;
+    }
     cli_progress_show(&run->progress, &(CliProgressState){.stage = p->stage,
                                                           .unit = "samples",
                                                           .done = (double)p->done,

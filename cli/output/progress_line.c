@@ -38,11 +38,12 @@ static void fill_counts(char text[PIECE_BYTES], const CliProgressState *s)
 static void fill_rates(Pieces *p, const CliProgressState *s, const CliRates *r)
 {
     char number[CLI_NUMBER_TEXT];
-    if (s->unit && r->per_second >= 10)
+    double per_second = s->unit && s->done > 0 ? r->per_second : -1;
+    if (per_second >= 10)
         snprintf(p->text[RATE], PIECE_BYTES, "%s %s/s",
-                 cli_text_number((int64_t)(r->per_second + 0.5), number), s->unit);
-    else if (s->unit && r->per_second >= 0)
-        snprintf(p->text[RATE], PIECE_BYTES, "%.1f %s/s", r->per_second, s->unit);
+                 cli_text_number((int64_t)(per_second + 0.5), number), s->unit);
+    else if (per_second >= 0)
+        snprintf(p->text[RATE], PIECE_BYTES, "%.1f %s/s", per_second, s->unit);
     if (r->bytes_per_second > 0 || (s->total_bytes > 0 && r->bytes_per_second >= 0))
         snprintf(p->text[s->unit ? BYTE_RATE : RATE], PIECE_BYTES, "%.1f MB/s",
                  r->bytes_per_second / 1e6);

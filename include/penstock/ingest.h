@@ -55,7 +55,9 @@ typedef enum PenInputKind {
 /** Progress of a run. The library owns the struct. */
 typedef struct PenIngestProgress {
     uint32_t struct_size; /**< set by the library */
-    const char *stage;    /**< "wait", "plan", "check", "pack", "join", "publish" */
+    /** "wait"; of a plan "list", "check", "sort", "plan" (it is written), "hash", "upload"; then
+     * "pack", or of finalise "check" and "join"; "publish" */
+    const char *stage;
     uint64_t done, total; /**< samples; total 0 = not known yet */
     uint64_t done_bytes;  /**< source bytes read so far */
     uint64_t bad;         /**< broken inputs so far */

@@ -174,7 +174,7 @@ def test_the_child_reports_and_fails_as_the_program(tmp_path):
     seen = []
     result = _program.good(["pack", "in", "-o", "a.pen"], str(tmp_path), seen.append)
     assert result["samples"] == 8
-    assert {"plan", "pack"} <= {line["stage"] for line in seen}
+    assert {"list", "check", "sort", "plan", "pack"} <= {line["stage"] for line in seen}
     assert all(line["done"] <= 8 and line["bad"] == 0 for line in seen)
     with pytest.raises(penstock.ExistsError, match="the pack already exists") as caught:
         _program.good(["pack", "in", "-o", "a.pen"], str(tmp_path))

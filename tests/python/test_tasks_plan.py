@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of tasks in an object store: each task fetches its own part of it, and checks that."""
 
+import json
 import re
 
 import pytest
@@ -73,6 +74,15 @@ def test_a_task_fetches_its_part_of_the_plan(server, large):
         job.good(*arguments(job, i))
     assert job.finalise()["samples"] == ROWS
     job.good("verify", job.out)
+
+
+def test_stages_of_a_plan(server, tmp_path):
+    job = Job(server, tmp_path, make_folder(tmp_path / "src"))
+    result = job.good("plan", job.source, "-o", job.out, "--progress", "json")
+    lines = [json.loads(line) for line in result.err.splitlines() if line.startswith("{")]
+    stages = dict.fromkeys(line["stage"] for line in lines)
+    assert list(stages) == ["list", "check", "sort", "plan", "hash", "upload"]
+    assert all(line["done"] <= line["total"] == 8 for line in lines if line["stage"] != "list")
 
 
 def test_damage_in_one_part_of_the_plan(large):

@@ -94,6 +94,15 @@ TEST(the_line_fits)
         CHECK(strcmp(line_of(&s, &r, columns), "wrong width") != 0);
 }
 
+TEST(no_rate_of_nothing)
+{
+    CliRates r = {.start_ns = 0};
+    CliProgressState s = feed(&r, 0, 4, 0);
+    CHECK_STR(line_of(&s, &r, 60), "pack  [          ]    0 %  0 of 1,000");
+    s.total = 0;
+    CHECK_STR(line_of(&s, &r, 60), "pack");
+}
+
 TEST(blocks_have_eighths)
 {
     char line[CLI_LINE_BYTES];
@@ -190,6 +199,7 @@ int main(int argc, char **argv)
     RUN(a_stop_has_no_time_left);
     RUN(a_new_stage_starts_again);
     RUN(the_line_fits);
+    RUN(no_rate_of_nothing);
     RUN(blocks_have_eighths);
     RUN(each_command_has_its_unit);
     RUN(a_log_has_a_line_every_30_seconds);

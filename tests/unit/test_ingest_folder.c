@@ -222,7 +222,7 @@ static int stop_at(void *ctx, const PenIngestProgress *p)
 {
     uint64_t *seen = ctx;
     *seen = p->done;
-    return strcmp(p->stage, "plan") == 0 && p->done >= 2048;
+    return strcmp(p->stage, "list") == 0 && p->done >= 2048;
 }
 
 TEST(progress_and_cancel)

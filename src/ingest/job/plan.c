@@ -111,7 +111,7 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
     int r = pen__settings_report(job->settings,
-                                 (PenIngestProgress){.stage = "plan", .bad = job->bad.n}, reterr);
+                                 (PenIngestProgress){.stage = "list", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
         r = pen__keyset_load(&known, job->base, reterr);
     if (r == PEN_OK && s->classes_from)

@@ -91,7 +91,7 @@ static void report(void *ctx)
 {
     Reading *r = ctx;
     PenIngestProgress progress = {
-        .stage = "plan", .done = atomic_load(&r->images), .done_bytes = atomic_load(&r->bytes)};
+        .stage = "list", .done = atomic_load(&r->images), .done_bytes = atomic_load(&r->bytes)};
     if (r->is_cancelled || pen__settings_report(r->job->settings, progress, NULL) == PEN_OK)
         return;
     r->is_cancelled = true;

@@ -52,10 +52,22 @@ static int load(PenStore *work, const char *name, uint64_t limit, PenBuf *ret, P
 
 typedef struct Transfer {
     const PenIngestSettings *settings;
+    const char *stage;
+    uint64_t n_items; /* of the plan, for the progress */
     PenSource *from;
     PenSink *to; /* NULL: only the hash is wanted */
     uint8_t hash[32];
 } Transfer;
+
+static int report(const Transfer *t, uint64_t at, PenError *reterr)
+{
+    double share = (double)at / (double)t->from->bytes;
+    return pen__settings_report(t->settings,
+                                (PenIngestProgress){.stage = t->stage,
+                                                    .done = (uint64_t)(share * (double)t->n_items),
+                                                    .total = t->n_items},
+                                reterr);
+}
 
 static int transfer(Transfer *t, PenError *reterr)
 {
@@ -66,7 +78,7 @@ static int transfer(Transfer *t, PenError *reterr)
     pen__sha256_init(&sha);
     for (uint64_t at = 0; at < bytes && r == PEN_OK; at += CHUNK_BYTES) {
         size_t n = (size_t)PEN_MIN(bytes - at, (uint64_t)CHUNK_BYTES);
-        r = pen__settings_report(t->settings, (PenIngestProgress){.stage = "plan"}, reterr);
+        r = report(t, at, reterr);
         if (r == PEN_OK)
             r = pen__source_read(t->from, chunk, n, at, reterr);
         if (r == PEN_OK)
@@ -79,10 +91,10 @@ static int transfer(Transfer *t, PenError *reterr)
     return r;
 }
 
-static int hash_file(const PenIngestSettings *settings, const char *path, uint8_t ret[32],
-                     PenError *reterr)
+static int hash_file(const PenIngestSettings *settings, const char *path, uint64_t n_items,
+                     uint8_t ret[32], PenError *reterr)
 {
-    Transfer t = {.settings = settings};
+    Transfer t = {.settings = settings, .stage = "hash", .n_items = n_items};
     int r = pen__source_open_file(path, &t.from, reterr);
     if (r < 0)
         return r;
@@ -147,9 +159,9 @@ static int load_address(PenStore *work, PenBuf *ret_text, Address *ret, PenError
 /* ---- uploading ------------------------------------------------------------------------------- */
 
 static int upload_plan(PenStore *work, const PenIngestSettings *settings, const char *path,
-                       const char *name, PenError *reterr)
+                       const char *name, uint64_t n_items, PenError *reterr)
 {
-    Transfer t = {.settings = settings};
+    Transfer t = {.settings = settings, .stage = "upload", .n_items = n_items};
     int r = pen__store_has(work, name, reterr);
     if (r != PEN_OK)
         return r < 0 ? r : PEN_OK; /* of an earlier attempt: the name has the hash of its bytes */
@@ -190,12 +202,13 @@ int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const
                         const PenPlan *plan, PenError *reterr)
 {
     Address a = {.end_bytes = pen__plan_end_bytes(plan)};
+    uint64_t n_items = pen__plan_info(plan)->n_items;
     char name[PLAN_NAME_BYTES];
     PenBuf sources = {0}, address = {0};
     char *path = pen__work_path(home, "plan");
     char *sources_path = pen__work_path(home, "sources");
     memcpy(a.inputs, pen__plan_info(plan)->inputs, sizeof a.inputs);
-    int r = path && sources_path ? hash_file(settings, path, a.hash, reterr)
+    int r = path && sources_path ? hash_file(settings, path, n_items, a.hash, reterr)
                                  : pen__fail_memory(reterr, WHERE, home);
     if (r == PEN_OK)
         r = pen__file_load(sources_path, MAX_ADDRESS / 2, &sources, reterr);
@@ -203,7 +216,7 @@ int pen__tasks_put_plan(PenStore *work, const PenIngestSettings *settings, const
         r = pen__fail_memory(reterr, WHERE, home);
     if (r == PEN_OK) {
         plan_name(&a, name);
-        r = upload_plan(work, settings, path, name, reterr);
+        r = upload_plan(work, settings, path, name, n_items, reterr);
     }
     if (r == PEN_OK)
         r = publish_address(work, settings->out, &address, reterr);

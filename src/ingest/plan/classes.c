@@ -54,7 +54,7 @@ static void place_of(const PenInputs *in, uint32_t label, char *buf, size_t cap)
 {
     PenInputWalk walk;
     PenInput input;
-    int r = pen__inputs_start(in, &walk, NULL);
+    int r = pen__inputs_start(in, "check", &walk, NULL);
     do {
         if (r == PEN_OK)
             r = pen__inputs_next(&walk, &input, NULL);

@@ -31,7 +31,7 @@ static int find_input(const PenInputs *in, uint64_t number, PenBuf *bytes, PenIn
                       PenError *reterr)
 {
     PenInputWalk walk;
-    int r = pen__inputs_start(in, &walk, reterr);
+    int r = pen__inputs_start(in, "check", &walk, reterr);
     do {
         if (r == PEN_OK)
             r = pen__inputs_next(&walk, ret, reterr);
@@ -95,7 +95,7 @@ static int hash_keys(const PenInputs *in, PenBuckets *buckets, uint32_t n_bucket
 {
     PenInputWalk walk;
     PenInput input;
-    int r = pen__inputs_start(in, &walk, reterr);
+    int r = pen__inputs_start(in, "check", &walk, reterr);
     while (r == PEN_OK && (r = pen__inputs_next(&walk, &input, reterr)) == PEN_OK) {
         uint8_t hash[32];
         pen__sha256(input.key, input.key_bytes, hash);

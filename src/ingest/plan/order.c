@@ -42,7 +42,7 @@ static int collect_labels(const PenInputs *in, PenScatter *positions, PenScatter
     PenInputWalk walk;
     PenInput input;
     PenPlaced at;
-    int r = pen__inputs_start(in, &walk, reterr);
+    int r = pen__inputs_start(in, "sort", &walk, reterr);
     while (r == PEN_OK && (r = pen__inputs_next(&walk, &input, reterr)) == PEN_OK) {
         uint32_t label = in->labels.n ? input.label : 0;
         counts[label]++;
@@ -137,7 +137,7 @@ static int fill(Filling *f, PenError *reterr)
     PenInputWalk walk;
     PenInput input;
     const PenInputs *in = &f->draft->inputs;
-    int r = pen__inputs_start(in, &walk, reterr);
+    int r = pen__inputs_start(in, "sort", &walk, reterr);
     if (r == PEN_OK && f->positions)
         r = pen__scatter_next(f->positions, &f->next, reterr);
     while (r == PEN_OK && (r = pen__inputs_next(&walk, &input, reterr)) == PEN_OK) {
@@ -157,8 +157,8 @@ int pen__order_make(PenPlanDraft *d, PenError *reterr)
     Filling f = {.draft = d};
     /* What is read where it lies is fastest in the order in which it lies. */
     f.by_source = s->order == PEN_PACK_SOURCE || (s->in_place && in->kind == PEN_ROOT_TAR);
-    int r = PEN_OK;
-    if (!f.by_source || s->fraction < 1)
+    int r = pen__inputs_report(in, "sort", 0, in->n, reterr);
+    if (r == PEN_OK && (!f.by_source || s->fraction < 1))
         r = shuffle(in, s->seed, &f.positions, reterr);
     if (r == PEN_OK && s->fraction < 1)
         r = keep_fraction(in, s->fraction, &f.positions, reterr);

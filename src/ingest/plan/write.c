@@ -276,8 +276,8 @@ static int write_records(Writer *w, PenError *reterr)
     uint64_t i = 0;
     int r = pen__sequence_start(&d->sequence, reterr);
     while (r == PEN_OK && (r = pen__sequence_next(&d->sequence, &input, reterr)) == PEN_OK) {
-        if (i % REPORT_EVERY == REPORT_EVERY - 1)
-            r = pen__inputs_report(&d->inputs, reterr);
+        if (i % REPORT_EVERY == 0)
+            r = pen__inputs_report(&d->inputs, "plan", i, d->n, reterr);
         if (r == PEN_OK)
             r = pen__probes_offer(d, i, &input, reterr);
         if (r == PEN_OK)

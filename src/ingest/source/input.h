@@ -169,20 +169,23 @@ void pen__input_store(uint8_t *to, const PenInput *input);
 void pen__input_load(const uint8_t *from, PenInput *ret);
 
 /* Walks through all inputs, once they are all there, in source order: 0, or PEN_END behind the last
- * one. One walk at a time. An input lives until the next call. Reports progress. */
+ * one. One walk at a time. An input lives until the next call. Reports progress as `stage`. */
 typedef struct PenInputWalk {
     const PenInputs *inputs;
+    const char *stage;
     uint64_t next;
 } PenInputWalk;
-int pen__inputs_start(const PenInputs *inputs, PenInputWalk *ret, PenError *reterr);
+int pen__inputs_start(const PenInputs *inputs, const char *stage, PenInputWalk *ret,
+                      PenError *reterr);
 int pen__inputs_next(PenInputWalk *walk, PenInput *ret, PenError *reterr);
 /* Moves the inputs in memory to the temporary file, when they are more than the space allows or
  * `all` is set. */
 int pen__inputs_spill(PenInputs *inputs, bool all, PenError *reterr);
 /* After the last input. */
 int pen__inputs_finish(PenInputs *inputs, PenError *reterr);
-/* Calls progress; PEN_E_CANCELLED when it wants an end. */
-int pen__inputs_report(const PenInputs *inputs, PenError *reterr);
+/* Calls progress; PEN_E_CANCELLED when it wants an end. `total` 0: it is not known. */
+int pen__inputs_report(const PenInputs *inputs, const char *stage, uint64_t done, uint64_t total,
+                       PenError *reterr);
 /* Samples with a class and samples without: a mistake that is better found now. `first_flat` and
  * `first_deep` are names of a sample without and with a class, of those added from `first` on; "" =
  * there is none. */

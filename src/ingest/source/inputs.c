@@ -142,12 +142,13 @@ int pen__inputs_add_column(PenInputs *in, const char *name, int32_t type, uint32
     return PEN_OK;
 }
 
-int pen__inputs_report(const PenInputs *in, PenError *reterr)
+int pen__inputs_report(const PenInputs *in, const char *stage, uint64_t done, uint64_t total,
+                       PenError *reterr)
 {
     const PenIngestSettings *s = in->settings;
     if (!s->progress)
         return PEN_OK;
-    PenIngestProgress p = {.struct_size = sizeof p, .stage = "plan", .done = in->n};
+    PenIngestProgress p = {.struct_size = sizeof p, .stage = stage, .done = done, .total = total};
     if (s->progress(s->ctx, &p))
         return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "cancelled after %" PRIu64 " inputs",
                          in->n);

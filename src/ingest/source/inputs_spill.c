@@ -122,9 +122,9 @@ int pen__inputs_sort_end(PenInputs *in, PenError *reterr)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-int pen__inputs_start(const PenInputs *in, PenInputWalk *ret, PenError *reterr)
+int pen__inputs_start(const PenInputs *in, const char *stage, PenInputWalk *ret, PenError *reterr)
 {
-    *ret = (PenInputWalk){.inputs = in};
+    *ret = (PenInputWalk){.inputs = in, .stage = stage};
     return in->spilled ? pen__sorter_start(in->spilled, reterr) : PEN_OK;
 }
 
@@ -133,8 +133,8 @@ int pen__inputs_next(PenInputWalk *w, PenInput *ret, PenError *reterr)
     const PenInputs *in = w->inputs;
     PenSorted sorted;
     int r = w->next == in->n ? PEN_END : PEN_OK;
-    if (r == PEN_OK && w->next && w->next % REPORT_EVERY == 0)
-        r = pen__inputs_report(in, reterr);
+    if (r == PEN_OK && w->next % REPORT_EVERY == 0)
+        r = pen__inputs_report(in, w->stage, w->next, in->n, reterr);
     if (r != PEN_OK)
         return r;
     if (in->spilled) {
