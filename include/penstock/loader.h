@@ -83,6 +83,9 @@ typedef struct PenBatch {
     void *memory; /**< holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
     const PenList *lists; /**< n_fields of them; NULL if all fields are tensors */
+    /** For each sample: how often the subset has it before this entry, which the random draws
+     * depend on; NULL if the subset has no sample twice. */
+    const uint64_t *ordinals;
 } PenBatch;
 
 /** Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each

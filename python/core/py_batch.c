@@ -408,6 +408,19 @@ static PyObject *batch_samples(CoreBatch *self, PyObject *unused)
     return tensor_new(core_state((PyObject *)self), self->batch, &from);
 }
 
+/* One for each sample, or None: all are 0. */
+static PyObject *batch_ordinals(CoreBatch *self, PyObject *unused)
+{
+    (void)unused;
+    PenTensor from = {.data = (void *)(uintptr_t)self->batch->ordinals,
+                      .dtype = PEN_I64,
+                      .n_dims = 1,
+                      .shape = {self->batch->n_samples}};
+    if (!from.data)
+        Py_RETURN_NONE;
+    return tensor_new(core_state((PyObject *)self), self->batch, &from);
+}
+
 static PyObject *batch_valid(CoreBatch *self, PyObject *unused)
 {
     (void)unused;
@@ -441,6 +454,7 @@ static PyMethodDef batch_methods[] = {
     {"field", (PyCFunction)batch_field, METH_O, NULL},
     {"list", (PyCFunction)batch_list, METH_O, NULL},
     {"samples", (PyCFunction)batch_samples, METH_NOARGS, NULL},
+    {"ordinals", (PyCFunction)batch_ordinals, METH_NOARGS, NULL},
     {"valid", (PyCFunction)batch_valid, METH_NOARGS, NULL},
     {"counts", (PyCFunction)batch_counts, METH_NOARGS, NULL},
     {"memory", (PyCFunction)batch_memory, METH_NOARGS, NULL},

@@ -6,10 +6,11 @@ from __future__ import annotations
 import collections
 import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from . import _check, _core, _loader, _pipeline
+from . import _check, _core, _loader, _pipeline, _python
+from ._error import InvalidError
 from ._pack import Pack
 
 _OUTPUTS = ("torch", "numpy")
@@ -86,7 +87,9 @@ class Dataset:
         self.output = _check.word("output", output, _OUTPUTS)
         self.as_dict = _check.flag("as_dict", as_dict)
         self._memory = _check.size("memory", memory)
-        self._text = _pipeline.text(pipeline)
+        operations, self._ops = _python.split(pipeline)
+        self._text = _pipeline.text(operations)
+        self._functions = _functions(self._ops, self.seed, self.pack)
         self._epoch = _Epoch()
         self._opened = os.getpid(), self._open()
         self.fields, self._lists = _loader.describe(self._opened[1], self.output)
@@ -151,10 +154,11 @@ class Dataset:
         dataset[epoch, i]."""
         epoch, i = self._place(index)
         batch = self._handle().get(epoch, i)
-        values = [item[0] for item in _loader.items(batch, self._lists, self._output)]
-        if self.as_dict:
-            return dict(zip(self.fields, values))
-        return _sample_type(self.fields)(values)
+        items = _loader.items(batch, self._lists, self._output)
+        values = {name: item[0] for name, item in zip(self.fields, items)}
+        if self._functions is not None:
+            values = self._functions.sample(values, epoch, i, 0)
+        return values if self.as_dict else _sample_type(tuple(values))(values.values())
 
     def __getitems__(self, indices: Iterable[Any]) -> list[Any]:
         """Several samples, for DataLoader."""
@@ -185,15 +189,34 @@ class Dataset:
             "seed": self.seed, "output": self.output, "as_dict": self.as_dict,
             "memory": self._memory,
         }
-        return _restore, (self.pack, self._text, settings, self._epoch)
+        pipeline: Any = self._text
+        if self._ops:
+            pipeline = [self._text] * (self._text is not None) + list(self._ops)
+        return _restore, (self.pack, pipeline, settings, self._epoch)
 
     def __repr__(self) -> str:
         # Grain compares it when it restores a state.
-        return f"<penstock.Dataset {self.pack.path}: {len(self)} samples, {self.pipeline}>"
+        functions = f", python {_python.versions(self._ops)}" if self._ops else ""
+        text = self.pipeline + functions
+        return f"<penstock.Dataset {self.pack.path}: {len(self)} samples, {text}>"
+
+
+def _functions(
+    ops: Sequence[_python.Python], seed: int, pack: Pack
+) -> _python.Functions | None:
+    if not ops:
+        return None
+    if any(op.per == "batch" for op in ops):
+        raise InvalidError(
+            "pipeline: ops.python: expected per='sample', because a dataset has no batches; use "
+            "collate_fn of the DataLoader"
+        )
+    _python.need_numpy()
+    return _python.Functions(ops, seed, pack.key)
 
 
 def _restore(
-    pack: Pack, pipeline: _pipeline.Pipeline, settings: dict[str, Any], epoch: _Epoch
+    pack: Pack, pipeline: _pipeline.Pipeline | None, settings: dict[str, Any], epoch: _Epoch
 ) -> Dataset:
     dataset = Dataset(pack, pipeline, **settings)
     dataset._epoch = epoch

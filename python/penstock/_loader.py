@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from . import _cache, _check, _core, _dist, _pipeline, _remote, _spans, _stats, _subset
+from . import _cache, _check, _core, _dist, _pipeline, _python, _remote, _spans, _stats, _subset
 from ._error import CancelledError, ClosedError, InvalidError
 from ._list import BatchList
 from ._pack import Pack, Preload
@@ -381,14 +381,16 @@ class Loader:
         self.transform = transform
         self.return_info = _check.flag("return_info", return_info)
         pin_memory = _check.flag("pin_memory", pin_memory)
+        operations, functions = _python.split(pipeline)
+        _check_functions(functions, output, pin_memory)
         numbers, first, count = _subset.choose(subset, len(self.dataset))
         self._core = _core.Loader(
             pack=self.dataset._core,
-            pipeline=_pipeline.text(pipeline),
+            pipeline=_pipeline.text(operations),
             batch_size=self.batch_size,
             order=_order(order, shuffle, self.dataset._is_whole),
             drop_last=self.drop_last,
-            seed=_check.integer("seed", seed, 0, 2**64 - 1),
+            seed=(seed := _check.integer("seed", seed, 0, 2**64 - 1)),
             rank=self.rank,
             world=self.world_size,
             threads=_optional("threads", threads, 4096),
@@ -414,7 +416,15 @@ class Loader:
                 stacklevel=2,
             )
         self._counters = _stats.Counters(self._core, self.dataset)
-        self._output = make_output(output, pin_memory, self._core.stats(False, 0.0)["slots_limit"])
+        facts = self._core.stats(False, 0.0)
+        self._output = make_output(output, pin_memory, facts["slots_limit"])
+        self._functions = functions
+        self._stage = None
+        if functions:
+            self._stage = _python.Stage(
+                _python.Functions(functions, seed, self.dataset.key), functions, facts["threads"],
+                self.batch_size, facts["slots_limit"], output == "torch",
+            )
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
         self._reference = weakref.ref(self, _alive.discard)
@@ -431,13 +441,38 @@ class Loader:
         """Start a pass over an epoch. It ends a pass that is still running."""
         try:
             number = self._core.begin()
+            if self._stage is not None:
+                self._stage.reset()
             self._counters.begin_epoch()
             return _Pass(self, number)
         except (CancelledError, ClosedError):
             _end_quietly()
             raise
 
-    def _next(self, number: int) -> _core.Batch | None:
+    def _next(self, number: int) -> Any:
+        """A batch, or with functions, a batch that they work on; None at the end."""
+        if self._stage is None:
+            return self._take(number)
+        return self._stage.next(number, lambda: self._take_values(number), self._core.save)
+
+    def _take_values(self, number: int) -> _python.Batch | None:
+        """A batch for the functions."""
+        batch = self._take(number)
+        if batch is None:
+            return None
+        epoch, position, *_ = batch.counts()
+        ordinals = batch.ordinals()
+        return _python.Batch(
+            names=self.fields,
+            items=items(batch, self._lists, self._output),
+            numbers=memoryview(batch.samples()).tolist(),
+            ordinals=None if ordinals is None else memoryview(ordinals).tolist(),
+            epoch=epoch,
+            position=position,
+            info=_python.copy_info(self._info(batch)) if self.return_info else None,
+        )
+
+    def _take(self, number: int) -> _core.Batch | None:
         self._output.before_next()
         try:
             batch = self._core.next(number)
@@ -448,11 +483,17 @@ class Loader:
             self._output.take(batch)
         return batch
 
-    def _give(self, batch: _core.Batch) -> Any:
-        values = items(batch, self._lists, self._output)
-        if self.return_info:
-            values.append(self._info(batch))
-        made = self._make(values)
+    def _give(self, batch: Any) -> Any:
+        if self._stage is not None:
+            result = self._stage.result(batch, self._counters.add_transform)
+            make = _batch_type((*result, *("info",) * self.return_info))
+            values = [*result.values(), *(batch.info,) * self.return_info]
+        else:
+            make = self._make
+            values = items(batch, self._lists, self._output)
+            if self.return_info:
+                values.append(self._info(batch))
+        made = make(values)
         if self.transform is None:
             return made
         begin = time.perf_counter()
@@ -476,12 +517,17 @@ class Loader:
     @property
     def epoch(self) -> int:
         """The current epoch, or the next one between passes."""
-        return self._core.epoch()
+        if self._stage is None or self._stage.state is None:
+            return self._core.epoch()
+        state = self.state_dict()  # the library is ahead of the caller
+        return int(state["epoch"]) + (state["position"] == state["samples"])
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next pass, or of a pass that has not returned a batch yet. Setting
         the epoch that load_state_dict restored keeps the position in it."""
         self._core.set_epoch(_check.integer("epoch", epoch, 0, 2**63 - 1))
+        if self._stage is not None:
+            self._stage.reset()
 
     @property
     def sampler(self) -> _Sampler:
@@ -492,10 +538,13 @@ class Loader:
         """The position, as a dict of int and str. It is equal on every rank and can be loaded with
         any number of ranks. A batch counts once it was returned."""
         state: dict[str, int | str] = {}
-        for part in self._core.save().split():
+        text = self._stage.state if self._stage is not None else None
+        for part in (text or self._core.save()).split():
             name, _, value = part.partition("=")
             # Only text that int() restores exactly becomes a number.
             state[name] = int(value) if value.isdecimal() and str(int(value)) == value else value
+        if self._functions:
+            state["python"] = _python.versions(self._functions)
         return state
 
     def load_state_dict(self, state: Mapping[str, int | str], strict: bool = True) -> None:
@@ -506,8 +555,16 @@ class Loader:
             raise TypeError(
                 f"state: expected a dict from state_dict(), found {_check.shown(state)}"
             )
-        parts = [f"{_word('a name', name)}={_word(name, value)}" for name, value in state.items()]
-        self._core.restore(" ".join(parts), _check.flag("strict", strict))
+        strict = _check.flag("strict", strict)
+        if strict:
+            _python.check_versions(state.get("python"), self._functions)
+        parts = [
+            f"{_word('a name', name)}={_word(name, value)}"
+            for name, value in state.items() if name != "python"
+        ]
+        self._core.restore(" ".join(parts), strict)
+        if self._stage is not None:
+            self._stage.reset()
         restored = self.state_dict()
         if restored["position"] == restored["samples"]:
             # The library would begin the next epoch. A loop that counts epochs itself would then
@@ -560,6 +617,8 @@ class Loader:
         if self._pid != os.getpid():
             return
         try:
+            if self._stage is not None:
+                self._stage.close()
             self._output.close()
         finally:
             self._core.close()
@@ -578,6 +637,21 @@ class Loader:
             return f"<penstock.Loader {self.dataset.path}: {len(self)} batches, {self.pipeline}>"
         except (ClosedError, AttributeError):
             return f"<penstock.Loader {self.dataset.path}: closed>"
+
+
+def _check_functions(
+    functions: Sequence[_python.Python], output: str, pin_memory: bool
+) -> None:
+    if not functions:
+        return
+    if output not in ("torch", "numpy"):
+        raise InvalidError(f"output: expected 'torch' or 'numpy' with ops.python, found {output!r}")
+    if pin_memory:
+        raise InvalidError(
+            "pin_memory: expected False with ops.python, whose results are not in the memory of "
+            "the loader; pin them in transform="
+        )
+    _python.need_numpy()
 
 
 def _word(name: str, value: object) -> str:

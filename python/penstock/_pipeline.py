@@ -51,7 +51,8 @@ class Op:
 
 
 Ops = Union[str, Op, Iterable[Union[str, Op]]]
-Pipeline = Union[Ops, Mapping[str, Ops]]
+# A list may begin with a dict of fields, if functions (ops.python) follow.
+Pipeline = Union[Ops, Mapping[str, Ops], Iterable[Union[str, Op, Mapping[str, Ops]]]]
 
 
 def _format(number: float) -> str:
@@ -170,7 +171,7 @@ def table() -> dict[str, tuple[str, list[Param]]]:
     return {name: (text, [Param(*row) for row in rows]) for name, text, rows in _core.ops()}
 
 
-def _parts(what: str, ops: Any) -> list[Any]:
+def parts(what: str, ops: Any) -> list[Any]:
     try:
         if not isinstance(ops, (bytes, bytearray)):
             return list(ops)
@@ -186,7 +187,7 @@ def _call_hint(part: object) -> str:
     """What to do with a function that is no operation."""
     if getattr(part, "__module__", None) == "penstock.ops":
         return f"; call it: ops.{getattr(part, '__name__', '')}()"
-    return "; to run a function on batches, pass it as transform=" if callable(part) else ""
+    return "; to call a function, use ops.python(fn)" if callable(part) else ""
 
 
 def source(field: str, of: str | None = None) -> Op:
@@ -199,19 +200,19 @@ def source(field: str, of: str | None = None) -> Op:
     return Op("source", text if of is None else f"{text} of={_name(_check.text('source: of', of))}")
 
 
-def _ops_text(what: str, ops: Ops) -> str:
+def _ops_text(what: str, ops: Any) -> str:
     if isinstance(ops, str):
         return _check.text(what, ops)
-    parts = [ops] if isinstance(ops, Op) else _parts(what, ops)
-    for part in parts:
+    found = [ops] if isinstance(ops, Op) else parts(what, ops)
+    for part in found:
         if not isinstance(part, (str, Op)):
             raise TypeError(
                 f"{what}: expected operations of penstock.ops, found {_check.shown(part)}"
                 f"{_call_hint(part)}"
             )
-    text = " | ".join(str(part) for part in parts if not _is_source(part))
-    heads = [part for part in parts if _is_source(part)]
-    if heads and heads != parts[:1]:
+    text = " | ".join(str(part) for part in found if not _is_source(part))
+    heads = [part for part in found if _is_source(part)]
+    if heads and heads != found[:1]:
         raise InvalidError(f"{what}: source must be the first operation of a field, and only once")
     return _check.text(what, f"{heads[0]}: {text}" if heads else text)
 

@@ -8,8 +8,11 @@ is the same pipeline as the text "decode | random_resized_crop 224 | hflip | ten
 
 from . import _pipeline
 from ._pipeline import Op, source
+from ._python import python
 
 for _name, (_help, _params) in _pipeline.table().items():
     globals()[_name] = _pipeline.make_op(_name, _help, _params)
 
-__all__ = ["Op", "source", *_pipeline.table()]  # noqa: PLE0604
+python.__module__ = "penstock.ops"
+
+__all__ = ["Op", "python", "source", *_pipeline.table()]  # noqa: PLE0604

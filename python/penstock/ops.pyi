@@ -5,6 +5,7 @@ from typing import Literal
 
 from ._pipeline import Op as Op
 from ._pipeline import source as source
+from ._python import python as python
 
 def decode(
     mode: Literal["rgb", "gray"] = "rgb",

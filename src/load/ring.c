@@ -20,6 +20,7 @@ void pen__slot_free(PenSlot *s)
     pen__free(s->tensors);
     pen__free(s->lists);
     pen__free(s->samples);
+    pen__free(s->ordinals);
     pen__free(s->valid);
     pen__free(s->block);
     pen__free(s);
@@ -48,6 +49,7 @@ static void describe(const PenLoadPlan *plan, PenSlot *s)
     s->batch.n_fields = plan->n_fields;
     s->batch.fields = s->tensors;
     s->batch.samples = s->samples;
+    s->batch.ordinals = s->ordinals;
     s->batch.valid = s->valid;
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         s->tensors[i] = plan->fields[i].tensor;
@@ -65,11 +67,13 @@ PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr)
         s->tensors = pen__alloc_array(plan->n_fields, sizeof *s->tensors);
         s->samples = pen__alloc_array(plan->set.batch_size, sizeof *s->samples);
         s->valid = pen__alloc_array(plan->set.batch_size, 1);
+        if (plan->ordinals)
+            s->ordinals = pen__alloc_array(plan->set.batch_size, sizeof *s->ordinals);
         if (plan->n_lists)
             s->lists = pen__zalloc(plan->n_fields * sizeof *s->lists);
     }
     if (!s || !s->block || !s->tensors || !s->samples || !s->valid ||
-        (plan->n_lists && !s->lists)) {
+        (plan->ordinals && !s->ordinals) || (plan->n_lists && !s->lists)) {
         pen__slot_free(s);
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;

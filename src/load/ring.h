@@ -31,6 +31,7 @@ typedef struct PenSlot {
     PenTensor *tensors;
     PenList *lists; /* NULL: the pipeline has none */
     uint64_t *samples;
+    uint64_t *ordinals; /* NULL: all are 0 */
     uint8_t *valid;
     void *block; /* the allocation that batch.memory lies in */
     int status;  /* of the first sample in order that failed */

@@ -26,6 +26,7 @@ from typing import Literal
 
 from ._pipeline import Op as Op
 from ._pipeline import source as source
+from ._python import python as python
 
 '''
 

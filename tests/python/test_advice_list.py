@@ -146,6 +146,9 @@ NOT_FOLLOWED = {
     "install the same version on all nodes": RAY,
     "to store pixels as PNG, install Pillow": RAY,
     "rename it with columns={field: column}": RAY,
+    "use collate_fn of the DataLoader": "followed in test_py_python.py",
+    "other functions; use those, or pass strict=False": "followed in test_py_python.py",
+    "write pipeline=[{...}, ops.python(fn)]": "followed in test_py_python.py",
 }
 NO_ADVICE = {"remove it"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")

@@ -346,8 +346,9 @@ LOADER_ROWS = {
     "call an operation": ("; call it: ops.%s()",
         lambda w: w.load(pipeline=[penstock.ops.decode, "resize 8,8"]),
         lambda w: w.load(pipeline=[penstock.ops.decode(), "resize 8,8"])),
-    "a function to transform": ("to run a function on batches, pass it as transform=",
-        lambda w: w.load(pipeline=[len]), lambda w: w.load(transform=lambda batch: batch)),
+    "a function to call": ("to call a function, use ops.python(fn)",
+        lambda w: w.load(pipeline=[len]),
+        lambda w: w.load(pipeline=[penstock.ops.python(lambda sample, rng: sample)])),
 }
 PACK_ROWS = {
     "an optional text": ('; if values may be missing, use the type "',

@@ -106,7 +106,7 @@ def test_wrong_values(make, message):
         (lambda: ops.center_crop(size=3, p=1), "unexpected keyword argument 'p'"),
         (lambda: ops.resize(64, 3), "filter: expected one of"),
         (lambda: _pipeline.text([ops.decode]), r"<function decode.*; call it: ops.decode\(\)$"),
-        (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*pass it as transform="),
+        (lambda: _pipeline.text({"image": [abs]}), "pipeline: image: .*use ops.python"),
     ],
 )
 def test_wrong_kinds(make, message):

@@ -59,6 +59,8 @@ TEST(samples_are_those_of_the_passes)
             CHECK_INT(pen_loader_get(l, epoch, i, &got, &err), PEN_OK);
             CHECK(same_batch(want, got));
             CHECK_INT(got->position, i);
+            CHECK_INT(got->ordinals[0], i == 2 ? 1 : i == 5 ? 2 : 0);
+            CHECK_INT(want->ordinals[0], got->ordinals[0]);
             pen_batch_unref(&want);
             pen_batch_unref(&got);
         }
@@ -122,6 +124,7 @@ TEST(a_broken_sample_is_named_or_replaced)
     CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
     CHECK_INT(pen_loader_get(l, 0, BAD, &b, &err), PEN_OK);
     CHECK_INT(b->n_substituted, 1);
+    CHECK(!b->ordinals); /* no sample twice */
     CHECK(b->samples[0] != BAD);
     pen_batch_unref(&b);
     pen_loader_close(&l);

@@ -101,6 +101,8 @@ static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64
                         .sample = pen__load_plan_sample(plan, index),
                         .epoch = epoch};
     slot->samples[0] = to.sample;
+    if (slot->ordinals)
+        slot->ordinals[0] = to.ordinal;
     slot->valid[0] = 1;
     slot->batch.n_valid = 1;
     slot->batch.epoch = epoch;

@@ -33,6 +33,8 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
                            .sample = pen__load_plan_sample(r->plan, next.chosen),
                            .epoch = s->batch.epoch,
                            .batch = r->pass->next_batch};
+    if (s->ordinals)
+        s->ordinals[next.index] = ret->ordinal;
     pen__ring_add_sample(r->ring, next.index, ret->sample, next.valid);
     pen__epoch_pass_advance(r->pass);
     return PEN_OK;

@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the user in a pipeline: ops.python. They run after the library has decoded and
+transformed a sample, in a few threads, some batches in advance."""
+
+from __future__ import annotations
+
+import _thread
+import collections
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _check, _pipeline
+from ._error import CancelledError, ClosedError, Error, InvalidError
+from ._pipeline import Op
+
+_MOST_THREADS = 256
+_DEFAULT_THREADS = 8
+_SLICE_SECONDS = 0.2
+
+Function = Callable[[dict[str, Any], Any], Mapping[str, Any]]
+
+
+class Python(Op):
+    """A function in a pipeline. Make it with ops.python."""
+
+    __slots__ = ("function", "per", "threads", "version")
+
+    def __init__(self, function: Function, version: int, per: str, threads: int | None) -> None:
+        super().__init__("python", f"python version={version} per={per}")
+        self.function = function
+        self.version = version
+        self.per = per
+        self.threads = threads
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Python) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.function, self.version, self.per, self.threads
+
+    def __reduce__(self) -> tuple[type[Python], tuple[Any, ...]]:
+        return Python, self._parts()
+
+    @property
+    def title(self) -> str:
+        return f"ops.python({getattr(self.function, '__name__', type(self.function).__name__)})"
+
+
+def python(
+    fn: Function, version: int = 1, per: str = "sample", threads: int | None = None
+) -> Op:
+    """Call a Python function for each sample, or for each batch. Must follow all other operations.
+
+    fn       fn(sample, rng) returns a dict of field name to value. `sample` is such a dict, and
+             `rng` is a numpy.random.Generator that depends on the seed, the epoch, the sample and
+             the version only. Several threads call it at once.
+    version  number of the function's version; increase it when you change what the function does.
+             It is part of the loader state and of the seed of `rng`.
+    per      "sample" or "batch"
+    threads  threads that call functions; None: as many as decode, at most 8
+    """
+    if not callable(fn):
+        raise TypeError(f"fn: expected a function, found {_check.shown(fn)}")
+    version = _check.integer("version", version, 0, 2**63 - 1)
+    per = _check.word("per", per, ("sample", "batch"))
+    if threads is not None:
+        threads = _check.integer("threads", threads, 1, _MOST_THREADS)
+    return Python(fn, version, per, threads)
+
+
+# ---- pipelines
+
+
+def split(pipeline: Any) -> tuple[Any, tuple[Python, ...]]:
+    """A pipeline without its functions, and the functions."""
+    if isinstance(pipeline, Mapping):
+        for field, ops in pipeline.items():
+            if isinstance(ops, Python) or (
+                isinstance(ops, Sequence) and any(isinstance(op, Python) for op in ops)
+            ):
+                raise InvalidError(
+                    f"pipeline: {field}: ops.python gets all fields of a sample; write "
+                    "pipeline=[{...}, ops.python(fn)]"
+                )
+    if pipeline is None or isinstance(pipeline, (str, Mapping)):
+        return pipeline, ()
+    parts = [pipeline] if isinstance(pipeline, Op) else _pipeline.parts("pipeline", pipeline)
+    n = len(parts)
+    while n and isinstance(parts[n - 1], Python):
+        n -= 1
+    functions = tuple(parts[n:])
+    _check_order(parts[:n], functions)
+    if not functions:
+        return parts, ()
+    if n == 0:
+        return None, functions
+    return parts[0] if n == 1 and isinstance(parts[0], (Mapping, str)) else parts[:n], functions
+
+
+def _check_order(others: list[Any], functions: tuple[Python, ...]) -> None:
+    if any(isinstance(op, Python) for op in others):
+        raise InvalidError("pipeline: ops.python must follow all other operations")
+    kinds = [op.per for op in functions]
+    if kinds != sorted(kinds, reverse=True):
+        raise InvalidError("pipeline: ops.python with per='sample' must precede per='batch'")
+
+
+def versions(functions: Sequence[Python]) -> str:
+    """The functions as a word of a loader state: "1", or "1,2,batch:1"."""
+    return ",".join("batch:" * (op.per == "batch") + str(op.version) for op in functions)
+
+
+def check_versions(saved: object, functions: Sequence[Python]) -> None:
+    """Refuses a state that was saved with other versions. Both may have none."""
+    found, mine = str(saved or ""), versions(functions)
+    if found != mine:
+        raise InvalidError(
+            f"state: ops.python: expected version {mine or 'none'}, found {found or 'none'}: the "
+            "state was saved with other functions; use those, or pass strict=False"
+        )
+
+
+# ---- calls
+
+
+def need_numpy() -> None:
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        raise ModuleNotFoundError("ops.python needs NumPy: pip install numpy") from None
+
+
+def _generator(*words: int) -> Any:
+    """A random generator that depends on all words."""
+    import numpy
+
+    # Pairs of 32 bits, so that different lists of numbers never give the same seed.
+    seed = numpy.array(words, numpy.uint64).view(numpy.uint32)
+    return numpy.random.Generator(numpy.random.PCG64(numpy.random.SeedSequence(seed)))
+
+
+class Functions:
+    """The functions of a pipeline, to be called for samples and batches."""
+
+    def __init__(self, functions: Sequence[Python], seed: int, key: Callable[[int], str]) -> None:
+        numbered = list(enumerate(functions))
+        self.of_sample = [(i, op) for i, op in numbered if op.per == "sample"]
+        self.of_batch = [(i, op) for i, op in numbered if op.per == "batch"]
+        self._seed = seed
+        self._key = key
+
+    def sample(
+        self, values: dict[str, Any], epoch: int, number: int, ordinal: int
+    ) -> dict[str, Any]:
+        for i, op in self.of_sample:
+            rng = _generator(self._seed, epoch, number, ordinal, op.version, i)
+            values = self._call(op, values, rng, number, None)
+        return values
+
+    def batch(self, values: dict[str, Any], epoch: int, position: int) -> dict[str, Any]:
+        for i, op in self.of_batch:
+            rng = _generator(self._seed, epoch, position, op.version, i)
+            values = self._call(op, values, rng, None, position)
+        return values
+
+    def _call(
+        self, op: Python, values: dict[str, Any], rng: Any, number: int | None, at: int | None
+    ) -> dict[str, Any]:
+        try:
+            result = op.function(values, rng)
+            if not isinstance(result, Mapping) or not all(isinstance(name, str) for name in result):
+                raise TypeError(
+                    f"expected a dict of field name to value, found {_check.shown(result)}"
+                )
+        except Exception as error:
+            where = f"batch at position {at}" if number is None else self.name(number)
+            raise Error(
+                f"{where}: {op.title}: {type(error).__name__}: {error}", sample=number
+            ) from error
+        return dict(result)
+
+    def name(self, number: int) -> str:
+        try:
+            return f"sample {number} {self._key(number)!r}"
+        except Error:
+            return f"sample {number}"
+
+
+# ---- collating
+
+
+def _is_torch(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "untyped_storage")
+
+
+def _stack_numbers(values: list[Any]) -> Any:
+    """An array of numbers of one type, or None."""
+    import numpy
+
+    kind = type(values[0])
+    if kind not in (bool, int, float) or any(type(value) is not kind for value in values):
+        return None
+    try:
+        return numpy.array(values, {bool: bool, int: numpy.int64, float: numpy.float64}[kind])
+    except OverflowError:
+        return None
+
+
+def collate(values: list[Any], to_torch: bool) -> Any:
+    """Values of equal shape and type become one tensor or array; others stay a list."""
+    import numpy
+
+    first = values[0]
+    if _is_torch(first):
+        if all(
+            _is_torch(value) and value.shape == first.shape and value.dtype == first.dtype
+            for value in values
+        ):
+            import torch
+
+            return torch.stack(values)
+        return values
+    if isinstance(first, (numpy.ndarray, numpy.generic)):
+        if any(
+            not isinstance(value, (numpy.ndarray, numpy.generic))
+            or value.shape != first.shape or value.dtype != first.dtype
+            for value in values
+        ):
+            return values
+        stacked = numpy.stack(values)
+    else:
+        stacked = _stack_numbers(values)
+    if stacked is None or stacked.dtype.kind not in "biuf":
+        return values if stacked is None else stacked
+    if not to_torch:
+        return stacked
+    import torch
+
+    return torch.from_numpy(stacked)
+
+
+# ---- batches in advance
+
+
+def copy_info(info: Any) -> Any:
+    """A BatchInfo that does not hold the memory of its batch."""
+    return info._replace(
+        samples=(info.samples.clone if _is_torch(info.samples) else info.samples.copy)(),
+        valid=(info.valid.clone if _is_torch(info.valid) else info.valid.copy)(),
+    )
+
+
+class Batch:
+    """What the functions need of a batch."""
+
+    def __init__(
+        self, names: Sequence[str], items: list[Any], numbers: list[int],
+        ordinals: list[int] | None, epoch: int, position: int, info: Any,
+    ) -> None:
+        self.items = dict(zip(names, items))
+        self.numbers = numbers
+        self.ordinals = ordinals
+        self.epoch = epoch
+        self.position = position
+        self.info = info
+
+
+class Job:
+    """A batch whose samples several threads work on. The last of them collates."""
+
+    def __init__(self, functions: Functions, batch: Batch, state: str, to_torch: bool) -> None:
+        self.state = state  # of the loader, when this batch was the last
+        self.info = batch.info
+        self.dropped = False
+        self._functions = functions
+        self._batch: Batch | None = batch
+        self._to_torch = to_torch
+        self._lock = _thread.allocate_lock()
+        self._done = threading.Event()
+        self._results: list[Any] = [None] * len(batch.numbers)
+        self._left = 0
+        self._error: tuple[int, Exception] | None = None
+        self._made: dict[str, Any] = {}
+
+    def start(self, submit: Callable[..., Any], threads: int) -> None:
+        """In parts, so that threads take turns without a task for each sample."""
+        n = len(self._results) if self._functions.of_sample else 1
+        size = -(-n // (2 * threads))
+        starts = range(0, n, size)
+        self._left = len(starts)
+        for first in starts:
+            submit(self._run, first, min(first + size, n))
+
+    def _run(self, first: int, end: int) -> None:
+        at = first
+        try:
+            if self._functions.of_sample and not self.dropped:
+                for at in range(first, end):
+                    self._results[at] = self._sample(at)
+        except Exception as error:
+            with self._lock:
+                if self._error is None or at < self._error[0]:
+                    self._error = at, error
+        with self._lock:
+            self._left -= 1
+            is_last = self._left == 0
+        if is_last:
+            self._finish()
+
+    def _sample(self, at: int) -> dict[str, Any]:
+        batch = self._batch
+        assert batch is not None
+        values = {name: item[at] for name, item in batch.items.items()}
+        ordinal = 0 if batch.ordinals is None else batch.ordinals[at]
+        return self._functions.sample(values, batch.epoch, batch.numbers[at], ordinal)
+
+    def _finish(self) -> None:
+        batch = self._batch
+        assert batch is not None
+        try:
+            if self._error is None and not self.dropped:
+                values = self._collate(batch) if self._functions.of_sample else batch.items
+                self._made = self._functions.batch(values, batch.epoch, batch.position)
+        except Exception as error:
+            self._error = 0, error
+        self._batch, self._results = None, []  # the memory of the batch
+        self._done.set()
+
+    def _collate(self, batch: Batch) -> dict[str, Any]:
+        names = list(self._results[0])
+        for at, result in enumerate(self._results):
+            if list(result) != names:
+                raise Error(
+                    f"{self._functions.name(batch.numbers[at])}: ops.python: expected the fields "
+                    f"{_check.shown(names)} as in the first sample of the batch, found "
+                    f"{_check.shown(list(result))}", sample=batch.numbers[at],
+                )
+        return {
+            name: collate([result[name] for result in self._results], self._to_torch)
+            for name in names
+        }
+
+    def result(self, is_closed: Callable[[], bool]) -> dict[str, Any]:
+        while not self._done.wait(_SLICE_SECONDS):
+            if is_closed():
+                raise ClosedError("the loader is closed")
+        if self._error is not None:
+            raise self._error[1]
+        return self._made
+
+
+class Failed:
+    """In the place of a batch that could not be loaded."""
+
+    def __init__(self, error: Error, state: str) -> None:
+        self.state = state
+        self.dropped = False
+        self._error = error
+
+    def result(self, is_closed: Callable[[], bool]) -> dict[str, Any]:
+        raise self._error
+
+
+class Stage:
+    """Takes batches from the library in advance and gives them to threads. The caller gets them in
+    order, and the state of the loader is that of the batch that it got last."""
+
+    def __init__(
+        self, functions: Functions, ops: Sequence[Python], threads: int, batch_size: int,
+        slots: int, to_torch: bool,
+    ) -> None:
+        chosen = [op.threads for op in ops if op.threads is not None]
+        self._threads = max(chosen) if chosen else min(threads, _DEFAULT_THREADS)
+        # Enough samples for all threads. The library needs some slots itself.
+        wanted = 1 + -(-2 * self._threads // batch_size)
+        self._ahead = max(0, min(wanted, slots - 4))
+        self._functions = functions
+        self._to_torch = to_torch
+        self._pool: Any = None
+        self._pass: int | None = None
+        self._ended = False
+        self._closed = False
+        self._pending: collections.deque[Job | Failed] = collections.deque()
+        self.state: str | None = None  # None: that of the library
+
+    def next(
+        self, number: int, take: Callable[[], Batch | None], save: Callable[[], str]
+    ) -> Job | Failed | None:
+        """The next batch of pass `number`, which may not be done yet; None at the end."""
+        if number != self._pass:
+            self.reset()
+            self._pass = number
+        while not self._ended and len(self._pending) <= self._ahead:
+            self._add(take, save)
+        if not self._pending:
+            self.state = None
+            return None
+        job = self._pending.popleft()
+        self.state = job.state
+        return job
+
+    def _add(self, take: Callable[[], Batch | None], save: Callable[[], str]) -> None:
+        try:
+            batch = take()
+        except (CancelledError, ClosedError):
+            raise
+        except Error as error:
+            self._pending.append(Failed(error, save()))
+            return
+        if batch is None:
+            self._ended = True
+            return
+        job = Job(self._functions, batch, save(), self._to_torch)
+        self._pending.append(job)
+        try:
+            job.start(self._open().submit, self._threads)
+        except RuntimeError:
+            if not self._closed:
+                raise
+            raise ClosedError("the loader is closed") from None
+
+    def _open(self) -> Any:
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._threads, "penstock-python")
+        return self._pool
+
+    def result(self, job: Job | Failed, add_seconds: Callable[[float], None]) -> dict[str, Any]:
+        begin = time.perf_counter()
+        made = job.result(lambda: self._closed)
+        add_seconds(time.perf_counter() - begin)
+        return made
+
+    def reset(self) -> None:
+        """Forget all batches in advance: another pass, or another position."""
+        for job in self._pending:
+            job.dropped = True
+        self._pending.clear()
+        self._pass, self._ended, self.state = None, False, None
+
+    def close(self) -> None:
+        self._closed = True
+        self.reset()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
