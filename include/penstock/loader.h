@@ -127,6 +127,12 @@ typedef struct PenLoaderSettings {
     const uint64_t *subset;
     uint64_t n_subset;
     uint64_t first, count;
+    /** How often each of these samples is in an epoch: one number of 0 or more for each, which the
+     * library copies. An epoch has as many samples as without weights, and sample i floor(x) or
+     * ceil(x) times, where x is their number times weight i, divided by the sum of the weights.
+     * Random operations draw different values for each occurrence. NULL, the default: once. */
+    const double *weights;
+    uint64_t n_weights;
 } PenLoaderSettings;
 
 PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);

@@ -25,7 +25,7 @@ typedef struct CoreLoader {
 
 typedef struct Given { /* of the arguments, in the types that the parser wants */
     CorePack *pack;
-    Py_buffer subset;
+    Py_buffer subset, weights;
     unsigned long long seed, memory, max_bad, first, count;
 } Given;
 
@@ -34,25 +34,27 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
     static char *names[] = {"pack",   "pipeline", "batch_size", "order",      "drop_last", "seed",
                             "rank",   "world",    "threads",    "io_threads", "prefetch",  "lanes",
                             "window", "memory",   "on_bad",     "stall_ms",   "max_bad",   "subset",
-                            "first",  "count",    "keep_slots", NULL};
-    PyObject *subset;
+                            "first",  "count",    "keep_slots", "weights",    NULL};
+    PyObject *subset, *weights = Py_None;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp", names, state->pack, &g->pack, &s->pipeline,
+            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|O", names, state->pack, &g->pack, &s->pipeline,
             &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
             &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory, &s->on_bad,
-            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots))
+            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots, &weights))
         return -1;
     s->seed = g->seed;
     s->memory_bytes = g->memory;
     s->max_bad = g->max_bad;
     s->first = g->first;
     s->count = g->count;
-    if (subset == Py_None)
-        return 0;
-    if (PyObject_GetBuffer(subset, &g->subset, PyBUF_SIMPLE) < 0)
+    if (subset != Py_None && PyObject_GetBuffer(subset, &g->subset, PyBUF_SIMPLE) < 0)
+        return -1;
+    if (weights != Py_None && PyObject_GetBuffer(weights, &g->weights, PyBUF_SIMPLE) < 0)
         return -1;
     s->subset = g->subset.buf;
     s->n_subset = (uint64_t)g->subset.len / sizeof *s->subset;
+    s->weights = g->weights.buf;
+    s->n_weights = (uint64_t)g->weights.len / sizeof *s->weights;
     return 0;
 }
 
@@ -90,6 +92,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
             Py_CLEAR(self);
     }
     PyBuffer_Release(&g.subset);
+    PyBuffer_Release(&g.weights);
     return (PyObject *)self;
 }
 

@@ -14,7 +14,19 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from . import _cache, _check, _core, _dist, _pipeline, _python, _remote, _spans, _stats, _subset
+from . import (
+    _cache,
+    _check,
+    _core,
+    _dist,
+    _pipeline,
+    _python,
+    _remote,
+    _spans,
+    _stats,
+    _subset,
+    _weights,
+)
 from ._error import CancelledError, ClosedError, InvalidError
 from ._list import BatchList
 from ._pack import Pack, Preload
@@ -295,6 +307,7 @@ class Loader:
     prefetch     batches to prepare in advance; None: automatic
     subset       sample numbers, a mask with one boolean per sample, a range or a slice. A sample
                  can be listed several times; each repetition gets its own random draws.
+    weights      how often each sample is in an epoch, relative to the others: one number per sample
     on_bad       "raise", or "substitute": replace bad samples, at most max_bad per epoch
     max_bad      maximum number of replaced samples per epoch
     timeout      maximum time to wait for a batch, in seconds
@@ -336,6 +349,7 @@ class Loader:
         world_size: int | None = None,
         prefetch: int | None = None,
         subset: _subset.Subset | None = None,
+        weights: Sequence[float] | None = None,
         on_bad: str = "raise",
         max_bad: int = 100,
         timeout: float = 300.0,
@@ -406,6 +420,7 @@ class Loader:
             first=first,
             count=count,
             keep_slots=pin_memory,
+            weights=_weights.choose(weights, _subset.count(numbers, count, len(self.dataset))),
         )
         self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:

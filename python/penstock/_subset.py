@@ -108,24 +108,24 @@ def _of_values(values: list[Any], n: int) -> Chosen:
     return memoryview(chosen), 0, 0
 
 
-def _as_array(subset: Any) -> Any:
+def as_array(values: Any) -> Any:
     """A tensor as a NumPy array if NumPy is installed; other values unchanged."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(subset, torch.Tensor):
-        return subset
+    if torch is None or not isinstance(values, torch.Tensor):
+        return values
     try:
-        return subset.detach().cpu().numpy()
+        return values.detach().cpu().numpy()
     except (RuntimeError, TypeError):  # NumPy is not installed, or lacks the dtype
-        return subset.tolist()
+        return values.tolist()
 
 
-def _values(subset: Any, n: int) -> list[Any]:
-    if isinstance(subset, _NO_LISTS):
-        raise TypeError(f"{_expected(n)}, found {type(subset).__name__}")
+def as_list(values: Any, expected: str) -> list[Any]:
+    if isinstance(values, _NO_LISTS):
+        raise TypeError(f"{expected}, found {type(values).__name__}")
     try:
-        return list(subset)
+        return list(values)
     except Exception as error:
-        raise TypeError(f"{_expected(n)}, found {type(subset).__name__}: {error}") from None
+        raise TypeError(f"{expected}, found {type(values).__name__}: {error}") from None
 
 
 def choose(subset: Subset | None, n: int) -> Chosen:
@@ -141,8 +141,13 @@ def choose(subset: Subset | None, n: int) -> Chosen:
         if not subset:
             raise InvalidError("subset: expected at least one sample, found none")
         return _of_range(subset, n)
-    subset = _as_array(subset)
+    subset = as_array(subset)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(subset, numpy.ndarray):
         return _of_array(subset, n)
-    return _of_values(_values(subset, n), n)
+    return _of_values(as_list(subset, _expected(n)), n)
+
+
+def count(numbers: memoryview | None, length: int, n: int) -> int:
+    """How many samples were chosen from a pack of n samples."""
+    return (length or n) if numbers is None else len(numbers)

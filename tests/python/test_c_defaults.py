@@ -16,7 +16,7 @@ from penstock import _core, _remote  # noqa: E402
 PASSED = {
     "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
-               "first", "count", "keep_slots"),
+               "first", "count", "keep_slots", "n_weights"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
                "n_tasks"),
@@ -28,7 +28,7 @@ PASSED = {
 # Other members: always set by the caller; or left at the default of C, since Python has no
 # parameter for them.
 CALLERS = {
-    "loader": {"batch_size", "pipeline", "subset"},
+    "loader": {"batch_size", "pipeline", "subset", "weights"},
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory", "share", "n_trusted", "trusted"},
@@ -49,7 +49,7 @@ LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
                    "sources", "task", "threads", "video_seconds", "wait_seconds"}}
 # Names that the module has for members.
-OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset"}
+OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights"}
 
 
 @pytest.fixture(scope="module")

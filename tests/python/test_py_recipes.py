@@ -52,6 +52,7 @@ RECIPES = [
     (EXAMPLES / "train_clip.py", "in_place.pen"),
     (EXAMPLES / "train_segmentation.py", "shapes.pen"),
     (EXAMPLES / "train_stages.py", "photos.pen"),
+    (EXAMPLES / "train_balanced.py", "photos.pen"),
 ]
 
 

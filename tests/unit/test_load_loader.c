@@ -252,6 +252,31 @@ TEST(subsets_by_list_and_range)
     CHECK(strstr(err.message, "found 43"));
 }
 
+TEST(weights_choose_samples)
+{
+    static double weights[N];
+    PenLoaderSettings s = help_loader_settings(4);
+    PenLoader *loader = NULL;
+    PenError err = {0};
+    weights[7] = 2;
+    s.weights = weights;
+    s.n_weights = N;
+    CHECK_INT(pen_loader_open(pack, &s, &loader, &err), PEN_OK);
+    PenBatch *batch = NULL;
+    CHECK_INT(pen_loader_next(loader, -1, &batch, &err), PEN_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_INT(batch->samples[i], 7);
+    pen_batch_unref(&batch);
+    pen_loader_close(&loader);
+    s.n_weights = N - 1;
+    CHECK_INT(pen_loader_open(pack, &s, &loader, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "one for each sample, found"));
+    s.n_weights = N;
+    weights[7] = 0;
+    CHECK_INT(pen_loader_open(pack, &s, &loader, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "at least one that is not 0"));
+}
+
 /* Repeats of a sample are cropped differently in an epoch, and the first one as ever. */
 TEST(repeats_in_a_subset_differ)
 {
@@ -659,6 +684,7 @@ int main(int argc, char **argv)
     RUN(an_epoch_can_be_named_after_its_pass_was_begun);
     RUN(states_of_other_runs_are_refused);
     RUN(subsets_by_list_and_range);
+    RUN(weights_choose_samples);
     RUN(repeats_in_a_subset_differ);
     RUN(epochs_and_lanes_have_limits);
     RUN(the_last_batch_is_filled_up);

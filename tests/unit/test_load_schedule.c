@@ -146,6 +146,12 @@ TEST(tight)
         }
 }
 
+static uint64_t of_list(const void *list, uint64_t epoch, uint64_t index)
+{
+    (void)epoch;
+    return ((const uint64_t *)list)[index];
+}
+
 TEST(list_and_range)
 {
     static Run run;
@@ -158,7 +164,8 @@ TEST(list_and_range)
         memset(&run, 0, sizeof run);
         PenSchedulePlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
         plan.n_samples = 800;
-        plan.subset = listed ? list : NULL;
+        plan.sample = listed ? of_list : NULL;
+        plan.of = list;
         plan.first = listed ? 0 : 301;
         CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
         CHECK(pass(&run, &order, &split, 1));

@@ -285,7 +285,7 @@ TEST(names_the_first_difference)
     s.order.seed = 43;
     check_differs(&s, "state: saved with seed=43, expected 42" NEXT);
     s.subset = 1;
-    check_differs(&s, "state: saved with another subset (0000000000000001, expected "
+    check_differs(&s, "state: saved with another subset or weights (0000000000000001, expected "
                       "0000000000000000)" NEXT);
     s.pipeline = 0xdef;
     check_differs(&s, "state: saved with another pipeline (0000000000000def, expected "

@@ -42,7 +42,7 @@ static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *
     int r = t->status;
     for (int i = 0; i < TRIES && is_damage(r); i++) {
         uint64_t chosen = pen__rng_below(&rng, plan->state.order.n);
-        t->to.sample = pen__load_plan_sample(plan, chosen);
+        t->to.sample = pen__load_plan_choose(plan, t->to.epoch, chosen).sample;
         if (t->to.sample == broken)
             continue;
         r = pen__fetch_for_worker(tasks, t);

@@ -95,10 +95,11 @@ static int run(PenSingles *s, PenSingle *one, PenSlot *slot, PenError *reterr)
 static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64_t epoch,
                    uint64_t index)
 {
+    PenChosen chosen = pen__load_plan_choose(plan, epoch, index);
     PenAssignment to = {.slot = slot,
                         .memory = slot->batch.memory,
-                        .ordinal = pen__load_plan_ordinal(plan, index),
-                        .sample = pen__load_plan_sample(plan, index),
+                        .ordinal = chosen.ordinal,
+                        .sample = chosen.sample,
                         .epoch = epoch};
     slot->samples[0] = to.sample;
     if (slot->ordinals)

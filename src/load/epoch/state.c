@@ -344,6 +344,6 @@ int pen__state_match(const PenState *mine, const PenState *theirs, PenError *ret
     }
     int r = match_hash("pipeline", mine->pipeline, theirs->pipeline, reterr);
     if (r == PEN_OK)
-        r = match_hash("subset", mine->subset, theirs->subset, reterr);
+        r = match_hash("subset or weights", mine->subset, theirs->subset, reterr);
     return r == PEN_OK ? match_order(&mine->order, &theirs->order, reterr) : r;
 }

@@ -19,7 +19,7 @@ typedef struct PenState {
     PenOrderPlan order;
     uint8_t pack_id[16];
     uint64_t pipeline; /* hash of its full form */
-    uint64_t subset;   /* hash of the samples chosen; 0 = all */
+    uint64_t subset;   /* hash of the samples chosen and their weights; 0 = all, once */
 } PenState;
 
 /* "version=1 epoch=3 position=1280 ..."; buf has PEN_STATE_BYTES. Lanes, window and block are

@@ -53,18 +53,19 @@ int pen__cold_choose(PenCold *c, const PenLoadPlan *plan, uint64_t epoch, PenErr
 {
     PenOrder order;
     uint64_t each = pen_pack_info(plan->pack)->block_samples;
+    bool is_listed = plan->subset || plan->weights;
     *c = (PenCold){.pack = plan->pack,
                    .samples = pen__alloc_array(PEN_COLD_SAMPLES, sizeof *c->samples)};
     if (!c->samples)
         return pen__fail_memory(reterr, WHERE, "samples");
     int r = pen__order_init(&order, &plan->state.order, epoch, reterr);
     for (uint64_t i = 0; r >= 0 && i < PEN_MIN(plan->state.order.n, PEN_COLD_SAMPLES); i++) {
-        uint64_t sample = pen__load_plan_sample(plan, pen__order_at(&order, i));
+        uint64_t sample = pen__load_plan_choose(plan, epoch, pen__order_at(&order, i)).sample;
         r = hold_block(c, sample / each, reterr);
-        if (r == PEN_OK && plan->subset) /* others in the block are not among the samples */
+        if (r == PEN_OK && is_listed) /* others in the block are not among the samples */
             c->samples[c->n_samples++] = sample;
     }
-    if (r >= 0 && !plan->subset)
+    if (r >= 0 && !is_listed)
         take_samples(c, plan);
     return r < 0 ? r : PEN_OK;
 }

@@ -287,9 +287,9 @@ static int load_samples(Bench *b, PenError *reterr)
         r = pen__task_new(&b->plan, t, reterr);
         if (r < 0)
             break;
-        uint64_t chosen = pen__order_at(&order, b->n);
-        (*t)->to.sample = pen__load_plan_sample(&b->plan, chosen);
-        (*t)->to.ordinal = pen__load_plan_ordinal(&b->plan, chosen);
+        PenChosen chosen = pen__load_plan_choose(&b->plan, 0, pen__order_at(&order, b->n));
+        (*t)->to.sample = chosen.sample;
+        (*t)->to.ordinal = chosen.ordinal;
         b->n++;
         (*t)->to.memory = b->sink;
         r = pen__sample_locate(&b->plan, *t, &b->places[b->n - 1], reterr);

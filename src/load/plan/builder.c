@@ -101,6 +101,23 @@ static uint64_t hash64(const void *data, size_t bytes, uint64_t more)
     return pen__load64(sum);
 }
 
+static int take_weights(PenLoadPlan *p, uint64_t n, PenError *reterr)
+{
+    const PenLoaderSettings *s = &p->set;
+    if (s->n_weights != n)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "weights: expected %" PRIu64 ", one for each sample, found %" PRIu64, n,
+                         s->n_weights);
+    if (p->ordinals)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "weights: expected a subset without repeated samples");
+    int r = pen__weights_new(s->weights, n, &p->weights, reterr);
+    if (r == PEN_OK)
+        p->state.subset =
+            hash64(&p->state.subset, sizeof p->state.subset, pen__weights_hash(p->weights));
+    return r;
+}
+
 static int choose_samples(PenLoadPlan *p, PenError *reterr)
 {
     uint64_t all = pen_pack_info(p->pack)->n_samples, n = all;
@@ -129,7 +146,9 @@ static int choose_samples(PenLoadPlan *p, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples to load, found none",
                          pen__pack_path(p->pack));
     p->state.order.n = n;
-    return PEN_OK;
+    int r = s->weights ? take_weights(p, n, reterr) : PEN_OK;
+    s->weights = NULL;
+    return r;
 }
 
 /* ---- threads, order ---- */
@@ -190,6 +209,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
     pen__free(p->text);
     pen__free(p->subset);
     pen__free(p->ordinals);
+    pen__weights_free(&p->weights);
     pen__free(p->warning);
     pen__spec_free(&p->spec);
     pen_pack_close(&p->pack);

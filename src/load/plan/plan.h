@@ -10,6 +10,7 @@
 
 #include "load/epoch/order.h"
 #include "load/epoch/state.h"
+#include "load/epoch/weights.h"
 #include "ops/run/program.h"
 #include "pack/reader/reader.h"
 
@@ -61,7 +62,7 @@ typedef struct PenShares {
 } PenShares;
 
 typedef struct PenLoadPlan {
-    PenLoaderSettings set; /* subset is NULL: see below */
+    PenLoaderSettings set; /* subset and weights are NULL: see below */
     PenPack *pack;
     PenSpec spec;
     char *text;    /* the pipeline's full form */
@@ -74,6 +75,7 @@ typedef struct PenLoadPlan {
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
+    PenWeights *weights; /* of the samples chosen; NULL: each is in an epoch once */
     PenState state;      /* order, ids and hashes; epoch and position are the loader's */
     uint64_t slot_bytes; /* of a slot's tensors */
     uint64_t slot_cost;  /* and with everything else a slot takes */
@@ -87,16 +89,21 @@ typedef struct PenLoadPlan {
     PenShares shares;
 } PenLoadPlan;
 
-/* Number in the pack of the i-th sample chosen. */
-static inline uint64_t pen__load_plan_sample(const PenLoadPlan *p, uint64_t i)
-{
-    return p->subset ? p->subset[i] : p->set.first + i;
-}
+typedef struct PenChosen {
+    uint64_t sample;  /* number in the pack */
+    uint32_t ordinal; /* how many before it in the epoch are the same sample */
+} PenChosen;
 
-/* How many entries before the i-th one are the same sample. */
-static inline uint32_t pen__load_plan_ordinal(const PenLoadPlan *p, uint64_t i)
+/* Of the samples of an epoch before they are mixed, the i-th. */
+static inline PenChosen pen__load_plan_choose(const PenLoadPlan *p, uint64_t epoch, uint64_t i)
 {
-    return p->ordinals ? p->ordinals[i] : 0;
+    PenDrawn drawn = {i, 0};
+    if (p->weights)
+        drawn = pen__weights_at(p->weights, p->set.seed, epoch, i);
+    if (p->ordinals)
+        drawn.ordinal = p->ordinals[i];
+    return (PenChosen){p->subset ? p->subset[drawn.entry] : p->set.first + drawn.entry,
+                       drawn.ordinal};
 }
 
 #endif

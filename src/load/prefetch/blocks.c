@@ -54,6 +54,11 @@ static PenBlocks *new_empty(const PenLoadPlan *plan, PenLoadLock *lock, PenEpoch
     return b;
 }
 
+static uint64_t sample_of(const void *of, uint64_t epoch, uint64_t index)
+{
+    return pen__load_plan_choose(of, epoch, index).sample;
+}
+
 int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
                     PenError *reterr)
 {
@@ -61,7 +66,8 @@ int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pa
     PenSchedulePlan schedule = {.block_samples = info->block_samples,
                                 .n_samples = info->n_samples,
                                 .first = plan->set.first,
-                                .subset = plan->subset,
+                                .sample = plan->subset || plan->weights ? sample_of : NULL,
+                                .of = plan,
                                 .limit_bytes = plan->shares.blocks,
                                 .keeps = info->total_bytes <= plan->shares.blocks,
                                 .block_bytes = block_bytes,

@@ -26,11 +26,12 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
         s->batch.epoch = r->pass->order.epoch;
         s->batch.position = next.position;
     }
+    PenChosen chosen = pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
     *ret = (PenAssignment){.slot = s,
                            .memory = s->batch.memory,
                            .index = next.index,
-                           .ordinal = pen__load_plan_ordinal(r->plan, next.chosen),
-                           .sample = pen__load_plan_sample(r->plan, next.chosen),
+                           .ordinal = chosen.ordinal,
+                           .sample = chosen.sample,
                            .epoch = s->batch.epoch,
                            .batch = r->pass->next_batch};
     if (s->ordinals)

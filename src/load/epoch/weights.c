@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Systematic sampling: the weights are lengths on a line, and n marks at equal distances, with a
+ * random start in each epoch, hit the entries that are drawn. Lengths are whole numbers, so that
+ * every machine draws the same. */
+#include "load/epoch/weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "load/epoch/permute.h"
+
+#define WHERE "load/weights"
+
+enum { FOR_WEIGHTS = 6 }; /* of the random numbers; order.c has those before it */
+enum { LINE_BITS = 62 };  /* the line is shorter than 2 to this power, and one for each entry */
+
+__extension__ typedef unsigned __int128 Wide;
+
+struct PenWeights {
+    uint64_t n;
+    uint64_t *ends; /* of each entry on the line */
+};
+
+static int find_largest(const double *weights, uint64_t n, double *ret, PenError *reterr)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!isfinite(weights[i]) || weights[i] < 0)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "weights: entry %" PRIu64
+                             ": expected a finite number of 0 or more, found %g",
+                             i, weights[i]);
+        largest = fmax(largest, weights[i]);
+    }
+    if (largest == 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "weights: expected at least one that is not 0");
+    *ret = largest;
+    return PEN_OK;
+}
+
+/* A positive weight is never 0, however small it is beside the largest. */
+static uint64_t length_of(double weight, double unit)
+{
+    uint64_t length = (uint64_t)(weight * unit);
+    return weight > 0 && !length ? 1 : length;
+}
+
+static double longest(uint64_t n)
+{
+    int bits = 0;
+    while (bits < LINE_BITS && UINT64_C(1) << bits < n)
+        bits++;
+    return (double)(UINT64_C(1) << (LINE_BITS - bits));
+}
+
+int pen__weights_new(const double *weights, uint64_t n, PenWeights **ret, PenError *reterr)
+{
+    double largest;
+    int r = find_largest(weights, n, &largest, reterr);
+    if (r < 0)
+        return r;
+    PenWeights *w = pen__zalloc(sizeof *w);
+    uint64_t *ends = pen__alloc_array(n, sizeof *ends), end = 0;
+    if (!w || !ends) {
+        pen__free(w);
+        pen__free(ends);
+        return pen__fail_memory(reterr, WHERE, "weights");
+    }
+    for (uint64_t i = 0; i < n; i++)
+        ends[i] = end += length_of(weights[i] / largest, longest(n));
+    *w = (PenWeights){.n = n, .ends = ends};
+    *ret = w;
+    return PEN_OK;
+}
+
+void pen__weights_free(PenWeights **weights)
+{
+    if (!*weights)
+        return;
+    pen__free((*weights)->ends);
+    pen__free(*weights);
+    *weights = NULL;
+}
+
+uint64_t pen__weights_hash(const PenWeights *w)
+{
+    PenSha256 s;
+    uint8_t sum[32], bytes[8];
+    pen__sha256_init(&s);
+    for (uint64_t i = 0; i < w->n; i++) {
+        pen__store64(bytes, w->ends[i]);
+        pen__sha256_update(&s, bytes, sizeof bytes);
+    }
+    pen__sha256_final(&s, sum);
+    return pen__load64(sum);
+}
+
+/* The entry that a point of the line lies in. */
+static uint64_t find(const PenWeights *w, uint64_t point)
+{
+    uint64_t low = 0, high = w->n - 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (w->ends[middle] > point)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+PenDrawn pen__weights_at(const PenWeights *w, uint64_t seed, uint64_t epoch, uint64_t k)
+{
+    uint64_t total = w->ends[w->n - 1];
+    uint64_t start = (uint64_t)((Wide)pen__permute_key(seed, epoch, FOR_WEIGHTS, 0) * total >> 64);
+    uint64_t entry = find(w, (uint64_t)(((Wide)k * total + start) / w->n));
+    Wide begin = entry ? (Wide)w->ends[entry - 1] * w->n : 0;
+    Wide first = begin > start ? (begin - start + total - 1) / total : 0;
+    return (PenDrawn){.entry = entry, .ordinal = (uint32_t)(k - (uint64_t)first)};
+}

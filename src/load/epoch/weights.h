@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples by weight. An epoch of n samples has entry i of the weights floor(x) or ceil(x) times,
+ * where x = n * weight / sum of all weights. The entries drawn are numbered in rising order, 0 to n
+ * - 1, and the order of the epoch mixes these numbers. Each is computed by itself, from a table of
+ * 8 bytes for each entry. */
+#ifndef PEN_LOAD_EPOCH_WEIGHTS_H
+#define PEN_LOAD_EPOCH_WEIGHTS_H
+
+#include <stdint.h>
+
+#include <penstock/error.h>
+
+typedef struct PenWeights PenWeights;
+
+typedef struct PenDrawn {
+    uint64_t entry;
+    uint32_t ordinal; /* how many entries before it are the same */
+} PenDrawn;
+
+/* Weights are finite and not negative, and one is positive. */
+int pen__weights_new(const double *weights, uint64_t n, PenWeights **ret, PenError *reterr);
+void pen__weights_free(PenWeights **weights); /* accepts NULL */
+uint64_t pen__weights_hash(const PenWeights *w);
+/* Number k < n of those drawn in an epoch. */
+PenDrawn pen__weights_at(const PenWeights *w, uint64_t seed, uint64_t epoch, uint64_t k);
+
+#endif
