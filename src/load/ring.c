@@ -67,13 +67,13 @@ PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr)
         s->tensors = pen__alloc_array(plan->n_fields, sizeof *s->tensors);
         s->samples = pen__alloc_array(plan->set.batch_size, sizeof *s->samples);
         s->valid = pen__alloc_array(plan->set.batch_size, 1);
-        if (plan->ordinals)
+        if (pen__load_plan_repeats(plan))
             s->ordinals = pen__alloc_array(plan->set.batch_size, sizeof *s->ordinals);
         if (plan->n_lists)
             s->lists = pen__zalloc(plan->n_fields * sizeof *s->lists);
     }
     if (!s || !s->block || !s->tensors || !s->samples || !s->valid ||
-        (plan->ordinals && !s->ordinals) || (plan->n_lists && !s->lists)) {
+        (pen__load_plan_repeats(plan) && !s->ordinals) || (plan->n_lists && !s->lists)) {
         pen__slot_free(s);
         pen__fail_memory(reterr, WHERE, "batch");
         return NULL;

@@ -138,3 +138,20 @@ def test_repeats_and_other_weights_are_refused(pack, weights):
         with pytest.raises(penstock.InvalidError, match="another subset or weights"):
             load(pack, other, state=state)
     assert load(pack, weights * 4, state=state) == load(pack, weights)
+
+
+def test_functions_tell_occurrences_apart(pack, weights):
+    """ops.python has other random numbers for each of them."""
+    def draw(sample, rng):
+        return {"label": sample["label"], "drawn": rng.integers(2**62)}
+
+    settings = {"batch_size": 4, "order": "random", "weights": weights, "output": "numpy",
+                "return_info": True}
+    found = []
+    for threads in (1, 3):
+        with penstock.Loader(pack, **settings, threads=threads,
+                             pipeline=["label: tensor", penstock.ops.python(draw)]) as loader:
+            found.append([(int(number), int(drawn)) for _, many, info in loader
+                          for number, drawn in zip(info.samples, many)])
+    assert found[0] == found[1] and len(set(found[0])) == len(found[0]) == N
+    assert sum(number == 7 for number, _ in found[0]) > 10

@@ -89,6 +89,12 @@ typedef struct PenLoadPlan {
     PenShares shares;
 } PenLoadPlan;
 
+/* Can a sample be in an epoch more than once? */
+static inline bool pen__load_plan_repeats(const PenLoadPlan *p)
+{
+    return p->ordinals || p->weights;
+}
+
 typedef struct PenChosen {
     uint64_t sample;  /* number in the pack */
     uint32_t ordinal; /* how many before it in the epoch are the same sample */
