@@ -235,7 +235,8 @@ def aims(rows):
 
 
 class Run:
-    """A run of this program or of large_images.py: its options, packs, and what it writes."""
+    """A run of this program, large_images.py or views_speed.py: its options, packs, and what it
+    writes."""
 
     def __init__(self, parser, full, quick):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -252,14 +253,14 @@ class Run:
             sys.exit(f"no photographs in {options.photos}: give a folder of classes with --photos")
         self.machine = places.machine()
 
-    def write(self, name, rows, text):
+    def write(self, name, rows, text, what="RandomResizedCrop 224 + flip, u8"):
         options = self.options
         head = {"kind": "parameters", "machine": self.machine, "sizes": self.sizes,
                 "rounds": options.rounds, "seconds": options.seconds,
                 "photos": len(self.packs.files)}
         report.write(places.WORK / f"{name}.jsonl", [head, *rows])
         text = (f"{report.machine_text(self.machine)}; medians of {options.rounds} rounds of "
-                f"{options.seconds} s, RandomResizedCrop 224 + flip, u8\n\n{text}\n")
+                f"{options.seconds} s, {what}\n\n{text}\n")
         (places.WORK / f"{name}.md").write_text(text, encoding="utf-8")
         say("\n" + text)
 

@@ -12,6 +12,11 @@
  *
  *     image: decode | center_crop 224 | tensor f32; label: tensor i64; caption: text; id: key
  *
+ * A field can be used several times, under names of their own, and a mask can follow such a view:
+ *
+ *     a = image: decode | random_crop 64; b = image: decode | random_crop 64 | repeat 8;
+ *     m = mask of=a: decode | random_crop 64
+ *
  * Without a field name the pipeline is for the first image field (with the operation `clip`, for
  * the first clip field), and batches contain all numeric fields unchanged. */
 #ifndef PENSTOCK_OPS_H

@@ -3,7 +3,7 @@
 
 Written a second time on purpose, from the descriptions in src/ops/operations/draw.h and boxes.h: a
 number is addressed by (seed, epoch, sample, operation's name, which one of that name, number of the
-draw).
+draw), and of views also by the name of the view and the number of the repeat.
 """
 
 import math
@@ -43,15 +43,24 @@ def fnv1a(data):
     return h
 
 
+def fnv1a_64(data):
+    h = 0xCBF29CE484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001B3 & M64
+    return h
+
+
 class Draw:
     """The numbers of one operation on one sample."""
 
-    def __init__(self, seed, epoch, sample, op, occurrence=0):
+    def __init__(self, seed, epoch, sample, op, occurrence=0, view=None, repeat=0):
         key = mix(mix(seed + 0x9E3779B97F4A7C15 & M64) ^ (epoch + 0x2545F4914F6CDD1D & M64))
+        if view is not None:
+            key = mix(key ^ mix((fnv1a_64(view.encode()) | 1) ^ 0x517CC1B727220A95))
         self.key = key & M32, key >> 32
         name = fnv1a(op.encode() + occurrence.to_bytes(4, "little"))
         self.place = [sample & M32, sample >> 32, name]
-        self.n = 0
+        self.n = repeat << 20
 
     def bits(self):
         x = philox(self.key, [*self.place, self.n])

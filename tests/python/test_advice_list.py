@@ -174,6 +174,12 @@ IN_TESTS = {
     "; convert each alone, for example '%s", "or is missing; leave it out with columns=",
     "has; name the fields to store with columns=", "to worker processes; use workers=1",
     "convert reads local files only; download them first",
+    # test_py_views.py; of the first, the row "another name" too
+    "is a field of the pack; use another name for %s", "name the view that it follows",
+    "differs from that of image '%.40s'; give both the same", "use fewer views, or smaller numbers",
+    "; name one of its images or views", "and '%.40s' is none; remove of=%.40s",
+    "repeat must be the last operation; move it behind", "source names no result; use a dict",
+    "for several clips of a sample use 'clip n=%u'",
     # test_cli_extract.py
     "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader gives depends on the pack, the pipeline, the seed, the epoch and the position, and
-on nothing else: threads, read-ahead, memory, ranks, restarts. For images with captions, and for
-clips.
+on nothing else: threads, read-ahead, memory, ranks, restarts. For images with captions, for clips,
+and for several views of an image.
 
 PENSTOCK_SCALE=full has more samples, and makes 200 restarts instead of 20. Under a sanitizer, which
 takes seven times as long, it is fewer samples, one seed and 3 restarts.
@@ -38,7 +38,11 @@ PIPELINES = {
     "| random_erasing | tensor u8; label: tensor; caption: text 40; id: key 8",
     "video": "video: decode | clip 4 3 n=2 | random_resized_crop 8,10 | hflip | color_jitter 0.4 "
     "| random_erasing | tensor u8; label: tensor",
+    "photo": "photo: decode | random_resized_crop 20,24 | hflip; a = photo: decode | "
+    "random_resized_crop 20,24 | color_jitter 0.4; many = photo: decode | random_resized_crop 8 "
+    "scale=0.05,0.4 | hflip | repeat 3; label: tensor",
 }
+PACKS = ["image", "video", pytest.param("photo", marks=pytest.mark.slow)]
 
 
 def image(number):
@@ -51,12 +55,13 @@ def image(number):
     return encoded(picture, "JPEG", quality=90, progressive=number % 5 == 0)
 
 
-def write_images(path):
+def write_images(path, field):
     """With captions of 0 to 38 bytes."""
-    schema = {"image": "image", "label": "i64", "caption": "text"}
+    schema = {field: "image", "label": "i64", "caption": "text"}
     with penstock.Writer(path, schema, block_samples=8) as writer:
         for i in range(N):
-            writer.add(key=f"s{i}", image=image(i), label=i % 3, caption="\u20ac" * (i * 7 % 13))
+            values = {field: image(i), "label": i % 3, "caption": "\u20ac" * (i * 7 % 13)}
+            writer.add(key=f"s{i}", **values)
     return penstock.open(path)
 
 
@@ -72,10 +77,10 @@ def write_clips(path):
     return penstock.open(path)
 
 
-@pytest.fixture(scope="module", params=PIPELINES)
+@pytest.fixture(scope="module", params=PACKS)
 def pack(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("packs") / "a.pen"
-    return write_images(path) if request.param == "image" else write_clips(path)
+    return write_clips(path) if request.param == "video" else write_images(path, request.param)
 
 
 def main_field(pack):
@@ -139,7 +144,9 @@ class Ranks:
 
 
 def labels_of(batch):
-    """With the text of a sample, where it has some."""
+    """With the text of a sample, where it has some, or its views."""
+    if hasattr(batch, "many"):
+        return np.concatenate([view.reshape(len(view), -1) for view in (batch.a, batch.many)], 1)
     if not hasattr(batch, "caption"):
         return batch.label
     return np.array([" ".join(map(str, row))

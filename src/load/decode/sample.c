@@ -10,7 +10,7 @@ static int decode_image(const PenLoadPlan *plan, const PenImageDecoder *decoder,
                         const PenOutField *f, PenTask *t)
 {
     PenTaskImage *im = &t->images[f->image];
-    int r = f->n_views > 1 ? pen__views_decode(plan, decoder, f, t)
+    int r = f->n_views > 1 ? pen__views_decode(plan, decoder, f, t, NULL, &t->error)
                            : pen__image_decoder_run(decoder, f->program, &im->sample_plan,
                                                     &im->encoded, pen__task_place(t, f), &t->error);
     /* A table that is not of the file can make a part look broken, or like another kind of file. */

@@ -4,11 +4,13 @@
 typedef struct Decoding {
     const PenLoadPlan *plan;
     const PenImageDecoder *decoder;
-    PenTask *task;
-    PenTaskImage *images; /* the first of n */
+    const PenTask *task;
+    const PenTaskImage *images; /* the first of n */
     const PenView *views;
     uint32_t n;
     PenImageHeader header;
+    uint8_t *out; /* NULL: the batch */
+    PenError *reterr;
 } Decoding;
 
 static const PenOutField *field_of(const Decoding *d, uint32_t i)
@@ -19,7 +21,8 @@ static const PenOutField *field_of(const Decoding *d, uint32_t i)
 static uint8_t *place_of(const Decoding *d, uint32_t i)
 {
     const PenOutField *f = field_of(d, i);
-    return pen__task_place(d->task, f) + f->bytes / f->repeats * d->views[i].repeat;
+    return d->out ? d->out
+                  : pen__task_place(d->task, f) + f->bytes / f->repeats * d->views[i].repeat;
 }
 
 /* ---- which views can be decoded together ---- */
@@ -100,7 +103,7 @@ static int run_shared(Decoding *d, uint32_t first, const PenSharedBox *shared)
         if (is_alike(d, first, i))
             r = pen__sample_run_shared(d->decoder->context, field_of(d, i)->program,
                                        &d->images[i].sample_plan, &d->header, shared,
-                                       place_of(d, i), &d->task->error);
+                                       place_of(d, i), d->reterr);
     return r;
 }
 
@@ -108,11 +111,11 @@ static int run_shared(Decoding *d, uint32_t first, const PenSharedBox *shared)
 static int decode_shared(Decoding *d, uint32_t first, const PenSharedBox *shared, uint64_t need,
                          bool *ret_failed)
 {
-    int r = pen__image_decoder_reserve(d->decoder, need, &d->task->error);
+    int r = pen__image_decoder_reserve(d->decoder, need, d->reterr);
     if (r != PEN_OK)
         return r;
     r = pen__shared_box_decode(d->decoder->context, &d->header, shared, &pen__limits_default,
-                               &d->task->error);
+                               d->reterr);
     *ret_failed = r != PEN_OK;
     r = *ret_failed ? PEN_OK : run_shared(d, first, shared);
     pen__image_decoder_release(d->decoder, need);
@@ -126,7 +129,7 @@ static int decode_each(Decoding *d, uint32_t first)
         if (is_alike(d, first, i))
             r = pen__image_decoder_run_parsed(d->decoder, field_of(d, i)->program,
                                               &d->images[i].sample_plan, &d->header, place_of(d, i),
-                                              &d->task->error);
+                                              d->reterr);
     return r;
 }
 
@@ -142,15 +145,17 @@ static int decode_alike(Decoding *d, uint32_t first)
 }
 
 int pen__views_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, const PenOutField *f,
-                      PenTask *task)
+                      const PenTask *task, uint8_t *out, PenError *reterr)
 {
     Decoding d = {.plan = plan,
                   .decoder = decoder,
                   .task = task,
                   .images = &task->images[f->image],
                   .views = &plan->views[f->image],
-                  .n = f->n_views};
-    int r = pen__image_header(&d.images->encoded, &pen__limits_default, &d.header, &task->error);
+                  .n = f->n_views,
+                  .out = out,
+                  .reterr = reterr};
+    int r = pen__image_header(&d.images->encoded, &pen__limits_default, &d.header, reterr);
     for (uint32_t i = 0; i < d.n && r == PEN_OK; i++)
         if (is_first_alike(&d, i))
             r = decode_alike(&d, i);

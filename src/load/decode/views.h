@@ -9,8 +9,9 @@
 #include "load/decode/image.h"
 #include "load/task.h"
 
-/* All f->n_views of them, each to its place in the batch. As pen__image_decoder_run. */
+/* All f->n_views of them, each to its place in the batch; or, to measure it, all to `out`. As
+ * pen__image_decoder_run. */
 int pen__views_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, const PenOutField *f,
-                      PenTask *task);
+                      const PenTask *task, uint8_t *out, PenError *reterr);
 
 #endif

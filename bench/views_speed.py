@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Several views of an image: what they cost together, and one by one; one table.
+
+    build/venv/bin/python bench/views_speed.py [--quick] [--photos DIR]
+
+SimCLR has two views of 224 pixels. DINO has two of 224 pixels and eight of 96. The cost is CPU and
+waiting per sample: 1 / rate of `penstock bench` with two threads, the median of rounds in which all
+cases take turns. "One by one" is the sum over loaders that have one view each. The photographs are
+those of --photos, and some side by side, 2,000 pixels wide. The packs stay in build/bench/growth-*.
+Writes build/bench/views.jsonl and views.md.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+
+from compare import places, report
+from compare.rounds import say
+from growth import Run
+
+FULL = {"packs": (1000,), "sides": (2000,), "side_images": 60}
+QUICK = {"packs": (100,), "sides": (), "side_images": 8}
+COLORS = "hflip | color_jitter 0.4 0.4 0.4 0.1 | grayscale 0.2 | tensor u8"
+SIMCLR = f"image: decode | random_resized_crop 224 | {COLORS}"
+LARGE = f"image: decode | random_resized_crop 224 scale=0.4,1 | {COLORS}"
+SMALL = f"image: decode | random_resized_crop 96 scale=0.05,0.4 | {COLORS}"
+CASES = {
+    "one view": f"view1 = {SIMCLR}",
+    "two views": f"view1 = {SIMCLR}; view2 = {SIMCLR}",
+    "one large": f"large1 = {LARGE}",
+    "one small": f"small = {SMALL}",
+    "2 + 8": f"large1 = {LARGE}; large2 = {LARGE}; small = {SMALL} | repeat 8",
+    "no view": SIMCLR,
+}
+
+
+def seconds_each(pack, pipeline, options):
+    """Of one sample."""
+    command = [places.BUILD / "penstock", "bench", pack, "--threads", 2, "--batch", 16, "--seconds",
+               options.seconds, "--pipeline", pipeline, "--json"]
+    done = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE)
+    return 1 / json.loads(done.stdout)["samples_per_second"]
+
+
+def measured(packs, options):
+    found = {(pack, name): [] for pack in packs for name in CASES}
+    for number in range(options.rounds):
+        for pack, path in packs.items():
+            for name, pipeline in CASES.items():
+                found[pack, name].append(seconds_each(path, pipeline, options))
+        say(f"  round {number + 1} of {options.rounds}")
+    return [{"kind": "views", "pack": pack,
+             **{name: statistics.median(found[pack, name]) for name in CASES}} for pack in packs]
+
+
+def table(rows):
+    lines = [["images", "views", "together, ms", "one by one, ms", "ratio"]]
+    for row in rows:
+        for name, parts in (("SimCLR: 2", 2 * row["one view"]),
+                            ("DINO: 2 + 8", 2 * row["one large"] + 8 * row["one small"])):
+            together = row["two views" if parts == 2 * row["one view"] else "2 + 8"]
+            lines.append([row["pack"], name, f"{1000 * together:.2f}", f"{1000 * parts:.2f}",
+                          f"{together / parts:.2f}"])
+    return report.table(lines)
+
+
+def aims(rows):
+    for row in rows:
+        ratio = row["two views"] / row["one view"]
+        yield (f"{row['pack']}: two views cost {ratio:.2f} times one view (aim: at most 1.7); one "
+               f"view under a name {row['one view'] / row['no view']:.2f} times the field itself")
+
+
+def main():
+    run = Run(argparse.ArgumentParser(description=__doc__), FULL, QUICK)
+    packs = {f"{count:,} photographs": run.packs.of_count(count) for count in run.sizes["packs"]}
+    packs |= {f"{side:,} pixels wide": run.packs.of_side(side) for side in run.sizes["sides"]}
+    rows = measured(packs, run.options)
+    text = table(rows) + "".join(f"\n- {line}" for line in aims(rows))
+    run.write("views", rows, text, "several views with colors, u8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
