@@ -83,8 +83,8 @@ typedef struct PenBatch {
     void *memory; /**< holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
     const PenList *lists; /**< n_fields of them; NULL if all fields are tensors */
-    /** For each sample: how often the subset has it before this entry, which the random draws
-     * depend on; NULL if the subset has no sample twice. */
+    /** For each sample: how often the epoch has it before this entry of the subset, which the
+     * random draws depend on; NULL if no sample is in an epoch twice. */
     const uint64_t *ordinals;
 } PenBatch;
 

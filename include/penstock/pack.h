@@ -94,8 +94,8 @@ typedef struct PenPackStats {
     uint64_t source_bytes; /**< of the files it was made from */
     uint64_t payload_bytes;
     uint64_t index_bytes;
-    uint64_t section_bytes;                           /**< metadata stored apart from the images */
-    uint64_t bad;                                     /**< broken inputs that were left out */
+    uint64_t section_bytes; /**< metadata stored apart from the images, and columns */
+    uint64_t bad;           /**< broken inputs that were left out */
     uint64_t images[PEN_STORED_COUNT][PEN_HOW_COUNT]; /**< number of images of each kind */
     /** For each field, the number of samples that lack it: no image, or no value of an optional
      * field. */
@@ -255,6 +255,31 @@ typedef struct PenPixelRange {
  * ret_size receives height and width. With `buf` NULL the call only returns the size. */
 PEN_NODISCARD PEN_API int pen_pack_pixels(PenPack *pack, const PenPixelRange *what, void *buf,
                                           size_t cap, uint32_t ret_size[2], PenError *reterr);
+
+/* ---- all samples ---------------------------------------------------------------------------- */
+
+/** What of a field is a column. */
+enum {
+    PEN_COLUMN_VALUE = 0, /**< numbers: the value, as pen_pack_read returns it */
+    /** Images, and the first frames of clips: width and height of the upright image, each a
+     * uint32_t; 0 and 0 if there is none. */
+    PEN_COLUMN_SIZE = 1,
+    PEN_COLUMN_FRAMES = 2, /**< clips: the number of frames, a uint32_t */
+    PEN_COLUMN_COUNT = 3
+};
+
+/** A column of the samples `first` to `first + n - 1`. */
+typedef struct PenColumnRange {
+    uint32_t field;
+    int32_t what; /**< PEN_COLUMN_* */
+    uint64_t first, n;
+} PenColumnRange;
+
+/** Reads one value of each of many samples, one after another in memory, without their images.
+ * Packs store columns since format section 5 has them; of other packs, and of numbers of more than
+ * 64 bytes, the call reads the index of every block. Both return the same bytes. */
+PEN_NODISCARD PEN_API int pen_pack_column(PenPack *pack, const PenColumnRange *what, void *buf,
+                                          size_t cap, size_t *ret_bytes, PenError *reterr);
 
 /* ---- verify --------------------------------------------------------------------------------- */
 

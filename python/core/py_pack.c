@@ -384,6 +384,33 @@ static PyObject *pack_missing(CorePack *self, PyObject *args)
     return finish(self, &w, r, &error, r < 0 ? NULL : PyBool_FromLong(missing));
 }
 
+/* Fills memory of the caller: all of the object's buffer. */
+static PyObject *pack_column(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    unsigned long long first, n;
+    PenColumnRange range = {0};
+    PyObject *object;
+    Py_buffer to;
+    size_t bytes = 0;
+    if (!PyArg_ParseTuple(args, "IiKKO", &range.field, &range.what, &first, &n, &object) ||
+        PyObject_GetBuffer(object, &to, PyBUF_WRITABLE) < 0)
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack) {
+        PyBuffer_Release(&to);
+        return NULL;
+    }
+    CoreWait w;
+    range.first = first;
+    range.n = n;
+    core_wait_begin(&w);
+    int r = pen_pack_column(pack, &range, to.buf, (size_t)to.len, &bytes, &error);
+    core_wait_end(&w);
+    PyBuffer_Release(&to);
+    return finish(self, &w, r, &error, r < 0 ? NULL : Py_NewRef(Py_None));
+}
+
 static PyObject *split(const char *data, const size_t *sizes, uint32_t n)
 {
     PyObject *list = PyList_New((Py_ssize_t)n);
@@ -668,6 +695,7 @@ static PyMethodDef methods[] = {
     {"image", (PyCFunction)pack_image, METH_VARARGS, NULL},
     {"frame_count", (PyCFunction)pack_frame_count, METH_VARARGS, NULL},
     {"frames", (PyCFunction)pack_frames, METH_VARARGS, NULL},
+    {"column", (PyCFunction)pack_column, METH_VARARGS, NULL},
     {"pixels", (PyCFunction)pack_pixels, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

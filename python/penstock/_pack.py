@@ -24,6 +24,7 @@ COORDINATES = {  # the same: PEN_FIELD_COORDINATES, with PEN_FIELD_RELATIVE
     for unit, extra in (("absolute", 0), ("relative", 32))
 }  # fmt: skip
 _COORDINATES = {number: text for text, number in COORDINATES.items()}
+_DTYPES = {"i64": "<i8", "f32": "<f4", "f64": "<f8"}
 
 
 class Field(NamedTuple):
@@ -359,6 +360,31 @@ class Pack:
             raise InvalidError(f"frames: expected a step of 1 or more, found {step}")
         return self._core.frames(at, field, first, step, len(range(first, stop, step)))
 
+    def column(
+        self, name: str, what: str | None = None, samples: slice | None = None
+    ) -> Any:
+        """One value of each sample, as a NumPy array. It reads no images.
+
+        name     a field
+        what     None: the numbers of a numeric field, as int64, float32 or float64
+                 "size": width and height of each image, or of the first frame of each clip, as
+                 int32 with the shape (n, 2); 0 and 0 if there is none. The image is upright.
+                 "frames": the number of frames of each clip, as int32
+        samples  some of the samples: slice(0, 1000); None: all
+        """
+        field = self._field(name)
+        number, dtype, shape = _column(self.fields[field], what)
+        first, stop, step = _slice("samples", samples).indices(self._len)
+        if step < 1:
+            raise InvalidError(f"samples: expected a step of 1 or more, found {step}")
+        import numpy as np
+
+        n = max(stop - first, 0)
+        values = np.empty((n, *shape), dtype)
+        if n:
+            self._core.column(field, number, first, n, values.reshape(-1))
+        return values[::step]
+
     def image(self, number: int, name: str, frame: int = 0) -> ImageInfo:
         """How an image is stored. It reads no pixels."""
         at, field = self._number(number), self._field(name)
@@ -399,6 +425,31 @@ class Pack:
 
     def __repr__(self) -> str:
         return f"<penstock.Pack {self.path}: {self._len} samples>"
+
+
+def _column(field: Field, what: object) -> tuple[int, str, tuple[int, ...]]:
+    """The number of a column, its dtype and the shape of a sample's value."""
+    if what is not None and not isinstance(what, str):
+        raise TypeError(f"what: expected 'size' or 'frames', found {_check.shown(what)}")
+    shape = tuple(n for n in field.shape if n is not None)
+    if what is None and field.type in _DTYPES and not field.ragged:
+        return 0, _DTYPES[field.type], shape
+    if what == "size" and field.type in ("image", "clip"):
+        return 1, "<i4", (2,)
+    if what == "frames" and field.type == "clip":
+        return 2, "<i4", ()
+    choices = {
+        "image": "'size'", "clip": "'size' or 'frames'", "i64": "None", "f32": "None", "f64": "None"
+    }
+    if field.type not in choices or field.ragged:
+        raise InvalidError(
+            f"field {field.name!r}: expected numbers of one shape, an image or a clip, found "
+            f"{'ragged ' * field.ragged}{field.type}"
+        )
+    raise InvalidError(
+        f"what: expected {choices[field.type]} for the {field.type} field {field.name!r}, "
+        f"found {_check.shown(what)}"
+    )
 
 
 def _slice(name: str, value: slice | None) -> slice:

@@ -13,6 +13,7 @@
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/tiled.h"
 #include "pack/format/keys.h"
+#include "pack/reader/column.h"
 #include "pack/reader/mapped.h"
 #include "pack/reader/sections.h"
 #include "pack/reader/shard_check.h"
@@ -402,6 +403,8 @@ static int run_all(Verify *v, PenError *reterr)
         report(v, &v->passed);
     if (!atomic_load(&v->is_cancelled) && !v->result.problems)
         check(v, pen__pack_check_duplicates(v->pack, &e), &e);
+    if (!atomic_load(&v->is_cancelled) && !v->result.problems)
+        check(v, pen__pack_check_columns(v->pack, &e), &e);
     v->result.bytes = atomic_load(&v->bytes) + pen__pack_manifest(v->pack)->bytes;
     return outcome(v, reterr);
 }

@@ -225,6 +225,60 @@ static void read_sample(Reading *r)
     }
 }
 
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* The value of a sample, by the calls for single samples. */
+static void value_of(const Reading *r, int what, uint8_t *ret, size_t bytes)
+{
+    PenError err;
+    PenImage image = {.width = 0};
+    uint32_t n = 0;
+    if (what == PEN_COLUMN_VALUE) {
+        MUST(pen_pack_read(r->pack, r->sample, r->field, ret, bytes, &bytes, &err));
+        return;
+    }
+    MUST(pen_pack_frame_count(r->pack, r->sample, r->field, &n, &err));
+    if (what == PEN_COLUMN_SIZE && n)
+        MUST(pen_pack_image(r->pack, r->sample, r->field, 0, &image, &err));
+    bool turned = image.orientation >= 5;
+    pen__store32(ret, what == PEN_COLUMN_FRAMES ? n : turned ? image.height : image.width);
+    if (what == PEN_COLUMN_SIZE)
+        pen__store32(ret + 4, turned ? image.width : image.height);
+}
+
+/* 1: it is that of the samples. 0: it cannot be read, or is another one. */
+static bool read_column(Reading *r, int what)
+{
+    PenError err;
+    size_t bytes = 0, again = 0;
+    uint64_t n = PEN_MIN(pen_pack_info(r->pack)->n_samples, (uint64_t)MAX_SAMPLES);
+    PenColumnRange range = {.field = r->field, .what = what, .n = n};
+    if (!n || CALL(pen_pack_column(r->pack, &range, NULL, 0, &bytes, &err)) == PEN_E_INVALID)
+        return true; /* the field has none */
+    uint8_t *all = malloc(bytes), *one = malloc(bytes / n);
+    bool right = GOES(pen_pack_column(r->pack, &range, all, bytes, &again, &err));
+    for (r->sample = 0; r->sample < n && right; r->sample++) {
+        PenBlock *block = NULL;
+        uint32_t sample;
+        right = GOES(pen__pack_locate(r->pack, r->sample, &block, &sample, &err));
+        if (!right)
+            break;
+        pen__pack_block_put(r->pack, block);
+        value_of(r, what, one, bytes / n);
+        right = memcmp(one, all + r->sample * (bytes / n), bytes / n) == 0;
+    }
+    free(all);
+    free(one);
+    return right;
+}
+
+static void read_columns(Reading *r)
+{
+    for (r->field = 0; r->field < pen_pack_info(r->pack)->n_fields; r->field++)
+        for (int what = 0; what < PEN_COLUMN_COUNT; what++)
+            r->all_well = read_column(r, what) && r->all_well;
+}
+
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /* What has been copied makes a block that can be read: an appended pack is as good as its source.
@@ -238,7 +292,7 @@ static void build_again(const PenSchema *schema, const PenCopied *c)
     const PenStoredSample **samples = malloc(c->n * sizeof *samples);
     for (uint32_t i = 0; i < c->n; i++)
         samples[i] = &c->samples[i];
-    MUST(pen__block_build(&build, schema, id, 5, samples, c->n, &err));
+    MUST(pen__block_build(&build, schema, id, 5, samples, c->n, NULL, &err));
     PenBlockEntry entry = {.bytes = build.bytes,
                            .index_bytes = build.index.bytes,
                            .index_crc = build.index_crc,
@@ -278,6 +332,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         uint64_t n = pen_pack_info(r.pack)->n_samples;
         for (r.sample = 0; r.sample < n && r.sample < MAX_SAMPLES; r.sample++)
             read_sample(&r);
+        read_columns(&r);
         bool copied = copy_blocks(r.pack);
         pen_verify_settings_init(&settings);
         settings.threads = 1;

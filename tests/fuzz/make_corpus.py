@@ -278,6 +278,7 @@ def pack_seeds(jpegs, pngs):
                     [(b"a", {"image": indexed(jpegs["420"], 40, 24, 3), "clip": []}),
                      (b"b", {"image": NO_IMAGE, "clip": [indexed(jpegs["grey"], 33, 17, 1)] * 2})],
                     {"n_stats": 72}),
+        "columns": (all_types, few, {"block_samples": 2, "shard_blocks": 2, "columns": True}),
         "classes-last": ([Field("n", "i64"), Field("t", "text")],
                          [(b"a", {"n": 1, "t": b"text"}), (b"b", {"n": 0, "t": b""})],
                          {"sections": [(b"CLAS", 0, classes_section(0, [b"cat", b"dog"]))]}),

@@ -233,8 +233,12 @@ static void repair_blocks(Part *s, const Tail *t, const uint8_t *id, const PenSc
         uint8_t *e = s->data + t->table + b * PEN_BLOCK_ENTRY_BYTES;
         uint64_t at = pen__load64(e);
         uint64_t bytes = pen__load64(e + 8);
-        if (pen__range_ok(at, bytes, s->bytes))
-            repair_block((Part){s->data + at, (size_t)bytes}, id, (uint32_t)b, schema, e, what);
+        if (!pen__range_ok(at, bytes, s->bytes))
+            continue;
+        Part block = {s->data + at, (size_t)bytes};
+        if (schema && what & REPAIR_SUMS && b + 1 == t->n_blocks)
+            repair_columns(block, id, t->n_samples, schema);
+        repair_block(block, id, (uint32_t)b, schema, e, what);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "pack/format/columns.h"
 #include "pack/format/keys.h"
 #include "pack/format/place.h"
 
@@ -276,6 +277,21 @@ void repair_block(Part block, const uint8_t *id, uint32_t number, const PenSchem
         return;
     sum_sections(&w);
     sum_index(&w, entry);
+}
+
+void repair_columns(Part last, const uint8_t *id, uint64_t n_samples, const PenSchema *schema)
+{
+    uint64_t bytes = pen__columns_bytes(schema, n_samples), at;
+    if (!bytes || bytes > last.bytes)
+        return;
+    uint8_t *section = last.data + last.bytes - bytes;
+    for (uint32_t f = 0; f < schema->n_fields && memcmp(section, "COLS", 4) == 0; f++)
+        for (int what = 0; what < PEN_COLUMN_COUNT; what++)
+            if (pen__column_find(schema, n_samples, f, what, &at)) {
+                uint64_t size = n_samples * pen__column_width(schema, f, what);
+                pen__store32(section + at + size,
+                             pen__column_sum(id, f, what, section + at, (size_t)size));
+            }
 }
 
 uint64_t block_key_hash(const uint8_t *data, uint64_t bytes, uint32_t sample)

@@ -163,7 +163,7 @@ static void write_as_is(const char *dir, const LoadSpec *spec)
     for (uint32_t i = 0; i < spec->n && r == PEN_OK; i++)
         r = pen__roll_add(roll, as_is(spec, i), &e);
     if (r == PEN_OK)
-        r = pen__roll_finish(roll, 0, NULL, &e);
+        r = pen__roll_finish(roll, NULL, &e);
     if (r == PEN_OK) {
         PenManifest m = {.block_samples = spec->block_samples, .schema = schema};
         m.shards = (PenShardEntry *)(uintptr_t)pen__roll_shards(roll, &m.n_shards);

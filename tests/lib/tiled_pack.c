@@ -94,7 +94,7 @@ static void publish(Tiles *t, const char *part)
 {
     PenManifest m = {.block_samples = pen__pack_manifest(t->from)->block_samples,
                      .schema = t->schema};
-    must(t, pen__roll_finish(t->roll, 0, NULL, &t->err));
+    must(t, pen__roll_finish(t->roll, NULL, &t->err));
     m.shards = (PenShardEntry *)(uintptr_t)pen__roll_shards(t->roll, &m.n_shards);
     m.stats = *pen__roll_stats(t->roll);
     must(t, pen__pack_publish(t->to, NULL, part, &m, 0, &t->err));

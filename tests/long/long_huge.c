@@ -114,7 +114,7 @@ static void build_block(const PenSchema *schema, const uint8_t *id, uint32_t blo
             .key = (const uint8_t *)keys[i], .key_bytes = KEY_BYTES, .values = values[i]};
         list[i] = &samples[i];
     }
-    MUST(pen__block_build(&huge.build, schema, id, block, list, K, NULL) == PEN_OK);
+    MUST(pen__block_build(&huge.build, schema, id, block, list, K, NULL, NULL) == PEN_OK);
 }
 
 static uint64_t tail_bytes(uint64_t n_blocks)

@@ -159,9 +159,11 @@ class Part:
 
 
 class Pack:
-    """A pack: fields, classes, settings, stats, samples and the sections of its blocks."""
+    """A pack: fields, classes, settings, stats, samples, the sections of its blocks, and for each
+    shard the bytes of its columns by field and kind, or None."""
     def __init__(self, path, objects=None):
         self.path, self.samples, self.sections = pathlib.Path(path), [], []
+        self.columns = []
         self.fields, self.classes, self.stats = {}, {}, collections.Counter()
         self.mapped, self.objects, self.etags = False, objects or {}, {}  # objects: by address
         try:
@@ -209,7 +211,8 @@ class Pack:
             field.ragged = field.dims[:1] == (0,)
             (size, code), count = ENTRIES.get(field.type, (24, "s")), math.prod(self.row(field))
             TOP.need(1 <= count <= 65536, f"dims of field {n}: {field.dims}")
-            TOP.need(field.flags in self.flags(field), f"field breaks the rule of flags with {field}")
+            known = self.flags(field)
+            TOP.need(field.flags in known, f"field breaks the rule of flags with {field}")
             field.entry = (24, "s") if field.ragged else (size * count, code)
             self.fields[str(part.take(TOP, field.name_bytes), "utf-8")] = field
             TOP.same("number of different names", n + 1, len(self.fields))
@@ -265,6 +268,8 @@ class Pack:
                       and at + most <= row.offset + row.bytes <= row.offset + 2**32]
             place.same("number of blocks around an extent", 1, len(inside))
         place.stats(data[stats:-128], sum(counts, collections.Counter()))
+        numbers = struct.unpack_from("<6Q", data[stats:-128].ljust(48, b"\0"))
+        self.read_columns(place, samples, data[: foot.keys_offset], numbers[5])
         self.stats += sum(counts[: entry.blocks_used], collections.Counter())
         place.same("largest_block", entry.largest_block, max(row.bytes for row in rows))
         place.same("samples_used", entry.samples_used, min(len(samples), entry.blocks_used * size))
@@ -339,9 +344,38 @@ class Pack:
             section = part.read(place, "section", n=head.n_samples, m=len(columns))
             section.data = part.take(place, section.bytes)
             place.sum(f"section {n}", data[start : part.at], crc, sample=SECTION, field=n)
-            self.sections.append((place, section))
+            if section.type != b"COLS":
+                self.sections.append((place, section))
         for each in (self.heap, self.payloads, part):
             each.done(place)
+
+    def read_columns(self, place, samples, data, size):
+        made = {(n, kind): column for n, (name, field) in enumerate(self.fields.items())
+                for kind, column in self.make_columns(field, [v[name] for _, v in samples])}
+        if not size or size != 32 + sum(4 + len(column) for column in made.values()):
+            self.columns.append(None)  # none, or columns of a kind that this reader does not know
+            return
+        part = Part(data, len(data) - size + 32)
+        for (n, kind), values in made.items():
+            column, crc = part.take(place, len(values)), part.numbers(place, 1, "I")
+            place.sum("column", column, *crc, field=6, frame=n, run=kind)
+            place.same("column", values, column)
+        self.columns.append(made)
+
+    @staticmethod
+    def make_columns(field, values):
+        size, code = field.entry
+        if field.type >= I64 and not field.ragged and struct.calcsize(f"<{size}{code}") <= 64:
+            rows = values if field.dims else [[value] for value in values]
+            yield 0, b"".join(struct.pack(f"<{size}{code}", *row) for row in rows)
+        if field.type in (IMAGE, CLIP):
+            none = {"width": 0, "height": 0, "orientation": 0}
+            firsts = values if field.type == IMAGE else [(v or [none])[0] for v in values]
+            sizes = [(image["width"], image["height"], image["orientation"]) for image in firsts]
+            upright = [(h, w) if turned > 4 else (w, h) for w, h, turned in sizes]
+            yield 1, b"".join(struct.pack("<II", *size) for size in upright)
+        if field.type == CLIP:
+            yield 2, b"".join(struct.pack("<I", len(frames)) for frames in values)
 
     def read_value(self, place, field, entry):
         if field.type >= I64 and not field.ragged:

@@ -180,18 +180,47 @@ class Shard(typing.NamedTuple):
         return bytes(data)
 
 
+def upright(pic):
+    size = pic["width"], pic["height"]
+    return size[::-1] if pic["orientation"] >= 5 else size
+
+
+def columns_of(field, values):
+    """Each column of a field: its kind, and the bytes of all values."""
+    if field.type in CODES and not field.ragged() and field.entry_bytes() <= 64:
+        code = field.code()
+        yield 0, b"".join(struct.pack(code, *(v if field.dims else [v])) for v in values)
+    if field.type == "image":
+        yield 1, b"".join(struct.pack("<II", *upright(pic)) for pic in values)
+    if field.type == "clip":
+        sizes = [upright(frames[0]) if frames else (0, 0) for frames in values]
+        yield 1, b"".join(struct.pack("<II", *size) for size in sizes)
+        yield 2, b"".join(struct.pack("<I", len(frames)) for frames in values)
+
+
+def columns_section(shard, samples):
+    body = b""
+    for f, field in enumerate(shard.fields):
+        for kind, data in columns_of(field, [values[field.name] for _, values in samples]):
+            data = shard.edited("column", data)
+            body += data + struct.pack("<I", shard.sum(data, field=6, frame=f, run=kind))
+    return b"COLS" + struct.pack("<5IQ", 0, 0, 0, 0, 0, len(body)) + body if body else b""
+
+
 class Block:
     """Lays out one block; heap and payloads grow while the entries are made."""
 
-    def __init__(self, shard, number, samples):
+    def __init__(self, shard, number, samples, columns=b""):
         self.shard, self.number, self.samples = shard, number, samples
         self.entries = 64 + 16 * len(samples)
         self.entries += len(samples) * sum(field.entry_bytes() for field in shard.fields)
         self.heap = b"".join(key for key, _ in samples)
         self.payloads, self.sections, self.sums, self.n_sections = b"", b"", b"", 0
+        self.columns = columns
         self.stats = {}
         tables = sum(self.table_bytes(pic) for _, _, _, pic in self.pictures())
         tables += 4 * sum(bool(pic["meta"]) for _, _, _, pic in self.pictures())
+        tables += 4 * bool(columns)
         frames = sum(len(pics) for _, _, pics in self.clips())
         self.index_bytes = self.entries + len(self.heap) + tables + 64 * frames
 
@@ -291,7 +320,9 @@ class Block:
     def add_section(self, i, f, frame, data):
         body = struct.pack("<IIIIQ", i, f, frame, 0, len(data)) + data
         body = self.shard.edited("section", body, self.number)
-        section = b"META" + bytes(4) + body
+        self.end_section(b"META" + bytes(4) + body)
+
+    def end_section(self, section):
         self.sums += struct.pack("<I", self.sum(section, 0xFFFFFFFE, self.n_sections))
         self.sections += section
         self.n_sections += 1
@@ -309,6 +340,9 @@ class Block:
         for i, (_, values) in enumerate(self.samples):
             for f, field in enumerate(self.shard.fields):
                 columns[f] += self.entry(i, f, field, values[field.name])
+        if self.columns:
+            self.end_section(self.columns)
+            self.count(5, len(self.columns))
         index = key_entries + b"".join(columns) + self.heap + self.sums
         index = self.shard.edited("index", index, self.number)
         payloads = self.shard.edited("payloads", self.payloads, self.number)
@@ -324,13 +358,15 @@ class Block:
         return header + index + payloads + self.sections, crc
 
 
-def build_shard(shard, blocks, block_samples, n_stats, must):
+def build_shard(shard, blocks, block_samples, n_stats, must, has_columns):
     """Give the shard file, where its tail begins, its largest block and the statistics of each."""
     head = shard.edited("header", struct.pack("<Q16s24x", must, shard.id))
     data = b"PENSHARD" + struct.pack("<II", VERSION, shard.sum(head, field=4)) + head
     table, stats, largest = b"", [], 0
     for number, samples in enumerate(blocks):
-        block = Block(shard, number, samples)
+        ends = has_columns and number + 1 == len(blocks)
+        columns = columns_section(shard, sum(blocks, [])) if ends else b""
+        block = Block(shard, number, samples, columns)
         body, crc = block.build()
         row = (len(data), len(body), block.index_bytes, crc, len(samples))
         table += struct.pack("<QQQII", *row)
@@ -400,6 +436,7 @@ def write_pack(path, fields, samples, **options):
     classes     {number of a field: names}
     settings    a dict
     n_stats     how many statistics there are
+    columns     True: every shard has columns
     sections    more sections of the manifest, as (type, flags, data)
     first_sections  the same, before all others
     edit        see above
@@ -418,7 +455,10 @@ def write_pack(path, fields, samples, **options):
         shard = Shard(shard_id, number, fields, edit)
         all_blocks = used + ([extra] if extra else [])
         must = must_of(fields, [sample for block in all_blocks for sample in block])
-        data, tail, largest, stats = build_shard(shard, all_blocks, size, n_stats, must)
+        has_columns = options.get("columns", False)
+        data, tail, largest, stats = build_shard(
+            shard, all_blocks, size, n_stats, must, has_columns
+        )
         data = shard.edited("file", data)
         counts = (first, len(used), len(all_blocks), sum(map(len, used)))
         entries += shard_id + struct.pack("<6Q", *counts, len(data), largest)

@@ -324,6 +324,7 @@ class Bench:
             "Pack.missing": self.method(pack.missing, **first),
             "Pack.read": self.method(pack.read, **first),
             "Pack.frames": self.method(pack.frames, number=0, name="video"),
+            "Pack.column": self.method(pack.column, name="label"),
             "Pack.image": self.method(pack.image, **first),
             "Pack.extract": self.method(pack.extract, **first),
             "Pack.metadata": self.method(pack.metadata, **first),

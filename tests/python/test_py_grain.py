@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack as a data source of Grain, also in worker processes. The parts with Grain are skipped
-without it."""
+"""A pack, or a Dataset, as a data source of Grain, also in worker processes. The parts with Grain
+are skipped without it."""
 
 import importlib.util
 import os
@@ -100,6 +100,17 @@ def main(argv):  # grain reads flags of absl
         rows = list(loader)
         assert sorted(int(row["label"]) for row in rows) == sorted(labels)
         assert rows[0]["image"].shape == (16, 16, 3)
+
+    samples = penstock.Dataset(argv[1], "decode | random_resized_crop 16", seed=1, output="numpy",
+                               as_dict=True)
+    assert (grain.MapDataset.source(samples)[3]["image"] == samples[3]["image"]).all()
+    epochs = (grain.MapDataset.range(n).shuffle(seed=1).repeat(2)
+              .map_with_index(lambda at, i: samples[at // n, i]).batch(4))
+    plain = list(epochs)
+    spread = epochs.to_iter_dataset().mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+    for a, b in zip(plain, spread, strict=True):
+        assert numpy.array_equal(a["image"], b["image"])
+    assert len({row.tobytes() for batch in plain for row in batch["image"]}) == 2 * n
     print("well")
 
 if __name__ == "__main__":

@@ -111,6 +111,11 @@ def test_repeated_samples_have_their_own_draws(pack):
     with load(pack, ops.python(noise), subset=numbers, order="sequential") as loader:
         (batch,) = loader
     assert len(set(batch.draw.tolist())) == 4
+    weights = [1] * (N - 1) + [N]
+    with load(pack, ops.python(noise), weights=weights, return_info=True) as loader:
+        draws = [(n, draw) for b in loader
+                 for n, draw, valid in zip(b.info.samples, b.draw, b.info.valid) if valid]
+    assert len(draws) == len(set(draws)) == N and sum(n == N - 1 for n, _ in draws) > 5
     dataset = penstock.Dataset(pack, [RANDOM, ops.python(noise)], seed=3, output="numpy")
     assert dataset[3].draw == batch.draw[0] and dataset[5].draw == batch.draw[1]
 

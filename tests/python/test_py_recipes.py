@@ -55,6 +55,7 @@ RECIPES = [
     (EXAMPLES / "train_balanced.py", "photos.pen"),
     (EXAMPLES / "train_simclr.py", "in_place.pen"),
     (EXAMPLES / "train_dino.py", "shapes.pen"),
+    (EXAMPLES / "train_dataset.py", "photos.pen"),
 ]
 
 

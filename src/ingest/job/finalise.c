@@ -361,10 +361,11 @@ static int join_shards(Finalise *f, PenError *reterr)
 
 /* ---- rests ----------------------------------------------------------------------------------- */
 
-/* The roll has written all but the samples of the block that is being filled. */
+/* The roll has written all but the block that has the last sample. */
 static void free_written(Finalise *f, uint32_t task)
 {
-    uint64_t written = f->position - f->position % f->block_samples;
+    uint64_t last = PEN_MAX(f->position, 1u) - 1;
+    uint64_t written = last - last % f->block_samples;
     for (; f->oldest <= task && f->oldest_first + f->copied[f->oldest].n <= written; f->oldest++) {
         f->oldest_first += f->copied[f->oldest].n;
         pen__copied_free(&f->copied[f->oldest]);
@@ -551,6 +552,7 @@ static int open_roll(Finalise *f, PenError *reterr)
 {
     char *part = pen__work_path(f->home, "rest.part");
     PenRollSettings s = {.store = f->store,
+                         .has_columns = pen__settings_have_columns(f->settings_text),
                          .part_path = part,
                          .schema = &f->schema,
                          .block_samples = f->block_samples,
@@ -609,7 +611,7 @@ static int finalise(Finalise *f, PenIngestResult *ret, PenError *reterr)
     if (r == PEN_OK)
         r = join_tasks(f, ret, reterr);
     if (r == PEN_OK)
-        r = pen__roll_finish(f->roll, 0, NULL, reterr);
+        r = pen__roll_finish(f->roll, NULL, reterr);
     if (r == PEN_OK) {
         uint64_t n;
         const PenShardEntry *shards = pen__roll_shards(f->roll, &n);

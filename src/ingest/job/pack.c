@@ -29,7 +29,8 @@ static int is_of(const PenCopied *c, const PenStoredSample *sample)
 static void release(void *ctx, const PenStoredSample *sample)
 {
     const Writing *w = ctx;
-    if (!is_of(&w->job->carry, sample) && !is_of(&w->resume.copied, sample))
+    const PenResume *re = &w->resume;
+    if (!is_of(&w->job->carry, sample) && !is_of(&re->copied, sample) && !is_of(&re->last, sample))
         pen__prepared_free((PenPrepared *)sample);
 }
 
@@ -147,6 +148,8 @@ static int open_roll(Writing *w, PenError *reterr)
                             .shard_bytes = s->shard_bytes,
                             .task = s->task,
                             .n_tasks = s->n_tasks,
+                            .keep_rest = s->n_tasks != 0,
+                            .has_columns = pen__settings_have_columns(info->settings),
                             .release = release,
                             .before_commit = before_commit,
                             .finished = finished,
@@ -200,7 +203,7 @@ static int write_all(Writing *w, PenShardEntry *ret_rest, PenError *reterr)
     if (r == PEN_OK)
         r = tick(w, reterr);
     if (r == PEN_OK)
-        r = pen__roll_finish(w->roll, job->settings->n_tasks != 0, ret_rest, reterr);
+        r = pen__roll_finish(w->roll, ret_rest, reterr);
     if (r == PEN_OK)
         r = before_commit(w, reterr); /* broken inputs at the very end */
     if (r == PEN_OK)

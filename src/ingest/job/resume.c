@@ -151,7 +151,11 @@ static int copy_blocks(PenResume *re, PenRoll *roll, const PenShard *shard, PenP
             place(&re->copied, b, shard);
         for (uint32_t i = 0; r == PEN_OK && i < re->copied.n; i++)
             r = pen__roll_add(roll, &re->copied.samples[i], reterr);
-        pen__copied_free(&re->copied); /* a full block is written as soon as it is full */
+        if (r < 0)
+            break;
+        pen__copied_free(&re->last); /* written: the roll keeps one full block at most */
+        re->last = re->copied;
+        re->copied = (PenCopied){0};
     }
     return r;
 }
@@ -184,7 +188,8 @@ static int copy_shard(PenResume *re, PenRoll *roll, const PenFinished *s, PenErr
     PenPackDraft draft = {0};
     int r = open_listed(re, s, &shard, reterr);
     if (r > 0 && (shard.n_samples % shard.block_samples != 0 ||
-                  shard.keys_offset < re->job->settings->shard_bytes)) { /* the last one */
+                  shard.keys_offset - pen__shard_stat(&shard, PEN_STAT_COLUMNS) <
+                      re->job->settings->shard_bytes)) { /* the last one */
         pen__shard_close(&shard);
         r = 0;
     }
@@ -299,4 +304,6 @@ int pen__resume_open(PenResume *re, PenJob *job, PenError *reterr)
 void pen__resume_close(PenResume *re)
 {
     pen__finished_free(&re->list);
+    pen__copied_free(&re->copied);
+    pen__copied_free(&re->last);
 }

@@ -11,9 +11,11 @@
 typedef struct PenResume {
     PenJob *job;
     PenFinishedList list;
-    uint64_t n_same;  /* so many of the list, from its start, are whole and of the same inputs */
-    uint64_t moving;  /* while shards are copied: those below keep their place in the list */
-    PenCopied copied; /* the block that is being copied; its samples are not for others to free */
+    uint64_t n_same; /* so many of the list, from its start, are whole and of the same inputs */
+    uint64_t moving; /* while shards are copied: those below keep their place in the list */
+    /* The block that is being copied, and the one before it, which the roll may not have written
+     * yet; their samples are not for others to free. */
+    PenCopied copied, last;
 } PenResume;
 
 /* Loads the list of the job's folder and removes the shards from the first on that is damaged or

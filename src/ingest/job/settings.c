@@ -186,6 +186,13 @@ static const char *number_text(double value, char ret[NUMBER_BYTES])
     return ret;
 }
 
+#define COLUMNS_TEXT ",\"columns\":1"
+
+bool pen__settings_have_columns(const char *text)
+{
+    return strstr(text, COLUMNS_TEXT) != NULL;
+}
+
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
 {
     static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
@@ -196,7 +203,7 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
              ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64
-             "%s%s%s%s%s}",
+             "%s%s%s%s%s" COLUMNS_TEXT "}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,

@@ -29,6 +29,8 @@ bool pen__settings_entries(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
+/* Does this text say that shards have columns? That of an earlier build does not. */
+bool pen__settings_have_columns(const char *text);
 
 /* Calls the progress callback; PEN_E_CANCELLED when it says so. */
 int pen__settings_cancelled(const PenIngestSettings *s, PenError *reterr); /* PEN_E_CANCELLED */

@@ -148,6 +148,7 @@ static PenRollSettings roll_settings(const PenWriter *w, const PenWriterSettings
                              .schema = &w->schema,
                              .block_samples = w->block_samples,
                              .shard_bytes = s->shard_bytes,
+                             .has_columns = pen__settings_have_columns(w->text),
                              .release = release};
 }
 
@@ -177,6 +178,7 @@ static int open_task(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
     PenRollSettings roll = roll_settings(w, s, part);
     roll.task = t->task;
     roll.n_tasks = t->n_tasks;
+    roll.keep_rest = true;
     roll.before_commit = pen__writer_task_check;
     roll.ctx = t;
     memcpy(roll.plan_id, t->plan_id, sizeof roll.plan_id);
@@ -375,7 +377,7 @@ static int publish(PenWriter *w, uint64_t *ret_n_samples, PenError *reterr)
     uint64_t n;
     if (!w->n_samples)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: no sample was added", w->path);
-    int r = pen__roll_finish(w->roll, 0, NULL, reterr);
+    int r = pen__roll_finish(w->roll, NULL, reterr);
     if (r == PEN_OK) {
         const PenShardEntry *shards = pen__roll_shards(w->roll, &n);
         r = pen__join_add(&join, shards, n, pen__roll_stats(w->roll), reterr);

@@ -185,7 +185,7 @@ int pen__writer_task_finish(PenWriterTask *t, PenRoll *roll, uint64_t *ret_n_sam
     uint64_t n;
     PenShardEntry rest;
     PenTaskRecord record = {.shards = NULL};
-    int r = pen__roll_finish(roll, 1, &rest, reterr);
+    int r = pen__roll_finish(roll, &rest, reterr);
     if (r < 0)
         return r;
     const PenShardEntry *shards = pen__roll_shards(roll, &n);

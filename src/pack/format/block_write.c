@@ -49,11 +49,23 @@ static int add_payload(Layout *l, const void *data, uint64_t bytes)
     return add_piece(l->b, data, bytes);
 }
 
-static int add_section(Layout *l, const PenStoredImage *image)
+/* The bytes from `start` on are a section. */
+static int end_section(Layout *l, size_t start)
+{
+    const PenBuf *s = &l->b->sections;
+    uint8_t sum[PEN_SECTION_SUM_BYTES];
+    PenPlace place = {.id = l->place.id,
+                      .block = l->place.block,
+                      .sample = PEN_SAMPLE_SECTION,
+                      .field = l->n_sections++};
+    pen__store32(sum, pen__place_sum(&place, s->data + start, s->bytes - start));
+    return pen__buf_add(&l->b->sums, sum, sizeof sum);
+}
+
+static int add_meta(Layout *l, const PenStoredImage *image)
 {
     PenBuf *s = &l->b->sections;
     size_t start = s->bytes;
-    uint8_t sum[4];
     uint8_t h[PEN_BLOCK_SECTION_BYTES] = "META";
     pen__store32(h + 8, l->place.sample);
     pen__store32(h + 12, l->place.field);
@@ -62,14 +74,14 @@ static int add_section(Layout *l, const PenStoredImage *image)
     int r = pen__buf_add(s, h, sizeof h);
     if (r == PEN_OK)
         r = pen__buf_add(s, image->meta, (size_t)image->meta_bytes);
-    if (r < 0)
-        return r;
-    PenPlace place = {.id = l->place.id,
-                      .block = l->place.block,
-                      .sample = PEN_SAMPLE_SECTION,
-                      .field = l->n_sections++};
-    pen__store32(sum, pen__place_sum(&place, s->data + start, s->bytes - start));
-    return pen__buf_add(&l->b->sums, sum, sizeof sum);
+    return r < 0 ? r : end_section(l, start);
+}
+
+static int add_columns(Layout *l, const PenBuf *columns)
+{
+    size_t start = l->b->sections.bytes;
+    int r = pen__buf_add(&l->b->sections, columns->data, columns->bytes);
+    return r < 0 ? r : end_section(l, start);
 }
 
 /* Fills the 64 bytes of an image entry; offsets of payloads lack the size of the index, which is
@@ -115,7 +127,7 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
     if (r == PEN_OK)
         r = add_payload(l, image->data, image->bytes);
     if (r == PEN_OK && image->meta_bytes)
-        r = add_section(l, image);
+        r = add_meta(l, image);
     return r;
 }
 
@@ -264,7 +276,8 @@ static int too_large(uint32_t n, PenError *reterr)
         "a block of %u samples: the index is larger than 2 GiB; choose fewer samples per block", n);
 }
 
-static int lay_out(Layout *l, const PenStoredSample *const *samples, uint32_t n)
+static int lay_out(Layout *l, const PenStoredSample *const *samples, uint32_t n,
+                   const PenBuf *columns)
 {
     PenBlockBuild *b = l->b;
     int r = pen__buf_reserve(&b->index, (size_t)l->heap_start);
@@ -276,6 +289,8 @@ static int lay_out(Layout *l, const PenStoredSample *const *samples, uint32_t n)
         r = put_keys(l, samples, n);
     if (r == PEN_OK)
         r = put_values(l, samples, n);
+    if (r == PEN_OK && columns && columns->bytes)
+        r = add_columns(l, columns);
     if (r == PEN_OK)
         r = pen__buf_add(&b->index, b->heap.data, b->heap.bytes);
     if (r == PEN_OK)
@@ -286,21 +301,22 @@ static int lay_out(Layout *l, const PenStoredSample *const *samples, uint32_t n)
 }
 
 int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *id, uint32_t block,
-                     const PenStoredSample *const *samples, uint32_t n, PenError *reterr)
+                     const PenStoredSample *const *samples, uint32_t n, const PenBuf *columns,
+                     PenError *reterr)
 {
     uint64_t row = PEN_KEY_ENTRY_BYTES;
-    uint64_t columns;
+    uint64_t entries;
     for (uint32_t f = 0; f < schema->n_fields; f++)
         row += schema->widths[f];
-    if (pen__mul_over(row, n, &columns) || columns > PEN_MAX_INDEX_BYTES)
+    if (pen__mul_over(row, n, &entries) || entries > PEN_MAX_INDEX_BYTES)
         return too_large(n, reterr);
     b->index.bytes = b->heap.bytes = b->sections.bytes = b->sums.bytes = 0;
     b->n_iov = 0;
     b->outside.bytes = 0;
     memset(b->stats, 0, sizeof b->stats);
-    Layout l = {.b = b, .schema = schema, .heap_start = columns + PEN_BLOCK_HEADER_BYTES};
+    Layout l = {.b = b, .schema = schema, .heap_start = entries + PEN_BLOCK_HEADER_BYTES};
     l.place = (PenPlace){.id = id, .block = block};
-    if (lay_out(&l, samples, n) < 0)
+    if (lay_out(&l, samples, n, columns) < 0)
         return pen__fail_memory(reterr, WHERE, "index of a block");
     if (b->index.bytes > PEN_MAX_INDEX_BYTES)
         return too_large(n, reterr);
@@ -310,6 +326,7 @@ int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *i
     b->stats[PEN_STAT_PAYLOAD] = l.payload;
     b->stats[PEN_STAT_INDEX] = b->index.bytes;
     b->stats[PEN_STAT_SECTIONS] = b->sections.bytes;
+    b->stats[PEN_STAT_COLUMNS] = columns ? columns->bytes : 0;
     return PEN_OK;
 }
 

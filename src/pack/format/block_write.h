@@ -28,9 +28,11 @@ typedef struct PenBlockBuild { /* buffers are used again for the next block */
     uint64_t stats[PEN_STAT_COUNT]; /* PEN_STAT_*: what this block adds */
 } PenBlockBuild;
 
-/* Lays out n samples as block number `block` of shard `id`. */
+/* Lays out n samples as block number `block` of shard `id`. `columns` is the section with the
+ * columns of the shard; NULL or empty: there is none. */
 int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *id, uint32_t block,
-                     const PenStoredSample *const *samples, uint32_t n, PenError *reterr);
+                     const PenStoredSample *const *samples, uint32_t n, const PenBuf *columns,
+                     PenError *reterr);
 void pen__block_build_fini(PenBlockBuild *b);
 
 #endif

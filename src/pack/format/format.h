@@ -27,6 +27,8 @@
 #define PEN_MAX_MAP_BYTES (1ull << 31)
 #define PEN_MAX_MAPPED_BLOCK (1ull << 32) /* bytes of a block with extents */
 #define PEN_RUN_BYTES 4096u
+#define PEN_MAX_COLUMN_WIDTH 64u             /* bytes of a sample's value in a column */
+#define PEN_MAX_SMALL_COLUMNS (512ull << 10) /* more bytes of columns only beside large blocks */
 
 #define PEN_MANIFEST_NAME "manifest"
 #define PEN_WORK_NAME ".work"
@@ -56,6 +58,7 @@ enum { /* which part of a shard or block a checksum is of: place.field where pla
        PEN_PART_FOOTER = 3,
        PEN_PART_SHARD_HEADER = 4,
        PEN_PART_MAP = 5,
+       PEN_PART_COLUMN = 6,
        PEN_PART_INDEX = 0,
        PEN_PART_BLOCK_HEADER = 1
 };
@@ -70,7 +73,8 @@ enum { /* block */
        PEN_SEGMENT_HEADER_BYTES = 20,
        PEN_ENTRY_HEADER_BYTES = 28,
        PEN_BLOCK_SECTION_BYTES = 32,
-       PEN_SECTION_SUM_BYTES = 4
+       PEN_SECTION_SUM_BYTES = 4,
+       PEN_COLUMN_SUM_BYTES = 4
 };
 
 enum { /* statistics */
@@ -79,6 +83,7 @@ enum { /* statistics */
        PEN_STAT_INDEX = 2,
        PEN_STAT_SECTIONS = 3,
        PEN_STAT_BAD = 4,
+       PEN_STAT_COLUMNS = 5,
        PEN_STAT_IMAGES = 8,
        PEN_STAT_PLAIN = 8 + 64, /* how many there are when no value is missing */
        PEN_STAT_MISSING = PEN_STAT_PLAIN,

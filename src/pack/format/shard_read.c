@@ -76,6 +76,13 @@ void pen__shard_stats(const PenShard *s, PenPackStats *ret)
     pen__stats_load(ret, s->tail + table, (size_t)(bytes / 8));
 }
 
+uint64_t pen__shard_stat(const PenShard *s, uint32_t number)
+{
+    uint64_t table = s->entry.n_blocks * PEN_BLOCK_ENTRY_BYTES;
+    uint64_t n = (s->entry.tail_bytes - table - PEN_SHARD_FOOTER_BYTES) / 8;
+    return number < n ? pen__load64(s->tail + table + 8ull * number) : 0;
+}
+
 PenBlockEntry pen__shard_block(const PenShard *s, uint64_t block)
 {
     const uint8_t *e = s->tail + block * PEN_BLOCK_ENTRY_BYTES;
@@ -234,17 +241,30 @@ int pen__shard_keys(PenShard *s, uint8_t **ret, PenError *reterr)
     return r;
 }
 
+static int check_index(const PenShard *s, const PenSchema *schema, uint64_t block,
+                       const PenBlockEntry *e, const uint8_t *data, PenBlockView *ret,
+                       PenError *reterr)
+{
+    return pen__block_view(ret, schema, s->entry.id, (uint32_t)block, e, data, s->source->name,
+                           reterr);
+}
+
 int pen__shard_index(PenShard *s, const PenSchema *schema, uint64_t block, uint8_t **ret_data,
                      PenBlockView *ret, PenError *reterr)
 {
     PenBlockEntry e = pen__shard_block(s, block);
+    size_t bytes = (size_t)e.index_bytes;
     uint8_t *data = pen__alloc_array(e.index_bytes, 1);
     if (!data)
         return pen__fail_memory(reterr, WHERE, s->source->name);
-    int r = pen__source_read(s->source, data, (size_t)e.index_bytes, e.offset, reterr);
+    int r = pen__source_read(s->source, data, bytes, e.offset, reterr);
     if (r == PEN_OK)
-        r = pen__block_view(ret, schema, s->entry.id, (uint32_t)block, &e, data, s->source->name,
-                            reterr);
+        r = check_index(s, schema, block, &e, data, ret, reterr);
+    if (r == PEN_E_CORRUPT && s->source->is_remote) {
+        r = pen__source_read_again(s->source, data, bytes, e.offset, reterr);
+        if (r == PEN_OK)
+            r = check_index(s, schema, block, &e, data, ret, reterr);
+    }
     if (r < 0)
         pen__free(data);
     else

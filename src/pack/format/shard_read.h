@@ -24,6 +24,7 @@ int pen__shard_open(PenShard *ret, PenSource *source, const uint8_t *id,
 void pen__shard_close(PenShard *s);
 
 void pen__shard_stats(const PenShard *s, PenPackStats *ret);
+uint64_t pen__shard_stat(const PenShard *s, uint32_t number); /* PEN_STAT_*; 0: it has none */
 PenBlockEntry pen__shard_block(const PenShard *s, uint64_t block);
 
 /* The sorted key hashes (12 bytes each), read and checked; the caller's to pen__free. */

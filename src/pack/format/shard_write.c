@@ -10,6 +10,7 @@
 #include "io/outside.h"
 #include "io/sink.h"
 #include "pack/format/block_write.h"
+#include "pack/format/columns.h"
 #include "pack/format/keys.h"
 #include "pack/format/map.h"
 #include "pack/format/place.h"
@@ -24,6 +25,9 @@ struct PenShardWriter {
     PenStore *store;
     char name[PEN_SHARD_NAME_BYTES];
     PenBlockBuild build;
+    const PenStoredSample *const *pending; /* samples of a block that is built and not written */
+    uint32_t n_pending;
+    PenColumns columns;
     PenBuf table;
     PenKeyHash *keys;
     uint64_t n_blocks, n_samples, keys_cap;
@@ -36,23 +40,23 @@ struct PenShardWriter {
     uint8_t hash[32]; /* of the end: the digest in the manifest is the start of it */
 };
 
-int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
-                      const uint8_t *id, uint64_t block_samples, PenShardWriter **ret,
-                      PenError *reterr)
+int pen__shard_create(const PenShardSettings *s, PenShardWriter **ret, PenError *reterr)
 {
+    const uint8_t *id = s->id;
     PenShardWriter *w = pen__zalloc(sizeof *w);
     if (!w)
-        return pen__fail_memory(reterr, WHERE, part_path);
-    w->store = store;
+        return pen__fail_memory(reterr, WHERE, s->part_path);
+    w->store = s->store;
     pen__shard_name(id, w->name);
-    w->schema = schema;
-    w->block_samples = block_samples;
+    w->schema = s->schema;
+    w->block_samples = s->block_samples;
+    w->columns.is_dropped = !s->has_columns;
     memcpy(w->id, id, PEN_ID_BYTES);
-    int r = pen__store_sink(store, part_path, w->name, &w->sink, reterr);
+    int r = pen__store_sink(s->store, s->part_path, w->name, &w->sink, reterr);
     if (r == PEN_OK) {
         uint8_t h[PEN_SHARD_HEADER_BYTES] = "PENSHARD";
         pen__store32(h + 8, PEN_FORMAT_VERSION);
-        pen__store64(h + 16, pen__schema_must(schema));
+        pen__store64(h + 16, pen__schema_must(s->schema));
         memcpy(h + 24, id, PEN_ID_BYTES);
         PenPlace place = {
             .id = id, .block = PEN_ALL, .sample = PEN_ALL, .field = PEN_PART_SHARD_HEADER};
@@ -200,25 +204,27 @@ static int map_pieces(PenShardWriter *w, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
-                   PenError *reterr)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static int build_pending(PenShardWriter *w, const PenBuf *columns, PenError *reterr)
 {
-    if (w->n_samples + n >= PEN_ALL || w->n_blocks >= PEN_ALL - 2)
-        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "a shard has more than 2^32 samples; choose smaller shards");
-    int r =
-        pen__block_build(&w->build, w->schema, w->id, (uint32_t)w->n_blocks, samples, n, reterr);
-    if (r < 0)
-        return r;
+    return pen__block_build(&w->build, w->schema, w->id, (uint32_t)w->n_blocks, w->pending,
+                            w->n_pending, columns, reterr);
+}
+
+static int write_pending(PenShardWriter *w, PenError *reterr)
+{
     uint8_t e[PEN_BLOCK_ENTRY_BYTES];
+    uint32_t n = w->n_pending;
+    w->n_pending = 0;
     pen__store64(e, pen__shard_bytes(w));
     pen__store64(e + 8, w->build.bytes);
     pen__store64(e + 16, w->build.index.bytes);
     pen__store32(e + 24, w->build.index_crc);
     pen__store32(e + 28, n);
-    if (note_keys(w, samples, n) < 0 || pen__buf_add(&w->table, e, sizeof e) < 0)
+    if (note_keys(w, w->pending, n) < 0 || pen__buf_add(&w->table, e, sizeof e) < 0)
         return pen__fail_memory(reterr, WHERE, "block table");
-    r = w->build.outside.bytes ? map_pieces(w, reterr) : PEN_OK;
+    int r = w->build.outside.bytes ? map_pieces(w, reterr) : PEN_OK;
     if (r == PEN_OK)
         r = pen__sink_writev(w->sink, w->build.iov, (int)w->build.n_iov, reterr);
     if (r < 0)
@@ -228,6 +234,49 @@ int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uin
     w->n_blocks++;
     w->n_samples += n;
     return PEN_OK;
+}
+
+/* The last block has the columns, its own among them: it is built once more. */
+static int write_last(PenShardWriter *w, PenError *reterr)
+{
+    PenBuf columns = {0};
+    int r = PEN_OK;
+    if (pen__columns_write(&w->columns, w->schema, w->id, &columns) < 0)
+        r = pen__fail_memory(reterr, WHERE, "columns");
+    if (r == PEN_OK && columns.bytes)
+        r = build_pending(w, &columns, reterr);
+    if (r == PEN_OK)
+        r = write_pending(w, reterr);
+    pen__buf_free(&columns);
+    return r;
+}
+
+int pen__shard_flush(PenShardWriter *w, PenError *reterr)
+{
+    return w->n_pending ? write_pending(w, reterr) : PEN_OK;
+}
+
+int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
+                   uint64_t end_bytes, PenError *reterr)
+{
+    int r = pen__shard_flush(w, reterr);
+    if (r < 0)
+        return r;
+    if (w->n_samples + n >= PEN_ALL || w->n_blocks >= PEN_ALL - 2)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "a shard has more than 2^32 samples; choose smaller shards");
+    w->pending = samples;
+    w->n_pending = n;
+    const PenBlockBuild *b = &w->build;
+    r = build_pending(w, NULL, reterr);
+    if (r == PEN_OK && pen__columns_add(&w->columns, w->schema, b->index.data, n, b->bytes) < 0)
+        r = pen__fail_memory(reterr, WHERE, "columns");
+    if (r == PEN_OK && pen__shard_bytes(w) + b->bytes < end_bytes)
+        return 0;
+    if (r == PEN_OK)
+        r = write_last(w, reterr);
+    w->n_pending = 0;
+    return r < 0 ? r : 1;
 }
 
 uint64_t pen__shard_bytes(const PenShardWriter *w)
@@ -285,7 +334,9 @@ int pen__shard_commit(PenShardWriter **writer, const PenShardPlan *plan, uint8_t
 {
     PenShardWriter *w = *writer;
     PenBuf end = {0};
-    int r = check_last(w, reterr);
+    int r = w->n_pending ? write_last(w, reterr) : PEN_OK;
+    if (r == PEN_OK)
+        r = check_last(w, reterr);
     if (r == PEN_OK && make_end(w, plan, &end) < 0)
         r = pen__fail_memory(reterr, WHERE, "end of a shard");
     if (r == PEN_OK)
@@ -305,6 +356,7 @@ void pen__shard_abort(PenShardWriter **writer)
     PenShardWriter *w = *writer;
     pen__sink_abort(&w->sink);
     pen__block_build_fini(&w->build);
+    pen__columns_free(&w->columns, w->schema);
     pen__buf_free(&w->table);
     pen__free(w->keys);
     pen__map_build_free(&w->map);

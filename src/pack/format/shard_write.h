@@ -15,13 +15,23 @@ typedef struct PenShardPlan { /* what part of the plan is in it */
     uint64_t n_bad;
 } PenShardPlan;
 
-/* The store and the schema have to outlive the writer. */
-int pen__shard_create(PenStore *store, const char *part_path, const PenSchema *schema,
-                      const uint8_t *id, uint64_t block_samples, PenShardWriter **ret,
-                      PenError *reterr);
-/* n is block_samples, or less for the last one. */
+typedef struct PenShardSettings {
+    PenStore *store; /* has to outlive the writer, like the schema */
+    const char *part_path;
+    const PenSchema *schema;
+    const uint8_t *id; /* is copied */
+    uint64_t block_samples;
+    bool has_columns;
+} PenShardSettings;
+
+int pen__shard_create(const PenShardSettings *settings, PenShardWriter **ret, PenError *reterr);
+/* A block; n is block_samples, or less for the last one. 1: the shard now has `end_bytes` bytes,
+ * and this was its last block. 0: the block is not written, since it may turn out to be the last
+ * one, which is different; the samples have to stay until the next call of any function here. */
 int pen__shard_add(PenShardWriter *w, const PenStoredSample *const *samples, uint32_t n,
-                   PenError *reterr);
+                   uint64_t end_bytes, PenError *reterr);
+/* Writes the block that was added and not written: another one will follow. */
+int pen__shard_flush(PenShardWriter *w, PenError *reterr);
 uint64_t pen__shard_bytes(const PenShardWriter *w);
 /* Ends the file and gives it its name. The digest is that of its entry. */
 int pen__shard_commit(PenShardWriter **w, const PenShardPlan *plan, uint8_t ret_digest[16],

@@ -18,6 +18,9 @@ struct PenRoll {
     uint64_t ordinal;
     const PenStoredSample **held; /* of the block that is being filled */
     uint32_t n_held;
+    /* Of the full block before it, which is written when it is known whether it is the last one. */
+    const PenStoredSample **waiting;
+    uint32_t n_waiting;
     uint64_t first, end, n_bad; /* of the open shard: see PenShardPlan */
     uint64_t bad_ahead; /* left out since the last sample: they belong to whatever comes next */
     PenShardEntry *shards;
@@ -74,18 +77,21 @@ int pen__shard_find(PenStore *store, const uint8_t id[PEN_ID_BYTES], PenShardEnt
 int pen__roll_open(const PenRollSettings *settings, PenRoll **ret, PenError *reterr)
 {
     PenRoll *r = pen__zalloc(sizeof *r);
-    const PenStoredSample **held =
-        pen__alloc_array(PEN_MIN(settings->block_samples, PEN_MAX_BLOCK_SAMPLES), sizeof *held);
+    uint64_t n = PEN_MIN(settings->block_samples, PEN_MAX_BLOCK_SAMPLES);
+    const PenStoredSample **held = pen__alloc_array(n, sizeof *held);
+    const PenStoredSample **waiting = pen__alloc_array(n, sizeof *waiting);
     char *part = pen__strdup(settings->part_path);
-    if (!r || !held || !part) {
+    if (!r || !held || !waiting || !part) {
         pen__free(r);
         pen__free(held);
+        pen__free(waiting);
         pen__free(part);
         return pen__fail_memory(reterr, WHERE, pen__store_name(settings->store));
     }
     r->s = *settings;
     r->s.part_path = part;
     r->held = held;
+    r->waiting = waiting;
     *ret = r;
     return PEN_OK;
 }
@@ -156,11 +162,11 @@ int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr)
     return ret;
 }
 
-static void release_held(PenRoll *r)
+static void release(const PenRoll *r, const PenStoredSample **samples, uint32_t *n)
 {
-    for (uint32_t i = 0; i < r->n_held; i++)
-        r->s.release(r->s.ctx, r->held[i]);
-    r->n_held = 0;
+    for (uint32_t i = 0; i < *n; i++)
+        r->s.release(r->s.ctx, samples[i]);
+    *n = 0;
 }
 
 static int start_shard(PenRoll *r, uint64_t ordinal, PenError *reterr)
@@ -168,21 +174,52 @@ static int start_shard(PenRoll *r, uint64_t ordinal, PenError *reterr)
     pen__shard_id(r->s.plan_id, r->s.task, r->s.n_tasks, ordinal, r->id);
     r->n_bad = 0;
     r->first = r->held[0]->position;
-    return pen__shard_create(r->s.store, r->s.part_path, r->s.schema, r->id, r->s.block_samples,
-                             &r->writer, reterr);
+    PenShardSettings s = {.store = r->s.store,
+                          .part_path = r->s.part_path,
+                          .schema = r->s.schema,
+                          .id = r->id,
+                          .block_samples = r->s.block_samples,
+                          .has_columns = r->s.has_columns};
+    return pen__shard_create(&s, &r->writer, reterr);
 }
 
+/* The block waits from now on. */
+static void swap_held(PenRoll *r)
+{
+    const PenStoredSample **samples = r->held;
+    r->held = r->waiting;
+    r->waiting = samples;
+    r->n_waiting = r->n_held;
+    r->n_held = 0;
+}
+
+/* 1: it was the last block of its shard, by the size of the shard. */
 static int write_held(PenRoll *r, PenError *reterr)
 {
     int ret = PEN_OK;
     if (!r->writer)
         ret = start_shard(r, r->ordinal, reterr);
     if (ret == PEN_OK)
-        ret = pen__shard_add(r->writer, r->held, r->n_held, reterr);
+        ret = pen__shard_add(r->writer, r->held, r->n_held, r->s.shard_bytes, reterr);
     r->end = r->held[r->n_held - 1]->position + 1;
     r->n_bad += r->bad_ahead;
     r->bad_ahead = 0;
-    release_held(r);
+    release(r, r->waiting, &r->n_waiting);
+    if (ret == 0)
+        swap_held(r);
+    else
+        release(r, r->held, &r->n_held);
+    return ret;
+}
+
+/* Another sample has come, and it will be in the same shard: the block that waits is not the last
+ * one. */
+static int write_waiting(PenRoll *r, PenError *reterr)
+{
+    if (!r->n_waiting || r->s.keep_rest)
+        return PEN_OK;
+    int ret = pen__shard_flush(r->writer, reterr);
+    release(r, r->waiting, &r->n_waiting);
     return ret;
 }
 
@@ -209,6 +246,7 @@ static int commit(PenRoll *r, PenShardEntry *ret_entry, PenPackStats *ret_stats,
                         "that one has ended, and start again",
                         pen__store_name(r->s.store), name);
     pen__shard_abort(&r->writer);
+    release(r, r->waiting, &r->n_waiting);
     return ret < 0 ? ret : PEN_OK;
 }
 
@@ -227,13 +265,12 @@ static int end_shard(PenRoll *r, PenError *reterr)
 
 int pen__roll_add(PenRoll *r, const PenStoredSample *sample, PenError *reterr)
 {
+    int ret = write_waiting(r, reterr);
     r->held[r->n_held++] = sample;
-    if (r->n_held < r->s.block_samples)
-        return PEN_OK;
-    int ret = write_held(r, reterr);
-    if (ret == PEN_OK && pen__shard_bytes(r->writer) >= r->s.shard_bytes)
-        ret = end_shard(r, reterr);
-    return ret;
+    if (ret < 0 || r->n_held < r->s.block_samples)
+        return ret;
+    ret = write_held(r, reterr);
+    return ret > 0 ? end_shard(r, reterr) : ret;
 }
 
 void pen__roll_skip(PenRoll *r)
@@ -247,19 +284,19 @@ static int write_rest(PenRoll *r, PenShardEntry *ret_rest, PenError *reterr)
     int ret = start_shard(r, PEN_ORDINAL_REST, reterr);
     if (ret == PEN_OK)
         ret = write_held(r, reterr);
-    if (ret == PEN_OK)
+    if (ret >= 0)
         ret = commit(r, ret_rest, &stats, reterr);
     if (ret == PEN_OK)
         pen__stats_add(&r->stats, &stats);
     return ret;
 }
 
-int pen__roll_finish(PenRoll *r, int keep_rest, PenShardEntry *ret_rest, PenError *reterr)
+int pen__roll_finish(PenRoll *r, PenShardEntry *ret_rest, PenError *reterr)
 {
     int ret = PEN_OK;
-    if (r->n_held && !keep_rest)
+    if (r->n_held && !r->s.keep_rest)
         ret = write_held(r, reterr);
-    if (ret == PEN_OK && r->writer)
+    if (ret >= 0 && r->writer)
         ret = end_shard(r, reterr);
     PenShardEntry rest = {.n_blocks = 0};
     if (ret == PEN_OK && r->n_held)
@@ -295,9 +332,11 @@ void pen__roll_close(PenRoll **roll)
     if (!roll || !*roll)
         return;
     PenRoll *r = *roll;
-    release_held(r);
+    release(r, r->held, &r->n_held);
+    release(r, r->waiting, &r->n_waiting);
     pen__shard_abort(&r->writer);
     pen__free(r->held);
+    pen__free(r->waiting);
     pen__free(r->shards);
     pen__free((char *)r->s.part_path);
     pen__free(r);

@@ -5,6 +5,8 @@
 #ifndef PEN_PACK_WRITE_ROLL_H
 #define PEN_PACK_WRITE_ROLL_H
 
+#include <stdbool.h>
+
 #include "io/store.h"
 #include "pack/format/manifest.h"
 #include "pack/format/schema.h"
@@ -19,7 +21,12 @@ typedef struct PenRollSettings {
     uint64_t block_samples, shard_bytes;
     uint8_t plan_id[32];
     uint64_t task, n_tasks;
-    /* A sample given to the roll stays in use until it is released. */
+    /* Samples at the end that do not fill a block become a shard of their own (the rest), to be
+     * joined with other rests; else they are the short last block. */
+    bool keep_rest;
+    bool has_columns; /* shards get columns; part of what the plan's id is made from */
+    /* A sample given to the roll stays in use until it is released. A full block waits for the
+     * next sample, or with `keep_rest` until the next block is full as well. */
     void (*release)(void *ctx, const PenStoredSample *sample);
     /* Called before a shard gets its final name; may be NULL. */
     int (*before_commit)(void *ctx, PenError *reterr);
@@ -42,10 +49,9 @@ int pen__roll_resume(PenRoll *r, uint64_t *ret_position, PenError *reterr);
 int pen__roll_add(PenRoll *r, const PenStoredSample *sample, PenError *reterr);
 /* An input behind the last sample was left out. */
 void pen__roll_skip(PenRoll *r);
-/* Writes what is left. Samples that do not fill a block become the short last block; with
- * `keep_rest` they become a shard of their own (the rest), to be joined with other rests, and
- * *ret_rest is its entry (n_blocks 0 = none). */
-int pen__roll_finish(PenRoll *r, int keep_rest, PenShardEntry *ret_rest, PenError *reterr);
+/* Writes what is left. *ret_rest, which may be NULL, is the entry of the rest (n_blocks 0: none).
+ */
+int pen__roll_finish(PenRoll *r, PenShardEntry *ret_rest, PenError *reterr);
 /* What has been written, in order, and its totals. */
 const PenShardEntry *pen__roll_shards(const PenRoll *r, uint64_t *ret_n);
 const PenPackStats *pen__roll_stats(const PenRoll *r);
