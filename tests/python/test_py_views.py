@@ -112,6 +112,16 @@ def test_a_sample_that_is_listed_twice(pack):
     assert (found["a"][0] == all_of(pack)["a"][3]).all()
 
 
+def test_samples_by_number(pack):
+    found = all_of(pack, epoch=2)
+    dataset = penstock.Dataset(pack, VIEWS, seed=SEED, output="numpy")
+    for sample in (0, 5):
+        values = dataset[2, sample]
+        assert len(values) == len(found)
+        for value, array in zip(values, found.values(), strict=True):
+            assert np.array_equal(value, array[sample])
+
+
 # ---- forms ----
 
 
@@ -165,6 +175,11 @@ def test_wrong_forms(pack, pipeline, message):
 def test_wrong_names(wrong):
     with pytest.raises(TypeError, match="source: field: expected"):
         ops.source(wrong)
+    with pytest.raises(penstock.InvalidError, match="no field"):
+        ops.source('a"b')
+    if wrong is not None:
+        with pytest.raises(TypeError, match="source: of: expected"):
+            ops.source("image", of=wrong)
 
 
 def test_clips_have_views_and_no_repeat(tmp_path):
