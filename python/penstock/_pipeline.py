@@ -247,8 +247,8 @@ def text(pipeline: Pipeline | None) -> str | None:
         return "; ".join(
             f"{name} = {ops}" if _has_head(ops) else f"{name}: {ops}" for name, ops in fields
         )
-    if not isinstance(pipeline, str) and _has_head(whole := _ops_text("pipeline", pipeline)):
+    if isinstance(pipeline, (list, tuple)) and any(map(_is_source, pipeline)):
         raise InvalidError(
-            f"pipeline: source names no result; use a dict: {{'view': {_check.shown(whole)}}}"
+            "pipeline: source names no result; use a dict: {'view': [ops.source(...), ...]}"
         )
     return _ops_text("pipeline", pipeline)

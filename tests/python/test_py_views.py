@@ -147,6 +147,8 @@ def test_forms_of_a_pipeline(pack):
     assert text.startswith("a = image: decode mode=rgb | random_crop")
     assert "; m = mask of=many: decode" in text
     assert pickle.loads(pickle.dumps(ops.source("x", of="y"))) == ops.source("x", of="y")
+    assert full_text(pack, ["image: decode", ops.center_crop(8)]) == full_text(
+        pack, (part for part in ["image: decode", "center_crop 8"]))
     named = {"image": [ops.source("image"), *crop]}
     assert full_text(pack, named) == full_text(pack, {"image": crop})
 
