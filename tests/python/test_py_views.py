@@ -196,6 +196,16 @@ def test_clips_have_views_and_no_repeat(tmp_path):
         full_text(tmp_path / "p.pen", "decode | clip 2 | center_crop 8 | repeat 4")
 
 
+def test_fields_of_other_types_have_several_names(tmp_path):
+    samples = ({"x": i, "caption": f"number {i}"} for i in range(4))
+    penstock.write(tmp_path / "p.pen", samples, {"x": "i64", "caption": "text"})
+    pipeline = {"a": "x: tensor", "x": "tensor", "b": "caption: text 64", "c": "caption: bytes 64"}
+    with penstock.Loader(tmp_path / "p.pen", 4, pipeline=pipeline, output="numpy") as loader:
+        batch = next(iter(loader))
+        assert batch.a.tolist() == batch.x.tolist() == [0, 1, 2, 3]
+        assert batch.b[3] == "number 3" and batch.c[3] == b"number 3"
+
+
 # ---- what they must not depend on ----
 
 
