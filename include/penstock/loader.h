@@ -31,7 +31,8 @@ typedef enum PenDtype {
     PEN_BF16 = 3,
     PEN_F32 = 4,
     PEN_F64 = 5,
-    PEN_I64 = 6
+    PEN_I64 = 6,
+    PEN_BOOL = 7 /**< a byte, 0 or 1 */
 } PenDtype;
 PEN_API const char *pen_dtype_name(int dtype); /**< "u8"; static */
 PEN_API size_t pen_dtype_bytes(int dtype);     /**< bytes of one element */
@@ -54,12 +55,15 @@ enum {
     PEN_LIST_TEXT = 1,  /**< UTF-8 */
     PEN_LIST_JSON = 2,  /**< UTF-8 that should be JSON; the library does not parse it */
     PEN_LIST_BYTES = 3, /**< any bytes */
-    PEN_LIST_KEY = 4    /**< keys of the samples, usually UTF-8 */
+    PEN_LIST_KEY = 4,   /**< keys of the samples, usually UTF-8 */
+    PEN_LIST_RAGGED = 5 /**< rows of numbers */
 };
 
 /** The values of a field in a batch, one after another in the order of the samples, as Arrow's
- * large_binary and large_utf8 have them. The bytes are the `data` of the field's tensor, which has
- * one dimension of type u8; value i is [offsets[i], offsets[i + 1]). */
+ * large_binary, large_utf8 and large_list have them. They are the `data` of the field's tensor,
+ * whose first dimension is the bytes or rows of all values; value i is [offsets[i], offsets[i + 1])
+ * of it. The tensor of PEN_LIST_RAGGED has the type and the further dimensions of the field, that
+ * of other lists is of type u8. */
 typedef struct PenList {
     int32_t kind; /**< PEN_LIST_*; for PEN_LIST_NONE all other members are 0 */
     uint32_t reserved;

@@ -49,14 +49,14 @@ typedef struct Kind {
     Py_ssize_t bytes;
 } Kind;
 
-/* By PenDtype; 0 is for the mask of valid samples, which has no number there. */
+/* By PenDtype. */
 static const Kind kinds[] = {
-    {"bool", "?", {kDLBool, 8, 1}, 1},  {"u8", "B", {kDLUInt, 8, 1}, 1},
+    {NULL, NULL, {0, 0, 0}, 0},         {"u8", "B", {kDLUInt, 8, 1}, 1},
     {"f16", "e", {kDLFloat, 16, 1}, 2}, {"bf16", NULL, {kDLBfloat, 16, 1}, 2},
     {"f32", "f", {kDLFloat, 32, 1}, 4}, {"f64", "d", {kDLFloat, 64, 1}, 8},
-    {"i64", "q", {kDLInt, 64, 1}, 8},
+    {"i64", "q", {kDLInt, 64, 1}, 8},   {"bool", "?", {kDLBool, 8, 1}, 1},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds, KIND_BOOL = 0 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct CoreTensor {
     PyObject_HEAD PenBatch *batch;
@@ -81,7 +81,7 @@ static CoreTensor *tensor_alloc(CoreState *state, PenBatch *batch)
 
 static PyObject *tensor_new(CoreState *state, PenBatch *batch, const PenTensor *from)
 {
-    if (from->dtype < 0 || from->dtype >= N_KINDS || from->n_dims > PEN_TENSOR_DIMS)
+    if (from->dtype < PEN_U8 || from->dtype >= N_KINDS || from->n_dims > PEN_TENSOR_DIMS)
         return core_raise_text(state, PEN_E_UNSUPPORTED,
                                "a tensor of dtype %d with %u dimensions is not supported",
                                (int)from->dtype, (unsigned)from->n_dims);
@@ -425,7 +425,7 @@ static PyObject *batch_valid(CoreBatch *self, PyObject *unused)
 {
     (void)unused;
     PenTensor from = {.data = (void *)(uintptr_t)self->batch->valid,
-                      .dtype = KIND_BOOL,
+                      .dtype = PEN_BOOL,
                       .n_dims = 1,
                       .shape = {self->batch->n_samples}};
     return tensor_new(core_state((PyObject *)self), self->batch, &from);

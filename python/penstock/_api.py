@@ -28,6 +28,7 @@ from ._error import (
 from ._list import BatchList
 from ._loader import BadSample, BatchInfo, Loader
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
+from ._ragged import Ragged
 from ._remote import StorageOptions
 from ._spans import span
 from ._stages import stages
@@ -62,6 +63,7 @@ __all__ = [
     "NotFoundError",
     "Pack",
     "Preloaded",
+    "Ragged",
     "ReadWriteError",
     "Sample",
     "StorageOptions",

@@ -30,6 +30,7 @@ from . import (
 from ._error import CancelledError, ClosedError, InvalidError
 from ._list import BatchList
 from ._pack import Pack, Preload
+from ._ragged import Ragged
 
 _ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
 _ON_BAD = {"raise": 0, "substitute": 1}
@@ -199,9 +200,16 @@ def describe(core: _core.Loader, output: str) -> tuple[tuple[str, ...], list[str
 def items(batch: _core.Batch, lists: list[str | None], output: _Output) -> list[Any]:
     """The fields of a batch in the output type."""
     return [
-        BatchList(batch, i, kind) if kind else output.tensor(batch.field(i))
+        output.tensor(batch.field(i)) if kind is None else _list(batch, i, kind, output)
         for i, kind in enumerate(lists)
     ]
+
+
+def _list(batch: _core.Batch, field: int, kind: str, output: _Output) -> BatchList | Ragged:
+    if kind != "ragged":
+        return BatchList(batch, field, kind)
+    offsets, validity = batch.list(field)
+    return Ragged(output.tensor(batch.field(field)), output.tensor(offsets), validity)
 
 
 def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:

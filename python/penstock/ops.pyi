@@ -207,3 +207,14 @@ def key(
 
     max_bytes  largest value in bytes; a batch reserves so many for each sample
     """
+
+def ragged(
+    max_rows: int = 1024,
+    pad: float | Literal["none"] = "none",
+) -> Op:
+    """Return a field whose number of rows differs between samples, such as f32[*,4].
+
+    max_rows  largest number of rows; a batch reserves so many for each sample
+    pad       none: values and offsets; a number: a tensor of max_rows rows per sample, filled with
+            it, and a field NAME_mask that is true for rows of the sample (none)
+    """

@@ -142,7 +142,8 @@ PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field)
 
 int pen_loader_field_list(const PenLoader *loader, uint32_t field)
 {
-    return field < loader->engine->plan.n_fields ? loader->engine->plan.fields[field].list : 0;
+    const PenLoadPlan *plan = &loader->engine->plan;
+    return field < plan->n_fields && !plan->fields[field].mask ? plan->fields[field].list : 0;
 }
 
 /* ---- passes ---- */

@@ -32,7 +32,7 @@ static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
     s->batch.lists = s->lists;
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         const PenOutField *f = &plan->fields[i];
-        if (f->list)
+        if (f->list && !f->mask)
             s->lists[i] = (PenList){.kind = f->list,
                                     .offsets = (const int64_t *)(const void *)(memory + f->lengths),
                                     .validity = memory + f->validity};

@@ -190,10 +190,11 @@ def shown(value):
 # ---- callables
 
 SCHEMA = {"image": "image", "mask": "mask", "video": "clip", "blob": "bytes", "meta": "json",
-          "caption": "text", "label": "i64", "score": "f64", "weights": "f32[2]"}
+          "caption": "text", "label": "i64", "score": "f64", "weights": "f32[2]",
+          "rows": "i64[*]"}
 PIPELINE = "image: decode | center_crop 8 | tensor u8; label: tensor"
 # Names of the package that are made by it, not by its users, or that only hold what they are given.
-NOT_CALLED = {"BadSample", "BatchInfo", "BatchList", "Field", "ImageInfo", "Preloaded",
+NOT_CALLED = {"BadSample", "BatchInfo", "BatchList", "Field", "ImageInfo", "Preloaded", "Ragged",
               "StorageOptions", "Sample", "Clip"}
 # What a message may say instead of a parameter's name.
 OTHER_NAMES = {"number": "a pack is indexed|sample", "at": "frame|slice|clip", "name": "field|name",
@@ -214,7 +215,8 @@ class Bench:
         picture = encoded(pixels(1, 20, 16))
         self.sample = {"image": picture, "mask": encoded(pixels(1, 20, 16).convert("L")),
                        "video": [picture, picture], "blob": b"x", "meta": {"a": 1},
-                       "caption": "a", "label": 1, "score": 0.5, "weights": [1, 2]}
+                       "caption": "a", "label": 1, "score": 0.5, "weights": [1, 2],
+                       "rows": [3, 4]}
         penstock.write(folder / "a.pen", [self.sample] * N, SCHEMA)
         self.pack = penstock.open(folder / "a.pen")
         self.tar = folder / "a.tar"
@@ -225,8 +227,9 @@ class Bench:
                                       memory="64MiB")
         self.state = self.loader.state_dict()
         self.dataset = penstock.Dataset(self.pack, PIPELINE, output="numpy")
-        with penstock.Loader(self.pack, N, pipeline="id: key", output="numpy") as loader:
-            self.keys = next(iter(loader)).id
+        lists = "id: key; rows: ragged 8"
+        with penstock.Loader(self.pack, N, pipeline=lists, output="numpy") as loader:
+            self.keys, self.ragged = next(iter(loader))
 
     def close(self):
         self.loader.close()
@@ -333,6 +336,8 @@ class Bench:
             "Sample.__contains__": self.at(sample, "__contains__"),
             "Clip.__getitem__": self.at(clip, "__getitem__"),
             "BatchList.__getitem__": self.at(self.keys, "__getitem__"),
+            "Ragged.__getitem__": self.at(self.ragged, "__getitem__"),
+            "Ragged.pad": self.method(self.ragged.pad),
             "Dataset": self.use_dataset,
             "Dataset.__getitem__": self.at(self.dataset, "__getitem__"),
             "Dataset.set_epoch": self.method(self.dataset.set_epoch),

@@ -35,7 +35,8 @@ each_seed = pytest.mark.parametrize("seed", [
     SEEDS[-1], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[:-1])])
 PIPELINES = {
     "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
-    "| random_erasing | tensor u8; label: tensor; caption: text 40; id: key 8",
+    "| random_erasing | tensor u8; label: tensor; caption: text 40; id: key 8; "
+    "points: ragged 7; scores: ragged 7 pad=-1",
     "video": "video: decode | clip 4 3 n=2 | random_resized_crop 8,10 | hflip | color_jitter 0.4 "
     "| random_erasing | tensor u8; label: tensor",
     "photo": "photo: decode | random_resized_crop 20,24 | hflip; a = photo: decode | "
@@ -56,12 +57,14 @@ def image(number):
 
 
 def write_images(path, field):
-    """With captions of 0 to 38 bytes."""
-    schema = {field: "image", "label": "i64", "caption": "text"}
+    """With captions of 0 to 38 bytes, and up to 7 points and scores."""
+    schema = {field: "image", "label": "i64", "caption": "text", "points": "f32[*,2]",
+              "scores": "i64[*]?"}
     with penstock.Writer(path, schema, block_samples=8) as writer:
         for i in range(N):
             values = {field: image(i), "label": i % 3, "caption": "\u20ac" * (i * 7 % 13)}
-            writer.add(key=f"s{i}", **values)
+            writer.add(key=f"s{i}", points=[[i, k] for k in range(i * 3 % 8)],
+                       scores=None if i % 9 == 5 else range(i % 5), **values)
     return penstock.open(path)
 
 
@@ -144,13 +147,15 @@ class Ranks:
 
 
 def labels_of(batch):
-    """With the text of a sample, where it has some, or its views."""
+    """With the text and the rows of a sample, where it has some, or its views."""
     if hasattr(batch, "many"):
         return np.concatenate([view.reshape(len(view), -1) for view in (batch.a, batch.many)], 1)
     if not hasattr(batch, "caption"):
         return batch.label
-    return np.array([" ".join(map(str, row))
-                     for row in zip(batch.label, batch.caption, batch.id, strict=True)], "U48")
+    points = [rows.tobytes().hex() for rows in batch.points]
+    scores = [rows[mask].tolist() for rows, mask in zip(batch.scores, batch.scores_mask)]
+    fields = (batch.label, batch.caption, batch.id, points, scores)
+    return np.array([" ".join(map(str, row)) for row in zip(*fields, strict=True)], "U192")
 
 
 def mixed(parts):

@@ -87,7 +87,7 @@ static int run(PenSingles *s, PenSingle *one, PenSlot *slot, PenError *reterr)
         return task->status;
     }
     slot->batch.n_substituted = slot->replacements.bytes > 0;
-    if (plan->n_lists)
+    if (plan->n_values)
         pen__lists_join(plan, slot);
     return PEN_OK;
 }

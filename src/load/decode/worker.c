@@ -10,7 +10,7 @@
 static void join_lists(const PenWorker *w, const PenTask *t)
 {
     PenSlot *s = t->to.slot;
-    if (!w->plan->n_lists || s->left > 1 || s->status < 0 || t->status != PEN_OK)
+    if (!w->plan->n_values || s->left > 1 || s->status < 0 || t->status != PEN_OK)
         return;
     pthread_mutex_unlock(&w->lock->mutex);
     pen__lists_join(w->plan, s);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "load/plan/companions.h"
+#include "load/plan/ragged.h"
 #include "load/plan/views.h"
 #include "ops/pipeline/list.h"
 
@@ -13,8 +14,10 @@
 
 static void describe(const PenField *f, PenFieldKind *ret)
 {
-    *ret = (PenFieldKind){.n_dims = f->n_dims};
+    *ret = (PenFieldKind){.kind = PEN_KIND_LIST, .n_dims = f->n_dims};
     memcpy(ret->dims, f->dims, sizeof ret->dims);
+    if (pen__field_is_blob(f))
+        return;
     switch (f->type) {
     case PEN_TYPE_IMAGE:
         ret->kind = f->flags & PEN_FIELD_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE;
@@ -28,12 +31,8 @@ static void describe(const PenField *f, PenFieldKind *ret)
     case PEN_TYPE_F32:
         ret->dtype = PEN_F32;
         break;
-    case PEN_TYPE_F64:
-        ret->dtype = PEN_F64;
-        break;
     default:
-        ret->kind = PEN_KIND_LIST;
-        return;
+        ret->dtype = PEN_F64;
     }
     ret->kind = PEN_KIND_NUMBER;
 }
@@ -69,16 +68,19 @@ static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
     return PEN_OK;
 }
 
-/* With the times of clips there may be two fields of one name. */
+/* With the times of clips and the masks of rows there may be two fields of one name. */
 static int check_names(const PenLoadPlan *p, PenError *reterr)
 {
     for (uint32_t i = 0; i < p->n_fields; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (strcmp(p->fields[i].name, p->fields[j].name) == 0)
+        for (uint32_t j = 0; j < i; j++) {
+            const PenOutField *f = &p->fields[i];
+            bool is_mask = f->kind == PEN_KIND_ROW_MASK || p->fields[j].kind == PEN_KIND_ROW_MASK;
+            if (strcmp(f->name, p->fields[j].name) == 0)
                 return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                                 "pipeline: the name of the clip's timestamps, '%s', is also a "
-                                 "field of the pack; leave one of them out",
-                                 p->fields[i].name);
+                                 "pipeline: the name of the %s, '%s', is also a field of the "
+                                 "pack; leave one of them out",
+                                 is_mask ? "mask of rows" : "clip's timestamps", f->name);
+        }
     return PEN_OK;
 }
 
@@ -88,6 +90,8 @@ static int add_list(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec, c
     PenTensor any = {.dtype = PEN_U8, .n_dims = 1, .shape = {-1}};
     to->list = pen__list_kind(spec);
     to->tensor = any;
+    to->row_bytes = 1;
+    p->n_values++;
     p->n_lists++;
     return pen__list_check(spec, holds, &to->bytes, reterr);
 }
@@ -113,14 +117,12 @@ static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec
 static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, PenError *reterr)
 {
     PenFieldKind kind = {.kind = PEN_KIND_LIST};
+    const PenField *stored = NULL; /* of a ragged field */
     const char *holds = "the key";
     PenOutField *to = &p->fields[p->n_fields];
     if (number != PEN_NO_FIELD) {
         const PenField *f = &pen_pack_info(p->pack)->fields[number];
-        if (pen__field_is_ragged(f))
-            return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                             "pipeline: column %u: field '%s' is ragged, and cannot be in a batch",
-                             spec->column, spec->name);
+        stored = pen__field_is_ragged(f) ? f : NULL;
         describe(f, &kind);
         holds = pen_type_name(f->type);
     }
@@ -128,6 +130,8 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     p->n_fields++;
     if (!to->name)
         return pen__fail_memory(reterr, WHERE, spec->name);
+    if (stored)
+        return pen__plan_add_ragged(p, to, stored, spec, reterr);
     if (kind.kind == PEN_KIND_LIST)
         return add_list(p, to, spec, holds, reterr);
     return add_program(p, to, spec, &kind, reterr);

@@ -30,12 +30,17 @@ typedef struct PenOutField {
     uint64_t draws;   /* of the view that it is or follows: pen__draw_name; 0: of none */
     uint32_t times;   /* of a clip: the field for its frames' times; 0: none */
     int32_t list;     /* PEN_LIST_*: `bytes` are the most that a value may have */
-    uint64_t lengths; /* of a list, in a slot's memory: becomes its offsets */
+    uint64_t lengths; /* of a list, in a slot's memory: in bytes, they become its offsets */
     uint64_t validity;
+    uint32_t row_bytes; /* of a list: what offsets count; 1 for bytes */
+    uint32_t max_rows;  /* of a ragged field */
+    uint32_t mask;      /* of a ragged field that is padded: the field of its mask; 0: a list */
+    double pad;         /* the number that it is padded with */
 } PenOutField;
 
-/* Fields of the loader's own, which have no program: the times of a clip's frames; lists. */
-enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101 };
+/* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or
+ * not; the mask of a padded one. */
+enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101, PEN_KIND_ROW_MASK = 102 };
 enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
 static inline bool pen__field_is_image(const PenOutField *f)
@@ -67,7 +72,9 @@ typedef struct PenLoadPlan {
     PenSpec spec;
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
-    uint32_t n_fields, n_clips, n_lists;
+    uint32_t n_fields, n_clips;
+    uint32_t n_values; /* fields of PEN_KIND_LIST; of these are */
+    uint32_t n_lists;  /* not padded */
     PenOutField *fields;
     uint32_t n_stored; /* images that are read for a sample, for n_views results */
     uint32_t n_views;

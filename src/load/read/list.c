@@ -13,6 +13,12 @@ static int check_length(const PenOutField *f, uint64_t bytes, PenError *reterr)
 {
     if (bytes <= f->bytes)
         return PEN_OK;
+    if (f->list == PEN_LIST_RAGGED)
+        return pen__fail(reterr, PEN_E_LIMIT, WHERE,
+                         "field '%s': expected at most %u rows (max_rows), found %" PRIu64
+                         "; increase max_rows in the pipeline, or leave the sample out with a "
+                         "subset",
+                         f->name, f->max_rows, bytes / f->row_bytes);
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "field '%s': expected at most %" PRIu64 " bytes (max_bytes), found %" PRIu64
                      "; increase max_bytes in the pipeline, or leave the sample out with a subset",
@@ -56,7 +62,8 @@ int pen__list_read(PenTask *task, const PenOutField *f, const PenLocation *at, P
         r = read_checked(&spot, &e, to, reterr);
     if (r < 0)
         return r;
-    if (f->list != PEN_LIST_BYTES && !pen__text_is_utf8(to, (size_t)e.bytes))
+    bool is_text = f->list == PEN_LIST_TEXT || f->list == PEN_LIST_JSON;
+    if (is_text && !pen__text_is_utf8(to, (size_t)e.bytes))
         return pen__fail(reterr, PEN_E_DECODE, WHERE,
                          "field '%s': expected UTF-8, found other bytes; use 'bytes' to load them",
                          f->name);

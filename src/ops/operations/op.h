@@ -60,7 +60,9 @@ enum {
     XX(bytes, 1, LIST, 0, NULL, NULL,                                                              \
        "Return a text, json or bytes field as a list of bytes. Must be the only operation.")       \
     XX(key, 1, LIST, 0, NULL, NULL,                                                                \
-       "Return the key of each sample, as a field of any name that the pack does not have.")
+       "Return the key of each sample, as a field of any name that the pack does not have.")       \
+    XX(ragged, 2, LIST, 0, NULL, NULL,                                                             \
+       "Return a field whose number of rows differs between samples, such as f32[*,4].")
 
 /* Where the ops of programs are told apart by their number. */
 enum {

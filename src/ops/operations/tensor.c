@@ -45,12 +45,12 @@ int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw
 
 const char *pen_dtype_name(int dtype)
 {
-    static const char *const names[] = {"?", "u8", "f16", "bf16", "f32", "f64", "i64"};
-    return dtype >= PEN_U8 && dtype <= PEN_I64 ? names[dtype] : names[0];
+    static const char *const names[] = {"?", "u8", "f16", "bf16", "f32", "f64", "i64", "bool"};
+    return dtype >= PEN_U8 && dtype <= PEN_BOOL ? names[dtype] : names[0];
 }
 
 size_t pen_dtype_bytes(int dtype)
 {
-    static const size_t bytes[] = {0, 1, 2, 2, 4, 8, 8};
-    return dtype >= PEN_U8 && dtype <= PEN_I64 ? bytes[dtype] : 0;
+    static const size_t bytes[] = {0, 1, 2, 2, 4, 8, 8, 1};
+    return dtype >= PEN_U8 && dtype <= PEN_BOOL ? bytes[dtype] : 0;
 }

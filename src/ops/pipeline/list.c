@@ -16,23 +16,47 @@ int pen__list_kind(const PenSpecField *spec)
         return PEN_LIST_BYTES;
     case PEN_OP_key:
         return PEN_LIST_KEY;
+    case PEN_OP_ragged:
+        return PEN_LIST_RAGGED;
     default:
         return 0;
     }
+}
+
+static int check_alone(const PenSpecField *spec, PenError *reterr)
+{
+    const char *first = spec->ops[0].op->name;
+    if (spec->n_ops == 1)
+        return PEN_OK;
+    return pen__spec_fail(reterr, spec->ops[1].column,
+                          "%s after %s: %s must be the only operation of its field",
+                          spec->ops[1].op->name, first, first);
 }
 
 int pen__list_check(const PenSpecField *spec, const char *holds, uint64_t *ret_max_bytes,
                     PenError *reterr)
 {
     const PenSpecOp *op = &spec->ops[0];
-    if (!pen__list_kind(spec))
+    int kind = pen__list_kind(spec);
+    if (!kind || kind == PEN_LIST_RAGGED)
         return pen__spec_fail(reterr, op->column,
                               "%s: the field holds %s; use 'text', 'json' or 'bytes'", op->op->name,
                               holds);
-    if (spec->n_ops > 1)
-        return pen__spec_fail(reterr, spec->ops[1].column,
-                              "%s after %s: %s must be the only operation of its field",
-                              spec->ops[1].op->name, op->op->name, op->op->name);
     *ret_max_bytes = (uint64_t)op->values[0].v[0];
-    return PEN_OK;
+    return check_alone(spec, reterr);
+}
+
+int pen__ragged_rule(const PenSpecField *spec, PenRaggedRule *ret, PenError *reterr)
+{
+    const PenSpecOp *op = &spec->ops[0];
+    if (pen__list_kind(spec) != PEN_LIST_RAGGED)
+        return pen__spec_fail(reterr, op->column,
+                              "%s: the number of rows in the field differs between samples; use "
+                              "'ragged'",
+                              op->op->name);
+    const PenParamValue *pad = &op->values[1];
+    *ret = (PenRaggedRule){.max_rows = (uint32_t)op->values[0].v[0],
+                           .pads = pad->n > 0,
+                           .pad = pad->n > 0 ? pad->v[0] : 0};
+    return check_alone(spec, reterr);
 }

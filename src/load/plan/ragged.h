@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ragged fields in a batch: as values and offsets, or padded to one size with a mask. */
+#ifndef PEN_LOAD_PLAN_RAGGED_H
+#define PEN_LOAD_PLAN_RAGGED_H
+
+#include "load/plan/plan.h"
+#include "ops/pipeline/spec.h"
+
+/* Sets up `to`, the last field of the plan, and adds the field for the mask if it is padded. */
+int pen__plan_add_ragged(PenLoadPlan *p, PenOutField *to, const PenField *stored,
+                         const PenSpecField *spec, PenError *reterr);
+
+#endif
