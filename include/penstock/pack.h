@@ -276,8 +276,9 @@ typedef struct PenColumnRange {
 } PenColumnRange;
 
 /** Reads one value of each of many samples, one after another in memory, without their images.
- * Packs store columns since format section 5 has them; of other packs, and of numbers of more than
- * 64 bytes, the call reads the index of every block. Both return the same bytes. */
+ * Packs store such columns in their shards. If a shard lacks them (packs of earlier builds, numbers
+ * of more than 64 bytes), the call reads the index of every block instead. Both return the same
+ * bytes. Ragged fields have no column. */
 PEN_NODISCARD PEN_API int pen_pack_column(PenPack *pack, const PenColumnRange *what, void *buf,
                                           size_t cap, size_t *ret_bytes, PenError *reterr);
 
