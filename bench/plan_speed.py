@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time and memory of `penstock plan` for a listing of any length.
 
-    plan_speed.py [--inputs N] [--tasks N] [--penstock PROGRAM] [--work DIR]
+    plan_speed.py [--inputs N] [--tasks N] [--delay MS] [--penstock PROGRAM] [--work DIR]
 
 A server on 127.0.0.1 answers S3 listing requests with made-up objects (1,000 classes, sizes of 20
-to 220 KB), 1,000 for each page. The plan is written to a directory. Prints the time, the part of it
-that the server took, the peak memory of the program, the size of the plan, and how evenly --tasks
-tasks share the bytes. Ends with 1 if a task has more than 2 % more or fewer bytes than the mean.
-The directory takes about 400 bytes for each input.
+to 220 KB), 1,000 for each page, each after --delay milliseconds. The plan is written to a
+directory. Prints the time, the part of it that the server took, the peak memory of the program,
+the size of the plan, and how evenly --tasks tasks share the bytes. Ends with 1 if a task has more
+than 2 % more or fewer bytes than the mean. The directory takes about 400 bytes for each input.
 """
 
 import argparse
 import bisect
+import contextlib
 import http.server
 import os
 import pathlib
@@ -29,6 +30,7 @@ PAGE = 1000
 HEAD = '<?xml version="1.0"?><ListBucketResult><IsTruncated>{}</IsTruncated>{}'
 ENTRY = ("<Contents><Key>in/{0:06d}/{1:011d}.jpg</Key><Size>{2}</Size>"
          "<ETag>&quot;{1:032x}&quot;</ETag></Contents>")
+COMMON = "<CommonPrefixes><Prefix>in/{:06d}/</Prefix></CommonPrefixes>"
 FOOT, STRIDE, ITEMS, TABLE, TEXTS = 192, 184, 24, 56, 64  # of a plan: plan_impl.h
 
 
@@ -41,22 +43,32 @@ class Listing(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    n, busy = 0, 0.0
+    n, busy, delay = 0, 0.0, 0.0
 
     def do_GET(self):
+        time.sleep(self.delay)
         begin = time.monotonic()
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
-        first = int(query.get("continuation-token", ["0"])[0])
-        end = min(first + PAGE, self.n)
         per_class = max(self.n // 1000, 1)
-        more = f"<NextContinuationToken>{end}</NextContinuationToken>" if end < self.n else ""
-        body = HEAD.format("true" if more else "false", more) + "".join(
-            [ENTRY.format(i // per_class, i, size_of(i)) for i in range(first, end)])
+        # Names of folders, or one with a digit behind it: what is after the folder.
+        after = query.get("start-after", ["in/"])[0][3:]
+        first = int(after[:6] or 0) * per_class + (per_class if len(after) == 7 and
+                                                   after[6] != "/" else 0)
+        if "delimiter" in query:
+            classes = range(first // per_class, (self.n - 1) // per_class + 1)
+            body = HEAD.format("false", "") + "".join([COMMON.format(k) for k in classes])
+        else:
+            first = int(query.get("continuation-token", [first])[0])
+            end = min(first + PAGE, self.n)
+            more = f"<NextContinuationToken>{end}</NextContinuationToken>" if end < self.n else ""
+            body = HEAD.format("true" if more else "false", more) + "".join(
+                [ENTRY.format(i // per_class, i, size_of(i)) for i in range(first, end)])
         body = (body + "</ListBucketResult>").encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(BrokenPipeError):  # a hedged request that is not needed any more
+            self.wfile.write(body)
         Listing.busy += time.monotonic() - begin
 
     def log_message(self, *args):
@@ -126,10 +138,11 @@ def main():
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ask.add_argument("--inputs", type=int, default=1000000)
     ask.add_argument("--tasks", type=int, default=1000)
+    ask.add_argument("--delay", type=float, default=0, help="milliseconds before each response")
     ask.add_argument("--penstock", default=str(ROOT / "build" / "penstock"))
     ask.add_argument("--work", help="a directory on a disk with room")
     given = ask.parse_args()
-    Listing.n = given.inputs
+    Listing.n, Listing.delay = given.inputs, given.delay / 1000
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     work = pathlib.Path(tempfile.mkdtemp(dir=given.work))

@@ -244,6 +244,7 @@ static PenSimJobSize size_of_job(const PenSimPacking *p, const PenSimPackingResu
                            .plan_bytes = r->plan_bytes,
                            .manifest_bytes = r->n_shards * SHARD_ENTRY_BYTES,
                            .key_bytes = p->s.key_bytes,
+                           .folders = p->s.source_prefixes,
                            .lost = (double)(r->runs - p->s.tasks)};
 }
 

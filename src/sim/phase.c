@@ -99,6 +99,39 @@ static int result(const PenSimPhase *p, PenError *reterr)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
+/* Requests for the list of the sources, see net/remote/list_wide.c. */
+enum { RANGES_WANTED = 8 * AT_ONCE, PAGES_OF_A_RANGE = 4, MOST_FOLDERS_OF_A_PAGE = 250 };
+
+typedef struct Lists {
+    double in_order, side_by_side;
+    uint32_t at_once; /* of the latter */
+} Lists;
+
+/* All folders have the same number of objects. Each range but the last ends with a page that has
+ * objects behind it. */
+static Lists count_lists(double samples, uint32_t folders)
+{
+    double each = samples / folders, of_a_page = PEN_MIN(ceil(LIST_KEYS / each), folders);
+    double bounds = folders - of_a_page; /* folders that the first page does not have */
+    Lists in_order = {.in_order = pages(samples)};
+    if (samples <= LIST_KEYS || folders == 1 || of_a_page > MOST_FOLDERS_OF_A_PAGE)
+        return in_order;
+    in_order.in_order++; /* the folders: they are at most 256 */
+    if (bounds < 1)
+        return in_order;
+    double step =
+        PEN_MAX(PEN_MIN(floor(bounds / RANGES_WANTED), PAGES_OF_A_RANGE * of_a_page), of_a_page);
+    double ranges = floor(bounds / step) + 1, range = floor(step * each / LIST_KEYS) + 1;
+    double first = (of_a_page + step - 1) * each - LIST_KEYS;
+    double last = samples - LIST_KEYS - first - PEN_MAX(ranges - 2, 0) * step * each;
+    if (ranges < 2)
+        return in_order;
+    return (Lists){.in_order = 2,
+                   .side_by_side =
+                       floor(first / LIST_KEYS) + 1 + (ranges - 2) * range + pages(last),
+                   .at_once = (uint32_t)PEN_MIN(ranges, AT_ONCE)};
+}
+
 int pen__sim_phase_plan(PenSimPhase *p, const PenSimJobSize *size, PenError *reterr)
 {
     uint64_t keys = (uint64_t)PEN_MIN(size->samples, (double)LIST_KEYS);
@@ -106,7 +139,9 @@ int pen__sim_phase_plan(PenSimPhase *p, const PenSimJobSize *size, PenError *ret
     ask_one(p, PEN_SIM_HEAD, SMALL_BYTES);
     ask_one(p, PEN_SIM_POST, SMALL_BYTES); /* may it write here? */
     ask_one(p, PEN_SIM_DELETE, SMALL_BYTES);
-    run(p, &p->process.callers[PEN_SIM_OF_SOURCES], page, pages(size->samples), 1);
+    Lists lists = count_lists(size->samples, size->folders);
+    run(p, &p->process.callers[PEN_SIM_OF_SOURCES], page, lists.in_order, 1);
+    run(p, &p->process.callers[PEN_SIM_OF_SOURCES], page, lists.side_by_side, lists.at_once);
     ask_one(p, PEN_SIM_HEAD, SMALL_BYTES); /* the plan of an earlier attempt */
     upload(p, (double)size->plan_bytes);
     ask_one(p, PEN_SIM_PUT, SMALL_BYTES); /* its address */

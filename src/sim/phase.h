@@ -10,7 +10,8 @@ typedef struct PenSimJobSize {
     double samples, tasks, shards, rests; /* rests: tasks with samples that fill no block */
     double rest_bytes;                    /* of all of them */
     uint64_t plan_bytes, manifest_bytes, key_bytes;
-    double lost; /* runs of tasks that died: each leaves an upload */
+    uint32_t folders; /* of the sources */
+    double lost;      /* runs of tasks that died: each leaves an upload */
 } PenSimJobSize;
 
 typedef struct PenSimPhase {

@@ -37,6 +37,7 @@ static void read_lists(const uint8_t *body, size_t bytes)
     PenS3Error refused;
     PenS3Uploads u;
     PenS3Objects o;
+    PenS3Prefixes p;
     if (accepted(CALL(pen__s3_read_uploads(body, bytes, &u, &refused, &err)), &refused)) {
         REQUIRE(u.n <= 1000 && (!u.more || u.next_key));
         for (size_t i = 0; i < u.n; i++)
@@ -48,6 +49,12 @@ static void read_lists(const uint8_t *body, size_t bytes)
         for (size_t i = 0; i < o.n; i++)
             REQUIRE(*o.items[i].key && strlen(o.items[i].etag) < sizeof o.items[i].etag);
         pen__s3_objects_free(&o);
+    }
+    if (accepted(CALL(pen__s3_read_prefixes(body, bytes, &p, &refused, &err)), &refused)) {
+        REQUIRE(p.n <= 1000 && (!p.more || p.next_token));
+        for (size_t i = 0; i < p.n; i++)
+            REQUIRE(*p.items[i].prefix);
+        pen__s3_prefixes_free(&p);
     }
 }
 

@@ -37,8 +37,9 @@ class Bucket:
         return self.server.environment(HOME=str(self.top / "home"), **more)
 
     def names(self):
-        found = self.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{PACK}/")
-        return [o["Key"] for o in found.get("Contents", ())]
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET,
+                                                                      Prefix=f"{PACK}/")
+        return [o["Key"] for page in pages for o in page.get("Contents", ())]
 
     def tree(self):
         return {name: self.client.get_object(Bucket=BUCKET, Key=name)["Body"].read()
@@ -136,6 +137,13 @@ def main():
         made = [Command(bucket, *c) for c in commands]
         bucket.restore(made[-1].before)
         made.append(Command(bucket, "gc --abandon", ("gc", "--abandon", OUT)))
+        for path in sorted((top / "in").rglob("*.jpg")):
+            bucket.client.put_object(Bucket=BUCKET, Key=f"src/{path.relative_to(top / 'in')}",
+                                     Body=path.read_bytes())
+        server.control(listing={"keys": 3})  # pages of a prefix are fetched side by side
+        bucket.restore({})
+        made.append(Command(bucket, "plan of a prefix",
+                            ("plan", f"s3://{BUCKET}/src", *sources[1:])))
         for command in made:
             if command.name != "task 0":
                 command.sweep_memory()

@@ -324,7 +324,9 @@ def list_page(names, prefix, delimiter, after, most):
 
 
 def list_objects(server, request):
-    given, code = request.arguments, name_coder(request)
+    wrong = server.listing  # how it differs from what S3 does
+    given = {k: v for k, v in request.arguments.items() if k not in wrong.get("ignores", ())}
+    code = name_coder(request)
     prefix, delimiter = given.get("prefix", ""), given.get("delimiter", "")
     after, token = given.get("start-after", ""), given.get("continuation-token")
     if token is not None:
@@ -332,10 +334,15 @@ def list_objects(server, request):
             after = base64.urlsafe_b64decode(token.encode()).decode()
         except ValueError:
             raise Refused(400, "InvalidArgument", "The continuation token is wrong.") from None
-    most = number(request, "max-keys", 1000)
+    most = min(number(request, "max-keys", 1000), wrong.get("keys", 1000))
     objects = server.store.objects
     with server.store.lock:
         shown, more = list_page(objects.names(request.bucket), prefix, delimiter, after, most)
+    if more:
+        next_token = base64.urlsafe_b64encode(shown[-1][0].encode()).decode() if shown else ""
+    if wrong.get("reverse") == "all" or (wrong.get("reverse") == "ranges" and after):
+        shown.reverse()
+    with server.store.lock:
         found = {key: objects.get(request.bucket, key) for key, common in shown if not common}
     parts = [("Name", request.bucket), ("Prefix", code(prefix)), ("KeyCount", len(shown)),
              ("MaxKeys", most), ("IsTruncated", "true" if more else "false")]
@@ -346,7 +353,6 @@ def list_objects(server, request):
     if token is not None:
         parts.append(("ContinuationToken", token))
     if more:
-        next_token = base64.urlsafe_b64encode(shown[-1][0].encode()).decode() if shown else ""
         parts.append(("NextContinuationToken", next_token))
     for key, common in shown:
         if common:

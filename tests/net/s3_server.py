@@ -119,6 +119,7 @@ class Server:
     def renew(self):
         options = self.options
         self.clock_offset = options.clock
+        self.listing = {}  # how lists differ from those of S3, see list_objects
         self.store = Store(options.directory, options.conditional, options.part_min, self.clock)
         self.keys = s3_sign.Keys()
         for text in options.key:
@@ -275,6 +276,8 @@ class Server:
             "kind": kind, "what": what, "range": request.header("range"), "status": 0, "faults": [],
             "connection": connection.number,
         }
+        if kind == "ListObjectsV2":
+            entry["query"] = dict(request.arguments)
         if not self.may_speak():
             entry["faults"] = ["mute"]
             self.counts.add(entry)
@@ -369,6 +372,7 @@ class Server:
         if "chaos" in given:
             self.chaos = Chaos(given.pop("chaos"), given.pop("seed", self.chaos.seed))
         self.clock_offset = given.pop("clock", self.clock_offset)
+        self.listing = given.pop("listing", self.listing)
         if "key" in given:
             key = given.pop("key")
             self.keys.add(

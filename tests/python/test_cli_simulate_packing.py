@@ -3,6 +3,7 @@
 
 import collections
 
+import net_stage
 import pytest
 from bucket_tools import Bucket, serve
 from cli_tools import good, image_bytes, make_folder, run
@@ -56,6 +57,24 @@ def test_a_real_job_makes_as_many_requests(server, tmp_path, n):
     assert {kind: found["requests"][kind] for kind in KINDS} == {k: made[k] for k in KINDS}
     assert found["job"]["shards"] == info["shards"]
     assert found["nodes_simulated"] == 1
+
+
+@pytest.mark.parametrize("folders, each", [(3, 335), (24, 100), (1, 1001)])
+def test_a_real_plan_makes_as_many_lists(tmp_path, folders, each):
+    for k in range(folders):
+        folder = tmp_path / "objects" / "data" / "src" / f"{k:03d}" if folders > 1 else (
+            tmp_path / "objects" / "data" / "src")
+        folder.mkdir(parents=True)
+        for i in range(each):
+            (folder / f"{i:04d}.jpg").touch()
+    with net_stage.S3Server(directory=tmp_path / "objects") as server:
+        good("plan", "s3://data/src", "-o", tmp_path / "a.pen", "--block-samples", BLOCK,
+             env=server.environment(HOME=str(tmp_path)))
+        made = {str(line["query"]) for line in server.log()}  # without those that are repeated
+    found = good("simulate", "--pack", "--samples", str(folders * each), "--sample-bytes", "1000",
+                 "--block-samples", BLOCK, "--tasks", "1", "--failures", "0",
+                 "--source-prefixes", str(folders), "--json").json()
+    assert found["requests"]["list"] - 4 == len(made)  # without those of the task and of finalise
 
 
 def test_the_result_holds_together():

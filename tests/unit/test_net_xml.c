@@ -333,6 +333,31 @@ TEST(objects)
     pen__s3_objects_free(&o);
 }
 
+TEST(prefixes)
+{
+    PenS3Prefixes p;
+    CHECK_INT(READ(prefixes,
+                   "<ListBucketResult" XMLNS "><Name>b</Name><Prefix>p/</Prefix>"
+                   "<Delimiter>/</Delimiter><EncodingType>url</EncodingType>"
+                   "<Contents><Key>p/a.jpg</Key><Size>1</Size></Contents>"
+                   "<CommonPrefixes><Prefix>p/caf%C3%A9/</Prefix></CommonPrefixes>"
+                   "<CommonPrefixes><Prefix>p/x/</Prefix></CommonPrefixes>"
+                   "<NextContinuationToken>t</NextContinuationToken>"
+                   "<IsTruncated>true</IsTruncated></ListBucketResult>",
+                   &p),
+              PEN_OK);
+    CHECK_INT(p.n, 2);
+    CHECK_STR(p.items[0].prefix, "p/caf\xc3\xa9/");
+    CHECK_STR(p.items[1].prefix, "p/x/");
+    CHECK_STR(p.next_token, "t");
+    pen__s3_prefixes_free(&p);
+    CHECK_INT(READ(prefixes, "<ListBucketResult><CommonPrefixes/></ListBucketResult>", &p),
+              PEN_E_CORRUPT);
+    CHECK_INT(
+        READ(prefixes, "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", &p),
+        PEN_E_CORRUPT);
+}
+
 static void check_objects_refused(const char *inside, const char *message)
 {
     char text[1024];
@@ -560,6 +585,7 @@ int main(int argc, char **argv)
     RUN(objects_that_cannot_be);
     RUN(uploads);
     RUN(objects);
+    RUN(prefixes);
     RUN(pages_have_at_most_1000);
     RUN(keys_of_sts);
     RUN(text_that_is_too_long_is_refused);

@@ -117,6 +117,7 @@ typedef struct PenInputs {
     /* What did not fit in memory, see inputs_spill.c. */
     PenSpace space;     /* without a path all inputs stay in memory */
     PenSorter *spilled; /* has all inputs but the items; NULL: none */
+    bool is_quiet;      /* other threads add inputs: adding does not call progress */
     struct PenInputRange {
         uint32_t number;  /* how many ranges came before it */
         bool is_open;     /* inputs that are being added belong to it */

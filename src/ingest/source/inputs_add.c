@@ -51,6 +51,8 @@ int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char
     in->arena.bytes += (size_t)bytes;
     in->n_unlabelled += number == PEN_NO_LABEL;
     in->n++;
-    int r = in->n % PROGRESS_EVERY ? PEN_OK : pen__inputs_report(in, "list", in->n, 0, reterr);
+    int r = in->is_quiet || in->n % PROGRESS_EVERY
+                ? PEN_OK
+                : pen__inputs_report(in, "list", in->n, 0, reterr);
     return r < 0 ? r : pen__inputs_spill(in, false, reterr);
 }

@@ -3,6 +3,7 @@
  * Every object is a sample, the key is its name below the prefix, the class the first part of that
  * name. Passed over are names with a part that begins with a dot, the empty objects that stand for
  * folders, and what lies below a part that ends in .pen: it may be the pack that is being made. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ingest/source/input.h"
@@ -16,9 +17,9 @@ typedef struct Prefix {
     uint32_t source;
     bool has_column;
     uint16_t column;
-    char first_flat[256]; /* an object directly below the prefix, "" when there is none */
-    char first_deep[256]; /* one with a class */
-    PenError *reterr;
+    char first_flat[256]; /* the least name of an object directly below the prefix, "": none */
+    char first_deep[256]; /* the same of those with a class */
+    PenError *reterr;     /* of the present object */
 } Prefix;
 
 static int fail_name(const Prefix *p, const char *name, const char *what)
@@ -62,20 +63,26 @@ static int take_column(Prefix *p, const char *name)
                                   &p->column, p->reterr);
 }
 
-static int add(void *ctx, const char *name, const PenObject *object)
+/* Names come in any order. Long ones are cut. */
+static void note_least(const char *name, char least[256])
+{
+    if (!*least || strncmp(name, least, 255) < 0)
+        snprintf(least, 256, "%s", name);
+}
+
+static int add(void *ctx, const char *name, const PenObject *object, PenError *reterr)
 {
     Prefix *p = ctx;
     size_t bytes = strlen(name);
     const char *slash = strchr(name, '/');
+    p->reterr = reterr;
     int r = passed_over(p, name);
     if (r)
         return PEN_MIN(r, 0);
     r = take_column(p, name);
     if (r < 0)
         return r;
-    char *seen = slash ? p->first_deep : p->first_flat;
-    if (!*seen)
-        pen__root_path(p->address, name, bytes, seen, sizeof p->first_flat);
+    note_least(name, slash ? p->first_deep : p->first_flat);
     char *label = slash ? pen__strndup(name, (size_t)(slash - name)) : NULL;
     if (slash && !label)
         return pen__fail_memory(p->reterr, WHERE, p->address);
@@ -90,10 +97,35 @@ static int add(void *ctx, const char *name, const PenObject *object)
     return r;
 }
 
+/* What the inputs are is decided by the first of them in order. */
+static int is_ready(void *ctx)
+{
+    const Prefix *p = ctx;
+    p->inputs->is_quiet = p->has_column;
+    return p->has_column;
+}
+
+static int report(void *ctx, PenError *reterr)
+{
+    const PenInputs *in = ((const Prefix *)ctx)->inputs;
+    return pen__inputs_report(in, "list", in->n, 0, reterr);
+}
+
+static int check_depths(const Prefix *p, uint64_t first, PenError *reterr)
+{
+    char flat[256] = "", deep[256] = "";
+    if (*p->first_flat)
+        pen__root_path(p->address, p->first_flat, strlen(p->first_flat), flat, sizeof flat);
+    if (*p->first_deep)
+        pen__root_path(p->address, p->first_deep, strlen(p->first_deep), deep, sizeof deep);
+    return pen__inputs_check_depths(p->inputs, first, flat, deep, reterr);
+}
+
 int pen__scan_prefix(PenInputs *in, const char *address, PenError *reterr)
 {
     uint64_t first = in->n;
-    Prefix p = {.inputs = in, .address = address, .reterr = reterr};
+    Prefix p = {.inputs = in, .address = address};
+    PenWideList list = {.each = add, .is_ready = is_ready, .tick = report, .ctx = &p};
     PenRemote *remote = NULL;
     pen__inputs_sort_begin(in);
     int r =
@@ -101,8 +133,9 @@ int pen__scan_prefix(PenInputs *in, const char *address, PenError *reterr)
     if (r == PEN_OK)
         r = pen__places_get(in->places, address, &remote, reterr);
     if (r == PEN_OK)
-        r = pen__remote_list(remote, add, &p, reterr);
+        r = pen__remote_list_wide(remote, &list, reterr);
+    in->is_quiet = false;
     if (r == PEN_OK)
-        r = pen__inputs_check_depths(in, first, p.first_flat, p.first_deep, reterr);
+        r = check_depths(&p, first, reterr);
     return r < 0 ? r : pen__inputs_sort_end(in, reterr);
 }

@@ -76,6 +76,18 @@ int pen__remote_remove(PenRemote *r, const char *name, PenError *reterr); /* als
  * to go on. What a server that returns pages without end has is PEN_E_LIMIT. */
 typedef int (*PenObjectFn)(void *ctx, const char *name, const PenObject *object);
 int pen__remote_list(PenRemote *r, PenObjectFn each, void *ctx, PenError *reterr);
+/* The same with up to 16 requests at a time, if what lies below the address is in folders. */
+typedef int (*PenListedFn)(void *ctx, const char *name, const PenObject *object, PenError *reterr);
+typedef struct PenWideList {
+    /* By one thread at a time; 0 to go on. The first pages come in order. */
+    PenListedFn each;
+    /* After each of them: 1, what follows may come in any order, and from other threads. */
+    int (*is_ready)(void *ctx);
+    /* From then on: the calling thread's, now and then, never while `each` runs; < 0 is the end. */
+    int (*tick)(void *ctx, PenError *reterr);
+    void *ctx;
+} PenWideList;
+int pen__remote_list_wide(PenRemote *r, const PenWideList *list, PenError *reterr);
 /* Uploads that were begun below the address and neither finished nor given up: gives up those begun
  * before `before_s` (0: all). */
 int pen__remote_abort_uploads(PenRemote *r, uint64_t before_s, uint64_t *ret_n, PenError *reterr);

@@ -76,6 +76,25 @@ static const PenS3Shape objects_shape = {
     .encoded = offsetof(PenS3Objects, encoded),
 };
 
+static const PenS3Leaf prefixes_leaves[] = {
+    LEAF("IsTruncated", FLAG, PenS3Prefixes, more, 0),
+    LEAF("NextContinuationToken", STRING, PenS3Prefixes, next_token, 0),
+    LEAF("EncodingType", URL, PenS3Prefixes, encoded, 0),
+    {0},
+};
+static const PenS3Leaf prefix_leaves[] = {
+    LEAF("Prefix", KEY, PenS3Prefix, prefix, 1),
+    {0},
+};
+static const PenS3Shape prefixes_shape = {
+    .roots = {"ListBucketResult"},
+    .leaves = prefixes_leaves,
+    .item = "CommonPrefixes",
+    .item_leaves = prefix_leaves,
+    .item_bytes = sizeof(PenS3Prefix),
+    .encoded = offsetof(PenS3Prefixes, encoded),
+};
+
 #define STS(result)                                                                                \
     LEAF(result "/Credentials/AccessKeyId", TEXT, PenStsCredentials, key_id, 0),                   \
         LEAF(result "/Credentials/SecretAccessKey", TEXT, PenStsCredentials, secret, 0),           \
@@ -134,6 +153,12 @@ int pen__s3_read_objects(const void *body, size_t bytes, PenS3Objects *ret, PenS
     READ(PenS3Objects, objects_shape, found.more && !found.next_token ? no_mark(reterr) : PEN_OK);
 }
 
+int pen__s3_read_prefixes(const void *body, size_t bytes, PenS3Prefixes *ret,
+                          PenS3Error *ret_refused, PenError *reterr)
+{
+    READ(PenS3Prefixes, prefixes_shape, found.more && !found.next_token ? no_mark(reterr) : PEN_OK);
+}
+
 void pen__s3_started_free(PenS3Started *s)
 {
     pen__s3_shape_free(&started_shape, s);
@@ -150,6 +175,12 @@ void pen__s3_objects_free(PenS3Objects *o)
 {
     pen__s3_shape_free(&objects_shape, o);
     *o = (PenS3Objects){0};
+}
+
+void pen__s3_prefixes_free(PenS3Prefixes *p)
+{
+    pen__s3_shape_free(&prefixes_shape, p);
+    *p = (PenS3Prefixes){0};
 }
 
 int pen__sts_read_credentials(const void *body, size_t bytes, PenStsCredentials *ret,

@@ -51,6 +51,19 @@ typedef struct PenS3Objects {
     char *next_token; /* continuation-token */
 } PenS3Objects;
 
+/* Of a list with a delimiter: what lies before it in keys, with the delimiter. Such a page also has
+ * objects. */
+typedef struct PenS3Prefix {
+    char *prefix;
+} PenS3Prefix;
+
+typedef struct PenS3Prefixes {
+    PenS3Prefix *items;
+    size_t n;
+    uint8_t more, encoded;
+    char *next_token;
+} PenS3Prefixes;
+
 int pen__s3_read_started(const void *body, size_t bytes, PenS3Started *ret, PenS3Error *ret_refused,
                          PenError *reterr);
 int pen__s3_read_completed(const void *body, size_t bytes, PenS3Completed *ret,
@@ -59,9 +72,12 @@ int pen__s3_read_uploads(const void *body, size_t bytes, PenS3Uploads *ret, PenS
                          PenError *reterr);
 int pen__s3_read_objects(const void *body, size_t bytes, PenS3Objects *ret, PenS3Error *ret_refused,
                          PenError *reterr);
+int pen__s3_read_prefixes(const void *body, size_t bytes, PenS3Prefixes *ret,
+                          PenS3Error *ret_refused, PenError *reterr);
 void pen__s3_started_free(PenS3Started *s);
 void pen__s3_uploads_free(PenS3Uploads *u);
 void pen__s3_objects_free(PenS3Objects *o);
+void pen__s3_prefixes_free(PenS3Prefixes *p);
 
 /* Of AssumeRole and AssumeRoleWithWebIdentity. */
 typedef struct PenStsCredentials {
