@@ -94,6 +94,25 @@ def test_text_json_bytes_and_keys(tmp_path):
     assert dataset[2]["caption"] is None and list(dataset[0]) == list(fields)
 
 
+def test_ragged_fields_and_views(tmp_path):
+    with penstock.Writer(tmp_path / "r.pen", {"image": "image", "spots": "f32[*,2]"}) as writer:
+        for i in range(4):
+            writer.add(image=png(i), spots=np.full((i, 2), i, "f4"))
+    a, b = ["image: decode | random_resized_crop 8", "image: decode | random_crop 8 | repeat 3"]
+    for pipeline in (f"a = {a}; b = {b}; spots: ragged 8", "spots: ragged 8 pad=-1"):
+        dataset = numpy_dataset(tmp_path / "r.pen", pipeline)
+        function = penstock.ops.python(lambda sample, rng: sample)
+        for text in (pipeline, [pipeline, function]):
+            with penstock.Loader(tmp_path / "r.pen", 4, pipeline=text, seed=7, output="numpy",
+                                 memory="64MiB") as loader:
+                batch = next(iter(loader))
+            assert dataset.fields == batch._fields
+            for i in range(4):
+                for field, value in zip(batch, dataset[i], strict=True):
+                    assert np.array_equal(field[i], value)
+    assert dataset[3].spots.shape == (8, 2) and dataset[3].spots[3:].max() == -1
+
+
 def test_indexes(pack):
     dataset = numpy_dataset(pack)
     assert dataset[-1].label == (N - 1) % 3 and dataset[np.int64(4)].label == 1
