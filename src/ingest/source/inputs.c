@@ -150,8 +150,9 @@ int pen__inputs_report(const PenInputs *in, const char *stage, uint64_t done, ui
         return PEN_OK;
     PenIngestProgress p = {.struct_size = sizeof p, .stage = stage, .done = done, .total = total};
     if (s->progress(s->ctx, &p))
-        return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "cancelled after %" PRIu64 " inputs",
-                         in->n);
+        return pen__fail(
+            reterr, PEN_E_CANCELLED, WHERE,
+            "stopped after %" PRIu64 " inputs; run the same command again to start anew", in->n);
     return PEN_OK;
 }
 
