@@ -351,6 +351,12 @@ def types(place):
 
 
 @valid
+def ragged(place):
+    """Values of several types with 0 to 5 rows, one of them missing."""
+    run(place.build / "tests" / "golden" / "golden_make", "ragged", place.out)
+
+
+@valid
 def clips(place):
     frames = {f"{n}.jpg": jpeg(n, 24, 16, exif=exif(1)) for n in range(4)}
     frames["5.png"] = saved(picture(5, 12, 8), "PNG")
@@ -949,6 +955,42 @@ def feature_of_the_shard_alone(part, data):
 def optional_image(part, data):
     if part == "SCHM":
         data[5] = 2
+
+
+# ---- invalid packs: rows that cannot be ---------------------------------------------------------
+
+
+def rows(status, ours, plain, dims=(0, 4), flags=4):
+    """As `wrong`, of a pack with boxes: two in the first sample, one in the second."""
+    def note(make):
+        def whole(place):
+            samples = [(b"a", {"boxes": [0.5] * 8}), (b"b", {"boxes": [1.5] * 4})]
+            write_pack(place.out, [Field("boxes", "f32", dims, flags=flags)], samples,
+                       edit=lambda part, data, *_: make(part, data))
+        whole.__name__ = make.__name__
+        invalid(status, ours, plain)(whole)
+    return note
+
+
+@rows("E_CORRUPT", "value with an incomplete row", "bytes are no rows", dims=(0, 5), flags=0)
+def rows_that_are_incomplete(part, data):
+    pass
+
+
+@rows("E_CORRUPT", "features do not match the fields", "must, by the flags")
+def rows_without_feature(part, data):
+    if part == "manifest":
+        data[0] = 0
+
+
+@rows("E_CORRUPT|E_INVALID", "expected f32.*for boxes", "field breaks the rule", dims=(0, 2))
+def boxes_of_two_numbers(part, data):
+    pass
+
+
+@rows("E_CORRUPT|E_INVALID", "expected f32.*for boxes", "field breaks the rule", flags=32)
+def relative_without_coordinates(part, data):
+    pass
 
 
 # ---- all -----------------------------------------------------------------------------------------

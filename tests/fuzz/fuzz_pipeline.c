@@ -87,6 +87,9 @@ static void try_list(const PenSpecField *f)
     uint64_t most = 0;
     if (GOES(pen__list_check(f, "text", &most, &err)))
         REQUIRE(pen__list_kind(f) && f->n_ops == 1 && most >= 1 && most <= 1 << 30);
+    PenRaggedRule rule;
+    if (GOES(pen__ragged_rule(f, &rule, &err)))
+        REQUIRE(f->n_ops == 1 && rule.max_rows >= 1 && rule.max_rows <= 1 << 24 && !most);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -278,6 +278,9 @@ def pack_seeds(jpegs, pngs):
                     [(b"a", {"image": indexed(jpegs["420"], 40, 24, 3), "clip": []}),
                      (b"b", {"image": NO_IMAGE, "clip": [indexed(jpegs["grey"], 33, 17, 1)] * 2})],
                     {"n_stats": 72}),
+        "ragged": ([Field("b", "f32", (0, 4), flags=4), Field("t", "i64", (0,), optional=True)],
+                   [(b"a", {"b": [0.5] * 8, "t": None}), (b"b", {"b": [], "t": [1, 2]}),
+                    (b"c", {"b": [1.0] * 4, "t": []})], {"block_samples": 2}),
         "columns": (all_types, few, {"block_samples": 2, "shard_blocks": 2, "columns": True}),
         "classes-last": ([Field("n", "i64"), Field("t", "text")],
                          [(b"a", {"n": 1, "t": b"text"}), (b"b", {"n": 0, "t": b""})],
@@ -626,6 +629,7 @@ def pipeline_seeds():
         ),
         "numbers": "x: tensor f32; y: tensor dtype = auto layout=nchw",
         "lists": "caption: text; meta: json 100; b: bytes max_bytes=1e6; id: key 7; x: text | json",
+        "ragged": "boxes: ragged 8 pad=-1.5; ids: ragged max_rows=16777216; x: ragged | tensor",
         "clip": "decode | clip 16 2 center loop n=3 times=yes | resize 9 | three_crop 8 | tensor "
         "ncthw",
         "clip-list": "decode gray | clip indices=5,0,5,9 pad=none | center_crop 8 | tensor ntchw",

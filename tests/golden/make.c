@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the packs that only the writer's calls can make: all types of numbers, and clips.
+/* Makes the packs that only the writer's calls can make: all types of numbers, ragged fields, and
+ * clips.
  *
  *     golden_make types OUT.pen
+ *     golden_make ragged OUT.pen
  *     golden_make clips OUT.pen FRAME...         image files; the first sample has all of them */
 #include <float.h>
 #include <math.h>
@@ -114,6 +116,60 @@ static void make_types(const char *out)
     finish(w, &e);
 }
 
+/* ---- ragged fields -------------------------------------------------------------------------- */
+
+static const PenField ragged_fields[] = {
+    {.name = "boxes",
+     .type = PEN_TYPE_F32,
+     .flags = PEN_FIELD_BOXES_XYXY,
+     .n_dims = 2,
+     .dims = {PEN_DIM_ANY, 4}},
+    {.name = "points",
+     .type = PEN_TYPE_F32,
+     .flags = PEN_FIELD_OPTIONAL | PEN_FIELD_POINTS | PEN_FIELD_RELATIVE,
+     .n_dims = 3,
+     .dims = {PEN_DIM_ANY, 3, 2}},
+    {.name = "tokens", .type = PEN_TYPE_I64, .n_dims = 1, .dims = {PEN_DIM_ANY}},
+    {.name = "curve", .type = PEN_TYPE_F64, .n_dims = 2, .dims = {PEN_DIM_ANY, 2}},
+    {.name = "label", .type = PEN_TYPE_I64},
+};
+
+enum { RAGGED_SAMPLES = 6 };
+
+static void add_ragged_sample(PenWriter *w, size_t i, PenError *e)
+{
+    float boxes[5 * 4], points[2 * 6];
+    int64_t tokens[] = {INT64_MIN, -1, (int64_t)i, INT64_MAX}, label = (int64_t)i;
+    double curve[3 * 2] = {0.1, (double)i, -0.0, DBL_MAX, 1.0 / 3, NAN};
+    for (size_t k = 0; k < LEN(boxes); k++)
+        boxes[k] = (float)i + (float)k / 4;
+    for (size_t k = 0; k < LEN(points); k++)
+        points[k] = (float)k / 16;
+    PenValue v[] = {
+        bytes_of(boxes, i % 6 * 16),    bytes_of(i == 3 ? NULL : points, i == 3 ? 0 : i % 3 * 24),
+        bytes_of(tokens, i % 5 * 8),    bytes_of(curve, i % 4 * 16),
+        bytes_of(&label, sizeof label),
+    };
+    char key = (char)('a' + i);
+    must(pen_writer_add(w, &key, 1, v, LEN(v), e), e);
+}
+
+static void make_ragged(const char *out)
+{
+    PenError e = {0};
+    PenWriter *w = NULL;
+    PenWriterSettings s;
+    pen_writer_settings_init(&s);
+    s.fields = ragged_fields;
+    s.n_fields = LEN(ragged_fields);
+    s.block_samples = 4;
+    s.name = "golden ragged";
+    must(pen_writer_open(out, &s, &w, &e), &e);
+    for (size_t i = 0; i < RAGGED_SAMPLES; i++)
+        add_ragged_sample(w, i, &e);
+    finish(w, &e);
+}
+
 /* ---- clips ---------------------------------------------------------------------------------- */
 
 static PenValue load(const char *path)
@@ -178,10 +234,12 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "types") == 0)
         make_types(argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "ragged") == 0)
+        make_ragged(argv[2]);
     else if (argc > 3 && strcmp(argv[1], "clips") == 0)
         make_clips(argv[2], argv + 3, (uint32_t)argc - 3);
     else {
-        fprintf(stderr, "usage: golden_make types OUT.pen | clips OUT.pen FRAME...\n");
+        fprintf(stderr, "usage: golden_make types|ragged OUT.pen | clips OUT.pen FRAME...\n");
         return 2;
     }
     return 0;

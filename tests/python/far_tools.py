@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs of images with captions and of clips by any number of ranks, and one SHA-256 for what they
-give."""
+"""Epochs of images with captions and ragged fields, and of clips, by any number of ranks, and one
+SHA-256 for what they give."""
 
 import contextlib
 import hashlib
@@ -13,11 +13,13 @@ BATCH = 12
 KINDS = ("image", "clip")
 PIPELINES = {
     "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
-    "| tensor u8; label: tensor; caption: text; id: key",
+    "| tensor u8; label: tensor; caption: text; id: key; boxes: ragged 8; "
+    "tokens: ragged 8 pad=-1",
     "clip": "video: decode | clip 4 2 n=2 times=yes | random_resized_crop 8,10 | hflip "
     "| color_jitter 0.4 | tensor u8; label: tensor",
 }
-SCHEMAS = {"image": {"image": "image", "label": "i64", "caption": "text"},
+SCHEMAS = {"image": {"image": "image", "label": "i64", "caption": "text", "boxes": "f32[*,4]",
+                     "tokens": "i64[*]"},
            "clip": {"video": "clip", "label": "i64"}}
 
 
@@ -31,7 +33,8 @@ def samples(kind, n):
     if kind == "image":
         some = [photograph(i, 40 + i * 7 % 40, 32 + i * 5 % 48) for i in range(97)]
         yield from ({"image": some[i % 97] if i % 9 else encoded(pixels(i, 30, 24)),
-                     "caption": f"caption {i} " * (i % 5)} for i in range(n))
+                     "caption": f"caption {i} " * (i % 5), "tokens": range(i, i + i % 7),
+                     "boxes": [[i, k, i, k] for k in range(i % 6)]} for i in range(n))
         return
     frames = [photograph(i, 16, 12 + i % 3 * 2) for i in range(90)]
     for _ in range(n):
