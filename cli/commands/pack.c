@@ -381,6 +381,10 @@ int cli_finalise(const CliArgs *args)
         print_bad(result.n_bad, run.bad_report);
     for (uint32_t i = 0; i < result.n_missing; i++)
         print_missing(&result.missing[i]);
+    if (result.not_removed[0])
+        cli_print_message("%s: the pack is published, but what the tasks left could not be removed "
+                          "(%s); remove it with 'penstock gc --abandon %s'",
+                          run.out, result.not_removed, run.out);
     cli_report_fini(&report);
     return code;
 }

@@ -174,6 +174,9 @@ typedef struct PenIngestResult {
     uint32_t n_no_index; /**< entries of `no_index` */
     /** JPEGs that this run kept without an entry index because they cannot have one. */
     PenNoIndex no_index[PEN_NO_INDEX_REASONS];
+    /** finalise: the pack is published, and this is why what the tasks left could not be removed;
+     * pen_ingest_gc_all removes it. "" = it was removed. */
+    char not_removed[256];
 } PenIngestResult;
 
 PEN_API void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes);

@@ -37,5 +37,7 @@ typedef struct PenSimJob {
 } PenSimJob;
 
 int pen__sim_check(const PenSimSettings *s, PenError *reterr); /* are they in their ranges? */
+/* PEN_E_INVALID: this setting is not. */
+int pen__sim_refuse(PenError *reterr, const char *what, double found, const char *expected);
 
 #endif

@@ -35,29 +35,23 @@ void pen_sim_packing_settings_init_sized(PenSimPackingSettings *settings, size_t
     pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
-static int refuse(PenError *reterr, const char *what, double found, const char *expected)
-{
-    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %s, found %g", what, expected,
-                     found);
-}
-
 static int check(const PenSimPacking *p, PenError *reterr)
 {
     const PenSimPackingSettings *s = &p->s;
     const double times[] = {s->sample_ms, s->write_ms, s->plan_us};
     if (s->tasks < 1 || s->tasks > MAX_TASKS || s->tasks > p->job.n_samples)
-        return refuse(reterr, "tasks", s->tasks, "1 to 1048576, at most one per sample");
+        return pen__sim_refuse(reterr, "tasks", s->tasks, "1 to 1048576, at most one per sample");
     if (s->tasks_per_node < 1 || s->tasks_per_node > MAX_AT_ONCE)
-        return refuse(reterr, "tasks of a node", s->tasks_per_node, "1 to 256");
+        return pen__sim_refuse(reterr, "tasks of a node", s->tasks_per_node, "1 to 256");
     if (s->threads < 1 || s->threads > MAX_AT_ONCE)
-        return refuse(reterr, "threads", s->threads, "1 to 256");
+        return pen__sim_refuse(reterr, "threads", s->threads, "1 to 256");
     for (size_t i = 0; i < PEN_LEN(times); i++)
         if (!(times[i] >= 0 && times[i] <= 3600e3))
-            return refuse(reterr, "time of a sample", times[i], "0 to 3600000");
+            return pen__sim_refuse(reterr, "time of a sample", times[i], "0 to 3600000");
     if (s->source_prefixes < 1 || s->source_prefixes > PEN_SIM_PREFIXES)
-        return refuse(reterr, "prefixes of the sources", s->source_prefixes, "1 to 256");
+        return pen__sim_refuse(reterr, "prefixes of the sources", s->source_prefixes, "1 to 256");
     if (!(s->lost >= 0 && s->lost <= 100))
-        return refuse(reterr, "lost tasks", s->lost, "0 to 100 of a hundred");
+        return pen__sim_refuse(reterr, "lost tasks", s->lost, "0 to 100 of a hundred");
     return PEN_OK;
 }
 

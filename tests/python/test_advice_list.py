@@ -49,6 +49,7 @@ NOT_FOLLOWED = {
     "changed since it was opened; run the same command again": RACE,
     "'penstock gc --abandon' and start again":
         "needs a damaged file, or tasks of two numbers; a number that differs has a row",
+    "could not be removed (%s); remove it with": "followed in test_tasks_remote.py",
     "and the others first": "one task that is not done has a row",
     "is of another run, with other %s; run that task again": WRITERS,
     "pass their number: --tasks N, in Python tasks=N": WRITERS,

@@ -193,6 +193,29 @@ def test_broken_inputs(job, tmp_path, monkeypatch):
         f"cat/broken{i}.jpg" for i in range(3)]
 
 
+def test_credentials_that_expire_right_after_the_pack_is_published(server, tmp_path, folder):
+    """The pack is complete; the message says how to remove the plan."""
+    jobs = [Job(server, tmp_path, folder) for _ in range(2)]
+    for job in jobs:
+        job.plan()
+        for i in range(N):
+            job.task(i)
+    server.control(reset=True)
+    jobs[0].finalise()
+    made = [(line["kind"], line["what"].split("/", 1)[-1]) for line in server.log()]
+    server.control(key={"id": "brief", "secret": "s3cret",
+                        "requests": made.index(("PutObject", "a.pen/manifest")) + 1})
+    job = jobs[1]
+    result = run("finalise", job.out, env={**job.env("home"), "AWS_ACCESS_KEY_ID": "brief",
+                                           "AWS_SECRET_ACCESS_KEY": "s3cret"})
+    assert result.code == 0 and "returned 400" in result.err
+    assert f"remove it with 'penstock gc --abandon {job.out}'" in result.err
+    assert job.run("gc", job.out).code == 75
+    job.good("gc", "--abandon", job.out)
+    assert job.tree() == jobs[0].tree()
+    job.good("verify", job.out)
+
+
 def test_gc_refuses_while_there_is_a_plan(any_job):
     job = any_job
     job.plan()

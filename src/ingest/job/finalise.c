@@ -684,12 +684,13 @@ static int explain(const Finalise *f, int r, PenError *reterr)
 
 /* The rests are in the pack now; nothing names the shards they were in. What cannot be removed now,
  * gc removes later. In a store the directory of this machine goes with it. */
-static void clean_up(Finalise *f, int published)
+static void clean_up(Finalise *f, int published, PenIngestResult *ret)
 {
     PenGcResult gc;
+    PenError why = {0};
     pen__plan_close(&f->plan);
-    if (published)
-        pen__gc_locked(f->store, f->home, 1, &gc, NULL);
+    if (published && pen__gc_locked(f->store, f->home, 1, &gc, &why) < 0)
+        snprintf(ret->not_removed, sizeof ret->not_removed, "%.255s", why.message);
     if (f->shared && f->lock.fd >= 0)
         pen__home_leave(f->home);
 }
@@ -728,7 +729,7 @@ int pen_ingest_finalise_at_sized(const PenIngestSettings *settings, PenIngestRes
         r = finalise(&f, &result, reterr);
     if (r < 0)
         r = explain(&f, r, reterr);
-    clean_up(&f, r == PEN_OK);
+    clean_up(&f, r == PEN_OK, &result);
     close_all(&f);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);
