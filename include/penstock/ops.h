@@ -40,7 +40,8 @@ typedef enum PenParamType {
     PEN_PARAM_FLOATS = 6, /**< one number, or one for each channel */
     PEN_PARAM_FACTOR = 7, /**< low,high; one number x is 1-x,1+x (if min < 0: -x,x) */
     PEN_PARAM_SIDES = 8,  /**< height,width; one number is the shorter side and keeps the aspect */
-    PEN_PARAM_INTS = 9    /**< a list of integers */
+    PEN_PARAM_INTS = 9,   /**< a list of integers */
+    PEN_PARAM_NAME = 10   /**< the name of a field of the pipeline */
 } PenParamType;
 
 typedef struct PenParam {
@@ -49,7 +50,7 @@ typedef struct PenParam {
     double min, max;     /**< limits of every number */
     const char *initial; /**< default as text; NULL = the parameter is required */
     const char *words;   /**< allowed words, separated by spaces; with types other than
-                            PEN_PARAM_WORD, words that may replace the numbers */
+                            PEN_PARAM_WORD, words that may replace the numbers or the name */
     const char *help;    /**< one line */
 } PenParam;
 

@@ -12,7 +12,7 @@ from . import _check, _core
 from ._error import InvalidError
 
 # PenParamType
-INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS = range(1, 10)
+INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS, NAME = range(1, 11)
 _MOST_NUMBERS = 64  # of a list
 
 
@@ -86,6 +86,9 @@ def _many(what: str, value: Any) -> list[Any]:
 
 
 def _value_text(what: str, param: Param, value: Any) -> str:
+    if param.type == NAME:
+        name = _check.text(what, value)
+        return name if name in (param.words or "").split() else _name(name)
     if param.type == WORD or (param.words and isinstance(value, str)):
         return _check.word(what, value, (param.words or "").split())
     if param.type in (INT, FLOAT):
@@ -122,7 +125,9 @@ def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
         if value == _initial_text(param):
             by_place = False
             continue
-        text.append(value if by_place else f"{param.name}={value}")
+        # A name needs no "of=" only where it is required.
+        named = not by_place or (param.type == NAME and param.initial is not None)
+        text.append(f"{param.name}={value}" if named else value)
     return " ".join(text)
 
 

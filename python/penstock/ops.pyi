@@ -218,3 +218,53 @@ def ragged(
     pad       none: values and offsets; a number: a tensor of max_rows rows per sample, filled with
             it, and a field NAME_mask that is true for rows of the sample (none)
     """
+
+def boxes(
+    of: str = "auto",
+    format: Literal["stored", "xyxy", "xywh", "cxcywh"] = "stored",
+    unit: Literal["stored", "absolute", "relative"] = "stored",
+    clip: Literal["yes", "no"] = "yes",
+    drop: Literal["yes", "no"] = "yes",
+    min_size: float = 1,
+    min_area: float = 0,
+    min_visibility: float = 0,
+    kept: Literal["no", "yes"] = "no",
+) -> Op:
+    """Move boxes to where the crops, resizes and flips of an image move its pixels.
+
+    of              image of the pipeline that they follow; auto: the only one (auto)
+    format          of the result (stored, xyxy, xywh, cxcywh)
+    unit            of the result: pixels, or fractions of its width and height (stored, absolute,
+            relative)
+    clip            cut boxes at the edges of what the result shows of the image (yes, no)
+    drop            drop boxes of which nothing is visible, or less than the next three (yes, no)
+    min_size        smallest width and height of the visible part, in pixels of the result
+    min_area        smallest area of the visible part, in pixels of the result
+    min_visibility  smallest visible fraction of the area of the box
+    kept            also return the numbers of the rows that are kept, as a field NAME_kept (no,
+            yes)
+    """
+
+def points(
+    of: str = "auto",
+    unit: Literal["stored", "absolute", "relative"] = "stored",
+    clip: Literal["no", "yes"] = "no",
+    drop: Literal["yes", "no"] = "yes",
+    kept: Literal["no", "yes"] = "no",
+) -> Op:
+    """Move points to where the crops, resizes and flips of an image move its pixels.
+
+    of    image of the pipeline that they follow; auto: the only one (auto)
+    unit  of the result: pixels, or fractions of its width and height (stored, absolute, relative)
+    clip  move points to the nearest edge of what the result shows of the image (no, yes)
+    drop  drop rows without a visible point (yes, no)
+    kept  also return the numbers of the rows that are kept, as a field NAME_kept (no, yes)
+    """
+
+def keep(
+    of: str,
+) -> Op:
+    """Keep the rows that boxes or points kept in another field: labels follow their boxes.
+
+    of  field of the pipeline with the operation boxes or points
+    """

@@ -12,9 +12,14 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
         t->images = pen__zalloc(plan->n_views * sizeof *t->images);
     if (t && plan->n_clips)
         t->clips = pen__zalloc(plan->n_clips * sizeof *t->clips);
-    if (!t || (plan->n_views && !t->images) || (plan->n_clips && !t->clips)) {
-        if (t)
+    if (t && plan->n_follows)
+        t->rows = pen__zalloc(plan->n_follows * sizeof *t->rows);
+    if (!t || (plan->n_views && !t->images) || (plan->n_clips && !t->clips) ||
+        (plan->n_follows && !t->rows)) {
+        if (t) {
             pen__free(t->images);
+            pen__free(t->clips);
+        }
         pen__free(t);
         return pen__fail_memory(reterr, "load/task", "task");
     }
@@ -39,6 +44,8 @@ void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
     }
     for (uint32_t i = 0; i < plan->n_clips; i++)
         trim_clip(&task->clips[i], bytes);
+    for (uint32_t i = 0; i < plan->n_follows; i++)
+        pen__buf_trim(&task->rows[i].kept, bytes);
 }
 
 void pen__task_free(const PenLoadPlan *plan, PenTask **task)
@@ -48,6 +55,7 @@ void pen__task_free(const PenLoadPlan *plan, PenTask **task)
     pen__task_trim(plan, *task, 0);
     pen__free((*task)->images);
     pen__free((*task)->clips);
+    pen__free((*task)->rows);
     pen__free(*task);
     *task = NULL;
 }

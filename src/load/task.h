@@ -45,6 +45,11 @@ typedef struct PenTaskClip {
     PenSamplePlan sample_plan;
 } PenTaskClip;
 
+typedef struct PenTaskRows { /* of a field that follows an image or another field */
+    uint32_t stored;         /* rows */
+    PenBuf kept;             /* i64 each: which of them are kept */
+} PenTaskRows;
+
 /* Which sample goes to which place in a batch. */
 typedef struct PenAssignment {
     struct PenSlot *slot;
@@ -70,6 +75,7 @@ typedef struct PenTask {
     bool complete;        /* files are read completely, and their entry indexes are not used */
     PenTaskImage *images; /* plan->n_views of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
+    PenTaskRows *rows;    /* plan->n_follows of them */
 } PenTask;
 
 static inline PenStageClock *pen__task_clock(PenTask *task)

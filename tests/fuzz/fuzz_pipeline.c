@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "ops/pipeline/follow.h"
 #include "ops/pipeline/list.h"
 #include "ops/run/program.h"
 
@@ -30,6 +31,8 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
                 REQUIRE(x->n == y->n && x->word == y->word);
                 for (uint32_t n = 0; n < x->n; n++)
                     REQUIRE(x->v[n] == y->v[n]);
+                if (f->ops[k].op->params[v].type == PEN_PARAM_NAME)
+                    same_texts(x->name, y->name);
             }
         }
     }
@@ -81,15 +84,32 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
     pen__program_free(&p);
 }
 
+static void try_rows(const PenSpecField *f)
+{
+    PenError err;
+    PenRaggedRule ragged;
+    PenFollowSpec follow = pen__follow_spec(f);
+    if (GOES(pen__ragged_rule(f, &ragged, &err)))
+        REQUIRE(ragged.max_rows >= 1 && f->n_ops - follow.n_ops <= 1);
+    for (int i = 0; follow.moves && i <= PEN_COORDS_POINTS; i++) {
+        PenFollowRule rule = {.stored = (PenCoordinates)i, .points = 1};
+        if (GOES(pen__follow_rule(&follow, "boxes", &rule, &err)))
+            REQUIRE(i && rule.wanted >= 1 && rule.min_visibility <= 1 &&
+                    (rule.drop || !pen__follow_wants_kept(follow.moves)));
+    }
+}
+
 static void try_list(const PenSpecField *f)
 {
     PenError err;
     uint64_t most = 0;
+    try_rows(f);
     if (GOES(pen__list_check(f, "text", &most, &err)))
         REQUIRE(pen__list_kind(f) && f->n_ops == 1 && most >= 1 && most <= 1 << 30);
     PenRaggedRule rule;
     if (GOES(pen__ragged_rule(f, &rule, &err)))
-        REQUIRE(f->n_ops == 1 && rule.max_rows >= 1 && rule.max_rows <= 1 << 24 && !most);
+        REQUIRE(f->n_ops - pen__follow_spec(f).n_ops <= 1 && rule.max_rows >= 1 &&
+                rule.max_rows <= 1 << 24 && !most);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -13,6 +13,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import pathlib
 import random
 import struct
@@ -638,6 +639,10 @@ def pipeline_seeds():
             'g = image: decode | random_resized_crop 32 | repeat 2; "a b" = "x=y": decode gray | '
             "center_crop 8; m = mask of=g: decode | random_resized_crop 32 | tensor i64 | repeat 2"
         ),
+        "boxes": (
+            "image: decode | hflip | center_crop 8; b: boxes of=image xywh clip=no kept=yes | "
+            'ragged 9; p: points of="a b" drop=no | keep b; labels: keep "b" | ragged pad=-1'
+        ),
         "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",
@@ -667,6 +672,24 @@ def clip_seeds():
         save("fuzz_clip", name, text.encode() + struct.pack("<BHB", 0, n, rising) + times)
 
 
+def follow_seeds():
+    """As fuzz_follow.c says."""
+    inf, nan = math.inf, math.nan
+    rows = [(10, 20, 30, 50), (0, 0, 1, 1), (0.25, 0.5, 0.5, 0.25), (nan, 1, inf, 2)]
+    numbers = struct.pack("<16f", *(number for row in rows for number in row))
+    texts = {
+        "crop": "decode | random_resized_crop 48 | hflip",
+        "padding": "decode | random_crop 64 padding=4000 | vflip | center_crop 9",
+        "passes": "decode | hflip | resize 50 | random_crop 30 | resize 9,8 | center_crop 400",
+        "shrink": "decode shrink=auto | hflip | random_resized_crop 7,300 | vflip",
+    }
+    for i, (name, text) in enumerate(texts.items()):
+        for stored in range(4):
+            sides = struct.pack("<HHB", 640 + i, 480, 2 * i + stored)
+            rule = bytes([stored, i % 3, 7 * i + 5 * stored, 8, 0, 20 * i])
+            save("fuzz_follow", f"{name}-{stored}", text.encode() + b"\0" + sides + rule + numbers)
+
+
 def main():
     jpegs, pngs = jpeg_seeds(), png_seeds()
     pack_seeds(jpegs, pngs)
@@ -682,6 +705,7 @@ def main():
     entries_seeds()
     pipeline_seeds()
     clip_seeds()
+    follow_seeds()
     for folder in {file.parent for file in MADE}:
         for old in set(folder.glob("seed-*")) - MADE:
             old.unlink()

@@ -18,6 +18,7 @@ TYPES = {
     p.FACTOR: "float | Sequence[float]",
     p.SIDES: "int | Sequence[int]",
     p.INTS: "int | Sequence[int]",
+    p.NAME: "str",
 }
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # Made by tests/python/ops_stub.py from the library's table of operations; do not edit.
@@ -33,7 +34,7 @@ from ._python import python as python
 
 def param_text(param):
     kinds = [TYPES[param.type]] if param.type in TYPES else []
-    if param.words:
+    if param.words and param.type != p.NAME:
         kinds.append("Literal[%s]" % ", ".join(f'"{word}"' for word in param.words.split()))
     kind = " | ".join(kinds)
     if param.initial is None:

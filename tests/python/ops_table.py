@@ -27,6 +27,8 @@ def values_text(param):
     words = ", ".join(f"`{word}`" for word in (param.words or "").split())
     if param.type == p.WORD:
         return words
+    if param.type == p.NAME:
+        return f"{words + ', or ' if words else ''}name of a field"
     bounds = f"{param.min:g} to {param.max:g}" if param.max < 1e30 else f"{param.min:g} or more"
     if param.min < -1e30:
         bounds = "any"

@@ -151,7 +151,9 @@ NOT_FOLLOWED = {
     "other functions; use those, or pass strict=False": "followed in test_py_python.py",
     "write pipeline=[{...}, ops.python(fn)]": "followed in test_py_python.py",
 }
-NO_ADVICE = {"remove it"}
+NO_ADVICE = {
+    "cut boxes at the edges of what the result shows of the image",
+    "move points to the nearest edge of what the result shows of the image", "keep or ","remove it"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
@@ -181,6 +183,11 @@ IN_TESTS = {
     "; name one of its images or views", "and '%.40s' is none; remove of=%.40s",
     "repeat must be the last operation; move it behind", "source names no result; use a dict",
     "for several clips of a sample use 'clip n=%u'",
+    # test_py_boxes.py, test_ragged.py
+    "use the operation 'points'", "use the operation 'boxes'", "images; name the one to follow",
+    "has no image to follow; add one", "pack it with the type 'f32[*,%d] %s absolute'",
+    "%s: the field '%.60s' holds %s; use '%s'", "can choose the rows; use '%s drop=no'",
+    "differs between samples; use 'ragged'",
     # test_cli_extract.py
     "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }

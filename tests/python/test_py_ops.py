@@ -70,7 +70,8 @@ def test_operations_and_text_give_the_same():
 def test_defaults_are_the_library_s(name):
     """What the signature shows is what the library does without it."""
     params = _pipeline.table()[name][1]
-    needed = [64 for param in params if param.initial is None]
+    needed = ["64" if param.type == _pipeline.NAME else 64
+              for param in params if param.initial is None]
     shown = {
         param.name: _pipeline.initial(param) for param in params if param.initial is not None
     }

@@ -101,7 +101,9 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
     FAILS("decode | mixup",
           "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
           "random_crop, three_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, "
-          "clip, normalize, random_erasing, tensor, repeat, text, json, bytes, key");
+          "clip, normalize, random_erasing, tensor, repeat, text, json, bytes, key, ragged, boxes, "
+          "points, "
+          "keep");
     FAILS("hflip probability=1",
           "pipeline: column 7: hflip has no parameter 'probability'; expected p");
     FAILS("random_resized_crop 8 ration=1,2",
@@ -282,7 +284,7 @@ TEST(spec_table_is_sound)
 {
     uint32_t n;
     const PenOp *ops = pen_ops(&n);
-    CHECK_INT(n, 19);
+    CHECK_INT(n, 23);
     for (uint32_t i = 0; i < n; i++) {
         char text[200];
         PenSpec s;
@@ -298,6 +300,42 @@ TEST(spec_table_is_sound)
         CHECK(s.fields[0].ops[0].op == &ops[i]);
         pen__spec_free(&s);
     }
+}
+
+TEST(spec_names)
+{
+    const char rest[] = "unit=stored clip=no drop=yes kept=no";
+    char form[400], text[400], longest[PEN_MAX_NAME + 2];
+    snprintf(form, sizeof form, "points of=auto %s", rest);
+    FORM("points", form);
+    FORM("points of=auto", form);
+    snprintf(form, sizeof form, "points of=image %s", rest);
+    FORM("points of=image", form);
+    FORM("points of = \"image\"", form);
+    /* A word of the parameter is a name when it is quoted. */
+    snprintf(form, sizeof form, "points of=\"auto\" %s", rest);
+    FORM("points of=\"auto\"", form);
+    FORM("labels: keep \"my boxes\"", "labels: keep of=\"my boxes\"");
+    FORM("keep boxes | keep of=5", "keep of=boxes | keep of=5");
+    FORM("keep 5", "keep of=5");
+    FAILS("keep", "pipeline: column 1: keep needs of: field of the pipeline with the operation "
+                  "boxes or points");
+    FAILS("keep a b", "pipeline: column 8: keep: unexpected value 'b'; its parameters are: of");
+    FAILS("keep a,b", "pipeline: column 6: keep: of: expected 1 value, found 2");
+    FAILS("keep \"\"", "pipeline: column 6: keep: of: expected a name of 1 to 255 bytes, found ''");
+    FAILS("keep of=", "pipeline: column 9: expected a name, found the end");
+    FAILS("points image", "pipeline: column 8: points: unknown value 'image'; expected auto, "
+                          "stored, absolute, relative, no, yes, yes, no, no, yes");
+    FAILS("points 5", "pipeline: column 8: points: unexpected value '5'; its parameters are: of "
+                      "unit clip drop kept");
+    memset(longest, 'x', sizeof longest);
+    longest[PEN_MAX_NAME] = '\0';
+    snprintf(text, sizeof text, "keep %s", longest);
+    snprintf(form, sizeof form, "keep of=%s", longest);
+    FORM(text, form);
+    append(text, sizeof text, "y");
+    FAILS(text, "pipeline: column 6: keep: of: expected a name of 1 to 255 bytes, found "
+                "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'");
 }
 
 /* Where a number can be a word, and lists of numbers. */
@@ -416,6 +454,7 @@ int main(int argc, char **argv)
     RUN(spec_views_have_names);
     RUN(spec_limits_are_errors);
     RUN(spec_table_is_sound);
+    RUN(spec_names);
     RUN(spec_numbers_or_words);
     RUN(spec_check_cuts_to_the_buffer);
     RUN(decimal_writes_what_it_reads);

@@ -206,6 +206,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
     }
     pen__free(p->fields);
     pen__free(p->views);
+    pen__free(p->follows);
     pen__free(p->text);
     pen__free(p->subset);
     pen__free(p->ordinals);

@@ -106,31 +106,66 @@ static const PenOutField *moved_field(const PenLoadPlan *p)
     return NULL;
 }
 
-static bool is_box(const PenOutField *f)
+/* Numbers of which neither the schema nor the pipeline says that they are boxes. */
+static bool looks_like_boxes(const PenField *stored)
 {
-    uint32_t n = f->tensor.n_dims; /* the first one is the batch's */
-    return f->kind == PEN_KIND_NUMBER && n > 1 && f->tensor.shape[n - 1] == 4 &&
-           strcasestr(f->name, "box");
+    return pen__type_is_number(stored->type) && stored->n_dims > 0 &&
+           stored->dims[stored->n_dims - 1] == 4 && strcasestr(stored->name, "box");
+}
+
+/* What is delivered as stored; NULL: nothing that depends on the pixels. */
+static const char *unmoved(const PenLoadPlan *p, const PenOutField *f)
+{
+    if (f->field == PEN_NO_FIELD || (f->kind != PEN_KIND_NUMBER && f->kind != PEN_KIND_LIST))
+        return NULL;
+    const PenField *stored = &pen_pack_info(p->pack)->fields[f->field];
+    uint32_t coordinates = stored->flags & PEN_FIELD_COORDINATES;
+    for (uint32_t i = 0; i < p->n_follows; i++)
+        if (&p->fields[p->follows[i].field] == f && p->follows[i].rule.stored)
+            return NULL;
+    if (coordinates)
+        return coordinates == PEN_FIELD_POINTS ? "holds points" : "holds boxes";
+    return looks_like_boxes(stored)
+               ? "looks like boxes (its name has 'box', its last dimension is 4)"
+               : NULL;
+}
+
+static const char *advice(const PenOutField *moved, const char *what)
+{
+    if (moved->kind == PEN_KIND_CLIP)
+        return "boxes do not follow the pixels of a clip";
+    if (strcmp(what, "holds points") == 0)
+        return "use the operation 'points'";
+    if (strcmp(what, "holds boxes") == 0)
+        return "use the operation 'boxes'";
+    return "boxes follow if they are packed with the type 'f32[*,4] boxes xyxy absolute' and the "
+           "pipeline has the operation 'boxes' for them";
+}
+
+static int warn(const PenOutField *f, const PenOutField *moved, const char *what, char **ret,
+                PenError *reterr)
+{
+    static const char form[] =
+        "field '%s' %s and is delivered as stored, while the pipeline crops, "
+        "resizes or flips '%s'; %s";
+    const char *then = advice(moved, what);
+    size_t bytes =
+        sizeof form + strlen(f->name) + strlen(what) + strlen(moved->name) + strlen(then);
+    *ret = pen__alloc(bytes);
+    if (!*ret)
+        return pen__fail_memory(reterr, WHERE, f->name);
+    snprintf(*ret, bytes, form, f->name, what, moved->name, then);
+    return PEN_OK;
 }
 
 int pen__companions_warn(const PenLoadPlan *p, char **ret, PenError *reterr)
 {
-    static const char form[] =
-        "field '%s' looks like boxes (its name has 'box', its last dimension is 4) and is "
-        "delivered "
-        "as stored, while the pipeline crops, resizes or flips '%s'; boxes do not follow the "
-        "pixels";
     const PenOutField *moved = moved_field(p);
     *ret = NULL;
-    for (uint32_t i = 0; moved && !*ret && i < p->n_fields; i++) {
-        const PenOutField *f = &p->fields[i];
-        if (!is_box(f))
-            continue;
-        size_t bytes = sizeof form + strlen(f->name) + strlen(moved->name);
-        *ret = pen__alloc(bytes);
-        if (!*ret)
-            return pen__fail_memory(reterr, WHERE, f->name);
-        snprintf(*ret, bytes, form, f->name, moved->name);
+    for (uint32_t i = 0; moved && i < p->n_fields; i++) {
+        const char *what = unmoved(p, &p->fields[i]);
+        if (what)
+            return warn(&p->fields[i], moved, what, ret, reterr);
     }
     return PEN_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "load/plan/companions.h"
+#include "load/plan/follow.h"
 #include "load/plan/ragged.h"
 #include "load/plan/views.h"
 #include "ops/pipeline/list.h"
@@ -68,7 +69,8 @@ static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
     return PEN_OK;
 }
 
-/* With the times of clips and the masks of rows there may be two fields of one name. */
+/* With the times of clips, the masks of rows and the rows that are kept there may be two fields of
+ * one name. */
 static int check_names(const PenLoadPlan *p, PenError *reterr)
 {
     for (uint32_t i = 0; i < p->n_fields; i++)
@@ -79,7 +81,10 @@ static int check_names(const PenLoadPlan *p, PenError *reterr)
                 return pen__fail(reterr, PEN_E_INVALID, WHERE,
                                  "pipeline: the name of the %s, '%s', is also a field of the "
                                  "pack; leave one of them out",
-                                 is_mask ? "mask of rows" : "clip's timestamps", f->name);
+                                 f->kind == PEN_KIND_KEPT ? "kept rows"
+                                 : is_mask                ? "mask of rows"
+                                                          : "clip's timestamps",
+                                 f->name);
         }
     return PEN_OK;
 }
@@ -286,15 +291,17 @@ int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
         r = write_text(p, reterr);
     if (r < 0)
         return r;
-    p->fields = pen__alloc_array(2 * (uint64_t)p->spec.n_fields, sizeof *p->fields);
+    p->fields = pen__alloc_array(3 * (uint64_t)p->spec.n_fields, sizeof *p->fields);
     if (!p->fields)
         return pen__fail_memory(reterr, WHERE, "fields");
     for (uint32_t i = 0; i < p->spec.n_fields && r == PEN_OK; i++)
         r = add_named(p, &p->spec.fields[i], reterr);
     if (r == PEN_OK)
-        r = check_names(p, reterr);
-    if (r == PEN_OK)
         r = pen__plan_views_choose(p, reterr);
+    if (r == PEN_OK)
+        r = pen__plan_follow(p, reterr);
+    if (r == PEN_OK)
+        r = check_names(p, reterr);
     if (r == PEN_OK)
         r = pen__companions_check(p, reterr);
     if (r == PEN_OK)

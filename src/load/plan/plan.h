@@ -12,6 +12,7 @@
 #include "load/epoch/state.h"
 #include "load/epoch/weights.h"
 #include "ops/run/program.h"
+#include "ops/sample/follow.h"
 #include "pack/reader/reader.h"
 
 typedef struct PenOutField {
@@ -39,8 +40,8 @@ typedef struct PenOutField {
 } PenOutField;
 
 /* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or
- * not; the mask of a padded one. */
-enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101, PEN_KIND_ROW_MASK = 102 };
+ * not; the mask of a padded one; the rows that are kept. */
+enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101, PEN_KIND_ROW_MASK = 102, PEN_KIND_KEPT = 103 };
 enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
 static inline bool pen__field_is_image(const PenOutField *f)
@@ -55,6 +56,15 @@ typedef struct PenView {
 } PenView;
 
 enum { PEN_MAX_VIEWS = 256 }; /* of a sample */
+
+/* A ragged field whose rows follow an image, or the rows of another field, or both. */
+typedef struct PenFollow {
+    uint32_t field;
+    PenFollowRule rule; /* boxes and points; `stored` is 0: none */
+    uint32_t image;     /* whose pixels they follow */
+    uint32_t kept;      /* the field for the numbers of its rows; 0: none */
+    uint32_t source;    /* which of the plan's follows chooses the rows; PEN_NO_FIELD: none */
+} PenFollow;
 
 /* Which part of the memory is for what. */
 typedef struct PenShares {
@@ -79,6 +89,8 @@ typedef struct PenLoadPlan {
     uint32_t n_stored; /* images that are read for a sample, for n_views results */
     uint32_t n_views;
     PenView *views;
+    uint32_t n_follows;
+    PenFollow *follows;
     int32_t first_image; /* among fields; masks have its size; -1 = none */
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "load/read/clip.h"
+#include "load/read/follow.h"
 #include "load/read/list.h"
 #include "ops/sample/orientation.h"
 
@@ -189,7 +190,7 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
         const PenOutField *f = &plan->fields[i];
         if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_read(task, f, at, reterr);
-        if (f->list)
+        if (f->kind == PEN_KIND_LIST)
             r = pen__list_read(task, f, at, reterr);
         if (!f->n_views)
             continue;
@@ -199,5 +200,5 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
             r = read_image(f, task, at, reterr);
         task->bytes_read += im->encoded.bytes;
     }
-    return r;
+    return r == PEN_OK && plan->n_follows ? pen__sample_follow(plan, task, reterr) : r;
 }

@@ -15,7 +15,8 @@ static void count_allowed(int type, uint32_t *ret_min, uint32_t *ret_max)
         *ret_max = PEN_MAX_FLOATS;
     else if (type == PEN_PARAM_INTS)
         *ret_max = PEN_MAX_NUMBERS;
-    else if (type != PEN_PARAM_INT && type != PEN_PARAM_FLOAT && type != PEN_PARAM_WORD)
+    else if (type != PEN_PARAM_INT && type != PEN_PARAM_FLOAT && type != PEN_PARAM_WORD &&
+             type != PEN_PARAM_NAME)
         *ret_max = 2;
 }
 
@@ -47,6 +48,27 @@ static int read_word(const PenOp *op, const PenParam *param, const PenToken *t, 
                               pen__token_text(t, text), hint);
     }
     v->word = (uint32_t)i;
+    return PEN_OK;
+}
+
+/* A word of the parameter is a name when it is quoted. */
+static int read_name(const PenOp *op, const PenParam *param, const PenToken *t, PenParamValue *v,
+                     PenError *reterr)
+{
+    char text[PEN_TOKEN_TEXT];
+    int i = t->kind == PEN_TOKEN_WORD && param->words
+                ? pen__word_find(param->words, t->text, t->bytes)
+                : -1;
+    if (i >= 0) {
+        v->word = (uint32_t)i;
+        return PEN_OK;
+    }
+    if (t->bytes < 1 || t->bytes > PEN_MAX_NAME)
+        return pen__spec_fail(reterr, t->column,
+                              "%s: %s: expected a name of 1 to %d bytes, found %s", op->name,
+                              param->name, PEN_MAX_NAME, pen__token_text(t, text));
+    memcpy(v->name, t->text, t->bytes);
+    v->name[t->bytes] = '\0';
     return PEN_OK;
 }
 
@@ -105,12 +127,15 @@ int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *word
                     PenParamValue *ret, PenError *reterr)
 {
     PenParamValue v = {.n = 0};
+    int is_name = param->type == PEN_PARAM_NAME;
     int is_word = param->type == PEN_PARAM_WORD ||
                   (param->words && words->n == 1 && !pen__token_is_number(&words->token[0]));
     int r = check_count(op, param, words, reterr);
-    if (r == PEN_OK && is_word)
+    if (r == PEN_OK && is_name)
+        r = read_name(op, param, &words->token[0], &v, reterr);
+    else if (r == PEN_OK && is_word)
         r = read_word(op, param, &words->token[0], &v, reterr);
-    for (uint32_t i = 0; r == PEN_OK && !is_word && i < words->n; i++) {
+    for (uint32_t i = 0; r == PEN_OK && !is_name && !is_word && i < words->n; i++) {
         r = read_number(op, param, &words->token[i], &v.v[i], reterr);
         v.n = i + 1;
     }
@@ -137,11 +162,24 @@ int pen__value_initial(const PenOp *op, const PenParam *param, PenParamValue *re
     return r < 0 ? r : pen__value_read(op, param, &words, ret, reterr);
 }
 
+static int write_name(const PenParam *param, const char *name, PenBuf *out)
+{
+    size_t n = strlen(name);
+    int is_word = param->words && pen__word_find(param->words, name, n) >= 0;
+    int quoted = is_word || pen__name_needs_quotes(name);
+    int r = quoted ? pen__buf_add(out, "\"", 1) : PEN_OK;
+    if (r == PEN_OK)
+        r = pen__buf_add(out, name, n);
+    return r == PEN_OK && quoted ? pen__buf_add(out, "\"", 1) : r;
+}
+
 int pen__value_write(const PenParam *param, const PenParamValue *v, PenBuf *out)
 {
     char text[PEN_DECIMAL_TEXT];
     size_t n;
     int r = PEN_OK;
+    if (param->type == PEN_PARAM_NAME && v->name[0])
+        return write_name(param, v->name, out);
     if (param->words && v->n == 0) {
         const char *word = pen__word_at(param->words, v->word, &n);
         return word ? pen__buf_add(out, word, n) : PEN_E_INVALID;

@@ -12,12 +12,16 @@
 enum {
     PEN_MAX_PARAMS = 9,   /* of an operation */
     PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
-    PEN_MAX_FLOATS = 4
+    PEN_MAX_FLOATS = 4,
+    PEN_MAX_NAME = 255 /* bytes, as in a pack */
 };
 
 typedef struct PenParamValue {
-    uint32_t n; /* numbers; 0: it is a word */
-    double v[PEN_MAX_NUMBERS];
+    uint32_t n; /* numbers; 0: it is a word, or a name */
+    union {
+        double v[PEN_MAX_NUMBERS];
+        char name[PEN_MAX_NAME + 1]; /* of PEN_PARAM_NAME; empty: it is a word */
+    };
     uint32_t word; /* which of the words */
 } PenParamValue;
 

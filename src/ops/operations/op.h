@@ -21,7 +21,8 @@ enum {
     PEN_DOES_STORE = 6,     /* comes last */
     PEN_DOES_SELECT = 7,    /* chooses frames: of clips alone, behind decode */
     PEN_DOES_LIST = 8,      /* values of any length: the only operation of its field */
-    PEN_DOES_REPEAT = 9     /* several results of one image: behind all others */
+    PEN_DOES_REPEAT = 9,    /* several results of one image: behind all others */
+    PEN_DOES_FOLLOW = 10    /* moves or chooses rows: of ragged fields, before their list */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
@@ -62,7 +63,13 @@ enum {
     XX(key, 1, LIST, 0, NULL, NULL,                                                                \
        "Return the key of each sample, as a field of any name that the pack does not have.")       \
     XX(ragged, 2, LIST, 0, NULL, NULL,                                                             \
-       "Return a field whose number of rows differs between samples, such as f32[*,4].")
+       "Return a field whose number of rows differs between samples, such as f32[*,4].")           \
+    XX(boxes, 9, FOLLOW, 0, NULL, NULL,                                                            \
+       "Move boxes to where the crops, resizes and flips of an image move its pixels.")            \
+    XX(points, 5, FOLLOW, 0, NULL, NULL,                                                           \
+       "Move points to where the crops, resizes and flips of an image move its pixels.")           \
+    XX(keep, 1, FOLLOW, 0, NULL, NULL,                                                             \
+       "Keep the rows that boxes or points kept in another field: labels follow their boxes.")
 
 /* Where the ops of programs are told apart by their number. */
 enum {

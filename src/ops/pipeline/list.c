@@ -4,6 +4,7 @@
 #include <penstock/loader.h>
 
 #include "ops/operations/op.h"
+#include "ops/pipeline/follow.h"
 
 int pen__list_kind(const PenSpecField *spec)
 {
@@ -17,6 +18,9 @@ int pen__list_kind(const PenSpecField *spec)
     case PEN_OP_key:
         return PEN_LIST_KEY;
     case PEN_OP_ragged:
+    case PEN_OP_boxes: /* ragged may follow */
+    case PEN_OP_points:
+    case PEN_OP_keep:
         return PEN_LIST_RAGGED;
     default:
         return 0;
@@ -46,17 +50,45 @@ int pen__list_check(const PenSpecField *spec, const char *holds, uint64_t *ret_m
     return check_alone(spec, reterr);
 }
 
-int pen__ragged_rule(const PenSpecField *spec, PenRaggedRule *ret, PenError *reterr)
+static void set_rule(const PenParamValue *values, PenRaggedRule *ret)
 {
-    const PenSpecOp *op = &spec->ops[0];
-    if (pen__list_kind(spec) != PEN_LIST_RAGGED)
-        return pen__spec_fail(reterr, op->column,
-                              "%s: the number of rows in the field differs between samples; use "
-                              "'ragged'",
-                              op->op->name);
-    const PenParamValue *pad = &op->values[1];
-    *ret = (PenRaggedRule){.max_rows = (uint32_t)op->values[0].v[0],
+    const PenParamValue *pad = &values[1];
+    *ret = (PenRaggedRule){.max_rows = (uint32_t)values[0].v[0],
                            .pads = pad->n > 0,
                            .pad = pad->n > 0 ? pad->v[0] : 0};
-    return check_alone(spec, reterr);
+}
+
+/* Of rows that follow, where ragged is not given. */
+static int set_initial_rule(PenRaggedRule *ret, PenError *reterr)
+{
+    const PenOp *op = pen__op_find("ragged", 6);
+    PenParamValue values[2];
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < PEN_LEN(values); i++)
+        r = pen__value_initial(op, &op->params[i], &values[i], reterr);
+    if (r == PEN_OK)
+        set_rule(values, ret);
+    return r;
+}
+
+int pen__ragged_rule(const PenSpecField *spec, PenRaggedRule *ret, PenError *reterr)
+{
+    uint32_t n = pen__follow_spec(spec).n_ops;
+    if (pen__list_kind(spec) != PEN_LIST_RAGGED)
+        return pen__spec_fail(reterr, spec->ops[0].column,
+                              "%s: the number of rows in the field differs between samples; use "
+                              "'ragged'",
+                              spec->ops[0].op->name);
+    if (n == spec->n_ops)
+        return set_initial_rule(ret, reterr);
+    if (pen__op_number(spec->ops[n].op) != PEN_OP_ragged)
+        return pen__spec_fail(reterr, spec->ops[n].column, "%s after %s: only %sragged can follow",
+                              spec->ops[n].op->name, spec->ops[n - 1].op->name,
+                              pen__op_number(spec->ops[n - 1].op) == PEN_OP_keep ? "" : "keep or ");
+    if (n + 1 < spec->n_ops)
+        return pen__spec_fail(reterr, spec->ops[n + 1].column,
+                              "%s after ragged: ragged must be the last operation",
+                              spec->ops[n + 1].op->name);
+    set_rule(spec->ops[n].values, ret);
+    return PEN_OK;
 }

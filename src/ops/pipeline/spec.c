@@ -51,7 +51,7 @@ static void list_names(const PenOp *params_of, char *buf, size_t cap)
 
 static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
 {
-    char names[300], hint[320], text[PEN_TOKEN_TEXT];
+    char names[400], hint[420], text[PEN_TOKEN_TEXT];
     PenNear near = {.typed = t->text, .bytes = t->bytes};
     list_names(op, names, sizeof names);
     pen__near_offer_list(&near, names);
@@ -82,13 +82,15 @@ static int fail_op(Parser *p, const PenToken *t)
     return op ? fail_call(p, op, t, bytes + 1) : fail_name(p, t, NULL);
 }
 
-static int take_words(Parser *p, PenWords *ret)
+/* Only names may be quoted. */
+static int take_words(Parser *p, const PenParam *param, PenWords *ret)
 {
+    int quoted = param->type == PEN_PARAM_NAME;
     int r = PEN_OK;
     ret->n = 0;
     for (;;) {
-        if (p->now.kind != PEN_TOKEN_WORD)
-            return fail_expected(p, "a value");
+        if (p->now.kind != PEN_TOKEN_WORD && !(quoted && p->now.kind == PEN_TOKEN_QUOTED))
+            return fail_expected(p, quoted ? "a name" : "a value");
         if (ret->n < PEN_MAX_NUMBERS)
             ret->token[ret->n] = p->now;
         ret->n += ret->n <= PEN_MAX_NUMBERS;
@@ -113,20 +115,34 @@ static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
                           op->name, text, names);
 }
 
+static int takes_numbers(const PenParam *param)
+{
+    return param->type != PEN_PARAM_WORD && param->type != PEN_PARAM_NAME;
+}
+
+/* The field that an operation cannot do without comes first, and needs no 'of='. */
+static int is_needed_name(const PenParam *param)
+{
+    return param->type == PEN_PARAM_NAME && !param->initial;
+}
+
 /* A value without a name: a number is the next one that has not been given; a word belongs to the
  * parameter that knows it. */
 static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken *t,
                       uint32_t *ret_param)
 {
-    int is_number = pen__token_is_number(t);
+    int is_number = t->kind == PEN_TOKEN_WORD && pen__token_is_number(t);
     char hint[200], text[PEN_TOKEN_TEXT], words[200] = "";
     PenNear near = {.typed = t->text, .bytes = t->bytes};
     if (t->text[0] == '(')
         return fail_call(p, op, t, 1);
+    if (op->n_params && is_needed_name(&op->params[0]) && !(given & 1)) {
+        *ret_param = 0;
+        return PEN_OK;
+    }
     for (uint32_t i = 0; i < op->n_params; i++) {
         const PenParam *param = &op->params[i];
-        int takes = is_number ? param->type != PEN_PARAM_WORD : param->words != NULL;
-        if (given >> i & 1 || !takes)
+        if (given >> i & 1 || !(is_number ? takes_numbers(param) : param->words != NULL))
             continue;
         if (is_number || pen__word_find(param->words, t->text, t->bytes) >= 0) {
             *ret_param = i;
@@ -171,7 +187,7 @@ static int parse_param(Parser *p, PenSpecOp *op, uint32_t *given)
     for (int skip = 0; r == PEN_OK && named && skip < 2; skip++)
         r = advance(p);
     if (r == PEN_OK)
-        r = take_words(p, &words);
+        r = take_words(p, &op->op->params[i], &words);
     if (r < 0)
         return r;
     if (*given >> i & 1)
@@ -196,6 +212,12 @@ static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
     return r;
 }
 
+static int begins_value(const Parser *p, const PenOp *op)
+{
+    return p->now.kind == PEN_TOKEN_WORD ||
+           (p->now.kind == PEN_TOKEN_QUOTED && op->n_params && is_needed_name(&op->params[0]));
+}
+
 static int parse_op(Parser *p, PenSpecOp *ret)
 {
     uint32_t given = 0;
@@ -206,7 +228,7 @@ static int parse_op(Parser *p, PenSpecOp *ret)
     if (!ret->op)
         return fail_op(p, &p->now);
     r = advance(p);
-    while (r == PEN_OK && p->now.kind == PEN_TOKEN_WORD)
+    while (r == PEN_OK && begins_value(p, ret->op))
         r = parse_param(p, ret, &given);
     if (r == PEN_OK && p->now.kind != '|' && p->now.kind != ';' && p->now.kind != PEN_TOKEN_END)
         return fail_expected(p, "a value, '|', ';' or the end");

@@ -42,7 +42,7 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
 {
     int does = pen__op_work(op->op)->does;
     const char *name = op->op->name;
-    if (does == PEN_DOES_LIST)
+    if (does == PEN_DOES_LIST || does == PEN_DOES_FOLLOW)
         return pen__spec_fail(c->reterr, op->column, "%s cannot be applied to %s", name,
                               field_noun(c));
     if (i == 0 && does != PEN_DOES_DECODE)

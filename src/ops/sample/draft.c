@@ -119,7 +119,7 @@ static void shrink_range(uint32_t shrink, uint32_t ahead, uint32_t *from, uint32
     *ret_span = span;
 }
 
-static uint32_t ahead_of(uint32_t side, uint32_t shrink, int mirrored)
+uint32_t pen__draft_ahead(uint32_t side, uint32_t shrink, int mirrored)
 {
     return mirrored ? (pen__shrunk_side(side, shrink) << shrink) - side : 0;
 }
@@ -130,9 +130,11 @@ static PenBox shrink_pass(PenSampleDraft *d, uint32_t shrink)
     const PenImageShape *shape = &d->sample_plan->shape;
     PenPass *p = d->pass;
     PenBox part, upright = pen__turn_upright(shape);
-    shrink_range(shrink, ahead_of(upright.w, shrink, pen__turn_mirrors_x(shape->orientation)),
+    shrink_range(shrink,
+                 pen__draft_ahead(upright.w, shrink, pen__turn_mirrors_x(shape->orientation)),
                  &p->crop.x, &p->crop.w, &part.x, &part.w);
-    shrink_range(shrink, ahead_of(upright.h, shrink, pen__turn_mirrors_y(shape->orientation)),
+    shrink_range(shrink,
+                 pen__draft_ahead(upright.h, shrink, pen__turn_mirrors_y(shape->orientation)),
                  &p->crop.y, &p->crop.h, &part.y, &part.h);
     if (p->flip_x)
         part.x = 8 * p->crop.w - part.x - part.w;

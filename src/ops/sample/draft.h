@@ -28,5 +28,8 @@ int pen__draft_mirror(PenSampleDraft *d, int x, int y, PenError *reterr);
 int pen__draft_step(PenSampleDraft *d, const PenStep *what, PenError *reterr);
 /* Every sample_plan begins with a pass. */
 int pen__draft_end(PenSampleDraft *d, PenError *reterr);
+/* What an image decoded at a smaller size has before the first pixel of a side, in pixels of the
+ * image: its last pixel may be incomplete, and is the first one when it is mirrored. */
+uint32_t pen__draft_ahead(uint32_t side, uint32_t shrink, int mirrored);
 
 #endif
