@@ -5,19 +5,20 @@
     python3 examples/make_shapes.py shapes.tar [N]
 
 A sample has KEY.jpg, KEY.txt ("a red circle and a blue square"), KEY.mask.png (0 is the
-background, 1 a circle, 2 a square) and KEY.json ({"boxes": [[x0, y0, x1, y1], ...], "labels":
-[...]}). Needs Pillow (`pip install pillow`; `./dev setup` puts it into build/venv).
+background, 1 a circle, 2 a square), KEY.boxes.npy (x0, y0, x1, y1 of each shape) and KEY.labels.npy
+(0 for a circle, 1 for a square). Needs NumPy and Pillow (`pip install numpy pillow`; `./dev setup`
+puts them into build/venv).
 """
 import io
-import json
 import random
 import sys
 import tarfile
 
 try:
+    import numpy
     from PIL import Image, ImageDraw
 except ImportError:
-    sys.exit("this draws with Pillow: run it with build/venv/bin/python, or pip install pillow")
+    sys.exit("needs Pillow: run it with build/venv/bin/python, or pip install numpy pillow")
 
 SHAPES = ("circle", "square")
 COLORS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 70, 220)}
@@ -46,11 +47,18 @@ def file_of(image, kind):
     return file.getvalue()
 
 
+def array_of(rows, dtype):
+    file = io.BytesIO()
+    numpy.save(file, numpy.array(rows, dtype))
+    return file.getvalue()
+
+
 def add(tar, key, image, mask, found):
     caption = " and ".join(f"a {color} {SHAPES[number]}" for color, number, _ in found)
-    boxes = {"boxes": [box for *_, box in found], "labels": [number for _, number, _ in found]}
     for suffix, data in (("jpg", file_of(image, "JPEG")), ("txt", caption.encode()),
-                         ("mask.png", file_of(mask, "PNG")), ("json", json.dumps(boxes).encode())):
+                         ("mask.png", file_of(mask, "PNG")),
+                         ("boxes.npy", array_of([box for *_, box in found], "f4")),
+                         ("labels.npy", array_of([number for _, number, _ in found], "i8"))):
         member = tarfile.TarInfo(f"{key}.{suffix}")
         member.size = len(data)
         tar.addfile(member, io.BytesIO(data))

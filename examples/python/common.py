@@ -196,6 +196,7 @@ def checksum(batch: Any) -> int:
     """Of all fields of a batch."""
     value = 0
     for field in batch:
-        data = field.contiguous().numpy() if hasattr(field, "numpy") else repr(list(field)).encode()
-        value = zlib.crc32(data, value)
+        for item in [field] if hasattr(field, "numpy") else field:
+            data = item.contiguous().numpy() if hasattr(item, "numpy") else repr(item).encode()
+            value = zlib.crc32(data, value)
     return value

@@ -24,7 +24,7 @@ PAGES = [
     "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
     "how-to/train-elastically.md", "how-to/jax.md",
     "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
-    "how-to/dataloader.md", "how-to/several-views.md",
+    "how-to/dataloader.md", "how-to/several-views.md", "how-to/detection.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {

@@ -25,7 +25,8 @@ def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipes")
     python(ROOT / "examples" / "make_shapes.py", "shapes.tar", "64", cwd=folder)
     python("-m", "penstock", "index", "shapes.tar", "-o", "in_place.pen", cwd=folder)
-    python("-m", "penstock", "convert", "shapes.tar", "-o", "shapes.pen", cwd=folder)
+    python("-m", "penstock", "convert", "shapes.tar", "-o", "shapes.pen", "--columns",
+           "image,text,mask,boxes:f32[*,4] boxes xyxy absolute,labels:i64[*]", cwd=folder)
     python(ROOT / "examples" / "make_photos.py", "photos", "60", cwd=folder)
     python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
     return folder
@@ -51,6 +52,7 @@ def killed(*command, cwd):
 RECIPES = [
     (EXAMPLES / "train_clip.py", "in_place.pen"),
     (EXAMPLES / "train_segmentation.py", "shapes.pen"),
+    (EXAMPLES / "train_detection.py", "shapes.pen"),
     (EXAMPLES / "train_stages.py", "photos.pen"),
     (EXAMPLES / "train_balanced.py", "photos.pen"),
     (EXAMPLES / "train_simclr.py", "in_place.pen"),

@@ -41,7 +41,7 @@ typedef struct PenSchedulePlan {
     /* Or a function for what has no inverse: the sample at an index of the order. */
     uint64_t (*sample)(const void *of, uint64_t epoch, uint64_t index);
     const void *of;
-    uint64_t limit_bytes;              /* of blocks that have arrived or are on their way */
+    uint64_t limit_bytes; /* of blocks that have arrived or are on their way */
     bool keeps; /* all blocks fit: finished ones stay for the next pass as long as they do */
     uint64_t (*block_bytes)(void *ctx, uint64_t number); /* an upper bound */
     /* Frees a block's data. Called only for blocks with data. */
