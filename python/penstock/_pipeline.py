@@ -14,6 +14,7 @@ from ._error import InvalidError
 # PenParamType
 INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS, NAME = range(1, 11)
 _MOST_NUMBERS = 64  # of a list
+_MAX_NAME = 255  # bytes, as in a pack
 
 
 class Param(NamedTuple):
@@ -88,6 +89,10 @@ def _many(what: str, value: Any) -> list[Any]:
 def _value_text(what: str, param: Param, value: Any) -> str:
     if param.type == NAME:
         name = _check.text(what, value)
+        if len(name.encode()) > _MAX_NAME:
+            raise InvalidError(
+                f"{what}: expected a name of {_MAX_NAME} bytes at most, found {_check.shown(name)}"
+            )
         return name if name in (param.words or "").split() else _name(name)
     if param.type == WORD or (param.words and isinstance(value, str)):
         return _check.word(what, value, (param.words or "").split())

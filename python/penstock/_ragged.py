@@ -76,7 +76,7 @@ class Ragged:
         lengths = [ends[i + 1] - ends[i] for i in range(len(self))]
         rows = max(lengths, default=0)
         if max_rows is not None:
-            most, rows = rows, _check.integer("max_rows", max_rows, 0, 2**31)
+            most, rows = rows, _check.integer("max_rows", max_rows, 0, 2**24)
             if most > rows:
                 raise InvalidError(
                     f"max_rows: expected at least {most}, the rows of value "

@@ -307,7 +307,8 @@ TEST(a_plan_is_cancelled_while_it_is_written)
     ask("many");
     settings.progress = stop;
     settings.ctx = &calls;
-    CHECK_FAILS(pen__inputs_report(&in, "sort", 1, 2, &err), PEN_E_CANCELLED, "cancelled");
+    CHECK_FAILS(pen__inputs_report(&in, "sort", 1, 2, &err), PEN_E_CANCELLED,
+                "stopped after 0 inputs; run the same command again to start anew");
     CHECK_INT(calls, 1);
 }
 

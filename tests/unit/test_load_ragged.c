@@ -313,7 +313,7 @@ TEST(pipelines_that_do_not_fit_are_refused)
     refuses("tokens: bytes", "pipeline: column 9: bytes: the number of rows in the field differs "
                              "between samples; use 'ragged'");
     refuses("boxes: ragged | tensor", "pipeline: column 17: tensor after ragged: ragged must be "
-                                      "the only operation of its field");
+                                      "the last operation");
     refuses("text: ragged", "pipeline: column 7: ragged: the field holds text; use 'text', 'json' "
                             "or 'bytes'");
     refuses("image: ragged", "pipeline: column 8: ragged cannot be applied to an image");

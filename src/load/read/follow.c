@@ -32,7 +32,7 @@ static int move_rows(const PenLoadPlan *plan, PenTask *task, const PenFollow *fo
         return r;
     }
     rows->kept.bytes = n * sizeof(int64_t);
-    *pen__task_length(task, f) = (int64_t)(n * f->row_bytes);
+    *pen__task_length(task, f) = (int64_t)n * f->row_bytes;
     return PEN_OK;
 }
 
