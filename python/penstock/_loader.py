@@ -41,7 +41,7 @@ _REPLACED = {
     "num_workers": "threads= sets the number of decoding threads; there are no worker processes",
     "collate_fn": "the loader collates batches itself; transform= is called with each batch",
     "worker_init_fn": "there are no worker processes; seed= controls all randomness",
-    "sampler": "use order=, subset= and seed=; the loader splits samples across ranks",
+    "sampler": "use order=, subset=, weights= and seed=; the loader splits samples across ranks",
     "batch_sampler": "use batch_size=, order=, subset= and drop_last=",
     "persistent_workers": "threads live as long as the loader",
     "prefetch_factor": "use prefetch=, the number of batches to prefetch",

@@ -322,7 +322,7 @@ LOADER_ROWS = {
         opened(cache="c"), lambda w: w.load(penstock.open(w.images, cache=w.top / "c"))),
     "preload to open": ("preload: the pack is already open; pass it to open()",
         opened(preload=True), lambda w: w.load(penstock.open(w.images, preload=True))),
-    "sampler": ("use order=, subset= and seed=; the loader splits samples across ranks",
+    "sampler": ("use order=, subset=, weights= and seed=; the loader splits samples across ranks",
         lambda w: w.load(sampler=[1]), lambda w: w.load(subset=[1], order="random", seed=1)),
     "batch_sampler": ("use batch_size=, order=, subset= and drop_last=",
         lambda w: w.load(batch_sampler=[1]), lambda w: w.load(batch_size=2, drop_last=True)),

@@ -2,9 +2,11 @@
 """Loader(weights=...): samples as often as their weights say."""
 
 import collections
+import pathlib
 
 import pytest
 from py_tools import need_penstock, write_pack
+from remote_tools import options
 
 penstock = need_penstock()
 np = pytest.importorskip("numpy")
@@ -16,7 +18,9 @@ CROP = "decode | random_resized_crop 8 | hflip | tensor u8"
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
-    return write_pack(penstock, tmp_path_factory.mktemp("packs") / "a.pen", N)
+    folder = tmp_path_factory.mktemp("root") / "packs"
+    folder.mkdir()
+    return write_pack(penstock, folder / "a.pen", N)
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +159,13 @@ def test_functions_tell_occurrences_apart(pack, weights):
                           for number, drawn in zip(info.samples, many)])
     assert found[0] == found[1] and len(set(found[0])) == len(found[0]) == N
     assert sum(number == 7 for number, _ in found[0]) > 10
+
+
+def test_from_a_store(pack, weights, s3, no_other_settings):
+    """Blocks are prefetched for the samples that are drawn."""
+    folder = pathlib.Path(pack.path).parents[1]
+    remote = penstock.open("s3://packs/a.pen", options(s3(directory=folder)))
+    for order in ORDERS:
+        lanes = 4 if order in ORDERS[2:] else None
+        assert load(remote, weights, 1, order=order, lanes=lanes) == load(
+            pack, weights, 1, order=order, lanes=lanes)
