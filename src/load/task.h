@@ -52,6 +52,8 @@ typedef struct PenTaskRows { /* of a field that follows an image or another fiel
 
 /* Which sample goes to which place in a batch. */
 typedef struct PenAssignment {
+    PenPack *pack;
+    const PenOutField *fields; /* plan->n_fields of them: what this sample becomes */
     struct PenSlot *slot;
     uint8_t *memory;  /* of the slot */
     uint32_t index;   /* in the batch */

@@ -42,7 +42,7 @@ void pen__task_run(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *t)
     if (t->status == PEN_OK && !plan->no_decode)
         t->status = decode(tasks, decoder, t);
     if (t->status < 0) {
-        name_sample(plan->pack, t);
+        name_sample(t->to.pack, t);
         if (plan->set.on_bad == PEN_BAD_SUBSTITUTE)
             t->status = pen__sample_replace(tasks, decoder, t);
     }

@@ -23,7 +23,7 @@ static int decode_all(const PenLoadPlan *plan, const PenImageDecoder *decoder, P
 {
     int r = PEN_OK;
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
-        const PenOutField *f = &plan->fields[i];
+        const PenOutField *f = &task->to.fields[i];
         if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_decode(plan, decoder, f, task);
         else if (f->n_views)

@@ -96,7 +96,9 @@ static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64
                    uint64_t index)
 {
     PenChosen chosen = pen__load_plan_choose(plan, epoch, index);
-    PenAssignment to = {.slot = slot,
+    PenAssignment to = {.pack = plan->pack,
+                        .fields = plan->fields,
+                        .slot = slot,
                         .memory = slot->batch.memory,
                         .ordinal = chosen.ordinal,
                         .sample = chosen.sample,

@@ -15,7 +15,7 @@ typedef struct Decoding {
 
 static const PenOutField *field_of(const Decoding *d, uint32_t i)
 {
-    return &d->plan->fields[d->views[i].field];
+    return &d->task->to.fields[d->views[i].field];
 }
 
 static uint8_t *place_of(const Decoding *d, uint32_t i)

@@ -305,6 +305,8 @@ static int load_samples(Bench *b, PenError *reterr)
         (*t)->to.ordinal = chosen.ordinal;
         b->n++;
         (*t)->to.memory = b->sink;
+        (*t)->to.pack = b->plan.pack;
+        (*t)->to.fields = b->plan.fields;
         r = pen__sample_locate(&b->plan, *t, &b->places[b->n - 1], reterr);
         if (r == PEN_OK)
             r = pen__sample_read(&b->plan, *t, &b->places[b->n - 1], reterr);

@@ -161,10 +161,10 @@ static void lay_out(const PenOutField *f, PenTaskClip *clip, PenLocation *at)
                  clip->times.bytes;
 }
 
-static void store_times(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
-                        const PenTaskClip *clip, const PenLocation *at)
+static void store_times(const PenTask *task, const PenOutField *f, const PenTaskClip *clip,
+                        const PenLocation *at)
 {
-    const PenOutField *to = &plan->fields[f->times];
+    const PenOutField *to = &task->to.fields[f->times];
     const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data;
     const PenClipFrame *frames = (const PenClipFrame *)(const void *)clip->frames.data;
     PenClipShape shape;
@@ -189,7 +189,7 @@ int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *
         return r;
     lay_out(f, clip, at);
     if (f->times)
-        store_times(plan, task, f, clip, at);
+        store_times(task, f, clip, at);
     return PEN_OK;
 }
 

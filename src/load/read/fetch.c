@@ -40,7 +40,7 @@ static int fetch(PenTasks *tasks, PenThread *me, PenTask *task)
     if (r == PEN_OK)
         r = pen__sample_read(plan, task, &at, &task->error);
     pen__stage_end(clock, PEN_TIMED_READ, begin);
-    pen__location_release(plan->pack, &at);
+    pen__location_release(task->to.pack, &at);
     return r;
 }
 

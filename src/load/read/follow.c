@@ -15,11 +15,10 @@ static int64_t *kept_numbers(const PenTaskRows *rows)
 
 /* Boxes or points to where their image is. The numbers of the rows that are kept stay with the
  * task, for fields that follow these. */
-static int move_rows(const PenLoadPlan *plan, PenTask *task, const PenFollow *follow,
-                     PenTaskRows *rows, PenError *reterr)
+static int move_rows(PenTask *task, const PenFollow *follow, PenTaskRows *rows, PenError *reterr)
 {
-    const PenOutField *f = &plan->fields[follow->field];
-    const PenOutField *image = &plan->fields[follow->image];
+    const PenOutField *f = &task->to.fields[follow->field];
+    const PenOutField *image = &task->to.fields[follow->image];
     uint32_t n = 0;
     rows->kept.bytes = 0;
     if (pen__buf_reserve(&rows->kept, (size_t)rows->stored * sizeof(int64_t)) < 0)
@@ -36,10 +35,9 @@ static int move_rows(const PenLoadPlan *plan, PenTask *task, const PenFollow *fo
     return PEN_OK;
 }
 
-static void give_kept(const PenLoadPlan *plan, PenTask *task, const PenFollow *follow,
-                      const PenTaskRows *rows)
+static void give_kept(PenTask *task, const PenFollow *follow, const PenTaskRows *rows)
 {
-    const PenOutField *to = &plan->fields[follow->kept];
+    const PenOutField *to = &task->to.fields[follow->kept];
     if (rows->kept.bytes)
         memcpy(pen__task_place(task, to), rows->kept.data, rows->kept.bytes);
     *pen__task_length(task, to) = (int64_t)rows->kept.bytes;
@@ -50,8 +48,8 @@ static int keep_rows(const PenLoadPlan *plan, PenTask *task, const PenFollow *fo
                      const PenTaskRows *rows, PenError *reterr)
 {
     const PenTaskRows *chosen = &task->rows[follow->source];
-    const PenOutField *f = &plan->fields[follow->field];
-    const PenOutField *of = &plan->fields[plan->follows[follow->source].field];
+    const PenOutField *f = &task->to.fields[follow->field];
+    const PenOutField *of = &task->to.fields[plan->follows[follow->source].field];
     uint8_t *data = pen__task_place(task, f);
     size_t n = chosen->kept.bytes / sizeof(int64_t);
     if (rows->stored != chosen->stored)
@@ -70,14 +68,14 @@ int pen__sample_follow(const PenLoadPlan *plan, PenTask *task, PenError *reterr)
     int r = PEN_OK;
     for (uint32_t i = 0; i < plan->n_follows && r == PEN_OK; i++) {
         const PenFollow *follow = &plan->follows[i];
-        const PenOutField *f = &plan->fields[follow->field];
+        const PenOutField *f = &task->to.fields[follow->field];
         PenTaskRows *rows = &task->rows[i];
         int64_t bytes = *pen__task_length(task, f);
         rows->stored = bytes > 0 ? (uint32_t)((uint64_t)bytes / f->row_bytes) : 0;
         if (follow->rule.stored)
-            r = move_rows(plan, task, follow, rows, reterr);
+            r = move_rows(task, follow, rows, reterr);
         if (r == PEN_OK && follow->kept)
-            give_kept(plan, task, follow, rows);
+            give_kept(task, follow, rows);
         if (r == PEN_OK && follow->source != PEN_NO_FIELD)
             r = keep_rows(plan, task, follow, rows, reterr);
         if (r == PEN_OK && bytes < 0) /* a value that is missing stays so */

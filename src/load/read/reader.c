@@ -27,7 +27,9 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
         s->batch.position = next.position;
     }
     PenChosen chosen = pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
-    *ret = (PenAssignment){.slot = s,
+    *ret = (PenAssignment){.pack = r->plan->pack,
+                           .fields = r->plan->fields,
+                           .slot = s,
                            .memory = s->batch.memory,
                            .index = next.index,
                            .ordinal = chosen.ordinal,

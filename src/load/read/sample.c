@@ -47,7 +47,7 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
                                        task->to.sample, i, &task->images[f->image + i].sample_plan,
                                        reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && f->follows >= 0)
-        r = check_mask(task, &plan->fields[f->follows], f, &shape, reterr);
+        r = check_mask(task, &task->to.fields[f->follows], f, &shape, reterr);
     /* An entry of 2 bytes or more becomes one of 16; a length of 2 one of 4. */
     uint32_t grows = pen__block_is_indexed(&at->block->view, &e) ? 8 : 2;
     if (f->n_views)
@@ -57,13 +57,13 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
 
 int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret, PenError *reterr)
 {
-    int r = pen__location_find(plan->pack, task->to.sample, task->block, ret, reterr);
+    int r = pen__location_find(task->to.pack, task->to.sample, task->block, ret, reterr);
     /* Images first: masks are compared with them. */
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++)
-        if (plan->fields[i].kind == PEN_KIND_IMAGE)
-            r = locate_image(plan, task, &plan->fields[i], ret, reterr);
+        if (task->to.fields[i].kind == PEN_KIND_IMAGE)
+            r = locate_image(plan, task, &task->to.fields[i], ret, reterr);
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
-        const PenOutField *f = &plan->fields[i];
+        const PenOutField *f = &task->to.fields[i];
         if (f->kind == PEN_KIND_MASK)
             r = locate_image(plan, task, f, ret, reterr);
         else if (f->kind == PEN_KIND_CLIP)
@@ -74,7 +74,7 @@ int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret,
                                       pen__task_place(task, f));
     }
     if (r < 0)
-        pen__location_release(plan->pack, ret);
+        pen__location_release(task->to.pack, ret);
     return r;
 }
 
@@ -187,7 +187,7 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
     int r = PEN_OK;
     task->bytes_read = 0;
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
-        const PenOutField *f = &plan->fields[i];
+        const PenOutField *f = &task->to.fields[i];
         if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_read(task, f, at, reterr);
         if (f->kind == PEN_KIND_LIST)
