@@ -30,8 +30,8 @@ MADE = 24
 # counts measures how long a run takes.
 ROUNDS = scaled([(0, 0, 0, 0), (4, 0, 0, 0), (3, 0, 1, 3), (3, 2, 0, 3)], [(1, 1, 1, 1)])
 FIRST_LENGTH_S = scaled(0, 15)
-# What a process beside the driver prints if it starts too early, or too late.
-UNTIMELY = ("the pack already exists", "no plan found")
+# What a process beside the driver prints if it starts too early, or is overtaken.
+UNTIMELY = ("the pack already exists", "no plan found", "has published the pack in the meantime")
 
 
 def make_inputs(top, each):
