@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
 import penstock
 import torch
 from common import Recipe, recipe_parser, small_net
@@ -19,16 +18,12 @@ from penstock import ops
 from torch.nn.functional import cross_entropy
 
 
-def class_weights(pack: penstock.Pack) -> numpy.ndarray:
-    labels = pack.column("label")
-    return (1 / numpy.bincount(labels))[labels]
-
-
 def main() -> None:
     args = recipe_parser(__doc__).parse_args()
     pack = penstock.open(args.path)
     loader = penstock.Loader(
-        pack, args.batch_size, shuffle=True, drop_last=True, weights=class_weights(pack),
+        pack, args.batch_size, shuffle=True, drop_last=True,
+        weights=penstock.balanced_weights(pack.column("label")),
         pipeline=[ops.decode(), ops.random_resized_crop(64), ops.normalize(), ops.tensor("f32")])
     model = small_net(len(pack.classes))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)

@@ -34,6 +34,7 @@ from ._spans import span
 from ._stages import stages
 from ._stats import merge_stats
 from ._trace import trace
+from ._weights import balanced_weights
 from ._writer import Writer, finalise, write
 
 __version__: str = _core.version
@@ -71,6 +72,7 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "__version__",
+    "balanced_weights",
     "convert",
     "decode",
     "decode_batch",

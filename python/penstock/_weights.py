@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument `weights`: one number per sample."""
+"""The argument `weights`: one number per sample, and weights that balance classes."""
 
 from __future__ import annotations
 
@@ -46,3 +46,39 @@ def choose(weights: Sequence[float] | None, n: int) -> memoryview | None:
     if len(chosen) != 8 * n:
         raise InvalidError(f"{_expected(n)}, found {len(chosen) // 8}")
     return chosen
+
+
+def _labels(labels: Any) -> Any:
+    """As an array of integers."""
+    import numpy
+
+    expected = "labels: expected integers, one for each sample"
+    values = _subset.as_array(labels)
+    if not isinstance(values, numpy.ndarray):
+        chosen = [_check.whole(f"labels: entry {i}", value)
+                  for i, value in enumerate(_subset.as_list(values, expected))]
+        if any(not -(2**63) <= value < 2**63 for value in chosen):
+            raise InvalidError(f"{expected}, found a number of more than 64 bits")
+        values = numpy.array(chosen, numpy.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise InvalidError(
+            f"{expected}, found an array of {values.dtype} with the shape {values.shape}"
+        )
+    return values
+
+
+def balanced_weights(labels: Sequence[int], power: float = 1.0) -> Any:
+    """Weights for Loader(weights=...) that balance the classes, as a NumPy array.
+
+    labels  the class of each sample: pack.column("label"), or a part of it for a subset
+    power   1: every class is equally frequent. 0.5: a class is as frequent as the square root of
+            its size. 0: as in the pack.
+
+    The weight of a sample is 1 / (size of its class) ** power. To give one class a larger share,
+    multiply its weights.
+    """
+    import numpy
+
+    power = _check.real("power", power, 0, 1)
+    _, numbers, sizes = numpy.unique(_labels(labels), return_inverse=True, return_counts=True)
+    return (sizes**-power)[numbers]

@@ -346,6 +346,7 @@ class Bench:
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
             "merge_stats": self.method(penstock.merge_stats),
+            "balanced_weights": self.method(penstock.balanced_weights, labels=[0, 1, 1]),
             "Loader.report": self.method(self.loader.report),
             "decode": self.method(penstock.decode, data=self.sample["image"]),
             "decode_batch": self.use_batch,
