@@ -85,14 +85,23 @@ def trace_of(options, folder):
     return str(folder / f"run.{options.trace}") if options.trace else None
 
 
+def environment(program, folder):
+    """In which Python does the same in every run: it has compiled its modules, its hashes do not
+    differ, and NumPy starts no threads, which would spin for as long as the clock says."""
+    return {**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONHASHSEED": "0",
+            "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(folder / "pycache"),
+            "PYTHONPATH": str(pathlib.Path(program).parent / "python")}
+
+
 def count(program, pack, samples, trace):
     """All instructions of a process that loads so many samples."""
-    python = pathlib.Path(program).parent / "python"
+    load = [sys.executable, "-c", LOAD, pack, str(samples), trace or ""]
+    env = environment(program, pack.parent)
+    subprocess.run(load, check=True, timeout=600, env=env)  # compiles the modules
     done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c",
-         LOAD, pack, str(samples), trace or ""],
-        capture_output=True, text=True, check=False, timeout=3600,
-        env={**os.environ, "PENSTOCK_CPU": "avx2", "PYTHONPATH": str(python)})
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *load],
+        capture_output=True, text=True, check=False, timeout=3600, env=env)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
         sys.exit(f"valgrind: {done.stderr[-2000:]}")
