@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 import zlib
 from typing import Any
@@ -142,7 +143,7 @@ class SampleLog:
 def recipe_parser(text: str | None, source: str = "a pack") -> argparse.ArgumentParser:
     """For training that prints every step, and continues from its checkpoint."""
     made = parser(text, source)
-    made.add_argument("--checkpoint", default="run.pt")
+    made.add_argument("--checkpoint", default=f"{os.path.basename(sys.argv[0])[:-3]}.pt")
     made.add_argument("--save-every", type=int, default=5, help="steps")
     return made
 
@@ -169,6 +170,9 @@ class Recipe:
     def train(self, loss_of: Any) -> None:
         """loss_of(batch) returns the loss."""
         loader, optimizer = self.parts["loader"], self.parts["optimizer"]
+        if loader.epoch >= self.args.epochs:
+            print(f"{self.args.checkpoint} has finished its {self.args.epochs} epochs: use more "
+                  "--epochs, or delete it")
         for epoch in range(loader.epoch, self.args.epochs):
             loader.set_epoch(epoch)
             for batch in loader:

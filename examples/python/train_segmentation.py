@@ -2,7 +2,7 @@
 """Train a small network that finds the class of every pixel.
 
     python3 examples/make_shapes.py shapes.tar 120
-    penstock convert shapes.tar -o shapes.pen --columns image,mask
+    penstock index shapes.tar -o shapes.pen
     python3 examples/python/train_segmentation.py shapes.pen
 
 Up to the colors, the mask has the operations of the image, so both are cropped and flipped in the
