@@ -51,19 +51,25 @@ typedef struct PenTensor {
 
 /** A field whose values have any length. */
 enum {
-    PEN_LIST_NONE = 0,  /**< the field is a tensor */
-    PEN_LIST_TEXT = 1,  /**< UTF-8 */
-    PEN_LIST_JSON = 2,  /**< UTF-8 that should be JSON; the library does not parse it */
-    PEN_LIST_BYTES = 3, /**< any bytes */
-    PEN_LIST_KEY = 4,   /**< keys of the samples, usually UTF-8 */
-    PEN_LIST_RAGGED = 5 /**< rows of numbers */
+    PEN_LIST_NONE = 0,   /**< the field is a tensor */
+    PEN_LIST_TEXT = 1,   /**< UTF-8 */
+    PEN_LIST_JSON = 2,   /**< UTF-8 that should be JSON; the library does not parse it */
+    PEN_LIST_BYTES = 3,  /**< any bytes */
+    PEN_LIST_KEY = 4,    /**< keys of the samples, usually UTF-8 */
+    PEN_LIST_RAGGED = 5, /**< rows of numbers */
+    PEN_LIST_IMAGES = 6  /**< images of different sizes */
 };
 
 /** The values of a field in a batch, one after another in the order of the samples, as Arrow's
  * large_binary, large_utf8 and large_list have them. They are the `data` of the field's tensor,
  * whose first dimension is the bytes or rows of all values; value i is [offsets[i], offsets[i + 1])
  * of it. The tensor of PEN_LIST_RAGGED has the type and the further dimensions of the field, that
- * of other lists is of type u8. */
+ * of other lists is of type u8.
+ *
+ * Images stay where they were decoded. The tensor of PEN_LIST_IMAGES has the shape of
+ * pen_loader_field_tensor, with -1 for height and width; those of image i are row i of the next
+ * field, NAME_sizes. Image i is dense and begins at element offsets[i] of `data`, which is a
+ * multiple of 64 bytes. What lies between two images is undefined. */
 typedef struct PenList {
     int32_t kind; /**< PEN_LIST_*; for PEN_LIST_NONE all other members are 0 */
     uint32_t reserved;
@@ -166,7 +172,8 @@ PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /**< number of fiel
  * number. */
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
 /** Returns the shape and type of a field in every batch; `data` is NULL. The length of a list is
- * -1: it differs from batch to batch. */
+ * -1: it differs from batch to batch. So do the height and the width of images of different sizes,
+ * padded or in a list. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 /** Returns whether a field is a list: a PEN_LIST_*. */
 PEN_API int pen_loader_field_list(const PenLoader *loader, uint32_t field);

@@ -397,6 +397,38 @@ static PyObject *batch_list(CoreBatch *self, PyObject *number)
     return both;
 }
 
+/* Image `i` of a list of images, whose sizes the next field has. */
+static PenTensor image_of(const PenBatch *b, unsigned long field, uint32_t i)
+{
+    const PenTensor *all = &b->fields[field];
+    const int64_t *size = (const int64_t *)b->fields[field + 1].data + 2 * (size_t)i;
+    PenTensor one = {
+        .dtype = all->dtype, .n_dims = all->n_dims - 1, .channels_last = all->channels_last};
+    one.data = (uint8_t *)all->data + b->lists[field].offsets[i] * kinds[all->dtype].bytes;
+    for (uint32_t k = 0, side = 0; k < one.n_dims; k++)
+        one.shape[k] = all->shape[k + 1] < 0 ? size[side++] : all->shape[k + 1];
+    return one;
+}
+
+/* A list of tensors, one for each image of a list of images. */
+static PyObject *batch_images(CoreBatch *self, PyObject *number)
+{
+    const PenBatch *b = self->batch;
+    unsigned long i;
+    if (field_number(self, number, &i) < 0)
+        return NULL;
+    if (!b->lists || b->lists[i].kind != PEN_LIST_IMAGES)
+        return PyErr_Format(PyExc_TypeError, "field %lu is no list of images", i);
+    PyObject *list = PyList_New(b->n_samples);
+    for (uint32_t k = 0; list && k < b->n_samples; k++) {
+        PenTensor one = image_of(b, i, k);
+        PyObject *image = tensor_new(core_state((PyObject *)self), self->batch, &one);
+        if (!image || PyList_SetItem(list, (Py_ssize_t)k, image) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* The numbers of the samples; they are below 2^63, so that a signed type does for all libraries. */
 static PyObject *batch_samples(CoreBatch *self, PyObject *unused)
 {
@@ -453,6 +485,7 @@ static PyObject *batch_memory(CoreBatch *self, PyObject *unused)
 static PyMethodDef batch_methods[] = {
     {"field", (PyCFunction)batch_field, METH_O, NULL},
     {"list", (PyCFunction)batch_list, METH_O, NULL},
+    {"images", (PyCFunction)batch_images, METH_O, NULL},
     {"samples", (PyCFunction)batch_samples, METH_NOARGS, NULL},
     {"ordinals", (PyCFunction)batch_ordinals, METH_NOARGS, NULL},
     {"valid", (PyCFunction)batch_valid, METH_NOARGS, NULL},

@@ -224,7 +224,7 @@ static PyObject *loader_warning(CoreLoader *self, PyObject *unused)
 /* (name, type, shape, channels_last, kind of list or None) */
 static PyObject *field_tuple(const char *name, const PenTensor *t, int list)
 {
-    static const char *const kinds[] = {NULL, "text", "json", "bytes", "key", "ragged"};
+    static const char *const kinds[] = {NULL, "text", "json", "bytes", "key", "ragged", "images"};
     PyObject *shape = PyTuple_New((Py_ssize_t)t->n_dims);
     for (uint32_t i = 0; shape && i < t->n_dims; i++) {
         PyObject *dim = PyLong_FromLongLong(t->shape[i]);

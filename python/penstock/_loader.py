@@ -205,7 +205,11 @@ def items(batch: _core.Batch, lists: list[str | None], output: _Output) -> list[
     ]
 
 
-def _list(batch: _core.Batch, field: int, kind: str, output: _Output) -> BatchList | Ragged:
+def _list(
+    batch: _core.Batch, field: int, kind: str, output: _Output
+) -> BatchList | Ragged | list[Any]:
+    if kind == "images":
+        return [output.tensor(image) for image in batch.images(field)]
     if kind != "ragged":
         return BatchList(batch, field, kind)
     offsets, validity = batch.list(field)

@@ -19,13 +19,22 @@ def decode(
     """
 
 def resize(
-    size: int | Sequence[int],
+    size: int | Sequence[int] | Literal["none"] = "none",
     filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
+    min_side: int | Sequence[int] | Literal["none"] = "none",
+    max_side: int | Literal["none"] = "none",
+    to_multiple_of: int | Literal["none"] = "none",
 ) -> Op:
     """Resize with antialiasing.
 
-    size    length of the shorter side, or exact height,width
-    filter  interpolation filter (bilinear, nearest, bicubic, lanczos, box)
+    size            length of the shorter side, or exact height,width; without min_side and max_side
+            (none)
+    filter          interpolation filter (bilinear, nearest, bicubic, lanczos, box)
+    min_side        length of the shorter side, unless the longer one would exceed max_side; of
+            several numbers, one is drawn for each image (none)
+    max_side        most pixels of the longer side; without min_side, its length (none)
+    to_multiple_of  round both sides to the nearest multiple; down where max_side would be exceeded
+            (none)
     """
 
 def center_crop(
@@ -174,6 +183,16 @@ def repeat(
     """Return several results per image, each with its own random draws. Must be the last operation.
 
     n  results per image; they are a dimension after that of the batch
+    """
+
+def pad_batch(
+    to_multiple_of: int = 1,
+    value: float = 0,
+) -> Op:
+    """Pad images of different sizes to the largest of the batch. Must be the last operation.
+
+    to_multiple_of  round the sides of the batch up to a multiple
+    value           number of the result to fill with: 0-255 for u8, any number for others
     """
 
 def text(

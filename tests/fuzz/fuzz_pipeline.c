@@ -60,7 +60,13 @@ static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
             REQUIRE(pen__resize_check(&resize, NULL) == PEN_OK && place.x + place.w <= pass->w &&
                     place.y + place.h <= pass->h);
     }
-    REQUIRE(width == w);
+    PenSizesRule rule;
+    bool differs = pen__program_sizes(p, &rule);
+    REQUIRE(differs ? w == -1 : w == r->width);
+    REQUIRE(width == r->width && r->width && r->height);
+    if (differs)
+        REQUIRE((uint64_t)r->width * r->height * rule.channels * rule.element <=
+                pen__program_bytes(p));
 }
 
 static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint32_t height)

@@ -181,6 +181,11 @@ IN_TESTS = {
     "is a field of the pack; use another name for %s", "name the view that it follows",
     "differs from that of image '%.40s'; give both the same", "use fewer views, or smaller numbers",
     "; name one of its images or views", "and '%.40s' is none; remove of=%.40s",
+    # test_py_sizes.py
+    "to_multiple_of; use min_side for the length of the shorter side",
+    "pad_batch must be the last operation; move it behind", "pixels; remove it",
+    "the size of the images has no bound; add", "repeat needs results of one size; add",
+    "clips of different sizes do not fit into one batch; add",
     "repeat must be the last operation; move it behind", "source names no result; use a dict",
     "for several clips of a sample use 'clip n=%u'",
     # test_py_boxes.py, test_ragged.py

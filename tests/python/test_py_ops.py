@@ -75,6 +75,9 @@ def test_defaults_are_the_library_s(name):
     shown = {
         param.name: _pipeline.initial(param) for param in params if param.initial is not None
     }
+    if name == "resize":  # one of two is required
+        del shown["size"]
+        needed = [64]
     op = getattr(ops, name)
     text = " ".join([name, *(f"{p.name}={p.initial}" for p in params if p.initial is not None)])
     assert str(op(*needed, **shown)) == str(op(*needed))

@@ -297,7 +297,7 @@ TEST(clip_programs_that_are_wrong)
                 "pipeline: column 10: clip: offset: expected random, center or an integer "
                 "(seconds go with fps and seconds)");
     expect_fail("decode | clip", &clip,
-                "pipeline: column 10: images of different sizes do not fit into one batch; add "
+                "pipeline: column 10: clips of different sizes do not fit into one batch; add "
                 "'center_crop H,W' or 'resize H,W'");
     expect_fail("decode | clip | center_crop 8 | tensor i64", &clip,
                 "pipeline: column 33: tensor: a clip cannot be i64; expected u8, f16, bf16 or f32");

@@ -138,16 +138,47 @@ TEST(program_order_of_operations)
           "follow; move it before normalize");
 }
 
-TEST(program_needs_a_fixed_size)
+/* -1 in the shape, and the most bytes that a result can have. */
+TEST(program_of_different_sizes)
+{
+    RESULT("decode | resize min_side=8 max_side=10", &image, "u8 -1 -1 3 last", 8 * 10 * 3);
+    RESULT("decode | resize min_side=8,9,4 max_side=10 | tensor f32 nchw", &image, "f32 3 -1 -1",
+           9 * 10 * 12);
+    RESULT("decode | resize max_side=10 | normalize | tensor f16", &image, "f16 -1 -1 3 last",
+           10 * 10 * 6);
+    RESULT("decode | resize min_side=20 max_side=10", &image, "u8 -1 -1 3 last", 10 * 10 * 3);
+    RESULT("decode | resize min_side=21 max_side=90 to_multiple_of=16", &mask, "u8 -1 -1", 16 * 80);
+    RESULT("decode | resize min_side=8 max_side=10 | pad_batch 16", &mask, "u8 -1 -1", 16 * 16);
+    RESULT("decode | resize min_side=8 max_side=10 | tensor i64 | pad_batch value=-1", &mask,
+           "i64 -1 -1", 10 * 10 * 8);
+    RESULT("decode | resize min_side=8 | center_crop 4", &image, "u8 4 4 3 last", 4 * 4 * 3);
+    RESULT("decode | center_crop 30,50 | resize min_side=8 max_side=10", &image, "u8 6 10 3 last",
+           6 * 10 * 3);
+    RESULT("decode | center_crop 30,40 | resize min_side=6,8 max_side=10", &image,
+           "u8 -1 -1 3 last", 8 * 10 * 3);
+    FAILS("decode | resize max_side=8 | repeat 2", &image,
+          "pipeline: column 30: repeat needs results of one size; add 'center_crop H,W' or 'resize "
+          "H,W', or use several views");
+    FAILS("decode | center_crop 8 | pad_batch", &image,
+          "pipeline: column 26: pad_batch: all results have 8 x 8 pixels; remove it");
+    FAILS("decode | resize max_side=8 | pad_batch | pad_batch", &image,
+          "pipeline: column 42: pad_batch after pad_batch: pad_batch must be the last operation; "
+          "move it behind pad_batch");
+    FAILS("decode | resize max_side=8 | pad_batch value=-1", &image,
+          "pipeline: column 30: pad_batch: value: expected an integer from 0 to 255");
+    FAILS("decode | resize max_side=8 | tensor i64 | pad_batch value=0.5", &mask,
+          "pipeline: column 43: pad_batch: value: expected an integer");
+}
+
+TEST(program_needs_a_bounded_size)
 {
     const char *why =
-        "pipeline: column 23: images of different sizes do not fit into one batch; add "
-        "'center_crop H,W' or 'resize H,W'";
+        "pipeline: column 23: the size of the images has no bound; add 'center_crop H,W' or "
+        "'resize H,W', or for images of different sizes 'resize min_side=800 max_side=1333'";
     FAILS("decode | resize 256 | tensor", &image, why);
     FAILS("decode | hflip | tensor", &image,
-          "pipeline: column 18: images of different sizes do not fit into one batch; add "
-          "'center_crop "
-          "H,W' or 'resize H,W'");
+          "pipeline: column 18: the size of the images has no bound; add 'center_crop H,W' or "
+          "'resize H,W', or for images of different sizes 'resize min_side=800 max_side=1333'");
     FAILS("decode | center_crop 1,16384 | resize 2", &image,
           "pipeline: column 32: the result would have 32768 x 2 pixels; at most 16384 per side are "
           "allowed");
@@ -228,7 +259,8 @@ int main(int argc, char **argv)
     RUN(program_of_numbers);
     RUN(program_without_operations);
     RUN(program_order_of_operations);
-    RUN(program_needs_a_fixed_size);
+    RUN(program_of_different_sizes);
+    RUN(program_needs_a_bounded_size);
     RUN(program_types_that_do_not_fit);
     RUN(program_limits);
     RUN(program_colours);

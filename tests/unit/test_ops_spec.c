@@ -101,7 +101,8 @@ TEST(spec_wrong_names_are_answered_with_the_nearest)
     FAILS("decode | mixup",
           "pipeline: column 10: no operation 'mixup'; expected decode, resize, center_crop, "
           "random_crop, three_crop, random_resized_crop, hflip, vflip, color_jitter, grayscale, "
-          "clip, normalize, random_erasing, tensor, repeat, text, json, bytes, key, ragged, boxes, "
+          "clip, normalize, random_erasing, tensor, repeat, pad_batch, text, json, bytes, key, "
+          "ragged, boxes, "
           "points, "
           "keep");
     FAILS("hflip probability=1",
@@ -162,8 +163,13 @@ TEST(spec_wrong_values_are_answered_with_their_place)
 
 TEST(spec_missing_twice_and_too_many)
 {
-    FAILS("decode | resize", "pipeline: column 10: resize needs size: length of the shorter side, "
-                             "or exact height,width");
+    FAILS("decode | resize", "pipeline: column 10: resize needs size, or min_side and max_side: "
+                             "'resize 224,224' or 'resize min_side=800 max_side=1333'");
+    FAILS("decode | resize 8 max_side=9",
+          "pipeline: column 10: resize: size excludes min_side, max_side and to_multiple_of; use "
+          "min_side for the length of the shorter side");
+    FAILS("decode | resize max_side=9 to_multiple_of=10",
+          "pipeline: column 10: resize: to_multiple_of: expected at most max_side (9), found 10");
     FAILS("hflip 0.5 p=1", "pipeline: column 11: hflip: p is given twice");
     FAILS("hflip 0.5 1", "pipeline: column 11: hflip: unexpected value '1'; its parameters are: p");
     FAILS("hflip always",
@@ -284,7 +290,7 @@ TEST(spec_table_is_sound)
 {
     uint32_t n;
     const PenOp *ops = pen_ops(&n);
-    CHECK_INT(n, 23);
+    CHECK_INT(n, 24);
     for (uint32_t i = 0; i < n; i++) {
         char text[200];
         PenSpec s;
@@ -296,6 +302,8 @@ TEST(spec_table_is_sound)
             if (!ops[i].params[k].initial)
                 append(text, sizeof text, " 1");
         }
+        if (strcmp(ops[i].name, "resize") == 0) /* one of two is required */
+            append(text, sizeof text, " 1");
         CHECK_INT(pen__spec_parse(text, &s, &err), PEN_OK);
         CHECK(s.fields[0].ops[0].op == &ops[i]);
         pen__spec_free(&s);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "load/decode/sizes.h"
+
 /* Values move to lower addresses only, and in order, so none is overwritten before it has moved.
  * The lengths are in bytes, the offsets in rows. */
 static int64_t join(const PenOutField *f, uint8_t *memory, uint32_t n)
@@ -54,7 +56,11 @@ void pen__lists_join(const PenLoadPlan *plan, PenSlot *s)
 {
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         const PenOutField *f = &plan->fields[i];
-        if (f->mask)
+        if (f->sizes && f->list)
+            pen__sizes_list(plan, s, i);
+        else if (f->sizes)
+            pen__sizes_pad(plan, s, i);
+        else if (f->mask)
             pad(f, s->batch.memory, &plan->fields[f->mask], plan->set.batch_size);
         else if (f->list)
             s->tensors[i].shape[0] = join(f, s->batch.memory, plan->set.batch_size);

@@ -8,6 +8,7 @@
 #include "load/plan/companions.h"
 #include "load/plan/follow.h"
 #include "load/plan/ragged.h"
+#include "load/plan/sizes.h"
 #include "load/plan/views.h"
 #include "ops/pipeline/list.h"
 
@@ -69,22 +70,28 @@ static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
     return PEN_OK;
 }
 
-/* With the times of clips, the masks of rows and the rows that are kept there may be two fields of
- * one name. */
+static const char *noun_of(const PenOutField *a, const PenOutField *b)
+{
+    if (a->kind == PEN_KIND_KEPT)
+        return "kept rows";
+    if (a->kind == PEN_KIND_SIZES || b->kind == PEN_KIND_SIZES)
+        return "images' sizes";
+    bool is_mask = a->kind == PEN_KIND_ROW_MASK || b->kind == PEN_KIND_ROW_MASK;
+    return is_mask ? "mask of rows" : "clip's timestamps";
+}
+
+/* With the times of clips, the masks of rows, the rows that are kept and the sizes of images there
+ * may be two fields of one name. */
 static int check_names(const PenLoadPlan *p, PenError *reterr)
 {
     for (uint32_t i = 0; i < p->n_fields; i++)
         for (uint32_t j = 0; j < i; j++) {
             const PenOutField *f = &p->fields[i];
-            bool is_mask = f->kind == PEN_KIND_ROW_MASK || p->fields[j].kind == PEN_KIND_ROW_MASK;
             if (strcmp(f->name, p->fields[j].name) == 0)
                 return pen__fail(reterr, PEN_E_INVALID, WHERE,
                                  "pipeline: the name of the %s, '%s', is also a field of the "
                                  "pack; leave one of them out",
-                                 f->kind == PEN_KIND_KEPT ? "kept rows"
-                                 : is_mask                ? "mask of rows"
-                                                          : "clip's timestamps",
-                                 f->name);
+                                 noun_of(f, &p->fields[j]), f->name);
         }
     return PEN_OK;
 }
@@ -113,9 +120,9 @@ static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec
     to->repeats = pen__program_repeats(to->program);
     if (kind->kind == PEN_KIND_CLIP) {
         to->image = p->n_clips++;
-        r = add_times(p, to, reterr);
+        return add_times(p, to, reterr);
     }
-    return r;
+    return pen__plan_add_sizes(p, to, reterr);
 }
 
 /* `number` is PEN_NO_FIELD for the key of the sample. */

@@ -37,11 +37,19 @@ typedef struct PenOutField {
     uint32_t max_rows;  /* of a ragged field */
     uint32_t mask;      /* of a ragged field that is padded: the field of its mask; 0: a list */
     double pad;         /* the number that it is padded with */
+    uint32_t sizes;     /* of images and masks of different sizes, in a list or padded: the field of
+                         * their sizes; 0: all have one */
 } PenOutField;
 
 /* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or
- * not; the mask of a padded one; the rows that are kept. */
-enum { PEN_KIND_TIMES = 100, PEN_KIND_LIST = 101, PEN_KIND_ROW_MASK = 102, PEN_KIND_KEPT = 103 };
+ * not; the mask of a padded one; the rows that are kept; the sizes of images. */
+enum {
+    PEN_KIND_TIMES = 100,
+    PEN_KIND_LIST = 101,
+    PEN_KIND_ROW_MASK = 102,
+    PEN_KIND_KEPT = 103,
+    PEN_KIND_SIZES = 104
+};
 enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
 static inline bool pen__field_is_image(const PenOutField *f)
@@ -83,7 +91,8 @@ typedef struct PenLoadPlan {
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
     uint32_t n_fields, n_clips;
-    uint32_t n_values; /* fields of PEN_KIND_LIST; of these are */
+    uint32_t n_values; /* fields that are finished when all samples of a batch are there: of
+                        * PEN_KIND_LIST, and images of different sizes; of these are */
     uint32_t n_lists;  /* not padded */
     PenOutField *fields;
     uint32_t n_stored; /* images that are read for a sample, for n_views results */

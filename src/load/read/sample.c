@@ -33,6 +33,15 @@ static int check_mask(const PenTask *task, const PenOutField *image, const PenOu
                      image->name, of.w, of.h, found.w, found.h);
 }
 
+/* Of the result: height, width. */
+static void store_size(const PenTask *task, const PenOutField *f)
+{
+    const PenSamplePlan *sample_plan = &task->images[f->image].sample_plan;
+    int64_t *to = (int64_t *)(void *)pen__task_place(task, &task->to.fields[f->sizes]);
+    to[0] = sample_plan->height;
+    to[1] = sample_plan->width;
+}
+
 static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f,
                         PenLocation *at, PenError *reterr)
 {
@@ -48,6 +57,8 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
                                        reterr);
     if (r == PEN_OK && f->kind == PEN_KIND_MASK && f->follows >= 0)
         r = check_mask(task, &task->to.fields[f->follows], f, &shape, reterr);
+    if (r == PEN_OK && f->sizes)
+        store_size(task, f);
     /* An entry of 2 bytes or more becomes one of 16; a length of 2 one of 4. */
     uint32_t grows = pen__block_is_indexed(&at->block->view, &e) ? 8 : 2;
     if (f->n_views)

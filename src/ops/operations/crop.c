@@ -37,7 +37,7 @@ static PenBox wanted(const PenParamValue *size)
 void pen__size_crop(const PenParamValue *values, PenSize *size)
 {
     PenBox box = wanted(&values[0]);
-    *size = (PenSize){box.w, box.h};
+    *size = (PenSize){.width = box.w, .height = box.h};
 }
 
 /* As torchvision: half of what is left over, halves to the even number; half of the border before

@@ -5,6 +5,8 @@
 #ifndef PEN_OPS_OPERATIONS_OP_H
 #define PEN_OPS_OPERATIONS_OP_H
 
+#include <stdbool.h>
+
 #include <penstock/ops.h>
 
 #include "ops/language/value.h"
@@ -22,14 +24,15 @@ enum {
     PEN_DOES_SELECT = 7,    /* chooses frames: of clips alone, behind decode */
     PEN_DOES_LIST = 8,      /* values of any length: the only operation of its field */
     PEN_DOES_REPEAT = 9,    /* several results of one image: behind all others */
-    PEN_DOES_FOLLOW = 10    /* moves or chooses rows: of ragged fields, before their list */
+    PEN_DOES_FOLLOW = 10,   /* moves or chooses rows: of ragged fields, before their list */
+    PEN_DOES_PAD = 11       /* results of different sizes: behind all others */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
  * help */
 #define PEN_OP_MAP(XX)                                                                             \
     XX(decode, 2, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")         \
-    XX(resize, 2, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "Resize with antialiasing.")   \
+    XX(resize, 5, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "Resize with antialiasing.")   \
     XX(center_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                        \
        "Crop the center. A smaller image is padded with black.")                                   \
     XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
@@ -54,6 +57,8 @@ enum {
     XX(repeat, 1, REPEAT, 0, NULL, NULL,                                                           \
        "Return several results per image, each with its own random draws. Must be the last "       \
        "operation.")                                                                               \
+    XX(pad_batch, 2, PAD, 0, NULL, NULL,                                                           \
+       "Pad images of different sizes to the largest of the batch. Must be the last operation.")   \
     XX(text, 1, LIST, 0, NULL, NULL,                                                               \
        "Return a text, json or bytes field as a list of str. Must be the only operation.")         \
     XX(json, 1, LIST, 0, NULL, NULL,                                                               \
@@ -83,6 +88,7 @@ enum { PEN_MAX_REPEATS = 64 };
 
 typedef struct PenSize { /* 0 x 0: differs from image to image */
     uint32_t width, height;
+    uint32_t most_short, most_long; /* then: bounds of the shorter and the longer side; 0: none */
 } PenSize;
 
 typedef struct PenOpWork {
@@ -98,6 +104,9 @@ typedef struct PenOpWork {
 #define XX(name, n, does, steps, size, draft, help) extern const PenParam pen__params_##name[n];
 PEN_OP_MAP(XX)
 #undef XX
+
+/* What the values of an operation say together. Fails with the column of its name in the text. */
+int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *reterr);
 
 void pen__size_resize(const PenParamValue *values, PenSize *size);
 void pen__size_crop(const PenParamValue *values, PenSize *size);

@@ -33,6 +33,13 @@ const PenParam pen__params_repeat[1] = {
      "results per image; they are a dimension after that of the batch"},
 };
 
+const PenParam pen__params_pad_batch[2] = {
+    {"to_multiple_of", PEN_PARAM_INT, 1, PEN_SIZE_LIMIT, "1", NULL,
+     "round the sides of the batch up to a multiple"},
+    {"value", PEN_PARAM_FLOAT, -1e6, 1e6, "0", NULL,
+     "number of the result to fill with: 0-255 for u8, any number for others"},
+};
+
 int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                          PenError *reterr)
 {

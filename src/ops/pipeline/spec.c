@@ -209,6 +209,8 @@ static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
                                   param->name, param->help);
         r = pen__value_initial(op->op, param, &op->values[i], p->reterr);
     }
+    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_resize)
+        r = pen__check_resize(op->values, op->column, p->reterr);
     return r;
 }
 

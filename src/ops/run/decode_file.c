@@ -71,6 +71,8 @@ static int make_plan(const PenDecodeSettings *s, const File *f, PenSamplePlan *r
                             .nearest = s->mode == PEN_DECODE_MASK};
     ret->shape = f->shape;
     ret->n_steps = ret->n_erase = ret->shrink = 0;
+    ret->width = f->width;
+    ret->height = f->height;
     int r = pen__draft_crop_to(&draft, f->box.x, f->box.y, f->box, 0, reterr);
     if (r == PEN_OK)
         r = pen__draft_resize_to(&draft, f->width, f->height, s->filter, reterr);

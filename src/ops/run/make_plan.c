@@ -6,6 +6,19 @@
 
 static const char where[] = "ops/sample_plan";
 
+/* Operations bound the results, see pen__size_resize: what is stored depends on it. */
+static int set_size(const PenProgram *p, const PenSampleDraft *d, PenError *reterr)
+{
+    uint32_t longer = PEN_MAX(d->width, d->height), shorter = PEN_MIN(d->width, d->height);
+    bool fits = p->width ? d->width == p->width && d->height == p->height
+                         : longer <= p->most.most_long && shorter <= p->most.most_short;
+    d->sample_plan->width = d->width;
+    d->sample_plan->height = d->height;
+    return fits ? PEN_OK
+                : pen__fail(reterr, PEN_E_LIMIT, where, "the result would have %u x %u pixels",
+                            d->width, d->height);
+}
+
 int pen__sample_plan_make(const PenProgram *p, const PenImageShape *shape, PenDrawKey key,
                           uint64_t sample, PenSamplePlan *ret, PenError *reterr)
 {
@@ -45,6 +58,8 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
     }
     if (r == PEN_OK)
         r = pen__draft_end(&draft, reterr);
+    if (r == PEN_OK)
+        r = set_size(p, &draft, reterr);
     if (r < 0)
         return r;
     PenImageShape decoded = {.width = pen__shrunk_side(shape->width, ret->shrink),

@@ -14,7 +14,7 @@ typedef struct Check {
     const PenSpecField *spec;
     PenProgram *p;
     PenSize size;
-    const PenSpecOp *normalize, *tensor, *repeat;
+    const PenSpecOp *normalize, *tensor, *repeat, *pad;
     uint32_t steps, n_erase;
     PenError *reterr;
 } Check;
@@ -38,6 +38,13 @@ static int check_repeat(Check *c, const PenSpecOp *op)
     return PEN_OK;
 }
 
+static int check_pad(Check *c, const PenSpecOp *op)
+{
+    c->pad = op;
+    c->p->pads = (uint32_t)op->values[0].v[0];
+    return PEN_OK;
+}
+
 static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
 {
     int does = pen__op_work(op->op)->does;
@@ -58,8 +65,15 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
                               "%s after repeat: repeat must be the last operation; move it behind "
                               "%s",
                               name, name);
+    if (c->pad)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s after pad_batch: pad_batch must be the last operation; move it "
+                              "behind %s",
+                              name, name);
     if (does == PEN_DOES_REPEAT)
         return check_repeat(c, op);
+    if (does == PEN_DOES_PAD)
+        return check_pad(c, op);
     if (c->tensor)
         return pen__spec_fail(c->reterr, op->column,
                               "%s after tensor: tensor must be the last operation", name);
@@ -207,7 +221,11 @@ static void set_tensor(PenProgram *p, int dtype, uint32_t n_dims, const int64_t 
 static void set_shape(Check *c, int dtype)
 {
     PenProgram *p = c->p;
-    int64_t w = p->width = c->size.width, h = p->height = c->size.height, n = p->channels;
+    p->width = c->size.width;
+    p->height = c->size.height;
+    int64_t w = p->width, h = p->height, n = p->channels;
+    if (!w)
+        w = h = -1;
     uint32_t layout = c->tensor ? c->tensor->values[1].word : 0;
     if (p->kind.kind == PEN_KIND_CLIP) {
         PenTensor one = pen__program_clip_tensor(p, layout);
@@ -223,6 +241,19 @@ static void set_shape(Check *c, int dtype)
         set_tensor(p, dtype, 3, (int64_t[]){h, w, n});
         p->tensor.channels_last = 1;
     }
+}
+
+/* Results of different sizes. A padded one can be as large as a square of the longest side. */
+static void set_bounds(Check *c)
+{
+    PenProgram *p = c->p;
+    uint64_t a = c->size.most_short, b = c->size.most_long;
+    if (p->width)
+        return;
+    p->most = c->size;
+    if (p->pads)
+        a = b = (b + p->pads - 1) / p->pads * p->pads;
+    p->bytes = a * b * p->channels * pen_dtype_bytes(p->tensor.dtype);
 }
 
 /* The results of one image lie one after another. */
@@ -244,7 +275,7 @@ static void spread(const PenParamValue *v, float sign, float ret[4])
 }
 
 /* A value as an element of the result: what a table whose only purpose it is gives for 0. */
-static void set_erase_value(PenProgram *p, uint32_t which, const PenParamValue *value)
+static void set_elements(PenProgram *p, const PenParamValue *value, uint32_t ret[4])
 {
     static const float one[4] = {1, 1, 1, 1};
     float minus[4];
@@ -253,10 +284,29 @@ static void set_erase_value(PenProgram *p, uint32_t which, const PenParamValue *
     pen__store_table_init(t, p->tensor.dtype, p->channels, minus, one);
     for (uint32_t i = 0; i < p->channels; i++) {
         if (p->tensor.dtype == PEN_F32)
-            memcpy(&p->erase_value[which][i], &t->f32[i][0], 4);
+            memcpy(&ret[i], &t->f32[i][0], 4);
         else
-            p->erase_value[which][i] = t->u16[i][0];
+            ret[i] = t->u16[i][0];
     }
+}
+
+static int set_pad_value(Check *c)
+{
+    const PenParamValue *value = &c->pad->values[1];
+    double v = value->v[0];
+    int dtype = c->p->tensor.dtype;
+    bool is_integer = dtype == PEN_U8 || dtype == PEN_I64;
+    uint32_t elements[4];
+    if (is_integer && (v != (double)(int64_t)v || (dtype == PEN_U8 && (v < 0 || v > 255))))
+        return pen__spec_fail(c->reterr, c->pad->column, "pad_batch: value: expected an integer%s",
+                              dtype == PEN_U8 ? " from 0 to 255" : "");
+    if (is_integer) {
+        c->p->pad_value = (uint64_t)(int64_t)v;
+        return PEN_OK;
+    }
+    set_elements(c->p, value, elements);
+    c->p->pad_value = elements[0];
+    return PEN_OK;
 }
 
 static void set_values(Check *c)
@@ -268,7 +318,7 @@ static void set_values(Check *c)
         i++;
     for (; c->normalize && i < c->spec->n_ops; i++)
         if (pen__op_work(c->spec->ops[i].op)->does == PEN_DOES_ERASE)
-            set_erase_value(p, n++, &c->spec->ops[i].values[3]);
+            set_elements(p, &c->spec->ops[i].values[3], p->erase_value[n++]);
     if (c->normalize) {
         spread(&c->normalize->values[0], 1, mean);
         spread(&c->normalize->values[1], 1, std);
@@ -276,6 +326,41 @@ static void set_values(Check *c)
     if (p->kind.kind != PEN_KIND_MASK)
         pen__store_table_init(&p->table, p->tensor.dtype, p->channels, c->normalize ? mean : NULL,
                               c->normalize ? std : NULL);
+}
+
+/* Results whose size differs from image to image. */
+static int check_sizes(Check *c)
+{
+    if (c->p->kind.kind == PEN_KIND_CLIP)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "clips of different sizes do not fit into one batch; add "
+                              "'center_crop H,W' or 'resize H,W'");
+    if (!c->size.most_long)
+        return pen__spec_fail(c->reterr, last_column(c),
+                              "the size of the images has no bound; add 'center_crop H,W' or "
+                              "'resize H,W', or for images of different sizes 'resize "
+                              "min_side=800 max_side=1333'");
+    if (c->repeat)
+        return pen__spec_fail(c->reterr, c->repeat->column,
+                              "repeat needs results of one size; add 'center_crop H,W' or 'resize "
+                              "H,W', or use several views");
+    return PEN_OK;
+}
+
+static int check_size(Check *c)
+{
+    if (!c->size.width || !c->size.height)
+        return check_sizes(c);
+    if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
+        return pen__spec_fail(
+            c->reterr, last_column(c),
+            "the result would have %u x %u pixels; at most %d per side are allowed", c->size.width,
+            c->size.height, PEN_SIZE_LIMIT);
+    if (c->pad)
+        return pen__spec_fail(c->reterr, c->pad->column,
+                              "pad_batch: all results have %u x %u pixels; remove it",
+                              c->size.width, c->size.height);
+    return PEN_OK;
 }
 
 static int check_image(Check *c)
@@ -308,22 +393,18 @@ static int check_image(Check *c)
                               "tensor: this layout is for clips, and the field holds %s; "
                               "expected nhwc or nchw",
                               field_noun(c));
-    if (!c->size.width || !c->size.height)
-        return pen__spec_fail(c->reterr, last_column(c),
-                              "images of different sizes do not fit into one batch; add "
-                              "'center_crop H,W' or 'resize H,W'");
-    if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
-        return pen__spec_fail(
-            c->reterr, last_column(c),
-            "the result would have %u x %u pixels; at most %d per side are allowed", c->size.width,
-            c->size.height, PEN_SIZE_LIMIT);
+    r = check_size(c);
+    if (r < 0)
+        return r;
     int dtype = choose_dtype(c);
     if (dtype < 0)
         return dtype;
     set_shape(c, dtype);
+    set_bounds(c);
     add_repeats(p);
+    r = c->pad ? set_pad_value(c) : PEN_OK;
     set_values(c);
-    return PEN_OK;
+    return r;
 }
 
 static int check_number(Check *c)
@@ -402,6 +483,18 @@ PenTensor pen__program_result(const PenProgram *p)
 uint64_t pen__program_bytes(const PenProgram *p)
 {
     return p->bytes;
+}
+
+bool pen__program_sizes(const PenProgram *p, PenSizesRule *ret)
+{
+    if (p->kind.kind == PEN_KIND_NUMBER || p->width)
+        return false;
+    *ret = (PenSizesRule){.channels = p->channels,
+                          .planes = p->planes,
+                          .element = (uint32_t)pen_dtype_bytes(p->tensor.dtype),
+                          .pads = p->pads,
+                          .pad_value = p->pad_value};
+    return true;
 }
 
 uint32_t pen__program_repeats(const PenProgram *p)

@@ -6,6 +6,7 @@
 
 #include <penstock/decode.h>
 #include <penstock/loader.h>
+#include <stdbool.h>
 
 #include "base/timing/stage_clock.h"
 #include "codec/region/region.h"
@@ -26,17 +27,28 @@ typedef struct PenFieldKind {
 
 typedef struct PenProgram PenProgram;
 
+/* How results lie in memory whose size differs from sample to sample. */
+typedef struct PenSizesRule {
+    uint32_t channels;
+    uint32_t planes;    /* 1: each channel in a plane of its own */
+    uint32_t element;   /* bytes */
+    uint32_t pads;      /* sides of a batch are padded to a multiple of this; 0: they are not */
+    uint64_t pad_value; /* an element */
+} PenSizesRule;
+
 /* Checks one field's operations against what the field is; fails with the operation's place in the
- * text when they do not fit, or when the result has no fixed size. */
+ * text when they do not fit, or when the size of the result has no bound. */
 int pen__program_new(const PenSpecField *spec, const PenFieldKind *kind, PenProgram **ret,
                      PenError *reterr);
 void pen__program_free(PenProgram **p); /* accepts NULL */
 
 /* One sample's result: shape without the batch, so that its place in a batch is i * sample_bytes.
- */
+ * Sides that differ from sample to sample are -1, and the bytes are the most. */
 PenTensor pen__program_result(const PenProgram *p);
 uint64_t pen__program_bytes(const PenProgram *p); /* of one sample's result */
-int pen__program_colour(const PenProgram *p);     /* PEN_COLOUR_*, of images and masks */
+/* False: all results have one size. */
+bool pen__program_sizes(const PenProgram *p, PenSizesRule *ret);
+int pen__program_colour(const PenProgram *p); /* PEN_COLOUR_*, of images and masks */
 
 /* Results of one image, one after another in its place, each of pen__program_bytes / n. Which of
  * them a sample_plan is for is the `view` below. */
@@ -78,7 +90,8 @@ void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes);
 /* The most scratch memory that running it in a new context takes. */
 uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,
                                  const PenImageHeader *header);
-/* Decodes, resamples and stores; dst has pen__program_bytes. */
+/* Decodes, resamples and stores; dst has pen__program_bytes. The result has the size of the plan.
+ */
 int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
                            const PenSamplePlan *sample_plan, const PenImageHeader *header,
                            const PenLimits *limits, void *dst, PenError *reterr);

@@ -16,11 +16,15 @@ typedef struct PenProgramOp {
 struct PenProgram {
     PenFieldKind kind;
     int32_t colour;
-    uint32_t width, height, channels; /* of the result; of images and masks */
-    int shrinks;                      /* images may be decoded at a smaller size */
-    uint32_t planes;                  /* 1: each channel in a plane of its own */
-    uint64_t plane;                   /* elements from one plane to the next */
-    PenClipRule clip;                 /* of clips */
+    uint32_t channels;      /* of the result; of images and masks */
+    uint32_t width, height; /* of the result; 0: of the sample plan, and then */
+    PenSize most;           /* its bounds */
+    uint32_t pads;          /* results are padded to a multiple of this; 0: they are not */
+    uint64_t pad_value;     /* as an element of their type */
+    int shrinks;            /* images may be decoded at a smaller size */
+    uint32_t planes;        /* 1: each channel in a plane of its own */
+    uint64_t plane;         /* elements from one to the next; 0: those of the result */
+    PenClipRule clip;       /* of clips */
     PenClipShape clip_shape;
     uint64_t frame_step, view_step; /* elements from one to the next */
     PenTensor tensor;

@@ -11,22 +11,29 @@ static void widen(const uint8_t *row, uint32_t n, uint8_t *dst)
     }
 }
 
-void pen__result_row(const PenProgram *p, void *dst, uint32_t y, const uint8_t *row)
+static size_t plane_of(const PenProgram *p, const PenSamplePlan *sample_plan)
+{
+    return p->plane ? (size_t)p->plane : (size_t)sample_plan->width * sample_plan->height;
+}
+
+void pen__result_row(const PenProgram *p, const PenSamplePlan *sample_plan, void *dst, uint32_t y,
+                     const uint8_t *row)
 {
     size_t element = pen_dtype_bytes(p->tensor.dtype), plane = 0;
-    size_t first = (size_t)y * p->width * (p->planes ? 1 : p->channels);
+    uint32_t width = sample_plan->width;
+    size_t first = (size_t)y * width * (p->planes ? 1 : p->channels);
     uint8_t *to = (uint8_t *)dst + first * element;
     /* A single channel is the same either way. */
     if (p->planes && p->channels > 1)
-        plane = (size_t)p->plane;
+        plane = plane_of(p, sample_plan);
     if (p->tensor.dtype == PEN_I64)
-        widen(row, p->width, to);
+        widen(row, width, to);
     else if (p->tensor.dtype != PEN_U8)
-        pen__dsp()->store(&p->table, row, p->width, to, plane);
+        pen__dsp()->store(&p->table, row, width, to, plane);
     else if (plane)
-        pen__dsp()->planes_u8(row, p->channels, p->width, to, plane);
+        pen__dsp()->planes_u8(row, p->channels, width, to, plane);
     else
-        memcpy(to, row, (size_t)p->width * p->channels);
+        memcpy(to, row, (size_t)width * p->channels);
 }
 
 /* n elements of 2 or 4 bytes, every `step`-th. */
@@ -36,14 +43,15 @@ static void fill(uint8_t *to, size_t element, size_t step, size_t n, uint32_t va
         memcpy(to + i * step * element, &value, element);
 }
 
-static void erase(const PenProgram *p, uint8_t *dst, const PenBox *box, const uint32_t *values)
+static void erase(const PenProgram *p, const PenSamplePlan *sample_plan, uint8_t *dst,
+                  const PenBox *box, const uint32_t *values)
 {
     size_t element = pen_dtype_bytes(p->tensor.dtype);
     size_t step = p->planes ? 1 : p->channels;
-    size_t channel = p->planes ? (size_t)p->plane : 1;
+    size_t channel = p->planes ? plane_of(p, sample_plan) : 1;
     for (uint32_t c = 0; c < p->channels; c++) {
         for (uint32_t y = box->y; y < box->y + box->h; y++) {
-            size_t first = c * channel + ((size_t)y * p->width + box->x) * step;
+            size_t first = c * channel + ((size_t)y * sample_plan->width + box->x) * step;
             fill(dst + first * element, element, step, box->w, values[c]);
         }
     }
@@ -53,5 +61,5 @@ void pen__result_erase(const PenProgram *p, void *dst, const PenSamplePlan *samp
 {
     for (uint32_t i = 0; i < sample_plan->n_erase; i++)
         if (sample_plan->erase[i].w)
-            erase(p, dst, &sample_plan->erase[i], p->erase_value[i]);
+            erase(p, sample_plan, dst, &sample_plan->erase[i], p->erase_value[i]);
 }

@@ -36,7 +36,7 @@ typedef struct Sink { /* takes the rows of a pass */
 static void store_row(const Run *run, uint32_t y, const uint8_t *row)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
-    pen__result_row(run->p, run->dst, y, row);
+    pen__result_row(run->p, run->sample_plan, run->dst, y, row);
     pen__stage_end(run->k->clock, PEN_TIMED_STORE, begin);
 }
 

@@ -51,7 +51,8 @@ typedef struct PenStep {
 /* Small and flat: it is kept with the sample's task. */
 typedef struct PenSamplePlan {
     PenImageShape shape;
-    PenBox region;   /* stored pixels that have to be decoded */
+    uint32_t width, height; /* of the result */
+    PenBox region;          /* stored pixels that have to be decoded */
     uint32_t shrink; /* the image is decoded at 1 / 2^shrink of its size, and the region and all
                       * steps are of that */
     uint32_t n_steps;
