@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network that finds the centers of shapes, with boxes that follow the crops.
+"""Train a small network that finds the centers of shapes in images of different sizes.
 
     python3 examples/make_shapes.py shapes.tar 120
-    penstock convert shapes.tar -o shapes.pen --columns \\
+    penstock convert shapes.tar -o shapes_boxes.pen --columns \\
         'image,text,mask,boxes:f32[*,4] boxes xyxy absolute,labels:i64[*]'
-    python3 examples/python/train_detection.py shapes.pen
+    python3 examples/python/train_detection.py shapes_boxes.pen
 
-A crop that shows less than 30 % of a box drops it, and its label. Killed and started again, it
-continues after the last checkpoint with the same batches.
+Images keep their aspect ratio: the shorter side gets one of three lengths, and the longer one at
+most 128 pixels. Batches are padded to their largest image. Boxes follow, and labels follow their
+boxes. Killed and started again, it continues after the last checkpoint with the same batches.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from penstock import ops
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-CLASSES, SIZE, CELL = 2, 64, 8
+CLASSES, CELL = 2, 8
 
 
 def make_net() -> nn.Module:
@@ -35,20 +36,20 @@ def make_net() -> nn.Module:
 
 def make_loader(path: str, batch_size: int) -> penstock.Loader:
     return penstock.Loader(path, batch_size, shuffle=True, drop_last=True, pipeline={
-        "image": [ops.decode(), ops.random_resized_crop(SIZE, scale=(0.5, 1)), ops.hflip(),
-                  ops.normalize(), ops.tensor("f32")],
-        "boxes": [ops.boxes(min_visibility=0.3)],
+        "image": [ops.decode(), ops.resize(min_side=[48, 56, 64], max_side=128), ops.hflip(),
+                  ops.normalize(), ops.tensor("f32"), ops.pad_batch(to_multiple_of=CELL)],
+        "boxes": [ops.boxes(min_size=2)],
         "labels": [ops.keep("boxes")],
     })
 
 
-def targets(boxes: Any, labels: Any) -> torch.Tensor:
+def targets(images: torch.Tensor, boxes: Any, labels: Any) -> torch.Tensor:
     """1 for the class of each box, in the cell that its center lies in."""
-    cells = SIZE // CELL
-    found = torch.zeros(len(boxes), CLASSES, cells, cells)
+    height, width = images.shape[2] // CELL, images.shape[3] // CELL
+    found = torch.zeros(len(images), CLASSES, height, width)
     for i, (rows, classes) in enumerate(zip(boxes, labels)):
-        x, y = ((rows[:, :2] + rows[:, 2:]) / 2 / CELL).long().clamp(0, cells - 1).T
-        found[i, classes, y, x] = 1
+        x, y = ((rows[:, :2] + rows[:, 2:]) / 2 / CELL).long().T
+        found[i, classes, y.clamp(0, height - 1), x.clamp(0, width - 1)] = 1
     return found
 
 
@@ -58,8 +59,8 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        return binary_cross_entropy_with_logits(model(batch.image),
-                                                targets(batch.boxes, batch.labels))
+        wanted = targets(batch.image, batch.boxes, batch.labels)
+        return binary_cross_entropy_with_logits(model(batch.image), wanted)
 
     Recipe(args, model=model, optimizer=optimizer, loader=loader).train(loss_of)
 

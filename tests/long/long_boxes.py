@@ -91,8 +91,15 @@ def write(path, rows):
 # ---- pipelines -------------------------------------------------------------------------------
 
 
+def random_fit(rng):
+    """A resize that keeps the aspect ratio: (shorter sides, longest side, multiple)."""
+    sides = rng.choice([(), (rng.randint(4, 90),), tuple(rng.sample(range(4, 90), 3))])
+    high = rng.randint(8, 120)
+    return sides, high, rng.choice([1, 1, 2, 7, 8])
+
+
 def random_pipeline(rng):
-    """[(operation, arguments)] with a result of one size."""
+    """[(operation, arguments)] with a result of one size, or of one that is bounded."""
     ops = []
     for _ in range(rng.randint(1, 4)):
         a, b = rng.randint(4, 120), rng.randint(4, 120)
@@ -100,13 +107,23 @@ def random_pipeline(rng):
             ("resize", (a,)), ("resize", (a, b)), ("center_crop", (a, b)),
             ("random_crop", (a, b), rng.randint(60, 90)),
             ("random_resized_crop", (a, b)), ("hflip", 0.5), ("vflip", 0.5),
+            ("resize", random_fit(rng)),
         ]))  # fmt: skip
     last = rng.choice([("random_resized_crop", (48, 64)), ("center_crop", (64, 48)),
-                       ("resize", (40, 56)), ("random_crop", (33, 47), 60)])  # fmt: skip
+                       ("resize", (40, 56)), ("random_crop", (33, 47), 60),
+                       *[("resize", random_fit(rng))] * 4])  # fmt: skip
     return [*ops, last, *rng.sample([("hflip", 0.5), ("vflip", 0.5)], rng.randint(0, 2))]
 
 
+def is_fit(name, size):
+    return name == "resize" and isinstance(size[0], tuple)
+
+
 def op_text(name, size, padding=None):
+    if is_fit(name, size):
+        sides, high, multiple = size
+        low = f" min_side={','.join(map(str, sides))}" if sides else ""
+        return f"resize{low} max_side={high}" + (f" to_multiple_of={multiple}" * (multiple > 1))
     numbers = f"{size}" if name.endswith("flip") else ",".join(map(str, size))
     return f"{name} {numbers}" + (f" padding={padding}" if padding else "")
 
@@ -147,9 +164,24 @@ def center(have, want):
     return -((want - have) // 2) if want > have else round((have - want) / 2)
 
 
+def fitted(width, height, low, high, multiple):
+    """torchvision's rule for a shorter side of `low` (None: none) and a longest side of `high`."""
+    short, long = min(width, height), max(width, height)
+    new = (low, low * long // short) if low else (high * short // long, high)
+    if new[1] > high:
+        new = high * new[0] // new[1], high
+    nearest = (max(1, (max(n, 1) + multiple // 2) // multiple) for n in new)
+    new = [min(n, high // multiple) * multiple for n in nearest]
+    return new if width <= height else new[::-1]
+
+
 def apply(canvas, op, draw):
     name, size = op[:2]
-    if name == "resize" and len(size) == 1:
+    if is_fit(name, size):
+        sides, high, multiple = size
+        low = sides[draw.below(len(sides))] if len(sides) > 1 else sum(sides)
+        canvas.resize(*fitted(canvas.width, canvas.height, low, high, multiple))
+    elif name == "resize" and len(size) == 1:
         short, w, h = size[0], canvas.width, canvas.height
         canvas.resize(*((short, short * h // w) if w <= h else (short * w // h, short)))
     elif name == "resize":
@@ -246,8 +278,20 @@ def compare_points(canvas, drop, found, numbers):
 # ---- cases -----------------------------------------------------------------------------------
 
 
-def pipeline_of(ops, shrink, kind, options, drop):
+def has_one_size(ops):
+    """Whether all results of a pipeline have one size, whatever the images are."""
+    fixed = False
+    for name, size, *_ in ops:
+        if is_fit(name, size):
+            fixed = fixed and len(size[0]) < 2
+        elif not name.endswith("flip"):
+            fixed = fixed or name != "resize" or len(size) == 2
+    return fixed
+
+
+def pipeline_of(ops, shrink, pad, kind, options, drop):
     image = " | ".join([f"decode shrink={shrink}", *(op_text(*op) for op in ops), "tensor u8"])
+    image += pad
     words = " ".join(f"{name}={value}" for name, value in options.items())
     kept = " kept=yes" if options["drop"] == "yes" else ""
     return {"image": image, kind: f"boxes {words}{kept}", "number": f'keep "{kind}"',
@@ -258,13 +302,16 @@ def check_pipeline(pack, rows, sizes, rng):
     """All samples in one random pipeline; how many boxes, and how many could go either way."""
     ops, kind, options = random_pipeline(rng), rng.choice(KINDS), random_options(rng)
     drop, seed = rng.choice(["yes", "no"]), rng.randrange(1000)
-    pipeline = pipeline_of(ops, rng.choice(["off", "auto"]), kind, options, drop)
+    pad = "" if has_one_size(ops) else rng.choice(["", " | pad_batch", " | pad_batch 16 value=9"])
+    pipeline = pipeline_of(ops, rng.choice(["off", "auto"]), pad, kind, options, drop)
     n = either = 0
 
     def check(sample, value):
         width, height = sizes[sample]
         boxes = xyxy(rows[sample][kind], kind, width, height)
         canvas = run_pipeline(ops, sample, Canvas(width, height, boxes), seed)
+        size = value.get("image_sizes", value["image"].shape[:2])
+        assert tuple(size) == (canvas.height, canvas.width), f"{ops}: {size}"
         kept = (value["number"] - 1000 * sample) // 10
         if options["drop"] == "yes":
             assert np.array_equal(value[kind + "_kept"], kept)
