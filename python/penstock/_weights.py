@@ -67,6 +67,16 @@ def _labels(labels: Any) -> Any:
     return values
 
 
+def _rates(sizes: list[int], power: float) -> list[float]:
+    """1 / size ** power for each size. NumPy's power can differ in the last bit between processors,
+    and all ranks need the same weights; decimal numbers do not differ."""
+    import decimal
+
+    context, exponent = decimal.Context(prec=28), decimal.Decimal(-power)
+    known = {size: float(context.power(size, exponent)) for size in set(sizes)}
+    return [known[size] for size in sizes]
+
+
 def balanced_weights(labels: Sequence[int], power: float = 1.0) -> Any:
     """Weights for Loader(weights=...) that balance the classes, as a NumPy array.
 
@@ -81,4 +91,4 @@ def balanced_weights(labels: Sequence[int], power: float = 1.0) -> Any:
 
     power = _check.real("power", power, 0, 1)
     _, numbers, sizes = numpy.unique(_labels(labels), return_inverse=True, return_counts=True)
-    return (sizes**-power)[numbers]
+    return numpy.array(_rates(sizes.tolist(), power))[numbers]

@@ -2,6 +2,7 @@
 """Balanced classes, and samples that an epoch has several times."""
 
 import collections
+import decimal
 import itertools
 
 import pytest
@@ -49,6 +50,18 @@ def test_power():
         weights = penstock.balanced_weights(LABELS, power=power)
         found = [weights[LABELS == label].sum() for label in (0, 2, -1)]
         assert np.allclose(found, shares), power
+
+
+def test_the_same_bits_everywhere():
+    """Nearest to the exact values, whatever the processor and the context of decimal."""
+    labels = np.repeat(np.arange(50), np.arange(1, 51))
+    with decimal.localcontext() as context:
+        context.prec = 3
+        found = [penstock.balanced_weights(labels, power) for power in (1, 0.5, 0.3)]
+    assert found[0].tolist() == [1 / (label + 1) for label in labels.tolist()]
+    assert found[1][labels == 3].tolist() == [0.5] * 4
+    exact = decimal.Context(prec=60)
+    assert found[2][-1] == float(exact.power(50, -decimal.Decimal(0.3)))
 
 
 def test_shares_of_classes(pack):
