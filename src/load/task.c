@@ -19,6 +19,7 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
         if (t) {
             pen__free(t->images);
             pen__free(t->clips);
+            pen__free(t->rows);
         }
         pen__free(t);
         return pen__fail_memory(reterr, "load/task", "task");

@@ -273,6 +273,19 @@ PenLoaderSettings load_settings(uint32_t batch)
     return s;
 }
 
+/* The bytes of sample i in a field. */
+static const uint8_t *value_of(const PenBatch *b, uint32_t field, uint32_t i, size_t *ret_bytes)
+{
+    const PenTensor *t = &b->fields[field];
+    const PenList *list = b->lists && b->lists[field].kind ? &b->lists[field] : NULL;
+    size_t bytes = pen_dtype_bytes(t->dtype);
+    for (uint32_t d = 1; d < t->n_dims; d++)
+        bytes *= (size_t)t->shape[d];
+    uint64_t first = list ? (uint64_t)list->offsets[i] : i;
+    *ret_bytes = list ? ((uint64_t)list->offsets[i + 1] - first) * bytes : bytes;
+    return (const uint8_t *)t->data + first * bytes;
+}
+
 uint64_t load_batch_sum(const PenBatch *b, uint32_t i)
 {
     PenSha256 sha;
@@ -281,11 +294,11 @@ uint64_t load_batch_sum(const PenBatch *b, uint32_t i)
     pen__sha256_init(&sha);
     pen__sha256_update(&sha, &b->samples[i], sizeof b->samples[i]);
     for (uint32_t f = 0; f < b->n_fields; f++) {
-        const PenTensor *t = &b->fields[f];
-        size_t bytes = pen_dtype_bytes(t->dtype);
-        for (uint32_t d = 1; d < t->n_dims; d++)
-            bytes *= (size_t)t->shape[d];
-        pen__sha256_update(&sha, (const uint8_t *)t->data + i * bytes, bytes);
+        size_t bytes;
+        const uint8_t *data = value_of(b, f, i, &bytes);
+        if (b->lists && b->lists[f].kind) /* else the next value may take its place */
+            pen__sha256_update(&sha, &bytes, sizeof bytes);
+        pen__sha256_update(&sha, data, bytes);
     }
     pen__sha256_final(&sha, hash);
     memcpy(&first, hash, sizeof first);

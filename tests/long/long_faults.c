@@ -17,6 +17,7 @@
 #include "lib/make_pack.h"
 #include "lib/probe.h"
 #include "lib/resumed.h"
+#include "lib/rows_pack.h"
 #include "lib/sweep.h"
 #include "unit/test.h"
 
@@ -29,6 +30,7 @@ static char replaced[300]; /* one with samples that cannot be decoded */
 static char indexed[300];  /* one of files with entry indexes */
 static char in_place[300]; /* one over the files of `folder` */
 static char forged[300];   /* one with indexes that are not those of the files */
+static char rows[300];     /* one with texts, boxes and other rows */
 static char folder[256], some[256], progressive[256], broken[256], list[256], tar[256], gz[256];
 static ProbeList probes; /* of `mixed` */
 static int wrong;        /* answers that a run got and should not have */
@@ -148,13 +150,14 @@ static int verify_indexed(PenError *reterr)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static uint64_t load_sums[5][12]; /* of the positions that are loaded */
+static uint64_t load_sums[6][12]; /* of the positions that are loaded */
 
 /* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. */
 static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
 {
     PenPack *pack = NULL;
     PenLoader *l = NULL;
+    unsigned threads = load_held().threads;
     int first = pen_pack_open(dir, &pack, reterr);
     if (first == PEN_OK)
         first = pen_loader_open(pack, s, &l, reterr);
@@ -176,6 +179,7 @@ static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, Pen
         pen_batch_unref(&b);
     }
     pen_loader_close(&l);
+    load_threads_gone(threads, WATCHDOG_SECONDS); /* close does not wait long on a busy machine */
     return first;
 }
 
@@ -227,6 +231,69 @@ static int load_clips(PenError *reterr)
     s.n_subset = PEN_LEN(with_frames);
     s.stall_ms = WATCHDOG_SECONDS * 500;
     return load_three(mixed, &s, load_sums[2], reterr);
+}
+
+static int load_rows(PenError *reterr)
+{
+    static const double weights[ROWS_SAMPLES] = {1, 2, 0, 1, 0.5, 3, 1, 1, 1, 0.1, 1, 1};
+    PenLoaderSettings s = load_settings(3);
+    s.pipeline = ROWS_PIPELINE;
+    s.weights = weights;
+    s.n_weights = PEN_LEN(weights);
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(rows, &s, load_sums[5], reterr);
+}
+
+/* What failed is asked once more: a fault must not leave the loader unusable. */
+static int get_rows(PenError *reterr)
+{
+    static uint64_t sums[ROWS_SAMPLES];
+    PenPack *pack = NULL;
+    PenLoader *l = NULL;
+    PenLoaderSettings s = load_settings(1);
+    s.pipeline = ROWS_PIPELINE;
+    int first = pen_pack_open(rows, &pack, reterr);
+    if (first == PEN_OK)
+        first = pen_loader_open(pack, &s, &l, reterr);
+    for (uint64_t i = 0; l && i < 2 * ROWS_SAMPLES; i++) {
+        PenBatch *b = NULL;
+        PenError e = {0};
+        int r = pen_loader_get(l, 1, i / 2, &b, &e);
+        uint64_t sum = b ? load_batch_sum(b, 0) : 0, *known = &sums[i / 2];
+        wrong += r == PEN_OK ? *known && sum != *known : b || e.status != r || !e.message[0];
+        if (r == PEN_OK)
+            *known = sum;
+        else if (first == PEN_OK) {
+            first = r;
+            *reterr = e;
+        }
+        pen_batch_unref(&b);
+    }
+    pen_loader_close(&l);
+    pen_pack_close(&pack);
+    return first;
+}
+
+/* Labels, and the sizes of the images. */
+static int read_columns(PenError *reterr)
+{
+    PenPack *pack = NULL;
+    int64_t labels[ROWS_SAMPLES];
+    uint32_t sizes[ROWS_SAMPLES][2];
+    size_t bytes;
+    PenColumnRange label = {.field = 1, .n = ROWS_SAMPLES};
+    PenColumnRange size = {.field = 0, .what = PEN_COLUMN_SIZE, .n = ROWS_SAMPLES};
+    int r = pen_pack_open(rows, &pack, reterr);
+    if (r == PEN_OK)
+        r = pen_pack_column(pack, &label, labels, sizeof labels, &bytes, reterr);
+    for (int64_t i = 0; i < ROWS_SAMPLES && r == PEN_OK; i++)
+        wrong += labels[i] != i;
+    if (r == PEN_OK)
+        r = pen_pack_column(pack, &size, sizes, sizeof sizes, &bytes, reterr);
+    for (int64_t i = 0; i < ROWS_SAMPLES && r == PEN_OK; i++)
+        wrong += sizes[i][0] != 64 || sizes[i][1] != 64;
+    pen_pack_close(&pack);
+    return r;
 }
 
 static int read_pixels(PenError *reterr)
@@ -344,6 +411,11 @@ static int write_mixed(PenError *reterr)
     return try_mixed(out, &spec, reterr);
 }
 
+static int write_rows(PenError *reterr)
+{
+    return rows_pack_write(out, reterr);
+}
+
 static void before_gc(void)
 {
     before_finalise();
@@ -385,6 +457,9 @@ static const Scenario scenarios[] = {
     {"load with wrong entry indexes", nothing, load_forged, READS, NULL},
     {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
     {"load clips", nothing, load_clips, READS, NULL},
+    {"load texts, boxes and views with weights", nothing, load_rows, READS, NULL},
+    {"samples by number", nothing, get_rows, READS, NULL},
+    {"columns", nothing, read_columns, READS, NULL},
     {"pixels of clips", nothing, read_pixels, READS, NULL},
     {"pack of a folder, keep", nothing, pack_folder, PUBLISHES, NULL},
     {"index of a folder", nothing, index_folder, PUBLISHES, NULL},
@@ -398,6 +473,7 @@ static const Scenario scenarios[] = {
     {"task 1 of 3", nothing, pack_task, PREPARES, NULL},
     {"finalise of 3 tasks", before_finalise, finalise, PUBLISHES, NULL},
     {"writer with clips", nothing, write_mixed, PUBLISHES, NULL},
+    {"writer with texts and rows", nothing, write_rows, PUBLISHES, NULL},
     {"gc", before_gc, gc, PUBLISHES, NULL},
     {"copy", nothing, copy, PUBLISHES, NULL},
     {"resumed pack", interrupt_pack, resume_pack, PUBLISHES, nothing},
@@ -737,6 +813,8 @@ static void make_inputs(void)
     MUST(index_at(folder, in_place, NULL) == PEN_OK);
     snprintf(forged, sizeof forged, "%s", scratch("forged.pen"));
     load_pack_write(forged, &wrong_entries);
+    snprintf(rows, sizeof rows, "%s", scratch("rows.pen"));
+    MUST(rows_pack_write(rows, NULL) == PEN_OK);
     MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
     probes_make(pack, &probes);
     pen_pack_close(&pack);
