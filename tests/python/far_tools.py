@@ -95,8 +95,8 @@ class Ranks:
                         digest.update(seen[-1].to_bytes(8, "little"))
                         for field in fields:
                             value = field[i]
-                            digest.update(value.encode() if isinstance(value, str)
-                                          else value.tobytes())
+                            digest.update(value.tobytes() if hasattr(value, "tobytes")
+                                          else repr(value).encode())
         return seen
 
 

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of recipes depend on the pack, the pipeline, the weights, the seed, the epoch and the
+position, and on nothing else.
+
+Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat, and
+weights; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object
+store; packed, and in place over tars (which have no ragged fields). Epochs are resumed at random
+positions, each part by another number of ranks, from another place.
+
+PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
+store if it is installed; anything else tries a few, with tests/net/s3_server.py.
+"""
+
+import contextlib
+import itertools
+import pathlib
+import random
+import sys
+import tarfile
+import tempfile
+
+import numpy as np
+from _package import FULL, ROOT, Tests, encoded, painted, penstock, scaled
+
+for folder in ("net", "python"):
+    sys.path.insert(0, str(ROOT / "tests" / folder))
+
+import far_tools  # noqa: E402
+import net_stage  # noqa: E402
+from bucket_tools import Bucket  # noqa: E402
+from cli_tools import add_member, good  # noqa: E402
+
+N = scaled(300, 150)
+RESUMES = scaled(200, 4)
+ORDERS = ("sequential", "random", "block", "sticky")
+THREADS = (1, 2, 8)
+WORLDS = (1, 2, 3, 4)
+BLOCK = ("--block-samples", "4", "--shard-bytes", "256K")
+CROP = "decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 | tensor u8"
+
+RECIPES = {
+    "text": f"image: {CROP}; label: tensor; text: text 200; json: json 200; id: key 32",
+    "boxes": f"image: {CROP}; label: tensor; boxes: boxes min_visibility=0.2 kept=yes; "
+    "classes: keep boxes; spots: points drop=no | keep boxes; extra: ragged 9 pad=-1",
+    "views": f"image: {CROP}; label: tensor; g = image: {CROP}; many = image: decode | "
+    "random_resized_crop 8 scale=0.05,0.4 | hflip | repeat 3",
+    "weights": f"image: {CROP}; label: tensor",
+}
+SCHEMA = {
+    "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
+    "classes": "i64[*]", "spots": "f32[*,2] points absolute", "extra": "f32[*]?",
+}
+
+
+# ---- packs -----------------------------------------------------------------------------------
+
+
+def pictures():
+    rng = np.random.default_rng(5)
+    for i in range(N):
+        side = rng.integers(24, 90, 2) if i % 16 else (260, 200)
+        kind = {"kind": "PNG"} if i % 7 == 3 else {"kind": "JPEG", "progressive": i % 5 == 0}
+        yield encoded(painted(rng, *map(int, side)), **kind), side
+
+
+def write_tars(top):
+    for first in range(0, N, 90):
+        with tarfile.open(top / f"web-{first // 90}.tar", "w") as tar:
+            for i, (image, _) in itertools.islice(enumerate(pictures()), first, first + 90):
+                members = {"jpg": image, "cls": b"%d" % (i % 5), "json": b'{"n": [%d]}' % i,
+                           "txt": "\u20ac".encode() * (i * 7 % 23)}
+                for suffix, data in members.items():
+                    add_member(tar, f"s/{i:05}.{suffix}", data)
+
+
+def write_boxes(path):
+    rng = np.random.default_rng(6)
+    with penstock.Writer(path, SCHEMA, block_samples=4, shard_size="256KiB") as writer:
+        for i, (image, side) in enumerate(pictures()):
+            n = i % 7
+            corners = np.sort(rng.uniform(0, 1, (n, 2, 2)), axis=1) * side
+            writer.add(key=f"s{i}", image=image, label=i % 5, boxes=corners.reshape(n, 4),
+                       classes=range(i, i + n), spots=rng.uniform(0, 1, (n, 2)) * side,
+                       extra=None if i % 9 == 4 else range(i % 8))
+
+
+def write_packs(top):
+    """Packs and their tars in a folder. Packed and in place, samples have the same numbers."""
+    write_tars(top)
+    tars = sorted(top.glob("*.tar"))
+    good("index", *tars, "-o", top / "in-place.pen", *BLOCK)
+    good("copy", top / "in-place.pen", top / "packed.pen")
+    write_boxes(top / "boxes.pen")
+
+
+@contextlib.contextmanager
+def object_store():
+    """Ceph at full scale, unless it is not installed; otherwise a server that is a script."""
+    if FULL and not net_stage.missing_ceph():
+        yield net_stage.shared_ceph()
+        return
+    with net_stage.S3Server(deadline_s=60) as server:
+        yield server
+
+
+def fill_store(server, top):
+    """Places in the store: those that are packed, and that in place over tars in the store."""
+    bucket = Bucket(server, top)
+    for path in sorted(top.rglob("*")):
+        if path.is_file() and "in-place.pen" not in path.parts:
+            bucket.put(str(path.relative_to(top)), path.read_bytes())
+    tars = [bucket.at(path.name) for path in sorted(top.glob("*.tar"))]
+    bucket.good("index", *tars, "-o", bucket.at("in-place.pen"), *BLOCK)
+    access = {"endpoint": server.url, "region": server.region, "key_id": server.key_id,
+              "secret": server.secret}
+    given = {"storage_options": access}
+    in_place = penstock.open(bucket.at("in-place.pen"), access, roots=[bucket.at("")])
+    return {"packed, store": (bucket.at("packed.pen"), given), "in place, store": (in_place, {}),
+            "boxes, store": (bucket.at("boxes.pen"), given)}
+
+
+def places_of(recipe, top, store):
+    """Where the samples of a recipe lie: name to (pack, settings of a loader)."""
+    if recipe == "boxes":
+        return {"packed": (top / "boxes.pen", {}), "packed, store": store["boxes, store"]}
+    return {"packed": (top / "packed.pen", {}), "in place": (top / "in-place.pen", {}),
+            "packed, store": store["packed, store"], "in place, store": store["in place, store"]}
+
+
+# ---- epochs ----------------------------------------------------------------------------------
+
+
+class Recipe:
+    """A recipe, where its samples lie, and the digests of its epochs."""
+
+    def __init__(self, name, places):
+        self.name, self.places, self.known, self.epochs = name, places, {}, 0
+        far_tools.PIPELINES[name] = RECIPES[name]
+        weights = np.random.default_rng(7).exponential(1, N)
+        weights[::11] = 0
+        self.settings = {"weights": weights} if name == "weights" else {}
+
+    def digest(self, legs, order, epoch=0, **settings):
+        """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
+        self.epochs += 1
+        by_place = [(self.places[place], world, steps) for place, world, steps in legs]
+        samples = None if self.settings else N
+        return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
+                                      lanes=12, **self.settings, **settings)
+
+    def expected(self, order, epoch=0):
+        """From the disk, packed, by one thread of one rank."""
+        if (order, epoch) not in self.known:
+            found = self.digest([("packed", 1, None)], order, epoch, threads=1)
+            assert found not in self.known.values(), "another order or epoch gives the same"
+            self.known[order, epoch] = found
+        return self.known[order, epoch]
+
+    def check_combinations(self):
+        """Threads, ranks, orders and places; sampled, each value of each once."""
+        combinations = itertools.product(ORDERS, self.places, THREADS, WORLDS)
+        if not FULL:
+            places = itertools.cycle(self.places)
+            combinations = zip(ORDERS, places, itertools.cycle((8, 1, 2)), (4, 3, 2, 1))
+        combinations = list(combinations)
+        for order, place, threads, world in combinations:
+            found = self.digest([(place, world, None)], order, threads=threads)
+            assert found == self.expected(order), (order, place, threads, world)
+        return f"{len(combinations)} epochs in {len(ORDERS)} orders from {len(self.places)} places"
+
+    def check_resumes(self):
+        """Up to 3 in an epoch. The last part of an epoch has all that is left."""
+        resumes = 0
+        for trial in range(RESUMES):
+            dice = random.Random(f"{self.name} {trial}")
+            order, epoch, left, legs = dice.choice(ORDERS), dice.choice((0, 3)), N, []
+            for _ in range(dice.randint(1, 3)):
+                world = dice.choice(WORLDS)
+                steps = dice.randint(0, left // (world * far_tools.BATCH))
+                left -= steps * world * far_tools.BATCH
+                legs.append((dice.choice(list(self.places)), world, steps))
+            legs.append((dice.choice(list(self.places)), dice.choice(WORLDS), None))
+            found = self.digest(legs, order, epoch, threads=dice.choice(THREADS))
+            assert found == self.expected(order, epoch), (trial, order, epoch, legs)
+            resumes += len(legs) - 1
+        return f"{RESUMES} epochs with {resumes} resumes"
+
+
+def main():
+    tests = Tests("same batches")
+    with tempfile.TemporaryDirectory(prefix="penstock-long-") as made, object_store() as server:
+        top = pathlib.Path(made)
+        write_packs(top)
+        store = fill_store(server, top)
+        for name in RECIPES:
+            recipe = Recipe(name, places_of(name, top, store))
+            tests.run(name, recipe.check_combinations)
+            tests.run(f"{name}, resumed", recipe.check_resumes)
+    return tests.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
