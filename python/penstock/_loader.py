@@ -450,7 +450,7 @@ class Loader:
         if functions:
             self._stage = _python.Stage(
                 _python.Functions(functions, seed, self.dataset.key), functions, facts["threads"],
-                self.batch_size, facts["slots_limit"], output == "torch",
+                self.batch_size, facts["slots_limit"], output == "torch", timeout,
             )
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()

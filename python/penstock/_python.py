@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _check, _pipeline
-from ._error import CancelledError, ClosedError, Error, InvalidError
+from ._error import CancelledError, ClosedError, Error, InvalidError, TimeoutError
 from ._pipeline import Op
+from ._threads import Threads
 
 _MOST_THREADS = 256
 _DEFAULT_THREADS = 8
@@ -275,6 +276,7 @@ class Job:
 
     def __init__(self, functions: Functions, batch: Batch, state: str, to_torch: bool) -> None:
         self.state = state  # of the loader, when this batch was the last
+        self.before: tuple[int | None, str | None] = None, None  # pass, and state of the last batch
         self.info = batch.info
         self.dropped = False
         self._functions = functions
@@ -312,6 +314,15 @@ class Job:
         if is_last:
             self._finish()
 
+    def _running(self) -> str:
+        """What the batch waits for: the first sample without a result, or the batch."""
+        batch, results = self._batch, self._results
+        if batch is None or None not in results or not self._functions.of_sample:
+            return "ops.python, for the batch,"
+        ops = self._functions.of_sample
+        title = ops[0][1].title if len(ops) == 1 else "ops.python"
+        return f"{self._functions.name(batch.numbers[results.index(None)])}: {title}"
+
     def _sample(self, at: int) -> dict[str, Any]:
         batch = self._batch
         assert batch is not None
@@ -345,10 +356,16 @@ class Job:
             for name in names
         }
 
-    def result(self, is_closed: Callable[[], bool]) -> dict[str, Any]:
-        while not self._done.wait(_SLICE_SECONDS):
+    def result(self, is_closed: Callable[[], bool], timeout: float) -> dict[str, Any]:
+        deadline = time.monotonic() + timeout
+        while not self._done.wait(min(_SLICE_SECONDS, timeout)):
             if is_closed():
                 raise ClosedError("the loader is closed")
+            if time.monotonic() >= deadline:
+                raise TimeoutError(
+                    f"no batch for {timeout:.1f} s: {self._running()} has not returned; correct "
+                    "the function, or pass a larger timeout="
+                )
         if self._error is not None:
             raise self._error[1]
         return self._made
@@ -359,10 +376,11 @@ class Failed:
 
     def __init__(self, error: Error, state: str) -> None:
         self.state = state
+        self.before: tuple[int | None, str | None] = None, None
         self.dropped = False
         self._error = error
 
-    def result(self, is_closed: Callable[[], bool]) -> dict[str, Any]:
+    def result(self, is_closed: Callable[[], bool], timeout: float) -> dict[str, Any]:
         raise self._error
 
 
@@ -372,7 +390,7 @@ class Stage:
 
     def __init__(
         self, functions: Functions, ops: Sequence[Python], threads: int, batch_size: int,
-        slots: int, to_torch: bool,
+        slots: int, to_torch: bool, timeout: float,
     ) -> None:
         chosen = [op.threads for op in ops if op.threads is not None]
         self._threads = max(chosen) if chosen else min(threads, _DEFAULT_THREADS)
@@ -381,7 +399,8 @@ class Stage:
         self._ahead = max(0, min(wanted, slots - 4))
         self._functions = functions
         self._to_torch = to_torch
-        self._pool: Any = None
+        self._timeout = timeout
+        self._pool: Threads | None = None
         self._pass: int | None = None
         self._ended = False
         self._closed = False
@@ -401,7 +420,7 @@ class Stage:
             self.state = None
             return None
         job = self._pending.popleft()
-        self.state = job.state
+        job.before, self.state = (number, self.state), job.state
         return job
 
     def _add(self, take: Callable[[], Batch | None], save: Callable[[], str]) -> None:
@@ -424,16 +443,21 @@ class Stage:
                 raise
             raise ClosedError("the loader is closed") from None
 
-    def _open(self) -> Any:
+    def _open(self) -> Threads:
         if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(self._threads, "penstock-python")
+            self._pool = Threads(self._threads, "penstock-python")
         return self._pool
 
     def result(self, job: Job | Failed, add_seconds: Callable[[float], None]) -> dict[str, Any]:
         begin = time.perf_counter()
-        made = job.result(lambda: self._closed)
+        try:
+            made = job.result(lambda: self._closed, self._timeout)
+        except TimeoutError:
+            number, state = job.before
+            if number == self._pass:  # the next call returns it, if it is done then
+                self._pending.appendleft(job)
+                self.state = state
+            raise
         add_seconds(time.perf_counter() - begin)
         return made
 
@@ -448,4 +472,4 @@ class Stage:
         self._closed = True
         self.reset()
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()

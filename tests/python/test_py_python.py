@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ops.python: functions of the user for samples and batches, in a Loader and in a Dataset."""
 
+import contextlib
 import importlib.util
 import os
 import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -344,6 +348,76 @@ def test_closing_while_a_function_runs(pack):
     thread.join(20)
     go.set()
     assert found == ["the loader is closed"]
+
+
+def test_a_function_that_takes_too_long(pack):
+    """The error names the sample, and the batch comes when it is done."""
+    go = threading.Event()
+
+    def function(sample, rng):
+        if sample["id"] == "s5":
+            go.wait(20)
+        return sample
+
+    settings = {"pipeline": {"label": "tensor", "id": "key"}, "order": "sequential"}
+    with load(pack, ops.python(function, threads=2), **settings) as plain:
+        go.set()
+        expected = rows(plain)
+    go.clear()
+    with load(pack, ops.python(function, threads=2), **settings, timeout=0.3) as loader:
+        batches = iter(loader)
+        got = rows([next(batches)])
+        state = loader.state_dict()
+        for _ in range(2):
+            with pytest.raises(penstock.TimeoutError) as caught:
+                next(batches)
+            assert str(caught.value) == (
+                "no batch for 0.3 s: sample 5 's5': ops.python(function) has not returned; correct "
+                "the function, or pass a larger timeout=")
+            assert loader.state_dict() == state
+        go.set()
+        deadline = time.monotonic() + 20
+        while len(got) == 1 and time.monotonic() < deadline:
+            with contextlib.suppress(penstock.TimeoutError):
+                got += rows([next(batches)])
+        assert got + rows(batches) == expected
+    waits = ops.python(lambda batch, rng: time.sleep(0.5) or batch, per="batch")
+    with load(pack, waits, timeout=0.1) as loader:
+        with pytest.raises(penstock.TimeoutError, match="ops.python, for the batch, has not"):
+            next(iter(loader))
+
+
+NEVER = """
+import sys, time, threading
+import penstock
+from penstock import ops
+
+def function(sample, rng):
+    print("begun", flush=True)
+    while True:
+        time.sleep(0.01)
+
+loader = penstock.Loader(sys.argv[1], 4, output="numpy", pipeline=[
+    "decode | center_crop 8", ops.python(function, threads=2)])
+if sys.argv[2] == "close":
+    threading.Timer(1, loader.close).start()
+next(iter(loader))
+"""
+
+
+@pytest.mark.parametrize("how", ["close", "interrupt"])
+def test_a_function_that_never_returns(pack, how):
+    """The process ends a few seconds after close() or Ctrl-C."""
+    with subprocess.Popen([sys.executable, "-c", NEVER, pack.path, how], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "begun\n"
+        began = time.monotonic()
+        if how == "interrupt":
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert time.monotonic() - began < 30
+    assert ("ClosedError: the loader is closed" if how == "close" else "KeyboardInterrupt") in told
+    assert process.returncode == (1 if how == "close" else -signal.SIGINT)
 
 
 def test_settings_that_do_not_fit(pack):
