@@ -355,7 +355,8 @@ static int tell(void *ctx, const PenIngestProgress *progress)
     return core_progress_tell(ctx, progress->done, progress->total);
 }
 
-/* finalise(path, n_tasks, remote, work): the number of samples. */
+/* finalise(path, n_tasks, remote, work): the number of samples, and why what the tasks left could
+ * not be removed, or "". */
 PyObject *core_finalise(PyObject *module, PyObject *args)
 {
     PenIngestSettings s;
@@ -385,7 +386,11 @@ PyObject *core_finalise(PyObject *module, PyObject *args)
         core_remote_raise(PyModule_GetState(module), remote, &p.wait, &error);
     core_remote_unref(remote);
     Py_DECREF(path);
-    return r < 0 || p.wait.raised ? NULL : PyLong_FromUnsignedLongLong(result.n_samples);
+    if (r < 0 || p.wait.raised)
+        return NULL;
+    return Py_BuildValue("KN", (unsigned long long)result.n_samples,
+                         PyUnicode_DecodeUTF8(result.not_removed,
+                                              (Py_ssize_t)strlen(result.not_removed), "replace"));
 }
 
 static PyMethodDef methods[] = {

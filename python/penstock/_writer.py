@@ -7,6 +7,7 @@ import os
 import re
 import struct
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -480,13 +481,21 @@ def finalise(
     wait             how many seconds to wait if a task is still running in the directory
 
     Tasks that are not complete raise NotFoundError, which names them. A key in two tasks raises
-    ExistsError. Both leave everything in place: run the task again, then finalise().
+    ExistsError. Both leave everything in place: run the task again, then finalise(). If the pack is
+    published and what the tasks left cannot be removed, a warning says how to remove it.
     """
     place = _check.path(path)
     options, _ = _remote.check(place, storage_options)
     n = 0 if tasks is None else _check.integer("tasks", tasks, 1, _MOST_TASKS)
     folder = None if work is None else _check.text("work", _check.path(work, "work"))
-    return _when_free(wait, lambda: _core.finalise(place, n, options, folder))
+    samples, not_removed = _when_free(wait, lambda: _core.finalise(place, n, options, folder))
+    if not_removed:
+        warnings.warn(
+            f"penstock: {place}: the pack is published, but what the tasks left could not be "
+            f"removed ({not_removed}); remove it with 'penstock gc --abandon {place}'",
+            stacklevel=2,
+        )
+    return samples
 
 
 def write(

@@ -150,6 +150,8 @@ NOT_FOLLOWED = {
     "use collate_fn of the DataLoader": "followed in test_py_python.py",
     "other functions; use those, or pass strict=False": "followed in test_py_python.py",
     "write pipeline=[{...}, ops.python(fn)]": "followed in test_py_python.py",
+    "correct the function, or pass a larger timeout=": "followed in test_py_python.py",
+    "of: it belongs to the operation; write": "followed in test_py_boxes.py",
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",

@@ -275,6 +275,28 @@ def test_requests(s3, tmp_path, no_other_settings):
     assert (pack.column("wide") == local.column("wide")).all()  # from the indexes
 
 
+@pytest.mark.parametrize("remote", [False, True])
+def test_one_shard_of_many_fails(s3, tmp_path, no_other_settings, remote):
+    """The error names the shard. The others are read to the end, and the next call is right."""
+    path = tmp_path / "packs/a.pen"
+    path.parent.mkdir()
+    write(path, 0, 41, shard_size=8000)
+    where = ("s3://packs/a.pen", options(s3(directory=tmp_path))) if remote else (path,)
+    shards = sorted(path.glob("*/*.shard"))
+    assert len(shards) > 4
+    with penstock.open(path) as local:
+        expected = local.column("label")
+    for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
+        data = shard.read_bytes()
+        shard.unlink()
+        with penstock.open(*where) as pack:
+            for _ in range(2):
+                with pytest.raises(penstock.CorruptError, match=f"{shard.name} is missing"):
+                    pack.column("label")
+            shard.write_bytes(data)
+            assert (pack.column("label") == expected).all()
+
+
 # ---- arguments -----------------------------------------------------------------------------------
 
 

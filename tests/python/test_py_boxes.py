@@ -272,6 +272,8 @@ WRONG = [
     ({**CROP, "other": "decode | center_crop 9", "boxes": "boxes"},
      "boxes: the pipeline has 2 images; name the one to follow: 'boxes of=image'"),
     ({**CROP, "boxes": "boxes of=other"}, "boxes: of: no field 'other' in the pipeline"),
+    ({**CROP, "near": "boxes of=image: boxes clip=no"},
+     "of: it belongs to the operation; write 'near = boxes: boxes of=image'"),
     ({**CROP, "boxes": "boxes of=boxes"}, "of: the field 'boxes' is no image; expected an image"),
     ({**CROP, "points": "boxes"}, "boxes: the field 'points' holds points; use 'points'"),
     ({**CROP, "boxes": "points"}, "points: the field 'boxes' holds boxes; use 'boxes'"),

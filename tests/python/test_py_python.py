@@ -410,7 +410,7 @@ def test_a_function_that_never_returns(pack, how):
     """The process ends a few seconds after close() or Ctrl-C."""
     with subprocess.Popen([sys.executable, "-c", NEVER, pack.path, how], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "begun\n"
+        assert process.stdout.readline().startswith("begun")  # both threads write
         began = time.monotonic()
         if how == "interrupt":
             process.send_signal(signal.SIGINT)

@@ -85,6 +85,29 @@ def test_resume(packs, want, epoch, taken):
         assert epoch + 1 == EPOCHS or [row(batch) for batch in again] == want[epoch + 1]
 
 
+@pytest.mark.parametrize("world", [2, 3])
+def test_ranks(packs, want, world):
+    """Each stage is divided by its own number of samples, and a state fits other ranks."""
+    loaders = [make(packs, rank=rank, world_size=world, batch_size=2) for rank in range(world)]
+    whole = [[(epoch, number) for epoch, samples, *_ in batches for number in samples]
+             for batches in want]
+    n = [22, 22, 22, 29, 29]
+    for epoch in range(EPOCHS):
+        rows, states = [], []
+        for batches in zip(*loaders, strict=True):
+            for i in range(2):
+                rows += [(epoch, int(b.info.samples[i])) for b in batches if b.info.valid[i]]
+            states.append([loader.state_dict() for loader in loaders])
+        assert rows == whole[epoch][:n[epoch]]
+        assert all(one == many[0] for many in states for one in many)
+        with make(packs, batch_size=1) as again:
+            again.load_state_dict(states[1][0])
+            rest = [(epoch, int(b.info.samples[0])) for b in again]
+            assert rest == whole[epoch][4 * world:n[epoch]]
+    for loader in loaders:
+        loader.close()
+
+
 def test_state_between_stages(packs, want):
     """After the last loop of a stage, the state is that of the next one."""
     with make(packs) as loader, make(packs) as again:

@@ -144,6 +144,30 @@ def test_repeats_and_other_weights_are_refused(pack, weights):
     assert load(pack, weights * 4, state=state) == load(pack, weights)
 
 
+def test_broken_samples_are_replaced(tmp_path, weights):
+    """By samples that have a weight, at every occurrence; the same for any threads and ranks."""
+    pack = write_pack(penstock, tmp_path / "bad.pen", N)
+    (shard,) = (tmp_path / "bad.pen").rglob("*.shard")
+    data = bytearray(shard.read_bytes())
+    for stored in (pack[7]["image"], pack[20]["image"]):
+        data[data.find(stored) + len(stored) // 2] ^= 255
+    shard.write_bytes(data)
+    broken = {"on_bad": "substitute", "max_bad": 100, "batch_size": 6}
+    with penstock.Loader(pack, 6, weights=weights, order="random", seed=5, pipeline="label: tensor",
+                         output="numpy", return_info=True) as loader:
+        plain = [n for batch in loader for n in batch.info.samples.tolist()]
+    whole = load(pack, weights, **broken)
+    assert load(pack, weights, **broken, threads=1) == whole
+    parts = [load(pack, weights, **{**broken, "batch_size": 2}, rank=rank, world_size=3)
+             for rank in range(3)]
+    assert [n for steps in zip(*map(numbers, parts)) for n in steps] == numbers(whole)
+    changed = [(a, b) for a, b in zip(plain, numbers(whole), strict=True) if a != b]
+    assert {a for a, _ in changed} >= {7} and len(changed) > 10
+    assert len({b for _, b in changed}) > 3 and all(weights[b] > 0 for _, b in changed)
+    with pytest.raises(penstock.Error, match="sample 20 's20'"):
+        load(pack, np.eye(1, N, 20)[0], **broken)
+
+
 def test_functions_tell_occurrences_apart(pack, weights):
     """ops.python has other random numbers for each of them."""
     def draw(sample, rng):

@@ -7,6 +7,8 @@ import net_stage
 import pytest
 from bucket_tools import serve, tree
 from cli_tools import good, make_folder, run
+from py_tools import need_penstock
+from remote_tools import options
 from task_tools import MANY, Job, N
 
 
@@ -194,8 +196,9 @@ def test_broken_inputs(job, tmp_path, monkeypatch):
 
 
 def test_credentials_that_expire_right_after_the_pack_is_published(server, tmp_path, folder):
-    """The pack is complete; the message says how to remove the plan."""
-    jobs = [Job(server, tmp_path, folder) for _ in range(2)]
+    """The pack is complete; the message says how to remove the plan. So does the warning of the
+    Python package."""
+    jobs = [Job(server, tmp_path, folder) for _ in range(3)]
     for job in jobs:
         job.plan()
         for i in range(N):
@@ -203,8 +206,14 @@ def test_credentials_that_expire_right_after_the_pack_is_published(server, tmp_p
     server.control(reset=True)
     jobs[0].finalise()
     made = [(line["kind"], line["what"].split("/", 1)[-1]) for line in server.log()]
-    server.control(key={"id": "brief", "secret": "s3cret",
-                        "requests": made.index(("PutObject", "a.pen/manifest")) + 1})
+    brief = {"id": "brief", "secret": "s3cret",
+             "requests": made.index(("PutObject", "a.pen/manifest")) + 1}
+    penstock = need_penstock()
+    server.control(key={**brief, "id": "also-brief"})
+    with pytest.warns(UserWarning, match=f"remove it with 'penstock gc --abandon {jobs[2].out}'"):
+        assert penstock.finalise(jobs[2].out, work=tmp_path / "work", storage_options={
+            **options(server), "key_id": "also-brief", "secret": "s3cret"}) == 40
+    server.control(key=brief)
     job = jobs[1]
     result = run("finalise", job.out, env={**job.env("home"), "AWS_ACCESS_KEY_ID": "brief",
                                            "AWS_SECRET_ACCESS_KEY": "s3cret"})

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "ops/language/near.h"
+#include "ops/pipeline/follow.h"
 
 #define WHERE "load/views"
 
@@ -91,6 +92,10 @@ static int fail_no_image(const PenLoadPlan *p, const PenSpecField *spec, PenErro
 static int follow(const PenLoadPlan *p, PenOutField *f, const PenSpecField *spec, PenError *reterr)
 {
     const PenOutField *image = pen__plan_find(p, spec->of);
+    if (pen__follow_spec(spec).moves)
+        return pen__spec_fail(reterr, spec->of_column,
+                              "of: it belongs to the operation; write '%.40s = %.40s: %s of=%.40s'",
+                              spec->name, spec->source, spec->ops[0].op->name, spec->of);
     if (f->kind != PEN_KIND_MASK)
         return pen__spec_fail(
             reterr, spec->of_column,
