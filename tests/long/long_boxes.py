@@ -311,7 +311,9 @@ def check_pipeline(pack, rows, sizes, rng):
         boxes = xyxy(rows[sample][kind], kind, width, height)
         canvas = run_pipeline(ops, sample, Canvas(width, height, boxes), seed)
         size = value.get("image_sizes", value["image"].shape[:2])
-        assert tuple(size) == (canvas.height, canvas.width), f"{ops}: {size}"
+        assert tuple(size) == (canvas.height, canvas.width), (
+            f"{ops}: {width} x {height} became {size}, expected {canvas.height}, {canvas.width}"
+        )
         kept = (value["number"] - 1000 * sample) // 10
         if options["drop"] == "yes":
             assert np.array_equal(value[kind + "_kept"], kept)

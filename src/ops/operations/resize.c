@@ -61,13 +61,14 @@ static uint64_t round_side(const PenParamValue *values, uint64_t side)
 static PenSize bounded(const PenParamValue *values, uint64_t min_side, PenSize from)
 {
     uint64_t a = PEN_MIN(from.width, from.height), b = PEN_MAX(from.width, from.height);
-    uint64_t most = max_side(values);
-    uint64_t first = min_side ? min_side : most, second = first * b / a;
-    if (second > most) {
-        first = PEN_MAX(min_side ? most * first / second : most * a / b, 1u);
+    uint64_t most = max_side(values), first = min_side, second = min_side * b / a;
+    if (!min_side)
+        first = most * a / b;
+    else if (second > most)
+        first = most * first / second;
+    if (!min_side || second > most)
         second = most;
-    }
-    first = round_side(values, first);
+    first = round_side(values, PEN_MAX(first, 1u));
     second = round_side(values, second);
     bool is_tall = from.width <= from.height;
     return (PenSize){.width = clamped(is_tall ? first : second),
