@@ -11,11 +11,13 @@ import gc
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
+from _net import net_stage
 from _package import (
     Tests,
     encoded,
@@ -34,6 +36,9 @@ FLAT = 4 * MiB  # between epochs, once all is warm
 EPOCHS = scaled(50, 24)
 LIMIT = scaled(1800, 120)  # seconds for a case
 TRAIN = "decode | random_resized_crop 224 | hflip | normalize | tensor f32 nchw"
+LONG_TEXT, MANY_BOXES = 10_000_000, 10_000
+LARGE = ("image: decode | random_resized_crop 64; text: text {}; boxes: boxes drop=no clip=no | "
+         "ragged {}")
 COLOURS = "decode | random_resized_crop 160 lanczos | hflip | color_jitter 0.4 0.4 0.4 0.1"
 
 # ---- in the process that is measured -----------------------------------------------------------
@@ -206,7 +211,50 @@ def huge(pack, memory, refuses, **settings):
     return f"{found['n']} samples, {n} batches refused; {text}"
 
 
+def large_values(pack, memory, limits, *messages, **settings):
+    """4 samples in a batch, of which one has a text of 10 MB and 10,000 boxes: all of them, or an
+    error that names the sample, the limit and what was found."""
+    found = run_case("once", pack, memory=memory, pipeline=LARGE.format(*limits), **settings)
+    text = check_peak(found, memory)
+    assert found["said"] <= memory, f"says {in_mib(found['said'])} of {in_mib(memory)}"
+    told = [message for kind, message in found["errors"] if kind == "LimitError"]
+    assert len(told) == len(found["errors"]) == bool(messages), found["errors"]
+    assert all(word in told[0] for word in messages), told
+    assert found["n"] + 4 * len(told) == 8, found
+    return f"{found['n']} samples, {len(told)} refused; says {in_mib(found['said'])}; {text}"
+
+
+def little_memory(pack, memory):
+    """Batches that do not fit are refused at once, and the error says how much is enough."""
+    settings = {"pipeline": LARGE.format(LONG_TEXT, MANY_BOXES), "output": "numpy"}
+    try:
+        penstock.Loader(pack, 4, memory=memory, **settings).close()
+    except penstock.LimitError as error:
+        least = int(re.search(r"at least (\d+) MiB", str(error))[1])
+    else:
+        raise AssertionError(f"no error with {in_mib(memory)}")
+    with penstock.Loader(pack, 4, memory=f"{least}MiB", **settings) as loader:
+        sizes = [(len(text), len(rows)) for batch in loader
+                 for text, rows in zip(batch.text, batch.boxes)]
+        said = loader.stats()["memory_peak_bytes"]
+    assert max(sizes) == (LONG_TEXT, MANY_BOXES) and len(sizes) == 8, sizes
+    assert said <= least * MiB, in_mib(said)
+    return f"refused with {in_mib(memory)}, loaded with {least} MiB, says {in_mib(said)}"
+
+
 # ---- packs -------------------------------------------------------------------------------------
+
+
+def write_large_values(path, images):
+    """Sample 1 of 8 has as much as is allowed, with the limits of LARGE."""
+    schema = {"image": "image", "text": "text", "boxes": "f32[*,4] boxes xyxy absolute"}
+    rng = np.random.default_rng(3)
+    with penstock.Writer(path, schema, block_samples=4) as writer:
+        for i, image in enumerate(images):
+            corners = np.sort(rng.uniform(0, 220, (MANY_BOXES if i == 1 else i, 2, 2)), 1)
+            writer.add(key=f"s{i}", image=image, text="x" * (LONG_TEXT if i == 1 else 9),
+                       boxes=corners.reshape(-1, 4))
+    return str(path)
 
 
 def huge_image(width, height):
@@ -242,6 +290,8 @@ def make_packs(work):
         packs[name] = write_pack(path, images, **only_stored).path
     images = [small[0], kinds["baseline"], *small[1:7]]
     packs["indexed"] = write_pack(work / "indexed.pen", images).path
+    (work / "packs").mkdir()  # a bucket
+    packs["values"] = write_large_values(work / "packs" / "values.pen", small[:8])
     return packs
 
 
@@ -266,6 +316,22 @@ def all_tests(tests, packs):
         what = f"60 megapixels, {name}"
         tests.run(f"{what}: tight", huge, packs[name], 256 * MiB, 1, pipeline=whole)
         tests.run(f"{what}: ample", huge, packs[name], 2048 * MiB, 0, pipeline=whole)
+
+
+    values = packs["values"]
+    allowed, named = (LONG_TEXT, MANY_BOXES), "sample 1 's1': field "
+    tests.run("10 MB of text, 10,000 boxes", large_values, values, 160 * MiB, allowed)
+    tests.run("10 MB of text, 8 threads", large_values, values, 256 * MiB, allowed, threads=8)
+    tests.run("10 MB of text, too long", large_values, values, 160 * MiB, (65536, MANY_BOXES),
+              named + "'text': ", "65536 bytes", str(LONG_TEXT))
+    tests.run("10,000 boxes, too many", large_values, values, 160 * MiB, (LONG_TEXT, 1024),
+              named + "'boxes': ", "1024 rows", str(MANY_BOXES))
+    tests.run("10 MB of text, little memory", little_memory, values, 40 * MiB)
+    with net_stage.S3Server(directory=pathlib.Path(values).parents[1], deadline_s=60) as store:
+        access = {"endpoint": store.url, "region": store.region, "key_id": store.key_id,
+                  "secret": store.secret}
+        tests.run("10 MB of text from a store", large_values, "s3://packs/values.pen", 160 * MiB,
+                  allowed, storage_options=access)
 
 
 def main():
