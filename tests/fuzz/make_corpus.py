@@ -643,6 +643,11 @@ def pipeline_seeds():
             "image: decode | hflip | center_crop 8; b: boxes of=image xywh clip=no kept=yes | "
             'ragged 9; p: points of="a b" drop=no | keep b; labels: keep "b" | ragged pad=-1'
         ),
+        "sizes": (
+            "image: decode | resize min_side=24,32 max_side=48 to_multiple_of=7 | hflip | "
+            "normalize | tensor f16 nchw | pad_batch 32 value=-1.5; mask: decode | resize "
+            "max_side=300 box | tensor i64"
+        ),
         "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",
@@ -682,6 +687,7 @@ def follow_seeds():
         "padding": "decode | random_crop 64 padding=4000 | vflip | center_crop 9",
         "passes": "decode | hflip | resize 50 | random_crop 30 | resize 9,8 | center_crop 400",
         "shrink": "decode shrink=auto | hflip | random_resized_crop 7,300 | vflip",
+        "sizes": "decode shrink=auto | resize min_side=40,90 max_side=99 to_multiple_of=8 | hflip",
     }
     for i, (name, text) in enumerate(texts.items()):
         for stored in range(4):

@@ -123,6 +123,22 @@ def test_pixels_are_those_of_an_exact_resize(pack, pipeline, padded):
             assert np.array_equal(image, same_as_fixed(pack, i, pipeline, (height, width)))
 
 
+@pytest.mark.parametrize("mode", ["raw", "encode", "mix"])
+def test_other_modes_of_storage(tmp_path, mode):
+    rows = ({"image": encoded(picture(i), "JPEG"), "label": i} for i in range(9))
+    penstock.write(tmp_path / "a.pen", rows, {"image": "image", "label": "i64"}, mode=mode)
+    pack = penstock.open(tmp_path / "a.pen")
+    pipeline = "decode shrink=auto | {} | hflip | tensor u8 nchw"
+    text = pipeline.format("resize min_side=24 max_side=40")
+    (images, sizes, label), (dense, *_) = (
+        next(iter(load(pack, text + pad))) for pad in ("", " | pad_batch")
+    )
+    for i, image, padded, (height, width) in zip(label, images, dense, sizes):
+        assert (height, width) == expected_size(*SIZES[i], 24, 40)
+        assert np.array_equal(image, same_as_fixed(pack, i, pipeline, (height, width)))
+        assert np.array_equal(image, padded[:, :height, :width])
+
+
 def test_masks_and_boxes_follow(pack):
     resize = "resize min_side=24,32,40 max_side=64 nearest | hflip"
     loader = load(pack, {
