@@ -36,6 +36,7 @@
 #include <penstock/error.h>
 #include <penstock/ingest.h>
 #include <penstock/loader.h>
+#include <penstock/mix.h>
 #include <penstock/ops.h>
 #include <penstock/pack.h>
 #include <penstock/preload.h>

@@ -108,6 +108,10 @@ PenPack *core_pack_enter(CorePack *self);
 void core_pack_leave(CorePack *self);
 CoreRemote *core_pack_remote(CorePack *self);
 
+/* py_mix.c: the loader of a mixture, from a tuple; -1 with an exception. */
+int core_mix_open(CoreState *state, PyObject *mix, const PenLoaderSettings *settings,
+                  PenLoader **ret);
+
 /* py_batch.c: takes over the lease, also when it fails. */
 PyObject *core_batch_new(CoreState *state, PenBatch *batch);
 

@@ -25,6 +25,7 @@ typedef struct CoreLoader {
 
 typedef struct Given { /* of the arguments, in the types that the parser wants */
     CorePack *pack;
+    PyObject *mix; /* NULL or None: of this pack alone */
     Py_buffer subset, weights;
     unsigned long long seed, memory, max_bad, first, count;
 } Given;
@@ -34,13 +35,14 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
     static char *names[] = {"pack",   "pipeline", "batch_size", "order",      "drop_last", "seed",
                             "rank",   "world",    "threads",    "io_threads", "prefetch",  "lanes",
                             "window", "memory",   "on_bad",     "stall_ms",   "max_bad",   "subset",
-                            "first",  "count",    "keep_slots", "weights",    NULL};
+                            "first",  "count",    "keep_slots", "weights",    "mix",       NULL};
     PyObject *subset, *weights = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|O", names, state->pack, &g->pack, &s->pipeline,
-            &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
-            &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory, &s->on_bad,
-            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots, &weights))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OO", names, state->pack,
+                                     &g->pack, &s->pipeline, &s->batch_size, &s->order,
+                                     &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
+                                     &s->io_threads, &s->prefetch, &s->lanes, &s->window,
+                                     &g->memory, &s->on_bad, &s->stall_ms, &g->max_bad, &subset,
+                                     &g->first, &g->count, &s->keep_slots, &weights, &g->mix))
         return -1;
     s->seed = g->seed;
     s->memory_bytes = g->memory;
@@ -58,8 +60,12 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
     return 0;
 }
 
-static int open_loader(CoreLoader *self, CorePack *from, const PenLoaderSettings *s)
+static int open_loader(CoreLoader *self, CorePack *from, PyObject *mix, const PenLoaderSettings *s)
 {
+    if (mix && mix != Py_None) {
+        self->remote = core_remote_ref(core_pack_remote(from));
+        return core_mix_open(core_state((PyObject *)self), mix, s, &self->loader);
+    }
     PenError error = {0};
     int r;
     PenPack *pack = core_pack_enter(from);
@@ -88,7 +94,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         self->stall_ms = s.stall_ms;
         /* What the library waits in one call; here it is called again. */
         s.stall_ms = s.stall_ms < SLICE_MS ? s.stall_ms : SLICE_MS;
-        if (open_loader(self, g.pack, &s) < 0)
+        if (open_loader(self, g.pack, g.mix, &s) < 0)
             Py_CLEAR(self);
     }
     PyBuffer_Release(&g.subset);
@@ -219,6 +225,29 @@ static PyObject *loader_warning(CoreLoader *self, PyObject *unused)
     PyObject *warning = text ? core_text(text) : Py_NewRef(Py_None);
     leave(self);
     return warning;
+}
+
+/* How many samples of each source were delivered; empty without a mixture. */
+static PyObject *loader_source_counts(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint32_t n = pen_loader_sources(loader);
+    uint64_t *counts = PyMem_Calloc((size_t)n + 1, sizeof *counts);
+    PyObject *list = counts ? PyList_New(0) : PyErr_NoMemory();
+    if (counts)
+        pen_loader_source_counts(loader, counts);
+    leave(self);
+    for (uint32_t i = 0; list && i < n; i++) {
+        PyObject *count = PyLong_FromUnsignedLongLong(counts[i]);
+        if (!count || PyList_Append(list, count) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(count);
+    }
+    PyMem_Free(counts);
+    return list;
 }
 
 /* (name, type, shape, channels_last, kind of list or None) */
@@ -527,6 +556,7 @@ static PyMethodDef methods[] = {
     {"pipeline", (PyCFunction)loader_pipeline, METH_NOARGS, NULL},
     {"warning", (PyCFunction)loader_warning, METH_NOARGS, NULL},
     {"fields", (PyCFunction)loader_fields, METH_NOARGS, NULL},
+    {"source_counts", (PyCFunction)loader_source_counts, METH_NOARGS, NULL},
     {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
     {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},
     {"next", (PyCFunction)loader_next, METH_VARARGS, NULL},

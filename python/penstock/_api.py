@@ -27,6 +27,7 @@ from ._error import (
 )
 from ._list import BatchList
 from ._loader import BadSample, BatchInfo, Loader
+from ._mix import mix
 from ._pack import Field, ImageInfo, Pack, Preloaded, Sample, open
 from ._ragged import Ragged
 from ._remote import StorageOptions
@@ -78,6 +79,7 @@ __all__ = [
     "decode_batch",
     "finalise",
     "merge_stats",
+    "mix",
     "open",
     "ops",
     "span",

@@ -29,6 +29,7 @@ from . import (
 )
 from ._error import CancelledError, ClosedError, InvalidError
 from ._list import BatchList
+from ._mix import Mix
 from ._pack import Pack, Preload
 from ._ragged import Ragged
 
@@ -299,7 +300,7 @@ class Loader:
     """Load batches from a pack: decoded, transformed and collated by threads. The batches do not
     depend on the number of threads or on restarts.
 
-    pack         a Pack, its path or its URL
+    pack         a Pack, its path or its URL; or a mixture of packs, made by penstock.mix
     batch_size   samples per batch of this rank
     shuffle      True: order="random"; for a pack at a URL or with a cache, order="block"
     order        "sequential"; "random": a full shuffle; "block": shuffled blocks, and shuffled
@@ -346,7 +347,7 @@ class Loader:
 
     def __init__(
         self,
-        pack: Pack | str | os.PathLike[str],
+        pack: Pack | Mix | str | os.PathLike[str],
         batch_size: int,
         *,
         shuffle: bool | None = None,
@@ -381,19 +382,20 @@ class Loader:
     ) -> None:
         for name in unknown:
             raise TypeError(_unknown(name))
-        if isinstance(pack, Pack) and storage_options is not None:
+        is_open = isinstance(pack, (Pack, Mix))
+        if is_open and storage_options is not None:
             raise InvalidError("storage_options: the pack is already open; pass them to open()")
-        if isinstance(pack, Pack) and (
+        if is_open and (
             cache is not None or cache_bytes is not None or cache_share is not False
             or cache_trust is not None
         ):
             raise InvalidError("cache: the pack is already open; pass it to open()")
-        if isinstance(pack, Pack) and preload is not False:
+        if is_open and preload is not False:
             raise InvalidError("preload: the pack is already open; pass it to open()")
         _check.word("output", output, _OUTPUTS)
-        self.dataset = (
+        self.dataset: Pack | Mix = (
             pack
-            if isinstance(pack, Pack)
+            if isinstance(pack, (Pack, Mix))
             else Pack(
                 _check.path(pack, "pack"), storage_options, cache, cache_bytes, preload,
                 cache_share=cache_share, cache_trust=cache_trust,
@@ -409,9 +411,16 @@ class Loader:
         pin_memory = _check.flag("pin_memory", pin_memory)
         operations, functions = _python.split(pipeline)
         _check_functions(functions, output, pin_memory)
+        mixed = self.dataset if isinstance(self.dataset, Mix) else None
+        if mixed is not None and (subset is not None or weights is not None):
+            raise InvalidError(
+                f"{'weights' if subset is None else 'subset'}: a mix has all samples of its packs; "
+                "write a pack of those that you want, or load it alone"
+            )
         numbers, first, count = _subset.choose(subset, len(self.dataset))
         self._core = _core.Loader(
-            pack=self.dataset._core,
+            pack=self.dataset._core if isinstance(self.dataset, Pack)
+            else self.dataset.packs[0]._core,
             pipeline=_pipeline.text(operations),
             batch_size=self.batch_size,
             order=_order(order, shuffle, self.dataset._is_whole),
@@ -433,6 +442,7 @@ class Loader:
             count=count,
             keep_slots=pin_memory,
             weights=_weights.choose(weights, _subset.count(numbers, count, len(self.dataset))),
+            mix=None if mixed is None else mixed._settings(),
         )
         self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:
@@ -449,8 +459,9 @@ class Loader:
         self._stage = None
         if functions:
             self._stage = _python.Stage(
-                _python.Functions(functions, seed, self.dataset.key), functions, facts["threads"],
-                self.batch_size, facts["slots_limit"], output == "torch", timeout,
+                _python.Functions(functions, seed, getattr(self.dataset, "key", None)), functions,
+                facts["threads"], self.batch_size, facts["slots_limit"], output == "torch",
+                timeout,
             )
         self._make = _batch_type(self.fields + ("info",) * self.return_info)
         self._pid = os.getpid()
@@ -628,6 +639,13 @@ class Loader:
     def metrics(self) -> str:
         """The counters as OpenMetrics text, which Prometheus reads."""
         return _stats.metrics(self.stats(), {"pack": self.dataset.path, "rank": str(self.rank)})
+
+    def source_counts(self) -> list[int]:
+        """How many samples of each source of a mixture were delivered, over all ranks and since
+        the beginning of epoch 0. It follows from the position alone."""
+        if not isinstance(self.dataset, Mix):
+            raise InvalidError("source_counts: expected the loader of a penstock.mix")
+        return self._core.source_counts()
 
     def bad_samples(self) -> list[BadSample]:
         """The samples that were replaced (the first 1,000)."""

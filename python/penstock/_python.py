@@ -148,7 +148,9 @@ def _generator(*words: int) -> Any:
 class Functions:
     """The functions of a pipeline, to be called for samples and batches."""
 
-    def __init__(self, functions: Sequence[Python], seed: int, key: Callable[[int], str]) -> None:
+    def __init__(
+        self, functions: Sequence[Python], seed: int, key: Callable[[int], str] | None
+    ) -> None:
         numbered = list(enumerate(functions))
         self.of_sample = [(i, op) for i, op in numbered if op.per == "sample"]
         self.of_batch = [(i, op) for i, op in numbered if op.per == "batch"]
@@ -186,6 +188,8 @@ class Functions:
         return dict(result)
 
     def name(self, number: int) -> str:
+        if self._key is None:  # of several packs
+            return f"sample {number}"
         try:
             return f"sample {number} {self._key(number)!r}"
         except Error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _core
 from ._error import InvalidError
+from ._mix import Mix
 from ._pack import Pack
 
 # Of the pack's counters, those that belong to loading, by the names that stats() gives them.
@@ -57,7 +58,7 @@ _IDLE = ("fetch", "read", "decode")
 class Counters:
     """Reads the counters of a loader and its pack, in total and of an epoch."""
 
-    def __init__(self, core: _core.Loader, pack: Pack) -> None:
+    def __init__(self, core: _core.Loader, pack: Pack | Mix) -> None:
         self._core = core
         self._pack = pack
         self._transform_seconds = self._transform_begin = 0.0

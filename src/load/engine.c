@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "load/plan/builder.h"
+#include "load/plan/sources.h"
 #include "load/prefetch/fetcher.h"
 #include "load/stall.h"
 
@@ -39,13 +40,14 @@ out:
     return r;
 }
 
-int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLoadEngine **ret,
-                         PenError *reterr)
+int pen__load_engine_new(PenPack *pack, const PenMixSettings *mix,
+                         const PenLoaderSettings *settings, PenLoadEngine **ret, PenError *reterr)
 {
     PenLoadEngine *e = pen__zalloc(sizeof *e);
     if (!e)
         return pen__fail_memory(reterr, WHERE, "loader");
-    int r = pen__load_plan_build(&e->plan, pack, settings, reterr);
+    int r = mix ? pen__load_plan_build_mix(&e->plan, mix, settings, reterr)
+                : pen__load_plan_build(&e->plan, pack, settings, reterr);
     if (r == PEN_OK)
         r = init_parts(e, reterr);
     if (r < 0) {
@@ -71,7 +73,7 @@ static void free_engine(PenLoadEngine *e)
     pen__span_ring_leave(e->threads.spans);
     pen__bad_samples_fini(&e->bad);
     pen__blocks_free(&e->blocks);
-    pen__pack_trim(e->plan.pack);
+    pen__sources_trim(&e->plan);
     pen__load_plan_fini(&e->plan);
     pen__load_lock_fini(&e->lock);
     pen__free(e);
@@ -126,7 +128,7 @@ static void stop_threads(PenLoadEngine *e)
 static int prepare(PenLoadEngine *e, PenError *reterr)
 {
     const PenLoadPlan *plan = &e->plan;
-    int r = pen__pack_keep(plan->pack, plan->shares.keep, reterr);
+    int r = pen__sources_keep(plan, plan->shares.keep, reterr);
     if (r == PEN_OK && plan->fetchers && !e->blocks)
         r = pen__blocks_new(plan, &e->lock, &e->pass, &e->blocks, reterr);
     if (r == PEN_OK)
@@ -205,6 +207,7 @@ void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass)
 {
     pthread_mutex_lock(&e->lock.mutex);
     e->pass = *pass;
+    pen__sources_begin(&e->plan);
     e->bad.in_pass = 0;
     pen__load_engine_count(e, &e->at_begin);
     e->pass_wait_max_ns = 0;

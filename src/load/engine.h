@@ -18,6 +18,7 @@
 #include "load/epoch/pass.h"
 #include "load/lock.h"
 #include "load/plan/plan.h"
+#include "load/plan/sources.h"
 #include "load/prefetch/blocks.h"
 #include "load/read/reader.h"
 #include "load/ring.h"
@@ -47,8 +48,9 @@ typedef struct PenLoadEngine {
     uint64_t decode_cpu_ns;                           /* as reported last */
 } PenLoadEngine;
 
-int pen__load_engine_new(PenPack *pack, const PenLoaderSettings *settings, PenLoadEngine **ret,
-                         PenError *reterr);
+/* Of a pack, or of a mixture; the other one is NULL. */
+int pen__load_engine_new(PenPack *pack, const PenMixSettings *mix,
+                         const PenLoaderSettings *settings, PenLoadEngine **ret, PenError *reterr);
 /* Waits a little for the threads, and releases the engine for the handle. */
 void pen__load_engine_close(PenLoadEngine *e);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/figures.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,10 +71,13 @@ void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret)
     pthread_mutex_unlock(&e->lock.mutex);
 }
 
-void pen__figures_path(const PenPack *pack, char *ret, size_t bytes)
+void pen__figures_path(const PenLoadPlan *plan, char *ret, size_t bytes)
 {
-    const char *path = pen__pack_path(pack);
+    const char *path = pen__pack_path(plan->pack);
     snprintf(ret, bytes, "%s", path);
     if (pen_is_remote(path))
         ret[strcspn(ret, "?#")] = '\0';
+    size_t used = strlen(ret);
+    if (plan->n_sources > 1)
+        snprintf(ret + used, bytes - used, " and %" PRIu32 " more", plan->n_sources - 1);
 }

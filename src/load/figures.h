@@ -10,6 +10,6 @@ PenLoaderStats pen__figures_now(const PenLoadEngine *e);
 /* The counters of the epoch, or since the loader was opened; without the lock. */
 void pen__figures_read(PenLoadEngine *e, bool epoch, PenLoaderStats *ret);
 /* The path or URL of a pack, without what may follow a URL, such as a signature. */
-void pen__figures_path(const PenPack *pack, char *ret, size_t bytes);
+void pen__figures_path(const PenLoadPlan *plan, char *ret, size_t bytes);
 
 #endif

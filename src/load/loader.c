@@ -44,13 +44,13 @@ static int check_alive(const PenLoader *l, PenError *reterr)
                      (int)l->pid, (int)getpid());
 }
 
-int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings, PenLoader **ret_loader,
-                    PenError *reterr)
+static int open_loader(PenPack *pack, const PenMixSettings *mix, const PenLoaderSettings *settings,
+                       PenLoader **ret_loader, PenError *reterr)
 {
     PenLoader *l = pen__zalloc(sizeof *l);
     if (!l)
         return pen__fail_memory(reterr, WHERE, "loader");
-    int r = pen__load_engine_new(pack, settings, &l->engine, reterr);
+    int r = pen__load_engine_new(pack, mix, settings, &l->engine, reterr);
     if (r < 0) {
         pen__free(l);
         return r;
@@ -58,6 +58,21 @@ int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings, PenLoader 
     l->pid = getpid();
     *ret_loader = l;
     return PEN_OK;
+}
+
+int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings, PenLoader **ret_loader,
+                    PenError *reterr)
+{
+    return open_loader(pack, NULL, settings, ret_loader, reterr);
+}
+
+int pen_loader_open_mix(const PenMixSettings *mix, const PenLoaderSettings *settings,
+                        PenLoader **ret_loader, PenError *reterr)
+{
+    if (!mix)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "mix: expected a PenMixSettings, found NULL");
+    return open_loader(NULL, mix, settings, ret_loader, reterr);
 }
 
 void pen__loader_skip_decoding(PenLoader *loader)
@@ -146,16 +161,37 @@ int pen_loader_field_list(const PenLoader *loader, uint32_t field)
     return field < plan->n_fields && !plan->fields[field].mask ? plan->fields[field].list : 0;
 }
 
+uint32_t pen_loader_sources(const PenLoader *loader)
+{
+    return loader->engine->plan.n_sources;
+}
+
+void pen_loader_source_counts(const PenLoader *loader, uint64_t *ret)
+{
+    const PenLoadPlan *plan = &loader->engine->plan;
+    if (plan->mixture)
+        pen__mixture_counts(plan->mixture, loader->epoch * plan->state.order.n + loader->position,
+                            ret);
+}
+
 /* ---- passes ---- */
+
+static int check_epoch(const PenLoader *l, uint64_t epoch, PenError *reterr)
+{
+    uint64_t most = l->engine->plan.epoch_most;
+    if (epoch <= most)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "epoch: expected 0 to %" PRIu64 ", found %" PRIu64, most, epoch);
+}
 
 int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
 {
     int r = check_alive(loader, reterr);
+    if (r == PEN_OK)
+        r = check_epoch(loader, epoch, reterr);
     if (r < 0)
         return r;
-    if (epoch > PEN_EPOCH_MOST)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "epoch: expected 0 to %" PRIu64 ", found %" PRIu64, PEN_EPOCH_MOST, epoch);
     /* The place in an epoch is kept as long as nothing was taken since it was restored: some
      * callers begin the pass first and name its epoch then. */
     bool untouched =
@@ -196,7 +232,10 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
         loader->begun = false;
     }
     PenEpochPass pass = {.split = split_at(loader, loader->position)};
-    r = pen__order_init(&pass.order, &e->plan.state.order, loader->epoch, reterr);
+    PenOrderPlan order = pen__load_plan_order(&e->plan);
+    r = check_epoch(loader, loader->epoch, reterr);
+    if (r == PEN_OK)
+        r = pen__order_init(&pass.order, &order, loader->epoch, reterr);
     if (r == PEN_OK)
         r = pen__load_engine_start(e, reterr);
     if (r < 0)
@@ -223,7 +262,7 @@ int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
     PenSpanRing *spans = NULL;
     int r = check_alive(loader, reterr);
     if (r == PEN_OK && trace) {
-        pen__figures_path(plan->pack, path, sizeof path);
+        pen__figures_path(plan, path, sizeof path);
         snprintf(args, sizeof args,
                  "\"batch_size\":%" PRIu32 ",\"samples\":%" PRIu64 ",\"threads\":%" PRIu32
                  ",\"rank\":%" PRIu32 ",\"world\":%" PRIu32,
@@ -258,7 +297,8 @@ void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, 
 
 int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)
 {
-    const PenPack *pack = loader->engine->plan.pack;
+    const PenLoadPlan *plan = &loader->engine->plan;
+    const PenPack *pack = plan->pack; /* of a mixture the first one stands for all of them */
     PenRunFacts f;
     PenRemoteStats remote;
     if (!facts)
@@ -271,7 +311,7 @@ int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *rete
     pen_pack_remote_stats(pack, &remote);
     f.cores = pen__thread_cores();
     f.throttles = remote.throttles;
-    f.pack_bytes = pen_pack_info(pack)->total_bytes;
+    f.pack_bytes = plan->packs.total_bytes;
     f.memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
     f.is_remote = pen__pack_is_remote(pack);
     f.is_preloaded = pen__pack_is_preloaded(pack);
@@ -350,11 +390,11 @@ int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch *
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "batch_size: expected 1 for single samples, found %" PRIu32,
                          e->plan.set.batch_size);
-    if (index >= n || epoch > PEN_EPOCH_MOST)
+    if (index >= n || epoch > e->plan.epoch_most)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "sample: expected a number below %" PRIu64 " and an epoch of at most "
                          "%" PRIu64 ", found %" PRIu64 " in epoch %" PRIu64,
-                         n, PEN_EPOCH_MOST, index, epoch);
+                         n, e->plan.epoch_most, index, epoch);
     r = pen__single_load(&e->singles, epoch, index, &slot, reterr);
     if (r == PEN_OK)
         *ret_batch = &slot->batch;
@@ -389,6 +429,8 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     }
     if (strict)
         r = pen__state_match(&mine, &s, reterr);
+    if (r == PEN_OK)
+        r = check_epoch(loader, s.epoch, reterr);
     if (r == PEN_OK)
         r = drain(loader, plan->set.stall_ms, reterr);
     if (r < 0)

@@ -61,7 +61,7 @@ int pen__stall_report(const PenThreads *threads, const PenRing *ring, const PenE
                   pen__pack_path(pack), (double)waited_ns / 1e9, s ? s->left : 0,
                   ring->plan->set.batch_size, pass->delivered, busy.n_idle, *busy.text ? ", " : "",
                   busy.text, *remote ? remote : "check whether the storage responds");
-    if (busy.slowest && reterr)
+    if (busy.slowest && reterr && !ring->plan->sources) /* else its pack is not known */
         add_place(pack, busy.slowest->sample, reterr);
     return r;
 }

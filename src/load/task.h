@@ -58,9 +58,10 @@ typedef struct PenAssignment {
     uint8_t *memory;  /* of the slot */
     uint32_t index;   /* in the batch */
     uint32_t ordinal; /* of the entry in the subset */
+    uint32_t source;  /* of a mixture; else 0 */
     uint64_t sample;  /* number in the pack */
-    uint64_t epoch;
-    uint64_t batch; /* of the pass */
+    uint64_t epoch;   /* of the source */
+    uint64_t batch;   /* of the pass */
 } PenAssignment;
 
 typedef struct PenTask {

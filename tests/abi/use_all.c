@@ -141,6 +141,29 @@ static void load_it(PenPack *pack)
     free(s);
 }
 
+static void mix_it(PenPack *pack)
+{
+    PenError err;
+    PenLoader *loader = NULL;
+    PenMixSettings *s = NEW(PenMixSettings);
+    PenPack *packs[] = {pack, pack};
+    const double weights[] = {1, 3};
+    uint64_t counts[2];
+    pen_mix_settings_init(s);
+    s->n_sources = 2;
+    s->packs = packs;
+    s->weights = weights;
+    SET_ADDED(s);
+    if (outcome("mix", pen_loader_open_mix(s, NULL, &loader, &err), &err) &&
+        outcome("epoch", pen_loader_set_epoch(loader, 1, &err), &err)) {
+        pen_loader_source_counts(loader, counts);
+        ROW("sources", pen_loader_sources(loader));
+        ROW("samples", (counts[0] + counts[1] == pen_loader_samples(loader)));
+    }
+    pen_loader_close(&loader);
+    free(s);
+}
+
 static void measure_it(PenPack *pack)
 {
     PenError err;
@@ -275,6 +298,7 @@ static void cache_it(void)
     SET_ADDED(s);
     if (outcome("cache", pen_pack_cache(pack, s, &err), &err)) {
         load_it(pack);
+        mix_it(pack);
         pen_pack_cache_stats(pack, stats);
         ROW("misses", stats->misses);
         pen_pack_remote_stats(pack, remote);

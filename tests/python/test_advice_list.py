@@ -195,6 +195,11 @@ IN_TESTS = {
     "has no image to follow; add one", "pack it with the type 'f32[*,%d] %s absolute'",
     "%s: the field '%.60s' holds %s; use '%s'", "can choose the rows; use '%s drop=no'",
     "differs between samples; use 'ragged'",
+    # test_py_mix.py
+    "use fields that all packs have", "use fields that are the same in all packs",
+    "choose another name for the numbers of the sources",
+    "; leave the source out, or use schedule= to begin with it later",
+    "write a pack of those that you want, or load it alone",
     # test_cli_extract.py
     "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }

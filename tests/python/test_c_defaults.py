@@ -39,9 +39,11 @@ CALLERS = {
                "release"},
     "preload": {"progress", "ctx"},
     "trace": {"rank", "world"},
+    "mix": {"n_sources", "packs", "weights", "n_stages", "stop", "starts", "unit", "steps",
+            "field"},
 }
 LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"},
+        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"}, "mix": {"reserved"},
         # finalise ignores all but wait_seconds, and Python waits by itself.
         "ingest": {"allow_outside", "append", "bad_report", "block_samples", "check_decode",
                    "classes_from", "fps", "fraction", "in_place", "kind", "max_bad", "max_side",

@@ -265,6 +265,11 @@ class Bench:
         with penstock.stages(**{"stages": [(0, stage)], **given}) as loader:
             assert repr(loader) and len(loader)
 
+    def use_mix(self, **given):
+        mixed = penstock.mix(**{"sources": [(self.pack, 1)], **given})
+        with penstock.Loader(mixed, 2, output="numpy", pipeline=PIPELINE) as loader:
+            assert repr(mixed) and len(loader) and loader.source_counts()
+
     def use_writer(self, **given):
         given = {"path": self.fresh(), "schema": SCHEMA, **given}
         with contextlib.closing(penstock.Writer(**given)) as writer:
@@ -350,7 +355,8 @@ class Bench:
             "Loader.report": self.method(self.loader.report),
             "decode": self.method(penstock.decode, data=self.sample["image"]),
             "decode_batch": self.use_batch,
-            "trace": self.use_trace, "stages": self.use_stages, "span": self.method(penstock.span),
+            "trace": self.use_trace, "stages": self.use_stages, "mix": self.use_mix,
+            "span": self.method(penstock.span),
         }
 
 

@@ -149,7 +149,7 @@ TEST(tight)
 static uint64_t of_list(const void *list, uint64_t epoch, uint64_t index)
 {
     (void)epoch;
-    return ((const uint64_t *)list)[index];
+    return ((const uint64_t *)list)[index] / 8;
 }
 
 TEST(list_and_range)
@@ -164,7 +164,7 @@ TEST(list_and_range)
         memset(&run, 0, sizeof run);
         PenSchedulePlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
         plan.n_samples = 800;
-        plan.sample = listed ? of_list : NULL;
+        plan.block = listed ? of_list : NULL;
         plan.of = list;
         plan.first = listed ? 0 : 301;
         CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);

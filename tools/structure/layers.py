@@ -47,8 +47,9 @@ LAYERS = (
     ),
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
-            ("epoch", "diagnosis"), ("plan",), (".",), ("prefetch",), ("read",), ("decode",),
-            ("engine.*",), ("delivery.*", "figures.*"), ("status",), ("loader.*",), ("measure",),
+            ("epoch", "diagnosis"), ("mix",), ("plan",), (".",), ("prefetch",), ("read",),
+            ("decode",), ("engine.*",), ("delivery.*", "figures.*"), ("status",),
+            ("loader.*",), ("measure",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (
             ("spill", "tar"), ("source",), ("video",), ("plan",), ("prepare",), ("job",),

@@ -19,7 +19,7 @@ static bool is_damage(int status)
 static int note(PenTasks *tasks, PenTask *t, int status, const PenError *why)
 {
     PenReplacement what = {.index = t->to.index,
-                           .bad = {.epoch = t->to.epoch,
+                           .bad = {.epoch = t->to.slot->batch.epoch,
                                    .sample = (uint64_t)why->sample,
                                    .instead = t->to.sample,
                                    .status = status}};
@@ -32,6 +32,15 @@ static int note(PenTasks *tasks, PenTask *t, int status, const PenError *why)
                  : PEN_OK;
 }
 
+/* Of the same source. */
+static uint64_t draw_sample(const PenLoadPlan *plan, const PenTask *t, PenRng *rng)
+{
+    if (plan->sources)
+        return pen__rng_below(rng, plan->sources[t->to.source].n);
+    return pen__load_plan_choose(plan, t->to.epoch, pen__rng_below(rng, plan->state.order.n))
+        .sample;
+}
+
 /* Other samples, one after another, until one is not broken. */
 static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *t)
 {
@@ -41,8 +50,7 @@ static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *
     PenRng rng = pen__rng_init(key, t->to.ordinal);
     int r = t->status;
     for (int i = 0; i < TRIES && is_damage(r); i++) {
-        uint64_t chosen = pen__rng_below(&rng, plan->state.order.n);
-        t->to.sample = pen__load_plan_choose(plan, t->to.epoch, chosen).sample;
+        t->to.sample = draw_sample(plan, t, &rng);
         if (t->to.sample == broken)
             continue;
         r = pen__fetch_for_worker(tasks, t);

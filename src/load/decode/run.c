@@ -43,6 +43,8 @@ void pen__task_run(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *t)
         t->status = decode(tasks, decoder, t);
     if (t->status < 0) {
         name_sample(t->to.pack, t);
+        if (plan->sources)
+            pen__error_prefix(&t->error, "%.100s", pen__pack_path(t->to.pack));
         if (plan->set.on_bad == PEN_BAD_SUBSTITUTE)
             t->status = pen__sample_replace(tasks, decoder, t);
     }

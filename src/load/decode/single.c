@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "load/decode/lists.h"
 #include "load/decode/run.h"
+#include "load/plan/sources.h"
 #include "load/read/fetch.h"
 
 #define WHERE "load/single"
@@ -45,7 +46,7 @@ static int keep_blocks(PenSingles *s, PenError *reterr)
     bool is_first = !s->has_cache;
     s->has_cache = true;
     pthread_mutex_unlock(lock);
-    return is_first ? pen__pack_keep(plan->pack, plan->shares.index, reterr) : PEN_OK;
+    return is_first ? pen__sources_keep(plan, plan->shares.index, reterr) : PEN_OK;
 }
 
 static int take(PenSingles *s, PenSingle **ret, PenError *reterr)
@@ -96,16 +97,17 @@ static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64
                    uint64_t index)
 {
     PenChosen chosen = pen__load_plan_choose(plan, epoch, index);
-    PenAssignment to = {.pack = plan->pack,
-                        .fields = plan->fields,
+    PenAssignment to = {.pack = chosen.pack,
+                        .fields = chosen.fields,
                         .slot = slot,
                         .memory = slot->batch.memory,
                         .ordinal = chosen.ordinal,
+                        .source = chosen.source,
                         .sample = chosen.sample,
-                        .epoch = epoch};
+                        .epoch = chosen.epoch};
     slot->samples[0] = to.sample;
     if (slot->ordinals)
-        slot->ordinals[0] = to.ordinal;
+        slot->ordinals[0] = pen__load_plan_ordinal(plan, &chosen);
     slot->valid[0] = 1;
     slot->batch.n_valid = 1;
     slot->batch.epoch = epoch;

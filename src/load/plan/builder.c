@@ -13,6 +13,7 @@
 #include "load/epoch/ordinals.h"
 #include "load/plan/fields.h"
 #include "load/plan/memory.h"
+#include "load/plan/sources.h"
 
 #define WHERE "load/plan"
 
@@ -161,7 +162,7 @@ static void choose_threads(PenLoadPlan *p)
     p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (uint32_t)MAX_THREADS);
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
-    if (pen__pack_is_whole(p->pack)) /* what is set is how many wait for a server or a disk */
+    if (p->packs.is_whole) /* what is set is how many wait for a server or a disk */
         p->fetchers = p->fetchers_wanted =
             p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
     else if (p->set.io_threads)
@@ -177,24 +178,31 @@ static void choose_order(PenLoadPlan *p)
     order->seed = p->set.seed;
     if (!pen__order_by_block(order->kind))
         return;
-    pen__order_choose(p->shares.window, info->largest_block_bytes, info->n_blocks, p->set.world,
-                      &lanes, &window);
+    /* Sources of a mixture share the memory, and their lanes belong to no rank. */
+    pen__order_choose(p->shares.window / PEN_MAX(p->n_sources, 1u), p->packs.largest_block_bytes,
+                      p->packs.most_blocks, p->sources ? 1 : p->set.world, &lanes, &window);
     order->block_samples = info->block_samples;
     order->lanes = p->set.lanes ? p->set.lanes : lanes;
     order->window = p->set.window ? p->set.window : window;
 }
 
-static int choose_all(PenLoadPlan *p, PenError *reterr)
+/* `mix` is NULL for one pack. */
+static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reterr)
 {
     int r = pen__node_ranks(p->set.node_ranks, &p->set.node_ranks, reterr);
     if (r < 0)
         return r;
+    pen__sources_measure(p);
     choose_threads(p);
-    r = choose_samples(p, reterr);
+    r = mix ? pen__sources_mix(p, mix, reterr) : choose_samples(p, reterr);
     if (r == PEN_OK)
         r = pen__plan_fields_choose(p, reterr);
+    if (r == PEN_OK && mix)
+        r = pen__sources_add_field(p, mix, reterr);
     if (r == PEN_OK)
         r = pen__plan_memory_share(p, reterr);
+    if (r == PEN_OK && mix)
+        r = pen__sources_copy_fields(p, reterr);
     return r;
 }
 
@@ -213,26 +221,24 @@ void pen__load_plan_fini(PenLoadPlan *p)
     pen__weights_free(&p->weights);
     pen__free(p->warning);
     pen__spec_free(&p->spec);
+    pen__sources_fini(p);
     pen_pack_close(&p->pack);
     *p = (PenLoadPlan){0};
 }
 
-int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
-                         PenError *reterr)
+static int begin(PenLoadPlan *p, const PenLoaderSettings *settings, PenError *reterr)
 {
-    *p = (PenLoadPlan){.set = DEFAULTS};
+    *p = (PenLoadPlan){.set = DEFAULTS, .epoch_most = PEN_EPOCH_MOST};
     int r =
         pen__settings_copy(&p->set, sizeof p->set, settings, "pen_loader_settings_init", reterr);
+    return r < 0 ? r : check_settings(&p->set, reterr);
+}
+
+/* `r` is the result of the steps before. */
+static int finish(PenLoadPlan *p, const PenMixSettings *mix, int r, PenError *reterr)
+{
     if (r == PEN_OK)
-        r = check_settings(&p->set, reterr);
-    if (r == PEN_OK)
-        r = pen__pack_alive(pack, reterr);
-    if (r < 0)
-        return r;
-    p->pack = pen__pack_ref(pack);
-    /* A state of an in-place pack fits its copy too: both have the same shards. */
-    memcpy(p->state.pack_id, pen__pack_manifest(pack)->content_id, sizeof p->state.pack_id);
-    r = choose_all(p, reterr);
+        r = choose_all(p, mix, reterr);
     if (r < 0) {
         pen__load_plan_fini(p);
         return r;
@@ -241,4 +247,39 @@ int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings 
     p->state.pipeline = hash64(p->text, strlen(p->text), 0);
     choose_order(p);
     return PEN_OK;
+}
+
+int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
+                         PenError *reterr)
+{
+    int r = begin(p, settings, reterr);
+    if (r == PEN_OK)
+        r = pen__pack_alive(pack, reterr);
+    if (r < 0)
+        return r;
+    p->pack = pen__pack_ref(pack);
+    /* A state of an in-place pack fits its copy too: both have the same shards. */
+    memcpy(p->state.pack_id, pen__pack_manifest(pack)->content_id, sizeof p->state.pack_id);
+    return finish(p, NULL, r, reterr);
+}
+
+/* ---- mixtures ---- */
+
+static const PenMixSettings MIX_DEFAULTS = {.struct_size = sizeof MIX_DEFAULTS, .n_stages = 1};
+
+void pen_mix_settings_init_sized(PenMixSettings *settings, size_t bytes)
+{
+    pen__settings_default(settings, bytes, &MIX_DEFAULTS, sizeof MIX_DEFAULTS);
+}
+
+int pen__load_plan_build_mix(PenLoadPlan *p, const PenMixSettings *mix,
+                             const PenLoaderSettings *settings, PenError *reterr)
+{
+    PenMixSettings own = MIX_DEFAULTS;
+    int r = begin(p, settings, reterr);
+    if (r == PEN_OK)
+        r = pen__settings_copy(&own, sizeof own, mix, "pen_mix_settings_init", reterr);
+    if (r < 0)
+        return r;
+    return finish(p, &own, pen__sources_open(p, &own, reterr), reterr);
 }

@@ -3,11 +3,16 @@
 #ifndef PEN_LOAD_PLAN_BUILDER_H
 #define PEN_LOAD_PLAN_BUILDER_H
 
+#include <penstock/mix.h>
+
 #include "load/plan/plan.h"
 
 /* On failure nothing is left to free. The plan holds a reference to the pack. */
 int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings *settings,
                          PenError *reterr);
+/* The same for a mixture, with a reference to each pack. */
+int pen__load_plan_build_mix(PenLoadPlan *p, const PenMixSettings *mix,
+                             const PenLoaderSettings *settings, PenError *reterr);
 void pen__load_plan_fini(PenLoadPlan *p); /* a zeroed one is fine */
 
 #endif

@@ -298,7 +298,7 @@ int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
         r = write_text(p, reterr);
     if (r < 0)
         return r;
-    p->fields = pen__alloc_array(3 * (uint64_t)p->spec.n_fields, sizeof *p->fields);
+    p->fields = pen__alloc_array(3 * (uint64_t)p->spec.n_fields + 1, sizeof *p->fields);
     if (!p->fields)
         return pen__fail_memory(reterr, WHERE, "fields");
     for (uint32_t i = 0; i < p->spec.n_fields && r == PEN_OK; i++)

@@ -55,8 +55,7 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
 
 static uint64_t mean_block(const PenLoadPlan *p)
 {
-    const PenPackInfo *info = pen_pack_info(p->pack);
-    return info->total_bytes / PEN_MAX(info->n_blocks, 1u) + 1;
+    return p->packs.total_bytes / PEN_MAX(p->packs.n_blocks, 1u) + 1;
 }
 
 static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reterr)
@@ -65,8 +64,7 @@ static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reter
                      "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
                      " bytes, each of which is read completely, found %" PRIu64
                      " MiB; increase memory, or pack with fewer samples per block",
-                     need / MiB + 1, pen_pack_info(p->pack)->largest_block_bytes,
-                     p->set.memory_bytes / MiB);
+                     need / MiB + 1, p->packs.largest_block_bytes, p->set.memory_bytes / MiB);
 }
 
 /* Blocks of a remote pack are entirely in memory: half of what the ring does not need is for them.
@@ -76,7 +74,7 @@ static int share_remote(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint6
                         PenError *reterr)
 {
     PenShares *s = &p->shares;
-    uint64_t block = pen_pack_info(p->pack)->largest_block_bytes + sizeof(PenBlock);
+    uint64_t block = p->packs.largest_block_bytes + sizeof(PenBlock);
     uint64_t m = s->total, beside = 2 + (p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0);
     uint64_t need, all, ring = PEN_MAX(slot * REMOTE_SLOTS, ring_need);
     if (pen__mul_over(block, beside + 2, &need) || pen__add_over(need, ring_need + rest_need, &all))
@@ -121,7 +119,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     s->read = rest / 4;
     s->index = s->keep = rest - s->scratch - s->read;
     s->window = s->read;
-    if (pen__pack_is_whole(p->pack)) {
+    if (p->packs.is_whole) {
         int r = share_remote(p, slot, ring_need, rest_need, reterr);
         if (r < 0)
             return r;

@@ -11,6 +11,7 @@
 #include "load/epoch/order.h"
 #include "load/epoch/state.h"
 #include "load/epoch/weights.h"
+#include "load/mix/mixture.h"
 #include "ops/run/program.h"
 #include "ops/sample/follow.h"
 #include "pack/reader/reader.h"
@@ -42,13 +43,15 @@ typedef struct PenOutField {
 } PenOutField;
 
 /* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or
- * not; the mask of a padded one; the rows that are kept; the sizes of images. */
+ * not; the mask of a padded one; the rows that are kept; the sizes of images; the number of the
+ * sample's source, which `field` is. */
 enum {
     PEN_KIND_TIMES = 100,
     PEN_KIND_LIST = 101,
     PEN_KIND_ROW_MASK = 102,
     PEN_KIND_KEPT = 103,
-    PEN_KIND_SIZES = 104
+    PEN_KIND_SIZES = 104,
+    PEN_KIND_SOURCE = 105
 };
 enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
@@ -84,9 +87,30 @@ typedef struct PenShares {
     uint64_t blocks; /* of `index`, of a remote pack: blocks that are prefetched */
 } PenShares;
 
+/* The pack, or all packs of a mixture together. */
+typedef struct PenPackFacts {
+    uint64_t n_blocks, total_bytes, largest_block_bytes;
+    uint64_t most_blocks; /* of one pack */
+    bool is_whole;        /* blocks are read completely, of one pack at least */
+} PenPackFacts;
+
+typedef struct PenMixSource { /* of a mixture */
+    PenPack *pack;
+    PenOutField *fields; /* the plan's, with the numbers that they have in this pack */
+    uint64_t n;          /* samples */
+    uint64_t seed;       /* of its order */
+    uint64_t block_samples;
+    uint64_t first_block; /* number of its first block, when those of all sources are counted */
+} PenMixSource;
+
 typedef struct PenLoadPlan {
     PenLoaderSettings set; /* subset and weights are NULL: see below */
-    PenPack *pack;
+    PenPack *pack;         /* of a mixture: the first one */
+    PenPackFacts packs;
+    uint32_t n_sources; /* of a mixture; else 0, and these are NULL: */
+    PenMixSource *sources;
+    PenMixture *mixture; /* which of them a position has */
+    PenOrder *orders;    /* of each source, in the epoch of its latest sample; guarded by lock.h */
     PenSpec spec;
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
@@ -104,6 +128,7 @@ typedef struct PenLoadPlan {
     uint64_t *subset;    /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
     PenWeights *weights; /* of the samples chosen; NULL: each is in an epoch once */
+    uint64_t epoch_most; /* the last epoch that there may be */
     PenState state;      /* order, ids and hashes; epoch and position are the loader's */
     uint64_t slot_bytes; /* of a slot's tensors */
     uint64_t slot_cost;  /* and with everything else a slot takes */
@@ -120,24 +145,52 @@ typedef struct PenLoadPlan {
 /* Can a sample be in an epoch more than once? */
 static inline bool pen__load_plan_repeats(const PenLoadPlan *p)
 {
-    return p->ordinals || p->weights;
+    return p->ordinals || p->weights || p->mixture;
 }
 
 typedef struct PenChosen {
+    PenPack *pack;
+    const PenOutField *fields;
     uint64_t sample;  /* number in the pack */
+    uint64_t epoch;   /* of its source */
     uint32_t ordinal; /* how many before it in the epoch are the same sample */
+    uint32_t source;  /* of a mixture; else 0 */
 } PenChosen;
+
+/* The sample at a position of a mixture. `orders` are the plan's, and its lock is held; or NULL. */
+PenChosen pen__sources_at(const PenLoadPlan *p, PenOrder *orders, uint64_t epoch,
+                          uint64_t position);
+
+/* Tells the occurrences of one sample in an epoch apart. */
+static inline uint64_t pen__load_plan_ordinal(const PenLoadPlan *p, const PenChosen *chosen)
+{
+    return p->mixture ? chosen->epoch * p->n_sources + chosen->source : chosen->ordinal;
+}
+
+/* The order of an epoch. Positions of a mixture are mixed by its sources. */
+static inline PenOrderPlan pen__load_plan_order(const PenLoadPlan *p)
+{
+    PenOrderPlan order = p->state.order;
+    if (p->mixture)
+        order.kind = PEN_ORDER_SEQUENTIAL;
+    return order;
+}
 
 /* Of the samples of an epoch before they are mixed, the i-th. */
 static inline PenChosen pen__load_plan_choose(const PenLoadPlan *p, uint64_t epoch, uint64_t i)
 {
     PenDrawn drawn = {i, 0};
+    if (p->mixture)
+        return pen__sources_at(p, NULL, epoch, i);
     if (p->weights)
         drawn = pen__weights_at(p->weights, p->set.seed, epoch, i);
     if (p->ordinals)
         drawn.ordinal = p->ordinals[i];
-    return (PenChosen){p->subset ? p->subset[drawn.entry] : p->set.first + drawn.entry,
-                       drawn.ordinal};
+    return (PenChosen){.pack = p->pack,
+                       .fields = p->fields,
+                       .sample = p->subset ? p->subset[drawn.entry] : p->set.first + drawn.entry,
+                       .epoch = epoch,
+                       .ordinal = drawn.ordinal};
 }
 
 #endif

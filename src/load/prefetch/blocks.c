@@ -3,22 +3,31 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "load/plan/sources.h"
 
 #define WHERE "load/blocks"
 
 /* ---- life ---- */
 
+PenBlockPlace pen__blocks_place(const PenLoadPlan *plan, uint64_t number)
+{
+    if (!plan->sources)
+        return (PenBlockPlace){plan->pack, number, pen_pack_info(plan->pack)->block_samples};
+    const PenMixSource *s = pen__sources_of_block(plan, number);
+    return (PenBlockPlace){s->pack, number - s->first_block, s->block_samples};
+}
+
 static uint64_t block_bytes(void *ctx, uint64_t number)
 {
-    const PenPack *p = ctx;
-    uint64_t shard = pen__pack_shard_of(p, number);
-    return pen__pack_manifest(p)->shards[shard].largest_block + sizeof(PenBlock) + PEN_SLACK;
+    PenBlockPlace at = pen__blocks_place(ctx, number);
+    uint64_t shard = pen__pack_shard_of(at.pack, at.number);
+    return pen__pack_manifest(at.pack)->shards[shard].largest_block + sizeof(PenBlock) + PEN_SLACK;
 }
 
 static void drop_block(void *ctx, const PenScheduledBlock *b)
 {
     if (b->state == PEN_FETCH_ARRIVED)
-        pen__pack_block_put(ctx, b->data);
+        pen__pack_block_put(pen__blocks_place(ctx, b->number).pack, b->data);
     else
         pen__free(b->data); /* an error */
 }
@@ -40,7 +49,7 @@ static PenBlocks *new_empty(const PenLoadPlan *plan, PenLoadLock *lock, PenEpoch
     PenBlocks *b = pen__zalloc(sizeof *b);
     if (!b)
         return NULL;
-    *b = (PenBlocks){.lock = lock, .pack = plan->pack, .pass = pass};
+    *b = (PenBlocks){.lock = lock, .plan = plan, .pass = pass};
     b->arrived_end = &b->arrived;
     if (pen__cond_init(&b->fetchers) < 0) {
         pen__free(b);
@@ -54,25 +63,38 @@ static PenBlocks *new_empty(const PenLoadPlan *plan, PenLoadLock *lock, PenEpoch
     return b;
 }
 
-static uint64_t sample_of(const void *of, uint64_t epoch, uint64_t index)
+/* Of a sample, in the numbers of the schedule. */
+static uint64_t number_of(const PenLoadPlan *plan, uint32_t source, uint64_t sample)
 {
-    return pen__load_plan_choose(of, epoch, index).sample;
+    const PenMixSource *s = plan->sources ? &plan->sources[source] : NULL;
+    return s ? s->first_block + sample / s->block_samples
+             : sample / pen_pack_info(plan->pack)->block_samples;
+}
+
+/* With the lock held. */
+static uint64_t block_of(const void *of, uint64_t epoch, uint64_t index)
+{
+    const PenLoadPlan *plan = of;
+    PenChosen c = plan->mixture ? pen__sources_at(plan, plan->orders, epoch, index)
+                                : pen__load_plan_choose(plan, epoch, index);
+    return number_of(plan, c.source, c.sample);
 }
 
 int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
                     PenError *reterr)
 {
-    const PenPackInfo *info = pen_pack_info(plan->pack);
-    PenSchedulePlan schedule = {.block_samples = info->block_samples,
-                                .n_samples = info->n_samples,
+    bool is_listed = plan->subset || plan->weights || plan->mixture;
+    uint64_t block_samples = pen_pack_info(plan->pack)->block_samples;
+    PenSchedulePlan schedule = {.block_samples = block_samples,
+                                .n_samples = plan->packs.n_blocks * block_samples,
                                 .first = plan->set.first,
-                                .sample = plan->subset || plan->weights ? sample_of : NULL,
+                                .block = is_listed ? block_of : NULL,
                                 .of = plan,
                                 .limit_bytes = plan->shares.blocks,
-                                .keeps = info->total_bytes <= plan->shares.blocks,
+                                .keeps = plan->packs.total_bytes <= plan->shares.blocks,
                                 .block_bytes = block_bytes,
                                 .drop = drop_block,
-                                .ctx = plan->pack};
+                                .ctx = (void *)(uintptr_t)plan};
     PenBlocks *b = new_empty(plan, lock, pass);
     if (!b)
         return pen__fail_memory(reterr, WHERE, "prefetched blocks");
@@ -173,7 +195,7 @@ bool pen__blocks_can_assign(const PenBlocks *b)
 void pen__blocks_assign(PenBlocks *b, const PenAssignment *what)
 {
     PenTicket *t = b->free_tickets;
-    uint64_t number = what->sample / b->schedule.plan.block_samples;
+    uint64_t number = number_of(b->plan, what->source, what->sample);
     PenScheduledBlock *from = pen__schedule_find(&b->schedule, number);
     b->free_tickets = t->next;
     t->to = *what;
@@ -237,7 +259,7 @@ void pen__blocks_sample_done(PenBlocks *b, PenScheduledBlock *from)
 static bool is_first_batch_only(const PenBlocks *b)
 {
     return pen__turns_are_pending(&b->turns) && b->schedule.cursor >= b->schedule.split.batch &&
-           !pen__pack_joins(b->pack);
+           !pen__pack_joins(b->plan->pack);
 }
 
 static void fail_pass(PenBlocks *b, int status, const PenError *err)

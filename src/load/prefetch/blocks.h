@@ -24,7 +24,7 @@ typedef struct PenTicket {
 
 typedef struct PenBlocks {
     PenLoadLock *lock;
-    PenPack *pack;
+    const PenLoadPlan *plan;
     PenEpochPass *pass;
     PenSchedule schedule;      /* data of its blocks: PenBlock, or PenError of failed ones */
     PenScheduledBlock *failed; /* and still needed: to be fetched again */
@@ -53,6 +53,14 @@ bool pen__blocks_take(PenBlocks *b, PenTask *task, PenScheduledBlock **ret_from)
 void pen__blocks_sample_done(PenBlocks *b, PenScheduledBlock *from); /* the task has its bytes */
 
 /* ---- for fetchers ---- */
+
+/* Where a block of the schedule lies. */
+typedef struct PenBlockPlace {
+    PenPack *pack;
+    uint64_t number;        /* in the pack */
+    uint64_t block_samples; /* of the pack */
+} PenBlockPlace;
+PenBlockPlace pen__blocks_place(const PenLoadPlan *plan, uint64_t number);
 
 PenScheduledBlock *pen__blocks_next(PenBlocks *b); /* to fetch; NULL: none now */
 /* The fetch of a block has ended, with `block` or with an error. */

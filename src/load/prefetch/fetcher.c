@@ -10,13 +10,14 @@ enum { JOIN_BYTES = 8 << 20 }; /* of one request for adjacent blocks */
 /* Blocks that follow the first one and come with the same request. */
 static int join_adjacent(PenBlocks *b, PenScheduledBlock *run[])
 {
-    const PenPack *p = b->pack;
+    PenBlockPlace first = pen__blocks_place(b->plan, run[0]->number);
+    const PenPack *p = first.pack;
     uint64_t most = PEN_MIN((uint64_t)JOIN_BYTES, b->schedule.plan.limit_bytes / 4);
-    uint64_t bytes = run[0]->bytes, shard = pen__pack_shard_of(p, run[0]->number);
+    uint64_t bytes = run[0]->bytes, shard = pen__pack_shard_of(p, first.number), next;
     int n = 1;
     while (n < PEN_JOIN_MOST && pen__pack_joins(p) && bytes + run[0]->bytes <= most &&
-           run[n - 1]->number + 1 < pen_pack_info(p)->n_blocks &&
-           pen__pack_shard_of(p, run[n - 1]->number + 1) == shard) {
+           (next = first.number + (uint64_t)n) < pen_pack_info(p)->n_blocks &&
+           pen__pack_shard_of(p, next) == shard) {
         run[n] = NULL;
         int r = pen__schedule_next_adjacent(&b->schedule, run[n - 1], &run[n], NULL);
         if (r < 0 || !run[n])
@@ -27,16 +28,16 @@ static int join_adjacent(PenBlocks *b, PenScheduledBlock *run[])
 }
 
 /* Opens the block's shard without the lock, then waits for its turn. */
-static void wait_for_turn(PenBlocks *b, uint64_t number)
+static void wait_for_turn(PenBlocks *b, const PenBlockPlace *at)
 {
     uint64_t mine = pen__turns_take(&b->turns);
     PenShardRef *shard = NULL;
     pthread_mutex_unlock(&b->lock->mutex);
-    int r = pen__pack_shard(b->pack, pen__pack_shard_of(b->pack, number), &shard, NULL);
+    int r = pen__pack_shard(at->pack, pen__pack_shard_of(at->pack, at->number), &shard, NULL);
     pthread_mutex_lock(&b->lock->mutex);
     pen__turns_wait(&b->turns, mine);
     if (r == PEN_OK)
-        pen__pack_shard_put(b->pack, shard);
+        pen__pack_shard_put(at->pack, shard);
 }
 
 /* Releases the lock meanwhile. */
@@ -46,20 +47,20 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
     PenScheduledBlock *run[PEN_JOIN_MOST] = {first};
     PenBlock *blocks[PEN_JOIN_MOST] = {0};
     PenError err = {0};
-    uint64_t number = first->number;
+    PenBlockPlace at = pen__blocks_place(b->plan, first->number);
     int n = join_adjacent(b, run);
-    pen__thread_set(me, PEN_ACTIVITY_READING, number * s->plan.block_samples);
+    pen__thread_set(me, PEN_ACTIVITY_READING, at.number * at.block_samples);
     uint64_t begin_ns = me->since_ns, bytes = 0;
     for (int i = 0; i < n; i++)
         bytes += run[i]->bytes;
     if (!b->turns.warm)
-        wait_for_turn(b, number);
+        wait_for_turn(b, &at);
     pthread_mutex_unlock(&b->lock->mutex);
-    int r = n > 1 ? pen__pack_blocks_take(b->pack, number, n, blocks, &err)
-                  : pen__pack_block_take(b->pack, number, blocks, &err);
+    int r = n > 1 ? pen__pack_blocks_take(at.pack, at.number, n, blocks, &err)
+                  : pen__pack_block_take(at.pack, at.number, blocks, &err);
     pthread_mutex_lock(&b->lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
-    pen__spans_request(me, number, bytes, begin_ns);
+    pen__spans_request(me, at.number, bytes, begin_ns);
     if (pen__turns_answered(&b->turns, s->cursor >= s->split.batch))
         pthread_cond_broadcast(&b->fetchers);
     for (int i = 0; i < n; i++)

@@ -140,19 +140,14 @@ void pen__schedule_begin(PenSchedule *s, const PenOrder *order, const PenSplit *
     s->cursor = s->done = 0;
 }
 
-static uint64_t sample_at(const PenSchedule *s, uint64_t i)
+uint64_t pen__schedule_block_of(const PenSchedule *s, uint64_t i)
 {
     bool valid;
     uint64_t p =
         pen__split_position(&s->split, i / s->split.batch, (uint32_t)(i % s->split.batch), &valid);
     uint64_t index = pen__order_at(&s->order, p);
-    return s->plan.sample ? s->plan.sample(s->plan.of, s->order.epoch, index)
-                          : s->plan.first + index;
-}
-
-uint64_t pen__schedule_block_of(const PenSchedule *s, uint64_t i)
-{
-    return sample_at(s, i) / s->plan.block_samples;
+    return s->plan.block ? s->plan.block(s->plan.of, s->order.epoch, index)
+                         : (s->plan.first + index) / s->plan.block_samples;
 }
 
 /* Which of this rank's samples is the last in a block? The inverse of the order tells it for each
@@ -163,7 +158,7 @@ static uint64_t last_use(const PenSchedule *s, uint64_t number)
     const PenSplit *split = &s->split;
     uint64_t at = number * p->block_samples, last = 0;
     uint64_t end = PEN_MIN(at + p->block_samples, p->first + split->n);
-    if (p->sample)
+    if (p->block)
         return UINT64_MAX;
     for (at = PEN_MAX(at, p->first); at < end; at++) {
         uint64_t position = pen__order_find(&s->order, at - p->first);

@@ -38,8 +38,8 @@ typedef struct PenScheduledList {
 typedef struct PenSchedulePlan {
     uint64_t block_samples, n_samples; /* of the pack */
     uint64_t first;                    /* sample of the pack that index 0 of the order is */
-    /* Or a function for what has no inverse: the sample at an index of the order. */
-    uint64_t (*sample)(const void *of, uint64_t epoch, uint64_t index);
+    /* Or a function for what has no inverse: the block of an index of the order. */
+    uint64_t (*block)(const void *of, uint64_t epoch, uint64_t index);
     const void *of;
     uint64_t limit_bytes; /* of blocks that have arrived or are on their way */
     bool keeps; /* all blocks fit: finished ones stay for the next pass as long as they do */

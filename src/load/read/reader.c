@@ -26,18 +26,21 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
         s->batch.epoch = r->pass->order.epoch;
         s->batch.position = next.position;
     }
-    PenChosen chosen = pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
-    *ret = (PenAssignment){.pack = r->plan->pack,
-                           .fields = r->plan->fields,
+    PenChosen chosen = r->plan->mixture
+                           ? pen__sources_at(r->plan, r->plan->orders, s->batch.epoch, next.chosen)
+                           : pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
+    *ret = (PenAssignment){.pack = chosen.pack,
+                           .fields = chosen.fields,
                            .slot = s,
                            .memory = s->batch.memory,
                            .index = next.index,
                            .ordinal = chosen.ordinal,
+                           .source = chosen.source,
                            .sample = chosen.sample,
-                           .epoch = s->batch.epoch,
+                           .epoch = chosen.epoch,
                            .batch = r->pass->next_batch};
     if (s->ordinals)
-        s->ordinals[next.index] = ret->ordinal;
+        s->ordinals[next.index] = pen__load_plan_ordinal(r->plan, &chosen);
     pen__ring_add_sample(r->ring, next.index, ret->sample, next.valid);
     pen__epoch_pass_advance(r->pass);
     return PEN_OK;

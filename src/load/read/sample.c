@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/read/sample.h"
 
+#include <string.h>
+
 #include "base/bytes.h"
 #include "load/read/clip.h"
 #include "load/read/follow.h"
@@ -83,6 +85,8 @@ int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret,
             pen__program_store_number(f->program,
                                       pen__block_number(&ret->block->view, ret->in_block, f->field),
                                       pen__task_place(task, f));
+        else if (f->kind == PEN_KIND_SOURCE)
+            memcpy(pen__task_place(task, f), &(int64_t){f->field}, sizeof(int64_t));
     }
     if (r < 0)
         pen__location_release(task->to.pack, ret);

@@ -78,7 +78,7 @@ static void describe(PenStatusWriter *w, PenLoadEngine *e, uint64_t epoch, PenLo
                            .requests_in_flight = remote.in_flight,
                            .cache_hits = cache.hits,
                            .cache_misses = cache.misses};
-    pen__figures_path(e->plan.pack, path, sizeof path);
+    pen__figures_path(&e->plan, path, sizeof path);
     pen__status_set_pack(ret, path);
     read_recent(w, e, &ret->stats);
 }
