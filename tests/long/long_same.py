@@ -2,8 +2,8 @@
 """Batches of recipes depend on the pack, the pipeline, the weights, the seed, the epoch and the
 position, and on nothing else.
 
-Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat, and
-weights; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object
+Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
+weights, and a mixture with a schedule; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object
 store; packed, and in place over tars (which have no ragged fields). Epochs are resumed at random
 positions, each part by another number of ranks, from another place.
 
@@ -45,6 +45,7 @@ RECIPES = {
     "views": f"image: {CROP}; label: tensor; g = image: {CROP}; many = image: decode | "
     "random_resized_crop 8 scale=0.05,0.4 | hflip | repeat 3",
     "weights": f"image: {CROP}; label: tensor",
+    "mixture": f"image: {CROP}; label: tensor",
 }
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
@@ -119,8 +120,19 @@ def fill_store(server, top):
             "boxes, store": (bucket.at("boxes.pen"), given)}
 
 
+def mixture(top, pack, settings):
+    """Of a pack twice and a local one, whose weights change."""
+    if not isinstance(pack, penstock.Pack):
+        pack = penstock.open(pack, **settings)
+    return penstock.mix([(pack, 5), (top / "packed.pen", 3), (pack, 2)], unit="samples",
+                        schedule=[(N // 3, [1, 1, 1]), (4 * N, [0, 1, 2])])
+
+
 def places_of(recipe, top, store):
     """Where the samples of a recipe lie: name to (pack, settings of a loader)."""
+    if recipe == "mixture":
+        return {name: (mixture(top, *place), {})
+                for name, place in places_of("weights", top, store).items()}
     if recipe == "boxes":
         return {"packed": (top / "boxes.pen", {}), "packed, store": store["boxes, store"]}
     return {"packed": (top / "packed.pen", {}), "in place": (top / "in-place.pen", {}),
@@ -144,7 +156,7 @@ class Recipe:
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
         self.epochs += 1
         by_place = [(self.places[place], world, steps) for place, world, steps in legs]
-        samples = None if self.settings else N
+        samples = None if self.name in ("weights", "mixture") else N
         return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
                                       lanes=12, **self.settings, **settings)
 

@@ -17,7 +17,7 @@
 
 #define WHERE "load/mix"
 
-enum { LEAST_SLOTS = 16384, LENGTH_BITS = 50, MOVES = 8, NEAR_BITS = 30 };
+enum { LEAST_SLOTS = 16384, LENGTH_BITS = 50, MOVES = 4, NEAR_BITS = 30 };
 
 __extension__ typedef unsigned __int128 Wide;
 
