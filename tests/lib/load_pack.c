@@ -278,12 +278,17 @@ static const uint8_t *value_of(const PenBatch *b, uint32_t field, uint32_t i, si
 {
     const PenTensor *t = &b->fields[field];
     const PenList *list = b->lists && b->lists[field].kind ? &b->lists[field] : NULL;
-    size_t bytes = pen_dtype_bytes(t->dtype);
+    bool has_sizes = list && list->kind == PEN_LIST_IMAGES; /* in the next field */
+    size_t element = pen_dtype_bytes(t->dtype), row = element;
     for (uint32_t d = 1; d < t->n_dims; d++)
-        bytes *= (size_t)t->shape[d];
+        row *= t->shape[d] < 0 ? 1 : (size_t)t->shape[d];
     uint64_t first = list ? (uint64_t)list->offsets[i] : i;
-    *ret_bytes = list ? ((uint64_t)list->offsets[i + 1] - first) * bytes : bytes;
-    return (const uint8_t *)t->data + first * bytes;
+    *ret_bytes = list ? ((uint64_t)list->offsets[i + 1] - first) * row : row;
+    if (has_sizes) {
+        const int64_t *size = (const int64_t *)b->fields[field + 1].data + 2 * i;
+        *ret_bytes = (size_t)(size[0] * size[1]) * row;
+    }
+    return (const uint8_t *)t->data + first * (has_sizes ? element : row);
 }
 
 uint64_t load_batch_sum(const PenBatch *b, uint32_t i)

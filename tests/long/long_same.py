@@ -3,9 +3,9 @@
 position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
-weights, and a mixture with a schedule; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object
-store; packed, and in place over tars (which have no ragged fields). Epochs are resumed at random
-positions, each part by another number of ranks, from another place.
+images of different sizes, and weights; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks;
+from a disk and from an object store; packed, and in place over tars (which have no ragged fields).
+Epochs are resumed at random positions, each part by another number of ranks, from another place.
 
 PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
 store if it is installed; anything else tries a few, with tests/net/s3_server.py.
@@ -44,8 +44,9 @@ RECIPES = {
     "classes: keep boxes; spots: points drop=no | keep boxes; extra: ragged 9 pad=-1",
     "views": f"image: {CROP}; label: tensor; g = image: {CROP}; many = image: decode | "
     "random_resized_crop 8 scale=0.05,0.4 | hflip | repeat 3",
+    "sizes": "image: decode | resize min_side=20,24,28 max_side=40 | hflip | tensor u8; "
+    "label: tensor; boxes: boxes; classes: keep boxes",
     "weights": f"image: {CROP}; label: tensor",
-    "mixture": f"image: {CROP}; label: tensor",
 }
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
@@ -120,20 +121,9 @@ def fill_store(server, top):
             "boxes, store": (bucket.at("boxes.pen"), given)}
 
 
-def mixture(top, pack, settings):
-    """Of a pack twice and a local one, whose weights change."""
-    if not isinstance(pack, penstock.Pack):
-        pack = penstock.open(pack, **settings)
-    return penstock.mix([(pack, 5), (top / "packed.pen", 3), (pack, 2)], unit="samples",
-                        schedule=[(N // 3, [1, 1, 1]), (4 * N, [0, 1, 2])])
-
-
 def places_of(recipe, top, store):
     """Where the samples of a recipe lie: name to (pack, settings of a loader)."""
-    if recipe == "mixture":
-        return {name: (mixture(top, *place), {})
-                for name, place in places_of("weights", top, store).items()}
-    if recipe == "boxes":
+    if recipe in ("boxes", "sizes"):
         return {"packed": (top / "boxes.pen", {}), "packed, store": store["boxes, store"]}
     return {"packed": (top / "packed.pen", {}), "in place": (top / "in-place.pen", {}),
             "packed, store": store["packed, store"], "in place, store": store["in place, store"]}
@@ -156,7 +146,7 @@ class Recipe:
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
         self.epochs += 1
         by_place = [(self.places[place], world, steps) for place, world, steps in legs]
-        samples = None if self.name in ("weights", "mixture") else N
+        samples = None if self.settings else N
         return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
                                       lanes=12, **self.settings, **settings)
 
@@ -204,7 +194,7 @@ def main():
         top = pathlib.Path(made)
         write_packs(top)
         store = fill_store(server, top)
-        for name in RECIPES:
+        for name in sys.argv[1:] or RECIPES:
             recipe = Recipe(name, places_of(name, top, store))
             tests.run(name, recipe.check_combinations)
             tests.run(f"{name}, resumed", recipe.check_resumes)
