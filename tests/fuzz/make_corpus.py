@@ -229,6 +229,38 @@ def joined(path, manifest):
     return data
 
 
+def load_seeds(jpegs, pngs):
+    """As fuzz_load.c says: a pipeline, and a pack that it fits."""
+    fields = [Field("image", "image"), Field("text", "text"), Field("label", "i64"),
+              Field("boxes", "f32", (0, 4), flags=4), Field("classes", "i64", (0,)),
+              Field("spots", "f32", (0, 3, 2), flags=16 + 32), Field("mask", "image", mask=True)]
+    images = (indexed(jpegs["420"], 40, 24, 3), image(pngs["rgb-8"], 3, 3, codec="png"),
+              raw(9, 12, 3), image(jpegs["progressive"], 40, 24, codec="jpeg"))
+    sizes = (40, 24), (3, 3), (9, 12), (40, 24)
+    samples = [(b"key/%d" % n, {
+        "image": images[n], "text": "\u20ac".encode() * n, "label": n,
+        "boxes": [1, 2, 9, 20, 0, 0, 3, 3][:4 * (n % 3)], "classes": [7, 8][:n % 3],
+        "spots": [0.25, 0.5] * 3 * (n % 3), "mask": raw(*sizes[n], 1),
+    }) for n in range(4)]
+    texts = {
+        "views": "g = image: decode | random_resized_crop 8; many = image: decode | center_crop 9 "
+        "| repeat 3; m = mask of=g: decode | random_resized_crop 8; boxes: boxes of=g | "
+        "ragged 4 pad=-1",
+        "boxes": "image: decode shrink=auto | hflip | random_resized_crop 7,9; boxes: boxes xywh "
+        "relative min_size=0 kept=yes; classes: keep boxes; spots: points drop=no | keep boxes",
+        "sizes": "image: decode | resize min_side=7,9 max_side=20 to_multiple_of=2 | hflip; label: "
+        "tensor; boxes: boxes of=image relative; p = image: decode | resize max_side=30 | "
+        "pad_batch 8",
+        "lists": "text: text 9; raw = text: bytes; j = text: json; id: key; label: tensor; "
+        "boxes: ragged 2; spots: ragged 2 pad=0",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "pack")
+        pack = joined(path, write_pack(path, fields, samples, block_samples=2, columns=True))
+    for name, text in texts.items():
+        save("fuzz_load", name, text.encode() + b"\0" + pack)
+
+
 def pack_seeds(jpegs, pngs):
     tiles = cut_tiles(jpegs["tiled"], 40, 24, (2, 2), meta=META)
     grey = cut_tiles(jpegs["tiled-grey"], 90, 40, (1, 1), 1, META)
@@ -699,6 +731,7 @@ def follow_seeds():
 def main():
     jpegs, pngs = jpeg_seeds(), png_seeds()
     pack_seeds(jpegs, pngs)
+    load_seeds(jpegs, pngs)
     map_seeds()
     list_seeds()
     tar_seeds()

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/sha256.h"
 #include "help.h"
+#include "io/source.h"
 #include "pack/format/keys.h"
 #include "pack/format/place.h"
 #include "repair_block.h"
@@ -61,6 +62,24 @@ void parts_join(const PackParts *parts, uint8_t *to)
     to = put_part(&parts->manifest, to);
     for (uint32_t i = 0; i < parts->n_shards; i++)
         to = put_part(&parts->shards[i], to);
+}
+
+int parts_open(void *ctx, const char *name, PenSource **ret, PenError *reterr)
+{
+    const PackParts *parts = ctx;
+    if (strcmp(name, PEN_MANIFEST_NAME) == 0)
+        return pen__source_open_memory(name, parts->manifest.data, parts->manifest.bytes, ret,
+                                       reterr);
+    for (uint32_t i = 0; i < parts->n_shards; i++) {
+        const Part *s = &parts->shards[i];
+        char its_name[PEN_SHARD_NAME_BYTES];
+        if (s->bytes < PEN_SHARD_FOOTER_BYTES)
+            continue;
+        pen__shard_name(s->data + s->bytes - PEN_SHARD_FOOTER_BYTES + 16, its_name);
+        if (strcmp(its_name, name) == 0)
+            return pen__source_open_memory(name, s->data, s->bytes, ret, reterr);
+    }
+    return pen__fail(reterr, PEN_E_NOT_FOUND, "fuzz", "%s: not there", name);
 }
 
 /* ---- manifest -------------------------------------------------------------------------------- */

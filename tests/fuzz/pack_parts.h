@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/source.h"
 #include "pack/format/manifest.h"
 
 enum { MAX_SHARDS = 8 };
@@ -28,6 +29,9 @@ void parts_split(const uint8_t *data, size_t bytes, PackParts *ret);
 void parts_free(PackParts *parts);
 size_t parts_bytes(const PackParts *parts); /* joined */
 void parts_join(const PackParts *parts, uint8_t *to);
+
+/* For pen__pack_open_with: `ctx` is a PackParts. */
+int parts_open(void *ctx, const char *name, PenSource **ret, PenError *reterr);
 
 enum {
     REPAIR_SUMS = 1, /* every checksum whose bytes can be found, and the digests */
