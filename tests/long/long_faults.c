@@ -152,21 +152,15 @@ static int verify_indexed(PenError *reterr)
 
 static uint64_t load_sums[6][12]; /* of the positions that are loaded */
 
-/* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. */
-static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
+/* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. The
+ * first error: `first`, or that of a batch. */
+static int take_three(PenLoader *l, uint32_t batch, uint64_t *sums, int first, PenError *reterr)
 {
-    PenPack *pack = NULL;
-    PenLoader *l = NULL;
-    unsigned threads = load_held().threads;
-    int first = pen_pack_open(dir, &pack, reterr);
-    if (first == PEN_OK)
-        first = pen_loader_open(pack, s, &l, reterr);
-    pen_pack_close(&pack);
     for (uint32_t g = 0; l && g < 3; g++) {
         PenBatch *b = NULL;
         PenError e = {0};
         int r = pen_loader_next(l, -1, &b, &e);
-        for (uint32_t i = 0; i < s->batch_size && r == PEN_OK; i++) {
+        for (uint32_t i = 0; i < batch && r == PEN_OK; i++) {
             uint64_t sum = load_batch_sum(b, i), *known = &sums[b->position + i];
             wrong += *known && sum != *known;
             *known = sum;
@@ -178,6 +172,19 @@ static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, Pen
         }
         pen_batch_unref(&b);
     }
+    return first;
+}
+
+static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, PenError *reterr)
+{
+    PenPack *pack = NULL;
+    PenLoader *l = NULL;
+    unsigned threads = load_held().threads;
+    int first = pen_pack_open(dir, &pack, reterr);
+    if (first == PEN_OK)
+        first = pen_loader_open(pack, s, &l, reterr);
+    pen_pack_close(&pack);
+    first = take_three(l, s->batch_size, sums, first, reterr);
     pen_loader_close(&l);
     load_threads_gone(threads, WATCHDOG_SECONDS); /* close does not wait long on a busy machine */
     return first;
@@ -242,6 +249,39 @@ static int load_rows(PenError *reterr)
     s.n_weights = PEN_LEN(weights);
     s.stall_ms = WATCHDOG_SECONDS * 500;
     return load_three(rows, &s, load_sums[5], reterr);
+}
+
+/* Of two packs, one of them twice; the weights change. */
+static int load_mix(PenError *reterr)
+{
+    static const double weights[] = {2, 1, 1, 0, 1, 3};
+    static const uint64_t starts[] = {0, 4};
+    static uint64_t sums[12];
+    PenPack *a = NULL, *b = NULL;
+    PenLoader *l = NULL;
+    PenMixSettings mix;
+    PenLoaderSettings s = load_settings(3);
+    unsigned threads = load_held().threads;
+    s.pipeline = ROWS_PIPELINE;
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    int r = pen_pack_open(rows, &a, reterr);
+    if (r == PEN_OK)
+        r = pen_pack_open(rows, &b, reterr);
+    PenPack *const packs[] = {a, b, a};
+    pen_mix_settings_init(&mix);
+    mix.packs = packs;
+    mix.n_sources = PEN_LEN(packs);
+    mix.weights = weights;
+    mix.n_stages = PEN_LEN(starts);
+    mix.starts = starts;
+    if (r == PEN_OK)
+        r = pen_loader_open_mix(&mix, &s, &l, reterr);
+    pen_pack_close(&a);
+    pen_pack_close(&b);
+    r = take_three(l, s.batch_size, sums, r, reterr);
+    pen_loader_close(&l);
+    load_threads_gone(threads, WATCHDOG_SECONDS);
+    return r;
 }
 
 /* What failed is asked once more: a fault must not leave the loader unusable. */
@@ -458,6 +498,7 @@ static const Scenario scenarios[] = {
     {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
     {"load clips", nothing, load_clips, READS, NULL},
     {"load texts, boxes and views with weights", nothing, load_rows, READS, NULL},
+    {"load a mixture", nothing, load_mix, READS, NULL},
     {"samples by number", nothing, get_rows, READS, NULL},
     {"columns", nothing, read_columns, READS, NULL},
     {"pixels of clips", nothing, read_pixels, READS, NULL},

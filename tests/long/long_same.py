@@ -3,9 +3,10 @@
 position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
-images of different sizes, and weights; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks;
-from a disk and from an object store; packed, and in place over tars (which have no ragged fields).
-Epochs are resumed at random positions, each part by another number of ranks, from another place.
+images of different sizes, weights, and a mixture with a schedule; in four orders, with 1, 2 and 8
+threads and 1 to 4 ranks; from a disk and from an object store; packed, and in place over tars,
+which have no ragged fields. Epochs are resumed at random positions, each part by another number of
+ranks, from another place.
 
 PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
 store if it is installed; anything else tries a few, with tests/net/s3_server.py.
@@ -34,6 +35,7 @@ N = scaled(300, 150)
 RESUMES = scaled(200, 4)
 ORDERS = ("sequential", "random", "block", "sticky")
 THREADS = (1, 2, 8)
+NAMES = ("all", "all-in-place", "part", "part-in-place", "boxes")
 WORLDS = (1, 2, 3, 4)
 BLOCK = ("--block-samples", "4", "--shard-bytes", "256K")
 CROP = "decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 | tensor u8"
@@ -47,6 +49,7 @@ RECIPES = {
     "sizes": "image: decode | resize min_side=20,24,28 max_side=40 | hflip | tensor u8; "
     "label: tensor; boxes: boxes; classes: keep boxes",
     "weights": f"image: {CROP}; label: tensor",
+    "mix": f"image: {CROP}; label: tensor; text: text 200",
 }
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
@@ -87,12 +90,15 @@ def write_boxes(path):
 
 
 def write_packs(top):
-    """Packs and their tars in a folder. Packed and in place, samples have the same numbers."""
+    """Packs and their tars in a folder: of all tars, and of the first. Packed and in place, samples
+    have the same numbers."""
     write_tars(top)
     tars = sorted(top.glob("*.tar"))
-    good("index", *tars, "-o", top / "in-place.pen", *BLOCK)
-    good("copy", top / "in-place.pen", top / "packed.pen")
+    for name, some in (("all", tars), ("part", tars[:1])):
+        good("index", *some, "-o", top / f"{name}-in-place.pen", *BLOCK)
+        good("copy", top / f"{name}-in-place.pen", top / f"{name}.pen")
     write_boxes(top / "boxes.pen")
+    return {name: penstock.open(top / f"{name}.pen") for name in NAMES}
 
 
 @contextlib.contextmanager
@@ -106,27 +112,36 @@ def object_store():
 
 
 def fill_store(server, top):
-    """Places in the store: those that are packed, and that in place over tars in the store."""
+    """The same packs in the store. Those in place are over the tars in the store."""
     bucket = Bucket(server, top)
     for path in sorted(top.rglob("*")):
-        if path.is_file() and "in-place.pen" not in path.parts:
+        if path.is_file() and "in-place" not in str(path):
             bucket.put(str(path.relative_to(top)), path.read_bytes())
     tars = [bucket.at(path.name) for path in sorted(top.glob("*.tar"))]
-    bucket.good("index", *tars, "-o", bucket.at("in-place.pen"), *BLOCK)
+    for name, some in (("all", tars), ("part", tars[:1])):
+        bucket.good("index", *some, "-o", bucket.at(f"{name}-in-place.pen"), *BLOCK)
     access = {"endpoint": server.url, "region": server.region, "key_id": server.key_id,
               "secret": server.secret}
-    given = {"storage_options": access}
-    in_place = penstock.open(bucket.at("in-place.pen"), access, roots=[bucket.at("")])
-    return {"packed, store": (bucket.at("packed.pen"), given), "in place, store": (in_place, {}),
-            "boxes, store": (bucket.at("boxes.pen"), given)}
+    return {name: penstock.open(
+        bucket.at(f"{name}.pen"), access, roots=[bucket.at("")] if "in-place" in name else None)
+        for name in NAMES}
 
 
-def places_of(recipe, top, store):
-    """Where the samples of a recipe lie: name to (pack, settings of a loader)."""
+def pack_of(recipe, packs, kind):
+    if recipe != "mix":
+        return packs["all" + kind]
+    return penstock.mix(
+        [(packs["all" + kind], 5), (packs["part" + kind], 3), (packs["all" + kind], 2)],
+        unit="samples", schedule=[(N // 3, [1, 1, 1]), (4 * N, [0, 1, 2])])
+
+
+def places_of(recipe, disk, store):
+    """Where the samples of a recipe lie: name to what a loader takes."""
     if recipe in ("boxes", "sizes"):
-        return {"packed": (top / "boxes.pen", {}), "packed, store": store["boxes, store"]}
-    return {"packed": (top / "packed.pen", {}), "in place": (top / "in-place.pen", {}),
-            "packed, store": store["packed, store"], "in place, store": store["in place, store"]}
+        return {"packed": disk["boxes"], "packed, store": store["boxes"]}
+    return {f"{what}{where}": pack_of(recipe, packs, kind)
+            for where, packs in (("", disk), (", store", store))
+            for what, kind in (("packed", ""), ("in place", "-in-place"))}
 
 
 # ---- epochs ----------------------------------------------------------------------------------
@@ -141,12 +156,14 @@ class Recipe:
         weights = np.random.default_rng(7).exponential(1, N)
         weights[::11] = 0
         self.settings = {"weights": weights} if name == "weights" else {}
+        with penstock.Loader(places["packed"], 1, pipeline=RECIPES[name], output="numpy") as loader:
+            self.samples = loader.samples
 
     def digest(self, legs, order, epoch=0, **settings):
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
         self.epochs += 1
-        by_place = [(self.places[place], world, steps) for place, world, steps in legs]
-        samples = None if self.settings else N
+        by_place = [((self.places[place], {}), world, steps) for place, world, steps in legs]
+        samples = None if self.name in ("weights", "mix") else N
         return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
                                       lanes=12, **self.settings, **settings)
 
@@ -175,7 +192,8 @@ class Recipe:
         resumes = 0
         for trial in range(RESUMES):
             dice = random.Random(f"{self.name} {trial}")
-            order, epoch, left, legs = dice.choice(ORDERS), dice.choice((0, 3)), N, []
+            order, epoch = dice.choice(ORDERS), dice.choice((0, 3))
+            left, legs = self.samples, []
             for _ in range(dice.randint(1, 3)):
                 world = dice.choice(WORLDS)
                 steps = dice.randint(0, left // (world * far_tools.BATCH))
@@ -192,10 +210,9 @@ def main():
     tests = Tests("same batches")
     with tempfile.TemporaryDirectory(prefix="penstock-long-") as made, object_store() as server:
         top = pathlib.Path(made)
-        write_packs(top)
-        store = fill_store(server, top)
+        disk, store = write_packs(top), fill_store(server, top)
         for name in sys.argv[1:] or RECIPES:
-            recipe = Recipe(name, places_of(name, top, store))
+            recipe = Recipe(name, places_of(name, disk, store))
             tests.run(name, recipe.check_combinations)
             tests.run(f"{name}, resumed", recipe.check_resumes)
     return tests.end()
