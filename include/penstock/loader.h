@@ -96,7 +96,14 @@ typedef struct PenBatch {
     /** For each sample: how often the epoch has it before this entry of the subset, which the
      * random draws depend on; NULL if no sample is in an epoch twice. */
     const uint64_t *ordinals;
+    uint32_t bucket; /**< number of the bucket that all its samples are in; 0 without buckets */
+    uint32_t unused;
 } PenBatch;
+
+/** The size that images of a bucket are made to. */
+typedef struct PenBucketSize {
+    uint32_t height, width;
+} PenBucketSize;
 
 /** Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
  * lane has the same blocks in every epoch, so that the cache of a node is used again. */
@@ -143,6 +150,15 @@ typedef struct PenLoaderSettings {
      * Random operations draw different values for each occurrence. NULL, the default: once. */
     const double *weights;
     uint64_t n_weights;
+    /** Batches of several sizes, at most 255, which the library copies: all samples of a batch are
+     * in one bucket, and so are the batches of all ranks in a step. In the pipeline, `bucket` is
+     * its size: 'cover bucket'. NULL, the default: none. */
+    const PenBucketSize *buckets;
+    uint32_t n_buckets;
+    /** The bucket of each of these samples. NULL, the default: the one whose aspect ratio is
+     * nearest to that of the upright image, and of several the nearest in area. */
+    const uint8_t *bucket_of;
+    uint64_t n_bucket_of;
 } PenLoaderSettings;
 
 PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);
@@ -161,7 +177,9 @@ PEN_API void pen_loader_close(PenLoader **loader);
 
 PEN_API uint64_t pen_loader_len(const PenLoader *loader); /**< batches per epoch, of every rank */
 PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /**< per epoch, over all ranks */
-PEN_API uint64_t pen_loader_epoch(const PenLoader *loader);   /**< the current or the next epoch */
+/** Samples that drop_last leaves out of the current or next epoch, over all ranks. */
+PEN_API uint64_t pen_loader_dropped(const PenLoader *loader);
+PEN_API uint64_t pen_loader_epoch(const PenLoader *loader); /**< the current or the next epoch */
 /** Returns the pipeline in its full form. The text is valid until the loader is closed. */
 PEN_API const char *pen_loader_pipeline(const PenLoader *loader);
 /** Returns a warning about settings that are allowed but probably a mistake, such as boxes that do
@@ -173,7 +191,7 @@ PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /**< number of fiel
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
 /** Returns the shape and type of a field in every batch; `data` is NULL. The length of a list is
  * -1: it differs from batch to batch. So do the height and the width of images of different sizes,
- * padded or in a list. */
+ * padded or in a list, and of images that have the size of a bucket. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 /** Returns whether a field is a list: a PEN_LIST_*. */
 PEN_API int pen_loader_field_list(const PenLoader *loader, uint32_t field);

@@ -472,6 +472,12 @@ static PyObject *batch_counts(CoreBatch *self, PyObject *unused)
                          b->n_samples, b->n_valid, b->n_substituted);
 }
 
+static PyObject *batch_bucket(CoreBatch *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(self->batch->bucket);
+}
+
 /* (address, bytes) of the slot, for pinning. */
 static PyObject *batch_memory(CoreBatch *self, PyObject *unused)
 {
@@ -490,6 +496,7 @@ static PyMethodDef batch_methods[] = {
     {"ordinals", (PyCFunction)batch_ordinals, METH_NOARGS, NULL},
     {"valid", (PyCFunction)batch_valid, METH_NOARGS, NULL},
     {"counts", (PyCFunction)batch_counts, METH_NOARGS, NULL},
+    {"bucket", (PyCFunction)batch_bucket, METH_NOARGS, NULL},
     {"memory", (PyCFunction)batch_memory, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -26,23 +26,24 @@ typedef struct CoreLoader {
 typedef struct Given { /* of the arguments, in the types that the parser wants */
     CorePack *pack;
     PyObject *mix; /* NULL or None: of this pack alone */
-    Py_buffer subset, weights;
+    Py_buffer subset, weights, buckets;
     unsigned long long seed, memory, max_bad, first, count;
 } Given;
 
 static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, PenLoaderSettings *s)
 {
-    static char *names[] = {"pack",   "pipeline", "batch_size", "order",      "drop_last", "seed",
-                            "rank",   "world",    "threads",    "io_threads", "prefetch",  "lanes",
-                            "window", "memory",   "on_bad",     "stall_ms",   "max_bad",   "subset",
-                            "first",  "count",    "keep_slots", "weights",    "mix",       NULL};
-    PyObject *subset, *weights = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OO", names, state->pack,
-                                     &g->pack, &s->pipeline, &s->batch_size, &s->order,
-                                     &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
-                                     &s->io_threads, &s->prefetch, &s->lanes, &s->window,
-                                     &g->memory, &s->on_bad, &s->stall_ms, &g->max_bad, &subset,
-                                     &g->first, &g->count, &s->keep_slots, &weights, &g->mix))
+    static char *names[] = {"pack",       "pipeline", "batch_size", "order",   "drop_last",
+                            "seed",       "rank",     "world",      "threads", "io_threads",
+                            "prefetch",   "lanes",    "window",     "memory",  "on_bad",
+                            "stall_ms",   "max_bad",  "subset",     "first",   "count",
+                            "keep_slots", "weights",  "mix",        "buckets", NULL};
+    PyObject *subset, *weights = Py_None, *buckets = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOO", names, state->pack, &g->pack, &s->pipeline,
+            &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
+            &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory, &s->on_bad,
+            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots, &weights,
+            &g->mix, &buckets))
         return -1;
     s->seed = g->seed;
     s->memory_bytes = g->memory;
@@ -53,10 +54,14 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
         return -1;
     if (weights != Py_None && PyObject_GetBuffer(weights, &g->weights, PyBUF_SIMPLE) < 0)
         return -1;
+    if (buckets != Py_None && PyObject_GetBuffer(buckets, &g->buckets, PyBUF_SIMPLE) < 0)
+        return -1;
     s->subset = g->subset.buf;
     s->n_subset = (uint64_t)g->subset.len / sizeof *s->subset;
     s->weights = g->weights.buf;
     s->n_weights = (uint64_t)g->weights.len / sizeof *s->weights;
+    s->buckets = g->buckets.buf;
+    s->n_buckets = (uint32_t)((size_t)g->buckets.len / sizeof *s->buckets);
     return 0;
 }
 
@@ -99,6 +104,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     PyBuffer_Release(&g.subset);
     PyBuffer_Release(&g.weights);
+    PyBuffer_Release(&g.buckets);
     return (PyObject *)self;
 }
 
@@ -189,6 +195,17 @@ static PyObject *loader_samples(CoreLoader *self, PyObject *unused)
     if (!loader)
         return NULL;
     uint64_t n = pen_loader_samples(loader);
+    leave(self);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *loader_dropped(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint64_t n = pen_loader_dropped(loader);
     leave(self);
     return PyLong_FromUnsignedLongLong(n);
 }
@@ -552,6 +569,7 @@ static PyMethodDef methods[] = {
     {"close", (PyCFunction)loader_close, METH_NOARGS, NULL},
     {"len", (PyCFunction)loader_len, METH_NOARGS, NULL},
     {"samples", (PyCFunction)loader_samples, METH_NOARGS, NULL},
+    {"dropped", (PyCFunction)loader_dropped, METH_NOARGS, NULL},
     {"epoch", (PyCFunction)loader_epoch, METH_NOARGS, NULL},
     {"pipeline", (PyCFunction)loader_pipeline, METH_NOARGS, NULL},
     {"warning", (PyCFunction)loader_warning, METH_NOARGS, NULL},

@@ -2,6 +2,7 @@
 """The public names of the package."""
 
 from . import _core, ops
+from ._buckets import aspect_buckets
 from ._clip import Clip
 from ._convert._entry import convert
 from ._dataset import Dataset
@@ -73,6 +74,7 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "__version__",
+    "aspect_buckets",
     "balanced_weights",
     "convert",
     "decode",

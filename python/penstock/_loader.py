@@ -11,10 +11,11 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from . import (
+    _buckets,
     _cache,
     _check,
     _core,
@@ -92,6 +93,7 @@ class BatchInfo(NamedTuple):
     epoch        epoch of the batch
     position     position of its first sample in the order of the epoch, counted over all ranks
     substituted  number of samples that replace bad samples
+    bucket       number of the bucket in buckets=; None without buckets
     """
 
     samples: Any
@@ -100,6 +102,7 @@ class BatchInfo(NamedTuple):
     epoch: int
     position: int
     substituted: int
+    bucket: int | None = None
 
 
 class BadSample(NamedTuple):
@@ -321,6 +324,9 @@ class Loader:
     subset       sample numbers, a mask with one boolean per sample, a range or a slice. A sample
                  can be listed several times; each repetition gets its own random draws.
     weights      how often each sample is in an epoch, relative to the others: one number per sample
+    buckets      sizes of batches, each (height, width): every batch has samples of one bucket, and
+                 all ranks have the same bucket in a step. In the pipeline, `bucket` is its size:
+                 "decode | cover bucket". See aspect_buckets.
     on_bad       "raise", or "substitute": replace bad samples, at most max_bad per epoch
     max_bad      maximum number of replaced samples per epoch
     timeout      maximum time to wait for a batch, in seconds
@@ -363,6 +369,7 @@ class Loader:
         prefetch: int | None = None,
         subset: _subset.Subset | None = None,
         weights: Sequence[float] | None = None,
+        buckets: Iterable[Sequence[int]] | None = None,
         on_bad: str = "raise",
         max_bad: int = 100,
         timeout: float = 300.0,
@@ -418,6 +425,7 @@ class Loader:
                 "write a pack of those that you want, or load it alone"
             )
         numbers, first, count = _subset.choose(subset, len(self.dataset))
+        self.buckets = _buckets.choose(buckets)
         self._core = _core.Loader(
             pack=self.dataset._core if isinstance(self.dataset, Pack)
             else self.dataset.packs[0]._core,
@@ -443,6 +451,7 @@ class Loader:
             keep_slots=pin_memory,
             weights=_weights.choose(weights, _subset.count(numbers, count, len(self.dataset))),
             mix=None if mixed is None else mixed._settings(),
+            buckets=_buckets.packed(self.buckets),
         )
         self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:
@@ -548,6 +557,7 @@ class Loader:
             epoch=epoch,
             position=position,
             substituted=substituted,
+            bucket=None if self.buckets is None else batch.bucket(),
         )
 
     # ---- position
@@ -615,6 +625,11 @@ class Loader:
     def samples(self) -> int:
         """The number of samples per epoch, over all ranks."""
         return self._core.samples()
+
+    @property
+    def dropped(self) -> int:
+        """The number of samples that drop_last=True leaves out of an epoch, over all ranks."""
+        return self._core.dropped()
 
     @property
     def pipeline(self) -> str:

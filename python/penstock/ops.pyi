@@ -38,21 +38,21 @@ def resize(
     """
 
 def center_crop(
-    size: int | Sequence[int],
+    size: int | Sequence[int] | Literal["bucket"],
 ) -> Op:
     """Crop the center. A smaller image is padded with black.
 
-    size  height,width, or one number for a square
+    size  height,width, or one number for a square; or the size of the batch's bucket (bucket)
     """
 
 def random_crop(
-    size: int | Sequence[int],
+    size: int | Sequence[int] | Literal["bucket"],
     padding: int = 0,
     fill: int = 0,
 ) -> Op:
     """Crop a random region of a fixed size.
 
-    size     height,width, or one number for a square
+    size     height,width, or one number for a square; or the size of the batch's bucket (bucket)
     padding  pixels added on each side before the crop
     fill     value of the added pixels
     """
@@ -66,17 +66,29 @@ def three_crop(
     """
 
 def random_resized_crop(
-    size: int | Sequence[int],
+    size: int | Sequence[int] | Literal["bucket"],
     scale: Sequence[float] = (0.08, 1),
     ratio: Sequence[float] = (0.75, 1.3333333333333333),
     filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
 ) -> Op:
     """Crop a random region and resize it.
 
-    size    height,width, or one number for a square
+    size    height,width, or one number for a square; or the size of the batch's bucket (bucket)
     scale   area of the region, as a fraction of the image
     ratio   width / height of the region
     filter  interpolation filter (bilinear, nearest, bicubic, lanczos, box)
+    """
+
+def cover(
+    size: int | Sequence[int] | Literal["bucket"],
+    position: Literal["center", "random"] = "center",
+    filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
+) -> Op:
+    """Resize to cover the size, keeping the aspect ratio, and crop the rest.
+
+    size      height,width, or one number for a square; or the size of the batch's bucket (bucket)
+    position  which part is kept (center, random)
+    filter    interpolation filter (bilinear, nearest, bicubic, lanczos, box)
     """
 
 def hflip(

@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "base/thread.h"
+#include "load/plan/buckets.h"
 #include "load/plan/builder.h"
 #include "load/plan/sources.h"
 #include "load/prefetch/fetcher.h"
@@ -73,6 +74,7 @@ static void free_engine(PenLoadEngine *e)
     pen__span_ring_leave(e->threads.spans);
     pen__bad_samples_fini(&e->bad);
     pen__blocks_free(&e->blocks);
+    pen__bucket_table_free(&e->table);
     pen__sources_trim(&e->plan);
     pen__load_plan_fini(&e->plan);
     pen__load_lock_fini(&e->lock);
@@ -201,6 +203,20 @@ void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret)
     *ret = e->counters;
     ret->substituted = e->bad.n;
     pen__threads_add_times(&e->threads, ret->ns_of);
+}
+
+/* The table of the pass before goes first: an epoch needs the memory of one. */
+int pen__load_engine_order_buckets(PenLoadEngine *e, PenOrder *order, PenError *reterr)
+{
+    pthread_mutex_lock(&e->lock.mutex);
+    e->pass.order.table = NULL;
+    if (e->blocks)
+        pen__blocks_end(e->blocks);
+    pthread_mutex_unlock(&e->lock.mutex);
+    pen__bucket_table_free(&e->table);
+    int r = pen__plan_buckets_order(&e->plan, order, &e->table, reterr);
+    order->table = e->table;
+    return r;
 }
 
 void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass)

@@ -31,6 +31,7 @@ typedef struct PenLoadEngine {
     PenLoadLock lock;
     bool open; /* the handle is */
     PenEpochPass pass;
+    PenBucketTable *table; /* of the pass, which is by buckets; else NULL */
     PenRing ring;
     PenTasks tasks;
     PenBudget scratch; /* for large images */
@@ -61,6 +62,8 @@ void pen__load_engine_unlock(PenLoadEngine *e);
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr); /* the threads, once */
 /* Takes over the ring, which may be NULL, and releases the one before. */
 void pen__load_engine_trace(PenLoadEngine *e, PenSpanRing *spans);
+/* After pen__load_engine_drain: the order of the next pass gets a table of buckets. */
+int pen__load_engine_order_buckets(PenLoadEngine *e, PenOrder *order, PenError *reterr);
 void pen__load_engine_begin(PenLoadEngine *e, const PenEpochPass *pass);
 /* With the lock held: the counters with the times of threads. */
 void pen__load_engine_count(const PenLoadEngine *e, PenLoadCounters *ret);

@@ -18,6 +18,7 @@
 #include "load/delivery.h"
 #include "load/engine.h"
 #include "load/figures.h"
+#include "load/plan/buckets.h"
 #include "load/status/writer.h"
 #include "trace/trace.h"
 
@@ -96,21 +97,36 @@ void pen_loader_close(PenLoader **loader)
 
 /* ---- what it is ---- */
 
-static PenSplit split_at(const PenLoader *l, uint64_t start)
+/* Positions of an epoch: its samples, or with buckets the places for them. */
+static uint64_t positions(const PenLoader *l, uint64_t epoch)
 {
     const PenLoadPlan *p = &l->engine->plan;
-    return (PenSplit){.n = p->state.order.n,
+    return p->buckets ? pen__plan_places(p, epoch) : p->state.order.n;
+}
+
+static PenSplit split_at(const PenLoader *l, uint64_t epoch, uint64_t start)
+{
+    const PenLoadPlan *p = &l->engine->plan;
+    return (PenSplit){.n = positions(l, epoch),
                       .start = start,
                       .batch = p->set.batch_size,
                       .rank = p->set.rank,
                       .world = p->set.world,
-                      .drop_last = p->set.drop_last};
+                      .drop_last = p->set.drop_last,
+                      .by_batch = p->buckets != NULL};
 }
 
 uint64_t pen_loader_len(const PenLoader *loader)
 {
-    PenSplit s = split_at(loader, 0);
+    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0);
     return pen__split_steps(&s);
+}
+
+uint64_t pen_loader_dropped(const PenLoader *loader)
+{
+    const PenLoadPlan *p = &loader->engine->plan;
+    uint64_t places = pen_loader_len(loader) * p->set.batch_size * p->set.world;
+    return p->set.drop_last ? p->state.order.n - places : 0;
 }
 
 uint64_t pen_loader_samples(const PenLoader *loader)
@@ -118,10 +134,16 @@ uint64_t pen_loader_samples(const PenLoader *loader)
     return loader->engine->plan.state.order.n;
 }
 
+static bool is_complete(const PenLoader *l)
+{
+    uint64_t all = positions(l, l->epoch);
+    return all && l->position >= all;
+}
+
 /* A restored place at the very end belongs to the next epoch, unless the caller insists. */
 static bool at_end(const PenLoader *l)
 {
-    return l->position >= l->engine->plan.state.order.n && !l->named;
+    return !l->named && is_complete(l);
 }
 
 uint64_t pen_loader_epoch(const PenLoader *loader)
@@ -151,8 +173,15 @@ const char *pen_loader_field_name(const PenLoader *loader, uint32_t field)
 
 PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field)
 {
-    return field < loader->engine->plan.n_fields ? loader->engine->plan.fields[field].tensor
-                                                 : (PenTensor){0};
+    const PenLoadPlan *p = &loader->engine->plan;
+    if (field >= p->n_fields)
+        return (PenTensor){0};
+    PenTensor t = p->fields[field].tensor;
+    for (uint32_t i = 1; p->buckets && i < p->buckets->n; i++)
+        for (uint32_t k = 0; k < t.n_dims; k++)
+            if (p->buckets->fields[i][field].tensor.shape[k] != t.shape[k])
+                t.shape[k] = -1;
+    return t;
 }
 
 int pen_loader_field_list(const PenLoader *loader, uint32_t field)
@@ -231,11 +260,13 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
         loader->position = 0;
         loader->begun = false;
     }
-    PenEpochPass pass = {.split = split_at(loader, loader->position)};
+    PenEpochPass pass = {.split = split_at(loader, loader->epoch, loader->position)};
     PenOrderPlan order = pen__load_plan_order(&e->plan);
     r = check_epoch(loader, loader->epoch, reterr);
     if (r == PEN_OK)
         r = pen__order_init(&pass.order, &order, loader->epoch, reterr);
+    if (r == PEN_OK && e->plan.buckets)
+        r = pen__load_engine_order_buckets(e, &pass.order, reterr);
     if (r == PEN_OK)
         r = pen__load_engine_start(e, reterr);
     if (r < 0)
@@ -408,7 +439,26 @@ int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)
     PenState s = loader->engine->plan.state;
     s.epoch = loader->epoch;
     s.position = loader->position;
+    if (s.group.ranks) { /* places exceed the samples: all of these are delivered only at the end */
+        s.place = loader->position;
+        s.position = is_complete(loader) ? s.order.n : PEN_MIN(s.place, s.order.n - 1);
+    }
     return pen__state_write(&s, buf, reterr);
+}
+
+/* Where a state stands in the positions of its epoch. */
+static uint64_t restored(const PenLoader *l, const PenState *s)
+{
+    uint64_t all = positions(l, s->epoch);
+    const PenGrouping *mine = &l->engine->plan.state.group;
+    if (!mine->ranks)
+        return PEN_MIN(s->position, all);
+    if (s->position >= s->order.n)
+        return all;
+    if (s->group.ranks)
+        return PEN_MIN(s->place, all);
+    uint64_t group = (uint64_t)mine->batch * mine->ranks; /* of a loader without buckets */
+    return PEN_MIN(s->position / group * group, all);
 }
 
 int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError *reterr)
@@ -427,7 +477,11 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
         mine.order.lanes = s.order.lanes;
         mine.order.window = s.order.window;
     }
-    if (strict)
+    if (s.group.ranks && mine.group.ranks) {
+        mine.group = s.group;
+        r = pen__plan_buckets_match(plan, &s, reterr);
+    }
+    if (strict && r == PEN_OK)
         r = pen__state_match(&mine, &s, reterr);
     if (r == PEN_OK)
         r = check_epoch(loader, s.epoch, reterr);
@@ -437,7 +491,7 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
         return r;
     plan->state = mine;
     loader->epoch = s.epoch;
-    loader->position = PEN_MIN(s.position, plan->state.order.n);
+    loader->position = restored(loader, &s);
     loader->begun = loader->named = false;
     pen__load_engine_end_pass(loader->engine);
     return PEN_OK;

@@ -31,12 +31,24 @@ static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
     const uint8_t *memory = s->batch.memory;
     s->batch.lists = s->lists;
     for (uint32_t i = 0; i < plan->n_fields; i++) {
-        const PenOutField *f = &plan->fields[i];
+        const PenOutField *f = &s->fields[i];
         if (f->list && !f->mask)
             s->lists[i] = (PenList){.kind = f->list,
                                     .offsets = (const int64_t *)(const void *)(memory + f->lengths),
                                     .validity = memory + f->validity};
     }
+}
+
+void pen__slot_set_bucket(const PenLoadPlan *plan, PenSlot *s, uint32_t bucket)
+{
+    s->batch.bucket = bucket;
+    s->fields = pen__load_plan_fields(plan, bucket);
+    for (uint32_t i = 0; i < plan->n_fields; i++) {
+        s->tensors[i] = s->fields[i].tensor;
+        s->tensors[i].data = (uint8_t *)s->batch.memory + s->fields[i].offset;
+    }
+    if (s->lists)
+        describe_lists(plan, s);
 }
 
 static void describe(const PenLoadPlan *plan, PenSlot *s)
@@ -51,12 +63,7 @@ static void describe(const PenLoadPlan *plan, PenSlot *s)
     s->batch.samples = s->samples;
     s->batch.ordinals = s->ordinals;
     s->batch.valid = s->valid;
-    for (uint32_t i = 0; i < plan->n_fields; i++) {
-        s->tensors[i] = plan->fields[i].tensor;
-        s->tensors[i].data = (uint8_t *)s->batch.memory + plan->fields[i].offset;
-    }
-    if (s->lists)
-        describe_lists(plan, s);
+    pen__slot_set_bucket(plan, s, 0);
 }
 
 PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr)

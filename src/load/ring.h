@@ -26,8 +26,9 @@ typedef struct PenSlot {
     void *owner;    /* of the ring; NULL: the slot is in none */
     struct PenSlot *next;
     atomic_uint refs;
-    uint32_t left;      /* samples that are not done; 0 = it is full */
-    uint64_t opened_ns; /* when its first sample was assigned; for a trace */
+    uint32_t left;             /* samples that are not done; 0 = it is full */
+    uint64_t opened_ns;        /* when its first sample was assigned; for a trace */
+    const PenOutField *fields; /* of its bucket */
     PenTensor *tensors;
     PenList *lists; /* NULL: the pipeline has none */
     uint64_t *samples;
@@ -66,6 +67,8 @@ void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
                            const PenError *error);
 /* A slot outside of the ring, without the lock; free accepts NULL. */
 PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr);
+/* Its batch gets the shapes of a bucket; a new slot has those of the first. */
+void pen__slot_set_bucket(const PenLoadPlan *plan, PenSlot *s, uint32_t bucket);
 void pen__slot_free(PenSlot *s);
 int pen__slot_add_replacement(PenSlot *s, const PenReplacement *what); /* negative: no memory */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "ops/pipeline/bucket.h"
 #include "ops/pipeline/follow.h"
 #include "ops/pipeline/list.h"
 #include "ops/run/program.h"
@@ -90,6 +91,20 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
     pen__program_free(&p);
 }
 
+/* Sizes that are those of a bucket become numbers, and the field is as any other. */
+static void try_bucket(const PenSpecField *f)
+{
+    PenError err;
+    PenSpecField with_size = *f;
+    if (!pen__bucket_used(f))
+        return;
+    MUST(pen__bucket_resolve(f, 48, 80, &with_size.ops, &err));
+    REQUIRE(!pen__bucket_used(&with_size));
+    for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_CLIP; kind++)
+        try_field(&with_size, kind, 500, 375);
+    pen__free(with_size.ops);
+}
+
 static void try_rows(const PenSpecField *f)
 {
     PenError err;
@@ -133,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         same_specs(&a, &b);
         for (uint32_t i = 0; i < a.n_fields; i++) {
             try_list(&a.fields[i]);
+            try_bucket(&a.fields[i]);
             for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_CLIP; kind++) {
                 try_field(&a.fields[i], kind, 500, 375);
                 try_field(&a.fields[i], kind, 3, 1000);

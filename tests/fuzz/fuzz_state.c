@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "load/epoch/buckets.h"
 #include "load/epoch/state.h"
 
 /* Positions at both ends and somewhere between are samples, and found again. */
@@ -26,7 +27,7 @@ static void cut(const PenState *s)
 {
     uint32_t world = (uint32_t)(s->pipeline | 1);
     uint32_t batch = (uint32_t)(s->subset | 1);
-    PenSplit split = {s->order.n, s->position, batch, world - 1, world, s->pack_id[0] & 1};
+    PenSplit split = {s->order.n, s->position, batch, world - 1, world, s->pack_id[0] & 1, false};
     uint64_t steps = pen__split_steps(&split);
     bool valid = false;
     if (!steps)
@@ -34,6 +35,26 @@ static void cut(const PenState *s)
     REQUIRE(pen__split_position(&split, 0, 0, &valid) < s->order.n);
     REQUIRE(pen__split_position(&split, steps - 1, batch - 1, &valid) < s->order.n);
     REQUIRE(valid || !split.drop_last);
+}
+
+/* Of a few samples in buckets, a table can be made. */
+static void group(const PenState *s)
+{
+    static uint8_t of_entry[64];
+    PenBucketOf of = {.of_entry = of_entry, .n_buckets = 3, .n = s->order.n};
+    PenBucketTable *table = NULL;
+    PenError err;
+    PenOrder o;
+    PenGrouping g = {.batch = s->group.batch % 64 + 1, .ranks = s->group.ranks % 64 + 1};
+    if (!s->group.ranks || of.n > sizeof of_entry)
+        return;
+    for (size_t i = 0; i < sizeof of_entry; i++)
+        of_entry[i] = (uint8_t)((s->subset >> i & 1) + (s->pipeline >> i & 1));
+    MUST(pen__order_init(&o, &s->order, s->epoch, &err));
+    MUST(pen__bucket_table_new(&of, &o, g, s->pack_id[0] & 1, &table, &err));
+    for (uint64_t p = 0; p < table->n_groups * table->group; p++)
+        REQUIRE(pen__bucket_table_at(table, p) < of.n);
+    pen__bucket_table_free(&table);
 }
 
 static void write_again(const PenState *s)
@@ -45,6 +66,7 @@ static void write_again(const PenState *s)
     MUST(pen__state_read(text, &again, &err));
     MUST(pen__state_match(s, &again, &err));
     REQUIRE(again.epoch == s->epoch && again.position == s->position);
+    REQUIRE(again.place == s->place && again.group.ranks == s->group.ranks);
     MUST(pen__state_write(&again, twice, &err));
     REQUIRE(strcmp(text, twice) == 0);
 }
@@ -60,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         write_again(&s);
         walk(&s);
         cut(&s);
+        group(&s);
     }
     free(text);
     return 0;

@@ -680,6 +680,10 @@ def pipeline_seeds():
             "normalize | tensor f16 nchw | pad_batch 32 value=-1.5; mask: decode | resize "
             "max_side=300 box | tensor i64"
         ),
+        "bucket": (
+            "image: decode | cover bucket position=random | hflip; m: decode | cover bucket; "
+            "random_resized_crop bucket"
+        ),
         "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",

@@ -16,7 +16,7 @@ from penstock import _core, _remote  # noqa: E402
 PASSED = {
     "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
-               "first", "count", "keep_slots", "n_weights"),
+               "first", "count", "keep_slots", "n_weights", "n_buckets"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
                "n_tasks"),
@@ -28,7 +28,7 @@ PASSED = {
 # Other members: always set by the caller; or left at the default of C, since Python has no
 # parameter for them.
 CALLERS = {
-    "loader": {"batch_size", "pipeline", "subset", "weights"},
+    "loader": {"batch_size", "pipeline", "subset", "weights", "buckets"},
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory", "share", "n_trusted", "trusted"},
@@ -42,8 +42,9 @@ CALLERS = {
     "mix": {"n_sources", "packs", "weights", "n_stages", "stop", "starts", "unit", "steps",
             "field"},
 }
-LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts"},
-        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"}, "mix": {"reserved"},
+LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "cache": {"wait_ms"},
+        "remote": {"upload_parts"}, "mix": {"reserved"},
+        "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"},
         # finalise ignores all but wait_seconds, and Python waits by itself.
         "ingest": {"allow_outside", "append", "bad_report", "block_samples", "check_decode",
                    "classes_from", "fps", "fraction", "in_place", "kind", "max_bad", "max_side",
@@ -51,7 +52,8 @@ LEFT = {"loader": {"node_ranks"}, "cache": {"wait_ms"}, "remote": {"upload_parts
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
                    "sources", "task", "threads", "video_seconds", "wait_seconds"}}
 # Names that the module has for members.
-OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights"}
+OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
+               "buckets": "n_buckets"}
 
 
 @pytest.fixture(scope="module")

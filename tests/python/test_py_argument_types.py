@@ -350,6 +350,7 @@ class Bench:
             "Loader.set_epoch": self.method(self.loader.set_epoch),
             "Loader.sampler.set_epoch": self.method(self.loader.sampler.set_epoch),
             "Loader.load_state_dict": self.method(self.loader.load_state_dict, state=self.state),
+            "aspect_buckets": self.method(penstock.aspect_buckets),
             "merge_stats": self.method(penstock.merge_stats),
             "balanced_weights": self.method(penstock.balanced_weights, labels=[0, 1, 1]),
             "Loader.report": self.method(self.loader.report),

@@ -89,6 +89,9 @@ static void check_same(const PenState *a, const PenState *b)
     CHECK_MEM(a->pack_id, b->pack_id, sizeof a->pack_id);
     CHECK_INT(a->pipeline, b->pipeline);
     CHECK_INT(a->subset, b->subset);
+    CHECK_INT(a->group.ranks, b->group.ranks);
+    CHECK_INT(a->group.batch, b->group.batch);
+    CHECK_INT(a->place, b->place);
 }
 
 static void round_trip(const PenState *s)
@@ -110,6 +113,8 @@ TEST(reads_what_it_wrote)
     s.position = s.order.n = PEN_PERMUTE_MOST;
     s.order.block_samples = s.order.lanes = s.order.window = 1u << 31;
     memset(s.pack_id, 0xff, sizeof s.pack_id);
+    s.group = (PenGrouping){.batch = UINT32_MAX, .ranks = UINT32_MAX};
+    s.place = PEN_PERMUTE_MOST;
     round_trip(&s);
     CHECK_OK_SO_FAR();
     s = (PenState){.order = {.kind = PEN_ORDER_SEQUENTIAL, .n = 1}};
@@ -210,6 +215,12 @@ TEST(refuses_values_out_of_range)
         {"pipeline=0", "pipeline=", "pipeline is \"000000000000abc\", expected 16 hexadecimal"},
         {"pipeline=0", "pipeline=00", "expected 16 hexadecimal digits"},
         {"pipeline=0", "pipeline=z", "expected 16 hexadecimal digits"},
+        {"epoch=3", "epoch=3 ranks=2 place=4", "batch is missing"},
+        {"epoch=3", "epoch=3 ranks=0 batch=1 place=4", "ranks is \"0\", expected a number from 1"},
+        {"epoch=3", "epoch=3 ranks=1 batch=0 place=4", "batch is \"0\", expected a number from 1"},
+        {"epoch=3", "epoch=3 ranks=1 batch=4294967296 place=4", "batch is \"4294967296\""},
+        {"epoch=3", "epoch=3 ranks=1 batch=1 place=-4", "place is \"-4\""},
+        {"epoch=3", "epoch=3 ranks=1 batch=1 batch=1 place=4", "batch occurs twice"},
         {"subset=0", "subset=-", "subset is \"-000000000000000\""},
     };
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
@@ -285,8 +296,8 @@ TEST(names_the_first_difference)
     s.order.seed = 43;
     check_differs(&s, "state: saved with seed=43, expected 42" NEXT);
     s.subset = 1;
-    check_differs(&s, "state: saved with another subset or weights (0000000000000001, expected "
-                      "0000000000000000)" NEXT);
+    check_differs(&s, "state: saved with another subset, weights or buckets (0000000000000001, "
+                      "expected 0000000000000000)" NEXT);
     s.pipeline = 0xdef;
     check_differs(&s, "state: saved with another pipeline (0000000000000def, expected "
                       "0000000000000abc)" NEXT);
@@ -323,7 +334,7 @@ static void run_ranks(char text[PEN_STATE_BYTES], uint32_t world, uint32_t batch
         char mine[PEN_STATE_BYTES];
         CHECK_INT(pen__state_read(text, &state, NULL), PEN_OK);
         CHECK_INT(pen__order_init(&o, &state.order, state.epoch, NULL), PEN_OK);
-        PenSplit split = {o.plan.n, state.position, batch, rank, world, false};
+        PenSplit split = {o.plan.n, state.position, batch, rank, world, false, false};
         uint64_t n = PEN_MIN(steps, pen__split_steps(&split));
         for (uint64_t g = 0; g < n; g++)
             for (uint32_t i = 0; i < batch; i++) {

@@ -55,13 +55,13 @@ static void pad(const PenOutField *f, uint8_t *memory, const PenOutField *mask, 
 void pen__lists_join(const PenLoadPlan *plan, PenSlot *s)
 {
     for (uint32_t i = 0; i < plan->n_fields; i++) {
-        const PenOutField *f = &plan->fields[i];
+        const PenOutField *f = &s->fields[i];
         if (f->sizes && f->list)
             pen__sizes_list(plan, s, i);
         else if (f->sizes)
             pen__sizes_pad(plan, s, i);
         else if (f->mask)
-            pad(f, s->batch.memory, &plan->fields[f->mask], plan->set.batch_size);
+            pad(f, s->batch.memory, &s->fields[f->mask], plan->set.batch_size);
         else if (f->list)
             s->tensors[i].shape[0] = join(f, s->batch.memory, plan->set.batch_size);
     }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "load/decode/lists.h"
 #include "load/decode/run.h"
+#include "load/plan/buckets.h"
 #include "load/plan/sources.h"
 #include "load/read/fetch.h"
 
@@ -97,8 +98,10 @@ static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64
                    uint64_t index)
 {
     PenChosen chosen = pen__load_plan_choose(plan, epoch, index);
+    if (plan->buckets)
+        pen__slot_set_bucket(plan, slot, pen__plan_bucket_of(plan, epoch, index));
     PenAssignment to = {.pack = chosen.pack,
-                        .fields = chosen.fields,
+                        .fields = plan->buckets ? slot->fields : chosen.fields,
                         .slot = slot,
                         .memory = slot->batch.memory,
                         .ordinal = chosen.ordinal,

@@ -196,6 +196,8 @@ static uint64_t block_find(const PenOrder *o, uint64_t sample)
 
 uint64_t pen__order_at(const PenOrder *o, uint64_t position)
 {
+    if (o->table)
+        return pen__bucket_table_at(o->table, position);
     if (o->plan.kind == PEN_ORDER_SEQUENTIAL)
         return position;
     if (o->plan.kind == PEN_ORDER_RANDOM)
@@ -256,9 +258,21 @@ uint64_t pen__split_steps(const PenSplit *s)
     return left / global + (!s->drop_last && left % global != 0);
 }
 
+/* Ranks that have no batch in the last step repeat one of the first. */
+static uint64_t batch_position(const PenSplit *s, uint64_t g, uint32_t i, bool *ret_valid)
+{
+    uint64_t k = g * s->world + s->rank, left = samples_left(s) / s->batch;
+    *ret_valid = k < left;
+    if (k >= left)
+        return (k - left) % (s->n / s->batch) * s->batch + i;
+    return s->start + k * s->batch + i;
+}
+
 /* Nothing overflows: g * global is at most what is left, and is taken off before more is added. */
 uint64_t pen__split_position(const PenSplit *s, uint64_t g, uint32_t i, bool *ret_valid)
 {
+    if (s->by_batch)
+        return batch_position(s, g, i, ret_valid);
     uint64_t global = (uint64_t)s->batch * s->world;
     uint64_t left = samples_left(s) - g * global;
     uint64_t inner = (uint64_t)i * s->world + s->rank;

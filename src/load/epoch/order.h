@@ -9,6 +9,7 @@
 
 #include <penstock/loader.h>
 
+#include "load/epoch/bucket_table.h"
 #include "load/epoch/permute.h"
 
 /* What stays the same for all epochs of a run; kept in the state. */
@@ -29,13 +30,14 @@ typedef struct PenOrder {
     uint64_t body; /* positions that lie in lanes; those behind it are mixed among themselves */
     PenPermutation samples; /* of PEN_ORDER_RANDOM, and of the positions behind the body */
     PenPermutation blocks;
-    PenPermutation window; /* of a whole window, but for its key; n is 0 when there is none */
-    PenPermutation lane;   /* of a lane's blocks, but for its key; of PEN_ORDER_STICKY */
+    PenPermutation window;       /* of a whole window, but for its key; n is 0 when there is none */
+    PenPermutation lane;         /* of a lane's blocks, but for its key; of PEN_ORDER_STICKY */
+    const PenBucketTable *table; /* positions are its places; NULL: there are no buckets */
 } PenOrder;
 
 int pen__order_check(const PenOrderPlan *plan, PenError *reterr); /* what the next one refuses */
 int pen__order_init(PenOrder *ret, const PenOrderPlan *plan, uint64_t epoch, PenError *reterr);
-/* The sample at a position below n, and back. */
+/* The sample at a position below n, and back; with a table there is no way back. */
 uint64_t pen__order_at(const PenOrder *o, uint64_t position);
 uint64_t pen__order_find(const PenOrder *o, uint64_t sample);
 
@@ -51,11 +53,15 @@ void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, 
 
 /* How the sequence is cut into batches. A pass starts at `start` (0, or where a state left off);
  * global batch g is the positions [start + g*B*R, start + (g+1)*B*R); rank r has those with
- * (p - start) mod R = r, so that it keeps to its own lanes when R divides their number. */
+ * (p - start) mod R = r, so that it keeps to its own lanes when R divides their number.
+ *
+ * With buckets, the places of a table are split by batches: n and start are multiples of B, batch k
+ * is the places [start + k*B, start + (k+1)*B), and rank r has the batches with k mod R = r. */
 typedef struct PenSplit {
     uint64_t n, start;
     uint32_t batch, rank, world; /* batch and world at least 1, rank < world */
     bool drop_last;
+    bool by_batch;
 } PenSplit;
 
 uint64_t pen__split_steps(const PenSplit *s); /* batches of the pass, the same for every rank */

@@ -16,6 +16,8 @@ PenPassSample pen__epoch_pass_peek(const PenEpochPass *p)
     PenPassSample s = {.index = p->next_sample};
     s.position = pen__split_position(&p->split, p->next_batch, p->next_sample, &s.valid);
     s.chosen = pen__order_at(&p->order, s.position);
+    if (p->order.table)
+        s.valid = s.valid && !pen__bucket_table_fills(p->order.table, s.position);
     return s;
 }
 

@@ -25,12 +25,16 @@ enum {
     KEY_PACK,
     KEY_PIPELINE,
     KEY_SUBSET,
+    N_NEEDED,
+    KEY_RANKS = N_NEEDED, /* these three with buckets alone */
+    KEY_BATCH,
+    KEY_PLACE,
     N_KEYS
 };
 
-static const char *const key_names[N_KEYS] = {"version", "epoch", "position", "samples",
-                                              "seed",    "order", "lanes",    "window",
-                                              "block",   "pack",  "pipeline", "subset"};
+static const char *const key_names[N_KEYS] = {"version",  "epoch",  "position", "samples", "seed",
+                                              "order",    "lanes",  "window",   "block",   "pack",
+                                              "pipeline", "subset", "ranks",    "batch",   "place"};
 
 /* A piece of the text; n is 0 where there is none. */
 typedef struct Word {
@@ -68,6 +72,12 @@ int pen__state_write(const PenState *s, char *buf, PenError *reterr)
              VERSION, s->epoch, s->position, o->n, o->seed, pen__order_name(o->kind),
              by_block ? o->lanes : 0, by_block ? o->window : 0, by_block ? o->block_samples : 0,
              pack, s->pipeline, s->subset);
+    if (s->group.ranks) {
+        size_t n = strlen(buf);
+        snprintf(buf + n, PEN_STATE_BYTES - n,
+                 " ranks=%" PRIu32 " batch=%" PRIu32 " place=%" PRIu64, s->group.ranks,
+                 s->group.batch, s->place);
+    }
     return PEN_OK;
 }
 
@@ -156,6 +166,11 @@ static int read_word(Words *words, Word w, Word *unknown, PenError *reterr)
     return PEN_OK;
 }
 
+static bool has_group(const Words *words)
+{
+    return words->values[KEY_RANKS].n || words->values[KEY_BATCH].n || words->values[KEY_PLACE].n;
+}
+
 static int check_words(const Words *words, Word unknown, PenError *reterr)
 {
     char shown[SHOWN + 4];
@@ -163,7 +178,8 @@ static int check_words(const Words *words, Word unknown, PenError *reterr)
     if (version.n && !word_is(version, "1"))
         return fail_value(reterr, KEY_VERSION, version,
                           "1; load it with the release of penstock that wrote it");
-    for (int i = 0; i < N_KEYS; i++)
+    int n = has_group(words) ? N_KEYS : N_NEEDED;
+    for (int i = 0; i < n; i++)
         if (!words->values[i].n)
             return pen__fail(reterr, PEN_E_INVALID, "load/state",
                              "state: %s is missing, expected version=1 epoch=... as saved",
@@ -171,7 +187,8 @@ static int check_words(const Words *words, Word unknown, PenError *reterr)
     if (unknown.n)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
                          "state: \"%s\" is not a key of version 1, expected only epoch, position, "
-                         "samples, seed, order, lanes, window, block, pack, pipeline, subset",
+                         "samples, seed, order, lanes, window, block, pack, pipeline, subset, "
+                         "ranks, batch, place",
                          show(unknown, shown));
     return PEN_OK;
 }
@@ -262,6 +279,21 @@ static int read_order(const Words *words, PenOrderPlan *o, PenError *reterr)
     return read_lanes(words, o, reterr);
 }
 
+/* The table may have more places than the epoch has samples. */
+static int read_group(const Words *words, PenState *s, PenError *reterr)
+{
+    uint64_t ranks = 0, batch = 0;
+    if (!has_group(words))
+        return PEN_OK;
+    int r = read_number(words, KEY_RANKS, 1, UINT32_MAX, &ranks, reterr);
+    if (r == PEN_OK)
+        r = read_number(words, KEY_BATCH, 1, UINT32_MAX, &batch, reterr);
+    if (r == PEN_OK)
+        r = read_number(words, KEY_PLACE, 0, PEN_PERMUTE_MOST, &s->place, reterr);
+    s->group = (PenGrouping){.batch = (uint32_t)batch, .ranks = (uint32_t)ranks};
+    return r;
+}
+
 int pen__state_read(const char *text, PenState *ret, PenError *reterr)
 {
     Words words = {0};
@@ -279,6 +311,8 @@ int pen__state_read(const char *text, PenState *ret, PenError *reterr)
         r = read_hash(&words, KEY_PIPELINE, &s.pipeline, reterr);
     if (r == PEN_OK)
         r = read_hash(&words, KEY_SUBSET, &s.subset, reterr);
+    if (r == PEN_OK)
+        r = read_group(&words, &s, reterr);
     if (r == PEN_OK)
         *ret = s;
     return r;
@@ -344,6 +378,6 @@ int pen__state_match(const PenState *mine, const PenState *theirs, PenError *ret
     }
     int r = match_hash("pipeline", mine->pipeline, theirs->pipeline, reterr);
     if (r == PEN_OK)
-        r = match_hash("subset or weights", mine->subset, theirs->subset, reterr);
+        r = match_hash("subset, weights or buckets", mine->subset, theirs->subset, reterr);
     return r == PEN_OK ? match_order(&mine->order, &theirs->order, reterr) : r;
 }

@@ -19,13 +19,16 @@ typedef struct PenState {
     PenOrderPlan order;
     uint8_t pack_id[16];
     uint64_t pipeline; /* hash of its full form */
-    uint64_t subset;   /* hash of the samples chosen and their weights; 0 = all, once */
+    uint64_t subset;   /* hash of the samples chosen, their weights and buckets; 0 = all, once */
+    PenGrouping group; /* of buckets; without them all is 0 */
+    uint64_t place;    /* of the table of buckets: those before it were delivered */
 } PenState;
 
 /* "version=1 epoch=3 position=1280 ..."; buf has PEN_STATE_BYTES. Lanes, window and block are
- * written as 0 when the order is not by blocks. */
+ * written as 0 when the order is not by blocks; ranks, batch and place only with buckets. */
 int pen__state_write(const PenState *s, char *buf, PenError *reterr);
-/* Every key once, in any order; an unknown one, a missing one or a value out of range is
+/* Every key once, in any order, those of buckets all or none; an unknown one, a missing one or a
+ * value out of range is
  * PEN_E_INVALID, and the message names it. */
 int pen__state_read(const char *text, PenState *ret, PenError *reterr);
 /* PEN_E_INVALID with the first difference that would make the order or the pixels others: pack,

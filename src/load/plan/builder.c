@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "load/epoch/ordinals.h"
+#include "load/plan/buckets.h"
 #include "load/plan/fields.h"
 #include "load/plan/memory.h"
 #include "load/plan/sources.h"
@@ -196,9 +197,16 @@ static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
     choose_threads(p);
     r = mix ? pen__sources_mix(p, mix, reterr) : choose_samples(p, reterr);
     if (r == PEN_OK)
+        r = pen__plan_buckets_take(p, reterr);
+    if (r == PEN_OK)
         r = pen__plan_fields_choose(p, reterr);
     if (r == PEN_OK && mix)
         r = pen__sources_add_field(p, mix, reterr);
+    if (r == PEN_OK && p->buckets)
+        r = pen__plan_buckets_fields(p, reterr);
+    if (r == PEN_OK && p->buckets)
+        r = pen__plan_buckets_assign(p, reterr);
+    p->set.bucket_of = NULL;
     if (r == PEN_OK)
         r = pen__plan_memory_share(p, reterr);
     if (r == PEN_OK && mix)
@@ -208,6 +216,7 @@ static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
 
 void pen__load_plan_fini(PenLoadPlan *p)
 {
+    pen__plan_buckets_free(p);
     for (uint32_t i = 0; i < p->n_fields; i++) {
         pen__program_free(&p->fields[i].program);
         pen__free(p->fields[i].name);

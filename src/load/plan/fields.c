@@ -7,46 +7,13 @@
 #include "base/mem.h"
 #include "load/plan/companions.h"
 #include "load/plan/follow.h"
+#include "load/plan/program.h"
 #include "load/plan/ragged.h"
 #include "load/plan/sizes.h"
 #include "load/plan/views.h"
 #include "ops/pipeline/list.h"
 
 #define WHERE "load/plan"
-
-static void describe(const PenField *f, PenFieldKind *ret)
-{
-    *ret = (PenFieldKind){.kind = PEN_KIND_LIST, .n_dims = f->n_dims};
-    memcpy(ret->dims, f->dims, sizeof ret->dims);
-    if (pen__field_is_blob(f))
-        return;
-    switch (f->type) {
-    case PEN_TYPE_IMAGE:
-        ret->kind = f->flags & PEN_FIELD_MASK ? PEN_KIND_MASK : PEN_KIND_IMAGE;
-        return;
-    case PEN_TYPE_CLIP:
-        ret->kind = PEN_KIND_CLIP;
-        return;
-    case PEN_TYPE_I64:
-        ret->dtype = PEN_I64;
-        break;
-    case PEN_TYPE_F32:
-        ret->dtype = PEN_F32;
-        break;
-    default:
-        ret->dtype = PEN_F64;
-    }
-    ret->kind = PEN_KIND_NUMBER;
-}
-
-static void set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor *one)
-{
-    f->tensor = *one;
-    f->tensor.n_dims = one->n_dims + 1;
-    f->tensor.shape[0] = p->set.batch_size;
-    for (uint32_t i = 0; i < one->n_dims; i++)
-        f->tensor.shape[i + 1] = one->shape[i];
-}
 
 /* The field for the times of a clip's frames, when the pipeline asks for them. */
 static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
@@ -64,7 +31,7 @@ static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
     PenTensor one = {.dtype = PEN_I64, .n_dims = 1, .shape = {shape.frames}};
     if (shape.views > 1)
         one = (PenTensor){.dtype = PEN_I64, .n_dims = 2, .shape = {shape.views, shape.frames}};
-    set_tensor(p, to, &one);
+    pen__plan_set_tensor(p, to, &one);
     to->bytes = (uint64_t)shape.views * shape.frames * 8;
     clip->times = p->n_fields++;
     return PEN_OK;
@@ -111,11 +78,11 @@ static int add_list(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec, c
 static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec,
                        const PenFieldKind *kind, PenError *reterr)
 {
-    int r = pen__program_new(spec, kind, &to->program, reterr);
+    int r = pen__plan_program(p, 0, spec, kind, &to->program, reterr);
     if (r < 0)
         return r;
     PenTensor one = pen__program_result(to->program);
-    set_tensor(p, to, &one);
+    pen__plan_set_tensor(p, to, &one);
     to->bytes = pen__program_bytes(to->program);
     to->repeats = pen__program_repeats(to->program);
     if (kind->kind == PEN_KIND_CLIP) {
@@ -135,7 +102,7 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     if (number != PEN_NO_FIELD) {
         const PenField *f = &pen_pack_info(p->pack)->fields[number];
         stored = pen__field_is_ragged(f) ? f : NULL;
-        describe(f, &kind);
+        pen__plan_describe(f, &kind);
         holds = pen_type_name(f->type);
     }
     *to = (PenOutField){.field = number, .kind = kind.kind, .name = pen__strdup(spec->name)};

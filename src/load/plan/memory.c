@@ -26,11 +26,11 @@ static bool add_region(uint64_t *at, uint64_t n, uint64_t each, uint64_t *ret_of
 }
 
 /* Tensors lie one after another; the numbers of the samples and the mask are apart. */
-static int lay_out(PenLoadPlan *p, PenError *reterr)
+static int lay_out_fields(PenLoadPlan *p, PenOutField *fields, PenError *reterr)
 {
     uint64_t at = 0, n = p->set.batch_size;
     for (uint32_t i = 0; i < p->n_fields; i++) {
-        PenOutField *f = &p->fields[i];
+        PenOutField *f = &fields[i];
         bool fits = add_region(&at, n, f->bytes, &f->offset);
         if (f->list)
             fits = fits && add_region(&at, n + 1, 8, &f->lengths) &&
@@ -40,8 +40,17 @@ static int lay_out(PenLoadPlan *p, PenError *reterr)
                              "batch of %u samples: expected less than 2^64 bytes, found more",
                              p->set.batch_size);
     }
-    p->slot_bytes = at;
+    p->slot_bytes = PEN_MAX(p->slot_bytes, at);
     return PEN_OK;
+}
+
+/* A slot takes batches of every bucket. */
+static int lay_out(PenLoadPlan *p, PenError *reterr)
+{
+    int r = lay_out_fields(p, p->fields, reterr);
+    for (uint32_t i = 1; p->buckets && i < p->buckets->n && r == PEN_OK; i++)
+        r = lay_out_fields(p, p->buckets->fields[i], reterr);
+    return r;
 }
 
 static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)

@@ -8,6 +8,7 @@
 
 #include <penstock/loader.h>
 
+#include "load/epoch/buckets.h"
 #include "load/epoch/order.h"
 #include "load/epoch/state.h"
 #include "load/epoch/weights.h"
@@ -87,6 +88,16 @@ typedef struct PenShares {
     uint64_t blocks; /* of `index`, of a remote pack: blocks that are prefetched */
 } PenShares;
 
+/* Batches of several shapes. */
+typedef struct PenBucketPlan {
+    uint32_t n;
+    PenBucketSize size[PEN_MAX_BUCKETS];
+    PenOutField *fields[PEN_MAX_BUCKETS]; /* n_fields each; those of the first are the plan's */
+    uint8_t *of_entry;                    /* the bucket of each of the samples chosen */
+    uint64_t counted;                     /* the epoch of `counts` + 1; 0: of none */
+    PenBucketCounts counts;
+} PenBucketPlan;
+
 /* The pack, or all packs of a mixture together. */
 typedef struct PenPackFacts {
     uint64_t n_blocks, total_bytes, largest_block_bytes;
@@ -104,7 +115,7 @@ typedef struct PenMixSource { /* of a mixture */
 } PenMixSource;
 
 typedef struct PenLoadPlan {
-    PenLoaderSettings set; /* subset and weights are NULL: see below */
+    PenLoaderSettings set; /* subset, weights and buckets are NULL: see below */
     PenPack *pack;         /* of a mixture: the first one */
     PenPackFacts packs;
     uint32_t n_sources; /* of a mixture; else 0, and these are NULL: */
@@ -124,16 +135,17 @@ typedef struct PenLoadPlan {
     PenView *views;
     uint32_t n_follows;
     PenFollow *follows;
-    int32_t first_image; /* among fields; masks have its size; -1 = none */
-    uint64_t *subset;    /* NULL: samples first, first + 1, ... */
-    uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
-    PenWeights *weights; /* of the samples chosen; NULL: each is in an epoch once */
-    uint64_t epoch_most; /* the last epoch that there may be */
-    PenState state;      /* order, ids and hashes; epoch and position are the loader's */
-    uint64_t slot_bytes; /* of a slot's tensors */
-    uint64_t slot_cost;  /* and with everything else a slot takes */
-    uint32_t slots;      /* being filled, full or leased in the usual case */
-    uint32_t tasks;      /* samples that are read or decoded at the same time */
+    int32_t first_image;    /* among fields; masks have its size; -1 = none */
+    uint64_t *subset;       /* NULL: samples first, first + 1, ... */
+    uint32_t *ordinals;     /* of entries of subset; NULL: it has no repeats */
+    PenWeights *weights;    /* of the samples chosen; NULL: each is in an epoch once */
+    PenBucketPlan *buckets; /* NULL: all batches have one shape */
+    uint64_t epoch_most;    /* the last epoch that there may be */
+    PenState state;         /* order, ids and hashes; epoch and position are the loader's */
+    uint64_t slot_bytes;    /* of a slot's tensors */
+    uint64_t slot_cost;     /* and with everything else a slot takes */
+    uint32_t slots;         /* being filled, full or leased in the usual case */
+    uint32_t tasks;         /* samples that are read or decoded at the same time */
     uint32_t threads, io_threads;
     uint32_t fetchers;        /* of a remote pack: blocks on their way at once; else 0 */
     uint32_t fetchers_wanted; /* and with more memory */
@@ -146,6 +158,12 @@ typedef struct PenLoadPlan {
 static inline bool pen__load_plan_repeats(const PenLoadPlan *p)
 {
     return p->ordinals || p->weights || p->mixture;
+}
+
+/* What samples of a batch become, by its bucket. */
+static inline const PenOutField *pen__load_plan_fields(const PenLoadPlan *p, uint32_t bucket)
+{
+    return p->buckets ? p->buckets->fields[bucket] : p->fields;
 }
 
 typedef struct PenChosen {

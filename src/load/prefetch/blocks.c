@@ -80,15 +80,19 @@ static uint64_t block_of(const void *of, uint64_t epoch, uint64_t index)
     return number_of(plan, c.source, c.sample);
 }
 
+static bool has_inverse(const PenLoadPlan *plan)
+{
+    return !plan->subset && !plan->weights && !plan->mixture && !plan->buckets;
+}
+
 int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
                     PenError *reterr)
 {
-    bool is_listed = plan->subset || plan->weights || plan->mixture;
     uint64_t block_samples = pen_pack_info(plan->pack)->block_samples;
     PenSchedulePlan schedule = {.block_samples = block_samples,
                                 .n_samples = plan->packs.n_blocks * block_samples,
                                 .first = plan->set.first,
-                                .block = is_listed ? block_of : NULL,
+                                .block = has_inverse(plan) ? NULL : block_of,
                                 .of = plan,
                                 .limit_bytes = plan->shares.blocks,
                                 .keeps = plan->packs.total_bytes <= plan->shares.blocks,
@@ -119,6 +123,11 @@ void pen__blocks_free(PenBlocks **blocks)
     pthread_cond_destroy(&b->fetchers);
     pen__free(b->tickets);
     pen__free(b);
+}
+
+void pen__blocks_end(PenBlocks *b)
+{
+    pen__schedule_end(&b->schedule);
 }
 
 void pen__blocks_begin(PenBlocks *b)

@@ -38,6 +38,7 @@ typedef struct PenBlocks {
 int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
                     PenError *reterr);
 void pen__blocks_free(PenBlocks **blocks); /* when no thread uses it; accepts NULL */
+void pen__blocks_end(PenBlocks *b);        /* no more samples of this pass are scheduled */
 void pen__blocks_begin(PenBlocks *b);      /* the pass has begun */
 void pen__blocks_clear(PenBlocks *b);      /* frees all tickets; the blocks stay */
 void pen__blocks_wake(PenBlocks *b);       /* all fetchers, after the flags of the lock changed */

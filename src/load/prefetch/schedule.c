@@ -140,6 +140,12 @@ void pen__schedule_begin(PenSchedule *s, const PenOrder *order, const PenSplit *
     s->cursor = s->done = 0;
 }
 
+void pen__schedule_end(PenSchedule *s)
+{
+    s->n = s->cursor;
+    s->order.table = NULL;
+}
+
 uint64_t pen__schedule_block_of(const PenSchedule *s, uint64_t i)
 {
     bool valid;

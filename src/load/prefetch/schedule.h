@@ -72,6 +72,9 @@ void pen__schedule_fini(PenSchedule *s); /* drops all blocks; a zeroed one is fi
 void pen__schedule_begin(PenSchedule *s, const PenOrder *order, const PenSplit *split,
                          uint64_t steps);
 
+/* Forgets the samples of the pass that have not been scheduled. */
+void pen__schedule_end(PenSchedule *s);
+
 /* The next block to fetch, PEN_FETCH_REQUESTED. NULL when it does not fit yet, when nothing is
  * left, or when the call has stepped over many samples; the cursor has moved then: call it again.
  */

@@ -2,6 +2,7 @@
 #include "load/read/reader.h"
 
 #include "base/thread.h"
+#include "load/plan/buckets.h"
 #include "load/read/fetch.h"
 #include "load/spans.h"
 
@@ -25,12 +26,15 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
             return PEN_E_NO_MEMORY;
         s->batch.epoch = r->pass->order.epoch;
         s->batch.position = next.position;
+        if (r->plan->buckets)
+            pen__slot_set_bucket(r->plan, s,
+                                 pen__plan_bucket_of(r->plan, s->batch.epoch, next.chosen));
     }
     PenChosen chosen = r->plan->mixture
                            ? pen__sources_at(r->plan, r->plan->orders, s->batch.epoch, next.chosen)
                            : pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
     *ret = (PenAssignment){.pack = chosen.pack,
-                           .fields = chosen.fields,
+                           .fields = r->plan->buckets ? s->fields : chosen.fields,
                            .slot = s,
                            .memory = s->batch.memory,
                            .index = next.index,

@@ -3,8 +3,8 @@
 #include "ops/operations/op.h"
 
 const PenParam pen__params_center_crop[1] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
-     "height,width, or one number for a square"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, PEN_BUCKET_WORD,
+     "height,width, or one number for a square; or the size of the batch\'s bucket"},
 };
 
 const PenParam pen__params_three_crop[1] = {
@@ -13,15 +13,15 @@ const PenParam pen__params_three_crop[1] = {
 };
 
 const PenParam pen__params_random_crop[3] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
-     "height,width, or one number for a square"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, PEN_BUCKET_WORD,
+     "height,width, or one number for a square; or the size of the batch\'s bucket"},
     {"padding", PEN_PARAM_INT, 0, 4096, "0", NULL, "pixels added on each side before the crop"},
     {"fill", PEN_PARAM_INT, 0, 255, "0", NULL, "value of the added pixels"},
 };
 
 const PenParam pen__params_random_resized_crop[4] = {
-    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
-     "height,width, or one number for a square"},
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, PEN_BUCKET_WORD,
+     "height,width, or one number for a square; or the size of the batch\'s bucket"},
     {"scale", PEN_PARAM_RANGE, 0, 1, "0.08,1", NULL,
      "area of the region, as a fraction of the image"},
     {"ratio", PEN_PARAM_RANGE, 0.001, 1000, "0.75,1.3333333333333333", NULL,

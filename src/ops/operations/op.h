@@ -41,6 +41,8 @@ enum {
        "Make three clips of one: crops at both ends and the center of its longer side.")           \
     XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
        "Crop a random region and resize it.")                                                      \
+    XX(cover, 3, GEOMETRY, 2, pen__size_crop, pen__draft_cover,                                    \
+       "Resize to cover the size, keeping the aspect ratio, and crop the rest.")                   \
     XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
     XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                      \
     XX(color_jitter, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                                  \
@@ -86,6 +88,8 @@ enum {
 
 enum { PEN_MAX_REPEATS = 64 };
 
+#define PEN_BUCKET_WORD "bucket" /* in the place of a size: that of the batch's bucket */
+
 typedef struct PenSize { /* 0 x 0: differs from image to image */
     uint32_t width, height;
     uint32_t most_short, most_long; /* then: bounds of the shorter and the longer side; 0: none */
@@ -121,6 +125,8 @@ int pen__draft_random_crop(PenSampleDraft *d, const PenParamValue *values, PenDr
                            PenError *reterr);
 int pen__draft_random_resized_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                                    PenError *reterr);
+int pen__draft_cover(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                     PenError *reterr);
 int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                      PenError *reterr);
 int pen__draft_vflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,

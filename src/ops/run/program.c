@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/language/lex.h"
+#include "ops/pipeline/bucket.h"
 #include "ops/run/program_impl.h"
 
 static const char where[] = "ops/program";
@@ -153,10 +154,23 @@ static int check_erase(Check *c, const PenSpecOp *op)
     return PEN_OK;
 }
 
+static int check_bucket(Check *c, const PenSpecOp *op)
+{
+    const PenParam *param = pen__bucket_param(op);
+    if (!param)
+        return PEN_OK;
+    return pen__spec_fail(c->reterr, op->column,
+                          "%s: %s is 'bucket', but there are no buckets; pass buckets= to the "
+                          "loader, or height,width",
+                          op->op->name, param->name);
+}
+
 static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
 {
     const PenOpWork *work = pen__op_work(op->op);
     int r = check_order(c, op, i);
+    if (r == PEN_OK)
+        r = check_bucket(c, op);
     if (r == PEN_OK)
         r = check_clip(c, op, i);
     if (r == PEN_OK)
