@@ -6,8 +6,9 @@ from __future__ import annotations
 import array
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from . import _check
+from . import _check, _subset
 from ._error import InvalidError
 
 _MOST = 255
@@ -16,13 +17,15 @@ _SIDE = 16384
 Sizes = tuple[tuple[int, int], ...]
 
 
-def _size(i: int, given: object) -> tuple[int, int]:
+def _size(i: int, given: Any) -> tuple[int, int]:
     what = f"buckets: entry {i}"
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or len(given) != 2:
-        raise InvalidError(f"{what}: expected (height, width), found {_check.shown(given)}")
+    expected = f"{what}: expected (height, width)"
+    sides = _subset.as_list(_subset.as_array(given), expected)
+    if len(sides) != 2:
+        raise InvalidError(f"{expected}, found {_check.shown(given)}")
     return (
-        _check.integer(f"{what}: height", given[0], 1, _SIDE),
-        _check.integer(f"{what}: width", given[1], 1, _SIDE),
+        _check.integer(f"{what}: height", sides[0], 1, _SIDE),
+        _check.integer(f"{what}: width", sides[1], 1, _SIDE),
     )
 
 
@@ -30,11 +33,9 @@ def choose(buckets: Iterable[Sequence[int]] | None) -> Sizes | None:
     """The sizes, checked."""
     if buckets is None:
         return None
-    if isinstance(buckets, (str, bytes)) or not isinstance(buckets, Iterable):
-        raise TypeError(
-            f"buckets: expected a list of (height, width), found {_check.shown(buckets)}"
-        )
-    sizes = tuple(_size(i, given) for i, given in enumerate(buckets))
+    expected = "buckets: expected a list of (height, width)"
+    given = _subset.as_list(_subset.as_array(buckets), expected)
+    sizes = tuple(_size(i, size) for i, size in enumerate(given))
     if not 1 <= len(sizes) <= _MOST:
         raise InvalidError(f"buckets: expected 1 to {_MOST} sizes, found {len(sizes)}")
     return sizes

@@ -190,6 +190,9 @@ IN_TESTS = {
     "clips of different sizes do not fit into one batch; add",
     "repeat must be the last operation; move it behind", "source names no result; use a dict",
     "for several clips of a sample use 'clip n=%u'",
+    # test_py_buckets.py
+    "use fewer buckets, or drop_last", "write 'cover bucket' or", "pass buckets= to the loader",
+    "change multiple or max_ratio",
     # test_py_boxes.py, test_ragged.py
     "use the operation 'points'", "use the operation 'boxes'", "images; name the one to follow",
     "has no image to follow; add one", "pack it with the type 'f32[*,%d] %s absolute'",

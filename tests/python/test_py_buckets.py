@@ -287,17 +287,24 @@ def test_aspect_buckets():
 @pytest.mark.parametrize(("settings", "message"), [
     ({"buckets": []}, "buckets: expected 1 to 255 sizes, found 0"),
     ({"buckets": [(8, 8)] * 256}, "buckets: expected 1 to 255 sizes, found 256"),
-    ({"buckets": [(8, 8), 8]}, r"buckets: entry 1: expected \(height, width\), found 8"),
+    ({"buckets": [(8, 8), (8,)]}, r"buckets: entry 1: expected \(height, width\), found \(8,\)"),
     ({"buckets": [(8, 0)]}, "buckets: entry 0: width: expected 1 to"),
     ({"pipeline": "decode | center_crop 8"},
      "buckets: no operation of the pipeline has the size of a bucket; write 'cover bucket'"),
     ({"buckets": None}, "cover: size is 'bucket', but there are no buckets; pass buckets= to"),
+    ({"pipeline": "decode | cover bucket | resize min_side=9,12 max_side=40"},
+     "buckets: images of 'image' have different sizes in one batch; end with the operation"),
     ({"pipeline": "decode | cover size=buckets"}, "cover: no size 'buckets'; did you mean"),
     ({"pipeline": "decode | three_crop size=bucket"}, "three_crop: size: expected a number"),
 ])
 def test_refused(pack, settings, message):
     with pytest.raises(penstock.InvalidError, match=message):
         opened(pack, **settings)
+
+
+def test_mixtures_are_refused(pack):
+    with pytest.raises(penstock.InvalidError, match="buckets: a mixture of packs cannot have"):
+        opened(penstock.mix([(pack, 1), (pack, 2)]))
 
 
 def test_other_states_are_refused(pack):

@@ -24,7 +24,8 @@ PAGES = [
     "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
     "how-to/train-elastically.md", "how-to/jax.md",
     "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
-    "how-to/dataloader.md", "how-to/several-views.md", "how-to/detection.md",
+    "how-to/dataloader.md", "how-to/several-views.md", "how-to/aspect-buckets.md",
+    "how-to/detection.md",
     "how-to/sampling.md", "how-to/clip.md", "how-to/segmentation.md", "how-to/stages.md",
     "how-to/moving-from-openclip.md", "how-to/mixtures.md",
 ]

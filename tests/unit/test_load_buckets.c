@@ -250,7 +250,6 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     help_begin();
     pack = help_load_pack("pack.pen", N, -1, PEN_MODE_KEEP);
-    CHECK(pack);
     RUN(each_sample_has_one_place_in_a_group_of_its_bucket);
     RUN(rare_buckets_of_a_random_order_are_not_late);
     RUN(a_table_has_limits);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 /* Pairs of height and width. */
-static const int64_t *sizes_of(const PenLoadPlan *plan, const PenSlot *s, uint32_t field)
+static const int64_t *sizes_of(const PenSlot *s, uint32_t field)
 {
-    const PenOutField *sizes = &plan->fields[plan->fields[field].sizes];
+    const PenOutField *sizes = &s->fields[s->fields[field].sizes];
     return (const int64_t *)(const void *)((const uint8_t *)s->batch.memory + sizes->offset);
 }
 
@@ -14,8 +14,8 @@ static const int64_t *sizes_of(const PenLoadPlan *plan, const PenSlot *s, uint32
 
 void pen__sizes_list(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
 {
-    const PenOutField *f = &plan->fields[field];
-    const int64_t *sizes = sizes_of(plan, s, field);
+    const PenOutField *f = &s->fields[field];
+    const int64_t *sizes = sizes_of(s, field);
     uint8_t *memory = s->batch.memory;
     int64_t *offsets = (int64_t *)(void *)(memory + f->lengths);
     uint32_t n = plan->set.batch_size;
@@ -92,8 +92,8 @@ static uint64_t largest_side(const int64_t *sizes, uint32_t n, uint32_t unit)
 
 void pen__sizes_pad(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
 {
-    const PenOutField *f = &plan->fields[field];
-    const int64_t *sizes = sizes_of(plan, s, field);
+    const PenOutField *f = &s->fields[field];
+    const int64_t *sizes = sizes_of(s, field);
     uint32_t n = plan->set.batch_size;
     PenSizesRule rule;
     pen__program_sizes(f->program, &rule);

@@ -28,7 +28,7 @@ int pen__plan_buckets_take(PenLoadPlan *p, PenError *reterr)
         return PEN_OK;
     if (p->mixture)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "buckets: a mixture of packs cannot have them; load one pack");
+                         "buckets: a mixture of packs cannot have them");
     if (s->n_buckets < 1 || s->n_buckets > PEN_MAX_BUCKETS)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "buckets: expected 1 to %d sizes, found %" PRIu32, PEN_MAX_BUCKETS,
@@ -104,8 +104,16 @@ int pen__plan_buckets_fields(PenLoadPlan *p, PenError *reterr)
 {
     int r = PEN_OK;
     bool is_used = false;
-    for (uint32_t i = 0; i < p->n_fields; i++)
-        is_used |= is_in_buckets(p, &p->fields[i]);
+    for (uint32_t i = 0; i < p->n_fields; i++) {
+        if (!is_in_buckets(p, &p->fields[i]))
+            continue;
+        is_used = true;
+        if (p->fields[i].sizes)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "buckets: images of '%.60s' have different sizes in one batch; end "
+                             "with the operation that has the size of the bucket",
+                             p->fields[i].name);
+    }
     if (!is_used)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "buckets: no operation of the pipeline has the size of a bucket; write "
