@@ -205,6 +205,19 @@ def test_views_of_one_image_have_their_own_sizes(pack):
         assert b.shape[1:3] == tuple(b_sizes.max(0)) and c.shape == (3, 12, 10, 3)
 
 
+@pytest.mark.parametrize("pad", ["", " | pad_batch 8"])
+def test_a_mixture_of_packs(pack, tmp_path, pad):
+    rows = [{"image": encoded(picture(i), "PNG"), "label": 100 + i} for i in range(9)]
+    penstock.write(tmp_path / "b.pen", rows, {"image": "image", "label": "i64"})
+    mixed = penstock.mix([(pack, 2), (penstock.open(tmp_path / "b.pen"), 1)])
+    loader = load(mixed, f"decode | resize min_side=24 max_side=40{pad}", batch_size=6)
+    image, sizes, label, source = next(iter(loader))
+    assert set(source) == {0, 1}
+    for one, size, i in zip(image, sizes, label):
+        assert tuple(size) == expected_size(*SIZES[i % 100 % len(SIZES)], 24, 40)
+        assert pad or one.shape == (*size, 3)
+
+
 def test_samples_of_a_dataset(pack):
     for pad in ("", " | pad_batch 32"):
         dataset = penstock.Dataset(pack, f"decode | resize min_side=24 max_side=40{pad}",
