@@ -251,6 +251,21 @@ static int load_rows(PenError *reterr)
     return load_three(rows, &s, load_sums[5], reterr);
 }
 
+static int load_buckets(PenError *reterr)
+{
+    static const PenBucketSize sizes[] = {{16, 16}, {12, 20}};
+    static const uint8_t bucket_of[ROWS_SAMPLES] = {0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1};
+    static uint64_t sums[2 * ROWS_SAMPLES];
+    PenLoaderSettings s = load_settings(3);
+    s.pipeline = "image: decode | cover bucket position=random | hflip; caption: text 64";
+    s.buckets = sizes;
+    s.n_buckets = PEN_LEN(sizes);
+    s.bucket_of = bucket_of;
+    s.n_bucket_of = PEN_LEN(bucket_of);
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(rows, &s, sums, reterr);
+}
+
 /* Of two packs, one of them twice; the weights change. */
 static int load_mix(PenError *reterr)
 {
@@ -498,6 +513,7 @@ static const Scenario scenarios[] = {
     {"load with broken samples replaced", nothing, load_replaced, READS, NULL},
     {"load clips", nothing, load_clips, READS, NULL},
     {"load texts, boxes and views with weights", nothing, load_rows, READS, NULL},
+    {"load buckets", nothing, load_buckets, READS, NULL},
     {"load a mixture", nothing, load_mix, READS, NULL},
     {"samples by number", nothing, get_rows, READS, NULL},
     {"columns", nothing, read_columns, READS, NULL},

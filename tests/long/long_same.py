@@ -3,10 +3,10 @@
 position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
-images of different sizes, weights, and a mixture with a schedule; in four orders, with 1, 2 and 8
-threads and 1 to 4 ranks; from a disk and from an object store; packed, and in place over tars,
-which have no ragged fields. Epochs are resumed at random positions, each part by another number of
-ranks, from another place.
+images of different sizes, weights, buckets, and a mixture with a schedule; in four orders, with 1,
+2 and 8 threads and 1 to 4 ranks; from a disk and from an object store; packed, and in place over
+tars, which have no ragged fields. Epochs are resumed at random positions, each part by another
+number of ranks, from another place.
 
 PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
 store if it is installed; anything else tries a few, with tests/net/s3_server.py.
@@ -49,8 +49,11 @@ RECIPES = {
     "sizes": "image: decode | resize min_side=20,24,28 max_side=40 | hflip | tensor u8; "
     "label: tensor; boxes: boxes; classes: keep boxes",
     "weights": f"image: {CROP}; label: tensor",
+    "buckets": "image: decode | cover bucket position=random | hflip | tensor u8; label: tensor; "
+    "text: text 200",
     "mix": f"image: {CROP}; label: tensor; text: text 200",
 }
+BUCKETS = [(16, 16), (12, 20), (20, 12)]
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
     "classes": "i64[*]", "spots": "f32[*,2] points absolute", "extra": "f32[*]?",
@@ -151,29 +154,33 @@ class Recipe:
     """A recipe, where its samples lie, and the digests of its epochs."""
 
     def __init__(self, name, places):
-        self.name, self.places, self.known, self.epochs = name, places, {}, 0
+        self.name, self.places, self.known = name, places, {}
         far_tools.PIPELINES[name] = RECIPES[name]
         weights = np.random.default_rng(7).exponential(1, N)
         weights[::11] = 0
-        self.settings = {"weights": weights} if name == "weights" else {}
-        with penstock.Loader(places["packed"], 1, pipeline=RECIPES[name], output="numpy") as loader:
-            self.samples = loader.samples
+        more = {"weights": {"weights": weights}, "buckets": {"buckets": BUCKETS}}
+        self.settings = more.get(name, {})
+        # Batches of buckets are made for the ranks at the start of an epoch. Others take them over.
+        self.by_batch = name == "buckets"
+        with penstock.Loader(places["packed"], 1, pipeline=RECIPES[name], output="numpy",
+                             **self.settings) as loader:
+            self.left = loader.samples // (far_tools.BATCH if self.by_batch else 1)
 
     def digest(self, legs, order, epoch=0, **settings):
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
-        self.epochs += 1
         by_place = [((self.places[place], {}), world, steps) for place, world, steps in legs]
         samples = None if self.name in ("weights", "mix") else N
-        return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
-                                      lanes=12, **self.settings, **settings)
+        return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, self.by_batch,
+                                      order=order, lanes=12, **self.settings, **settings)
 
-    def expected(self, order, epoch=0):
+    def expected(self, legs, order, epoch=0):
         """From the disk, packed, by one thread of one rank."""
-        if (order, epoch) not in self.known:
-            found = self.digest([("packed", 1, None)], order, epoch, threads=1)
+        which = order, epoch, legs[0][1] if self.by_batch else 1
+        if which not in self.known:
+            found = self.digest([("packed", which[2], None)], order, epoch, threads=1)
             assert found not in self.known.values(), "another order or epoch gives the same"
-            self.known[order, epoch] = found
-        return self.known[order, epoch]
+            self.known[which] = found
+        return self.known[which]
 
     def check_combinations(self):
         """Threads, ranks, orders and places; sampled, each value of each once."""
@@ -183,25 +190,29 @@ class Recipe:
             combinations = zip(ORDERS, places, itertools.cycle((8, 1, 2)), (4, 3, 2, 1))
         combinations = list(combinations)
         for order, place, threads, world in combinations:
-            found = self.digest([(place, world, None)], order, threads=threads)
-            assert found == self.expected(order), (order, place, threads, world)
+            legs = [(place, world, None)]
+            found = self.digest(legs, order, threads=threads)
+            assert found == self.expected(legs, order), (order, place, threads, world)
         return f"{len(combinations)} epochs in {len(ORDERS)} orders from {len(self.places)} places"
 
+    def random_legs(self, dice):
+        """Up to 3 resumes in an epoch. The last part of it has all that is left."""
+        left, legs = self.left, []
+        for _ in range(dice.randint(1, 3)):
+            world = dice.choice(WORLDS)
+            step = world if self.by_batch else world * far_tools.BATCH
+            steps = dice.randint(0, left // step)
+            left -= steps * step
+            legs.append((dice.choice(list(self.places)), world, steps))
+        return [*legs, (dice.choice(list(self.places)), dice.choice(WORLDS), None)]
+
     def check_resumes(self):
-        """Up to 3 in an epoch. The last part of an epoch has all that is left."""
         resumes = 0
         for trial in range(RESUMES):
             dice = random.Random(f"{self.name} {trial}")
-            order, epoch = dice.choice(ORDERS), dice.choice((0, 3))
-            left, legs = self.samples, []
-            for _ in range(dice.randint(1, 3)):
-                world = dice.choice(WORLDS)
-                steps = dice.randint(0, left // (world * far_tools.BATCH))
-                left -= steps * world * far_tools.BATCH
-                legs.append((dice.choice(list(self.places)), world, steps))
-            legs.append((dice.choice(list(self.places)), dice.choice(WORLDS), None))
+            order, epoch, legs = dice.choice(ORDERS), dice.choice((0, 3)), self.random_legs(dice)
             found = self.digest(legs, order, epoch, threads=dice.choice(THREADS))
-            assert found == self.expected(order, epoch), (trial, order, epoch, legs)
+            assert found == self.expected(legs, order, epoch), (trial, order, epoch, legs)
             resumes += len(legs) - 1
         return f"{RESUMES} epochs with {resumes} resumes"
 

@@ -4,6 +4,7 @@ SHA-256 for what they give."""
 
 import contextlib
 import hashlib
+import itertools
 import json
 import random
 
@@ -76,10 +77,10 @@ class Ranks:
         assert all(state == states[0] for state in states)
         return states[0]
 
-    def steps(self, digest, most=None):
+    def steps(self, digest, most=None, by_batch=False):
         """Takes batches from all ranks and puts their samples together in the order of the epoch:
-        sample i of rank r is number i * ranks + r. What only fills up is left out. The numbers of
-        the samples."""
+        sample i of rank r is number i * ranks + r; with by_batch, one batch follows another. What
+        only fills up is left out. The numbers of the samples."""
         seen, taken = [], 0
         passes = [iter(loader) for loader in self.loaders]
         while most is None or taken < most:
@@ -88,19 +89,21 @@ class Ranks:
                 assert all(part is None for part in parts), "ranks end at different times"
                 break
             taken += 1
-            for i in range(len(parts[0].label)):
-                for *fields, info in parts:
-                    if info.valid[i]:
-                        seen.append(int(info.samples[i]))
-                        digest.update(seen[-1].to_bytes(8, "little"))
-                        for field in fields:
-                            value = field[i]
-                            digest.update(value.tobytes() if hasattr(value, "tobytes")
-                                          else repr(value).encode())
+            n = range(len(parts[0].label))
+            pairs = itertools.product(parts, n) if by_batch else (
+                (part, i) for i in n for part in parts)
+            for (*fields, info), i in pairs:
+                if info.valid[i]:
+                    seen.append(int(info.samples[i]))
+                    digest.update(seen[-1].to_bytes(8, "little"))
+                    for field in fields:
+                        value = field[i]
+                        digest.update(value.tobytes() if hasattr(value, "tobytes")
+                                      else repr(value).encode())
         return seen
 
 
-def epoch_digest(penstock, kind, legs, n=None, epoch=0, **settings):
+def epoch_digest(penstock, kind, legs, n=None, epoch=0, by_batch=False, **settings):
     """SHA-256 of one epoch, which goes through `legs`: (where it is read, ranks, steps), each
     resumed in new loaders from the state of the one before; the last one's steps are None."""
     digest, seen, state = hashlib.sha256(), [], None
@@ -112,7 +115,7 @@ def epoch_digest(penstock, kind, legs, n=None, epoch=0, **settings):
                     loader.load_state_dict(state)
                 else:
                     loader.set_epoch(epoch)
-            seen += ranks.steps(digest, steps)
+            seen += ranks.steps(digest, steps, by_batch)
             state = ranks.state()
     assert n is None or sorted(seen) == list(range(n)), "not every sample once"
     return digest.hexdigest()
