@@ -457,7 +457,8 @@ class Loader:
         if len(self) == 0:
             warnings.warn(
                 f"penstock: an epoch has no batches: it has {self.samples} samples, and "
-                f"drop_last=True needs {self.world_size} x {self.batch_size}, one batch per rank; "
+                f"drop_last=True needs {self.world_size} x {self.batch_size}"
+                f"{' in a bucket' if self.buckets else ''}, one batch per rank; "
                 "reduce batch_size, or use drop_last=False",
                 stacklevel=2,
             )

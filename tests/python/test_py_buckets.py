@@ -271,6 +271,23 @@ def test_masks_lists_and_functions(pack):
             assert np.allclose(batch.mean, batch.image.reshape(4, -1).mean(1))
 
 
+def test_a_broken_sample_is_replaced(tmp_path):
+    """By any other, in the size of the bucket of the batch."""
+    path = tmp_path / "bad.pen"
+    made = write_pack(penstock, path, N, image)
+    data = made[11]["image"]
+    made.close()
+    shard = next(path.glob("*/*.shard"))
+    content = bytearray(shard.read_bytes())
+    content[bytes(content).find(data) + 50] ^= 1
+    shard.write_bytes(content)
+    with opened(path, on_bad="substitute") as loader:
+        for found, _, info in loader:
+            assert found.shape[1:3] == BUCKETS[info.bucket]
+        (bad,) = loader.bad_samples()
+        assert bad.sample == 11 and bad.instead != 11
+
+
 def test_aspect_buckets():
     sizes = penstock.aspect_buckets()
     assert (1024, 1024) in sizes and (896, 1152) in sizes and (1152, 896) in sizes
