@@ -94,7 +94,8 @@ typedef struct PenBatch {
     size_t memory_bytes;
     const PenList *lists; /**< n_fields of them; NULL if all fields are tensors */
     /** For each sample: how often the epoch has it before this entry of the subset, which the
-     * random draws depend on; NULL if no sample is in an epoch twice. */
+     * random draws depend on; of a mixture, a number that differs for each epoch of each source.
+     * NULL if no sample is in an epoch twice. */
     const uint64_t *ordinals;
     uint32_t bucket; /**< number of the bucket that all its samples are in; 0 without buckets */
     uint32_t unused;
@@ -210,11 +211,11 @@ PEN_NODISCARD PEN_API int pen_loader_begin(PenLoader *loader, PenError *reterr);
 PEN_NODISCARD PEN_API int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
                                           PenError *reterr);
 /** Returns one sample by its number, as a batch of one: number `index` of the subset, or of the
- * pack, with the values that it has in this epoch. The loader must have a batch_size of 1. The call
- * reads and decodes on the calling thread and starts no other. Any number of threads may call it at
- * once, also during a pass. Its memory is apart from memory_bytes, and stays valid after the loader
- * is closed. With PEN_BAD_SUBSTITUTE, n_substituted is 1 for a broken sample; max_bad is not
- * used. */
+ * pack, with the values that it has in this epoch; of a mixture, the sample at position `index`.
+ * The loader must have a batch_size of 1. The call reads and decodes on the calling thread and
+ * starts no other. Any number of threads may call it at once, also during a pass. Its memory is
+ * apart from memory_bytes, and stays valid after the loader is closed. With PEN_BAD_SUBSTITUTE,
+ * n_substituted is 1 for a broken sample; max_bad is not used. */
 PEN_NODISCARD PEN_API int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index,
                                          PenBatch **ret_batch, PenError *reterr);
 /** Adds a reference and returns the batch. Any thread may call it. */
