@@ -47,15 +47,22 @@ static size_t grid_bytes(const Grid *g)
     return g->planes * g->rows * g->row_bytes;
 }
 
+/* Each copy has twice the length of the one before. A call for every element would be slow. */
+static void repeat(uint8_t *to, size_t bytes, const void *element, size_t element_bytes)
+{
+    memcpy(to, element, element_bytes);
+    for (size_t done = element_bytes; done < bytes; done *= 2)
+        memcpy(to + done, to, PEN_MIN(done, bytes - done));
+}
+
 static void fill(const PenSizesRule *rule, uint8_t *to, size_t bytes)
 {
     if (rule->element == 1)
         memset(to, (int)rule->pad_value, bytes);
     else if (!rule->pad_value)
         memset(to, 0, bytes);
-    else
-        for (size_t at = 0; at < bytes; at += rule->element)
-            memcpy(to + at, &rule->pad_value, rule->element);
+    else if (bytes)
+        repeat(to, bytes, &rule->pad_value, rule->element);
 }
 
 /* From an image at `from` to a padded one at `to`, which may overlap it. What is left of the image
