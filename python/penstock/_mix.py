@@ -81,14 +81,21 @@ class Mix:
 def _parse(number: int, source: object) -> tuple[Any, float]:
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise TypeError(f"mix: sources: expected (pack, weight), found {_check.shown(source)}")
-    weight = _check.real(f"mix: weight of source {number}", source[1], 0, sys.float_info.max)
-    if weight == 0:
-        raise InvalidError(
-            f"mix: weight of source {number}: expected a number above 0, found "
-            f"{_check.shown(source[1])}; leave the source out, or use schedule= to begin with it "
-            "later"
-        )
-    return source[0], weight
+    return source[0], _check.real(
+        f"mix: weight of source {number}", source[1], 0, sys.float_info.max
+    )
+
+
+def _check_zeros(stages: Sequence[tuple[int, Sequence[float]]]) -> None:
+    """A source with a weight of 0 has to begin later."""
+    for number, of_stages in enumerate(zip(*(weights for _, weights in stages))):
+        if not any(of_stages):
+            raise InvalidError(
+                f"mix: weight of source {number}: expected a number above 0, found 0; leave the "
+                "source out, or use schedule= to begin with it later"
+            )
+    if not any(stages[0][1]):
+        raise InvalidError("mix: expected at least one weight above 0, found none")
 
 
 def _open(number: int, pack: Any) -> Pack | Mix:
@@ -155,13 +162,13 @@ def mix(
     """A mixture of packs, which Loader takes in place of a pack.
 
     sources   (pack, weight) of each source. The pack is a Pack, its path or its URL, or a mix. A
-              pack can occur several times.
+              pack can occur several times. A source whose weight is 0 begins later, with schedule.
     stop      when an epoch ends: "first": before the first source begins its second epoch; "all":
               when all samples of all sources were delivered; or a number of steps
     schedule  (start, weights) of each change: from `start` on, the sources have these weights, one
               number of 0 or more for each source of the list
     unit      what the starts count from the beginning of epoch 0: "steps", "epochs", or "samples"
-              over all ranks
+              over all ranks. A step is batch size x ranks samples.
     field     name of the batch field with the number of each sample's source; it is the last field
 
     Among the first p samples, each source has p times its part of the weights, rounded down or up.
@@ -181,17 +188,15 @@ def mix(
         kind = _STOPS[_check.word("stop", stop, _STOPS)]
     else:
         kind, steps = _STEPS, _check.integer("stop", stop, 1, 2**63 - 1)
-    changes = _schedule(schedule, len(parsed))
+    by_source = [(0, [weight for _, weight in parsed]), *_schedule(schedule, len(parsed))]
+    _check_zeros(by_source)
     _check.word("unit", unit, _UNITS)
     if not isinstance(field, str):
         raise TypeError(f"field: expected a name, found {_check.shown(field)}")
     if not field or not field.isprintable():
         raise InvalidError(f"field: expected a name, found {_check.shown(field)}")
     given = [_open(number, pack) for number, (pack, _) in enumerate(parsed)]
-    stages = [
-        (start, _flatten(given, weights))
-        for start, weights in [(0, [weight for _, weight in parsed]), *changes]
-    ]
+    stages = [(start, _flatten(given, weights)) for start, weights in by_source]
     packs = [
         each for pack in given for each in (pack.packs if isinstance(pack, Mix) else (pack,))
     ]

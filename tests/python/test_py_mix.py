@@ -177,6 +177,17 @@ def test_schedule(packs, unit, start):
         assert [row for batch in loader for row in rows(batch)] == found[64:96]
 
 
+@pytest.mark.parametrize("unit", ["samples", "steps", "epochs"])
+def test_a_source_begins_later(packs, unit):
+    start = {"samples": 32, "steps": 8, "epochs": 1}[unit]
+    mixed = penstock.mix([(packs[0], 1), (packs[1], 0)], stop=8, unit=unit,
+                         schedule=[(start, [1, 1])])
+    assert mixed.weights == (1, 0)
+    found = [row[0] for row in load(mixed, 2)]
+    assert set(found[:32]) == {0}
+    check_counts(found[32:], (0.5, 0.5))
+
+
 def test_nested_mixes_multiply_their_weights(packs):
     inner = penstock.mix([(packs[1], 3), (packs[2], 1)])
     nested = penstock.mix([(packs[0], 0.5), (inner, 0.5)], stop="all")
@@ -251,6 +262,10 @@ def test_states_of_other_mixtures_are_refused(packs):
 @pytest.mark.parametrize(("make", "message"), [
     (lambda p: penstock.mix([]), "mix: sources: expected at least one"),
     (lambda p: penstock.mix([(p, 0)]), "weight of source 0: expected a number above 0, found 0"),
+    (lambda p: penstock.mix([(p, 1), (p, 0)], schedule=[(5, [2, 0])]),
+     "weight of source 1: expected a number above 0, found 0"),
+    (lambda p: penstock.mix([(p, 0)], schedule=[(5, [1])]),
+     "expected at least one weight above 0, found none"),
     (lambda p: penstock.mix([(p, 1), (p, -1)]), "weight of source 1: expected 0 to .*, found -1"),
     (lambda p: penstock.mix([(p, float("inf"))]), "weight of source 0: expected 0 to"),
     (lambda p: penstock.mix([(p, 1)], stop="last"), "stop: expected one of first, all"),
