@@ -336,7 +336,7 @@ def test_other_states_are_refused(pack):
                 loader.load_state_dict({**state, **change})
         with pytest.raises(penstock.InvalidError, match="state: place is missing"):
             loader.load_state_dict({k: v for k, v in state.items() if k != "place"})
-        with pytest.raises(penstock.LimitError, match="2.31 samples and 2.32 places"):
+        with pytest.raises(penstock.LimitError, match="2.31 samples and 2.28 that"):
             loader.load_state_dict({**state, "ranks": 2**32 - 1, "batch": 2**32 - 1})
     with opened(pack, batch_size=3) as loader:
         with pytest.raises(penstock.InvalidError, match=r"batch_size: expected a divisor of 4 "):

@@ -110,6 +110,11 @@ TEST(a_table_has_limits)
     CHECK(strstr(err.message, "at most 2^31 samples"));
     of.n = 10;
     counts.n[0] = counts.n[1] = 5;
+    g = (PenGrouping){.batch = 1u << 20, .ranks = 1u << 7};
+    CHECK_INT(pen__bucket_places(&of, &counts, g, false, &places, &err), PEN_OK);
+    CHECK_INT(places, UINT64_C(1) << 28);
+    g.ranks += 1;
+    CHECK_INT(pen__bucket_places(&of, &counts, g, false, &places, &err), PEN_E_LIMIT);
     g = (PenGrouping){.batch = 1u << 31, .ranks = 2};
     CHECK_INT(pen__bucket_places(&of, &counts, g, false, &places, &err), PEN_E_LIMIT);
     CHECK_INT(pen__bucket_places(&of, &counts, g, true, &places, &err), PEN_OK);

@@ -13,6 +13,7 @@
 
 enum { FOR_GROUPS = 7 }; /* of the random numbers; order.c and weights.c have those before it */
 #define CLASSES_MOST (UINT64_C(1) << 24)
+#define FILLS_MOST (UINT64_C(1) << 28) /* a state may name any number of ranks */
 
 typedef struct Bucket {
     uint64_t n;       /* samples */
@@ -55,11 +56,11 @@ int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts, PenG
     for (uint32_t i = 0; i < b->n_buckets; i++)
         groups += counts->n[i] / group + (!drop_last && counts->n[i] % group);
     if (b->n > PEN_BUCKET_SAMPLES_MOST || pen__mul_over(groups, group, &places) ||
-        places > UINT64_C(2) * PEN_BUCKET_SAMPLES_MOST || g.ranks > CLASSES_MOST / b->n_buckets)
+        places > b->n + FILLS_MOST || (uint64_t)g.ranks * b->n_buckets > CLASSES_MOST)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "buckets: expected at most 2^31 samples and 2^32 places in batches, found "
-                         "%" PRIu64 " samples in %u buckets and batches of %u on %u ranks; use "
-                         "fewer buckets, or drop_last",
+                         "buckets: expected at most 2^31 samples and 2^28 that only fill batches, "
+                         "found %" PRIu64 " samples in %u buckets and batches of %u on %u ranks; "
+                         "use fewer buckets, or drop_last",
                          b->n, b->n_buckets, g.batch, g.ranks);
     *ret = places;
     return PEN_OK;

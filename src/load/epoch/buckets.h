@@ -37,7 +37,7 @@ void pen__bucket_count(const PenBucketOf *b, uint64_t epoch, PenBucketCounts *re
 int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts, PenGrouping g,
                        bool drop_last, uint64_t *ret, PenError *reterr);
 /* `order` is that of the epoch, without a table. */
-int pen__bucket_table_new(const PenBucketOf *b, const PenOrder *order, PenGrouping g,
+int pen__bucket_table_new(const PenBucketOf *of, const PenOrder *order, PenGrouping g,
                           bool drop_last, PenBucketTable **ret, PenError *reterr);
 void pen__bucket_table_free(PenBucketTable **table); /* accepts NULL */
 

@@ -50,6 +50,7 @@ static int read_weights(const double *weights, uint32_t n, uint64_t *lengths, ui
         lengths[i] = weights[i] > 0 ? PEN_MAX(length, 1u) : 0;
         *ret_total += lengths[i];
     }
+    *ret_total = PEN_MAX(*ret_total, 1u); /* it is: one weight is not 0 */
     return PEN_OK;
 }
 
@@ -121,7 +122,7 @@ static void choose_shares(const uint64_t *lengths, uint32_t n, uint64_t total, P
 
 static Window window_of(const PenMixTable *t, uint32_t source, uint32_t ordinal)
 {
-    uint64_t share = t->shares[source], n = t->n_slots;
+    uint64_t share = PEN_MAX(t->shares[source], 1u), n = t->n_slots;
     return (Window){(uint32_t)(ordinal * n / share),
                     (uint32_t)(((ordinal + UINT64_C(1)) * n + share - 1) / share)};
 }

@@ -106,7 +106,7 @@ void pen__sources_measure(PenLoadPlan *p)
     p->packs = (PenPackFacts){0};
     if (!p->sources)
         add_facts(&p->packs, p->pack);
-    for (uint32_t i = 0; i < p->n_sources; i++)
+    for (uint32_t i = 0; p->sources && i < p->n_sources; i++)
         add_facts(&p->packs, p->sources[i].pack);
 }
 
@@ -215,7 +215,7 @@ int pen__sources_mix(PenLoadPlan *p, const PenMixSettings *mix, PenError *reterr
         return r;
     p->state.order.n = n;
     p->state.subset = pen__mixture_hash(p->mixture);
-    p->epoch_most = PEN_MIX_MOST_POSITIONS / n - 1;
+    p->epoch_most = PEN_MIX_MOST_POSITIONS / PEN_MAX(n, 1u) - 1;
     return PEN_OK;
 }
 
