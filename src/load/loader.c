@@ -326,12 +326,30 @@ void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, 
     copy_stats(loader, true, ret, ret_bytes);
 }
 
+/* Of a mixture: one of its packs is remote; all that are read in blocks have a cache; all are
+ * preloaded; the throttles of the pack with the most. */
+static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
+{
+    bool without_cache = false;
+    f->throttles = 0;
+    f->is_remote = 0;
+    f->is_preloaded = 1;
+    for (uint32_t i = 0; i < PEN_MAX(plan->n_sources, 1u); i++) {
+        const PenPack *pack = plan->sources ? plan->sources[i].pack : plan->pack;
+        PenRemoteStats remote;
+        pen_pack_remote_stats(pack, &remote);
+        f->throttles = PEN_MAX(f->throttles, remote.throttles);
+        f->is_remote |= pen__pack_is_remote(pack);
+        f->is_preloaded &= pen__pack_is_preloaded(pack);
+        without_cache |= pen__pack_is_whole(pack) && pen__pack_joins(pack);
+    }
+    f->has_cache = plan->packs.is_whole && !without_cache;
+}
+
 int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)
 {
     const PenLoadPlan *plan = &loader->engine->plan;
-    const PenPack *pack = plan->pack; /* of a mixture the first one stands for all of them */
     PenRunFacts f;
-    PenRemoteStats remote;
     if (!facts)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "facts: expected a PenRunFacts, found NULL");
     pen_run_facts_init(&f);
@@ -339,14 +357,10 @@ int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *rete
     if (r < 0)
         return r;
     PenAvailable memory = pen__memory_available();
-    pen_pack_remote_stats(pack, &remote);
     f.cores = pen__thread_cores();
-    f.throttles = remote.throttles;
     f.pack_bytes = plan->packs.total_bytes;
     f.memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
-    f.is_remote = pen__pack_is_remote(pack);
-    f.is_preloaded = pen__pack_is_preloaded(pack);
-    f.has_cache = pen__pack_is_whole(pack) && !pen__pack_joins(pack);
+    find_places(plan, &f);
     f.struct_size = facts->struct_size;
     memcpy(facts, &f, PEN_MIN(f.struct_size, sizeof f));
     return PEN_OK;

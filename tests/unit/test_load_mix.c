@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loaders of several packs: what is refused, single samples, and no memory. */
+#include <penstock/diagnosis.h>
 #include <penstock/mix.h>
+#include <penstock/preload.h>
 
 #include "fault_sweep.h"
 #include "load_help.h"
@@ -120,6 +122,31 @@ TEST(one_pack_has_no_sources)
     pen_loader_close(&l);
 }
 
+/* The last test that reads: the first pack is in memory from then on. */
+TEST(the_facts_are_of_all_packs)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenMixSettings mix = mixed();
+    PenLoaderSettings s = settings(4);
+    PenRunFacts facts;
+    pen_run_facts_init(&facts);
+    facts.throttles = 3;
+    CHECK_INT(pen_pack_preload(packs[0], NULL, NULL, &err), PEN_OK);
+    CHECK_INT(pen_loader_open_mix(&mix, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_run_facts_of(l, &facts, &err), PEN_OK);
+    CHECK_INT(facts.is_preloaded, 0);
+    CHECK_INT(facts.is_remote, 0);
+    CHECK_INT(facts.throttles, 0);
+    CHECK_INT(facts.pack_bytes,
+              pen_pack_info(packs[0])->total_bytes + 2 * pen_pack_info(packs[1])->total_bytes);
+    pen_loader_close(&l);
+    CHECK_INT(pen_loader_open(packs[0], &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_run_facts_of(l, &facts, &err), PEN_OK);
+    CHECK_INT(facts.is_preloaded, 1);
+    pen_loader_close(&l);
+}
+
 static int open_staged(PenError *err)
 {
     PenMixSettings mix = mixed();
@@ -165,6 +192,7 @@ int main(int argc, char **argv)
     RUN(single_samples_are_those_of_the_passes);
     RUN(one_pack_has_no_sources);
     RUN(without_memory_it_says_so);
+    RUN(the_facts_are_of_all_packs);
     pen_pack_close(&packs[0]);
     pen_pack_close(&packs[1]);
     help_end();
