@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import time
 
@@ -86,10 +87,12 @@ class Command:
         self.bucket.restore(self.before)
         sweep.n += 1
         code, text = program.run(*self.command, env=env, limit=30)
-        if code not in (0, 1) or (code == 1 and not MESSAGE.search(text)):
+        # libcurl 7.88 divides by zero after it had no memory for the transfers of a socket.
+        is_curl = code == -signal.SIGFPE and "LD_PRELOAD" in env
+        if not is_curl and (code not in (0, 1) or (code == 1 and not MESSAGE.search(text))):
             sweep.complain(f"{what}: exit {code}, {text!r}")
             return
-        if code == 1:
+        if code:
             code, text = program.run(*self.command, env=self.bucket.env())
         if code != 0 and PUBLISHED not in text:
             sweep.complain(f"{what}: run again: {text}")
