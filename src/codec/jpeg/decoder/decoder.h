@@ -66,6 +66,6 @@ uint32_t pen__own_last_mcu(const PenJpegInfo *info, const PenOwnBox *box);
 
 /* Memory of the decoder for a box of a tiled image, with what it keeps from earlier images; without
  * an image (NULL) only the latter. A box outside of the image counts as none. */
-uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenOwnBox *box);
+uint64_t pen__own_memory(const PenEncoded *image, const PenJpegInfo *info, const PenOwnBox *at);
 
 #endif
