@@ -39,7 +39,7 @@ LAYERS = (
             ("format",), ("preload/layout.*",), ("reader",), ("write", "preload"),
         )),
         ("ops", "pipelines as text, operations, what is done to one sample", (
-            ("language", "sample"), ("operations",), ("pipeline",), ("run",),
+            ("language", "sample"), ("operations", "pixels"), ("pipeline",), ("run",),
         )),
     ),
     (

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ops/pixels/pixels.h"
 #include "ops/run/decode_context.h"
 #include "ops/run/result.h"
 #include "ops/sample/orientation.h"
@@ -189,53 +190,15 @@ static int run_pass(Run *run, const PenPass *pass, bool last)
     return r;
 }
 
-/* Behind the first pass there is always an image. */
-static void run_erase(const Run *run, const PenStep *step)
-{
-    if (!run->image)
-        return;
-    const PenBox *box = &step->u.erase.box;
-    uint32_t c = run->p->channels;
-    for (uint32_t y = box->y; y < box->y + box->h; y++) {
-        uint8_t *to = run->image + ((size_t)y * run->w + box->x) * c;
-        for (uint32_t x = 0; x < box->w; x++, to += c)
-            memcpy(to, step->u.erase.value, c);
-    }
-}
-
-static void change_colours(const Run *run, const PenStep *step)
-{
-    const PenDsp *dsp = pen__dsp();
-    size_t n = (size_t)run->w * run->h;
-    int32_t factor = step->u.factor;
-    switch (step->kind) {
-    case PEN_STEP_BRIGHTNESS:
-        dsp->brightness(run->image, n, factor);
-        break;
-    case PEN_STEP_CONTRAST: /* about the mean of the grey image, rounded */
-        dsp->contrast(run->image, n, factor,
-                      (int32_t)((2 * dsp->grey_sum(run->image, n) + n) / (2 * n)));
-        break;
-    case PEN_STEP_SATURATION:
-        dsp->saturation(run->image, n, factor);
-        break;
-    case PEN_STEP_HUE:
-        dsp->hue(run->image, n, factor);
-        break;
-    case PEN_STEP_GREY:
-        dsp->grey(run->image, n);
-        break;
-    default:
-        run_erase(run, step);
-        break;
-    }
-}
-
-static void run_colour(const Run *run, const PenStep *step)
+/* Behind the first pass there is always an image, unless nothing of it is left. */
+static void run_pixels(const Run *run, const PenStep *step)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
-    if (run->image && run->w && run->h)
-        change_colours(run, step);
+    PenPixels image = {run->image, run->w, run->h, run->p->channels};
+    if (run->image && step->kind == PEN_STEP_ERASE)
+        pen__pixels_erase(&image, step);
+    else if (run->image && run->w && run->h)
+        pen__pixels_colour(&image, step);
     pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 
@@ -270,7 +233,7 @@ static int run_steps(Run run)
         if (step->kind == PEN_STEP_PASS)
             r = run_pass(&run, &step->u.pass, i + 1 == sample_plan->n_steps);
         else
-            run_colour(&run, step);
+            run_pixels(&run, step);
     }
     if (r == PEN_OK)
         store_image(&run);
