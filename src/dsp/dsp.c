@@ -18,6 +18,8 @@ static const PenDsp tier_c = {
     .hue = pen__hue_c,
     .grey = pen__grey_c,
     .grey_sum = pen__grey_sum_c,
+    .warp_fixed = pen__warp_fixed_c,
+    .warp_bilinear = pen__warp_general,
 };
 
 #ifdef __x86_64__
@@ -35,6 +37,8 @@ static const PenDsp tier_avx2 = {
     .hue = pen__hue_avx2,
     .grey = pen__grey_avx2,
     .grey_sum = pen__grey_sum_avx2,
+    .warp_fixed = pen__warp_fixed_c,
+    .warp_bilinear = pen__warp_general,
 };
 
 static const PenDsp tier_avx512 = {
@@ -52,6 +56,8 @@ static const PenDsp tier_avx512 = {
     .hue = pen__hue_avx2,
     .grey = pen__grey_avx2,
     .grey_sum = pen__grey_sum_avx2,
+    .warp_fixed = pen__warp_fixed_c,
+    .warp_bilinear = pen__warp_general,
 };
 #endif
 

@@ -12,6 +12,7 @@
 
 typedef struct PenAxis PenAxis; /* of dsp/axis.h */
 typedef struct PenAxisSpec PenAxisSpec;
+typedef struct PenWarpRows PenWarpRows; /* of dsp/warp.h */
 
 /* f16, bf16 and f32 are what a table of 256 values for each channel says. */
 typedef struct PenStoreTable {
@@ -60,6 +61,9 @@ typedef struct PenDsp {
     void (*hue)(uint8_t *p, size_t n, int32_t shift); /* 0-255 */
     void (*grey)(uint8_t *p, size_t n);
     uint64_t (*grey_sum)(const uint8_t *p, size_t n);
+    /* One row: nearest pixels of an affine map in fixed point, and bilinear ones of any map. */
+    void (*warp_fixed)(const PenWarpRows *rows, uint8_t *dst);
+    void (*warp_bilinear)(const PenWarpRows *rows, uint8_t *dst);
 } PenDsp;
 
 enum { PEN_FACTOR_MAX = 100 << 16 };

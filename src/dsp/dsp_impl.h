@@ -21,6 +21,9 @@ void pen__saturation_c(uint8_t *p, size_t n, int32_t factor);
 void pen__hue_c(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_c(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
+void pen__warp_fixed_c(const PenWarpRows *r, uint8_t *dst);
+/* A row of any map with any filter. */
+void pen__warp_general(const PenWarpRows *r, uint8_t *dst);
 
 void pen__weigh_avx2(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);

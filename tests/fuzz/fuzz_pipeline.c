@@ -39,6 +39,14 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
     }
 }
 
+static uint32_t check_warp(const PenWarp *w)
+{
+    REQUIRE(w->window.w && w->window.h && w->held.w && w->held.h);
+    REQUIRE(w->window.x + w->window.w <= w->width && w->window.y + w->window.h <= w->height);
+    REQUIRE(w->held.x + w->held.w <= w->from_width && w->held.y + w->held.h <= w->from_height);
+    return w->window.w;
+}
+
 static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
 {
     PenTensor t = pen__program_result(p);
@@ -53,6 +61,8 @@ static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
     for (uint32_t i = 0; i < r->n_steps; i++) {
         PenResize resize;
         PenBox place;
+        if (r->steps[i].kind == PEN_STEP_WARP)
+            width = check_warp(&r->steps[i].u.warp);
         if (r->steps[i].kind != PEN_STEP_PASS)
             continue;
         const PenPass *pass = &r->steps[i].u.pass;

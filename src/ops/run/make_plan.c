@@ -58,8 +58,10 @@ int pen__sample_plan_make_view(const PenProgram *p, const PenImageShape *shape, 
     }
     if (r == PEN_OK)
         r = pen__draft_end(&draft, reterr);
-    if (r == PEN_OK)
+    if (r == PEN_OK) {
+        pen__draft_narrow(&draft);
         r = set_size(p, &draft, reterr);
+    }
     if (r < 0)
         return r;
     PenImageShape decoded = {.width = pen__shrunk_side(shape->width, ret->shrink),

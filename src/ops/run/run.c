@@ -202,6 +202,32 @@ static void run_pixels(const Run *run, const PenStep *step)
     pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 
+/* Into the other image, or as the last step to the result row by row. */
+static int run_warp(Run *run, const PenWarp *warp, bool last)
+{
+    size_t stride = (size_t)warp->window.w * run->p->channels;
+    PenScratch *to = last ? &run->k->row : &run->k->images[run->spare];
+    int r = pen__scratch_hold(to, last ? stride : (uint64_t)stride * warp->window.h, run->reterr);
+    if (r < 0)
+        return r;
+    uint64_t begin = pen__stage_begin(run->k->clock);
+    PenWarpRows rows;
+    pen__warp_start(&rows, warp, run->image, run->p->channels);
+    for (uint32_t i = 0; i < warp->window.h; i++) {
+        uint32_t y = warp->flip_y ? warp->window.h - 1 - i : i;
+        uint8_t *row = last ? to->data : to->data + y * stride;
+        pen__warp_row(&rows, row);
+        if (last)
+            store_row(run, y, row);
+    }
+    pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
+    run->image = last ? NULL : to->data;
+    run->spare ^= !last;
+    run->w = warp->window.w;
+    run->h = warp->window.h;
+    return PEN_OK;
+}
+
 /* What is not stored yet, after the last step. */
 static void store_image(const Run *run)
 {
@@ -230,8 +256,11 @@ static int run_steps(Run run)
     int r = check(run.p, sample_plan, run.header->image, run.reterr);
     for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
+        bool last = i + 1 == sample_plan->n_steps;
         if (step->kind == PEN_STEP_PASS)
-            r = run_pass(&run, &step->u.pass, i + 1 == sample_plan->n_steps);
+            r = run_pass(&run, &step->u.pass, last);
+        else if (step->kind == PEN_STEP_WARP)
+            r = run_warp(&run, &step->u.warp, last);
         else
             run_pixels(&run, step);
     }
@@ -279,24 +308,35 @@ static uint64_t pixel_bytes(const PenProgram *p, uint64_t w, uint64_t h)
     return w * h * p->channels + PEN_SLACK;
 }
 
+/* The image that a step makes of another; false: it works in place. */
+static bool step_output(const PenStep *step, PenBox *ret)
+{
+    if (step->kind == PEN_STEP_PASS)
+        *ret = (PenBox){.w = step->u.pass.w, .h = step->u.pass.h};
+    else if (step->kind == PEN_STEP_WARP)
+        *ret = step->u.warp.window;
+    return step->kind == PEN_STEP_PASS || step->kind == PEN_STEP_WARP;
+}
+
 /* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */
 static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
     uint64_t images[2] = {0, 0}, stream = 0, row = 0;
     int spare = 0;
     for (uint32_t i = 0; i < sample_plan->n_steps; i++) {
-        const PenPass *pass = &sample_plan->steps[i].u.pass;
+        const PenStep *step = &sample_plan->steps[i];
         PenResize resize;
-        PenBox place;
-        if (sample_plan->steps[i].kind != PEN_STEP_PASS)
+        PenBox place, out;
+        if (!step_output(step, &out))
             continue;
-        if (pen__pass_view(pass, p->channels, &resize, &place)) {
+        if (step->kind == PEN_STEP_PASS &&
+            pen__pass_view(&step->u.pass, p->channels, &resize, &place)) {
             uint64_t bytes = pen__resize_memory(&resize);
             stream = PEN_MAX(stream, bytes);
         }
-        row = PEN_MAX(row, pixel_bytes(p, pass->w, 1));
+        row = PEN_MAX(row, pixel_bytes(p, out.w, 1));
         if (i + 1 < sample_plan->n_steps) {
-            images[spare] = PEN_MAX(images[spare], pixel_bytes(p, pass->w, pass->h));
+            images[spare] = PEN_MAX(images[spare], pixel_bytes(p, out.w, out.h));
             spare ^= 1;
         }
     }

@@ -17,6 +17,7 @@ static int add_step(PenSampleDraft *d, PenStep **ret, PenError *reterr)
         return pen__fail(reterr, PEN_E_LIMIT, where, "pipeline: more than %d steps for one image",
                          PEN_MAX_STEPS);
     *ret = &sample_plan->steps[sample_plan->n_steps++];
+    d->warp = NULL;
     return PEN_OK;
 }
 
@@ -65,12 +66,26 @@ static void shrink(PenSampleDraft *d, int64_t x, int64_t y, PenBox size)
     p->h = size.h;
 }
 
+/* The mirror comes last in a warp too. */
+static void crop_warp(PenSampleDraft *d, PenBox box)
+{
+    PenBox *window = &d->warp->window;
+    window->x += d->warp->flip_x ? d->width - box.x - box.w : box.x;
+    window->y += d->warp->flip_y ? d->height - box.y - box.h : box.y;
+    d->width = window->w = box.w;
+    d->height = window->h = box.h;
+}
+
 int pen__draft_crop_to(PenSampleDraft *d, int64_t x, int64_t y, PenBox size, uint8_t fill,
                        PenError *reterr)
 {
     bool inside = x >= 0 && y >= 0 && x + size.w <= d->width && y + size.h <= d->height;
     if (inside && size.w == d->width && size.h == d->height)
         return PEN_OK;
+    if (d->warp && inside) {
+        crop_warp(d, (PenBox){(uint32_t)x, (uint32_t)y, size.w, size.h});
+        return PEN_OK;
+    }
     /* Behind a window that shows only part of the image, more room would show the rest. */
     if (!d->pass || (!inside && !is_whole(d->pass))) {
         int r = open_pass(d, reterr);
@@ -194,6 +209,11 @@ int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int
 
 int pen__draft_mirror(PenSampleDraft *d, int x, int y, PenError *reterr)
 {
+    if (d->warp) {
+        d->warp->flip_x ^= x != 0;
+        d->warp->flip_y ^= y != 0;
+        return PEN_OK;
+    }
     int r = d->pass ? PEN_OK : open_pass(d, reterr);
     if (r < 0)
         return r;

@@ -6,6 +6,7 @@
 #include <penstock/decode.h>
 
 #include "dsp/stream.h"
+#include "dsp/warp.h"
 
 /* An image as the index describes it. */
 typedef struct PenImageShape {
@@ -33,7 +34,8 @@ enum {
     PEN_STEP_SATURATION,
     PEN_STEP_HUE,
     PEN_STEP_GREY,
-    PEN_STEP_ERASE
+    PEN_STEP_ERASE,
+    PEN_STEP_WARP
 };
 
 typedef struct PenStep {
@@ -45,6 +47,7 @@ typedef struct PenStep {
             PenBox box;
             uint8_t value[4];
         } erase;
+        PenWarp warp;
     } u;
 } PenStep;
 

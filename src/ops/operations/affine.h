@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Coefficients of maps as torchvision and Pillow make them, rounded alike on every machine. */
+#ifndef PEN_OPS_OPERATIONS_AFFINE_H
+#define PEN_OPS_OPERATIONS_AFFINE_H
+
+#include <stdint.h>
+
+typedef struct PenAffine {
+    double center[2];    /* x, y, in pixels */
+    double angle;        /* degrees, clockwise */
+    double translate[2]; /* pixels */
+    double scale;        /* other than 0 */
+    double shear[2];     /* degrees, along x and y */
+} PenAffine;
+
+/* torchvision's _get_inverse_affine_matrix. */
+void pen__affine_inverse(const PenAffine *map, double ret[6]);
+
+/* The matrix of Pillow's Image.rotate, counterclockwise, about a center in pixels; where that
+ * copies or transposes the image, see pen__rotate_quarters. */
+void pen__rotate_inverse(double degrees, const double center[2], double ret[6]);
+/* How many quarters of a turn Image.rotate turns by without a matrix, counterclockwise; -1: by a
+ * matrix. `centered`: about the center of the image. */
+int pen__rotate_quarters(double degrees, int centered, uint32_t width, uint32_t height);
+
+#endif
