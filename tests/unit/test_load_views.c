@@ -222,16 +222,15 @@ static int open_and_close(PenError *err)
     return r;
 }
 
-/* A box is decoded, and a plan is run on it. */
-static int run_shared(PenError *err)
+/* Two plans are run on one image. */
+static int run_together(PenError *err)
 {
     static const PenFieldKind kind = {.kind = PEN_KIND_IMAGE};
-    static uint8_t jpeg[20000], dst[3 * 16 * 16];
+    static uint8_t jpeg[20000], dst[2][3 * 16 * 16];
     static size_t bytes;
     PenImageShape shape = {80, 64, 6, 1};
     PenEncoded image = {
         .data = jpeg, .width = 80, .height = 64, .codec = PEN_STORED_JPEG, .channels = 3};
-    PenSharedBox box = {.box = {0, 0, 80, 64}, .colour = PEN_COLOUR_RGB};
     PenSpec spec = {0};
     PenProgram *p = NULL;
     PenDecodeContext *k = NULL;
@@ -254,10 +253,9 @@ static int run_shared(PenError *err)
         r = pen__image_header(&image, &pen__limits_default, &header, err);
     if (r == PEN_OK)
         r = pen__sample_plan_make(p, &shape, pen__draw_key(1, 2), 3, &plan, err);
+    PenSampleRun runs[2] = {{p, &plan, dst[0]}, {p, &plan, dst[1]}};
     if (r == PEN_OK)
-        r = pen__shared_box_decode(k, &header, &box, &pen__limits_default, err);
-    if (r == PEN_OK)
-        r = pen__sample_run_shared(k, p, &plan, &header, &box, dst, err);
+        r = pen__sample_run_together(k, runs, 2, &header, &plan.region, &pen__limits_default, err);
     pen__decode_context_free(&k);
     pen__program_free(&p);
     pen__spec_free(&spec);
@@ -268,10 +266,10 @@ TEST(every_allocation_may_fail)
 {
     int points = 0;
     PenError err = {0};
-    CHECK_INT(run_shared(&err), PEN_OK); /* its file is made before */
+    CHECK_INT(run_together(&err), PEN_OK); /* its file is made before */
     fault_sweep(open_and_close, &points);
     CHECK(points > 10);
-    fault_sweep(run_shared, &points);
+    fault_sweep(run_together, &points);
     CHECK(points > 5);
 }
 

@@ -54,15 +54,22 @@ static uint64_t area(const PenBox *b)
     return (uint64_t)b->w * b->h;
 }
 
+/* Views that are decoded together. */
+typedef struct Group {
+    PenSampleRun runs[PEN_MAX_TOGETHER];
+    uint32_t n;
+    PenBox box;     /* around their regions */
+    uint64_t areas; /* of these, added up */
+} Group;
+
 /* Where decoding can begin anywhere, a region costs what its area does; elsewhere all that is
  * before it too. Raw pixels are there already. */
-static bool is_worth_it(const Decoding *d, const PenSharedBox *shared, uint64_t areas)
+static bool is_worth_it(const Decoding *d, const Group *g)
 {
     const PenEncoded *image = d->header.image;
-    if (image->codec == PEN_STORED_RAW)
+    if (g->n < 2 || image->codec == PEN_STORED_RAW)
         return false;
-    return (!image->tiled && !image->entries) ||
-           area(&shared->box) + area(&shared->box) / 8 < areas;
+    return (!image->tiled && !image->entries) || area(&g->box) < g->areas;
 }
 
 /* What every thread can have at the same time. */
@@ -71,77 +78,72 @@ static uint64_t fair_bytes(const Decoding *d)
     return d->decoder->own_bytes + d->decoder->shared->limit / d->plan->threads;
 }
 
-/* The box for view `first` and those like it, with the memory it takes. False: they are decoded
- * one by one. */
-static bool choose_box(Decoding *d, uint32_t first, PenSharedBox *ret, uint64_t *ret_need)
+/* View `first` and the next ones like it. Returns the first of these that has no place. */
+static uint32_t choose_group(const Decoding *d, uint32_t first, Group *ret)
 {
-    uint64_t areas = 0, steps = 0;
-    uint32_t n = 0;
-    *ret = (PenSharedBox){.box = d->images[first].sample_plan.region,
-                          .colour = pen__program_colour(field_of(d, first)->program),
-                          .shrink = d->images[first].sample_plan.shrink};
-    for (uint32_t i = first; i < d->n; i++) {
+    uint32_t i = first;
+    ret->n = 0;
+    ret->areas = 0;
+    ret->box = d->images[first].sample_plan.region;
+    for (; i < d->n && ret->n < PEN_MAX_TOGETHER; i++) {
         const PenSamplePlan *sample_plan = &d->images[i].sample_plan;
         if (!is_alike(d, first, i))
             continue;
-        uint64_t more = pen__sample_plan_shared_memory(field_of(d, i)->program, sample_plan);
         ret->box = around(ret->box, &sample_plan->region);
-        areas += area(&sample_plan->region);
-        steps = PEN_MAX(steps, more);
-        n++;
+        ret->areas += area(&sample_plan->region);
+        ret->runs[ret->n++] = (PenSampleRun){field_of(d, i)->program, sample_plan, place_of(d, i)};
     }
-    *ret_need = pen__shared_box_memory(&d->header, ret) + steps;
-    return n > 1 && *ret_need <= fair_bytes(d) && is_worth_it(d, ret, areas);
+    return i;
 }
 
 /* ---- decoding ---- */
 
-static int run_shared(Decoding *d, uint32_t first, const PenSharedBox *shared)
-{
-    int r = PEN_OK;
-    for (uint32_t i = first; i < d->n && r == PEN_OK; i++)
-        if (is_alike(d, first, i))
-            r = pen__sample_run_shared(d->decoder->context, field_of(d, i)->program,
-                                       &d->images[i].sample_plan, &d->header, shared,
-                                       place_of(d, i), d->reterr);
-    return r;
-}
-
 /* What is damaged between two views is not of them: then each is decoded alone. */
-static int decode_shared(Decoding *d, uint32_t first, const PenSharedBox *shared, uint64_t need,
-                         bool *ret_failed)
+static int decode_together(Decoding *d, const Group *g, uint64_t need, bool *ret_failed)
 {
     int r = pen__image_decoder_reserve(d->decoder, need, d->reterr);
     if (r != PEN_OK)
         return r;
-    r = pen__shared_box_decode(d->decoder->context, &d->header, shared, &pen__limits_default,
-                               d->reterr);
+    r = pen__sample_run_together(d->decoder->context, g->runs, g->n, &d->header, &g->box,
+                                 &pen__limits_default, d->reterr);
     *ret_failed = r != PEN_OK;
-    r = *ret_failed ? PEN_OK : run_shared(d, first, shared);
     pen__image_decoder_release(d->decoder, need);
+    return PEN_OK;
+}
+
+static int decode_each(Decoding *d, const Group *g)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < g->n && r == PEN_OK; i++)
+        r = pen__image_decoder_run_parsed(d->decoder, g->runs[i].program, g->runs[i].sample_plan,
+                                          &d->header, g->runs[i].dst, d->reterr);
     return r;
 }
 
-static int decode_each(Decoding *d, uint32_t first)
+static int decode_group(Decoding *d, const Group *g)
 {
+    bool failed = true;
     int r = PEN_OK;
-    for (uint32_t i = first; i < d->n && r == PEN_OK; i++)
-        if (is_alike(d, first, i))
-            r = pen__image_decoder_run_parsed(d->decoder, field_of(d, i)->program,
-                                              &d->images[i].sample_plan, &d->header, place_of(d, i),
-                                              d->reterr);
-    return r;
+    if (is_worth_it(d, g)) {
+        uint64_t need = pen__sample_memory_together(g->runs, g->n, &d->header, &g->box);
+        if (need <= fair_bytes(d))
+            r = decode_together(d, g, need, &failed);
+    }
+    return r == PEN_OK && failed ? decode_each(d, g) : r;
 }
 
 static int decode_alike(Decoding *d, uint32_t first)
 {
-    PenSharedBox shared;
-    uint64_t need;
-    bool failed = true;
     int r = PEN_OK;
-    if (choose_box(d, first, &shared, &need))
-        r = decode_shared(d, first, &shared, need, &failed);
-    return r == PEN_OK && failed ? decode_each(d, first) : r;
+    while (r == PEN_OK && first < d->n) {
+        Group g;
+        uint32_t next = choose_group(d, first, &g);
+        r = decode_group(d, &g);
+        for (; next < d->n && !is_alike(d, first, next); next++)
+            continue;
+        first = next;
+    }
+    return r;
 }
 
 int pen__views_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, const PenOutField *f,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/run/decode_context.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const char where[] = "ops/sample_plan";
@@ -30,15 +31,16 @@ static void drop_all(PenDecodeContext *k)
     drop(&k->images[1]);
     drop(&k->upright);
     drop(&k->row);
-    drop(&k->shared_box);
+    for (uint32_t i = 0; i < PEN_LEN(k->parts); i++)
+        pen__decode_context_free(&k->parts[i]);
 }
 
-int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr)
+static int new_context(bool is_part, PenDecodeContext **ret, PenError *reterr)
 {
     PenDecodeContext *k = pen__zalloc(sizeof *k);
     if (!k)
         return pen__fail_memory(reterr, where, "a context");
-    int r = pen__decoder_new(&k->decoder, reterr);
+    int r = is_part ? PEN_OK : pen__decoder_new(&k->decoder, reterr);
     if (r == PEN_OK)
         r = pen__stream_new(&k->stream, reterr);
     if (r < 0) {
@@ -46,6 +48,22 @@ int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr)
         return r;
     }
     *ret = k;
+    return PEN_OK;
+}
+
+int pen__decode_context_new(PenDecodeContext **ret, PenError *reterr)
+{
+    return new_context(false, ret, reterr);
+}
+
+int pen__decode_context_part(PenDecodeContext *k, uint32_t i, PenDecodeContext **ret,
+                             PenError *reterr)
+{
+    int r = k->parts[i] ? PEN_OK : new_context(true, &k->parts[i], reterr);
+    if (r < 0)
+        return r;
+    k->parts[i]->clock = k->clock;
+    *ret = k->parts[i];
     return PEN_OK;
 }
 
@@ -65,13 +83,15 @@ void pen__decode_context_time(PenDecodeContext *k, PenStageClock *clock)
     k->clock = clock;
 }
 
+static uint64_t held(const PenDecodeContext *k)
+{
+    return (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes + k->row.bytes;
+}
+
+/* What is held for plans that run together is of many sizes, and not kept. */
 void pen__decode_context_trim(PenDecodeContext *k, uint64_t bytes)
 {
-    uint64_t held = (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes +
-                    k->row.bytes + k->shared_box.bytes;
-    if (held > bytes / 2) {
+    if (k->parts[0] || held(k) > bytes / 2)
         drop_all(k);
-        held = 0;
-    }
-    pen__stream_trim(k->stream, bytes - held);
+    pen__stream_trim(k->stream, bytes - held(k));
 }

@@ -14,14 +14,18 @@ typedef struct PenScratch {
 struct PenDecodeContext {
     PenDecoder *decoder;
     PenStream *stream;
-    PenScratch images[2];  /* between steps */
-    PenScratch upright;    /* a region turned by its orientation */
-    PenScratch row;        /* with a border */
-    PenScratch shared_box; /* pixels for several plans */
-    PenStageClock *clock;  /* of the sample; NULL: it is not timed */
+    PenScratch images[2]; /* between steps */
+    PenScratch upright;   /* a region turned by its orientation */
+    PenScratch row;       /* with a border */
+    PenStageClock *clock; /* of the sample; NULL: it is not timed */
+    /* For plans that run together: contexts without a decoder; NULL: there was no need of it. */
+    PenDecodeContext *parts[PEN_MAX_TOGETHER];
 };
 
 /* Holds at least so many bytes then; what was in it is lost. */
 int pen__scratch_hold(PenScratch *s, uint64_t bytes, PenError *reterr);
+/* Number i of `parts`, made if need be. */
+int pen__decode_context_part(PenDecodeContext *k, uint32_t i, PenDecodeContext **ret,
+                             PenError *reterr);
 
 #endif

@@ -98,23 +98,22 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
 /* The same with the header parsed here, for callers that need it for nothing else. */
 int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
                     const PenEncoded *image, const PenLimits *limits, void *dst, PenError *reterr);
-/* Pixels of a box of an image, decoded once for several sample plans of the same colour and shrink
- * whose regions lie in it. The context holds them until it decodes another one. */
-typedef struct PenSharedBox {
-    PenBox box;
-    int32_t colour; /* PEN_COLOUR_* */
-    uint32_t shrink;
-} PenSharedBox;
+/* Of several plans for one image. */
+typedef struct PenSampleRun {
+    const PenProgram *program;
+    const PenSamplePlan *sample_plan;
+    void *dst;
+} PenSampleRun;
 
-int pen__shared_box_decode(PenDecodeContext *k, const PenImageHeader *header,
-                           const PenSharedBox *shared, const PenLimits *limits, PenError *reterr);
-/* As pen__sample_run_parsed, with the pixels that the context holds. */
-int pen__sample_run_shared(PenDecodeContext *k, const PenProgram *p,
-                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
-                           const PenSharedBox *shared, void *dst, PenError *reterr);
-/* The most memory that decoding it takes, with its pixels; and that running a plan on it takes. */
-uint64_t pen__shared_box_memory(const PenImageHeader *header, const PenSharedBox *shared);
-uint64_t pen__sample_plan_shared_memory(const PenProgram *p, const PenSamplePlan *sample_plan);
+enum { PEN_MAX_TOGETHER = 16 };
+/* Runs `n` plans of the same colour and shrink, whose regions lie in the box: it is decoded once.
+ * After a failure none of the results is to be used. */
+int pen__sample_run_together(PenDecodeContext *k, const PenSampleRun *runs, uint32_t n,
+                             const PenImageHeader *header, const PenBox *box,
+                             const PenLimits *limits, PenError *reterr);
+/* The most scratch memory that it takes. */
+uint64_t pen__sample_memory_together(const PenSampleRun *runs, uint32_t n,
+                                     const PenImageHeader *header, const PenBox *box);
 
 /* The same for a number as it lies in the index. */
 void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst);

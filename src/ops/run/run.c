@@ -2,46 +2,23 @@
 /* From bytes to the place in the batch: the first pass takes the rows as they are decoded, the last
  * one gives them to the store. Only between passes, and for colours, there is an image, of the
  * pass's size. */
-#include <stdbool.h>
+#include "ops/run/run.h"
+
 #include <string.h>
 
 #include "ops/pixels/pixels.h"
-#include "ops/run/decode_context.h"
 #include "ops/run/result.h"
-#include "ops/sample/orientation.h"
 
 static const char where[] = "ops/sample_plan";
 
-typedef struct Run {
-    PenDecodeContext *k;
-    const PenProgram *p;
-    const PenSamplePlan *sample_plan;
-    const PenImageHeader *header;
-    const PenLimits *limits;
-    uint8_t *dst;
-    PenError *reterr;
-    uint8_t *image; /* between steps, of w x h pixels; NULL: not begun, or stored already */
-    int spare;      /* which of the two images is free */
-    uint32_t w, h;
-    const PenSharedBox *shared; /* that the context holds; NULL: the image is decoded */
-} Run;
-
-typedef struct Sink { /* takes the rows of a pass */
-    Run *run;
-    uint8_t *image; /* NULL: the result */
-    size_t stride;
-    uint8_t *row; /* with the border; NULL: there is none */
-    PenBox place;
-} Sink;
-
-static void store_row(const Run *run, uint32_t y, const uint8_t *row)
+static void store_row(const PenPlanRun *run, uint32_t y, const uint8_t *row)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
     pen__result_row(run->p, run->sample_plan, run->dst, y, row);
     pen__stage_end(run->k->clock, PEN_TIMED_STORE, begin);
 }
 
-static void put_row(const Sink *s, uint32_t y, const uint8_t *row)
+static void put_row(const PenPassRun *s, uint32_t y, const uint8_t *row)
 {
     if (s->image)
         memcpy(s->image + y * s->stride, row, s->stride);
@@ -51,7 +28,7 @@ static void put_row(const Sink *s, uint32_t y, const uint8_t *row)
 
 static int take_row(void *ctx, uint32_t y, const uint8_t *row, PenError *reterr)
 {
-    const Sink *s = ctx;
+    const PenPassRun *s = ctx;
     uint32_t c = s->run->p->channels;
     (void)reterr;
     if (s->row) {
@@ -63,7 +40,7 @@ static int take_row(void *ctx, uint32_t y, const uint8_t *row, PenError *reterr)
 }
 
 /* Rows above and below the image are given at once; the row kept has its left and right border. */
-static int put_border(Sink *s, const PenPass *pass)
+static int put_border(PenPassRun *s, const PenPass *pass)
 {
     if (s->place.w == pass->w && s->place.h == pass->h)
         return PEN_OK;
@@ -78,13 +55,18 @@ static int put_border(Sink *s, const PenPass *pass)
     return PEN_OK;
 }
 
-static int push_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+int pen__run_push_rows(PenDecodeContext *k, const uint8_t *rows, size_t stride, uint32_t n,
+                       PenError *reterr)
 {
-    const PenDecodeContext *k = ctx;
     uint64_t begin = pen__stage_begin(k->clock);
     int r = pen__stream_push(k->stream, rows, stride, n, reterr);
     pen__stage_end(k->clock, PEN_TIMED_ROWS, begin);
     return r;
+}
+
+static int push_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    return pen__run_push_rows(ctx, rows, stride, n, reterr);
 }
 
 static int drop_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
@@ -97,33 +79,8 @@ static int drop_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, 
     return PEN_OK;
 }
 
-typedef struct Turning {
-    PenTurn turn;
-    uint32_t y;
-} Turning;
-
-static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+static int decode(const PenPlanRun *run, PenRowsFn rows, void *ctx)
 {
-    Turning *t = ctx;
-    (void)reterr;
-    for (uint32_t i = 0; i < n; i++)
-        pen__turn_row(&t->turn, t->y++, rows + i * stride);
-    return PEN_OK;
-}
-
-static int give_shared(const Run *run, PenRowsFn rows, void *ctx)
-{
-    const PenBox *from = &run->shared->box, *box = &run->sample_plan->region;
-    size_t c = run->p->channels, stride = from->w * c;
-    const uint8_t *first =
-        run->k->shared_box.data + (box->y - from->y) * stride + (box->x - from->x) * c;
-    return rows(ctx, first, stride, box->h, run->reterr);
-}
-
-static int decode(Run *run, PenRowsFn rows, void *ctx)
-{
-    if (run->shared)
-        return give_shared(run, rows, ctx);
     PenRegion region = {.box = run->sample_plan->region,
                         .colour = run->p->colour,
                         .shrink = run->sample_plan->shrink,
@@ -133,65 +90,106 @@ static int decode(Run *run, PenRowsFn rows, void *ctx)
     return pen__region_rows(run->k->decoder, run->header, &region, run->reterr);
 }
 
-/* The region whole and upright, then into the stream. */
-static int decode_turned(Run *run)
+/* ---- images that are not upright ---- */
+
+int pen__run_begin_turn(const PenPlanRun *run, PenTurning *ret)
 {
     const PenBox *box = &run->sample_plan->region;
     PenImageShape shape = {box->w, box->h, run->sample_plan->shape.orientation, 0};
-    PenBox upright = pen__turn_upright(&shape);
     uint32_t c = run->p->channels;
     int r = pen__scratch_hold(&run->k->upright, (uint64_t)box->w * box->h * c, run->reterr);
-    if (r < 0)
-        return r;
-    Turning t = {.turn = {shape.orientation, box->w, box->h, c, run->k->upright.data}};
-    r = decode(run, turn_rows, &t);
-    if (r != PEN_OK)
-        return r;
-    return push_rows(run->k, t.turn.upright, (size_t)upright.w * c, upright.h, run->reterr);
+    *ret = (PenTurning){.turn = {shape.orientation, box->w, box->h, c, run->k->upright.data},
+                        .upright = pen__turn_upright(&shape)};
+    return r;
 }
 
-/* What goes into the stream that has just been started. */
-static int feed(Run *run, const PenPass *pass, const PenResize *resize)
+void pen__run_turn_rows(PenTurning *t, const uint8_t *rows, size_t stride, uint32_t n)
 {
+    for (uint32_t i = 0; i < n; i++)
+        pen__turn_row(&t->turn, t->y++, rows + i * stride);
+}
+
+int pen__run_push_turned(const PenPlanRun *run, const PenTurning *t)
+{
+    return pen__run_push_rows(run->k, t->turn.upright, (size_t)t->upright.w * run->p->channels,
+                              t->upright.h, run->reterr);
+}
+
+static int turn_rows(void *ctx, const uint8_t *rows, size_t stride, uint32_t n, PenError *reterr)
+{
+    (void)reterr;
+    pen__run_turn_rows(ctx, rows, stride, n);
+    return PEN_OK;
+}
+
+/* The region whole and upright, then into the stream. */
+static int decode_turned(const PenPlanRun *run)
+{
+    PenTurning t;
+    int r = pen__run_begin_turn(run, &t);
+    if (r == PEN_OK)
+        r = decode(run, turn_rows, &t);
+    return r == PEN_OK ? pen__run_push_turned(run, &t) : r;
+}
+
+/* ---- passes ---- */
+
+/* What goes into the stream that has just been started. */
+static int feed(const PenPlanRun *run, const PenPassRun *pass)
+{
+    const PenBox *crop = &pass->pass->crop;
     PenBox box;
     if (!run->image)
         return pen__turn_needed(run->sample_plan->shape.orientation)
                    ? decode_turned(run)
                    : decode(run, push_rows, run->k);
-    pen__resize_needs(resize, &box);
+    pen__resize_needs(&pass->resize, &box);
     size_t stride = (size_t)run->w * run->p->channels;
     size_t first =
-        ((size_t)pass->crop.y + box.y) * stride + ((size_t)pass->crop.x + box.x) * run->p->channels;
-    return push_rows(run->k, run->image + first, stride, box.h, run->reterr);
+        ((size_t)crop->y + box.y) * stride + ((size_t)crop->x + box.x) * run->p->channels;
+    return pen__run_push_rows(run->k, run->image + first, stride, box.h, run->reterr);
 }
 
-static int run_pass(Run *run, const PenPass *pass, bool last)
+int pen__run_begin_pass(const PenPlanRun *run, const PenPass *pass, bool is_last, PenPassRun *ret)
 {
-    PenResize resize;
-    Sink sink = {.run = run, .stride = (size_t)pass->w * run->p->channels};
-    int r = PEN_OK, seen = pen__pass_view(pass, run->p->channels, &resize, &sink.place);
-    if (!last) {
+    int r = PEN_OK;
+    *ret = (PenPassRun){.run = run, .pass = pass, .is_last = is_last};
+    ret->stride = (size_t)pass->w * run->p->channels;
+    ret->is_seen = pen__pass_view(pass, run->p->channels, &ret->resize, &ret->place);
+    if (!is_last) {
         PenScratch *to = &run->k->images[run->spare];
-        r = pen__scratch_hold(to, (uint64_t)sink.stride * pass->h, run->reterr);
-        sink.image = to->data;
+        r = pen__scratch_hold(to, (uint64_t)ret->stride * pass->h, run->reterr);
+        ret->image = to->data;
     }
     if (r == PEN_OK)
-        r = put_border(&sink, pass);
-    if (r == PEN_OK && seen)
-        r = pen__stream_start(run->k->stream, &resize, take_row, &sink, run->reterr);
-    if (r == PEN_OK && seen)
-        r = feed(run, pass, &resize);
+        r = put_border(ret, pass);
+    if (r == PEN_OK && ret->is_seen)
+        r = pen__stream_start(run->k->stream, &ret->resize, take_row, ret, run->reterr);
+    return r;
+}
+
+void pen__run_end_pass(PenPlanRun *run, const PenPassRun *pass)
+{
+    run->image = pass->image;
+    run->spare ^= !pass->is_last;
+    run->w = pass->pass->w;
+    run->h = pass->pass->h;
+}
+
+static int run_pass(PenPlanRun *run, const PenPass *what, bool is_last)
+{
+    PenPassRun pass;
+    int r = pen__run_begin_pass(run, what, is_last, &pass);
+    if (r == PEN_OK && pass.is_seen)
+        r = feed(run, &pass);
     else if (r == PEN_OK && !run->image)
         r = decode(run, drop_rows, NULL);
-    run->image = sink.image;
-    run->spare ^= !last;
-    run->w = pass->w;
-    run->h = pass->h;
+    pen__run_end_pass(run, &pass);
     return r;
 }
 
 /* Behind the first pass there is always an image, unless nothing of it is left. */
-static void run_pixels(const Run *run, const PenStep *step)
+static void run_pixels(const PenPlanRun *run, const PenStep *step)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
     PenPixels image = {run->image, run->w, run->h, run->p->channels};
@@ -203,7 +201,7 @@ static void run_pixels(const Run *run, const PenStep *step)
 }
 
 /* Into the other image, or as the last step to the result row by row. */
-static int run_warp(Run *run, const PenWarp *warp, bool last)
+static int run_warp(PenPlanRun *run, const PenWarp *warp, bool last)
 {
     size_t stride = (size_t)warp->window.w * run->p->channels;
     PenScratch *to = last ? &run->k->row : &run->k->images[run->spare];
@@ -229,7 +227,7 @@ static int run_warp(Run *run, const PenWarp *warp, bool last)
 }
 
 /* What is not stored yet, after the last step. */
-static void store_image(const Run *run)
+static void store_image(const PenPlanRun *run)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
     for (uint32_t y = 0; run->image && y < run->h; y++)
@@ -238,34 +236,34 @@ static void store_image(const Run *run)
     pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 
-static int check(const PenProgram *p, const PenSamplePlan *sample_plan, const PenEncoded *image,
-                 PenError *reterr)
+int pen__run_check(const PenPlanRun *run)
 {
-    if (p->kind.kind == PEN_KIND_NUMBER || sample_plan->shape.width != image->width ||
-        sample_plan->shape.height != image->height)
-        return pen__fail(reterr, PEN_E_INVALID, where,
+    const PenImageShape *shape = &run->sample_plan->shape;
+    const PenEncoded *image = run->header->image;
+    if (run->p->kind.kind == PEN_KIND_NUMBER || shape->width != image->width ||
+        shape->height != image->height)
+        return pen__fail(run->reterr, PEN_E_INVALID, where,
                          "expected an image of %u x %u pixels as in its plan, found %u x %u",
-                         sample_plan->shape.width, sample_plan->shape.height, image->width,
-                         image->height);
+                         shape->width, shape->height, image->width, image->height);
     return PEN_OK;
 }
 
-static int run_steps(Run run)
+int pen__run_steps(PenPlanRun *run, uint32_t first)
 {
-    const PenSamplePlan *sample_plan = run.sample_plan;
-    int r = check(run.p, sample_plan, run.header->image, run.reterr);
-    for (uint32_t i = 0; r == PEN_OK && i < sample_plan->n_steps; i++) {
+    const PenSamplePlan *sample_plan = run->sample_plan;
+    int r = PEN_OK;
+    for (uint32_t i = first; r == PEN_OK && i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
         bool last = i + 1 == sample_plan->n_steps;
         if (step->kind == PEN_STEP_PASS)
-            r = run_pass(&run, &step->u.pass, last);
+            r = run_pass(run, &step->u.pass, last);
         else if (step->kind == PEN_STEP_WARP)
-            r = run_warp(&run, &step->u.warp, last);
+            r = run_warp(run, &step->u.warp, last);
         else
-            run_pixels(&run, step);
+            run_pixels(run, step);
     }
     if (r == PEN_OK)
-        store_image(&run);
+        store_image(run);
     return r;
 }
 
@@ -273,26 +271,15 @@ int pen__sample_run_parsed(PenDecodeContext *k, const PenProgram *p,
                            const PenSamplePlan *sample_plan, const PenImageHeader *header,
                            const PenLimits *limits, void *dst, PenError *reterr)
 {
-    return run_steps((Run){.k = k,
-                           .p = p,
-                           .sample_plan = sample_plan,
-                           .header = header,
-                           .limits = limits,
-                           .dst = dst,
-                           .reterr = reterr});
-}
-
-int pen__sample_run_shared(PenDecodeContext *k, const PenProgram *p,
-                           const PenSamplePlan *sample_plan, const PenImageHeader *header,
-                           const PenSharedBox *shared, void *dst, PenError *reterr)
-{
-    return run_steps((Run){.k = k,
-                           .p = p,
-                           .sample_plan = sample_plan,
-                           .header = header,
-                           .dst = dst,
-                           .reterr = reterr,
-                           .shared = shared});
+    PenPlanRun run = {.k = k,
+                      .p = p,
+                      .sample_plan = sample_plan,
+                      .header = header,
+                      .limits = limits,
+                      .dst = dst,
+                      .reterr = reterr};
+    int r = pen__run_check(&run);
+    return r < 0 ? r : pen__run_steps(&run, 0);
 }
 
 int pen__sample_run(PenDecodeContext *k, const PenProgram *p, const PenSamplePlan *sample_plan,
@@ -347,10 +334,10 @@ uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sampl
                                  const PenImageHeader *header)
 {
     return pen__region_memory(header, &sample_plan->region, sample_plan->shrink) +
-           pen__sample_plan_shared_memory(p, sample_plan);
+           pen__sample_plan_steps_memory(p, sample_plan);
 }
 
-uint64_t pen__sample_plan_shared_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
+uint64_t pen__sample_plan_steps_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
     const PenBox *region = &sample_plan->region;
     uint64_t bytes = steps_memory(p, sample_plan);
