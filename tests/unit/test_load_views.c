@@ -25,6 +25,7 @@ static PenLoaderSettings settings(const char *pipeline)
     PenLoaderSettings s = help_loader_settings(BATCH);
     s.pipeline = pipeline;
     s.seed = 5;
+    s.memory_bytes = 256 << 20; /* of the plans of many views */
     return s;
 }
 
