@@ -125,7 +125,8 @@ uint64_t pen_loader_len(const PenLoader *loader)
 uint64_t pen_loader_dropped(const PenLoader *loader)
 {
     const PenLoadPlan *p = &loader->engine->plan;
-    uint64_t places = pen_loader_len(loader) * p->set.batch_size * p->set.world;
+    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0);
+    uint64_t places = pen__split_samples(&s, pen__split_steps(&s)) * p->set.world;
     return p->set.drop_last ? p->state.order.n - places : 0;
 }
 
@@ -177,9 +178,9 @@ PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field)
     if (field >= p->n_fields)
         return (PenTensor){0};
     PenTensor t = p->fields[field].tensor;
-    for (uint32_t i = 1; p->buckets && i < p->buckets->n; i++)
+    for (uint32_t i = 1; p->shapes && i < p->shapes->n; i++)
         for (uint32_t k = 0; k < t.n_dims; k++)
-            if (p->buckets->fields[i][field].tensor.shape[k] != t.shape[k])
+            if (p->shapes->fields[i][field].tensor.shape[k] != t.shape[k])
                 t.shape[k] = -1;
     return t;
 }
@@ -272,6 +273,7 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
     if (r < 0)
         return r;
     pass.steps = loader->position >= pass.split.n ? 0 : pen__split_steps(&pass.split);
+    pen__epoch_pass_init(&pass);
     loader->begun = true;
     loader->named = false;
     pen__load_engine_begin(e, &pass);

@@ -42,6 +42,7 @@ static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
 void pen__slot_set_bucket(const PenLoadPlan *plan, PenSlot *s, uint32_t bucket)
 {
     s->batch.bucket = bucket;
+    s->batch.n_samples = s->left = pen__load_plan_batch(plan, bucket);
     s->fields = pen__load_plan_fields(plan, bucket);
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         s->tensors[i] = s->fields[i].tensor;
@@ -57,7 +58,6 @@ static void describe(const PenLoadPlan *plan, PenSlot *s)
     s->batch.struct_size = sizeof s->batch;
     s->batch.memory = (void *)at;
     s->batch.memory_bytes = (size_t)plan->slot_bytes;
-    s->batch.n_samples = plan->set.batch_size;
     s->batch.n_fields = plan->n_fields;
     s->batch.fields = s->tensors;
     s->batch.samples = s->samples;
@@ -151,7 +151,7 @@ PenSlot *pen__ring_open(PenRing *r, PenError *reterr)
     if (!s)
         return NULL;
     s->next = NULL;
-    s->left = r->plan->set.batch_size;
+    s->left = s->batch.n_samples;
     s->opened_ns = pen__sys->now_ns();
     s->status = PEN_OK;
     s->failed_index = UINT32_MAX;
@@ -171,7 +171,7 @@ void pen__ring_add_sample(PenRing *r, uint32_t index, uint64_t sample, bool vali
     s->samples[index] = sample;
     s->valid[index] = valid;
     s->batch.n_valid += valid;
-    if (index + 1 == r->plan->set.batch_size)
+    if (index + 1 == s->batch.n_samples)
         r->open = NULL;
 }
 

@@ -54,13 +54,13 @@ int pen__stall_report(const PenThreads *threads, const PenRing *ring, const PenE
     Busy busy = describe(threads);
     const PenSlot *s = ring->pending;
     pen__pack_progress(pack, remote, sizeof remote);
-    int r =
-        pen__fail(reterr, PEN_E_TIMEOUT, "load/loader",
-                  "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
-                  " missing; %u threads idle%s%s; %s",
-                  pen__pack_path(pack), (double)waited_ns / 1e9, s ? s->left : 0,
-                  ring->plan->set.batch_size, pass->delivered, busy.n_idle, *busy.text ? ", " : "",
-                  busy.text, *remote ? remote : "check whether the storage responds");
+    int r = pen__fail(reterr, PEN_E_TIMEOUT, "load/loader",
+                      "%.120s: no batch for %.1f s: %u of %u samples of batch %" PRIu64
+                      " missing; %u threads idle%s%s; %s",
+                      pen__pack_path(pack), (double)waited_ns / 1e9, s ? s->left : 0,
+                      s ? s->batch.n_samples : ring->plan->set.batch_size, pass->delivered,
+                      busy.n_idle, *busy.text ? ", " : "", busy.text,
+                      *remote ? remote : "check whether the storage responds");
     if (busy.slowest && reterr && !ring->plan->sources) /* else its pack is not known */
         add_place(pack, busy.slowest->sample, reterr);
     return r;

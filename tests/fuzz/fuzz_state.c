@@ -27,7 +27,12 @@ static void cut(const PenState *s)
 {
     uint32_t world = (uint32_t)(s->pipeline | 1);
     uint32_t batch = (uint32_t)(s->subset | 1);
-    PenSplit split = {s->order.n, s->position, batch, world - 1, world, s->pack_id[0] & 1, false};
+    PenSplit split = {.n = s->order.n,
+                      .start = s->position,
+                      .batch = batch,
+                      .rank = world - 1,
+                      .world = world,
+                      .drop_last = s->pack_id[0] & 1};
     uint64_t steps = pen__split_steps(&split);
     bool valid = false;
     if (!steps)

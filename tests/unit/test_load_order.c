@@ -390,7 +390,8 @@ enum { GLOBAL = 48 };
 static void check_worlds(const PenOrder *o, uint64_t start, bool drop_last)
 {
     static const uint32_t worlds[] = {2, 3, 4, 6, 12};
-    PenSplit one = {o->plan.n, start, GLOBAL, 0, 1, drop_last, false};
+    PenSplit one = {
+        .n = o->plan.n, .start = start, .batch = GLOBAL, .world = 1, .drop_last = drop_last};
     uint64_t steps = pen__split_steps(&one);
     for (size_t k = 0; k < PEN_LEN(worlds); k++) {
         PenSplit many = one;
@@ -423,7 +424,7 @@ TEST(global_batches_are_the_same_for_any_number_of_ranks)
 static void check_pass(uint64_t n, uint64_t start, uint32_t batch, uint32_t world)
 {
     static uint32_t seen[600];
-    PenSplit s = {n, start, batch, 0, world, false, false};
+    PenSplit s = {.n = n, .start = start, .batch = batch, .world = world};
     uint64_t steps = pen__split_steps(&s);
     uint64_t global = (uint64_t)batch * world;
     uint64_t padding = 0;
@@ -463,7 +464,7 @@ TEST(a_pass_has_every_position_once_and_counts_what_fills_up)
 
 TEST(a_pass_that_is_over_has_no_batches)
 {
-    PenSplit s = {100, 100, 8, 0, 2, false, false};
+    PenSplit s = {.n = 100, .start = 100, .batch = 8, .world = 2};
     CHECK_INT(pen__split_steps(&s), 0);
     s.start = 1000;
     CHECK_INT(pen__split_steps(&s), 0);
@@ -474,7 +475,11 @@ TEST(a_pass_that_is_over_has_no_batches)
 TEST(the_largest_batches_do_not_overflow)
 {
     bool valid = true;
-    PenSplit s = {PEN_PERMUTE_MOST, 5, UINT32_MAX, UINT32_MAX - 1, UINT32_MAX, false, false};
+    PenSplit s = {.n = PEN_PERMUTE_MOST,
+                  .start = 5,
+                  .batch = UINT32_MAX,
+                  .rank = UINT32_MAX - 1,
+                  .world = UINT32_MAX};
     CHECK_INT(pen__split_steps(&s), 1);
     CHECK_INT(pen__split_position(&s, 0, 0, &valid), 5 + UINT64_C(0xfffffffe));
     CHECK_INT(valid, 1);
@@ -484,7 +489,8 @@ TEST(the_largest_batches_do_not_overflow)
     CHECK_INT(valid, 0);
     s.drop_last = true;
     CHECK_INT(pen__split_steps(&s), 0);
-    s = (PenSplit){PEN_PERMUTE_MOST, PEN_PERMUTE_MOST - 3, 2, 1, 2, false, false};
+    s = (PenSplit){
+        .n = PEN_PERMUTE_MOST, .start = PEN_PERMUTE_MOST - 3, .batch = 2, .rank = 1, .world = 2};
     CHECK_INT(pen__split_position(&s, 0, 1, &valid), 0);
     CHECK_INT(valid, 0);
     CHECK_INT(pen__split_position(&s, 0, 0, &valid), PEN_PERMUTE_MOST - 2);
@@ -497,7 +503,7 @@ static void check_own_lanes(uint32_t world, uint64_t start, uint64_t expected_sh
     static uint32_t user[4096];
     uint64_t shared = 0;
     PenOrder o = block_order(1200 * K, 4, 4, (Shape){K, 12, 4});
-    PenSplit s = {o.plan.n, start, 16, 0, world, true, false};
+    PenSplit s = {.n = o.plan.n, .start = start, .batch = 16, .world = world, .drop_last = true};
     memset(user, 0, sizeof user);
     for (s.rank = 0; s.rank < world; s.rank++)
         for (uint64_t g = 0; g < pen__split_steps(&s); g++)

@@ -96,7 +96,7 @@ TEST(each_block_once)
         uint64_t blocks = 0;
         for (uint32_t rank = 0; rank < worlds[w]; rank++) {
             PenOrderPlan order = {PEN_ORDER_BLOCK, 3205, 9, 8, 12, 4};
-            PenSplit split = {3205, 0, 16, rank, worlds[w], false, false};
+            PenSplit split = {.n = 3205, .batch = 16, .rank = rank, .world = worlds[w]};
             memset(&run, 0, sizeof run);
             /* Two windows of all lanes: the one in use and the next one. */
             PenSchedulePlan plan = plan_of(&run, &order, 2 * 12 * 4 * (BLOCK + 10));
@@ -118,7 +118,7 @@ TEST(whole_pack_stays)
 {
     static Run run;
     PenOrderPlan order = {PEN_ORDER_BLOCK, 800, 9, 8, 12, 4};
-    PenSplit split = {800, 0, 16, 0, 1, true, false};
+    PenSplit split = {.n = 800, .batch = 16, .world = 1, .drop_last = true};
     PenSchedulePlan plan = plan_of(&run, &order, 1000 * BLOCK);
     plan.keeps = true;
     CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
@@ -135,7 +135,7 @@ TEST(tight)
     for (size_t i = 0; i < PEN_LEN(kinds); i++)
         for (uint64_t limit = 1; limit < 6; limit++) {
             PenOrderPlan order = {kinds[i], 403, 9, 8, 3, 2};
-            PenSplit split = {403, 17, 10, 1, 3, false, false};
+            PenSplit split = {.n = 403, .start = 17, .batch = 10, .rank = 1, .world = 3};
             memset(&run, 0, sizeof run);
             PenSchedulePlan plan = plan_of(&run, &order, limit * (BLOCK + 10));
             CHECK(pen__schedule_init(&run.schedule, &plan, NULL) == PEN_OK);
@@ -159,7 +159,7 @@ TEST(list_and_range)
     for (uint64_t i = 0; i < 200; i++)
         list[i] = (i * 37) % 800;
     PenOrderPlan order = {PEN_ORDER_RANDOM, 200, 9, 0, 0, 0};
-    PenSplit split = {200, 0, 10, 0, 1, false, false};
+    PenSplit split = {.n = 200, .batch = 10, .world = 1};
     for (int listed = 0; listed < 2; listed++) {
         memset(&run, 0, sizeof run);
         PenSchedulePlan plan = plan_of(&run, &order, 12 * (BLOCK + 10));
@@ -180,7 +180,7 @@ TEST(failed)
 {
     static Run run;
     PenOrderPlan order = {PEN_ORDER_SEQUENTIAL, 80, 9, 0, 0, 0};
-    PenSplit split = {80, 0, 8, 0, 1, true, false};
+    PenSplit split = {.n = 80, .batch = 8, .world = 1, .drop_last = true};
     PenSchedulePlan plan = plan_of(&run, &order, 100 * BLOCK);
     PenOrder o;
     PenScheduledBlock *b, *next;

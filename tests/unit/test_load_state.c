@@ -334,7 +334,8 @@ static void run_ranks(char text[PEN_STATE_BYTES], uint32_t world, uint32_t batch
         char mine[PEN_STATE_BYTES];
         CHECK_INT(pen__state_read(text, &state, NULL), PEN_OK);
         CHECK_INT(pen__order_init(&o, &state.order, state.epoch, NULL), PEN_OK);
-        PenSplit split = {o.plan.n, state.position, batch, rank, world, false, false};
+        PenSplit split = {
+            .n = o.plan.n, .start = state.position, .batch = batch, .rank = rank, .world = world};
         uint64_t n = PEN_MIN(steps, pen__split_steps(&split));
         for (uint64_t g = 0; g < n; g++)
             for (uint32_t i = 0; i < batch; i++) {

@@ -57,12 +57,12 @@ void pen__lists_join(const PenLoadPlan *plan, PenSlot *s)
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         const PenOutField *f = &s->fields[i];
         if (f->sizes && f->list)
-            pen__sizes_list(plan, s, i);
+            pen__sizes_list(s, i);
         else if (f->sizes)
-            pen__sizes_pad(plan, s, i);
+            pen__sizes_pad(s, i);
         else if (f->mask)
-            pad(f, s->batch.memory, &s->fields[f->mask], plan->set.batch_size);
+            pad(f, s->batch.memory, &s->fields[f->mask], s->batch.n_samples);
         else if (f->list)
-            s->tensors[i].shape[0] = join(f, s->batch.memory, plan->set.batch_size);
+            s->tensors[i].shape[0] = join(f, s->batch.memory, s->batch.n_samples);
     }
 }

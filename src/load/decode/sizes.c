@@ -12,13 +12,13 @@ static const int64_t *sizes_of(const PenSlot *s, uint32_t field)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-void pen__sizes_list(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
+void pen__sizes_list(PenSlot *s, uint32_t field)
 {
     const PenOutField *f = &s->fields[field];
     const int64_t *sizes = sizes_of(s, field);
     uint8_t *memory = s->batch.memory;
     int64_t *offsets = (int64_t *)(void *)(memory + f->lengths);
-    uint32_t n = plan->set.batch_size;
+    uint32_t n = s->batch.n_samples;
     PenSizesRule rule;
     pen__program_sizes(f->program, &rule);
     for (uint32_t i = 0; i < n; i++)
@@ -97,11 +97,11 @@ static uint64_t largest_side(const int64_t *sizes, uint32_t n, uint32_t unit)
     return (most + unit - 1) / unit * unit;
 }
 
-void pen__sizes_pad(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
+void pen__sizes_pad(PenSlot *s, uint32_t field)
 {
     const PenOutField *f = &s->fields[field];
     const int64_t *sizes = sizes_of(s, field);
-    uint32_t n = plan->set.batch_size;
+    uint32_t n = s->batch.n_samples;
     PenSizesRule rule;
     pen__program_sizes(f->program, &rule);
     uint64_t height = largest_side(sizes, n, rule.pads), width;

@@ -7,9 +7,9 @@
 #include "load/ring.h"
 
 /* Images stay where they are: sets the offsets of the list. */
-void pen__sizes_list(const PenLoadPlan *plan, PenSlot *s, uint32_t field);
+void pen__sizes_list(PenSlot *s, uint32_t field);
 /* Moves the images of a slot together, each padded to the largest sides, without other memory, and
  * sets the shape of the tensor. */
-void pen__sizes_pad(const PenLoadPlan *plan, PenSlot *s, uint32_t field);
+void pen__sizes_pad(PenSlot *s, uint32_t field);
 
 #endif

@@ -255,7 +255,16 @@ uint64_t pen__split_steps(const PenSplit *s)
 {
     uint64_t global = (uint64_t)s->batch * s->world;
     uint64_t left = samples_left(s);
+    if (s->lengths)
+        return pen__lengths_steps(s->lengths, s->epoch, s->step,
+                                  left / s->world + (!s->drop_last && left % s->world != 0),
+                                  !s->drop_last);
     return left / global + (!s->drop_last && left % global != 0);
+}
+
+uint64_t pen__split_samples(const PenSplit *s, uint64_t g)
+{
+    return s->lengths ? pen__lengths_samples(s->lengths, s->epoch, s->step, g) : g * s->batch;
 }
 
 /* Ranks that have no batch in the last step repeat one of the first. */
@@ -268,14 +277,17 @@ static uint64_t batch_position(const PenSplit *s, uint64_t g, uint32_t i, bool *
     return s->start + k * s->batch + i;
 }
 
-/* Nothing overflows: g * global is at most what is left, and is taken off before more is added. */
-uint64_t pen__split_position(const PenSplit *s, uint64_t g, uint32_t i, bool *ret_valid)
+/* Nothing overflows: fewer samples than those of one step are behind what is left. */
+uint64_t pen__split_nth(const PenSplit *s, uint64_t k, bool *ret_valid)
 {
     if (s->by_batch)
-        return batch_position(s, g, i, ret_valid);
-    uint64_t global = (uint64_t)s->batch * s->world;
-    uint64_t left = samples_left(s) - g * global;
-    uint64_t inner = (uint64_t)i * s->world + s->rank;
-    *ret_valid = inner < left;
-    return inner < left ? s->n - left + inner : (inner - left) % s->n;
+        return batch_position(s, k / s->batch, (uint32_t)(k % s->batch), ret_valid);
+    uint64_t left = samples_left(s), at = k * s->world + s->rank;
+    *ret_valid = at < left;
+    return at < left ? s->start + at : (at - left) % s->n;
+}
+
+uint64_t pen__split_position(const PenSplit *s, uint64_t g, uint32_t i, bool *ret_valid)
+{
+    return pen__split_nth(s, pen__split_samples(s, g) + i, ret_valid);
 }

@@ -10,6 +10,7 @@
 #include <penstock/loader.h>
 
 #include "load/epoch/bucket_table.h"
+#include "load/epoch/lengths.h"
 #include "load/epoch/permute.h"
 
 /* What stays the same for all epochs of a run; kept in the state. */
@@ -56,17 +57,26 @@ void pen__order_choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, 
  * (p - start) mod R = r, so that it keeps to its own lanes when R divides their number.
  *
  * With buckets, the places of a table are split by batches: n and start are multiples of B, batch k
- * is the places [start + k*B, start + (k+1)*B), and rank r has the batches with k mod R = r. */
+ * is the places [start + k*B, start + (k+1)*B), and rank r has the batches with k mod R = r.
+ *
+ * With lengths, the batches of a step have those of its length instead of B. Step 0 of the pass is
+ * step `step` of the epoch. */
 typedef struct PenSplit {
     uint64_t n, start;
     uint32_t batch, rank, world; /* batch and world at least 1, rank < world */
     bool drop_last;
     bool by_batch;
+    const PenLengths *lengths; /* NULL: all batches have `batch` samples */
+    uint64_t epoch, step;      /* of lengths */
 } PenSplit;
 
 uint64_t pen__split_steps(const PenSplit *s); /* batches of the pass, the same for every rank */
-/* Position of sample i < batch of batch g < steps of this rank; *ret_valid is false where it only
- * fills up (the order is then repeated from its start). */
+uint64_t pen__split_samples(const PenSplit *s,
+                            uint64_t g); /* of this rank in its first g batches */
+/* Position of sample k of this rank, when those of its batches are counted one after another;
+ * *ret_valid is false where it only fills up (the order is then repeated from its start). */
+uint64_t pen__split_nth(const PenSplit *s, uint64_t k, bool *ret_valid);
+/* The same for sample i of batch g < steps. */
 uint64_t pen__split_position(const PenSplit *s, uint64_t g, uint32_t i, bool *ret_valid);
 
 #endif

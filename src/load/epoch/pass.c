@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/epoch/pass.h"
 
+static void open_batch(PenEpochPass *p)
+{
+    const PenSplit *s = &p->split;
+    if (!s->lengths)
+        return;
+    p->length = pen__lengths_at(s->lengths, s->epoch, s->step + p->next_batch);
+    p->batch = s->lengths->batch[p->length];
+}
+
+void pen__epoch_pass_init(PenEpochPass *p)
+{
+    p->batch = p->split.batch;
+    open_batch(p);
+}
+
 bool pen__epoch_pass_is_running(const PenEpochPass *p)
 {
     return !p->ended && !p->status;
@@ -14,7 +29,7 @@ bool pen__epoch_pass_has_next(const PenEpochPass *p)
 PenPassSample pen__epoch_pass_peek(const PenEpochPass *p)
 {
     PenPassSample s = {.index = p->next_sample};
-    s.position = pen__split_position(&p->split, p->next_batch, p->next_sample, &s.valid);
+    s.position = pen__split_nth(&p->split, p->assigned, &s.valid);
     s.chosen = pen__order_at(&p->order, s.position);
     if (p->order.table)
         s.valid = s.valid && !pen__bucket_table_fills(p->order.table, s.position);
@@ -23,15 +38,12 @@ PenPassSample pen__epoch_pass_peek(const PenEpochPass *p)
 
 void pen__epoch_pass_advance(PenEpochPass *p)
 {
-    if (++p->next_sample < p->split.batch)
+    p->assigned++;
+    if (++p->next_sample < p->batch)
         return;
     p->next_sample = 0;
     p->next_batch++;
-}
-
-uint64_t pen__epoch_pass_assigned(const PenEpochPass *p)
-{
-    return p->next_batch * p->split.batch + p->next_sample;
+    open_batch(p);
 }
 
 void pen__epoch_pass_fail(PenEpochPass *p, int status, const PenError *error)
@@ -54,5 +66,5 @@ uint64_t pen__epoch_pass_position(const PenEpochPass *p)
     const PenSplit *s = &p->split;
     if (p->delivered == p->steps)
         return s->n;
-    return s->start + p->delivered * s->batch * (uint64_t)s->world;
+    return s->start + pen__split_samples(s, p->delivered) * s->world;
 }

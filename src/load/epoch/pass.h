@@ -15,6 +15,9 @@ typedef struct PenEpochPass {
     uint64_t steps;       /* batches */
     uint64_t next_batch;  /* that gets the next sample */
     uint32_t next_sample; /* its place in that batch */
+    uint32_t batch;       /* samples of that batch */
+    uint32_t length;      /* and the number of its length; without lengths 0 */
+    uint64_t assigned;    /* samples passed by so far */
     uint64_t delivered;   /* batches */
     bool ended;           /* no more samples are to be read */
     int status;           /* of `error`; PEN_OK: none */
@@ -29,12 +32,12 @@ typedef struct PenPassSample {
     bool valid;        /* false: it only fills up the batch */
 } PenPassSample;
 
+void pen__epoch_pass_init(PenEpochPass *p); /* order, split and steps are set */
 /* Neither ended nor failed. */
 bool pen__epoch_pass_is_running(const PenEpochPass *p);
 bool pen__epoch_pass_has_next(const PenEpochPass *p); /* is running, and samples are left */
 PenPassSample pen__epoch_pass_peek(const PenEpochPass *p);
-void pen__epoch_pass_advance(PenEpochPass *p);            /* to the sample after it */
-uint64_t pen__epoch_pass_assigned(const PenEpochPass *p); /* samples passed by so far */
+void pen__epoch_pass_advance(PenEpochPass *p); /* to the sample after it */
 /* A failure that no batch is to blame for, until it is taken. */
 void pen__epoch_pass_fail(PenEpochPass *p, int status, const PenError *error);
 int pen__epoch_pass_take_error(PenEpochPass *p, PenError *reterr); /* PEN_OK: there is none */

@@ -8,10 +8,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "load/plan/program.h"
-#include "load/plan/views.h"
+#include "load/plan/shapes.h"
 #include "ops/operations/op.h"
-#include "ops/pipeline/bucket.h"
 
 #define WHERE "load/buckets"
 
@@ -53,59 +51,19 @@ int pen__plan_buckets_take(PenLoadPlan *p, PenError *reterr)
 
 void pen__plan_buckets_free(PenLoadPlan *p)
 {
-    PenBucketPlan *b = p->buckets;
-    if (!b)
-        return;
-    for (uint32_t i = 1; i < b->n && b->fields[i]; i++) {
-        for (uint32_t k = 0; k < p->n_fields; k++)
-            if (b->fields[i][k].program != p->fields[k].program)
-                pen__program_free(&b->fields[i][k].program);
-        pen__free(b->fields[i]);
-    }
-    pen__free(b->of_entry);
-    pen__free(b);
+    if (p->buckets)
+        pen__free(p->buckets->of_entry);
+    pen__free(p->buckets);
     p->buckets = NULL;
 }
 
 /* ---- fields ---- */
 
-static bool is_in_buckets(const PenLoadPlan *p, const PenOutField *f)
-{
-    const PenSpecField *spec = f->program ? pen__plan_spec(p, f) : NULL;
-    return spec && pen__bucket_used(spec);
-}
-
-static int make_fields(PenLoadPlan *p, uint32_t bucket, PenError *reterr)
-{
-    PenOutField *fields = pen__alloc_array(p->n_fields, sizeof *fields);
-    int r = PEN_OK;
-    if (!fields)
-        return pen__fail_memory(reterr, WHERE, "fields");
-    memcpy(fields, p->fields, p->n_fields * sizeof *fields);
-    p->buckets->fields[bucket] = fields;
-    for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++) {
-        PenFieldKind kind;
-        PenProgram *program;
-        if (!is_in_buckets(p, &fields[i]))
-            continue;
-        pen__plan_describe(&pen_pack_info(p->pack)->fields[fields[i].field], &kind);
-        r = pen__plan_program(p, bucket, pen__plan_spec(p, &fields[i]), &kind, &program, reterr);
-        if (r < 0)
-            break;
-        PenTensor one = pen__program_result(program);
-        pen__plan_set_tensor(p, &fields[i], &one);
-        fields[i].program = program;
-        fields[i].bytes = pen__program_bytes(program);
-    }
-    return r;
-}
-
 int pen__plan_buckets_fields(PenLoadPlan *p, PenError *reterr)
 {
-    int r = PEN_OK;
     bool is_used = false;
     for (uint32_t i = 0; i < p->n_fields; i++) {
-        if (!is_in_buckets(p, &p->fields[i]))
+        if (!pen__plan_has_shapes(p, &p->fields[i]))
             continue;
         is_used = true;
         if (p->fields[i].sizes)
@@ -118,10 +76,7 @@ int pen__plan_buckets_fields(PenLoadPlan *p, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "buckets: no operation of the pipeline has the size of a bucket; write "
                          "'cover bucket' or 'random_resized_crop bucket' instead of a size");
-    p->buckets->fields[0] = p->fields;
-    for (uint32_t i = 1; i < p->buckets->n && r == PEN_OK; i++)
-        r = make_fields(p, i, reterr);
-    return r;
+    return pen__plan_shapes_new(p, p->buckets->n, reterr);
 }
 
 /* ---- samples ---- */
@@ -197,7 +152,7 @@ static int assign_list(const PenLoadPlan *p, uint32_t field, PenError *reterr)
 static int assign_by_size(const PenLoadPlan *p, PenError *reterr)
 {
     uint32_t first = 0;
-    while (!is_in_buckets(p, &p->fields[first]))
+    while (!pen__plan_has_shapes(p, &p->fields[first]))
         first++;
     uint32_t field = p->fields[first].field;
     if (p->subset)

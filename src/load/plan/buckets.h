@@ -10,7 +10,7 @@
 int pen__plan_buckets_take(PenLoadPlan *p, PenError *reterr);
 int pen__plan_buckets_fields(PenLoadPlan *p, PenError *reterr);
 int pen__plan_buckets_assign(PenLoadPlan *p, PenError *reterr);
-void pen__plan_buckets_free(PenLoadPlan *p); /* before the plan's own fields */
+void pen__plan_buckets_free(PenLoadPlan *p); /* there may be none */
 
 /* The bucket of sample i of an epoch, before they are mixed; there are buckets. */
 uint32_t pen__plan_bucket_of(const PenLoadPlan *p, uint64_t epoch, uint64_t i);

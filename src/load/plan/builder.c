@@ -14,6 +14,7 @@
 #include "load/plan/buckets.h"
 #include "load/plan/fields.h"
 #include "load/plan/memory.h"
+#include "load/plan/shapes.h"
 #include "load/plan/sources.h"
 
 #define WHERE "load/plan"
@@ -216,6 +217,7 @@ static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
 
 void pen__load_plan_fini(PenLoadPlan *p)
 {
+    pen__plan_shapes_free(p);
     pen__plan_buckets_free(p);
     for (uint32_t i = 0; i < p->n_fields; i++) {
         pen__program_free(&p->fields[i].program);

@@ -26,9 +26,9 @@ static bool add_region(uint64_t *at, uint64_t n, uint64_t each, uint64_t *ret_of
 }
 
 /* Tensors lie one after another; the numbers of the samples and the mask are apart. */
-static int lay_out_fields(PenLoadPlan *p, PenOutField *fields, PenError *reterr)
+static int lay_out_fields(PenLoadPlan *p, PenOutField *fields, uint64_t n, PenError *reterr)
 {
-    uint64_t at = 0, n = p->set.batch_size;
+    uint64_t at = 0;
     for (uint32_t i = 0; i < p->n_fields; i++) {
         PenOutField *f = &fields[i];
         bool fits = add_region(&at, n, f->bytes, &f->offset);
@@ -36,20 +36,20 @@ static int lay_out_fields(PenLoadPlan *p, PenOutField *fields, PenError *reterr)
             fits = fits && add_region(&at, n + 1, 8, &f->lengths) &&
                    add_region(&at, n / 8 + 1, 1, &f->validity);
         if (!fits)
-            return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                             "batch of %u samples: expected less than 2^64 bytes, found more",
-                             p->set.batch_size);
+            return pen__fail(
+                reterr, PEN_E_LIMIT, WHERE,
+                "batch of %" PRIu64 " samples: expected less than 2^64 bytes, found more", n);
     }
     p->slot_bytes = PEN_MAX(p->slot_bytes, at);
     return PEN_OK;
 }
 
-/* A slot takes batches of every bucket. */
+/* A slot takes batches of every shape. */
 static int lay_out(PenLoadPlan *p, PenError *reterr)
 {
-    int r = lay_out_fields(p, p->fields, reterr);
-    for (uint32_t i = 1; p->buckets && i < p->buckets->n && r == PEN_OK; i++)
-        r = lay_out_fields(p, p->buckets->fields[i], reterr);
+    int r = lay_out_fields(p, p->fields, pen__load_plan_batch(p, 0), reterr);
+    for (uint32_t i = 1; p->shapes && i < p->shapes->n && r == PEN_OK; i++)
+        r = lay_out_fields(p, p->shapes->fields[i], pen__load_plan_batch(p, i), reterr);
     return r;
 }
 

@@ -89,12 +89,16 @@ typedef struct PenShares {
 } PenShares;
 
 /* Batches of several shapes. */
+typedef struct PenShapes {
+    uint32_t n;
+    PenOutField *fields[PEN_MAX_BUCKETS]; /* n_fields each; those of the first are the plan's */
+} PenShapes;
+
 typedef struct PenBucketPlan {
     uint32_t n;
     PenBucketSize size[PEN_MAX_BUCKETS];
-    PenOutField *fields[PEN_MAX_BUCKETS]; /* n_fields each; those of the first are the plan's */
-    uint8_t *of_entry;                    /* the bucket of each of the samples chosen */
-    uint64_t counted;                     /* the epoch of `counts` + 1; 0: of none */
+    uint8_t *of_entry; /* the bucket of each of the samples chosen */
+    uint64_t counted;  /* the epoch of `counts` + 1; 0: of none */
     PenBucketCounts counts;
 } PenBucketPlan;
 
@@ -139,7 +143,10 @@ typedef struct PenLoadPlan {
     uint64_t *subset;       /* NULL: samples first, first + 1, ... */
     uint32_t *ordinals;     /* of entries of subset; NULL: it has no repeats */
     PenWeights *weights;    /* of the samples chosen; NULL: each is in an epoch once */
-    PenBucketPlan *buckets; /* NULL: all batches have one shape */
+    PenShapes *shapes;      /* of buckets or lengths; NULL: all batches have one shape */
+    PenBucketPlan *buckets; /* NULL: none */
+    PenLengths *lengths;    /* of a token budget; NULL: all batches have set.batch_size samples,
+                             * which otherwise is that of the largest */
     uint64_t epoch_most;    /* the last epoch that there may be */
     PenState state;         /* order, ids and hashes; epoch and position are the loader's */
     uint64_t slot_bytes;    /* of a slot's tensors */
@@ -160,10 +167,16 @@ static inline bool pen__load_plan_repeats(const PenLoadPlan *p)
     return p->ordinals || p->weights || p->mixture;
 }
 
-/* What samples of a batch become, by its bucket. */
-static inline const PenOutField *pen__load_plan_fields(const PenLoadPlan *p, uint32_t bucket)
+/* What samples of a batch become, by the number of its bucket or length. */
+static inline const PenOutField *pen__load_plan_fields(const PenLoadPlan *p, uint32_t shape)
 {
-    return p->buckets ? p->buckets->fields[bucket] : p->fields;
+    return p->shapes ? p->shapes->fields[shape] : p->fields;
+}
+
+/* And how many samples it has. */
+static inline uint32_t pen__load_plan_batch(const PenLoadPlan *p, uint32_t shape)
+{
+    return p->lengths ? p->lengths->batch[shape] : p->set.batch_size;
 }
 
 typedef struct PenChosen {

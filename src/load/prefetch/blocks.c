@@ -198,7 +198,7 @@ static void fetch_again(PenBlocks *b, PenScheduledBlock *which)
 
 bool pen__blocks_can_assign(const PenBlocks *b)
 {
-    return b->free_tickets && pen__epoch_pass_assigned(b->pass) < b->schedule.cursor;
+    return b->free_tickets && b->pass->assigned < b->schedule.cursor;
 }
 
 void pen__blocks_assign(PenBlocks *b, const PenAssignment *what)
@@ -267,7 +267,7 @@ void pen__blocks_sample_done(PenBlocks *b, PenScheduledBlock *from)
  * would take it from the first batch. */
 static bool is_first_batch_only(const PenBlocks *b)
 {
-    return pen__turns_are_pending(&b->turns) && b->schedule.cursor >= b->schedule.split.batch &&
+    return pen__turns_are_pending(&b->turns) && pen__schedule_has_first_batch(&b->schedule) &&
            !pen__pack_joins(b->plan->pack);
 }
 

@@ -61,7 +61,7 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
     pthread_mutex_lock(&b->lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
     pen__spans_request(me, at.number, bytes, begin_ns);
-    if (pen__turns_answered(&b->turns, s->cursor >= s->split.batch))
+    if (pen__turns_answered(&b->turns, pen__schedule_has_first_batch(s)))
         pthread_cond_broadcast(&b->fetchers);
     for (int i = 0; i < n; i++)
         pen__blocks_fetched(b, run[i], r, blocks[i], &err);

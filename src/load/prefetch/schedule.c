@@ -96,6 +96,11 @@ static bool fits(const PenSchedule *s, uint64_t bytes)
            (s->bytes <= s->plan.limit_bytes && bytes <= s->plan.limit_bytes - s->bytes);
 }
 
+bool pen__schedule_has_first_batch(const PenSchedule *s)
+{
+    return s->cursor >= s->first_batch;
+}
+
 bool pen__schedule_is_starved(const PenSchedule *s)
 {
     return s->cursor - s->done < STARVED;
@@ -136,7 +141,8 @@ void pen__schedule_begin(PenSchedule *s, const PenOrder *order, const PenSplit *
     forget_uses(s);
     s->order = *order;
     s->split = *split;
-    s->n = steps * split->batch;
+    s->n = pen__split_samples(split, steps);
+    s->first_batch = pen__split_samples(split, PEN_MIN(steps, 1u));
     s->cursor = s->done = 0;
 }
 
@@ -149,8 +155,7 @@ void pen__schedule_end(PenSchedule *s)
 uint64_t pen__schedule_block_of(const PenSchedule *s, uint64_t i)
 {
     bool valid;
-    uint64_t p =
-        pen__split_position(&s->split, i / s->split.batch, (uint32_t)(i % s->split.batch), &valid);
+    uint64_t p = pen__split_nth(&s->split, i, &valid);
     uint64_t index = pen__order_at(&s->order, p);
     return s->plan.block ? s->plan.block(s->plan.of, s->order.epoch, index)
                          : (s->plan.first + index) / s->plan.block_samples;

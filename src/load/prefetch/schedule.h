@@ -53,9 +53,10 @@ typedef struct PenSchedule {
     PenSchedulePlan plan;
     PenOrder order;
     PenSplit split;
-    uint64_t n;      /* samples of this rank in the pass */
-    uint64_t cursor; /* samples scheduled: the blocks of those before it have been requested */
-    uint64_t done;   /* samples done */
+    uint64_t n;           /* samples of this rank in the pass */
+    uint64_t first_batch; /* and in its first batch */
+    uint64_t cursor;      /* samples scheduled: the blocks of those before it have been requested */
+    uint64_t done;        /* samples done */
     uint64_t bytes, peak_bytes;
     uint64_t n_blocks;
     PenScheduledBlock **table;
@@ -90,6 +91,7 @@ void pen__schedule_failed(PenSchedule *s, PenScheduledBlock *b);
 void pen__schedule_retry(PenScheduledBlock *b);
 
 PenScheduledBlock *pen__schedule_find(const PenSchedule *s, uint64_t number); /* NULL: none */
+bool pen__schedule_has_first_batch(const PenSchedule *s); /* its blocks have been requested */
 /* So few samples are scheduled that blocks which are needed later are dropped, too. */
 bool pen__schedule_is_starved(const PenSchedule *s);
 /* A sample that needed the block is done. */
