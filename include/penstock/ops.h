@@ -41,7 +41,8 @@ typedef enum PenParamType {
     PEN_PARAM_FACTOR = 7, /**< low,high; one number x is 1-x,1+x (if min < 0: -x,x) */
     PEN_PARAM_SIDES = 8,  /**< height,width; one number is the shorter side and keeps the aspect */
     PEN_PARAM_INTS = 9,   /**< a list of integers */
-    PEN_PARAM_NAME = 10   /**< the name of a field of the pipeline */
+    PEN_PARAM_NAME = 10,  /**< the name of a field of the pipeline */
+    PEN_PARAM_DRAWN = 11  /**< low,high, between which a number is drawn; one number is both */
 } PenParamType;
 
 typedef struct PenParam {

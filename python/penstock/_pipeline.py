@@ -12,7 +12,7 @@ from . import _check, _core
 from ._error import InvalidError
 
 # PenParamType
-INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS, NAME = range(1, 11)
+INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS, NAME, DRAWN = range(1, 12)
 _MOST_NUMBERS = 64  # of a list
 _MAX_NAME = 255  # bytes, as in a pack
 
@@ -103,7 +103,7 @@ def _value_text(what: str, param: Param, value: Any) -> str:
         raise InvalidError(f"{what}: expected at least one number, found {_check.shown(value)}")
     if not many or (param.type == RANGE and len(many) != 2):
         raise InvalidError(f"{what}: expected two numbers, found {_check.shown(value)}")
-    if param.type in (SIZE, SIDES, FACTOR) and len(many) > 2:
+    if param.type in (SIZE, SIDES, FACTOR, DRAWN) and len(many) > 2:
         raise InvalidError(f"{what}: expected one number or two, found {_check.shown(value)}")
     # One number x of a factor means a range around 1 or 0, so the library checks its bounds.
     if param.type == FACTOR and len(many) == 1:

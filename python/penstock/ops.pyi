@@ -129,6 +129,96 @@ def grayscale(
     p  probability
     """
 
+def random_invert(
+    p: float = 0.5,
+) -> Op:
+    """Invert all values: x becomes 255 - x.
+
+    p  probability
+    """
+
+def random_posterize(
+    bits: int,
+    p: float = 0.5,
+) -> Op:
+    """Keep the highest bits of each value.
+
+    bits  bits that are kept of each value
+    p     probability
+    """
+
+def random_solarize(
+    threshold: float,
+    p: float = 0.5,
+) -> Op:
+    """Invert the values from a threshold on.
+
+    threshold  values from this one on are inverted
+    p          probability
+    """
+
+def random_equalize(
+    p: float = 0.5,
+) -> Op:
+    """Equalize the histogram of each channel.
+
+    p  probability
+    """
+
+def random_autocontrast(
+    p: float = 0.5,
+) -> Op:
+    """Stretch the values of each channel to 0-255.
+
+    p  probability
+    """
+
+def random_adjust_sharpness(
+    sharpness_factor: float,
+    p: float = 0.5,
+) -> Op:
+    """Make the image sharper or smoother.
+
+    sharpness_factor  0: smooth, 1: unchanged, 2: twice as sharp
+    p                 probability
+    """
+
+def adjust_gamma(
+    gamma: float | Sequence[float],
+    gain: float = 1,
+) -> Op:
+    """Compute 255 * gain * (x / 255) ^ gamma.
+
+    gamma  exponent; above 1, shadows become darker; of low,high, one is drawn for each image
+    gain   factor
+    """
+
+def gaussian_blur(
+    kernel_size: int | Sequence[int],
+    sigma: float | Sequence[float] = (0.1, 2),
+) -> Op:
+    """Blur with a Gaussian kernel.
+
+    kernel_size  height,width of the kernel in pixels, or one number for both; odd
+    sigma        standard deviation in pixels; of low,high, one is drawn for each image
+    """
+
+def random_channel_permutation(
+    p: float = 1,
+) -> Op:
+    """Put the three channels in a random order.
+
+    p  probability
+    """
+
+def jpeg(
+    quality: float | Sequence[float],
+) -> Op:
+    """Compress the image as JPEG (4:2:0) and decode it again.
+
+    quality  quality of the JPEG, an integer; of low,high, one is drawn for each image
+    """
+
 def clip(
     frames: int = 16,
     stride: int = 2,

@@ -20,6 +20,11 @@ static const PenDsp tier_c = {
     .grey_sum = pen__grey_sum_c,
     .warp_fixed = pen__warp_fixed_c,
     .warp_bilinear = pen__warp_general,
+    .lookup = pen__lookup_c,
+    .count = pen__count_c,
+    .sharpen = pen__sharpen_c,
+    .blur_across = pen__blur_across_c,
+    .blur_down = pen__blur_down_c,
 };
 
 #ifdef __x86_64__
@@ -39,6 +44,11 @@ static const PenDsp tier_avx2 = {
     .grey_sum = pen__grey_sum_avx2,
     .warp_fixed = pen__warp_fixed_c,
     .warp_bilinear = pen__warp_general,
+    .lookup = pen__lookup_c,
+    .count = pen__count_c,
+    .sharpen = pen__sharpen_c,
+    .blur_across = pen__blur_across_c,
+    .blur_down = pen__blur_down_c,
 };
 
 static const PenDsp tier_avx512 = {
@@ -58,6 +68,11 @@ static const PenDsp tier_avx512 = {
     .grey_sum = pen__grey_sum_avx2,
     .warp_fixed = pen__warp_fixed_c,
     .warp_bilinear = pen__warp_general,
+    .lookup = pen__lookup_c,
+    .count = pen__count_c,
+    .sharpen = pen__sharpen_c,
+    .blur_across = pen__blur_across_c,
+    .blur_down = pen__blur_down_c,
 };
 #endif
 

@@ -64,6 +64,22 @@ typedef struct PenDsp {
     /* One row: nearest pixels of an affine map in fixed point, and bilinear ones of any map. */
     void (*warp_fixed)(const PenWarpRows *rows, uint8_t *dst);
     void (*warp_bilinear)(const PenWarpRows *rows, uint8_t *dst);
+    /* Tables of 256 values, one for each of 1 or 3 channels, on n pixels in place; how often each
+     * channel has each value is added to *counts. */
+    void (*lookup)(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
+    void (*count)(const uint8_t *p, size_t n, uint32_t channels, uint32_t counts[][256]);
+    /* A row of n bytes but for its first and last pixel: `factor` of the way from the mean of the
+     * pixels around (the one in the middle counts 5 times) to the pixel. `to` may be `here`. */
+    void (*sharpen)(const uint8_t *const rows[3], uint8_t *to, size_t n, uint32_t channels,
+                    int32_t factor);
+    /* Symmetric kernels: weights[0] of the value in the middle, weights[k] of both that lie k
+     * pixels (of `channels` values) or rows away, all of 1.15 fixed point with a sum of 1. Values
+     * between the two are 6 bits finer than pixels. Across, *row begins `radius` pixels before the
+     * first of n values; rows are numbered from -radius. */
+    void (*blur_across)(const int16_t *row, int16_t *to, size_t n, uint32_t channels,
+                        const int16_t *weights, uint32_t radius);
+    void (*blur_down)(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
+                      uint32_t radius);
 } PenDsp;
 
 enum { PEN_FACTOR_MAX = 100 << 16 };

@@ -24,6 +24,14 @@ uint64_t pen__grey_sum_c(const uint8_t *p, size_t n);
 void pen__warp_fixed_c(const PenWarpRows *r, uint8_t *dst);
 /* A row of any map with any filter. */
 void pen__warp_general(const PenWarpRows *r, uint8_t *dst);
+void pen__lookup_c(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
+void pen__count_c(const uint8_t *p, size_t n, uint32_t channels, uint32_t counts[][256]);
+void pen__sharpen_c(const uint8_t *const rows[3], uint8_t *to, size_t n, uint32_t channels,
+                    int32_t factor);
+void pen__blur_across_c(const int16_t *row, int16_t *to, size_t n, uint32_t channels,
+                        const int16_t *weights, uint32_t radius);
+void pen__blur_down_c(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
+                      uint32_t radius);
 
 void pen__weigh_avx2(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);

@@ -19,6 +19,7 @@ TYPES = {
     p.SIDES: "int | Sequence[int]",
     p.INTS: "int | Sequence[int]",
     p.NAME: "str",
+    p.DRAWN: "float | Sequence[float]",
 }
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # Made by tests/python/ops_stub.py from the library's table of operations; do not edit.

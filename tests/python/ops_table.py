@@ -20,6 +20,7 @@ KINDS = {
     p.FACTOR: "x, or low,high",
     p.SIDES: "shorter side, or height,width",
     p.INTS: "integers",
+    p.DRAWN: "number, or low,high",
 }
 
 

@@ -378,6 +378,8 @@ OPTIONS = {
                                  "--seconds", "1", "--batch", "2")),
     "did you mean": (lambda d: ("inof",), "did you mean info?", nothing,
                      lambda d: ("info", first(d))),
+    "operations": (lambda d: ("ops", "decode | zzzzz"), "'penstock ops' lists all operations",
+                   nothing, lambda d: ("ops",)),
     "commands": (lambda d: ("zzzzz",), "'penstock --help' lists all", nothing,
                  lambda d: ("--help",)),
     "the command first": (lambda d: ("--json", "info"), "'penstock --help' lists the commands",

@@ -70,7 +70,7 @@ def test_operations_and_text_give_the_same():
 def test_defaults_are_the_library_s(name):
     """What the signature shows is what the library does without it."""
     params = _pipeline.table()[name][1]
-    needed = ["64" if param.type == _pipeline.NAME else 64
+    needed = ["64" if param.type == _pipeline.NAME else min(64, param.max)
               for param in params if param.initial is None]
     shown = {
         param.name: _pipeline.initial(param) for param in params if param.initial is not None

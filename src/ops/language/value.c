@@ -109,7 +109,7 @@ static int spread(const PenOp *op, const PenParam *param, const PenToken *t, Pen
                   PenError *reterr)
 {
     double x = v->v[0];
-    if (param->type == PEN_PARAM_SIZE) {
+    if (param->type == PEN_PARAM_SIZE || param->type == PEN_PARAM_DRAWN) {
         v->v[1] = x;
         v->n = 2;
     } else if (param->type == PEN_PARAM_FACTOR) {
@@ -143,7 +143,9 @@ int pen__value_read(const PenOp *op, const PenParam *param, const PenWords *word
         r = spread(op, param, &words->token[0], &v, reterr);
     if (r < 0)
         return r;
-    if ((param->type == PEN_PARAM_RANGE || param->type == PEN_PARAM_FACTOR) && v.v[0] > v.v[1])
+    int is_range = param->type == PEN_PARAM_RANGE || param->type == PEN_PARAM_FACTOR ||
+                   param->type == PEN_PARAM_DRAWN;
+    if (is_range && v.v[0] > v.v[1])
         return pen__spec_fail(reterr, words->token[0].column,
                               "%s: %s: expected the lower number first", op->name, param->name);
     *ret = v;

@@ -6,6 +6,7 @@
 
 #include <penstock/decode.h>
 
+#include "dsp/real.h"
 #include "ops/operations/draw.h"
 
 typedef struct PenSampleRule {
@@ -22,9 +23,5 @@ PenBox pen__sample_erase(PenDraw *d, uint32_t width, uint32_t height, const PenS
 int32_t pen__sample_factor(PenDraw *d, double low, double high);
 /* A random shift of hue, of -0.5 to 0.5 turns, as 0-255. */
 int32_t pen__sample_hue(PenDraw *d, double low, double high);
-
-/* Within 2 units in the last place of the true values; x > 0, and |x| < 700. */
-double pen__real_log(double x);
-double pen__real_exp(double x);
 
 #endif

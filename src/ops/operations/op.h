@@ -25,7 +25,8 @@ enum {
     PEN_DOES_LIST = 8,      /* values of any length: the only operation of its field */
     PEN_DOES_REPEAT = 9,    /* several results of one image: behind all others */
     PEN_DOES_FOLLOW = 10,   /* moves or chooses rows: of ragged fields, before their list */
-    PEN_DOES_PAD = 11       /* results of different sizes: behind all others */
+    PEN_DOES_PAD = 11,      /* results of different sizes: behind all others */
+    PEN_DOES_TONE = 12      /* changes values, of RGB and grey images */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
@@ -49,6 +50,25 @@ enum {
        "Change the colors randomly. The changes run in random order.")                             \
     XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
        "Remove the colors. The result keeps three equal channels.")                                \
+    XX(random_invert, 1, TONE, 1, NULL, pen__draft_random_invert,                                  \
+       "Invert all values: x becomes 255 - x.")                                                    \
+    XX(random_posterize, 2, TONE, 1, NULL, pen__draft_random_posterize,                            \
+       "Keep the highest bits of each value.")                                                     \
+    XX(random_solarize, 2, TONE, 1, NULL, pen__draft_random_solarize,                              \
+       "Invert the values from a threshold on.")                                                   \
+    XX(random_equalize, 1, TONE, 1, NULL, pen__draft_random_equalize,                              \
+       "Equalize the histogram of each channel.")                                                  \
+    XX(random_autocontrast, 1, TONE, 1, NULL, pen__draft_random_autocontrast,                      \
+       "Stretch the values of each channel to 0-255.")                                             \
+    XX(random_adjust_sharpness, 2, TONE, 1, NULL, pen__draft_random_adjust_sharpness,              \
+       "Make the image sharper or smoother.")                                                      \
+    XX(adjust_gamma, 2, TONE, 1, NULL, pen__draft_adjust_gamma,                                    \
+       "Compute 255 * gain * (x / 255) ^ gamma.")                                                  \
+    XX(gaussian_blur, 2, TONE, 1, NULL, pen__draft_gaussian_blur, "Blur with a Gaussian kernel.")  \
+    XX(random_channel_permutation, 1, COLOUR, 1, NULL, pen__draft_random_channel_permutation,      \
+       "Put the three channels in a random order.")                                                \
+    XX(jpeg, 1, TONE, 1, NULL, pen__draft_jpeg,                                                    \
+       "Compress the image as JPEG (4:2:0) and decode it again.")                                  \
     XX(clip, 9, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")    \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
        "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
@@ -111,6 +131,8 @@ PEN_OP_MAP(XX)
 
 /* What the values of an operation say together. Fails with the column of its name in the text. */
 int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_gaussian_blur(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_jpeg(const PenParamValue *values, uint32_t column, PenError *reterr);
 
 void pen__size_resize(const PenParamValue *values, PenSize *size);
 void pen__size_crop(const PenParamValue *values, PenSize *size);
@@ -135,6 +157,26 @@ int pen__draft_color_jitter(PenSampleDraft *d, const PenParamValue *values, PenD
                             PenError *reterr);
 int pen__draft_grayscale(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                          PenError *reterr);
+int pen__draft_random_invert(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                             PenError *reterr);
+int pen__draft_random_posterize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                                PenError *reterr);
+int pen__draft_random_solarize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                               PenError *reterr);
+int pen__draft_random_equalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                               PenError *reterr);
+int pen__draft_random_autocontrast(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                                   PenError *reterr);
+int pen__draft_random_adjust_sharpness(PenSampleDraft *d, const PenParamValue *values,
+                                       PenDraw *draw, PenError *reterr);
+int pen__draft_adjust_gamma(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                            PenError *reterr);
+int pen__draft_gaussian_blur(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                             PenError *reterr);
+int pen__draft_random_channel_permutation(PenSampleDraft *d, const PenParamValue *values,
+                                          PenDraw *draw, PenError *reterr);
+int pen__draft_jpeg(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                    PenError *reterr);
 int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                          PenError *reterr);
 int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,

@@ -51,7 +51,7 @@ static void list_names(const PenOp *params_of, char *buf, size_t cap)
 
 static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
 {
-    char names[400], hint[420], text[PEN_TOKEN_TEXT];
+    char names[2000], hint[420], text[PEN_TOKEN_TEXT];
     PenNear near = {.typed = t->text, .bytes = t->bytes};
     list_names(op, names, sizeof names);
     pen__near_offer_list(&near, names);
@@ -60,7 +60,8 @@ static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
     if (op)
         return pen__spec_fail(p->reterr, t->column, "%s has no parameter %s%s", op->name, text,
                               hint);
-    return pen__spec_fail(p->reterr, t->column, "no operation %s%s", text, hint);
+    return pen__spec_fail(p->reterr, t->column, "no operation %s%s", text,
+                          near.word ? hint : "; 'penstock ops' lists all operations");
 }
 
 /* "hflip(0.5)", as in Python; `value` is what follows the bracket. */
@@ -211,6 +212,10 @@ static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
     }
     if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_resize)
         r = pen__check_resize(op->values, op->column, p->reterr);
+    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_gaussian_blur)
+        r = pen__check_gaussian_blur(op->values, op->column, p->reterr);
+    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_jpeg)
+        r = pen__check_jpeg(op->values, op->column, p->reterr);
     return r;
 }
 

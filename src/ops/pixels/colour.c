@@ -7,6 +7,8 @@ void pen__pixels_colour(const PenPixels *image, const PenStep *step)
     const PenDsp *dsp = pen__dsp();
     size_t n = (size_t)image->width * image->height;
     int32_t factor = step->u.factor;
+    if (image->channels != 3)
+        return;
     switch (step->kind) {
     case PEN_STEP_BRIGHTNESS:
         dsp->brightness(image->data, n, factor);
@@ -24,5 +26,18 @@ void pen__pixels_colour(const PenPixels *image, const PenStep *step)
     default:
         dsp->grey(image->data, n);
         break;
+    }
+}
+
+void pen__pixels_channels(const PenPixels *image, const PenStep *step)
+{
+    size_t n = (size_t)image->width * image->height;
+    const uint8_t *of = step->u.channels;
+    uint8_t *p = image->data;
+    for (size_t i = 0; image->channels == 3 && i < n; i++, p += 3) {
+        uint8_t from[3] = {p[0], p[1], p[2]};
+        p[0] = from[of[0]];
+        p[1] = from[of[1]];
+        p[2] = from[of[2]];
     }
 }

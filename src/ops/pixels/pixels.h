@@ -4,11 +4,29 @@
 #ifndef PEN_OPS_PIXELS_PIXELS_H
 #define PEN_OPS_PIXELS_PIXELS_H
 
+#include <stdbool.h>
+
 #include "codec/codec.h"
 #include "ops/sample/sample_plan.h"
 
-/* Each changes the image in place. */
+/* Each changes the image in place. An image of one channel has no colours to change. */
 void pen__pixels_colour(const PenPixels *image, const PenStep *step);
+void pen__pixels_channels(const PenPixels *image, const PenStep *step);
 void pen__pixels_erase(const PenPixels *image, const PenStep *step);
+
+/* Steps that replace each value by another: n of them at once, which cost as much as one. */
+bool pen__step_is_point(const PenStep *step);
+void pen__pixels_points(const PenPixels *image, const PenStep *steps, uint32_t n);
+
+/* With memory of pen__pixels_scratch bytes, and PEN_SLACK behind them. */
+void pen__pixels_sharpness(const PenPixels *image, const PenStep *step, void *scratch);
+void pen__pixels_blur(const PenPixels *image, const PenStep *step, void *scratch);
+/* 0 for steps that need none. */
+uint64_t pen__pixels_scratch(const PenStep *step, uint32_t width, uint32_t height,
+                             uint32_t channels);
+
+int pen__pixels_jpeg(const PenPixels *image, const PenStep *step, PenError *reterr);
+/* What pen__pixels_jpeg allocates at most. */
+uint64_t pen__pixels_jpeg_memory(uint32_t width, uint32_t height, uint32_t channels);
 
 #endif

@@ -109,7 +109,7 @@ static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
 static int check_colour(Check *c, const PenSpecOp *op)
 {
     int does = pen__op_work(op->op)->does;
-    if (does != PEN_DOES_COLOUR && does != PEN_DOES_NORMALIZE)
+    if (does != PEN_DOES_COLOUR && does != PEN_DOES_TONE && does != PEN_DOES_NORMALIZE)
         return PEN_OK;
     if (c->p->kind.kind == PEN_KIND_MASK)
         return pen__spec_fail(c->reterr, op->column,

@@ -188,16 +188,60 @@ static int run_pass(PenPlanRun *run, const PenPass *what, bool is_last)
     return r;
 }
 
-/* Behind the first pass there is always an image, unless nothing of it is left. */
-static void run_pixels(const PenPlanRun *run, const PenStep *step)
+static int run_filter(const PenPlanRun *run, const PenPixels *image, const PenStep *step)
+{
+    PenScratch *rows = &run->k->filter;
+    uint64_t bytes = pen__pixels_scratch(step, image->width, image->height, image->channels);
+    int r = pen__scratch_hold(rows, bytes, run->reterr);
+    if (r == PEN_OK && step->kind == PEN_STEP_BLUR)
+        pen__pixels_blur(image, step, rows->data);
+    else if (r == PEN_OK)
+        pen__pixels_sharpness(image, step, rows->data);
+    return r;
+}
+
+static int run_on_pixels(const PenPlanRun *run, const PenPixels *image, const PenStep *step)
+{
+    switch (step->kind) {
+    case PEN_STEP_ERASE:
+        pen__pixels_erase(image, step);
+        return PEN_OK;
+    case PEN_STEP_CHANNELS:
+        pen__pixels_channels(image, step);
+        return PEN_OK;
+    case PEN_STEP_SHARPNESS:
+    case PEN_STEP_BLUR:
+        return run_filter(run, image, step);
+    case PEN_STEP_JPEG:
+        return pen__pixels_jpeg(image, step, run->reterr);
+    default:
+        pen__pixels_colour(image, step);
+        return PEN_OK;
+    }
+}
+
+/* A step that is no pass, or the n point steps that begin with it. Behind the first pass there is
+ * always an image, unless nothing of it is left. */
+static int run_pixels(const PenPlanRun *run, const PenStep *steps, uint32_t n)
 {
     uint64_t begin = pen__stage_begin(run->k->clock);
     PenPixels image = {run->image, run->w, run->h, run->p->channels};
-    if (run->image && step->kind == PEN_STEP_ERASE)
-        pen__pixels_erase(&image, step);
+    int r = PEN_OK;
+    if (run->image && run->w && run->h && pen__step_is_point(steps))
+        pen__pixels_points(&image, steps, n);
     else if (run->image && run->w && run->h)
-        pen__pixels_colour(&image, step);
+        r = run_on_pixels(run, &image, steps);
     pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
+    return r;
+}
+
+/* How many steps run at once: point steps in a row do. */
+static uint32_t count_steps(const PenSamplePlan *sample_plan, uint32_t first)
+{
+    uint32_t end = first;
+    while (end < sample_plan->n_steps && pen__step_is_point(&sample_plan->steps[end]))
+        end++;
+    return PEN_MAX(end - first, 1u);
 }
 
 /* Into the other image, or as the last step to the result row by row. */
@@ -252,15 +296,16 @@ int pen__run_steps(PenPlanRun *run, uint32_t first)
 {
     const PenSamplePlan *sample_plan = run->sample_plan;
     int r = PEN_OK;
-    for (uint32_t i = first; r == PEN_OK && i < sample_plan->n_steps; i++) {
+    for (uint32_t i = first, n; r == PEN_OK && i < sample_plan->n_steps; i += n) {
         const PenStep *step = &sample_plan->steps[i];
         bool last = i + 1 == sample_plan->n_steps;
+        n = count_steps(sample_plan, i);
         if (step->kind == PEN_STEP_PASS)
             r = run_pass(run, &step->u.pass, last);
         else if (step->kind == PEN_STEP_WARP)
             r = run_warp(run, &step->u.warp, last);
         else
-            run_pixels(run, step);
+            r = run_pixels(run, step, n);
     }
     if (r == PEN_OK)
         store_image(run);
@@ -305,6 +350,25 @@ static bool step_output(const PenStep *step, PenBox *ret)
     return step->kind == PEN_STEP_PASS || step->kind == PEN_STEP_WARP;
 }
 
+/* What steps that work in place take beside their image. */
+static uint64_t filter_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
+{
+    uint64_t rows = 0, jpeg = 0;
+    PenBox image = {.w = 0};
+    for (uint32_t i = 0; i < sample_plan->n_steps; i++) {
+        const PenStep *step = &sample_plan->steps[i];
+        if (step_output(step, &image))
+            continue;
+        uint64_t bytes = pen__pixels_scratch(step, image.w, image.h, p->channels);
+        rows = PEN_MAX(rows, bytes ? bytes + PEN_SLACK : 0);
+        if (step->kind == PEN_STEP_JPEG) {
+            bytes = pen__pixels_jpeg_memory(image.w, image.h, p->channels);
+            jpeg = PEN_MAX(jpeg, bytes);
+        }
+    }
+    return rows + jpeg;
+}
+
 /* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */
 static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
@@ -327,7 +391,7 @@ static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_pl
             spare ^= 1;
         }
     }
-    return images[0] + images[1] + stream + row;
+    return images[0] + images[1] + stream + row + filter_memory(p, sample_plan);
 }
 
 uint64_t pen__sample_plan_memory(const PenProgram *p, const PenSamplePlan *sample_plan,

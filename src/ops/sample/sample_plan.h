@@ -35,7 +35,17 @@ enum {
     PEN_STEP_HUE,
     PEN_STEP_GREY,
     PEN_STEP_ERASE,
-    PEN_STEP_WARP
+    PEN_STEP_WARP,
+    PEN_STEP_INVERT,
+    PEN_STEP_POSTERIZE, /* u.value: bits that are kept, 0-8 */
+    PEN_STEP_SOLARIZE,  /* u.value: values from this one on are inverted, 0-256 */
+    PEN_STEP_EQUALIZE,
+    PEN_STEP_AUTOCONTRAST,
+    PEN_STEP_GAMMA,
+    PEN_STEP_SHARPNESS, /* u.factor */
+    PEN_STEP_BLUR,
+    PEN_STEP_CHANNELS,
+    PEN_STEP_JPEG /* u.value: quality, 1-100 */
 };
 
 typedef struct PenStep {
@@ -43,6 +53,15 @@ typedef struct PenStep {
     union {
         PenPass pass;
         int32_t factor; /* 16.16; of hue 0-255 */
+        int32_t value;
+        struct {
+            double gamma, gain;
+        } gamma;
+        struct {
+            uint32_t width, height; /* of the kernel, both odd */
+            double sigma;
+        } blur;
+        uint8_t channels[4]; /* each one of the result is this one of the image */
         struct {
             PenBox box;
             uint8_t value[4];

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Point steps in a row become one table for each channel, applied once. What equalize and
+ * autocontrast need to know of the image before them follows from the image's counts and the table
+ * so far. Contrast needs the image itself: the mean of its grey values. */
+#include <string.h>
+
+#include "dsp/dsp.h"
+#include "ops/pixels/pixels.h"
+#include "ops/pixels/tables.h"
+
+typedef struct Points {
+    const PenPixels *image;
+    size_t n;
+    bool pending; /* the tables are yet to be applied */
+    bool counted; /* counts are those of the image, without the tables */
+    uint8_t tables[3][256];
+    uint32_t counts[3][256];
+} Points;
+
+bool pen__step_is_point(const PenStep *step)
+{
+    return step->kind == PEN_STEP_BRIGHTNESS || step->kind == PEN_STEP_CONTRAST ||
+           (step->kind >= PEN_STEP_INVERT && step->kind <= PEN_STEP_GAMMA);
+}
+
+static void clear_tables(Points *p)
+{
+    for (int i = 0; i < 256; i++)
+        p->tables[0][i] = p->tables[1][i] = p->tables[2][i] = (uint8_t)i;
+    p->pending = false;
+}
+
+static void apply_tables(Points *p)
+{
+    if (p->pending)
+        pen__dsp()->lookup(p->image->data, p->n, p->image->channels,
+                           (const uint8_t(*)[256])p->tables);
+    clear_tables(p);
+    p->counted = false;
+}
+
+static void count_values(Points *p)
+{
+    if (p->counted)
+        return;
+    memset(p->counts, 0, sizeof p->counts);
+    pen__dsp()->count(p->image->data, p->n, p->image->channels, p->counts);
+    p->counted = true;
+}
+
+/* Of a channel as the tables make it. */
+static void count_pending(const Points *p, uint32_t channel, uint32_t ret[256])
+{
+    memset(ret, 0, 256 * sizeof *ret);
+    for (int i = 0; i < 256; i++)
+        ret[p->tables[channel][i]] += p->counts[channel][i];
+}
+
+static int32_t grey_mean(const Points *p)
+{
+    uint64_t sum = 0;
+    if (p->image->channels == 3)
+        sum = pen__dsp()->grey_sum(p->image->data, p->n);
+    for (size_t i = 0; p->image->channels == 1 && i < p->n; i++)
+        sum += p->image->data[i];
+    return (int32_t)((2 * sum + p->n) / (2 * p->n));
+}
+
+static void add_step(Points *p, const PenStep *step)
+{
+    bool counts = step->kind == PEN_STEP_EQUALIZE || step->kind == PEN_STEP_AUTOCONTRAST;
+    int32_t mean = 0;
+    uint32_t now[256];
+    uint8_t table[256];
+    if (counts)
+        count_values(p);
+    if (step->kind == PEN_STEP_CONTRAST) {
+        apply_tables(p);
+        mean = grey_mean(p);
+    }
+    for (uint32_t c = 0; c < p->image->channels; c++) {
+        if (counts)
+            count_pending(p, c, now);
+        if (counts || c == 0)
+            pen__point_table(step, now, mean, table);
+        for (int i = 0; i < 256; i++)
+            p->tables[c][i] = table[p->tables[c][i]];
+    }
+    p->pending = true;
+}
+
+void pen__pixels_points(const PenPixels *image, const PenStep *steps, uint32_t n)
+{
+    Points p = {.image = image, .n = (size_t)image->width * image->height};
+    bool has_kernel = steps->kind == PEN_STEP_BRIGHTNESS || steps->kind == PEN_STEP_CONTRAST;
+    if (n == 1 && has_kernel && image->channels == 3) {
+        pen__pixels_colour(image, steps);
+        return;
+    }
+    clear_tables(&p);
+    for (uint32_t i = 0; i < n; i++)
+        add_step(&p, &steps[i]);
+    apply_tables(&p);
+}
