@@ -17,6 +17,12 @@
  *     a = image: decode | random_crop 64; b = image: decode | random_crop 64 | repeat 8;
  *     m = mask of=a: decode | random_crop 64
  *
+ * random_apply, random_choice and random_order have operations in brackets, and these may have
+ * brackets of their own:
+ *
+ *     decode | random_crop 64 | random_apply p=0.8 [color_jitter 0.4 | random_choice [hflip]
+ * [vflip]]
+ *
  * Without a field name the pipeline is for the first image field (with the operation `clip`, for
  * the first clip field), and batches contain all numeric fields unchanged. */
 #ifndef PENSTOCK_OPS_H
@@ -42,7 +48,9 @@ typedef enum PenParamType {
     PEN_PARAM_SIDES = 8,  /**< height,width; one number is the shorter side and keeps the aspect */
     PEN_PARAM_INTS = 9,   /**< a list of integers */
     PEN_PARAM_NAME = 10,  /**< the name of a field of the pipeline */
-    PEN_PARAM_DRAWN = 11  /**< low,high, between which a number is drawn; one number is both */
+    PEN_PARAM_DRAWN = 11, /**< low,high, between which a number is drawn; one number is both */
+    PEN_PARAM_WEIGHTS = 12, /**< one number for each of the brackets */
+    PEN_PARAM_OPS = 13      /**< operations in brackets; min and max are the number of brackets */
 } PenParamType;
 
 typedef struct PenParam {

@@ -12,7 +12,8 @@ from . import _check, _core
 from ._error import InvalidError
 
 # PenParamType
-INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS, NAME, DRAWN = range(1, 12)
+INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS = range(1, 10)
+NAME, DRAWN, WEIGHTS, OPS = range(10, 14)
 _MOST_NUMBERS = 64  # of a list
 _MAX_NAME = 255  # bytes, as in a pack
 
@@ -99,7 +100,7 @@ def _value_text(what: str, param: Param, value: Any) -> str:
     if param.type in (INT, FLOAT):
         return _number_text(what, param, value)
     many = _many(what, value)
-    if not many and param.type == INTS:
+    if not many and param.type in (INTS, WEIGHTS):
         raise InvalidError(f"{what}: expected at least one number, found {_check.shown(value)}")
     if not many or (param.type == RANGE and len(many) != 2):
         raise InvalidError(f"{what}: expected two numbers, found {_check.shown(value)}")
@@ -109,6 +110,15 @@ def _value_text(what: str, param: Param, value: Any) -> str:
     if param.type == FACTOR and len(many) == 1:
         param = param._replace(min=0.0, max=math.inf)
     return ",".join(_number_text(what, param, number) for number in many)
+
+
+def _brackets(what: str, param: Param, value: Any) -> list[str]:
+    """The operations of a composition: all in one bracket, or each alternative in its own."""
+    if param.max == 1:
+        return [f"[{_chain(what, value)}]"]
+    if isinstance(value, (str, Op)):
+        raise TypeError(f"{what}: expected a list of alternatives, found {_check.shown(value)}")
+    return [f"[{_chain(what, one)}]" for one in parts(what, value)]
 
 
 def _is_word(param: Param) -> bool:
@@ -125,7 +135,11 @@ def _initial_text(param: Param) -> str | None:
 def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
     """The text without default values: positional until a default is skipped, then by name."""
     text, by_place = [name], True
+    brackets: list[str] = []
     for param in params:
+        if param.type == OPS:
+            brackets = _brackets(f"{name}: {param.name}", param, values[param.name])
+            continue
         value = _value_text(f"{name}: {param.name}", param, values[param.name])
         if value == _initial_text(param):
             by_place = False
@@ -133,7 +147,7 @@ def _op_text(name: str, params: list[Param], values: Mapping[str, Any]) -> str:
         # A name needs no "of=" only where it is required.
         named = not by_place or (param.type == NAME and param.initial is not None)
         text.append(f"{param.name}={value}" if named else value)
-    return " ".join(text)
+    return " ".join(text + brackets)
 
 
 def initial(param: Param) -> Any:
@@ -187,7 +201,8 @@ def parts(what: str, ops: Any) -> list[Any]:
             return list(ops)
     except Exception:
         pass
-    near = "; to skip the field, leave it out of the dict" if ops is None else ""
+    skips = ops is None and what.startswith("pipeline")
+    near = "; to skip the field, leave it out of the dict" if skips else ""
     raise TypeError(
         f"{what}: expected a text or a list of penstock.ops, found {_check.shown(ops)}{near}"
     )
@@ -210,9 +225,7 @@ def source(field: str, of: str | None = None) -> Op:
     return Op("source", text if of is None else f"{text} of={_name(_check.text('source: of', of))}")
 
 
-def _ops_text(what: str, ops: Any) -> str:
-    if isinstance(ops, str):
-        return _check.text(what, ops)
+def _ops_list(what: str, ops: Any) -> list[Any]:
     found = [ops] if isinstance(ops, Op) else parts(what, ops)
     for part in found:
         if not isinstance(part, (str, Op)):
@@ -220,6 +233,22 @@ def _ops_text(what: str, ops: Any) -> str:
                 f"{what}: expected operations of penstock.ops, found {_check.shown(part)}"
                 f"{_call_hint(part)}"
             )
+    return found
+
+
+def _chain(what: str, ops: Any) -> str:
+    """Operations in brackets."""
+    found = [ops] if isinstance(ops, str) else _ops_list(what, ops)
+    for part in found:
+        if isinstance(part, Op) and part.name in ("source", "python"):
+            raise InvalidError(f"{what}: {part.name} cannot be inside another operation")
+    return _check.text(what, " | ".join(str(part) for part in found))
+
+
+def _ops_text(what: str, ops: Any) -> str:
+    if isinstance(ops, str):
+        return _check.text(what, ops)
+    found = _ops_list(what, ops)
     text = " | ".join(str(part) for part in found if not _is_source(part))
     heads = [part for part in found if _is_source(part)]
     if heads and heads != found[:1]:

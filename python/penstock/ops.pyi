@@ -219,6 +219,34 @@ def jpeg(
     quality  quality of the JPEG, an integer; of low,high, one is drawn for each image
     """
 
+def random_apply(
+    ops: str | Op | Sequence[str | Op],
+    p: float = 0.5,
+) -> Op:
+    """Apply the operations in brackets with a probability.
+
+    ops  operations in brackets: [hflip | grayscale]
+    p    probability
+    """
+
+def random_choice(
+    ops: Sequence[str | Op | Sequence[str | Op]],
+    p: Sequence[float] | Literal["equal"] = "equal",
+) -> Op:
+    """Apply the operations of one of several brackets.
+
+    ops  the alternatives, each in brackets: [hflip] [vflip | grayscale]
+    p    weight of each bracket; equal: all are as likely (equal)
+    """
+
+def random_order(
+    ops: str | Op | Sequence[str | Op],
+) -> Op:
+    """Apply the operations in brackets in random order.
+
+    ops  operations in brackets: [hflip | grayscale]
+    """
+
 def clip(
     frames: int = 16,
     stride: int = 2,

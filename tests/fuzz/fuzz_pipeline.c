@@ -27,6 +27,8 @@ static void same_specs(const PenSpec *a, const PenSpec *b)
         REQUIRE((!f->source || f->name) && (!f->of || f->source));
         for (uint32_t k = 0; k < f->n_ops; k++) {
             REQUIRE(f->ops[k].op == g->ops[k].op);
+            REQUIRE(f->ops[k].inside == g->ops[k].inside && f->ops[k].inside < f->n_ops - k &&
+                    f->ops[k].bracket == g->ops[k].bracket);
             for (uint32_t v = 0; v < f->ops[k].op->n_params; v++) {
                 const PenParamValue *x = &f->ops[k].values[v], *y = &g->ops[k].values[v];
                 REQUIRE(x->n == y->n && x->word == y->word);

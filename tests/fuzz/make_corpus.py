@@ -684,6 +684,12 @@ def pipeline_seeds():
             "image: decode | cover bucket position=random | hflip; m: decode | cover bucket; "
             "random_resized_crop bucket"
         ),
+        "brackets": (
+            "[a]: decode | center_crop 8 | random_apply p=0.8 [color_jitter 0.4 | random_choice "
+            "[hflip | vflip] [random_order [random_erasing 1 | hflip | grayscale]] p=1,0.5] | "
+            "random_order [hflip|vflip]; b]: decode"
+        ),
+        "wrong-brackets": "decode | random_apply [random_choice [random_apply [random_order [x][",
         "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",

@@ -20,7 +20,12 @@ TYPES = {
     p.INTS: "int | Sequence[int]",
     p.NAME: "str",
     p.DRAWN: "float | Sequence[float]",
+    p.WEIGHTS: "Sequence[float]",
 }
+
+ONE_BRACKET = "str | Op | Sequence[str | Op]"
+BRACKETS = f"Sequence[{ONE_BRACKET}]"
+
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # Made by tests/python/ops_stub.py from the library's table of operations; do not edit.
 from collections.abc import Sequence
@@ -35,6 +40,8 @@ from ._python import python as python
 
 def param_text(param):
     kinds = [TYPES[param.type]] if param.type in TYPES else []
+    if param.type == p.OPS:
+        kinds = [ONE_BRACKET if param.max == 1 else BRACKETS]
     if param.words and param.type != p.NAME:
         kinds.append("Literal[%s]" % ", ".join(f'"{word}"' for word in param.words.split()))
     kind = " | ".join(kinds)

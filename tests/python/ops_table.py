@@ -21,6 +21,7 @@ KINDS = {
     p.SIDES: "shorter side, or height,width",
     p.INTS: "integers",
     p.DRAWN: "number, or low,high",
+    p.WEIGHTS: "one number per bracket",
 }
 
 
@@ -28,6 +29,8 @@ def values_text(param):
     words = ", ".join(f"`{word}`" for word in (param.words or "").split())
     if param.type == p.WORD:
         return words
+    if param.type == p.OPS:
+        return "one bracket" if param.max == 1 else f"1 to {param.max:g} brackets"
     if param.type == p.NAME:
         return f"{words + ', or ' if words else ''}name of a field"
     bounds = f"{param.min:g} to {param.max:g}" if param.max < 1e30 else f"{param.min:g} or more"

@@ -512,7 +512,9 @@ def test_values_of_fields(bench, capsys, part):
 def test_operations(capsys, part):
     tally = Tally()
     for op, (_, params) in _pipeline.table().items():
-        needed = {p.name: 8 for p in params if p.initial is None}
+        needed = {
+            p.name: ["hflip"] if p.type == _pipeline.OPS else 7 for p in params if p.initial is None
+        }
 
         def call(op=op, needed=needed, **given):
             if op == "resize" and "size" not in given:
@@ -521,6 +523,8 @@ def test_operations(capsys, part):
             assert _core.pipeline_check(str(made))
 
         for param in params:
+            if param.type == _pipeline.OPS:  # see test_py_ops.test_wrong_compositions
+                continue
             tally.counts["parameters"] += 1
             annotation = "str" if param.type == _pipeline.WORD else "float"
             for value in values_of(part, tally.counts["parameters"]):

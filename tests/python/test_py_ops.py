@@ -50,6 +50,54 @@ def test_text_of_operations():
     assert str(ops.color_jitter(0.4, hue=0.1)) == "color_jitter 0.4 hue=0.1"
 
 
+def test_text_of_compositions():
+    flip, gray = ops.hflip(1), ops.grayscale()
+    assert repr(ops.random_apply([flip, gray], p=0.8)) == "random_apply 0.8 [hflip 1 | grayscale]"
+    assert str(ops.random_apply(flip)) == "random_apply [hflip 1]"
+    assert str(ops.random_apply("hflip 1 | vflip")) == "random_apply [hflip 1 | vflip]"
+    two = ops.random_choice([flip, [gray, "vflip"]])
+    assert str(two) == "random_choice [hflip 1] [grayscale | vflip]"
+    assert str(ops.random_choice([flip, gray], (1, 2))) == "random_choice 1,2 [hflip 1] [grayscale]"
+    nested = ops.random_order([flip, ops.random_apply([gray])])
+    assert str(nested) == "random_order [hflip 1 | random_apply [grayscale]]"
+    assert full(nested) == "random_order [hflip p=1 | random_apply p=0.5 [grayscale p=1]]"
+    assert pickle.loads(pickle.dumps(nested)) == nested
+
+
+@pytest.mark.parametrize(
+    "make, kind, message",
+    [
+        (lambda: ops.random_apply(None), TypeError,
+         "random_apply: ops: expected a text or a list of penstock.ops, found None"),
+        (lambda: ops.random_apply([ops.hflip]), TypeError, None),
+        (lambda: ops.random_apply([3]), TypeError,
+         "random_apply: ops: expected operations of penstock.ops, found 3"),
+        (lambda: ops.random_apply(ops.source("a")), penstock.InvalidError,
+         "random_apply: ops: source cannot be inside another operation"),
+        (lambda: ops.random_apply([ops.python(print)]), penstock.InvalidError,
+         "random_apply: ops: python cannot be inside another operation"),
+        (lambda: ops.random_choice(ops.hflip()), TypeError,
+         "random_choice: ops: expected a list of alternatives, found hflip"),
+        (lambda: ops.random_choice("hflip"), TypeError,
+         "random_choice: ops: expected a list of alternatives, found 'hflip'"),
+        (lambda: ops.random_choice(["hflip"], p=[]), penstock.InvalidError,
+         "random_choice: p: expected at least one number, found []"),
+        (lambda: ops.random_choice(["hflip"], p=[-1]), penstock.InvalidError, None),
+        (lambda: full(ops.random_choice(["hflip"], p=[1, 2])), penstock.InvalidError,
+         "pipeline: column 1: random_choice: p has 2 numbers for 1 bracket"),
+        (lambda: full(ops.random_choice([])), penstock.InvalidError,
+         "pipeline: column 1: random_choice needs operations in brackets: 'random_choice "
+         "[hflip]'"),
+        (lambda: full(ops.random_apply([])), penstock.InvalidError,
+         "pipeline: column 15: expected an operation, found ']'"),
+    ],
+)
+def test_wrong_compositions(make, kind, message):
+    with pytest.raises(kind) as error:
+        make()
+    assert message is None or str(error.value) == message
+
+
 def test_operations_and_text_give_the_same():
     made = [
         ops.decode(), ops.random_resized_crop(64, scale=(0.2, 1.0)), ops.hflip(1e-7),
@@ -70,7 +118,8 @@ def test_operations_and_text_give_the_same():
 def test_defaults_are_the_library_s(name):
     """What the signature shows is what the library does without it."""
     params = _pipeline.table()[name][1]
-    needed = ["64" if param.type == _pipeline.NAME else min(64, param.max)
+    wanted = {_pipeline.NAME: "64", _pipeline.OPS: [ops.hflip()]}
+    needed = [wanted.get(param.type, min(64, param.max))
               for param in params if param.initial is None]
     shown = {
         param.name: _pipeline.initial(param) for param in params if param.initial is not None

@@ -295,7 +295,8 @@ TEST(spec_table_is_sound)
         for (uint32_t k = 0; k < ops[i].n_params; k++) {
             CHECK(ops[i].params[k].name && ops[i].params[k].help);
             if (!ops[i].params[k].initial)
-                append(text, sizeof text, " 1");
+                append(text, sizeof text,
+                       ops[i].params[k].type == PEN_PARAM_OPS ? " [hflip]" : " 1");
         }
         if (strcmp(ops[i].name, "resize") == 0) /* one of two is required */
             append(text, sizeof text, " 1");

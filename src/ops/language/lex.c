@@ -17,6 +17,11 @@ int pen__spec_fail(PenError *reterr, uint32_t column, const char *fmt, ...)
     return pen__fail(reterr, PEN_E_INVALID, "ops/spec", "pipeline: column %u: %s", column, text);
 }
 
+static int is_sign(const PenLexer *l, char c)
+{
+    return strchr(signs, c) || (l->brackets && (c == '[' || c == ']'));
+}
+
 static int is_word_byte(char c)
 {
     return (unsigned char)c > ' ' && c != 0x7f && c != '"' && !strchr(signs, c);
@@ -65,11 +70,11 @@ int pen__lex_next(PenLexer *l, PenToken *ret, PenError *reterr)
     }
     if (c == '"')
         return take_quoted(l, ret, reterr);
-    if (strchr(signs, c)) {
+    if (is_sign(l, c)) {
         take(l, c, 1, ret);
         return PEN_OK;
     }
-    while (is_word_byte(l->at[n]))
+    while (is_word_byte(l->at[n]) && !is_sign(l, l->at[n]))
         n++;
     if (n == 0)
         return pen__spec_fail(reterr, l->column,

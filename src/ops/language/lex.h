@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Signs stand for themselves: '|' ';' ':' '=' ','. */
+/* Signs stand for themselves: '|' ';' ':' '=' ','; where there are brackets, '[' and ']' too. */
 enum { PEN_TOKEN_END = 0, PEN_TOKEN_WORD = 1, PEN_TOKEN_QUOTED = 2 };
 
 typedef struct PenToken {
@@ -21,6 +21,7 @@ typedef struct PenToken {
 typedef struct PenLexer {
     const char *at;
     uint32_t column;
+    int brackets; /* '[' and ']' are signs; they are parts of words otherwise */
 } PenLexer;
 
 /* The next one. Fails at control characters and at a quote that does not end. */

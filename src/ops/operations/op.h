@@ -26,7 +26,9 @@ enum {
     PEN_DOES_REPEAT = 9,    /* several results of one image: behind all others */
     PEN_DOES_FOLLOW = 10,   /* moves or chooses rows: of ragged fields, before their list */
     PEN_DOES_PAD = 11,      /* results of different sizes: behind all others */
-    PEN_DOES_TONE = 12      /* changes values, of RGB and grey images */
+    PEN_DOES_TONE = 12,     /* changes values, of RGB and grey images */
+    PEN_DOES_COMPOSE = 20,  /* draws which of the operations in its brackets run */
+    PEN_DOES_POLICY = 21    /* draws steps that change colours or move pixels, and keep the size */
 };
 
 /* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
@@ -69,6 +71,12 @@ enum {
        "Put the three channels in a random order.")                                                \
     XX(jpeg, 1, TONE, 1, NULL, pen__draft_jpeg,                                                    \
        "Compress the image as JPEG (4:2:0) and decode it again.")                                  \
+    XX(random_apply, 2, COMPOSE, 0, NULL, NULL,                                                    \
+       "Apply the operations in brackets with a probability.")                                     \
+    XX(random_choice, 2, COMPOSE, 0, NULL, NULL,                                                   \
+       "Apply the operations of one of several brackets.")                                         \
+    XX(random_order, 1, COMPOSE, 0, NULL, NULL,                                                    \
+       "Apply the operations in brackets in random order.")                                        \
     XX(clip, 9, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")    \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
        "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
@@ -134,6 +142,9 @@ int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *re
 int pen__check_gaussian_blur(const PenParamValue *values, uint32_t column, PenError *reterr);
 int pen__check_jpeg(const PenParamValue *values, uint32_t column, PenError *reterr);
 
+/* Which of `n` alternatives, by their weights. */
+uint32_t pen__draw_choice(PenDraw *draw, const PenParamValue *weights, uint32_t n);
+
 void pen__size_resize(const PenParamValue *values, PenSize *size);
 void pen__size_crop(const PenParamValue *values, PenSize *size);
 
@@ -185,6 +196,8 @@ int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, Pe
 const PenOp *pen__op_find(const char *name, size_t bytes); /* NULL: there is none */
 uint32_t pen__op_number(const PenOp *op);                  /* PEN_OP_* */
 const PenOpWork *pen__op_work(const PenOp *op);
+/* The most steps of a sample_plan that it adds. */
+uint32_t pen__op_steps(const PenOp *op, const PenParamValue *values);
 
 /* Words of filters, in the order of PEN_FILTER_*. */
 #define PEN_FILTER_WORDS "bilinear nearest bicubic lanczos box"

@@ -39,3 +39,9 @@ const PenOpWork *pen__op_work(const PenOp *op)
 {
     return &works[pen__op_number(op)];
 }
+
+uint32_t pen__op_steps(const PenOp *op, const PenParamValue *values)
+{
+    (void)values;
+    return pen__op_work(op)->steps;
+}

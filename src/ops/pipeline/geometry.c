@@ -5,12 +5,14 @@
 
 #include "ops/operations/op.h"
 
-/* The next operation from `*at` on that moves pixels; NULL behind the last. */
+/* The next operation from `*at` on that moves pixels, or has one that does in its brackets; NULL
+ * behind the last. */
 static const PenSpecOp *next_move(const PenSpecField *f, uint32_t *at)
 {
     while (*at < f->n_ops) {
-        const PenSpecOp *op = &f->ops[(*at)++];
-        if (pen__op_work(op->op)->does == PEN_DOES_GEOMETRY)
+        const PenSpecOp *op = &f->ops[*at];
+        *at += 1 + op->inside;
+        if (pen__compose_moves(op))
             return op;
     }
     return NULL;
@@ -25,7 +27,8 @@ bool pen__geometry_any(const PenSpecField *field)
 /* Parameters that say which value a pixel gets, not where it comes from. */
 static bool is_value(const PenParam *param)
 {
-    return strcmp(param->name, "filter") == 0 || strcmp(param->name, "fill") == 0;
+    return strcmp(param->name, "filter") == 0 || strcmp(param->name, "fill") == 0 ||
+           strcmp(param->name, "interpolation") == 0;
 }
 
 static bool same_value(const PenParamValue *a, const PenParamValue *b)
@@ -36,11 +39,20 @@ static bool same_value(const PenParamValue *a, const PenParamValue *b)
     return same;
 }
 
-static bool same_op(const PenSpecOp *a, const PenSpecOp *b)
+static bool same_values(const PenSpecOp *a, const PenSpecOp *b)
 {
-    bool same = a->op == b->op;
+    bool same = a->op == b->op && a->bracket == b->bracket;
     for (uint32_t i = 0; same && i < a->op->n_params; i++)
         same = is_value(&a->op->params[i]) || same_value(&a->values[i], &b->values[i]);
+    return same;
+}
+
+/* What is in its brackets decides on its draws, whether it moves pixels or not. */
+static bool same_op(const PenSpecOp *a, const PenSpecOp *b)
+{
+    bool same = a->inside == b->inside;
+    for (uint32_t i = 0; same && i <= a->inside; i++)
+        same = same_values(&a[i], &b[i]);
     return same;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline = field { ";" field }
  * field    = [ name [ "=" name [ "of" "=" name ] ] ":" ] operation { "|" operation }
- * operation = word { [ word "=" ] value { "," value } } */
+ * operation = word { [ word "=" ] value { "," value } | bracket }
+ * bracket  = "[" operation { "|" operation } "]"
+ * A bracket is read as one only behind the name of a composition; elsewhere it is part of a word.
+ */
 #include "ops/pipeline/spec.h"
 
 #include <stdbool.h>
@@ -17,6 +20,8 @@ static const char where[] = "ops/spec";
 typedef struct Parser {
     PenLexer lexer;
     PenToken now, next;
+    PenLexer before; /* `next` was read */
+    uint32_t depth;  /* of brackets */
     PenSpec spec;
     PenError *reterr;
 } Parser;
@@ -26,6 +31,15 @@ static int advance(Parser *p)
     p->now = p->next;
     if (p->now.kind == PEN_TOKEN_END && p->now.text)
         return PEN_OK;
+    p->before = p->lexer;
+    return pen__lex_next(&p->lexer, &p->next, p->reterr);
+}
+
+/* From the next token on. */
+static int set_brackets(Parser *p, int brackets)
+{
+    p->lexer = p->before;
+    p->lexer.brackets = brackets;
     return pen__lex_next(&p->lexer, &p->next, p->reterr);
 }
 
@@ -45,8 +59,9 @@ static void list_names(const PenOp *params_of, char *buf, size_t cap)
     n = params_of ? params_of->n_params : n;
     buf[0] = '\0';
     for (uint32_t i = 0; i < n && used < cap; i++)
-        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? " " : "",
-                                 params_of ? params_of->params[i].name : ops[i].name);
+        if (!params_of || params_of->params[i].type != PEN_PARAM_OPS)
+            used += (size_t)snprintf(buf + used, cap - used, "%s%s", used ? " " : "",
+                                     params_of ? params_of->params[i].name : ops[i].name);
 }
 
 static int fail_name(Parser *p, const PenToken *t, const PenOp *op)
@@ -75,8 +90,18 @@ static int fail_call(Parser *p, const PenOp *op, const PenToken *t, size_t value
                           op->name, op->name, n ? " " : "", (int)n, t->text + value);
 }
 
+/* "random_apply[hflip]" */
+static bool is_joined(const PenToken *t)
+{
+    const char *bracket = memchr(t->text, '[', t->bytes);
+    const PenOp *op = bracket ? pen__op_find(t->text, (size_t)(bracket - t->text)) : NULL;
+    return op && pen__is_composition(op);
+}
+
 static int fail_op(Parser *p, const PenToken *t)
 {
+    if (is_joined(t))
+        return pen__spec_fail(p->reterr, t->column, "write a space before '['");
     const char *bracket = memchr(t->text, '(', t->bytes);
     size_t bytes = bracket ? (size_t)(bracket - t->text) : 0;
     const PenOp *op = bytes ? pen__op_find(t->text, bytes) : NULL;
@@ -109,7 +134,7 @@ static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
     char names[200], text[PEN_TOKEN_TEXT];
     list_names(op, names, sizeof names);
     pen__token_text(t, text);
-    if (op->n_params == 0)
+    if (!names[0])
         return pen__spec_fail(p->reterr, t->column, "%s takes no parameter, found %s", op->name,
                               text);
     return pen__spec_fail(p->reterr, t->column, "%s: unexpected value %s; its parameters are: %s",
@@ -118,7 +143,8 @@ static int fail_too_many(Parser *p, const PenOp *op, const PenToken *t)
 
 static int takes_numbers(const PenParam *param)
 {
-    return param->type != PEN_PARAM_WORD && param->type != PEN_PARAM_NAME;
+    return param->type != PEN_PARAM_WORD && param->type != PEN_PARAM_NAME &&
+           param->type != PEN_PARAM_OPS;
 }
 
 /* The field that an operation cannot do without comes first, and needs no 'of='. */
@@ -137,6 +163,10 @@ static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken
     PenNear near = {.typed = t->text, .bytes = t->bytes};
     if (t->text[0] == '(')
         return fail_call(p, op, t, 1);
+    if (pen__is_composition(op) && pen__op_find(t->text, t->bytes))
+        return pen__spec_fail(p->reterr, t->column,
+                              "%s: put its operations in brackets: '%s [%.*s]'", op->name, op->name,
+                              (int)t->bytes, t->text);
     if (op->n_params && is_needed_name(&op->params[0]) && !(given & 1)) {
         *ret_param = 0;
         return PEN_OK;
@@ -170,7 +200,7 @@ static int find_place(Parser *p, const PenOp *op, uint32_t given, const PenToken
 static int find_param(Parser *p, const PenOp *op, uint32_t *ret_param)
 {
     for (uint32_t i = 0; i < op->n_params; i++) {
-        if (!pen__token_is(&p->now, op->params[i].name))
+        if (op->params[i].type == PEN_PARAM_OPS || !pen__token_is(&p->now, op->params[i].name))
             continue;
         *ret_param = i;
         return PEN_OK;
@@ -225,24 +255,84 @@ static int begins_value(const Parser *p, const PenOp *op)
            (p->now.kind == PEN_TOKEN_QUOTED && op->n_params && is_needed_name(&op->params[0]));
 }
 
-static int parse_op(Parser *p, PenSpecOp *ret)
+static int parse_chain(Parser *p, PenSpecField *f, uint32_t bracket);
+
+/* Of the composition at place `at`; it may move when operations are added. */
+static int parse_bracket(Parser *p, PenSpecField *f, uint32_t at, uint32_t bracket)
 {
-    uint32_t given = 0;
-    int r;
-    if (p->now.kind != PEN_TOKEN_WORD)
-        return fail_expected(p, "an operation");
-    *ret = (PenSpecOp){.op = pen__op_find(p->now.text, p->now.bytes), .column = p->now.column};
-    if (!ret->op)
-        return fail_op(p, &p->now);
-    r = advance(p);
-    while (r == PEN_OK && begins_value(p, ret->op))
-        r = parse_param(p, ret, &given);
-    if (r == PEN_OK && p->now.kind != '|' && p->now.kind != ';' && p->now.kind != PEN_TOKEN_END)
-        return fail_expected(p, "a value, '|', ';' or the end");
-    return r < 0 ? r : fill_in(p, ret, given);
+    if (p->depth == PEN_MAX_NESTING)
+        return pen__spec_fail(p->reterr, p->now.column, "more than %d brackets inside each other",
+                              PEN_MAX_NESTING);
+    p->depth++;
+    int r = advance(p);
+    if (r == PEN_OK)
+        r = parse_chain(p, f, bracket);
+    p->depth--;
+    f->ops[at].inside = f->n_ops - at - 1;
+    return r < 0 ? r : advance(p);
 }
 
-static int add_op(Parser *p, PenSpecField *f)
+static int fail_end(Parser *p, const PenOp *op)
+{
+    if (pen__is_composition(op))
+        return fail_expected(p, p->depth ? "a value, '[', '|' or ']'"
+                                         : "a value, '[', '|', ';' or the end");
+    return fail_expected(p, p->depth ? "a value, '|' or ']'" : "a value, '|', ';' or the end");
+}
+
+static bool is_end(const Parser *p)
+{
+    int kind = p->now.kind;
+    return kind == '|' || (p->depth ? kind == ']' : kind == ';' || kind == PEN_TOKEN_END);
+}
+
+/* What follows the name of the operation at place `at`. */
+static int parse_rest(Parser *p, PenSpecField *f, uint32_t at)
+{
+    const PenOp *op = f->ops[at].op;
+    bool composes = pen__is_composition(op);
+    uint32_t given = 0, brackets = 0;
+    int r = PEN_OK;
+    while (r == PEN_OK) {
+        if (composes && p->now.kind == '[')
+            r = parse_bracket(p, f, at, brackets++);
+        else if (begins_value(p, op))
+            r = parse_param(p, &f->ops[at], &given);
+        else
+            break;
+    }
+    if (r == PEN_OK && !is_end(p))
+        return fail_end(p, op);
+    if (r == PEN_OK && composes) {
+        f->ops[at].values[0].n = brackets;
+        given |= 1;
+    }
+    if (r == PEN_OK)
+        r = fill_in(p, &f->ops[at], given);
+    return r == PEN_OK && composes ? pen__compose_check(&f->ops[at], p->reterr) : r;
+}
+
+static int parse_op(Parser *p, PenSpecField *f, uint32_t bracket)
+{
+    uint32_t at = f->n_ops;
+    PenSpecOp *to = &f->ops[at];
+    if (p->now.kind != PEN_TOKEN_WORD)
+        return fail_expected(p, "an operation");
+    *to = (PenSpecOp){
+        .op = pen__op_find(p->now.text, p->now.bytes), .column = p->now.column, .bracket = bracket};
+    if (!to->op)
+        return fail_op(p, &p->now);
+    f->n_ops++;
+    bool outermost = !p->depth && pen__is_composition(to->op);
+    int r = outermost ? set_brackets(p, 1) : PEN_OK;
+    if (r == PEN_OK)
+        r = advance(p);
+    if (r == PEN_OK)
+        r = parse_rest(p, f, at);
+    return r == PEN_OK && outermost ? set_brackets(p, 0) : r;
+}
+
+static int add_op(Parser *p, PenSpecField *f, uint32_t bracket)
 {
     if (f->n_ops == PEN_MAX_OPS)
         return pen__spec_fail(p->reterr, p->now.column, "more than %d operations for one field",
@@ -251,8 +341,18 @@ static int add_op(Parser *p, PenSpecField *f)
     if (!ops)
         return pen__fail_memory(p->reterr, where, "operations");
     f->ops = ops;
-    int r = parse_op(p, &ops[f->n_ops]);
-    f->n_ops += r == PEN_OK;
+    return parse_op(p, f, bracket);
+}
+
+/* operation { "|" operation } */
+static int parse_chain(Parser *p, PenSpecField *f, uint32_t bracket)
+{
+    int r;
+    while ((r = add_op(p, f, bracket)) == PEN_OK && p->now.kind == '|') {
+        r = advance(p);
+        if (r < 0)
+            return r;
+    }
     return r;
 }
 
@@ -324,14 +424,7 @@ static int parse_field(Parser *p)
     PenSpecField *f = &fields[s->n_fields++];
     *f = (PenSpecField){.column = p->now.column};
     r = take_head(p, f);
-    if (r < 0)
-        return r;
-    while ((r = add_op(p, f)) == PEN_OK && p->now.kind == '|') {
-        r = advance(p);
-        if (r < 0)
-            return r;
-    }
-    return r;
+    return r < 0 ? r : parse_chain(p, f, 0);
 }
 
 static int parse_all(Parser *p)

@@ -31,12 +31,29 @@ static bool is_left_out(const PenSpecOp *op, uint32_t param)
     return found && !op->values[param].n && !op->values[param].word;
 }
 
+static int write_brackets(const PenSpecOp *op, PenBuf *out)
+{
+    int r = PEN_OK;
+    uint32_t bracket = UINT32_MAX;
+    for (uint32_t i = 1; r == PEN_OK && i <= op->inside; i += 1 + op[i].inside) {
+        bool opens = op[i].bracket != bracket;
+        if (i > 1)
+            r = add_text(out, opens ? "]" : " | ");
+        if (r == PEN_OK && opens)
+            r = add_text(out, " [");
+        if (r == PEN_OK)
+            r = pen__spec_write_op(&op[i], out);
+        bracket = op[i].bracket;
+    }
+    return r == PEN_OK && op->inside ? add_text(out, "]") : r;
+}
+
 int pen__spec_write_op(const PenSpecOp *op, PenBuf *out)
 {
     int r = add_text(out, op->op->name);
     for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++) {
         const PenParam *param = &op->op->params[i];
-        if (is_left_out(op, i))
+        if (is_left_out(op, i) || param->type == PEN_PARAM_OPS)
             continue;
         r = add_text(out, " ");
         if (r == PEN_OK)
@@ -46,7 +63,7 @@ int pen__spec_write_op(const PenSpecOp *op, PenBuf *out)
         if (r == PEN_OK)
             r = pen__value_write(param, &op->values[i], out);
     }
-    return r;
+    return r < 0 ? r : write_brackets(op, out);
 }
 
 static int write_name(const char *name, PenBuf *out)
@@ -81,7 +98,7 @@ int pen__spec_write(const PenSpec *s, PenBuf *out)
         r = add_text(out, i ? "; " : "");
         if (r == PEN_OK && f->name)
             r = write_head(f, out);
-        for (uint32_t k = 0; r == PEN_OK && k < f->n_ops; k++) {
+        for (uint32_t k = 0; r == PEN_OK && k < f->n_ops; k += 1 + f->ops[k].inside) {
             r = add_text(out, k ? " | " : "");
             if (r == PEN_OK)
                 r = pen__spec_write_op(&f->ops[k], out);

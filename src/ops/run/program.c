@@ -17,6 +17,7 @@ typedef struct Check {
     PenSize size;
     const PenSpecOp *normalize, *tensor, *repeat, *pad;
     uint32_t steps, n_erase;
+    uint32_t inside; /* so many operations are still in brackets */
     PenError *reterr;
 } Check;
 
@@ -106,16 +107,18 @@ static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
     return PEN_OK;
 }
 
+/* Colours in the brackets of a composition that does more leave masks as they are. */
 static int check_colour(Check *c, const PenSpecOp *op)
 {
     int does = pen__op_work(op->op)->does;
-    if (does != PEN_DOES_COLOUR && does != PEN_DOES_TONE && does != PEN_DOES_NORMALIZE)
+    bool is_mask = c->p->kind.kind == PEN_KIND_MASK;
+    if (does != PEN_DOES_NORMALIZE && does != PEN_DOES_POLICY && !pen__compose_is_colour(op))
         return PEN_OK;
-    if (c->p->kind.kind == PEN_KIND_MASK)
+    if (is_mask && does != PEN_DOES_POLICY && !c->inside)
         return pen__spec_fail(c->reterr, op->column,
                               "%s: a mask holds class numbers, not colors; remove this operation",
                               op->op->name);
-    if (does == PEN_DOES_COLOUR && c->p->colour == PEN_COLOUR_GREY)
+    if ((does == PEN_DOES_COLOUR || does == PEN_DOES_POLICY) && c->p->colour == PEN_COLOUR_GREY)
         return pen__spec_fail(c->reterr, op->column,
                               "%s needs colors, but 'decode gray' removes them; use 'decode rgb'",
                               op->op->name);
@@ -181,7 +184,8 @@ static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
         r = check_erase(c, op);
     for (uint32_t k = 0; r == PEN_OK && work->does == PEN_DOES_NORMALIZE && k < 2; k++)
         r = check_channels(c, op, k);
-    c->steps += work->steps;
+    c->steps += c->inside ? 0 : pen__compose_steps(op);
+    c->inside = c->inside ? c->inside - 1 : op->inside;
     if (r == PEN_OK && c->steps > PEN_MAX_STEPS)
         return pen__spec_fail(c->reterr, op->column,
                               "%s: too many operations for one image: more than %d steps",
@@ -451,15 +455,29 @@ static int check_number(Check *c)
     return PEN_OK;
 }
 
+/* The compositions that a mask has too are counted by themselves: their draws are the same in the
+ * image and in the mask, which lacks those that change colours alone. */
+static const char *draws_name(const PenSpecOp *op)
+{
+    static const char *const moving[] = {"random_apply moves", "random_choice moves",
+                                         "random_order moves"};
+    if (!op->inside || !pen__compose_moves(op))
+        return op->op->name;
+    return moving[pen__op_number(op->op) - PEN_OP_random_apply];
+}
+
 static void copy_ops(PenProgram *p, const PenSpecField *spec)
 {
     p->n_ops = spec->n_ops;
     for (uint32_t i = 0; i < spec->n_ops; i++) {
         PenProgramOp *op = &p->ops[i];
         op->op = spec->ops[i].op;
+        op->inside = spec->ops[i].inside;
+        op->bracket = spec->ops[i].bracket;
+        op->draws = draws_name(&spec->ops[i]);
         memcpy(op->values, spec->ops[i].values, sizeof op->values);
         for (uint32_t k = 0; k < i; k++)
-            op->occurrence += p->ops[k].op == op->op;
+            op->occurrence += p->ops[k].draws == op->draws;
     }
 }
 

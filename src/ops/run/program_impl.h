@@ -9,7 +9,9 @@
 
 typedef struct PenProgramOp {
     const PenOp *op;
-    uint32_t occurrence; /* of this name before it */
+    const char *draws;        /* the name that its draws have */
+    uint32_t occurrence;      /* of that name before it */
+    uint32_t inside, bracket; /* as in PenSpecOp */
     PenParamValue values[PEN_MAX_PARAMS];
 } PenProgramOp;
 
