@@ -22,7 +22,10 @@ static const PenDsp tier_c = {
     .warp_bilinear = pen__warp_general,
     .lookup = pen__lookup_c,
     .count = pen__count_c,
+    .extremes = pen__extremes_c,
+    .fold = pen__fold_c,
     .sharpen = pen__sharpen_c,
+    .widen = pen__widen_c,
     .blur_across = pen__blur_across_c,
     .blur_down = pen__blur_down_c,
 };
@@ -44,11 +47,14 @@ static const PenDsp tier_avx2 = {
     .grey_sum = pen__grey_sum_avx2,
     .warp_fixed = pen__warp_fixed_c,
     .warp_bilinear = pen__warp_general,
-    .lookup = pen__lookup_c,
+    .lookup = pen__lookup_avx2,
     .count = pen__count_c,
-    .sharpen = pen__sharpen_c,
-    .blur_across = pen__blur_across_c,
-    .blur_down = pen__blur_down_c,
+    .extremes = pen__extremes_avx2,
+    .fold = pen__fold_avx2,
+    .sharpen = pen__sharpen_avx2,
+    .widen = pen__widen_avx2,
+    .blur_across = pen__blur_across_avx2,
+    .blur_down = pen__blur_down_avx2,
 };
 
 static const PenDsp tier_avx512 = {
@@ -68,11 +74,14 @@ static const PenDsp tier_avx512 = {
     .grey_sum = pen__grey_sum_avx2,
     .warp_fixed = pen__warp_fixed_c,
     .warp_bilinear = pen__warp_general,
-    .lookup = pen__lookup_c,
+    .lookup = pen__lookup_avx2,
     .count = pen__count_c,
-    .sharpen = pen__sharpen_c,
-    .blur_across = pen__blur_across_c,
-    .blur_down = pen__blur_down_c,
+    .extremes = pen__extremes_avx2,
+    .fold = pen__fold_avx2,
+    .sharpen = pen__sharpen_avx2,
+    .widen = pen__widen_avx2,
+    .blur_across = pen__blur_across_avx2,
+    .blur_down = pen__blur_down_avx2,
 };
 #endif
 

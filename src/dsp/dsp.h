@@ -68,21 +68,26 @@ typedef struct PenDsp {
      * channel has each value is added to *counts. */
     void (*lookup)(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
     void (*count)(const uint8_t *p, size_t n, uint32_t channels, uint32_t counts[][256]);
+    /* The least and the largest value of each channel; of no pixels 255 and 0. */
+    void (*extremes)(const uint8_t *p, size_t n, uint32_t channels, uint8_t low[], uint8_t high[]);
+    /* n bytes: v = p & mask, and from the value `from` on v ^ flip. */
+    void (*fold)(uint8_t *p, size_t n, uint8_t mask, uint8_t from, uint8_t flip);
     /* A row of n bytes but for its first and last pixel: `factor` of the way from the mean of the
      * pixels around (the one in the middle counts 5 times) to the pixel. `to` may be `here`. */
     void (*sharpen)(const uint8_t *const rows[3], uint8_t *to, size_t n, uint32_t channels,
                     int32_t factor);
     /* Symmetric kernels: weights[0] of the value in the middle, weights[k] of both that lie k
      * pixels (of `channels` values) or rows away, all of 1.15 fixed point with a sum of 1. Values
-     * between the two are 6 bits finer than pixels. Across, *row begins `radius` pixels before the
-     * first of n values; rows are numbered from -radius. */
+     * before and between the two have PEN_BLUR_BITS more than pixels. Across, *row begins `radius`
+     * pixels before the first of n values; rows are numbered from -radius. */
+    void (*widen)(const uint8_t *p, int16_t *to, size_t n);
     void (*blur_across)(const int16_t *row, int16_t *to, size_t n, uint32_t channels,
                         const int16_t *weights, uint32_t radius);
     void (*blur_down)(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
                       uint32_t radius);
 } PenDsp;
 
-enum { PEN_FACTOR_MAX = 100 << 16 };
+enum { PEN_FACTOR_MAX = 100 << 16, PEN_BLUR_BITS = 6 };
 
 /* The table for this CPU (and PENSTOCK_CPU). */
 const PenDsp *pen__dsp(void);

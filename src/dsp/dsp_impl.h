@@ -26,6 +26,9 @@ void pen__warp_fixed_c(const PenWarpRows *r, uint8_t *dst);
 void pen__warp_general(const PenWarpRows *r, uint8_t *dst);
 void pen__lookup_c(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
 void pen__count_c(const uint8_t *p, size_t n, uint32_t channels, uint32_t counts[][256]);
+void pen__extremes_c(const uint8_t *p, size_t n, uint32_t channels, uint8_t low[], uint8_t high[]);
+void pen__fold_c(uint8_t *p, size_t n, uint8_t mask, uint8_t from, uint8_t flip);
+void pen__widen_c(const uint8_t *p, int16_t *to, size_t n);
 void pen__sharpen_c(const uint8_t *const rows[3], uint8_t *to, size_t n, uint32_t channels,
                     int32_t factor);
 void pen__blur_across_c(const int16_t *row, int16_t *to, size_t n, uint32_t channels,
@@ -49,6 +52,17 @@ void pen__saturation_avx2(uint8_t *p, size_t n, int32_t factor);
 void pen__hue_avx2(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_avx2(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
+void pen__lookup_avx2(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
+void pen__extremes_avx2(const uint8_t *p, size_t n, uint32_t channels, uint8_t low[],
+                        uint8_t high[]);
+void pen__fold_avx2(uint8_t *p, size_t n, uint8_t mask, uint8_t from, uint8_t flip);
+void pen__sharpen_avx2(const uint8_t *const rows[3], uint8_t *to, size_t n, uint32_t channels,
+                       int32_t factor);
+void pen__widen_avx2(const uint8_t *p, int16_t *to, size_t n);
+void pen__blur_across_avx2(const int16_t *row, int16_t *to, size_t n, uint32_t channels,
+                           const int16_t *weights, uint32_t radius);
+void pen__blur_down_avx2(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
+                         uint32_t radius);
 
 void pen__weigh_avx512(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__spread_avx512(PenAxis *x, uint32_t channels);

@@ -8,7 +8,7 @@
 #include "dsp/real.h"
 #include "ops/pixels/pixels.h"
 
-enum { MOST_RADIUS = 127, FINER_BITS = 6, UNIT = 1 << 15, MOST_ROWS = 2 * MOST_RADIUS + 1 };
+enum { MOST_RADIUS = 127, UNIT = 1 << 15, MOST_ROWS = 2 * MOST_RADIUS + 1 };
 
 typedef struct Kernel {
     uint32_t radius;
@@ -69,7 +69,7 @@ static void widen_pixel(const Blur *b, const uint8_t *row, int64_t x)
 {
     uint32_t c = b->image->channels, from = mirror(x, b->image->width);
     for (uint32_t i = 0; i < c; i++)
-        b->widened[(x + b->across.radius) * c + i] = (int16_t)(row[from * c + i] << FINER_BITS);
+        b->widened[(x + b->across.radius) * c + i] = (int16_t)(row[from * c + i] << PEN_BLUR_BITS);
 }
 
 static void blur_across(const Blur *b, uint32_t y)
@@ -77,8 +77,7 @@ static void blur_across(const Blur *b, uint32_t y)
     const uint8_t *row = b->image->data + y * b->stride;
     int64_t radius = b->across.radius, width = b->image->width;
     int16_t *middle = b->widened + (size_t)radius * b->image->channels;
-    for (size_t i = 0; i < b->stride; i++)
-        middle[i] = (int16_t)(row[i] << FINER_BITS);
+    pen__dsp()->widen(row, middle, b->stride);
     for (int64_t x = 1; x <= radius; x++) {
         widen_pixel(b, row, -x);
         widen_pixel(b, row, width - 1 + x);

@@ -39,6 +39,16 @@ static void apply_tables(Points *p)
     p->counted = false;
 }
 
+/* For autocontrast alone the least and the largest value are all there is to know. */
+static void count_extremes(Points *p)
+{
+    uint8_t low[3], high[3];
+    pen__dsp()->extremes(p->image->data, p->n, p->image->channels, low, high);
+    memset(p->counts, 0, sizeof p->counts);
+    for (uint32_t c = 0; c < p->image->channels; c++)
+        p->counts[c][low[c]] = p->counts[c][high[c]] = 1;
+}
+
 static void count_values(Points *p)
 {
     if (p->counted)
@@ -72,7 +82,9 @@ static void add_step(Points *p, const PenStep *step)
     int32_t mean = 0;
     uint32_t now[256];
     uint8_t table[256];
-    if (counts)
+    if (step->kind == PEN_STEP_AUTOCONTRAST && !p->pending && !p->counted)
+        count_extremes(p);
+    else if (counts)
         count_values(p);
     if (step->kind == PEN_STEP_CONTRAST) {
         apply_tables(p);
@@ -89,12 +101,35 @@ static void add_step(Points *p, const PenStep *step)
     p->pending = true;
 }
 
+static void fold(const PenPixels *image, const PenStep *step)
+{
+    size_t bytes = (size_t)image->width * image->height * image->channels;
+    int32_t from = step->kind == PEN_STEP_SOLARIZE ? step->u.value : 0;
+    uint8_t mask = 255, flip = 255;
+    if (step->kind == PEN_STEP_POSTERIZE) {
+        mask = (uint8_t) ~(255 >> step->u.value);
+        flip = 0;
+    }
+    if (from < 256)
+        pen__dsp()->fold(image->data, bytes, mask, (uint8_t)from, flip);
+}
+
+static bool is_fold(const PenStep *step)
+{
+    return step->kind == PEN_STEP_INVERT || step->kind == PEN_STEP_POSTERIZE ||
+           step->kind == PEN_STEP_SOLARIZE;
+}
+
 void pen__pixels_points(const PenPixels *image, const PenStep *steps, uint32_t n)
 {
     Points p = {.image = image, .n = (size_t)image->width * image->height};
     bool has_kernel = steps->kind == PEN_STEP_BRIGHTNESS || steps->kind == PEN_STEP_CONTRAST;
     if (n == 1 && has_kernel && image->channels == 3) {
         pen__pixels_colour(image, steps);
+        return;
+    }
+    if (n == 1 && is_fold(steps)) {
+        fold(image, steps);
         return;
     }
     clear_tables(&p);
