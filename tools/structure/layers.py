@@ -31,7 +31,8 @@ LAYERS = (
             ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
             ("jpeg/decoder", "jpeg/turbo", "."), ("jpeg/transcode",), ("region",),
         )),
-        ("dsp", "pixel kernels for each processor: resampling, color, storing", ((".",),)),
+        ("dsp", "pixel kernels for each processor: resampling, color, storing",
+         ((".",), ("augment",))),
         ("cache", "blocks of remote packs on a node's disk, shared by processes", ((".",),)),
     ),
     (
