@@ -325,6 +325,46 @@ def pad_batch(
     value           number of the result to fill with: 0-255 for u8, any number for others
     """
 
+def mixup(
+    alpha: float = 1,
+    p: float = 1,
+    per: Literal["batch", "sample"] = "batch",
+) -> Op:
+    """Mix each sample of a batch with another one. Must follow all others but cutmix.
+
+    alpha  of the beta distribution that the share of the sample itself is drawn from
+    p      probability; with cutmix at most one of both is drawn, each with its probability
+    per    batch: one choice, one share and one box for all samples of a batch; sample: for each
+            sample (batch, sample)
+    """
+
+def cutmix(
+    alpha: float = 1,
+    p: float = 1,
+    per: Literal["batch", "sample"] = "batch",
+) -> Op:
+    """Replace a box of each sample by that of another one. Must follow all others but mixup.
+
+    alpha  of the beta distribution that the share of the sample itself is drawn from
+    p      probability; with mixup at most one of both is drawn, each with its probability
+    per    batch: one choice, one share and one box for all samples of a batch; sample: for each
+            sample (batch, sample)
+    """
+
+def one_hot(
+    classes: int,
+    label_smoothing: float = 0,
+    of: str = "auto",
+) -> Op:
+    """Return class numbers as targets, one number per class, which follow mixup and cutmix.
+
+    classes          number of classes
+    label_smoothing  share of the target that is spread over all classes, as in cross_entropy of
+            PyTorch
+    of               image of the pipeline whose mixup or cutmix the labels follow; auto: the only
+            one (auto)
+    """
+
 def text(
     max_bytes: int = 65536,
 ) -> Op:

@@ -28,6 +28,7 @@ static const PenDsp tier_c = {
     .widen = pen__widen_c,
     .blur_across = pen__blur_across_c,
     .blur_down = pen__blur_down_c,
+    .mix = pen__mix_c,
 };
 
 #ifdef __x86_64__
@@ -55,6 +56,7 @@ static const PenDsp tier_avx2 = {
     .widen = pen__widen_avx2,
     .blur_across = pen__blur_across_avx2,
     .blur_down = pen__blur_down_avx2,
+    .mix = pen__mix_avx2,
 };
 
 static const PenDsp tier_avx512 = {
@@ -82,6 +84,7 @@ static const PenDsp tier_avx512 = {
     .widen = pen__widen_avx2,
     .blur_across = pen__blur_across_avx2,
     .blur_down = pen__blur_down_avx2,
+    .mix = pen__mix_avx2,
 };
 #endif
 

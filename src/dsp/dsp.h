@@ -34,6 +34,11 @@ typedef struct PenStoreTable {
 void pen__store_table_init(PenStoreTable *t, int dtype, uint32_t channels, const float *mean,
                            const float *std);
 
+typedef struct PenMix {
+    int32_t dtype; /* PEN_U8, PEN_F16, PEN_BF16, PEN_F32 */
+    float weights[2];
+} PenMix;
+
 typedef struct PenDsp {
     const char *tier; /* "c", "avx2", "avx512" */
     /* Of a table: entries, taps, precision and weights; then the form that `across` of this tier
@@ -85,6 +90,9 @@ typedef struct PenDsp {
                         const int16_t *weights, uint32_t radius);
     void (*blur_down)(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
                       uint32_t radius);
+    /* n elements of dst = weights[0] * a + weights[1] * b, computed in single precision without
+     * fused multiply-add and rounded to nearest (u8: halves up). The three do not overlap. */
+    void (*mix)(const PenMix *mix, const void *a, const void *b, void *dst, size_t n);
 } PenDsp;
 
 enum { PEN_FACTOR_MAX = 100 << 16, PEN_BLUR_BITS = 6 };

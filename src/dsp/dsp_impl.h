@@ -35,6 +35,7 @@ void pen__blur_across_c(const int16_t *row, int16_t *to, size_t n, uint32_t chan
                         const int16_t *weights, uint32_t radius);
 void pen__blur_down_c(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
                       uint32_t radius);
+void pen__mix_c(const PenMix *mix, const void *a, const void *b, void *dst, size_t n);
 
 void pen__weigh_avx2(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__across_avx2(const uint8_t *src, uint8_t *dst, const PenAxis *x, uint32_t channels);
@@ -63,6 +64,7 @@ void pen__blur_across_avx2(const int16_t *row, int16_t *to, size_t n, uint32_t c
                            const int16_t *weights, uint32_t radius);
 void pen__blur_down_avx2(const int16_t *const *rows, uint8_t *to, size_t n, const int16_t *weights,
                          uint32_t radius);
+void pen__mix_avx2(const PenMix *mix, const void *a, const void *b, void *dst, size_t n);
 
 void pen__weigh_avx512(const PenAxisSpec *spec, void *scratch, PenAxis *axis);
 void pen__spread_avx512(PenAxis *x, uint32_t channels);

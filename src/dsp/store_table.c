@@ -4,43 +4,8 @@
 
 #include <penstock/loader.h>
 
-#include "base/bytes.h"
 #include "dsp/dsp_impl.h"
-
-static uint32_t bits_of(float v)
-{
-    return pen__load32(&v);
-}
-
-/* To nearest, ties to even: the part below the last bit kept decides. */
-static uint32_t shift_rounded(uint32_t v, uint32_t by)
-{
-    uint32_t kept = v >> by, below = v & ((1u << by) - 1), half = 1u << (by - 1);
-    return kept + (below > half || (below == half && (kept & 1)));
-}
-
-static uint16_t to_bf16(float value)
-{
-    uint32_t v = bits_of(value);
-    if ((v & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(v >> 16 | 0x40); /* not a number: it must not round to infinity */
-    return (uint16_t)shift_rounded(v, 16);
-}
-
-static uint16_t to_f16(float value)
-{
-    uint32_t v = bits_of(value), sign = v >> 16 & 0x8000, x = v & 0x7fffffff;
-    if (x > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00 | (x >> 13 & 0x3ff));
-    if (x >= 0x47800000) /* 65,536; what lies between the largest and it rounds by itself */
-        return (uint16_t)(sign | 0x7c00);
-    if (x >= 0x38800000) /* 2^-14, the smallest normal one */
-        return (uint16_t)(sign | shift_rounded(x - ((127u - 15u) << 23), 13));
-    uint32_t exponent = x >> 23;
-    if (exponent < 127 - 25)
-        return (uint16_t)sign;
-    return (uint16_t)(sign | shift_rounded((x & 0x7fffff) | 0x800000, 126 - exponent));
-}
+#include "dsp/half.h"
 
 /* Do multiplications by inverses, each with its rest, give the same as the divisions? Nearly
  * always; where not, the tables are read instead. */
@@ -50,7 +15,7 @@ static int steps_fit(const PenStoreTable *t, uint32_t c)
         float v = (float)x;
         v = fmaf(v, PEN_INVERSE_255, v * PEN_INVERSE_255_REST) - t->mean[c];
         v = fmaf(v, t->inverse[c], v * t->rest[c]);
-        if (bits_of(v) != bits_of(t->f32[c][x]))
+        if (pen__float_bits(v) != pen__float_bits(t->f32[c][x]))
             return 0;
     }
     return 1;
@@ -65,7 +30,7 @@ static void fill_channel(PenStoreTable *t, uint32_t c, const float *mean, const 
     for (int x = 0; x < 256; x++) {
         float v = ((float)x / 255.0f - t->mean[c]) / divisor;
         t->f32[c][x] = v;
-        t->u16[c][x] = t->dtype == PEN_F16 ? to_f16(v) : to_bf16(v);
+        t->u16[c][x] = t->dtype == PEN_F16 ? pen__to_f16(v) : pen__to_bf16(v);
     }
     t->by_steps = t->by_steps && steps_fit(t, c);
 }

@@ -27,6 +27,7 @@ typedef struct PenSlot {
     struct PenSlot *next;
     atomic_uint refs;
     uint32_t left;             /* samples that are not done; 0 = it is full */
+    uint64_t position;         /* of the global batch; with buckets, of this one */
     uint64_t opened_ns;        /* when its first sample was assigned; for a trace */
     const PenOutField *fields; /* of its bucket */
     PenTensor *tensors;

@@ -251,6 +251,8 @@ def load_seeds(jpegs, pngs):
         "sizes": "image: decode | resize min_side=7,9 max_side=20 to_multiple_of=2 | hflip; label: "
         "tensor; boxes: boxes of=image relative; p = image: decode | resize max_side=30 | "
         "pad_batch 8",
+        "mixup": "image: decode | resize 8 | center_crop 8 | tensor f16 nchw | mixup 0.2 p=0.5 "
+        "per=sample | cutmix p=0.5 per=sample; label: one_hot 3 0.1 | tensor bf16",
         "lists": "text: text 9; raw = text: bytes; j = text: json; id: key; label: tensor; "
         "boxes: ragged 2; spots: ragged 2 pad=0",
     }
@@ -680,6 +682,12 @@ def pipeline_seeds():
             "normalize | tensor f16 nchw | pad_batch 32 value=-1.5; mask: decode | resize "
             "max_side=300 box | tensor i64"
         ),
+        "mixup": (
+            "image: decode | center_crop 8 | normalize | tensor f32 nchw | mixup alpha=0.8 p=0.5 | "
+            'cutmix 1 0.5 per=batch; label: one_hot 1000 label_smoothing=0.1 of="image" | '
+            "tensor f16"
+        ),
+        "wrong-mixup": "decode | mixup per=sample | cutmix per=batch p=0 | repeat 2; one_hot 0",
         "bucket": (
             "image: decode | cover bucket position=random | hflip; m: decode | cover bucket; "
             "random_resized_crop bucket"

@@ -133,3 +133,51 @@ def color_jitter(draw, brightness, contrast, saturation, hue):
     ranges = (brightness, contrast, saturation, hue)
     factors = [draw.uniform(*(r or n)) for r, n in zip(ranges, neutral)]
     return [(names[i], factors[i]) for i in order if ranges[i] is not None]
+
+
+def normal(draw):
+    while True:
+        x, y = draw.uniform(-1, 1), draw.uniform(-1, 1)
+        s = x * x + y * y
+        if 0 < s < 1:
+            return x * math.sqrt(-2 * math.log(s) / s)
+
+
+def large_gamma(draw, shape):
+    most = shape - 1 / 3
+    c = 1 / math.sqrt(9 * most)
+    while True:
+        x = normal(draw)
+        v = (1 + c * x) ** 3
+        u = math.log(1 - draw.uniform(0, 1))
+        if v > 0 and u < x * x / 2 + most * (1 - v + math.log(v)):
+            return most * v
+
+
+def log_gamma(draw, shape):
+    if shape >= 1:
+        return math.log(large_gamma(draw, shape))
+    large = math.log(large_gamma(draw, shape + 1))
+    return large + math.log(1 - draw.uniform(0, 1)) / shape
+
+
+def beta(draw, a, b):
+    x, y = log_gamma(draw, a), log_gamma(draw, b)
+    return 0.0 if y - x >= 700 else 1 / (1 + math.exp(max(y - x, -700)))
+
+
+def mixing(draw, width, height, mixup=(1, 0), cutmix=(1, 0)):
+    """(kind, lambda, box) of a batch or a sample; mixup and cutmix are (alpha, p)."""
+    u = draw.uniform(0, 1)
+    if u < mixup[1]:
+        return "mixup", beta(draw, mixup[0], mixup[0]), None
+    if u >= mixup[1] + cutmix[1]:
+        return None, 1.0, None
+    half = 0.5 * math.sqrt(1 - beta(draw, cutmix[0], cutmix[0]))
+    sides = []
+    for side in (width, height):
+        centre, reach = draw.below(side), int(half * side)
+        sides.append((max(centre - reach, 0), min(centre + reach, side)))
+    (x, right), (y, below) = sides
+    box = Box(x, y, right - x, below - y)
+    return "cutmix", 1 - box.w * box.h / (width * height), box

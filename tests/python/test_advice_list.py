@@ -190,6 +190,12 @@ IN_TESTS = {
     "clips of different sizes do not fit into one batch; add",
     "repeat must be the last operation; move it behind", "source names no result; use a dict",
     "for several clips of a sample use 'clip n=%u'",
+    # test_py_mixup.py
+    "images; name the one that the labels follow", "remove %s and mix in the training loop",
+    "must be mixed too; add a field with one_hot", "pass p=0.5 to both, or others whose sum",
+    "differs from that of %s; give both the same", "several results per image; use several views",
+    "cannot be mixed; replace pad_batch by", "cannot be mixed; add 'center_crop",
+    "must be the last operations; move %s before them",
     # test_py_buckets.py
     "use fewer buckets, or drop_last", "write 'cover bucket' or", "pass buckets= to the loader",
     "change multiple or max_ratio",

@@ -176,8 +176,9 @@ TEST(views_that_cannot_be_are_refused)
             "behind tensor");
     REFUSES("image: decode | center_crop 4 | repeat 65",
             "pipeline: column 40: repeat: n: expected 1 to 64, found '65'");
-    REFUSES("label: repeat 2",
-            "pipeline: column 8: repeat: the field holds numbers; only tensor can be used on them");
+    REFUSES("label: repeat 2", "pipeline: column 8: repeat: the field holds numbers; only one_hot "
+                               "and tensor can be used on "
+                               "them");
 }
 
 TEST(the_number_of_views_is_limited)

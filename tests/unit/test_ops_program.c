@@ -78,7 +78,9 @@ TEST(program_of_numbers)
           "i64");
     FAILS("tensor | tensor", &kind, "pipeline: column 10: tensor is given twice");
     FAILS("decode | tensor", &kind,
-          "pipeline: column 1: decode: the field holds numbers; only tensor can be used on them");
+          "pipeline: column 1: decode: the field holds numbers; only one_hot and tensor can be "
+          "used on "
+          "them");
     kind = (PenFieldKind){
         .kind = PEN_KIND_NUMBER, .dtype = PEN_F64, .n_dims = 2, .dims = {2, 3, 0, 0}};
     RESULT("tensor", &kind, "f64 2 3", 48);
@@ -93,13 +95,13 @@ TEST(program_of_numbers)
     double wide[6] = {1, -2.5, 1e300, 0.1, 3, 4};
     float narrow[6];
     CHECK_INT(make("tensor f32", &kind, &p, &err), PEN_OK);
-    pen__program_store_number(p, (const uint8_t *)wide, narrow);
+    CHECK_INT(pen__program_store_number(p, (const uint8_t *)wide, narrow, NULL), PEN_OK);
     for (int i = 0; i < 6; i++)
         CHECK(narrow[i] == (float)wide[i]);
     pen__program_free(&p);
     CHECK_INT(make("tensor", &kind, &p, &err), PEN_OK);
     double copy[6];
-    pen__program_store_number(p, (const uint8_t *)wide, copy);
+    CHECK_INT(pen__program_store_number(p, (const uint8_t *)wide, copy, NULL), PEN_OK);
     CHECK_MEM(copy, wide, sizeof wide);
     pen__program_free(&p);
 }

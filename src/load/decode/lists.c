@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "load/decode/mixup.h"
 #include "load/decode/sizes.h"
 
 /* Values move to lower addresses only, and in order, so none is overwritten before it has moved.
@@ -56,7 +57,9 @@ void pen__lists_join(const PenLoadPlan *plan, PenSlot *s)
 {
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         const PenOutField *f = &s->fields[i];
-        if (f->sizes && f->list)
+        if (f->program && pen__program_mix(f->program) && !plan->no_decode)
+            pen__mixup_run(plan, s, i);
+        else if (f->sizes && f->list)
             pen__sizes_list(s, i);
         else if (f->sizes)
             pen__sizes_pad(s, i);

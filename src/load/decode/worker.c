@@ -6,8 +6,9 @@
 #include "load/decode/run.h"
 #include "load/spans.h"
 
-/* With the lock held, which it releases meanwhile: for the last sample of a batch with lists. */
-static void join_lists(const PenWorker *w, const PenTask *t)
+/* With the lock held, which it releases meanwhile: for the last sample of a batch with lists, or
+ * whose samples are mixed. */
+static void finish_batch(const PenWorker *w, const PenTask *t)
 {
     PenSlot *s = t->to.slot;
     if (!w->plan->n_values || s->left > 1 || s->status < 0 || t->status != PEN_OK)
@@ -38,7 +39,7 @@ static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *d
     pthread_mutex_unlock(&lock->mutex);
     pen__task_run(w->tasks, decoder, t);
     pthread_mutex_lock(&lock->mutex);
-    join_lists(w, t);
+    finish_batch(w, t);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
     pen__spans_decode(me, t, sample, begin_ns);
     if (t->status == PEN_END || lock->paused) {

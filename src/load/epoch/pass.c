@@ -36,6 +36,15 @@ PenPassSample pen__epoch_pass_peek(const PenEpochPass *p)
     return s;
 }
 
+uint64_t pen__epoch_pass_batch_at(const PenEpochPass *p)
+{
+    const PenSplit *s = &p->split;
+    bool valid;
+    if (s->by_batch)
+        return pen__split_position(s, p->next_batch, 0, &valid);
+    return s->start + pen__split_samples(s, p->next_batch) * s->world;
+}
+
 void pen__epoch_pass_advance(PenEpochPass *p)
 {
     p->assigned++;

@@ -37,6 +37,9 @@ void pen__epoch_pass_init(PenEpochPass *p); /* order, split and steps are set */
 bool pen__epoch_pass_is_running(const PenEpochPass *p);
 bool pen__epoch_pass_has_next(const PenEpochPass *p); /* is running, and samples are left */
 PenPassSample pen__epoch_pass_peek(const PenEpochPass *p);
+/* Position of the first sample that all ranks together have in the next batch; with buckets, of the
+ * first one of this rank. */
+uint64_t pen__epoch_pass_batch_at(const PenEpochPass *p);
 void pen__epoch_pass_advance(PenEpochPass *p); /* to the sample after it */
 /* A failure that no batch is to blame for, until it is taken. */
 void pen__epoch_pass_fail(PenEpochPass *p, int status, const PenError *error);

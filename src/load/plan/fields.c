@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "load/plan/companions.h"
 #include "load/plan/follow.h"
+#include "load/plan/mixup.h"
 #include "load/plan/program.h"
 #include "load/plan/ragged.h"
 #include "load/plan/sizes.h"
@@ -274,6 +275,8 @@ int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
         r = pen__plan_views_choose(p, reterr);
     if (r == PEN_OK)
         r = pen__plan_follow(p, reterr);
+    if (r == PEN_OK)
+        r = pen__plan_mixup(p, reterr);
     if (r == PEN_OK)
         r = check_names(p, reterr);
     if (r == PEN_OK)

@@ -39,6 +39,8 @@ typedef struct PenOutField {
     uint32_t max_rows;  /* of a ragged field */
     uint32_t mask;      /* of a ragged field that is padded: the field of its mask; 0: a list */
     double pad;         /* the number that it is padded with */
+    bool is_target;     /* of one_hot, of an image that is mixed: */
+    uint32_t mixed_by;  /* the field of the image */
     uint32_t sizes;     /* of images and masks of different sizes, in a list or padded: the field of
                          * their sizes; 0: all have one */
 } PenOutField;
@@ -130,9 +132,10 @@ typedef struct PenLoadPlan {
     char *text;    /* the pipeline's full form */
     char *warning; /* NULL: none */
     uint32_t n_fields, n_clips;
-    uint32_t n_values; /* fields that are finished when all samples of a batch are there: of
-                        * PEN_KIND_LIST, and images of different sizes; of these are */
-    uint32_t n_lists;  /* not padded */
+    uint32_t
+        n_values;     /* fields that are finished when all samples of a batch are there: of
+                       * PEN_KIND_LIST, images of different sizes or that are mixed; of these are */
+    uint32_t n_lists; /* not padded */
     PenOutField *fields;
     uint32_t n_stored; /* images that are read for a sample, for n_views results */
     uint32_t n_views;

@@ -26,6 +26,7 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
             return PEN_E_NO_MEMORY;
         s->batch.epoch = r->pass->order.epoch;
         s->batch.position = next.position;
+        s->position = pen__epoch_pass_batch_at(r->pass);
         if (r->plan->buckets)
             pen__slot_set_bucket(r->plan, s,
                                  pen__plan_bucket_of(r->plan, s->batch.epoch, next.chosen));

@@ -68,6 +68,16 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
     return r;
 }
 
+static int store_number(const PenTask *task, const PenOutField *f, const PenLocation *at,
+                        PenError *reterr)
+{
+    const uint8_t *number = pen__block_number(&at->block->view, at->in_block, f->field);
+    int r = pen__program_store_number(f->program, number, pen__task_place(task, f), reterr);
+    if (r < 0)
+        pen__error_prefix(reterr, "field '%.60s'", f->name);
+    return r;
+}
+
 int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret, PenError *reterr)
 {
     int r = pen__location_find(task->to.pack, task->to.sample, task->block, ret, reterr);
@@ -82,9 +92,7 @@ int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret,
         else if (f->kind == PEN_KIND_CLIP)
             r = pen__clip_locate(plan, task, f, ret, reterr);
         else if (f->kind == PEN_KIND_NUMBER)
-            pen__program_store_number(f->program,
-                                      pen__block_number(&ret->block->view, ret->in_block, f->field),
-                                      pen__task_place(task, f));
+            r = store_number(task, f, ret, reterr);
         else if (f->kind == PEN_KIND_SOURCE)
             memcpy(pen__task_place(task, f), &(int64_t){f->field}, sizeof(int64_t));
     }

@@ -27,6 +27,8 @@ enum {
     PEN_DOES_FOLLOW = 10,   /* moves or chooses rows: of ragged fields, before their list */
     PEN_DOES_PAD = 11,      /* results of different sizes: behind all others */
     PEN_DOES_TONE = 12,     /* changes values, of RGB and grey images */
+    PEN_DOES_MIX = 14,      /* samples of a batch: behind all others */
+    PEN_DOES_CLASSES = 15,  /* targets of class numbers: before tensor */
     PEN_DOES_COMPOSE = 20,  /* draws which of the operations in its brackets run */
     PEN_DOES_POLICY = 21    /* draws steps that change colours or move pixels, and keep the size */
 };
@@ -89,6 +91,12 @@ enum {
        "operation.")                                                                               \
     XX(pad_batch, 2, PAD, 0, NULL, NULL,                                                           \
        "Pad images of different sizes to the largest of the batch. Must be the last operation.")   \
+    XX(mixup, 3, MIX, 0, NULL, NULL,                                                               \
+       "Mix each sample of a batch with another one. Must follow all others but cutmix.")          \
+    XX(cutmix, 3, MIX, 0, NULL, NULL,                                                              \
+       "Replace a box of each sample by that of another one. Must follow all others but mixup.")   \
+    XX(one_hot, 3, CLASSES, 0, NULL, NULL,                                                         \
+       "Return class numbers as targets, one number per class, which follow mixup and cutmix.")    \
     XX(text, 1, LIST, 0, NULL, NULL,                                                               \
        "Return a text, json or bytes field as a list of str. Must be the only operation.")         \
     XX(json, 1, LIST, 0, NULL, NULL,                                                               \

@@ -15,7 +15,7 @@ typedef struct Check {
     const PenSpecField *spec;
     PenProgram *p;
     PenSize size;
-    const PenSpecOp *normalize, *tensor, *repeat, *pad;
+    const PenSpecOp *normalize, *tensor, *repeat, *pad, *mix;
     uint32_t steps, n_erase;
     uint32_t inside; /* so many operations are still in brackets */
     PenError *reterr;
@@ -47,11 +47,35 @@ static int check_pad(Check *c, const PenSpecOp *op)
     return PEN_OK;
 }
 
+/* mixup and cutmix, and what follows them. */
+static int check_mix(Check *c, const PenSpecOp *op)
+{
+    int does = pen__op_work(op->op)->does;
+    const char *mix = c->mix ? c->mix->op->name : op->op->name;
+    if (c->repeat || does == PEN_DOES_REPEAT)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: repeat returns several results per image; use several views, "
+                              "each with %s",
+                              mix, mix);
+    if (c->pad || does == PEN_DOES_PAD)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: images of different sizes cannot be mixed; replace pad_batch by "
+                              "'center_crop H,W' or 'resize H,W'",
+                              mix);
+    if (does != PEN_DOES_MIX)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s after %s: mixup and cutmix must be the last operations; move %s "
+                              "before them",
+                              op->op->name, mix, op->op->name);
+    c->mix = op;
+    return pen__program_set_mix(c->p, op, c->reterr);
+}
+
 static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
 {
     int does = pen__op_work(op->op)->does;
     const char *name = op->op->name;
-    if (does == PEN_DOES_LIST || does == PEN_DOES_FOLLOW)
+    if (does == PEN_DOES_LIST || does == PEN_DOES_FOLLOW || does == PEN_DOES_CLASSES)
         return pen__spec_fail(c->reterr, op->column, "%s cannot be applied to %s", name,
                               field_noun(c));
     if (i == 0 && does != PEN_DOES_DECODE)
@@ -62,6 +86,8 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
     if (i > 1 && does == PEN_DOES_SELECT)
         return pen__spec_fail(c->reterr, op->column,
                               "clip must directly follow decode: 'decode | clip ...'");
+    if (does == PEN_DOES_MIX || c->mix)
+        return check_mix(c, op);
     if (c->repeat)
         return pen__spec_fail(c->reterr, op->column,
                               "%s after repeat: repeat must be the last operation; move it behind "
@@ -353,6 +379,11 @@ static int check_sizes(Check *c)
         return pen__spec_fail(c->reterr, last_column(c),
                               "clips of different sizes do not fit into one batch; add "
                               "'center_crop H,W' or 'resize H,W'");
+    if (c->mix)
+        return pen__spec_fail(c->reterr, c->mix->column,
+                              "%s: images of different sizes cannot be mixed; add 'center_crop "
+                              "H,W' or 'resize H,W'",
+                              c->mix->op->name);
     if (!c->size.most_long)
         return pen__spec_fail(c->reterr, last_column(c),
                               "the size of the images has no bound; add 'center_crop H,W' or "
@@ -425,6 +456,20 @@ static int check_image(Check *c)
     return r;
 }
 
+static int set_classes(Check *c, int dtype)
+{
+    const PenSpecOp *op = &c->spec->ops[0];
+    if (c->p->kind.dtype != PEN_I64 || c->p->kind.n_dims)
+        return pen__spec_fail(
+            c->reterr, op->column, "one_hot: expected a field with one class number, found %s%s",
+            c->p->kind.n_dims ? "several of " : "", pen_dtype_name(c->p->kind.dtype));
+    if (dtype != PEN_F16 && dtype != PEN_BF16 && dtype != PEN_F32)
+        return fail_dtype(c, dtype, "a target of one_hot", "f32, f16 or bf16");
+    set_tensor(c->p, dtype, 1, (int64_t[]){(int64_t)op->values[0].v[0]});
+    pen__program_set_classes(c->p, op);
+    return PEN_OK;
+}
+
 static int check_number(Check *c)
 {
     PenProgram *p = c->p;
@@ -432,16 +477,25 @@ static int check_number(Check *c)
     int dtype = p->kind.dtype;
     for (uint32_t i = 0; i < c->spec->n_ops; i++) {
         const PenSpecOp *op = &c->spec->ops[i];
-        if (pen__op_work(op->op)->does != PEN_DOES_STORE)
+        if (i == 0 && pen__op_number(op->op) == PEN_OP_one_hot)
+            continue;
+        if (pen__op_work(op->op)->does == PEN_DOES_CLASSES)
             return pen__spec_fail(c->reterr, op->column,
-                                  "%s: the field holds numbers; only tensor can be used on them",
-                                  op->op->name);
+                                  "one_hot must be the first operation of its field");
+        if (pen__op_work(op->op)->does != PEN_DOES_STORE)
+            return pen__spec_fail(
+                c->reterr, op->column,
+                "%s: the field holds numbers; only one_hot and tensor can be used "
+                "on them",
+                op->op->name);
         if (c->tensor)
             return pen__spec_fail(c->reterr, op->column, "tensor is given twice");
         c->tensor = op;
     }
     if (c->tensor && c->tensor->values[0].word)
         dtype = (int)c->tensor->values[0].word;
+    if (c->spec->n_ops && pen__op_number(c->spec->ops[0].op) == PEN_OP_one_hot)
+        return set_classes(c, c->tensor ? dtype : PEN_F32);
     if (dtype != p->kind.dtype && !(p->kind.dtype == PEN_F64 && dtype == PEN_F32))
         return pen__spec_fail(
             c->reterr, c->tensor->column,
@@ -539,11 +593,14 @@ int pen__program_colour(const PenProgram *p)
     return p->colour;
 }
 
-void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst)
+int pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst,
+                              PenError *reterr)
 {
+    if (p->classes.n)
+        return pen__program_store_class(p, number, dst, reterr);
     if (p->tensor.dtype == p->kind.dtype) {
         memcpy(dst, number, p->bytes);
-        return;
+        return PEN_OK;
     }
     for (uint64_t i = 0; i < p->elements; i++) {
         double wide;
@@ -551,4 +608,5 @@ void pen__program_store_number(const PenProgram *p, const uint8_t *number, void 
         float narrow = (float)wide;
         memcpy((uint8_t *)dst + 4 * i, &narrow, 4);
     }
+    return PEN_OK;
 }

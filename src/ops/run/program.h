@@ -12,6 +12,7 @@
 #include "codec/region/region.h"
 #include "ops/operations/draw.h"
 #include "ops/operations/frame_choice.h"
+#include "ops/operations/mix.h"
 #include "ops/pipeline/spec.h"
 #include "ops/sample/sample_plan.h"
 
@@ -115,7 +116,14 @@ int pen__sample_run_together(PenDecodeContext *k, const PenSampleRun *runs, uint
 uint64_t pen__sample_memory_together(const PenSampleRun *runs, uint32_t n,
                                      const PenImageHeader *header, const PenBox *box);
 
-/* The same for a number as it lies in the index. */
-void pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst);
+/* The same for a number as it lies in the index. Fails for a class that there is not. */
+int pen__program_store_number(const PenProgram *p, const uint8_t *number, void *dst,
+                              PenError *reterr);
+
+/* How samples of a batch are mixed; NULL: they are not. */
+const PenMixRule *pen__program_mix(const PenProgram *p);
+/* The targets of class numbers follow the mixing of an image of the pipeline. *ret_of is its name,
+ * or NULL for the only one. False: it is no such field. */
+bool pen__program_is_target(const PenProgram *p, const char **ret_of);
 
 #endif

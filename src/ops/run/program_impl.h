@@ -15,6 +15,12 @@ typedef struct PenProgramOp {
     PenParamValue values[PEN_MAX_PARAMS];
 } PenProgramOp;
 
+typedef struct PenClasses {
+    uint32_t n;       /* 0: numbers are stored as they are */
+    uint32_t on, off; /* elements of the result for the class and for all others */
+    const char *of;   /* in the program's operations; NULL: the only image that is mixed */
+} PenClasses;
+
 struct PenProgram {
     PenFieldKind kind;
     int32_t colour;
@@ -33,6 +39,8 @@ struct PenProgram {
     uint64_t bytes, elements;
     uint32_t repeats;    /* results of one image, in a dimension of their own; 0: one, without it */
     PenStoreTable table; /* of images */
+    PenMixRule mix;      /* of images and clips */
+    PenClasses classes;  /* of numbers */
     /* What random_erasing writes into the result, as elements of its type. */
     uint32_t erase_value[PEN_MAX_ERASE][4];
     uint32_t n_ops;
@@ -43,5 +51,11 @@ struct PenProgram {
 int pen__program_set_clip(PenProgram *p, const PenSpecOp *op, PenError *reterr);
 /* Sets the steps too; shape of one sample, without its type. `layout` is the word of tensor. */
 PenTensor pen__program_clip_tensor(PenProgram *p, uint32_t layout);
+
+/* program_mix.c */
+int pen__program_set_mix(PenProgram *p, const PenSpecOp *op, PenError *reterr);
+void pen__program_set_classes(PenProgram *p, const PenSpecOp *op); /* behind its tensor */
+int pen__program_store_class(const PenProgram *p, const uint8_t *number, void *dst,
+                             PenError *reterr);
 
 #endif
