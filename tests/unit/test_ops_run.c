@@ -496,6 +496,9 @@ static const char *const memory_texts[] = {
     "decode | random_crop 64 padding=40 | tensor",
     "decode | color_jitter 0.4 | random_resized_crop 24 | resize 50,50 | hflip | resize 9,9",
     "decode shrink=auto | vflip 1 | random_resized_crop 9 | tensor",
+    "decode | random_adjust_sharpness 2 p=1 | gaussian_blur 9 sigma=3 | center_crop 24",
+    "decode gray | gaussian_blur 255,1 sigma=90 | random_equalize p=1 | jpeg 100 | center_crop 24",
+    "decode | jpeg 1 | resize 30,30 | jpeg 90 | random_adjust_sharpness 0.5 p=1",
 };
 
 static void check_memory(const char *text, const PenEncoded *e, uint8_t orientation)

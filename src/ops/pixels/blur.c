@@ -114,18 +114,9 @@ void pen__pixels_blur(const PenPixels *image, const PenStep *step, void *scratch
     }
 }
 
-static uint64_t blur_scratch(const PenStep *step, uint32_t width, uint32_t height,
-                             uint32_t channels)
+uint64_t pen__blur_scratch(const PenStep *step, uint32_t width, uint32_t height, uint32_t channels)
 {
     uint64_t stride = (uint64_t)width * channels, beside = (uint64_t)step->u.blur.width * channels;
     uint64_t rows = ring_rows(step->u.blur.height / 2, height);
     return 2 * (stride + beside + PEN_SLACK / 2 + rows * (stride + PEN_SLACK / 2));
-}
-
-uint64_t pen__pixels_scratch(const PenStep *step, uint32_t width, uint32_t height,
-                             uint32_t channels)
-{
-    if (step->kind == PEN_STEP_BLUR)
-        return blur_scratch(step, width, height, channels);
-    return step->kind == PEN_STEP_SHARPNESS ? 2 * ((uint64_t)width * channels + PEN_SLACK) : 0;
 }

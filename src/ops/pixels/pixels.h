@@ -18,15 +18,16 @@ void pen__pixels_erase(const PenPixels *image, const PenStep *step);
 bool pen__step_is_point(const PenStep *step);
 void pen__pixels_points(const PenPixels *image, const PenStep *steps, uint32_t n);
 
-/* With memory of pen__pixels_scratch bytes, and PEN_SLACK behind them. */
-void pen__pixels_sharpness(const PenPixels *image, const PenStep *step, void *scratch);
-void pen__pixels_blur(const PenPixels *image, const PenStep *step, void *scratch);
-/* 0 for steps that need none. */
+/* Steps that need memory: so many bytes, and PEN_SLACK behind them. 0: none. */
 uint64_t pen__pixels_scratch(const PenStep *step, uint32_t width, uint32_t height,
                              uint32_t channels);
-
-int pen__pixels_jpeg(const PenPixels *image, const PenStep *step, PenError *reterr);
-/* What pen__pixels_jpeg allocates at most. */
-uint64_t pen__pixels_jpeg_memory(uint32_t width, uint32_t height, uint32_t channels);
+void pen__pixels_sharpness(const PenPixels *image, const PenStep *step, void *scratch);
+void pen__pixels_blur(const PenPixels *image, const PenStep *step, void *scratch);
+uint64_t pen__blur_scratch(const PenStep *step, uint32_t width, uint32_t height, uint32_t channels);
+/* Runs one of them. */
+int pen__pixels_filter(const PenPixels *image, const PenStep *step, void *scratch,
+                       PenError *reterr);
+/* What that allocates beside its scratch at most. */
+uint64_t pen__pixels_filter_memory(const PenStep *step, uint32_t width, uint32_t channels);
 
 #endif

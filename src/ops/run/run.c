@@ -193,11 +193,7 @@ static int run_filter(const PenPlanRun *run, const PenPixels *image, const PenSt
     PenScratch *rows = &run->k->filter;
     uint64_t bytes = pen__pixels_scratch(step, image->width, image->height, image->channels);
     int r = pen__scratch_hold(rows, bytes, run->reterr);
-    if (r == PEN_OK && step->kind == PEN_STEP_BLUR)
-        pen__pixels_blur(image, step, rows->data);
-    else if (r == PEN_OK)
-        pen__pixels_sharpness(image, step, rows->data);
-    return r;
+    return r < 0 ? r : pen__pixels_filter(image, step, rows->data, run->reterr);
 }
 
 static int run_on_pixels(const PenPlanRun *run, const PenPixels *image, const PenStep *step)
@@ -211,9 +207,8 @@ static int run_on_pixels(const PenPlanRun *run, const PenPixels *image, const Pe
         return PEN_OK;
     case PEN_STEP_SHARPNESS:
     case PEN_STEP_BLUR:
-        return run_filter(run, image, step);
     case PEN_STEP_JPEG:
-        return pen__pixels_jpeg(image, step, run->reterr);
+        return run_filter(run, image, step);
     default:
         pen__pixels_colour(image, step);
         return PEN_OK;
@@ -353,7 +348,7 @@ static bool step_output(const PenStep *step, PenBox *ret)
 /* What steps that work in place take beside their image. */
 static uint64_t filter_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
-    uint64_t rows = 0, jpeg = 0;
+    uint64_t rows = 0, more = 0;
     PenBox image = {.w = 0};
     for (uint32_t i = 0; i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
@@ -361,12 +356,10 @@ static uint64_t filter_memory(const PenProgram *p, const PenSamplePlan *sample_p
             continue;
         uint64_t bytes = pen__pixels_scratch(step, image.w, image.h, p->channels);
         rows = PEN_MAX(rows, bytes ? bytes + PEN_SLACK : 0);
-        if (step->kind == PEN_STEP_JPEG) {
-            bytes = pen__pixels_jpeg_memory(image.w, image.h, p->channels);
-            jpeg = PEN_MAX(jpeg, bytes);
-        }
+        bytes = pen__pixels_filter_memory(step, image.w, p->channels);
+        more = PEN_MAX(more, bytes);
     }
-    return rows + jpeg;
+    return rows + more;
 }
 
 /* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */

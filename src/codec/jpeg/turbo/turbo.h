@@ -16,6 +16,13 @@ int pen__turbo_decode(const uint8_t *data, size_t bytes, const PenLimits *limits
 int pen__turbo_encode(const PenPixels *pixels, int quality, const PenLimits *limits, PenBuf *out,
                       PenError *reterr);
 
+/* The loss of a baseline JPEG, in place: 1 channel as grey, 3 as 4:2:0, quality 1-100. */
+int pen__turbo_degrade(const PenPixels *image, int quality, const PenLimits *limits, void *scratch,
+                       PenError *reterr);
+/* Bytes of `scratch`, and what libjpeg allocates beside it at most. */
+uint64_t pen__turbo_degrade_bytes(uint32_t width, uint32_t height, uint32_t channels);
+uint64_t pen__turbo_degrade_memory(uint32_t width, uint32_t channels);
+
 typedef int16_t PenBlock[64]; /* quantised coefficients, row by row */
 
 enum { PEN_JPEG_GREY, PEN_JPEG_YCC, PEN_JPEG_RGB, PEN_JPEG_CMYK };
