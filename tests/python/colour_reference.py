@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operations on colors have to give: Pillow's results, and published formulas in NumPy."""
 
+import functools
 import io
 
 import numpy as np
@@ -25,20 +26,22 @@ def jpeg(image, quality):
     return Image.open(out)
 
 
-def _blurred(pixels, axis, size, sigma):
+@functools.lru_cache(8)
+def _blur_matrix(n, size, sigma):
+    """What it makes of n values in a row, mirrored at both ends."""
     x = np.arange(size) - size // 2
     weights = np.exp(-0.5 * (x / sigma) ** 2)
     weights /= weights.sum()
-    margins = [(size // 2, size // 2) if i == axis else (0, 0) for i in range(pixels.ndim)]
-    padded = np.moveaxis(np.pad(pixels, margins, mode="reflect"), axis, 0)
-    n = pixels.shape[axis]
-    return np.moveaxis(sum(w * padded[i : i + n] for i, w in enumerate(weights)), 0, axis)
+    padded = np.pad(np.eye(n), ((size // 2, size // 2), (0, 0)), mode="reflect")
+    return sum(weight * padded[i : i + n] for i, weight in enumerate(weights))
 
 
 def gaussian_blur(image, height, width, sigma):
     """torchvision's formula in float64, rounded."""
     pixels = np.asarray(image).astype(np.float64)
-    return np.rint(_blurred(_blurred(pixels, 1, width, sigma), 0, height, sigma))
+    down = np.tensordot(_blur_matrix(image.height, height, sigma), pixels, (1, 0))
+    across = np.tensordot(_blur_matrix(image.width, width, sigma), down, (1, 1))
+    return np.rint(np.moveaxis(across, 0, 1))
 
 
 def _odd(rng, most):
