@@ -41,13 +41,15 @@ static Kernel make_kernel(uint32_t size, double sigma)
     return k;
 }
 
-/* Which of n pixels is seen at i, mirrored as often as it takes. */
+/* Which of n pixels is seen at i, mirrored as often as it takes: mostly not at all, or once. */
 static uint32_t mirror(int64_t i, uint32_t n)
 {
     int64_t period = 2 * ((int64_t)n - 1);
     if (n == 1)
         return 0;
-    i = (i % period + period) % period;
+    i = i < 0 ? -i : i;
+    if (i > period)
+        i %= period;
     return (uint32_t)(i < n ? i : period - i);
 }
 
