@@ -59,6 +59,7 @@ RECIPES = [
     (EXAMPLES / "train_buckets.py", "photos.pen"),
     (EXAMPLES / "train_simclr.py", "in_place.pen"),
     (EXAMPLES / "train_dino.py", "shapes.pen"),
+    (EXAMPLES / "train_deit.py", "photos.pen"),
     (EXAMPLES / "train_dataset.py", "photos.pen"),
 ]
 
