@@ -50,7 +50,8 @@ typedef enum PenParamType {
     PEN_PARAM_NAME = 10,  /**< the name of a field of the pipeline */
     PEN_PARAM_DRAWN = 11, /**< low,high, between which a number is drawn; one number is both */
     PEN_PARAM_WEIGHTS = 12, /**< one number for each of the brackets */
-    PEN_PARAM_OPS = 13      /**< operations in brackets; min and max are the number of brackets */
+    PEN_PARAM_OPS = 13,     /**< operations in brackets; min and max are the number of brackets */
+    PEN_PARAM_NUMBERS = 14  /**< a list of numbers */
 } PenParamType;
 
 typedef struct PenParam {

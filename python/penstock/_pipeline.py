@@ -13,7 +13,7 @@ from ._error import InvalidError
 
 # PenParamType
 INT, FLOAT, SIZE, RANGE, WORD, FLOATS, FACTOR, SIDES, INTS = range(1, 10)
-NAME, DRAWN, WEIGHTS, OPS = range(10, 14)
+NAME, DRAWN, WEIGHTS, OPS, NUMBERS = range(10, 15)
 _MOST_NUMBERS = 64  # of a list
 _MAX_NAME = 255  # bytes, as in a pack
 
@@ -100,7 +100,7 @@ def _value_text(what: str, param: Param, value: Any) -> str:
     if param.type in (INT, FLOAT):
         return _number_text(what, param, value)
     many = _many(what, value)
-    if not many and param.type in (INTS, WEIGHTS):
+    if not many and param.type in (INTS, WEIGHTS, NUMBERS):
         raise InvalidError(f"{what}: expected at least one number, found {_check.shown(value)}")
     if not many or (param.type == RANGE and len(many) != 2):
         raise InvalidError(f"{what}: expected two numbers, found {_check.shown(value)}")

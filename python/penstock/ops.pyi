@@ -107,6 +107,86 @@ def vflip(
     p  probability
     """
 
+def random_rotation(
+    degrees: float | Sequence[float],
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "nearest",
+    fill: int | Sequence[int] = 0,
+    center: float | Sequence[float] | Literal["none"] = "none",
+) -> Op:
+    """Rotate by a random angle, counterclockwise.
+
+    degrees        range of the angle; x means -x,x
+    interpolation  interpolation filter (bilinear, nearest, bicubic)
+    fill           value where there is no image: one number, or one per channel
+    center         x,y of the pixel that stays in place; none: the center of the image (none)
+    """
+
+def random_affine(
+    degrees: float | Sequence[float],
+    translate: float | Sequence[float] = (0, 0),
+    scale: Sequence[float] = (1, 1),
+    shear: float | Sequence[float] = 0,
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "nearest",
+    fill: int | Sequence[int] = 0,
+    center: float | Sequence[float] | Literal["none"] = "none",
+) -> Op:
+    """Rotate clockwise, move, scale and shear, each by a random amount.
+
+    degrees        range of the angle; x means -x,x
+    translate      largest shift in x and y, as fractions of the width and the height
+    scale          range of the factor
+    shear          range of the angle along x; x means -x,x; four numbers: the ranges along x and y
+    interpolation  interpolation filter (bilinear, nearest, bicubic)
+    fill           value where there is no image: one number, or one per channel
+    center         x,y of the pixel that stays in place; none: the center of the image (none)
+    """
+
+def random_perspective(
+    distortion_scale: float = 0.5,
+    p: float = 0.5,
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "bilinear",
+    fill: int | Sequence[int] = 0,
+) -> Op:
+    """Move the four corners randomly, as if seen from another place.
+
+    distortion_scale  most that a corner moves, as a fraction of half the side
+    p                 probability
+    interpolation     interpolation filter (bilinear, nearest, bicubic)
+    fill              value where there is no image: one number, or one per channel
+    """
+
+def pad(
+    padding: int | Sequence[int],
+    fill: int | Sequence[int] = 0,
+    padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant",
+) -> Op:
+    """Add pixels on each side.
+
+    padding       pixels on each side; or of left and right, top and bottom; or of left, top, right,
+            bottom
+    fill          value of the added pixels, if constant: one number, or one per channel
+    padding_mode  of the added pixels: fill, the pixel at the edge, the image mirrored at the middle
+            of that pixel, or at the edge (constant, edge, reflect, symmetric)
+    """
+
+def five_crop(
+    size: int | Sequence[int],
+) -> Op:
+    """Return five results per image: crops of the four corners and the center.
+
+    size  height,width, or one number for a square
+    """
+
+def ten_crop(
+    size: int | Sequence[int],
+    vertical_flip: Literal["no", "yes"] = "no",
+) -> Op:
+    """Return ten results per image: those of five_crop, and of the flipped image.
+
+    size           height,width, or one number for a square
+    vertical_flip  flip top and bottom instead of left and right (no, yes)
+    """
+
 def color_jitter(
     brightness: float | Sequence[float] = 0,
     contrast: float | Sequence[float] = 0,

@@ -177,3 +177,30 @@ PenBox pen__warp_needs(const PenWarp *w)
     cut(y, w->from_height, &box.y, &box.h);
     return box;
 }
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+#define NEAREST_DEPTH 1e-6
+
+/* Rows of the inverse of the matrix, times its determinant. */
+static double cofactor(const double m[9], int row, int column)
+{
+    const double *a = m + (row + 1) % 3 * 3, *b = m + (row + 2) % 3 * 3;
+    int i = (column + 1) % 3, k = (column + 2) % 3;
+    return a[i] * b[k] - a[k] * b[i];
+}
+
+void pen__warp_point(const PenWarp *w, double x, double y, double *ret_x, double *ret_y)
+{
+    double m[9] = {0}, p[3] = {x, y, 1}, to[3];
+    memcpy(m, w->a, (w->perspective ? 8 : 6) * sizeof *m);
+    m[8] = 1;
+    double all = m[0] * cofactor(m, 0, 0) + m[1] * cofactor(m, 0, 1) + m[2] * cofactor(m, 0, 2);
+    for (int i = 0; i < 3; i++)
+        to[i] = (cofactor(m, 0, i) * p[0] + cofactor(m, 1, i) * p[1] + cofactor(m, 2, i) * p[2]) /
+                (all ? all : 1);
+    double depth = fmax(w->perspective ? to[2] : 1, NEAREST_DEPTH);
+    double u = to[0] / depth - w->window.x, v = to[1] / depth - w->window.y;
+    *ret_x = w->flip_x ? w->window.w - u : u;
+    *ret_y = w->flip_y ? w->window.h - v : v;
+}

@@ -42,4 +42,8 @@ void pen__warp_row(PenWarpRows *rows, uint8_t *dst);
 /* The pixels of what comes in that the window needs, at least one. */
 PenBox pen__warp_needs(const PenWarp *warp);
 
+/* Where a point of what comes in is in the window, in continuous coordinates. Points behind the
+ * horizon of a perspective are far away. */
+void pen__warp_point(const PenWarp *warp, double x, double y, double *ret_x, double *ret_y);
+
 #endif

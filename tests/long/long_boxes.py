@@ -12,9 +12,11 @@ import sys
 import tempfile
 
 import _draws
+import _warps
 import numpy as np
 from _draws import Draw
 from _package import Tests, encoded, orientation, painted, penstock, scaled
+from PIL import Image
 
 SAMPLES = scaled(500, 60)
 PIPELINES = scaled(200, 10)
@@ -98,6 +100,20 @@ def random_fit(rng):
     return sides, high, rng.choice([1, 1, 2, 7, 8])
 
 
+def random_warp(rng):
+    degrees = rng.choice([30, 180, (90, 90), (180, 180), (20, 20.5)])
+    return rng.choice([
+        ("random_rotation", {"degrees": degrees}),
+        ("random_rotation", {"degrees": degrees, "center": (rng.uniform(-9, 99), 20)}),
+        ("random_affine", {"degrees": degrees, "translate": (0.3, 0.2), "scale": (0.5, 2.5),
+                           "shear": rng.choice([0, 30, (-9, 40), (0, 20, -40, 10)])}),
+        ("random_affine", {"degrees": (0, 0), "translate": (1, 1)}),
+        ("random_perspective", {"distortion_scale": rng.choice([0.2, 0.7]), "p": 0.8}),
+        ("pad", {"padding": rng.choice([3, (1, 7), (9, 0, 2, 30)]),
+                 "padding_mode": rng.choice(["constant", "edge", "reflect", "symmetric"])}),
+    ])  # fmt: skip
+
+
 def random_pipeline(rng):
     """[(operation, arguments)] with a result of one size, or of one that is bounded."""
     ops = []
@@ -107,19 +123,29 @@ def random_pipeline(rng):
             ("resize", (a,)), ("resize", (a, b)), ("center_crop", (a, b)),
             ("random_crop", (a, b), rng.randint(60, 90)),
             ("random_resized_crop", (a, b)), ("hflip", 0.5), ("vflip", 0.5),
-            ("resize", random_fit(rng)),
+            ("resize", random_fit(rng)), *[random_warp(rng)] * 3,
         ]))  # fmt: skip
     last = rng.choice([("random_resized_crop", (48, 64)), ("center_crop", (64, 48)),
                        ("resize", (40, 56)), ("random_crop", (33, 47), 60),
                        *[("resize", random_fit(rng))] * 4])  # fmt: skip
-    return [*ops, last, *rng.sample([("hflip", 0.5), ("vflip", 0.5)], rng.randint(0, 2))]
+    more = [("hflip", 0.5), ("vflip", 0.5), random_warp(rng), ("center_crop", (30, 26))]
+    return [*ops, last, *rng.sample(more, rng.randint(0, 3))]
 
 
 def is_fit(name, size):
     return name == "resize" and isinstance(size[0], tuple)
 
 
+def warp_text(name, options):
+    words = (
+        (key, ",".join(map(str, v)) if isinstance(v, tuple) else v) for key, v in options.items()
+    )
+    return name + "".join(f" {key}={value}" for key, value in words)
+
+
 def op_text(name, size, padding=None):
+    if isinstance(size, dict):
+        return warp_text(name, size)
     if is_fit(name, size):
         sides, high, multiple = size
         low = f" min_side={','.join(map(str, sides))}" if sides else ""
@@ -128,16 +154,47 @@ def op_text(name, size, padding=None):
     return f"{name} {numbers}" + (f" padding={padding}" if padding else "")
 
 
+def clipped(boxes, area):
+    ((x1, y1, x2, y2),) = area
+    return np.clip(boxes, [x1, y1, x1, y1], [x2, y2, x2, y2])
+
+
+def around(points_map, boxes):
+    corners = np.stack([points_map(boxes[:, [x, y]]) for x in (0, 2) for y in (1, 3)])
+    return np.concatenate([corners.min(0), corners.max(0)], 1)
+
+
 class Canvas:
     """An image of width x height, with boxes on it, and where it shows the source."""
 
     def __init__(self, width, height, boxes):
         self.width, self.height = width, height
-        self.boxes = boxes
+        self.boxes = self.parts = boxes  # all of them, and what the warps so far saw
         self.seen = np.array([[0, 0, width, height]], np.float64)
+        self.hidden = np.zeros(len(boxes), bool)  # from a warp
+        self.near = np.zeros(len(boxes), bool)  # at that limit
+        self.are_points = bool((boxes[:, :2] == boxes[:, 2:]).all())
 
     def each(self, change):
-        self.boxes, self.seen = change(self.boxes), change(self.seen)
+        self.boxes, self.parts, self.seen = (change(b) for b in (self.boxes, self.parts, self.seen))
+
+    def warp(self, points_map, size):
+        """Boxes become those around their four corners; of a part that is not seen, nothing."""
+        margin = self.margin()
+        self.hidden |= margin < 0 if self.are_points else margin <= 0
+        self.near |= np.abs(margin) < NEAR
+        self.parts = clipped(self.parts, self.seen)
+        self.each(lambda b: around(points_map, b))
+        self.seen = np.clip(self.seen, 0, [*size] * 2)
+
+    def margin(self):
+        """How far the box reaches into what is seen."""
+        ((x1, y1, x2, y2),) = self.seen
+        if self.are_points:
+            inside = self.parts - [x1, y1, x1, y1], [x2, y2, x2, y2] - self.parts
+            return np.minimum(*inside).min(1) if len(self.parts) else np.zeros(0)
+        part = clipped(self.parts, self.seen)
+        return np.minimum(part[:, 2] - part[:, 0], part[:, 3] - part[:, 1])
 
     def crop(self, x, y, w, h):
         self.each(lambda b: b - [x, y, x, y])
@@ -177,7 +234,15 @@ def fitted(width, height, low, high, multiple):
 
 def apply(canvas, op, draw):
     name, size = op[:2]
-    if is_fit(name, size):
+    if isinstance(size, dict):
+        image = Image.new("L", (canvas.width, canvas.height))
+        out, points_map = getattr(_warps, name)(image, draw, **size)
+        if name == "pad":
+            canvas.each(lambda b: around(points_map, b))
+            canvas.width, canvas.height = out.size
+        elif out is not image:
+            canvas.warp(points_map, out.size)
+    elif is_fit(name, size):
         sides, high, multiple = size
         low = sides[draw.below(len(sides))] if len(sides) > 1 else sum(sides)
         canvas.resize(*fitted(canvas.width, canvas.height, low, high, multiple))
@@ -223,16 +288,16 @@ def random_options(rng):
 
 def decide(canvas, options):
     """(kept, either way) for each box, and the visible part of it."""
-    ((x1, y1, x2, y2),) = canvas.seen
-    visible = np.clip(canvas.boxes, [x1, y1, x1, y1], [x2, y2, x2, y2])
+    visible = clipped(canvas.parts, canvas.seen)
     w, h = visible[:, 2] - visible[:, 0], visible[:, 3] - visible[:, 1]
     all_of_it = (canvas.boxes[:, 2] - canvas.boxes[:, 0]) * (
         canvas.boxes[:, 3] - canvas.boxes[:, 1]
     )
     size, part = options["min_size"], options["min_visibility"] * all_of_it
     margins = np.stack([w - size, h - size, w * h - options["min_area"], w * h - part])
-    kept = (w > 0) & (h > 0) & (margins >= 0).all(0)
+    kept = (w > 0) & (h > 0) & (margins >= 0).all(0) & ~canvas.hidden
     either = (np.abs(margins) < NEAR * np.maximum(1, all_of_it)).any(0) & (margins > -1e-6).all(0)
+    either |= canvas.near
     if options["drop"] == "no":
         kept[:], either[:] = True, False
     return kept, either, visible
@@ -267,7 +332,9 @@ def compare_points(canvas, drop, found, numbers):
     """Rows of three points; they are kept if one of them is visible, or all with drop=no."""
     points = canvas.boxes[:, :2].reshape(-1, 3, 2)
     x1, y1, x2, y2 = canvas.seen[0]
-    margin = np.minimum(points - [x1, y1], [x2, y2] - points).min(2).max(1)
+    margin = np.minimum(points - [x1, y1], [x2, y2] - points).min(2)
+    margin = np.where(canvas.hidden.reshape(-1, 3), -1, margin)
+    margin = np.where(canvas.near.reshape(-1, 3), 0, margin).max(1)
     expected = (margin >= 0) | (not drop)
     chosen = np.zeros(len(expected), bool)
     chosen[numbers] = True
@@ -284,7 +351,7 @@ def has_one_size(ops):
     for name, size, *_ in ops:
         if is_fit(name, size):
             fixed = fixed and len(size[0]) < 2
-        elif not name.endswith("flip"):
+        elif not name.endswith("flip") and not isinstance(size, dict):
             fixed = fixed or name != "resize" or len(size) == 2
     return fixed
 

@@ -18,6 +18,7 @@ TYPES = {
     p.FACTOR: "float | Sequence[float]",
     p.SIDES: "int | Sequence[int]",
     p.INTS: "int | Sequence[int]",
+    p.NUMBERS: "float | Sequence[float]",
     p.NAME: "str",
     p.DRAWN: "float | Sequence[float]",
     p.WEIGHTS: "Sequence[float]",

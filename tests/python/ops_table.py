@@ -22,6 +22,7 @@ KINDS = {
     p.INTS: "integers",
     p.DRAWN: "number, or low,high",
     p.WEIGHTS: "one number per bracket",
+    p.NUMBERS: "numbers",
 }
 
 

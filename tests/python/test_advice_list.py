@@ -186,7 +186,8 @@ IN_TESTS = {
     # test_py_sizes.py
     "to_multiple_of; use min_side for the length of the shorter side",
     "pad_batch must be the last operation; move it behind", "pixels; remove it",
-    "the size of the images has no bound; add", "repeat needs results of one size; add",
+    "the size of the images has no bound; add", "%s needs results of one size; add",
+    "the field holds a clip; use three_crop",
     "clips of different sizes do not fit into one batch; add",
     "repeat must be the last operation; move it behind", "source names no result; use a dict",
     "for several clips of a sample use 'clip n=%u'",

@@ -420,6 +420,8 @@ OPS_ROWS = {
         lambda w: w.clip("clip 2 fps=5", [1], w.still), lambda w: w.clip("clip 2 1", [1], w.still)),
     "resize before the crop": ("add resize before it, or more padding",
         pipe("decode | random_crop 20"), pipe("decode | resize 24,24 | random_crop 20")),
+    "resize before five crops": ("add resize before it",
+        pipe("decode | five_crop 20"), pipe("decode | resize 24,24 | five_crop 20")),
     "padding for the crop": ("add resize before it, or more padding",
         pipe("decode | random_crop 20"), pipe("decode | random_crop 20 padding=8")),
     "before normalize": ("only random_erasing and tensor can follow; move it before normalize",

@@ -265,6 +265,8 @@ static void expect_fail(const char *text, const PenFieldKind *kind, const char *
 
 TEST(clip_programs_that_are_wrong)
 {
+    expect_fail("decode | clip 4 | five_crop 8", &clip,
+                "pipeline: column 19: five_crop: the field holds a clip; use three_crop");
     expect_fail("decode", &clip,
                 "pipeline: column 1: select frames of the clip: 'decode | clip 16 | ...'");
     expect_fail("decode | center_crop 8", &clip,
@@ -279,7 +281,8 @@ TEST(clip_programs_that_are_wrong)
     expect_fail("decode | three_crop 8", &image,
                 "pipeline: column 10: three_crop: the field holds an image, not a clip");
     expect_fail("decode | clip | three_crop 8 | three_crop 8", &clip,
-                "pipeline: column 32: three_crop is given twice");
+                "pipeline: column 32: three_crop: only one of three_crop, five_crop and ten_crop "
+                "can be used, once");
     expect_fail("decode | center_crop 8 | tensor ncthw", &image,
                 "pipeline: column 26: tensor: this layout is for clips, and the field holds an "
                 "image; expected nhwc or nchw");

@@ -13,7 +13,7 @@ static void count_allowed(int type, uint32_t *ret_min, uint32_t *ret_max)
     *ret_max = 1;
     if (type == PEN_PARAM_FLOATS)
         *ret_max = PEN_MAX_FLOATS;
-    else if (type == PEN_PARAM_INTS || type == PEN_PARAM_WEIGHTS)
+    else if (type == PEN_PARAM_INTS || type == PEN_PARAM_WEIGHTS || type == PEN_PARAM_NUMBERS)
         *ret_max = PEN_MAX_NUMBERS;
     else if (type != PEN_PARAM_INT && type != PEN_PARAM_FLOAT && type != PEN_PARAM_WORD &&
              type != PEN_PARAM_NAME)

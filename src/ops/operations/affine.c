@@ -72,3 +72,61 @@ void pen__rotate_inverse(double degrees, const double center[2], double ret[6])
     ret[2] = c * x + s * y + 0.0 + center[0];
     ret[5] = minus * x + c * y + 0.0 + center[1];
 }
+
+/* ---- perspective ----------------------------------------------------------------------------- */
+
+typedef __int128 Wide;
+
+/* a b - c d; corners have 16 bits, so nothing here exceeds 125. */
+static Wide cross(Wide a, Wide b, Wide c, Wide d)
+{
+    return a * b - c * d;
+}
+
+/* The map of the unit square to the corners, times its determinant: the first row of its matrix for
+ * one coordinate. */
+static void square_row(const int32_t to[4][2], int axis, Wide g, Wide h, Wide all, Wide ret[3])
+{
+    ret[0] = (to[1][axis] - to[0][axis]) * all + g * to[1][axis];
+    ret[1] = (to[3][axis] - to[0][axis]) * all + h * to[3][axis];
+    ret[2] = to[0][axis] * all;
+}
+
+/* Do three of the corners lie on one line? */
+static int is_flat(const int32_t to[4][2])
+{
+    int flat = 0;
+    for (int i = 0; i < 4; i++) {
+        const int32_t *a = to[i], *b = to[(i + 1) % 4], *c = to[(i + 2) % 4];
+        flat |= !cross(b[0] - a[0], c[1] - a[1], c[0] - a[0], b[1] - a[1]);
+    }
+    return flat;
+}
+
+/* Heckbert's map of the unit square to a quadrilateral, in integers, and its inverse. */
+int pen__perspective_inverse(const int32_t to[4][2], uint32_t width, uint32_t height, double ret[8])
+{
+    Wide side[2], right[2], bottom[2], x[3], y[3];
+    for (int i = 0; i < 2; i++) {
+        side[i] = (Wide)to[0][i] - to[1][i] + to[2][i] - to[3][i];
+        right[i] = to[1][i] - to[2][i];
+        bottom[i] = to[3][i] - to[2][i];
+    }
+    Wide all = cross(right[0], bottom[1], bottom[0], right[1]);
+    Wide g = cross(side[0], bottom[1], bottom[0], side[1]);
+    Wide h = cross(right[0], side[1], side[0], right[1]);
+    square_row(to, 0, g, h, all, x);
+    square_row(to, 1, g, h, all, y);
+    Wide unit = cross(x[0], y[1], x[1], y[0]), w = (Wide)width - 1, v = (Wide)height - 1;
+    if (!unit || w <= 0 || v <= 0 || is_flat(to))
+        return 0;
+    Wide inverse[8] = {
+        cross(y[1], all, y[2], h) * w,     cross(x[2], h, x[1], all) * w,
+        cross(x[1], y[2], x[2], y[1]) * w, cross(y[2], g, y[0], all) * v,
+        cross(x[0], all, x[2], g) * v,     cross(x[2], y[0], x[0], y[2]) * v,
+        cross(y[0], h, y[1], g),           cross(x[1], g, x[0], h),
+    };
+    for (int i = 0; i < 8; i++)
+        ret[i] = (float)((double)inverse[i] / (double)unit);
+    return 1;
+}

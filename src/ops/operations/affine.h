@@ -23,4 +23,10 @@ void pen__rotate_inverse(double degrees, const double center[2], double ret[6]);
  * matrix. `centered`: about the center of the image. */
 int pen__rotate_quarters(double degrees, int centered, uint32_t width, uint32_t height);
 
+/* torchvision's _get_perspective_coeffs of an image whose corners move to `to`: top left, top
+ * right, bottom right, bottom left, each x, y. Its least squares are solved exactly, and rounded to
+ * float as there. 0: there is no such map, or three corners lie on one line. */
+int pen__perspective_inverse(const int32_t to[4][2], uint32_t width, uint32_t height,
+                             double ret[8]);
+
 #endif

@@ -12,6 +12,18 @@ const PenParam pen__params_three_crop[1] = {
      "height,width, or one number for a square"},
 };
 
+const PenParam pen__params_five_crop[1] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
+};
+
+const PenParam pen__params_ten_crop[2] = {
+    {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, NULL,
+     "height,width, or one number for a square"},
+    {"vertical_flip", PEN_PARAM_WORD, 0, 0, "no", "no yes",
+     "flip top and bottom instead of left and right"},
+};
+
 const PenParam pen__params_random_crop[3] = {
     {"size", PEN_PARAM_SIZE, 1, PEN_SIZE_LIMIT, NULL, PEN_BUCKET_WORD,
      "height,width, or one number for a square; or the size of the batch\'s bucket"},
@@ -70,6 +82,29 @@ int pen__draft_three_crop(PenSampleDraft *d, const PenParamValue *values, PenDra
     if (room > 0 && d->crop != 1)
         *along = d->crop ? room : 0;
     return pen__draft_crop_to(d, x, y, box, 0, reterr);
+}
+
+/* Top left, top right, bottom left, bottom right, center; of ten_crop, then those of the mirrored
+ * image. */
+int pen__draft_five_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr)
+{
+    PenBox box = wanted(&values[0]);
+    uint32_t which = d->crop % 5;
+    (void)draw;
+    if (box.w > d->width || box.h > d->height)
+        return pen__fail(reterr, PEN_E_INVALID, "ops/sample_plan",
+                         "five crops: the image has %u x %u pixels, less than the crop of %u x %u; "
+                         "add resize before it",
+                         d->width, d->height, box.w, box.h);
+    int64_t x = which & 1 ? d->width - box.w : 0, y = which & 2 ? d->height - box.h : 0;
+    if (which == 4) {
+        x = centre(d->width, box.w);
+        y = centre(d->height, box.h);
+    }
+    int is_vertical = d->crop >= 5 && values[1].word;
+    int r = d->crop >= 5 ? pen__draft_mirror(d, !is_vertical, is_vertical, reterr) : PEN_OK;
+    return r < 0 ? r : pen__draft_crop_to(d, x, y, box, 0, reterr);
 }
 
 int pen__draft_random_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,

@@ -50,6 +50,17 @@ enum {
        "Resize to cover the size, keeping the aspect ratio, and crop the rest.")                   \
     XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
     XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                      \
+    XX(random_rotation, 4, GEOMETRY, 1, NULL, pen__draft_random_rotation,                          \
+       "Rotate by a random angle, counterclockwise.")                                              \
+    XX(random_affine, 7, GEOMETRY, 1, NULL, pen__draft_random_affine,                              \
+       "Rotate clockwise, move, scale and shear, each by a random amount.")                        \
+    XX(random_perspective, 4, GEOMETRY, 1, NULL, pen__draft_random_perspective,                    \
+       "Move the four corners randomly, as if seen from another place.")                           \
+    XX(pad, 3, GEOMETRY, 1, pen__size_pad, pen__draft_pad, "Add pixels on each side.")             \
+    XX(five_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_five_crop,                            \
+       "Return five results per image: crops of the four corners and the center.")                 \
+    XX(ten_crop, 2, GEOMETRY, 2, pen__size_crop, pen__draft_five_crop,                             \
+       "Return ten results per image: those of five_crop, and of the flipped image.")              \
     XX(color_jitter, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                                  \
        "Change the colors randomly. The changes run in random order.")                             \
     XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
@@ -149,12 +160,16 @@ PEN_OP_MAP(XX)
 int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *reterr);
 int pen__check_gaussian_blur(const PenParamValue *values, uint32_t column, PenError *reterr);
 int pen__check_jpeg(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_rotation(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_affine(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_pad(const PenParamValue *values, uint32_t column, PenError *reterr);
 
 /* Which of `n` alternatives, by their weights. */
 uint32_t pen__draw_choice(PenDraw *draw, const PenParamValue *weights, uint32_t n);
 
 void pen__size_resize(const PenParamValue *values, PenSize *size);
 void pen__size_crop(const PenParamValue *values, PenSize *size);
+void pen__size_pad(const PenParamValue *values, PenSize *size);
 
 int pen__draft_resize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                       PenError *reterr);
@@ -172,6 +187,15 @@ int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *dr
                      PenError *reterr);
 int pen__draft_vflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                      PenError *reterr);
+int pen__draft_random_rotation(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                               PenError *reterr);
+int pen__draft_random_affine(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                             PenError *reterr);
+int pen__draft_random_perspective(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                                  PenError *reterr);
+int pen__draft_pad(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw, PenError *reterr);
+int pen__draft_five_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                         PenError *reterr);
 int pen__draft_color_jitter(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                             PenError *reterr);
 int pen__draft_grayscale(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
@@ -209,6 +233,8 @@ uint32_t pen__op_steps(const PenOp *op, const PenParamValue *values);
 
 /* Words of filters, in the order of PEN_FILTER_*. */
 #define PEN_FILTER_WORDS "bilinear nearest bicubic lanczos box"
+/* Those of warps, in the same order. */
+#define PEN_WARP_WORDS "bilinear nearest bicubic"
 #define PEN_SIZE_LIMIT PEN_DECODE_SIDE /* pixels of a side that can be asked for */
 
 #endif

@@ -228,6 +228,26 @@ static int parse_param(Parser *p, PenSpecOp *op, uint32_t *given)
     return pen__value_read(op->op, &op->op->params[i], &words, &op->values[i], p->reterr);
 }
 
+static int check_values(Parser *p, const PenSpecOp *op)
+{
+    switch (pen__op_number(op->op)) {
+    case PEN_OP_resize:
+        return pen__check_resize(op->values, op->column, p->reterr);
+    case PEN_OP_gaussian_blur:
+        return pen__check_gaussian_blur(op->values, op->column, p->reterr);
+    case PEN_OP_jpeg:
+        return pen__check_jpeg(op->values, op->column, p->reterr);
+    case PEN_OP_random_rotation:
+        return pen__check_rotation(op->values, op->column, p->reterr);
+    case PEN_OP_random_affine:
+        return pen__check_affine(op->values, op->column, p->reterr);
+    case PEN_OP_pad:
+        return pen__check_pad(op->values, op->column, p->reterr);
+    default:
+        return PEN_OK;
+    }
+}
+
 static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
 {
     int r = PEN_OK;
@@ -240,13 +260,7 @@ static int fill_in(Parser *p, PenSpecOp *op, uint32_t given)
                                   param->name, param->help);
         r = pen__value_initial(op->op, param, &op->values[i], p->reterr);
     }
-    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_resize)
-        r = pen__check_resize(op->values, op->column, p->reterr);
-    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_gaussian_blur)
-        r = pen__check_gaussian_blur(op->values, op->column, p->reterr);
-    if (r == PEN_OK && pen__op_number(op->op) == PEN_OP_jpeg)
-        r = pen__check_jpeg(op->values, op->column, p->reterr);
-    return r;
+    return r == PEN_OK ? check_values(p, op) : r;
 }
 
 static int begins_value(const Parser *p, const PenOp *op)

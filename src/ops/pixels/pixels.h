@@ -13,6 +13,8 @@
 void pen__pixels_colour(const PenPixels *image, const PenStep *step);
 void pen__pixels_channels(const PenPixels *image, const PenStep *step);
 void pen__pixels_erase(const PenPixels *image, const PenStep *step);
+/* To an image of pad->w x pad->h pixels. */
+void pen__pixels_pad(const PenPixels *image, const PenPad *pad, uint8_t *dst);
 
 /* Steps that replace each value by another: n of them at once, which cost as much as one. */
 bool pen__step_is_point(const PenStep *step);

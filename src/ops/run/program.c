@@ -16,6 +16,7 @@ typedef struct Check {
     PenProgram *p;
     PenSize size;
     const PenSpecOp *normalize, *tensor, *repeat, *pad, *mix;
+    const PenSpecOp *several; /* that makes several results of one image by itself */
     uint32_t steps, n_erase;
     uint32_t inside; /* so many operations are still in brackets */
     PenError *reterr;
@@ -113,6 +114,48 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
     return PEN_OK;
 }
 
+static uint32_t crops_of(uint32_t op)
+{
+    return op == PEN_OP_three_crop  ? 3
+           : op == PEN_OP_five_crop ? 5
+           : op == PEN_OP_ten_crop  ? 10
+                                    : 0;
+}
+
+/* Those that make several results of one image or clip. */
+static int check_crops(Check *c, const PenSpecOp *op)
+{
+    uint32_t crops = crops_of(pen__op_number(op->op));
+    bool is_clip = c->p->kind.kind == PEN_KIND_CLIP;
+    if (!crops)
+        return PEN_OK;
+    if (is_clip && crops > 3)
+        return pen__spec_fail(c->reterr, op->column, "%s: the field holds a clip; use three_crop",
+                              op->op->name);
+    if (c->p->clip_shape.crops)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s: only one of three_crop, five_crop and "
+                              "ten_crop can be used, once",
+                              op->op->name);
+    c->p->clip_shape.crops = crops;
+    c->several = is_clip ? NULL : op;
+    return PEN_OK;
+}
+
+/* Results of one image: each of the repeats in all of the crops. */
+static int count_results(Check *c)
+{
+    PenProgram *p = c->p;
+    if (!c->several)
+        return PEN_OK;
+    p->repeats = PEN_MAX(p->repeats, 1u) * p->clip_shape.crops;
+    if (p->repeats > PEN_MAX_REPEATS)
+        return pen__spec_fail(c->reterr, c->repeat->column,
+                              "repeat: %u results of one image; at most %d are allowed", p->repeats,
+                              PEN_MAX_REPEATS);
+    return PEN_OK;
+}
+
 /* What is of clips alone, and what clips need. */
 static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
 {
@@ -125,12 +168,28 @@ static int check_clip(Check *c, const PenSpecOp *op, uint32_t i)
         return pen__spec_fail(c->reterr, op->column,
                               "%s: select frames of the clip first: 'decode | clip 16 | %s'",
                               op->op->name, op->op->name);
-    if (number != PEN_OP_three_crop)
+    return check_crops(c, op);
+}
+
+/* One number for all channels, or one for each. */
+static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
+{
+    uint32_t n = op->values[param].n;
+    if (n == 1 || n == c->p->channels)
         return PEN_OK;
-    if (c->p->clip_shape.crops)
-        return pen__spec_fail(c->reterr, op->column, "three_crop is given twice");
-    c->p->clip_shape.crops = 3;
-    return PEN_OK;
+    return pen__spec_fail(
+        c->reterr, op->column,
+        "%s: %s has %u numbers for %u channel%s; pass one, or one for each channel", op->op->name,
+        op->op->params[param].name, n, c->p->channels, c->p->channels == 1 ? "" : "s");
+}
+
+static int check_fill(Check *c, const PenSpecOp *op)
+{
+    int r = PEN_OK;
+    for (uint32_t i = 0; r == PEN_OK && i < op->op->n_params; i++)
+        if (strcmp(op->op->params[i].name, "fill") == 0)
+            r = check_channels(c, op, i);
+    return r;
 }
 
 /* Colours in the brackets of a composition that does more leave masks as they are. */
@@ -149,18 +208,6 @@ static int check_colour(Check *c, const PenSpecOp *op)
                               "%s needs colors, but 'decode gray' removes them; use 'decode rgb'",
                               op->op->name);
     return PEN_OK;
-}
-
-/* One number for all channels, or one for each. */
-static int check_channels(Check *c, const PenSpecOp *op, uint32_t param)
-{
-    uint32_t n = op->values[param].n;
-    if (n == 1 || n == c->p->channels)
-        return PEN_OK;
-    return pen__spec_fail(
-        c->reterr, op->column,
-        "%s: %s has %u numbers for %u channel%s; pass one, or one for each channel", op->op->name,
-        op->op->params[param].name, n, c->p->channels, c->p->channels == 1 ? "" : "s");
 }
 
 static int check_erase(Check *c, const PenSpecOp *op)
@@ -204,6 +251,8 @@ static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
         r = check_clip(c, op, i);
     if (r == PEN_OK)
         r = check_colour(c, op);
+    if (r == PEN_OK)
+        r = check_fill(c, op);
     if (r == PEN_OK && work->does == PEN_DOES_SELECT)
         r = pen__program_set_clip(c->p, op, c->reterr);
     if (r == PEN_OK && work->does == PEN_DOES_ERASE)
@@ -389,10 +438,12 @@ static int check_sizes(Check *c)
                               "the size of the images has no bound; add 'center_crop H,W' or "
                               "'resize H,W', or for images of different sizes 'resize "
                               "min_side=800 max_side=1333'");
-    if (c->repeat)
-        return pen__spec_fail(c->reterr, c->repeat->column,
-                              "repeat needs results of one size; add 'center_crop H,W' or 'resize "
-                              "H,W', or use several views");
+    const PenSpecOp *several = c->repeat ? c->repeat : c->several;
+    if (several)
+        return pen__spec_fail(c->reterr, several->column,
+                              "%s needs results of one size; add 'center_crop H,W' or 'resize "
+                              "H,W', or use several views",
+                              several->op->name);
     return PEN_OK;
 }
 
@@ -443,6 +494,8 @@ static int check_image(Check *c)
                               "expected nhwc or nchw",
                               field_noun(c));
     r = check_size(c);
+    if (r == PEN_OK)
+        r = count_results(c);
     if (r < 0)
         return r;
     int dtype = choose_dtype(c);

@@ -265,6 +265,23 @@ static int run_warp(PenPlanRun *run, const PenWarp *warp, bool last)
     return PEN_OK;
 }
 
+static int run_pad(PenPlanRun *run, const PenPad *pad)
+{
+    PenScratch *to = &run->k->images[run->spare];
+    PenPixels image = {run->image, run->w, run->h, run->p->channels};
+    int r = pen__scratch_hold(to, (uint64_t)pad->w * pad->h * run->p->channels, run->reterr);
+    if (r < 0)
+        return r;
+    uint64_t begin = pen__stage_begin(run->k->clock);
+    pen__pixels_pad(&image, pad, to->data);
+    pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
+    run->image = to->data;
+    run->spare ^= 1;
+    run->w = pad->w;
+    run->h = pad->h;
+    return PEN_OK;
+}
+
 /* What is not stored yet, after the last step. */
 static void store_image(const PenPlanRun *run)
 {
@@ -299,6 +316,8 @@ int pen__run_steps(PenPlanRun *run, uint32_t first)
             r = run_pass(run, &step->u.pass, last);
         else if (step->kind == PEN_STEP_WARP)
             r = run_warp(run, &step->u.warp, last);
+        else if (step->kind == PEN_STEP_PAD)
+            r = run_pad(run, &step->u.pad);
         else
             r = run_pixels(run, step, n);
     }
@@ -342,7 +361,11 @@ static bool step_output(const PenStep *step, PenBox *ret)
         *ret = (PenBox){.w = step->u.pass.w, .h = step->u.pass.h};
     else if (step->kind == PEN_STEP_WARP)
         *ret = step->u.warp.window;
-    return step->kind == PEN_STEP_PASS || step->kind == PEN_STEP_WARP;
+    else if (step->kind == PEN_STEP_PAD)
+        *ret = (PenBox){.w = step->u.pad.w, .h = step->u.pad.h};
+    else
+        return false;
+    return true;
 }
 
 /* What steps that work in place take beside their image. */
@@ -379,7 +402,7 @@ static uint64_t steps_memory(const PenProgram *p, const PenSamplePlan *sample_pl
             stream = PEN_MAX(stream, bytes);
         }
         row = PEN_MAX(row, pixel_bytes(p, out.w, 1));
-        if (i + 1 < sample_plan->n_steps) {
+        if (i + 1 < sample_plan->n_steps || step->kind == PEN_STEP_PAD) {
             images[spare] = PEN_MAX(images[spare], pixel_bytes(p, out.w, out.h));
             spare ^= 1;
         }

@@ -26,7 +26,7 @@ int pen__draft_resize_to(PenSampleDraft *d, uint32_t width, uint32_t height, int
                          PenError *reterr);
 int pen__draft_mirror(PenSampleDraft *d, int x, int y, PenError *reterr);
 /* An affine or perspective map to an image of the same size: its coefficients, filter and fill; the
- * rest is set here. A mask takes the nearest pixels, and 0 where there is no image. */
+ * rest is set here. A mask takes the nearest pixels. */
 int pen__draft_warp(PenSampleDraft *d, const PenWarp *map, PenError *reterr);
 /* A step that is no pass. */
 int pen__draft_step(PenSampleDraft *d, const PenStep *what, PenError *reterr);

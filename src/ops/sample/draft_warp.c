@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "ops/sample/draft.h"
 
@@ -35,10 +34,8 @@ int pen__draft_warp(PenSampleDraft *d, const PenWarp *map, PenError *reterr)
     w->from_height = w->height = w->held.h = w->window.h = d->height;
     w->held.x = w->held.y = w->window.x = w->window.y = 0;
     w->flip_x = w->flip_y = 0;
-    if (d->nearest) {
+    if (d->nearest)
         w->filter = PEN_FILTER_NEAREST;
-        memset(w->fill, 0, sizeof w->fill);
-    }
     int r = pen__draft_step(d, &step, reterr);
     if (r == PEN_OK)
         d->warp = &d->sample_plan->steps[d->sample_plan->n_steps - 1].u.warp;

@@ -83,6 +83,11 @@ typedef struct Area {
     Range x, y;
 } Area;
 
+typedef struct Track {
+    Area all, seen; /* of a box: all of it, and what is visible */
+    bool gone;      /* a warp saw nothing of it */
+} Track;
+
 typedef struct Follow {
     const PenFollowRule *rule;
     const PenSamplePlan *plan;
@@ -90,6 +95,7 @@ typedef struct Follow {
     double out_width, out_height; /* of the result */
     double ahead_x, ahead_y;      /* of an image that is decoded at a smaller size */
     Area visible;                 /* where the result shows the image */
+    Area before[PEN_MAX_STEPS];   /* the same in front of warps */
 } Follow;
 
 static Range shrunk(Range r, double ahead, uint32_t shrink)
@@ -98,23 +104,102 @@ static Range shrunk(Range r, double ahead, uint32_t shrink)
     return (Range){(r.low + ahead) / scale, (r.high + ahead) / scale};
 }
 
-/* `clip`: to what each pass shows. All steps are monotonous, so a range can as well be clipped
- * once, to what is visible in the end. */
-static Area follow(const Follow *f, Area area, bool clip)
+static Area clipped_area(Area a, Area to)
 {
-    if (f->plan->shrink)
-        area = (Area){shrunk(area.x, f->ahead_x, f->plan->shrink),
-                      shrunk(area.y, f->ahead_y, f->plan->shrink)};
-    for (uint32_t i = 0; i < f->plan->n_steps; i++) {
-        const PenStep *step = &f->plan->steps[i];
-        if (step->kind != PEN_STEP_PASS)
-            continue;
-        Axis x = axis_x(&step->u.pass), y = axis_y(&step->u.pass);
-        area = (Area){moved(&x, area.x), moved(&y, area.y)};
-        if (clip)
-            area = (Area){clipped(area.x, shown(&x)), clipped(area.y, shown(&y))};
+    return (Area){clipped(a.x, to.x), clipped(a.y, to.y)};
+}
+
+/* In front of a warp a pass may make less than was asked of it: the warp knows what that was. */
+static PenPass pass_of(const PenSamplePlan *plan, uint32_t i)
+{
+    PenPass pass = plan->steps[i].u.pass;
+    if (i + 1 == plan->n_steps || plan->steps[i + 1].kind != PEN_STEP_WARP)
+        return pass;
+    const PenWarp *warp = &plan->steps[i + 1].u.warp;
+    const PenBox *held = &warp->held;
+    pass.x -= pass.flip_x ? warp->from_width - held->x - held->w : held->x;
+    pass.y -= pass.flip_y ? warp->from_height - held->y - held->h : held->y;
+    pass.w = warp->from_width;
+    pass.h = warp->from_height;
+    return pass;
+}
+
+static Area through_pass(const Follow *f, uint32_t i, Area area, bool clip)
+{
+    PenPass pass = pass_of(f->plan, i);
+    Axis x = axis_x(&pass), y = axis_y(&pass);
+    area = (Area){moved(&x, area.x), moved(&y, area.y)};
+    return clip ? clipped_area(area, (Area){shown(&x), shown(&y)}) : area;
+}
+
+/* The box around the four corners. */
+static Area through_warp(const Follow *f, uint32_t i, Area area, bool clip)
+{
+    const PenWarp *warp = &f->plan->steps[i].u.warp;
+    Area all, window = {{0, warp->window.w}, {0, warp->window.h}};
+    for (int k = 0; k < 4; k++) {
+        double x, y;
+        pen__warp_point(warp, k & 1 ? area.x.high : area.x.low, k & 2 ? area.y.high : area.y.low,
+                        &x, &y);
+        if (k == 0)
+            all = (Area){{x, x}, {y, y}};
+        all = (Area){{fmin(all.x.low, x), fmax(all.x.high, x)},
+                     {fmin(all.y.low, y), fmax(all.y.high, y)}};
     }
-    return area;
+    return clip ? clipped_area(all, window) : all;
+}
+
+static Area through_pad(const Follow *f, uint32_t i, Area area)
+{
+    const PenBox *image = &f->plan->steps[i].u.pad.image;
+    return (Area){{area.x.low + image->x, area.x.high + image->x},
+                  {area.y.low + image->y, area.y.high + image->y}};
+}
+
+/* `clip`: to what the step shows. */
+static Area through(const Follow *f, uint32_t i, Area area, bool clip)
+{
+    switch (f->plan->steps[i].kind) {
+    case PEN_STEP_PASS:
+        return through_pass(f, i, area, clip);
+    case PEN_STEP_WARP:
+        return through_warp(f, i, area, clip);
+    case PEN_STEP_PAD:
+        return through_pad(f, i, area);
+    default:
+        return area;
+    }
+}
+
+static Area decoded(const Follow *f, Area area)
+{
+    if (!f->plan->shrink)
+        return area;
+    return (Area){shrunk(area.x, f->ahead_x, f->plan->shrink),
+                  shrunk(area.y, f->ahead_y, f->plan->shrink)};
+}
+
+static bool is_empty(Area a)
+{
+    return !(a.x.low < a.x.high && a.y.low < a.y.high);
+}
+
+/* What a box becomes, and its visible part. All steps but warps are monotonous, so it is clipped
+ * only in front of warps, and in the end. */
+static Track follow(const Follow *f, Area area)
+{
+    Track t = {.all = decoded(f, area), .gone = false};
+    t.seen = t.all;
+    for (uint32_t i = 0; i < f->plan->n_steps; i++) {
+        if (f->plan->steps[i].kind == PEN_STEP_WARP) {
+            t.seen = clipped_area(t.seen, f->before[i]);
+            t.gone |= is_empty(t.seen);
+        }
+        t.seen = through(f, i, t.seen, false);
+        t.all = through(f, i, t.all, false);
+    }
+    t.seen = clipped_area(t.seen, f->visible);
+    return t;
 }
 
 static Follow begin(const PenFollowRule *rule, const PenSamplePlan *plan)
@@ -124,12 +209,13 @@ static Follow begin(const PenFollowRule *rule, const PenSamplePlan *plan)
     Follow f = {.rule = rule, .plan = plan, .width = upright.w, .height = upright.h};
     f.ahead_x = pen__draft_ahead(upright.w, plan->shrink, pen__turn_mirrors_x(orientation));
     f.ahead_y = pen__draft_ahead(upright.h, plan->shrink, pen__turn_mirrors_y(orientation));
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == PEN_STEP_PASS) {
-            f.out_width = plan->steps[i].u.pass.w;
-            f.out_height = plan->steps[i].u.pass.h;
-        }
-    f.visible = follow(&f, (Area){{0, f.width}, {0, f.height}}, true);
+    f.out_width = plan->width;
+    f.out_height = plan->height;
+    f.visible = decoded(&f, (Area){{0, f.width}, {0, f.height}});
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        f.before[i] = f.visible;
+        f.visible = through(&f, i, f.visible, true);
+    }
     return f;
 }
 
@@ -187,11 +273,10 @@ static int follow_box(const Follow *f, uint32_t number, float row[4], PenError *
 {
     Area box = box_read(f, row);
     if (range_is_valid(box.x) && range_is_valid(box.y)) {
-        box = follow(f, box, false);
-        Area visible = {clipped(box.x, f->visible.x), clipped(box.y, f->visible.y)};
-        if (f->rule->drop && !box_is_large(f->rule, &box, &visible))
+        Track t = follow(f, box);
+        if (f->rule->drop && (t.gone || !box_is_large(f->rule, &t.all, &t.seen)))
             return 0;
-        if (box_write(f, f->rule->clip ? &visible : &box, row))
+        if (box_write(f, f->rule->clip ? &t.seen : &t.all, row))
             return 1;
     }
     if (f->rule->drop)
@@ -209,6 +294,11 @@ static bool is_inside(double x, Range r)
     return x >= r.low && x <= r.high;
 }
 
+static bool is_within(Area at, Area area)
+{
+    return is_inside(at.x.low, area.x) && is_inside(at.y.low, area.y);
+}
+
 /* NaN has the same bits on every machine. */
 static float narrow(double x)
 {
@@ -220,11 +310,17 @@ static bool follow_point(const Follow *f, float row[2])
 {
     double x = row[0] * (f->rule->stored_relative ? f->width : 1);
     double y = row[1] * (f->rule->stored_relative ? f->height : 1);
-    Area at = follow(f, (Area){{x, x}, {y, y}}, false);
-    bool seen = is_inside(at.x.low, f->visible.x) && is_inside(at.y.low, f->visible.y);
+    Area at = decoded(f, (Area){{x, x}, {y, y}});
+    bool seen = true;
+    for (uint32_t i = 0; i < f->plan->n_steps; i++) {
+        if (f->plan->steps[i].kind == PEN_STEP_WARP)
+            seen &= is_within(at, f->before[i]);
+        at = through(f, i, at, false);
+    }
+    seen &= is_within(at, f->visible);
     bool clips = f->rule->clip && !isnan(x) && !isnan(y);
     if (clips)
-        at = (Area){clipped(at.x, f->visible.x), clipped(at.y, f->visible.y)};
+        at = clipped_area(at, f->visible);
     row[0] = narrow(at.x.low / (f->rule->wanted_relative ? f->out_width : 1));
     row[1] = narrow(at.y.low / (f->rule->wanted_relative ? f->out_height : 1));
     return seen;

@@ -45,8 +45,18 @@ enum {
     PEN_STEP_SHARPNESS, /* u.factor */
     PEN_STEP_BLUR,
     PEN_STEP_CHANNELS,
-    PEN_STEP_JPEG /* u.value: quality, 1-100 */
+    PEN_STEP_JPEG, /* u.value: quality, 1-100 */
+    PEN_STEP_PAD
 };
+
+enum { PEN_PAD_CONSTANT, PEN_PAD_EDGE, PEN_PAD_REFLECT, PEN_PAD_SYMMETRIC };
+
+typedef struct PenPad { /* what a pass cannot add on its way */
+    PenBox image;       /* the place of what comes in */
+    uint32_t w, h;      /* of what comes out */
+    int32_t mode;
+    uint8_t fill[4]; /* for each channel */
+} PenPad;
 
 typedef struct PenStep {
     int32_t kind; /* PEN_STEP_* */
@@ -67,6 +77,7 @@ typedef struct PenStep {
             uint8_t value[4];
         } erase;
         PenWarp warp;
+        PenPad pad;
     } u;
 } PenStep;
 
