@@ -253,6 +253,11 @@ def load_seeds(jpegs, pngs):
         "pad_batch 8",
         "mixup": "image: decode | resize 8 | center_crop 8 | tensor f16 nchw | mixup 0.2 p=0.5 "
         "per=sample | cutmix p=0.5 per=sample; label: one_hot 3 0.1 | tensor bf16",
+        "tones": "image: decode | gaussian_blur 5,31 sigma=0.1,3 | resize 9 | random_invert | "
+        "random_posterize 3 | random_equalize | random_solarize 99.5 | random_autocontrast | "
+        "adjust_gamma 0.4,2 gain=1.1 | random_adjust_sharpness 2.5 | jpeg 5,90 | "
+        "random_channel_permutation | center_crop 8; g = image: decode gray | jpeg 50 | "
+        "random_adjust_sharpness 0 p=1 | gaussian_blur 3 | random_equalize p=1 | center_crop 9",
         "lists": "text: text 9; raw = text: bytes; j = text: json; id: key; label: tensor; "
         "boxes: ragged 2; spots: ragged 2 pad=0",
     }
@@ -652,6 +657,13 @@ def pipeline_seeds():
             "decode rgb | resize 32,40 bicubic | color_jitter 0.4 0.4 0.4 hue=0.1 | "
             "grayscale 0.2 | vflip 1 | tensor bf16"
         ),
+        "tones": (
+            "decode | random_invert 1 | random_posterize bits=0 p=.3 | random_solarize 256 | "
+            "random_equalize | random_autocontrast p=0 | adjust_gamma 0,100 gain=3 | "
+            "random_adjust_sharpness 100 | gaussian_blur 1,255 sigma=0.01,1000 | jpeg 1,100 | "
+            "random_channel_permutation | center_crop 8"
+        ),
+        "wrong-tones": "decode gray | jpeg 1.5 | gaussian_blur 2 sigma=3,1 | random_posterize 9",
         "erasing": (
             "decode | center_crop 9,300 | random_erasing 1 value=1,2,3 | normalize 0.5 "
             "std=.25,1e-3,2 | random_erasing p=1 scale=0.1,0.2 ratio=0.5,2 value=-1.5 | "
