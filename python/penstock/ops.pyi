@@ -327,6 +327,74 @@ def random_order(
     ops  operations in brackets: [hflip | grayscale]
     """
 
+def rand_augment(
+    num_ops: int = 2,
+    magnitude: int = 9,
+    num_magnitude_bins: int = 31,
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "nearest",
+    fill: int | Sequence[int] = 0,
+) -> Op:
+    """Apply some random operations of RandAugment, all of one magnitude.
+
+    num_ops             operations that are applied
+    magnitude           strength of all operations, from 0 to num_magnitude_bins - 1
+    num_magnitude_bins  number of magnitudes
+    interpolation       filter of what moves pixels (bilinear, nearest, bicubic)
+    fill                value where there is no image: one number, or one per channel
+    """
+
+def trivial_augment(
+    num_magnitude_bins: int = 31,
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "nearest",
+    fill: int | Sequence[int] = 0,
+) -> Op:
+    """Apply one random operation of a random magnitude (TrivialAugment Wide).
+
+    num_magnitude_bins  number of magnitudes
+    interpolation       filter of what moves pixels (bilinear, nearest, bicubic)
+    fill                value where there is no image: one number, or one per channel
+    """
+
+def auto_augment(
+    policy: Literal["imagenet", "cifar10", "svhn"] = "imagenet",
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "nearest",
+    fill: int | Sequence[int] = 0,
+) -> Op:
+    """Apply one of the 25 pairs of operations of a policy of AutoAugment.
+
+    policy         data set that the policy was found on (imagenet, cifar10, svhn)
+    interpolation  filter of what moves pixels (bilinear, nearest, bicubic)
+    fill           value where there is no image: one number, or one per channel
+    """
+
+def aug_mix(
+    severity: int = 3,
+    mixture_width: int = 3,
+    chain_depth: int = -1,
+    alpha: float = 1,
+    all_ops: Literal["no", "yes"] = "yes",
+    interpolation: Literal["bilinear", "nearest", "bicubic"] = "bilinear",
+    fill: int | Sequence[int] = 0,
+) -> Op:
+    """Blend the image with chains of random operations on it (AugMix).
+
+    severity       magnitudes are drawn from so many of 10, from the weakest on
+    mixture_width  chains of operations
+    chain_depth    operations of a chain; -1 or 0: 1 to 3, drawn for each chain
+    alpha          parameter of the Dirichlet and beta distributions of the weights
+    all_ops        with brightness, color, contrast and sharpness (no, yes)
+    interpolation  filter of what moves pixels (bilinear, nearest, bicubic)
+    fill           value where there is no image: one number, or one per channel
+    """
+
+def three_augment(
+    color_jitter: float | Sequence[float] = 0.3,
+) -> Op:
+    """Apply grayscale, solarize or a blur, then color jitter (3-Augment of DeiT III).
+
+    color_jitter  range of the factors of brightness, contrast and saturation; x means 1-x,1+x
+    """
+
 def clip(
     frames: int = 16,
     stride: int = 2,

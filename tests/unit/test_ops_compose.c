@@ -152,10 +152,10 @@ TEST(compose_programs)
     program_fails("decode | random_crop 8 | random_apply [grayscale]", &mask,
                   "pipeline: column 26: random_apply: a mask holds class numbers, not colors; "
                   "remove this operation");
-    program_fails("random_apply [hflip]",
-                  &(PenFieldKind){.kind = PEN_KIND_NUMBER, .dtype = PEN_I64},
-                  "pipeline: column 1: random_apply: the field holds numbers; only tensor can be "
-                  "used on them");
+    program_fails(
+        "random_apply [hflip]", &(PenFieldKind){.kind = PEN_KIND_NUMBER, .dtype = PEN_I64},
+        "pipeline: column 1: random_apply: the field holds numbers; only one_hot and tensor can be "
+        "used on them");
     PenProgram *p = program("decode | random_crop 8 | random_apply [hflip | grayscale]", &mask);
     pen__program_free(&p);
 }

@@ -87,11 +87,14 @@ TEST(draw_key_of_repeats)
 
 TEST(draw_operations_have_numbers_of_their_own)
 {
-    uint32_t n, ids[PEN_N_OPS * PEN_MAX_OPS], n_ids = 0;
+    static const char *const moving[] = {"random_apply moves", "random_choice moves",
+                                         "random_order moves"};
+    uint32_t n, ids[(PEN_N_OPS + PEN_LEN(moving)) * PEN_MAX_OPS], n_ids = 0;
     const PenOp *ops = pen_ops(&n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n + PEN_LEN(moving); i++) {
+        const char *name = i < n ? ops[i].name : moving[i - n];
         for (uint32_t k = 0; k < PEN_MAX_OPS; k++) {
-            PenDraw d = pen__draw_start((PenDrawKey){{0, 0}}, 0, ops[i].name, k);
+            PenDraw d = pen__draw_start((PenDrawKey){{0, 0}}, 0, name, k);
             for (uint32_t j = 0; j < n_ids; j++)
                 CHECK(ids[j] != d.counter[2]);
             ids[n_ids++] = d.counter[2];

@@ -40,7 +40,8 @@ LAYERS = (
             ("format",), ("preload/layout.*",), ("reader",), ("write", "preload"),
         )),
         ("ops", "pipelines as text, operations, what is done to one sample", (
-            ("language", "sample"), ("operations", "pixels"), ("operations/geometry",), ("pipeline",), ("run",),
+            ("language", "sample"), ("operations", "pixels"),
+            ("operations/geometry", "operations/policies"), ("pipeline",), ("run",),
         )),
     ),
     (

@@ -90,6 +90,16 @@ enum {
        "Apply the operations of one of several brackets.")                                         \
     XX(random_order, 1, COMPOSE, 0, NULL, NULL,                                                    \
        "Apply the operations in brackets in random order.")                                        \
+    XX(rand_augment, 5, POLICY, 0, NULL, pen__draft_rand_augment,                                  \
+       "Apply some random operations of RandAugment, all of one magnitude.")                       \
+    XX(trivial_augment, 3, POLICY, 1, NULL, pen__draft_trivial_augment,                            \
+       "Apply one random operation of a random magnitude (TrivialAugment Wide).")                  \
+    XX(auto_augment, 3, POLICY, 2, NULL, pen__draft_auto_augment,                                  \
+       "Apply one of the 25 pairs of operations of a policy of AutoAugment.")                      \
+    XX(aug_mix, 7, COLOUR, 0, NULL, pen__draft_aug_mix,                                            \
+       "Blend the image with chains of random operations on it (AugMix).")                         \
+    XX(three_augment, 1, COLOUR, 4, NULL, pen__draft_three_augment,                                \
+       "Apply grayscale, solarize or a blur, then color jitter (3-Augment of DeiT III).")          \
     XX(clip, 9, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")    \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
        "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
@@ -163,6 +173,10 @@ int pen__check_jpeg(const PenParamValue *values, uint32_t column, PenError *rete
 int pen__check_rotation(const PenParamValue *values, uint32_t column, PenError *reterr);
 int pen__check_affine(const PenParamValue *values, uint32_t column, PenError *reterr);
 int pen__check_pad(const PenParamValue *values, uint32_t column, PenError *reterr);
+int pen__check_rand_augment(const PenParamValue *values, uint32_t column, PenError *reterr);
+
+/* The most steps, where that depends on the values. */
+uint32_t pen__steps_aug_mix(const PenParamValue *values);
 
 /* Which of `n` alternatives, by their weights. */
 uint32_t pen__draw_choice(PenDraw *draw, const PenParamValue *weights, uint32_t n);
@@ -220,6 +234,16 @@ int pen__draft_random_channel_permutation(PenSampleDraft *d, const PenParamValue
                                           PenDraw *draw, PenError *reterr);
 int pen__draft_jpeg(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                     PenError *reterr);
+int pen__draft_rand_augment(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                            PenError *reterr);
+int pen__draft_trivial_augment(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                               PenError *reterr);
+int pen__draft_auto_augment(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                            PenError *reterr);
+int pen__draft_aug_mix(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                       PenError *reterr);
+int pen__draft_three_augment(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                             PenError *reterr);
 int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                          PenError *reterr);
 int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,

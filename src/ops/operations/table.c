@@ -42,6 +42,12 @@ const PenOpWork *pen__op_work(const PenOp *op)
 
 uint32_t pen__op_steps(const PenOp *op, const PenParamValue *values)
 {
-    (void)values;
-    return pen__op_work(op)->steps;
+    switch (pen__op_number(op)) {
+    case PEN_OP_rand_augment:
+        return (uint32_t)values[0].v[0];
+    case PEN_OP_aug_mix:
+        return pen__steps_aug_mix(values);
+    default:
+        return pen__op_work(op)->steps;
+    }
 }

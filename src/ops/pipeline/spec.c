@@ -241,6 +241,8 @@ static int check_values(Parser *p, const PenSpecOp *op)
         return pen__check_rotation(op->values, op->column, p->reterr);
     case PEN_OP_random_affine:
         return pen__check_affine(op->values, op->column, p->reterr);
+    case PEN_OP_rand_augment:
+        return pen__check_rand_augment(op->values, op->column, p->reterr);
     case PEN_OP_pad:
         return pen__check_pad(op->values, op->column, p->reterr);
     default:

@@ -32,4 +32,8 @@ int pen__pixels_filter(const PenPixels *image, const PenStep *step, void *scratc
 /* What that allocates beside its scratch at most. */
 uint64_t pen__pixels_filter_memory(const PenStep *step, uint32_t width, uint32_t channels);
 
+/* A step of PEN_STEP_BLEND_*, with memory that stays from the first to the last one. */
+void pen__pixels_blend(const PenPixels *image, const PenStep *step, void *scratch);
+uint64_t pen__blend_scratch(uint32_t width, uint32_t height, uint32_t channels);
+
 #endif

@@ -31,6 +31,7 @@ static void drop_all(PenDecodeContext *k)
     drop(&k->images[1]);
     drop(&k->upright);
     drop(&k->row);
+    drop(&k->blend);
     drop(&k->filter);
     for (uint32_t i = 0; i < PEN_LEN(k->parts); i++)
         pen__decode_context_free(&k->parts[i]);
@@ -87,7 +88,7 @@ void pen__decode_context_time(PenDecodeContext *k, PenStageClock *clock)
 static uint64_t held(const PenDecodeContext *k)
 {
     return (uint64_t)k->images[0].bytes + k->images[1].bytes + k->upright.bytes + k->row.bytes +
-           k->filter.bytes;
+           k->blend.bytes + k->filter.bytes;
 }
 
 /* What is held for plans that run together is of many sizes, and not kept. */

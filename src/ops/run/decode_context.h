@@ -17,6 +17,7 @@ struct PenDecodeContext {
     PenScratch images[2]; /* between steps */
     PenScratch upright;   /* a region turned by its orientation */
     PenScratch row;       /* with a border */
+    PenScratch blend;     /* from PEN_STEP_BLEND_BEGIN to _END */
     PenScratch filter;    /* rows around the one that a filter makes */
     PenStageClock *clock; /* of the sample; NULL: it is not timed */
     /* For plans that run together: contexts without a decoder; NULL: there was no need of it. */

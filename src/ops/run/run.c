@@ -196,6 +196,17 @@ static int run_filter(const PenPlanRun *run, const PenPixels *image, const PenSt
     return r < 0 ? r : pen__pixels_filter(image, step, rows->data, run->reterr);
 }
 
+static int run_blend(const PenPlanRun *run, const PenPixels *image, const PenStep *step)
+{
+    PenScratch *blend = &run->k->blend;
+    uint64_t bytes = pen__blend_scratch(image->width, image->height, image->channels);
+    int r =
+        step->kind == PEN_STEP_BLEND_BEGIN ? pen__scratch_hold(blend, bytes, run->reterr) : PEN_OK;
+    if (r == PEN_OK)
+        pen__pixels_blend(image, step, blend->data);
+    return r;
+}
+
 static int run_on_pixels(const PenPlanRun *run, const PenPixels *image, const PenStep *step)
 {
     switch (step->kind) {
@@ -209,6 +220,10 @@ static int run_on_pixels(const PenPlanRun *run, const PenPixels *image, const Pe
     case PEN_STEP_BLUR:
     case PEN_STEP_JPEG:
         return run_filter(run, image, step);
+    case PEN_STEP_BLEND_BEGIN:
+    case PEN_STEP_BLEND_ADD:
+    case PEN_STEP_BLEND_END:
+        return run_blend(run, image, step);
     default:
         pen__pixels_colour(image, step);
         return PEN_OK;
@@ -237,6 +252,11 @@ static uint32_t count_steps(const PenSamplePlan *sample_plan, uint32_t first)
     while (end < sample_plan->n_steps && pen__step_is_point(&sample_plan->steps[end]))
         end++;
     return PEN_MAX(end - first, 1u);
+}
+
+static bool is_warp(const PenStep *step)
+{
+    return step->kind == PEN_STEP_WARP || step->kind == PEN_STEP_BLEND_WARP;
 }
 
 /* Into the other image, or as the last step to the result row by row. */
@@ -314,7 +334,7 @@ int pen__run_steps(PenPlanRun *run, uint32_t first)
         n = count_steps(sample_plan, i);
         if (step->kind == PEN_STEP_PASS)
             r = run_pass(run, &step->u.pass, last);
-        else if (step->kind == PEN_STEP_WARP)
+        else if (is_warp(step))
             r = run_warp(run, &step->u.warp, last);
         else if (step->kind == PEN_STEP_PAD)
             r = run_pad(run, &step->u.pad);
@@ -359,7 +379,7 @@ static bool step_output(const PenStep *step, PenBox *ret)
 {
     if (step->kind == PEN_STEP_PASS)
         *ret = (PenBox){.w = step->u.pass.w, .h = step->u.pass.h};
-    else if (step->kind == PEN_STEP_WARP)
+    else if (is_warp(step))
         *ret = step->u.warp.window;
     else if (step->kind == PEN_STEP_PAD)
         *ret = (PenBox){.w = step->u.pad.w, .h = step->u.pad.h};
@@ -371,7 +391,7 @@ static bool step_output(const PenStep *step, PenBox *ret)
 /* What steps that work in place take beside their image. */
 static uint64_t filter_memory(const PenProgram *p, const PenSamplePlan *sample_plan)
 {
-    uint64_t rows = 0, more = 0;
+    uint64_t rows = 0, more = 0, blend = 0;
     PenBox image = {.w = 0};
     for (uint32_t i = 0; i < sample_plan->n_steps; i++) {
         const PenStep *step = &sample_plan->steps[i];
@@ -381,8 +401,12 @@ static uint64_t filter_memory(const PenProgram *p, const PenSamplePlan *sample_p
         rows = PEN_MAX(rows, bytes ? bytes + PEN_SLACK : 0);
         bytes = pen__pixels_filter_memory(step, image.w, p->channels);
         more = PEN_MAX(more, bytes);
+        if (step->kind == PEN_STEP_BLEND_BEGIN) {
+            bytes = pen__blend_scratch(image.w, image.h, p->channels) + PEN_SLACK;
+            blend = PEN_MAX(blend, bytes);
+        }
     }
-    return rows + more;
+    return rows + more + blend;
 }
 
 /* Both images grow to the largest they are used for; a pass adds its tables, ring and border. */

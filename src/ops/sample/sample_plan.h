@@ -46,7 +46,11 @@ enum {
     PEN_STEP_BLUR,
     PEN_STEP_CHANNELS,
     PEN_STEP_JPEG, /* u.value: quality, 1-100 */
-    PEN_STEP_PAD
+    PEN_STEP_PAD,
+    PEN_STEP_BLEND_BEGIN, /* u.weight of the image; chains of steps follow */
+    PEN_STEP_BLEND_WARP,  /* in a chain: boxes do not follow it */
+    PEN_STEP_BLEND_ADD,   /* u.weight of a chain, at its end; the next one begins as it did */
+    PEN_STEP_BLEND_END    /* the blend */
 };
 
 enum { PEN_PAD_CONSTANT, PEN_PAD_EDGE, PEN_PAD_REFLECT, PEN_PAD_SYMMETRIC };
@@ -71,6 +75,7 @@ typedef struct PenStep {
             uint32_t width, height; /* of the kernel, both odd */
             double sigma;
         } blur;
+        float weight;
         uint8_t channels[4]; /* each one of the result is this one of the image */
         struct {
             PenBox box;

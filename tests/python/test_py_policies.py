@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies against Pillow: what is drawn for each sample is computed a second time in
+tests/long/_policies.py."""
+
+import io
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+from py_tools import need_penstock
+
+penstock = need_penstock()
+Image = pytest.importorskip("PIL.Image")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "long"))
+
+import _policies  # noqa: E402
+from PIL import ImageFilter, ImageOps  # noqa: E402
+
+WIDTH, HEIGHT, N, SEED = 45, 36, 400, 7
+SIZE = (WIDTH, HEIGHT)
+# Factors of 1/65536 may round a value otherwise; what follows can enlarge that.
+LOOSE = {"Brightness", "Color", "Contrast", "Sharpness"}
+
+
+def pictures():
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        small = rng.integers(0, 256, (6, 7, 3), np.uint8)
+        noise = rng.integers(0, 30, (HEIGHT, WIDTH, 3))
+        smooth = np.asarray(Image.fromarray(small).resize(SIZE, Image.Resampling.BICUBIC))
+        yield np.clip(smooth + noise - 15, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def images():
+    return list(pictures())
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory, images):
+    def png(pixels):
+        out = io.BytesIO()
+        Image.fromarray(pixels).save(out, "PNG")
+        return out.getvalue()
+
+    path = str(tmp_path_factory.mktemp("policies") / "p.pen")
+    samples = ({"image": png(images[i % 12]), "i": i} for i in range(N))
+    penstock.write(path, samples, {"image": "image", "i": "i64"})
+    return path
+
+
+def results(pack, policy):
+    pipeline = f"image: decode | center_crop {HEIGHT},{WIDTH} | {policy} | tensor u8; i: tensor"
+    loader = penstock.Loader(pack, 50, pipeline=pipeline, seed=SEED, threads=1)
+    for batch in loader:
+        for pixels, i in zip(np.asarray(batch.image), np.asarray(batch.i)):
+            yield int(i), pixels.transpose(1, 2, 0)
+
+
+def check(pack, images, policy, found, filter="nearest", fill=(0, 0, 0)):
+    """The largest difference of samples without factors, which is none, and of those with."""
+    most = n = 0
+    for i, pixels in results(pack, policy):
+        chain = found(_policies.draw_of(policy.split()[0], SEED, 0, i))
+        want = _policies.apply(Image.fromarray(images[i % 12]), chain, filter, fill)
+        off = int(np.abs(pixels.astype(int) - np.asarray(want)).max())
+        names = {name for name, _ in chain}
+        if not names & LOOSE:
+            assert off == 0, (i, chain)
+            n += 1
+        elif len(chain) == 1:
+            most = max(most, off)
+    assert most <= 1 and n > 20
+
+
+def test_rand_augment(pack, images):
+    check(pack, images, "rand_augment", lambda d: _policies.rand_augment(d, SIZE))
+    check(pack, images, "rand_augment 3 magnitude=15 num_magnitude_bins=21 bilinear fill=9,80,255",
+          lambda d: _policies.rand_augment(d, SIZE, 3, 15, 21), "bilinear", (9, 80, 255))
+
+
+def test_trivial_augment(pack, images):
+    check(pack, images, "trivial_augment", lambda d: _policies.trivial_augment(d, SIZE))
+    check(pack, images, "trivial_augment 11 bicubic fill=77",
+          lambda d: _policies.trivial_augment(d, SIZE, 11), "bicubic", (77, 77, 77))
+
+
+@pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
+def test_auto_augment(pack, images, policy):
+    check(pack, images, f"auto_augment {policy}",
+          lambda d: _policies.auto_augment(d, SIZE, policy))
+
+
+@pytest.mark.parametrize("text, given", [
+    ("", {}),
+    (" severity=10 mixture_width=2 chain_depth=1 alpha=0.3 all_ops=no nearest",
+     {"severity": 10, "width": 2, "depth": 1, "alpha": 0.3, "all_ops": False}),
+])
+def test_aug_mix(pack, images, text, given):
+    filter = "nearest" if given else "bilinear"
+    most = 0
+    for i, pixels in results(pack, f"aug_mix{text}"):
+        draw = _policies.draw_of("aug_mix", SEED, 0, i)
+        weight, chains = _policies.aug_mix(draw, SIZE, **given)
+        want = _policies.apply_mix(Image.fromarray(images[i % 12]), weight, chains, filter)
+        off = np.abs(pixels.astype(int) - want)
+        exact = not any(name in LOOSE for _, chain in chains for name, _ in chain)
+        if exact:
+            most = max(most, int(off.max()))
+    assert most <= 1  # the weights are rounded to float32
+
+
+def test_three_augment(pack, images):
+    seen = set()
+    for i, pixels in results(pack, "three_augment 0"):
+        which, sigma, _ = _policies.three_augment(
+            _policies.draw_of("three_augment", SEED, 0, i), (1, 1))
+        image = Image.fromarray(images[i % 12])
+        if which == 2:
+            want = image.filter(ImageFilter.GaussianBlur(sigma))
+        else:
+            want = ImageOps.solarize(image) if which else ImageOps.grayscale(image).convert("RGB")
+        off = np.abs(pixels.astype(int) - np.asarray(want))
+        assert off.max() <= (1, 0, 24)[which] and off.mean() < (0.1, 0.1, 2.5)[which]
+        seen.add(which)
+    assert seen == {0, 1, 2}
+
+
+def test_rand_augment_needs_a_magnitude_of_its_bins(pack):
+    with pytest.raises(penstock.InvalidError) as error:
+        penstock.Loader(pack, 2, pipeline="decode | rand_augment num_magnitude_bins=5")
+    assert str(error.value) == (
+        "pipeline: column 10: rand_augment: magnitude: expected at most 4 with "
+        "num_magnitude_bins=5, found 9")
+
+
+def test_policies_need_colors_and_few_steps(pack):
+    def fails(policy):
+        with pytest.raises(penstock.InvalidError) as error:
+            list(results(pack, policy))
+        return str(error.value)
+
+    assert "aug_mix: too many operations" in fails("aug_mix mixture_width=8 chain_depth=3")
+    assert "rand_augment: too many operations" in fails("rand_augment 16 | rand_augment 16")
+    assert "fill has 2 numbers for 3 channels" in fails("rand_augment fill=1,2")
+    with pytest.raises(penstock.InvalidError, match="needs colors"):
+        penstock.Loader(pack, 2, pipeline="decode gray | center_crop 8 | trivial_augment")
