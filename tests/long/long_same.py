@@ -52,7 +52,11 @@ RECIPES = {
     "buckets": "image: decode | cover bucket position=random | hflip | tensor u8; label: tensor; "
     "text: text 200",
     "mix": f"image: {CROP}; label: tensor; text: text 200",
+    "mixup": f"image: {CROP} | mixup 0.8 p=0.5 | cutmix p=0.5; v = image: decode | center_crop 8 | "
+    "tensor f16 | mixup p=0.4 per=sample | cutmix p=0.4 per=sample; label: one_hot 5 0.1 of=image; "
+    "w = label: one_hot 5 of=v | tensor f16",
 }
+GLOBAL = 24  # samples of all ranks in a mixed batch; each rank has an even number
 BUCKETS = [(16, 16), (12, 20), (20, 12)]
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
@@ -162,13 +166,18 @@ class Recipe:
         self.settings = more.get(name, {})
         # Batches of buckets are made for the ranks at the start of an epoch. Others take them over.
         self.by_batch = name == "buckets"
-        with penstock.Loader(places["packed"], 1, pipeline=RECIPES[name], output="numpy",
+        self.is_mixed = name == "mixup"
+        with penstock.Loader(places["packed"], 2, pipeline=RECIPES[name], output="numpy",
                              **self.settings) as loader:
             self.left = loader.samples // (far_tools.BATCH if self.by_batch else 1)
 
+    def batch_of(self, world):
+        return {"batch": GLOBAL // world} if self.is_mixed else {}
+
     def digest(self, legs, order, epoch=0, **settings):
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
-        by_place = [((self.places[place], {}), world, steps) for place, world, steps in legs]
+        by_place = [((self.places[place], self.batch_of(world)), world, steps)
+                    for place, world, steps in legs]
         samples = None if self.name in ("weights", "mix") else N
         return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, self.by_batch,
                                       order=order, lanes=12, **self.settings, **settings)
@@ -201,6 +210,7 @@ class Recipe:
         for _ in range(dice.randint(1, 3)):
             world = dice.choice(WORLDS)
             step = world if self.by_batch else world * far_tools.BATCH
+            step = GLOBAL if self.is_mixed else step
             steps = dice.randint(0, left // step)
             left -= steps * step
             legs.append((dice.choice(list(self.places)), world, steps))

@@ -123,6 +123,31 @@ def test_bf16_is_rounded_once(pack):
             assert batch.label.dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("layout", ["nthwc", "ncthw", "ntchw"])
+def test_a_clip_has_one_box(tmp_path, layout):
+    """All frames and channels of a clip, and nothing outside of the box."""
+    rows = (
+        {"clip": [encoded(picture(6 * i + k), "PNG") for k in (1, 2)], "label": i} for i in range(8)
+    )
+    penstock.write(tmp_path / "a.pen", rows, {"clip": "clip", "label": "i64"})
+    pack = penstock.open(tmp_path / "a.pen")
+    clip = f"decode | clip 2 | center_crop {SIDE} | tensor u8 {layout}"
+    label = "label: one_hot 8"
+    plain = next(batches(pack, f"clip: {clip}; {label}"))
+    one = next(batches(pack, f"clip: {clip} | cutmix; {label}"))
+    _, share, box = draws_of(0, 0, 1, "batch", (1, 0), (1, 1))[0]
+    a, b = plain["clip"], np.roll(plain["clip"], 4, axis=0)
+    if layout == "nthwc":
+        a, b, found = (np.moveaxis(x, 4, 2) for x in (a, b, one["clip"]))
+    else:
+        found = one["clip"]
+    expected, place = a.copy(), (..., slice(box.y, box.y + box.h), slice(box.x, box.x + box.w))
+    expected[place] = b[place]
+    assert np.array_equal(found, expected)
+    labels = weigh(plain["label"], np.roll(plain["label"], 4, axis=0), share)
+    assert np.array_equal(one["label"], labels)
+
+
 def test_label_smoothing_alone(pack):
     pipeline = text(CROP, f"one_hot {CLASSES} label_smoothing=0.25")
     one = next(batches(pack, pipeline, order="sequential"))
