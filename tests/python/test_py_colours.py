@@ -169,3 +169,17 @@ def test_channels_need_colors_and_masks_have_none(pack, tmp_path):
     with pytest.raises(penstock.InvalidError, match="random_invert: a mask holds class numbers"):
         penstock.Loader(tmp_path / "m.pen", 1, pipeline={
             "image": "decode | center_crop 8", "mask": "decode | random_invert | center_crop 8"})
+
+
+def test_a_clip_has_one_draw_for_all_frames_and_a_histogram_for_each(tmp_path):
+    with penstock.Writer(tmp_path / "c.pen", {"video": "clip"}) as writer:
+        for _ in range(12):
+            writer.add(video=[encoded(image) for image in IMAGES[:4]])
+    pipeline = f"video: decode | clip 4 1 | center_crop {HEIGHT},{WIDTH} | random_equalize p=1 | "
+    loader = penstock.Loader(tmp_path / "c.pen", 12, shuffle=False, output="numpy",
+                             pipeline=pipeline + "random_invert | tensor u8")
+    plain = np.stack([np.asarray(reference.ImageOps.equalize(image)) for image in IMAGES[:4]])
+    clips = next(iter(loader)).video
+    kinds = [bool((clip == 255 - plain).all()) for clip in clips]
+    assert all(inverted or (clip == plain).all() for inverted, clip in zip(kinds, clips))
+    assert 0 < sum(kinds) < 12
