@@ -55,6 +55,12 @@ RECIPES = {
     "mixup": f"image: {CROP} | mixup 0.8 p=0.5 | cutmix p=0.5; v = image: decode | center_crop 8 | "
     "tensor f16 | mixup p=0.4 per=sample | cutmix p=0.4 per=sample; label: one_hot 5 0.1 of=image; "
     "w = label: one_hot 5 of=v | tensor f16",
+    "augment": "image: decode | random_resized_crop 20,24 | random_apply p=0.8 [color_jitter 0.4 | "
+    "random_adjust_sharpness 2] | random_choice [grayscale] [random_solarize 128 p=1] "
+    "[gaussian_blur 5] p=1,2,3 | random_order [rand_augment 1 | hflip | auto_augment cifar10] | "
+    "trivial_augment bilinear | tensor u8; label: tensor; boxes: boxes of=image; "
+    "classes: keep boxes; mixed = image: decode | resize 20,24 | aug_mix | three_augment | "
+    "repeat 2",
 }
 GLOBAL = 24  # samples of all ranks in a mixed batch; each rank has an even number
 BUCKETS = [(16, 16), (12, 20), (20, 12)]
@@ -144,7 +150,7 @@ def pack_of(recipe, packs, kind):
 
 def places_of(recipe, disk, store):
     """Where the samples of a recipe lie: name to what a loader takes."""
-    if recipe in ("boxes", "sizes"):
+    if recipe in ("boxes", "sizes", "augment"):
         return {"packed": disk["boxes"], "packed, store": store["boxes"]}
     return {f"{what}{where}": pack_of(recipe, packs, kind)
             for where, packs in (("", disk), (", store", store))

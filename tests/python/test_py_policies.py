@@ -32,6 +32,12 @@ def pictures():
         yield np.clip(smooth + noise - 15, 0, 255).astype(np.uint8)
 
 
+def png(pixels):
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
+
+
 @pytest.fixture(scope="module")
 def images():
     return list(pictures())
@@ -39,11 +45,6 @@ def images():
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory, images):
-    def png(pixels):
-        out = io.BytesIO()
-        Image.fromarray(pixels).save(out, "PNG")
-        return out.getvalue()
-
     path = str(tmp_path_factory.mktemp("policies") / "p.pen")
     samples = ({"image": png(images[i % 12]), "i": i} for i in range(N))
     penstock.write(path, samples, {"image": "image", "i": "i64"})
@@ -146,3 +147,80 @@ def test_policies_need_colors_and_few_steps(pack):
     assert "fill has 2 numbers for 3 channels" in fails("rand_augment fill=1,2")
     with pytest.raises(penstock.InvalidError, match="needs colors"):
         penstock.Loader(pack, 2, pipeline="decode gray | center_crop 8 | trivial_augment")
+
+
+# ---- what follows the image
+
+
+def scene():
+    """Boxes of one class each in a mask that is the image, too."""
+    mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+    boxes = [(4, 5, 16, 17), (20, 8, 34, 20), (10, 20, 30, 32)]
+    for value, (x, y, right, below) in enumerate(boxes, 1):
+        mask[y:below, x:right] = value
+    return mask, np.asarray(boxes, np.float32)
+
+
+def followed(tmp_path, geometry, colors=""):
+    """(image, mask, boxes) of each sample; the image shows the numbers of the mask."""
+    path = str(tmp_path / "scene.pen")
+    mask, boxes = scene()
+    image = png(np.repeat(mask[..., None], 3, 2))
+    samples = [{"image": image, "mask": png(mask), "boxes": boxes}] * 200
+    penstock.write(path, samples, {"image": "image", "mask": "mask",
+                                   "boxes": "f32[*,4] boxes xyxy absolute"})
+    size = f"decode | center_crop {HEIGHT},{WIDTH}"
+    loader = penstock.Loader(path, 50, threads=1, seed=SEED, output="numpy", pipeline=(
+        f"image: {size} | {geometry} {colors} | tensor u8; mask: {size} | {geometry} | tensor u8; "
+        "boxes: boxes min_size=0 | ragged"))
+    for batch in loader:
+        for i in range(50):
+            yield batch.image[i][..., 0], batch.mask[i], batch.boxes[i]
+
+
+@pytest.mark.parametrize("geometry", [
+    "random_apply 0.7 [hflip 1 | random_apply [vflip 1]]",
+    "random_choice [hflip 1] [vflip 1 | hflip] [random_affine 20 shear=10] p=1,1,2",
+    "random_order [hflip | random_rotation 30 | vflip]",
+])
+def test_masks_and_boxes_follow_compositions(tmp_path, geometry):
+    moved = 0
+    for image, mask, boxes in followed(tmp_path, geometry):
+        assert np.array_equal(image, mask)
+        moved += not np.array_equal(mask, scene()[0])
+        check_boxes(mask, boxes)
+    assert moved > 50
+
+
+def check_boxes(mask, boxes):
+    """Pixels of a class lie in their box, but for half a pixel; boxes are in the order stored if
+    none was dropped."""
+    if len(boxes) != 3:
+        return
+    for value, (x, y, right, below) in enumerate(np.asarray(boxes), 1):
+        rows, columns = np.nonzero(mask == value)
+        if len(rows):
+            assert x - 1 <= columns.min() and columns.max() + 1 <= right + 1
+            assert y - 1 <= rows.min() and rows.max() + 1 <= below + 1
+
+
+@pytest.mark.parametrize("policy", ["rand_augment", "trivial_augment", "auto_augment svhn"])
+def test_masks_and_boxes_follow_policies(tmp_path, policy):
+    """The mask of a sample is its image moved by what was drawn, and colors do not change it."""
+    moved = 0
+    function = getattr(_policies, policy.split()[0])
+    given = {"policy": "svhn"} if "svhn" in policy else {}
+    for i, (_, mask, boxes) in enumerate(followed(tmp_path, policy)):
+        chain = function(_policies.draw_of(policy.split()[0], SEED, 0, i), SIZE, **given)
+        chain = [(name, m) for name, m in chain
+                 if name == "Rotate" or name.startswith(("Shear", "Translate"))]
+        want = _policies.apply(Image.fromarray(scene()[0]), chain, fill=0)
+        assert np.array_equal(mask, np.asarray(want)), chain
+        moved += bool(chain)
+        check_boxes(mask, boxes)
+    assert moved > 30
+
+
+def test_boxes_do_not_follow_aug_mix(tmp_path):
+    for _, mask, boxes in followed(tmp_path, "hflip 0", "| aug_mix severity=10"):
+        assert np.array_equal(mask, scene()[0]) and np.array_equal(boxes, scene()[1])
