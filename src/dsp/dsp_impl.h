@@ -53,6 +53,8 @@ void pen__saturation_avx2(uint8_t *p, size_t n, int32_t factor);
 void pen__hue_avx2(uint8_t *p, size_t n, int32_t shift);
 void pen__grey_avx2(uint8_t *p, size_t n);
 uint64_t pen__grey_sum_avx2(const uint8_t *p, size_t n);
+void pen__warp_fixed_avx2(const PenWarpRows *r, uint8_t *dst);
+void pen__warp_bilinear_avx2(const PenWarpRows *r, uint8_t *dst);
 void pen__lookup_avx2(uint8_t *p, size_t n, uint32_t channels, const uint8_t tables[][256]);
 void pen__extremes_avx2(const uint8_t *p, size_t n, uint32_t channels, uint8_t low[],
                         uint8_t high[]);

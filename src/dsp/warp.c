@@ -85,11 +85,43 @@ static int64_t inside(double v, uint32_t size)
     return v >= 0 && v < size ? (int64_t)v : -1;
 }
 
+static void put_fill(const PenWarpRows *r, uint8_t *dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++, dst += r->channels)
+        memcpy(dst, r->warp->fill, r->channels);
+}
+
+/* A shift by whole pixels, whose sums are exact: the row is a part of another one. */
+static int row_shifted(const PenWarpRows *r, uint8_t *dst)
+{
+    const PenWarp *w = r->warp;
+    const PenBox *held = &w->held;
+    double first = floor(r->sum[0]);
+    size_t c = r->channels;
+    if (w->a[0] != 1 || w->a[3] != 0 || r->sum[0] - first != 0.5 || fabs(first) > FIXED_REACH)
+        return 0;
+    int64_t x = (int64_t)first + w->window.x - held->x, n = w->window.w;
+    int64_t y = inside(r->sum[1], w->from_height) - held->y;
+    int64_t before = PEN_MIN(PEN_MAX(-x, (int64_t)0), n);
+    int64_t end = PEN_MAX(PEN_MIN(held->w - x, n), before);
+    if (y < 0 || y >= held->h)
+        before = end = n;
+    put_fill(r, dst, before);
+    if (before < end)
+        memcpy(dst + (size_t)before * c,
+               r->pixels + ((size_t)y * held->w + (size_t)(x + before)) * c,
+               (size_t)(end - before) * c);
+    put_fill(r, dst + (size_t)end * c, n - end);
+    return 1;
+}
+
 static void row_summed(const PenWarpRows *r, uint8_t *dst)
 {
     const PenWarp *w = r->warp;
     double x = r->sum[0], y = r->sum[1];
     uint32_t c = r->channels;
+    if (row_shifted(r, dst))
+        return;
     for (uint32_t i = 0; i < w->window.x; i++) {
         x += w->a[0];
         y += w->a[3];
@@ -125,7 +157,7 @@ void pen__warp_row(PenWarpRows *r, uint8_t *dst)
     const PenDsp *dsp = pen__dsp();
     if (r->way == FIXED)
         dsp->warp_fixed(r, dst);
-    else if (r->way != GENERAL)
+    else if (r->way == SUMMED)
         row_summed(r, dst);
     else if (w->filter == PEN_FILTER_BILINEAR)
         dsp->warp_bilinear(r, dst);
