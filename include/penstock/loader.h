@@ -97,7 +97,9 @@ typedef struct PenBatch {
      * random draws depend on; of a mixture, a number that differs for each epoch of each source.
      * NULL if no sample is in an epoch twice. */
     const uint64_t *ordinals;
-    uint32_t bucket; /**< number of the bucket that all its samples are in; 0 without buckets */
+    /** Number of the bucket that all its samples are in, or of the length of its step; 0 without
+     * buckets and lengths. */
+    uint32_t bucket;
     uint32_t unused;
 } PenBatch;
 
@@ -160,6 +162,14 @@ typedef struct PenLoaderSettings {
      * nearest to that of the upright image, and of several the nearest in area. */
     const uint8_t *bucket_of;
     uint64_t n_bucket_of;
+    /** A token budget instead of batch_size: every step has one of these lengths, and its batch
+     * tokens / length samples of this rank. All ranks have the same length in a step. Every
+     * n_lengths steps have each of them once, in an order by the seed; at most 64, which the
+     * library copies, and which may be equal. In the pipeline, 'patches 16' has so many patches. 0
+     * and NULL, the default: none. */
+    uint32_t tokens;
+    uint32_t n_lengths;
+    const uint32_t *lengths;
 } PenLoaderSettings;
 
 PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);

@@ -26,24 +26,24 @@ typedef struct CoreLoader {
 typedef struct Given { /* of the arguments, in the types that the parser wants */
     CorePack *pack;
     PyObject *mix; /* NULL or None: of this pack alone */
-    Py_buffer subset, weights, buckets;
+    Py_buffer subset, weights, buckets, lengths;
     unsigned long long seed, memory, max_bad, first, count;
 } Given;
 
 static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, PenLoaderSettings *s)
 {
-    static char *names[] = {"pack",       "pipeline", "batch_size", "order",   "drop_last",
-                            "seed",       "rank",     "world",      "threads", "io_threads",
-                            "prefetch",   "lanes",    "window",     "memory",  "on_bad",
-                            "stall_ms",   "max_bad",  "subset",     "first",   "count",
-                            "keep_slots", "weights",  "mix",        "buckets", NULL};
-    PyObject *subset, *weights = Py_None, *buckets = Py_None;
+    static char *names[] = {
+        "pack",    "pipeline", "batch_size", "order",    "drop_last", "seed",   "rank",
+        "world",   "threads",  "io_threads", "prefetch", "lanes",     "window", "memory",
+        "on_bad",  "stall_ms", "max_bad",    "subset",   "first",     "count",  "keep_slots",
+        "weights", "mix",      "buckets",    "tokens",   "lengths",   NULL};
+    PyObject *subset, *weights = Py_None, *buckets = Py_None, *lengths = Py_None;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOO", names, state->pack, &g->pack, &s->pipeline,
-            &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world, &s->threads,
-            &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory, &s->on_bad,
-            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots, &weights,
-            &g->mix, &buckets))
+            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOOIO", names, state->pack, &g->pack,
+            &s->pipeline, &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world,
+            &s->threads, &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory,
+            &s->on_bad, &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots,
+            &weights, &g->mix, &buckets, &s->tokens, &lengths))
         return -1;
     s->seed = g->seed;
     s->memory_bytes = g->memory;
@@ -56,12 +56,16 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
         return -1;
     if (buckets != Py_None && PyObject_GetBuffer(buckets, &g->buckets, PyBUF_SIMPLE) < 0)
         return -1;
+    if (lengths != Py_None && PyObject_GetBuffer(lengths, &g->lengths, PyBUF_SIMPLE) < 0)
+        return -1;
     s->subset = g->subset.buf;
     s->n_subset = (uint64_t)g->subset.len / sizeof *s->subset;
     s->weights = g->weights.buf;
     s->n_weights = (uint64_t)g->weights.len / sizeof *s->weights;
     s->buckets = g->buckets.buf;
     s->n_buckets = (uint32_t)((size_t)g->buckets.len / sizeof *s->buckets);
+    s->lengths = g->lengths.buf;
+    s->n_lengths = (uint32_t)((size_t)g->lengths.len / sizeof *s->lengths);
     return 0;
 }
 
@@ -105,6 +109,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyBuffer_Release(&g.subset);
     PyBuffer_Release(&g.weights);
     PyBuffer_Release(&g.buckets);
+    PyBuffer_Release(&g.lengths);
     return (PyObject *)self;
 }
 

@@ -26,6 +26,7 @@ from . import (
     _spans,
     _stats,
     _subset,
+    _tokens,
     _weights,
 )
 from ._error import CancelledError, ClosedError, InvalidError
@@ -94,6 +95,7 @@ class BatchInfo(NamedTuple):
     position     position of its first sample in the order of the epoch, counted over all ranks
     substituted  number of samples that replace bad samples
     bucket       number of the bucket in buckets=; None without buckets
+    length       length of the step, of those in lengths=; None without a token budget
     """
 
     samples: Any
@@ -103,6 +105,7 @@ class BatchInfo(NamedTuple):
     position: int
     substituted: int
     bucket: int | None = None
+    length: int | None = None
 
 
 class BadSample(NamedTuple):
@@ -304,7 +307,7 @@ class Loader:
     depend on the number of threads or on restarts.
 
     pack         a Pack, its path or its URL; or a mixture of packs, made by penstock.mix
-    batch_size   samples per batch of this rank
+    batch_size   samples per batch of this rank; leave it out with tokens
     shuffle      True: order="random"; for a pack at a URL or with a cache, order="block"
     order        "sequential"; "random": a full shuffle; "block": shuffled blocks, and shuffled
                  samples within a window of blocks, for disks and object stores; "sticky": like
@@ -327,6 +330,10 @@ class Loader:
     buckets      sizes of batches, each (height, width): every batch has samples of one bucket, and
                  all ranks have the same bucket in a step. In the pipeline, `bucket` is its size:
                  "decode | cover bucket". See aspect_buckets.
+    tokens, lengths
+                 a token budget instead of batch_size: every step has one of the lengths, the same
+                 on all ranks, and batches of tokens // length samples per rank. In the pipeline,
+                 "patches 16" returns so many patches per image.
     on_bad       "raise", or "substitute": replace bad samples, at most max_bad per epoch
     max_bad      maximum number of replaced samples per epoch
     timeout      maximum time to wait for a batch, in seconds
@@ -354,7 +361,7 @@ class Loader:
     def __init__(
         self,
         pack: Pack | Mix | str | os.PathLike[str],
-        batch_size: int,
+        batch_size: int | None = None,
         *,
         shuffle: bool | None = None,
         order: str | None = None,
@@ -370,6 +377,8 @@ class Loader:
         subset: _subset.Subset | None = None,
         weights: Sequence[float] | None = None,
         buckets: Iterable[Sequence[int]] | None = None,
+        tokens: int | None = None,
+        lengths: Iterable[int] | None = None,
         on_bad: str = "raise",
         max_bad: int = 100,
         timeout: float = 300.0,
@@ -408,7 +417,14 @@ class Loader:
                 cache_share=cache_share, cache_trust=cache_trust,
             )
         )
-        self.batch_size: int = _check.integer("batch_size", batch_size, 1, 2**31 - 1)
+        self._budget = budget = _tokens.choose(tokens, lengths, batch_size)
+        self.tokens = None if budget is None else budget.tokens
+        self.lengths = None if budget is None else budget.lengths
+        self.batch_size: int = (  # with a token budget, that of the largest batch
+            _check.integer("batch_size", batch_size, 1, 2**31 - 1)
+            if budget is None
+            else budget.most()
+        )
         self.drop_last = _check.flag("drop_last", drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
         if transform is not None and not callable(transform):
@@ -430,7 +446,7 @@ class Loader:
             pack=self.dataset._core if isinstance(self.dataset, Pack)
             else self.dataset.packs[0]._core,
             pipeline=_pipeline.text(operations),
-            batch_size=self.batch_size,
+            batch_size=self.batch_size if budget is None else 1,
             order=_order(order, shuffle, self.dataset._is_whole),
             drop_last=self.drop_last,
             seed=(seed := _check.integer("seed", seed, 0, 2**64 - 1)),
@@ -452,6 +468,8 @@ class Loader:
             weights=_weights.choose(weights, _subset.count(numbers, count, len(self.dataset))),
             mix=None if mixed is None else mixed._settings(),
             buckets=_buckets.packed(self.buckets),
+            tokens=0 if budget is None else budget.tokens,
+            lengths=None if budget is None else budget.packed(),
         )
         self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:
@@ -459,7 +477,7 @@ class Loader:
                 f"penstock: an epoch has no batches: it has {self.samples} samples, and "
                 f"drop_last=True needs {self.world_size} x {self.batch_size}"
                 f"{' in a bucket' if self.buckets else ''}, one batch per rank; "
-                "reduce batch_size, or use drop_last=False",
+                f"reduce {'tokens' if self._budget else 'batch_size'}, or use drop_last=False",
                 stacklevel=2,
             )
         self._counters = _stats.Counters(self._core, self.dataset)
@@ -559,6 +577,7 @@ class Loader:
             position=position,
             substituted=substituted,
             bucket=None if self.buckets is None else batch.bucket(),
+            length=None if self._budget is None else self._budget.lengths[batch.bucket()],
         )
 
     # ---- position

@@ -91,6 +91,19 @@ def cover(
     filter    interpolation filter (bilinear, nearest, bicubic, lanczos, box)
     """
 
+def patches(
+    side: int,
+    length: int | Literal["tokens"] = "tokens",
+    filter: Literal["bilinear", "nearest", "bicubic", "lanczos", "box"] = "bilinear",
+) -> Op:
+    """Resize to at most length patches, keeping the aspect ratio, and return the sequence.
+
+    side    height and width of a patch, in pixels
+    length  most patches of an image, which a shorter sequence is padded to; tokens: the length of
+            the step, of the loader's lengths (tokens)
+    filter  interpolation filter (bilinear, nearest, bicubic, lanczos, box)
+    """
+
 def hflip(
     p: float = 0.5,
 ) -> Op:

@@ -30,6 +30,7 @@ struct PenLoader {
     pid_t pid;
     uint64_t epoch;
     uint64_t position;   /* samples delivered of it, over all ranks */
+    uint64_t step;       /* steps delivered of it; of a token budget */
     uint64_t waiting_ns; /* since when the next batch is waited for; 0 = it is not */
     bool begun;          /* a pass of this epoch was begun */
     bool named;          /* the epoch was set by name */
@@ -104,7 +105,7 @@ static uint64_t positions(const PenLoader *l, uint64_t epoch)
     return p->buckets ? pen__plan_places(p, epoch) : p->state.order.n;
 }
 
-static PenSplit split_at(const PenLoader *l, uint64_t epoch, uint64_t start)
+static PenSplit split_at(const PenLoader *l, uint64_t epoch, uint64_t start, uint64_t step)
 {
     const PenLoadPlan *p = &l->engine->plan;
     return (PenSplit){.n = positions(l, epoch),
@@ -113,19 +114,22 @@ static PenSplit split_at(const PenLoader *l, uint64_t epoch, uint64_t start)
                       .rank = p->set.rank,
                       .world = p->set.world,
                       .drop_last = p->set.drop_last,
-                      .by_batch = p->buckets != NULL};
+                      .by_batch = p->buckets != NULL,
+                      .lengths = p->lengths,
+                      .epoch = epoch,
+                      .step = step};
 }
 
 uint64_t pen_loader_len(const PenLoader *loader)
 {
-    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0);
+    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0, 0);
     return pen__split_steps(&s);
 }
 
 uint64_t pen_loader_dropped(const PenLoader *loader)
 {
     const PenLoadPlan *p = &loader->engine->plan;
-    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0);
+    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0, 0);
     uint64_t places = pen__split_samples(&s, pen__split_steps(&s)) * p->set.world;
     return p->set.drop_last ? p->state.order.n - places : 0;
 }
@@ -229,7 +233,7 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
     if (untouched && epoch == loader->epoch)
         return PEN_OK;
     if (epoch != loader->epoch || loader->begun)
-        loader->position = 0;
+        loader->position = loader->step = 0;
     pen__load_engine_end_pass(loader->engine);
     loader->epoch = epoch;
     loader->begun = false;
@@ -258,10 +262,10 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
         return r;
     if (loader->begun || at_end(loader)) {
         loader->epoch++;
-        loader->position = 0;
+        loader->position = loader->step = 0;
         loader->begun = false;
     }
-    PenEpochPass pass = {.split = split_at(loader, loader->epoch, loader->position)};
+    PenEpochPass pass = {.split = split_at(loader, loader->epoch, loader->position, loader->step)};
     PenOrderPlan order = pen__load_plan_order(&e->plan);
     r = check_epoch(loader, loader->epoch, reterr);
     if (r == PEN_OK)
@@ -383,7 +387,7 @@ int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSampl
 static int finish_pass(PenLoader *l)
 {
     pen__load_engine_end_pass(l->engine);
-    l->position = 0;
+    l->position = l->step = 0;
     l->epoch++;
     l->begun = false;
     return PEN_END;
@@ -421,6 +425,7 @@ int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, Pen
     r = deliver(loader, &wait, ret_batch, reterr);
     loader->waiting_ns = wait.since_ns;
     loader->position = pen__epoch_pass_position(&e->pass);
+    loader->step = e->pass.split.step + e->pass.delivered;
     return r;
 }
 
@@ -433,6 +438,9 @@ int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch *
     int r = check_alive(loader, reterr);
     if (r < 0)
         return r;
+    if (e->plan.lengths)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "tokens: single samples have no step; use 'patches 16 length=256'");
     if (e->plan.set.batch_size != 1)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "batch_size: expected 1 for single samples, found %" PRIu32,
@@ -455,6 +463,7 @@ int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)
     PenState s = loader->engine->plan.state;
     s.epoch = loader->epoch;
     s.position = loader->position;
+    s.step = PEN_MIN(loader->step, s.position);
     if (s.group.ranks) { /* places exceed the samples: all of these are delivered only at the end */
         s.place = loader->position;
         s.position = is_complete(loader) ? s.order.n : PEN_MIN(s.place, s.order.n - 1);
@@ -508,6 +517,7 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
     plan->state = mine;
     loader->epoch = s.epoch;
     loader->position = restored(loader, &s);
+    loader->step = plan->lengths ? s.step : 0;
     loader->begun = loader->named = false;
     pen__load_engine_end_pass(loader->engine);
     return PEN_OK;

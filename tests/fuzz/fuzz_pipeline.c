@@ -75,7 +75,12 @@ static void check_recipe(const PenSamplePlan *r, const PenProgram *p)
     }
     PenSizesRule rule;
     bool differs = pen__program_sizes(p, &rule);
-    REQUIRE(differs ? w == -1 : w == r->width);
+    PenPatches patches;
+    if (pen__program_patches(p, &patches))
+        REQUIRE(r->width % patches.side == 0 && r->height % patches.side == 0 &&
+                (uint64_t)(r->width / patches.side) * (r->height / patches.side) <= patches.length);
+    else
+        REQUIRE(differs ? w == -1 : w == r->width);
     REQUIRE(width == r->width && r->width && r->height);
     if (differs)
         REQUIRE((uint64_t)r->width * r->height * rule.channels * rule.element <=
@@ -103,14 +108,16 @@ static void try_field(const PenSpecField *f, int32_t kind, uint32_t width, uint3
     pen__program_free(&p);
 }
 
-/* Sizes that are those of a bucket become numbers, and the field is as any other. */
+/* Sizes that are those of a bucket, and lengths of a step, become numbers, and the field is as any
+ * other. */
 static void try_bucket(const PenSpecField *f)
 {
     PenError err;
     PenSpecField with_size = *f;
     if (!pen__bucket_used(f))
         return;
-    MUST(pen__bucket_resolve(f, 48, 80, &with_size.ops, &err));
+    PenBatchShape shape = {.height = 48, .width = 80, .length = 30};
+    MUST(pen__bucket_resolve(f, &shape, &with_size.ops, &err));
     REQUIRE(!pen__bucket_used(&with_size));
     for (int32_t kind = PEN_KIND_IMAGE; kind <= PEN_KIND_CLIP; kind++)
         try_field(&with_size, kind, 500, 375);

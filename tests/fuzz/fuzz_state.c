@@ -42,6 +42,32 @@ static void cut(const PenState *s)
     REQUIRE(valid || !split.drop_last);
 }
 
+/* With a token budget, all samples that are left are in the steps that follow, or dropped. */
+static void count_steps(const PenState *s)
+{
+    PenLengths l = {.n = s->pack_id[1] % PEN_MAX_LENGTHS + 1u, .seed = s->order.seed};
+    for (uint32_t i = 0; i < l.n; i++) {
+        l.batch[i] = (uint32_t)(s->subset >> i % 44 & 0xfffff) + 1;
+        l.round += l.batch[i];
+    }
+    PenSplit split = {.n = s->order.n,
+                      .start = s->position,
+                      .batch = 1,
+                      .world = (uint32_t)(s->pipeline & 0xfffff) + 1,
+                      .drop_last = s->pack_id[0] & 1,
+                      .lengths = &l,
+                      .epoch = s->epoch,
+                      .step = s->step};
+    bool valid;
+    uint64_t steps = pen__split_steps(&split), left = s->order.n - s->position;
+    uint64_t most = pen__split_samples(&split, steps) * split.world;
+    REQUIRE(split.drop_last ? most <= left : most >= left);
+    if (!split.drop_last && steps)
+        REQUIRE(pen__split_samples(&split, steps - 1) * split.world < left);
+    if (steps)
+        REQUIRE(pen__split_position(&split, steps - 1, 0, &valid) < s->order.n);
+}
+
 /* Of a few samples in buckets, a table can be made. */
 static void group(const PenState *s)
 {
@@ -72,6 +98,7 @@ static void write_again(const PenState *s)
     MUST(pen__state_match(s, &again, &err));
     REQUIRE(again.epoch == s->epoch && again.position == s->position);
     REQUIRE(again.place == s->place && again.group.ranks == s->group.ranks);
+    REQUIRE(again.step == s->step && again.by_step == s->by_step);
     MUST(pen__state_write(&again, twice, &err));
     REQUIRE(strcmp(text, twice) == 0);
 }
@@ -88,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         walk(&s);
         cut(&s);
         group(&s);
+        count_steps(&s);
     }
     free(text);
     return 0;

@@ -710,6 +710,11 @@ def pipeline_seeds():
             "random_order [hflip|vflip]; b]: decode"
         ),
         "wrong-brackets": "decode | random_apply [random_choice [random_apply [random_order [x][",
+        "patches": (
+            "image: decode | random_resized_crop 64,96 | patches 14 bicubic | hflip | normalize | "
+            "random_erasing | tensor bf16; m: decode | patches 8 length=65536; decode | patches "
+            "1024"
+        ),
         "wrong-view": "a = b of = : decode; a = a of=a b: decode | repeat 3 | repeat 64",
         "wrong-name": "decode | random_resize_crop 224",
         "wrong-value": "decode | hflip 1.5 | resize 1,2,3",

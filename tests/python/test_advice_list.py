@@ -126,7 +126,7 @@ NOT_FOLLOWED = {
     "only the Python package reads traces; run": "followed in test_cli_doctor.py",
     "found none; put the training step": "followed in test_py_trace.py, whose traces have spans",
     "faster disk with 'penstock copy NAME.pen DIR/NAME.pen', or use a cache": "needs two disks",
-    "reduce batch_size, or use drop_last=False": "a warning, followed in test_py_loader.py",
+    "reduce %s, or use drop_last=False": "a warning, followed in test_py_loader.py",
     "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",
     "fix the label or add the class to that file": "followed in test_cli_labels.py",
     "; fix or remove this file": "followed in test_cli_labels.py",
@@ -200,6 +200,10 @@ IN_TESTS = {
     # test_py_buckets.py
     "use fewer buckets, or drop_last", "write 'cover bucket' or", "pass buckets= to the loader",
     "change multiple or max_ratio",
+    # test_py_tokens.py
+    "; use 'patches 16", "; move it before patches", "; pass tokens= and lengths= to the loader",
+    "; remove the layout", "does not work with patches; use several views",
+    "patches are padded to their length; remove it", "pass batch_size=256, or tokens= and lengths=",
     # test_py_boxes.py, test_ragged.py
     "use the operation 'points'", "use the operation 'boxes'", "images; name the one to follow",
     "has no image to follow; add one", "pack it with the type 'f32[*,%d] %s absolute'",

@@ -16,7 +16,8 @@ from penstock import _core, _remote  # noqa: E402
 PASSED = {
     "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
-               "first", "count", "keep_slots", "n_weights", "n_buckets"),
+               "first", "count", "keep_slots", "n_weights", "n_buckets", "tokens",
+               "n_lengths"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
                "n_tasks"),
@@ -28,7 +29,7 @@ PASSED = {
 # Other members: always set by the caller; or left at the default of C, since Python has no
 # parameter for them.
 CALLERS = {
-    "loader": {"batch_size", "pipeline", "subset", "weights", "buckets"},
+    "loader": {"batch_size", "pipeline", "subset", "weights", "buckets", "lengths"},
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory", "share", "n_trusted", "trusted"},
@@ -53,7 +54,7 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "cache": {"wait_ms
                    "sources", "task", "threads", "video_seconds", "wait_seconds"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
-               "buckets": "n_buckets"}
+               "buckets": "n_buckets", "lengths": "n_lengths"}
 
 
 @pytest.fixture(scope="module")

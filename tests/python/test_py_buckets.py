@@ -342,7 +342,7 @@ def test_other_states_are_refused(pack):
         with pytest.raises(penstock.InvalidError, match=r"batch_size: expected a divisor of 4 "):
             loader.load_state_dict(state)
     with opened(pack, buckets=BUCKETS[:3]) as loader:
-        with pytest.raises(penstock.InvalidError, match="another subset, weights or buckets"):
+        with pytest.raises(penstock.InvalidError, match="another subset, weights"):
             loader.load_state_dict(state)
         loader.load_state_dict(state, strict=False)
     with opened(pack, buckets=None, pipeline="decode | cover 8") as loader:

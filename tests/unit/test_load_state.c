@@ -221,6 +221,8 @@ TEST(refuses_values_out_of_range)
         {"epoch=3", "epoch=3 ranks=1 batch=4294967296 place=4", "batch is \"4294967296\""},
         {"epoch=3", "epoch=3 ranks=1 batch=1 place=-4", "place is \"-4\""},
         {"epoch=3", "epoch=3 ranks=1 batch=1 batch=1 place=4", "batch occurs twice"},
+        {"epoch=3", "epoch=3 step=1281", "step is \"1281\", expected a number from 0 to 1280"},
+        {"epoch=3", "epoch=3 step=", "expected key=value"},
         {"subset=0", "subset=-", "subset is \"-000000000000000\""},
     };
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
@@ -296,8 +298,9 @@ TEST(names_the_first_difference)
     s.order.seed = 43;
     check_differs(&s, "state: saved with seed=43, expected 42" NEXT);
     s.subset = 1;
-    check_differs(&s, "state: saved with another subset, weights or buckets (0000000000000001, "
-                      "expected 0000000000000000)" NEXT);
+    check_differs(
+        &s, "state: saved with another subset, weights, buckets or lengths (0000000000000001, "
+            "expected 0000000000000000)" NEXT);
     s.pipeline = 0xdef;
     check_differs(&s, "state: saved with another pipeline (0000000000000def, expected "
                       "0000000000000abc)" NEXT);

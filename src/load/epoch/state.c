@@ -29,12 +29,14 @@ enum {
     KEY_RANKS = N_NEEDED, /* these three with buckets alone */
     KEY_BATCH,
     KEY_PLACE,
+    N_WITH_BUCKETS,
+    KEY_STEP = N_WITH_BUCKETS, /* with a token budget alone */
     N_KEYS
 };
 
-static const char *const key_names[N_KEYS] = {"version",  "epoch",  "position", "samples", "seed",
-                                              "order",    "lanes",  "window",   "block",   "pack",
-                                              "pipeline", "subset", "ranks",    "batch",   "place"};
+static const char *const key_names[N_KEYS] = {
+    "version", "epoch", "position", "samples", "seed",  "order", "lanes", "window",
+    "block",   "pack",  "pipeline", "subset",  "ranks", "batch", "place", "step"};
 
 /* A piece of the text; n is 0 where there is none. */
 typedef struct Word {
@@ -77,6 +79,10 @@ int pen__state_write(const PenState *s, char *buf, PenError *reterr)
         snprintf(buf + n, PEN_STATE_BYTES - n,
                  " ranks=%" PRIu32 " batch=%" PRIu32 " place=%" PRIu64, s->group.ranks,
                  s->group.batch, s->place);
+    }
+    if (s->by_step) {
+        size_t n = strlen(buf);
+        snprintf(buf + n, PEN_STATE_BYTES - n, " step=%" PRIu64, s->step);
     }
     return PEN_OK;
 }
@@ -178,7 +184,7 @@ static int check_words(const Words *words, Word unknown, PenError *reterr)
     if (version.n && !word_is(version, "1"))
         return fail_value(reterr, KEY_VERSION, version,
                           "1; load it with the release of penstock that wrote it");
-    int n = has_group(words) ? N_KEYS : N_NEEDED;
+    int n = has_group(words) ? N_WITH_BUCKETS : N_NEEDED;
     for (int i = 0; i < n; i++)
         if (!words->values[i].n)
             return pen__fail(reterr, PEN_E_INVALID, "load/state",
@@ -188,7 +194,7 @@ static int check_words(const Words *words, Word unknown, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
                          "state: \"%s\" is not a key of version 1, expected only epoch, position, "
                          "samples, seed, order, lanes, window, block, pack, pipeline, subset, "
-                         "ranks, batch, place",
+                         "ranks, batch, place, step",
                          show(unknown, shown));
     return PEN_OK;
 }
@@ -294,6 +300,13 @@ static int read_group(const Words *words, PenState *s, PenError *reterr)
     return r;
 }
 
+/* A step has at least one sample. */
+static int read_step(const Words *words, PenState *s, PenError *reterr)
+{
+    s->by_step = words->values[KEY_STEP].n > 0;
+    return s->by_step ? read_number(words, KEY_STEP, 0, s->position, &s->step, reterr) : PEN_OK;
+}
+
 int pen__state_read(const char *text, PenState *ret, PenError *reterr)
 {
     Words words = {0};
@@ -313,6 +326,8 @@ int pen__state_read(const char *text, PenState *ret, PenError *reterr)
         r = read_hash(&words, KEY_SUBSET, &s.subset, reterr);
     if (r == PEN_OK)
         r = read_group(&words, &s, reterr);
+    if (r == PEN_OK)
+        r = read_step(&words, &s, reterr);
     if (r == PEN_OK)
         *ret = s;
     return r;
@@ -376,8 +391,13 @@ int pen__state_match(const PenState *mine, const PenState *theirs, PenError *ret
         hex_write(mine->pack_id, b);
         return fail_other(reterr, "pack", a, b);
     }
+    if (mine->by_step != theirs->by_step)
+        return pen__fail(reterr, PEN_E_INVALID, "load/state",
+                         "state: saved with%s a token budget (tokens, lengths), expected one "
+                         "with%s; " GO_ON,
+                         theirs->by_step ? "" : "out", mine->by_step ? "" : "out");
     int r = match_hash("pipeline", mine->pipeline, theirs->pipeline, reterr);
     if (r == PEN_OK)
-        r = match_hash("subset, weights or buckets", mine->subset, theirs->subset, reterr);
+        r = match_hash("subset, weights, buckets or lengths", mine->subset, theirs->subset, reterr);
     return r == PEN_OK ? match_order(&mine->order, &theirs->order, reterr) : r;
 }

@@ -16,6 +16,7 @@
 #include "load/plan/memory.h"
 #include "load/plan/shapes.h"
 #include "load/plan/sources.h"
+#include "load/plan/tokens.h"
 
 #define WHERE "load/plan"
 
@@ -198,11 +199,15 @@ static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
     choose_threads(p);
     r = mix ? pen__sources_mix(p, mix, reterr) : choose_samples(p, reterr);
     if (r == PEN_OK)
+        r = pen__plan_tokens_take(p, reterr);
+    if (r == PEN_OK)
         r = pen__plan_buckets_take(p, reterr);
     if (r == PEN_OK)
         r = pen__plan_fields_choose(p, reterr);
     if (r == PEN_OK && mix)
         r = pen__sources_add_field(p, mix, reterr);
+    if (r == PEN_OK && p->lengths)
+        r = pen__plan_tokens_fields(p, reterr);
     if (r == PEN_OK && p->buckets)
         r = pen__plan_buckets_fields(p, reterr);
     if (r == PEN_OK && p->buckets)
@@ -219,6 +224,7 @@ void pen__load_plan_fini(PenLoadPlan *p)
 {
     pen__plan_shapes_free(p);
     pen__plan_buckets_free(p);
+    pen__free(p->lengths);
     for (uint32_t i = 0; i < p->n_fields; i++) {
         pen__program_free(&p->fields[i].program);
         pen__free(p->fields[i].name);

@@ -53,7 +53,8 @@ static int fail_unnamed(const PenOutField *view, const PenSpecField *mask, PenEr
 static int check_repeats(const PenOutField *image, const PenOutField *mask,
                          const PenSpecField *spec, PenError *reterr)
 {
-    if (image->repeats == mask->repeats && image->tensor.n_dims == mask->tensor.n_dims + 1)
+    uint32_t n_dims = mask->tensor.n_dims + (mask->grid ? 0 : 1); /* channels */
+    if (image->repeats == mask->repeats && image->tensor.n_dims == n_dims)
         return PEN_OK;
     return pen__spec_fail(reterr, spec->column,
                           "mask '%.40s': its repeat differs from that of image '%.40s'; give both "

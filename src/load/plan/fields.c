@@ -90,7 +90,8 @@ static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec
         to->image = p->n_clips++;
         return add_times(p, to, reterr);
     }
-    return pen__plan_add_sizes(p, to, reterr);
+    r = pen__plan_add_sizes(p, to, reterr);
+    return r < 0 ? r : pen__plan_add_grid(p, to, reterr);
 }
 
 /* `number` is PEN_NO_FIELD for the key of the sample. */

@@ -57,6 +57,10 @@ static int find_image(const PenLoadPlan *p, const PenOutField *target, const cha
 static int check_batch(const PenLoadPlan *p, const PenOutField *image, PenError *reterr)
 {
     const PenSpecOp *op = op_of(p, image);
+    if (p->lengths)
+        return pen__spec_fail(reterr, op->column,
+                              "%s does not work with a token budget; mix in the training loop",
+                              op->op->name);
     if (p->set.batch_size == 1)
         return pen__spec_fail(reterr, op->column,
                               "%s: a single sample has no partner; use a loader with batches, or "

@@ -43,6 +43,8 @@ typedef struct PenOutField {
     uint32_t mixed_by;  /* the field of the image */
     uint32_t sizes;     /* of images and masks of different sizes, in a list or padded: the field of
                          * their sizes; 0: all have one */
+    uint32_t grid;      /* of patches: the field of their numbers down and across, and behind it
+                         * that of their mask; 0: it has none */
 } PenOutField;
 
 /* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or

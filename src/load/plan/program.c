@@ -40,14 +40,24 @@ void pen__plan_set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor 
         f->tensor.shape[i + 1] = one->shape[i];
 }
 
-int pen__plan_program(const PenLoadPlan *p, uint32_t bucket, const PenSpecField *spec,
+static PenBatchShape shape_of(const PenLoadPlan *p, uint32_t shape)
+{
+    PenBatchShape ret = {.length = p->lengths ? p->lengths->length[shape] : 0};
+    if (p->buckets) {
+        ret.height = p->buckets->size[shape].height;
+        ret.width = p->buckets->size[shape].width;
+    }
+    return ret;
+}
+
+int pen__plan_program(const PenLoadPlan *p, uint32_t shape, const PenSpecField *spec,
                       const PenFieldKind *kind, PenProgram **ret, PenError *reterr)
 {
-    if (!p->buckets || !pen__bucket_used(spec))
-        return pen__program_new(spec, kind, ret, reterr);
-    const PenBucketSize *size = &p->buckets->size[bucket];
     PenSpecField with_size = *spec;
-    int r = pen__bucket_resolve(spec, size->height, size->width, &with_size.ops, reterr);
+    if (!pen__bucket_used(spec))
+        return pen__program_new(spec, kind, ret, reterr);
+    PenBatchShape of_batch = shape_of(p, shape);
+    int r = pen__bucket_resolve(spec, &of_batch, &with_size.ops, reterr);
     if (r < 0)
         return r;
     r = pen__program_new(&with_size, kind, ret, reterr);

@@ -7,8 +7,8 @@
 
 /* What programs know of a field of the pack. */
 void pen__plan_describe(const PenField *f, PenFieldKind *ret);
-/* With the sizes of a bucket, if there are any. */
-int pen__plan_program(const PenLoadPlan *p, uint32_t bucket, const PenSpecField *spec,
+/* With the size of a bucket, or the length of a step, if there are any. */
+int pen__plan_program(const PenLoadPlan *p, uint32_t shape, const PenSpecField *spec,
                       const PenFieldKind *kind, PenProgram **ret, PenError *reterr);
 /* The tensor of a batch, from that of a sample. */
 void pen__plan_set_tensor(const PenLoadPlan *p, PenOutField *f, const PenTensor *one);

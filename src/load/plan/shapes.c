@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "load/plan/program.h"
+#include "load/plan/sizes.h"
 #include "load/plan/views.h"
 #include "ops/pipeline/bucket.h"
 
@@ -16,8 +17,9 @@ bool pen__plan_has_shapes(const PenLoadPlan *p, const PenOutField *f)
     return spec && pen__bucket_used(spec);
 }
 
-static int set_program(const PenLoadPlan *p, uint32_t shape, PenOutField *f, PenError *reterr)
+static int set_program(const PenLoadPlan *p, uint32_t shape, uint32_t field, PenError *reterr)
 {
+    PenOutField *fields = p->shapes->fields[shape], *f = &fields[field];
     PenFieldKind kind;
     PenProgram *program;
     pen__plan_describe(&pen_pack_info(p->pack)->fields[f->field], &kind);
@@ -28,6 +30,8 @@ static int set_program(const PenLoadPlan *p, uint32_t shape, PenOutField *f, Pen
     pen__plan_set_tensor(p, f, &one);
     f->program = program;
     f->bytes = pen__program_bytes(program);
+    if (f->grid)
+        pen__plan_size_grid(fields, f);
     return PEN_OK;
 }
 
@@ -42,7 +46,7 @@ static int make_fields(PenLoadPlan *p, uint32_t shape, PenError *reterr)
     p->shapes->fields[shape] = fields;
     for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++)
         if (pen__plan_has_shapes(p, &fields[i]))
-            r = set_program(p, shape, &fields[i], reterr);
+            r = set_program(p, shape, i, reterr);
     return r;
 }
 

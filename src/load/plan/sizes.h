@@ -10,4 +10,11 @@
  * stay as they are. */
 int pen__plan_add_sizes(PenLoadPlan *p, PenOutField *to, PenError *reterr);
 
+/* Images as sequences of patches have two further fields: the number of patches down and across,
+ * and the mask of those that belong to the image. This adds both, if `to`, the last field of the
+ * plan, is one of patches. */
+int pen__plan_add_grid(PenLoadPlan *p, PenOutField *to, PenError *reterr);
+/* The mask of `f` has the length of its program. Both are of `fields`. */
+void pen__plan_size_grid(PenOutField *fields, const PenOutField *f);
+
 #endif

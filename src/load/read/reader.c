@@ -27,6 +27,8 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
         s->batch.epoch = r->pass->order.epoch;
         s->batch.position = next.position;
         s->position = pen__epoch_pass_batch_at(r->pass);
+        if (r->plan->lengths)
+            pen__slot_set_bucket(r->plan, s, r->pass->length);
         if (r->plan->buckets)
             pen__slot_set_bucket(r->plan, s,
                                  pen__plan_bucket_of(r->plan, s->batch.epoch, next.chosen));
@@ -35,7 +37,7 @@ static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
                            ? pen__sources_at(r->plan, r->plan->orders, s->batch.epoch, next.chosen)
                            : pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
     *ret = (PenAssignment){.pack = chosen.pack,
-                           .fields = r->plan->buckets ? s->fields : chosen.fields,
+                           .fields = r->plan->shapes ? s->fields : chosen.fields,
                            .slot = s,
                            .memory = s->batch.memory,
                            .index = next.index,

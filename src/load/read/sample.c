@@ -44,6 +44,20 @@ static void store_size(const PenTask *task, const PenOutField *f)
     to[1] = sample_plan->width;
 }
 
+/* Of patches: how many down and across, and which of the sequence they are. */
+static void store_grid(const PenTask *task, const PenOutField *f)
+{
+    const PenSamplePlan *sample_plan = &task->images[f->image].sample_plan;
+    const PenOutField *sizes = &task->to.fields[f->grid], *mask = sizes + 1;
+    int64_t *to = (int64_t *)(void *)pen__task_place(task, sizes);
+    PenPatches patches;
+    pen__program_patches(f->program, &patches);
+    to[0] = sample_plan->height / patches.side;
+    to[1] = sample_plan->width / patches.side;
+    memset(pen__task_place(task, mask), 0, mask->bytes);
+    memset(pen__task_place(task, mask), 1, (size_t)(to[0] * to[1]));
+}
+
 static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutField *f,
                         PenLocation *at, PenError *reterr)
 {
@@ -61,6 +75,8 @@ static int locate_image(const PenLoadPlan *plan, PenTask *task, const PenOutFiel
         r = check_mask(task, &task->to.fields[f->follows], f, &shape, reterr);
     if (r == PEN_OK && f->sizes)
         store_size(task, f);
+    if (r == PEN_OK && f->grid)
+        store_grid(task, f);
     /* An entry of 2 bytes or more becomes one of 16; a length of 2 one of 4. */
     uint32_t grows = pen__block_is_indexed(&at->block->view, &e) ? 8 : 2;
     if (f->n_views)

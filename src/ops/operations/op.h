@@ -48,6 +48,8 @@ enum {
        "Crop a random region and resize it.")                                                      \
     XX(cover, 3, GEOMETRY, 2, pen__size_crop, pen__draft_cover,                                    \
        "Resize to cover the size, keeping the aspect ratio, and crop the rest.")                   \
+    XX(patches, 3, GEOMETRY, 1, pen__size_patches, pen__draft_patches,                             \
+       "Resize to at most length patches, keeping the aspect ratio, and return the sequence.")     \
     XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
     XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                      \
     XX(random_rotation, 4, GEOMETRY, 1, NULL, pen__draft_random_rotation,                          \
@@ -146,6 +148,8 @@ enum {
 enum { PEN_MAX_REPEATS = 64 };
 
 #define PEN_BUCKET_WORD "bucket" /* in the place of a size: that of the batch's bucket */
+#define PEN_TOKENS_WORD "tokens" /* in the place of a length: that of the step */
+enum { PEN_PATCH_SIDE = 1024, PEN_PATCHES_MOST = 65536 };
 
 typedef struct PenSize { /* 0 x 0: differs from image to image */
     uint32_t width, height;
@@ -181,6 +185,7 @@ uint32_t pen__steps_aug_mix(const PenParamValue *values);
 /* Which of `n` alternatives, by their weights. */
 uint32_t pen__draw_choice(PenDraw *draw, const PenParamValue *weights, uint32_t n);
 
+void pen__size_patches(const PenParamValue *values, PenSize *size);
 void pen__size_resize(const PenParamValue *values, PenSize *size);
 void pen__size_crop(const PenParamValue *values, PenSize *size);
 void pen__size_pad(const PenParamValue *values, PenSize *size);
@@ -197,6 +202,8 @@ int pen__draft_random_resized_crop(PenSampleDraft *d, const PenParamValue *value
                                    PenError *reterr);
 int pen__draft_cover(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                      PenError *reterr);
+int pen__draft_patches(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
+                       PenError *reterr);
 int pen__draft_hflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                      PenError *reterr);
 int pen__draft_vflip(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
@@ -248,6 +255,11 @@ int pen__draft_normalize(PenSampleDraft *d, const PenParamValue *values, PenDraw
                          PenError *reterr);
 int pen__draft_random_erasing(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                               PenError *reterr);
+
+/* Of the operation patches, whose length may be that of the step until it is set. */
+bool pen__patches_by_step(const PenOp *op, const PenParamValue *values);
+void pen__patches_set_length(PenParamValue *values, uint32_t length);
+PenPatches pen__patches_of(const PenParamValue *values);
 
 const PenOp *pen__op_find(const char *name, size_t bytes); /* NULL: there is none */
 uint32_t pen__op_number(const PenOp *op);                  /* PEN_OP_* */

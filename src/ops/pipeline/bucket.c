@@ -22,12 +22,22 @@ const PenParam *pen__bucket_param(const PenSpecOp *op)
 bool pen__bucket_used(const PenSpecField *spec)
 {
     for (uint32_t i = 0; i < spec->n_ops; i++)
-        if (pen__bucket_param(&spec->ops[i]))
+        if (pen__bucket_param(&spec->ops[i]) ||
+            pen__patches_by_step(spec->ops[i].op, spec->ops[i].values))
             return true;
     return false;
 }
 
-int pen__bucket_resolve(const PenSpecField *spec, uint32_t height, uint32_t width, PenSpecOp **ret,
+static void resolve(PenSpecOp *op, const PenBatchShape *shape)
+{
+    if (shape->length && pen__patches_by_step(op->op, op->values))
+        pen__patches_set_length(op->values, shape->length);
+    for (uint32_t i = 0; shape->height && i < op->op->n_params; i++)
+        if (is_bucket(op, i))
+            op->values[i] = (PenParamValue){.n = 2, .v = {shape->height, shape->width}};
+}
+
+int pen__bucket_resolve(const PenSpecField *spec, const PenBatchShape *shape, PenSpecOp **ret,
                         PenError *reterr)
 {
     PenSpecOp *ops = pen__alloc_array(spec->n_ops, sizeof *ops);
@@ -35,9 +45,7 @@ int pen__bucket_resolve(const PenSpecField *spec, uint32_t height, uint32_t widt
         return pen__fail_memory(reterr, "ops/bucket", "operations");
     memcpy(ops, spec->ops, spec->n_ops * sizeof *ops);
     for (uint32_t i = 0; i < spec->n_ops; i++)
-        for (uint32_t k = 0; k < ops[i].op->n_params; k++)
-            if (is_bucket(&ops[i], k))
-                ops[i].values[k] = (PenParamValue){.n = 2, .v = {height, width}};
+        resolve(&ops[i], shape);
     *ret = ops;
     return PEN_OK;
 }

@@ -15,7 +15,7 @@ typedef struct Check {
     const PenSpecField *spec;
     PenProgram *p;
     PenSize size;
-    const PenSpecOp *normalize, *tensor, *repeat, *pad, *mix;
+    const PenSpecOp *normalize, *tensor, *repeat, *pad, *mix, *patches;
     const PenSpecOp *several; /* that makes several results of one image by itself */
     uint32_t steps, n_erase;
     uint32_t inside; /* so many operations are still in brackets */
@@ -241,6 +241,49 @@ static int check_bucket(Check *c, const PenSpecOp *op)
                           op->op->name, param->name);
 }
 
+/* Whatever changes the size comes before them: patches are all of one size. */
+static int check_patches(Check *c, const PenSpecOp *op)
+{
+    if (c->patches && pen__op_work(op->op)->size)
+        return pen__spec_fail(c->reterr, op->column,
+                              "%s after patches: the patches would not fit; move it before patches",
+                              op->op->name);
+    if (pen__op_number(op->op) != PEN_OP_patches)
+        return PEN_OK;
+    if (c->p->kind.kind == PEN_KIND_CLIP)
+        return pen__spec_fail(c->reterr, op->column,
+                              "patches: the field holds a clip; expected an image or a mask");
+    if (pen__patches_by_step(op->op, op->values))
+        return pen__spec_fail(c->reterr, op->column,
+                              "patches: length is 'tokens', but there is no token budget; pass "
+                              "tokens= and lengths= to the loader, or write 'patches %u "
+                              "length=256'",
+                              (unsigned)op->values[0].v[0]);
+    c->patches = op;
+    c->p->patches = pen__patches_of(op->values);
+    return PEN_OK;
+}
+
+/* What lies otherwise in a sequence of patches. */
+static int check_sequence(Check *c)
+{
+    if (c->tensor && c->tensor->values[1].word)
+        return pen__spec_fail(c->reterr, c->tensor->column,
+                              "tensor: patches have their channels last; remove the layout");
+    if (c->repeat || c->several)
+        return pen__spec_fail(c->reterr, c->repeat ? c->repeat->column : c->several->column,
+                              "%s does not work with patches; use several views",
+                              c->repeat ? "repeat" : c->several->op->name);
+    if (c->mix)
+        return pen__spec_fail(c->reterr, c->mix->column,
+                              "%s does not work with patches; mix in the training loop",
+                              c->mix->op->name);
+    if (c->pad)
+        return pen__spec_fail(c->reterr, c->pad->column,
+                              "pad_batch: patches are padded to their length; remove it");
+    return PEN_OK;
+}
+
 static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
 {
     const PenOpWork *work = pen__op_work(op->op);
@@ -249,6 +292,8 @@ static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
         r = check_bucket(c, op);
     if (r == PEN_OK)
         r = check_clip(c, op, i);
+    if (r == PEN_OK)
+        r = check_patches(c, op);
     if (r == PEN_OK)
         r = check_colour(c, op);
     if (r == PEN_OK)
@@ -265,7 +310,7 @@ static int check_op(Check *c, const PenSpecOp *op, uint32_t i)
         return pen__spec_fail(c->reterr, op->column,
                               "%s: too many operations for one image: more than %d steps",
                               op->op->name, PEN_MAX_STEPS);
-    if (work->size)
+    if (r == PEN_OK && work->size)
         work->size(op->values, &c->size);
     if (work->does == PEN_DOES_NORMALIZE)
         c->normalize = op;
@@ -320,7 +365,10 @@ static void set_shape(Check *c, int dtype)
     if (!w)
         w = h = -1;
     uint32_t layout = c->tensor ? c->tensor->values[1].word : 0;
-    if (p->kind.kind == PEN_KIND_CLIP) {
+    if (c->patches) {
+        int64_t side = p->patches.side;
+        set_tensor(p, dtype, 2, (int64_t[]){p->patches.length, side * side * n});
+    } else if (p->kind.kind == PEN_KIND_CLIP) {
         PenTensor one = pen__program_clip_tensor(p, layout);
         set_tensor(p, dtype, one.n_dims, one.shape);
         p->tensor.channels_last = one.channels_last;
@@ -344,6 +392,8 @@ static void set_bounds(Check *c)
     if (p->width)
         return;
     p->most = c->size;
+    if (c->patches)
+        return;
     if (p->pads)
         a = b = (b + p->pads - 1) / p->pads * p->pads;
     p->bytes = a * b * p->channels * pen_dtype_bytes(p->tensor.dtype);
@@ -449,6 +499,8 @@ static int check_sizes(Check *c)
 
 static int check_size(Check *c)
 {
+    if (c->patches)
+        return check_sequence(c);
     if (!c->size.width || !c->size.height)
         return check_sizes(c);
     if (c->size.width > PEN_SIZE_LIMIT || c->size.height > PEN_SIZE_LIMIT)
@@ -626,7 +678,7 @@ uint64_t pen__program_bytes(const PenProgram *p)
 
 bool pen__program_sizes(const PenProgram *p, PenSizesRule *ret)
 {
-    if (p->kind.kind == PEN_KIND_NUMBER || p->width)
+    if (p->kind.kind == PEN_KIND_NUMBER || p->width || p->patches.side)
         return false;
     *ret = (PenSizesRule){.channels = p->channels,
                           .planes = p->planes,
@@ -634,6 +686,12 @@ bool pen__program_sizes(const PenProgram *p, PenSizesRule *ret)
                           .pads = p->pads,
                           .pad_value = p->pad_value};
     return true;
+}
+
+bool pen__program_patches(const PenProgram *p, PenPatches *ret)
+{
+    *ret = p->patches;
+    return p->patches.side;
 }
 
 uint32_t pen__program_repeats(const PenProgram *p)

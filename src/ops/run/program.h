@@ -49,6 +49,8 @@ PenTensor pen__program_result(const PenProgram *p);
 uint64_t pen__program_bytes(const PenProgram *p); /* of one sample's result */
 /* False: all results have one size. */
 bool pen__program_sizes(const PenProgram *p, PenSizesRule *ret);
+/* Results are sequences of patches. False: they are not. */
+bool pen__program_patches(const PenProgram *p, PenPatches *ret);
 int pen__program_colour(const PenProgram *p); /* PEN_COLOUR_*, of images and masks */
 
 /* Results of one image, one after another in its place, each of pen__program_bytes / n. Which of

@@ -29,6 +29,7 @@ struct PenProgram {
     PenSize most;           /* its bounds */
     uint32_t pads;          /* results are padded to a multiple of this; 0: they are not */
     uint64_t pad_value;     /* as an element of their type */
+    PenPatches patches;     /* results are sequences of these; a side of 0: they are not */
     int shrinks;            /* images may be decoded at a smaller size */
     uint32_t planes;        /* 1: each channel in a plane of its own */
     uint64_t plane;         /* elements from one to the next; 0: those of the result */

@@ -8,7 +8,7 @@
 /* Row `y` of the result, all of its width; PEN_SLACK readable bytes follow. */
 void pen__result_row(const PenProgram *p, const PenSamplePlan *sample_plan, void *dst, uint32_t y,
                      const uint8_t *row);
-/* The boxes of random_erasing behind normalize. */
-void pen__result_erase(const PenProgram *p, void *dst, const PenSamplePlan *sample_plan);
+/* Behind the last row: the boxes of random_erasing behind normalize, and what pads patches. */
+void pen__result_finish(const PenProgram *p, void *dst, const PenSamplePlan *sample_plan);
 
 #endif

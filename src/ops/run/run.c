@@ -308,7 +308,7 @@ static void store_image(const PenPlanRun *run)
     uint64_t begin = pen__stage_begin(run->k->clock);
     for (uint32_t y = 0; run->image && y < run->h; y++)
         store_row(run, y, run->image + (size_t)y * run->w * run->p->channels);
-    pen__result_erase(run->p, run->dst, run->sample_plan);
+    pen__result_finish(run->p, run->dst, run->sample_plan);
     pen__stage_end(run->k->clock, PEN_TIMED_ROWS, begin);
 }
 

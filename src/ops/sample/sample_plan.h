@@ -17,6 +17,11 @@ typedef struct PenImageShape {
 
 enum { PEN_MAX_STEPS = 32, PEN_MAX_ERASE = 4 };
 
+typedef struct PenPatches { /* what an image is divided into */
+    uint32_t side;          /* of each, in pixels */
+    uint32_t length;        /* most patches of an image */
+} PenPatches;
+
 typedef struct PenPass {    /* one resampling, with what can be done on its way */
     PenBox crop;            /* of what comes in (oriented) */
     uint32_t width, height; /* the crop is resized to this */
