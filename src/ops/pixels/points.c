@@ -66,14 +66,16 @@ static void count_pending(const Points *p, uint32_t channel, uint32_t ret[256])
         ret[p->tables[channel][i]] += p->counts[channel][i];
 }
 
-static int32_t grey_mean(const Points *p)
+static int32_t grey_mean(const PenPixels *image)
 {
-    uint64_t sum = 0;
-    if (p->image->channels == 3)
-        sum = pen__dsp()->grey_sum(p->image->data, p->n);
-    for (size_t i = 0; p->image->channels == 1 && i < p->n; i++)
-        sum += p->image->data[i];
-    return (int32_t)((2 * sum + p->n) / (2 * p->n));
+    uint64_t sum = 0, n = (uint64_t)image->width * image->height;
+    if (!n)
+        return 0;
+    if (image->channels == 3)
+        sum = pen__dsp()->grey_sum(image->data, n);
+    for (size_t i = 0; image->channels == 1 && i < n; i++)
+        sum += image->data[i];
+    return (int32_t)((2 * sum + n) / (2 * n));
 }
 
 static void add_step(Points *p, const PenStep *step)
@@ -88,7 +90,7 @@ static void add_step(Points *p, const PenStep *step)
         count_values(p);
     if (step->kind == PEN_STEP_CONTRAST) {
         apply_tables(p);
-        mean = grey_mean(p);
+        mean = grey_mean(p->image);
     }
     for (uint32_t c = 0; c < p->image->channels; c++) {
         if (counts)
