@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small vision transformer with the recipe of DeiT and timm: mixup or CutMix of every
-batch, label smoothing and random erasing, with soft targets.
+"""Train a small vision transformer with the recipe of DeiT and timm: RandAugment, random erasing,
+mixup or CutMix of every batch, and label smoothing, with soft targets.
 
     python3 examples/python/train_deit.py photos.pen
 
@@ -45,7 +45,7 @@ def make_loader(path: str, batch_size: int) -> penstock.Loader:
     # timm: mixup 0.8, cutmix 1.0, prob 1.0, switch_prob 0.5, smoothing 0.1
     return penstock.Loader(pack, batch_size, shuffle=True, drop_last=True, pipeline={
         "image": [ops.decode(), ops.random_resized_crop(SIDE, filter="bicubic"), ops.hflip(),
-                  ops.color_jitter(0.3, 0.3, 0.3), ops.normalize(), ops.random_erasing(0.25),
+                  ops.rand_augment(2, 9), ops.normalize(), ops.random_erasing(0.25),
                   ops.tensor("f32"), ops.mixup(0.8, p=0.5), ops.cutmix(1.0, p=0.5)],
         "label": [ops.one_hot(len(pack.classes), label_smoothing=0.1), ops.tensor("f32")],
     })
@@ -56,7 +56,7 @@ def main() -> None:
     torch.manual_seed(0)
     loader = make_loader(args.path, args.batch_size)
     model = SmallViT(len(loader.dataset.classes))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.002, weight_decay=0.05)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0005, weight_decay=0.05)
 
     def loss_of(batch: Any) -> torch.Tensor:
         return cross_entropy(model(batch.image), batch.label)
