@@ -253,6 +253,9 @@ def load_seeds(jpegs, pngs):
         "pad_batch 8",
         "mixup": "image: decode | resize 8 | center_crop 8 | tensor f16 nchw | mixup 0.2 p=0.5 "
         "per=sample | cutmix p=0.5 per=sample; label: one_hot 3 0.1 | tensor bf16",
+        "warps": "image: decode | random_affine 180 translate=.3,.3 scale=.1,9 shear=60 | resize 9 "
+        "| random_perspective .9 p=1 | pad 4,9 reflect | random_rotation 90,90 bilinear | "
+        "center_crop 9",
         "tones": "image: decode | gaussian_blur 5,31 sigma=0.1,3 | resize 9 | random_invert | "
         "random_posterize 3 | random_equalize | random_solarize 99.5 | random_autocontrast | "
         "adjust_gamma 0.4,2 gain=1.1 | random_adjust_sharpness 2.5 | jpeg 5,90 | "
@@ -663,6 +666,13 @@ def pipeline_seeds():
             "random_adjust_sharpness 100 | gaussian_blur 1,255 sigma=0.01,1000 | jpeg 1,100 | "
             "random_channel_permutation | center_crop 8"
         ),
+        "warps": (
+            "decode | random_rotation 3600 bicubic center=-65535,9 | random_affine -3,3 "
+            "translate=1,1 scale=0.001,1000 shear=-89,89,0,89 fill=1,2,3 bilinear | pad 4096 edge "
+            "| random_perspective 1 p=1 | random_affine 0 nearest | pad 1,2,3,4 fill=9 symmetric | "
+            "five_crop 3,2"
+        ),
+        "wrong-warps": "decode | random_affine 1 translate=.5 | pad 1,2,3 | ten_crop 3 | repeat 9",
         "wrong-tones": "decode gray | jpeg 1.5 | gaussian_blur 2 sigma=3,1 | random_posterize 9",
         "erasing": (
             "decode | center_crop 9,300 | random_erasing 1 value=1,2,3 | normalize 0.5 "
@@ -755,6 +765,8 @@ def follow_seeds():
         "passes": "decode | hflip | resize 50 | random_crop 30 | resize 9,8 | center_crop 400",
         "shrink": "decode shrink=auto | hflip | random_resized_crop 7,300 | vflip",
         "sizes": "decode shrink=auto | resize min_side=40,90 max_side=99 to_multiple_of=8 | hflip",
+        "warps": "decode | random_affine 90 scale=.001,9 | pad 9 reflect | random_perspective 1 "
+        "p=1 | hflip | center_crop 50 | random_rotation 30 center=0,0",
     }
     for i, (name, text) in enumerate(texts.items()):
         for stored in range(4):

@@ -12,7 +12,9 @@ import re
 import sys
 import tempfile
 
+import _warps
 import numpy as np
+from _draws import Draw
 from _package import ROOT, Tests, encoded, painted, penstock, photo_files, scaled, write_pack
 from PIL import Image, ImageEnhance
 
@@ -37,11 +39,11 @@ def squares(rng):
     return images
 
 
-def results(pack, text, mode):
+def results(pack, text, mode, seed=0):
     """Sample number and pixels, one after the other."""
     pipeline = f"image: decode {mode} | {text} | center_crop {SIDE} | tensor u8; label: tensor"
     with penstock.Loader(pack, 16, pipeline=pipeline, output="numpy", shuffle=False, threads=1,
-                         drop_last=False, return_info=True) as loader:  # fmt: skip
+                         seed=seed, drop_last=False, return_info=True) as loader:  # fmt: skip
         for batch in loader:
             for i in np.flatnonzero(batch.info.valid):
                 yield int(batch.label[i]), batch.image[i]
@@ -96,6 +98,77 @@ def check_colors(tests, pack, images, rng):
         tests.run(f"{name} by any factor", compare, pack, images, made, "rgb", 1)
 
 
+# ---- geometry: what is drawn for each sample is computed again in _draws.py
+
+
+def turn(rng):
+    """A range of angles with all kinds of ends."""
+    return [float(rng.uniform(0, 180)), (float(rng.uniform(-90, 0)), float(rng.uniform(0, 400))),
+            (90, 90), (180, 180), (-90, -90)][rng.choice(5, p=[0.4, 0.45, 0.05, 0.05, 0.05])]
+
+
+def rotation(rng):
+    center = {"center": tuple(float(n) for n in rng.uniform(-50, 300, 2))}
+    return "random_rotation", {"degrees": turn(rng)} | (center if rng.random() < 0.3 else {})
+
+
+def affine(rng):
+    scale = tuple(sorted(float(n) for n in rng.choice([0.3, 0.8, 1, 1, 1, 1.2, 3], 2)))
+    slants = (0, 25.5, (-10, 45), (0, 0, -30, 30), (-60, 60, -60, 60))
+    shift = tuple(float(n) for n in rng.choice([0, 0.1, 0.45, 1], 2))
+    return "random_affine", {"degrees": turn(rng) if rng.random() < 0.7 else 0, "translate": shift,
+                             "scale": scale, "shear": slants[rng.integers(len(slants))]}
+
+
+def perspective(rng):
+    return "random_perspective", {"distortion_scale": float(rng.uniform(0, 0.95)), "p": 0.9}
+
+
+def pad(rng):
+    sides = tuple(int(n) for n in rng.integers(0, 300, 4))
+    modes = ("constant", "edge", "reflect", "symmetric")
+    return "pad", {"padding": sides, "padding_mode": modes[rng.integers(4)]}
+
+
+def words(name, options):
+    text = ((k, ",".join(map(str, v)) if isinstance(v, tuple) else v) for k, v in options.items())
+    return name + "".join(f" {key}={value}" for key, value in text)
+
+
+def cut(pixels):
+    """The center, as center_crop has it."""
+    y, x = (round((n - SIDE) / 2) for n in pixels.shape[:2])
+    return pixels[y : y + SIDE, x : x + SIDE]
+
+
+def compare_warps(pack, images, rng, kind, mode, interpolation):
+    values = n = 0
+    for seed in range(PARAMETERS[mode]):
+        name, options = kind(rng)
+        options["fill"] = int(rng.integers(256)) if mode == "gray" or rng.random() < 0.5 else (
+            tuple(int(v) for v in rng.integers(0, 256, 3)))
+        options |= {"interpolation": interpolation} if interpolation else {}
+        for sample, found in results(pack, words(name, options), mode, seed):
+            image = images[sample].convert(MODES[mode])
+            expected, _ = getattr(_warps, name)(image, Draw(seed, 0, sample, name), **options)
+            expected = cut(np.asarray(expected)).reshape(found.shape)
+            assert np.array_equal(found, expected), (
+                f"{words(name, options)}: sample {sample}, seed {seed}: "
+                f"{(found != expected).sum()} values differ"
+            )
+            values, n = values + found.size, n + 1
+    return f"{n} images, {values} values, none of them differs"
+
+
+def check_geometry(tests, pack, images, rng):
+    for mode in MODES:
+        for kind in (rotation, affine, perspective):
+            for interpolation in ("nearest", "bilinear", "bicubic"):
+                tests.run(f"{kind.__name__}, {interpolation}, {mode}", compare_warps, pack, images,
+                          rng, kind, mode, interpolation)
+        tests.run(f"pad, {mode}", compare_warps, pack, images, rng, pad, mode, None)
+
+
 def main():
     tests = Tests("augment")
     rng = np.random.default_rng(19)
@@ -104,6 +177,7 @@ def main():
         pack = write_pack(pathlib.Path(folder) / "a.pen",
                           [encoded(image, compress_level=0) for image in images], mode="raw")
         check_colors(tests, pack, images, rng)
+        check_geometry(tests, pack, images, rng)
     return tests.end()
 
 

@@ -499,6 +499,10 @@ static const char *const memory_texts[] = {
     "decode | random_adjust_sharpness 2 p=1 | gaussian_blur 9 sigma=3 | center_crop 24",
     "decode gray | gaussian_blur 255,1 sigma=90 | random_equalize p=1 | jpeg 100 | center_crop 24",
     "decode | jpeg 1 | resize 30,30 | jpeg 90 | random_adjust_sharpness 0.5 p=1",
+    "decode | random_affine 40 translate=0.5,0.5 scale=0.5,2 shear=40 | center_crop 24",
+    "decode gray | random_rotation 90 bilinear | random_perspective p=1 | vflip 1 | "
+    "center_crop 64",
+    "decode | resize 9,30 | pad 5,30,20,4 reflect | random_rotation 90,90 | pad 0,0,10,0 1,2,3",
 };
 
 static void check_memory(const char *text, const PenEncoded *e, uint8_t orientation)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "ops/run/program.h"
+#include "ops/sample/draft.h"
 #include "ops/sample/orientation.h"
 #include "test.h"
 
@@ -54,6 +57,61 @@ TEST(sample_plan_crop_resize_and_flip_are_one_pass)
     CHECK_INT(p->flip_x, 1);
     CHECK_INT(p->flip_y, 1);
     CHECK_BOX(r.region, p->crop.x, p->crop.y, p->crop.w, p->crop.h);
+}
+
+TEST(sample_plan_a_crop_behind_a_warp_is_part_of_it)
+{
+    PenSamplePlan r = of("decode | random_rotation 30,30 | center_crop 20,10 | hflip 1 | vflip 0 | "
+                         "center_crop 8,6 | vflip 1",
+                         200, 100);
+    CHECK_INT(r.n_steps, 2);
+    CHECK_INT(r.steps[1].kind, PEN_STEP_WARP);
+    const PenWarp *w = &r.steps[1].u.warp;
+    CHECK_BOX(w->window, 97, 46, 6, 8);
+    CHECK_INT(w->flip_x, 1);
+    CHECK_INT(w->flip_y, 1);
+    CHECK_INT(w->width, 200);
+    CHECK_INT(w->from_height, 100);
+    /* Of the image, only what the window needs is decoded. */
+    CHECK(w->held.w < 24 && w->held.h < 24);
+    CHECK_BOX(w->held, r.region.x, r.region.y, r.region.w, r.region.h);
+    CHECK_INT(r.width, 6);
+    CHECK_INT(r.height, 8);
+}
+
+TEST(sample_plan_a_pass_makes_what_the_warp_needs)
+{
+    PenSamplePlan r = of("decode | resize 50,50 | hflip 1 | vflip 1 | random_affine 0 scale=2,2 "
+                         "center=0,0",
+                         200, 100);
+    CHECK_INT(r.n_steps, 2);
+    const PenPass *p = &r.steps[0].u.pass;
+    CHECK_BOX(r.steps[1].u.warp.held, 0, 0, 29, 29);
+    CHECK_INT(p->x, 21);
+    CHECK_INT(p->y, 21);
+    CHECK_INT(p->w, 29);
+    CHECK(r.region.x > 75 && r.region.w < 125);
+    /* What changes nothing, or only mirrors, is no warp. */
+    r = of("decode | random_affine 0 | random_rotation 180,180 | random_rotation 0 | "
+           "center_crop 10,20",
+           20, 10);
+    CHECK_INT(r.n_steps, 1);
+    CHECK_INT(r.steps[0].u.pass.flip_x, 1);
+    CHECK_INT(r.steps[0].u.pass.flip_y, 1);
+}
+
+TEST(sample_plan_warps_are_finite)
+{
+    PenSamplePlan plan = {.n_steps = 0};
+    PenSampleDraft d = {.sample_plan = &plan, .width = 8, .height = 8};
+    PenWarp warp = {.a = {1, 0, 0, 0, 1, INFINITY, NAN, NAN}};
+    PenError err = {0};
+    CHECK_INT(pen__draft_warp(&d, &warp, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, "a map of 8 x 8 pixels is not finite");
+    warp.a[5] = 1;
+    CHECK_INT(pen__draft_warp(&d, &warp, &err), PEN_OK);
+    warp.perspective = 1;
+    CHECK_INT(pen__draft_warp(&d, &warp, &err), PEN_E_INVALID);
 }
 
 TEST(sample_plan_two_flips_are_none)
@@ -373,6 +431,9 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(sample_plan_crop_resize_and_flip_are_one_pass);
+    RUN(sample_plan_a_crop_behind_a_warp_is_part_of_it);
+    RUN(sample_plan_a_pass_makes_what_the_warp_needs);
+    RUN(sample_plan_warps_are_finite);
     RUN(sample_plan_two_flips_are_none);
     RUN(sample_plan_crop_behind_resize_is_a_window);
     RUN(sample_plan_crops_of_crops_are_one);
