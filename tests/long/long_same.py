@@ -3,10 +3,10 @@
 position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
-images of different sizes, weights, buckets, and a mixture with a schedule; in four orders, with 1,
-2 and 8 threads and 1 to 4 ranks; from a disk and from an object store; packed, and in place over
-tars, which have no ragged fields. Epochs are resumed at random positions, each part by another
-number of ranks, from another place.
+images of different sizes, weights, buckets, token budgets, and a mixture with a schedule; in four
+orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object store; packed, and
+in place over tars, which have no ragged fields. Epochs are resumed at random positions, each part
+by another number of ranks, from another place.
 
 PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
 store if it is installed; anything else tries a few, with tests/net/s3_server.py.
@@ -51,6 +51,8 @@ RECIPES = {
     "weights": f"image: {CROP}; label: tensor",
     "buckets": "image: decode | cover bucket position=random | hflip | tensor u8; label: tensor; "
     "text: text 200",
+    "tokens": "image: decode | random_resized_crop 40,56 | patches 8 | hflip | tensor u8; "
+    "label: tensor; text: text 200",
     "mix": f"image: {CROP}; label: tensor; text: text 200",
     "mixup": f"image: {CROP} | mixup 0.8 p=0.5 | cutmix p=0.5; v = image: decode | center_crop 8 | "
     "tensor f16 | mixup p=0.4 per=sample | cutmix p=0.4 per=sample; label: one_hot 5 0.1 of=image; "
@@ -62,6 +64,7 @@ RECIPES = {
     "classes: keep boxes; mixed = image: decode | resize 20,24 | aug_mix | three_augment | "
     "repeat 2",
 }
+TOKENS, LENGTHS = 144, (4, 6, 12)  # of all ranks; each length has as many samples on 1 to 4 ranks
 GLOBAL = 24  # samples of all ranks in a mixed batch; each rank has an even number
 BUCKETS = [(16, 16), (12, 20), (20, 12)]
 SCHEMA = {
@@ -172,12 +175,17 @@ class Recipe:
         self.settings = more.get(name, {})
         # Batches of buckets are made for the ranks at the start of an epoch. Others take them over.
         self.by_batch = name == "buckets"
-        self.is_mixed = name == "mixup"
-        with penstock.Loader(places["packed"], 2, pipeline=RECIPES[name], output="numpy",
-                             **self.settings) as loader:
+        self.is_mixed, self.has_budget = name == "mixup", name == "tokens"
+        one = {"batch_size": 2, **self.settings}
+        if self.has_budget:
+            one = {"tokens": TOKENS, "lengths": LENGTHS}
+        with penstock.Loader(places["packed"], pipeline=RECIPES[name], output="numpy",
+                             **one) as loader:
             self.left = loader.samples // (far_tools.BATCH if self.by_batch else 1)
 
     def batch_of(self, world):
+        if self.has_budget:
+            return {"batch": None, "tokens": TOKENS // world, "lengths": LENGTHS}
         return {"batch": GLOBAL // world} if self.is_mixed else {}
 
     def digest(self, legs, order, epoch=0, **settings):
@@ -217,6 +225,7 @@ class Recipe:
             world = dice.choice(WORLDS)
             step = world if self.by_batch else world * far_tools.BATCH
             step = GLOBAL if self.is_mixed else step
+            step = TOKENS // min(LENGTHS) if self.has_budget else step
             steps = dice.randint(0, left // step)
             left -= steps * step
             legs.append((dice.choice(list(self.places)), world, steps))

@@ -25,6 +25,7 @@ PAGES = [
     "how-to/train-elastically.md", "how-to/jax.md",
     "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
     "how-to/dataloader.md", "how-to/several-views.md", "how-to/aspect-buckets.md",
+    "how-to/token-budgets.md",
     "how-to/detection.md", "how-to/mixup.md", "how-to/augmentation.md",
     "how-to/sampling.md", "how-to/clip.md", "how-to/segmentation.md", "how-to/stages.md",
     "how-to/moving-from-openclip.md", "how-to/mixtures.md",

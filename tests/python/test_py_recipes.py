@@ -57,6 +57,7 @@ RECIPES = [
     (EXAMPLES / "train_mixture.py", "photos.pen"),
     (EXAMPLES / "train_balanced.py", "photos.pen"),
     (EXAMPLES / "train_buckets.py", "photos.pen"),
+    (EXAMPLES / "train_naflex.py", "photos.pen"),
     (EXAMPLES / "train_simclr.py", "in_place.pen"),
     (EXAMPLES / "train_dino.py", "shapes.pen"),
     (EXAMPLES / "train_deit.py", "photos.pen"),
