@@ -26,7 +26,8 @@ def view() -> list[ops.Op]:
     """Both views have these operations. The name of a view enters its random draws."""
     return [ops.source("image"), ops.decode(), ops.random_resized_crop(64, scale=(0.2, 1)),
             ops.hflip(), ops.random_apply([ops.color_jitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
-            ops.grayscale(0.2), ops.normalize(), ops.tensor("f32")]
+            ops.grayscale(0.2), ops.random_apply([ops.gaussian_blur(7)], p=0.5),
+            ops.normalize(), ops.tensor("f32")]
 
 
 def make_loader(path: str, batch_size: int) -> penstock.Loader:

@@ -719,6 +719,16 @@ def pipeline_seeds():
             "[hflip | vflip] [random_order [random_erasing 1 | hflip | grayscale]] p=1,0.5] | "
             "random_order [hflip|vflip]; b]: decode"
         ),
+        "policies": (
+            "decode | center_crop 24 | rand_augment 3 magnitude=5 num_magnitude_bins=6 bilinear "
+            "fill=1,2,3 | trivial_augment 2 bicubic | auto_augment svhn | aug_mix 10 2 "
+            "chain_depth=2 alpha=0.01 all_ops=no | three_augment 0.5,2"
+        ),
+        "policies-in-brackets": (
+            "image: decode | resize 9,8 | random_order [rand_augment | random_choice [auto_augment "
+            "cifar10] [trivial_augment] | hflip]; mask: decode | resize 9,8 | random_order "
+            "[rand_augment | random_choice [auto_augment cifar10] [trivial_augment] | hflip]"
+        ),
         "wrong-brackets": "decode | random_apply [random_choice [random_apply [random_order [x][",
         "patches": (
             "image: decode | random_resized_crop 64,96 | patches 14 bicubic | hflip | normalize | "

@@ -103,10 +103,12 @@ AUTO = {
 
 
 def even(start, end, n, i):
-    """torch.linspace(start, end, n)[i] in float32, from the nearer end."""
+    """torch.linspace(start, end, n)[i]: in float32 from the nearer end, rounded once."""
     start, end = np.float32(start), np.float32(end)
-    step = (end - start) / np.float32(n - 1)
-    return float(start + step * np.float32(i) if i < n // 2 else end - step * np.float32(n - 1 - i))
+    step = float((end - start) / np.float32(n - 1))
+    if i < n // 2:
+        return float(np.float32(float(start) + step * i))
+    return float(np.float32(float(end) - step * (n - 1 - i)))
 
 
 def magnitude(name, bin, bins, shear, translate, rotate, factor, bits, fewer):

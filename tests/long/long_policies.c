@@ -113,6 +113,13 @@ static bool is_signed(const char *name)
     return is_move(name) || is_factor(name);
 }
 
+/* Translations are cut off: the last bit of torch.linspace matters. */
+static float even(double end, int n, int i)
+{
+    float step = (float)end / (float)(n - 1);
+    return i < n / 2 ? step * (float)i : fmaf(-step, (float)(n - 1 - i), (float)end);
+}
+
 /* The number of a step's key. */
 static long number_of(const Space *s, const char *name, int bin, int sign)
 {
@@ -120,7 +127,7 @@ static long number_of(const Space *s, const char *name, int bin, int sign)
     if (strncmp(name, "Shear", 5) == 0)
         return lround(s->shear * part * 10000);
     if (strncmp(name, "Translate", 9) == 0)
-        return (long)((is(name, "TranslateX") ? s->width : s->height) * part);
+        return sign * (long)even(is(name, "TranslateX") ? s->width : s->height, s->bins, bin);
     if (is(name, "Rotate"))
         return lround(s->rotate * part * 100);
     if (is_factor(name))
@@ -451,7 +458,7 @@ typedef void CountPlan(const PenSamplePlan *plan);
 
 static void count_mixes(const char *text, CountPlan *count, const char *what)
 {
-    uint64_t n = scaled(1000000, 8000);
+    uint64_t n = scaled(200000, 8000);
     PenProgram *p = program(text);
     for (uint64_t i = 0; p && i < n; i++)
         count(plan_of(p, i));

@@ -149,6 +149,18 @@ def test_policies_need_colors_and_few_steps(pack):
         penstock.Loader(pack, 2, pipeline="decode gray | center_crop 8 | trivial_augment")
 
 
+def test_magnitudes_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    for end in (0.3, 0.99, 32, 30, 135, 0.9, 150 / 331 * 224, 224 / 3):
+        for bins in (2, 7, 10, 11, 21, 31):
+            found = [_policies.even(0, end, bins, i) for i in range(bins)]
+            assert found == torch.linspace(0.0, end, bins).tolist()
+    for bins in (5, 9, 10, 21, 31):
+        want = (8 - (torch.arange(bins) / ((bins - 1) / 4)).round().int()).tolist()
+        rest = bins, 0, (0, 0), 0, 0, 8, 4
+        assert [_policies.magnitude("Posterize", i, *rest) for i in range(bins)] == want
+
+
 # ---- what follows the image
 
 
@@ -224,3 +236,17 @@ def test_masks_and_boxes_follow_policies(tmp_path, policy):
 def test_boxes_do_not_follow_aug_mix(tmp_path):
     for _, mask, boxes in followed(tmp_path, "hflip 0", "| aug_mix severity=10"):
         assert np.array_equal(mask, scene()[0]) and np.array_equal(boxes, scene()[1])
+
+
+def test_a_clip_has_one_draw_for_all_frames(tmp_path, images):
+    """Frames that are equal stay equal, and clips differ."""
+    path = tmp_path / "clips.pen"
+    with penstock.Writer(path, {"video": "clip"}) as writer:
+        for _ in range(30):
+            writer.add(video=[png(images[0])] * 4)
+    loader = penstock.Loader(path, 30, output="numpy", pipeline=(
+        f"video: decode | clip 4 1 | center_crop {HEIGHT},{WIDTH} | random_apply [rand_augment] | "
+        "random_choice [trivial_augment] [aug_mix] [three_augment] | tensor u8"))
+    clips = next(iter(loader)).video
+    assert all((clip == clip[0]).all() for clip in clips)
+    assert len({clip.tobytes() for clip in clips}) > 20

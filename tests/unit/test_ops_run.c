@@ -498,6 +498,8 @@ static const char *const memory_texts[] = {
     "decode shrink=auto | vflip 1 | random_resized_crop 9 | tensor",
     "decode | random_adjust_sharpness 2 p=1 | gaussian_blur 9 sigma=3 | center_crop 24",
     "decode gray | gaussian_blur 255,1 sigma=90 | random_equalize p=1 | jpeg 100 | center_crop 24",
+    "decode | aug_mix chain_depth=3 | random_order [hflip | rand_augment] | center_crop 24",
+    "decode | center_crop 24 | aug_mix alpha=0.01 mixture_width=5 | three_augment",
     "decode | jpeg 1 | resize 30,30 | jpeg 90 | random_adjust_sharpness 0.5 p=1",
     "decode | random_affine 40 translate=0.5,0.5 scale=0.5,2 shear=40 | center_crop 24",
     "decode gray | random_rotation 90 bilinear | random_perspective p=1 | vflip 1 | "

@@ -12,12 +12,13 @@ bool pen__augment_is_signed(PenAugment kind)
     return kind >= PEN_AUGMENT_SHEAR_X && kind <= PEN_AUGMENT_SHARPNESS;
 }
 
-/* Of numbers from `start` to `end`, in single precision from the nearer end, as PyTorch's. */
+/* Of numbers from `start` to `end`, in single precision from the nearer end, as torch.linspace has
+ * it: the product and the sum are rounded once. */
 static double even_step(double start, double end, uint32_t n, uint32_t i)
 {
     float first = (float)start, last = (float)end, step = (last - first) / (float)(n - 1);
-    float way = step * (float)(i < n / 2 ? i : n - 1 - i);
-    return i < n / 2 ? first + way : last - way;
+    double way = (double)step * (i < n / 2 ? i : n - 1 - i);
+    return (float)(i < n / 2 ? first + way : last - way);
 }
 
 static double posterize_bits(const PenAugmentSpace *space, uint32_t bin)
