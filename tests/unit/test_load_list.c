@@ -340,8 +340,8 @@ TEST(pipelines_that_do_not_fit_are_refused)
     refuses("image: text", "pipeline: column 8: text cannot be applied to an image");
     refuses("image: decode | center_crop 8 | bytes",
             "pipeline: column 33: bytes cannot be applied to an image");
-    refuses("label: json", "pipeline: column 8: json: the field holds numbers; only tensor can be "
-                           "used on them");
+    refuses("label: json", "pipeline: column 8: json: the field holds numbers; only one_hot "
+                           "and tensor can be used on them");
     refuses("text", "pipeline: column 1: text: name the field: 'caption: text'");
     refuses("label: key", "pipeline: column 1: key: 'label' is a field of the pack; use another "
                           "name for the keys of the samples");
