@@ -214,8 +214,9 @@ def test_views(pack):
         penstock.InvalidError, match="2 images; name the one to follow: 'boxes of=a'"
     ):
         load(pack, {**views, "of_a": [ops.source("boxes"), ops.boxes()]})
-    with pytest.raises(penstock.InvalidError, match="several results per image .repeat.; follow a"):
-        load(pack, {"a": [*views["a"], "repeat 2"], "of_a": views["of_a"]})
+    for last in ("repeat 2", "five_crop 8"):
+        with pytest.raises(penstock.InvalidError, match="without repeat, five_crop and ten_crop"):
+            load(pack, {"a": [*views["a"], last], "of_a": views["of_a"]})
 
 
 def all_batches(pack, pipeline, **settings):

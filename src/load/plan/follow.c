@@ -58,8 +58,8 @@ static int find_image(const PenLoadPlan *p, const PenSpecOp *op, uint32_t *ret, 
         return r;
     if (image->repeats > 1)
         return pen__spec_fail(reterr, op->column,
-                              "%s: '%.60s' has several results per image (repeat); follow a view "
-                              "without repeat",
+                              "%s: '%.60s' has several results per image; follow a view without "
+                              "repeat, five_crop and ten_crop",
                               op->op->name, image->name);
     *ret = (uint32_t)(image - p->fields);
     return PEN_OK;
