@@ -458,7 +458,7 @@ typedef void CountPlan(const PenSamplePlan *plan);
 
 static void count_mixes(const char *text, CountPlan *count, const char *what)
 {
-    uint64_t n = scaled(200000, 8000);
+    uint64_t n = scaled(1000000, 8000);
     PenProgram *p = program(text);
     for (uint64_t i = 0; p && i < n; i++)
         count(plan_of(p, i));
