@@ -230,7 +230,7 @@ void pen__warp_point(const PenWarp *w, double x, double y, double *ret_x, double
     double all = m[0] * cofactor(m, 0, 0) + m[1] * cofactor(m, 0, 1) + m[2] * cofactor(m, 0, 2);
     for (int i = 0; i < 3; i++)
         to[i] = (cofactor(m, 0, i) * p[0] + cofactor(m, 1, i) * p[1] + cofactor(m, 2, i) * p[2]) /
-                (all ? all : 1);
+                (all != 0 ? all : 1);
     double depth = fmax(w->perspective ? to[2] : 1, NEAREST_DEPTH);
     double u = to[0] / depth - w->window.x, v = to[1] / depth - w->window.y;
     *ret_x = w->flip_x ? w->window.w - u : u;

@@ -11,7 +11,7 @@ static uint32_t shown(int32_t mode, int64_t at, uint32_t n)
     int64_t last = (int64_t)n - 1, period = mode == PEN_PAD_REFLECT ? 2 * last : 2 * (int64_t)n;
     if (at >= 0 && at <= last)
         return (uint32_t)at;
-    if (mode == PEN_PAD_EDGE || !last)
+    if (mode == PEN_PAD_EDGE || last <= 0)
         return (uint32_t)(at < 0 ? 0 : last);
     at = (at % period + period) % period;
     return (uint32_t)(at <= last ? at : period - at - (mode == PEN_PAD_SYMMETRIC));

@@ -150,7 +150,7 @@ static int count_results(Check *c)
         return PEN_OK;
     p->repeats = PEN_MAX(p->repeats, 1u) * p->clip_shape.crops;
     if (p->repeats > PEN_MAX_REPEATS)
-        return pen__spec_fail(c->reterr, c->repeat->column,
+        return pen__spec_fail(c->reterr, c->several->column,
                               "repeat: %u results of one image; at most %d are allowed", p->repeats,
                               PEN_MAX_REPEATS);
     return PEN_OK;

@@ -171,8 +171,8 @@ int pen__draft_random_perspective(PenSampleDraft *d, const PenParamValue *values
                                   PenError *reterr)
 {
     double scale = values[DISTORTION].v[0];
-    uint32_t most_x = (uint32_t)(scale * (d->width / 2));
-    uint32_t most_y = (uint32_t)(scale * (d->height / 2));
+    uint32_t half_width = d->width / 2, half_height = d->height / 2;
+    uint32_t most_x = (uint32_t)(scale * half_width), most_y = (uint32_t)(scale * half_height);
     PenWarp w = new_warp(&values[SEEN_INTERPOLATION], &values[SEEN_FILL]);
     int32_t to[4][2];
     d->shrinks = 0;
