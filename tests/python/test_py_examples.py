@@ -207,6 +207,20 @@ def test_evaluate(work, trained):
     assert torchrun(2, *args, cwd=work) == out
 
 
+def test_show_augmentations(work):
+    """Nearly all operations, at each strength, give another picture."""
+    np, image = pytest.importorskip("numpy"), pytest.importorskip("PIL.Image")
+    script = EXAMPLES / "show_augmentations.py"
+    out = python(script, "-", "sheet.png", cwd=work)
+    found = re.fullmatch(r"(\d+) operations in sheet\.png\n", out)
+    sheet = np.asarray(image.open(work / "sheet.png"))
+    tiles = {sheet[y : y + 80, x : x + 80].tobytes()
+             for y in range(20, len(sheet), 108) for x0 in range(8, sheet.shape[1], 264)
+             for x in range(x0, x0 + 252, 84)}
+    assert len(tiles) > 2.7 * int(found[1]), out
+
+
+
 def test_export_metrics(work):
     """It serves what loader.metrics() returns."""
     sys.path.insert(0, str(EXAMPLES))

@@ -24,14 +24,17 @@ def make(folder):
 
 
 def test_every_page_is_in_the_sidebar_once(tmp_path):
-    pages = make(tmp_path / "source")
+    source = tmp_path / "source"
+    pages = make(source)
     listed = [os.path.normpath(os.path.join(os.path.dirname(page), entry))
               for page, text in pages.items()
               for tree in TREE.findall(text) for entry in tree.split()]
     assert sorted(listed) == sorted(pages.keys() - {"index"})
     assert {f"reference/c-api/{header.stem}" for header in HEADERS} < pages.keys()
     assert "<svg" in pages["explanation/architecture"]
-    assert "](../pictures/" not in "".join(pages.values())
+    pictures = re.findall(r"\]\(\.\./(pictures/[^)]+)\)", "".join(pages.values()))
+    assert pictures and all((source / picture).suffix == ".webp" for picture in pictures)
+    assert all((source / picture).is_file() for picture in pictures)
 
 
 def test_comments_behind_members_are_shown():

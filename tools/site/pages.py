@@ -39,6 +39,11 @@ def documents():
     return [*found, *(name for name in RENAMED if "/" not in name)]
 
 
+def photos():
+    """Pictures that are no drawings, as paths in the repository."""
+    return [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "pictures").glob("*.webp")]
+
+
 def page_of(file):
     return RENAMED.get(file) or file.removeprefix("docs/")
 
@@ -47,6 +52,7 @@ def targets():
     """{path in the repository: page} for all that a link may point to."""
     pages = {file: page_of(file) for file in documents()}
     pages["LICENSE"] = "license.md"
+    pages.update((file, page_of(file)) for file in photos())
     pages["docs/explanation/adr"] = "explanation/adr/index.md"
     pages.update(generated.example_targets(ROOT))
     pages.update(generated.header_targets(ROOT))
@@ -126,4 +132,7 @@ def write(out, program):
     for page, text in texts.items():
         (out / page).parent.mkdir(parents=True, exist_ok=True)
         (out / page).write_text(text, encoding="utf-8")
+    for file in photos():
+        (out / page_of(file)).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / file, out / page_of(file))
     return len(texts)
