@@ -94,8 +94,8 @@ int pen__draft_five_crop(PenSampleDraft *d, const PenParamValue *values, PenDraw
     (void)draw;
     if (box.w > d->width || box.h > d->height)
         return pen__fail(reterr, PEN_E_INVALID, "ops/sample_plan",
-                         "five crops: the image has %u x %u pixels, less than the crop of %u x %u; "
-                         "add resize before it",
+                         "five_crop, ten_crop: the image has %u x %u pixels, less than the crop of "
+                         "%u x %u; add resize before it",
                          d->width, d->height, box.w, box.h);
     int64_t x = which & 1 ? d->width - box.w : 0, y = which & 2 ? d->height - box.h : 0;
     if (which == 4) {
