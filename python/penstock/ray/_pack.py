@@ -102,10 +102,11 @@ def default_tasks(samples: int, source_bytes: int) -> int:
 
 @contextlib.contextmanager
 def _board() -> Iterator[Any]:
-    """The actor for the progress, on this node. It starts while the driver plans."""
+    """The actor for the progress. It starts while the driver plans. On this node and no other (not
+    soft), or else it can be lost with another node, and then nobody can stop the tasks."""
     ray = need_ray()
     here = ray.get_runtime_context().get_node_id()
-    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=True)
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
     options = {"num_cpus": 0, "scheduling_strategy": affinity}
     board = ray.remote(_task.Board).options(**options).remote()
     try:
