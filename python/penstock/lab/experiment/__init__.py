@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments: parameters, reports, sweeps and their statistics."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One module for each verb of penstock-lab."""
