@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 from typing import Any
 
@@ -72,6 +73,8 @@ def main(words: list[str] | None = None) -> int:
         return fail(f"unknown verb '{words[0]}'; expected one of {', '.join(VERBS)}", 2)
     options = parser(words[0]).parse_args(words[1:])
     options.command = ["penstock-lab", *words]
+    # As Ctrl-C, so that the processes of a run are stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code: int = module(words[0]).run(options)
     except (LabError, Error) as error:

@@ -35,13 +35,17 @@ def option(
     short: str = "",
     choices: Sequence[str] = (),
     positional: bool = False,
+    path: bool | None = None,
 ) -> Any:
     """A field of a dataclass of parameters.
 
     short       what the names of runs call it; "" for the field's name
     positional  an argument without a flag
+    path        a local path or a URL; paths become absolute, so that a report can be run again
+                from any directory (default: as positional)
     """
-    metadata = {"help": help, "short": short, "choices": choices, "positional": positional}
+    metadata = {"help": help, "short": short, "choices": choices, "positional": positional,
+                "path": positional if path is None else path}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -106,18 +110,21 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type[Base]) -> None:
         parser.add_argument(flag, dest=field.name, **more)
 
 
-def _converted(name: str, value: Any, hint: Any, choices: Sequence[str]) -> Any:
+def _converted(name: str, value: Any, hint: Any, meta: Mapping[str, Any]) -> Any:
     """A value of TOML or JSON in the type of its field."""
     if _is_list(hint):
         if not isinstance(value, (list, tuple)):
             value = [value]
-        return tuple(_converted(name, one, _element(hint), choices) for one in value)
+        return tuple(_converted(name, one, _element(hint), meta) for one in value)
+    choices = meta["choices"]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise LabError(f"{name}: expected {hint.__name__}, found {value!r}")
     if choices and value not in choices:
         raise LabError(f"{name}: expected one of {', '.join(choices)}, found {value!r}")
+    if meta["path"] and value and "://" not in value:
+        return os.path.abspath(value)
     return value
 
 
@@ -131,7 +138,7 @@ def from_dict(kind: type[P], values: Mapping[str, Any]) -> P:
             f"unknown parameter '{unknown[0]}'; expected one of {', '.join(sorted(fields))}"
         )
     made = kind(**{
-        name: _converted(name, value, types[name], fields[name].metadata["choices"])
+        name: _converted(name, value, types[name], fields[name].metadata)
         for name, value in values.items()
     })
     if made.rounds < 1:
@@ -205,15 +212,16 @@ def _in_name(value: Any) -> str:
 def name(question: str, parameters: Base) -> str:
     """'load-photos-s512-t2': the question, and what differs from the defaults."""
     parts = [question]
-    for field in dataclasses.fields(parameters):
+    # The fields of the base class are the first ones, and the least telling.
+    general = {field.name for field in dataclasses.fields(Base)}
+    fields = sorted(dataclasses.fields(parameters), key=lambda field: field.name in general)
+    for field in fields:
         value = getattr(parameters, field.name)
         if value == field.default:
             continue
         short = "" if field.metadata["positional"] else field.metadata["short"] or field.name
         gap = "_" if len(short) > 1 else ""
         parts.append(f"{short}{gap}{_in_name(value)}")
-    # The fields of the base class are the first ones, and the least telling.
-    parts = [parts[0], *sorted(parts[1:], key=lambda part: bool(re.fullmatch(r"r\d+", part)))]
     whole = "-".join(parts)
     if len(whole) > LONGEST_NAME:
         digest = hashlib.sha256(whole.encode()).hexdigest()[:8]

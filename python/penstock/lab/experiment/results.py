@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import tables
 from . import machine
@@ -30,10 +29,22 @@ def rate_of(turn: Line) -> float:
     return float(turn["samples"]) / max(float(turn["seconds"]), 1e-9)
 
 
+def turns_of(lines: list[Line], cell: Cell) -> list[Line]:
+    """The turns of a cell, in the order of the rounds."""
+    return sorted(of_cell(lines, cell, "turn"), key=lambda turn: int(turn["round"]))
+
+
 def rates(lines: list[Line], cell: Cell) -> list[float]:
     """Samples per second of each turn, in the order of the rounds."""
-    turns = sorted(of_cell(lines, cell, "turn"), key=lambda turn: int(turn["round"]))
-    return [rate_of(turn) for turn in turns]
+    return [rate_of(x) for x in turns_of(lines, cell) if "samples" in x and "seconds" in x]
+
+
+def values(lines: list[Line], cell: Cell, field: str) -> list[float]:
+    """One field of the turns, in the order of the rounds; "rate" is samples per second."""
+    if field == "rate":
+        return rates(lines, cell)
+    return [float(turn[field]) for turn in turns_of(lines, cell)
+            if isinstance(turn.get(field), (int, float))]
 
 
 def cpu_per_1000(lines: list[Line], cell: Cell) -> float | None:
@@ -80,9 +91,3 @@ def table(lines: list[Line]) -> str:
             f"{first[0]['seconds']:.3f}" if first and "seconds" in first[0] else "-",
         ])
     return tables.markdown(header, rows)
-
-
-def metric(lines: list[Line], cell: Cell, field: str) -> list[Any]:
-    """The values of one field of the turns, in the order of the rounds."""
-    turns = sorted(of_cell(lines, cell, "turn"), key=lambda turn: int(turn["round"]))
-    return [turn[field] for turn in turns if field in turn]

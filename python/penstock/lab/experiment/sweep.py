@@ -43,12 +43,15 @@ class _Done:
 class _Group:
     """Cells that are compared: their arms are open at a time."""
 
-    def __init__(self, question: Question, report: Report, progress: Progress) -> None:
+    def __init__(
+        self, question: Question, report: Report, rounds: int, progress: Progress
+    ) -> None:
         self.question, self.report, self.progress = question, report, progress
         self.arms: dict[str, tuple[Cell, Arm]] = {}
-        self.done = _Done(report.lines)
+        self.rounds, self.done = rounds, _Done(report.lines)
 
     def leave_out(self, cell: Cell, reason: Absent) -> None:
+        self.progress.total -= _Done(self.report.lines).missing(cell, self.rounds)
         self.progress.say(f"{label(cell)}: absent: {reason}")
         self.report.append("absent", cell=dict(cell), reason=str(reason))
         opened = self.arms.pop(key(cell), None)
@@ -101,9 +104,8 @@ class _Group:
 def remaining(question: Question, report: Report, rounds: int) -> tuple[int, int]:
     """Turns of the sweep, and how many of them are in the report."""
     done = _Done(report.lines)
-    cells = [cell for group in question.groups() for cell in group]
-    total = sum(rounds for cell in cells if key(cell) not in done.absent)
-    return total, total - sum(done.missing(cell, rounds) for cell in cells)
+    missing = sum(done.missing(cell, rounds) for group in question.groups() for cell in group)
+    return missing + len(done.turns), len(done.turns)
 
 
 def run(question: Question, report: Report, rounds: int, progress: Progress) -> None:
@@ -112,7 +114,7 @@ def run(question: Question, report: Report, rounds: int, progress: Progress) -> 
     try:
         for cells in question.groups():
             needed = [cell for cell in cells if done.missing(cell, rounds)]
-            group = _Group(question, report, progress)
+            group = _Group(question, report, rounds, progress)
             try:
                 for cell in needed:
                     group.open(cell)

@@ -16,15 +16,19 @@ from ..experiment.sweep import label
 
 HELP = """Compares the cells that two reports share.
 
-A row has the mean rates of A and of B, the ratio B / A with its 95 % interval, and whether the
+A row has the means of A and of B, the ratio B / A with its 95 % interval, and whether the
 difference is larger than the noise: it is when the interval does not contain 1. Cells with fewer
 than two turns have no interval.
+
+By default the rates of the turns are compared, in samples per second. --metric names another
+number of the turns, such as cpu.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="the folder of a run, or its report")
     parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("--metric", default="rate", help="the number to compare (default: rate)")
 
 
 def verdict(larger: bool, low: float) -> str:
@@ -33,16 +37,23 @@ def verdict(larger: bool, low: float) -> str:
     return "larger than the noise" if larger else "within the noise"
 
 
-def rows(a: list[Line], b: list[Line]) -> list[list[str]]:
+def number(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def rows(a: list[Line], b: list[Line], metric: str) -> list[list[str]]:
     found = []
     for cell in results.cells(a).values():
-        old, new = results.rates(a, cell), results.rates(b, cell)
+        old, new = (results.values(lines, cell, metric) for lines in (a, b))
         if not old or not new:
             continue
+        if min(*old, *new) <= 0:
+            raise LabError(f"{label(cell)}: expected positive values of {metric} to compare, "
+                           f"found {min(*old, *new)}")
         answer = difference(new, old)
         known = not math.isnan(answer.low)
         found.append([
-            label(cell), f"{summary(old).mean:,.1f}", f"{summary(new).mean:,.1f}",
+            label(cell), number(summary(old).mean), number(summary(new).mean),
             f"{answer.ratio:.3f}", f"{answer.low:.3f} to {answer.high:.3f}" if known else "-",
             verdict(answer.larger_than_noise, answer.low),
         ])
@@ -51,10 +62,12 @@ def rows(a: list[Line], b: list[Line]) -> list[list[str]]:
 
 def run(options: argparse.Namespace) -> int:
     a, b = report.read(options.a), report.read(options.b)
-    found = rows(a, b)
+    found = rows(a, b, options.metric)
     if not found:
-        raise LabError(f"'{options.a}' and '{options.b}' share no measured cell")
-    header = ["cell", "A samples/s", "B samples/s", "B / A", "95 % interval", "difference"]
+        raise LabError(f"'{options.a}' and '{options.b}' share no cell with turns that have a "
+                       f"{options.metric}")
+    unit = "samples/s" if options.metric == "rate" else options.metric
+    header = ["cell", f"A {unit}", f"B {unit}", "B / A", "95 % interval", "difference"]
     print(tables.markdown(header, found), end="")
     for change in report.changes(a[0], b[0]):
         print(f"note: the runs differ in {change.replace(' in the report, now ', ' in A, ')} in B",

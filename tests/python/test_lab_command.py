@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command penstock-lab: usage, runs that are killed and continue, rerun, compare."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from py_tools import need_penstock, write_pack
+
+penstock = need_penstock()
+from penstock.lab import _cli  # noqa: E402
+from penstock.lab.experiment import report  # noqa: E402
+
+FAKE = [sys.executable, str(pathlib.Path(__file__).with_name("lab_fake.py"))]
+
+
+def start(*words, cwd, **env):
+    return subprocess.Popen([*FAKE, *map(str, words)], cwd=cwd, env={**os.environ, **env},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def lab(*words, cwd, **env):
+    """(exit code, standard output, standard error)"""
+    process = start(*words, cwd=cwd, **env)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def table(out):
+    return [line for line in out.splitlines() if line.startswith("|")]
+
+
+def wait_for_lines(path, n):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if path.exists() and path.read_bytes().count(b"\n") >= n:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{path} has no {n} lines")
+
+
+def test_usage(capsys):
+    assert _cli.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {verb}" in out for verb in _cli.VERBS)
+    assert _cli.main([]) == 2
+    assert _cli.main(["fly"]) == 2
+    assert "unknown verb 'fly'; expected one of run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", list(_cli.VERBS))
+def test_each_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        _cli.main([verb, "--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: penstock-lab {verb}") and len(out.splitlines()) > 6
+    with pytest.raises(SystemExit) as ended:
+        _cli.main([verb, "--no-such-flag"])
+    assert ended.value.code == 2
+
+
+def test_help_imports_no_heavy_module():
+    code = ("import sys; from penstock.lab import _cli; _cli.main(['--help']); "
+            "print([x for x in ('numpy', 'torch', 'matplotlib', 'PIL') if x in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_module_runs():
+    done = subprocess.run([sys.executable, "-m", "penstock.lab", "rerun", "nowhere"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("penstock-lab: cannot read report 'nowhere'")
+
+
+def test_a_file_and_flags_give_the_same_run(tmp_path):
+    flags = ("--threads", "1", "--rounds", "2")
+    code, config, _ = lab("fake", *flags, "--write-config", cwd=tmp_path)
+    assert code == 0 and "threads = [1]" in config
+    (tmp_path / "x.toml").write_text(config, encoding="utf-8")
+    code, by_flags, _ = lab("fake", *flags, "--out", "flags", cwd=tmp_path)
+    assert code == 0
+    for words in (("run", "x.toml"), ("fake", "--config", "x.toml")):
+        code, by_file, _ = lab(*words, "--out", words[0], cwd=tmp_path)
+        assert code == 0 and table(by_file) == table(by_flags)
+        assert (tmp_path / words[0] / "fake" / "fake-t1-r2" / "report.jsonl").is_file()
+    (tmp_path / "y.toml").write_text("threads = [1]", encoding="utf-8")
+    code, _, err = lab("run", "y.toml", cwd=tmp_path)
+    assert code == 1 and 'Add a line such as question = "load"' in err
+    (tmp_path / "y.toml").write_text('question = "run"', encoding="utf-8")
+    code, _, err = lab("run", "y.toml", cwd=tmp_path)
+    assert code == 1 and "unknown question 'run'" in err
+
+
+def test_a_killed_run_continues(tmp_path):
+    _, expected, _ = lab("fake", "--rounds", "3", "--out", "whole", cwd=tmp_path)
+    path = tmp_path / "lab" / "fake" / "fake-r3" / "report.jsonl"
+    for lines in (2, 6, 11):
+        process = start("fake", "--rounds", "3", cwd=tmp_path, LAB_FAKE_SLEEP="0.05")
+        wait_for_lines(path, lines)
+        process.kill()
+        process.communicate()
+    code, out, err = lab("resume", path.parent, cwd=tmp_path)
+    assert code == 0 and table(out) == table(expected)
+    assert "continuing" in err
+    code, out, err = lab("fake", "--rounds", "3", cwd=tmp_path)
+    assert code == 0 and table(out) == table(expected) and "is complete already" in err
+    kinds = [line["kind"] for line in report.read(path)]
+    assert kinds.count("end") == 1 and kinds[-1] == "end"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_continue(tmp_path, number):
+    process = start("fake", cwd=tmp_path, LAB_FAKE_SLEEP="0.05")
+    wait_for_lines(tmp_path / "lab" / "fake" / "fake" / "report.jsonl", 5)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert "of 28 turns are in lab/fake/fake/report.jsonl" in err
+    assert "Continue with: penstock-lab resume lab/fake/fake" in err
+
+
+def test_other_parameters_are_refused(tmp_path):
+    assert lab("fake", "--rounds", "1", "--name", "x", cwd=tmp_path)[0] == 0
+    code, _, err = lab("fake", "--rounds", "1", "--name", "x", "--quality", "50", cwd=tmp_path)
+    assert code == 1 and "quality: 90 in the report, now 50" in err
+
+
+def test_rerun_from_the_first_line_alone(tmp_path):
+    write_pack(penstock, tmp_path / "a.pen", 9)
+    code, expected, _ = lab("fake", "a.pen", "--rounds", "2", "--scale", "0.3", cwd=tmp_path)
+    assert code == 0
+    folder = tmp_path / "lab" / "fake" / "fake-a-scale_0.3-r2"
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    head = (folder / "report.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (other / "first.jsonl").write_text(head + "\n", encoding="utf-8")
+    code, out, _ = lab("rerun", "first.jsonl", "--out", "again", cwd=other)
+    again = report.read(other / "again" / "fake" / folder.name)[0]
+    assert code == 0 and table(out) == table(expected)
+    old = json.loads(head)
+    for member in ("question", "name", "parameters", "inputs"):
+        assert again[member] == old[member]
+    assert old["inputs"][0]["samples"] == 9 and len(old["inputs"][0]["id"]) == 32
+    assert lab("rerun", folder, cwd=tmp_path)[0] == 0
+    assert report.changes(old, report.read(f"{folder}-2")[0]) == []
+
+
+def test_compare(tmp_path):
+    for scale in ("1", "1.05", "1.0001"):
+        assert lab("fake", "--rounds", "5", "--scale", scale, "--name", scale, cwd=tmp_path)[0] == 0
+    place = tmp_path / "lab" / "fake"
+    code, out, err = lab("compare", place / "1", place / "1.05", cwd=tmp_path)
+    rows = [[part.strip() for part in line.split("|")[1:-1]] for line in table(out)]
+    assert code == 0 and len(rows) == 2 + 4
+    assert rows[0][3:] == ["B / A", "95 % interval", "difference"]
+    assert all(row[3].startswith("1.05") and row[5] == "larger than the noise" for row in rows[2:])
+    assert "the runs differ in scale: 1.0 in A, 1.05 in B" in err
+    code, out, _ = lab("compare", place / "1", place / "1.0001", cwd=tmp_path)
+    assert code == 0 and out.count("within the noise") == 4
+    code, out, _ = lab("compare", place / "1", place / "1.05", "--metric", "cpu", cwd=tmp_path)
+    assert code == 0 and "A cpu" in out and out.count("within the noise") == 4
+    code, _, err = lab("compare", place / "1", place / "1.05", "--metric", "top1", cwd=tmp_path)
+    assert code == 1 and "share no cell with turns that have a top1" in err
