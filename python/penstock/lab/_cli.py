@@ -22,6 +22,7 @@ VERBS = {
     "resume": "continue a run that was interrupted",
     "rerun": "repeat a run from the first line of its report",
     "compare": "compare two reports: is the difference larger than the noise?",
+    "advise": "find the cheapest configuration that reaches a rate",
 }
 
 USAGE = """usage: penstock-lab VERB [options]

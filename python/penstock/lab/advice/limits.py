@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cores, a disk and a network allow, and which of them decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .configurations import Configuration
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """A described node. None: not given, so it limits nothing."""
+
+    cores: int | None = None
+    disk: float | None = None  # MB/s
+    bandwidth: float | None = None  # MB/s of the network
+    latency: float | None = None  # ms of a request to the object store
+    nodes: int = 1
+
+    def is_described(self) -> bool:
+        return self != Machine()
+
+    def is_remote(self) -> bool:
+        """Whether it reads from an object store."""
+        return self.latency is not None or self.bandwidth is not None or self.nodes > 1
+
+
+class Limit(NamedTuple):
+    """Images per second that a part of the machine allows."""
+
+    what: str
+    rate: float
+
+
+def limits(configuration: Configuration, machine: Machine) -> list[Limit]:
+    """The lowest one first."""
+    found = []
+    if machine.cores is not None and configuration.cpu_ms > 0:
+        found.append(Limit("cores", machine.cores * 1000 / configuration.cpu_ms))
+    for what, megabytes in (("disk", machine.disk), ("network", machine.bandwidth)):
+        if megabytes is not None:
+            found.append(Limit(what, megabytes * 1e6 / configuration.image_bytes))
+    return sorted(found, key=lambda limit: limit.rate)
+
+
+def against(limit: Limit, rate: float) -> str:
+    """'disk: 1,820/s, 39 % too slow' or 'cores: 8,320/s, 2.8 times the rate'."""
+    share = limit.rate / rate
+    much = f"{share:.2f} times the rate" if share >= 1 else f"{(1 - share) * 100:.0f} % too slow"
+    return f"{limit.what}: {limit.rate:,.0f}/s, {much}"
+
+
+def verdict(configuration: Configuration, rate: float) -> str:
+    """Whether a measured rate reaches the one that is asked for."""
+    mean, low, high = configuration.rate.mean, configuration.rate.low, configuration.rate.high
+    if math.isnan(low):
+        return "yes, by one turn" if mean >= rate else "no, by one turn"
+    if low >= rate:
+        return "yes"
+    return "no" if high < rate else "within the noise"
+
+
+class Choice(NamedTuple):
+    """The cheapest ones of several configurations; they may be the same."""
+
+    fewest_cores: Configuration
+    fewest_bytes: Configuration
+
+
+def cheapest(found: Sequence[Configuration]) -> Choice | None:
+    if not found:
+        return None
+
+    def least(*keys: Callable[[Configuration], float]) -> Configuration:
+        return min(found, key=lambda one: tuple(key(one) for key in keys))
+
+    def cpu(one: Configuration) -> float:
+        return one.cpu_ms
+
+    def size(one: Configuration) -> float:
+        return one.image_bytes
+
+    return Choice(least(cpu, size), least(size, cpu))
