@@ -194,12 +194,15 @@ static int check_mode(const CliArgs *args, const CliOption *o, PenError *reterr)
 static int check_mix(const CliArgs *args, PenError *reterr)
 {
     const CliValue *v = args->values;
-    if (!v[CLI_OPT_QUALITY].given || strcmp(v[CLI_OPT_MODE].text, "mix") != 0 ||
-        v[CLI_OPT_MAX_SIDE].given || v[CLI_OPT_SHORT_SIDE].given)
+    CliOpt given = v[CLI_OPT_QUALITY].given ? CLI_OPT_QUALITY : CLI_OPT_CODEC;
+    if (!v[given].given || strcmp(v[CLI_OPT_MODE].text, "mix") != 0 || v[CLI_OPT_MAX_SIDE].given ||
+        v[CLI_OPT_SHORT_SIDE].given)
         return PEN_OK;
+    const char *name = cli_options[given].name;
     return cli_fail(reterr, PEN_E_INVALID,
-                    "--mode mix applies --quality only to resized images; add --max-side or "
-                    "--short-side, or leave --quality out");
+                    "--mode mix applies --%s only to resized images; add --max-side or "
+                    "--short-side, or leave --%s out",
+                    name, name);
 }
 
 static int check_combinations(const CliArgs *args, PenError *reterr)

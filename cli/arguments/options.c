@@ -18,6 +18,7 @@
 #define M_ENCODE (1u << 1)
 #define M_RAW (1u << 2)
 #define M_MIX (1u << 3)
+#define M_SMART (1u << 4)
 
 /* clang-format off */
 const CliOption cli_options[CLI_N_OPTIONS] = {
@@ -78,33 +79,42 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "treat a video as broken if ffmpeg needs more than S seconds for it"},
     [CLI_OPT_MODE] = {.name = "mode", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = WRITERS,
-        .value = "M", .choices = "keep|encode|raw|mix", .initial = "keep",
+        .value = "M", .choices = "keep|encode|raw|mix|smart", .initial = "keep",
         .removed = "tile",
         .instead = "tiles can be read, but are no longer written; use --mode keep (the default) "
                    "or --mode encode",
-        .mistaken = "format codec type",
+        .mistaken = "format type",
         .help = "how to store images\n"
                 "keep: the source bytes; JPEGs have an index of places at which decoding can "
                 "start, so that parts of an image can be read; frames of videos are encoded\n"
-                "encode: JPEG at --quality, with such an index\n"
+                "encode: JPEG at --quality, with such an index; or --codec webp\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
                 "mix: a share of the images as in raw, the rest as in keep, or as in encode if "
-                "they are resized"},
+                "they are resized\n"
+                "smart: small images as in raw, the rest as in encode"},
+    [CLI_OPT_CODEC] = {.name = "codec", .kind = CLI_ARG_CHOICE,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_ENCODE | M_MIX | M_SMART,
+        .value = "C", .choices = "jpeg|webp", .initial = "jpeg",
+        .mistaken = "encoding compression",
+        .help = "what images are encoded as in the modes encode, mix and smart\n"
+                "jpeg: baseline JPEG, 4:2:0\n"
+                "webp: lossy WebP, which is smaller and slower to decode; it has no index and no "
+                "metadata, gray images become RGB, and a side has at most 16383 pixels"},
     [CLI_OPT_QUALITY] = {.name = "quality", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
-        .value = "Q", .min = 1, .max = 100, .initial = "90", .modes = M_ENCODE | M_MIX,
-        .help = "JPEG quality in the modes encode and mix. A JPEG of this quality or lower "
+        .value = "Q", .min = 1, .max = 100, .initial = "90", .modes = M_ENCODE | M_MIX | M_SMART,
+        .help = "quality in the modes encode, mix and smart. A JPEG of this quality or lower "
                 "that is not resized is not encoded again"},
     [CLI_OPT_MAX_SIDE] = {.name = "max-side", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
-        .value = "N", .min = 1, .max = 65535, .modes = M_ENCODE | M_RAW | M_MIX,
+        .value = "N", .min = 1, .max = 65535, .modes = M_ENCODE | M_RAW | M_MIX | M_SMART,
         .otherwise = "no limit",
         .mistaken = "resize size max-size max-resolution long-side",
-        .help = "in modes encode, raw and mix: shrink an image if its longer side has more "
-                "than N pixels"},
+        .help = "in all modes but keep: shrink an image if its longer side has more than N "
+                "pixels"},
     [CLI_OPT_SHORT_SIDE] = {.name = "short-side", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
-        .value = "N", .min = 1, .max = 65535, .modes = M_ENCODE | M_RAW | M_MIX,
+        .value = "N", .min = 1, .max = 65535, .modes = M_ENCODE | M_RAW | M_MIX | M_SMART,
         .otherwise = "no limit",
         .mistaken = "min-side min-size",
         .help = "the same for the shorter side"},
@@ -113,6 +123,12 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "P", .initial = "0.25", .modes = M_MIX,
         .mistaken = "share raw raw-fraction",
         .help = "share of the images to store raw in mode mix; a hash of the key selects them"},
+    [CLI_OPT_SMART_THRESHOLD] = {.name = "smart-threshold", .kind = CLI_ARG_BYTES,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS,
+        .value = "B", .min = 1, .max = (uint64_t)1 << 40, .initial = "64KiB", .modes = M_SMART,
+        .mistaken = "threshold raw-below",
+        .help = "mode smart stores an image raw if its pixels take at most B bytes: width x "
+                "height x channels, after it is resized"},
     [CLI_OPT_CHECK] = {.name = "check", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "decode", .choices = "decode",
@@ -120,10 +136,10 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "in mode keep with --no-index: decode every image to find broken ones; otherwise "
                 "packing always does"},
     [CLI_OPT_NO_INDEX] = {.name = "no-index", .kind = CLI_ARG_FLAG,
-        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP | M_ENCODE,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP | M_ENCODE | M_SMART,
         .mistaken = "noindex",
         .help = "in mode keep: only store the files; JPEGs get no index, and no image is decoded. "
-                "In mode encode: the JPEGs get no index"},
+                "In the modes encode and smart: the JPEGs get no index"},
     [CLI_OPT_PROGRESSIVE] = {.name = "progressive", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP,
         .value = "A", .choices = "keep|convert", .initial = "keep",

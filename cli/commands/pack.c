@@ -18,7 +18,8 @@
 
 /* The words of the option table are numbered as the library numbers them; --mode has no tile. */
 _Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2, "--mode");
-_Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4, "--mode");
+_Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4 && PEN_MODE_SMART == 5, "--mode");
+_Static_assert(PEN_ENCODING_JPEG == 0 && PEN_ENCODING_WEBP == 1, "--codec");
 _Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
 _Static_assert(PEN_INPUT_FRAMES == 2 && PEN_INPUT_VIDEOS == 3, "--kind");
 _Static_assert(PEN_SIXTEEN_REFUSE == 0 && PEN_SIXTEEN_REDUCE == 1, "--sixteen-bit");
@@ -162,6 +163,8 @@ static void take_settings(Run *run, PenIngestSettings *s)
     s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;
     s->short_side = (uint32_t)v[CLI_OPT_SHORT_SIDE].number;
     s->raw_share = v[CLI_OPT_RAW_SHARE].real;
+    s->codec = (int32_t)v[CLI_OPT_CODEC].number;
+    s->smart_threshold = v[CLI_OPT_SMART_THRESHOLD].number;
     s->check_decode = v[CLI_OPT_CHECK].given;
     s->sixteen_bit = (int32_t)v[CLI_OPT_SIXTEEN_BIT].number;
     s->no_index = v[CLI_OPT_NO_INDEX].given;

@@ -22,9 +22,10 @@ extern "C" {
 typedef enum PenMode {
     PEN_MODE_TILE = 0,   /**< an error: tiles are read, but no longer written */
     PEN_MODE_KEEP = 1,   /**< every file kept as it is, JPEGs with an entry index; the default */
-    PEN_MODE_ENCODE = 2, /**< encoded again as JPEG with the given quality and size */
+    PEN_MODE_ENCODE = 2, /**< encoded again as JPEG or WebP with the given quality and size */
     PEN_MODE_RAW = 3,    /**< decoded pixels */
-    PEN_MODE_MIX = 4     /**< a share raw, the others as in PEN_MODE_KEEP */
+    PEN_MODE_MIX = 4,    /**< a share raw, the others as in PEN_MODE_KEEP */
+    PEN_MODE_SMART = 5   /**< small images raw, the others as in PEN_MODE_ENCODE */
 } PenMode;
 
 /** How to handle a PNG with 16 bits per channel in an image field that is not a mask. */
@@ -40,6 +41,12 @@ typedef enum PenProgressive {
     PEN_PROGRESSIVE_CONVERT = 1 /**< stores a baseline JPEG with the same pixels and an index; the
                                    file is kept if that is not possible */
 } PenProgressive;
+
+/** What images are encoded as. */
+typedef enum PenEncoding {
+    PEN_ENCODING_JPEG = 0, /**< baseline JPEG, 4:2:0; the default */
+    PEN_ENCODING_WEBP = 1  /**< lossy WebP; gray images become RGB */
+} PenEncoding;
 
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
@@ -89,8 +96,8 @@ typedef struct PenIngestSettings {
         video_seconds; /**< a video that takes longer to decode counts as broken; default 600 */
 
     int32_t mode;        /**< a PenMode; default PEN_MODE_KEEP */
-    int32_t quality;     /**< encode: JPEG quality 1 to 100; default 90 */
-    uint32_t max_side;   /**< encode, raw, mix: longest side in pixels; 0 = no limit, the default */
+    int32_t quality;     /**< encode, mix, smart: quality 1 to 100; default 90 */
+    uint32_t max_side;   /**< not keep: longest side in pixels; 0 = no limit, the default */
     uint32_t short_side; /**< the same for the shorter side; set at most one of the two */
     double raw_share;    /**< mix: share of raw images, 0 to 1; default 0.25 */
     /** keep with `no_index`: 1 = decode every image to find broken files; default 0. All other
@@ -122,9 +129,10 @@ typedef struct PenIngestSettings {
     int (*progress)(void *ctx, const PenIngestProgress *progress);
     void *ctx;
 
-    /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode: 1 = JPEGs
-     * without an index; default 0. In the other modes, 1 is an error. An entry index lists places
-     * of a JPEG at which decoding can start, so that a crop needs a part of the file only. */
+    /** keep: 1 = store JPEGs without an entry index, and do not decode images; encode, smart: 1 =
+     * JPEGs without an index; default 0. In the other modes, 1 is an error. An entry index lists
+     * places of a JPEG at which decoding can start, so that a crop needs a part of the file only.
+     */
     int32_t no_index;
     int32_t progressive; /**< keep, without no_index: a PenProgressive */
     /** 1 = an in-place pack: the bytes of images stay in their files, and the pack only refers to
@@ -135,6 +143,10 @@ typedef struct PenIngestSettings {
      * default, 0, fails at once with PEN_E_BUSY. While it waits, the stage of the progress is
      * "wait". */
     uint32_t wait_seconds;
+    int32_t codec; /**< encode, mix, smart: a PenEncoding; default PEN_ENCODING_JPEG */
+    /** smart: an image whose pixels take at most this many bytes, after it is resized, is stored
+     * raw; default 65,536. */
+    uint64_t smart_threshold;
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and

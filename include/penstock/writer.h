@@ -47,6 +47,8 @@ typedef struct PenWriterSettings {
      * of 0 = the entire pack. With PEN_TASKS_OPEN the number of tasks is given to
      * pen_ingest_finalise_at. All tasks need the same settings. `work` is ignored. */
     uint32_t task, n_tasks;
+    int32_t codec;            /**< a PenEncoding, as in PenIngestSettings */
+    uint64_t smart_threshold; /**< as in PenIngestSettings */
 } PenWriterSettings;
 
 /** The value of one field. Numbers: `data` points to them, in the byte order of the machine; the

@@ -124,24 +124,26 @@ static int open_writer(CoreWriter *self, const char *path, const PenWriterSettin
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {
-        "path",        "fields",        "class_field", "classes",      "mode",        "quality",
-        "max_side",    "short_side",    "raw_share",   "check_decode", "sixteen_bit", "no_index",
-        "progressive", "block_samples", "shard_bytes", "name",         "remote",      "work",
-        "task",        "n_tasks",       NULL};
+        "path",        "fields",          "class_field", "classes",       "mode",
+        "quality",     "max_side",        "short_side",  "raw_share",     "check_decode",
+        "sixteen_bit", "no_index",        "progressive", "block_samples", "shard_bytes",
+        "name",        "remote",          "work",        "task",          "n_tasks",
+        "codec",       "smart_threshold", NULL};
     PenWriterSettings s;
     Fields f = {0};
     PyObject *path = NULL, *fields, *classes, *remote;
-    unsigned long long block_samples, shard_bytes;
+    unsigned long long block_samples, shard_bytes, smart_threshold;
     pen_writer_settings_init(&s);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O!zO!iiIIdpipiKKsOzII", names,
-                                     PyUnicode_FSConverter, &path, &PyList_Type, &fields,
-                                     &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
-                                     &s.max_side, &s.short_side, &s.raw_share, &s.check_decode,
-                                     &s.sixteen_bit, &s.no_index, &s.progressive, &block_samples,
-                                     &shard_bytes, &s.name, &remote, &s.work, &s.task, &s.n_tasks))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&O!zO!iiIIdpipiKKsOzIIiK", names, PyUnicode_FSConverter, &path,
+            &PyList_Type, &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
+            &s.max_side, &s.short_side, &s.raw_share, &s.check_decode, &s.sixteen_bit, &s.no_index,
+            &s.progressive, &block_samples, &shard_bytes, &s.name, &remote, &s.work, &s.task,
+            &s.n_tasks, &s.codec, &smart_threshold))
         return NULL;
     s.block_samples = block_samples;
     s.shard_bytes = shard_bytes;
+    s.smart_threshold = smart_threshold;
     CoreWriter *self = (CoreWriter *)core_alloc(type);
     if (self) {
         pthread_mutex_init(&self->lock, NULL);

@@ -22,7 +22,8 @@ _FORMATS = {
     kind: (code, "<" + code, *("l" * (struct.calcsize("l") == 8 and kind == "i64")))
     for kind, code in _CODES.items()
 }
-_MODES = {"keep": 1, "encode": 2, "raw": 3, "mix": 4}
+_MODES = {"keep": 1, "encode": 2, "raw": 3, "mix": 4, "smart": 5}
+_CODECS = {"jpeg": 0, "webp": 1}
 _SIXTEEN_BIT = {"refuse": 0, "reduce": 1}
 _PROGRESSIVE = {"keep": 0, "convert": 1}
 _TYPE = re.compile(
@@ -308,12 +309,12 @@ class Writer:
                  Boxes and points name their convention: "f32[*,4] boxes xyxy absolute".
     classes      class names, for the numbers in `class_field`
     class_field  the field of class numbers; None: the first i64 field without a shape
-    mode         how images are stored: keep (default, byte for byte), encode, raw or mix.
-                 See `penstock pack --help` for the modes and for `quality`, `max_side`,
-                 `short_side`, `raw_share`.
+    mode         how images are stored: keep (default, byte for byte), encode, raw, mix or
+                 smart. See `penstock pack --help` for the modes and for `codec`, `quality`,
+                 `max_side`, `short_side`, `raw_share`, `smart_threshold`.
     index        False, with mode="keep": only store the files. JPEGs get no index of places at
-                 which decoding can start, and no image is decoded. With mode="encode": the
-                 JPEGs get no index
+                 which decoding can start, and no image is decoded. With mode="encode" or
+                 "smart": the JPEGs get no index
     progressive  with mode="keep", for JPEGs with several scans, which cannot have such an index:
                  "keep" (default) stores the file; "convert" stores a baseline JPEG with the same
                  pixels and an index
@@ -348,6 +349,8 @@ class Writer:
         max_side: int = 0,
         short_side: int = 0,
         raw_share: float = 0.25,
+        codec: str = "jpeg",
+        smart_threshold: int | str = "64KiB",
         index: bool = True,
         progressive: str = "keep",
         check_decode: bool = False,
@@ -395,6 +398,8 @@ class Writer:
             work=None if work is None else _check.text("work", _check.path(work, "work")),
             task=number,
             n_tasks=n_tasks,
+            codec=_CODECS[_check.word("codec", codec, _CODECS)],
+            smart_threshold=_check.size("smart_threshold", smart_threshold),
         )
         self._core = _when_free(wait, lambda: _core.Writer(**arguments))
         self._n = 0

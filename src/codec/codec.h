@@ -65,4 +65,9 @@ int pen__mask_decode(const uint8_t *data, size_t bytes, const PenLimits *limits,
 /* Lossless PNG of 1, 3 or 4 channels, appended to `out`. Same pixels, same bytes, always. */
 int pen__png_encode(const PenPixels *pixels, PenBuf *out, PenError *reterr);
 
+/* Lossy WebP of quality 1-100, appended to `out`: 3 channels, or 1, which becomes 3. Same pixels,
+ * same bytes. PEN_E_LIMIT for a side of more than 16,383 pixels. */
+int pen__webp_encode(const PenPixels *pixels, int quality, const PenLimits *limits, PenBuf *out,
+                     PenError *reterr);
+
 #endif

@@ -136,14 +136,16 @@ static void take_settings(Input *in, Case *c)
         s->classes = classes;
         s->n_classes = take_below(in, 4);
     }
-    s->mode = PEN_MODE_KEEP + (int32_t)take_below(in, 4);
+    s->mode = PEN_MODE_KEEP + (int32_t)take_below(in, 5);
     s->quality = 1 + (int32_t)take_below(in, 100);
     if (s->mode >= PEN_MODE_ENCODE && take_byte(in) & 1)
         *(take_byte(in) & 1 ? &s->max_side : &s->short_side) = 1 + take_below(in, 40);
     s->raw_share = take_below(in, 5) / 4.0;
     uint8_t flags = take_byte(in);
     s->check_decode = flags & 1;
-    s->no_index = (s->mode == PEN_MODE_KEEP || s->mode == PEN_MODE_ENCODE) && flags & 2;
+    s->no_index = s->mode != PEN_MODE_RAW && s->mode != PEN_MODE_MIX && flags & 2;
+    s->codec = flags & 4 ? PEN_ENCODING_WEBP : PEN_ENCODING_JPEG;
+    s->smart_threshold = (uint64_t)1 << (flags >> 4);
     s->block_samples = 1 + take_below(in, 5);
     s->shard_bytes = (uint64_t)1 << take_below(in, 16);
 }

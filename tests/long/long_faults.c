@@ -377,7 +377,9 @@ static int ingest(const char *source, int mode, int append, uint32_t task, uint3
     s.append = append;
     s.task = task;
     s.n_tasks = n_tasks;
-    s.max_side = mode == PEN_MODE_ENCODE ? 32 : 0;
+    s.max_side = mode == PEN_MODE_ENCODE || mode == PEN_MODE_SMART ? 32 : 0;
+    s.codec = mode == PEN_MODE_SMART ? PEN_ENCODING_WEBP : PEN_ENCODING_JPEG;
+    s.smart_threshold = 32 * 20 * 3;
     s.skip_bad = source == broken;
     s.progressive = source == progressive ? PEN_PROGRESSIVE_CONVERT : PEN_PROGRESSIVE_KEEP;
     s.order = source == gz ? PEN_PACK_SOURCE : PEN_PACK_SHUFFLED;
@@ -416,6 +418,11 @@ static int pack_broken(PenError *reterr)
 static int pack_list(PenError *reterr)
 {
     return ingest(list, PEN_MODE_ENCODE, 0, 0, 0, reterr);
+}
+
+static int pack_smart(PenError *reterr)
+{
+    return ingest(list, PEN_MODE_SMART, 0, 0, 0, reterr);
 }
 
 static int pack_tar(PenError *reterr)
@@ -523,6 +530,7 @@ static const Scenario scenarios[] = {
     {"index of a tar", nothing, index_tar, PUBLISHES, NULL},
     {"pack with broken inputs left out", nothing, pack_broken, PUBLISHES, NULL},
     {"pack of a list with masks, encode", nothing, pack_list, PUBLISHES, NULL},
+    {"pack of a list with masks, smart, WebP", nothing, pack_smart, PUBLISHES, NULL},
     {"pack of a tar, raw", nothing, pack_tar, PUBLISHES, NULL},
     {"pack of a compressed tar, keep", nothing, pack_gz, PUBLISHES, NULL},
     {"pack of progressive files, converted", nothing, pack_converted, PUBLISHES, NULL},

@@ -357,7 +357,7 @@ OPTIONS = {
                                   lambda d: (*d.other()[:4], "--mode", "encode", "--quality",
                                              "80")),
     "quality of mix": (lambda d: (*d.other()[:4], "--mode", "mix", "--quality", "80"),
-                       "add --max-side or --short-side, or leave --quality out", nothing,
+                       "add --max-side or --short-side, or leave --", nothing,
                        lambda d: (*d.other()[:4], "--mode", "mix", "--quality", "80",
                                   "--max-side", "20")),
     "--max-bad": (lambda d: d.pack("--max-bad", "1"), "add --on-bad skip or leave it out", nothing,
@@ -420,7 +420,7 @@ def videos(tmp_path_factory):
 def test_modes_of_videos(videos, tmp_path):
     command = ("pack", videos, "-o", tmp_path / "v.pen", "--mode")
     assert "leave --no-index out" in run(*command, "keep", "--no-index").err
-    for mode in ("keep", "encode", "raw", "mix"):
+    for mode in ("keep", "encode", "raw", "mix", "smart"):
         good(*command[:3], tmp_path / f"{mode}.pen", "--mode", mode)
 
 

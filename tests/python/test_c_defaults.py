@@ -20,7 +20,7 @@ PASSED = {
                "n_lengths"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
-               "n_tasks"),
+               "n_tasks", "codec", "smart_threshold"),
     "cache": ("bytes",),
     "decode": ("height", "width", "mode", "filter", "threads"),
     "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
@@ -51,7 +51,8 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "cache": {"wait_ms
                    "classes_from", "fps", "fraction", "in_place", "kind", "max_bad", "max_side",
                    "mode", "n_sources", "no_index", "order", "progressive", "quality", "raw_share",
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
-                   "sources", "task", "threads", "video_seconds", "wait_seconds"}}
+                   "sources", "task", "threads", "video_seconds", "wait_seconds", "codec",
+                   "smart_threshold"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
                "buckets": "n_buckets", "lengths": "n_lengths"}

@@ -104,6 +104,8 @@ def test_sizes_with_units_reach_the_settings(folder, tmp_path):
     (("--mode", "raw", "--short-side", "20"), {"mode": "raw", "short_side": 20, "max_side": 0}),
     (("--mode=mix", "--raw-share", "0.75", "--max-side=9", "--quality", "31"),
      {"mode": "mix", "raw_share": 0.75, "max_side": 9, "quality": 31}),
+    (("--mode=smart", "--codec", "webp", "--smart-threshold=2KiB"),
+     {"mode": "smart", "codec": "webp", "smart_threshold": 2048}),
     (("--order", "source", "--on-bad", "skip"), {"order": "source"}),
     (("--block-samples", "3"), {"block_samples": 3}),
     ((), {"mode": "keep", "quality": 90, "raw_share": 0.25, "check_decode": 0, "seed": 0,

@@ -155,7 +155,7 @@ SIXTEEN = ("image: expected 8 bits per channel, found a 16-bit PNG, of which the
            '(Python: sixteen_bit="reduce"), or store the file in a field of type bytes')
 
 
-@pytest.mark.parametrize("mode", ["keep", "encode", "raw", "mix"])
+@pytest.mark.parametrize("mode", ["keep", "encode", "raw", "mix", "smart"])
 @pytest.mark.parametrize("colour", [0, 2])
 def test_16_bits_are_not_halved_silently(tmp_path, mode, colour):
     make_folder(tmp_path / "photos")

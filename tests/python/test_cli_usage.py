@@ -120,7 +120,9 @@ def test_what_is_missing_or_too_much(args, expected):
     ("--fraction", "nan", "a number above 0, at most 1"),
     ("--fraction", "0x1", "a number above 0, at most 1"),
     ("--raw-share", "-0.5", "a number from 0 to 1"),
-    ("--mode", "kep", "keep, encode, raw or mix; did you mean keep?"),
+    ("--mode", "kep", "keep, encode, raw, mix or smart; did you mean keep?"),
+    ("--codec", "avif", "jpeg or webp"),
+    ("--smart-threshold", "0", "a size from 1"),
     ("--order", "random", "shuffled or source"),
     ("--task", "3/3", "I/N"), ("--task", "1", "I/N"), ("--task", "1/2/3", "I/N"),
     ("--shard-bytes", "0", "a size from 1"),
@@ -145,13 +147,16 @@ def test_sample_numbers_out_of_range(value):
 
 @pytest.mark.parametrize("options, expected", [
     (("--quality", "80", "--mode", "keep"),
-     "applies to --mode encode or mix, but the mode is keep"),
+     "applies to --mode encode, mix or smart, but the mode is keep"),
     (("--quality", "80"), "the mode is keep"),
     (("--quality", "80", "--mode", "mix"), "add --max-side or --short-side"),
-    (("--max-side", "9"), "--max-side applies to --mode encode, raw or mix"),
+    (("--max-side", "9"), "--max-side applies to --mode encode, raw, mix or smart"),
+    (("--codec", "webp"), "--codec applies to --mode encode, mix or smart"),
+    (("--codec", "webp", "--mode", "mix"), "or leave --codec out"),
+    (("--smart-threshold", "9", "--mode", "mix"), "--smart-threshold applies to --mode smart"),
     (("--raw-share", "0.5", "--mode", "raw"), "--raw-share applies to --mode mix"),
     (("--no-index", "--mode", "raw"),
-     "--no-index applies to --mode keep or encode, but the mode is raw"),
+     "--no-index applies to --mode keep, encode or smart, but the mode is raw"),
     (("--mode", "tile"), "tiles can be read, but are no longer written; use --mode keep"),
     (("--mode", "raw", "--max-side", "9", "--short-side", "9"), "use one of them"),
     (("--append", "--classes-from", "y.pen"), "leave --classes-from out"),
@@ -183,8 +188,8 @@ def test_help_of_pack_has_every_option_with_its_default():
     text = re.sub(r"\s+", " ", good("help", "pack").out)
     for option in (
         "-o, --out NAME.pen", "--mode M", "--quality Q", "--max-side N", "--short-side N",
-        "--raw-share P", "--check decode", "--no-index", "--progressive A", "--order O", "--seed S",
-        "--fraction F",
+        "--raw-share P", "--codec C", "--smart-threshold B", "--check decode", "--no-index",
+        "--progressive A", "--order O", "--seed S", "--fraction F",
         "--classes-from P.pen", "--on-bad A", "--max-bad N", "--bad-report FILE", "--threads N",
         "--shard-bytes B", "--block-samples K", "--append", "--task I/N", "--json", "-h, --help",
     ):

@@ -123,7 +123,7 @@ def test_pixels_are_those_of_an_exact_resize(pack, pipeline, padded):
             assert np.array_equal(image, same_as_fixed(pack, i, pipeline, (height, width)))
 
 
-@pytest.mark.parametrize("mode", ["raw", "encode", "mix"])
+@pytest.mark.parametrize("mode", ["raw", "encode", "mix", "smart"])
 def test_other_modes_of_storage(tmp_path, mode):
     rows = ({"image": encoded(picture(i), "JPEG"), "label": i} for i in range(9))
     penstock.write(tmp_path / "a.pen", rows, {"image": "image", "label": "i64"}, mode=mode)

@@ -67,7 +67,7 @@ def test_table_describes_an_option_completely():
     mode = next(o for o in COMMANDS["pack"]["options"] if o["name"] == "mode")
     assert mode["kind"] == "choice"
     assert mode["argument"] == "M"
-    assert mode["choices"] == ["keep", "encode", "raw", "mix"]
+    assert mode["choices"] == ["keep", "encode", "raw", "mix", "smart"]
     assert mode["default"] == "keep"
     assert mode["group"] == "Common options"
     out = COMMANDS["pack"]["options"][0]
@@ -155,10 +155,10 @@ def test_bash_offers_options(made, name):
 
 
 @pytest.mark.parametrize("words, expected", [
-    (("pack", "--mode", ""), ["keep", "encode", "raw", "mix"]),
+    (("pack", "--mode", ""), ["keep", "encode", "raw", "mix", "smart"]),
     (("pack", "--mode", "k"), ["keep"]),
     (("pack", "src", "--mode", "=", "e"), ["encode"]),
-    (("pack", "src", "--mode", "="), ["keep", "encode", "raw", "mix"]),
+    (("pack", "src", "--mode", "="), ["keep", "encode", "raw", "mix", "smart"]),
     (("plan", "--on-bad", "s"), ["stop", "skip"]),
     (("pack", "--mode", "keep", "--ord"), ["--order"]),
     (("pack", "--seed", ""), []),

@@ -77,6 +77,23 @@ static int encode_png(PenError *err)
     return r;
 }
 
+static int encode_webp(PenError *err)
+{
+    PenBuf b = {0};
+    int r = pen__webp_encode(&pixels, 90, limits, &b, err);
+    pen__buf_free(&b);
+    return r;
+}
+
+static int encode_gray_webp(PenError *err)
+{
+    PenPixels gray = {.data = picture, .width = 64, .height = 48, .channels = 1};
+    PenBuf b = {0};
+    int r = pen__webp_encode(&gray, 90, limits, &b, err);
+    pen__buf_free(&b);
+    return r;
+}
+
 static int metadata(PenError *err)
 {
     PenBuf meta = {0}, with = {0};
@@ -180,9 +197,10 @@ static int region_png(PenError *err)
 TEST(every_allocation_may_fail)
 {
     static int (*const runs[])(PenError * err) = {
-        decode_baseline, decode_cmyk,    decode_png, decode_mask,
-        encode_jpeg,     encode_png,     metadata,   resample,
-        region_tiled,    region_indexed, region_png, convert_progressive,
+        decode_baseline, decode_cmyk,      decode_png, decode_mask,
+        encode_jpeg,     encode_png,       metadata,   resample,
+        region_tiled,    region_indexed,   region_png, convert_progressive,
+        encode_webp,     encode_gray_webp,
     };
     int points = 0;
     make_jpeg(&(JpegSpec){.width = 250, .height = 140, .h = 2, .v = 2}, &baseline);

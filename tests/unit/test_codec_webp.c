@@ -163,6 +163,57 @@ TEST(limits_hold)
     pen__buf_free(&webp);
 }
 
+/* What libwebp itself makes of the same pixels; and those of a gray image, in all channels. */
+TEST(encode_gives_the_file_of_libwebp)
+{
+    PenBuf webp = {0}, expected = {0};
+    PenPixels source, gray;
+    PenError err = {0};
+    make_webp(3, false, &source, &expected);
+    CHECK_INT(pen__webp_encode(&source, 80, limits, &webp, &err), PEN_OK);
+    CHECK_INT(webp.bytes, expected.bytes);
+    CHECK_MEM(webp.data, expected.data, expected.bytes);
+    size_t bytes = webp.bytes; /* more is appended */
+    make_pixels(WIDTH, HEIGHT, 1, 4, &gray);
+    CHECK_INT(pen__webp_encode(&gray, 100, limits, &webp, &err), PEN_OK);
+    CHECK_MEM(webp.data, expected.data, expected.bytes);
+    PenPixels p;
+    CHECK_INT(pen__image_decode(webp.data + bytes, webp.bytes - bytes, limits, &p, &err), PEN_OK);
+    for (size_t i = 0; i < (size_t)WIDTH * HEIGHT * 3; i++)
+        CHECK(abs(p.data[i] - gray.data[i / 3]) < 24);
+    pen__pixels_free(&p);
+    pen__pixels_free(&gray);
+    pen__pixels_free(&source);
+    pen__buf_free(&webp);
+    pen__buf_free(&expected);
+}
+
+TEST(encode_has_limits)
+{
+    static uint8_t row[16384 * 3];
+    PenBuf out = {0};
+    PenError err = {0};
+    PenPixels wide = {row, 16383, 1, 3};
+    CHECK_INT(pen__webp_encode(&wide, 80, limits, &out, &err), PEN_OK);
+    size_t bytes = out.bytes;
+    wide.width = 16384;
+    CHECK_INT(pen__webp_encode(&wide, 80, limits, &out, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "at most 16383 pixels, but the image has 16384 x 1; choose a "
+                              "smaller --max-side, or --codec jpeg"));
+    wide.width = 100;
+    PenLimits few = {.max_pixels = 99, .max_memory_bytes = 499};
+    CHECK_INT(pen__webp_encode(&wide, 80, &few, &out, &err), PEN_E_LIMIT);
+    few.max_pixels = 100;
+    CHECK_INT(pen__webp_encode(&wide, 80, &few, &out, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "at most 499 bytes of memory, but needs 500"));
+    CHECK_INT(pen__webp_encode(&wide, 0, limits, &out, &err), PEN_E_INVALID);
+    CHECK_INT(pen__webp_encode(&wide, 101, limits, &out, &err), PEN_E_INVALID);
+    wide.channels = 4;
+    CHECK_INT(pen__webp_encode(&wide, 80, limits, &out, &err), PEN_E_INVALID);
+    CHECK_INT(out.bytes, bytes);
+    pen__buf_free(&out);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -171,5 +222,7 @@ int main(int argc, char **argv)
     RUN(damage_is_harmless);
     RUN(extended_files);
     RUN(limits_hold);
+    RUN(encode_gives_the_file_of_libwebp);
+    RUN(encode_has_limits);
     return TEST_END();
 }

@@ -66,6 +66,13 @@ TEST(block_samples_by_probing)
     settings.mode = PEN_MODE_ENCODE; /* 131,072 / 4 = 32,768, and the label */
     check_block_samples(64);
     CHECK_OK_SO_FAR();
+    settings.mode = PEN_MODE_SMART;
+    settings.smart_threshold = 512 * 256 * 3; /* all of them raw */
+    check_block_samples(8);
+    CHECK_OK_SO_FAR();
+    settings.smart_threshold--;
+    check_block_samples(64);
+    CHECK_OK_SO_FAR();
     settings.mode = PEN_MODE_MIX;
     settings.raw_share = 0.25; /* 98,304 and a quarter more of what little the files take */
     check_block_samples(32);

@@ -226,6 +226,98 @@ TEST(encoded_files_need_no_index)
     pen__buf_free(&file);
 }
 
+static void check_webp(const PenPreparedImage *p, uint32_t width, uint32_t height)
+{
+    PenPixels pixels;
+    CHECK_INT(p->image.codec, PEN_STORED_WEBP);
+    CHECK_INT(p->image.how, PEN_HOW_ENCODED);
+    CHECK_INT(p->image.channels, 3);
+    CHECK_INT(p->image.entries.plan.n_entries, 0);
+    CHECK_INT(p->image.meta_bytes, 0);
+    CHECK_INT(pen__image_decode(p->image.data, p->image.bytes, &settings.limits, &pixels, &err),
+              PEN_OK);
+    CHECK_INT(pixels.width, width);
+    CHECK_INT(pixels.height, height);
+    CHECK_INT(pixels.channels, 3);
+    pen__pixels_free(&pixels);
+}
+
+/* JPEGs of this quality or lower stay, as with the other codec. */
+TEST(encodes_webp)
+{
+    PenBuf file = {0};
+    PenPreparedImage p;
+    for (int gray = 0; gray < 2; gray++) {
+        ask(PEN_MODE_ENCODE);
+        settings.codec = PEN_ENCODING_WEBP;
+        make_file(
+            &(JpegSpec){.width = 97, .height = 61, .channels = gray ? 1 : 3, .orientation = 6},
+            &file);
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, PEN_HOW_KEPT_QUALITY);
+        drop(&p);
+        settings.max_side = 50;
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.orientation, 6);
+        check_webp(&p, 50, 31);
+        drop(&p);
+        settings.max_side = 0;
+        settings.quality = 60;
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        check_webp(&p, 97, 61);
+        drop(&p);
+    }
+    settings.codec = 2;
+    CHECK_INT(pen__prepare_settings_check(&settings, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "codec 2: expected 0 or 1"));
+    pen__buf_free(&file);
+}
+
+/* The threshold is the last size that is raw, and the resized image counts. */
+TEST(small_images_are_raw)
+{
+    PenBuf file = {0};
+    PenPreparedImage p;
+    ask(PEN_MODE_SMART);
+    settings.quality = 60;
+    make_file(&(JpegSpec){.width = 97, .height = 61}, &file);
+    for (int i = 0; i < 2; i++) {
+        settings.smart_threshold = 97 * 61 * 3 - (uint64_t)i;
+        CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+        CHECK_INT(p.image.how, i ? PEN_HOW_ENCODED : PEN_HOW_RAW);
+        CHECK_INT(p.image.codec, i ? PEN_STORED_JPEG : PEN_STORED_RAW);
+        drop(&p);
+    }
+    settings.max_side = 96;
+    CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+    CHECK_INT(p.image.how, PEN_HOW_RAW);
+    CHECK_INT(p.image.width, 96);
+    drop(&p);
+    settings.smart_threshold = 100;
+    settings.codec = PEN_ENCODING_WEBP;
+    CHECK_INT(prepare(&file, file.bytes, &p), PEN_OK);
+    check_webp(&p, 96, 60);
+    drop(&p);
+    pen__buf_free(&file);
+}
+
+/* Frames of a video come as pixels. */
+TEST(frames_are_encoded_by_size)
+{
+    uint8_t pixels[16 * 8 * 3] = {0};
+    const PenPixels frame = {pixels, 16, 8, 3};
+    PenPreparedImage p = {0};
+    ask(PEN_MODE_SMART);
+    settings.codec = PEN_ENCODING_WEBP;
+    for (int i = 0; i < 2; i++) {
+        settings.smart_threshold = sizeof pixels - (size_t)i;
+        CHECK_INT(pen__prepare_pixels(&settings, (const uint8_t *)"key", 3, &frame, &p, &err),
+                  PEN_OK);
+        CHECK_INT(p.image.codec, i ? PEN_STORED_WEBP : PEN_STORED_RAW);
+        pen__prepared_image_free(&p);
+    }
+}
+
 TEST(tiles_are_not_written)
 {
     ask(PEN_MODE_TILE);
@@ -242,6 +334,9 @@ int main(int argc, char **argv)
     RUN(other_files_are_not_converted);
     RUN(conversion_needs_mode_keep_with_an_index);
     RUN(encoded_files_need_no_index);
+    RUN(encodes_webp);
+    RUN(small_images_are_raw);
+    RUN(frames_are_encoded_by_size);
     RUN(tiles_are_not_written);
     return TEST_END();
 }

@@ -40,8 +40,10 @@ of 'penstock pack' for images have the same meaning here.
 """
 # Options that are settings of penstock.Writer: option, setting, type, help.
 _SETTINGS: tuple[tuple[str, str, Any, str], ...] = (
-    ("mode", "mode", str, "how to store images: keep, encode, raw or mix (default: keep)"),
-    ("quality", "quality", int, "JPEG quality in the modes encode and mix (default: 90)"),
+    ("mode", "mode", str, "how to store images: keep, encode, raw, mix or smart (default: keep)"),
+    ("codec", "codec", str, "jpeg (default) or webp: what images are encoded as"),
+    ("quality", "quality", int, "quality in the modes encode, mix and smart (default: 90)"),
+    ("smart-threshold", "smart_threshold", str, "mode smart: raw up to this size (default: 64KiB)"),
     ("max-side", "max_side", int, "shrink larger images, except in mode keep"),
     ("short-side", "short_side", int, "the same for the shorter side"),
     ("progressive", "progressive", str, "keep (default) or convert progressive JPEGs"),

@@ -17,6 +17,7 @@ static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_D
                                                   .mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
+                                                  .smart_threshold = 65536,
                                                   .fraction = 1,
                                                   .max_bad = UINT64_MAX,
                                                   .shard_bytes = DEFAULT_SHARD_BYTES};
@@ -25,6 +26,7 @@ static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_D
                                                   .mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
+                                                  .smart_threshold = 65536,
                                                   .block_samples = 32,
                                                   .shard_bytes = DEFAULT_SHARD_BYTES};
 
@@ -54,7 +56,7 @@ int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings 
 
 static bool can_omit_index(int mode)
 {
-    return mode == PEN_MODE_KEEP || mode == PEN_MODE_ENCODE;
+    return mode == PEN_MODE_KEEP || mode == PEN_MODE_ENCODE || mode == PEN_MODE_SMART;
 }
 
 bool pen__settings_index(const PenIngestSettings *s)
@@ -64,7 +66,7 @@ bool pen__settings_index(const PenIngestSettings *s)
 
 bool pen__settings_entries(const PenIngestSettings *s)
 {
-    return pen__settings_index(s) || s->mode == PEN_MODE_ENCODE;
+    return pen__settings_index(s) || s->mode == PEN_MODE_ENCODE || s->mode == PEN_MODE_SMART;
 }
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
@@ -74,6 +76,8 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
                                 .max_side = s->max_side,
                                 .short_side = s->short_side,
                                 .raw_share = s->raw_share,
+                                .codec = s->codec,
+                                .smart_threshold = s->smart_threshold,
                                 .check_decode = s->check_decode,
                                 .index = pen__settings_index(s),
                                 .progressive = s->progressive,
@@ -106,8 +110,8 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
     int r = pen__prepare_settings_check(&prepare, reterr);
     if (r == PEN_OK && s->no_index && !can_omit_index(s->mode))
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "no_index (Python: index=False): only the modes keep and encode can do "
-                         "without entry indexes; choose one of them, or leave no_index out");
+                         "no_index (Python: index=False): only the modes keep, encode and smart "
+                         "can do without entry indexes; choose one of them, or leave no_index out");
     return r;
 }
 
@@ -195,15 +199,18 @@ bool pen__settings_have_columns(const char *text)
 
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
 {
-    static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix"};
+    static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix", "smart"};
     char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES], number[NUMBER_BYTES], fps[64] = "";
+    char threshold[64] = "";
+    if (s->mode == PEN_MODE_SMART)
+        snprintf(threshold, sizeof threshold, ",\"smart_threshold\":%" PRIu64, s->smart_threshold);
     if (s->fps > 0) /* of clips alone */
         snprintf(fps, sizeof fps, ",\"fps\":%s", number_text(s->fps, number));
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
              ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64
-             "%s%s%s%s%s" COLUMNS_TEXT "}",
+             "%s%s%s%s%s%s%s" COLUMNS_TEXT "}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
@@ -211,7 +218,8 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
              s->sixteen_bit == PEN_SIXTEEN_REDUCE ? ",\"sixteen_bit\":\"reduce\"" : "",
              pen__settings_index(s) ? ",\"index\":1" : "",
              s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "",
-             s->in_place ? ",\"in_place\":1" : "");
+             s->in_place ? ",\"in_place\":1" : "",
+             s->codec == PEN_ENCODING_WEBP ? ",\"codec\":\"webp\"" : "", threshold);
 }
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)

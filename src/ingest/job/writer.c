@@ -47,6 +47,8 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->max_side = s->max_side;
     ret->short_side = s->short_side;
     ret->raw_share = s->raw_share;
+    ret->codec = s->codec;
+    ret->smart_threshold = s->smart_threshold;
     ret->check_decode = s->check_decode;
     ret->sixteen_bit = s->sixteen_bit;
     ret->no_index = s->no_index;

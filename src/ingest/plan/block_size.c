@@ -27,8 +27,8 @@ static uint64_t pixels_after(const PenIngestSettings *s, const PenImageInfo *ima
     return PEN_MAX(w * want / have, 1u) * PEN_MAX(h * want / have, 1u);
 }
 
-/* About what an image takes in the pack. A JPEG encoded anew is reckoned at a quarter byte per
- * pixel. */
+/* About what an image takes in the pack. One that is encoded anew is reckoned at a quarter byte
+ * per pixel. */
 static uint64_t stored_bytes(const PenIngestSettings *s, const PenImageInfo *image, uint64_t bytes)
 {
     bool resized;
@@ -43,6 +43,8 @@ static uint64_t stored_bytes(const PenIngestSettings *s, const PenImageInfo *ima
     case PEN_MODE_MIX:
         return (uint64_t)(s->raw_share * (double)raw +
                           (1 - s->raw_share) * (double)(resized ? encoded : bytes));
+    case PEN_MODE_SMART:
+        return raw <= s->smart_threshold ? raw : encoded;
     default:
         return bytes;
     }

@@ -16,8 +16,8 @@
 int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
 {
     int resizes = s->max_side || s->short_side;
-    if (s->mode < PEN_MODE_TILE || s->mode > PEN_MODE_MIX)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 4", s->mode);
+    if (s->mode < PEN_MODE_TILE || s->mode > PEN_MODE_SMART)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "mode %d: expected 0 to 5", s->mode);
     if (s->mode == PEN_MODE_TILE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "mode tile: tiles can be read, but are no longer written; use the mode "
@@ -30,7 +30,7 @@ int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
     if (resizes && s->mode == PEN_MODE_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "max_side, short_side: the mode keep does not resize images; choose the "
-                         "mode encode, raw or mix");
+                         "mode encode, raw, mix or smart");
     if (s->progressive != PEN_PROGRESSIVE_KEEP && s->progressive != PEN_PROGRESSIVE_CONVERT)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "progressive %d: expected 0 or 1",
                          s->progressive);
@@ -42,6 +42,8 @@ int pen__prepare_settings_check(const PenPrepareSettings *s, PenError *reterr)
     if (s->sixteen_bit != PEN_SIXTEEN_REFUSE && s->sixteen_bit != PEN_SIXTEEN_REDUCE)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "16-bit setting %d: expected 0 or 1",
                          s->sixteen_bit);
+    if (s->codec != PEN_ENCODING_JPEG && s->codec != PEN_ENCODING_WEBP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "codec %d: expected 0 or 1", s->codec);
     if (!(s->raw_share >= 0 && s->raw_share <= 1))
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "raw share %g: expected 0 to 1",
                          s->raw_share);
@@ -283,6 +285,21 @@ static int store_jpeg(const PenPrepareSettings *s, PenPreparedImage *p, PenError
     return ret;
 }
 
+/* Metadata are not kept, as with raw pixels. */
+static int store_webp(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
+{
+    int ret = pen__webp_encode(&p->pixels, s->quality, &s->limits, &p->encoded, reterr);
+    store_file(p, PEN_STORED_WEBP);
+    p->image.channels = 3;
+    pen__pixels_free(&p->pixels);
+    return ret;
+}
+
+static int store_lossy(const PenPrepareSettings *s, PenPreparedImage *p, PenError *reterr)
+{
+    return s->codec == PEN_ENCODING_WEBP ? store_webp(s, p, reterr) : store_jpeg(s, p, reterr);
+}
+
 /* A JPEG that is not encoded again. The mode need not keep the bytes of a file, so that one with
  * several scans gets an entry index, too. Without an index, it is a kept file like any other. */
 static int keep_quality(const PenPrepareSettings *s, const PenImageInfo *info, PenPreparedImage *p,
@@ -325,7 +342,7 @@ static int encode(const PenPrepareSettings *s, int mask, const PenImageInfo *inf
         return ret;
     if (mask || p->pixels.channels == 4)
         return store_png(p, reterr);
-    return store_jpeg(s, p, reterr);
+    return store_lossy(s, p, reterr);
 }
 
 static void store_raw(PenPreparedImage *p)
@@ -363,6 +380,30 @@ static int falls_raw(const PenPrepareSettings *s, const uint8_t *key, size_t key
     return (double)(pen__load64(hash) >> 11) * 0x1p-53 < s->raw_share;
 }
 
+/* From the header alone: only the resized image counts, and only its pixels. */
+static bool is_small(const PenPrepareSettings *s, int mask, const PenImageInfo *info)
+{
+    uint32_t w, h;
+    target_size(s, info->width, info->height, &w, &h);
+    return (uint64_t)w * h * (mask ? 1 : info->channels) <= s->smart_threshold;
+}
+
+/* The mode of this image: a mixed pack has images of two. */
+static int image_mode(const PenPrepareSettings *s, const uint8_t *key, size_t key_bytes, int mask,
+                      const PenImageInfo *info)
+{
+    switch (s->mode) {
+    case PEN_MODE_MIX:
+        if (falls_raw(s, key, key_bytes))
+            return PEN_MODE_RAW;
+        return s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_KEEP;
+    case PEN_MODE_SMART:
+        return is_small(s, mask, info) ? PEN_MODE_RAW : PEN_MODE_ENCODE;
+    default:
+        return s->mode;
+    }
+}
+
 static int by_mode(const PenPrepareSettings *s, int mode, int mask, const PenImageInfo *info,
                    PenPreparedImage *p, PenError *reterr)
 {
@@ -391,20 +432,17 @@ int pen__prepare_image(const PenPrepareSettings *s, const uint8_t *key, size_t k
             "only the upper 8; accept that with --sixteen-bit reduce, after "
             "'penstock gc' if a run was interrupted (Python: "
             "sixteen_bit=\"reduce\"), or store the file in a field of type bytes");
-    int mode = s->mode;
-    if (mode == PEN_MODE_MIX) {
-        int rest = s->max_side || s->short_side ? PEN_MODE_ENCODE : PEN_MODE_KEEP;
-        mode = falls_raw(s, key, key_bytes) ? PEN_MODE_RAW : rest;
-    }
     p->image.orientation = info.orientation;
     p->image.source_bytes = p->source.bytes;
-    return by_mode(s, mode, mask, &info, p, reterr);
+    return by_mode(s, image_mode(s, key, key_bytes, mask, &info), mask, &info, p, reterr);
 }
 
 int pen__prepare_pixels(const PenPrepareSettings *s, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr)
 {
     size_t bytes = (size_t)pixels->width * pixels->height * pixels->channels;
+    PenImageInfo info = {
+        .width = pixels->width, .height = pixels->height, .channels = (uint8_t)pixels->channels};
     p->pixels = *pixels;
     p->pixels.data = pen__alloc(bytes + PEN_SLACK);
     if (!p->pixels.data)
@@ -415,8 +453,8 @@ int pen__prepare_pixels(const PenPrepareSettings *s, const uint8_t *key, size_t 
     int ret = shrink(s, 0, &p->pixels, reterr);
     if (ret < 0)
         return ret;
-    if (s->mode != PEN_MODE_RAW && !(s->mode == PEN_MODE_MIX && falls_raw(s, key, key_bytes)))
-        return store_jpeg(s, p, reterr);
+    if (image_mode(s, key, key_bytes, 0, &info) != PEN_MODE_RAW)
+        return store_lossy(s, p, reterr);
     store_raw(p);
     return PEN_OK;
 }

@@ -18,6 +18,8 @@ typedef struct PenPrepareSettings {
     int quality;
     uint32_t max_side, short_side;
     double raw_share;
+    int codec;                /* a PenEncoding */
+    uint64_t smart_threshold; /* smart: bytes of the largest image that is stored raw */
     int check_decode;
     int index;              /* JPEGs that are kept or encoded get an entry index */
     int progressive;        /* a PenProgressive */
@@ -36,7 +38,7 @@ int pen__prepare_settings_check(const PenPrepareSettings *settings, PenError *re
 typedef struct PenPreparedImage {
     PenStoredImage image;
     PenBuf source;    /* the input's bytes */
-    PenBuf encoded;   /* a PNG or a JPEG that is not the source */
+    PenBuf encoded;   /* a file that is not the source */
     PenBuf index;     /* entries of the JPEG, coded */
     PenPixels pixels; /* raw */
     PenBuf meta;
@@ -51,7 +53,7 @@ typedef struct PenPreparedImage {
  * PEN_E_UNSUPPORTED say that the input is bad. */
 int pen__prepare_image(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                        int mask, PenPreparedImage *p, PenError *reterr);
-/* The same for pixels, RGB, which stay the caller's: raw, or encoded as JPEG. */
+/* The same for pixels, RGB, which stay the caller's: raw, or encoded. */
 int pen__prepare_pixels(const PenPrepareSettings *settings, const uint8_t *key, size_t key_bytes,
                         const PenPixels *pixels, PenPreparedImage *p, PenError *reterr);
 void pen__prepared_image_free(PenPreparedImage *p);
