@@ -23,6 +23,7 @@ VERBS = {
     "rerun": "repeat a run from the first line of its report",
     "compare": "compare two reports: is the difference larger than the noise?",
     "advise": "find the cheapest configuration that reaches a rate",
+    "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
 }
 
 USAGE = """usage: penstock-lab VERB [options]

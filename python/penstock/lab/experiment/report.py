@@ -34,7 +34,7 @@ def _complete(data: bytes) -> tuple[list[Line], int]:
     for number, text in enumerate(texts):
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == len(texts) - 1:
                 break
             raise LabError(f"line {number + 1} is damaged: expected a JSON object") from None

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock-lab report: one page of all runs in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+from ..errors import LabError
+from ..pages import Block, Text, checked, html, markdown
+from ..pages import run as run_page
+
+HELP = """Makes a page of all runs below a folder: tables, plots, verdicts, and the command that
+repeats each figure.
+
+Writes one HTML file that needs no other file and no scripts, and the same as Markdown with its
+plots in a folder beside it.
+"""
+TITLE = "Report of penstock-lab"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="a folder with runs: the --out of other "
+                        "verbs, or one run")
+    parser.add_argument("-o", "--output", metavar="PAGE.html",
+                        help="the page; the Markdown file has the same name with .md (default: "
+                        "DIR/page.html)")
+    parser.add_argument("--title", default=TITLE, help=f"of the page (default: {TITLE})")
+
+
+def _blocks(path: pathlib.Path) -> list[Block]:
+    lines = checked.read(path)
+    try:
+        return run_page.blocks(lines, path)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LabError(f"cannot show report '{path}': {type(error).__name__}: {error}. Remove the "
+                       "report, or measure again") from error
+
+
+def write(page: pathlib.Path, title: str, blocks: list[Block]) -> list[pathlib.Path]:
+    """The page as HTML and as Markdown with its pictures; returns the two files."""
+    plots = page.with_name(f"{page.stem}-plots")
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(html.render(title, blocks), encoding="utf-8")
+        text = page.with_suffix(".md")
+        text.write_text(markdown.render(title, blocks, plots.name), encoding="utf-8")
+        for name, svg in markdown.pictures(blocks).items():
+            plots.mkdir(exist_ok=True)
+            (plots / name).write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"cannot write page '{page}': {error.strerror}") from None
+    return [page, text]
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = pathlib.Path(options.folder)
+    page = pathlib.Path(options.output) if options.output else folder / "page.html"
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise LabError(f"-o: expected a name that ends in .html, found '{page}'")
+    found = checked.find(folder)
+    blocks: list[Block] = [Text(f"{len(found)} {'run' if len(found) == 1 else 'runs'}.")]
+    for path in found:
+        blocks += _blocks(path)
+    for written in write(page, options.title, blocks):
+        print(f"page: {written}")
+    return 0
