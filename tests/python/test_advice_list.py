@@ -156,8 +156,10 @@ NOT_FOLLOWED = {
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
-    "move points to the nearest edge of what the result shows of the image", "keep or ","remove it"}
+    "move points to the nearest edge of what the result shows of the image", "keep or ","remove it",
+    "lower left"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")
+HELP_OF_LAB = ("HELP", "USAGE", "VERBS")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row
     "pass one with --work", "finish it with 'penstock finalise', or discard it and what its tasks",
@@ -215,6 +217,9 @@ IN_TESTS = {
     "choose another name for the numbers of the sources",
     "; leave the source out, or use schedule= to begin with it later",
     "write a pack of those that you want, or load it alone",
+    # test_lab_command.py
+    "is complete already; remove the folder to measure again",
+    "Choose another --out or --name, or remove that folder",
     # test_cli_extract.py
     "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }
@@ -233,12 +238,22 @@ def texts_of_c(source):
             text = None
 
 
+def is_help(node):
+    """Of penstock-lab: help=, the description of an option, the text of --help."""
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "id", getattr(node.func, "attr", "")) == "option"
+    if isinstance(node, ast.Assign):
+        return getattr(node.targets[0], "id", "") in HELP_OF_LAB
+    return isinstance(node, ast.keyword) and node.arg == "help"
+
+
 def texts_of_python(source):
-    """Its strings but those that describe a module, a class or a function."""
+    """Its strings but those that describe a module, a class, a function or an option."""
     tree = ast.parse(source)
     skipped = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped.update(part for node in ast.walk(tree) if is_help(node) for part in ast.walk(node))
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr) and node not in skipped:
             skipped.update(node.values)
             parts = [p.value if isinstance(p, ast.Constant) else "%s" for p in node.values]
             yield "".join(parts)
@@ -288,6 +303,8 @@ def test_what_advises_is_found():
     source = 'f("a; use " /* x */ "b %" PRIu64 "c", \'"\') // "d"'
     assert list(texts_of_c(source)) == ["a; use b %c"]
     assert list(texts_of_python('"""x"""\nf(f"a {b}; use c")')) == ["a %s; use c"]
+    described = 'HELP = "a"\nf("b", help="c")\nx: int = option(1, f"d {e}")\ng("h")'
+    assert list(texts_of_python(described)) == ["b", "h"]
     for text in ("x; use y", "x: leave it out", "; run it", "x, or add y", "x; 'penstock gc' z"):
         assert ADVICE.search(text), text
     for text in ("expected a name", "x: read of 3 bytes", "the user has"):

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +112,8 @@ def test_a_killed_run_continues(tmp_path):
     assert "continuing" in err
     code, out, err = lab("fake", "--rounds", "3", cwd=tmp_path)
     assert code == 0 and table(out) == table(expected) and "is complete already" in err
+    shutil.rmtree(path.parent)  # as the message advises
+    assert lab("fake", "--rounds", "3", cwd=tmp_path)[0] == 0
     kinds = [line["kind"] for line in report.read(path)]
     assert kinds.count("end") == 1 and kinds[-1] == "end"
 
@@ -130,6 +133,11 @@ def test_other_parameters_are_refused(tmp_path):
     assert lab("fake", "--rounds", "1", "--name", "x", cwd=tmp_path)[0] == 0
     code, _, err = lab("fake", "--rounds", "1", "--name", "x", "--quality", "50", cwd=tmp_path)
     assert code == 1 and "quality: 90 in the report, now 50" in err
+    assert "Choose another --out or --name, or remove that folder" in err
+    words = ("fake", "--rounds", "1", "--quality", "50", "--name")
+    assert lab(*words, "y", cwd=tmp_path)[0] == 0
+    shutil.rmtree(tmp_path / "lab" / "fake" / "x")
+    assert lab(*words, "x", cwd=tmp_path)[0] == 0
 
 
 def test_rerun_from_the_first_line_alone(tmp_path):

@@ -113,7 +113,7 @@ def test_other_dates_and_machines_are_not_refused(tmp_path):
 
 def test_create_keeps_what_exists(tmp_path):
     made(tmp_path)
-    with pytest.raises(LabError, match="penstock-lab resume"):
+    with pytest.raises(LabError, match="expected a folder without a report"):
         Report.create(tmp_path, HEAD)
 
 

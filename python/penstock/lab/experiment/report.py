@@ -111,10 +111,7 @@ class Report:
         report = cls(folder)
         if report.lines:
             report.close()
-            raise LabError(
-                f"'{report.path}' exists. Continue it with 'penstock-lab resume {folder}', or "
-                "choose another --out"
-            )
+            raise LabError(f"'{report.path}' exists: expected a folder without a report")
         report.append("parameters", format=FORMAT, **head)
         return report
 
