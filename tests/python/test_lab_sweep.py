@@ -155,6 +155,26 @@ def test_the_warning_after_a_resume():
     assert "9.00" in results.warning(lines)
 
 
+def test_shapes_are_in_the_report_and_misses_are_warned_of(tmp_path):
+    check = {"shape": "disk=20MB/s", "what": "bandwidth", "asked": 20.0, "unit": "MB/s"}
+
+    class Arm(lab_fake.FakeArm):
+        def shapes(self):
+            return [{**check, "measured": 20.5, "within": True},
+                    {**check, "measured": 24.0, "within": False}]
+
+    class Shaped(Fake):
+        def open(self, cell):
+            return Arm(cell, 1.0)
+
+    chosen = Parameters(rounds=1, threads=(1,), loaders=("a",))
+    lines = run(tmp_path, chosen, asked=Shaped(chosen))
+    assert [line["kind"] for line in lines[1:]] == ["prepared", "shape", "shape", "first", "turn"]
+    assert results.all_warnings(lines)[:1] == [
+        "simulated disk=20MB/s: bandwidth: 20 MB/s requested, 24 measured, which is more than 5 % "
+        "off"]
+
+
 def test_the_machine():
     here = machine.describe()
     assert here["cores"] >= 1 and here["memory_gb"] > 0 and here["cpu"] and here["kernel"]

@@ -96,9 +96,8 @@ def perform(question: str, chosen: parameters.Base, folder: pathlib.Path,
         lines = opened.lines
     print(getattr(verb, "table", results.table)(lines), end="")
     print(f"\nreport: {opened.path}")
-    disturbed = results.warning(lines)
-    if disturbed:
-        print(f"warning: {disturbed}. Measure again when the machine is idle.", file=sys.stderr)
+    for text in results.all_warnings(lines):
+        print(f"warning: {text}.", file=sys.stderr)
     return 0
 
 

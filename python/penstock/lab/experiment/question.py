@@ -20,6 +20,10 @@ class Arm:
         """What the report keeps of the preparation: seconds, stored bytes, versions, notes."""
         return {}
 
+    def shapes(self) -> list[dict[str, Any]]:
+        """Checks of the simulated storage: each has shape, what, asked, measured, unit, within."""
+        return []
+
     def turn(self, number: int) -> dict[str, Any]:
         """Measure once: at least seconds, samples and cpu (seconds of processor time).
 

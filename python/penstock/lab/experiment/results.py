@@ -67,6 +67,20 @@ def other_cores(lines: list[Line]) -> float:
     return sum(turn.get("other_cpu", 0.0) for turn in turns) / wall if wall else 0.0
 
 
+def all_warnings(lines: list[Line]) -> list[str]:
+    """What may have disturbed the figures of a run: simulated storage that misses its values, and
+    other processes on the machine."""
+    missed = [
+        f"simulated {line['shape']}: {line['what']}: {line['asked']:g} {line['unit']} requested, "
+        f"{line['measured']:.4g} measured, which is more than 5 % off"
+        for line in lines if line["kind"] == "shape" and not line["within"]
+    ]
+    disturbed = warning(lines)
+    if disturbed:
+        missed.append(f"{disturbed}. Measure again when the machine is idle")
+    return missed
+
+
 def warning(lines: list[Line]) -> str:
     """Why the figures of a run may be disturbed; "" if it was alone on the machine."""
     loads = [lines[0]["machine"].get("load_before", 0.0)]

@@ -76,6 +76,8 @@ class _Group:
             prepared = arm.prepared()
             if key(cell) not in self.done.prepared:
                 self.report.append("prepared", cell=dict(cell), **prepared)
+            for check in arm.shapes():
+                self.report.append("shape", cell=dict(cell), **check)
             if self.question.warm_up:
                 first = self.measure(cell, arm, WARM_UP)
                 if key(cell) not in self.done.first:
