@@ -220,6 +220,10 @@ IN_TESTS = {
     # test_lab_command.py
     "is complete already; remove the folder to measure again",
     "Choose another --out or --name, or remove that folder",
+    # test_lab_train.py
+    "; remove --nesterov", "field 'label': training needs class", "another folder, or remove it",
+    "use a smaller --batch-size", "training needs PyTorch: pip install", "; use --device cpu",
+    "Remove it to start again", "set with --classes-from TRAIN.pen",
     # test_cli_extract.py
     "is a part of the Python package; run", "is writing it, or was killed; delete it",
 }

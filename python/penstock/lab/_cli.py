@@ -24,6 +24,7 @@ VERBS = {
     "compare": "compare two reports: is the difference larger than the noise?",
     "advise": "find the cheapest configuration that reaches a rate",
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
+    "train": "train an image classifier: accuracy, and the time spent waiting for data",
 }
 
 USAGE = """usage: penstock-lab VERB [options]
