@@ -24,7 +24,7 @@ VERBS = """
     mend mount move name open pack pass preload put raise read reduce remove rename replace run
     save set split start store take try unpack upload use wait write""".split()
 ADVICE = re.compile(
-    r"(?:[;:] |^; |^)(?:{0})[ ,] *(?!at |of |below |failed|was |needs |time |= )"
+    r"(?:[;:] |^; |^)(?:{0})[ ,] *(?!at |of |below |failed|was |needs |time |average |= )"
     r"|[;,] (?:or|then) (?:{0}) |[;:] (?:or )?'penstock|' (?:explains|lists|shows|gives|makes)|; --"
     .format("|".join(VERBS)))
 
@@ -158,7 +158,7 @@ NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
     "move points to the nearest edge of what the result shows of the image", "keep or ","remove it",
     "lower left"}
-HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py")
+HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py", "html.py")
 HELP_OF_LAB = ("HELP", "USAGE", "VERBS")
 IN_TESTS = {
     # advice : followed in a test of these files that is no row

@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from example_tools import ROOT
 from py_tools import need_penstock, write_pack
 
 penstock = need_penstock()
@@ -158,6 +159,15 @@ def test_rerun_from_the_first_line_alone(tmp_path):
     assert old["inputs"][0]["samples"] == 9 and len(old["inputs"][0]["id"]) == 32
     assert lab("rerun", folder, cwd=tmp_path)[0] == 0
     assert report.changes(old, report.read(f"{folder}-2")[0]) == []
+
+
+def test_the_reference_lists_every_kind_and_member(tmp_path):
+    assert lab("fake", "--rounds", "1", "--loaders", "a,missing", cwd=tmp_path)[0] == 0
+    page = (ROOT / "docs" / "reference" / "lab-reports.md").read_text(encoding="utf-8")
+    lines = report.read(next(tmp_path.rglob("report.jsonl")))
+    names = {line["kind"] for line in lines} | {name for line in lines for name in line}
+    names |= {*lines[0]["machine"], *lines[0]["versions"], "path", "id"}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == ["kind"]
 
 
 def test_compare(tmp_path):
