@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Augmentations: CPU time per image of 224 x 224 pixels, beside other libraries; one table.
+"""Augmentations: CPU time per image of 224 x 224 pixels, beside other libraries; two tables.
 
     build/venv/bin/python bench/augment_speed.py [--rounds N] [--photos DIR] [--only NAME,...]
 
 penstock: the CPU time of a sample with the operation, less that of the same loader without it, with
 one thread and a pack of raw pixels (`penstock bench`). The others call their operation on images in
-memory, with one thread. Medians of rounds in which all take turns. The environment of the others is
-made in build/peers (bench/environments.toml, augment).
+memory, with one thread: Pillow and torchvision on PIL images (first table), OpenCV, albumentations
+and DALI on arrays (second table). DALI runs a pipeline of batches, less the same one without the
+operation. Medians of rounds in which all take turns. Notes below the tables state what differs. The
+environments of the others are made in build/peers (environments.toml: augment, dali).
 Writes build/bench/augment.jsonl and augment.md.
 """
 
@@ -26,7 +28,9 @@ from compare.rounds import say
 from PIL import Image
 
 SIDE, IMAGES = 224, 64
-LIBRARIES = ("pillow", "torchvision", "albumentations")
+LIBRARIES = {"pillow": "augment", "torchvision": "augment", "opencv": "augment",
+             "albumentations": "augment", "dali": "dali"}  # and their environments
+TABLES = ("pillow", "torchvision"), ("opencv", "albumentations", "dali")
 PENSTOCK = places.BUILD / "penstock"
 
 
@@ -65,32 +69,57 @@ def own_side(pack, names):
 
 
 def other_side(python, name, images):
-    done = subprocess.run([python, places.BENCH / "augment" / "side.py", name, images], check=True,
-                          stdout=subprocess.PIPE)
+    done = subprocess.run([python, places.BENCH / "augment" / "side.py", name, images], check=False,
+                          capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{name} failed:\n{done.stderr}")  # else stderr has warnings of the libraries
     return json.loads(done.stdout)
 
 
-def measured(options, images, pack, python):
-    found = {}
+def measured(options, images, pack, pythons):
+    found, notes = {}, {}
     for number in range(options.rounds):
         sides = {"penstock": own_side(pack, options.only)}
-        sides |= {name: other_side(python, name, images) for name in LIBRARIES}
+        for name, python in pythons.items():
+            answer = other_side(python, name, images)
+            sides[name], notes[name] = answer["ms"], answer["notes"]
         for side, times in sides.items():
             for case, ms in times.items():
                 found.setdefault((case, side), []).append(ms)
         say(f"  round {number + 1} of {options.rounds}")
     return [{"kind": "augment", "operation": case, "side": side, "ms": statistics.median(times),
-             "least": min(times), "most": max(times)}
+             "least": min(times), "most": max(times), "note": notes.get(side, {}).get(case, "")}
             for (case, side), times in found.items() if case in options.only]
 
 
-def table(rows, names):
+def table(rows, names, libraries):
     ms = {(row["operation"], row["side"]): row["ms"] for row in rows}
-    lines = [["operation, ms", "penstock", *LIBRARIES]]
+    lines = [["operation, ms", "penstock", *libraries]]
     for name in names:
-        cells = (ms.get((name, side)) for side in ("penstock", *LIBRARIES))
-        lines.append([name, *("" if cell is None else f"{cell:.3f}" for cell in cells)])
+        cells = [ms.get((name, side)) for side in ("penstock", *libraries)]
+        if any(cell is not None for cell in cells[1:]):
+            lines.append([name, *("" if cell is None else f"{cell:.3f}" for cell in cells)])
     return report.table(lines)
+
+
+def text_of(rows, names):
+    alike = {}
+    for row in rows:
+        if row["note"]:
+            alike.setdefault((row["side"], row["note"]), []).append(row["operation"])
+    notes = [f"- {side}, {', '.join(cases)}: {note}" for (side, note), cases in alike.items()]
+    tables = [table(rows, names, libraries).strip() for libraries in TABLES]
+    return "\n\n".join([*tables, "\n".join(notes)]).strip()
+
+
+def interpreters():
+    """Of the libraries that are here; why the others are not goes to stderr."""
+    reasons = {name: environments.setup(name) for name in sorted(set(LIBRARIES.values()))}
+    for name, why in reasons.items():
+        if why:
+            print(f"the environment {name} is not here: {why}", file=sys.stderr)
+    return {library: environments.python_of(name) for library, name in LIBRARIES.items()
+            if not reasons[name]}
 
 
 def arguments():
@@ -104,14 +133,10 @@ def arguments():
 
 def main():
     options = arguments()
-    why = environments.setup("augment")
-    if why:
-        print(f"the other libraries are not here: {why}", file=sys.stderr)
-        return 1
-    python = environments.python_of("augment")
+    pythons = interpreters()
     images, pack = inputs(places.WORK / "augment", options.photos)
-    rows = measured(options, images, pack, python)
-    text = table(rows, options.only)
+    rows = measured(options, images, pack, pythons)
+    text = text_of(rows, options.only)
     (places.WORK / "augment.jsonl").write_text(
         "".join(json.dumps(row) + "\n" for row in [places.machine(), *rows]), encoding="utf-8")
     (places.WORK / "augment.md").write_text(text + "\n", encoding="utf-8")

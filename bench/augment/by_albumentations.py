@@ -4,9 +4,16 @@
 import albumentations as a
 import cv2
 
+NOTES = {
+    "sharpness": "a Laplacian, not Pillow's smoothing",
+    "gaussian blur 23": "a kernel of its own",
+    "hue": "180 steps of hue",
+    "random erasing": "writes a copy of the image",
+}
 
-def image(array):
-    return array
+
+def images(arrays):
+    return list(arrays)
 
 
 def _call(transform):
@@ -34,6 +41,7 @@ def cases():
         "affine nearest": a.Affine(rotate=(-15, 15), shear=(-10, 10), interpolation=nearest, p=1),
         "affine bilinear": a.Affine(rotate=(-15, 15), shear=(-10, 10), interpolation=linear, p=1),
         "perspective": a.Perspective((0.05, 0.25), p=1),
+        "random erasing": a.Erasing(p=1),
         "JPEG 50": a.ImageCompression(quality_range=(50, 50), p=1),
     }
     return {name: _call(transform) for name, transform in transforms.items()}

@@ -10,7 +10,9 @@ import types
 import torch
 from PIL import Image
 
-image = Image.fromarray
+
+def images(arrays):
+    return [Image.fromarray(array) for array in arrays]
 
 
 def _without_operators():

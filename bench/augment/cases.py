@@ -18,6 +18,7 @@ CASES = {
     "affine nearest": "random_affine 15 shear=10",
     "affine bilinear": "random_affine 15 shear=10 interpolation=bilinear",
     "perspective": "random_perspective 0.5 p=1",
+    "random erasing": "random_erasing 1",
     "JPEG 50": "jpeg 50",
     "RandAugment": "rand_augment",
     "TrivialAugment": "trivial_augment",

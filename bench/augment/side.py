@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One side of bench/augment_speed.py, in an environment of its own:
 
-    python bench/augment/side.py pillow|torchvision|opencv|albumentations IMAGES.npy
+    python bench/augment/side.py pillow|torchvision|opencv|albumentations|dali IMAGES.npy
 
-Prints the CPU milliseconds per image of each case that the library has, as JSON. The images are
-what the library works on; making them is not timed.
+Prints the CPU milliseconds per image of each case that the library has, and what differs, as JSON.
+The images are what the library works on; making them is not timed.
+
+A module by_NAME has images(arrays), the list of what its functions take; cases(), the functions;
+and, if needed, NOTES and IMAGES_PER_CALL. The time of a case "nothing" is subtracted from
+the others.
 """
 
 import importlib
@@ -34,8 +38,12 @@ def cpu_ms(function, images):
 def main():
     name, path = sys.argv[1:]
     side = importlib.import_module(f"augment.by_{name}")
-    images = [side.image(array) for array in numpy.load(path)]
-    print(json.dumps({case: cpu_ms(function, images) for case, function in side.cases().items()}))
+    images = side.images(numpy.load(path))
+    per_call = getattr(side, "IMAGES_PER_CALL", 1)
+    times = {case: cpu_ms(function, images) / per_call for case, function in side.cases().items()}
+    nothing = times.pop("nothing", 0)
+    times = {case: ms - nothing for case, ms in times.items()}
+    print(json.dumps({"ms": times, "notes": getattr(side, "NOTES", {})}))
 
 
 if __name__ == "__main__":
