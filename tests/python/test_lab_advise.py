@@ -22,10 +22,10 @@ CELLS = {
 }
 
 
-def write(folder, cells=CELLS, wobble=0.01, rounds=3, **head):
+def write(folder, cells=CELLS, wobble=0.01, rounds=3, threads=2, **head):
     with Report.create(folder, {**HEAD, **head}) as opened:
         for (loader, form), (rate, cpu_ms, size) in cells.items():
-            cell = {"loader": loader, "format": form, "threads": 2}
+            cell = {"loader": loader, "format": form, "threads": threads}
             opened.append("prepared", cell=cell, stored_mb=size * IMAGES / 1e6)
             opened.append("first", cell=cell, seconds=9.0, samples=IMAGES, cpu=9.0)
             for number in range(rounds):
@@ -113,6 +113,16 @@ def test_a_described_machine_is_limited_by_its_cores(tmp_path, capsys):
                        "--where", "format=jpeg90")
     assert "The closest one, loader=penstock format=jpeg90 threads=2, is limited by the cores: " \
         "2,000/s, 33 % too slow. It takes 3.0 cores and 150 MB/s." in out
+
+
+def test_measured_scaling_is_named(tmp_path, capsys):
+    write(tmp_path / "2")
+    one_thread = {key: (rate / 1.6, cpu, size) for key, (rate, cpu, size) in CELLS.items()}
+    write(tmp_path / "1", one_thread, threads=1)
+    _, out, _ = advise(capsys, tmp_path, "--rate", 3000, "--cores", 16)
+    assert "- loader=penstock format=raw: 1.60 times the rate with 2 threads instead of 1" in out
+    _, out, _ = advise(capsys, tmp_path / "2", "--rate", 3000, "--cores", 16)
+    assert "Measured scaling" not in out
 
 
 def test_limits_are_in_order():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of the lab: lines, torn lines, damage, other parameters, locks."""
 
+import errno
 import json
+import os
 
 import pytest
 from py_tools import need_penstock
@@ -122,6 +124,45 @@ def test_one_writer_at_a_time(tmp_path):
         with pytest.raises(LabError, match="another penstock-lab writes it"):
             Report.resume(tmp_path)
     Report.resume(tmp_path).close()
+
+
+def test_numbers_of_numpy_are_written(tmp_path):
+    class Number:
+        def item(self):
+            return 2.5
+
+    with Report.create(tmp_path, HEAD) as opened:
+        opened.append("turn", seconds=Number())
+        with pytest.raises(TypeError, match="cannot write object to a report"):
+            opened.append("turn", seconds=object())
+    assert report.read(tmp_path)[1:] == [{"kind": "turn", "seconds": 2.5}]
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(LabError, match="cannot write report '.*file/x/report.jsonl': Not a dir"):
+        Report.create(tmp_path / "file" / "x", HEAD)
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    made(tmp_path)
+    with Report.resume(tmp_path) as opened:
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda file, data: full(write, file, data))
+        with pytest.raises(LabError, match=f"No space left.*penstock-lab resume {tmp_path}"):
+            opened.append("turn", cell=CELL, round=2, seconds=1.0, samples=1)
+        monkeypatch.undo()
+    assert (tmp_path / report.NAME).read_bytes()[-1:] != b"\n"
+    with Report.resume(tmp_path) as opened:  # as the message advises
+        opened.append("end")
+    assert [line["kind"] for line in report.read(tmp_path)][2:] == ["turn", "end"]
+
+
+def full(write, file, data):
+    """A disk that has room for ten bytes more."""
+    if len(data) <= 10:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return write(file, data[:10]) if data.startswith(b'{"kind') else full(write, file, b"")
 
 
 def test_values_that_json_has_not_are_refused(tmp_path):

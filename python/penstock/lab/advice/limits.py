@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..experiment.sweep import label
 from .configurations import Configuration
 
 
@@ -62,6 +63,22 @@ def verdict(configuration: Configuration, rate: float) -> str:
     if low >= rate:
         return "yes"
     return "no" if high < rate else "within the noise"
+
+
+def scaling(found: Sequence[Configuration]) -> list[str]:
+    """How rates grew with the threads, where fewer and more of them were measured."""
+    groups: dict[str, list[Configuration]] = {}
+    for one in found:
+        rest = {axis: value for axis, value in one.cell.items() if axis != "threads"}
+        if "threads" in one.cell:
+            groups.setdefault(label(rest), []).append(one)
+    texts = []
+    for name, group in groups.items():
+        few, many = (pick(group, key=lambda one: int(one.cell["threads"])) for pick in (min, max))
+        if few.cell["threads"] != many.cell["threads"]:
+            texts.append(f"{name}: {many.rate.mean / few.rate.mean:.2f} times the rate with "
+                         f"{many.cell['threads']} threads instead of {few.cell['threads']}")
+    return texts
 
 
 class Choice(NamedTuple):

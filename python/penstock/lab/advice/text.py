@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .. import tables
 from ..experiment import results
 from .configurations import Configuration
-from .limits import Choice, Machine, against, cheapest, limits, verdict
+from .limits import Choice, Machine, against, cheapest, limits, scaling, verdict
 from .simulation import WAITING_PERCENT, Simulated, simulate
 
 # At most so many configurations are simulated.
@@ -123,6 +123,10 @@ class Extrapolation:
         header = ["configuration", "cores needed", "MB/s needed", "decided by",
                   f"reaches {self.rate:,.0f}/s"]
         lines.append(tables.markdown(header, [self._row(one) for one in order]))
+        scaled = scaling(self.found)
+        if scaled:
+            lines += ["Measured scaling, for the assumption that more cores help: ", "",
+                      *(f"- {text}" for text in scaled), ""]
         lines += self._simulations()
         choice = cheapest(reached)
         if choice is not None:

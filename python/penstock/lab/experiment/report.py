@@ -20,6 +20,13 @@ NAME = "report.jsonl"
 Line = dict[str, Any]
 
 
+def _plain(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"cannot write {type(value).__name__} to a report")
+    return value.item()
+
+
 def path_of(place: str | os.PathLike[str]) -> pathlib.Path:
     """The report of a folder, or the report itself."""
     path = pathlib.Path(place)
@@ -89,8 +96,11 @@ class Report:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = pathlib.Path(folder)
         self.path = self.folder / NAME
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise LabError(f"cannot write report '{self.path}': {error.strerror}") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             data = self.path.read_bytes()
@@ -146,12 +156,18 @@ class Report:
 
     def append(self, kind: str, **fields: Any) -> None:
         """Add a line; it is on the disk when this returns."""
-        line = {"kind": kind, **fields}
-        data = (json.dumps(line, allow_nan=False) + "\n").encode()
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
-        self.lines.append(json.loads(json.dumps(line)))
+        text = json.dumps({"kind": kind, **fields}, allow_nan=False, default=_plain)
+        data = text.encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:
+            raise LabError(
+                f"cannot write report '{self.path}': {error.strerror}. What it has is kept; "
+                f"continue with: penstock-lab resume {self.folder}"
+            ) from None
+        self.lines.append(json.loads(text))
 
     def close(self) -> None:
         if self._file >= 0:

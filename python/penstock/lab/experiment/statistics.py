@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -61,10 +62,11 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     return front * _beta_fraction(a, b, x) / a
 
 
+@functools.lru_cache(maxsize=1024)
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     """The two-sided quantile of Student's t: |t| is below it with this probability."""
     low, high = 0.0, 1e8
-    for _ in range(200):
+    for _ in range(100):
         t = (low + high) / 2
         outside = _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
         low, high = (t, high) if outside > 1.0 - confidence else (low, t)
