@@ -39,9 +39,13 @@ WRITERS = "followed in test_py_writer_tasks.py"
 SHARED = "test_py_cache_share.py has shared caches"
 LIBRARIES = "long_convert_real.py reads what the other libraries write"
 RAY = "needs Ray: test_ray_pack.py and test_ray_sink.py"
+SETUP = "needs a machine of another setup, or root: test_lab_shapes.py has the messages"
 NOT_FOLLOWED = {
     # advice : why no row follows it
     "use fewer threads or raise the limit": MEMORY,
+    "or mount it: mount -t cgroup": SETUP,
+    "need root: run penstock-lab with sudo": SETUP,
+    "needs root: run penstock-lab with sudo": SETUP,
     "repeatedly created and removed by another process; name another directory": RACE,
     "put it on a local disk": "needs a file system without locks",
     "sets, found %u; call %s first": C_API,

@@ -25,6 +25,7 @@ VERBS = {
     "advise": "find the cheapest configuration that reaches a rate",
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
     "train": "train an image classifier: accuracy, and the time spent waiting for data",
+    "shapes": "measure the simulated storages: do they hold within 5 %?",
 }
 
 USAGE = """usage: penstock-lab VERB [options]
