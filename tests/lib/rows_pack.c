@@ -20,7 +20,12 @@ static const PenField fields[] = {
      .n_dims = 2,
      .dims = {PEN_DIM_ANY, 4}},
     {.name = "classes", .type = PEN_TYPE_I64, .n_dims = 1},
-    {.name = "tokens", .type = PEN_TYPE_I64, .flags = PEN_FIELD_OPTIONAL, .n_dims = 1}};
+    {.name = "tokens", .type = PEN_TYPE_I64, .flags = PEN_FIELD_OPTIONAL, .n_dims = 1},
+    {.name = "spots",
+     .type = PEN_TYPE_F32,
+     .flags = PEN_FIELD_POINTS,
+     .n_dims = 2,
+     .dims = {PEN_DIM_ANY, 2}}};
 
 /* Kept between calls, so that the calls of the library are the same each time. */
 static const PenBuf *image_of(uint32_t i)
@@ -50,13 +55,13 @@ static int add(PenWriter *w, uint32_t i, PenError *reterr)
     }
     int key_bytes = snprintf(key, sizeof key, "s-%u", i);
     int caption_bytes = snprintf(caption, sizeof caption, "caption of sample %u", i);
-    PenValue values[] = {
-        {.data = image->data, .bytes = image->bytes},
-        {.data = &label, .bytes = sizeof label},
-        {.data = caption, .bytes = (size_t)caption_bytes},
-        {.data = boxes, .bytes = n * sizeof *boxes},
-        {.data = numbers, .bytes = n * sizeof *numbers},
-        {.data = i % 3 ? numbers : NULL, .bytes = i % 3 ? n * sizeof *numbers : 0}};
+    PenValue values[] = {{.data = image->data, .bytes = image->bytes},
+                         {.data = &label, .bytes = sizeof label},
+                         {.data = caption, .bytes = (size_t)caption_bytes},
+                         {.data = boxes, .bytes = n * sizeof *boxes},
+                         {.data = numbers, .bytes = n * sizeof *numbers},
+                         {.data = i % 3 ? numbers : NULL, .bytes = i % 3 ? n * sizeof *numbers : 0},
+                         {.data = boxes, .bytes = 2 * n * sizeof(float[2])}};
     return pen_writer_add(w, key, (size_t)key_bytes, values, PEN_LEN(values), reterr);
 }
 

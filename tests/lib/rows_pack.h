@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small packs with all that a pipeline can use of a sample: an image, a label, a caption, boxes,
- * their classes, and tokens that some samples lack. */
+ * their classes, tokens that some samples lack, and points. */
 #ifndef PEN_TESTS_LIB_ROWS_PACK_H
 #define PEN_TESTS_LIB_ROWS_PACK_H
 
@@ -8,7 +8,8 @@
 
 enum { ROWS_SAMPLES = 12 };
 
-/* Uses all fields: several views, one with repeat, and rows that follow one of them. */
+/* Uses all fields but the points: several views, one with repeat, and rows that follow one of
+ * them. */
 #define ROWS_PIPELINE                                                                              \
     "image: decode | random_resized_crop 24 | hflip; small = image: decode | "                     \
     "random_resized_crop 8 scale=0.1,0.5 | repeat 3; any = image: decode | random_crop 20,40 | "   \

@@ -154,13 +154,13 @@ static uint64_t load_sums[6][12]; /* of the positions that are loaded */
 
 /* Three batches, compared with those of an undisturbed run; a batch that fails is passed over. The
  * first error: `first`, or that of a batch. */
-static int take_three(PenLoader *l, uint32_t batch, uint64_t *sums, int first, PenError *reterr)
+static int take_three(PenLoader *l, uint64_t *sums, int first, PenError *reterr)
 {
     for (uint32_t g = 0; l && g < 3; g++) {
         PenBatch *b = NULL;
         PenError e = {0};
         int r = pen_loader_next(l, -1, &b, &e);
-        for (uint32_t i = 0; i < batch && r == PEN_OK; i++) {
+        for (uint32_t i = 0; r == PEN_OK && i < b->n_samples; i++) {
             uint64_t sum = load_batch_sum(b, i), *known = &sums[b->position + i];
             wrong += *known && sum != *known;
             *known = sum;
@@ -184,7 +184,7 @@ static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, Pen
     if (first == PEN_OK)
         first = pen_loader_open(pack, s, &l, reterr);
     pen_pack_close(&pack);
-    first = take_three(l, s->batch_size, sums, first, reterr);
+    first = take_three(l, sums, first, reterr);
     pen_loader_close(&l);
     load_threads_gone(threads, WATCHDOG_SECONDS); /* close does not wait long on a busy machine */
     return first;
@@ -266,6 +266,71 @@ static int load_buckets(PenError *reterr)
     return load_three(rows, &s, sums, reterr);
 }
 
+/* Of the pack with rows. */
+static int load_augmented(const char *pipeline, uint32_t batch, uint64_t *sums, PenError *reterr)
+{
+    PenLoaderSettings s = load_settings(batch);
+    s.pipeline = pipeline;
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(rows, &s, sums, reterr);
+}
+
+static int load_tokens(PenError *reterr)
+{
+    static const uint32_t lengths[] = {6, 12, 8};
+    static uint64_t sums[2 * ROWS_SAMPLES];
+    PenLoaderSettings s = load_settings(1);
+    s.pipeline = "image: decode | random_resized_crop 48,40 | patches 8 | hflip | normalize | "
+                 "tensor bf16; label: tensor; caption: text 64";
+    s.tokens = 24;
+    s.lengths = lengths;
+    s.n_lengths = PEN_LEN(lengths);
+    s.stall_ms = WATCHDOG_SECONDS * 500;
+    return load_three(rows, &s, sums, reterr);
+}
+
+static int load_mixed_samples(PenError *reterr)
+{
+    static uint64_t sums[ROWS_SAMPLES];
+    return load_augmented("image: decode | random_resized_crop 16 | hflip | normalize | tensor f16 "
+                          "nchw | mixup 0.8 p=0.5 per=sample | cutmix p=0.5 per=sample; label: "
+                          "one_hot 12 label_smoothing=0.1 | tensor f32; classes: ragged 5 pad=-1",
+                          4, sums, reterr);
+}
+
+static int load_policies(PenError *reterr)
+{
+    static uint64_t sums[ROWS_SAMPLES];
+    return load_augmented(
+        "image: decode | random_resized_crop 32 | rand_augment 2 bilinear | hflip | "
+        "trivial_augment | tensor u8; mixed = image: decode | center_crop 24 | aug_mix | "
+        "three_augment | tensor f32; any = image: decode | center_crop 24 | random_choice "
+        "[auto_augment] [random_order [rand_augment | vflip]]; boxes: boxes of=image; classes: "
+        "keep boxes; spots: points of=image drop=no",
+        3, sums, reterr);
+}
+
+static int load_maps(PenError *reterr)
+{
+    static uint64_t sums[ROWS_SAMPLES];
+    return load_augmented(
+        "image: decode | random_rotation 30 bilinear | resize 40 | random_affine 15 shear=10 "
+        "scale=0.5,2 | random_perspective 0.5 p=1 bicubic | pad 3 reflect | hflip | "
+        "random_rotation 90,90 | center_crop 36; boxes: boxes kept=yes; classes: keep boxes; "
+        "spots: points drop=no",
+        3, sums, reterr);
+}
+
+static int load_tones(PenError *reterr)
+{
+    static uint64_t sums[ROWS_SAMPLES];
+    return load_augmented(
+        "image: decode | resize 32 | gaussian_blur 9 | jpeg 10,90 | center_crop 30 "
+        "| jpeg 50 | random_equalize p=1 | random_adjust_sharpness 2 p=1 | tensor "
+        "f32; gray = image: decode gray | center_crop 20 | jpeg 5,95",
+        3, sums, reterr);
+}
+
 /* Of two packs, one of them twice; the weights change. */
 static int load_mix(PenError *reterr)
 {
@@ -293,7 +358,7 @@ static int load_mix(PenError *reterr)
         r = pen_loader_open_mix(&mix, &s, &l, reterr);
     pen_pack_close(&a);
     pen_pack_close(&b);
-    r = take_three(l, s.batch_size, sums, r, reterr);
+    r = take_three(l, sums, r, reterr);
     pen_loader_close(&l);
     load_threads_gone(threads, WATCHDOG_SECONDS);
     return r;
@@ -521,6 +586,11 @@ static const Scenario scenarios[] = {
     {"load clips", nothing, load_clips, READS, NULL},
     {"load texts, boxes and views with weights", nothing, load_rows, READS, NULL},
     {"load buckets", nothing, load_buckets, READS, NULL},
+    {"load a token budget", nothing, load_tokens, READS, NULL},
+    {"load mixup, cutmix and soft labels", nothing, load_mixed_samples, READS, NULL},
+    {"load policies, boxes and points following", nothing, load_policies, READS, NULL},
+    {"load maps, boxes and points following", nothing, load_maps, READS, NULL},
+    {"load blur and JPEG noise", nothing, load_tones, READS, NULL},
     {"load a mixture", nothing, load_mix, READS, NULL},
     {"samples by number", nothing, get_rows, READS, NULL},
     {"columns", nothing, read_columns, READS, NULL},
