@@ -261,6 +261,17 @@ def load_seeds(jpegs, pngs):
         "adjust_gamma 0.4,2 gain=1.1 | random_adjust_sharpness 2.5 | jpeg 5,90 | "
         "random_channel_permutation | center_crop 8; g = image: decode gray | jpeg 50 | "
         "random_adjust_sharpness 0 p=1 | gaussian_blur 3 | random_equalize p=1 | center_crop 9",
+        "policies": "image: decode | center_crop 24 | rand_augment 3 bicubic | hflip | "
+        "trivial_augment | auto_augment svhn fill=9; m = mask of=image: decode | center_crop 24 | "
+        "rand_augment 3 | hflip | trivial_augment | auto_augment svhn; boxes: boxes of=image; "
+        "a = image: decode | center_crop 9 | aug_mix 7 mixture_width=2 | three_augment",
+        "brackets": "image: decode | random_resized_crop 9 | random_apply p=0.5 [random_rotation "
+        "45 | jpeg 30] | random_choice [hflip] [gaussian_blur 3 | random_order [vflip | "
+        "random_invert]] p=1,3; boxes: boxes kept=yes; classes: keep boxes",
+        "tokens": "image: decode | patches 4 bicubic | hflip | normalize | tensor bf16; label: "
+        "tensor; text: text 9",
+        "mixed-tokens": "image: decode | patches 2 | tensor f32; m = image: decode | center_crop "
+        "8 | tensor u8 | cutmix p=1; label: one_hot 5 of=m",
         "lists": "text: text 9; raw = text: bytes; j = text: json; id: key; label: tensor; "
         "boxes: ragged 2; spots: ragged 2 pad=0",
     }
@@ -777,6 +788,11 @@ def follow_seeds():
         "sizes": "decode shrink=auto | resize min_side=40,90 max_side=99 to_multiple_of=8 | hflip",
         "warps": "decode | random_affine 90 scale=.001,9 | pad 9 reflect | random_perspective 1 "
         "p=1 | hflip | center_crop 50 | random_rotation 30 center=0,0",
+        "policies": "decode | resize 90 | rand_augment 9 magnitude=30 | hflip | trivial_augment | "
+        "auto_augment | center_crop 64 | trivial_augment",
+        "brackets": "decode | random_resized_crop 48 | random_choice [random_rotation 90,90] "
+        "[random_order [vflip | random_affine 30 shear=9] | hflip] | random_apply p=0.9 "
+        "[rand_augment 2]",
     }
     for i, (name, text) in enumerate(texts.items()):
         for stored in range(4):
