@@ -23,6 +23,7 @@ VERBS = {
     "rerun": "repeat a run from the first line of its report",
     "compare": "compare two reports: is the difference larger than the noise?",
     "advise": "find the cheapest configuration that reaches a rate",
+    "mlperf": "count the accelerators that this host feeds, in the manner of MLPerf Storage",
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
     "train": "train an image classifier: accuracy, and the time spent waiting for data",
     "shapes": "measure the simulated storages: do they hold within 5 %?",

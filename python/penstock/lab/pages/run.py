@@ -7,16 +7,17 @@ import collections
 import math
 import pathlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import plots
 from ..experiment import results
 from ..experiment.question import Cell
 from ..experiment.report import Line
-from ..experiment.statistics import Summary, summary
+from ..experiment.statistics import summary
 from . import verdicts
 from .blocks import Block, Command, Heading, Notice, Picture, Table, Text
+from .figures import interval, number
 
 MOST_BARS = 24
 MOST_COLUMNS = 14
@@ -29,18 +30,6 @@ _FIGURES = (
     ("joules", "J", 1.0),
 )
 _BARS_NOTE = "Bars: mean of the turns. Lines: 95 % interval of the mean."
-
-
-def number(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
-
-
-def interval(figure: Summary) -> str:
-    if math.isnan(figure.low):
-        return "-"
-    return f"{number(figure.low)} to {number(figure.high)}"
 
 
 def name_of(cell: Cell, axes: Sequence[str]) -> str:
@@ -190,6 +179,17 @@ def _notices(lines: list[Line], cells: Sequence[Cell]) -> Iterator[Block]:
         yield Notice("This run is not complete: continue it with 'penstock-lab resume'.")
 
 
+def _own(question: str) -> Callable[[list[Line]], list[Block]] | None:
+    """The function page() of the verb that asks this question, if it has one."""
+    from .. import _cli
+
+    if question not in _cli.VERBS:
+        return None
+    found: Callable[[list[Line]], list[Block]] | None
+    found = getattr(_cli.module(question), "page", None)
+    return found
+
+
 def blocks(lines: list[Line], path: pathlib.Path) -> list[Block]:
     """All of a run. LINES are checked; PATH is the report, for the command that repeats it."""
     head = lines[0]
@@ -198,7 +198,10 @@ def blocks(lines: list[Line], path: pathlib.Path) -> list[Block]:
     found: list[Block] = [Heading(f"{head['question']}: {head['name']}"), Text(_about(head))]
     found += _inputs(head)
     found += _notices(lines, list(cells.values()))
-    if cells:
+    own = _own(head["question"])
+    if own:
+        found += own(lines)
+    elif cells:
         found += _rates(lines, list(cells.values()))
         found += [Text(said) for said in verdicts.verdicts(lines, cells)]
         found += _figures(lines, list(cells.values()))
