@@ -27,6 +27,7 @@ VERBS = {
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
     "train": "train an image classifier: accuracy, and the time spent waiting for data",
     "shapes": "measure the simulated storages: do they hold within 5 %?",
+    "fashion": "accuracy against image quality on Fashion-MNIST",
 }
 
 USAGE = """usage: penstock-lab VERB [options]
