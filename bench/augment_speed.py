@@ -9,7 +9,7 @@ one thread and a pack of raw pixels (`penstock bench`). The others call their op
 memory, with one thread: Pillow and torchvision on PIL images (first table), OpenCV, albumentations
 and DALI on arrays (second table). DALI runs a pipeline of batches, less the same one without the
 operation. Medians of rounds in which all take turns. Notes below the tables state what differs. The
-environments of the others are made in build/peers (environments.toml: augment, dali).
+environments of the others are made in build/peers (`penstock-lab setup augment dali`).
 Writes build/bench/augment.jsonl and augment.md.
 """
 
@@ -23,8 +23,8 @@ import sys
 
 import numpy
 from augment.cases import CASES
-from compare import environments, places, report
-from compare.rounds import say
+from common import places, say
+from penstock.lab.loaders import environments, report
 from PIL import Image
 
 SIDE, IMAGES = 224, 64

@@ -20,7 +20,7 @@ loaders that read those.
 Loaders take turns, there and back again; a turn is a process of its own, and its clock starts when
 all is imported. The others have 5 worker processes, penstock has 2 threads. A ratio is that of two
 medians, with the lowest and highest of one round behind it. The others are installed by
-`bench/peers.py setup dataloader gulpio2 decord torchcodec`; who is absent is named.
+`penstock-lab setup dataloader gulpio2 decord torchcodec`; who is absent is named.
 
 Written to build/bench: clips-NAME.jsonl (first line: parameters, machine), .md. fetch ends with 1
 when an aim is not reached.
@@ -33,8 +33,8 @@ import sys
 
 from clips import disk, rounds, tables
 from clips.stock import Stock
-from compare import environments, places, report
-from compare.rounds import say
+from common import places, say
+from penstock.lab.loaders import environments, report
 
 FRAMES, STRIDE, SIZE, BATCH, WORKERS, THREADS, SEEK_MS = 18, 2, 84, 10, 5, 2, 6.8
 STEP_SECONDS = 0.2

@@ -25,9 +25,9 @@ import subprocess
 import sys
 import time
 
-from compare import places, report
-from compare.rounds import say
+from common import places, say
 from pack_speed import link_all
+from penstock.lab.loaders import report
 from PIL import Image
 
 TRAIN = "decode | random_resized_crop 224 | hflip | tensor u8"

@@ -14,7 +14,8 @@ import os
 import shutil
 import sys
 
-from compare import places, report
+from common import places
+from penstock.lab.loaders import report
 from remote import idle
 
 sys.path.insert(0, str(places.ROOT / "tests" / "python"))

@@ -9,7 +9,7 @@
 batch includes `penstock index` of tars without a pack; the WebDataset library needs no index. All
 modules are imported before the clock starts. The sides take turns; a figure is the median of the
 rounds. With --cold the tars are removed from the page cache before each measurement. For training
-on tars, see the scenario in-place of bench/peers.py. The tars (1.1 GB by default) stay in
+on tars, see the scenario in-place of `penstock-lab load`. The tars (1.1 GB by default) stay in
 build/bench/in-place-*. Writes build/bench/in-place-index.jsonl and .md.
 """
 
@@ -22,10 +22,11 @@ import subprocess
 import sys
 import time
 
-from compare import environments, places, report, scenario
-from compare.rounds import say
-from compare.workers import TURN_SECONDS, Worker
-from loaders.tars import write_tars
+from common import places, say
+from penstock.lab.errors import Absent
+from penstock.lab.loaders import report, scenario, workers
+from penstock.lab.loaders.workers import TURN_SECONDS, Worker
+from sides.tars import write_tars
 
 TASK = {"transform": "train", "size": 224, "short": 256, "batch": 250, "threads": 2, "set": "asis"}
 # Name, arguments of the program.
@@ -39,7 +40,7 @@ class Tars:
         self.options = options
         self.folder = places.WORK / f"in-place-{len(files)}-{options.tars}"
         self.list = self.folder / "files.txt"
-        self.index = self.folder / "tars-asis-index.pen"  # as bench/loaders/penstock.py names it
+        self.index = self.folder / "tars-asis-index.pen"  # as worker/sides/penstock.py names it
         self.folder.mkdir(parents=True, exist_ok=True)
         self.list.write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
         self.tars = write_tars(self.folder / "tars-asis", files, options.tars)
@@ -70,15 +71,13 @@ class Tars:
     def first(self, name):
         """In a process of its own, whose modules are imported before the clock starts."""
         spec = scenario.loaders()[name]
-        python = (environments.python_of(spec["environment"]) if spec["environment"]
-                  else places.VENV_PYTHON)
         shutil.rmtree(self.index, ignore_errors=True)
-        worker = Worker(name, spec, python, self.folder / f"{name}.log")
+        worker = Worker(name, spec, workers.python_for(spec), self.folder / f"{name}.log")
         try:
             self.cool()
             return worker.ask(TURN_SECONDS, do="first", task={
                 **TASK, "options": spec["options"], "work": str(self.folder),
-                "list": str(self.list), "build": str(places.BUILD)})
+                "list": str(self.list)})
         finally:
             worker.stop()
 
@@ -90,7 +89,7 @@ class Tars:
         for name, loader in FIRST.items():
             try:
                 found[name] = self.first(loader)
-            except environments.Absent as why:
+            except Absent as why:
                 found[name] = {"absent": str(why)}
         return found
 

@@ -19,7 +19,8 @@ import statistics
 import subprocess
 import sys
 
-from compare import figures, places, report
+from common import places
+from penstock.lab.loaders import figures, report
 
 WANTED = 0.95
 

@@ -19,9 +19,9 @@ import subprocess
 import sys
 
 import numpy
-from compare import places, report
-from compare.rounds import say
+from common import places, say
 from growth import TRAIN, Run, package
+from penstock.lab.loaders import report
 
 SHRINK = TRAIN.replace("decode", "decode shrink=auto")
 FULL = {"side_images": 60, "sides": (1000, 1500, 2000, 2500, 3000, 4000)}

@@ -17,9 +17,9 @@ import statistics
 import sys
 import time
 
-from compare import report
-from compare.rounds import say
+from common import say
 from growth import TRAIN, Run, package
+from penstock.lab.loaders import report
 
 FULL = {"packs": (10_000,)}
 QUICK = {"packs": (1000,)}

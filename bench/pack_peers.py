@@ -22,10 +22,12 @@ import sys
 
 import pack_speed
 import tomllib
-from compare import environments, figures, places, report
-from compare.workers import PREPARE_SECONDS, Worker
+from common import places
+from penstock.lab.loaders import environments, figures, report
+from penstock.lab.loaders.workers import PREPARE_SECONDS, Worker
 
 NAME, PROCESSES = "pack-peers", 2
+SERVE = places.BENCH / "packers" / "serve.py"
 BASES = {"penstock": "`pack`", "penstock-no-index": "`--no-index`"}
 STORES = {"bytes": "files", "pixels": "pixels", "encoded": "re-encoded"}
 
@@ -69,7 +71,7 @@ class Run:
         if spec["environment"]:
             python = environments.python_of(spec["environment"])
         log = self.options.work / f"pack-{name}.log"
-        worker = self.workers[name] = Worker(name, spec, python, log, "packers")
+        worker = self.workers[name] = Worker(name, spec, python, log, SERVE)
         ready = worker.prepare(task)
         first = self.turn(name)
         checked = worker.ask(PREPARE_SECONDS, do="check")

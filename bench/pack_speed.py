@@ -30,7 +30,8 @@ import subprocess
 import sys
 import time
 
-from compare import places, report
+from common import places
+from penstock.lab.loaders import report
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIMES = {"keep": 20, "index": 2}

@@ -6,9 +6,9 @@
                                              [--calibrate]
 
 Measures penstock, penstock with AVX2, and libjpeg-turbo that decodes whole images, all in two
-threads, in interleaved turns, as bench/peers.py does. Without --photos it draws pictures that are
+threads, in interleaved turns, by penstock-lab load. Without --photos it draws pictures that are
 about as hard to decode as photographs. bench/floors.toml has what a quiet machine reaches, and
-compare/floors.py the share of it that is the floor. Ends with 1 when a ratio is under its floor
+common/floors.py the share of it that is the floor. Ends with 1 when a ratio is under its floor
 twice; ratios, not speeds, so that the machine matters little.
 """
 
@@ -17,9 +17,14 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
-from compare import floors, places, report, scenario
-from compare.rounds import Run, Set
+from common import floors, places
+from penstock.lab.experiment import machine, parameters, sweep
+from penstock.lab.experiment.progress import Progress
+from penstock.lab.experiment.report import Report
+from penstock.lab.loaders import report
+from penstock.lab.loaders.question import Load, Parameters
 
 SIDES = (500, 375)
 
@@ -64,10 +69,21 @@ def tier():
     return json.loads(done.stdout)["tier"]
 
 
-def setting_of(rows, batch):
+def parameters_of(rows, folder, files, options):
     names = dict.fromkeys(name for row in rows for name in (row["of"], row["against"]))
-    return {**scenario.read("train"), "title": "floors", "loaders": list(names), "wanted": [],
-            "batch": batch}
+    return Parameters(sources=(str(folder),), loaders=tuple(names), batch=min(50, len(files)),
+                      rounds=options.rounds, seconds=options.seconds, count=options.count,
+                      title="floors", work=str(places.WORK))
+
+
+def measured(chosen):
+    """The section of a run whose report is not kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        head = {"question": "load", "name": "floors", "parameters": parameters.to_dict(chosen),
+                "machine": machine.describe()}
+        with Report.create(folder, head) as kept:
+            sweep.run(Load(chosen, pathlib.Path(folder)), kept, chosen.rounds, Progress(0, 0))
+            return report.sections(kept.lines)[0]
 
 
 def strange(found):
@@ -86,15 +102,13 @@ class Measure:
 
     def __init__(self, options):
         self.options, self.strange = options, 0
-        self.files = places.photo_files(options.photos or drawn(options.count), options.count)
+        self.folder = options.photos or drawn(options.count)
+        self.files = places.photo_files(self.folder, options.count)
         if not self.files:
             sys.exit(f"no photographs in {options.photos}")
 
     def __call__(self, rows):
-        setting = setting_of(rows, min(50, len(self.files)))
-        run = Run(setting, Set(self.files, sys.executable), self.options.rounds,
-                  self.options.seconds)
-        found, _ = report.results([{"kind": "parameters", "scenario": setting}, *run.all()])
+        found = measured(parameters_of(rows, self.folder, self.files, self.options)).found
         self.strange += strange(found)
         return [report.comparison(found, row["of"], row["against"]) for row in rows]
 

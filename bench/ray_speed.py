@@ -20,8 +20,9 @@ import subprocess
 import sys
 import time
 
-from compare import places, report
+from common import places
 from pack_speed import link_all, remove
+from penstock.lab.loaders import report
 
 sys.path.insert(0, str(places.ROOT / "tests" / "python"))
 sys.path.insert(0, str(places.BUILD / "python"))

@@ -23,9 +23,9 @@ import time
 
 import numpy as np
 import torch
-from compare import places, report
-from compare.rounds import say
+from common import places, say
 from growth import Packs, package
+from penstock.lab.loaders import report
 from PIL import Image, ImageEnhance, ImageOps
 from torch.utils.data import DataLoader
 

@@ -6,7 +6,8 @@
 import json
 import re
 
-from compare import chart, places
+from common import places
+from penstock.lab.loaders import chart
 
 RECORD = places.ROOT / "docs" / "records" / "train-speed.json"
 CHART = RECORD.with_suffix(".svg")

@@ -21,7 +21,7 @@ The store is a Ceph gateway on this machine, the distance HAProxy before it (tes
 take turns, there and back again; a turn is a process of its own with empty caches. The figures are
 medians; a ratio is that of two medians, with the lowest and highest of one round behind it. No
 winner is called when the rounds differ by more than the two sides do. The others are installed by
-`bench/peers.py setup objects mosaic litdata`.
+`penstock-lab setup objects mosaic litdata`.
 
 Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md; for latency and
 idle .svg; for idle also the traces, below idle.
@@ -36,8 +36,9 @@ import statistics
 import sys
 
 import tomllib
-from compare import chart, figures, floors, places, report
-from compare.rounds import Set, say
+from common import floors, places, say
+from penstock.lab.loaders import chart, figures, report
+from penstock.lab.loaders.sets import Set
 from remote import kept_tables, stores, tables
 from remote.kept import Kept
 from remote.latency import Latency
@@ -70,7 +71,7 @@ def stock_of(setting, options):
 
         say(f"no photographs in {photos}: drawn ones take their place")
         files = places.photo_files(ratio_check.drawn(options.count or 1000))
-    return Stock(files, Set(files, options.python).folder, setting["copies"],
+    return Stock(files, Set(files, places.WORK).folder, setting["copies"],
                  setting["copies"] if setting.get("objects_differ") else 1)
 
 
@@ -130,7 +131,7 @@ def do_check(options):
     if places.machine()["cores"] < 2:
         setting.update(decode_core=None, other_core=None)
     files = places.photo_files(options.photos or ratio_check.drawn(options.count or 200))
-    stock = Stock(files, Set(files, options.python).folder, setting["copies"])
+    stock = Stock(files, Set(files, places.WORK).folder, setting["copies"])
     stock.make_pack()
     head = head_of("check", setting, stock, options)
     wrong = []

@@ -25,7 +25,8 @@ import statistics
 import subprocess
 import sys
 
-from compare import places, report
+from common import places
+from penstock.lab.loaders import report
 
 PACK = ["--samples", "1e9", "--sample-bytes", "110000", "--block-samples", "32"]
 TRAINING = ("nodes", "simulated nodes", "first batch, median / last rank (s)",

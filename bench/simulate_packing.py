@@ -22,7 +22,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from compare import places
+from common import places
 
 sys.path.insert(0, str(places.ROOT / "tests" / "python"))
 import net_stage

@@ -15,9 +15,9 @@ import statistics
 import subprocess
 import sys
 
-from compare import places, report
-from compare.rounds import say
+from common import places, say
 from growth import Run, package
+from penstock.lab.loaders import report
 
 FULL, QUICK = {"packs": 1000}, {"packs": 100}
 IMAGE = "image: decode | random_resized_crop 224 | hflip | tensor u8; label: tensor"

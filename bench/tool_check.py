@@ -17,7 +17,7 @@ cache     a loader's epoch of raw images from a cache, and from the local disk
 clips     a loader's epoch of clips, and the same frames read from JPEG files by Pillow
 
 All of it works on drawn pictures. bench/floors.toml has what a quiet machine reaches,
-compare/floors.py the share of it that is the floor. Ends with 1 when a ratio is under its floor
+common/floors.py the share of it that is the floor. Ends with 1 when a ratio is under its floor
 twice.
 """
 
@@ -35,7 +35,8 @@ import tempfile
 import copy_speed
 import pack_speed
 import ratio_check
-from compare import figures, floors, places
+from common import floors, places
+from penstock.lab.loaders import figures
 
 PENSTOCK = places.BUILD / "penstock"
 PHOTOS, THREADS = 200, 2

@@ -19,9 +19,9 @@ import statistics
 import subprocess
 import sys
 
-from compare import places, report
-from compare.rounds import say
+from common import places, say
 from growth import Run
+from penstock.lab.loaders import report
 
 FULL = {"packs": (1000,), "sides": (2000,), "side_images": 60}
 QUICK = {"packs": (100,), "sides": (), "side_images": 8}

@@ -34,9 +34,10 @@ RECORDS = {
     "pack-peers": Spec("./dev bench pack peers --record", (
         "src/pack", "src/ingest", "src/codec", "cli", "bench/packers", "bench/pack_peers.py")),
     "train-speed": Spec("./dev bench peers train --record", (
-        "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock", "bench/loaders")),
+        "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock")),
     **{name: Spec("./dev bench decoders --record", ("src/codec", "src/ops", "src/dsp",
-                                                     "python/penstock/_decode.py", "bench/loaders"))
+                                                     "python/penstock/_decode.py",
+                                                     "python/penstock/lab/loaders"))
        for name in ("decode-full", "decode-box")},
     "idle-time": Spec("./dev bench remote idle --record", (
         "src/load", "src/net", "python/penstock", "bench/remote"),

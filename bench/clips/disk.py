@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import time
 
-from compare import environments, places
+from common import places
+from penstock.lab.loaders import environments
 
 
 class Here:

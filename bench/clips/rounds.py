@@ -5,9 +5,9 @@ import os
 
 import numpy as np
 import tomllib
-from compare import environments, places
-from compare.rounds import say
-from compare.workers import ask_once
+from common import places, say
+from penstock.lab.loaders import environments
+from penstock.lab.loaders.workers import ask_once
 
 TURN_SECONDS = 1800
 

@@ -7,8 +7,8 @@ import pathlib
 import subprocess
 import sys
 
-from compare import environments, places
-from compare.rounds import say
+from common import places, say
+from penstock.lab.loaders import environments
 
 MODES = ("keep",)
 TEST_SOURCES = ("testsrc2", "mandelbrot", "life=mold=10:r=25:ratio=0.3:death_color=#C83232",

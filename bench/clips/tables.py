@@ -3,7 +3,8 @@
 
 import statistics
 
-from compare import figures, report
+import common  # noqa: F401
+from penstock.lab.loaders import figures, report
 
 BASE = "penstock"
 

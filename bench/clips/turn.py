@@ -69,7 +69,8 @@ def do_task(name, task):
 
 def main():
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    from compare.answers import Answers
+    import common  # noqa: F401  the path of the next
+    from answers import Answers
 
     Answers().write_result(do_task, sys.argv[1], json.load(sys.stdin))
     os._exit(0)  # threads and children of some loaders do not end by themselves

@@ -10,7 +10,7 @@ import importlib.metadata
 
 import numpy as np
 from ffcv import fields, reader, writer
-from loaders.ffcv import Folder
+from sides.ffcv import Folder
 
 
 class Files(Folder):

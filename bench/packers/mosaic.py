@@ -3,7 +3,7 @@
 
 import pathlib
 
-from loaders.mosaic import streaming
+from sides.mosaic import streaming
 from streaming.base.util import clean_stale_shared_memory, merge_index
 
 from packers.halves import Halves

@@ -98,7 +98,8 @@ class Worker:
 def main():
     # Not this folder: its modules have the names of the packages that they are about.
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    from compare.answers import serve
+    import common  # noqa: F401  the path of the next
+    from answers import serve
 
     serve(Worker, sys.argv[1])
 

@@ -13,7 +13,8 @@ import sys
 
 def main():
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    from compare.answers import Answers
+    import common  # noqa: F401  the path of the next
+    from answers import Answers
 
     answers = Answers()
     module = importlib.import_module(f"remote.sides.{sys.argv[1]}")

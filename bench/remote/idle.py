@@ -6,9 +6,9 @@ import pathlib
 import statistics
 import sys
 
-from compare import environments, places
-from compare.rounds import say
-from compare.workers import ask_once
+from common import places, say
+from penstock.lab.loaders import environments
+from penstock.lab.loaders.workers import ask_once
 
 sys.path.insert(0, str(places.BUILD / "python"))
 from penstock import _timeline, _timeline_picture, _timeline_svg, _trace_file

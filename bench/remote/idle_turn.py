@@ -102,7 +102,8 @@ def take_turn(name, task):
 
 def main():
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-    from compare.answers import Answers
+    import common  # noqa: F401  the path of the next
+    from answers import Answers
 
     Answers().write_result(take_turn, sys.argv[1], json.load(sys.stdin))
 

@@ -6,7 +6,8 @@ import json
 import shutil
 import subprocess
 
-from compare import environments, places
+from common import places
+from penstock.lab.loaders import environments
 
 from remote.latency import Latency, say
 from remote.stock import bytes_below

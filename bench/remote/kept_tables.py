@@ -4,7 +4,8 @@ memory."""
 
 import statistics
 
-from compare import figures, report
+import common  # noqa: F401
+from penstock.lab.loaders import figures, report
 
 from remote import tables
 
@@ -128,6 +129,6 @@ def markdown(lines):
     found, absent = tables.results(lines)
     return "\n".join([
         tables.introduction(head), how(head), tables.loader_table(head, found, absent),
-        report.wanted_table(head, found), epoch_table(lines),
+        tables.wanted_table(head, found), epoch_table(lines),
         traffic_table(lines), facts_table(lines),
         tables.load_text(lines, found), tables.notes(found)])

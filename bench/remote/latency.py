@@ -6,9 +6,9 @@ import shutil
 import statistics
 import tempfile
 
-from compare import environments, places
-from compare.rounds import say
-from compare.workers import ask_once
+from common import places, say
+from penstock.lab.loaders import environments
+from penstock.lab.loaders.workers import ask_once
 
 from remote.curl import Curl
 from remote.stock import bytes_below

@@ -3,7 +3,7 @@
 
 import json
 
-from compare import places
+from common import places
 
 from remote import curl, stores
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from compare import places
+from common import places
 
 from remote import stores
 

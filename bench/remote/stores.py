@@ -5,7 +5,7 @@ import contextlib
 import pathlib
 import sys
 
-from compare import places
+from common import places
 
 from remote import cores
 

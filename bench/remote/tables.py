@@ -3,13 +3,19 @@
 
 import statistics
 
-from compare import figures, report
+import common  # noqa: F401
+from penstock.lab.loaders import figures, report
 
 NOISY = 1.5  # rounds of one ratio differ by that factor: something else ran
 
 
 def named(lines, kind, name=None):
     return [x for x in lines if x["kind"] == kind and (name is None or x["loader"] == name)]
+
+
+def wanted_table(head, found):
+    aims = [(pair["of"], pair["against"], pair["at_least"]) for pair in head["scenario"]["wanted"]]
+    return report.wanted_table(aims, found)
 
 
 def results(lines):
@@ -148,7 +154,7 @@ def latency_markdown(lines):
              for pair in head["scenario"]["wanted"]]
     return "\n".join([
         introduction(head), how(head), quiet_text(head, [p for p in pairs if p]),
-        loader_table(head, found, absent), report.wanted_table(head, found), ceiling_text(lines),
+        loader_table(head, found, absent), wanted_table(head, found), ceiling_text(lines),
         first_text(lines, "penstock-s3"), load_text(lines, found), notes(found)])
 
 

@@ -5,7 +5,7 @@ field of every sample is compared. Then files of the golden datasets are damaged
 
     PENSTOCK_SCALE=few|sample|full build/venv/bin/python tests/long/long_convert_real.py [PHOTOS]
 
-The libraries are those of bench/environments.toml: bench/peers.py setup mosaic litdata ffcv tfdata.
+The libraries are those of `penstock-lab setup mosaic litdata ffcv tfdata`.
 One that is not installed is reported. PHOTOS: a folder of JPEGs to use instead of generated images.
 """
 

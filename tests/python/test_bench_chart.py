@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import record_chart  # noqa: E402
-from compare import chart  # noqa: E402
+from penstock.lab.loaders import chart  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 RECORD = json.loads(record_chart.RECORD.read_text(encoding="utf-8"))

@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 from clips import disk, rounds, stock, tables  # noqa: E402
-from compare import environments, places  # noqa: E402
+from common import places  # noqa: E402
+from penstock.lab.loaders import environments  # noqa: E402
 
 
 def turn(loader, number, seconds, **more):

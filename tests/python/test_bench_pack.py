@@ -14,8 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import pack_peers  # noqa: E402
-from compare import environments, places  # noqa: E402
+from common import places  # noqa: E402
 from packers import halves, serve  # noqa: E402
+from penstock.lab.loaders import environments  # noqa: E402
 
 
 def test_writers_have_modules_and_environments():

@@ -2,7 +2,6 @@
 """What bench/ makes of its measurements: ratios, winners, tables, and the files it reads."""
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -19,67 +18,16 @@ import pack_speed  # noqa: E402
 import ratio_check  # noqa: E402
 import remote_speed  # noqa: E402
 import tool_check  # noqa: E402
-from compare import chart, environments, figures, floors, report, scenario, workers  # noqa: E402
-from loaders import decoders, tars  # noqa: E402
-from loaders.draws import centre, random_box, resized  # noqa: E402
-from loaders.serve import once_only  # noqa: E402
+from common import floors  # noqa: E402
+from penstock.lab.loaders import (  # noqa: E402
+    environments,
+    scenario,
+    workers,
+)
 from remote import cores, kept_tables, tables  # noqa: E402
 from remote import turn as remote_turn  # noqa: E402
-
-
-def test_a_ratio_is_that_of_the_medians_and_the_spread_that_of_rounds():
-    result = figures.ratio([100, 400, 300], [100, 100, 50])
-    assert result == {"ratio": 3.0, "low": 1.0, "high": 6.0, "rounds": 3}
-
-
-@pytest.mark.parametrize("rates", [([], []), ([1.0], [1.0, 2.0])])
-def test_rounds_come_in_pairs(rates):
-    with pytest.raises(ValueError, match="as many rounds"):
-        figures.ratio(*rates)
-
-
-@pytest.mark.parametrize(("ours", "theirs", "word"), [
-    ([300, 310, 305], [100, 100, 100], "faster"),
-    ([100, 100, 100], [300, 310, 305], "slower"),
-    ([110, 104, 107], [100, 100, 100], "faster"),
-    ([110, 98, 105], [100, 100, 100], "no winner"),   # 0.12 in the rounds, 0.05 in the sides
-    ([100, 100, 100], [100, 100, 100], "no winner"),
-    ([200, 900, 300], [100, 100, 100], "no winner"),  # always faster, but by 2 or by 9?
-])
-def test_a_winner_needs_a_difference_larger_than_the_spread(ours, theirs, word):
-    opposite = {"faster": "slower", "slower": "faster", "no winner": "no winner"}
-    assert figures.verdict(figures.ratio(ours, theirs)) == word
-    assert figures.verdict(figures.ratio(theirs, ours)) == opposite[word]
-
-
-def test_an_aim_is_reached_by_the_ratio_and_without_doubt():
-    clear, doubtful = (
-        figures.ratio(ours, [100] * 3) for ours in ([300, 310, 305], [200, 900, 300]))
-    assert figures.reached(clear, 3.0) and not figures.reached(clear, 3.1)
-    assert not figures.reached(doubtful, 3.0)
-    assert figures.reached(figures.ratio([101, 99, 100], [100, 100, 100]), 1.0)  # not slower
-
-
-def test_cores_for_an_accelerator():
-    # 90 % of 400 images in 0.224 s are 1607 a second
-    assert figures.cores_for_accelerator(1607.14, 2) == pytest.approx(2.0, abs=1e-3)
-    assert figures.cores_for_accelerator(3214.28, 2) == pytest.approx(1.0, abs=1e-3)
-    assert figures.steps_of(2000, 1000) == 6  # 400, 400 and 200 of them, twice
-
-
-def test_a_turn_is_whole_passes():
-    assert figures.passes_for(3.0, 2.0) == 1
-    assert figures.passes_for(0.3, 2.0) == 7
-    assert figures.passes_for(0.0, 1.0) == 1000
-
-
-def test_every_sample_once():
-    assert once_only([2, 0, 1], 3) == {"missing": 0, "again": 0, "strange": 0}
-    assert once_only([0, 0, 2, 7], 4) == {"missing": 2, "again": 1, "strange": 1}
-    good, bad = once_only([0, 1], 2), once_only([0, 0], 2)
-    assert figures.exactly_once([good, good]) == "yes"
-    assert figures.exactly_once([good, bad]) == "1 missing, 1 again"
-
+from sides import decoders, tars  # noqa: E402
+from sides.draws import centre, random_box, resized  # noqa: E402
 
 # --- records and tables --------------------------------------------------------------------------
 
@@ -90,32 +38,11 @@ def turn(loader, number, rate, **more):
 
 
 @pytest.fixture
-def lines():
-    setting = scenario.read("train")
-    setting["loaders"] = ["penstock", "ffcv", "dali"]
-    setting["wanted"] = [{"of": "penstock", "against": "ffcv", "at_least": 2.0},
-                         {"of": "penstock", "against": "ffcv", "at_least": 5.0},
-                         {"of": "penstock", "against": "dali", "at_least": 5.5}]
-    out = [{"kind": "parameters", "name": "train", "scenario": setting, "photographs": 1000,
-            "machine": {"cpu": "Some CPU", "cores": 2, "memory_gb": 8.0, "kernel": "6.1",
-                        "date": "2026-01-01", "commit": "abc"},
-            "rounds": 3, "seconds": 2.0, "command": "bench/peers.py run"}]
-    for name, check in (("penstock", {"mean": 0.0, "max": 0}), ("ffcv", {"error": "none"})):
-        out.append({"kind": "prepared", "loader": name, "title": name.upper(), "notes": ["a note"],
-                    "versions": {name: "1.2"}, "stored_mb": 107.0})
-        out.append({"kind": "check", "loader": name, **check})
-        out.append({"kind": "first", "loader": name, "seconds": 1.5, "memory_mb": 300})
-    out.append({"kind": "absent", "loader": "dali", "reason": "no wheel"})
-    for number, rate in enumerate((3000, 3100, 3200)):
-        out += [turn("penstock", number, rate), turn("ffcv", number, 1000, again=number // 2)]
-    return out
-
-
-def test_a_record_comes_back_as_it_was(lines, tmp_path):
-    report.write(tmp_path / "new" / "train.jsonl", lines)
-    assert report.read(tmp_path / "new" / "train.jsonl") == lines
-    first = json.loads((tmp_path / "new" / "train.jsonl").read_text().splitlines()[0])
-    assert first["machine"]["cpu"] == "Some CPU"
+def head():
+    return {"kind": "parameters", "machine": {"cpu": "Some CPU", "cores": 2, "memory_gb": 8.0,
+                                              "kernel": "6.1", "date": "2026-01-01",
+                                              "commit": "abc"},
+            "photographs": 1000, "rounds": 3, "seconds": 2.0, "command": "c"}
 
 
 def rows_of(text, first):
@@ -123,72 +50,7 @@ def rows_of(text, first):
             if line.startswith(f"| {first} |")]
 
 
-def test_the_table_says_what_was_measured(lines):
-    text = report.markdown(lines)
-    (ours, our_details), (theirs, their_details) = rows_of(text, "PENSTOCK"), rows_of(text, "FFCV")
-    assert ours[1:] == ["3,100 (3,000-3,200)", "-", "0.65", "300", "0.00 (0)"]
-    assert our_details[1:] == ["-", "107", "1.50", "yes", "1.0"]
-    assert theirs[1:] == ["1,000 (1,000-1,000)", "3.10 (3.00-3.20)", "2.00", "300", "-"]
-    assert their_details[1:5] == ["slower", "107", "1.50", "1 again"]
-    assert rows_of(text, "dali")[0][1] == "absent: no wheel"
-    reached = [row[-1] for row in rows_of(text, "penstock")]
-    assert reached == ["reached", "NOT reached", "not measured"]
-
-
-def test_all_rows_of_a_table_are_as_long(lines):
-    for block in report.markdown(lines).split("\n\n"):
-        widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
-        assert len(widths) <= 1
-
-
-def test_two_rounds_are_too_few_for_a_winner():
-    assert figures.verdict(figures.ratio([300, 300], [100, 100])) == "no winner"
-    assert figures.verdict(figures.ratio([300] * 3, [100] * 3)) == "faster"
-
-
-def test_scenarios_side_by_side(lines):
-    other = [dict(line) for line in lines if line.get("loader") != "ffcv"]
-    other[0]["name"] = "keep"
-    text = report.overview([lines, other])
-    assert rows_of(text, "loader")[0] == ["loader", "train", "keep"]
-    assert rows_of(text, "PENSTOCK")[0][1:] == ["3,100", "3,100"]
-    assert rows_of(text, "FFCV")[0][1:] == ["1,000 (1 : 3.10)", "-"]
-
-
-def test_a_loader_that_fell_out_is_not_compared(lines):
-    lines.append({"kind": "absent", "loader": "ffcv", "reason": "its process ended with -9"})
-    found, absent = report.results(lines)
-    assert set(found) == {"penstock"} and set(absent) == {"dali", "ffcv"}
-    assert report.comparison(found, "penstock", "ffcv") is None
-
-
-def test_bars_are_those_of_the_table(lines):
-    bars = chart.of_run(lines, report.results(lines)[0])["bars"]
-    assert [(bar["title"], bar["ours"], bar["rate"]) for bar in bars] == [
-        ("PENSTOCK", True, 3100.0), ("FFCV", False, 1000.0)]
-
-
 # --- files ---------------------------------------------------------------------------------------
-
-
-def test_all_scenarios_can_be_read():
-    for name in scenario.names():
-        assert scenario.read(name)["base"] in scenario.read(name)["loaders"]
-
-
-@pytest.mark.parametrize(("key", "value", "says"), [
-    ("check", "looks", "expected one of"), ("batch", "250", "expected int"),
-    ("base", "nobody", "no loader nobody"), ("sise", 224, "nobody reads sise")])
-def test_a_wrong_scenario_is_answered(key, value, says):
-    wrong = {**scenario.read("train"), key: value}
-    with pytest.raises(ValueError, match=says):
-        scenario.checked("wrong", wrong, scenario.loaders())
-
-
-def test_loaders_have_modules_and_environments():
-    for spec in scenario.loaders().values():
-        assert (ROOT / "bench" / "loaders" / f"{spec['module']}.py").exists()
-        assert spec["environment"] is None or spec["environment"] in environments.specs()
 
 
 def test_every_decoder_has_a_loader():
@@ -286,12 +148,13 @@ def test_a_comparison_of_tools(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_other_pixels_and_lost_samples_count(lines):
-    found, _ = report.results(lines)
-    assert ratio_check.strange(found) == 0  # ffcv's are its own
+def test_other_pixels_and_lost_samples_count():
+    good = {"check": {"mean": 0.0, "max": 0}, "exactly_once": "yes"}
+    others = {"check": {"error": "none"}, "exactly_once": "1 again"}  # ffcv's are its own
+    assert ratio_check.strange({"penstock": good, "ffcv": others}) == 0
     for key, value in (("check", {"error": "none"}), ("check", {"mean": 0.01}),
                        ("exactly_once", "1 missing")):
-        assert ratio_check.strange({"penstock": {**found["penstock"], key: value}}) == 1
+        assert ratio_check.strange({"penstock": {**good, key: value}}) == 1
 
 
 # --- small things --------------------------------------------------------------------------------
@@ -319,10 +182,10 @@ def test_a_process_is_in_its_own_tree():
 
 
 @pytest.fixture
-def far_lines(lines):
+def far_lines(head):
     options = argparse.Namespace(copies=None, loaders="penstock-local,penstock-s3,mosaic")
     setting = remote_speed.scenario("latency", options)
-    head = {**lines[0], "name": "remote-latency", "scenario": setting}
+    head = {**head, "name": "remote-latency", "scenario": setting}
     out = [head, {"kind": "blocks", "count": 10, "samples": 32, "mean_bytes": 4e6},
            {"kind": "absent", "loader": "mosaic", "reason": "no wheel"}]
     for name in ("penstock-local", "penstock-s3"):

@@ -55,8 +55,9 @@ def seeks(folder, milliseconds):
     bench = str(pathlib.Path(__file__).resolve().parents[2] / "bench")
     if bench not in sys.path:
         sys.path.append(bench)
+    import common  # noqa: F401
     from clips import disk
-    from compare import environments
+    from penstock.lab.loaders import environments
 
     try:
         with disk.Slow(folder, milliseconds) as slow:

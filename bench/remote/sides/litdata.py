@@ -8,7 +8,7 @@ import litdata
 import PIL
 import torch
 from litdata.streaming.writer import BinaryWriter
-from loaders import pil
+from sides import pil
 
 notes = ["downloads whole chunks of 64 MB to the local disk; by boto3, as obstore refuses http",
          "batch_decode=\"all\": with what it chooses by itself it reads a chunk again and again"]

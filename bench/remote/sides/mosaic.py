@@ -6,7 +6,7 @@ import pathlib
 
 import PIL
 import torch
-from loaders import mosaic, pil
+from sides import mosaic, pil
 
 notes = ["downloads whole shards of 64 MB to the local disk",
          "its S3 client is dropped before workers are forked: they would share its connection, mix "

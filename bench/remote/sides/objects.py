@@ -9,7 +9,7 @@ import boto3
 import botocore.config
 import PIL
 import torch
-from loaders import pil
+from sides import pil
 
 
 def versions(_task):

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 import numpy as np
-from loaders.tars import write_tars
+from sides.tars import write_tars
 
 from remote import cores
 

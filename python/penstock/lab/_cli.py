@@ -28,6 +28,9 @@ VERBS = {
     "train": "train an image classifier: accuracy, and the time spent waiting for data",
     "shapes": "measure the simulated storages: do they hold within 5 %?",
     "fashion": "accuracy against image quality on Fashion-MNIST",
+    "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
+    "loaders": "list loaders and scenarios",
+    "setup": "install other loaders, to compare with",
 }
 
 USAGE = """usage: penstock-lab VERB [options]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples that the real libraries write, and what a reader has to find. For make_*.py, which run
-in the environments of bench/environments.toml.
+in the environments of `penstock-lab setup`.
 
 What is expected is JSON: numbers and texts as they are, {"sha256": ...} for bytes, {"pixels": ...}
 for an image of which only the pixels are kept, a list for a clip.

@@ -15,8 +15,9 @@ import golden_tools as golden
 import numpy as np
 from PIL import Image
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
-from loaders.mosaic import MDSWriter  # it copes with torchvision
+LAB = pathlib.Path(__file__).resolve().parents[3] / "python" / "penstock" / "lab"
+sys.path.insert(0, str(LAB / "loaders" / "worker"))
+from sides.mosaic import MDSWriter  # noqa: E402  it copes with torchvision
 
 COLUMNS = {
     "jpeg": "jpeg", "png": "png", "pil": "pil", "gray": "pil", "frames": "list[jpeg]",

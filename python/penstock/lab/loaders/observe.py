@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Linux shows of a process tree during a turn: reads, waits, energy; and what limits it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import threading
+from typing import Any
+
+from .worker.processes import tree
+
+EVERY = 0.1  # seconds; more often would take time from what is measured
+RAPL = pathlib.Path("/sys/class/powercap")
+# A loader is limited by the processor if it uses this share of the cores that it may use, and by
+# the disk if one of its threads waits for it in this share of the time.
+CPU_SHARE, DISK_SHARE, CONSUMER_SHARE = 0.8, 0.3, 0.05
+
+
+def waits_for_disk(pid: int) -> bool:
+    """Whether a thread of a process is in the state D."""
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            text = task.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if text.rpartition(")")[2].split()[0] == "D":
+            return True
+    return False
+
+
+def read_bytes(pid: int) -> int:
+    """Bytes that a process fetched from a disk; 0 if it is gone or belongs to somebody else."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/io").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    rows = dict(line.split(": ") for line in text.splitlines())
+    return int(rows["read_bytes"])
+
+
+def energy_joules() -> float | None:
+    """Of all processor packages since some time in the past; None if it is not readable."""
+    total = 0.0
+    zones = sorted(RAPL.glob("intel-rapl:?/energy_uj"))
+    for zone in zones:
+        try:
+            total += int(zone.read_text(encoding="ascii")) / 1e6
+        except (OSError, ValueError):
+            return None
+    return total if zones else None
+
+
+def queue_seconds(pid: int) -> float:
+    """How long the threads of a process were ready, but had no core."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(task.read_text(encoding="ascii").split()[1])
+        except (OSError, IndexError):
+            continue
+    return total / 1e9
+
+
+class Watch:
+    """Observes a process tree while the block runs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.samples = self.in_disk = 0
+        self.end = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self) -> None:
+        pids = list(tree(self.pid))
+        while not self.end.wait(EVERY):
+            self.samples += 1
+            self.in_disk += any(map(waits_for_disk, pids))
+
+    def _read(self) -> dict[int, tuple[int, float]]:
+        return {pid: (read_bytes(pid), queue_seconds(pid)) for pid in tree(self.pid)}
+
+    def __enter__(self) -> Watch:
+        self._before, self._joules = self._read(), energy_joules()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end.set()
+        self.thread.join()
+        after, joules = self._read(), energy_joules()
+        none = (0, 0.0)
+        self.read = sum(now[0] - self._before.get(pid, none)[0] for pid, now in after.items())
+        self.queued = sum(now[1] - self._before.get(pid, none)[1] for pid, now in after.items())
+        spent = None if joules is None or self._joules is None else joules - self._joules
+        self.joules = spent if spent is not None and spent >= 0 else None  # the counter wraps
+
+    @property
+    def disk_share(self) -> float:
+        """The share of the time in which a thread waited for the disk."""
+        return self.in_disk / self.samples if self.samples else 0.0
+
+
+def limited_by(turn: dict[str, Any], threads: int, queued: float, disk_share: float) -> str:
+    """What /proc shows to be the bottleneck of a loader that does not name it itself. Threads that
+    are ready but have no core need the processor, too."""
+    if turn.get("consumer_ms") and turn["idle"] < CONSUMER_SHARE:
+        return "consumer"
+    cores = min(threads, len(os.sched_getaffinity(0)))
+    if turn["cpu"] + max(0.0, queued) >= CPU_SHARE * cores * turn["seconds"]:
+        return "CPU"
+    return "disk" if disk_share >= DISK_SHARE else "waiting"
