@@ -161,7 +161,7 @@ NOT_FOLLOWED = {
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
     "move points to the nearest edge of what the result shows of the image", "keep or ","remove it",
-    "lower left"}
+    "lower left", "pack '%s' has no image field"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py", "html.py")
 HELP_OF_LAB = ("HELP", "USAGE", "VERBS")
 IN_TESTS = {
@@ -221,6 +221,8 @@ IN_TESTS = {
     "choose another name for the numbers of the sources",
     "; leave the source out, or use schedule= to begin with it later",
     "write a pack of those that you want, or load it alone",
+    # test_lab_fashion.py
+    "or pass its folder with --data",
     # test_lab_command.py
     "is complete already; remove the folder to measure again",
     "Choose another --out or --name, or remove that folder",

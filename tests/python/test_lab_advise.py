@@ -99,9 +99,9 @@ def test_a_described_machine_is_limited_by_its_disk(tmp_path, capsys):
     _, out, _ = advise(capsys, write(tmp_path), "--rate", 3000, "--cores", 16, "--disk", 200)
     out = out[out.index("## Extrapolated: 16 cores, a disk of 200 MB/s"):]
     table = rows(out)
-    raw = table["loader=penstock format=raw threads=2"]
+    raw = table["loader=penstock format=raw"]
     assert raw == ["1.5", "1,200", "disk: 500/s, 83 % too slow", "no"]
-    jpeg = table["loader=penstock format=jpeg90 threads=2"]
+    jpeg = table["loader=penstock format=jpeg90"]
     assert jpeg == ["3.0", "150", "disk: 4,000/s, 1.33 times the rate", "yes"]
     assert "Cheapest, by cores and by bytes: loader=penstock format=jpeg90" in out
     assert "assume that its cores are\nas fast as those measured" in out
@@ -111,7 +111,7 @@ def test_a_described_machine_is_limited_by_its_disk(tmp_path, capsys):
 def test_a_described_machine_is_limited_by_its_cores(tmp_path, capsys):
     _, out, _ = advise(capsys, write(tmp_path), "--rate", 3000, "--cores", 2, "--disk", 200,
                        "--where", "format=jpeg90")
-    assert "The closest one, loader=penstock format=jpeg90 threads=2, is limited by the cores: " \
+    assert "The closest one, loader=penstock format=jpeg90, is limited by the cores: " \
         "2,000/s, 33 % too slow. It takes 3.0 cores and 150 MB/s." in out
 
 
@@ -123,6 +123,18 @@ def test_measured_scaling_is_named(tmp_path, capsys):
     assert "- loader=penstock format=raw: 1.60 times the rate with 2 threads instead of 1" in out
     _, out, _ = advise(capsys, tmp_path / "2", "--rate", 3000, "--cores", 16)
     assert "Measured scaling" not in out
+
+
+def test_costs_within_two_percent_are_equal(tmp_path, capsys):
+    cells = {("penstock", "a"): (2000, 1.0, 50_500), ("dataloader-pil", "a"): (2000, 4.0, 50_000)}
+    _, out, _ = advise(capsys, write(tmp_path, cells), "--rate", 1000)
+    assert "Cheapest, by cores and by bytes: loader=penstock" in out
+
+
+def test_disturbed_reports_are_named(tmp_path, capsys):
+    write(tmp_path, machine={"cpu": "Test CPU", "cores": 2, "load_before": 8.0})
+    _, _, err = advise(capsys, tmp_path, "--rate", 1000)
+    assert "warning: x: the load average was 8.00 before the run" in err
 
 
 def test_limits_are_in_order():

@@ -93,6 +93,21 @@ def matches(cell: Cell, where: Sequence[str]) -> bool:
     return True
 
 
+def with_most_threads(found: Sequence[Configuration]) -> list[Configuration]:
+    """Cells that differ in the threads alone become one: the most threads, without that axis."""
+    best: dict[str, Configuration] = {}
+    for one in sorted(found, key=lambda one: int(one.cell.get("threads", 0))):
+        rest = {axis: value for axis, value in one.cell.items() if axis != "threads"}
+        best[label(rest)] = dataclasses.replace(one, cell=rest)
+    return list(best.values())
+
+
+def warnings(reports: list[list[Line]]) -> list[str]:
+    """What may have disturbed the figures of the reports."""
+    return [f"{lines[0]['name']}: {text}" for lines in reports
+            for text in results.all_warnings(lines)]
+
+
 def from_reports(reports: list[list[Line]], where: Sequence[str] = ()) -> list[Configuration]:
     found = [
         made

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from ..experiment.sweep import label
 from .configurations import Configuration
 
+EQUAL = 1.02
+
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
@@ -89,11 +91,15 @@ class Choice(NamedTuple):
 
 
 def cheapest(found: Sequence[Configuration]) -> Choice | None:
+    """Costs within EQUAL of the lowest one are equal; the other cost then decides."""
     if not found:
         return None
 
-    def least(*keys: Callable[[Configuration], float]) -> Configuration:
-        return min(found, key=lambda one: tuple(key(one) for key in keys))
+    def least(
+        first: Callable[[Configuration], float], second: Callable[[Configuration], float]
+    ) -> Configuration:
+        lowest = min(map(first, found))
+        return min((one for one in found if first(one) <= EQUAL * lowest), key=second)
 
     def cpu(one: Configuration) -> float:
         return one.cpu_ms

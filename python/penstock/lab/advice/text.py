@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .. import tables
 from ..experiment import results
-from .configurations import Configuration
+from .configurations import Configuration, with_most_threads
 from .limits import Choice, Machine, against, cheapest, limits, scaling, verdict
 from .simulation import WAITING_PERCENT, Simulated, simulate
 
@@ -71,6 +71,8 @@ class Extrapolation:
         self, found: Sequence[Configuration], machine: Machine, rate: float, samples: int
     ) -> None:
         self.machine, self.rate, self.samples = machine, rate, samples
+        self.scaling = scaling(found)
+        found = with_most_threads(found)
         # Only for penstock there is a model of its requests.
         self.found = [one for one in found if one.is_penstock or not machine.is_remote()]
         self.left_out = len(found) - len(self.found)
@@ -123,10 +125,9 @@ class Extrapolation:
         header = ["configuration", "cores needed", "MB/s needed", "decided by",
                   f"reaches {self.rate:,.0f}/s"]
         lines.append(tables.markdown(header, [self._row(one) for one in order]))
-        scaled = scaling(self.found)
-        if scaled:
-            lines += ["Measured scaling, for the assumption that more cores help: ", "",
-                      *(f"- {text}" for text in scaled), ""]
+        if self.scaling:
+            lines += ["Measured scaling, for the assumption that more cores help:", "",
+                      *(f"- {text}" for text in self.scaling), ""]
         lines += self._simulations()
         choice = cheapest(reached)
         if choice is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,8 @@ def run(options: argparse.Namespace) -> int:
                        "Pass the reports of one machine")
     machine = Machine(options.cores, options.disk, options.bandwidth, options.latency,
                       options.nodes)
+    for warning in configurations.warnings(reports):
+        print(f"warning: {warning}.", file=sys.stderr)
     print(text.measured(found, options.rate, options.samples))
     if machine.is_described():
         print()
