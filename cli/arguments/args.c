@@ -205,6 +205,19 @@ static int check_mix(const CliArgs *args, PenError *reterr)
                     name, name);
 }
 
+/* The options of an analysis do nothing without it. */
+static int check_analyse(const CliArgs *args, PenError *reterr)
+{
+    const CliValue *v = args->values;
+    if (args->command != CLI_INFO || v[CLI_OPT_ANALYSE].given)
+        return PEN_OK;
+    CliOpt given = v[CLI_OPT_CSV].given ? CLI_OPT_CSV : CLI_OPT_THREADS;
+    return v[given].given ? cli_fail(reterr, PEN_E_INVALID,
+                                     "--%s needs --analyse; add --analyse or leave it out",
+                                     cli_options[given].name)
+                          : PEN_OK;
+}
+
 static int check_combinations(const CliArgs *args, PenError *reterr)
 {
     for (size_t i = 0; i < cli_n_conflicts; i++) {
@@ -224,7 +237,8 @@ static int check_combinations(const CliArgs *args, PenError *reterr)
             return cli_fail(reterr, PEN_E_INVALID,
                             "--%s needs --on-bad skip; add --on-bad skip or leave it out", o->name);
     }
-    return check_mix(args, reterr);
+    int r = check_mix(args, reterr);
+    return r < 0 ? r : check_analyse(args, reterr);
 }
 
 int cli_args_parse(CliCommandId command, int argc, char **argv, CliArgs *ret, PenError *reterr)

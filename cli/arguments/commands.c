@@ -169,12 +169,18 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "contains. The columns are separated by tabs, and the first line names them. "
             "Control characters in keys are written as \\xNN, and backslashes are doubled. "
             "With --json, each line is one JSON object.\n"
+            "With --analyse it decodes the images instead and shows what they are like: JPEG "
+            "quality as ImageMagick estimates it, sampling, sizes, bytes per pixel, and the mean "
+            "and standard deviation of each channel. Masks are left out. --json also has "
+            "histograms, and --csv writes a row for each image. Damaged images are reported, and "
+            "the exit code is then 1.\n"
             "If a key, path or class name is not valid UTF-8, its bytes above 127 appear in "
             "JSON as the characters U+0080 to U+00FF. A second member, NAME_hex, then has all "
             "its bytes in hexadecimal. For a list of names, NAME_hex is a list.",
         .examples = "penstock info train.pen\n"
                     "penstock info train.pen --json | jq .classes\n"
-                    "penstock info train.pen --samples | head",
+                    "penstock info train.pen --samples | head\n"
+                    "penstock info train.pen --analyse --csv images.csv",
         .next =
             "'penstock verify NAME.pen' checks every byte, 'penstock extract' writes samples "
             "to files.",

@@ -6,7 +6,7 @@
 #define WRITERS (IN(PACK) | IN(PLAN))
 #define ALL_WRITERS (WRITERS | IN(INDEX))
 /* The commands that read the samples of a pack. */
-#define SAMPLE_READERS (IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING)
+#define SAMPLE_READERS (IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING)
 #define MEASURING (IN(BENCH) | IN(DOCTOR))
 /* The commands that accept remote packs or sources. */
 #define REMOTE                                                                                     \
@@ -247,6 +247,16 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_COMMON, .commands = IN(INFO),
         .mistaken = "list all",
         .help = "list the samples, one per line, separated by tabs"},
+    [CLI_OPT_ANALYSE] = {.name = "analyse", .kind = CLI_ARG_FLAG,
+        .group = CLI_GROUP_COMMON, .commands = IN(INFO),
+        .mistaken = "analyze stats statistics histogram",
+        .help = "decode all images and show their JPEG quality, sampling, sizes, and the mean and "
+                "standard deviation of each channel"},
+    [CLI_OPT_CSV] = {.name = "csv", .kind = CLI_ARG_TEXT,
+        .group = CLI_GROUP_COMMON, .commands = IN(INFO),
+        .value = "FILE",
+        .mistaken = "table out output",
+        .help = "with --analyse: write a CSV file with a row for each image"},
     [CLI_OPT_DECODE] = {.name = "decode", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(VERIFY),
         .mistaken = "full deep check",
@@ -515,7 +525,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "deaths killed",
         .help = "percent of the tasks that die at a random moment and run again"},
     [CLI_OPT_THREADS] = {.name = "threads", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = IN(PACK) | IN(INDEX) | IN(VERIFY) | MEASURING,
+        .group = CLI_GROUP_COMMON, .commands =
+            IN(PACK) | IN(INDEX) | IN(INFO) | IN(VERIFY) | MEASURING,
         .value = "N", .min = 1, .max = 1024,
         .otherwise = "the cores available to this process",
         .mistaken = "jobs workers num-workers cores cpus",
@@ -662,6 +673,7 @@ const CliConflict cli_conflicts[] = {
     {CLI_OPT_MAX_SIDE, CLI_OPT_SHORT_SIDE, "use one of them"},
     {CLI_OPT_APPEND, CLI_OPT_CLASSES_FROM,
      "an existing pack keeps its own classes: leave --classes-from out"},
+    {CLI_OPT_ANALYSE, CLI_OPT_SAMPLES, "use one of them"},
     {CLI_OPT_ONCE, CLI_OPT_INTERVAL, "--once prints one table: leave --interval out"},
     {CLI_OPT_JSON, CLI_OPT_INTERVAL, "--json prints one line: leave --interval out"},
     {CLI_OPT_TASK, CLI_OPT_APPEND, "append in one run, without --task"},

@@ -66,6 +66,8 @@ typedef enum CliOpt {
     CLI_OPT_PROGRESS,
     CLI_OPT_ABANDON,
     CLI_OPT_SAMPLES,
+    CLI_OPT_ANALYSE,
+    CLI_OPT_CSV,
     CLI_OPT_DECODE,
     CLI_OPT_SAMPLE,
     CLI_OPT_KEY,

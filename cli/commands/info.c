@@ -5,6 +5,7 @@
 
 #include "arguments/commands.h"
 #include "arguments/remote_options.h"
+#include "commands/analyse.h"
 #include "output/messages.h"
 #include "output/pack_report.h"
 #include "output/result.h"
@@ -130,7 +131,9 @@ int cli_info(const CliArgs *args)
     int code;
     if (cli_remote_open(args, args->operands[0], &pack, &error) < 0)
         return cli_result_error(args, &error);
-    if (!args->values[CLI_OPT_SAMPLES].given) {
+    if (args->values[CLI_OPT_ANALYSE].given) {
+        code = cli_analyse(args, pack);
+    } else if (!args->values[CLI_OPT_SAMPLES].given) {
         code = print_info(args, pack);
     } else if (cli_samples_print(pack, args->values[CLI_OPT_JSON].given, &error) < 0) {
         cli_print_error(&error);

@@ -55,24 +55,6 @@ static void fill_report(CliReport *report, const char *pack, const PenVerifyResu
     cli_report_measured(report, "seconds", seconds, "s");
 }
 
-/* Copies `found` into the list "found" of `report`. */
-static void add_found(CliReport *report, const Check *check)
-{
-    cli_report_list(report, "found");
-    for (size_t i = 0; i < check->found.n; i++) {
-        const CliEntry *e = &check->found.entries[i];
-        if (e->kind == CLI_OBJECT)
-            cli_report_object(report, NULL);
-        else if (e->kind == CLI_CLOSE)
-            cli_report_close(report);
-        else if (e->kind == CLI_INTEGER)
-            cli_report_integer(report, e->name, e->integer);
-        else
-            cli_report_bytes(report, e->name, e->text, e->bytes);
-    }
-    cli_report_close(report);
-}
-
 static void write_line(char *line, size_t cap, const PenVerifyResult *result, double seconds)
 {
     char samples[CLI_NUMBER_TEXT], blocks[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT];
@@ -98,7 +80,7 @@ static int end(const CliArgs *args, const Check *check, const PenVerifyResult *r
     CliReport report = {0};
     char line[320];
     fill_report(&report, args->operands[0], result, seconds);
-    add_found(&report, check);
+    cli_pack_report_found(&report, &check->found);
     write_line(line, sizeof line, result, seconds);
     int code = cli_result_print(args, &report, line);
     cli_report_fini(&report);

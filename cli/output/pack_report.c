@@ -29,6 +29,23 @@ void cli_pack_report_images(CliReport *report, const PenPackStats *stats)
     cli_report_close(report);
 }
 
+void cli_pack_report_found(CliReport *report, const CliReport *found)
+{
+    cli_report_rare_list(report, "found");
+    for (size_t i = 0; i < found->n; i++) {
+        const CliEntry *e = &found->entries[i];
+        if (e->kind == CLI_OBJECT)
+            cli_report_object(report, NULL);
+        else if (e->kind == CLI_CLOSE)
+            cli_report_close(report);
+        else if (e->kind == CLI_INTEGER)
+            cli_report_integer(report, e->name, e->integer);
+        else
+            cli_report_bytes(report, e->name, e->text, e->bytes);
+    }
+    cli_report_close(report);
+}
+
 void cli_pack_report_missing(CliReport *report, const char *field, uint64_t samples)
 {
     if (samples == 0)

@@ -10,6 +10,8 @@
 void cli_pack_report_id(CliReport *report, const uint8_t id[16]);
 /* A table: codec, how it is stored, number of images. */
 void cli_pack_report_images(CliReport *report, const PenPackStats *stats);
+/* The list "found" of the problems that cli_report_error has added to `found`. */
+void cli_pack_report_found(CliReport *report, const CliReport *found);
 /* One row of the table of missing values; none if `samples` is 0. */
 void cli_pack_report_missing(CliReport *report, const char *field, uint64_t samples);
 /* Payload, index, metadata and, as `tables`, the rest of the files; payloads are not in an in-place

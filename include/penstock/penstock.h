@@ -28,6 +28,7 @@
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
 
+#include <penstock/analyse.h>
 #include <penstock/bench.h>
 #include <penstock/cache.h>
 #include <penstock/copy.h>

@@ -214,6 +214,31 @@ static void verify_it(PenPack *pack)
     free(s);
 }
 
+static int see_image(void *ctx, const PenImageAnalysis *image)
+{
+    *(uint32_t *)ctx += image->width;
+    return 0;
+}
+
+static void analyse_it(PenPack *pack)
+{
+    PenError err;
+    uint32_t width = 0;
+    PenAnalyseSettings *s = NEW(PenAnalyseSettings);
+    PenAnalyseResult *result = NEW(PenAnalyseResult);
+    pen_analyse_settings_init(s);
+    s->threads = 2;
+    s->image = see_image;
+    s->ctx = &width;
+    SET_ADDED(s);
+    if (outcome("analyse", pen_pack_analyse(pack, s, result, &err), &err)) {
+        ROW("samples", result->samples);
+        ROW("width", width);
+    }
+    free(result);
+    free(s);
+}
+
 static void decode_it(void)
 {
     static const char pixel[] = "\x89PNG\r\n\x1a\n" /* a PNG of one black pixel */
@@ -431,6 +456,7 @@ int main(int argc, char **argv)
     measure_it(pack);
     diagnose_it(pack);
     verify_it(pack);
+    analyse_it(pack);
     pen_pack_close(&pack);
     decode_it();
     copy_it();

@@ -138,6 +138,32 @@ static int verify_decode(PenError *reterr)
     return verify_pack(mixed, 1, reterr);
 }
 
+static int count_image(void *ctx, const PenImageAnalysis *image)
+{
+    (void)image;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static int analyse(PenError *reterr)
+{
+    PenPack *pack = NULL;
+    PenAnalyseSettings settings;
+    PenAnalyseResult result;
+    int images = 0;
+    int r = pen_pack_open(mixed, &pack, reterr);
+    if (r < 0)
+        return r;
+    pen_analyse_settings_init(&settings);
+    settings.threads = 1;
+    settings.image = count_image;
+    settings.ctx = &images;
+    r = pen_pack_analyse(pack, &settings, &result, reterr);
+    pen_pack_close(&pack);
+    wrong += r == PEN_OK && (result.problems || images < 20);
+    return r;
+}
+
 static int verify_in_place(PenError *reterr)
 {
     return verify_pack(in_place, 1, reterr);
@@ -579,6 +605,7 @@ static const Scenario scenarios[] = {
     {"verify --decode", nothing, verify_decode, READS, NULL},
     {"verify --decode, entry indexes", nothing, verify_indexed, READS, NULL},
     {"verify --decode, in place", nothing, verify_in_place, READS, NULL},
+    {"analyse", nothing, analyse, READS, NULL},
     {"load three batches", nothing, load_mixed, READS, NULL},
     {"load entry indexes", nothing, load_indexed, READS, NULL},
     {"load with wrong entry indexes", nothing, load_forged, READS, NULL},

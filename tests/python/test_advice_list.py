@@ -176,6 +176,7 @@ IN_TESTS = {
     "write paths relative to it, or pass --root with a URL that all objects",
     "put the folder of the binary first in PATH",
     "run 'penstock pack' with the same arguments and --task I/N",
+    "needs --analyse; add --analyse or leave it out",  # test_cli_analyse.py
     # test_in_place.py
     "make an ordinary pack of it with 'penstock copy'", "holds images, not clips; use",
     "decompress it, or use 'penstock pack'", "can name, found another; rename the object",

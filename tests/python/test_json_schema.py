@@ -183,6 +183,14 @@ def test_samples(rich):
     check_section("penstock info --samples", map(json.loads, lines))
 
 
+def test_analyse(top, tmp_path):
+    bad = damaged_copy(top / "a.pen", tmp_path / "bad.pen")
+    runs = [good("info", top / "a.pen", "--analyse", "--json").json(),
+            failure("info", bad, "--analyse")]
+    assert runs[1]["problems"] > 0
+    check_section("penstock info --analyse", runs, {"found[].errno"})
+
+
 def test_verify(top, tmp_path):
     bad = damaged_copy(top / "a.pen", tmp_path / "bad.pen")
     runs = [good("verify", top / "a.pen", "--json").json(), failure("verify", bad)]

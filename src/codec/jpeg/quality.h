@@ -11,4 +11,9 @@ int pen__jpeg_quality(const PenJpegHeader *header);
  * scaled tables, otherwise the quality whose tables are about as coarse. `chroma` may be NULL. */
 int pen__quant_quality(const uint16_t luma[64], const uint16_t *chroma);
 
+/* The quality factor (1-100) as ImageMagick estimates it from all tables of a file: exact for the
+ * IJG's own scaled tables, otherwise that of IJG tables which are about as coarse; 0 = cannot say.
+ * It is for reports: people compare it with that of other tools. */
+int pen__jpeg_quality_factor(const PenJpegHeader *header);
+
 #endif
