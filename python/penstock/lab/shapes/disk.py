@@ -43,6 +43,11 @@ class _DiskPlace(Place):
     def refresh(self) -> None:
         pages.evict(self.files)
 
+    def counts(self) -> dict[str, int]:
+        """Bytes that the processes have read from the disk."""
+        lines = self.group.read("blkio.throttle.io_service_bytes").splitlines()
+        return {"disk_bytes": sum(int(line.split()[2]) for line in lines if " Read " in line)}
+
 
 def write_probe(file: pathlib.Path, size: int) -> None:
     """A file with content on the disk, and no page of it in memory."""

@@ -29,6 +29,11 @@ class _MemoryPlace(Place):
         """Pages that others have read are charged to others: evict them."""
         pages.evict(self.files)
 
+    def counts(self) -> dict[str, int]:
+        """Bytes now: `rss` of the processes, `cache` of the pages of files."""
+        pairs = (line.split() for line in self.group.read("memory.stat").splitlines())
+        return {name: int(value) for name, value in pairs if name in ("rss", "cache")}
+
 
 @dataclasses.dataclass(frozen=True)
 class Memory(Shape):

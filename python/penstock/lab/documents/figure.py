@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A published figure and ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the documents are measured with.
+
+    photos  a folder of images
+    work    a folder on a local disk for packs; what is in it is used again
+    rounds  how often each comparison is repeated
+    """
+
+    photos: str
+    work: str
+    rounds: int = 2
+    say: Callable[[str], None] = _print
+
+    def folder(self, name: str) -> pathlib.Path:
+        folder = pathlib.Path(self.work).resolve() / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One row of a page.
+
+    published, ours  with their units; ours is "absent" if this machine cannot measure it
+    ratio            ours / published, where both are ratios or shares; else None
+    simulated        whether the storage or the training step was simulated
+    note             conditions, and why ours is worse if it is
+    command          repeats the measurement
+    seconds          how long the measurement took
+    """
+
+    what: str
+    published: str
+    ours: str
+    ratio: float | None
+    simulated: bool
+    note: str
+    command: str
+    seconds: float = 0.0
+
+
+class Stopwatch:
+    """Seconds since the last figure."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+
+    def lap(self) -> float:
+        now = time.monotonic()
+        seconds, self.began = now - self.began, now
+        return round(seconds, 1)
+
+
+def times(value: float) -> str:
+    return f"{value:.1f} times"
+
+
+def absent(what: str, published: str, reason: object, command: str) -> Figure:
+    return Figure(what, published, "absent", None, True, str(reason), command)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GulpIO-benchmarks: clips as JPEG files against clips in a few large files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+from .. import program, shapes
+from ..errors import Absent, LabError
+from ..shapes.shape import Place
+from . import turns
+from .figure import Figure, Options, Stopwatch, absent, times
+
+TITLE = "GulpIO-benchmarks"
+SOURCE = "https://github.com/TwentyBN/GulpIO-benchmarks"
+COMMAND = "penstock-lab seeds gulpio"
+
+CLIPS, FRAMES, WIDTH, HEIGHT, QUALITY = 200, 37, 176, 100, 85
+BATCH, TAKEN, STRIDE, SIZE, WORKERS, THREADS = 10, 18, 2, 84, 5, 2
+SEEK_MS = 6.8  # 61.4 s for 9,000 files
+STEP = 0.418 * BATCH / 64  # seconds of a training step there, for 64 clips
+PUBLISHED = {"fetch": 61.415 / 5.916, "epoch": 9006.5 / 1062.7, "size": 30 / 37,
+             "files": 0.945, "pack": 0.276}
+SET = (f"{CLIPS} clips of {FRAMES} frames, {WIDTH} x {HEIGHT}, cut from photographs by a moving "
+       f"box; JPEG {QUALITY}")
+READERS = (f"batches of [{BATCH}, 3, {TAKEN}, {SIZE}, {SIZE}], stride {STRIDE}; DataLoader with "
+           f"{WORKERS} processes against penstock with {THREADS} threads; simulated disk, "
+           f"{SEEK_MS} ms a seek, no page cache")
+
+
+def photographs(folder: str) -> list[pathlib.Path]:
+    found = sorted(path for path in pathlib.Path(folder).rglob("*")
+                   if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp"))
+    if not found:
+        raise LabError(f"no images in '{folder}': expected files such as CLASS/NAME.jpg")
+    return found
+
+
+def cut_clip(photo: pathlib.Path, number: int, out: pathlib.Path) -> None:
+    """A box that moves over a photograph."""
+    from PIL import Image
+
+    draw = random.Random(number)
+    image: Any = Image.open(photo).convert("RGB")
+    factor = 1.3 * max(WIDTH / image.width, HEIGHT / image.height)
+    image = image.resize((round(image.width * factor), round(image.height * factor)))
+    ends = [(draw.uniform(0, image.width - WIDTH), draw.uniform(0, image.height - HEIGHT))
+            for _ in range(2)]
+    out.mkdir(parents=True, exist_ok=True)
+    for i in range(FRAMES):
+        left, top = (round(a + (b - a) * i / (FRAMES - 1)) for a, b in zip(*ends))
+        frame = image.crop((left, top, left + WIDTH, top + HEIGHT))
+        frame.save(out / f"{i + 1:05}.jpg", quality=QUALITY, subsampling="4:2:0")
+
+
+def make(options: Options) -> pathlib.Path:
+    """The folder with `frames` and `clips.pen`."""
+    folder = options.folder(f"clips-{CLIPS}")
+    if (folder / "pack.json").exists():
+        return folder
+    options.say(f"GulpIO: making {CLIPS} clips")
+    photos = photographs(options.photos)
+    for number in range(CLIPS):
+        cut_clip(photos[number % len(photos)], number, folder / "frames" / f"{number:06}")
+    rows = "".join(f"{number:06};{number % 10}\n" for number in range(CLIPS))
+    (folder / "list.csv").write_text(rows, encoding="utf-8")
+    shutil.rmtree(folder / "clips.pen", ignore_errors=True)
+    told = program.output("pack", folder / "list.csv", "--root", folder / "frames", "-o",
+                          folder / "clips.pen", "--mode", "keep", "--order", "source", "--json")
+    (folder / "pack.json").write_text(told, encoding="utf-8")
+    return folder
+
+
+# ---- size
+
+
+def on_disk(folder: pathlib.Path) -> dict[str, int]:
+    """Bytes of the files, and of the blocks that the file system uses for files and folders."""
+    found = {"bytes": 0, "blocks": 0, "folders": 0, "files": 0}
+    for where, _, names in os.walk(folder):
+        found["folders"] += os.stat(where).st_blocks * 512
+        for name in names:
+            state = os.stat(os.path.join(where, name))
+            found["bytes"] += state.st_size
+            found["blocks"] += state.st_blocks * 512
+            found["files"] += 1
+    return found
+
+
+def breakdown(payload: int, index: int, slack: int) -> str:
+    total = payload + index + slack
+    return (f"{total / 1e6:.1f} MB = payload {payload / total:.1%}, index {index / total:.1%}, "
+            f"slack of blocks {slack / total:.1%}")
+
+
+def size_figure(folder: pathlib.Path) -> Figure:
+    """The sentence "the gulped dataset is smaller because", with figures."""
+    watch = Stopwatch()
+    files, pack = on_disk(folder / "frames"), on_disk(folder / "clips.pen")
+    payload = json.loads((folder / "pack.json").read_text(encoding="utf-8"))["bytes"]["payload"]
+    before = files["blocks"] + files["folders"]
+    after = pack["blocks"] + pack["folders"]
+    note = (
+        f"{SET}. Files: "
+        + breakdown(files["bytes"], files["folders"], files["blocks"] - files["bytes"])
+        + "; pack: "
+        + breakdown(payload, pack["bytes"] - payload + pack["folders"],
+                    pack["blocks"] - pack["bytes"])
+        + ". The pack keeps the JPEG data; GulpIO encodes it again."
+    )
+    ratio = after / before
+    published = PUBLISHED["size"]
+    return Figure("size on disk, packed / files", f"{published:.2f} (30 / 37 GB)", f"{ratio:.2f}",
+                  ratio / published, False, note, COMMAND, watch.lap())
+
+
+# ---- speed
+
+
+def task_of(side: str, place: Place, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
+    task = {"batch": BATCH, "samples": CLIPS, "epochs": 1, "order": "sequential", **more}
+    if side == "files":
+        return {**task, "path": str(place.path(folder / "frames")), "workers": WORKERS,
+                "frames": TAKEN, "stride": STRIDE, "size": SIZE}
+    pipeline = f"decode | clip {TAKEN} {STRIDE} random | center_crop {SIZE} | tensor f32 ncthw"
+    return {**task, "path": str(place.path(folder / "clips.pen")), "threads": THREADS,
+            "pipeline": pipeline}
+
+
+Turns = dict[str, list[dict[str, Any]]]
+
+
+def compare(options: Options, place: Place, folder: pathlib.Path, **more: Any) -> Turns:
+    """Turns of both, one after the other in each round."""
+    found: Turns = {"pack": [], "files": []}
+    for _ in range(options.rounds):
+        for side, kind in (("pack", "pack"), ("files", "clips")):
+            done = turns.turn(kind, task_of(side, place, folder, **more), place)
+            [epoch] = done["epochs"]
+            found[side].append({**epoch, **done["counts"]})
+    return found
+
+
+def mean(found: list[dict[str, Any]], name: str) -> float:
+    return statistics.mean(float(turn[name]) for turn in found)
+
+
+def fetch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
+    files, pack = mean(found["files"], "seconds"), mean(found["pack"], "seconds")
+    batches, note = CLIPS // BATCH, f"n = {len(found['pack'])}. {SET}; {READERS}. {checks}"
+    published = PUBLISHED["fetch"]
+    reads = {side: mean(found[side], "reads") / CLIPS for side in found}
+    seeks = {side: mean(found[side], "seeks") / CLIPS for side in found}
+    return [
+        Figure(f"fetch, time of files / time of pack, {batches} batches",
+               f"{times(published)} (61.4 / 5.9 s for 50)",
+               f"{times(files / pack)} ({files:.1f} / {pack:.1f} s)", files / pack / published,
+               True, note, COMMAND, seconds),
+        Figure("reads of a clip, files / pack", "not given",
+               f"{reads['files']:.1f} / {reads['pack']:.2f}", None, True,
+               f"seeks of a clip: {seeks['files']:.1f} / {seeks['pack']:.2f}; an open is one. "
+               f"{TAKEN} frames of {FRAMES} are used", COMMAND),
+    ]
+
+
+def epoch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
+    files, pack = mean(found["files"], "seconds"), mean(found["pack"], "seconds")
+    shares = {side: mean(found[side], "data") / mean(found[side], "seconds") for side in found}
+    note = (f"n = {len(found['pack'])}. shuffled; simulated training step of {STEP * 1000:.0f} ms "
+            f"for {BATCH} clips, as 0.418 s for 64 there. {READERS}. {checks}")
+    published = PUBLISHED["epoch"]
+    rows = [Figure("training epoch, time of files / time of pack",
+                   f"{times(published)} (9006 / 1063 s)",
+                   f"{times(files / pack)} ({files:.1f} / {pack:.1f} s)",
+                   files / pack / published, True, note, COMMAND, seconds)]
+    for side, name in (("files", "JPEG files"), ("pack", "pack")):
+        rows.append(Figure(f"share of the epoch spent waiting for data (Data / Time), {name}",
+                           f"{PUBLISHED[side]:.1%}", f"{shares[side]:.1%}",
+                           shares[side] / PUBLISHED[side], True, note, COMMAND))
+    return rows
+
+
+@contextlib.contextmanager
+def seek_disk(folder: pathlib.Path) -> Iterator[Place]:
+    with shapes.Seeks(SEEK_MS).apply([folder / "frames", folder / "clips.pen"]) as place:
+        yield place
+
+
+def figures(options: Options) -> list[Figure]:
+    folder = make(options)
+    rows = [size_figure(folder)]
+    try:
+        with seek_disk(folder) as place:
+            checks, watch = "; ".join(map(str, place.checks)), Stopwatch()
+            options.say("GulpIO: fetching from a disk with seeks")
+            found = compare(options, place, folder)
+            rows += fetch_figures(found, watch.lap(), checks)
+            options.say("GulpIO: epochs from a disk with seeks")
+            found = compare(options, place, folder, step=STEP, order="block")
+            rows += epoch_figures(found, watch.lap(), checks)
+    except Absent as reason:
+        rows.append(absent("fetch and epoch on a disk with seeks", times(PUBLISHED["fetch"]),
+                           reason, COMMAND))
+    return rows

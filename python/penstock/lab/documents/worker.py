@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of one loader: it is put under the limits of a simulated storage before it reads.
+
+    python -m penstock.lab.documents.worker pack|clips
+
+It prints a line when all is imported, reads a task, and prints the result; both are JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+def pack_batches(task: dict[str, Any]) -> Iterator[Iterable[int]]:
+    """Epochs of a pack: the number of samples of each batch, without those that pad the last."""
+    import penstock
+
+    subset = range(task["samples"]) if task.get("samples") else None
+    with penstock.Loader(
+        task["path"], task["batch"], order=task["order"], threads=task["threads"], subset=subset,
+        pipeline=task["pipeline"], memory=task.get("memory", "256MiB"), output="numpy",
+        return_info=True,
+    ) as loader:
+        for _ in range(task["epochs"]):
+            yield (batch[-1].n_valid for batch in loader)
+
+
+class Clips:
+    """Clips in folders of JPEG files, read as GulpIO-benchmarks does; a dataset for PyTorch."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self.task = task
+
+    def __len__(self) -> int:
+        return int(self.task["samples"])
+
+    def __getitem__(self, number: int) -> Any:
+        import numpy as np
+        import torch
+        from PIL import Image
+
+        task, folder = self.task, os.path.join(self.task["path"], f"{number:06}")
+        files = sorted(os.listdir(folder))
+        last = len(files) - (task["frames"] - 1) * task["stride"] - 1
+        first = int(torch.randint(0, last + 1, ()))
+        frames = []
+        for name in files[first :: task["stride"]][: task["frames"]]:
+            image = Image.open(os.path.join(folder, name)).convert("RGB")
+            left, top = ((side - task["size"]) // 2 for side in image.size)
+            box = (left, top, left + task["size"], top + task["size"])
+            pixels = torch.from_numpy(np.array(image.crop(box)))
+            frames.append(pixels.permute(2, 0, 1).float().div(255))
+        return torch.stack(frames).permute(1, 0, 2, 3)
+
+
+def clip_batches(task: dict[str, Any]) -> Iterator[Iterable[int]]:
+    """Epochs of PyTorch's DataLoader: the number of samples of each batch."""
+    import torch
+
+    torch.set_num_threads(1)
+    loader = torch.utils.data.DataLoader(
+        Clips(task), task["batch"], shuffle=task["order"] != "sequential",
+        num_workers=task["workers"],
+    )
+    for _ in range(task["epochs"]):
+        yield (len(batch) for batch in loader)
+
+
+def epoch(batches: Iterable[int], step: float, began: float) -> dict[str, float]:
+    """Times of one epoch with a training step that takes `step` seconds for each batch."""
+    waits, samples, end = [], 0, began
+    for count in batches:
+        waits.append(time.perf_counter() - end)
+        samples += count
+        if step:
+            time.sleep(step)
+        end = time.perf_counter()
+    return {"seconds": end - began, "samples": samples, "batches": len(waits), "data": sum(waits),
+            "first": waits[0]}
+
+
+def perform(kind: str, task: dict[str, Any]) -> list[dict[str, float]]:
+    began, found = time.perf_counter(), []
+    for batches in {"pack": pack_batches, "clips": clip_batches}[kind](task):
+        found.append(epoch(batches, task.get("step", 0.0), began))
+        began = time.perf_counter()
+    return found
+
+
+def main() -> None:
+    kind = sys.argv[1]
+    for name in {"pack": ["numpy", "penstock"], "clips": ["torch", "numpy", "PIL.Image"]}[kind]:
+        importlib.import_module(name)
+    print(json.dumps("ready"), flush=True)
+    result = perform(kind, json.loads(sys.stdin.readline()))
+    print(json.dumps(result), flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
