@@ -224,6 +224,8 @@ IN_TESTS = {
     "write a pack of those that you want, or load it alone",
     # test_lab_fashion.py
     "or pass its folder with --data",
+    # test_lab_dlio.py
+    "DLIO has no pack to read: set $%s to", "reads %s: set dataset.num_files_train to the number",
     # test_lab_command.py
     "is complete already; remove the folder to measure again",
     "Choose another --out or --name, or remove that folder",

@@ -34,7 +34,7 @@ def encoded(source: str) -> Iterator[bytes]:
         pack = penstock.open(source)
         field = next((one.name for one in pack.fields if one.type == "image"), None)
         if field is None:
-            raise LabError(f"pack '{source}' has no image field")
+            raise LabError(f"no image field in pack '{source}'")
         yield from (pack.extract(number, field) for number in range(len(pack)))
         return
     files = sorted(file for file in pathlib.Path(source).rglob("*")
