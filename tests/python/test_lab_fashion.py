@@ -17,6 +17,15 @@ numpy = pytest.importorskip("numpy")
 Image = pytest.importorskip("PIL.Image")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads of PyTorch wait for each other for long on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def write_idx(path, array):
     header = bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape)
     path.write_bytes(gzip.compress(header + array.tobytes(), 1))

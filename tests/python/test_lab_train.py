@@ -29,6 +29,15 @@ from penstock.lab.training.meters import correct  # noqa: E402
 CLASSES = [f"class{i}" for i in range(7)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads of PyTorch wait for each other for long on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def make_pack(path, seed, n):
     import io
 
@@ -228,7 +237,8 @@ def test_killed_and_resumed(base, tmp_path, capsys):
              "--name", "cut"]
     path = os.pathsep.join(sys.path)
     child = subprocess.Popen([sys.executable, "-m", "penstock.lab", *words],
-                             env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE)
+                             env={**os.environ, "PYTHONPATH": path,
+                                  "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE)
     for _ in range(7):
         child.stdout.readline()
     child.kill()
