@@ -109,6 +109,36 @@ def test_table_names_differences():
     assert "4 of 5 batches" in question.table(lines)
 
 
+def test_folders(tmp_path, capsys):
+    """penstock-lab accuracy, with encodings of several sizes."""
+    draw = numpy.random.default_rng(0)
+    for split, n in (("train", 20), ("val", 7)):
+        for name, low in (("dark", 0), ("bright", 120)):
+            folder = tmp_path / split / name
+            folder.mkdir(parents=True)
+            for i in range(n):
+                pixels = draw.integers(low, low + 100, (30, 40, 3)).astype("u1")
+                Image.fromarray(pixels).save(folder / f"{i}.png")
+    words = ["accuracy", str(tmp_path / "train"), "--val", str(tmp_path / "val"), "--encodings",
+             "jpeg90@24,raw@16,webp50", "--regimen", "1:webp50,1:jpeg90@24", "--epochs", "2",
+             "--size", "16", "--batch-size", "8", "--out", str(tmp_path), "--name", "a"]
+    assert _cli.main(words) == 0
+    said = capsys.readouterr().out
+    assert "against jpeg90@24" in said and "| 1:webp50,1:jpeg90@24 " in said
+    packs = tmp_path / "accuracy" / "a" / "packs"
+    assert penstock.open(packs / "test-webp50.pen").classes == ["bright", "dark"]
+    assert len(penstock.open(packs / "test-raw@16.pen")) == 14
+    for more, text in (
+        (["--encodings", "png"], "found 'png'"), (["--regimen", "webp50"], "regimen: expected"),
+        (["--stages", "1:a.pen"], "expected TRAIN or --stages"),
+        (["--val", str(tmp_path / "none")], "expected a folder with a directory of images"),
+    ):
+        assert _cli.main([*words[:-1], "b", *more]) == 1
+        assert text in capsys.readouterr().err
+    assert _cli.main(["accuracy", "--stages", "1:a.pen", *words[2:-1], "b"]) == 1
+    assert "use --regimen EPOCHS:ENCODING" in capsys.readouterr().err
+
+
 def test_refused(data, tmp_path):
     def broken(text, name="train-images-idx3-ubyte.gz"):
         for file in data.iterdir():
@@ -134,6 +164,12 @@ def test_refused(data, tmp_path):
     for name in ("jpeg0", "webp101", "png", "raw50", "jpeg"):
         with pytest.raises(LabError, match=f"found '{name}'"):
             encodings.options(name)
+    for change, text in (({"names": []}, "expected at least one"),
+                         ({"names": ["jpeg50"]}, "expected raw as the first of --encodings")):
+        given = {"training": None, "source": None, "regimen": "", "folder": tmp_path,
+                 "arrays": {"train": ()}, **change}
+        with pytest.raises(LabError, match=text):
+            question.AccuracyQuestion(**given)
     for text in ("raw", "0:raw", "1:raw,x"):
         with pytest.raises(LabError, match="regimen: expected"):
             question._parts(text)

@@ -63,7 +63,7 @@ def packs(tmp_path_factory):
 
 @pytest.fixture
 def base(packs):
-    return {"pack": packs[0], "val": packs[2], "epochs": 2, "size": 8, "batch_size": 16,
+    return {"train": packs[0], "val": packs[2], "epochs": 2, "size": 8, "batch_size": 16,
             "augment": "none", "device": "cpu", "print_every": 2, "lr": 0.05}
 
 
@@ -124,7 +124,7 @@ class Watched:
 
 # Each parameter with another value, and what it needs to have an effect.
 OTHER = {
-    "pack": ("more", {}), "val": ("v2", {}), "stages": ("train,more", {"pack": ""}),
+    "train": ("more", {}), "val": ("v2", {}), "stages": ("train,more", {"train": ""}),
     "epochs": (3, {}), "model": ("resnet18", {"epochs": 1}), "batch_size": (8, {}),
     "size": (10, {}), "val_resize": (12, {}), "gray": (True, {}), "augment": ("flip", {}),
     "mean": ((0.4,), {}), "std": ((0.2,), {}), "optimizer": ("adamw", {}), "lr": (0.06, {}),
@@ -145,7 +145,7 @@ def test_every_parameter_has_an_effect(base, packs, tmp_path, monkeypatch):
     before, threads = {}, {"threads": 2}
     for i, (name, (value, needs)) in enumerate(OTHER.items()):
         value = names.get(value, value)
-        usual = {**base, **threads, **{k: v for k, v in needs.items() if k != "pack"}}
+        usual = {**base, **threads, **{k: v for k, v in needs.items() if k != "train"}}
         key = json.dumps(needs)
         if key not in before:
             before[key] = Watched(tmp_path / f"a{i}", usual, monkeypatch).seen()
@@ -187,7 +187,7 @@ def test_validation_counts_each_sample_once(base, tmp_path, packs):
 
 @pytest.mark.parametrize("stop", [3, 8, 9])  # in an epoch, at its last batch, in the next one
 def test_stopped_and_resumed(base, packs, tmp_path, monkeypatch, stop):
-    values = {**base, "pack": "", "stages": f"1:{packs[0]},2:{packs[1]}", "augment": "crop",
+    values = {**base, "train": "", "stages": f"1:{packs[0]},2:{packs[1]}", "augment": "crop",
               "mixup": 0.3, "checkpoint_every": 1, "batch_size": 8, "amp": True}
     whole = loop.Trainer(Training(**values), tmp_path / "whole", str)
     want = whole.run()
@@ -213,7 +213,7 @@ def test_stopped_and_resumed(base, packs, tmp_path, monkeypatch, stop):
 def flags(values):
     words = []
     for name, value in values.items():
-        words += [value] if name == "pack" else ["--" + name.replace("_", "-"), str(value)]
+        words += [value] if name == "train" else ["--" + name.replace("_", "-"), str(value)]
     return words
 
 
@@ -257,10 +257,10 @@ def test_killed_and_resumed(base, tmp_path, capsys):
 
 def test_refused(base, packs, tmp_path):
     for change, text in (
-        ({"val": ""}, "expected PACK or --stages, and --val PACK"),
-        ({"stages": "1:a.pen"}, "expected PACK or --stages"),
-        ({"pack": "", "stages": "1:a,b"}, "stages: expected EPOCHS:PACK,EPOCHS:PACK, found 'b'"),
-        ({"pack": "", "stages": "0:a"}, "stages: expected"),
+        ({"val": ""}, "expected TRAIN or --stages, and --val"),
+        ({"stages": "1:a.pen"}, "expected TRAIN or --stages"),
+        ({"train": "", "stages": "1:a,b"}, "stages: expected EPOCHS:PACK,EPOCHS:PACK, found 'b'"),
+        ({"train": "", "stages": "0:a"}, "stages: expected"),
         ({"epochs": 0}, "epochs: expected more than 0"),
         ({"warmup": -1.0}, "warmup: expected 0 or more"),
         ({"schedule": "none"}, "schedule: expected one of constant, cosine"),

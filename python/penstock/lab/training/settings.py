@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from ..errors import LabError
 from ..experiment.parameters import Base, option
@@ -24,10 +25,10 @@ class Training(Base):
     """A training, and how often it is repeated with other seeds."""
 
     rounds: int = option(1, "trainings, with the seeds SEED, SEED + 1, ...", short="r")
-    pack: str = option("", "the pack to train on", positional=True)
-    val: str = option("", "the pack to validate on, after every epoch")
+    train: str = option("", "the pack to train on", positional=True)
+    val: str = option("", "the pack to validate on, after every epoch", path=True)
     stages: str = option("", "EPOCHS:PACK,EPOCHS:PACK,...: packs to train on one after the other, "
-                         "instead of PACK and --epochs")
+                         "instead of TRAIN and --epochs")
     epochs: int = option(10, "epochs", short="e")
     model: str = option("small", "small is for CPUs", choices=MODELS)
     batch_size: int = option(128, "samples per batch", short="b")
@@ -76,18 +77,25 @@ class Training(Base):
                                f"{len(value)}")
         if self.nesterov and (self.optimizer != "sgd" or self.momentum == 0):
             raise LabError("nesterov: expected optimizer sgd with a momentum; remove --nesterov")
-        if not self.val or bool(self.pack) == bool(self.stages):
-            raise LabError("expected PACK or --stages, and --val PACK; for example: penstock-lab "
+        if not self.val or bool(self.train) == bool(self.stages):
+            raise LabError("expected TRAIN or --stages, and --val; for example: penstock-lab "
                            "train train.pen --val val.pen")
         if (self.mixup or self.cutmix) and self.batch_size % 2:
             raise LabError(f"batch_size: expected an even number with mixup and cutmix, found "
                            f"{self.batch_size}")
-        self.parts()
+        self._make_absolute()
+
+    def _make_absolute(self) -> None:
+        """Paths of stages, so that a report can be run again from elsewhere."""
+        if self.stages:
+            stages = [f"{epochs}:{pack if '://' in pack else os.path.abspath(pack)}"
+                      for epochs, pack in self.parts()]
+            object.__setattr__(self, "stages", ",".join(stages))
 
     def parts(self) -> list[tuple[int, str]]:
         """Epochs and pack of each stage."""
         if not self.stages:
-            return [(self.epochs, self.pack)]
+            return [(self.epochs, self.train)]
         found = []
         for text in self.stages.split(","):
             epochs, _, pack = text.partition(":")

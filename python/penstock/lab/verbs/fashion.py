@@ -21,7 +21,7 @@ accuracy: raw pixels, JPEG and WebP of several qualities, and a regimen of two s
     penstock-lab fashion
 
 The cell 'plain' is a PyTorch loop over arrays in memory, with the same seeds and in the same order.
-All cells are tested on the raw test images, and also on test images of their own quality. Lossy
+All cells are tested on test images of the first encoding, and also on those of their own. Lossy
 WebP stores colors, so its gray images become YUV and are converted back. The same command
 continues a run that was killed.
 """
@@ -30,7 +30,7 @@ continues a run that was killed.
 @dataclasses.dataclass(frozen=True)
 class Parameters(Base):
     rounds: int = option(5, "trainings of each cell, with the seeds SEED, SEED + 1, ...", short="r")
-    data: str = option(idx.FOLDER, "folder of the four IDX files")
+    data: str = option(idx.FOLDER, "folder of the four IDX files", path=True)
     encodings: tuple[str, ...] = option(
         ("raw", "jpeg90", "jpeg50", "jpeg20", "jpeg10", "webp80", "webp50"),
         "raw, jpegQ or webpQ; Q is the quality")
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def question(parameters: Parameters, folder: pathlib.Path) -> accuracy.AccuracyQuestion:
     source = idx.Fashion(parameters.data)
     training = Training(
-        pack=parameters.data, val=parameters.data, epochs=parameters.epochs, size=28, gray=True,
+        train=parameters.data, val=parameters.data, epochs=parameters.epochs, size=28, gray=True,
         model=parameters.model, batch_size=parameters.batch_size, lr=parameters.lr, augment="none",
         channels_last=True, device="cpu", threads=parameters.threads, seed=parameters.seed,
     )

@@ -6,10 +6,8 @@ from __future__ import annotations
 import pathlib
 import re
 import time
-from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from .... import Writer
 from ...errors import LabError
 
 _NAME = re.compile(r"(?:(raw)|(jpeg|webp)(\d{1,3}))(?:@(\d{1,5}))?")
@@ -18,9 +16,8 @@ _NAME = re.compile(r"(?:(raw)|(jpeg|webp)(\d{1,3}))(?:@(\d{1,5}))?")
 class Source(Protocol):
     """A dataset with the splits "train" and "test"."""
 
-    @property
-    def classes(self) -> Sequence[str]: ...
-    def samples(self, split: str) -> Iterator[tuple[bytes, int]]: ...
+    def write(self, split: str, name: str, path: pathlib.Path) -> None:
+        """Write the pack of a split with an encoding."""
 
 
 def options(name: str) -> dict[str, Any]:
@@ -47,9 +44,5 @@ def make(source: Source, split: str, name: str, folder: pathlib.Path) -> tuple[s
     if (path / "manifest").exists():
         return str(path), 0.0
     folder.mkdir(parents=True, exist_ok=True)
-    schema = {"image": "image", "label": "i64"}
-    with Writer(path, schema, classes=list(source.classes), block_samples=256,
-                **options(name)) as writer:
-        for number, (data, label) in enumerate(source.samples(split)):
-            writer.add(key=f"{number:06d}", image=data, label=label)
+    source.write(split, name, path)
     return str(path), time.perf_counter() - began

@@ -7,10 +7,11 @@ import gzip
 import pathlib
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
+from .... import Writer
 from ...errors import LabError
+from .encodings import options
 
 FOLDER = "/usr/share/datasets/fashion-mnist"
 CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker",
@@ -60,8 +61,6 @@ def png(pixels: Any) -> bytes:
 class Fashion:
     """The images and labels of both splits: arrays of shape [N, 28, 28] and [N]."""
 
-    classes = CLASSES
-
     def __init__(self, folder: str) -> None:
         self.arrays = {}
         for split, name in SPLITS.items():
@@ -72,7 +71,10 @@ class Fashion:
                 raise LabError(f"'{folder}': the images and labels of '{name}' do not fit together")
             self.arrays[split] = images, labels
 
-    def samples(self, split: str) -> Iterator[tuple[bytes, int]]:
-        """The file and the label of each image, in the order of the arrays."""
-        for pixels, label in zip(*self.arrays[split]):
-            yield png(pixels), int(label)
+    def write(self, split: str, name: str, path: pathlib.Path) -> None:
+        """The samples of a pack have the order of the arrays."""
+        schema = {"image": "image", "label": "i64"}
+        with Writer(path, schema, classes=list(CLASSES), block_samples=256,
+                    **options(name)) as writer:
+            for number, (pixels, label) in enumerate(zip(*self.arrays[split])):
+                writer.add(key=f"{number:06d}", image=png(pixels), label=int(label))

@@ -20,7 +20,7 @@ from ..settings import Training
 
 def order(training: Training, epoch: int) -> Iterator[Any]:
     """Sample numbers of each batch, as the loader has them. No images are read."""
-    with Loader(training.pack, training.batch_size, shuffle=True, drop_last=True,
+    with Loader(training.train, training.batch_size, shuffle=True, drop_last=True,
                 seed=training.seed, pipeline={"label": "tensor i64"}, return_info=True) as loader:
         loader.set_epoch(epoch)
         for batch in loader:

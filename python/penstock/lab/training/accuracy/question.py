@@ -34,8 +34,10 @@ def _parts(regimen: str) -> list[tuple[str, str]]:
 
 
 class EncodingArm(Arm):
-    """Training on one encoding, or on several in stages; tested on raw images, and on images of the
-    last encoding."""
+    """Training on one encoding, or on several in stages.
+
+    val  test images of the last encoding; those of training.val have the first of all cells
+    """
 
     def __init__(self, training: Training, folder: pathlib.Path, val: str, made: dict[str, Any]
                  ) -> None:
@@ -81,6 +83,7 @@ class PlainArm(Arm):
 
 class AccuracyQuestion(Question):
     """training  what all cells share; its packs are replaced
+    names     encodings; the first one is that of the test images
     arrays    images and labels of both splits, for the plain loop; None: no plain loop
     """
 
@@ -91,12 +94,17 @@ class AccuracyQuestion(Question):
         folder: pathlib.Path, arrays: dict[str, tuple[Any, Any]] | None = None,
     ) -> None:
         need_torch()
+        if not names:
+            raise LabError("encodings: expected at least one, such as raw")
         for name in names:
             encodings.options(name)
+        if arrays and names[0] != "raw":
+            raise LabError("plain: expected raw as the first of --encodings, because arrays have "
+                           "raw pixels; or pass --no-plain")
         self.training, self.source, self.names, self.regimen = training, source, names, regimen
         self.folder, self.arrays = folder, arrays
         self.stages = _parts(regimen) if regimen else []
-        self.places = dict.fromkeys([training.pack, training.val])
+        self.places = dict.fromkeys([training.train, training.val])
 
     def inputs(self) -> list[dict[str, Any]]:
         return [inputs.describe(place) for place in self.places]
@@ -117,49 +125,50 @@ class AccuracyQuestion(Question):
         stages = self.stages if name == self.regimen else [(str(self.training.epochs), name)]
         if name == PLAIN:
             stages = [(str(self.training.epochs), "raw")]
-        val, _ = self.pack("test", "raw")
         packs = [(epochs, *self.pack("train", part)) for epochs, part in stages]
-        training = dataclasses.replace(
-            self.training, pack="", val=val, stages=",".join(f"{e}:{path}" for e, path, _ in packs))
+        val, _ = self.pack("test", self.names[0])
         if name == PLAIN and self.arrays is not None:
-            return PlainArm(dataclasses.replace(training, pack=packs[0][1], stages=""), self.arrays)
+            training = dataclasses.replace(self.training, train=packs[0][1], val=val)
+            return PlainArm(training, self.arrays)
+        joined = ",".join(f"{epochs}:{path}" for epochs, path, _ in packs)
+        training = dataclasses.replace(self.training, train="", val=val, stages=joined)
         made = {"pack_seconds": sum(seconds for *_, seconds in packs),
                 "bytes": sum(encodings.size(pathlib.Path(path)) for _, path, _ in packs)}
         place = self.folder / "trainings" / name.replace(":", "-").replace(",", "_")
         return EncodingArm(training, place, self.pack("test", stages[-1][1])[0], made)
 
 
-def _against(top1: list[float], raw: list[float]) -> str:
-    """Whether the mean differs from that of raw by more than the noise."""
-    if top1 == raw:
+def _against(top1: list[float], first: list[float]) -> str:
+    """Whether the mean differs from that of the first encoding by more than the noise."""
+    if top1 == first:
         return "the same"
-    if min(len(top1), len(raw)) < 2:
+    if min(len(top1), len(first)) < 2:
         return "-"
-    found = difference(top1, raw)
+    found = difference(top1, first)
     if not found.larger_than_noise:
         return "within noise"
     return "higher" if found.ratio > 1 else "lower"
 
 
-def _row(lines: list[Line], cell: Cell, raw: list[float]) -> list[str]:
+def _row(lines: list[Line], cell: Cell, first: Cell) -> list[str]:
     made = results.of_cell(lines, cell, "prepared")[0]
     top1, stored = (results.values(lines, cell, k) for k in ("top1", "top1_as_stored"))
     return [
         str(cell["data"]), str(len(top1)),
         f"{made['bytes'] / 1e6:,.1f}" if "bytes" in made else "-",
         plus_minus(summary(top1)), plus_minus(summary(stored)) if stored else "-",
-        "-" if cell["data"] == "raw" else _against(top1, raw),
+        "-" if cell == first else _against(top1, results.values(lines, first, "top1")),
     ]
 
 
 def table(lines: list[Line]) -> str:
-    """Accuracy of each cell, and whether it differs from raw by more than the noise."""
-    raw = results.values(lines, {"data": "raw"}, "top1")
+    """Accuracy of each cell, and whether it differs from the first one by more than the noise."""
     cells = [cell for cell in results.cells(lines).values()
              if results.of_cell(lines, cell, "turn")]
     text = tables.markdown(
-        ["trained on", "n", "MB", "top-1 %", "top-1 %, test images as trained", "against raw"],
-        [_row(lines, cell, raw) for cell in cells])
+        ["trained on", "n", "MB", "top-1 %", "top-1 %, test images as trained",
+         f"against {cells[0]['data']}" if cells else ""],
+        [_row(lines, cell, cells[0]) for cell in cells])
     for made in results.of_cell(lines, {"data": PLAIN}, "prepared"):
         text += (f"\n{made['equal_batches']} of {made['batches']} batches of the raw pack equal "
                  "those of the plain loop, bit for bit.\n")
