@@ -156,10 +156,16 @@ def test_a_worker_that_dies_is_absent(tmp_path):
 def test_what_proc_shows_names_the_bottleneck():
     turn = {"seconds": 2.0, "cpu": 0.2, "idle": 1.0, "consumer_ms": 0}
     assert observe.limited_by({**turn, "cpu": 1.9}, 1, 0.0, 0.9) == "CPU"
-    assert observe.limited_by(turn, 1, 1.8, 0.0) == "CPU"
+    assert observe.limited_by(turn, 1, 0.9, 0.0) == "CPU"
     assert observe.limited_by(turn, 1, 0.0, 0.9) == "disk"
     assert observe.limited_by(turn, 1, 0.0, 0.0) == "waiting"
     assert observe.limited_by({**turn, "consumer_ms": 5, "idle": 0.01}, 1, 0.0, 0.9) == "consumer"
+
+
+def test_a_loader_that_uses_one_of_its_cores(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
+    turn = {"seconds": 2.0, "cpu": 2.0, "idle": 1.0}
+    assert observe.limited_by(turn, 2, 0.0, 0.0) == "one core"
 
 
 def test_energy_is_absent_or_grows(monkeypatch, tmp_path):

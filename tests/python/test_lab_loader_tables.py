@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import pytest
+from penstock import InvalidError
 from penstock.lab.errors import LabError
 from penstock.lab.experiment import parameters
 from penstock.lab.loaders import chart, draws, environments, figures, report, scenario
@@ -179,13 +180,13 @@ def test_all_scenarios_can_be_asked(tmp_path):
     ({"loaders": ("nobody",)}, "no loader 'nobody'; expected one of penstock, "),
     ({"formats": ("jpeg0",)}, "expected asis, progressive, raw or jpeg1 to jpeg100"),
     ({"formats": ("gif",)}, "found 'gif'"),
-    ({"storage": ("tape",)}, "storage: expected one of warm, cold"),
+    ({"storage": ("tape",)}, "storage 'tape': expected one of local"),
     ({"threads": (0,)}, "threads: expected at least 1, found 0"),
     ({"consumer": -1.0}, "expected no negative number"),
     ({"aims": ("penstock>2",)}, "aims: expected LOADER/LOADER>=RATIO"),
 ])
 def test_wrong_parameters_are_answered(wrong, says, tmp_path):
-    with pytest.raises(LabError, match=says.replace("(", "\\(")):
+    with pytest.raises((LabError, InvalidError), match=says.replace("(", "\\(")):
         Load(Parameters(**{"sources": ("photos",), **wrong}), tmp_path)
 
 

@@ -17,16 +17,16 @@ RAPL = pathlib.Path("/sys/class/powercap")
 CPU_SHARE, DISK_SHARE, CONSUMER_SHARE = 0.8, 0.3, 0.05
 
 
-def waits_for_disk(pid: int) -> bool:
-    """Whether a thread of a process is in the state D."""
+def states_of(pid: int) -> list[str]:
+    """The states of the threads of a process: R has or needs a core, D waits for a disk."""
+    found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
         try:
             text = task.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        if text.rpartition(")")[2].split()[0] == "D":
-            return True
-    return False
+        found.append(text.rpartition(")")[2].split()[0])
+    return found
 
 
 def read_bytes(pid: int) -> int:
@@ -51,23 +51,12 @@ def energy_joules() -> float | None:
     return total if zones else None
 
 
-def queue_seconds(pid: int) -> float:
-    """How long the threads of a process were ready, but had no core."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        try:
-            total += int(task.read_text(encoding="ascii").split()[1])
-        except (OSError, IndexError):
-            continue
-    return total / 1e9
-
-
 class Watch:
     """Observes a process tree while the block runs."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.samples = self.in_disk = 0
+        self.samples = self.in_disk = self.running = 0
         self.end = threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
 
@@ -75,10 +64,12 @@ class Watch:
         pids = list(tree(self.pid))
         while not self.end.wait(EVERY):
             self.samples += 1
-            self.in_disk += any(map(waits_for_disk, pids))
+            states = [state for pid in pids for state in states_of(pid)]
+            self.in_disk += "D" in states
+            self.running += states.count("R")
 
-    def _read(self) -> dict[int, tuple[int, float]]:
-        return {pid: (read_bytes(pid), queue_seconds(pid)) for pid in tree(self.pid)}
+    def _read(self) -> dict[int, int]:
+        return {pid: read_bytes(pid) for pid in tree(self.pid)}
 
     def __enter__(self) -> Watch:
         self._before, self._joules = self._read(), energy_joules()
@@ -89,9 +80,7 @@ class Watch:
         self.end.set()
         self.thread.join()
         after, joules = self._read(), energy_joules()
-        none = (0, 0.0)
-        self.read = sum(now[0] - self._before.get(pid, none)[0] for pid, now in after.items())
-        self.queued = sum(now[1] - self._before.get(pid, none)[1] for pid, now in after.items())
+        self.read = sum(count - self._before.get(pid, 0) for pid, count in after.items())
         spent = None if joules is None or self._joules is None else joules - self._joules
         self.joules = spent if spent is not None and spent >= 0 else None  # the counter wraps
 
@@ -100,13 +89,23 @@ class Watch:
         """The share of the time in which a thread waited for the disk."""
         return self.in_disk / self.samples if self.samples else 0.0
 
+    @property
+    def cores(self) -> float:
+        """Threads that had a core or needed one, on average."""
+        return self.running / self.samples if self.samples else 0.0
 
-def limited_by(turn: dict[str, Any], threads: int, queued: float, disk_share: float) -> str:
-    """What /proc shows to be the bottleneck of a loader that does not name it itself. Threads that
-    are ready but have no core need the processor, too."""
+
+def limited_by(turn: dict[str, Any], threads: int, cores: float, disk_share: float) -> str:
+    """What /proc shows to be the bottleneck of a loader that does not name it itself.
+
+    cores  that its threads had or needed: on a busy machine, more than the processor time shows
+    """
     if turn.get("consumer_ms") and turn["idle"] < CONSUMER_SHARE:
         return "consumer"
-    cores = min(threads, len(os.sched_getaffinity(0)))
-    if turn["cpu"] + max(0.0, queued) >= CPU_SHARE * cores * turn["seconds"]:
+    usable = min(threads, len(os.sched_getaffinity(0)))
+    cores = max(cores, turn["cpu"] / max(turn["seconds"], 1e-9))
+    if cores >= CPU_SHARE * usable:
         return "CPU"
-    return "disk" if disk_share >= DISK_SHARE else "waiting"
+    if disk_share >= DISK_SHARE:
+        return "disk"
+    return "one core" if cores >= CPU_SHARE else "waiting"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -10,6 +11,7 @@ import pathlib
 import re
 from typing import Any
 
+from .. import shapes
 from ..errors import Absent, LabError
 from ..experiment import inputs, parameters
 from ..experiment.parameters import option
@@ -22,7 +24,6 @@ from .workers import MemoryWatch, Worker, python_for
 
 TRANSFORMS = ("train", "validation", "full", "box")
 FORMAT = re.compile(r"asis|progressive|raw|jpeg(\d{1,3})")
-STORAGE = ("warm", "cold")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Parameters(parameters.Base):
                                       "quality Q, such as jpeg90; raw: pixels; progressive",
                                       short="f")
     sides: tuple[int, ...] = option((0,), "longest side in pixels; 0: not resized", short="s")
-    storage: tuple[str, ...] = option(("warm",), "warm or cold: whether the page cache has the "
-                                      "data when a turn begins")
+    storage: tuple[str, ...] = option(("warm",), "warm, cold, or a simulated storage such as "
+                                      "disk=20MB/s, seeks=7ms, memory=300MB or store=110ms")
     threads: tuple[int, ...] = option((2,), "threads or worker processes of a loader", short="t")
     transform: str = option("train", "train: RandomResizedCrop and flip; validation: Resize and "
                             "CenterCrop; full, box: decode in memory, for decoders",
@@ -72,8 +73,7 @@ def check(chosen: Parameters) -> None:
             raise LabError(f"formats: expected asis, progressive, raw or jpeg1 to jpeg100, found "
                            f"'{name}'")
     for name in chosen.storage:
-        if name not in STORAGE:
-            raise LabError(f"storage: expected one of {', '.join(STORAGE)}, found '{name}'")
+        shapes.parse(name)
     for field in ("threads", "batch", "size", "short"):
         values = getattr(chosen, field)
         for value in values if isinstance(values, tuple) else (values,):
@@ -101,7 +101,7 @@ def stored_as(name: str) -> tuple[str, int]:
 
 
 class LoaderArm(Arm):
-    """One loader's worker process."""
+    """One loader's worker process, and the storage that it reads."""
 
     def __init__(self, cell: Cell, chosen: Parameters, images: Set, folder: pathlib.Path) -> None:
         self.cell, self.chosen, self.images = cell, chosen, images
@@ -110,51 +110,72 @@ class LoaderArm(Arm):
         if self.stored == "raw" and not self.spec["raw"]:
             raise Absent("reads encoded images alone")
         folder.mkdir(parents=True, exist_ok=True)
+        self.log = folder / f"{cell['loader']}.log"
         self.task = {**images.task(self.stored, cell["side"], quality),
                      **{key: getattr(chosen, key) for key in ("transform", "size", "short",
                                                              "batch")},
                      "threads": cell["threads"], "options": self.spec["options"],
                      "check": check_of(chosen.transform, self.stored),
                      "cases": images.cases(chosen.size, chosen.short)}
-        self.worker = Worker(cell["loader"], self.spec, python_for(self.spec),
-                             folder / f"{cell['loader']}.log")
+        self.shape = shapes.parse(cell["storage"])
+        self.place: shapes.Place | None = None
+        self.storage = contextlib.ExitStack()
+        self.worker = self._start([], {})
         self.passes = 1
+
+    def _start(self, words: list[str], variables: dict[str, str]) -> Worker:
+        spec = {**self.spec, "variables": {**self.spec["variables"], **variables}}
+        return Worker(self.cell["loader"], spec, python_for(self.spec), self.log, words=words)
 
     def prepared(self) -> dict[str, Any]:
         try:
             ready = self.worker.prepare(self.task)
-            self.files = ready.pop("files")
+            files, pack = ready.pop("files"), ready.pop("pack")
             reference = self.images.folder / f"{self.task['check']}.npy"
-            return {**ready, "title": self.spec["title"], "check": self.worker.check(reference)}
+            checked = self.worker.check(reference)
+            if files:
+                self._apply(files, pack)
         except BaseException:
-            self.worker.stop()
+            self.close()
             raise
+        return {**ready, "title": self.spec["title"], "check": checked}
 
-    def _cool(self) -> None:
-        """Out of the page cache, if the storage is cold."""
-        for file in self.files if self.cell["storage"] == "cold" else ():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
+    def _apply(self, files: list[str], pack: str) -> None:
+        """The storage for what the loader has stored; a simulated one needs another process."""
+        self.place = self.storage.enter_context(self.shape.apply(self._read(files)))
+        if type(self.shape) in (shapes.Shape, shapes.Cache):
+            return
+        self.worker.stop()
+        task = moved(self.task, self.place, files, pack, self.images.folder)
+        self.worker = self._start(self.place.words, self.place.environment)
+        self.place.join(self.worker.process.pid)
+        self.worker.prepare(task)
+
+    def _read(self, files: list[str]) -> list[str]:
+        """What the storage holds: these files, or everything that is made of the images."""
+        made = str(self.images.folder.resolve()) + os.sep
+        plain = isinstance(self.shape, shapes.Cache)
+        inside = all(os.path.realpath(file).startswith(made) for file in files)
+        return [made] if inside and not plain else files
+
+    def shapes(self) -> list[dict[str, Any]]:
+        return [check.record() for check in self.place.checks] if self.place else []
 
     def _first(self) -> dict[str, Any]:
         """The first epoch; a second one tells how many are one turn."""
-        self._cool()
         with MemoryWatch(self.worker.process.pid) as memory:
             first = self.worker.turn(passes=1)
-            again = self.worker.turn(passes=1)
-        seconds = again["seconds"] + self.chosen.consumer / 1000 * again["batches"]
-        self.passes = figures.passes_for(seconds, self.chosen.seconds)
-        if self.cell["storage"] == "cold":
-            self.passes = 1  # what a second epoch reads would be in the page cache
+            if self.cell["storage"] in ("warm", "local"):
+                again = self.worker.turn(passes=1)
+                seconds = again["seconds"] + self.chosen.consumer / 1000 * again["batches"]
+                self.passes = figures.passes_for(seconds, self.chosen.seconds)
         return {**first, "memory_mb": round(memory.peak / 1e6)}
 
     def turn(self, number: int) -> dict[str, Any]:
+        if self.place:
+            self.place.refresh()
         if number == WARM_UP:
             return self._first()
-        self._cool()
         with Watch(self.worker.process.pid) as watch:
             found = self.worker.turn(passes=self.passes, consumer_ms=self.chosen.consumer)
         found["read_mb"] = round(watch.read / 1e6, 3)
@@ -162,13 +183,31 @@ class LoaderArm(Arm):
             found["joules"] = round(watch.joules, 3)
         if "bottleneck" not in found:
             threads = self.cell["threads"]
-            found["bottleneck"] = limited_by(found, threads, watch.queued,
-                                             watch.disk_share)
+            found["bottleneck"] = limited_by(found, threads, watch.cores, watch.disk_share)
             found["bottleneck_by"] = "/proc"
         return found
 
     def close(self) -> None:
         self.worker.stop()
+        self.storage.close()
+
+
+def moved(task: dict[str, Any], place: shapes.Place, files: list[str], pack: str,
+          folder: pathlib.Path) -> dict[str, Any]:
+    """The task of a worker that reads from a simulated storage what another one has stored."""
+    if isinstance(place, shapes.StorePlace):
+        if not pack:
+            raise Absent("reads local files; the simulated store has the interface of S3")
+        return {**task, "pack": place.address(pack)}
+    if place.folder == place.origin:
+        return task
+    if place.origin.resolve() == folder.resolve():
+        return {**task, "work": str(place.folder),
+                "pack": str(place.path(pack)) if pack and task["pack"] else ""}
+    listing = folder / f"{task['set']}-moved-{os.getpid()}.txt"
+    listing.write_text("".join(f"{place.path(file)}\n" for file in files), encoding="utf-8")
+    more = {"pack": str(place.path(pack))} if task["pack"] else {}
+    return {**task, "list": str(listing), **more}
 
 
 class Load(Question):

@@ -12,6 +12,7 @@ from . import figures, scenario
 Line = dict[str, Any]
 Found = dict[str, Line]
 
+REAL = ("local", "warm", "cold")  # all other storage is simulated
 # What the row's loader is when the base is that.
 OTHER = {"faster": "slower", "slower": "faster", "no winner": "no winner"}
 
@@ -40,8 +41,8 @@ class Section:
             turns = [line for line in own if line["kind"] == "turn"]
             if turns and name not in self.absent:
                 self.found[name] = self._figures(own, turns)
-        base = self.parameters["base"]
-        self.base = base if base in self.parameters["loaders"] else self.parameters["loaders"][0]
+        wanted = [self.parameters["base"], *self.found, self.parameters["loaders"][0]]
+        self.base = next(name for name in wanted if name in self.found or not self.found)
 
     @staticmethod
     def _figures(own: list[Line], turns: list[Line]) -> Line:
@@ -154,11 +155,12 @@ def machine_text(here: Line) -> str:
 
 
 def setting_text(section: Section) -> str:
-    """'format jpeg90, side 512, cold, 2 threads'."""
+    """'format jpeg90, longest side 512, storage cold'."""
     shown = dict(section.setting)
     source = f"{shown.pop('source')}, " if "source" in shown else ""
     side = f", longest side {shown['side']}" if shown["side"] else ""
-    return f"{source}format {shown['format']}{side}, storage {shown['storage']}"
+    simulated = "" if shown["storage"] in REAL else "simulated "
+    return f"{source}format {shown['format']}{side}, {simulated}storage {shown['storage']}"
 
 
 def introduction(section: Section) -> str:

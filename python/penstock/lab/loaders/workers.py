@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from .. import program
@@ -110,12 +111,13 @@ class Worker:
     """One loader's process; with another program than serve.py, that of another kind of module."""
 
     def __init__(self, name: str, spec: dict[str, Any], python: pathlib.Path, log: pathlib.Path,
-                 program: pathlib.Path = SERVE):
+                 program: pathlib.Path = SERVE, words: Sequence[str] = ()):
         self.name, self.spec, self.log = name, spec, log
         with open(log, "wb") as file:
             self.process = subprocess.Popen(
-                [python, program, spec["module"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=file, env=variables_of(spec, python), start_new_session=True)
+                [*words, python, program, spec["module"]], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=file, env=variables_of(spec, python),
+                start_new_session=True)
 
     def line(self, deadline: float) -> dict[str, Any]:
         stdout = self.process.stdout

@@ -35,6 +35,7 @@ class Worker:
         bytes_stored = sum(os.path.getsize(file) for file in self.side.stored)
         return {"seconds": time.perf_counter() - began, "versions": self.side.versions,
                 "stored_mb": round(bytes_stored / 1e6, 3), "files": self.side.stored,
+                "pack": str(getattr(self.side, "pack", "")),
                 "notes": getattr(self.side, "notes", [])}
 
     def first(self, task):

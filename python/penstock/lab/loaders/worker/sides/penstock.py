@@ -70,7 +70,7 @@ class Side:
         self.task = task
         make = pack_of_tars if "tars" in task["options"] else pack_of
         given = task.get("pack")  # the labels of a given pack are no numbers of samples
-        self.pack = pathlib.Path(given) if given else make(task, pathlib.Path(task["work"]))
+        self.pack = given or make(task, pathlib.Path(task["work"]))
         self.labels_are_ids = not given
         probe = json.loads(subprocess.run([*PROGRAM, "probe", "--json"], check=True,
                                           capture_output=True).stdout)
@@ -79,7 +79,8 @@ class Side:
             self.versions["torch"] = torch.__version__
         self.notes = [f"{name}={os.environ[name]}" for name in ("PENSTOCK_CPU", "PENSTOCK_JPEG")
                       if os.environ.get(name)]
-        self.stored = sorted(str(file) for file in self.pack.rglob("*") if file.is_file())
+        local = () if "://" in str(self.pack) else pathlib.Path(self.pack).rglob("*")
+        self.stored = sorted(str(file) for file in local if file.is_file())
         order = task["options"].get("order")
         self.loader = self.open(task["batch"], PIPELINES[task["transform"]], task["threads"],
                                 order=order, shuffle=task["transform"] == "train")
