@@ -154,6 +154,15 @@ TEST(spec_wrong_values_are_answered_with_their_place)
           "pipeline: column 18: color_jitter: hue: expected -0.5 to 0.5, found '-0.1'");
     FAILS("normalize std=0",
           "pipeline: column 15: normalize: std: expected 1e-06 to 1000000, found '0'");
+    FAILS("random_rotation nan",
+          "pipeline: column 17: random_rotation: degrees: expected a number, found 'nan'");
+    FAILS("random_affine 5 scale=1,inf",
+          "pipeline: column 25: random_affine: scale: expected a number, found 'inf'");
+    FAILS("random_rotation 5 center=nan",
+          "pipeline: column 26: random_rotation: center: expected a number, found 'nan'");
+    FAILS("normalize inf", "pipeline: column 11: normalize: mean: expected a number, found 'inf'");
+    FAILS("rand_augment -inf",
+          "pipeline: column 14: rand_augment: num_ops: expected a number, found '-inf'");
 }
 
 TEST(spec_missing_twice_and_too_many)

@@ -90,10 +90,16 @@ int pen__token_is(const PenToken *t, const char *word)
            memcmp(word, t->text, t->bytes) == 0;
 }
 
+/* What Python writes for numbers that no parameter takes. */
+static int is_not_finite(const PenToken *t)
+{
+    return pen__token_is(t, "nan") || pen__token_is(t, "inf");
+}
+
 int pen__token_is_number(const PenToken *t)
 {
     char c = t->text[0];
-    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+';
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || is_not_finite(t);
 }
 
 const char *pen__token_text(const PenToken *t, char buf[PEN_TOKEN_TEXT])

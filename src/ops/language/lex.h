@@ -28,7 +28,7 @@ typedef struct PenLexer {
 int pen__lex_next(PenLexer *lexer, PenToken *ret, PenError *reterr);
 
 int pen__token_is(const PenToken *t, const char *word);
-int pen__token_is_number(const PenToken *t); /* it begins like one */
+int pen__token_is_number(const PenToken *t); /* it begins like one, or is nan or inf */
 
 /* For messages: 'word', or the end. Without control characters, and cut when it is long. */
 enum { PEN_TOKEN_TEXT = 56 };

@@ -23,6 +23,14 @@ void pen__affine_inverse(const PenAffine *map, double ret[6])
     ret[5] = 0.0 / map->scale + (ret[3] * x + ret[4] * y) + map->center[1];
 }
 
+PenWarp pen__warp_with(const PenParamValue *filter, const PenParamValue *fill)
+{
+    PenWarp w = {.filter = (int32_t)filter->word};
+    for (uint32_t i = 0; i < PEN_LEN(w.fill); i++)
+        w.fill[i] = (uint8_t)fill->v[fill->n == 1 ? 0 : i];
+    return w;
+}
+
 /* ---- Image.rotate ---------------------------------------------------------------------------- */
 
 /* Python's round(x, 15) of |x| <= 1: the nearest multiple of 10^-15, halves to the even one. */
@@ -71,6 +79,33 @@ void pen__rotate_inverse(double degrees, const double center[2], double ret[6])
     ret[4] = c;
     ret[2] = c * x + s * y + 0.0 + center[0];
     ret[5] = minus * x + c * y + 0.0 + center[1];
+}
+
+/* A square that Pillow transposes: all of its pixels move to middles of others. */
+static int draft_quarter(PenSampleDraft *d, int turn, PenWarp w, PenError *reterr)
+{
+    w.filter = PEN_FILTER_NEAREST;
+    w.a[1] = -turn;
+    w.a[3] = turn;
+    w.a[2] = turn > 0 ? d->width : 0;
+    w.a[5] = turn > 0 ? 0 : d->height;
+    return pen__draft_warp(d, &w, reterr);
+}
+
+int pen__draft_rotate(PenSampleDraft *d, double degrees, const double center[2], const PenWarp *how,
+                      PenError *reterr)
+{
+    const double middle[2] = {d->width * 0.5, d->height * 0.5};
+    int quarters = pen__rotate_quarters(degrees, !center, d->width, d->height);
+    PenWarp w = *how;
+    if (quarters == 0)
+        return PEN_OK;
+    if (quarters == 2)
+        return pen__draft_mirror(d, 1, 1, reterr);
+    if (quarters > 0)
+        return draft_quarter(d, quarters == 1 ? 1 : -1, w, reterr);
+    pen__rotate_inverse(degrees, center ? center : middle, w.a);
+    return pen__draft_warp(d, &w, reterr);
 }
 
 /* ---- perspective ----------------------------------------------------------------------------- */

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+#include "ops/language/value.h"
+#include "ops/sample/draft.h"
+
 typedef struct PenAffine {
     double center[2];    /* x, y, in pixels */
     double angle;        /* degrees, clockwise */
@@ -22,6 +25,12 @@ void pen__rotate_inverse(double degrees, const double center[2], double ret[6]);
 /* How many quarters of a turn Image.rotate turns by without a matrix, counterclockwise; -1: by a
  * matrix. `centered`: about the center of the image. */
 int pen__rotate_quarters(double degrees, int centered, uint32_t width, uint32_t height);
+
+/* A map with these values of parameters, and no coefficients yet. */
+PenWarp pen__warp_with(const PenParamValue *filter, const PenParamValue *fill);
+/* Image.rotate, about a center in pixels; NULL: the center of the image. */
+int pen__draft_rotate(PenSampleDraft *d, double degrees, const double center[2], const PenWarp *how,
+                      PenError *reterr);
 
 /* torchvision's _get_perspective_coeffs of an image whose corners move to `to`: top left, top
  * right, bottom right, bottom left, each x, y. Its least squares are solved exactly, and rounded to

@@ -83,49 +83,20 @@ int pen__check_affine(const PenParamValue *values, uint32_t column, PenError *re
 
 /* ---- drafts ---------------------------------------------------------------------------------- */
 
-static PenWarp new_warp(const PenParamValue *filter, const PenParamValue *fill)
-{
-    PenWarp w = {.filter = (int32_t)filter->word};
-    for (uint32_t i = 0; i < PEN_LEN(w.fill); i++)
-        w.fill[i] = (uint8_t)fill->v[fill->n == 1 ? 0 : i];
-    return w;
-}
-
 static void set_center(const PenSampleDraft *d, const PenParamValue *center, double ret[2])
 {
     ret[0] = center->n ? center->v[0] : d->width * 0.5;
     ret[1] = center->n ? center->v[1] : d->height * 0.5;
 }
 
-/* A square that is transposed: all of its pixels move to middles of others. */
-static int draft_quarter(PenSampleDraft *d, int quarters, PenWarp *w, PenError *reterr)
-{
-    int turn = quarters == 1 ? 1 : -1;
-    w->filter = PEN_FILTER_NEAREST;
-    w->a[1] = -turn;
-    w->a[3] = turn;
-    w->a[2] = turn > 0 ? d->width : 0;
-    w->a[5] = turn > 0 ? 0 : d->height;
-    return pen__draft_warp(d, w, reterr);
-}
-
 int pen__draft_random_rotation(PenSampleDraft *d, const PenParamValue *values, PenDraw *draw,
                                PenError *reterr)
 {
     const PenParamValue *degrees = &values[ROTATE_DEGREES], *center = &values[ROTATE_CENTER];
-    double angle = pen__draw_uniform(draw, degrees->v[0], degrees->v[1]), at[2];
-    PenWarp w = new_warp(&values[ROTATE_INTERPOLATION], &values[ROTATE_FILL]);
-    int quarters = pen__rotate_quarters(angle, !center->n, d->width, d->height);
+    double angle = pen__draw_uniform(draw, degrees->v[0], degrees->v[1]);
+    PenWarp how = pen__warp_with(&values[ROTATE_INTERPOLATION], &values[ROTATE_FILL]);
     d->shrinks = 0;
-    if (quarters == 0)
-        return PEN_OK;
-    if (quarters == 2)
-        return pen__draft_mirror(d, 1, 1, reterr);
-    if (quarters > 0)
-        return draft_quarter(d, quarters, &w, reterr);
-    set_center(d, center, at);
-    pen__rotate_inverse(angle, at, w.a);
-    return pen__draft_warp(d, &w, reterr);
+    return pen__draft_rotate(d, angle, center->n ? center->v : NULL, &how, reterr);
 }
 
 /* Whole pixels, halves to the even number. */
@@ -148,7 +119,7 @@ int pen__draft_random_affine(PenSampleDraft *d, const PenParamValue *values, Pen
                              PenError *reterr)
 {
     const double *translate = values[TRANSLATE].v;
-    PenWarp w = new_warp(&values[INTERPOLATION], &values[FILL]);
+    PenWarp w = pen__warp_with(&values[INTERPOLATION], &values[FILL]);
     PenAffine map;
     set_center(d, &values[CENTER], map.center);
     map.angle = pen__draw_uniform(draw, values[DEGREES].v[0], values[DEGREES].v[1]);
@@ -173,7 +144,7 @@ int pen__draft_random_perspective(PenSampleDraft *d, const PenParamValue *values
     double scale = values[DISTORTION].v[0];
     uint32_t half_width = d->width / 2, half_height = d->height / 2;
     uint32_t most_x = (uint32_t)(scale * half_width), most_y = (uint32_t)(scale * half_height);
-    PenWarp w = new_warp(&values[SEEN_INTERPOLATION], &values[SEEN_FILL]);
+    PenWarp w = pen__warp_with(&values[SEEN_INTERPOLATION], &values[SEEN_FILL]);
     int32_t to[4][2];
     d->shrinks = 0;
     if (!pen__draw_happens(draw, values[P].v[0]))

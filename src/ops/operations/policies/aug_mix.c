@@ -63,7 +63,7 @@ static int draft_link(PenSampleDraft *d, const PenParamValue *values, PenDraw *d
                              .factor = 0.9,
                              .bits = 4,
                              .fewer_bits = 4};
-    PenWarp how = pen__augment_warp(&values[FILTER], &values[FILL]);
+    PenWarp how = pen__warp_with(&values[FILTER], &values[FILL]);
     PenAugment kind =
         kinds[pen__draw_below(draw, values[ALL_OPS].word ? PEN_LEN(kinds) : FEW_KINDS)];
     uint32_t bin = (uint32_t)pen__draw_below(draw, (uint64_t)values[SEVERITY].v[0]);

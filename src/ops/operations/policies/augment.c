@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "ops/operations/affine.h"
 #include "ops/operations/trig.h"
 
 bool pen__augment_is_signed(PenAugment kind)
@@ -55,14 +54,6 @@ double pen__augment_magnitude(const PenAugmentSpace *space, PenAugment kind, uin
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-PenWarp pen__augment_warp(const PenParamValue *interpolation, const PenParamValue *fill)
-{
-    PenWarp w = {.filter = (int32_t)interpolation->word};
-    for (uint32_t i = 0; i < PEN_LEN(w.fill); i++)
-        w.fill[i] = (uint8_t)fill->v[fill->n == 1 ? 0 : i];
-    return w;
-}
-
 /* Shears are about the first corner. */
 static int draft_affine(PenSampleDraft *d, PenAugment kind, double magnitude, PenWarp w,
                         PenError *reterr)
@@ -78,29 +69,6 @@ static int draft_affine(PenSampleDraft *d, PenAugment kind, double magnitude, Pe
         map.translate[axis] = trunc(magnitude);
     }
     pen__affine_inverse(&map, w.a);
-    return pen__draft_warp(d, &w, reterr);
-}
-
-/* A square that Pillow transposes: all of its pixels move to middles of others. */
-static int draft_quarter(PenSampleDraft *d, int turn, PenWarp w, PenError *reterr)
-{
-    w.filter = PEN_FILTER_NEAREST;
-    w.a[1] = -turn;
-    w.a[3] = turn;
-    w.a[2] = turn > 0 ? d->width : 0;
-    w.a[5] = turn > 0 ? 0 : d->height;
-    return pen__draft_warp(d, &w, reterr);
-}
-
-static int draft_rotate(PenSampleDraft *d, double degrees, PenWarp w, PenError *reterr)
-{
-    const double center[2] = {d->width * 0.5, d->height * 0.5};
-    int quarters = pen__rotate_quarters(degrees, 1, d->width, d->height);
-    if (quarters == 0)
-        return PEN_OK;
-    if (quarters == 1 || quarters == 3)
-        return draft_quarter(d, quarters == 1 ? 1 : -1, w, reterr);
-    pen__rotate_inverse(degrees, center, w.a);
     return pen__draft_warp(d, &w, reterr);
 }
 
@@ -132,8 +100,8 @@ int pen__draft_augment(PenSampleDraft *d, PenAugment kind, double magnitude, con
 {
     if (kind == PEN_AUGMENT_IDENTITY)
         return PEN_OK;
-    if (kind == PEN_AUGMENT_ROTATE)
-        return draft_rotate(d, magnitude, *how, reterr);
+    if (kind == PEN_AUGMENT_ROTATE) /* by less than 180 degrees, which would be flips */
+        return pen__draft_rotate(d, magnitude, NULL, how, reterr);
     if (kind < PEN_AUGMENT_ROTATE)
         return draft_affine(d, kind, magnitude, *how, reterr);
     return draft_colour(d, kind, magnitude, reterr);

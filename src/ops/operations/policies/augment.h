@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "ops/operations/affine.h"
 #include "ops/operations/op.h"
 
 typedef enum PenAugment {
@@ -45,8 +46,6 @@ double pen__augment_magnitude(const PenAugmentSpace *space, PenAugment kind, uin
  * it is the moves alone. */
 int pen__draft_augment(PenSampleDraft *d, PenAugment kind, double magnitude, const PenWarp *how,
                        PenError *reterr);
-/* From the two parameters of all policies. */
-PenWarp pen__augment_warp(const PenParamValue *interpolation, const PenParamValue *fill);
 
 #define PEN_AUGMENT_FILTER(initial)                                                                \
     {                                                                                              \

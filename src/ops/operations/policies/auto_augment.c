@@ -100,7 +100,7 @@ int pen__draft_auto_augment(PenSampleDraft *d, const PenParamValue *values, PenD
                              .factor = 0.9,
                              .bits = 8,
                              .fewer_bits = 4};
-    PenWarp how = pen__augment_warp(&values[FILTER], &values[FILL]);
+    PenWarp how = pen__warp_with(&values[FILTER], &values[FILL]);
     const Part *pair = policies[values[POLICY].word][pen__draw_below(draw, PAIRS)];
     int r = PEN_OK;
     for (int i = 0; r == PEN_OK && i < 2; i++) {

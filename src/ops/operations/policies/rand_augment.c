@@ -70,7 +70,7 @@ int pen__draft_rand_augment(PenSampleDraft *d, const PenParamValue *values, PenD
                              .factor = 0.9,
                              .bits = 8,
                              .fewer_bits = 4};
-    PenWarp how = pen__augment_warp(&values[RAND_FILTER], &values[RAND_FILL]);
+    PenWarp how = pen__warp_with(&values[RAND_FILTER], &values[RAND_FILL]);
     int r = PEN_OK;
     for (uint32_t i = 0; r == PEN_OK && i < (uint32_t)values[RAND_OPS].v[0]; i++) {
         Drawn one = draw_one(draw, 1);
@@ -91,7 +91,7 @@ int pen__draft_trivial_augment(PenSampleDraft *d, const PenParamValue *values, P
                              .factor = 0.99,
                              .bits = 8,
                              .fewer_bits = 6};
-    PenWarp how = pen__augment_warp(&values[TRIVIAL_FILTER], &values[TRIVIAL_FILL]);
+    PenWarp how = pen__warp_with(&values[TRIVIAL_FILTER], &values[TRIVIAL_FILL]);
     Drawn one = draw_one(draw, space.bins);
     return draft_one(d, &space, &one, &how, reterr);
 }
