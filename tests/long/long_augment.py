@@ -89,7 +89,8 @@ def check_colors(tests, pack, images, rng):
     for kind, most in colors.EXACT.items():
         for mode in MODES if kind in colors.GRAY_TOO else ["rgb"]:
             made = [kind(rng) for _ in range(PARAMETERS[mode])]
-            tests.run(f"{name_of(made[0][0])}, {mode}", compare, pack, images, made, mode, most)
+            name = name_of(made[0][0]) + " by wide kernels" * (kind is colors.wide_blur)
+            tests.run(f"{name}, {mode}", compare, pack, images, made, mode, most)
     made = [chain(rng) for _ in range(PARAMETERS["rgb"])]
     tests.run("point operations in a row", compare, pack, images, made, "rgb", 0)
     for kind, name in ((ImageEnhance.Brightness, "brightness"), (ImageEnhance.Contrast, "contrast"),

@@ -88,11 +88,17 @@ def gamma(rng, exponent=None, gain=None):
 
 
 def blur(rng, height=None, width=None, sigma=None):
-    height = height or _odd(rng, 31)
-    width = width or _odd(rng, 31)
-    sigma = sigma or _number(rng, 0.1, 6)
+    height = height or _odd(rng, 101)
+    width = width or _odd(rng, 101)
+    sigma = sigma or _number(rng, 0.1, 20)
     return (f"gaussian_blur {height},{width} sigma={sigma}",
             lambda image: gaussian_blur(image, height, width, sigma))
+
+
+def wide_blur(rng, *values):
+    """By kernels that may be of more than 101 values."""
+    return blur(rng, *values) if values else blur(rng, _odd(rng, 255), _odd(rng, 255),
+                                                  _number(rng, 5, 100))
 
 
 def compression(rng, quality=None):
@@ -115,7 +121,7 @@ saturation = _enhance(ImageEnhance.Color, "saturation")
 # Each makes the text of an operation, with random parameters or those it is called with, and what
 # does the same to a PIL image. The largest difference allowed.
 GRAY_TOO = {invert: 0, posterize: 0, solarize: 0, equalize: 0, autocontrast: 0, sharpness: 0,
-            gamma: 0, blur: 1, compression: 0}
+            gamma: 0, blur: 1, wide_blur: 2, compression: 0}
 EXACT = {**GRAY_TOO, brightness: 0, contrast: 0, saturation: 0}
 # Any number of them in a row is one table for each channel.
 POINTS = (invert, posterize, solarize, equalize, autocontrast, gamma)
@@ -127,7 +133,8 @@ EDGES = [
     (gamma, (0, 1)), (gamma, (1, 1)), (gamma, (2.2, 1)), (gamma, (0.45, 1.3)), (gamma, (100, 100)),
     (gamma, (1, 0)), (invert, ()), (equalize, ()), (autocontrast, ()),
     (blur, (1, 1, 5)), (blur, (23, 23, 0.1)), (blur, (23, 23, 2)), (blur, (3, 1, 1)),
-    (blur, (5, 9, 1.5)), (blur, (255, 255, 1000)), (blur, (1, 99, 20)),
+    (blur, (5, 9, 1.5)), (blur, (101, 101, 1000)), (blur, (1, 99, 20)),
+    (wide_blur, (103, 1, 30)), (wide_blur, (255, 255, 1000)),
     (compression, (1,)), (compression, (75,)), (compression, (100,)),
 ]
 
