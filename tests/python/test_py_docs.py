@@ -28,7 +28,7 @@ PAGES = [
     "how-to/token-budgets.md",
     "how-to/detection.md", "how-to/mixup.md", "how-to/augmentation.md",
     "how-to/sampling.md", "how-to/clip.md", "how-to/segmentation.md", "how-to/stages.md",
-    "how-to/moving-from-openclip.md", "how-to/mixtures.md",
+    "how-to/moving-from-openclip.md", "how-to/mixtures.md", "how-to/train-with-the-lab.md",
 ]
 # Pages whose code other files run.
 ELSEWHERE = {
