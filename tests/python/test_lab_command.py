@@ -184,5 +184,14 @@ def test_compare(tmp_path):
     assert code == 0 and out.count("within the noise") == 4
     code, out, _ = lab("compare", place / "1", place / "1.05", "--metric", "cpu", cwd=tmp_path)
     assert code == 0 and "A cpu" in out and out.count("within the noise") == 4
+    words = ("compare", place / "1", place / "1.05", "--metric", "cpu_per_1000")
+    code, out, _ = lab(*words, cwd=tmp_path)
+    assert code == 0 and out.count("larger than the noise") == 4 and " 0.952" in out
+    head, _, rest = (place / "1" / "report.jsonl").read_text(encoding="utf-8").partition("\n")
+    busy = json.loads(head)
+    busy["machine"]["load_before"] = 7.5
+    (tmp_path / "busy.jsonl").write_text(json.dumps(busy) + "\n" + rest, encoding="utf-8")
+    code, _, err = lab("compare", place / "1", "busy.jsonl", cwd=tmp_path)
+    assert code == 0 and "warning: B: the load average was 7.50 before the run" in err
     code, _, err = lab("compare", place / "1", place / "1.05", "--metric", "top1", cwd=tmp_path)
     assert code == 1 and "share no cell with turns that have a top1" in err

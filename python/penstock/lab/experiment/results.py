@@ -40,9 +40,15 @@ def rates(lines: list[Line], cell: Cell) -> list[float]:
 
 
 def values(lines: list[Line], cell: Cell, field: str) -> list[float]:
-    """One field of the turns, in the order of the rounds; "rate" is samples per second."""
+    """One field of the turns, in the order of the rounds.
+
+    "rate" is samples per second, "cpu_per_1000" seconds of processor time for 1,000 samples.
+    """
     if field == "rate":
         return rates(lines, cell)
+    if field == "cpu_per_1000":
+        return [1000.0 * turn["cpu"] / turn["samples"] for turn in turns_of(lines, cell)
+                if "cpu" in turn and turn.get("samples")]
     return [float(turn[field]) for turn in turns_of(lines, cell)
             if isinstance(turn.get(field), (int, float))]
 

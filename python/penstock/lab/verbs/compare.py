@@ -20,8 +20,11 @@ A row has the means of A and of B, the ratio B / A with its 95 % interval, and w
 difference is larger than the noise: it is when the interval does not contain 1. Cells with fewer
 than two turns have no interval.
 
-By default the rates of the turns are compared, in samples per second. --metric names another
-number of the turns, such as cpu.
+By default the rates of the turns are compared, in samples per second. --metric cpu_per_1000
+compares the seconds of CPU time for 1,000 samples; any other number of the turns has its own name.
+
+The interval has the noise within the two runs. If another program disturbed one of them, a warning
+names it, and the difference may come from there.
 """
 
 
@@ -69,6 +72,9 @@ def run(options: argparse.Namespace) -> int:
     unit = "samples/s" if options.metric == "rate" else options.metric
     header = ["cell", f"A {unit}", f"B {unit}", "B / A", "95 % interval", "difference"]
     print(tables.markdown(header, found), end="")
+    for name, lines in (("A", a), ("B", b)):
+        for text in results.all_warnings(lines):
+            print(f"warning: {name}: {text}.", file=sys.stderr)
     for change in report.changes(a[0], b[0]):
         print(f"note: the runs differ in {change.replace(' in the report, now ', ' in A, ')} in B",
               file=sys.stderr)
