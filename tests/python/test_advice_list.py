@@ -152,6 +152,8 @@ NOT_FOLLOWED = {
     "install the same version on all nodes": RAY,
     "to store pixels as PNG, install Pillow": RAY,
     "rename it with columns={field: column}": RAY,
+    "installed; run penstock-lab setup": "installs packages from the network",
+    "needs Debian's %s; run as root": "installs packages from the network",
     "use collate_fn of the DataLoader": "followed in test_py_python.py",
     "other functions; use those, or pass strict=False": "followed in test_py_python.py",
     "write pipeline=[{...}, ops.python(fn)]": "followed in test_py_python.py",
@@ -161,7 +163,8 @@ NOT_FOLLOWED = {
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
     "move points to the nearest edge of what the result shows of the image", "keep or ","remove it",
-    "lower left", "pack '%s' has no image field"}
+    "lower left", "pack '%s' has no image field", "install ok",
+    "wait for a batch, p50 / p95 / p99 ms"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py", "html.py")
 HELP_OF_LAB = ("HELP", "USAGE", "VERBS")
 IN_TESTS = {
@@ -222,7 +225,10 @@ IN_TESTS = {
     "choose another name for the numbers of the sources",
     "; leave the source out, or use schedule= to begin with it later",
     "write a pack of those that you want, or load it alone",
+    # test_lab_loader_tables.py
+    "add a format such as jpeg90, or the side 0",
     # test_lab_fashion.py
+    "because arrays have raw pixels; or pass --no-plain", "use --regimen EPOCHS:ENCODING",
     "or pass its folder with --data",
     # test_lab_dlio.py
     "DLIO has no pack to read: set $%s to", "reads %s: set dataset.num_files_train to the number",

@@ -139,6 +139,15 @@ def test_folders(tmp_path, capsys):
     assert "use --regimen EPOCHS:ENCODING" in capsys.readouterr().err
 
 
+def test_without_raw_the_plain_loop_is_left_out(data, tmp_path, capsys):
+    words = ["fashion", "--data", str(data), "--rounds", "1", "--epochs", "1", "--batch-size", "32",
+             "--encodings", "jpeg20", "--out", str(tmp_path), "--name", "a"]
+    assert _cli.main(words) == 1
+    assert "or pass --no-plain" in capsys.readouterr().err
+    assert _cli.main([*words, "--no-plain"]) == 0  # as the message advises
+    assert "| plain" not in capsys.readouterr().out
+
+
 def test_refused(data, tmp_path):
     def broken(text, name="train-images-idx3-ubyte.gz"):
         for file in data.iterdir():
