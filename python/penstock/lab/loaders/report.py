@@ -131,7 +131,7 @@ def detail_table(section: Section) -> str:
             figure["title"],
             "-" if name == base or result is None else OTHER[result["verdict"]],
             f"{figure['stored_mb']:,.0f}", f"{figure['first_seconds']:.2f}",
-            figure["exactly_once"],
+            figure["exactly_once"], "-" if section.parameters["consumer"] else
             f"{figures.cores_for_accelerator(figure['rate'], cores):.1f}"])
     return table(rows)
 
