@@ -156,6 +156,17 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+unsigned dir_entries(const char *path)
+{
+    unsigned n = 0;
+    DIR *d = opendir(path);
+    MUST(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
 void dir_remove(const char *top)
 {
     if (nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0)

@@ -28,7 +28,8 @@ void tree_free(Tree *t);
 const TreeItem *tree_find(const Tree *t, const char *path); /* NULL: not there */
 bool tree_same(const Tree *a, const Tree *b, char *ret_why, size_t cap);
 
-void dir_remove(const char *top); /* all of it; it may not exist */
+unsigned dir_entries(const char *path); /* with . and .. */
+void dir_remove(const char *top);       /* all of it; it may not exist */
 void file_store(const char *path, const void *data, size_t bytes);
 
 /* A directory of its own for the test, in memory when there is such a file system; removed at exit.

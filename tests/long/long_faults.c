@@ -2,7 +2,6 @@
 /* Every allocation and every call of the operating system made to fail, one after another: once,
  * and from there on. Each time there is a typed error or the right result, nothing is leaked,
  * nothing hangs, and the same command run again gives what an undisturbed run gives. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -683,17 +682,6 @@ static void reset(const Frame *f)
     tree_store(&f->before, top);
 }
 
-static unsigned open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    MUST(d);
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
 /* Is the status one that such a fault may cause? */
 static bool is_typed(int r, const FaultSeen *seen, const FaultPlan *plan)
 {
@@ -807,7 +795,7 @@ static bool try_point(Sweep *s, const Frame *f, FaultPlan plan)
 {
     PenError e = {0};
     reset(f);
-    unsigned before = open_files();
+    unsigned before = dir_entries("/proc/self/fd");
     current.name = f->s->name;
     current.plan = plan;
     wrong = 0;
@@ -818,7 +806,7 @@ static bool try_point(Sweep *s, const Frame *f, FaultPlan plan)
     alarm(0);
     s->n += seen.failed != 0;
     met[seen.first] += seen.failed != 0;
-    if (seen.memory || seen.files || open_files() != before)
+    if (seen.memory || seen.files || dir_entries("/proc/self/fd") != before)
         sweep_bad(
             s, "fault at %" PRIu64 "%s (%s): leaks %" PRId64 " pieces of memory, %" PRId64 " files",
             plan.at, plan.for_ever ? " and after" : "", fault_name(seen.first), seen.memory,
