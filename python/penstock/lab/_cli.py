@@ -24,6 +24,7 @@ VERBS = {
     "compare": "compare two reports: is the difference larger than the noise?",
     "advise": "find the cheapest configuration that reaches a rate",
     "mlperf": "count the accelerators that this host feeds, in the manner of MLPerf Storage",
+    "seeds": "measure the figures of five published documents, beside theirs",
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",
     "train": "train an image classifier: accuracy, and the time spent waiting for data",
     "shapes": "measure the simulated storages: do they hold within 5 %?",

@@ -27,7 +27,7 @@ class Parameters(parameters.Base):
     source: str = parameters.option("", "a pack, or a folder of images", positional=True)
     workloads: tuple[str, ...] = parameters.option(tuple(WORKLOADS), "what is simulated")
     retinanet: str = parameters.option("", "a pack or a folder for retinanet (default: 323 kB "
-                                       "files are made from the images of SOURCE)")
+                                       "files are made from the images of SOURCE)", path=True)
     images: int = parameters.option(240, "images made for retinanet", short="n")
     threads: tuple[int, ...] = parameters.option((0,), "decoding threads; 0: one per core",
                                                  short="t")

@@ -7,8 +7,9 @@ import argparse
 import pathlib
 
 from ..errors import LabError
-from ..pages import Block, Text, checked, html, markdown
+from ..pages import Block, Text, checked
 from ..pages import run as run_page
+from ..pages.write import write
 
 HELP = """Makes a page of all runs below a folder: tables, plots, verdicts, and the command that
 repeats each figure.
@@ -35,22 +36,6 @@ def _blocks(path: pathlib.Path) -> list[Block]:
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise LabError(f"cannot show report '{path}': {type(error).__name__}: {error}. Remove the "
                        "report, or measure again") from error
-
-
-def write(page: pathlib.Path, title: str, blocks: list[Block]) -> list[pathlib.Path]:
-    """The page as HTML and as Markdown with its pictures; returns the two files."""
-    plots = page.with_name(f"{page.stem}-plots")
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(html.render(title, blocks), encoding="utf-8")
-        text = page.with_suffix(".md")
-        text.write_text(markdown.render(title, blocks, plots.name), encoding="utf-8")
-        for name, svg in markdown.pictures(blocks).items():
-            plots.mkdir(exist_ok=True)
-            (plots / name).write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise LabError(f"cannot write page '{page}': {error.strerror}") from None
-    return [page, text]
 
 
 def run(options: argparse.Namespace) -> int:
