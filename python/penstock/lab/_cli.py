@@ -30,6 +30,8 @@ VERBS = {
     "shapes": "measure the simulated storages: do they hold within 5 %?",
     "accuracy": "accuracy against image quality and size, on a folder of images",
     "fashion": "the same on Fashion-MNIST",
+    "analyse": "measure the images of a dataset: quality, sizes, statistics of the pixels",
+    "sizes": "show what a dataset takes in other qualities and sizes, and what is lost",
     "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
     "loaders": "list loaders and scenarios",
     "setup": "install other loaders, to compare with",
