@@ -185,7 +185,7 @@ def test_validation_counts_each_sample_once(base, tmp_path, packs):
     trainer.close()
 
 
-@pytest.mark.parametrize("stop", [3, 8, 9])  # in an epoch, at its last batch, in the next one
+@pytest.mark.parametrize("stop", [3, 9, 12])  # in an epoch, at its end, in the second stage
 def test_stopped_and_resumed(base, packs, tmp_path, monkeypatch, stop):
     values = {**base, "train": "", "stages": f"1:{packs[0]},2:{packs[1]}", "augment": "crop",
               "mixup": 0.3, "checkpoint_every": 1, "batch_size": 8, "amp": True}
