@@ -8,7 +8,7 @@
                                    the real disk, warm
     clips_speed.py fetch --slow    the same from a disk that is simulated: 6.8 ms for every open and
                                    every read that is not contiguous, one after the other, no page
-                                   cache (clips/slow_disk.c, by FUSE; needs libfuse3-dev and fuse3)
+                                   cache (penstock-lab shapes, by FUSE; needs libfuse3-dev, fuse3)
     clips_speed.py train [--slow]  an epoch, shuffled, with a consumer that takes 0.2 s for a batch
     clips_speed.py table NAME...
 

@@ -84,7 +84,7 @@ def slow_disk(folder):
 
 
 def test_the_slow_disk_counts_what_it_waits_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "WORK", tmp_path / "work")
+    monkeypatch.setenv("PENSTOCK_LAB_HOME", str(tmp_path / "work"))
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "file").write_bytes(bytes(range(256)) * 64)
     try:
