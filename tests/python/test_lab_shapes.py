@@ -19,6 +19,8 @@ from penstock.lab import Absent, LabError, shapes  # noqa: E402
 from penstock.lab.shapes import cgroup, pages, undo  # noqa: E402
 from penstock.lab.shapes import disk as disk_module  # noqa: E402
 from penstock.lab.shapes import store as store_module  # noqa: E402
+from penstock.lab.shapes.combined import CombinedPlace  # noqa: E402
+from penstock.lab.shapes.memory import MemoryPlace  # noqa: E402
 from penstock.lab.verbs import shapes as verb  # noqa: E402
 
 TEXTS = ("local", "disk=20MB/s", "seeks=6.8ms", "memory=300MB", "cold", "warm", "cold=machine",
@@ -186,6 +188,26 @@ def test_drop_caches_only_where_permitted(file, monkeypatch, tmp_path):
     monkeypatch.setattr(pages, "DROP", tmp_path / "drop_caches")
     with shapes.parse("cold=machine").apply([file]):
         assert (tmp_path / "drop_caches").read_text() == "3"
+
+
+class Counting(shapes.Place):
+    """How often it was refreshed."""
+
+    times = 0
+
+    def refresh(self):
+        self.times += 1
+
+
+def test_pages_are_kept_between_turns_if_memory_is_limited(file):
+    disk, memory = Counting(file.parent), MemoryPlace([file], None)
+    CombinedPlace([disk, memory]).refresh()
+    assert disk.times == 0
+    CombinedPlace([disk]).refresh()
+    assert disk.times == 1
+    file.read_bytes()
+    memory.refresh()
+    assert pages.resident_percent([str(file)]) == 100
 
 
 # ---- the store

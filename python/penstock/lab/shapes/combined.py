@@ -8,10 +8,11 @@ import dataclasses
 import pathlib
 from collections.abc import Iterator, Sequence
 
+from .memory import MemoryPlace
 from .shape import PathLike, Place, Shape
 
 
-class _CombinedPlace(Place):
+class CombinedPlace(Place):
     """Each place is built on the one before it."""
 
     def __init__(self, places: Sequence[Place]) -> None:
@@ -33,8 +34,10 @@ class _CombinedPlace(Place):
             place.join(pid)
 
     def refresh(self) -> None:
-        for place in self.places:
-            place.refresh()
+        """Nothing with a memory limit: see Memory."""
+        if not any(isinstance(place, MemoryPlace) for place in self.places):
+            for place in self.places:
+                place.refresh()
 
     def counts(self) -> dict[str, int]:
         return {name: value for place in self.places for name, value in place.counts().items()}
@@ -56,4 +59,4 @@ class Combined(Shape):
                 place = stack.enter_context(shape.apply(here, measure))
                 here = [place.path(path) for path in here]
                 places.append(place)
-            yield _CombinedPlace(places)
+            yield CombinedPlace(places)

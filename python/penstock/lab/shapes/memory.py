@@ -17,17 +17,13 @@ LEAST = 32 << 20
 HOW = "cgroup v1 memory.limit_in_bytes; usage after a larger file was read"
 
 
-class _MemoryPlace(Place):
+class MemoryPlace(Place):
     def __init__(self, paths: Sequence[PathLike], group: cgroup.Group) -> None:
         super().__init__(common_folder(paths))
         self.files, self.group = files_below(paths), group
 
     def join(self, pid: int) -> None:
         self.group.join(pid)
-
-    def refresh(self) -> None:
-        """Pages that others have read are charged to others: evict them."""
-        pages.evict(self.files)
 
     def counts(self) -> dict[str, int]:
         """Bytes now: `rss` of the processes, `cache` of the pages of files."""
@@ -37,7 +33,8 @@ class _MemoryPlace(Place):
 
 @dataclasses.dataclass(frozen=True)
 class Memory(Shape):
-    """Processes and the pages of the files that they read get so many bytes together."""
+    """What processes allocate from now on, and the pages of the files that they read, get so many
+    bytes together. Pages are kept between turns: how many of them fit is what matters."""
 
     limit: int
 
@@ -51,13 +48,13 @@ class Memory(Shape):
             raise Absent(f"{self.text}: a process needs {LEAST / 1e6:.0f} MB at least")
         with undo.on_sigterm(), cgroup.group("memory") as group:
             group.write("memory.limit_in_bytes", str(self.limit))
-            place = _MemoryPlace(paths, group)
+            place = MemoryPlace(paths, group)
             if measure:
                 place.checks.append(self.check(place))
-            place.refresh()
+            pages.evict(place.files)  # pages that others have read are charged to others
             yield place
 
-    def check(self, place: _MemoryPlace) -> Check:
+    def check(self, place: MemoryPlace) -> Check:
         with probe_folder(place.folder, device_of(place.folder)) as folder:
             file = folder / "probe"
             with open(file, "wb") as out:
