@@ -149,6 +149,17 @@ def test_every_setting_has_tables_of_its_own(lines):
     assert text.count("storage warm") == text.count("storage cold") == 1
 
 
+def test_a_cold_storage_that_was_hardly_read_is_remarked(lines):
+    for each in lines:
+        if "cell" in each:
+            each["cell"]["storage"] = "cold"
+        if each["kind"] == "turn":
+            each.update(passes=1, read_mb=107.0 if each["cell"]["loader"] == "ffcv" else 10.7)
+    text = report.markdown(lines)
+    assert rows_of(text, "PENSTOCK")[1][-1] == "decode; read 10 % of its data"
+    assert rows_of(text, "FFCV")[1][-1] == "/proc: CPU"
+
+
 def test_a_loader_that_fell_out_is_not_compared(lines):
     lines.append(line("absent", "ffcv", reason="its process ended with -9"))
     (section,) = report.sections(lines)

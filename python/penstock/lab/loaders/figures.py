@@ -95,4 +95,6 @@ def load_summary(turns: list[dict[str, Any]]) -> dict[str, Any]:
     waits = [statistics.median(turn["waits"][i] for turn in turns) for i in range(3)]
     return {**summary(turns), "waits": waits,
             "idle": statistics.median(turn["idle"] for turn in turns),
-            "bottleneck": bottleneck_of(turns), "joules_per_1000": joules_per_1000(turns)}
+            "bottleneck": bottleneck_of(turns), "joules_per_1000": joules_per_1000(turns),
+            "read_mb": statistics.median(turn.get("read_mb", 0.0) / turn.get("passes", 1)
+                                         for turn in turns)}

@@ -13,6 +13,7 @@ Line = dict[str, Any]
 Found = dict[str, Line]
 
 REAL = ("local", "warm", "cold")  # all other storage is simulated
+KEPT = 0.5  # of the stored data, less than which was read from the storage in an epoch
 # What the row's loader is when the base is that.
 OTHER = {"faster": "slower", "slower": "faster", "no winner": "no winner"}
 
@@ -107,6 +108,16 @@ def speed_table(section: Section) -> str:
     return table(rows)
 
 
+def bottleneck_text(section: Section, figure: Line) -> str:
+    """With a remark if the storage was hardly read: pages that a process has mapped cannot be
+    evicted, so a loader may have kept its data from the first epoch."""
+    storage, read = section.setting["storage"], figure["read_mb"]
+    evicted = storage == "cold" or storage.startswith("disk=")
+    if evicted and figure["stored_mb"] and read < KEPT * figure["stored_mb"]:
+        return f"{figure['bottleneck']}; read {100 * read / figure['stored_mb']:.0f} % of its data"
+    return str(figure["bottleneck"])
+
+
 def wait_table(section: Section) -> str:
     """What a training loop sees of a loader, and what limits it."""
     rows = [["loader", "MB/s", "wait for a batch, p50 / p95 / p99 ms", "idle %", "J / 1,000",
@@ -117,7 +128,8 @@ def wait_table(section: Section) -> str:
         joules = figure["joules_per_1000"]
         speed = figure["stored_mb"] / figure["images"] * figure["rate"]
         rows.append([figure["title"], f"{speed:,.1f}", waits, idle,
-                     "absent" if joules is None else f"{joules:,.1f}", figure["bottleneck"]])
+                     "absent" if joules is None else f"{joules:,.1f}",
+                     bottleneck_text(section, figure)])
     return table(rows)
 
 
