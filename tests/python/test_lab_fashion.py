@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """penstock-lab fashion: IDX files, packs of several encodings, and the plain loop."""
 
+import dataclasses
 import gzip
 import io
 import struct
@@ -11,6 +12,7 @@ from penstock.lab import _cli
 from penstock.lab.errors import LabError
 from penstock.lab.experiment import report
 from penstock.lab.training.accuracy import encodings, idx, question
+from penstock.lab.verbs import accuracy, fashion
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -146,6 +148,32 @@ def test_without_raw_the_plain_loop_is_left_out(data, tmp_path, capsys):
     assert "or pass --no-plain" in capsys.readouterr().err
     assert _cli.main([*words, "--no-plain"]) == 0  # as the message advises
     assert "| plain" not in capsys.readouterr().out
+
+
+class Watched:
+    """Parameters that know which of them were read."""
+
+    def __init__(self, values):
+        self.values, self.read = values, set()
+
+    def __getattr__(self, name):
+        self.read.add(name)
+        return getattr(self.values, name)
+
+
+def test_every_parameter_is_used(data, tmp_path):
+    """All but rounds, which the sweep reads."""
+    made = fashion.Parameters(data=str(data), epochs=7, batch_size=9, lr=0.3, seed=5, threads=2,
+                              model="resnet18")
+    watched = Watched(made)
+    training = fashion.question(watched, tmp_path).training
+    assert watched.read | {"rounds"} == {field.name for field in dataclasses.fields(made)}
+    for name in ("epochs", "batch_size", "lr", "seed", "threads", "model"):
+        assert getattr(training, name) == getattr(made, name)
+    made = accuracy.Parameters(train=str(data), val=str(data), gray=True)
+    watched = Watched(made)
+    assert accuracy.question(watched, tmp_path).training.gray
+    assert watched.read == {field.name for field in dataclasses.fields(made)}
 
 
 def test_refused(data, tmp_path):
