@@ -90,6 +90,7 @@ def test_what_is_absent_has_a_reason(options, tmp_path, monkeypatch):
     monkeypatch.setattr(gulpio, "size_figure", lambda folder: "size")
     monkeypatch.setattr(ffcv, "make", lambda options, name: tmp_path)
     monkeypatch.setattr(dl2, "make", lambda options, quality: tmp_path)
+    monkeypatch.setattr(ffcv.ffcv_sizes, "figures", lambda options, command: [])
     for kind in (shapes.Seeks, shapes.Disk, shapes.Memory):
         monkeypatch.setattr(kind, "apply", refuse)
     rows = [gulpio.figures(options)[1], *ffcv.figures(options), *dl2.figures(options)]
@@ -113,6 +114,19 @@ def test_photographs_are_used_several_times_if_there_are_few(options):
     folder = ffcv.links(options, 7)
     assert len(list((folder / "photo").iterdir())) == 7
     assert ffcv.links(options, 7) == folder
+
+
+def test_sizes_are_relative_to_raw_pixels(options, monkeypatch):
+    found = dict.fromkeys(ffcv.ffcv_sizes.GRID, [10, 20, 30]) | {"raw": [100, 200, 600]}
+    rows = ffcv.ffcv_sizes.rows(found, "command", 3.0)
+    assert [row.seconds for row in rows] == [3, 0, 0, 0]
+    assert rows[1].published == "0.130 / 0.109 / 0.106"
+    assert rows[1].ours == "0.100 / 0.100 / 0.050"
+    assert rows[1].ratio == pytest.approx(0.47, rel=0.01)
+    monkeypatch.setattr(ffcv.ffcv_sizes, "GRID", {"jpeg50": (9.23,)})
+    monkeypatch.setattr(ffcv.ffcv_sizes, "SIDES", (256,))
+    (row,) = ffcv.ffcv_sizes.figures(options, "command")
+    assert row.published == "0.054" and 0 < float(row.ours) < 1
 
 
 # ---- (DL)2

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .. import program, shapes
 from ..errors import Absent
 from ..shapes.shape import Place
-from . import turns
+from . import ffcv_sizes, turns
 from .figure import Figure, Options, Stopwatch, absent
 from .gulpio import on_disk, photographs
 
@@ -124,7 +124,7 @@ def order_figure(found: dict[str, Measured]) -> Figure:
 
 
 def figures(options: Options) -> list[Figure]:
-    rows: list[Figure] = []
+    rows = ffcv_sizes.figures(options, COMMAND)
     found: dict[str, Measured] = {}
     watch = Stopwatch()
     for name in SETS:
