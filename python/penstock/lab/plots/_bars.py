@@ -57,20 +57,25 @@ def _draw(axes: Any, bars: Sequence[Bar]) -> None:
                   linewidth=0, label=label)
         _interval(axes, y, bar)
         end = bar.value if bar.high is None else max(bar.value, bar.high)
-        axes.text(end + 0.012 * reach, y, _label(bar), va="center", fontsize=9)
+        axes.text(end + 0.012 * reach, y, _label(bar), va="center", fontsize=9, zorder=4,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
     axes.set_xlim(right=reach * (1.3 if any(bar.simulated for bar in bars) else 1.14) or 1)
     if len([g for g in groups if g]) > 1:
         _figure.legend(axes, len(groups))
 
 
-def bars(title: str, unit: str, bars: Sequence[Bar], note: str = "") -> _figure.Plot:
+def bars(title: str, unit: str, bars: Sequence[Bar], note: str = "",
+         line: float | None = None) -> _figure.Plot:
     """One bar for each figure, in the given order from the top.
 
-    unit  of the figures, as the axis names it: "images/s, higher is better\""""
+    unit  of the figures, as the axis names it: "images/s, higher is better"
+    line  a value that all bars are compared with: a dashed line"""
     _check(title, bars)
     with _figure.style():
         drawn, axes = _figure.figure(title, note, 1.05 + 0.27 * len(bars))
         _draw(axes, bars)
+        if line is not None:
+            axes.axvline(line, color="#000000", linestyle="--", linewidth=1.2)
         axes.set_yticks(range(len(bars)), [_figure.clean(bar.name) for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)

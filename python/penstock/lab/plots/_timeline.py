@@ -64,7 +64,7 @@ def timeline(title: str, lanes: Sequence[Lane], note: str = "") -> _figure.Plot:
     with _figure.style():
         drawn, axes = _figure.figure(title, note, 1.3 + 0.3 * len(lanes))
         _draw(axes, lanes, kinds)
-        axes.set_yticks(range(len(lanes)), [_figure.clean(lane.name, 32) for lane in lanes])
+        axes.set_yticks(range(len(lanes)), [_figure.clean(lane.name) for lane in lanes])
         axes.set_ylim(len(lanes) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(0, max(s.start + s.seconds for lane in lanes for s in lane.spans) or 1)

@@ -56,9 +56,9 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _row(figure: dict[str, Any]) -> list[str]:
+def _row(name: str, figure: dict[str, Any]) -> list[str]:
     ratio = figure.get("ratio")
-    return [str(figure.get("what", "")), str(figure.get("published", "")),
+    return [f"{name}: {figure.get('what', '')}", str(figure.get("published", "")),
             str(figure.get("ours", "")),
             f"{float(ratio):.2f}" if isinstance(ratio, (int, float)) else "-",
             "simulated" if figure.get("simulated") else "no"]
@@ -68,9 +68,14 @@ def _turns(lines: list[Line]) -> list[tuple[str, Line]]:
     return [(str(line["cell"]["document"]), line) for line in lines if line["kind"] == "turn"]
 
 
+def _named(name: str, turn: Line) -> list[tuple[str, dict[str, Any]]]:
+    """The figures of a document, each with the short name that tables and plots have: aws 1."""
+    return [(f"{name} {number}", figure) for number, figure in enumerate(turn["figures"], 1)]
+
+
 def table(lines: list[Line]) -> str:
-    rows = [[f"{name}: {row[0]}", *row[1:]] for name, turn in _turns(lines)
-            for row in map(_row, turn["figures"])]
+    rows = [_row(short, figure) for name, turn in _turns(lines)
+            for short, figure in _named(name, turn)]
     return tables.markdown(HEADER, rows) + f"\n{NOTE}\n"
 
 
@@ -78,13 +83,14 @@ def _plot(lines: list[Line]) -> Picture | None:
     """All ratios as bars."""
     from .. import plots
 
-    bars = [plots.Bar(f"{name}: {figure['what']}", float(figure["ratio"]), group=name,
+    bars = [plots.Bar(short, float(figure["ratio"]), group=name,
                       simulated=bool(figure.get("simulated")))
-            for name, turn in _turns(lines) for figure in turn["figures"]
+            for name, turn in _turns(lines) for short, figure in _named(name, turn)
             if isinstance(figure.get("ratio"), (int, float))]
     if not bars:
         return None
-    drawn = plots.bars("Ours / published", "ratio of ratios; 1: as published", bars)
+    drawn = plots.bars("Ours / published", "our ratio / published ratio", bars,
+                       "The dashed line: as published. The tables name the figures.", 1.0)
     return Picture(drawn.svg(), "Our ratio divided by the published one, for each figure.")
 
 
@@ -106,10 +112,10 @@ def _timeline(waits: dict[str, Any]) -> Picture:
 
 def _document(name: str, turn: Line) -> list[Block]:
     document = module(name)
-    figures = turn["figures"]
+    figures = _named(name, turn)
     found: list[Block] = [Heading(document.TITLE, 3), Text(f"Published at {document.SOURCE}"),
-                          Table(HEADER, [_row(figure) for figure in figures])]
-    found += [Text(f"{figure['what']}: {figure['note']}.") for figure in figures
+                          Table(HEADER, [_row(*named) for named in figures])]
+    found += [Text(f"{short}: {figure['note']}.") for short, figure in figures
               if figure.get("note")]
     if turn.get("waits"):
         found.append(_timeline(turn["waits"]))
