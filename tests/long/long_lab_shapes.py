@@ -52,7 +52,7 @@ def check(text, folder):
 
 def read_all(pack):
     pipeline = "decode | random_resized_crop 32 | tensor u8"
-    with penstock.Loader(pack, 16, threads=2, pipeline=pipeline) as loader:
+    with penstock.Loader(pack, 16, threads=2, pipeline=pipeline, output="numpy") as loader:
         return sum(len(batch[0]) for batch in loader)
 
 

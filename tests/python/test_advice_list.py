@@ -164,7 +164,7 @@ NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
     "move points to the nearest edge of what the result shows of the image", "keep or ","remove it",
     "lower left", "pack '%s' has no image field", "install ok",
-    "wait for a batch, p50 / p95 / p99 ms"}
+    "wait for a batch, p50 / p95 / p99 ms", "%s; read %s % of its data"}
 HELP = ("options.c", "commands.c", "help.c", "op.h", "_command.py", "html.py")
 HELP_OF_LAB = ("HELP", "USAGE", "VERBS")
 IN_TESTS = {
