@@ -42,7 +42,8 @@ def collate(rows):
 
 
 class Side:
-    notes = [f"shuffles files, and rows in a buffer of {SHUFFLE_BUFFER}"]
+    notes = [f"shuffles files, and rows in a buffer of {SHUFFLE_BUFFER}",
+             "max_buffer_input_shards=1: its default sleeps 5 s at the end of an epoch"]
 
     def __init__(self, task):
         torch.set_num_threads(1)
@@ -54,7 +55,8 @@ class Side:
         data = datasets.load_dataset("parquet", data_files=self.stored, split="train",
                                      streaming=True)
         if task["transform"] == "train":
-            data = data.shuffle(seed=task["seed"], buffer_size=SHUFFLE_BUFFER)
+            data = data.shuffle(seed=task["seed"], buffer_size=SHUFFLE_BUFFER,
+                                max_buffer_input_shards=1)
         self.data = data.map(Map(task), remove_columns=["image"])
         self.loader = torch.utils.data.DataLoader(
             self.data, batch_size=task["batch"], num_workers=task["threads"], collate_fn=collate,
