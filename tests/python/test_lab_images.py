@@ -33,7 +33,7 @@ def photos(tmp_path_factory):
     root = tmp_path_factory.mktemp("photos") / "photos"
     (root / "a").mkdir(parents=True)
     for i in range(30):
-        data = encoded(picture(i, 40 + 3 * i, 60), "JPEG", quality=60 + i)
+        data = encoded(picture(i, 40 + 3 * i + 300 * (i % 7 == 0), 60), "JPEG", quality=60 + i)
         (root / "a" / f"{i:02}.jpg").write_bytes(data)
     (root / "a" / "notes.txt").write_text("no image")
     return root
@@ -126,6 +126,29 @@ def test_small_and_complete_samples():
     assert near.value == pytest.approx(sum(3.0 * item.width * item.height for item in items))
     assert estimate.total(items, items[:1], [1.0], 0).high == math.inf
     assert population.sample(items, 0, 0) == items
+
+
+def test_groups_are_estimated_apart():
+    items = made_items(400)
+    stored = {item.key: item.width * item.height * (3.0 if int(item.key) % 4 == 0 else 0.2)
+              for item in items}
+    chosen = population.sample(items, 80, 1)
+    found = [stored[item.key] for item in chosen]
+    near = estimate.in_groups(items, chosen, found, 0, lambda item: int(item.key) % 4 == 0)
+    assert near.value == pytest.approx(sum(stored.values()), rel=1e-6)
+    few = estimate.in_groups(items, items[:2], found[:2], 0, lambda item: item.key == "399")
+    assert few.low < few.value < few.high
+
+
+@pytest.mark.parametrize("encoding", ["mix90", "smart90", "raw", "jpeg50"])
+def test_raw_images_are_known_in_advance(encoding, photos, tmp_path):
+    program.output("pack", photos, "-o", tmp_path / "p.pen", "--on-bad", "skip",
+                   *sizes.words(encoding, 0))
+    items = {item.key: item for item in population.Folder(photos).items()}
+    with penstock.open(tmp_path / "p.pen") as pack:
+        for i in range(len(pack)):
+            raw = pack.image(i, "image").codec == "raw"
+            assert raw == sizes.is_raw(items[pack.key(i)], encoding, 0)
 
 
 @pytest.mark.parametrize("size, side, expected", [

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The total of a quantity over all images, from those of a sample.
 
-A model predicts the quantity of each image from what its header tells: a power law of pixels, bytes
-per pixel and the coarseness of its quantization tables. The prediction of the total is corrected by
-the ratio of found to predicted in the sample (a model-assisted ratio estimate), so that a wrong
-model makes the interval wider, but not the estimate wrong."""
+A model predicts the quantity of each image from its header: a power law of pixels, bytes per pixel,
+the coarseness of its quantization tables, and whether it is gray. The prediction of the total is
+corrected by the ratio of found to predicted in the sample (a model-assisted ratio estimate), so
+that a wrong model makes the interval wider, but not the estimate wrong."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..experiment.statistics import t_quantile
@@ -44,7 +44,8 @@ def _features(items: Sequence[Item], side: int) -> Plane:
         width, height = resized(item, side)
         density = max(item.bytes, 1) / max(item.width * item.height, 1)
         rows.append((1.0, math.log(max(width * height, 1)), math.log(density),
-                     math.log(item.coarseness or 1.0), float(item.coarseness == 0)))
+                     math.log(item.coarseness or 1.0), float(item.coarseness == 0),
+                     float(item.channels == 1)))
     return np.array(rows)
 
 
@@ -80,4 +81,22 @@ def total(everything: Sequence[Item], chosen: Sequence[Item], found: Sequence[fl
     left = values - ratio * of_chosen
     error = size * math.sqrt((1 - n / size) / n * float(left @ left) / (n - 1))
     reach = t_quantile(n - 1) * error
+    return Total(value, max(0.0, value - reach), value + reach)
+
+
+def in_groups(everything: Sequence[Item], chosen: Sequence[Item], found: Sequence[float],
+              side: int, group_of: Callable[[Item], object]) -> Total:
+    """The same for images of several kinds, each with a model of its own. A group of which the
+    sample has none is estimated by the mean of the sample."""
+    kinds = {group_of(item) for item in everything}
+    parts, missing = [], 0
+    for kind in kinds:
+        own = [(item, value) for item, value in zip(chosen, found) if group_of(item) == kind]
+        members = [item for item in everything if group_of(item) == kind]
+        if own:
+            parts.append(total(members, [item for item, _ in own], [v for _, v in own], side))
+        else:
+            missing += len(members)
+    value = math.fsum(part.value for part in parts) + missing * math.fsum(found) / len(found)
+    reach = math.sqrt(math.fsum(((part.high - part.low) / 2) ** 2 for part in parts))
     return Total(value, max(0.0, value - reach), value + reach)

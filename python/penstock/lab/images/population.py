@@ -15,20 +15,23 @@ from ..experiment import inputs
 class Item(NamedTuple):
     """An image.
 
-    coarseness  the mean of its quantization tables; 0 if it has none"""
+    coarseness  the mean of its quantization tables; 0 if it has none
+    channels    1 for a gray image, otherwise 3"""
 
     key: str
     bytes: int
     width: int
     height: int
     coarseness: float
+    channels: int = 3
 
 
 def _measured(key: str, size: int, opened: Any) -> Item:
     tables = getattr(opened, "quantization", None) or {}
     values = [value for table in tables.values() for value in table]
     coarse = sum(values) / len(values) if values else 0.0
-    return Item(key, size, opened.width, opened.height, coarse)
+    channels = 1 if opened.mode in ("1", "L", "I", "I;16") else 3
+    return Item(key, size, opened.width, opened.height, coarse, channels)
 
 
 class Folder:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
+import os
 import pathlib
 import re
 import resource
@@ -24,6 +26,7 @@ from .population import Item, open_source, sample
 
 ENCODINGS = ("jpeg50", "jpeg90", "jpeg100", "webp50", "webp80", "webp90", "mix90", "smart90", "raw")
 SIDES = (256, 384, 512, 0)
+RAW_SHARE, SMART_THRESHOLD = 0.25, 65536  # defaults of 'penstock pack'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +76,17 @@ def check(chosen: Parameters) -> None:
             raise LabError(f"{name}: expected at least 0, found {getattr(chosen, name)}")
     if not chosen.encodings or not chosen.sides or min(chosen.sides) < 0:
         raise LabError("expected at least one encoding, and sides of 0 or more pixels")
+
+
+def is_raw(item: Item, encoding: str, side: int) -> bool:
+    """Whether 'penstock pack' stores this image raw. In mode mix, a hash of the key decides."""
+    if encoding.startswith("mix"):
+        digest = hashlib.sha256(b"penstock mix" + os.fsencode(item.key)).digest()
+        return (int.from_bytes(digest[:8], "little") >> 11) * 2.0**-53 < RAW_SHARE
+    if encoding.startswith("smart"):
+        width, height = estimate.resized(item, side)
+        return width * height * item.channels <= SMART_THRESHOLD
+    return encoding == "raw"
 
 
 def _child_seconds() -> float:
@@ -128,7 +142,8 @@ class _Cell(Arm):
         if not chosen:
             raise LabError(f"'{asked.parameters.source}': no image could be packed")
         payload = [float(packed.images[item.key]) for item in chosen]
-        total = estimate.total(asked.items, chosen, payload, side)
+        total = estimate.in_groups(asked.items, chosen, payload, side,
+                                   lambda item: is_raw(item, encoding, side))
         # Indexes, keys and tables grow as the images do.
         more = packed.bytes / sum(payload)
         share = len(asked.items) / len(asked.chosen)

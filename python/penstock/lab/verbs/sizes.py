@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import pathlib
 import re
 from typing import Any
@@ -26,6 +27,7 @@ A JPEG that has the requested quality or less, and is not resized, is kept as it
   penstock-lab sizes photos/ --exact --encodings jpeg90,webp80 --sides 256,0
 """
 __all__ = ["Parameters"]
+MOST_SIDES, NEARLY_LOSSLESS = 3, 50  # in the plot; dB
 HEADER = ["encoding, longest side", "size", "of raw", "time of packing", "PSNR", "SSIM"]
 
 
@@ -107,15 +109,19 @@ def table(lines: list[Line]) -> str:
 
 
 def plot(lines: list[Line]) -> Picture | None:
-    """PSNR by bytes per image: a line for each codec and side."""
+    """PSNR by bytes per image: a series for each codec and side, of at most three sides."""
     from .. import plots
+
+    sides = list(dict.fromkeys(cell["side"] for cell in _cells(lines)))
+    if len(sides) > MOST_SIDES:
+        sides = [sides[0], sides[len(sides) // 2], sides[-1]]
 
     images = max(1, int(lines[0]["inputs"][0]["samples"]))
     found: dict[str, list[tuple[float, float, str]]] = {}
     for cell in _cells(lines):
         parts = re.fullmatch(r"(jpeg|webp)(\d+)", cell["encoding"])
         turn = results.of_cell(lines, cell, "turn")[-1]
-        if parts and turn.get("psnr") is not None:
+        if parts and cell["side"] in sides and (turn.get("psnr") or math.inf) < NEARLY_LOSSLESS:
             points = found.setdefault(f"{parts[1]}, {_side(cell)}", [])
             points.append((turn["bytes"] / images / 1e3, turn["psnr"], parts[2]))
     if not found:
@@ -127,7 +133,8 @@ def plot(lines: list[Line]) -> Picture | None:
                                    names=[p[2] for p in points]))
     drawn = plots.scatter("Rate and distortion", "kB per image", "PSNR, dB", series,
                           scales=("log", "linear"),
-                          note="Against the resized original. Numbers beside points: quality.")
+                          note="Against the resized original. Numbers beside points: quality. "
+                          f"Without forms of {NEARLY_LOSSLESS} dB and more.")
     return Picture(drawn.svg(), "PSNR by bytes per image, for each codec and longest side.")
 
 
