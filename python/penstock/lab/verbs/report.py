@@ -33,7 +33,7 @@ def _blocks(path: pathlib.Path) -> list[Block]:
     lines = checked.read(path)
     try:
         return run_page.blocks(lines, path)
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise LabError(f"cannot show report '{path}': {type(error).__name__}: {error}. Remove the "
                        "report, or measure again") from error
 
