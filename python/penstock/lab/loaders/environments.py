@@ -21,8 +21,7 @@ WORKER = HERE / "worker"
 def home() -> pathlib.Path:
     """The folder of the environments: $PENSTOCK_LAB_HOME, or one in the user's cache."""
     given = os.environ.get("PENSTOCK_LAB_HOME")
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(given) if given else pathlib.Path(cache) / "penstock-lab"
+    return pathlib.Path(given) if given else pathlib.Path.home() / ".cache" / "penstock-lab"
 
 
 def specs() -> dict[str, Any]:
