@@ -177,6 +177,7 @@ def test_a_turn_is_a_process_of_its_own(pack):
     found = turns.turn("pack", task, shapes.Place(pack.parent))
     assert [one["samples"] for one in found["epochs"]] == [12, 12] and found["counts"] == {}
     assert all(one["batches"] == 3 and one["seconds"] >= 0.03 for one in found["epochs"])
+    assert all(one["memory"] > 0 for one in found["epochs"])
 
 
 def test_a_failed_turn_says_why(pack):

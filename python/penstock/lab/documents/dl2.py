@@ -30,7 +30,7 @@ PLENTY = 64 << 30  # bytes: no limit
 
 def make(options: Options, quality: int | None) -> pathlib.Path:
     name = f"q{quality}" if quality else "originals"
-    pack = options.folder("dl2") / f"{name}.pen"
+    pack = options.folder("dl2") / f"{name}-{COUNT}.pen"
     if not (pack / "manifest").exists():
         options.say(f"(DL)2: packing {COUNT} images, {name}")
         shutil.rmtree(pack, ignore_errors=True)
@@ -53,7 +53,7 @@ def from_memory(pack: pathlib.Path) -> tuple[float, int]:
     """Images/s from the page cache, and the memory that the process needs beside it."""
     with shapes.Memory(PLENTY).apply([pack], measure=False) as place:
         done = turns.turn("pack", task_of(pack, 2), place)
-    return rate(done["epochs"]), done["counts"]["rss"]
+    return rate(done["epochs"]), max(epoch["memory"] for epoch in done["epochs"])
 
 
 def from_disk(pack: pathlib.Path, shape: shapes.Shape, epochs: int) -> tuple[float, str]:

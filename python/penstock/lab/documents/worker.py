@@ -162,10 +162,19 @@ MODULES = {"pack": ["numpy", "penstock"], "clips": ["torch", "numpy", "PIL.Image
            "files": ["torch", "numpy", "PIL.Image", "boto3"]}
 
 
+def memory() -> int:
+    """Bytes of this process that are not pages of files."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        rows = [line.split() for line in file if line.startswith(("RssAnon", "RssShmem"))]
+    return sum(int(row[1]) * 1024 for row in rows)
+
+
 def perform(kind: str, task: dict[str, Any]) -> list[dict[str, Any]]:
-    began, found = time.perf_counter(), []
+    """The epochs; `memory` is what the process has allocated for them."""
+    before, began, found = memory(), time.perf_counter(), []
     for batches in BATCHES[kind](task):
         found.append(epoch(batches, task.get("step", 0.0), began))
+        found[-1]["memory"] = memory() - before
         began = time.perf_counter()
     return found
 
