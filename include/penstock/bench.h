@@ -45,9 +45,10 @@ PEN_NODISCARD PEN_API int pen_bench_stages_sized(PenPack *pack, const PenLoaderS
                                                  double seconds, PenStages *ret, size_t ret_bytes,
                                                  PenError *reterr);
 /** Runs each stage for `seconds` with the threads, order and pipeline of the settings. For stages
- * from memory it uses the first samples of the order, as many as fit into memory_bytes, at most
- * 1,000. To measure a disk, it drops blocks of a local pack from the page cache: up to 256 MiB, but
- * at least one block. The call blocks; other threads may use the pack meanwhile. */
+ * from memory it uses the first samples of the order, as many as fit into memory_bytes and can be
+ * read in `seconds`, at most 1,000. To measure a disk, it drops blocks of a local pack from the
+ * page cache: up to 256 MiB, but at least one block. The call blocks; other threads may use the
+ * pack meanwhile. */
 PEN_NODISCARD static inline int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
                                                  double seconds, PenStages *ret, PenError *reterr)
 {

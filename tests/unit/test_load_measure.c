@@ -3,6 +3,7 @@
 #include <penstock/bench.h>
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/sys.h"
 #include "load/measure/cold.h"
@@ -52,6 +53,32 @@ TEST(samples_that_are_not_in_the_page_cache)
     CHECK(stages.short_side == 18); /* 16 * 8 / 7 */
     CHECK(stages.raw_ratio > 1);
     CHECK(stages.area_ratio > 0 && stages.area_ratio < 1);
+}
+
+static int64_t slow_pread(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    usleep(20000);
+    return pen__sys_real.pread(fd, buf, bytes, offset);
+}
+
+static int64_t slow_preadv(int fd, const struct iovec *iov, int n, uint64_t offset)
+{
+    usleep(20000);
+    return pen__sys_real.preadv(fd, iov, n, offset);
+}
+
+TEST(reading_the_samples_has_a_limit)
+{
+    PenSys slow = pen__sys_real;
+    PenStages stages = {0};
+    PenLoaderSettings s = help_loader_settings(10);
+    s.pipeline = pipeline;
+    slow.pread = slow_pread;
+    slow.preadv = slow_preadv;
+    pen__sys = &slow;
+    CHECK_INT(pen_bench_stages(pack, &s, 0.1, &stages, NULL), PEN_OK);
+    pen__sys = &pen__sys_real;
+    CHECK(stages.samples >= 1 && stages.samples <= 5);
 }
 
 TEST(the_channels_may_come_first)
@@ -196,6 +223,7 @@ int main(int argc, char **argv)
     help_begin();
     pack = help_load_pack("pack.pen", 100, -1, PEN_MODE_KEEP);
     RUN(samples_that_are_not_in_the_page_cache);
+    RUN(reading_the_samples_has_a_limit);
     RUN(the_channels_may_come_first);
     RUN(copies_take_a_part_of_the_memory);
     RUN(a_page_cache_that_keeps_them);

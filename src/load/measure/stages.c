@@ -284,10 +284,11 @@ static void run(void *runners, unsigned number)
 
 /* ---- all of it ---- */
 
-static int load_samples(Bench *b, PenError *reterr)
+/* From far away, each sample can take a second: no more of them than `seconds` allow. */
+static int load_samples(Bench *b, double seconds, PenError *reterr)
 {
     PenOrder order;
-    uint64_t total = 0;
+    uint64_t total = 0, end = pen__sys->now_ns() + (uint64_t)(seconds * 1e9);
     int r = pen__order_init(&order, &b->plan.state.order, 0, reterr);
     uint32_t want = (uint32_t)PEN_MIN(b->plan.state.order.n, (uint64_t)MAX_SAMPLES);
     b->tasks = pen__zalloc(want * sizeof *b->tasks);
@@ -295,7 +296,8 @@ static int load_samples(Bench *b, PenError *reterr)
     b->sink = pen__zalloc((size_t)b->plan.slot_bytes);
     if (!b->tasks || !b->places || !b->sink)
         return pen__fail_memory(reterr, WHERE, "samples");
-    while (r == PEN_OK && b->n < want && (!b->n || total < b->plan.shares.read)) {
+    while (r == PEN_OK && b->n < want &&
+           (!b->n || (total < b->plan.shares.read && pen__sys->now_ns() < end))) {
         PenTask **t = &b->tasks[b->n];
         r = pen__task_new(&b->plan, t, reterr);
         if (r < 0)
@@ -456,7 +458,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
     if (r < 0)
         return r;
     if (b.plan.n_views + b.plan.n_clips)
-        r = load_samples(&b, reterr);
+        r = load_samples(&b, seconds, reterr);
     if (r == PEN_OK && b.n)
         r = time_all(&b, seconds, &stages, reterr);
     compare_packs(&b, &stages);
