@@ -45,6 +45,9 @@ PYTEST_LINE = re.compile(r"^=* ?((no tests ran|\d+ [a-z]+)(, \d+ [a-z]+)*) in [\
 # What no second run excuses.
 DEFECT = re.compile(
     r"Sanitizer|runtime error:|[Ss]egmentation fault|SIG(SEGV|ABRT|BUS|ILL)|core dumped")
+# C++, of which the core has none: at exit, threads of torch's Gloo may still hold tensors of Python
+# (github.com/pytorch/pytorch/issues/190489).
+FOREIGN_ABORT = "terminate called without an active exception"
 UNIT_FAILURE = re.compile(r"^\S+:\d+: (\w+): ")  # as tests/unit/test.h prints it
 SHOWN_ON_FAILURE = 60  # lines
 SHOWN_IN_SUM = 60  # lines of all failures together: ./dev ci is to be read from its last 100
@@ -242,11 +245,15 @@ def is_pytest(command):
     return any(word.endswith("/run_pytest.py") for word in shlex.split(command))
 
 
+def is_defect(output):
+    return DEFECT.search(output) and FOREIGN_ABORT not in output
+
+
 def may_run_again(result):
     """Only what ended by itself. Of a pytest the failures are run by name, so all must be known."""
     return (result.why in (f"{result.counts[1]} failed", "exit 1")
             and (len(result.failures) == result.counts[1] or not is_pytest(result.command))
-            and not any(DEFECT.search(failure.output) for failure in result.failures))
+            and not any(is_defect(failure.output) for failure in result.failures))
 
 
 def command_of(result):
