@@ -48,6 +48,9 @@ DEFECT = re.compile(
 # C++, of which the core has none: at exit, threads of torch's Gloo may still hold tensors of Python
 # (github.com/pytorch/pytorch/issues/190489).
 FOREIGN_ABORT = "terminate called without an active exception"
+# What Ray says of any worker that is gone. One of its threads calls getenv() while another one sets
+# variables, and sometimes crashes.
+RAY_ADVICE = "due to SIGSEGV or another unexpected error"
 UNIT_FAILURE = re.compile(r"^\S+:\d+: (\w+): ")  # as tests/unit/test.h prints it
 SHOWN_ON_FAILURE = 60  # lines
 SHOWN_IN_SUM = 60  # lines of all failures together: ./dev ci is to be read from its last 100
@@ -246,7 +249,7 @@ def is_pytest(command):
 
 
 def is_defect(output):
-    return DEFECT.search(output) and FOREIGN_ABORT not in output
+    return DEFECT.search(output.replace(RAY_ADVICE, "")) and FOREIGN_ABORT not in output
 
 
 def may_run_again(result):

@@ -312,7 +312,8 @@ static void require_image(const Case *c, const PenValue *source, const PenImage 
     else
         decode(data, bytes, mask, &after);
     const uint8_t *pixels = after.data ? after.data : data;
-    bool lossy = image->how == PEN_HOW_ENCODED && image->codec == PEN_STORED_JPEG;
+    bool lossy = image->how == PEN_HOW_ENCODED &&
+                 (image->codec == PEN_STORED_JPEG || image->codec == PEN_STORED_WEBP);
     bool resized = image->width != before.width || image->height != before.height;
     REQUIRE(may_shrink || !resized);
     REQUIRE(!after.data || (after.width == image->width && after.height == image->height));
