@@ -17,6 +17,7 @@ from penstock.lab.verbs import accuracy, fashion
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 Image = pytest.importorskip("PIL.Image")
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,6 +110,14 @@ def test_table_names_differences():
     assert rows[0] == ["raw", "3", "2.0", "90.00 ± 0.10", "90.00 ± 0.10", "-"]
     assert [row[-1] for row in rows[1:]] == ["within noise", "lower", "the same"]
     assert "4 of 5 batches" in question.table(lines)
+    lines += turns("3:jpeg10,2:raw", [89.0, 89.1])
+    del lines[12]["bytes"]  # of the plain loop
+    table, note, picture = fashion.page(lines)
+    assert [row[0] for row in table.rows] == ["raw", "jpeg90", "jpeg10", "plain", "3:jpeg10,2:raw"]
+    assert "4 of 5 batches" in note.text
+    for text in ("jpeg90", "jpeg10", "in stages", "top-1, %"):
+        assert f">{text}<" in picture.svg, text
+    assert ">plain<" not in picture.svg
 
 
 def test_folders(tmp_path, capsys):

@@ -121,7 +121,7 @@ def test_aws(options, monkeypatch):
     monkeypatch.setattr(aws.os, "sched_getaffinity", lambda pid: {0, 1})
     threads, out_of_band, busy = aws.figures(options)
     assert threads.ours == "2.0 times" and threads.ratio == pytest.approx(2 * 96 / 260)
-    assert threads.note.startswith("Worse than there") and not threads.simulated
+    assert threads.note.startswith("Less than there") and not threads.simulated
     assert out_of_band.ours == "5.0 times" and out_of_band.ratio > 1
     assert busy.simulated and busy.ours == "90%, 90%, 90%"
 

@@ -101,8 +101,8 @@ def measure(options: Options, arms: list[Arm], step: float) -> None:
 def _threads_note(cores: int, ours: float, published: float) -> str:
     if ours >= published:
         return ""
-    return (f"Worse than there: this machine has {cores} cores, and decoding is limited by them; "
-            "7 workers there had 8 vCPUs. ")
+    return (f"Less than there, where 7 workers had 8 vCPUs: this machine has {cores} cores, so "
+            f"more workers decode at most {cores} times as fast. ")
 
 
 def figures(options: Options) -> list[Figure]:

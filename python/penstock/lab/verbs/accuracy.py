@@ -11,6 +11,8 @@ from ..errors import LabError
 from ..experiment import command
 from ..experiment.parameters import option
 from ..experiment.report import Line
+from ..pages import Block
+from ..training.accuracy import page as accuracy_page
 from ..training.accuracy import question as accuracy
 from ..training.accuracy.folders import Folders
 from ..training.settings import Training
@@ -51,6 +53,10 @@ def question(parameters: Parameters, folder: pathlib.Path) -> accuracy.AccuracyQ
 
 def table(lines: list[Line]) -> str:
     return accuracy.table(lines)
+
+
+def page(lines: list[Line]) -> list[Block]:
+    return accuracy_page.page(lines)
 
 
 def run(options: argparse.Namespace) -> int:

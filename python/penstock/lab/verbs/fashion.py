@@ -10,7 +10,9 @@ import pathlib
 from ..experiment import command
 from ..experiment.parameters import Base, option
 from ..experiment.report import Line
+from ..pages import Block
 from ..training.accuracy import idx
+from ..training.accuracy import page as accuracy_page
 from ..training.accuracy import question as accuracy
 from ..training.settings import MODELS, Training
 
@@ -63,6 +65,10 @@ def question(parameters: Parameters, folder: pathlib.Path) -> accuracy.AccuracyQ
 
 def table(lines: list[Line]) -> str:
     return accuracy.table(lines)
+
+
+def page(lines: list[Line]) -> list[Block]:
+    return accuracy_page.page(lines)
 
 
 def run(options: argparse.Namespace) -> int:

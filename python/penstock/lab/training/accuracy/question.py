@@ -161,15 +161,26 @@ def _row(lines: list[Line], cell: Cell, first: Cell) -> list[str]:
     ]
 
 
+def measured(lines: list[Line]) -> list[Cell]:
+    return [cell for cell in results.cells(lines).values()
+            if results.of_cell(lines, cell, "turn")]
+
+
+def rows(lines: list[Line]) -> list[list[str]]:
+    """The header, and the accuracy of each cell; whether it differs from the first one by more than
+    the noise."""
+    cells = measured(lines)
+    header = ["trained on", "n", "MB", "top-1 %", "top-1 %, test images as trained",
+              f"against {cells[0]['data']}" if cells else ""]
+    return [header, *(_row(lines, cell, cells[0]) for cell in cells)]
+
+
+def notes(lines: list[Line]) -> list[str]:
+    return [f"{made['equal_batches']} of {made['batches']} batches of the raw pack equal those of "
+            "the plain loop, bit for bit."
+            for made in results.of_cell(lines, {"data": PLAIN}, "prepared")]
+
+
 def table(lines: list[Line]) -> str:
-    """Accuracy of each cell, and whether it differs from the first one by more than the noise."""
-    cells = [cell for cell in results.cells(lines).values()
-             if results.of_cell(lines, cell, "turn")]
-    text = tables.markdown(
-        ["trained on", "n", "MB", "top-1 %", "top-1 %, test images as trained",
-         f"against {cells[0]['data']}" if cells else ""],
-        [_row(lines, cell, cells[0]) for cell in cells])
-    for made in results.of_cell(lines, {"data": PLAIN}, "prepared"):
-        text += (f"\n{made['equal_batches']} of {made['batches']} batches of the raw pack equal "
-                 "those of the plain loop, bit for bit.\n")
-    return text
+    header, *found = rows(lines)
+    return tables.markdown(header, found) + "".join(f"\n{note}\n" for note in notes(lines))
