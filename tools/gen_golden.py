@@ -202,6 +202,32 @@ def encode_indexed(place):
     place.pack(store(place.work, files), more=more)
 
 
+def to_encode():
+    """Small and large ones, gray, turned, with alpha, and one that no mode encodes again."""
+    return {"a/large.jpg": jpeg(1, 120, 80, exif=exif(5)), "a/small.jpg": jpeg(2, 30, 8),
+            "a/rough.jpg": jpeg(3, 40, 30, quality=20), "b/grey.jpg": jpeg(4, 64, 64, "L"),
+            "b/clear.png": saved(picture(5, 50, 50, "RGBA"), "PNG")}
+
+
+@valid
+def encode_webp(place):
+    more = ["--mode", "encode", "--codec", "webp", "--quality", "60", "--max-side", "80"]
+    place.pack(store(place.work, to_encode()), more=[*more, "--block-samples", "4"])
+
+
+@valid
+def smart(place):
+    """The two smallest are raw; the one with alpha is a PNG, the others are JPEGs."""
+    more = ["--mode", "smart", "--smart-threshold", "3700", "--quality", "60", "--max-side", "80"]
+    place.pack(store(place.work, to_encode()), more=[*more, "--block-samples", "4"])
+
+
+@valid
+def smart_webp(place):
+    more = ["--mode", "smart", "--smart-threshold", "3700", "--codec", "webp", "--quality", "60"]
+    place.pack(store(place.work, to_encode()), more=[*more, "--block-samples", "4"])
+
+
 @valid
 def indexed(place):
     """Files as they are; those that can have an entry table have one."""
