@@ -74,11 +74,12 @@ def test_gulpio_compares_files_with_a_pack(options, tmp_path, monkeypatch):
     monkeypatch.setattr(gulpio, "size_figure", lambda folder: "size")
     monkeypatch.setattr(shapes.Seeks, "apply", unlimited)
     monkeypatch.setattr(turns, "turn", turn)
-    size, fetch, reads, whole, files, pack = gulpio.figures(options)
+    size, fetch, reads, whole, wait, files, pack = gulpio.figures(options)
     assert size == "size" and fetch.ours == "10.0 times (30.0 / 3.0 s)" and fetch.simulated
     assert fetch.ratio == pytest.approx(10 / (61.415 / 5.916)) and "n = 2" in fetch.note
     assert reads.ours == "18.0 / 1.00" and whole.ours.startswith("10.0 times")
     assert files.ours == pack.ours == "50.0%"
+    assert wait.ours == "10.0 times (750 / 75.0 ms)"
 
 
 def refuse(shape, paths, measure=True):
@@ -94,7 +95,7 @@ def test_what_is_absent_has_a_reason(options, tmp_path, monkeypatch):
     for kind in (shapes.Seeks, shapes.Disk, shapes.Memory):
         monkeypatch.setattr(kind, "apply", refuse)
     rows = [gulpio.figures(options)[1], *ffcv.figures(options), *dl2.figures(options)]
-    assert [(row.ours, row.note) for row in rows] == [("absent", "no FUSE here")] * 5
+    assert [(row.ours, row.note) for row in rows] == [("absent", "no FUSE here")] * 6
 
 
 # ---- FFCV
@@ -117,14 +118,15 @@ def test_photographs_are_used_several_times_if_there_are_few(options):
 
 
 def test_sizes_are_relative_to_raw_pixels(options, monkeypatch):
-    found = dict.fromkeys(ffcv.ffcv_sizes.GRID, [10, 20, 30]) | {"raw": [100, 200, 600]}
+    found = dict.fromkeys(ffcv.ffcv_sizes.GRID, [10, 20, 30, 40]) | {"raw": [100, 200, 600, 1000]}
     rows = ffcv.ffcv_sizes.rows(found, "command", 3.0)
-    assert [row.seconds for row in rows] == [3, 0, 0, 0]
-    assert rows[1].published == "0.130 / 0.109 / 0.106"
-    assert rows[1].ours == "0.100 / 0.100 / 0.050"
+    assert [row.seconds for row in rows] == [3, 0, 0, 0, 0, 0]
+    assert rows[1].published == "0.130 / 0.109 / 0.106 / 0.095"
+    assert rows[1].ours == "0.100 / 0.100 / 0.050 / 0.040"
     assert rows[1].ratio == pytest.approx(0.47, rel=0.01)
     monkeypatch.setattr(ffcv.ffcv_sizes, "GRID", {"jpeg50": (9.23,)})
     monkeypatch.setattr(ffcv.ffcv_sizes, "SIDES", (256,))
+    monkeypatch.setattr(ffcv.ffcv_sizes, "COMPARED", 0)
     (row,) = ffcv.ffcv_sizes.figures(options, "command")
     assert row.published == "0.054" and 0 < float(row.ours) < 1
 
@@ -147,7 +149,8 @@ def test_dl2_compares_two_qualities(options, tmp_path, monkeypatch):
         return (1100.0 if pack.name == "q75" else 100.0), "checked"
 
     monkeypatch.setattr(dl2, "from_disk", from_disk)
-    [row] = dl2.figures(options)
+    row, memory_row = dl2.figures(options)
+    assert memory_row.ours == "1.00 times (1000 / 1000)" and not memory_row.simulated
     assert row.ours == "11.0 times (1100 / 100)"
     assert row.ratio == pytest.approx(11 / 14.48, rel=0.01)
     disk, memory = limits[0].shapes

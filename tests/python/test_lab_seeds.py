@@ -2,12 +2,22 @@
 """penstock-lab seeds: its page, its budget, how it continues, and figures from times."""
 
 import contextlib
+import dataclasses
 import io
 import types
 
 import pytest
 from penstock.lab import Absent, _cli, shapes
-from penstock.lab.documents import Figure, Options, aws, concurrent, dl2_codec, question, turns
+from penstock.lab.documents import (
+    Figure,
+    Options,
+    aws,
+    concurrent,
+    dl2_accuracy,
+    dl2_codec,
+    question,
+    turns,
+)
 from penstock.lab.experiment import report
 from penstock.lab.verbs import seeds
 
@@ -124,6 +134,41 @@ def test_aws(options, monkeypatch):
     assert threads.note.startswith("Less than there") and not threads.simulated
     assert out_of_band.ours == "5.0 times" and out_of_band.ratio > 1
     assert busy.simulated and busy.ours == "90%, 90%, 90%"
+    assert list(aws.waits(options)) == ["1 thread", "2 threads", "resized, 1 thread"]
+
+
+# ---- accuracy
+
+
+def trained(folder, encodings, top1=(90.0, 91.0)):
+    head = {"question": "fashion", "name": "x", "parameters": {"epochs": 5}, "inputs": [],
+            "machine": {}, "versions": {}, "command": [], "date": "2026-01-02T03:04:05+00:00"}
+    with report.Report.create(folder, head) as made:
+        for name in encodings:
+            for number, value in enumerate(top1):
+                less = 0.0 if name == "raw" else 9.0
+                made.append("turn", cell={"data": name}, round=number, top1=value - less)
+        made.append("end")
+
+
+def test_accuracy_of_a_report(options, tmp_path):
+    trained(tmp_path / "r", ["raw", "jpeg50", "webp50", "3:jpeg10,2:raw"])
+    options = dataclasses.replace(options, fashion=str(tmp_path / "r"))
+    half, tenth, webp, stages = dl2_accuracy.figures(options)
+    assert half.ours == "0.901 (81.50 / 90.50 %)" and not half.simulated
+    assert half.ratio == pytest.approx(0.90055 / (75.57 / 76.72), rel=1e-4)
+    assert half.note.startswith("Less than there") and "n = 2" in half.note
+    assert tenth.ours == "absent" and "no training on jpeg10" in tenth.note
+    assert "WebP 50" in webp.what and stages.ours == half.ours and "then raw" in stages.what
+
+
+def test_accuracy_of_the_newest_report(options, tmp_path):
+    options = dataclasses.replace(options, work=str(tmp_path / "seeds" / "x" / "work"))
+    with pytest.raises(Absent, match="penstock-lab fashion"):
+        dl2_accuracy.figures(options)
+    trained(tmp_path / "fashion" / "a", ["raw", "jpeg50"])
+    half, *others = dl2_accuracy.figures(options)
+    assert half.ratio and [row.ours for row in others] == ["absent"] * 3
 
 
 def test_concurrent(options, monkeypatch):
@@ -153,8 +198,9 @@ def test_concurrent_without_a_store(options, monkeypatch):
         yield
 
     monkeypatch.setattr(shapes.Store, "apply", apply)
-    (only,) = concurrent.figures(options)
-    assert only.ours == "absent" and "no network" in only.note
+    found = concurrent.figures(options)
+    assert [row.what for row in found] == list(concurrent.THERE)
+    assert all(row.ours == "absent" and "no network" in row.note for row in found)
 
 
 def test_codecs(options, monkeypatch):

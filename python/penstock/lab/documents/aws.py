@@ -14,7 +14,7 @@ from .. import program
 from ..errors import Absent
 from ..shapes.shape import Place
 from . import turns
-from .figure import Figure, Options, Stopwatch, absent, times
+from .figure import Figure, Options, Stopwatch, Waits, absent, read_waits, save_waits, times
 from .gulpio import photographs
 
 TITLE = "AWS: GPU performance tuning"
@@ -28,6 +28,7 @@ NAIVE = f"decode | resize {SIDE},{SIDE} | random_crop 224 | tensor f32"
 ONE_WORKER, SEVEN_WORKERS, PEAK, AVERAGE = 260.0, 96.0, 0.50, 0.95
 BY_THREADS = "all workers / 1 worker, images/s"
 OUT_OF_BAND = "images resized out of band / resized on the fly, 1 worker, images/s"
+THERE_BUSY = "50 % (peak), 95 %, -"
 BUSY = "use of the accelerator: 1 worker, all workers, resized out of band with 1 worker"
 
 
@@ -72,6 +73,7 @@ class Arm:
             "pipeline": pipeline, "epochs": EPOCHS}
         self.rates: list[float] = []
         self.busy: list[float] = []
+        self.waits: list[list[float]] = []
 
     def turn(self, step: float) -> None:
         done = turns.turn("pack", {**self.task, "step": step}, Place(self.pack.parent))
@@ -79,6 +81,7 @@ class Arm:
         seconds, samples = (sum(epoch[key] for epoch in later) for key in ("seconds", "samples"))
         if step:
             self.busy.append(1 - sum(epoch["data"] for epoch in later) / seconds)
+            self.waits = later[-1]["waits"]
         else:
             self.rates.append(samples / seconds)
 
@@ -113,8 +116,9 @@ def figures(options: Options) -> list[Figure]:
         everything = Arm(f"{cores} threads", one.pack, NAIVE, cores)
         prepared = Arm("resized, 1 thread", resized(options), RESIZED, 1)
     except Absent as reason:
-        return [absent(what, times(published), reason, COMMAND) for what in (BY_THREADS,
-                                                                             OUT_OF_BAND)]
+        return [absent(what, there, reason, COMMAND) for what, there in
+                ((BY_THREADS, times(published)), (OUT_OF_BAND, times(published)),
+                 (BUSY, THERE_BUSY))]
     arms = [one, everything, prepared]
     measure(options, arms, 0.0)
     rates = f"n = {options.rounds}; " + ", ".join(map(str, arms))
@@ -129,10 +133,15 @@ def figures(options: Options) -> list[Figure]:
     # There, the GPU waited half of the time for 1 worker.
     step = PEAK * BATCH / one.rate
     measure(options, arms, step)
+    save_waits(options.folder("aws"), {arm.name: arm.waits for arm in arms})
     busy = [statistics.mean(arm.busy) for arm in arms]
     note = (f"n = {options.rounds}; a step is a pause of {1000 * step:.1f} ms for {BATCH} images, "
             "half of the time that 1 thread needs for them")
-    found.append(Figure(BUSY, "50 % (peak), 95 %, -", ", ".join(f"{b:.0%}" for b in busy),
+    found.append(Figure(BUSY, THERE_BUSY, ", ".join(f"{b:.0%}" for b in busy),
                         busy[1] / AVERAGE, True,
                         _threads_note(cores, busy[1], AVERAGE) + note, COMMAND, watch.lap()))
     return found
+
+
+def waits(options: Options) -> Waits:
+    return read_waits(options.folder("aws"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 import sys
 import time
@@ -18,15 +19,17 @@ def _print(text: str) -> None:
 class Options:
     """What the documents are measured with.
 
-    photos  a folder of images
-    work    a folder on a local disk for packs; what is in it is used again
-    rounds  how often each comparison is repeated
+    photos   a folder of images
+    work     a folder on a local disk for packs; what is in it is used again
+    rounds   how often each comparison is repeated
+    fashion  a report of `penstock-lab fashion`; empty: the newest one beside this run
     """
 
     photos: str
     work: str
     rounds: int = 2
     say: Callable[[str], None] = _print
+    fashion: str = ""
 
     def folder(self, name: str) -> pathlib.Path:
         folder = pathlib.Path(self.work).resolve() / name
@@ -66,6 +69,22 @@ class Stopwatch:
         now = time.monotonic()
         seconds, self.began = now - self.began, now
         return round(seconds, 1)
+
+
+# By loader, [start, seconds] of the first waits of an epoch with simulated steps.
+Waits = dict[str, list[list[float]]]
+
+
+def save_waits(folder: pathlib.Path, waits: Waits) -> None:
+    (folder / "waits.json").write_text(json.dumps(waits), encoding="utf-8")
+
+
+def read_waits(folder: pathlib.Path) -> Waits:
+    """What save_waits() has written there; empty if nothing was measured."""
+    file, found = folder / "waits.json", {}
+    if file.exists():
+        found = json.loads(file.read_text(encoding="utf-8"))
+    return dict(found)
 
 
 def times(value: float) -> str:

@@ -28,7 +28,7 @@ BATCH, TAKEN, STRIDE, SIZE, WORKERS, THREADS = 10, 18, 2, 84, 5, 2
 SEEK_MS = 6.8  # 61.4 s for 9,000 files
 STEP = 0.418 * BATCH / 64  # seconds of a training step there, for 64 clips
 PUBLISHED = {"fetch": 61.415 / 5.916, "epoch": 9006.5 / 1062.7, "size": 30 / 37,
-             "files": 0.945, "pack": 0.276}
+             "files": 0.945, "pack": 0.276, "wait": 4.622 / 0.159}
 SET = (f"{CLIPS} clips of {FRAMES} frames, {WIDTH} x {HEIGHT}, cut from photographs by a moving "
        f"box; JPEG {QUALITY}")
 READERS = (f"batches of [{BATCH}, 3, {TAKEN}, {SIZE}, {SIZE}], stride {STRIDE}; DataLoader with "
@@ -181,6 +181,12 @@ def epoch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
                    f"{times(published)} (9006 / 1063 s)",
                    f"{times(files / pack)} ({files:.1f} / {pack:.1f} s)",
                    files / pack / published, True, note, COMMAND, seconds)]
+    wait = {side: mean(found[side], "data") / mean(found[side], "batches") for side in found}
+    many = wait["files"] / max(wait["pack"], 1e-9)
+    rows.append(Figure("mean wait for a batch, files / pack",
+                       f"{times(PUBLISHED['wait'])} (4.622 / 0.159 s)",
+                       f"{times(many)} ({1000 * wait['files']:.0f} / {1000 * wait['pack']:.1f} ms)",
+                       many / PUBLISHED["wait"], True, note, COMMAND))
     for side, name in (("files", "JPEG files"), ("pack", "pack")):
         rows.append(Figure(f"share of the epoch spent waiting for data (Data / Time), {name}",
                            f"{PUBLISHED[side]:.1%}", f"{shares[side]:.1%}",

@@ -14,7 +14,7 @@ from ..experiment import inputs, parameters, report
 from ..experiment.question import Arm, Cell, Question
 from .figure import Options
 
-DOCUMENTS = ("gulpio", "aws", "dl2", "dl2_codec", "concurrent", "ffcv")
+DOCUMENTS = ("gulpio", "aws", "dl2", "dl2_codec", "dl2_accuracy", "concurrent", "ffcv")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Parameters(parameters.Base):
     photos: str = parameters.option("", "a folder of photographs", path=True)
     repeats: int = parameters.option(3, "turns of each loader in a document; they alternate",
                                      short="n")
+    fashion: str = parameters.option("", "a report of 'penstock-lab fashion' for dl2_accuracy; "
+                                     "empty: the newest one in --out", path=True)
     budget: float = parameters.option(90.0, "minutes after which no further document starts")
 
 
@@ -81,5 +83,6 @@ class Documents(Question):
         minutes = (time.monotonic() - self.began) / 60
         if minutes > self.chosen.budget:
             raise Absent(f"the budget of {self.chosen.budget:g} minutes is used")
-        options = Options(self.chosen.photos, str(self.folder / "work"), self.chosen.repeats)
+        options = Options(self.chosen.photos, str(self.folder / "work"), self.chosen.repeats,
+                          fashion=self.chosen.fashion)
         return DocumentArm(cell["document"], options)
