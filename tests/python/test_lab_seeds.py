@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import io
+import pathlib
 import types
 
 import pytest
@@ -23,6 +24,7 @@ from penstock.lab.verbs import seeds
 
 pillow = pytest.importorskip("PIL.Image")
 pytest.importorskip("matplotlib")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> | x"
 
 
@@ -56,7 +58,7 @@ class Fake(types.SimpleNamespace):
         if self.TITLE == "dl2" and len(self.calls) == 2:
             raise KeyboardInterrupt
         return [Figure(f"{HOSTILE} {self.TITLE}", "3.0 times", "1.5 times", 0.5, True,
-                       "worse because of the test", "seeds"),
+                       "conditions", "seeds", why="it is a test"),
                 Figure("other", "1", "absent", None, False, "no root", "seeds")]
 
 
@@ -86,7 +88,7 @@ def test_a_run_that_is_interrupted_continues(photos, tmp_path, calls, capsys):
     assert "0.50" in out and "simulated" in out
     for name in ("page.html", "page.md"):
         page = (folder / name).read_text(encoding="utf-8")
-        assert "worse because of the test" in page and "0.50" in page and "absent" in page
+        assert "worse than published: it is a test" in page and "0.50" in page and "absent" in page
         assert "simulated" in page
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "<script" not in page and page.count("<svg") == 2
@@ -112,6 +114,33 @@ def test_repeats_from_the_first_line(photos, tmp_path, calls):
     assert heads[0]["parameters"] == heads[1]["parameters"]
 
 
+def test_the_page_of_the_docs(photos, tmp_path, calls, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import seeds_page
+
+    assert run(photos, tmp_path, "aws", "ffcv") == 0
+    folder, root = tmp_path / "out" / "seeds" / "run", tmp_path / "root"
+    for name in ("docs/explanation", "docs/records"):
+        (root / name).mkdir(parents=True)
+    page = root / seeds_page.PAGE
+    page.write_bytes((ROOT / seeds_page.PAGE).read_bytes())
+    (root / "docs/records/published-figures-9.svg").write_text("old", encoding="utf-8")
+    for _ in range(2):  # the second one replaces the first
+        assert seeds_page.main([str(folder), "--busy"], root) == 0
+        text = page.read_text(encoding="utf-8")
+    assert text.count("## aws") == text.count("## ffcv") == 1 and "not measured yet" not in text
+    assert "penstock-lab seeds" in text and "load average" in text and "0.50" in text
+    assert text.count("aws 1 is worse than published: it is a test") == 1
+    pictures = sorted(path.name for path in (root / "docs/records").iterdir())
+    assert pictures == ["published-figures-1.svg", "published-figures-2.svg"]
+    assert all(f"](../records/{name})" in text for name in pictures)
+    assert "<script" not in text
+    lines = report.read(folder)
+    lines[0]["machine"]["load_before"] = 3.0
+    assert "load average was 3.0" in seeds_page.refusal(lines)
+    assert "not complete" in seeds_page.refusal(lines[:-1])
+
+
 # ---- figures from times
 
 
@@ -131,7 +160,7 @@ def test_aws(options, monkeypatch):
     monkeypatch.setattr(aws.os, "sched_getaffinity", lambda pid: {0, 1})
     threads, out_of_band, busy = aws.figures(options)
     assert threads.ours == "2.0 times" and threads.ratio == pytest.approx(2 * 96 / 260)
-    assert threads.note.startswith("Less than there") and not threads.simulated
+    assert "8 vCPUs" in threads.why and not threads.simulated
     assert out_of_band.ours == "5.0 times" and out_of_band.ratio > 1
     assert busy.simulated and busy.ours == "90%, 90%, 90%"
     assert list(aws.waits(options)) == ["1 thread", "2 threads", "resized, 1 thread"]
@@ -157,7 +186,7 @@ def test_accuracy_of_a_report(options, tmp_path):
     half, tenth, webp, stages = dl2_accuracy.figures(options)
     assert half.ours == "0.901 (81.50 / 90.50 %)" and not half.simulated
     assert half.ratio == pytest.approx(0.90055 / (75.57 / 76.72), rel=1e-4)
-    assert half.note.startswith("Less than there") and "n = 2" in half.note
+    assert "28 x 28" in half.why and "n = 2" in half.note
     assert tenth.ours == "absent" and "no training on jpeg10" in tenth.note
     assert "WebP 50" in webp.what and stages.ours == half.ours and "then raw" in stages.what
 

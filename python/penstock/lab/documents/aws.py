@@ -101,11 +101,11 @@ def measure(options: Options, arms: list[Arm], step: float) -> None:
             arm.turn(step)
 
 
-def _threads_note(cores: int, ours: float, published: float) -> str:
+def _why(cores: int, ours: float, published: float) -> str:
     if ours >= published:
         return ""
-    return (f"Less than there, where 7 workers had 8 vCPUs: this machine has {cores} cores, so "
-            f"more workers decode at most {cores} times as fast. ")
+    return (f"7 workers had 8 vCPUs there; this machine has {cores} cores, so more workers decode "
+            f"at most {cores} times as fast")
 
 
 def figures(options: Options) -> list[Figure]:
@@ -125,8 +125,8 @@ def figures(options: Options) -> list[Figure]:
     by_threads, by_size = everything.rate / one.rate, prepared.rate / one.rate
     found = [
         Figure(BY_THREADS, f"{times(published)} (7 workers, 260 s / 96 s)", times(by_threads),
-               by_threads / published, False,
-               _threads_note(cores, by_threads, published) + rates, COMMAND, watch.lap()),
+               by_threads / published, False, rates, COMMAND, watch.lap(),
+               _why(cores, by_threads, published)),
         Figure(OUT_OF_BAND, f"{times(published)} (\"same performance as multiple workers\")",
                times(by_size), by_size / published, False, rates, COMMAND, watch.lap()),
     ]
@@ -138,8 +138,8 @@ def figures(options: Options) -> list[Figure]:
     note = (f"n = {options.rounds}; a step is a pause of {1000 * step:.1f} ms for {BATCH} images, "
             "half of the time that 1 thread needs for them")
     found.append(Figure(BUSY, THERE_BUSY, ", ".join(f"{b:.0%}" for b in busy),
-                        busy[1] / AVERAGE, True,
-                        _threads_note(cores, busy[1], AVERAGE) + note, COMMAND, watch.lap()))
+                        busy[1] / AVERAGE, True, note, COMMAND, watch.lap(),
+                        _why(cores, busy[1], AVERAGE)))
     return found
 
 

@@ -73,11 +73,10 @@ def row(lines: list[Line], shown: str, cell: str, there: float, note: str) -> Fi
     except Absent as reason:
         return absent(what, published, reason, COMMAND)
     ratio = ours.mean / raw.mean
-    why = "Less than there: images of 28 x 28 pixels have no detail to spare. "
+    why = "images of 28 x 28 pixels have no detail to spare"
     return Figure(what, published, f"{ratio:.3f} ({ours.mean:.2f} / {raw.mean:.2f} %)",
-                  ratio / (there / RAW), False,
-                  (why if ratio < there / RAW else "") + f"{ours.text}; raw {raw.text}. {note}",
-                  COMMAND)
+                  ratio / (there / RAW), False, f"{ours.text}; raw {raw.text}. {note}", COMMAND,
+                  why=why if ratio < there / RAW else "")
 
 
 def figures(options: Options) -> list[Figure]:

@@ -44,9 +44,10 @@ class Figure:
     published, ours  with their units; ours is "absent" if this machine cannot measure it
     ratio            ours / published, where both are ratios or shares; else None
     simulated        whether the storage or the training step was simulated
-    note             conditions, and why ours is worse if it is
+    note             conditions
     command          repeats the measurement
     seconds          how long the measurement took
+    why              why ours is worse than published; empty: it is not
     """
 
     what: str
@@ -57,6 +58,7 @@ class Figure:
     note: str
     command: str
     seconds: float = 0.0
+    why: str = ""
 
 
 class Stopwatch:

@@ -9,21 +9,17 @@ from .. import tables
 from .blocks import Block, Command, Heading, Notice, Picture, Table
 
 
-def picture_name(number: int) -> str:
-    return f"plot-{number}.svg"
-
-
-def pictures(blocks: Sequence[Block]) -> dict[str, str]:
-    """Names and contents of the picture files that the page shows."""
+def pictures(blocks: Sequence[Block], stem: str = "plot") -> dict[str, str]:
+    """Names and contents of the picture files that the page shows: STEM-1.svg, STEM-2.svg, ..."""
     found = [block for block in blocks if isinstance(block, Picture)]
-    return {picture_name(number): block.svg for number, block in enumerate(found, 1)}
+    return {f"{stem}-{number}.svg": block.svg for number, block in enumerate(found, 1)}
 
 
-def _block(block: Block, folder: str, number: int) -> str:
+def _block(block: Block, place: str) -> str:
     if isinstance(block, Table):
         return tables.markdown(block.header, block.rows)
     if isinstance(block, Picture):
-        return f"![{tables.plain(block.text)}]({folder}/{picture_name(number)})\n"
+        return f"![{tables.plain(block.text)}]({place})\n"
     if isinstance(block, Heading):
         return f"{'#' * block.level} {tables.plain(block.text)}\n"
     if isinstance(block, Command):
@@ -32,10 +28,14 @@ def _block(block: Block, folder: str, number: int) -> str:
     return f"> **Note:** {text}\n" if isinstance(block, Notice) else f"{text}\n"
 
 
-def render(title: str, blocks: Sequence[Block], folder: str) -> str:
+def body(blocks: Sequence[Block], folder: str, stem: str = "plot") -> str:
     """FOLDER is where pictures() are, as the page sees it."""
-    parts, number = [f"# {tables.plain(title)}\n"], 0
+    parts, number = [], 0
     for block in blocks:
         number += isinstance(block, Picture)
-        parts.append(_block(block, folder, number))
+        parts.append(_block(block, f"{folder}/{stem}-{number}.svg"))
     return "\n".join(parts)
+
+
+def render(title: str, blocks: Sequence[Block], folder: str) -> str:
+    return f"# {tables.plain(title)}\n\n{body(blocks, folder)}"

@@ -115,8 +115,13 @@ def _document(name: str, turn: Line) -> list[Block]:
     figures = _named(name, turn)
     found: list[Block] = [Heading(document.TITLE, 3), Text(f"Published at {document.SOURCE}"),
                           Table(HEADER, [_row(*named) for named in figures])]
-    found += [Text(f"{short}: {figure['note']}.") for short, figure in figures
-              if figure.get("note")]
+    found += [Text(f"{short} is worse than published: {figure['why']}.")
+              for short, figure in figures if figure.get("why")]
+    notes: dict[str, list[str]] = {}
+    for short, figure in figures:
+        if figure.get("note"):
+            notes.setdefault(str(figure["note"]), []).append(short)
+    found += [Text(f"{', '.join(shorts)}: {note}.") for note, shorts in notes.items()]
     if turn.get("waits"):
         found.append(_timeline(turn["waits"]))
     return [*found, Text("Repeat it:"), Command(f"{document.COMMAND} --photos DIR")]
