@@ -3,10 +3,9 @@
 """Runs the slow and the fast script of docs/tutorials/why-is-my-gpu-idle.md, and draws what they
 did: a table and a picture.
 
-    idle_tutorial.py [--rounds N] [--record]
+    idle_tutorial.py [--rounds N]
 
-The page is run from top to bottom in every round. Written to build/bench: idle-tutorial.md, .svg;
-with --record also to docs/records.
+The page is run from top to bottom in every round. Written to build/bench: idle-tutorial.md, .svg.
 """
 
 import argparse
@@ -54,25 +53,19 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--record", action="store_true", help="keep it in docs/records")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = str(places.BUILD / "python")
-    load = places.machine()["load_before"]
     turns = {name: [] for name in TITLES}
     for _ in range(options.rounds):
         for name, found in run_round(places.WORK / "idle-tutorial").items():
             turns[name].append(found)
     table = report.table(rows_of(turns))
     print(table)
-    out = [places.WORK / "idle-tutorial"]
-    out[0].with_suffix(".md").write_text(table, encoding="utf-8")
-    if options.record:
-        places.record("idle-tutorial", table, load)
-        out.append(places.ROOT / "docs" / "records" / "idle-tutorial")
-    for path in out:
-        picture = idle.picture_of(turns, {name: {"title": TITLES[name]} for name in TITLES})
-        path.with_suffix(".svg").write_text(picture, encoding="utf-8")
-        print(f"picture: {path.with_suffix('.svg')}")
+    out = places.WORK / "idle-tutorial"
+    out.with_suffix(".md").write_text(table, encoding="utf-8")
+    picture = idle.picture_of(turns, {name: {"title": TITLES[name]} for name in TITLES})
+    out.with_suffix(".svg").write_text(picture, encoding="utf-8")
+    print(f"picture: {out.with_suffix('.svg')}")
     return 0
 
 

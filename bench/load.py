@@ -5,8 +5,8 @@
     build/venv/bin/python bench/load.py [SCENARIO...] [options]    train when none is named
 
 A run that was interrupted is continued; one that is complete is measured again. Its folder is
-build/bench/load/SCENARIO: report.jsonl, table.md and chart.svg. --record keeps the tables of some
-scenarios in docs/records (tools/record.py).
+build/bench/load/SCENARIO: report.jsonl, table.md and chart.svg. ./dev figures keeps the tables for
+the docs.
 """
 
 import argparse
@@ -21,7 +21,6 @@ from penstock.lab.experiment import report as reports
 from penstock.lab.loaders import chart, report, scenario
 
 LEAST_ROUNDS = 7
-RECORDS = {"train": "train-speed", "decode-full": "decode-full", "decode-box": "decode-box"}
 
 
 def run(name, options):
@@ -39,15 +38,12 @@ def run(name, options):
     return (folder, reports.read(folder)) if code == 0 else sys.exit(code)
 
 
-def keep(name, folder, lines, options):
+def keep(name, folder, lines):
     (section,) = report.sections(lines)
     if not section.found:
         sys.exit(f"{name}: nothing was measured")
-    text = report.markdown(lines)
-    (folder / "table.md").write_text(text, encoding="utf-8")
+    (folder / "table.md").write_text(report.markdown(lines), encoding="utf-8")
     chart.write(chart.of_section(section), folder / "chart.svg")
-    if options.record and name in RECORDS:
-        places.record(RECORDS[name], text, lines[0]["machine"]["load_before"])
 
 
 def options_of(arguments):
@@ -59,8 +55,6 @@ def options_of(arguments):
     parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     parser.add_argument("--count", type=int, help="take only so many photographs")
     parser.add_argument("--loaders", help="only these, separated by commas")
-    parser.add_argument("--record", action="store_true",
-                        help=f"keep the tables of {', '.join(RECORDS)} in docs/records")
     parser.add_argument("--name", help="of the run's folder; the scenario's when not given")
     return parser.parse_args(arguments)
 
@@ -71,7 +65,7 @@ def main(arguments=None):
     if options.rounds < LEAST_ROUNDS:
         say(f"fewer than {LEAST_ROUNDS} rounds: a trial, not a measurement")
     for name in scenario.names() if names == ["all"] else names:
-        keep(name, *run(name, options), options)
+        keep(name, *run(name, options))
     return 0
 
 

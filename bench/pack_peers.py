@@ -12,7 +12,7 @@ does not count; the start of the program penstock does. The files are in the pag
 
 The figures are medians; a ratio is that of two medians, with the lowest and highest of one round
 behind it. Ends with 1 when a writer cannot run. Written to build/bench: pack-peers.jsonl and
-pack-peers.md; --record keeps the table in docs/records.
+pack-peers.md.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def speedup(found, base, name):
 
 
 def table(lines):
-    """The table that --record keeps for the docs."""
+    """The table of the docs."""
     found, absent = results(lines)
     rows = [["writer (it stores)", "images/s (min-max)",
              *(f"speedup of {title} (min-max)" for title in BASES.values()), "CPU s / 1,000", "MB"]]
@@ -149,7 +149,6 @@ def options_of(arguments):
     parser.add_argument("--work", type=pathlib.Path, default=places.WORK)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--times", type=int, default=2, help="links to each photograph (2)")
-    parser.add_argument("--record", action="store_true")
     parser.add_argument("writers", nargs="*", metavar="WRITER", choices=[*writers(), []])
     options = parser.parse_args(arguments)
     if not options.photos.is_dir():
@@ -172,8 +171,6 @@ def main():
     text = table(lines)
     (options.work / f"{NAME}.md").write_text(text, encoding="utf-8")
     say("\n" + text)
-    if options.record:
-        places.record(NAME, text, head["machine"]["load_before"])
     return 1 if any(line["kind"] == "absent" for line in lines) else 0
 
 

@@ -16,8 +16,7 @@ The writers of other formats are in pack_peers.py (`./dev bench pack peers`).
 All with a warm cache, 2 threads, and `sync` inside the time of what writes. The two sides take
 turns, so that what else the machine does falls on both; a figure is the median of the rounds, and
 the spread that of the ratios of one round. Ends with 1 when a ratio is under what is needed. With
---json FILE a line of JSON for each comparison is added to FILE; --record keeps the table in
-docs/records, for the docs.
+--json FILE a line of JSON for each comparison is added to FILE.
 """
 
 import argparse
@@ -183,7 +182,6 @@ def options_of(arguments):
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--record", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="a line for each run")
     parser.add_argument("what", nargs="*", choices=[*KINDS, []])
     options = parser.parse_args(arguments)
@@ -227,8 +225,7 @@ def main():
         if options.json:
             with open(options.json, "a", encoding="utf-8") as f:
                 f.write(json.dumps({**row, **here}) + "\n")
-    if options.record:
-        places.record("pack-speed", table(rows), here["load_before"])
+    print("\n" + table(rows))
     return 1 if short else 0
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packing on Ray costs: `penstock.ray.pack` against one `penstock pack`, with as many threads.
 
-    ray_speed.py [--photos DIR] [--times N] [--nodes N] [--tasks N] [--rounds N] [--record]
+    ray_speed.py [--photos DIR] [--times N] [--nodes N] [--tasks N] [--rounds N]
 
 Packs the photographs under N names each (hard links) with the default mode. Ray has a head, where
 the driver is, and 4 nodes on this machine with one CPU each. A task has one thread, so 4 threads
@@ -93,7 +93,6 @@ def options_of():
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--tasks", type=int, help="default: as penstock.ray.pack chooses")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--record", action="store_true", help="keep the table in docs/records")
     options = parser.parse_args()
     if not options.photos.is_dir():
         parser.exit(77, f"no photographs at {options.photos}; say where with --photos\n")
@@ -123,8 +122,6 @@ def main():
     seconds = [one_round(options, i % 2 == 1) for i in range(options.rounds)]
     ratios = [b / a for a, b in seconds]
     print(table(options, n, seconds, ratios))
-    if options.record:
-        places.record("ray-speed", table(options, n, seconds, ratios), here["load_before"])
     remove(options.out)
     if min(map(min, seconds)) < LEAST_S:
         print(f"a run took less than {LEAST_S} s; use a larger --times")

@@ -181,7 +181,6 @@ def do_idle(options):
     stock = stock_of(setting, options)
     stock.make_pack()
     head = head_of("idle", setting, stock, options)
-    load = head["machine"]["load_before"]
     title, store = store_of(options)
     title += f", {setting['delay_ms']} ms before each request"
     say(f"idle: {setting['title']}: {title}, {stock.samples:,} samples, {options.rounds} rounds")
@@ -191,13 +190,8 @@ def do_idle(options):
     lines = [{"kind": "turn", "loader": name, **figure}
              for name, found in turns.items() for figure, _ in found]
     out = keep(options.name or "idle", [head, *lines], table)
-    drawn = [out.with_suffix(".svg")]
-    if options.record:
-        places.record("idle-time", table, load)
-        drawn.append(places.ROOT / "docs" / "records" / "idle-time.svg")
-    for path in drawn:
-        path.write_text(picture_of(turns, loaders()), encoding="utf-8")
-        say(f"picture: {path}")
+    out.with_suffix(".svg").write_text(picture_of(turns, loaders()), encoding="utf-8")
+    say(f"picture: {out.with_suffix('.svg')}")
     return 0
 
 
@@ -242,7 +236,6 @@ def options_of():
         "--calibrate", action="store_true", help="print the figures for floors.toml")
     idle = verbs.choices["idle"]
     idle.add_argument("--store", choices=("ceph", "scripted"), default="ceph")
-    idle.add_argument("--record", action="store_true", help="keep it in docs/records")
     verb = verbs.add_parser("table")
     verb.add_argument("names", nargs="+", metavar="NAME")
     return parser.parse_args()

@@ -92,11 +92,12 @@ def simulate(args, sample_ms, write_ms):
 
 def compare(found, real, within):
     far = False
+    print("| phase | simulated s | measured s | ratio |\n|---|---:|---:|---:|")
     for phase, seconds in real.items():
         simulated = found["time"][phase + "_seconds"]
         ratio = simulated / seconds
         far = far or abs(ratio - 1) > within
-        print(f"{phase}: simulated {simulated:.2f} s, measured {seconds:.2f} s, ratio {ratio:.3f}")
+        print(f"| {phase} | {simulated:.2f} | {seconds:.2f} | {ratio:.3f} |")
     print(f"limited by {found['speed']['limited_by']}; the model is "
           f"{'further than' if far else 'within'} {within:.0%} {'from' if far else 'of'} the "
           "real run")

@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that commands have measured, kept in docs/records, and the tables that docs show of them.
 
-    record.py take NAME [--load L] <TABLE   keep a Markdown table as the record NAME
+    record.py take NAME <TABLE              keep a Markdown table as the record NAME
     record.py soak TALLY OUTPUT             keep the counts of ./dev soak
     record.py fuzz OUTPUT                   keep how long each fuzz target ran, and add it up
     record.py docs                          write the tables into the docs
     record.py check [--summary]             list what is stale or has no record; ends with 0
     record.py self-test
 
-docs/records/NAME.json has the table, the commit, the date and the machine. In the docs a table is
-between `<!-- record NAME -->` and `<!-- end record -->`; `docs` writes what is between them. A
-record is stale when what it measures (RECORDS below) has changed since its commit.
+docs/records/NAME.json has the table, the command, the commit, the date and the machine, and, of a
+measurement (figures.py), the load before and after it. In the docs a table is between
+`<!-- record NAME -->` and `<!-- end record -->`; `docs` writes what is between them. While there
+is no such record, the text in the block stays as it is. tools/records.toml has all records. One is
+stale when what it measures has changed since its commit.
 """
 
 import argparse
-import collections
+import dataclasses
 import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -24,40 +27,43 @@ import re
 import subprocess
 import sys
 
+import tomllib
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# picture: what docs/records/NAME.svg shows, if there is one; pages that show it are in docs/FOLDER.
-Spec = collections.namedtuple("Spec", "command paths picture", defaults=(None,))
-CODE = ("src", "include")
-RECORDS = {
-    "pack-speed": Spec("./dev bench pack --record", ("src/pack", "src/ingest", "src/codec", "cli",
-                                                     "bench/pack_speed.py")),
-    "pack-peers": Spec("./dev bench pack peers --record", (
-        "src/pack", "src/ingest", "src/codec", "cli", "bench/packers", "bench/pack_peers.py")),
-    "train-speed": Spec("./dev bench peers train --record", (
-        "src/load", "src/codec", "src/ops", "src/dsp", "python/penstock")),
-    **{name: Spec("./dev bench decoders --record", ("src/codec", "src/ops", "src/dsp",
-                                                     "python/penstock/_decode.py",
-                                                     "python/penstock/lab/loaders"))
-       for name in ("decode-full", "decode-box")},
-    "idle-time": Spec("./dev bench remote idle --record", (
-        "src/load", "src/net", "python/penstock", "bench/remote"),
-        "Timelines of DataLoader with boto3 and of penstock: what the training step and each "
-        "thread did"),
-    "idle-tutorial": Spec("./dev bench idle --record", (
-        "src/load", "python/penstock", "bench/idle_tutorial.py"),
-        "Timelines of the slow and of the fast script"),
-    "soak-steps": Spec("./dev soak", (*CODE, "cli", "python", "tests")),
-    "soak-counts": Spec("./dev soak", (*CODE, "tests/long", "tests/fuzz")),
-    "wheel-hardening": Spec("tests/wheel/hardening.py", ("tools/wheel", "meson.build")),
-    "wheel-roots": Spec("tests/wheel/check_roots.sh", ("tools/wheel", "python/core")),
-    "fuzz-hours": Spec("./dev fuzz SECONDS --record", (*CODE, "tests/fuzz")),
-}
+FOLDER = ROOT / "docs" / "records"
+CHANGES = " and changes"  # of a commit
 DOCS = ("README.md", "SECURITY.md", "docs")
 BLOCK = re.compile(r"(<!-- record ([\w-]+) -->\n)(.*?)(<!-- end record -->)", re.S)
 NUMBER = re.compile(r"\d{2,}|\d\.\d")
 TABLE_END = re.compile(r"^\|[-:| ]+\|$")
+CELL_END = re.compile(r"(?<!\\)\|")
 SHOWN = re.compile(r"^    (long_\w+|fuzz_\w+)(?:\.py)?: (.*)$")
 FUZZED = re.compile(r"Done (\d+) runs in (\d+) second")  # libFuzzer's last line
+
+
+@dataclasses.dataclass
+class Run:
+    """A section of records.toml."""
+
+    name: str
+    command: str
+    paths: list
+    minutes: float | None = None
+    report: str | None = None
+    tables: dict = dataclasses.field(default_factory=dict)
+    picture: str | None = None
+    alt: str | None = None
+
+    def __post_init__(self):
+        self.tables = self.tables or {self.name: 1}
+
+
+def runs_of(text):
+    return [Run(name, **fields) for name, fields in tomllib.loads(text).items()]
+
+
+RUNS = runs_of((ROOT / "tools" / "records.toml").read_text(encoding="utf-8"))
+RECORDS = {name: run for run in RUNS for name in run.tables}
 
 
 def git(*arguments):
@@ -75,17 +81,21 @@ def machine():
     return f"{model}, {len(os.sched_getaffinity(0))} cores"
 
 
-def rows_of(text):
-    """Cells of the first Markdown table in a text."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith("|")), len(lines))
-    rows = []
-    for line in lines[start:]:
-        if not line.startswith("|"):
-            break
-        if not TABLE_END.match(line):
-            rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    return rows
+def all_rows(text):
+    """Cells of each Markdown table in a text: lists of rows."""
+    found, lines = [], text.splitlines()
+    for head, line in enumerate(lines[1:]):
+        if not (TABLE_END.match(line) and lines[head].startswith("|")):
+            continue
+        body = itertools.takewhile(lambda row: row.startswith("|"), lines[head + 2 :])
+        found.append([[cell.strip() for cell in CELL_END.split(row.strip()[1:-1])]
+                      for row in (lines[head], *body)])
+    return found
+
+
+def rows_of(text, number=1):
+    """Cells of a Markdown table in a text; none if it has fewer tables."""
+    return next(iter(all_rows(text)[number - 1 :]), [])
 
 
 def markdown(rows):
@@ -95,22 +105,27 @@ def markdown(rows):
 
 
 def path_of(name):
-    return ROOT / "docs" / "records" / f"{name}.json"
+    return FOLDER / f"{name}.json"
 
 
-def write(name, rows, load=None):
-    """Keeps a table: rows of texts, the first of which has the names of the columns."""
+def commit():
+    """The commit, and whether something but the docs differs from it."""
+    status = git("status", "--porcelain", "--untracked-files=no", ".", *(f":!{d}" for d in DOCS))
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (CHANGES if status else "")
+
+
+def write(name, rows, folder=FOLDER, **more):
+    """Keeps a table: rows of texts, the first of which has the names of the columns. MORE is kept
+    beside it: load and load_after (load averages), others (cores that other programs used before
+    and after), seconds (of the run)."""
     if name not in RECORDS:
         sys.exit(f"record.py: no record is called '{name}'; expected {', '.join(RECORDS)}")
     if len(rows) < 2:
         sys.exit(f"record.py: {name}: expected a table with at least one row, found none")
-    status = git("status", "--porcelain", "--untracked-files=no", ".", *(f":!{d}" for d in DOCS))
-    changed = " and changes" if status else ""
-    record = {"name": name, "command": RECORDS[name].command,
-              "commit": (git("rev-parse", "--short", "HEAD") or "unknown") + changed,
+    record = {"name": name, "command": RECORDS[name].command, "commit": commit(),
               "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-              "machine": machine(), "load": load, "table": rows}
-    path = path_of(name)
+              "machine": machine(), **more, "table": rows}
+    path = folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"record: {path.relative_to(ROOT)}; './dev record' writes it into the docs")
@@ -123,14 +138,20 @@ def read(name):
         return None
 
 
+def load_text(record):
+    if record.get("load") is None:
+        return ""
+    if "load_after" not in record:
+        return f", load average {record['load']} before the run"
+    return (f",\nload average {record['load']} before the run and {record['load_after']} after it, "
+            "other programs used {} and {} cores".format(*record["others"]))
+
+
 def block_of(record):
-    measured = record.get("load") is not None
-    load = f", load average {record['load']} before the run" if measured else ""
-    spec = RECORDS.get(record["name"])
-    picture = (f"![{spec.picture}](../records/{record['name']}.svg)\n\n" if spec and spec.picture
-               else "")
+    run = RECORDS.get(record["name"])
+    picture = (f"![{run.alt}](../records/{record['name']}.svg)\n\n" if run and run.picture else "")
     return (f"`{record['command']}` at {record['commit']}, {record['date']},\n"
-            f"{record['machine']}{load}:\n\n{picture}{markdown(record['table'])}")
+            f"{record['machine']}{load_text(record)}:\n\n{picture}{markdown(record['table'])}")
 
 
 def doc_files():
@@ -155,6 +176,11 @@ def do_docs(_):
             path.write_text(after, encoding="utf-8")
             print(f"record: {path.relative_to(ROOT)} written")
     return 0
+
+
+def way_of(run):
+    """How its records are made."""
+    return f"./dev figures {run.name}" if run.minutes else run.command
 
 
 def staleness(record):
@@ -190,7 +216,7 @@ def problems():
         record = read(name)
         why = staleness(record) if record else "it has not been measured yet"
         if why:
-            yield f"{name}: {why}; run {RECORDS[name].command}"
+            yield f"{name}: {why}; run {way_of(RECORDS[name])}"
     for path in doc_files():
         text, where = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
         if with_records(text) != text:
@@ -213,7 +239,7 @@ def do_check(args):
 
 
 def do_take(args):
-    write(args.name, rows_of(sys.stdin.read()), args.load)
+    write(args.name, rows_of(sys.stdin.read()))
     return 0
 
 
@@ -273,6 +299,11 @@ def self_test(_):
         (filled.count("| y | 12 |"), 1),
         ("old" in filled, False),
         (filled.startswith("a\n<!-- record n -->\n`c` at 1, d,\nm:\n\n|"), True),
+        (rows_of("| no | head |\n\n" + table, 2), []),
+        (rows_of(table + table.replace("a", "a \\| c"), 2)[0], ["a \\| c", "b"]),
+        (load_text({"load": 0.1, "load_after": 1.9, "others": [0.02, 0.01]}),
+         ",\nload average 0.1 before the run and 1.9 after it, "
+         "other programs used 0.02 and 0.01 cores"),
         (with_records(filled, lambda _: record), filled),
         ("](../records/idle-time.svg)\n\n|" in block_of({**record, "name": "idle-time"}), True),
         ("](" in block_of({**record, "name": "pack-speed"}), False),
@@ -307,9 +338,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    take = verbs.add_parser("take")
-    take.add_argument("name")
-    take.add_argument("--load", type=float, help="the load average before it was measured")
+    verbs.add_parser("take").add_argument("name")
     soak = verbs.add_parser("soak")
     soak.add_argument("tally")
     soak.add_argument("output")

@@ -5,7 +5,6 @@ import os
 import pathlib
 import platform
 import subprocess
-import sys
 import time
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
@@ -35,12 +34,6 @@ def commit():
     done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], check=False,
                           capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
-
-
-def record(name, table, load):
-    """Keeps a Markdown table in docs/records (tools/record.py)."""
-    subprocess.run([sys.executable, ROOT / "tools" / "record.py", "take", name, "--load",
-                    str(load)], input=table, text=True, check=True)
 
 
 def machine():

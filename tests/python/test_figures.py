@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./dev figures: what is measured, kept, left out and reported as failed. Nothing is measured."""
+
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import figures  # noqa: E402
+import record  # noqa: E402
+
+TABLE = "| loader | images/s |\n|---|---:|\n| penstock | 12 |\n"
+RUNS = """
+[first]
+command = "show first"
+paths = ["src"]
+minutes = 1
+tables = {first-a = 1, first-b = 2}
+[second]
+command = "show second"
+paths = ["src"]
+minutes = 90
+picture = "second.svg"
+[other]
+command = "kept elsewhere"
+paths = ["src"]
+"""
+
+
+@pytest.fixture
+def top(tmp_path, monkeypatch):
+    """A top folder in which two runs are to be measured, on an idle machine."""
+    runs = record.runs_of(RUNS)
+    for name, value in {"ROOT": tmp_path, "FOLDER": tmp_path / "docs" / "records", "RUNS": runs,
+                        "RECORDS": {name: run for run in runs for name in run.tables},
+                        "commit": lambda: "abc1234", "staleness": lambda _: None}.items():
+        monkeypatch.setattr(record, name, value)
+    monkeypatch.setattr(record.write, "__defaults__", (tmp_path / "docs" / "records",))
+    for name, value in {"WORK": tmp_path / "build", "load": lambda: 0.1,
+                        "cores_used": lambda: 0.02}.items():
+        monkeypatch.setattr(figures, name, value)
+    monkeypatch.setattr(figures.subprocess, "run", lambda *_, **__: None)  # ./dev record
+    (tmp_path / "second.svg").write_text("<svg/>")
+    return tmp_path
+
+
+def shown(monkeypatch, answers):
+    """Commands that print: {name of the run: (text, exit code)}; the list of those that ran."""
+    ran = []
+
+    def printed(words):
+        ran.append(words)
+        return answers[words[1]]
+    monkeypatch.setattr(figures, "printed", printed)
+    return ran
+
+
+def kept(top, name):
+    return json.loads((top / "docs" / "records" / f"{name}.json").read_text())
+
+
+def test_runs_are_measured_once_and_those_that_failed_again(top, monkeypatch, capsys):
+    ran = shown(monkeypatch, {"first": (TABLE + "\n" + TABLE.replace("12", "34"), 1),
+                              "second": ("no table", 0)})
+    assert figures.main([]) == 1
+    assert "failed: second: exit code 0; no table for second" in capsys.readouterr().out
+    assert kept(top, "first-b")["table"][1] == ["penstock", "34"]
+    assert [kept(top, "first-a")[key] for key in ("load", "load_after", "others", "command")] == [
+        0.1, 0.1, [0.02, 0.02], "show first"]
+    shown(monkeypatch, {"second": (TABLE, 0)})
+    assert figures.main([]) == 0
+    assert (top / "docs" / "records" / "second.svg").read_text() == "<svg/>"
+    assert len(ran) == 2
+    assert figures.main([]) == 0  # nothing is left: a command that runs would fail
+    with pytest.raises(KeyError):
+        figures.main(["first", "--again"])
+
+
+def test_a_crash_and_a_stale_record_are_measured_again(top, monkeypatch):
+    shown(monkeypatch, {"second": (TABLE, 139)})
+    assert figures.main(["second"]) == 1
+    ran = shown(monkeypatch, {"second": (TABLE, 0)})
+    assert figures.main(["second"]) == 0
+    monkeypatch.setattr(record, "staleness", lambda _: "src has changed")
+    assert figures.main(["second"]) == 0 and len(ran) == 2
+
+
+def test_a_trial_leaves_the_records_alone(top, monkeypatch):
+    ran = shown(monkeypatch, {"second": (TABLE, 0)})
+    assert figures.main(["second", "--", "--rounds", "1"]) == 0
+    assert ran == [["show", "second", "--rounds", "1"]]
+    assert (top / "build" / "second.json").exists() and not (top / "docs").exists()
+
+
+def test_a_busy_machine_is_refused(top, monkeypatch):
+    ran = shown(monkeypatch, {"second": (TABLE, 0)})
+    monkeypatch.setattr(figures, "load", lambda: 1.25)
+    monkeypatch.setattr(figures.wait_until_idle, "__defaults__", (0,))
+    with pytest.raises(SystemExit, match=r"load average 1\.25: expected at most 0\.5"):
+        figures.main(["second"])
+    assert not ran
+    assert figures.main(["second", "--busy"]) == 0
+    assert kept(top, "second")["load"] == 1.25
+
+
+def test_names_and_time_left(top, capsys):
+    with pytest.raises(SystemExit, match="no run is called 'other'; expected first, second"):
+        figures.main(["other"])
+    assert [run.name for run in figures.chosen_runs(["first-b"])] == ["first"]
+    assert figures.main(["--list"]) == 0
+    assert "2 runs, about 1 h 31 min; 0 are done" in capsys.readouterr().out
+
+
+def line(kind, **more):
+    return json.dumps({"kind": kind, **more}) + "\n"
+
+
+def test_the_table_of_a_lab_report(tmp_path):
+    """Of any verb: its own table, or the general one."""
+    head = {"format": 1, "question": "mlperf", "name": "n", "parameters": {}, "inputs": [],
+            "machine": {}, "versions": {"commit": "abc1234"}}
+    report = tmp_path / "report.jsonl"
+    report.write_text(line("parameters", **head))
+    with pytest.raises(figures.Failed, match="not complete"):
+        figures.report_text(tmp_path)
+    figures.forget(tmp_path, "abc1234def")  # interrupted at this commit: it continues
+    assert report.exists()
+    report.write_text(line("parameters", **head) + line("end", load_after=1.0, other_cores=0.0))
+    assert record.rows_of(figures.report_text(tmp_path))[0][0] == "workload"
+    figures.forget(tmp_path, "abc1234def")
+    assert not report.exists()
+    with pytest.raises(figures.Failed, match="cannot read report"):
+        figures.report_text(tmp_path)
+
+
+def test_each_record_has_one_block_and_each_path_exists():
+    pages = "".join(path.read_text(encoding="utf-8") for path in record.doc_files())
+    blocks = sorted(re.findall("<!-- record ([^ ]+) -->", pages))
+    assert blocks == sorted(set(blocks)), "a record in two places"
+    assert not set(record.RECORDS) - set(blocks), "a record without a block"
+    assert not set(blocks) - set(record.RECORDS), "a block without a record"
+    missing = [path for run in record.RUNS for path in run.paths if not (ROOT / path).exists()]
+    assert not missing
