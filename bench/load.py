@@ -15,12 +15,24 @@ import shlex
 import shutil
 import sys
 
+import tomllib
 from common import places, say
 from penstock.lab import _cli
 from penstock.lab.experiment import report as reports
-from penstock.lab.loaders import chart, report, scenario
+from penstock.lab.loaders import chart, environments, report, scenario
 
 LEAST_ROUNDS = 7
+
+
+def install(name, options):
+    """What the loaders of a scenario need."""
+    text = scenario.path_of(name).read_text(encoding="utf-8")
+    wanted = options.loaders.split(",") if options.loaders else tomllib.loads(text)["loaders"]
+    known = scenario.loaders()
+    needed = [known[loader]["environment"] for loader in wanted if loader in known]
+    for environment in dict.fromkeys(filter(None, needed)):
+        why = environments.setup(environment)
+        say(f"{environment}: {'absent: ' + why if why else 'installed'}")
 
 
 def run(name, options):
@@ -65,6 +77,7 @@ def main(arguments=None):
     if options.rounds < LEAST_ROUNDS:
         say(f"fewer than {LEAST_ROUNDS} rounds: a trial, not a measurement")
     for name in scenario.names() if names == ["all"] else names:
+        install(name, options)
         keep(name, *run(name, options))
     return 0
 

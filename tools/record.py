@@ -128,7 +128,7 @@ def write(name, rows, folder=FOLDER, **more):
     path = folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"record: {path.relative_to(ROOT)}; './dev record' writes it into the docs")
+    print(f"record: {path.relative_to(ROOT)}")
 
 
 def read(name):
