@@ -159,7 +159,8 @@ def test_what_proc_shows_names_the_bottleneck():
     assert observe.limited_by(turn, 1, 0.9, 0.0) == "CPU"
     assert observe.limited_by(turn, 1, 0.0, 0.9) == "disk"
     assert observe.limited_by(turn, 1, 0.0, 0.0) == "waiting"
-    assert observe.limited_by({**turn, "consumer_ms": 5, "idle": 0.01}, 1, 0.0, 0.9) == "consumer"
+    assert observe.limited_by({**turn, "consumer_ms": 5, "idle": 0.01, "waits": [0.0]}, 1,
+                              0.0, 0.9) == "consumer"
 
 
 def test_a_loader_that_uses_one_of_its_cores(monkeypatch):

@@ -33,6 +33,7 @@ VERBS = {
     "analyse": "measure the images of a dataset: quality, sizes, statistics of the pixels",
     "sizes": "show what a dataset takes in other qualities and sizes, and what is lost",
     "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
+    "bottlenecks": "check that the bottleneck is named rightly where it is known",
     "loaders": "list loaders and scenarios",
     "setup": "install other loaders, to compare with",
 }

@@ -17,15 +17,31 @@ RAPL = pathlib.Path("/sys/class/powercap")
 CPU_SHARE, DISK_SHARE, CONSUMER_SHARE = 0.8, 0.3, 0.05
 
 
+# Where the kernel waits for a file system of FUSE, such as the simulated disk with seeks. Signals
+# may interrupt it, so its state is not D.
+FUSE_WAIT = "request_wait_answer"
+
+
+def _state(task: pathlib.Path) -> str:
+    text = (task / "stat").read_text(encoding="utf-8", errors="replace")
+    state = text.rpartition(")")[2].split()[0]
+    if state != "S":
+        return state
+    try:
+        waits_in = (task / "wchan").read_text(encoding="ascii")
+    except OSError:  # only root may see it
+        return state
+    return "D" if waits_in == FUSE_WAIT else state
+
+
 def states_of(pid: int) -> list[str]:
     """The states of the threads of a process: R has or needs a core, D waits for a disk."""
     found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
         try:
-            text = task.read_text(encoding="utf-8", errors="replace")
+            found.append(_state(task))
         except OSError:
             continue
-        found.append(text.rpartition(")")[2].split()[0])
     return found
 
 
@@ -95,12 +111,19 @@ class Watch:
         return self.running / self.samples if self.samples else 0.0
 
 
+def _is_consumer(turn: dict[str, Any]) -> bool:
+    """Whether the training step takes the time. Loaders that start processes in each epoch are late
+    with the first batches, so the median wait counts if the steps take most of the time."""
+    median = turn["waits"][0] * 1000 / turn["consumer_ms"]
+    return bool(turn["idle"] < CONSUMER_SHARE or (median < CONSUMER_SHARE and turn["idle"] < 0.5))
+
+
 def limited_by(turn: dict[str, Any], threads: int, cores: float, disk_share: float) -> str:
     """What /proc shows to be the bottleneck of a loader that does not name it itself.
 
     cores  that its threads had or needed: on a busy machine, more than the processor time shows
     """
-    if turn.get("consumer_ms") and turn["idle"] < CONSUMER_SHARE:
+    if turn.get("consumer_ms") and _is_consumer(turn):
         return "consumer"
     usable = min(threads, len(os.sched_getaffinity(0)))
     cores = max(cores, turn["cpu"] / max(turn["seconds"], 1e-9))

@@ -87,8 +87,10 @@ class Side:
 
     def open(self, batch, pipeline, threads, **more):
         text = pipeline.format(size=self.task["size"], short=self.task["short"])
+        if self.task["options"].get("memory"):
+            more["memory"] = self.task["options"]["memory"]
         return penstock.Loader(self.pack, batch, pipeline=text, threads=threads,
-                                    output="torch" if torch else "numpy", return_info=True, **more)
+                               output="torch" if torch else "numpy", return_info=True, **more)
 
     def epoch(self):
         for _, labels, info in self.loader:
