@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the figures of a run of `penstock-lab seeds` into docs/explanation/published-figures.md.
 
-    PYTHONPATH=build/python build/venv/bin/python tools/seeds_page.py lab/seeds/NAME [--busy]
+    ./dev lab fashion --out build/bench
+    ./dev lab seeds --photos PHOTOS --out build/bench --name figures
+    PYTHONPATH=build/python build/venv/bin/python tools/seeds_page.py build/bench/seeds/figures
 
 The figures go between the two marks of that page, and the plots to docs/records. A run that was not
 alone on the machine when it started, or that is not complete, is refused; --busy takes it.
