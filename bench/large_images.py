@@ -8,7 +8,7 @@ The images are photographs side by side, 4:3, 1,000 to 4,000 pixels wide. Every 
 of rounds of `penstock bench`, RandomResizedCrop 224 + flip, u8; the cases take turns. --old adds
 the rate of another build of the program, decoded at full size. The mean difference is that of all
 pixels of one epoch with the same random crops, in steps of 1/255. The packs stay in
-build/bench/growth-*. Writes build/bench/large.jsonl and large.md.
+build/bench/packs. Writes build/bench/large.jsonl and large.md.
 """
 
 import argparse
@@ -20,7 +20,8 @@ import sys
 
 import numpy
 from common import places, say
-from growth import TRAIN, Run, package
+from common.run import Run, penstock
+from penstock.lab.growth.question import PIPELINE as TRAIN
 from penstock.lab.loaders import report
 
 SHRINK = TRAIN.replace("decode", "decode shrink=auto")
@@ -36,7 +37,6 @@ def rate(program, pack, pipeline, options):
 
 
 def pixels(pack, pipeline):
-    penstock = package()
     with penstock.Loader(penstock.open(pack), 4, shuffle=True, seed=1, pipeline=pipeline,
                          output="numpy") as loader:
         for batch in loader:
@@ -81,7 +81,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--old", type=pathlib.Path, metavar="PROGRAM", help="another build")
     run = Run(parser, FULL, QUICK)
-    rows = measured({side: run.packs.of_side(side) for side in run.sizes["sides"]}, run.options)
+    rows = measured({side: run.packs.of_side(side, run.sizes["side_images"])
+                     for side in run.sizes["sides"]}, run.options)
     run.write("large", rows, table(rows))
     return 0
 

@@ -7,7 +7,7 @@
 The photographs are written once into one pack, and once into 35 packs, whose weights are their
 sizes. In each round a loader of each loads with two threads; which one begins alternates. The rate
 is the median of the rounds; a busy machine disturbs the CPU time per sample less.
-The packs stay in build/bench/growth-*. Writes build/bench/mix.jsonl and mix.md.
+The packs stay in build/bench/packs. Writes build/bench/mix.jsonl and mix.md.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import sys
 import time
 
 from common import say
-from growth import TRAIN, Run, package
+from common.run import Run, penstock
+from penstock.lab.growth.question import PIPELINE as TRAIN
 from penstock.lab.loaders import report
 
 FULL = {"packs": (10_000,)}
@@ -32,7 +33,7 @@ def write(folder, pack, source, of):
     path = folder / f"mix-{len(pack)}-{source}-of-{of}.pen"
     if not (path / "manifest").exists():
         schema = {"image": "image", "label": "i64"}
-        with package().Writer(path, schema) as writer:
+        with penstock.Writer(path, schema) as writer:
             for number in range(source, len(pack), of):
                 writer.add(**{name: pack.read(number, name) for name in schema})
     return path
@@ -45,7 +46,7 @@ def cpu_seconds():
 
 def measure(data, options):
     """(samples/s, CPU milliseconds per sample, threads, bytes) of one loader."""
-    with package().Loader(data, 64, shuffle=True, drop_last=True, pipeline=TRAIN, threads=2,
+    with penstock.Loader(data, 64, shuffle=True, drop_last=True, pipeline=TRAIN, threads=2,
                           output="numpy", memory="512MiB") as loader:
         samples, begin, cpu, end = 0, 0.0, 0.0, 0.0
         while True:
@@ -72,12 +73,12 @@ def measured(cases, options):
 
 def main():
     run = Run(argparse.ArgumentParser(description=__doc__), FULL, QUICK)
-    with package().open(run.packs.of_count(run.sizes["packs"][0])) as pack:
+    with penstock.open(run.packs.of_count(run.sizes["packs"][0])) as pack:
         one = write(run.packs.folder, pack, 0, 1)
         parts = [write(run.packs.folder, pack, i, SOURCES) for i in range(SOURCES)]
-    packs = [package().open(path) for path in parts]
-    mixed = package().mix([(each, len(each)) for each in packs])
-    found = measured({"one pack": package().open(one), f"{SOURCES} packs": mixed}, run.options)
+    packs = [penstock.open(path) for path in parts]
+    mixed = penstock.mix([(each, len(each)) for each in packs])
+    found = measured({"one pack": penstock.open(one), f"{SOURCES} packs": mixed}, run.options)
     lines = [["data", "samples/s", "CPU ms per sample", "threads", "memory, MiB"]]
     rows = []
     for name, rounds in found.items():

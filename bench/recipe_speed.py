@@ -24,7 +24,7 @@ import time
 import numpy as np
 import torch
 from common import places, say
-from growth import Packs, package
+from common.run import Packs, penstock
 from penstock.lab.loaders import report
 from PIL import Image, ImageEnhance, ImageOps
 from torch.utils.data import DataLoader
@@ -153,11 +153,11 @@ def main():
     parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     options = parser.parse_args()
     torch.set_num_threads(2)
-    pack = Packs(options.photos, {}).of_count(options.images)
+    pack = Packs(options.photos, places.PACKS).of_count(options.images)
     files = places.photo_files(options.photos, options.images)
     found = {"penstock, 2 threads": [], "DataLoader and Pillow, 2 workers": []}
     ours, theirs = found.values()
-    with package().Loader(pack, BATCH, shuffle=True, drop_last=True, threads=2,
+    with penstock.Loader(pack, BATCH, shuffle=True, drop_last=True, threads=2,
                           pipeline=PIPELINE) as loader:
         for number in range(options.rounds):
             ours.append(measured(by_penstock(loader)))

@@ -6,7 +6,7 @@
 
 Each photograph gets a caption of 20 to 200 bytes. The rates are those of `penstock bench` with two
 threads; in each round all cases take turns, and a ratio is the median of those of the rounds. The
-pack stays in build/bench/growth-*. Writes build/bench/text.jsonl and text.md.
+pack stays in build/bench/packs. Writes build/bench/text.jsonl and text.md.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from common import places, say
-from growth import Run, package
+from common.run import Run, penstock
 from penstock.lab.loaders import report
 
 FULL, QUICK = {"packs": 1000}, {"packs": 100}
@@ -30,15 +30,15 @@ def caption(number):
     return " ".join(WORDS[(number * 7 + i) % len(WORDS)] for i in range(4 + number % 31))[:200]
 
 
-def captioned(packs, count):
-    pack = packs.folder / f"captions-{count}.pen"
+def captioned(run, count):
+    pack = run.packs.folder / f"captions-{count}.pen"
     if (pack / "manifest").exists():
         return pack
     say(f"  packing {count} photographs with captions")
     schema = {"image": "image", "label": "i64", "caption": "text"}
-    with package().Writer(pack, schema) as writer:
+    with penstock.Writer(pack, schema) as writer:
         for i in range(count):
-            data = packs.files[i % len(packs.files)].read_bytes()
+            data = run.files[i % len(run.files)].read_bytes()
             writer.add(image=data, label=i % 10, caption=caption(i))
     return pack
 
@@ -70,7 +70,7 @@ def table(rounds):
 
 def main():
     run = Run(argparse.ArgumentParser(description=__doc__), FULL, QUICK)
-    rounds = measured(captioned(run.packs, run.sizes["packs"]), run.options)
+    rounds = measured(captioned(run, run.sizes["packs"]), run.options)
     run.write("text", [{"kind": "text", **row} for row in rounds], table(rounds),
               "RandomResizedCrop 224 + flip, u8")
     return 0

@@ -9,7 +9,7 @@ colors. The cost of a sample is 1 / rate of `penstock bench` with two threads, a
 which a busy machine disturbs less; the median of rounds in which all cases take turns. "One by one"
 is the sum over loaders that have one view each. The photographs are those of --photos, and some
 side by side, 2,000 pixels wide.
-The packs stay in build/bench/growth-*.
+The packs stay in build/bench/packs.
 Writes build/bench/views.jsonl and views.md.
 """
 
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 from common import places, say
-from growth import Run
+from common.run import Run
 from penstock.lab.loaders import report
 
 FULL = {"packs": (1000,), "sides": (2000,), "side_images": 60}
@@ -86,7 +86,8 @@ def aims(rows):
 def main():
     run = Run(argparse.ArgumentParser(description=__doc__), FULL, QUICK)
     packs = {f"{count:,} photographs": run.packs.of_count(count) for count in run.sizes["packs"]}
-    packs |= {f"{side:,} pixels wide": run.packs.of_side(side) for side in run.sizes["sides"]}
+    packs |= {f"{side:,} pixels wide": run.packs.of_side(side, run.sizes["side_images"])
+              for side in run.sizes["sides"]}
     rows = measured(packs, run.options)
     text = table(rows) + "".join(f"\n- {line}" for line in aims(rows))
     run.write("views", rows, text, "several views, u8")

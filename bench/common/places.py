@@ -11,6 +11,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[1]
 ROOT = BENCH.parent
 BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD") or ROOT / "build").resolve()
 WORK = ROOT / "build" / "bench"
+PACKS = WORK / "packs"
 PEERS = ROOT / "build" / "peers"
 # What workers import in the environments of other loaders, where penstock is not installed.
 WORKER = ROOT / "python" / "penstock" / "lab" / "loaders" / "worker"

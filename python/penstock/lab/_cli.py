@@ -23,6 +23,7 @@ VERBS = {
     "rerun": "repeat a run from the first line of its report",
     "compare": "compare two reports: is the difference larger than the noise?",
     "advise": "find the cheapest configuration that reaches a rate",
+    "growth": "measure what an image costs as threads, packs, batches and image sides grow",
     "mlperf": "count the accelerators that this host feeds, in the manner of MLPerf Storage",
     "seeds": "measure the figures of five published documents, beside theirs",
     "report": "make a page of runs: tables, plots, verdicts, commands to repeat them",

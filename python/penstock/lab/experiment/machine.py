@@ -73,6 +73,11 @@ def busy_seconds() -> float:
     return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
 
 
+def own_seconds() -> float:
+    """Processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
 def not_alone(load_before: float, other_cores: float) -> str:
     """Why the figures of a run may be disturbed; "" if it was alone."""
     reasons = []

@@ -61,10 +61,13 @@ class _Group:
     def measure(self, cell: Cell, arm: Arm, number: int) -> dict[str, Any]:
         """A turn, with the processor time that others used in the meantime."""
         self.progress.start(label(cell))
-        busy, began = machine.busy_seconds(), time.monotonic()
+        busy, own = machine.busy_seconds(), machine.own_seconds()
+        began = time.monotonic()
         figures = arm.turn(number)
         wall, busy = time.monotonic() - began, machine.busy_seconds() - busy
-        others = max(0.0, busy - float(figures.get("cpu", 0.0)))
+        # An arm counts its worker processes; what it does around a measurement is not in "cpu".
+        own = max(machine.own_seconds() - own, float(figures.get("cpu", 0.0)))
+        others = max(0.0, busy - own)
         return {**figures, "wall": round(wall, 6), "other_cpu": round(others, 2)}
 
     def open(self, cell: Cell) -> None:

@@ -6,43 +6,13 @@ from __future__ import annotations
 import io
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
-import penstock
+from ..images.encoded import encoded, pillow
 
-from ..errors import Absent, LabError
-from ..experiment.inputs import is_pack
-
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 SIDE = 1024  # pixels of the longer side, as in Open Images
 LARGEST_SIDE = 4096
 QUALITIES = (50, 98)
-
-
-def _pillow() -> Any:
-    try:
-        import PIL.Image
-    except ImportError:
-        raise Absent("images are generated with Pillow: pip install 'penstock[lab]'") from None
-    return PIL.Image
-
-
-def encoded(source: str) -> Iterator[bytes]:
-    """The images of a pack or of a folder, as files."""
-    if is_pack(source):
-        pack = penstock.open(source)
-        field = next((one.name for one in pack.fields if one.type == "image"), None)
-        if field is None:
-            raise LabError(f"no image field in pack '{source}'")
-        yield from (pack.extract(number, field) for number in range(len(pack)))
-        return
-    files = sorted(file for file in pathlib.Path(source).rglob("*")
-                   if file.suffix.lower() in SUFFIXES)
-    if not files:
-        raise LabError(f"no images in '{source}': expected files that end in "
-                       f"{', '.join(SUFFIXES)}")
-    yield from (file.read_bytes() for file in files)
 
 
 def _jpeg(image: Any, quality: int) -> bytes:
@@ -64,7 +34,7 @@ def _at_quality(image: Any, size: int) -> bytes:
 
 def of_size(data: bytes, size: int) -> bytes:
     """A photograph as a JPEG file of about SIZE bytes: its sides grow until that is possible."""
-    image = _pillow().open(io.BytesIO(data)).convert("RGB")
+    image = pillow().open(io.BytesIO(data)).convert("RGB")
     side = SIDE
     while True:
         factor = side / max(image.size)
