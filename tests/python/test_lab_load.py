@@ -10,10 +10,12 @@ import pytest
 
 PIL = pytest.importorskip("PIL.Image")
 
-from penstock.lab import _cli  # noqa: E402
+from penstock.lab import _cli, shapes  # noqa: E402
 from penstock.lab.experiment import report  # noqa: E402
-from penstock.lab.loaders import environments, observe, scenario, workers  # noqa: E402
+from penstock.lab.loaders import environments, observe, question, scenario, workers  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INSTALLED = os.environ.get("PENSTOCK_LAB_HOME", str(ROOT / "build" / "peers"))
 SIZES = ((120, 90), (90, 120), (128, 96), (100, 100))
 
 
@@ -195,3 +197,49 @@ def test_the_report_is_json(photos, tmp_path):
     load(photos, tmp_path, "--loaders", "synthetic", "--rounds", "1")
     text = (tmp_path / "load" / "x" / "report.jsonl").read_text()
     assert all(json.loads(line)["kind"] for line in text.splitlines())
+
+
+# --- from a simulated object store
+
+
+def test_penstock_reads_every_epoch_from_the_store(photos, tmp_path):
+    lines = load(photos, tmp_path, "--loaders", "penstock,jpeg-whole", "--storage", "store=40ms",
+                 "--rounds", "1")
+    for turn in of(lines, "turn", "penstock"):
+        assert (turn["samples"], turn["missing"], turn["again"]) == (24, 0, 0)
+        assert turn["seconds"] > 0.08  # opens the pack, and does not have its blocks in memory
+    assert of(lines, "prepared", "penstock")[0]["check"]["mean"] <= 0.05
+    assert "reads local files" in of(lines, "absent", "jpeg-whole")[0]["reason"]
+
+
+def test_boto3_needs_a_store(photos, tmp_path):
+    lines = load(photos, tmp_path, "--loaders", "dataloader-boto3", "--rounds", "1")
+    assert "reads from an object store" in of(lines, "absent", "dataloader-boto3")[0]["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dataloader-boto3-16", "webdataset", "mosaic", "litdata"])
+def test_other_loaders_read_from_the_store(photos, tmp_path, monkeypatch, name):
+    """In the environment of this test, or in one that `penstock-lab setup` has made for ./dev."""
+    monkeypatch.delenv("PYTHONPATH")
+    monkeypatch.setenv("PENSTOCK_LAB_HOME", INSTALLED)
+    try:
+        workers.python_for(scenario.loaders()[name])
+    except environments.Absent as why:
+        pytest.skip(str(why))
+    lines = load(photos, tmp_path, "--loaders", name, "--storage", "store=40ms", "--work",
+                 str(tmp_path / "work"))
+    for turn in of(lines, "turn", name):
+        assert (turn["samples"], turn["missing"], turn["again"]) == (24, 0, 0)
+        assert turn["seconds"] > 0.04
+    (prepared,) = of(lines, "prepared", name)
+    assert prepared["check"]["max"] <= 2
+    assert bool(prepared["notes"]) == (name in ("mosaic", "litdata"))
+    assert not list(tmp_path.glob("work/sets/*/cache-*"))
+
+
+def test_a_store_has_an_address_for_each_file(tmp_path):
+    place = shapes.StorePlace(tmp_path, 9, [])
+    files = [str(tmp_path / "a" / "1.jpg"), str(tmp_path / "b" / "2.jpg")]
+    task = question.moved({"pack": ""}, place, files, "", tmp_path)
+    assert task == {"addresses": ["s3://lab/a/1.jpg", "s3://lab/b/2.jpg"], "pack": ""}

@@ -9,6 +9,7 @@ import itertools
 import os
 import pathlib
 import re
+import tempfile
 from typing import Any
 
 from .. import shapes
@@ -95,6 +96,15 @@ def check_of(transform: str, stored: str) -> str:
         else "validation"
 
 
+def check_storage(spec: dict[str, Any], shape: shapes.Shape) -> None:
+    """Raises Absent for a loader that cannot read from this storage."""
+    if isinstance(shape, shapes.Store):
+        if "store" not in spec["reads"]:
+            raise Absent("reads local files; the simulated store has the interface of S3")
+    elif "files" not in spec["reads"]:
+        raise Absent("reads from an object store; choose one, such as --storage store=110ms")
+
+
 def stored_as(name: str) -> tuple[str, int]:
     """(how files are stored, quality) of a format."""
     return ("encoded", int(name[4:])) if name.startswith("jpeg") else (name, 90)
@@ -109,6 +119,8 @@ class LoaderArm(Arm):
         self.stored, quality = stored_as(cell["format"])
         if self.stored == "raw" and not self.spec["raw"]:
             raise Absent("reads encoded images alone")
+        self.shape = shapes.parse(cell["storage"])
+        check_storage(self.spec, self.shape)
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / f"{cell['loader']}.log"
         self.task = {**images.task(self.stored, cell["side"], quality),
@@ -117,7 +129,6 @@ class LoaderArm(Arm):
                      "threads": cell["threads"], "options": self.spec["options"],
                      "check": check_of(chosen.transform, self.stored),
                      "cases": images.cases(chosen.size, chosen.short)}
-        self.shape = shapes.parse(cell["storage"])
         self.place: shapes.Place | None = None
         self.storage = contextlib.ExitStack()
         self.worker = self._start([], {})
@@ -131,25 +142,34 @@ class LoaderArm(Arm):
         try:
             ready = self.worker.prepare(self.task)
             files, pack = ready.pop("files"), ready.pop("pack")
-            reference = self.images.folder / f"{self.task['check']}.npy"
-            checked = self.worker.check(reference)
+            checked = self._check()
             if files:
-                self._apply(files, pack)
+                ready.update(self._apply(files, pack))
+            if isinstance(self.place, shapes.StorePlace):
+                checked = self._check()  # of what comes from the store
         except BaseException:
             self.close()
             raise
         return {**ready, "title": self.spec["title"], "check": checked}
 
-    def _apply(self, files: list[str], pack: str) -> None:
-        """The storage for what the loader has stored; a simulated one needs another process."""
+    def _check(self) -> dict[str, Any]:
+        return self.worker.check(self.images.folder / f"{self.task['check']}.npy")
+
+    def _apply(self, files: list[str], pack: str) -> dict[str, Any]:
+        """The storage for what the loader has stored; a simulated one needs another process, which
+        has notes of its own."""
         self.place = self.storage.enter_context(self.shape.apply(self._read(files)))
         if type(self.shape) in (shapes.Shape, shapes.Cache):
-            return
+            return {}
         self.worker.stop()
         task = moved(self.task, self.place, files, pack, self.images.folder)
+        if isinstance(self.place, shapes.StorePlace):
+            cache = tempfile.TemporaryDirectory(prefix="cache-", dir=self.images.folder,
+                                                ignore_cleanup_errors=True)
+            task["cache"] = self.storage.enter_context(cache)
         self.worker = self._start(self.place.words, self.place.environment)
         self.place.join(self.worker.process.pid)
-        self.worker.prepare(task)
+        return {"notes": self.worker.prepare(task)["notes"]}
 
     def _read(self, files: list[str]) -> list[str]:
         """What the storage holds: these files, or everything that is made of the images."""
@@ -196,9 +216,8 @@ def moved(task: dict[str, Any], place: shapes.Place, files: list[str], pack: str
           folder: pathlib.Path) -> dict[str, Any]:
     """The task of a worker that reads from a simulated storage what another one has stored."""
     if isinstance(place, shapes.StorePlace):
-        if not pack:
-            raise Absent("reads local files; the simulated store has the interface of S3")
-        return {**task, "pack": place.address(pack)}
+        return {**task, "addresses": [place.address(file) for file in files],
+                "pack": place.address(pack) if pack else ""}
     if place.folder == place.origin:
         return task
     if place.origin.resolve() == folder.resolve():

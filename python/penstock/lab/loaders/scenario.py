@@ -33,7 +33,7 @@ def title_of(name: str) -> str:
 def loaders() -> dict[str, dict[str, Any]]:
     text = (HERE / "loaders.toml").read_text(encoding="utf-8")
     return {name: {"variables": {}, "options": {}, "environment": None, "packages": [],
-                   "raw": False, **spec}
+                   "raw": False, "reads": ["files"], **spec}
             for name, spec in tomllib.loads(text).items()}
 
 

@@ -9,6 +9,9 @@ A module has a class Side:
     stored           the files that an epoch reads
     notes            what a reader of the figures must know
     bottleneck()     optional: what the loader itself names as its bottleneck in the last epoch
+A task with "addresses" is about a simulated object store: those of the files in `stored`, in their
+order; "cache" is an empty folder. Each epoch from a store opens the dataset, and starts with an
+empty cache.
 A task is what penstock.lab.loaders.question makes of a cell. Modules import each other relatively:
 in a worker this package is called sides.
 """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LitData: chunks on the local disk, Pillow in worker processes."""
+"""LitData: chunks on the local disk or in an object store, Pillow in worker processes."""
 
+import os
 import pathlib
 
 import litdata
@@ -9,6 +10,7 @@ import torch
 from litdata.streaming.writer import BinaryWriter
 
 from . import pil
+from .store import Cache, folder_of
 
 
 def write_chunks(folder, files):
@@ -31,6 +33,10 @@ class Images(litdata.StreamingDataset):
         return torch.from_numpy(self.pixels.pixels(bytes(item["image"]))), item["label"]
 
 
+NOTES = ["downloads complete chunks of 64 MB to the local disk; by boto3, as obstore refuses http",
+         "batch_decode=\"all\": with what it chooses by itself it reads a chunk again and again"]
+
+
 class Side:
     def __init__(self, task):
         torch.set_num_threads(1)
@@ -39,13 +45,32 @@ class Side:
         self.stored = sorted(map(str, folder.glob("*.bin")))
         self.versions = {"litdata": litdata.__version__, "torch": torch.__version__,
                          "pillow": PIL.__version__}
-        data = Images(pil.Transform(task), str(folder), shuffle=task["transform"] == "train")
-        self.loader = litdata.StreamingDataLoader(
-            data, batch_size=task["batch"], num_workers=task["threads"], persistent_workers=True)
+        self.addresses, self.loader = task.get("addresses"), None
+        if self.addresses:
+            self.cache, self.notes = Cache(task["cache"]), NOTES
+        else:
+            self.loader = self.open(self.dataset(str(folder)), persistent_workers=True)
+
+    def dataset(self, place, **more):
+        return Images(pil.Transform(self.task), place, shuffle=self.task["transform"] == "train",
+                      **more)
+
+    def remote(self):
+        storage = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}
+        return self.dataset(folder_of(self.addresses), cache_dir=self.cache.empty(),
+                            storage_options=storage, batch_decode="all")
+
+    def open(self, data, **more):
+        return litdata.StreamingDataLoader(data, batch_size=self.task["batch"],
+                                           num_workers=self.task["threads"], **more)
 
     def epoch(self):
-        for _, ids in self.loader:
+        for _, ids in self.loader or self.open(self.remote()):
             yield ids
 
     def check(self):
-        return pil.check(self.task, self.task["files"])
+        if not self.addresses:
+            return pil.check(self.task, self.task["files"])
+        data, ids = self.remote(), [case["id"] for case in self.task["cases"]]
+        read = litdata.StreamingDataset.__getitem__
+        return pil.check(self.task, {i: bytes(read(data, i)["image"]) for i in ids})

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mosaic Streaming: MDS shards on the local disk, Pillow in worker processes."""
+"""Mosaic Streaming: MDS shards on the local disk or in an object store, Pillow in worker
+processes."""
 
 import importlib.machinery
+import os
 import pathlib
 import sys
 import types
@@ -10,6 +12,7 @@ import PIL
 import torch
 
 from . import pil
+from .store import Cache, folder_of
 
 
 def stand_in_for_torchvision():
@@ -48,6 +51,11 @@ class Images(StreamingDataset):
         return torch.from_numpy(self.transform.pixels(item["image"])), item["label"]
 
 
+NOTES = ["downloads complete shards of 64 MB to the local disk",
+         "its S3 client is closed before workers are forked: they would share its connection, mix "
+         "up the responses, and wait 60 s for their first shard"]
+
+
 class Side:
     def __init__(self, task):
         torch.set_num_threads(1)
@@ -58,14 +66,38 @@ class Side:
         self.stored = sorted(map(str, folder.glob("*.mds")))
         self.versions = {"mosaicml-streaming": streaming.__version__, "torch": torch.__version__,
                          "pillow": PIL.__version__}
-        data = Images(pil.Transform(task), local=str(folder), batch_size=task["batch"],
-                      shuffle=task["transform"] == "train")
-        self.loader = torch.utils.data.DataLoader(
-            data, batch_size=task["batch"], num_workers=task["threads"], persistent_workers=True)
+        self.addresses, self.loader = task.get("addresses"), None
+        if self.addresses:
+            os.environ["S3_ENDPOINT_URL"] = os.environ["AWS_ENDPOINT_URL"]
+            self.cache, self.notes = Cache(task["cache"]), NOTES
+        else:
+            self.loader = self.open(self.dataset(local=str(folder)), persistent_workers=True)
+
+    def dataset(self, **where):
+        return Images(pil.Transform(self.task), batch_size=self.task["batch"],
+                      shuffle=self.task["transform"] == "train", **where)
+
+    def remote(self):
+        return self.dataset(remote=folder_of(self.addresses), local=self.cache.empty())
+
+    def open(self, data, **more):
+        return torch.utils.data.DataLoader(data, batch_size=self.task["batch"],
+                                           num_workers=self.task["threads"], **more)
+
+    def opened(self):
+        """The dataset in the store, with new workers."""
+        data = self.remote()
+        for stream in data.streams:
+            stream._downloader.clean_up()
+        return self.open(data)
 
     def epoch(self):
-        for _, ids in self.loader:
+        for _, ids in self.loader or self.opened():
             yield ids
 
     def check(self):
-        return pil.check(self.task, self.task["files"])
+        if not self.addresses:
+            return pil.check(self.task, self.task["files"])
+        data, ids = self.remote(), [case["id"] for case in self.task["cases"]]
+        read = StreamingDataset.__getitem__
+        return pil.check(self.task, {i: read(data, i)["image"] for i in ids})

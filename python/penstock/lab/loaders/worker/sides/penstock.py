@@ -81,9 +81,24 @@ class Side:
                       if os.environ.get(name)]
         local = () if "://" in str(self.pack) else pathlib.Path(self.pack).rglob("*")
         self.stored = sorted(str(file) for file in local if file.is_file())
-        order = task["options"].get("order")
-        self.loader = self.open(task["batch"], PIPELINES[task["transform"]], task["threads"],
-                                order=order, shuffle=task["transform"] == "train")
+        self.remote, self.loader = "addresses" in task, None
+        if not self.remote:
+            self.loader = self.training()
+
+    def training(self):
+        task = self.task
+        return self.open(task["batch"], PIPELINES[task["transform"]], task["threads"],
+                         order=task["options"].get("order"), shuffle=task["transform"] == "train")
+
+    def restart(self):
+        """Of a store, a new loader: the memory of the one before it has blocks."""
+        if self.remote:
+            self.close()
+            self.loader = self.training()
+
+    def close(self):
+        if self.loader:
+            self.loader.close()
 
     def open(self, batch, pipeline, threads, **more):
         text = pipeline.format(size=self.task["size"], short=self.task["short"])
@@ -93,6 +108,7 @@ class Side:
                                output="torch" if torch else "numpy", return_info=True, **more)
 
     def epoch(self):
+        self.restart()
         for _, labels, info in self.loader:
             ids = labels if self.labels_are_ids else info.samples
             yield np.asarray(ids)[np.asarray(info.valid, bool)]

@@ -21,7 +21,11 @@ class Side(own.Side):
             self.dataset(f"{pipeline} nchw"), batch_size=batch, shuffle=shuffle,
             num_workers=threads, persistent_workers=True, prefetch_factor=2)
 
+    def close(self):
+        self.loader = None
+
     def epoch(self):
+        self.restart()
         for _, ids in self.loader:
             yield ids
 

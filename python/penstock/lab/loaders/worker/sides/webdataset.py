@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebDataset: tars of samples, Pillow in worker processes."""
+"""WebDataset: tars of samples, Pillow in worker processes. From an object store, it runs curl."""
 
 import PIL
 import torch
 import webdataset as wds
 
 from . import pil
+from .store import url_of
 from .tars import tars_of
 
 
@@ -20,7 +21,8 @@ class Side:
         def sample(item):
             return torch.from_numpy(transform.pixels(item["jpg"])), int(item["cls"])
 
-        data = wds.WebDataset(self.stored, shardshuffle=100 if train else False)
+        self.tars = [url_of(address) for address in task.get("addresses", [])] or self.stored
+        data = wds.WebDataset(self.tars, shardshuffle=100 if train else False)
         if train:
             data = data.shuffle(500)
         data = data.map(sample).batched(task["batch"])
@@ -32,4 +34,9 @@ class Side:
             yield ids
 
     def check(self):
-        return pil.check(self.task, self.task["files"])
+        if self.tars is self.stored:
+            return pil.check(self.task, self.task["files"])
+        wanted = {case["id"] for case in self.task["cases"]}
+        samples = wds.WebDataset(self.tars, shardshuffle=False)
+        found = {int(item["cls"]): item["jpg"] for item in samples if int(item["cls"]) in wanted}
+        return pil.check(self.task, found)
