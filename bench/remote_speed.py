@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""From an object store beside the local disk, and beside the other loaders.
+"""From an object store beside the local disk. `penstock-lab load --scenario store` compares
+penstock with other loaders there.
 
     remote_speed.py latency training: penstock from the local disk and from a store 110 ms away, one
-                            decoding thread each; DataLoader with boto3, Mosaic Streaming, LitData
+                            decoding thread each
     remote_speed.py one-core
                             penstock alone, with its network threads on the core that decodes
     remote_speed.py in-place
@@ -20,8 +21,8 @@
 The store is a Ceph gateway on this machine, the distance HAProxy before it (tests/net). Loaders
 take turns, there and back again; a turn is a process of its own with empty caches. The figures are
 medians; a ratio is that of two medians, with the lowest and highest of one round behind it. No
-winner is called when the rounds differ by more than the two sides do. The others are installed by
-`penstock-lab setup objects mosaic litdata`.
+winner is called when the rounds differ by more than the two sides do. DataLoader with boto3 is
+installed by `penstock-lab setup objects`.
 
 Written to build/bench: remote-NAME.jsonl (first line: parameters, machine), .md; for latency and
 idle .svg; for idle also the traces, below idle.

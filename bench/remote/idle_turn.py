@@ -33,7 +33,7 @@ def traced_dataset(task, penstock):
             with penstock.span("get_batch"):
                 return super().__getitems__(numbers)
 
-    return Traced(task)
+    return Traced(*objects.arguments(task))
 
 
 def trace_worker(path, penstock, number):

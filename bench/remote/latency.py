@@ -50,7 +50,7 @@ class Latency:
                               else self.options.python)
         task = {**self.stock.task(self.setting, spec), "do": "prepare"}
         if spec["stock"] not in ("pack", "objects"):
-            task["files"] = self.stock.files * task["copies"]
+            task["files"] = self.stock.files * self.stock.copies
         found = self.ask(name, PREPARE_SECONDS, task)
         where = self.stock.pack if spec["stock"] == "pack" else task["out"]
         stored = (sum(map(os.path.getsize, self.stock.files)) if spec["stock"] == "objects"

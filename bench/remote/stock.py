@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read in a run: a pack, an object for each photograph, shards and chunks of the others.
+"""What is read in a run: a pack, an object for each photograph, tars.
 
 Made once below build/bench, in a folder named by the photographs, and uploaded into every store."""
 
@@ -53,12 +53,11 @@ class Stock:
     def task(self, setting, spec):
         """What a loader is told; of a turn or of its preparation."""
         keys = ("batch", "size", "short", "transform", "workers", "output", "memory")
-        copies = min(self.copies, spec.get("copies", self.copies))
         return {**{key: setting[key] for key in keys}, "options": spec.get("options", {}),
-                "samples": len(self.files) * copies, "copies": copies, "bucket": stores.BUCKET,
+                "samples": self.samples, "bucket": stores.BUCKET,
                 "pack": str(self.pack), "address": f"s3://{stores.BUCKET}/pack",
                 "names": [f"objects/{i:06}" for i in range(self.objects)],
-                "out": str(self.folder / f"{spec['stock']}-{copies}"), "prefix": spec["stock"],
+                "out": str(self.folder / f"{spec['stock']}-{self.copies}"), "prefix": spec["stock"],
                 "over": str(self.over(spec["stock"])),
                 "build": str(places.BUILD)}
 

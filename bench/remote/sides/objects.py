@@ -1,65 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's DataLoader over one object for each photograph, fetched by boto3 in worker processes,
-one after another; or those of a batch side by side, by a pool of threads."""
+"""DataLoader + boto3 of penstock-lab load, over the objects of the stock."""
 
-import concurrent.futures
-import functools
+from sides import objects, pil
 
-import boto3
-import botocore.config
-import PIL
-import torch
-from sides import pil
+Objects = objects.Objects
 
 
 def versions(_task):
-    return {"torch": torch.__version__, "boto3": boto3.__version__, "pillow": PIL.__version__}
+    return objects.Side.versions
 
 
 def prepare(task):
     """The stock uploads the files as they are."""
 
 
-class Objects(torch.utils.data.Dataset):
-    def __init__(self, task):
-        self.task, self.transform = task, pil.Transform(task)
-        self.threads = task["options"]["threads"]
-
-    def __len__(self):
-        return self.task["samples"]
-
-    @functools.cached_property
-    def client(self):
-        """Of this worker: clients do not outlive a fork."""
-        config = botocore.config.Config(max_pool_connections=max(10, self.threads))
-        return boto3.session.Session().client("s3", config=config)
-
-    @functools.cached_property
-    def pool(self):
-        return concurrent.futures.ThreadPoolExecutor(self.threads)
-
-    def fetch(self, i):
-        name = self.task["names"][i % len(self.task["names"])]
-        return self.client.get_object(Bucket=self.task["bucket"], Key=name)["Body"].read()
-
-    def sample(self, data, i):
-        return torch.from_numpy(self.transform.pixels(data)), i
-
-    def __getitem__(self, i):
-        return self.sample(self.fetch(i), i)
-
-    def __getitems__(self, numbers):
-        if not self.threads:
-            return [self[i] for i in numbers]
-        self.client.meta  # noqa: B018  made before the threads: sessions are not thread-safe
-        fetched = self.pool.map(self.fetch, numbers)
-        return [self.sample(data, i) for data, i in zip(fetched, numbers)]
+def arguments(task):
+    """Of the dataset: copies of a photograph are one object."""
+    names = task["names"]
+    addresses = [f"s3://{task['bucket']}/{names[i % len(names)]}" for i in range(task["samples"])]
+    return addresses, pil.Transform(task), task["options"]["requests"]
 
 
 def batches(task):
-    torch.set_num_threads(1)
-    loader = torch.utils.data.DataLoader(
-        Objects(task), batch_size=task["batch"], shuffle=True, num_workers=task["workers"],
-        prefetch_factor=2)
-    for _, ids in loader:
+    data = Objects(*arguments(task))
+    for _, ids in objects.data_loader(data, task["batch"], task["workers"], shuffle=True):
         yield ids.numpy()
