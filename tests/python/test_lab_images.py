@@ -18,8 +18,9 @@ np = pytest.importorskip("numpy")
 Image = pytest.importorskip("PIL.Image")
 from penstock.lab import LabError, _cli, program  # noqa: E402
 from penstock.lab.experiment import report  # noqa: E402
-from penstock.lab.images import estimate, fidelity, population, sizes  # noqa: E402
+from penstock.lab.images import estimate, fidelity, population, sampling, sizes  # noqa: E402
 from penstock.lab.images.population import Item  # noqa: E402
+from penstock.lab.images.sampling import Drawn  # noqa: E402
 
 
 def picture(seed, width=64, height=48):
@@ -101,43 +102,80 @@ def made_items(n):
     return items
 
 
-def test_estimates_are_near_and_their_intervals_hold():
-    items = made_items(1000)
+def made_sizes(items):
     rng = random.Random(5)
-    stored = {item.key: 0.1 * item.bytes**0.8 * item.coarseness**0.4 * math.exp(rng.gauss(0, 0.2))
-              for item in items}
+    return {item.key: 0.1 * item.bytes**0.8 * item.coarseness**0.4 * math.exp(rng.gauss(0, 0.2))
+            for item in items}
+
+
+@pytest.mark.parametrize("decoded, most", [(1000, 0.04), (500, 0.12)])
+def test_estimates_are_near_and_their_intervals_hold(decoded, most):
+    items = made_items(1000)
+    stored = made_sizes(items)
     exact = sum(stored.values())
     held = 0
     for seed in range(60):
-        chosen = population.sample(items, 200, seed)
-        assert len({item.key for item in chosen}) == 200
-        found = estimate.total(items, chosen, [stored[item.key] for item in chosen], 0)
-        assert abs(found.value / exact - 1) < 0.06
+        part = sampling.evenly(items, decoded, seed)
+        drawn = sampling.by_extent(part, 200, seed)
+        values = [stored[one.item.key] for one in drawn]
+        found = estimate.total(part, drawn, values, 0)
+        found = estimate.expanded(found, part, drawn, values, items)
+        assert abs(found.value / exact - 1) < most
         held += found.low <= exact <= found.high
-    assert held >= 52
+    assert held >= 54
+
+
+def test_large_images_are_drawn_with_a_higher_probability():
+    items = [*made_items(300), Item("huge", 10**9, 30000, 30000, 5.0)]
+    hits = dict.fromkeys((item.key for item in items), 0)
+    for seed in range(300):
+        drawn = sampling.by_extent(items, 50, seed)
+        assert len({one.item.key for one in drawn}) == len(drawn) == 50
+        for one in drawn:
+            hits[one.item.key] += 1
+    chances = sampling.chances([sampling.extent(item) for item in items], 50)
+    assert sum(chances) == pytest.approx(50) and max(chances) == 1 and hits["huge"] == 300
+    for item, chance in zip(items, chances):
+        assert hits[item.key] / 300 == pytest.approx(chance, abs=0.12)
+    assert len(sampling.evenly(items, 40, 1)) == 40 and sampling.evenly(items, 999, 1) == items
 
 
 def test_small_and_complete_samples():
     items = made_items(50)
     found = [float(item.bytes) for item in items]
-    assert estimate.total(items, items, found, 0) == (sum(found),) * 3
-    few = population.sample(items, 5, 0)
-    near = estimate.total(items, few, [3.0 * item.width * item.height for item in few], 0)
-    assert near.value == pytest.approx(sum(3.0 * item.width * item.height for item in items))
-    assert estimate.total(items, items[:1], [1.0], 0).high == math.inf
-    assert population.sample(items, 0, 0) == items
+    everything = [Drawn(item, 1.0) for item in items]
+    assert estimate.total(items, everything, found, 0) == (sum(found),) * 3
+    few = sampling.by_extent(items, 5, 0)
+    near = estimate.total(items, few, [3.0 * one.item.pixels for one in few], 0)
+    assert near.value == pytest.approx(sum(3.0 * item.pixels for item in items))
+    assert estimate.total(items, everything[:1], [1.0], 0).high == math.inf
+    assert sampling.by_extent(items, 0, 0) == everything
 
 
 def test_groups_are_estimated_apart():
     items = made_items(400)
-    stored = {item.key: item.width * item.height * (3.0 if int(item.key) % 4 == 0 else 0.2)
-              for item in items}
-    chosen = population.sample(items, 80, 1)
-    found = [stored[item.key] for item in chosen]
-    near = estimate.in_groups(items, chosen, found, 0, lambda item: int(item.key) % 4 == 0)
+    stored = {item.key: item.pixels * (3.0 if int(item.key) % 4 == 0 else 0.2) for item in items}
+    drawn = sampling.by_extent(items, 80, 1)
+    found = [stored[one.item.key] for one in drawn]
+    near = estimate.in_groups(items, drawn, found, 0, lambda item: int(item.key) % 4 == 0)
     assert near.value == pytest.approx(sum(stored.values()), rel=1e-6)
-    few = estimate.in_groups(items, items[:2], found[:2], 0, lambda item: item.key == "399")
+    few = estimate.in_groups(items, drawn[:2], [1.0, 500.0], 0, lambda item: item.key == "399")
     assert few.low < few.value < few.high
+
+
+def test_detail(tmp_path):
+    """Noise has more of it than a smooth image; what cannot be decoded is left out."""
+    noise = np.random.default_rng(1).integers(0, 256, (320, 400, 3), np.uint8)
+    for name, one in (("noise", Image.fromarray(noise)), ("smooth", picture(1, 400, 320))):
+        one.save(tmp_path / f"{name}.png")
+        one.save(tmp_path / f"{name}.jpg", quality=95, exif=b"Exif" + bytes(2000))
+    (tmp_path / "cut.jpg").write_bytes((tmp_path / "noise.jpg").read_bytes()[:4000])
+    source = population.open_source(str(tmp_path))
+    found = {item.key: item for item in population.with_detail(source, source.items())}
+    assert len(found) == 4 and 2000 < found["noise.jpg"].metadata < 2100
+    for kind in ("png", "jpg"):
+        low, high = (found[f"{name}.{kind}"].detail for name in ("smooth", "noise"))
+        assert low[0] < low[1] and all(a < b for a, b in zip(low, high))
 
 
 @pytest.mark.parametrize("encoding", ["mix90", "smart90", "raw", "jpeg50"])

@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All images of a folder or a pack, from their headers, and a sample of them."""
+"""All images of a folder or a pack: what their headers tell, and how detailed they are."""
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from ..errors import LabError
 from ..experiment import inputs
+
+DETAIL_QUALITIES = (20, 75)
 
 
 class Item(NamedTuple):
     """An image.
 
     coarseness  the mean of its quantization tables; 0 if it has none
-    channels    1 for a gray image, otherwise 3"""
+    channels    1 for a gray image, otherwise 3
+    metadata    bytes of Exif, color profile and the like
+    detail      bytes per pixel of a copy of half the size, as a JPEG of each of two qualities;
+                empty if it was not measured"""
 
     key: str
     bytes: int
@@ -24,6 +31,12 @@ class Item(NamedTuple):
     height: int
     coarseness: float
     channels: int = 3
+    metadata: int = 0
+    detail: tuple[float, ...] = ()
+
+    @property
+    def pixels(self) -> int:
+        return max(1, self.width * self.height)
 
 
 def _measured(key: str, size: int, opened: Any) -> Item:
@@ -31,7 +44,25 @@ def _measured(key: str, size: int, opened: Any) -> Item:
     values = [value for table in tables.values() for value in table]
     coarse = sum(values) / len(values) if values else 0.0
     channels = 1 if opened.mode in ("1", "L", "I", "I;16") else 3
-    return Item(key, size, opened.width, opened.height, coarse, channels)
+    metadata = sum(len(data) for _, data in getattr(opened, "applist", ()))
+    return Item(key, size, opened.width, opened.height, coarse, channels, metadata)
+
+
+def _detail(file: Any) -> tuple[float, ...]:
+    from PIL import Image
+
+    with Image.open(file) as opened:
+        half = max(1, opened.width // 2), max(1, opened.height // 2)
+        opened.draft(None, half)  # the decoder of JPEG shrinks while it decodes
+        image = opened.convert("RGB")
+    if image.width > half[0] + 1:
+        image = image.reduce(2)
+    found = []
+    for quality in DETAIL_QUALITIES:
+        out = io.BytesIO()
+        image.save(out, "JPEG", quality=quality)
+        found.append(out.tell() / (image.width * image.height))
+    return tuple(found)
 
 
 class Folder:
@@ -55,6 +86,9 @@ class Folder:
                 continue  # no image, or one that 'penstock pack' leaves out, too
         return found
 
+    def file(self, item: Item) -> pathlib.Path:
+        return self.path / item.key
+
     def root(self, items: Sequence[Item], work: pathlib.Path) -> pathlib.Path:
         """A directory that has the files of these items."""
         return self.path
@@ -73,8 +107,6 @@ class Pack:
         self.field = fields[0]
 
     def items(self) -> list[Item]:
-        import io
-
         from PIL import Image
 
         found = []
@@ -86,6 +118,9 @@ class Pack:
             with Image.open(io.BytesIO(data)) as opened:
                 found.append(_measured(str(i), len(data), opened))
         return found
+
+    def file(self, item: Item) -> io.BytesIO:
+        return io.BytesIO(self.pack.extract(int(item.key), self.field))
 
     def root(self, items: Sequence[Item], work: pathlib.Path) -> pathlib.Path:
         root = work / "files"
@@ -103,13 +138,13 @@ def open_source(path: str) -> Folder | Pack:
     return Folder(pathlib.Path(path))
 
 
-def sample(items: Sequence[Item], n: int, seed: int) -> list[Item]:
-    """n of the items: one of each n-th part of them in the order of their sizes. So small and large
-    images have the same share in it as in all."""
-    if not 0 < n < len(items):
-        return list(items)
-    import random
+def with_detail(source: Folder | Pack, items: Sequence[Item]) -> list[Item]:
+    """The same items with their detail, without those that cannot be decoded."""
+    def measured(item: Item) -> Item | None:
+        try:
+            return item._replace(detail=_detail(source.file(item)))
+        except (OSError, ValueError, SyntaxError):  # 'penstock pack' leaves it out, too
+            return None
 
-    ordered = sorted(items, key=lambda item: (item.bytes, item.key))
-    rng, size = random.Random(seed), len(ordered)
-    return [ordered[rng.randrange(i * size // n, (i + 1) * size // n)] for i in range(n)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [item for item in pool.map(measured, items) if item is not None]

@@ -14,19 +14,22 @@ import re
 import resource
 import shutil
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .. import program
 from ..errors import LabError
 from ..experiment import inputs, parameters
 from ..experiment.question import Arm, Cell, Question
-from . import estimate, fidelity
+from . import estimate, fidelity, sampling
 from .fidelity import Pixels
-from .population import Item, open_source, sample
+from .population import Item, open_source, with_detail
 
 ENCODINGS = ("jpeg50", "jpeg90", "jpeg100", "webp50", "webp80", "webp90", "mix90", "smart90", "raw")
 SIDES = (256, 384, 512, 0)
 RAW_SHARE, SMART_THRESHOLD = 0.25, 65536  # defaults of 'penstock pack'
+COLUMNS = 16  # bytes of an image beside its metadata
+MOST_DECODED = 20000  # images of which the detail is measured: 3 ms of CPU time each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Packed:
                                    *options)
         self.seconds, self.cpu = time.monotonic() - began, _child_seconds() - used
         self.path = path
-        self.bytes: int = told["bytes"]["pack"] if "bytes" in told else _pack_bytes(path)
+        self.bytes: dict[str, int] = told["bytes"]
         rows = program.output("info", path, "--samples", "--json").splitlines()
         self.images: dict[str, int] = {}
         for row in map(json.loads, rows):
@@ -127,10 +130,6 @@ class Packed:
         return found
 
 
-def _pack_bytes(path: pathlib.Path) -> int:
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-
-
 class _Cell(Arm):
     def __init__(self, asked: Sizes, cell: Cell) -> None:
         self.asked, self.cell = asked, cell
@@ -138,20 +137,14 @@ class _Cell(Arm):
     def turn(self, number: int) -> dict[str, Any]:
         asked, side, encoding = self.asked, int(self.cell["side"]), str(self.cell["encoding"])
         packed = asked.pack(encoding, side)
-        chosen = [item for item in asked.chosen if item.key in packed.images]
-        if not chosen:
+        drawn = [one for one in asked.drawn if one.item.key in packed.images]
+        if not drawn:
             raise LabError(f"'{asked.parameters.source}': no image could be packed")
-        payload = [float(packed.images[item.key]) for item in chosen]
-        total = estimate.in_groups(asked.items, chosen, payload, side,
-                                   lambda item: is_raw(item, encoding, side))
-        # Indexes, keys and tables grow as the images do.
-        more = packed.bytes / sum(payload)
-        share = len(asked.items) / len(asked.chosen)
+        total, seconds = asked.estimate(packed, drawn, encoding, side)
         figures = {
-            "seconds": packed.seconds, "samples": len(chosen), "cpu": packed.cpu,
-            "pack_bytes": packed.bytes, "bytes": total.value * more, "low": total.low * more,
-            "high": total.high * more, "pack_seconds": packed.seconds * share,
-            **asked.compare(packed, side),
+            "seconds": packed.seconds, "samples": len(drawn), "cpu": packed.cpu,
+            "pack_bytes": packed.bytes["pack"], "bytes": total.value, "low": total.low,
+            "high": total.high, "pack_seconds": seconds, **asked.compare(packed, side),
         }
         shutil.rmtree(packed.path, ignore_errors=True)
         return figures
@@ -184,18 +177,45 @@ class Sizes(Question):
         """Read the headers of all images and choose the sample, once."""
         if self._items is not None:
             return
-        self.items = self._items = self.source.items()
+        self.items = self.dataset = self._items = self.source.items()
         if not self.items:
             raise LabError(f"'{self.parameters.source}': expected images, found none")
-        n = 0 if self.parameters.exact else self.parameters.sample
-        self.chosen = sample(self.items, n, self.parameters.seed)
+        n, seed = self.parameters.sample, self.parameters.seed
+        if self.parameters.exact or not 0 < n < len(self.items):
+            self.drawn = [sampling.Drawn(item, 1.0) for item in self.items]
+        else:
+            self.items = with_detail(self.source, sampling.evenly(self.dataset, MOST_DECODED, seed))
+            self.drawn = sampling.by_extent(self.items, n, seed)
         self.work.mkdir(parents=True, exist_ok=True)
-        self.root = self.source.root(self.chosen, self.work)
+        self.root = self.source.root([one.item for one in self.drawn], self.work)
         self.lists = self.work / "sample.csv"
         with open(self.lists, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
             rows = csv.writer(file)
             rows.writerow(["path"])
-            rows.writerows([item.key] for item in self.chosen)
+            rows.writerows([one.item.key] for one in self.drawn)
+
+    def estimate(self, packed: Packed, drawn: list[sampling.Drawn], encoding: str,
+                 side: int) -> tuple[estimate.Total, float]:
+        """Of a pack of all images: its bytes, and the seconds that it takes to write."""
+        def raw(item: Item) -> bool:
+            return is_raw(item, encoding, side)
+
+        def share(measure: Callable[[Item], float]) -> float:
+            """What all images have of it, divided by what the packed ones have."""
+            return sum(map(measure, self.dataset)) / sum(measure(one.item) for one in drawn)
+
+        if len(self.drawn) == len(self.dataset):  # those that are not in the pack are broken
+            whole = float(packed.bytes["pack"])
+            return estimate.Total(whole, whole, whole), packed.seconds
+        payload = [float(packed.images[one.item.key]) for one in drawn]
+        images = estimate.in_groups(self.items, drawn, payload, side, raw)
+        images = estimate.expanded(images, self.items, drawn, payload, self.dataset)
+        parts, count = packed.bytes, share(lambda item: 1)
+        metadata = share(lambda item: COLUMNS + (0 if raw(item) else item.metadata))
+        rows = share(lambda item: 0.01 + (not raw(item)) * estimate.resized(item, side)[1])
+        more = (parts["tables"] * count + parts["metadata"] * metadata + parts["index"] * rows)
+        return (estimate.Total(*(value + more for value in images)),
+                packed.seconds * share(lambda item: item.pixels))
 
     def pack(self, encoding: str, side: int) -> Packed:
         return Packed(self.work / f"{encoding}-{side}.pen", self.lists, self.root,
@@ -204,9 +224,9 @@ class Sizes(Question):
     def originals(self, side: int) -> dict[str, Pixels]:
         """Pixels of some images, resized but not encoded: what the others are compared with."""
         if self._originals is None or self._originals[0] != side:
-            n, size = self.parameters.fidelity, len(self.chosen)
+            n, size = self.parameters.fidelity, len(self.drawn)
             step = max(1, size // max(n, 1))
-            keys = [item.key for item in self.chosen[::step][:n]]
+            keys = [one.item.key for one in self.drawn[::step][:n]]
             lists = self.work / "originals.csv"
             with open(lists, "w", newline="", encoding="utf-8",
                       errors="surrogateescape") as file:
@@ -225,9 +245,15 @@ class Sizes(Question):
         if not keys:
             return {}
         pairs = list(zip((originals[key] for key in keys), packed.pixels(keys)))
-        error = sum(fidelity.mse(a, b) for a, b in pairs) / len(pairs)
+        chances = {one.item.key: one.chance for one in self.drawn}
+        weights = [1 / chances[key] for key in keys]
+
+        def mean(measure: Callable[[Pixels, Pixels], float]) -> float:
+            return sum(w * measure(a, b) for w, (a, b) in zip(weights, pairs)) / sum(weights)
+
+        error = mean(fidelity.mse)
         return {"compared": len(pairs), "psnr": fidelity.psnr(error) if error else None,
-                "ssim": sum(fidelity.ssim(a, b) for a, b in pairs) / len(pairs)}
+                "ssim": mean(fidelity.ssim)}
 
     def close(self) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
