@@ -123,6 +123,7 @@ NOT_FOLLOWED = {
     "preload it right after opening": C_API,
     "close it first, or unset": "followed in test_py_trace.py",
     "record a trace: set PENSTOCK_TRACE=run.json.gz": "followed in test_py_trace.py",
+    "Run penstock-lab fashion first, or pass --fashion REPORT": "followed in test_lab_seeds.py",
     "is one of the traces; choose another name": "followed in test_py_timeline.py",
     "is a command of the Python package; run": "followed in test_py_timeline.py",
     "pip install matplotlib, or write .svg or .html": "followed by ./dev perfetto",
