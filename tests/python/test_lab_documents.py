@@ -64,16 +64,16 @@ def test_sizes_are_explained(options, monkeypatch):
 
 
 def test_gulpio_compares_files_with_a_pack(options, tmp_path, monkeypatch):
-    def turn(kind, task, place):
-        seconds = 30.0 if kind == "clips" else 3.0
-        reads = 3600 if kind == "clips" else 200
-        return {"epochs": [epoch(seconds, data=seconds / 2)],
-                "counts": {"reads": reads, "seeks": reads}}
+    def turn(loader, task, place, log):
+        seconds = 30.0 if loader == "jpeg" else 3.0
+        reads = 3600 if loader == "jpeg" else 200
+        assert task["shuffle"] == (task["step"] > 0)
+        return {**epoch(seconds, data=seconds / 2), "reads": reads, "seeks": reads}
 
     monkeypatch.setattr(gulpio, "make", lambda options: tmp_path)
     monkeypatch.setattr(gulpio, "size_figure", lambda folder: "size")
     monkeypatch.setattr(shapes.Seeks, "apply", unlimited)
-    monkeypatch.setattr(turns, "turn", turn)
+    monkeypatch.setattr(gulpio.turns, "turn", turn)
     size, fetch, reads, whole, wait, files, pack = gulpio.figures(options)
     assert size == "size" and fetch.ours == "10.0 times (30.0 / 3.0 s)" and fetch.simulated
     assert fetch.ratio == pytest.approx(10 / (61.415 / 5.916)) and "n = 2" in fetch.note

@@ -282,3 +282,24 @@ def test_the_exit_code_says_that_a_shape_does_not_hold(tmp_path, monkeypatch, ca
     monkeypatch.setattr(verb, "measure", lambda text, files: [{"kind": "shape", **bad}])
     assert verb.run(options(cache="warm", folder=str(tmp_path))) == 1
     assert "NO: -10.0%" in capsys.readouterr().out
+
+
+def test_a_disk_with_seeks_counts_what_it_waits_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_LAB_HOME", str(tmp_path / "home"))
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "file").write_bytes(bytes(range(256)) * 64)
+    try:
+        mounted = shapes.Seeks(1).apply([tmp_path / "set"], measure=False)
+        place = mounted.__enter__()
+    except Absent as why:
+        pytest.skip(str(why))
+    try:
+        fd = os.open(place.folder / "file", os.O_RDONLY)
+        assert os.pread(fd, 256, 0) == bytes(range(256))  # where the open has gone
+        os.pread(fd, 256, 256)  # contiguous
+        os.pread(fd, 256, 1024)  # a seek
+        os.pread(fd, 256, 1024)  # back: nothing was kept
+        os.close(fd)
+        assert place.counts() == {"opens": 1, "reads": 4, "seeks": 3, "bytes": 1024}
+    finally:
+        mounted.__exit__(None, None, None)

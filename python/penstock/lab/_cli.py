@@ -35,6 +35,7 @@ VERBS = {
     "sizes": "show what a dataset takes in other qualities and sizes, and what is lost",
     "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
     "bottlenecks": "check that the bottleneck is named rightly where it is known",
+    "clips": "compare loaders of video clips: size, rate, waits for data",
     "loaders": "list loaders and scenarios",
     "setup": "install other loaders, to compare with",
 }

@@ -10,10 +10,10 @@ from typing import Any
 
 from .. import program, shapes
 from ..errors import Absent
+from ..experiment.inputs import on_disk
 from . import turns
 from .ffcv import PIPELINE, THREADS, links
 from .figure import Figure, Options, Stopwatch, absent, times
-from .gulpio import on_disk
 
 TITLE = "(DL)2"
 SOURCE = "https://github.com/lbhm/dl2"

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from .. import program, shapes
 from ..errors import Absent
+from ..experiment.inputs import on_disk
 from ..shapes.shape import Place
 from . import ffcv_sizes, turns
 from .figure import Figure, Options, Stopwatch, absent
-from .gulpio import on_disk, photographs
+from .gulpio import photographs
 
 TITLE = "FFCV benchmarks"
 SOURCE = "https://docs.ffcv.io/benchmarks.html"

@@ -4,36 +4,33 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import pathlib
 import random
-import shutil
 import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from .. import program, shapes
+from .. import shapes
+from ..clips import sets, turns
+from ..clips.files import FRAMES, HEIGHT, QUALITY, WIDTH, write_frames, write_list
 from ..errors import Absent, LabError
 from ..shapes.shape import Place
-from . import turns
 from .figure import Figure, Options, Stopwatch, absent, times
 
 TITLE = "GulpIO-benchmarks"
 SOURCE = "https://github.com/TwentyBN/GulpIO-benchmarks"
 COMMAND = "penstock-lab seeds gulpio"
 
-CLIPS, FRAMES, WIDTH, HEIGHT, QUALITY = 200, 37, 176, 100, 85
-BATCH, TAKEN, STRIDE, SIZE, WORKERS, THREADS = 10, 18, 2, 84, 5, 2
+CLIPS, BATCH, WORKERS, THREADS = 200, 10, 5, 2
 SEEK_MS = 6.8  # 61.4 s for 9,000 files
 STEP = 0.418 * BATCH / 64  # seconds of a training step there, for 64 clips
 PUBLISHED = {"fetch": 61.415 / 5.916, "epoch": 9006.5 / 1062.7, "size": 30 / 37,
              "files": 0.945, "pack": 0.276, "wait": 4.622 / 0.159}
 SET = (f"{CLIPS} clips of {FRAMES} frames, {WIDTH} x {HEIGHT}, cut from photographs by a moving "
        f"box; JPEG {QUALITY}")
-READERS = (f"batches of [{BATCH}, 3, {TAKEN}, {SIZE}, {SIZE}], stride {STRIDE}; DataLoader with "
-           f"{WORKERS} processes against penstock with {THREADS} threads; simulated disk, "
-           f"{SEEK_MS} ms a seek, no page cache")
+READERS = (f"batches of [{BATCH}, 3, {turns.FRAMES}, {turns.SIZE}, {turns.SIZE}], stride "
+           f"{turns.STRIDE}; DataLoader with {WORKERS} processes against penstock with {THREADS} "
+           f"threads; simulated disk, {SEEK_MS} ms a seek, no page cache")
 
 
 def photographs(folder: str) -> list[pathlib.Path]:
@@ -54,11 +51,9 @@ def cut_clip(photo: pathlib.Path, number: int, out: pathlib.Path) -> None:
     image = image.resize((round(image.width * factor), round(image.height * factor)))
     ends = [(draw.uniform(0, image.width - WIDTH), draw.uniform(0, image.height - HEIGHT))
             for _ in range(2)]
-    out.mkdir(parents=True, exist_ok=True)
-    for i in range(FRAMES):
-        left, top = (round(a + (b - a) * i / (FRAMES - 1)) for a, b in zip(*ends))
-        frame = image.crop((left, top, left + WIDTH, top + HEIGHT))
-        frame.save(out / f"{i + 1:05}.jpg", quality=QUALITY, subsampling="4:2:0")
+    corners = ([round(a + (b - a) * i / (FRAMES - 1)) for a, b in zip(*ends)]
+               for i in range(FRAMES))
+    write_frames((image.crop((x, y, x + WIDTH, y + HEIGHT)) for x, y in corners), out)
 
 
 def make(options: Options) -> pathlib.Path:
@@ -70,52 +65,28 @@ def make(options: Options) -> pathlib.Path:
     photos = photographs(options.photos)
     for number in range(CLIPS):
         cut_clip(photos[number % len(photos)], number, folder / "frames" / f"{number:06}")
-    rows = "".join(f"{number:06};{number % 10}\n" for number in range(CLIPS))
-    (folder / "list.csv").write_text(rows, encoding="utf-8")
-    shutil.rmtree(folder / "clips.pen", ignore_errors=True)
-    told = program.output("pack", folder / "list.csv", "--root", folder / "frames", "-o",
-                          folder / "clips.pen", "--mode", "keep", "--order", "source", "--json")
-    (folder / "pack.json").write_text(told, encoding="utf-8")
+    write_list(folder, [(f"{number:06}", str(number % 10)) for number in range(CLIPS)])
+    sets.pack(folder)
     return folder
 
 
 # ---- size
 
 
-def on_disk(folder: pathlib.Path) -> dict[str, int]:
-    """Bytes of the files, and of the blocks that the file system uses for files and folders."""
-    found = {"bytes": 0, "blocks": 0, "folders": 0, "files": 0}
-    for where, _, names in os.walk(folder):
-        found["folders"] += os.stat(where).st_blocks * 512
-        for name in names:
-            state = os.stat(os.path.join(where, name))
-            found["bytes"] += state.st_size
-            found["blocks"] += state.st_blocks * 512
-            found["files"] += 1
-    return found
-
-
-def breakdown(payload: int, index: int, slack: int) -> str:
-    total = payload + index + slack
-    return (f"{total / 1e6:.1f} MB = payload {payload / total:.1%}, index {index / total:.1%}, "
-            f"slack of blocks {slack / total:.1%}")
+def breakdown(found: dict[str, int]) -> str:
+    total = found["payload"] + found["index"] + found["slack"]
+    return (f"{total / 1e6:.1f} MB = payload {found['payload'] / total:.1%}, index "
+            f"{found['index'] / total:.1%}, slack of blocks {found['slack'] / total:.1%}")
 
 
 def size_figure(folder: pathlib.Path) -> Figure:
     """The sentence "the gulped dataset is smaller because", with figures."""
     watch = Stopwatch()
-    files, pack = on_disk(folder / "frames"), on_disk(folder / "clips.pen")
-    payload = json.loads((folder / "pack.json").read_text(encoding="utf-8"))["bytes"]["payload"]
-    before = files["blocks"] + files["folders"]
-    after = pack["blocks"] + pack["folders"]
-    note = (
-        f"{SET}. Files: "
-        + breakdown(files["bytes"], files["folders"], files["blocks"] - files["bytes"])
-        + "; pack: "
-        + breakdown(payload, pack["bytes"] - payload + pack["folders"],
-                    pack["blocks"] - pack["bytes"])
-        + ". The pack keeps the JPEG data; GulpIO encodes it again"
-    )
+    files, pack = sets.room(folder, "frames"), sets.room(folder, "clips.pen")
+    before, after = (sum(found[part] for part in ("payload", "index", "slack"))
+                     for found in (files, pack))
+    note = (f"{SET}. Files: {breakdown(files)}; pack: {breakdown(pack)}. The pack keeps the JPEG "
+            "data; GulpIO encodes it again")
     ratio = after / before
     published = PUBLISHED["size"]
     return Figure("size on disk, packed / files", f"{published:.2f} (30 / 37 GB)", f"{ratio:.2f}",
@@ -126,29 +97,19 @@ def size_figure(folder: pathlib.Path) -> Figure:
 # ---- speed
 
 
-def task_of(side: str, place: Place, folder: pathlib.Path, **more: Any) -> dict[str, Any]:
-    task = {"batch": BATCH, "samples": CLIPS, "epochs": 1, "order": "sequential", **more}
-    if side == "files":
-        return {**task, "path": str(place.path(folder / "frames")), "workers": WORKERS,
-                "frames": TAKEN, "stride": STRIDE, "size": SIZE}
-    pipeline = f"decode | clip {TAKEN} {STRIDE} random | center_crop {SIZE} | tensor f32 ncthw"
-    return {**task, "path": str(place.path(folder / "clips.pen")), "threads": THREADS,
-            "pipeline": pipeline}
-
-
 # Why a pack gains less here.
 DECODES = f"with {THREADS} threads, decoding is a limit beside the seeks; there, 6 cores decode"
 Turns = dict[str, list[dict[str, Any]]]
 
 
-def compare(options: Options, place: Place, folder: pathlib.Path, **more: Any) -> Turns:
+def compare(options: Options, place: Place, **more: Any) -> Turns:
     """Turns of both, one after the other in each round."""
     found: Turns = {"pack": [], "files": []}
+    task = turns.task(CLIPS, BATCH, WORKERS, THREADS, **more)
     for _ in range(options.rounds):
-        for side, kind in (("pack", "pack"), ("files", "clips")):
-            done = turns.turn(kind, task_of(side, place, folder, **more), place)
-            [epoch] = done["epochs"]
-            found[side].append({**epoch, **done["counts"]})
+        for side, loader in (("pack", "penstock"), ("files", "jpeg")):
+            log = options.folder("logs") / f"{loader}.log"
+            found[side].append(turns.turn(loader, task, place, log))
     return found
 
 
@@ -170,7 +131,7 @@ def fetch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
         Figure("reads of a clip, files / pack", "not given",
                f"{reads['files']:.1f} / {reads['pack']:.2f}", None, True,
                f"seeks of a clip: {seeks['files']:.1f} / {seeks['pack']:.2f}; an open is one. "
-               f"{TAKEN} frames of {FRAMES} are used", COMMAND),
+               f"{turns.FRAMES} frames of {FRAMES} are used", COMMAND),
     ]
 
 
@@ -203,7 +164,8 @@ def epoch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
 
 @contextlib.contextmanager
 def seek_disk(folder: pathlib.Path) -> Iterator[Place]:
-    with shapes.Seeks(SEEK_MS).apply([folder / "frames", folder / "clips.pen"]) as place:
+    paths = [folder / "list.csv", folder / "frames", folder / "clips.pen"]
+    with shapes.Seeks(SEEK_MS).apply(paths) as place:
         yield place
 
 
@@ -214,10 +176,10 @@ def figures(options: Options) -> list[Figure]:
         with seek_disk(folder) as place:
             checks, watch = "; ".join(map(str, place.checks)), Stopwatch()
             options.say("GulpIO: fetching from a disk with seeks")
-            found = compare(options, place, folder)
+            found = compare(options, place)
             rows += fetch_figures(found, watch.lap(), checks)
             options.say("GulpIO: epochs from a disk with seeks")
-            found = compare(options, place, folder, step=STEP, order="block")
+            found = compare(options, place, shuffle=True, step=STEP)
             rows += epoch_figures(found, watch.lap(), checks)
     except Absent as reason:
         rows.append(absent("fetch and epoch on a disk with seeks", times(PUBLISHED["fetch"]),

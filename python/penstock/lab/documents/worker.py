@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of one loader: it is put under the limits of a simulated storage before it reads.
 
-    python -m penstock.lab.documents.worker pack|clips|files
+    python -m penstock.lab.documents.worker pack|files
 
 It prints a line when all is imported, reads a task, and prints the result; both are JSON.
 """
@@ -32,47 +32,6 @@ def pack_batches(task: dict[str, Any]) -> Iterator[Iterable[int]]:
     ) as loader:
         for _ in range(task["epochs"]):
             yield (batch[-1].n_valid for batch in loader)
-
-
-class Clips:
-    """Clips in folders of JPEG files, read as GulpIO-benchmarks does; a dataset for PyTorch."""
-
-    def __init__(self, task: dict[str, Any]) -> None:
-        self.task = task
-
-    def __len__(self) -> int:
-        return int(self.task["samples"])
-
-    def __getitem__(self, number: int) -> Any:
-        import numpy as np
-        import torch
-        from PIL import Image
-
-        task, folder = self.task, os.path.join(self.task["path"], f"{number:06}")
-        files = sorted(os.listdir(folder))
-        last = len(files) - (task["frames"] - 1) * task["stride"] - 1
-        first = int(torch.randint(0, last + 1, ()))
-        frames = []
-        for name in files[first :: task["stride"]][: task["frames"]]:
-            image = Image.open(os.path.join(folder, name)).convert("RGB")
-            left, top = ((side - task["size"]) // 2 for side in image.size)
-            box = (left, top, left + task["size"], top + task["size"])
-            pixels = torch.from_numpy(np.array(image.crop(box)))
-            frames.append(pixels.permute(2, 0, 1).float().div(255))
-        return torch.stack(frames).permute(1, 0, 2, 3)
-
-
-def clip_batches(task: dict[str, Any]) -> Iterator[Iterable[int]]:
-    """Epochs of PyTorch's DataLoader: the number of samples of each batch."""
-    import torch
-
-    torch.set_num_threads(1)
-    loader = torch.utils.data.DataLoader(
-        Clips(task), task["batch"], shuffle=task["order"] != "sequential",
-        num_workers=task["workers"],
-    )
-    for _ in range(task["epochs"]):
-        yield (len(batch) for batch in loader)
 
 
 class Files:
@@ -157,8 +116,8 @@ def epoch(batches: Iterable[int], step: float, began: float) -> dict[str, Any]:
             "first": waits[0], "waits": spans}
 
 
-BATCHES = {"pack": pack_batches, "clips": clip_batches, "files": file_batches}
-MODULES = {"pack": ["numpy", "penstock"], "clips": ["torch", "numpy", "PIL.Image"],
+BATCHES = {"pack": pack_batches, "files": file_batches}
+MODULES = {"pack": ["numpy", "penstock"],
            "files": ["torch", "numpy", "PIL.Image", "boto3"]}
 
 

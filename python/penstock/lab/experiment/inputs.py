@@ -43,3 +43,16 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not place.exists():
         raise LabError(f"cannot read '{path}': there is no such pack, folder or file")
     return _folder(place.resolve())
+
+
+def on_disk(folder: str | os.PathLike[str]) -> dict[str, int]:
+    """Bytes of the files, and of the blocks that the file system uses for files and folders."""
+    found = {"bytes": 0, "blocks": 0, "folder_blocks": 0, "files": 0}
+    for where, _, names in os.walk(folder):
+        found["folder_blocks"] += os.stat(where).st_blocks * 512
+        for name in names:
+            state = os.stat(os.path.join(where, name))
+            found["bytes"] += state.st_size
+            found["blocks"] += state.st_blocks * 512
+            found["files"] += 1
+    return found

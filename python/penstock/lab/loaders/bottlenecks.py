@@ -74,7 +74,7 @@ def check(chosen: Parameters) -> None:
     if not chosen.source:
         raise LabError("bottlenecks: expected a folder of images, found none")
     for name in chosen.loaders:
-        scenario.check_loader(name)
+        scenario.check_loader(name, scenario.loaders())
     for name in chosen.cases:
         if name not in CASES:
             raise LabError(f"no case '{name}'; expected one of {', '.join(CASES)}")

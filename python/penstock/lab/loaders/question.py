@@ -66,8 +66,9 @@ def check(chosen: Parameters) -> None:
     """Raises a LabError for parameters that cannot be measured."""
     if not chosen.sources:
         raise LabError("load: expected a folder of images or a pack, found none")
+    known = scenario.loaders()
     for name in chosen.loaders:
-        scenario.check_loader(name)
+        scenario.check_loader(name, known)
     for name in chosen.formats:
         found = FORMAT.fullmatch(name)
         if not found or not 1 <= int(found.group(1) or 1) <= 100:
@@ -85,7 +86,7 @@ def check(chosen: Parameters) -> None:
     if any(map(inputs.is_pack, chosen.sources)) and set(chosen.formats) != {"asis"}:
         raise LabError("formats: expected asis, because a pack is read as it is")
     for aim in chosen.aims:
-        scenario.parse_aim(aim)
+        scenario.parse_aim(aim, known)
 
 
 def check_of(transform: str, stored: str) -> str:

@@ -148,8 +148,8 @@ def detail_table(section: Section) -> str:
     return table(rows)
 
 
-def wanted_table(aims: list[tuple[str, str, float]], found: Found) -> str:
-    """Ratios that are aimed at: (loader, other loader, ratio)."""
+def wanted_rows(aims: list[tuple[str, str, float]], found: Found) -> list[list[str]]:
+    """Ratios that are aimed at: (loader, other loader, ratio). The first row names the columns."""
     rows = [["of", "against", "at least", "ratio (rounds)", ""]]
     for of, against, least in aims:
         result = comparison(found, of, against)
@@ -159,7 +159,11 @@ def wanted_table(aims: list[tuple[str, str, float]], found: Found) -> str:
             enough = figures.reached(result, least)
             figure, word = spread(result), "reached" if enough else "NOT reached"
         rows.append([of, against, f"{least:.4g}", figure, word])
-    return table(rows) if len(rows) > 1 else ""
+    return rows
+
+
+def wanted_table(aims: list[tuple[str, str, float]], found: Found) -> str:
+    return table(wanted_rows(aims, found)) if aims else ""
 
 
 def machine_text(here: Line) -> str:
@@ -199,7 +203,8 @@ def notes(section: Section) -> str:
 
 
 def markdown_of(section: Section) -> str:
-    aims = [scenario.parse_aim(aim) for aim in section.parameters["aims"]]
+    known = scenario.loaders()
+    aims = [scenario.parse_aim(aim, known) for aim in section.parameters["aims"]]
     return "\n".join([introduction(section), speed_table(section), wait_table(section),
                       detail_table(section), wanted_table(aims, section.found),
                       notes(section)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Collection
 from typing import Any
 
 import tomllib
@@ -37,17 +38,16 @@ def loaders() -> dict[str, dict[str, Any]]:
             for name, spec in tomllib.loads(text).items()}
 
 
-def check_loader(name: str) -> None:
-    known = loaders()
+def check_loader(name: str, known: Collection[str]) -> None:
     if name not in known:
         raise LabError(f"no loader '{name}'; expected one of {', '.join(known)}")
 
 
-def parse_aim(text: str) -> tuple[str, str, float]:
+def parse_aim(text: str, known: Collection[str]) -> tuple[str, str, float]:
     """(loader, other loader, ratio that is aimed at) of 'penstock/ffcv>=5'."""
     found = AIM.fullmatch(text)
     if not found:
         raise LabError(f"aims: expected LOADER/LOADER>=RATIO, found '{text}'")
     for name in found.groups()[:2]:
-        check_loader(name)
+        check_loader(name, known)
     return found.group(1), found.group(2), float(found.group(3))

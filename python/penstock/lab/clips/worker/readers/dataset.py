@@ -18,11 +18,11 @@ def rows(task):
 def first_frame(task, n):
     """A random place, or the middle; clips here are long enough."""
     free = n - (task["frames"] - 1) * task["stride"] - 1
-    return free // 2 if task["centre"] else int(torch.randint(0, free + 1, ()))
+    return free // 2 if task["center"] else int(torch.randint(0, free + 1, ()))
 
 
 def box(task, height, width):
-    """Top and left of the centre crop."""
+    """Top and left of the center crop."""
     return (height - task["size"]) // 2, (width - task["size"]) // 2
 
 

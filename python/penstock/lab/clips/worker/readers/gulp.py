@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from gulpio2 import GulpDirectory
 
-from clips.sides import worker
+from . import dataset
 
 _open = {}  # by root, in each worker
 
 
-def versions(_task):
+def versions():
     return {"gulpio2": importlib.metadata.version("gulpio2"), "torch": torch.__version__,
             "simplejpeg": importlib.metadata.version("simplejpeg")}
 
@@ -25,13 +25,13 @@ def directory(root):
 
 def read(task, key):
     gulp, stride = directory(task["root"]), task["stride"]
-    first = worker.first_frame(task, len(gulp.merged_meta_dict[key]["frame_info"]))
+    first = dataset.first_frame(task, len(gulp.merged_meta_dict[key]["frame_info"]))
     frames, _ = gulp[key, slice(first, first + task["frames"] * stride, stride)]
-    top, left = worker.box(task, *frames[0].shape[:2])
+    top, left = dataset.box(task, *frames[0].shape[:2])
     end = task["size"]
-    return worker.clip_of(np.stack([f[top : top + end, left : left + end] for f in frames]))
+    return dataset.clip_of(np.stack([f[top : top + end, left : left + end] for f in frames]))
 
 
 def batches(task):
     directory(task["root"])  # once, before the workers are made
-    return worker.batches(task, read)
+    return dataset.batches(task, read)

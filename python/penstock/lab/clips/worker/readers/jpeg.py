@@ -9,26 +9,26 @@ import PIL
 import torch
 from PIL import Image
 
-from clips.sides import worker
+from . import dataset
 
 
-def versions(_task):
+def versions():
     return {"torch": torch.__version__, "pillow": PIL.__version__}
 
 
 def tensor_of(task, file):
     image = Image.open(file).convert("RGB")
-    top, left = worker.box(task, image.height, image.width)
+    top, left = dataset.box(task, image.height, image.width)
     image = image.crop((left, top, left + task["size"], top + task["size"]))
     return torch.from_numpy(np.array(image)).permute(2, 0, 1).contiguous().float().div(255)
 
 
 def read(task, key):
     files = sorted(glob.glob(f"{task['root']}/frames/{key}/*.jpg"))
-    first, stride = worker.first_frame(task, len(files)), task["stride"]
+    first, stride = dataset.first_frame(task, len(files)), task["stride"]
     chosen = files[first : first + task["frames"] * stride : stride]
     return torch.stack([tensor_of(task, file) for file in chosen]).permute(1, 0, 2, 3)
 
 
 def batches(task):
-    return worker.batches(task, read)
+    return dataset.batches(task, read)

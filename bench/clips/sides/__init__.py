@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""One module for each loader of clips; clips/turn.py runs it in the loader's own environment.
-
-    batches(task)    yields float batches [N, 3, 18, 84, 84] (0-1) from the very start of an epoch
-    versions(task)   what the loader is made of
-A task has root (the folder with frames, packs, gulp directories and videos), batch, frames, stride,
-size, workers, threads, shuffle, centre (frames from the middle of each clip, for comparing pixels)
-and options, those of the loader.
-"""
