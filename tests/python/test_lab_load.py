@@ -108,6 +108,7 @@ def test_a_pack_is_read_as_it_is(photos, tmp_path):
     ([], "expected a folder of images or a pack, found none"),
     (["nowhere"], "there is no such pack, folder or file"),
     (["EMPTY"], "no images in"),
+    (["EMPTY", "--storage", "store=9ms+cold"], "expected a store alone, found 'store=9ms+cold'"),
     (["EMPTY", "--scenario", "none"], "no scenario 'none'; expected one of"),
     (["EMPTY", "--scenario", "train", "--config", "x"], "expected --scenario or --config"),
 ])

@@ -76,6 +76,8 @@ def check(chosen: Parameters) -> None:
                            f"'{name}'")
     for name in chosen.storage:
         shapes.parse(name)
+        if "+" in name and "store=" in name:
+            raise LabError(f"storage: expected a store alone, found '{name}'")
     for field in ("threads", "batch", "size", "short"):
         values = getattr(chosen, field)
         for value in values if isinstance(values, tuple) else (values,):
