@@ -156,6 +156,9 @@ def measure(run, extra, folder):
         record.write(name, rows, folder, **state)
         if run.picture:
             shutil.copyfile(record.ROOT / run.picture, folder / f"{name}.svg")
+    if run.page and folder == record.FOLDER:
+        subprocess.run([sys.executable, run.page, run.report, "--busy"], cwd=record.ROOT,
+                       check=True)
     if code:
         print(f"{run.name}: exit code {code}; an aim may not be reached: see above", flush=True)
 
@@ -205,7 +208,7 @@ def measure_all(runs, options):
         first = False
         try:
             measure(run, options.extra, folder)
-        except (Failed, OSError) as error:
+        except (Failed, OSError, subprocess.CalledProcessError) as error:
             failed[run.name] = str(error)
             print(f"{run.name} failed: {error}", flush=True)
     return failed

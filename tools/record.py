@@ -51,6 +51,7 @@ class Run:
     minutes: float | None = None
     report: str | None = None
     tables: dict = dataclasses.field(default_factory=dict)
+    page: str | None = None
     picture: str | None = None
     alt: str | None = None
 
