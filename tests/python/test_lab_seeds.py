@@ -58,7 +58,7 @@ class Fake(types.SimpleNamespace):
         if self.TITLE == "dl2" and len(self.calls) == 2:
             raise KeyboardInterrupt
         return [Figure(f"{HOSTILE} {self.TITLE}", "3.0 times", "1.5 times", 0.5, True,
-                       "conditions", "seeds", why="it is a test"),
+                       "conditions", "seeds", why="it is a test", lower=True),
                 Figure("other", "1", "absent", None, False, "no root", "seeds")]
 
 
@@ -85,7 +85,7 @@ def test_a_run_that_is_interrupted_continues(photos, tmp_path, calls, capsys):
     assert [x["cell"]["document"] for x in report.read(folder) if x["kind"] == "turn"] == [
         "aws", "dl2", "ffcv"]
     out = capsys.readouterr().out
-    assert "0.50" in out and "simulated" in out
+    assert "0.50 (lower is better)" in out and "simulated" in out
     for name in ("page.html", "page.md"):
         page = (folder / name).read_text(encoding="utf-8")
         assert "worse than published: it is a test" in page and "0.50" in page and "absent" in page

@@ -64,4 +64,4 @@ def figures(options: Options) -> list[Figure]:
         f"{codec} {1000 * means[codec] / COUNT:.2f} ms ({size[codec] / 1000:.0f} kB)"
         for codec in means))
     return [Figure(WHAT, f"{times(PUBLISHED)} (1,929 / 705 images/s)", times(ours),
-                   ours / PUBLISHED, False, note, COMMAND, watch.lap(), why)]
+                   ours / PUBLISHED, False, note, COMMAND, watch.lap(), why, True)]

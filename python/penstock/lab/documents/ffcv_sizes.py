@@ -42,7 +42,7 @@ def rows(found: dict[str, list[float]], command: str, seconds: float) -> list[Fi
         made.append(Figure(f"size relative to raw pixels, {encoding}, longest side "
                            f"{' / '.join(map(str, SIDES))}", texts[0], texts[1],
                            ours[COMPARED] / there[COMPARED], False, note, command, seconds,
-                           WHY if ours[COMPARED] > there[COMPARED] else ""))
+                           WHY if ours[COMPARED] > there[COMPARED] else "", True))
         seconds = 0.0
     return made
 

@@ -48,6 +48,7 @@ class Figure:
     command          repeats the measurement
     seconds          how long the measurement took
     why              why ours is worse than published; empty: it is not
+    lower            whether a lower ratio is better, as of sizes and of waits
     """
 
     what: str
@@ -59,6 +60,7 @@ class Figure:
     command: str
     seconds: float = 0.0
     why: str = ""
+    lower: bool = False
 
 
 class Stopwatch:

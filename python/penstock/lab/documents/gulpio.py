@@ -91,7 +91,7 @@ def size_figure(folder: pathlib.Path) -> Figure:
     published = PUBLISHED["size"]
     return Figure("size on disk, packed / files", f"{published:.2f} (30 / 37 GB)", f"{ratio:.2f}",
                   ratio / published, False, note, COMMAND, watch.lap(),
-                  "a pack keeps the JPEG data of the files" if ratio > published else "")
+                  "a pack keeps the JPEG data of the files" if ratio > published else "", True)
 
 
 # ---- speed
@@ -158,7 +158,7 @@ def epoch_figures(found: Turns, seconds: float, checks: str) -> list[Figure]:
                            f"{PUBLISHED[side]:.1%}", f"{shares[side]:.1%}",
                            shares[side] / PUBLISHED[side], True, note, COMMAND,
                            why=DECODES if side == "pack" and shares[side] > PUBLISHED[side]
-                           else ""))
+                           else "", lower=side == "pack"))
     return rows
 
 

@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _row(name: str, figure: dict[str, Any]) -> list[str]:
-    ratio = figure.get("ratio")
+    ratio, lower = figure.get("ratio"), " (lower is better)" if figure.get("lower") else ""
     return [f"{name}: {figure.get('what', '')}", str(figure.get("published", "")),
             str(figure.get("ours", "")),
-            f"{float(ratio):.2f}" if isinstance(ratio, (int, float)) else "-",
+            f"{float(ratio):.2f}{lower}" if isinstance(ratio, (int, float)) else "-",
             "simulated" if figure.get("simulated") else "no"]
 
 
@@ -89,8 +89,8 @@ def _plot(lines: list[Line]) -> Picture | None:
             if isinstance(figure.get("ratio"), (int, float))]
     if not bars:
         return None
-    drawn = plots.bars("Ours / published", "our ratio / published ratio", bars,
-                       "The dashed line: as published. The tables name the figures.", 1.0)
+    note = "The dashed line: as published. The tables name the figures; of some, lower is better."
+    drawn = plots.bars("Ours / published", "our ratio / published ratio", bars, note, 1.0)
     return Picture(drawn.svg(), "Our ratio divided by the published one, for each figure.")
 
 
