@@ -228,6 +228,8 @@ IN_TESTS = {
     "write a pack of those that you want, or load it alone",
     # test_lab_loader_tables.py
     "add a format such as jpeg90, or the side 0",
+    # test_lab_load.py, test_lab_clips.py
+    "choose one, such as --storage store=110ms", "clips only, and this task needs",
     # test_lab_fashion.py
     "because arrays have raw pixels; or pass --no-plain", "use --regimen EPOCHS:ENCODING",
     "or pass its folder with --data",

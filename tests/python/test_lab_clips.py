@@ -140,6 +140,9 @@ def test_loaders_with_few_clips_are_absent_from_larger_tasks(tmp_path, monkeypat
     monkeypatch.setattr(made, "make", lambda: None)
     with pytest.raises(Absent, match="choose --fetched 8"):
         made.need("videos", False, 8)
+    larger = sets.Set("", tmp_path, 8, 8)
+    monkeypatch.setattr(larger, "make", lambda: None)
+    larger.need("videos", False, 8)
     made.need("videos", False, 4)
     made.need("frames", True, 8)
     made.folder.mkdir(parents=True)
