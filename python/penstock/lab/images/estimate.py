@@ -55,9 +55,9 @@ def _predicted(everything: Sequence[Item], chosen: Sequence[Item], found: Plane,
     import numpy as np
 
     if len(chosen) < FEWEST_FOR_MODEL:
-        pixels = [math.prod(resized(item, side)) for item in everything]
-        own = [math.prod(resized(item, side)) for item in chosen]
-        return np.array(pixels, float), np.array(own, float), 1
+        whole, own = (np.array([math.prod(resized(item, side)) * item.channels for item in items],
+                               float) for items in (everything, chosen))
+        return whole, own, 1
     x, y, root = _features(chosen, side), np.log(np.maximum(found, 1.0)), np.sqrt(weights)
     model = np.linalg.lstsq(x * root[:, None], y * root, rcond=None)[0]
     return np.exp(_features(everything, side) @ model), np.exp(x @ model), x.shape[1]
