@@ -277,7 +277,7 @@ def test_a_killed_run_continues(photos, tmp_path):
     (["sizes", "nowhere"], "expected a folder of images or a pack"),
     (["sizes", "EMPTY"], "expected images, found none"),
     (["analyse", "nowhere", "--out", "OUT"], "expected a folder of images or a pack"),
-    (["analyse", "PHOTOS", "--out", "/dev/null/x"], "cannot create the directory"),
+    (["analyse", "PHOTOS", "--out", "/dev/null/x"], "cannot write report '/dev/null/x/"),
 ])
 def test_errors(words, expected, photos, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
@@ -308,6 +308,24 @@ def test_analyse(photos, tmp_path, capsys):
     assert sorted(quality) == list(range(60, 90))
     pytest.importorskip("matplotlib")
     assert (tmp_path / "a" / "quality.svg").read_text().startswith("<?xml")
+
+
+def test_an_analysis_is_a_run(photos, tmp_path, capsys):
+    assert _cli.main(["analyse", str(photos), "--out", str(tmp_path / "a"), "--threads", "1"]) == 0
+    head, *lines = report.read(tmp_path / "a")
+    assert head["parameters"] == {"rounds": 1, "source": str(photos), "threads": 1}
+    assert head["inputs"][0]["samples"] == 31  # the notes, too
+    (turn,) = [line for line in lines if line["kind"] == "turn"]
+    summary = json.loads((tmp_path / "a" / "summary.json").read_text())
+    assert turn["summary"] == summary and turn["samples"] == 30
+    assert _cli.main(["rerun", str(tmp_path / "a")]) == 0
+    again = report.read(tmp_path / "a-2")
+    assert again[0]["parameters"] == head["parameters"]
+    (other,) = [line["summary"] for line in again if line["kind"] == "turn"]
+    assert {**other, "seconds": 0} == {**summary, "seconds": 0}
+    assert _cli.main(["report", str(tmp_path / "a"), "-o", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.md").read_text()
+    assert "30 images" in text and "| green" in text
 
 
 def test_analyse_writes_parquet(photos, tmp_path):

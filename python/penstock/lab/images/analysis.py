@@ -78,12 +78,15 @@ def values(found: list[dict[str, Any]], column: str) -> list[float]:
     return [float(row[column]) for row in found if row[column] is not None]
 
 
-def markdown(summary: dict[str, Any]) -> str:
+Part = str | tuple[list[str], list[list[str]]]  # a paragraph, or the header and rows of a table
+
+
+def parts(summary: dict[str, Any]) -> list[Part]:
     """A page of the summary, without plots."""
-    def counts(name: str, what: str) -> str:
-        lines = [[row[what], f"{row['images']:,}", f"{100 * row['images'] / images:.1f} %"]
+    def counts(name: str, what: str) -> list[Part]:
+        lines = [[str(row[what]), f"{row['images']:,}", f"{100 * row['images'] / images:.1f} %"]
                  for row in summary[name]]
-        return tables.markdown([what, "images", "share"], lines) if lines else ""
+        return [([what, "images", "share"], lines)] if lines else []
 
     images = max(1, summary["images"])
     quantiles = ("min", "p05", "median", "p95", "max")
@@ -93,15 +96,18 @@ def markdown(summary: dict[str, Any]) -> str:
     channels = [[row["channel"], f"{row['mean']:.2f}", f"{row['deviation']:.2f}",
                  f"{row['mean'] / 255:.4f}", f"{row['deviation'] / 255:.4f}"]
                 for row in summary["channels"]]
-    parts = [
-        f"# Images of {tables.plain(summary['pack'])}\n",
+    return [
         f"{summary['images']:,} images, {summary['image_bytes'] / 1e6:,.1f} MB, "
         f"{summary['bytes_per_pixel']:.3f} bytes per pixel, {summary['progressive']:,} progressive "
-        f"JPEGs, {summary['problems']:,} damaged images.\n",
-        tables.markdown(["measure", *quantiles], spread),
-        counts("codecs", "codec"), counts("sampling", "sampling"),
-        "Mean and standard deviation of all pixels, as values of 0 to 255 and of 0 to 1:\n",
-        tables.markdown(["channel", "mean", "deviation", "mean / 255", "deviation / 255"],
-                        channels),
+        f"JPEGs, {summary['problems']:,} damaged images.",
+        (["measure", *quantiles], spread),
+        *counts("codecs", "codec"), *counts("sampling", "sampling"),
+        "Mean and standard deviation of all pixels, as values of 0 to 255 and of 0 to 1:",
+        (["channel", "mean", "deviation", "mean / 255", "deviation / 255"], channels),
     ]
-    return "\n".join(part for part in parts if part)
+
+
+def markdown(summary: dict[str, Any]) -> str:
+    title = f"# Images of {tables.plain(summary['pack'])}\n"
+    return "\n".join([title, *(f"{part}\n" if isinstance(part, str) else tables.markdown(*part)
+                               for part in parts(summary))])
