@@ -380,6 +380,21 @@ def same_epoch(stage, other):
     return f"SHA-256 {found[:16]}... in {'both' if other else 'this one'}"
 
 
+def encodes_webp(stage):
+    """libwebp's encoder needs libsharpyuv, which is a library of its own since 1.3."""
+    pack = stage.folder / "webp.pen"
+    run(*stage.python, "-m", "penstock", "pack", stage.folder / "photos", "-o", pack, "--mode",
+        "encode", "--codec", "webp", "--quality", "50", env=stage.environment())
+    run(*stage.python, "-m", "penstock", "verify", pack, "--decode", env=stage.environment())
+    return f"{sum(f.stat().st_size for f in pack.rglob('*.shard')):,} bytes"
+
+
+def lab_starts(stage):
+    """It is a program of the wheel; only its plots and models need packages of the extra."""
+    shown = run(*stage.python, "-m", "penstock.lab", "--help", env=stage.environment())
+    assert "penstock-lab VERB" in shown, shown[:300]
+
+
 def is_for_arm(stage):
     return stage.python[0] == "qemu-aarch64"
 
@@ -389,7 +404,7 @@ def starts_fast(stage):
     run on this machine."""
     text = ("import time; t = time.process_time(); import penstock; penstock.Loader; "
             "print(time.process_time() - t)")
-    found = min(float(run(*stage.python, "-c", text)) for _ in range(5))
+    found = min(float(run(*stage.python, "-c", text)) for _ in range(15))
     assert is_for_arm(stage) or found < 0.05, found
     version = run(*stage.python, "-c", "import sys; print(sys.version.split()[0])").strip()
     return f"{1000 * found:.0f} ms, Python {version}"
@@ -424,6 +439,8 @@ def check_use(stage, same_as):
     if not stage.foreign:
         check("start of the command", command_starts_fast, stage)
     check("an epoch", same_epoch, stage, same_as)
+    check("lossy WebP", encodes_webp, stage)
+    check("penstock-lab", lab_starts, stage)
     check("https://, CA by SSL_CERT_FILE", lambda: reads(stage, "https",
                                                          SSL_CERT_FILE=str(stage.ca)))
     check("s3://, CA by AWS_CA_BUNDLE", lambda: reads(stage, "s3", AWS_CA_BUNDLE=str(stage.ca)))
