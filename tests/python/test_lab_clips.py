@@ -136,10 +136,11 @@ def test_wrong_arguments(words, tmp_path, capsys):
 
 
 def test_loaders_with_few_clips_are_absent_from_larger_tasks(tmp_path, monkeypatch):
+    monkeypatch.setattr(sets.Set, "make", lambda _: None)
     made = sets.Set("", tmp_path, 8, 4)
-    monkeypatch.setattr(made, "make", lambda: None)
     with pytest.raises(Absent, match="choose --fetched 8"):
         made.need("videos", False, 8)
+    sets.Set("", tmp_path, 8, 8).need("videos", False, 8)  # as advised
     larger = sets.Set("", tmp_path, 8, 8)
     monkeypatch.setattr(larger, "make", lambda: None)
     larger.need("videos", False, 8)
