@@ -106,7 +106,7 @@ def _timeline(waits: dict[str, Any]) -> Picture:
             *(plots.Span("waiting for data", at, long) for at, long in spans),
         ]))
     drawn = plots.timeline("What the accelerator does (simulated)", lanes,
-                           "The first batches of an epoch; simulated store and steps.")
+                           "The first batches of an epoch. The steps are simulated.")
     return Picture(drawn.svg(), "Steps and waits of the simulated accelerator, by loader.")
 
 
