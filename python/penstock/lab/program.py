@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 from typing import Any
@@ -41,3 +42,9 @@ def output(*words: str | os.PathLike[str]) -> str:
 
 def output_json(*words: str | os.PathLike[str]) -> Any:
     return json.loads(output(*words))
+
+
+def child_seconds() -> float:
+    """Processor time of all programs that have ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

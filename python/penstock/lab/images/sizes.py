@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -92,22 +91,17 @@ def is_raw(item: Item, encoding: str, side: int) -> bool:
     return encoding == "raw"
 
 
-def _child_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 class Packed:
     """A pack of the sample: how long it took, and how many bytes each image has."""
 
     def __init__(self, path: pathlib.Path, lists: pathlib.Path, root: pathlib.Path,
                  options: list[str]) -> None:
         shutil.rmtree(path, ignore_errors=True)
-        began, used = time.monotonic(), _child_seconds()
+        began, used = time.monotonic(), program.child_seconds()
         told = program.output_json("pack", lists, "-o", path, "--root", root, "--order", "source",
                                    "--on-bad", "skip", "--max-bad", "1000000000", "--json",
                                    *options)
-        self.seconds, self.cpu = time.monotonic() - began, _child_seconds() - used
+        self.seconds, self.cpu = time.monotonic() - began, program.child_seconds() - used
         self.path = path
         self.bytes: dict[str, int] = told["bytes"]
         rows = program.output("info", path, "--samples", "--json").splitlines()

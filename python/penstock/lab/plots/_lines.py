@@ -81,6 +81,16 @@ def _axes(axes: Any, x: str, y: str, series: Sequence[Series], scales: Sequence[
         _figure.legend(axes, len(series))
 
 
+def _points(axes: Any, series: Sequence[Series], styles: Sequence[dict[str, Any]]) -> None:
+    """Each series with a color, a mark and a style of its own."""
+    for i, one in enumerate(series):
+        color = _figure.COLORS[i % len(_figure.COLORS)]
+        axes.plot(one.x, one.y, color=color, marker=_figure.MARKERS[i % len(_figure.MARKERS)],
+                  label=_figure.clean(one.name, 28), **styles[i % len(styles)])
+        _interval(axes, one, color)
+        _names(axes, one)
+
+
 def lines(title: str, x: str, y: str, series: Sequence[Series], *, note: str = "",
           scales: tuple[str, str] = ("linear", "linear")) -> _figure.Plot:
     """One line for each series, with a mark at each point. x and y name the axes and their
@@ -88,13 +98,7 @@ def lines(title: str, x: str, y: str, series: Sequence[Series], *, note: str = "
     _check(title, series, scales)
     with _figure.style():
         drawn, axes = _figure.figure(title, note, 3.9)
-        for i, one in enumerate(series):
-            color = _figure.COLORS[i % len(_figure.COLORS)]
-            axes.plot(one.x, one.y, color=color, marker=_figure.MARKERS[i % len(_figure.MARKERS)],
-                      linestyle=_figure.DASHES[i % len(_figure.DASHES)],
-                      label=_figure.clean(one.name, 28))
-            _interval(axes, one, color)
-            _names(axes, one)
+        _points(axes, series, [{"linestyle": dashes} for dashes in _figure.DASHES])
         _axes(axes, x, y, series, scales)
         if scales[1] == "linear":
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
@@ -108,12 +112,7 @@ def scatter(title: str, x: str, y: str, series: Sequence[Series], *, note: str =
     _check(title, series, scales)
     with _figure.style():
         drawn, axes = _figure.figure(title, note, 3.9)
-        for i, one in enumerate(series):
-            color = _figure.COLORS[i % len(_figure.COLORS)]
-            axes.plot(one.x, one.y, color=color, marker=_figure.MARKERS[i % len(_figure.MARKERS)],
-                      linestyle="none", label=_figure.clean(one.name, 28), markersize=7,
-                      markeredgecolor="white", markeredgewidth=0.6)
-            _interval(axes, one, color)
-            _names(axes, one)
+        _points(axes, series, [{"linestyle": "none", "markersize": 7, "markeredgecolor": "white",
+                                "markeredgewidth": 0.6}])
         _axes(axes, x, y, series, scales)
         return _figure.Plot(drawn)

@@ -7,11 +7,11 @@ import argparse
 import dataclasses
 import json
 import pathlib
-import resource
 import sys
 import time
 from typing import Any
 
+from .. import program
 from ..errors import LabError
 from ..experiment import command, inputs, parameters, results
 from ..experiment.question import Arm, Cell, Question
@@ -81,11 +81,10 @@ class _Images(Arm):
 
     def turn(self, number: int) -> dict[str, Any]:
         more = ["--threads", str(self.chosen.threads)] if self.chosen.threads else []
-        began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        began, used = time.monotonic(), program.child_seconds()
         summary = analysis.measure(self.chosen.source, self.folder / "images.csv", *more)
-        seconds, now = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds, cpu = time.monotonic() - began, program.child_seconds() - used
         _write(summary, self.folder)
-        cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
         return {"seconds": seconds, "samples": summary["images"], "cpu": cpu, "summary": summary}
 
 
