@@ -291,3 +291,14 @@ def test_refused_packs_and_checkpoints(base, packs, tmp_path):
     (tmp_path / "run" / checkpoint.NAME).write_bytes(b"PK nothing")
     with pytest.raises(LabError, match="cannot read checkpoint"):
         loop.Trainer(Training(**{**base, "epochs": 1}), tmp_path / "run", str)
+
+
+def test_what_cannot_be_trained_leaves_no_run(packs, base, tmp_path, capsys):
+    words = ["train", "--val", base["val"], "--out", str(tmp_path), "--name", "x"]
+    for more, says in (((base["train"], "--batch-size", "300"), "fewer than a batch of 300"),
+                       ((str(tmp_path),), "expected a pack. Make one: penstock pack")):
+        assert _cli.main([*words, *more]) == 1
+        assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert _cli.main(["accuracy"]) == 1
+    assert "penstock-lab accuracy photos/train --val" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import pathlib
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -53,16 +54,29 @@ class TrainArm(Arm):
         return {"seed": seed, **train(training, self.folder / f"seed-{seed}", say)}
 
 
+def _described(pack: str) -> dict[str, Any]:
+    if pathlib.Path(pack).is_dir() and not inputs.is_pack(pack):
+        raise LabError(f"cannot train on the folder '{pack}': expected a pack. Make one: penstock "
+                       f"pack {shlex.quote(pack)} -o NAME.pen")
+    return inputs.describe(pack)
+
+
 class TrainQuestion(Question):
     warm_up = False
 
     def __init__(self, training: Training, folder: pathlib.Path) -> None:
         need_torch()
         self.training, self.folder = training, folder
+        packs = [pack for _, pack in training.parts()]
+        self.packs = {pack: _described(pack) for pack in [*packs, training.val]}
+        for pack in packs:
+            samples = self.packs[pack]["samples"]
+            if samples < training.batch_size:
+                raise LabError(f"'{pack}' has {samples} samples, fewer than a batch of "
+                               f"{training.batch_size}; use a smaller --batch-size")
 
     def inputs(self) -> list[dict[str, Any]]:
-        packs = [pack for _, pack in self.training.parts()]
-        return [inputs.describe(pack) for pack in dict.fromkeys([*packs, self.training.val])]
+        return list(self.packs.values())
 
     def versions(self) -> dict[str, str]:
         torch = need_torch()

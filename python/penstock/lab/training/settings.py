@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import ClassVar
 
 from ..errors import LabError
 from ..experiment.parameters import Base, option
@@ -23,6 +24,8 @@ _NOT_NEGATIVE = ("val_resize", "end_lr", "momentum", "weight_decay", "warmup", "
 @dataclasses.dataclass(frozen=True)
 class Training(Base):
     """A training, and how often it is repeated with other seeds."""
+
+    EXAMPLE: ClassVar[str] = "penstock-lab train train.pen --val val.pen"
 
     rounds: int = option(1, "trainings, with the seeds SEED, SEED + 1, ...", short="r")
     train: str = option("", "the pack to train on", positional=True)
@@ -78,8 +81,7 @@ class Training(Base):
         if self.nesterov and (self.optimizer != "sgd" or self.momentum == 0):
             raise LabError("nesterov: expected optimizer sgd with a momentum; remove --nesterov")
         if not self.val or bool(self.train) == bool(self.stages):
-            raise LabError("expected TRAIN or --stages, and --val; for example: penstock-lab "
-                           "train train.pen --val val.pen")
+            raise LabError(f"expected TRAIN or --stages, and --val; for example: {self.EXAMPLE}")
         if (self.mixup or self.cutmix) and self.batch_size % 2:
             raise LabError(f"batch_size: expected an even number with mixup and cutmix, found "
                            f"{self.batch_size}")

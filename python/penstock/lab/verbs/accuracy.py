@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import pathlib
+from typing import ClassVar
 
 from ..errors import LabError
 from ..experiment import command
@@ -30,6 +31,8 @@ encoding. The same command continues a run that was killed.
 
 @dataclasses.dataclass(frozen=True)
 class Parameters(Training):
+    EXAMPLE: ClassVar[str] = "penstock-lab accuracy photos/train --val photos/val"
+
     train: str = option("", "folder of the training images", positional=True)
     val: str = option("", "folder of the validation images", path=True)
     encodings: tuple[str, ...] = option(
