@@ -11,12 +11,14 @@ import sys
 import time
 
 import pytest
+import tomllib
 from example_tools import ROOT
 from py_tools import need_penstock, write_pack
 
 penstock = need_penstock()
 from penstock.lab import _cli  # noqa: E402
-from penstock.lab.experiment import report  # noqa: E402
+from penstock.lab.experiment import command, parameters, report  # noqa: E402
+from penstock.lab.verbs import loaders, run  # noqa: E402
 
 FAKE = [sys.executable, str(pathlib.Path(__file__).with_name("lab_fake.py"))]
 
@@ -194,4 +196,54 @@ def test_compare(tmp_path):
     code, _, err = lab("compare", place / "1", "busy.jsonl", cwd=tmp_path)
     assert code == 0 and "warning: B: the load average was 7.50 before the run" in err
     code, _, err = lab("compare", place / "1", place / "1.05", "--metric", "top1", cwd=tmp_path)
-    assert code == 1 and "share no cell with turns that have a top1" in err
+    assert code == 1 and "share no cell with turns that have top1; A has rate, cpu_per_1000" in err
+
+
+def test_the_example_of_run_is_an_experiment():
+    text = "\n".join(line for line in run.HELP.splitlines() if line.startswith("    "))
+    values = tomllib.loads(text.replace("    ", ""))
+    parameters.from_dict(command.module(values.pop("question")).Parameters, values)
+
+
+def test_a_cell_without_cpu_time_does_not_hide_the_others(tmp_path):
+    for name in ("a", "b"):
+        assert lab("fake", "--name", name, "--rounds", 2, cwd=tmp_path)[0] == 0
+        path = tmp_path / "lab" / "fake" / name / "report.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if line["kind"] == "turn" and line["cell"]["loader"] == "a":
+                line["cpu"] = 0.0
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, _ = lab("compare", "lab/fake/a", "lab/fake/b", "--metric", "cpu_per_1000",
+                       cwd=tmp_path)
+    assert code == 0 and out.count("unknown: not all values are positive") == 2
+    assert out.count("the noise") == 2
+
+
+def test_errors_of_the_system_and_missing_packages_are_one_line(monkeypatch, capsys):
+    def fails(error):
+        def run(_):
+            raise error
+        monkeypatch.setattr(loaders, "run", run)
+        assert _cli.main(["loaders"]) == 1
+        return capsys.readouterr().err
+
+    text = fails(OSError(28, "No space left on device", "/x/y"))
+    assert text == "penstock-lab: '/x/y': No space left on device\n"
+    text = fails(ModuleNotFoundError("No module named 'PIL'", name="PIL"))
+    assert "needs the Python package PIL" in text and "penstock[lab]" in text
+
+
+def test_an_interrupt_while_a_verb_is_imported_has_no_traceback(monkeypatch, capsys):
+    def stop(verb):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_cli, "module", stop)
+    assert _cli.main(["load", "x"]) == 130
+    assert capsys.readouterr().err == "penstock-lab: interrupted\n"
+
+
+def test_names_that_no_terminal_can_show_are_printed(tmp_path):
+    bad = os.fsdecode(b"caf\xe9")
+    code, out, err = lab("fake", "--rounds", 1, "--name", bad, cwd=tmp_path)
+    assert code == 0 and "report: lab/fake/caf\\udce9/report.jsonl" in out, err

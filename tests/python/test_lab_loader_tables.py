@@ -10,6 +10,7 @@ from penstock.lab.errors import LabError
 from penstock.lab.experiment import parameters
 from penstock.lab.loaders import chart, draws, environments, figures, report, scenario
 from penstock.lab.loaders.question import Load, Parameters
+from penstock.lab.loaders.sets import Set
 from penstock.lab.loaders.worker.serve import once_only
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -221,3 +222,23 @@ def test_the_boxes_of_the_check_are_those_that_penstock_draws():
         draw = _draws.Draw(7, 3, sample, "random_resized_crop")
         expected = list(_draws.random_resized_crop(draw, width, height))
         assert draws.box_of(7, 3, sample, width, height) == expected
+
+
+def test_text_of_a_reason_cannot_break_a_table():
+    text = report.table([["loader", "rate"], ["a", "absent: x | y\n| z <b>"]])
+    assert text.splitlines()[2] == "| a | absent: x \\| y \\| z &lt;b> |"
+
+
+def test_headings_name_the_threads_and_counts_are_singular(lines):
+    section = report.sections(lines)[0]
+    assert report.setting_text(section).endswith("thread" if section.setting["threads"] == 1
+                                                 else "threads")
+    assert report.count_text(1, "image") == "1 image" and report.count_text(0, "x") == "0 xs"
+    assert report.spread({"ratio": 0.0002, "low": 0.0001, "high": 0.0003}).startswith("0.00020 (")
+
+
+@pytest.mark.parametrize("name", ["a\nb.jpg", "a\u2028b.jpg", "a\udce9.jpg"])
+def test_names_that_lists_cannot_hold_are_refused(name, tmp_path):
+    (tmp_path / name).touch()
+    with pytest.raises(LabError, match="cannot load .*Rename it"):
+        Set.of_source(str(tmp_path), tmp_path / "work", 0)

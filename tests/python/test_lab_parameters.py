@@ -83,3 +83,18 @@ def test_long_names_stay_different():
     many = [parameters.name("fake", parsed("--threads", ",".join(map(str, range(n)))))
             for n in (90, 91)]
     assert all(len(name) == parameters.LONGEST_NAME for name in many) and many[0] != many[1]
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--scale", "nan"), "scale: expected a finite number"),
+    (("--scale", "inf"), "scale: expected a finite number"),
+    (("--threads", ""), "threads: expected at least one value"),
+])
+def test_values_that_cannot_be_measured_are_refused(words, says):
+    with pytest.raises(LabError, match=says):
+        parsed(*words)
+
+
+def test_simulated_disks_have_different_names():
+    names = {parameters.name("fake", Parameters(loaders=(f"disk={n}MB/s",))) for n in (20, 50)}
+    assert names == {"fake-loaders_disk_20MB_s", "fake-loaders_disk_50MB_s"}

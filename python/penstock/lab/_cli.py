@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import signal
 import sys
 from typing import Any
@@ -78,6 +79,13 @@ def fail(text: object, code: int) -> int:
     return code
 
 
+def _run(words: list[str]) -> int:
+    options = parser(words[0]).parse_args(words[1:])
+    options.command = ["penstock-lab", *words]
+    code: int = module(words[0]).run(options)
+    return code
+
+
 def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     if words[:1] in (["help"], ["-h"], ["--help"]) and words[1:2] and words[1] in VERBS:
@@ -87,12 +95,12 @@ def main(words: list[str] | None = None) -> int:
         return 0 if words else 2
     if words[0] not in VERBS:
         return fail(f"unknown verb '{words[0]}'; expected one of {', '.join(VERBS)}", 2)
-    options = parser(words[0]).parse_args(words[1:])
-    options.command = ["penstock-lab", *words]
     # As Ctrl-C, so that the processes of a run are stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(sys.stdout, "reconfigure"):  # names of files can have any bytes
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code: int = module(words[0]).run(options)
+        return _run(words)
     except (LabError, Error) as error:
         return fail(error, 1)
     except KeyboardInterrupt as stopped:
@@ -100,4 +108,9 @@ def main(words: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    return code
+    except OSError as error:  # such as a full disk
+        named = f"'{os.fsdecode(error.filename)}': " if error.filename else ""
+        return fail(f"{named}{error.strerror or error}", 1)
+    except ModuleNotFoundError as error:
+        return fail(f"needs the Python package {error.name}, which is not installed. "
+                    "Run: pip install 'penstock[lab]'", 1)

@@ -34,13 +34,14 @@ def code(text: object) -> str:
     return f"{fence}{gap}{shown}{gap}{fence}"
 
 
-def _cell(text: object) -> str:
+def cell(text: object) -> str:
+    """A text in a Markdown table that shows as it is."""
     return re.sub(r"([\\|`\[\]])", r"\\\1", one_line(text)).replace("<", "&lt;")
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table. All columns but the first are aligned to the right."""
-    lines = [[_cell(text) for text in line] for line in (header, *rows)]
+    lines = [[cell(text) for text in line] for line in (header, *rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(header))]
     rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines.insert(1, rule)

@@ -3,7 +3,7 @@
 
     @dataclasses.dataclass(frozen=True)
     class Parameters(parameters.Base):
-        packs: tuple[str, ...] = parameters.option((), "packs to load", positional=True)
+        sources: tuple[str, ...] = parameters.option((), "packs to load", positional=True)
         threads: tuple[int, ...] = parameters.option((2,), "decoding threads", short="t")
 
 Types are bool, int, float, str and tuples of int, float or str (flags: 'a,b,c').
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import hashlib
+import math
 import os
 import pathlib
 import re
@@ -121,6 +122,8 @@ def _converted(name: str, value: Any, hint: Any, meta: Mapping[str, Any]) -> Any
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise LabError(f"{name}: expected {hint.__name__}, found {value!r}")
+    if hint is float and not math.isfinite(value):
+        raise LabError(f"{name}: expected a finite number, found {value}")
     if choices and value not in choices:
         raise LabError(f"{name}: expected one of {', '.join(choices)}, found {value!r}")
     if meta["path"] and value and "://" not in value:
@@ -141,6 +144,9 @@ def from_dict(kind: type[P], values: Mapping[str, Any]) -> P:
         name: _converted(name, value, types[name], fields[name].metadata)
         for name, value in values.items()
     })
+    for name, field in fields.items():
+        if field.default and getattr(made, name) == ():
+            raise LabError(f"{name}: expected at least one value, found none")
     if made.rounds < 1:
         raise LabError(f"rounds: expected at least 1, found {made.rounds}")
     return made
@@ -205,7 +211,8 @@ def _in_name(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    text = pathlib.PurePath(text).stem if "/" in text or text.endswith(".pen") else text
+    if re.search(r"(^|:)/|\.pen$", text):  # a path or a URL, unlike disk=20MB/s
+        text = pathlib.PurePath(text).stem
     return re.sub(r"[^A-Za-z0-9.+]+", "_", text)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import pathlib
+import shlex
 from typing import Any
 
 from ..errors import LabError
@@ -20,11 +22,14 @@ NAME = "report.jsonl"
 Line = dict[str, Any]
 
 
-def _plain(value: Any) -> Any:
-    """A number of NumPy or torch as one of Python."""
-    if not hasattr(value, "item"):
-        raise TypeError(f"cannot write {type(value).__name__} to a report")
-    return value.item()
+def _finite(value: Any) -> Any:
+    """NaN and infinity become null: JSON has no numbers for them."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    value = value.item() if hasattr(value, "item") else value  # of NumPy or torch
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def path_of(place: str | os.PathLike[str]) -> pathlib.Path:
@@ -156,7 +161,7 @@ class Report:
 
     def append(self, kind: str, **fields: Any) -> None:
         """Add a line; it is on the disk when this returns."""
-        text = json.dumps({"kind": kind, **fields}, allow_nan=False, default=_plain)
+        text = json.dumps(_finite({"kind": kind, **fields}), allow_nan=False)
         data = text.encode() + b"\n"
         try:
             while data:
@@ -165,7 +170,7 @@ class Report:
         except OSError as error:
             raise LabError(
                 f"cannot write report '{self.path}': {error.strerror}. What it has is kept; "
-                f"continue with: penstock-lab resume {self.folder}"
+                f"continue with: penstock-lab resume {shlex.quote(str(self.folder))}"
             ) from None
         self.lines.append(json.loads(text))
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any
 
+from .. import tables
 from . import figures, scenario
 
 Line = dict[str, Any]
@@ -78,7 +79,9 @@ def difference(check: Line) -> str:
 
 
 def spread(result: Line) -> str:
-    return f"{result['ratio']:.2f} ({result['low']:.2f}-{result['high']:.2f})"
+    digits = 2 if result["ratio"] >= 0.1 else 5
+    return "{:.{n}f} ({:.{n}f}-{:.{n}f})".format(
+        result["ratio"], result["low"], result["high"], n=digits)
 
 
 def rate_text(figure: Line) -> str:
@@ -87,7 +90,7 @@ def rate_text(figure: Line) -> str:
 
 def table(rows: list[list[str]]) -> str:
     """Markdown of rows of texts; the first names the columns."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(tables.cell, row)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(rows[0]))) + "|")
     return "\n".join(lines) + "\n"
 
@@ -171,12 +174,17 @@ def machine_text(here: Line) -> str:
 
 
 def setting_text(section: Section) -> str:
-    """'format jpeg90, longest side 512, storage cold'."""
+    """'format jpeg90, longest side 512, storage cold, 2 threads'."""
     shown = dict(section.setting)
     source = f"{shown.pop('source')}, " if "source" in shown else ""
     side = f", longest side {shown['side']}" if shown["side"] else ""
     simulated = "" if shown["storage"] in REAL else "simulated "
-    return f"{source}format {shown['format']}{side}, {simulated}storage {shown['storage']}"
+    return (f"{source}format {shown['format']}{side}, {simulated}storage {shown['storage']}, "
+            f"{count_text(shown['threads'], 'thread')}")
+
+
+def count_text(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def introduction(section: Section) -> str:
@@ -188,10 +196,10 @@ def introduction(section: Section) -> str:
     return (f"### {chosen['title'] or head['name']}: {setting_text(section)}\n\n"
             f"{here['cpu']}, {here['cores']} cores, {here['memory_gb']} GB, Linux "
             f"{here['kernel']}, {head['date'][:10]}{', commit ' + commit if commit else ''}. "
-            f"{images:,} images, batches of {chosen['batch']} of uint8, "
-            f"{section.setting['threads']} threads or workers{consumer}; {chosen['rounds']} "
-            f"interleaved rounds of complete epochs, at least {chosen['seconds']:g} s each; "
-            f"medians.\n")
+            f"{count_text(images, 'image')}, batches of {chosen['batch']} of uint8, "
+            f"{count_text(section.setting['threads'], 'thread')} or worker processes{consumer}; "
+            f"{count_text(chosen['rounds'], 'interleaved round')} of complete epochs, at least "
+            f"{chosen['seconds']:g} s each; medians.\n")
 
 
 def notes(section: Section) -> str:

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from ..experiment import inputs
 CASES, SEED = 48, 7
 REFERENCE = "penstock.lab.loaders.reference"
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".ppm"}
+
+# Line breaks, and bytes that are not UTF-8: lists of files have one path a line.
+NOT_IN_LISTS = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029\ud800-\udfff]")
 
 
 def image_files(folder: pathlib.Path, count: int = 0) -> list[pathlib.Path]:
@@ -47,6 +51,10 @@ class Set:
         if not files:
             raise LabError("expected at least one image, found none")
         self.files = [str(file.resolve()) for file in files]
+        for name in self.files:
+            if NOT_IN_LISTS.search(name):
+                raise LabError(f"cannot load {name!r}: expected a path in UTF-8 without line "
+                               "breaks. Rename it")
         self.pack = pack
         self.folder = work / "sets" / _identity(files)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +99,8 @@ class Set:
             capture_output=True, check=False, env=program.environment())
         if done.returncode:
             said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            raise LabError(f"cannot make the pixels to compare with: {said[-1]}")
+            raise LabError(f"cannot make the pixels to compare with: {said[-1]}. Remove images "
+                           "that cannot be decoded")
         return done.stdout
 
     def encoded(self, max_side: int, quality: int) -> tuple[str, list[str]]:

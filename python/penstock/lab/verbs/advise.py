@@ -15,8 +15,8 @@ from ..errors import LabError
 HELP = """Finds the cheapest configuration that reaches a rate.
 
 It reads reports of 'penstock-lab load'. For the machine of the reports it uses the measured rates.
-With --cores, --disk, --bandwidth, --latency or --nodes it also computes what a machine would reach
-that you describe: its cores divided by the measured CPU time of an image, its disk and network
+With --cores, --disk, --bandwidth, --latency or --nodes it also computes what a machine that you
+describe would reach: its cores divided by the measured CPU time of an image, its disk and network
 divided by the bytes of an image. The lowest of these limits decides. Requests to an object store
 and several nodes are simulated with 'penstock simulate'. The output says what was measured and
 what was extrapolated.

@@ -50,25 +50,34 @@ def rows(a: list[Line], b: list[Line], metric: str) -> list[list[str]]:
         old, new = (results.values(lines, cell, metric) for lines in (a, b))
         if not old or not new:
             continue
+        means = [label(cell), number(summary(old).mean), number(summary(new).mean)]
         if min(*old, *new) <= 0:
-            raise LabError(f"{label(cell)}: expected positive values of {metric} to compare, "
-                           f"found {min(*old, *new)}")
+            found.append([*means, "-", "-", "unknown: not all values are positive"])
+            continue
         answer = difference(new, old)
         known = not math.isnan(answer.low)
         found.append([
-            label(cell), number(summary(old).mean), number(summary(new).mean),
-            f"{answer.ratio:.3f}", f"{answer.low:.3f} to {answer.high:.3f}" if known else "-",
+            *means, f"{answer.ratio:.3f}",
+            f"{answer.low:.3f} to {answer.high:.3f}" if known else "-",
             verdict(answer.larger_than_noise, answer.low),
         ])
     return found
+
+
+def metrics(lines: list[Line]) -> list[str]:
+    """What can be compared: numbers of the turns."""
+    turns = [line for line in lines if line["kind"] == "turn"]
+    names = {name for turn in turns for name, value in turn.items()
+             if isinstance(value, (int, float)) and name != "round"}
+    return ["rate", "cpu_per_1000", *sorted(names)] if turns else []
 
 
 def run(options: argparse.Namespace) -> int:
     a, b = report.read(options.a), report.read(options.b)
     found = rows(a, b, options.metric)
     if not found:
-        raise LabError(f"'{options.a}' and '{options.b}' share no cell with turns that have a "
-                       f"{options.metric}")
+        raise LabError(f"'{options.a}' and '{options.b}' share no cell with turns that have "
+                       f"{options.metric}; A has {', '.join(metrics(a)) or 'no turns'}")
     unit = "samples/s" if options.metric == "rate" else options.metric
     header = ["cell", f"A {unit}", f"B {unit}", "B / A", "95 % interval", "difference"]
     print(tables.markdown(header, found), end="")

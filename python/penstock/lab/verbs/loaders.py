@@ -30,7 +30,7 @@ def state(spec: dict[str, object]) -> str:
 def run(options: argparse.Namespace) -> int:
     rows = [[name, str(spec["title"]), spec["environment"] or "-", state(spec)]
             for name, spec in scenario.loaders().items()]
-    print(tables.markdown(["loader", "what it is", "environment", ""], rows))
+    print(tables.markdown(["loader", "what it is", "environment", "state"], rows))
     print(tables.markdown(["scenario", "title"], [[name, scenario.title_of(name)]
                                                   for name in scenario.names()]), end="")
     return 0

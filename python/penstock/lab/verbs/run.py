@@ -14,7 +14,7 @@ HELP = """Runs the experiment that a TOML file describes.
 The key 'question' names the verb, and the other keys are its parameters:
 
     question = "load"
-    packs = ["photos.pen"]
+    sources = ["photos.pen"]
     threads = [1, 2]
 
 'penstock-lab QUESTION --write-config' prints such a file with all parameters. The same command

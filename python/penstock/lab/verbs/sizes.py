@@ -69,8 +69,10 @@ def _cells(lines: list[Line]) -> list[Cell]:
             if results.of_cell(lines, cell, "turn")]
 
 
-def _size(value: float, low: float, high: float) -> str:
+def _size(value: float, low: float | None, high: float | None) -> str:
     unit, name = (1e9, "GB") if value >= 1e10 else (1e6, "MB")
+    if low is None or high is None:  # from one image
+        return f"{value / unit:,.2f} {name} \u00b1 unknown"
     reach = (high - low) / 2 / value
     return f"{value / unit:,.2f} {name}" + (f" \u00b1 {100 * reach:.1f} %" if reach else "")
 
@@ -98,9 +100,10 @@ def rows(lines: list[Line]) -> list[list[str]]:
 
 
 def _note(lines: list[Line]) -> str:
-    asked = lines[0]["parameters"]
-    return ("Sizes are exact." if asked["exact"] else
-            f"Sizes and times of all images are estimated from {asked['sample']} of them; "
+    turns = [line for line in lines if line["kind"] == "turn"]
+    if all(turn["low"] == turn["high"] is not None for turn in turns):
+        return "Sizes are exact."
+    return (f"Sizes and times of all images are estimated from {turns[0]['samples']} of them; "
             "\u00b1 is the 95 % interval.")
 
 
