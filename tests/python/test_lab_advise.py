@@ -203,3 +203,12 @@ def test_reports_of_other_questions_and_machines(tmp_path, capsys):
     write(tmp_path / "b", machine={"cpu": "Other CPU", "cores": 64})
     code, _, err = advise(capsys, tmp_path / "a", tmp_path / "b", "--rate", 1)
     assert code == 1 and "of several machines: Test CPU, 2 cores; Other CPU, 64 cores" in err
+
+
+def test_a_line_of_a_wrong_form_is_named(tmp_path):
+    write(tmp_path / "a")
+    path = next(tmp_path.rglob("report.jsonl"))
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('{"kind": "turn", "cell": 3, "round": 0, "seconds": 1, "samples": 1}\n')
+    with pytest.raises(LabError, match="'cell': expected an object"):
+        configurations.find([str(tmp_path)])

@@ -247,3 +247,12 @@ def test_names_that_no_terminal_can_show_are_printed(tmp_path):
     bad = os.fsdecode(b"caf\xe9")
     code, out, err = lab("fake", "--rounds", 1, "--name", bad, cwd=tmp_path)
     assert code == 0 and "report: lab/fake/caf\\udce9/report.jsonl" in out, err
+
+
+def test_compare_names_the_damaged_line_of_a_report(tmp_path):
+    assert lab("fake", "--name", "a", "--rounds", 1, cwd=tmp_path)[0] == 0
+    path = tmp_path / "lab" / "fake" / "a" / "report.jsonl"
+    with open(path, "a") as file:
+        file.write('{"kind": "turn", "cell": {"loader": "a"}, "round": "x"}\n')
+    code, _, err = lab("compare", "lab/fake/a", "lab/fake/a", cwd=tmp_path)
+    assert code == 1 and "line" in err and "Traceback" not in err and "needs 'seconds'" in err

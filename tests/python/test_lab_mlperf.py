@@ -10,6 +10,7 @@ from penstock.lab import LabError, _cli
 from penstock.lab.experiment import report
 from penstock.lab.mlperf import accelerator, images, workloads
 from penstock.lab.mlperf.accelerator import Point
+from penstock.lab.verbs import mlperf
 
 SMALL = workloads.Workload("retinanet", "Small", 4, 0.004, 0.85, 3000, "random",
                            "decode | resize 16,16 | tensor u8")
@@ -96,3 +97,10 @@ def test_a_run_and_its_page(tmp_path, monkeypatch, capsys):
     assert _cli.main(["report", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
     assert "accelerators fed" in page and "not a submission" in page and "<svg" in page
+
+
+def test_a_host_that_feeds_none_has_no_cores_each():
+    cell = {"workload": "resnet50", "threads": 0}
+    turn = {"kind": "turn", "cell": cell, "round": 0, "seconds": 1.0, "samples": 1,
+            "accelerators": 0.0, "cores": 1.0, "utilization": 0.0}
+    assert mlperf._row([turn], cell)[-1] == "-"

@@ -6,7 +6,6 @@ import contextlib
 import os
 import pathlib
 import subprocess
-import sys
 
 BLKIO = pathlib.Path("/sys/fs/cgroup/blkio")
 JOIN = 'echo $$ >"$1" && shift && exec "$@"'
@@ -51,18 +50,14 @@ def bandwidth(folder, mb_per_second):
 
 @contextlib.contextmanager
 def seeks(folder, milliseconds):
-    """A disk that seeks: the FUSE disk of the clips benchmark."""
-    bench = str(pathlib.Path(__file__).resolve().parents[2] / "bench")
-    if bench not in sys.path:
-        sys.path.append(bench)
-    import common  # noqa: F401
-    from clips import disk
-    from penstock.lab.loaders import environments
+    """A disk that seeks: a FUSE file system that waits."""
+    from penstock.lab import shapes
+    from penstock.lab.errors import Absent as LabAbsent
 
     try:
-        with disk.Slow(folder, milliseconds) as slow:
-            yield [], slow.root
-    except environments.Absent as error:
+        with shapes.Seeks(milliseconds).apply([folder], measure=False) as place:
+            yield [], place.path(folder)
+    except LabAbsent as error:
         raise Absent(str(error)) from None
 
 

@@ -14,6 +14,7 @@ from ..experiment.question import Cell
 from ..experiment.report import Line
 from ..experiment.statistics import Summary, summary
 from ..experiment.sweep import label
+from ..pages import checked
 
 # Loaders that read nothing: they show what the rest of a loop allows.
 CEILINGS = ("synthetic",)
@@ -54,7 +55,7 @@ def find(places: Sequence[str]) -> list[list[Line]]:
     for place in places:
         path = pathlib.Path(place)
         inside = sorted(path.rglob(report.NAME)) if path.is_dir() else [path]
-        loads = [lines for lines in map(report.read, inside) if lines[0]["question"] == "load"]
+        loads = [lines for lines in map(checked.read, inside) if lines[0]["question"] == "load"]
         if not loads:
             raise LabError(f"'{place}' has no report of 'penstock-lab load'. Measure first: "
                            "penstock-lab load SOURCE")

@@ -89,8 +89,8 @@ def rate_text(figure: Line) -> str:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Markdown of rows of texts; the first names the columns."""
-    lines = ["| " + " | ".join(map(tables.cell, row)) + " |" for row in rows]
+    """Markdown of rows of Markdown; the first names the columns."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(rows[0]))) + "|")
     return "\n".join(lines) + "\n"
 
@@ -107,7 +107,8 @@ def speed_table(section: Section) -> str:
             "-" if name == base or result is None else spread(result),
             f"{figure['cpu_per_1000']:.2f}", f"{figure['memory_mb']:,.0f}",
             difference(figure["check"])])
-    rows += [[name, f"absent: {why}", *[""] * 4] for name, why in section.absent.items()]
+    rows += [[name, f"absent: {tables.cell(why)}", *[""] * 4]
+             for name, why in section.absent.items()]
     return table(rows)
 
 

@@ -13,6 +13,7 @@ from ..experiment import report, results
 from ..experiment.report import Line
 from ..experiment.statistics import difference, summary
 from ..experiment.sweep import label
+from ..pages import checked
 
 HELP = """Compares the cells that two reports share.
 
@@ -73,7 +74,7 @@ def metrics(lines: list[Line]) -> list[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    a, b = report.read(options.a), report.read(options.b)
+    a, b = (checked.read(report.path_of(place)) for place in (options.a, options.b))
     found = rows(a, b, options.metric)
     if not found:
         raise LabError(f"'{options.a}' and '{options.b}' share no cell with turns that have "

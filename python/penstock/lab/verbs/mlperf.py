@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import pathlib
 from typing import Any
 
@@ -62,7 +63,8 @@ def _row(lines: list[Line], cell: Cell) -> list[str]:
     found, reached = summary(fed), summary(_values(lines, cell, "utilization"))
     return [f"{_name(cell)} (simulated)", f"{one.rate:,.0f}", str(found.n),
             f"{found.mean:.2f}", figures.number(found.sd), figures.interval(found),
-            f"{100 * reached.mean:.1f} (line {100 * one.utilization:.0f})", f"{per.mean:.2f}"]
+            f"{100 * reached.mean:.1f} (line {100 * one.utilization:.0f})",
+            "-" if math.isnan(per.mean) else f"{per.mean:.2f}"]
 
 
 HEADER = ["workload", "images/s each", "n", "accelerators fed", "sd", "95 % interval", "AU %",
