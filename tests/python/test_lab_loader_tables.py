@@ -56,7 +56,6 @@ def test_cores_for_an_accelerator():
     # 90 % of 400 images in 0.224 s are 1607 a second
     assert figures.cores_for_accelerator(1607.14, 2) == pytest.approx(2.0, abs=1e-3)
     assert figures.cores_for_accelerator(3214.28, 2) == pytest.approx(1.0, abs=1e-3)
-    assert figures.steps_of(2000, 1000) == 6  # 400, 400 and 200 of them, twice
 
 
 def test_a_turn_is_whole_passes():

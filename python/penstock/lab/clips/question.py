@@ -14,8 +14,8 @@ from ..errors import Absent, LabError
 from ..experiment import inputs, parameters
 from ..experiment.parameters import option
 from ..experiment.question import Arm, Cell, Question
+from ..home import home
 from ..loaders import scenario
-from ..loaders.environments import home
 from . import sets, turns
 
 TASKS = ("size", "fetch", "train")

@@ -13,8 +13,8 @@ from ..experiment import inputs, parameters, results
 from ..experiment.parameters import option
 from ..experiment.question import Arm, Cell, Question
 from ..experiment.report import Line
+from ..home import home
 from . import figures, question, scenario
-from .environments import home
 from .sets import Set
 
 

@@ -13,15 +13,10 @@ from typing import Any
 import tomllib
 
 from ..errors import Absent, LabError
+from ..home import home
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKER = HERE / "worker"
-
-
-def home() -> pathlib.Path:
-    """The folder of the environments: $PENSTOCK_LAB_HOME, or one in the user's cache."""
-    given = os.environ.get("PENSTOCK_LAB_HOME")
-    return pathlib.Path(given) if given else pathlib.Path.home() / ".cache" / "penstock-lab"
 
 
 def specs() -> dict[str, Any]:

@@ -46,11 +46,6 @@ def cores_for_accelerator(images_per_second: float, cores: int) -> float:
     return needed / (images_per_second / cores)
 
 
-def steps_of(samples: float, pack_samples: int) -> float:
-    """Batches in which so many samples came: the last one of a pass is filled up."""
-    return samples / pack_samples * math.ceil(pack_samples / STEP_IMAGES)
-
-
 def passes_for(pass_seconds: float, turn_seconds: float) -> int:
     """Whole epochs in a turn: a loader whose epoch is short makes several."""
     return max(1, math.ceil(turn_seconds / max(pass_seconds, 1e-3)))

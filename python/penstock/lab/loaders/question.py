@@ -17,8 +17,8 @@ from ..errors import Absent, LabError
 from ..experiment import inputs, parameters
 from ..experiment.parameters import option
 from ..experiment.question import WARM_UP, Arm, Cell, Question
+from ..home import home
 from . import figures, scenario
-from .environments import home
 from .observe import Watch, limited_by
 from .sets import Set
 from .workers import MemoryWatch, Worker, python_for
@@ -56,10 +56,6 @@ class Parameters(parameters.Base):
     title: str = option("", "title of the tables")
     work: str = option("", "folder of what is made of the images; empty: the folder of "
                        "'penstock-lab setup'")
-
-
-def base_of(chosen: Parameters) -> str:
-    return chosen.base if chosen.base in chosen.loaders else chosen.loaders[0]
 
 
 def check(chosen: Parameters) -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ..errors import Absent
+from ..home import home
 from . import undo
 from .shape import Check, PathLike, Place, Shape, common_folder
 
@@ -26,11 +27,6 @@ PROBE_SECONDS, PROBE_SEEKS = 1.0, (20, 400)  # least and most
 READERS, BLOCK = 4, 4096
 HOW = "a FUSE file system that waits; reads at random offsets"
 INSTALL = "Simulated seeks need FUSE: apt-get install gcc pkg-config libfuse3-dev fuse3"
-
-
-def home() -> pathlib.Path:
-    given = os.environ.get("PENSTOCK_LAB_HOME")
-    return pathlib.Path(given) if given else pathlib.Path.home() / ".cache" / "penstock-lab"
 
 
 def _flags() -> list[str]:
