@@ -15,12 +15,12 @@ export tidy=$2 dir
 check() { # FILE
     local options=() out mark
     mark=$dir/clean/${1//\//-}
-    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src include cli python tools .clang-tidy \
+    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src video include cli python tools .clang-tidy \
         \( -name '*.h' -o -name .clang-tidy \) -newer "$mark" -print -quit)" ]; then
         return 0
     fi
     case $1 in
-    cli/* | python/* | src/base/error.c) options=("--checks=-clang-analyzer-core.*") ;;
+    cli/* | python/* | video/* | src/base/error.c) options=("--checks=-clang-analyzer-core.*") ;;
     # Lets the analyzer know which calls return a failure.
     *) options=("--extra-arg=-include" "--extra-arg=$PWD/tools/analyzer.h") ;;
     esac
@@ -34,6 +34,6 @@ check() { # FILE
 export -f check
 
 # Files for another kind of processor cannot be read here.
-find src cli python -name '*.c' ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
+find src video cli python -name '*.c' ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
     sort | awk -v share="$share" -v turn="$turn" 'NR % share == turn' |
     xargs -P "$jobs" -I{} bash -c 'check {}'

@@ -46,6 +46,7 @@
 #include <penstock/simulate.h>
 #include <penstock/trace.h>
 #include <penstock/version.h>
+#include <penstock/video.h>
 #include <penstock/writer.h>
 
 #endif

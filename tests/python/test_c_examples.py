@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from c_tools import HEADERS, ROOT, WARNINGS, install, need_tools, run, sanitizer_options
+from c_tools import BUILD, HEADERS, ROOT, WARNINGS, install, need_tools, run, sanitizer_options
 from cli_tools import good, make_folder
 
 need_tools("cc", "pkg-config", "cmake", "meson")
@@ -169,6 +169,7 @@ def test_installed_files(env):
     text = run("pkg-config", "--variable=prefix", "penstock", env=env).strip()
     names = {path.name for path in pathlib.Path(text).rglob("*") if not path.is_dir()}
     completions = [] if sanitizer_options() else ["_penstock", "penstock.fish"]
+    plugin = [path.name for path in (BUILD / "video").glob("*.so.0")]  # where libavcodec is
     assert {"libpenstock.so", "libpenstock.so.1", "libpenstock.a", "penstock.pc", "penstock",
-            "penstockConfig.cmake", "penstockConfigVersion.cmake", *completions,
+            "penstockConfig.cmake", "penstockConfigVersion.cmake", *completions, *plugin,
             *(header.name for header in HEADERS)} == names

@@ -31,6 +31,9 @@ LAYERS = (
             ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
             ("jpeg/decoder", "jpeg/turbo", "."), ("jpeg/transcode",), ("region",),
         )),
+        ("video", "the decoder plug-in, and decoding packets of videos with it", (
+            ("plugin.*",), ("decoder.*",),
+        )),
         ("dsp", "pixel kernels for each processor: resampling, color, storing",
          ((".",), ("augment",))),
         ("cache", "blocks of remote packs on a node's disk, shared by processes", ((".",),)),
