@@ -11,26 +11,6 @@
 
 static bool has_ffmpeg;
 
-static int run_shell(const char *command)
-{
-    const char *argv[] = {"/bin/sh", "-c", command, NULL};
-    PenProcessSettings s = {.argv = argv, .deadline_ns = pen__sys->now_ns() + 60000000000};
-    PenProcessResult result;
-    PenError e = {0};
-    return pen__process_run(&s, &result, &e) < 0 ? -1 : result.exit.code;
-}
-
-__attribute__((format(printf, 1, 2))) static void shell(const char *fmt, ...)
-{
-    char command[8192];
-    __builtin_va_list args;
-    __builtin_va_start(args, fmt);
-    vsnprintf(command, sizeof command, fmt, args);
-    __builtin_va_end(args);
-    if (run_shell(command) != 0)
-        test__fail(__FILE__, __LINE__, "%s", command);
-}
-
 /* The same by another way: a file of raw pixels, no tee and no pipes. `before` are options of the
  * input, `filter` comes before the conversion. */
 static void make_expected(const char *path, const char *before, const char *filter, PenBuf *ret)
@@ -102,13 +82,6 @@ TEST(whole_videos)
     }
 }
 
-static bool can_encode(const char *codec)
-{
-    char command[4600];
-    snprintf(command, sizeof command, "grep -q ' %s ' '%s'", codec, at("encoders"));
-    return run_shell(command) == 0;
-}
-
 static int spawn_without_landlock(const PenSpawn *what, PenSpawned *ret)
 {
     PenConfine confine = *what->confine;
@@ -162,7 +135,6 @@ TEST(formats_confined)
         SKIP("no ffmpeg here");
         return;
     }
-    shell("ffmpeg -hide_banner -encoders >'%s'", at("encoders"));
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         if (!can_encode(cases[i].codec))
             continue;

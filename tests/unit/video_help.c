@@ -33,6 +33,35 @@ void free_got(Got *got)
     pen__buf_free(&got->times);
 }
 
+int run_shell(const char *command)
+{
+    const char *argv[] = {"/bin/sh", "-c", command, NULL};
+    PenProcessSettings s = {.argv = argv, .deadline_ns = pen__sys->now_ns() + 60000000000};
+    PenProcessResult result;
+    PenError e = {0};
+    return pen__process_run(&s, &result, &e) < 0 ? -1 : result.exit.code;
+}
+
+void shell(const char *fmt, ...)
+{
+    char command[8192];
+    __builtin_va_list args;
+    __builtin_va_start(args, fmt);
+    vsnprintf(command, sizeof command, fmt, args);
+    __builtin_va_end(args);
+    if (run_shell(command) != 0)
+        test__fail(__FILE__, __LINE__, "%s", command);
+}
+
+bool can_encode(const char *codec)
+{
+    char command[4600];
+    if (access(at("encoders"), F_OK) != 0)
+        shell("ffmpeg -hide_banner -encoders >'%s'", at("encoders"));
+    snprintf(command, sizeof command, "grep -q ' %s ' '%s'", codec, at("encoders"));
+    return run_shell(command) == 0;
+}
+
 void stub(const char *name, const char *script)
 {
     static char path[9000], text[9000];

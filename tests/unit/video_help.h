@@ -21,6 +21,13 @@ void read_video(Got *got, const char *path, double fps, uint64_t start, uint64_t
 int64_t time_of(const Got *got, uint64_t frame);
 void free_got(Got *got);
 
+/* Runs a command of the shell for at most a minute: its exit code, or -1. */
+int run_shell(const char *command);
+/* The same of a command that has to succeed. */
+__attribute__((format(printf, 1, 2))) void shell(const char *fmt, ...);
+/* Does the ffmpeg here have this encoder? */
+bool can_encode(const char *codec);
+
 /* From here on `name` is found in the test's folder first, and is this script. */
 void stub(const char *name, const char *script);
 
