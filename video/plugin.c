@@ -15,8 +15,8 @@
 #include "log.h"
 #include "picture.h"
 
-#define STREAM_BYTES (offsetof(PenVideoStream, extra_bytes) + sizeof(uint64_t))
-#define PACKET_BYTES (offsetof(PenVideoPacket, bytes) + sizeof(uint64_t))
+#define CONFIG_BYTES (offsetof(PenVideoDecoderConfig, extra_bytes) + sizeof(uint64_t))
+#define PACKET_BYTES (offsetof(PenCodedPacket, bytes) + sizeof(uint64_t))
 #define TEXT_OF(tokens) #tokens
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -74,37 +74,38 @@ static void close_decoder(PenVideoDecoder *d)
     free(d);
 }
 
-static int check_stream(const PenVideoStream *stream, PenError *reterr)
+static int check_config(const PenVideoDecoderConfig *config, PenError *reterr)
 {
-    if (!stream || stream->struct_size < STREAM_BYTES || stream->width < 1 ||
-        stream->width > PEN_VIDEO_SIDE || stream->height < 1 || stream->height > PEN_VIDEO_SIDE ||
-        stream->extra_bytes > MAX_EXTRA || (stream->extra_bytes && !stream->extra))
+    if (!config || config->struct_size < CONFIG_BYTES || config->width < 1 ||
+        config->width > PEN_VIDEO_SIDE || config->height < 1 || config->height > PEN_VIDEO_SIDE ||
+        config->extra_bytes > MAX_EXTRA || (config->extra_bytes && !config->extra))
         return video_fail(
             reterr, PEN_E_INVALID,
-            "stream: expected %zu bytes, sides of 1 to %d pixels and at most %d bytes "
+            "configuration: expected %zu bytes, sides of 1 to %d pixels and at most %d bytes "
             "of configuration",
-            STREAM_BYTES, PEN_VIDEO_SIDE, MAX_EXTRA);
-    if (stream->codec >= sizeof names / sizeof *names || !names[stream->codec])
+            CONFIG_BYTES, PEN_VIDEO_SIDE, MAX_EXTRA);
+    if (config->codec >= sizeof names / sizeof *names || !names[config->codec])
         return video_fail(reterr, PEN_E_UNSUPPORTED, "codec: expected 1 to %zu, found %u",
-                          sizeof names / sizeof *names - 1, stream->codec);
+                          sizeof names / sizeof *names - 1, config->codec);
     return PEN_OK;
 }
 
-static int set_extra(AVCodecContext *c, const PenVideoStream *stream)
+static int set_extra(AVCodecContext *c, const PenVideoDecoderConfig *config)
 {
-    if (!stream->extra_bytes)
+    if (!config->extra_bytes)
         return 0;
-    size_t bytes = (size_t)stream->extra_bytes;
+    size_t bytes = (size_t)config->extra_bytes;
     c->extradata = av_mallocz(bytes + AV_INPUT_BUFFER_PADDING_SIZE);
     if (!c->extradata)
         return AVERROR(ENOMEM);
-    memcpy(c->extradata, stream->extra, bytes);
+    memcpy(c->extradata, config->extra, bytes);
     c->extradata_size = (int)bytes;
     return 0;
 }
 
 /* Everything that decides what a picture looks like has its default: no fast approximations. */
-static int open_context(PenVideoDecoder *d, const AVCodec *codec, const PenVideoStream *stream)
+static int open_context(PenVideoDecoder *d, const AVCodec *codec,
+                        const PenVideoDecoderConfig *config)
 {
     d->context = avcodec_alloc_context3(codec);
     d->packet = av_packet_alloc();
@@ -112,10 +113,10 @@ static int open_context(PenVideoDecoder *d, const AVCodec *codec, const PenVideo
     if (!d->context || !d->packet || !d->frame)
         return AVERROR(ENOMEM);
     AVCodecContext *c = d->context;
-    c->width = (int)stream->width;
-    c->height = (int)stream->height;
+    c->width = (int)config->width;
+    c->height = (int)config->height;
     c->thread_count = 1;
-    c->max_pixels = stream->max_pixels < INT64_MAX ? (int64_t)stream->max_pixels : INT64_MAX;
+    c->max_pixels = config->max_pixels < INT64_MAX ? (int64_t)config->max_pixels : INT64_MAX;
     if (d->is_h264) {
         /* Some streams do not state how many pictures are reordered. The decoder then assumes what
          * their level allows; otherwise it would guess, and drop pictures of the first groups. */
@@ -124,16 +125,17 @@ static int open_context(PenVideoDecoder *d, const AVCodec *codec, const PenVideo
          * still delayed at the end. check_start() finds those that it is right to drop. */
         c->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
     }
-    int r = set_extra(c, stream);
+    int r = set_extra(c, config);
     return r < 0 ? r : avcodec_open2(c, codec, NULL);
 }
 
-static int open_decoder(const PenVideoStream *stream, PenVideoDecoder **ret, PenError *reterr)
+static int open_decoder(const PenVideoDecoderConfig *config, PenVideoDecoder **ret,
+                        PenError *reterr)
 {
-    int r = check_stream(stream, reterr);
+    int r = check_config(config, reterr);
     if (r < 0)
         return r;
-    const char *name = names[stream->codec];
+    const char *name = names[config->codec];
     const AVCodec *codec = avcodec_find_decoder_by_name(name);
     if (!codec)
         return video_fail(
@@ -143,9 +145,9 @@ static int open_decoder(const PenVideoStream *stream, PenVideoDecoder **ret, Pen
     if (!d)
         return fail_memory(reterr);
     d->codec = name;
-    d->is_h264 = stream->codec == PEN_VIDEO_H264;
+    d->is_h264 = config->codec == PEN_VIDEO_H264;
     video_log_begin(&d->log);
-    r = open_context(d, codec, stream);
+    r = open_context(d, codec, config);
     video_log_end();
     if (r < 0) {
         r = fail_decode(d, r, "cannot open the decoder", reterr);
@@ -156,7 +158,7 @@ static int open_decoder(const PenVideoStream *stream, PenVideoDecoder **ret, Pen
     return PEN_OK;
 }
 
-static int send_packet(PenVideoDecoder *d, const PenVideoPacket *packet, PenError *reterr)
+static int send_packet(PenVideoDecoder *d, const PenCodedPacket *packet, PenError *reterr)
 {
     if (packet->struct_size < PACKET_BYTES || !packet->bytes || packet->bytes > MAX_PACKET ||
         packet->time > max_time || packet->time < -max_time)

@@ -47,14 +47,14 @@ enum {
 enum { PEN_VIDEO_SIDE = 16384 }; /**< largest width and height of a picture */
 
 /** What a decoder is opened for. */
-typedef struct PenVideoStream {
+typedef struct PenVideoDecoderConfig {
     uint32_t struct_size;   /**< set by the library */
     uint32_t codec;         /**< PEN_VIDEO_* */
     uint32_t width, height; /**< of the pictures */
     uint64_t max_pixels;    /**< fail with PEN_E_LIMIT on larger pictures, before allocating them */
     const void *extra;      /**< codec configuration as FFmpeg's "extradata": avcC, hvcC, av1C... */
     uint64_t extra_bytes;
-} PenVideoStream;
+} PenVideoDecoderConfig;
 
 enum {
     /** The picture is to be delivered. A decoder may skip a picture without this flag if no other
@@ -66,13 +66,13 @@ enum {
 };
 
 /** One packet: the bytes of one picture, as the container has them. */
-typedef struct PenVideoPacket {
+typedef struct PenCodedPacket {
     uint32_t struct_size; /**< set by the library */
     uint32_t flags;       /**< PEN_VIDEO_WANTED, PEN_VIDEO_LEADING */
     int64_t time;         /**< of its picture, from -2^60 to 2^60, in a unit of the caller */
     const void *data;     /**< valid during the call */
     uint64_t bytes;       /**< 1 to 2^31 - 4096 */
-} PenVideoPacket;
+} PenCodedPacket;
 
 enum { PEN_VIDEO_RANGE_UNKNOWN = 0, PEN_VIDEO_RANGE_LIMITED = 1, PEN_VIDEO_RANGE_FULL = 2 };
 
@@ -102,10 +102,10 @@ typedef struct PenVideoPlugin {
     uint32_t abi;         /**< PEN_VIDEO_ABI of the header it was built with */
     const char *name;     /**< name and version of the decoder library */
     /** Fails with PEN_E_UNSUPPORTED if the plug-in does not have the codec. */
-    int (*open)(const PenVideoStream *stream, PenVideoDecoder **ret, PenError *reterr);
+    int (*open)(const PenVideoDecoderConfig *config, PenVideoDecoder **ret, PenError *reterr);
     /** Decodes a packet. Call `receive` until it returns PEN_END before the next packet. Fails with
      * PEN_E_DECODE if the packet is damaged; call `flush` to continue at a key packet. */
-    int (*send)(PenVideoDecoder *decoder, const PenVideoPacket *packet, PenError *reterr);
+    int (*send)(PenVideoDecoder *decoder, const PenCodedPacket *packet, PenError *reterr);
     /** The end of the packets: `receive` returns all that is left. Call `flush` before the next
      * packet. */
     int (*drain)(PenVideoDecoder *decoder, PenError *reterr);

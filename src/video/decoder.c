@@ -46,8 +46,8 @@ static int open_decoder(PenFrameDecoder *d, const PenVideoParams *params, PenErr
     d->extra.bytes = 0;
     if (pen__buf_add(&d->extra, params->extra, params->extra_bytes) < 0)
         return pen__fail_memory(reterr, WHERE, "codec configuration");
-    PenVideoStream stream = {
-        .struct_size = sizeof stream,
+    PenVideoDecoderConfig config = {
+        .struct_size = sizeof config,
         .codec = params->codec,
         .width = params->width,
         .height = params->height,
@@ -55,7 +55,7 @@ static int open_decoder(PenFrameDecoder *d, const PenVideoParams *params, PenErr
         .extra = d->extra.data,
         .extra_bytes = d->extra.bytes,
     };
-    int r = d->plugin->open(&stream, &d->decoder, reterr);
+    int r = d->plugin->open(&config, &d->decoder, reterr);
     if (r < 0) {
         d->decoder = NULL;
         return r;
@@ -92,7 +92,7 @@ static int check_ready(const PenFrameDecoder *d, PenError *reterr)
     return PEN_OK;
 }
 
-int pen__video_decoder_send(PenFrameDecoder *d, PenVideoPacket packet, PenError *reterr)
+int pen__video_decoder_send(PenFrameDecoder *d, PenCodedPacket packet, PenError *reterr)
 {
     int r = check_ready(d, reterr);
     if (r < 0)

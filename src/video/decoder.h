@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoding frames of a video, packet by packet. A thread has one decoder for all videos.
  *
- *     pen__video_decoder_prepare(&d, &stream, err);
+ *     pen__video_decoder_prepare(&d, &params, err);
  *     for each packet from the key packet to the last one that is wanted:
  *         pen__video_decoder_send(&d, &packet, err);
  *         while (pen__video_decoder_receive(&d, &picture, err) == PEN_OK)
@@ -47,7 +47,7 @@ int pen__video_decoder_prepare(PenFrameDecoder *d, const PenVideoParams *params,
 
 /* PEN_E_DECODE: damaged. The decoder has to be prepared again after a failure. `struct_size` of the
  * packet is set here. Times of wanted packets are distinct. */
-int pen__video_decoder_send(PenFrameDecoder *d, PenVideoPacket packet, PenError *reterr);
+int pen__video_decoder_send(PenFrameDecoder *d, PenCodedPacket packet, PenError *reterr);
 
 /* No more packets: everything that is wanted comes out now. */
 int pen__video_decoder_drain(PenFrameDecoder *d, PenError *reterr);

@@ -18,16 +18,16 @@ static struct {
     bool is_drained;
 } stub;
 
-static int stub_open(const PenVideoStream *stream, PenVideoDecoder **ret, PenError *reterr)
+static int stub_open(const PenVideoDecoderConfig *config, PenVideoDecoder **ret, PenError *reterr)
 {
-    if (stream->codec == PEN_VIDEO_VP8)
+    if (config->codec == PEN_VIDEO_VP8)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, "stub", "no VP8");
     stub.opened++;
     *ret = (PenVideoDecoder *)(void *)&stub;
     return PEN_OK;
 }
 
-static int stub_send(PenVideoDecoder *decoder, const PenVideoPacket *packet, PenError *reterr)
+static int stub_send(PenVideoDecoder *decoder, const PenCodedPacket *packet, PenError *reterr)
 {
     (void)decoder;
     if (packet->struct_size != sizeof *packet || stub.fail)
@@ -98,7 +98,7 @@ static void reset(PenFrameDecoder *d)
 static int send_wanted(PenFrameDecoder *d, int64_t time, PenError *err)
 {
     return pen__video_decoder_send(
-        d, (PenVideoPacket){.flags = PEN_VIDEO_WANTED, .time = time, .data = "x", .bytes = 1}, err);
+        d, (PenCodedPacket){.flags = PEN_VIDEO_WANTED, .time = time, .data = "x", .bytes = 1}, err);
 }
 
 /* Decodes two packets of the times 0 and 1; what the last call returned, and how many pictures. */

@@ -121,7 +121,7 @@ static int64_t number(const char **line)
 
 static void send_packet(Driver *d, const char *line)
 {
-    PenVideoPacket packet = {.flags = 0};
+    PenCodedPacket packet = {.flags = 0};
     uint64_t offset = (uint64_t)number(&line), bytes = (uint64_t)number(&line);
     packet.time = number(&line);
     packet.flags = (uint32_t)number(&line);
