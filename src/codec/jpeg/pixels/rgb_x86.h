@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Upsampling and colour on vectors of 16-bit values. Pixels with even and with odd numbers are kept
  * apart until the end: chroma of half width comes that way, and splitting bytes so is cheap. The
- * file that includes this one says what a vector is (V, OP(name), PIXELS: the bytes in it), and how
- * bytes become 16-bit values (widen) and pixels in memory (put_pixels, put_some). */
+ * file that includes this one has included the vectors of its tier (vectors_avx2.h, ...). */
 #ifndef PEN_CODEC_JPEG_PIXELS_RGB_X86_H
 #define PEN_CODEC_JPEG_PIXELS_RGB_X86_H
-
-typedef struct Wide {
-    V even, odd;
-} Wide;
-
-INLINE V load(const uint8_t *p)
-{
-    return OP(loadu_si)((const V *)p);
-}
-
-INLINE Wide split(V bytes)
-{
-    return (Wide){OP(and_si)(bytes, OP(set1_epi16)(255)), OP(srli_epi16)(bytes, 8)};
-}
 
 INLINE V times_3(V v)
 {
