@@ -27,9 +27,9 @@ LAYERS = (
     (
         ("io", "byte ranges to read, files that appear complete, directories and remote prefixes",
          ((".",),)),
-        ("codec", "JPEG, PNG and WebP: headers, pixels, tiles, rows of a region", (
+        ("codec", "JPEG, PNG and WebP: headers, pixels, tiles, rows of a region; YUV pictures", (
             ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
-            ("jpeg/decoder", "jpeg/turbo", "."), ("jpeg/transcode",), ("region",),
+            ("jpeg/decoder", "jpeg/turbo", "picture", "."), ("jpeg/transcode",), ("region",),
         )),
         ("video", "the decoder plug-in, and decoding packets of videos with it", (
             ("plugin.*",), ("decoder.*",),
