@@ -8,6 +8,8 @@
 static const char where[] = "codec/image";
 
 static const PenCodecOps raw_ops = {.codec = PEN_STORED_RAW, .name = "raw", .suffix = ".raw"};
+static const PenCodecOps picture_ops = {
+    .codec = PEN_STORED_PICTURE, .name = "picture", .suffix = ".yuv"};
 static const PenCodecOps none_ops = {.codec = PEN_STORED_NONE, .name = "none", .suffix = ".bin"};
 
 static const PenCodecOps *ops_of(int codec)
@@ -21,6 +23,8 @@ static const PenCodecOps *ops_of(int codec)
         return &pen__webp_ops;
     case PEN_STORED_RAW:
         return &raw_ops;
+    case PEN_STORED_PICTURE:
+        return &picture_ops;
     default:
         return &none_ops;
     }

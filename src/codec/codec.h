@@ -13,6 +13,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* Beside the PEN_STORED_* of files: the image is a decoded picture in memory, as
+ * PenEncoded.picture describes it. No pack has it. */
+enum { PEN_STORED_PICTURE = 255 };
+
 typedef struct PenLimits {
     uint64_t max_pixels;       /* 64 Mi */
     uint64_t max_memory_bytes; /* of one decoder: 512 MiB */

@@ -34,6 +34,8 @@ typedef struct PenEncoded {
      * scan_offset on. */
     const struct PenJpegEntries *entries;
     uint64_t scan_offset;
+    const struct PenVideoPicture
+        *picture; /* of PEN_STORED_PICTURE, which has no `data`; else NULL */
 } PenEncoded;
 
 /* Decoded rows of a box: 1 (grey), 3 (RGB) or 4 (RGBA) channels. */

@@ -10,6 +10,7 @@
 #include "codec/region/region.h"
 #include "codec_images.h"
 #include "lib/region_help.h"
+#include "picture_help.h"
 #include "test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -297,6 +298,21 @@ TEST(png_webp_and_raw)
     }
 }
 
+TEST(pictures)
+{
+    SKIP_UNLESS_COUNTED();
+    PenVideoPicture p = {
+        .width = 1030, .height = 500, .depth = 10, .shift_x = 1, .shift_y = 1, .matrix = 1};
+    for (p.n_planes = 1; p.n_planes <= 3; p.n_planes += 2) {
+        PenVideoPicture made = make_picture(p, TEST_SAMPLES_ANY);
+        PenEncoded e = encoded_picture(&made);
+        check_memory("picture", &e, PEN_COLOUR_RGB, 2.5);
+        check_memory("picture to gray", &e, PEN_COLOUR_GREY, 2.5);
+        free_picture(&made);
+        CHECK_OK_SO_FAR();
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -306,5 +322,6 @@ int main(int argc, char **argv)
     RUN(indexed);
     RUN(scans_of_files_that_grow);
     RUN(png_webp_and_raw);
+    RUN(pictures);
     return TEST_END();
 }

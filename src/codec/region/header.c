@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of an image, compared with what the index says about it. */
+#include "codec/codec_impl.h"
+#include "codec/picture/picture.h"
 #include "codec/region/region_impl.h"
 
 static const char where[] = "codec/region";
@@ -16,7 +18,7 @@ static int check_size(const PenEncoded *image, uint32_t width, uint32_t height, 
 /* The index says what the file is; the bytes have to say the same. */
 static int check_codec(const PenEncoded *image, PenError *reterr)
 {
-    if (image->codec == PEN_STORED_RAW)
+    if (image->codec == PEN_STORED_RAW || image->codec == PEN_STORED_PICTURE)
         return PEN_OK;
     int found = pen__image_sniff(image->data, image->bytes);
     if (image->codec != PEN_STORED_NONE && found == image->codec)
@@ -62,6 +64,18 @@ static int read_tiled(const PenEncoded *image, const PenLimits *limits, PenJpegH
     return PEN_OK;
 }
 
+/* The plan of a picture is made for the size of its video, which may change on the way. */
+static int check_picture(const PenEncoded *image, const PenLimits *limits, PenError *reterr)
+{
+    const PenVideoPicture *p = image->picture;
+    if (!p)
+        return pen__fail(reterr, PEN_E_INVALID, where, "picture: expected its planes, found none");
+    int r = pen__picture_check(p, reterr);
+    if (r >= 0)
+        r = pen__limits_check(limits, p->width, p->height, where, reterr);
+    return r < 0 ? r : check_size(image, p->width, p->height, reterr);
+}
+
 /* Refuses what pen__image_decode refuses, with the same words. */
 static int parse(const PenEncoded *image, const PenLimits *limits, PenImageHeader *ret,
                  PenError *reterr)
@@ -98,6 +112,8 @@ static int read_header(const PenEncoded *image, const PenLimits *limits, PenImag
 {
     if (image->codec == PEN_STORED_RAW)
         return PEN_OK;
+    if (image->codec == PEN_STORED_PICTURE)
+        return check_picture(image, limits, reterr);
     if (pen__region_is_tiled(image))
         return read_tiled(image, limits, &ret->u.jpeg, reterr);
     int r = parse(image, limits, ret, reterr);

@@ -62,6 +62,8 @@ static PenRegionFn choose(const PenEncoded *image)
                                                : pen__region_stock;
     case PEN_STORED_RAW:
         return pen__region_raw;
+    case PEN_STORED_PICTURE:
+        return pen__region_picture;
     default:
         return pen__region_whole;
     }

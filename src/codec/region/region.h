@@ -21,7 +21,7 @@ typedef struct PenImageHeader {
         PenJpegHeader jpeg;
         PenPngHead png;
         PenImageInfo webp;
-    } u;          /* by image->codec; nothing for raw pixels */
+    } u;          /* by image->codec; nothing for raw pixels and pictures */
     bool no_scan; /* set by those who lack the memory that finding entries takes */
 } PenImageHeader;
 

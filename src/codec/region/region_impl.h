@@ -58,6 +58,8 @@ int pen__region_indexed(PenDecoder *d, const PenImageHeader *header, const PenRe
                         PenError *reterr);
 int pen__region_raw(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                     PenError *reterr);
+int pen__region_picture(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
+                        PenError *reterr);
 int pen__region_whole(PenDecoder *d, const PenImageHeader *header, const PenRegion *region,
                       PenError *reterr);
 
