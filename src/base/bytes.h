@@ -57,6 +57,17 @@ static inline uint64_t pen__padded(uint64_t n, uint64_t to)
     return (n + to - 1) / to * to;
 }
 
+/* The greatest common divisor; that of 0 and n is n. */
+static inline uint64_t pen__gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* 0 to 15, or -1 when it is no hexadecimal digit of either case. */
 static inline int pen__hex_value(char c)
 {
