@@ -157,21 +157,50 @@ static void remove_file(const CliDirectory *directory, const char *name)
     close(dir);
 }
 
-int cli_directory_write(const CliDirectory *directory, const char *name, const void *data,
-                        size_t bytes, PenError *reterr)
+int cli_directory_write_parts(const CliDirectory *directory, const char *name, CliPartFn part,
+                              void *ctx, PenError *reterr)
 {
-    int fd;
+    int fd, failed = 0, saved = 0;
     int r = cli_directory_create(directory, name, &fd, reterr);
     if (r < 0)
         return r;
-    int failed = write_all(fd, data, bytes) != 0;
-    int saved = errno;
+    do {
+        const void *data = NULL;
+        size_t bytes = 0;
+        r = part(ctx, &data, &bytes, reterr);
+        if (r == 1 && write_all(fd, data, bytes) != 0) {
+            failed = 1;
+            saved = errno;
+        }
+    } while (r == 1 && !failed);
     if (close(fd) != 0 && !failed) {
         failed = 1;
         saved = errno;
     }
-    if (!failed)
+    if (r == 0 && !failed)
         return PEN_OK;
     remove_file(directory, name);
-    return cli_fail_os(reterr, saved, "%s/%s: cannot write", directory->path, name);
+    return r < 0 ? r : cli_fail_os(reterr, saved, "%s/%s: cannot write", directory->path, name);
+}
+
+typedef struct Single {
+    const void *data;
+    size_t bytes;
+} Single;
+
+static int take_single(void *ctx, const void **ret_data, size_t *ret_bytes, PenError *reterr)
+{
+    Single *single = ctx;
+    (void)reterr;
+    *ret_data = single->data;
+    *ret_bytes = single->bytes;
+    single->data = NULL;
+    return *ret_data != NULL;
+}
+
+int cli_directory_write(const CliDirectory *directory, const char *name, const void *data,
+                        size_t bytes, PenError *reterr)
+{
+    Single single = {data, bytes};
+    return cli_directory_write_parts(directory, name, take_single, &single, reterr);
 }

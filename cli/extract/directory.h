@@ -25,7 +25,11 @@ int cli_directory_check(const void *name, size_t bytes, PenError *reterr);
 /* Creates the file `name`, which was checked, and its directories. PEN_E_EXISTS if it exists. */
 int cli_directory_create(const CliDirectory *directory, const char *name, int *ret_fd,
                          PenError *reterr);
+/* The next part of a file: 1, or 0 at its end. */
+typedef int (*CliPartFn)(void *ctx, const void **ret_data, size_t *ret_bytes, PenError *reterr);
 /* The same with its content; removes the file if writing fails. */
+int cli_directory_write_parts(const CliDirectory *directory, const char *name, CliPartFn part,
+                              void *ctx, PenError *reterr);
 int cli_directory_write(const CliDirectory *directory, const char *name, const void *data,
                         size_t bytes, PenError *reterr);
 

@@ -14,7 +14,10 @@
 #define LIST_NAME "samples.csv"
 #define CLASSES_NAME "samples.classes.csv" /* 'penstock pack samples.csv' reads it */
 
-enum { LIST_TEXT = 60000 }; /* longer texts get a file, because other programs read the list */
+enum {
+    LIST_TEXT = 60000,   /* longer texts get a file, because other programs read the list */
+    VIDEO_PART = 4 << 20 /* bytes that are read at once */
+};
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -137,13 +140,74 @@ static int extract_picture(CliExtractor *x, uint32_t field, PenError *reterr)
     return r;
 }
 
+/* A video may be larger than the memory. */
+typedef struct VideoParts {
+    const CliExtractor *x;
+    uint32_t field;
+    uint64_t at, bytes; /* bytes written, and all */
+    void *part;
+} VideoParts;
+
+static int take_part(void *ctx, const void **ret_data, size_t *ret_bytes, PenError *reterr)
+{
+    VideoParts *v = ctx;
+    uint64_t left = v->bytes - v->at;
+    size_t bytes = left < VIDEO_PART ? (size_t)left : VIDEO_PART;
+    int r = pen_pack_video_bytes(v->x->pack, v->x->sample, v->field, v->at, v->part, bytes, reterr);
+    *ret_data = v->part;
+    *ret_bytes = bytes;
+    v->at += bytes;
+    return r < 0 ? r : bytes != 0;
+}
+
+static int write_video(CliExtractor *x, uint32_t field, const PenClipVideo *video, const char *name,
+                       PenError *reterr)
+{
+    VideoParts parts = {x, field, 0, video->bytes, malloc(VIDEO_PART)};
+    PenError why = {0};
+    if (!parts.part)
+        return cli_fail_memory(reterr);
+    int r = cli_directory_write_parts(&x->directory, name, take_part, &parts, &why);
+    free(parts.part);
+    if (r < 0)
+        return cli_fail(reterr, r, "sample %" PRIu64 ": %s", x->sample, why.message);
+    x->files++;
+    x->bytes += video->bytes;
+    return PEN_OK;
+}
+
+static int extract_video(CliExtractor *x, uint32_t field, const PenClipVideo *video,
+                         const char *middle, PenError *reterr)
+{
+    char name[CLI_NAME_CAP];
+    const char *suffix = pen_video_suffix(video->container);
+    if (!video->container)
+        return cli_fail(reterr, PEN_E_UNSUPPORTED,
+                        "sample %" PRIu64 ", field '%s': expected a complete video, found a part "
+                        "of a file; extract it from that file with ffmpeg",
+                        x->sample, x->info->fields[field].name);
+    int r = make_name(x, middle, "", name, reterr);
+    if (r == PEN_OK && !suffix_fits(name, suffix))
+        r = make_name(x, middle, suffix, name, reterr);
+    if (r == PEN_OK)
+        r = write_video(x, field, video, name, reterr);
+    if (r == PEN_OK)
+        cli_csv_text(&x->row, name);
+    return r;
+}
+
 static int extract_clip(CliExtractor *x, uint32_t field, PenError *reterr)
 {
+    PenClipVideo video;
     char name[CLI_NAME_CAP], folder[300] = "", middle[340];
     uint32_t n;
     int r = pen_pack_frame_count(x->pack, x->sample, field, &n, reterr);
     if (field != x->main_field)
         snprintf(folder, sizeof folder, ".%s", x->info->fields[field].name);
+    if (r == PEN_OK)
+        r = pen_pack_video(x->pack, x->sample, field, &video, reterr);
+    if (r == 1)
+        return extract_video(x, field, &video, folder, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < n; i++) {
         snprintf(middle, sizeof middle, "%s/%05" PRIu32, folder, i + 1);
         r = extract_image(x, field, i, middle, name, reterr);

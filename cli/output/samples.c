@@ -39,12 +39,29 @@ static int list_image(Lister *l, uint32_t field, PenError *reterr)
     return PEN_OK;
 }
 
+static void add_video(CliReport *report, const PenClipVideo *video)
+{
+    cli_report_number(report, "frames", video->n_frames);
+    cli_report_number(report, "width", video->width);
+    cli_report_number(report, "height", video->height);
+    cli_report_text(report, "codec", pen_video_codec_name(video->codec));
+    cli_report_text(report, "how", "kept");
+    cli_report_number(report, "bytes", video->bytes);
+}
+
 static int list_clip(Lister *l, uint32_t field, PenError *reterr)
 {
     PenImage image = {0};
     uint32_t frames;
     size_t bytes;
-    int r = pen_pack_frame_count(l->pack, l->sample, field, &frames, reterr);
+    PenClipVideo video;
+    int r = pen_pack_video(l->pack, l->sample, field, &video, reterr);
+    if (r == 1) {
+        add_video(&l->report, &video);
+        return PEN_OK;
+    }
+    if (r == PEN_OK)
+        r = pen_pack_frame_count(l->pack, l->sample, field, &frames, reterr);
     if (r == PEN_OK && frames > 0)
         r = pen_pack_image(l->pack, l->sample, field, 0, &image, reterr);
     if (r == PEN_OK)

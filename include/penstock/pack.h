@@ -100,7 +100,9 @@ typedef struct PenPackStats {
     /** For each field, the number of samples that lack it: no image, or no value of an optional
      * field. */
     uint64_t missing[PEN_FIELD_COUNT];
-    uint64_t reserved[16]; /**< 0; for later releases */
+    uint64_t videos;       /**< clips that are stored as videos */
+    uint64_t video_frames; /**< frames of those */
+    uint64_t reserved[14]; /**< 0; for later releases */
 } PenPackStats;
 
 /** Describes a pack. The library owns the struct. */
@@ -213,7 +215,7 @@ typedef struct PenImage {
 /** Describes an image or a frame of a clip; reads no pixels. For an image, `frame` is 0. */
 PEN_NODISCARD PEN_API int pen_pack_image(PenPack *pack, uint64_t sample, uint32_t field,
                                          uint32_t frame, PenImage *ret_image, PenError *reterr);
-/** Returns the number of frames of a clip. */
+/** Returns the number of frames of a clip, also of one that is stored as a video. */
 PEN_NODISCARD PEN_API int pen_pack_frame_count(PenPack *pack, uint64_t sample, uint32_t field,
                                                uint32_t *ret_n, PenError *reterr);
 
@@ -228,6 +230,31 @@ PEN_NODISCARD PEN_API int pen_pack_read_frames(PenPack *pack, uint64_t sample, u
                                                const PenFrameRange *range, void *buf, size_t cap,
                                                size_t *ret_bytes, PenError *reterr);
 
+/** A clip that is stored as a video: the file that it was made from, or a part of one. */
+typedef struct PenClipVideo {
+    uint32_t width, height; /**< as shown */
+    uint32_t n_frames;
+    uint8_t codec;         /**< see pen_video_codec_name */
+    uint8_t container;     /**< see pen_video_suffix; 0: a part of a file */
+    uint8_t orientation;   /**< EXIF orientation, 1 to 8 */
+    uint8_t depth;         /**< bits per component */
+    uint64_t bytes;        /**< as stored */
+    uint64_t source_bytes; /**< of the file it was made from */
+    uint64_t reserved[4];  /**< 0; for later releases */
+} PenClipVideo;
+
+/** Describes a clip that is stored as a video. Returns 1, or 0 if the clip is not stored as one. */
+PEN_NODISCARD PEN_API int pen_pack_video(PenPack *pack, uint64_t sample, uint32_t field,
+                                         PenClipVideo *ret_video, PenError *reterr);
+/** Reads some bytes of a clip that is stored as a video, from `offset` on, and checks them. */
+PEN_NODISCARD PEN_API int pen_pack_video_bytes(PenPack *pack, uint64_t sample, uint32_t field,
+                                               uint64_t offset, void *buf, size_t bytes,
+                                               PenError *reterr);
+/** "h264", "hevc", "vp9", "av1", "mpeg4", "mjpeg" or "vp8"; "?" for any other number. */
+PEN_API const char *pen_video_codec_name(int codec);
+/** ".mp4", ".mov", ".mkv" or ".webm"; "" for any other number. */
+PEN_API const char *pen_video_suffix(int container);
+
 /** Reads the metadata (EXIF, ICC) that was removed from an image when it was tiled or encoded:
  * complete JPEG marker segments, or 0 bytes. */
 PEN_NODISCARD PEN_API int pen_pack_metadata(PenPack *pack, uint64_t sample, uint32_t field,
@@ -235,8 +262,9 @@ PEN_NODISCARD PEN_API int pen_pack_metadata(PenPack *pack, uint64_t sample, uint
                                             size_t *ret_bytes, PenError *reterr);
 
 /** Returns an image as a file: a JPEG with its metadata restored, raw pixels as PNG, other files as
- * stored. The caller releases *ret_data with pen_free. ret_suffix receives ".jpg", ".png", ".webp"
- * or ""; the text is static. */
+ * stored; for frame 0 of a clip that is stored as a video, its file. The caller releases *ret_data
+ * with pen_free. ret_suffix receives ".jpg", ".png", ".webp", a text of pen_video_suffix, or "";
+ * the text is static. */
 PEN_NODISCARD PEN_API int pen_pack_extract(PenPack *pack, uint64_t sample, uint32_t field,
                                            uint32_t frame, void **ret_data, size_t *ret_bytes,
                                            const char **ret_suffix, PenError *reterr);

@@ -185,7 +185,7 @@ static int take_sample(const Analyse *a, const PenBlock *b, uint32_t sample, Fou
         const PenField *field = &schema->fields[at.field];
         uint32_t n = 0;
         if (field->type == PEN_TYPE_CLIP)
-            n = pen__block_clip(&b->view, sample, at.field).n_frames;
+            n = pen__block_images(&b->view, sample, at.field);
         else if (field->type == PEN_TYPE_IMAGE && !(field->flags & PEN_FIELD_MASK))
             n = 1;
         for (at.frame = 0; r == PEN_OK && at.frame < n; at.frame++)

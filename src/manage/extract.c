@@ -66,8 +66,31 @@ static int raw_to_png(const PenImage *image, PenBuf *data, PenError *reterr)
     return PEN_OK;
 }
 
-int pen_pack_extract(PenPack *pack, uint64_t sample, uint32_t field, uint32_t frame,
-                     void **ret_data, size_t *ret_bytes, const char **ret_suffix, PenError *reterr)
+/* The packets of a part lack their container: no program plays them. */
+static int extract_video(PenPack *pack, uint64_t sample, uint32_t field, const PenClipVideo *video,
+                         PenBuf *ret, PenError *reterr)
+{
+    if (!video->container)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "sample %" PRIu64 ", field %u: expected a complete video, found a part of "
+                         "a file; extract it from that file with ffmpeg",
+                         sample, field);
+    if (video->bytes > SIZE_MAX / 4 || pen__buf_reserve(ret, (size_t)video->bytes) < 0)
+        return pen__fail_memory(reterr, WHERE, "a video");
+    return pen_pack_read(pack, sample, field, ret->data, ret->cap, &ret->bytes, reterr);
+}
+
+static int is_video(PenPack *pack, uint64_t sample, uint32_t field, PenClipVideo *ret,
+                    PenError *reterr)
+{
+    const PenPackInfo *info = pen_pack_info(pack);
+    return field < info->n_fields && info->fields[field].type == PEN_TYPE_CLIP
+               ? pen_pack_video(pack, sample, field, ret, reterr)
+               : 0;
+}
+
+static int extract_image(PenPack *pack, uint64_t sample, uint32_t field, uint32_t frame,
+                         PenBuf *ret, const char **ret_suffix, PenError *reterr)
 {
     PenImage image;
     PenBuf data = {0};
@@ -81,12 +104,30 @@ int pen_pack_extract(PenPack *pack, uint64_t sample, uint32_t field, uint32_t fr
         r = put_metadata_back(pack, sample, field, frame, &data, reterr);
     if (r == PEN_OK && image.codec == PEN_STORED_RAW)
         r = raw_to_png(&image, &data, reterr);
+    *ret = data;
+    if (r == PEN_OK)
+        *ret_suffix =
+            pen__codec_suffix(image.codec == PEN_STORED_RAW ? PEN_STORED_PNG : image.codec);
+    return r;
+}
+
+int pen_pack_extract(PenPack *pack, uint64_t sample, uint32_t field, uint32_t frame,
+                     void **ret_data, size_t *ret_bytes, const char **ret_suffix, PenError *reterr)
+{
+    PenClipVideo video;
+    PenBuf data = {0};
+    int r = frame ? 0 : is_video(pack, sample, field, &video, reterr);
+    if (r == 1) {
+        r = extract_video(pack, sample, field, &video, &data, reterr);
+        *ret_suffix = pen_video_suffix(video.container);
+    } else if (r == 0) {
+        r = extract_image(pack, sample, field, frame, &data, ret_suffix, reterr);
+    }
     if (r < 0) {
         pen__buf_free(&data);
         return r;
     }
     *ret_data = data.data;
     *ret_bytes = data.bytes;
-    *ret_suffix = pen__codec_suffix(image.codec == PEN_STORED_RAW ? PEN_STORED_PNG : image.codec);
     return PEN_OK;
 }

@@ -204,40 +204,89 @@ static int check_content(const Verify *v, const PenSpot *at, const PenImageEntry
     return r;
 }
 
-static void check_image(Verify *v, const PenSpot *at, const uint8_t *data, uint64_t *images)
+/* The bytes of a block: all of them, or, with videos, its index, and what is needed is read. */
+typedef struct Bytes {
+    const PenBlock *block;
+    const uint8_t *all; /* NULL: only the index */
+    PenBuf *buf;        /* for what is read */
+} Bytes;
+
+static int get_bytes(const Bytes *from, uint64_t offset, uint64_t bytes, const uint8_t **ret,
+                     PenError *reterr)
+{
+    if (from->all) {
+        *ret = from->all + offset;
+        return PEN_OK;
+    }
+    from->buf->bytes = 0;
+    if (bytes > SIZE_MAX / 4 || pen__buf_reserve(from->buf, (size_t)bytes + PEN_SLACK) < 0)
+        return pen__fail_memory(reterr, WHERE, from->block->shard->shard.source->name);
+    memset(from->buf->data + bytes, 0, PEN_SLACK);
+    *ret = from->buf->data;
+    return pen__block_read(from->block, offset, bytes, from->buf->data, reterr);
+}
+
+static void check_image(Verify *v, const PenSpot *at, const Bytes *bytes, uint64_t *images)
 {
     PenError e = {0};
     const PenBlockView *view = &at->block->view;
     PenImageEntry image = pen__block_image(view, at->sample, at->field, at->frame);
+    const uint8_t *data = NULL;
     if (image.codec == PEN_STORED_NONE)
         return;
     (*images)++;
-    int r = pen__payload_check(at, &image, data + image.offset, &e);
+    int r = get_bytes(bytes, image.offset, image.bytes, &data, &e);
+    if (r == PEN_OK)
+        r = pen__payload_check(at, &image, data, &e);
     if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes &&
         !pen__block_is_indexed(view, &image))
-        r = check_markers(at, &image, data + image.offset, &e);
+        r = check_markers(at, &image, data, &e);
     if (r == PEN_OK)
-        r = check_content(v, at, &image, data + image.offset, &e);
+        r = check_content(v, at, &image, data, &e);
     check(v, r, &e);
 }
 
-static void check_sample(Verify *v, const PenBlock *b, uint32_t sample, const uint8_t *data,
-                         uint64_t *images)
+static void check_blob(Verify *v, const PenSpot *at, const Bytes *bytes)
 {
+    PenError e = {0};
+    PenBlobEntry blob = pen__block_blob(&at->block->view, at->sample, at->field);
+    const uint8_t *data = NULL;
+    int r = get_bytes(bytes, blob.offset, blob.bytes, &data, &e);
+    if (r == PEN_OK)
+        r = pen__blob_check(at, &blob, data, &e);
+    check(v, r, &e);
+}
+
+/* Every packet in its table, and every run of its payload. */
+static void check_video(Verify *v, const PenSpot *at, const PenVideoTable *table, PenBuf *buf)
+{
+    PenError e = {0};
+    const PenBlock *b = at->block;
+    int r = pen__video_table_check(table, &e);
+    if (r < 0) {
+        pen__error_prefix(&e, "%s: sample %" PRIu64 ", field '%s'", pen__pack_path(v->pack),
+                          b->first_sample + at->sample, b->view.schema->fields[at->field].name);
+        e.sample = (int64_t)(b->first_sample + at->sample);
+    }
+    check(v, r, &e);
+    check(v, pen__pack_each_run(at, buf, NULL, NULL, &e), &e);
+}
+
+static void check_sample(Verify *v, const Bytes *bytes, uint32_t sample, uint64_t *images)
+{
+    const PenBlock *b = bytes->block;
     const PenSchema *schema = b->view.schema;
     PenSpot at = {.block = b, .sample = sample};
     for (at.field = 0; at.field < schema->n_fields; at.field++) {
-        int type = schema->fields[at.field].type;
-        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
-                                           : type == PEN_TYPE_IMAGE;
+        PenVideoTable video;
+        uint32_t n = pen__block_images(&b->view, sample, at.field);
         for (at.frame = 0; at.frame < n; at.frame++)
-            check_image(v, &at, data, images);
+            check_image(v, &at, bytes, images);
         at.frame = 0;
-        if (pen__field_is_blob(&schema->fields[at.field])) {
-            PenError e = {0};
-            PenBlobEntry blob = pen__block_blob(&b->view, sample, at.field);
-            check(v, pen__blob_check(&at, &blob, data + blob.offset, &e), &e);
-        }
+        if (pen__block_video(&b->view, sample, at.field, &video))
+            check_video(v, &at, &video, bytes->buf);
+        if (pen__field_is_blob(&schema->fields[at.field]))
+            check_blob(v, &at, bytes);
     }
 }
 
@@ -272,35 +321,62 @@ static int load_block(PenPack *p, uint64_t block, PenBuf *buf, PenShardRef *ref,
     return pen__block_fetch(p, block, ref, buf->data, reterr);
 }
 
-static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
+static void check_all(Verify *v, PenShardRef *ref, const Bytes *bytes)
 {
     PenError e = {0};
     uint64_t images = 0;
-    const uint8_t *keys = NULL;
-    PenBlock b;
-    uint64_t in_shard = block - pen__pack_manifest(v->pack)->shards[ref->number].first_block;
-    PenBlockEntry entry = pen__shard_block(&ref->shard, in_shard);
-    int r = load_block(v->pack, block, buf, ref, &entry, &e);
+    const uint8_t *keys = NULL, *sections = NULL;
+    const PenBlockView *view = &bytes->block->view;
+    for (uint32_t s = 0; s < view->n_samples; s++)
+        check_sample(v, bytes, s, &images);
+    int r =
+        get_bytes(bytes, view->sections_offset, view->bytes - view->sections_offset, &sections, &e);
     if (r == PEN_OK)
-        r = pen__block_open_memory(v->pack, block, ref, buf->data, &b, &e);
-    if (r < 0) {
+        r = pen__sections_walk(bytes->block, sections, NULL, NULL, &e);
+    check(v, r, &e);
+    /* A damaged list of keys is reported with the shard. */
+    if (pen__pack_shard_keys(v->pack, ref, &keys, &e) == PEN_OK)
+        check(v, check_keys(bytes->block, keys, &e), &e);
+    else
+        pass_over(v, &e);
+    atomic_fetch_add(&v->bytes, view->bytes);
+    pthread_mutex_lock(&v->mutex);
+    v->result.blocks++;
+    v->result.samples += view->n_samples;
+    v->result.images += images;
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* A block with videos may be larger than the memory. */
+static void check_block_with_videos(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
+{
+    PenError e = {0};
+    PenBlock *b = NULL;
+    if (pen__pack_block_take(v->pack, block, &b, &e) < 0) {
         report(v, &e);
         return;
     }
-    for (uint32_t s = 0; s < b.view.n_samples; s++)
-        check_sample(v, &b, s, buf->data, &images);
-    check(v, pen__sections_walk(&b, buf->data + b.view.sections_offset, NULL, NULL, &e), &e);
-    /* A damaged list of keys is reported with the shard. */
-    if (pen__pack_shard_keys(v->pack, ref, &keys, &e) == PEN_OK)
-        check(v, check_keys(&b, keys, &e), &e);
+    check_all(v, ref, &(Bytes){.block = b, .buf = buf});
+    pen__pack_block_put(v->pack, b);
+}
+
+static void check_block(Verify *v, PenShardRef *ref, uint64_t block, PenBuf *buf)
+{
+    PenError e = {0};
+    PenBlock b;
+    const PenManifest *m = pen__pack_manifest(v->pack);
+    if (m->schema.has_videos) {
+        check_block_with_videos(v, ref, block, buf);
+        return;
+    }
+    PenBlockEntry entry = pen__shard_block(&ref->shard, block - m->shards[ref->number].first_block);
+    int r = load_block(v->pack, block, buf, ref, &entry, &e);
+    if (r == PEN_OK)
+        r = pen__block_open_memory(v->pack, block, ref, buf->data, &b, &e);
+    if (r < 0)
+        report(v, &e);
     else
-        pass_over(v, &e);
-    atomic_fetch_add(&v->bytes, entry.bytes);
-    pthread_mutex_lock(&v->mutex);
-    v->result.blocks++;
-    v->result.samples += b.view.n_samples;
-    v->result.images += images;
-    pthread_mutex_unlock(&v->mutex);
+        check_all(v, ref, &(Bytes){.block = &b, .all = buf->data, .buf = buf});
 }
 
 /* ---- one shard ------------------------------------------------------------------------------ */

@@ -124,7 +124,7 @@ static uint8_t *shard_entry(int i)
 
 TEST(what_does_not_fit_is_refused)
 {
-    CHECK_REFUSED(pen__store64(bytes.data + 16, 16), PEN_E_FORMAT, "needs features 0x10");
+    CHECK_REFUSED(pen__store64(bytes.data + 16, 32), PEN_E_FORMAT, "needs features 0x20");
     CHECK_REFUSED(pen__store64(bytes.data + 16, 8), PEN_E_CORRUPT,
                   "features do not match the fields");
     CHECK_REFUSED(pen__store32(bytes.data + 8, 0), PEN_E_FORMAT,

@@ -39,9 +39,14 @@ static int block_stats(PenPack *p, uint64_t block, PenPackStats *ret, PenError *
     ret->section_bytes = v->bytes - v->sections_offset;
     for (uint32_t s = 0; s < v->n_samples; s++)
         for (uint32_t f = 0; f < v->schema->n_fields; f++) {
-            int type = v->schema->fields[f].type;
-            uint32_t n =
-                type == PEN_TYPE_CLIP ? pen__block_clip(v, s, f).n_frames : type == PEN_TYPE_IMAGE;
+            PenVideoTable video;
+            uint32_t n = pen__block_images(v, s, f);
+            if (pen__block_video(v, s, f, &video)) {
+                ret->videos++;
+                ret->video_frames += video.n_frames;
+                ret->source_bytes +=
+                    pen__video_source(&video, pen__block_clip(v, s, f).source_bytes);
+            }
             for (uint32_t i = 0; i < n; i++) {
                 PenImageEntry e = pen__block_image(v, s, f, i);
                 ret->source_bytes += e.source_bytes;
@@ -66,6 +71,8 @@ static void subtract(PenPackStats *from, const PenPackStats *what)
     from->payload_bytes -= what->payload_bytes;
     from->index_bytes -= what->index_bytes;
     from->section_bytes -= what->section_bytes;
+    from->videos -= what->videos;
+    from->video_frames -= what->video_frames;
     for (int c = 0; c < PEN_STORED_COUNT; c++)
         for (int h = 0; h < PEN_HOW_COUNT; h++)
             from->images[c][h] -= what->images[c][h];

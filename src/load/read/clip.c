@@ -47,9 +47,13 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
                   const PenLocation *at, PenTaskClip *clip, PenError *reterr)
 {
     const PenClipRule *rule = pen__program_clip(f->program, NULL);
-    PenClipFrames frames = {.n =
-                                pen__block_clip(&at->block->view, at->in_block, f->field).n_frames};
+    PenClipEntry entry = pen__block_clip(&at->block->view, at->in_block, f->field);
+    PenClipFrames frames = {.n = entry.n_frames};
     int r = PEN_OK;
+    if (entry.kind == PEN_CLIP_VIDEO)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "field '%s': expected frames that are images, found a video",
+                         at->block->view.schema->fields[f->field].name);
     if (rule->seconds > 0 && frames.n)
         r = list_times(f, at, clip, &frames, reterr);
     uint32_t *chosen = resize_to(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);

@@ -39,8 +39,32 @@ PenBlobEntry pen__block_blob(const PenBlockView *v, uint32_t sample, uint32_t fi
 PenClipEntry pen__block_clip(const PenBlockView *v, uint32_t sample, uint32_t field)
 {
     const uint8_t *e = pen__block_number(v, sample, field);
-    return (PenClipEntry){pen__load64(e), pen__load64(e + 8), pen__load32(e + 16),
-                          pen__load64(e + 24)};
+    return (PenClipEntry){.offset = pen__load64(e),
+                          .bytes = pen__load64(e + 8),
+                          .n_frames = pen__load32(e + 16),
+                          .kind = pen__load32(e + 20),
+                          .table_offset = pen__load64(e + 24),
+                          .table_bytes = pen__load64(e + 32),
+                          .source_bytes = pen__load64(e + 40)};
+}
+
+uint32_t pen__block_images(const PenBlockView *v, uint32_t sample, uint32_t field)
+{
+    int type = v->schema->fields[field].type;
+    if (type != PEN_TYPE_CLIP)
+        return type == PEN_TYPE_IMAGE;
+    PenClipEntry e = pen__block_clip(v, sample, field);
+    return e.kind == PEN_CLIP_IMAGES ? e.n_frames : 0;
+}
+
+bool pen__block_video(const PenBlockView *v, uint32_t sample, uint32_t field, PenVideoTable *ret)
+{
+    if (v->schema->fields[field].type != PEN_TYPE_CLIP)
+        return false;
+    PenClipEntry e = pen__block_clip(v, sample, field);
+    if (e.kind == PEN_CLIP_VIDEO)
+        *ret = pen__video_table_open(v->data + e.table_offset, e.table_bytes, e.bytes, e.n_frames);
+    return e.kind == PEN_CLIP_VIDEO;
 }
 
 static PenImageEntry load_image(const uint8_t *e)
@@ -233,8 +257,32 @@ static const char *check_image(Walk *w, const uint8_t *entry)
     return check_table(w, &e);
 }
 
+/* The packets are checked when they are needed, and by pen__video_table_check. */
+static const char *check_video(Walk *w, const uint8_t *entry)
+{
+    PenVideoTable t;
+    uint64_t bytes = pen__load64(entry + 8), source_bytes = pen__load64(entry + 40);
+    uint64_t table = pen__load64(entry + 24), table_bytes = pen__load64(entry + 32);
+    if (!w->v->schema->has_videos)
+        return "video in a pack without videos";
+    const char *wrong = take_payload(w, pen__load64(entry), bytes);
+    if (!wrong)
+        wrong = take_heap(w, table, table_bytes);
+    if (!wrong)
+        wrong = pen__video_table_read(&t, w->v->data + table, table_bytes, bytes,
+                                      pen__load32(entry + 16));
+    if (wrong)
+        return wrong;
+    bool is_part = t.stream.container == PEN_CONTAINER_PART;
+    return is_part ? bytes > source_bytes ? "part of a video larger than its file" : NULL
+           : bytes != source_bytes ? "video of another size than its file"
+                                   : NULL;
+}
+
 static const char *check_clip(Walk *w, const uint8_t *entry)
 {
+    if (pen__load32(entry + 20) == PEN_CLIP_VIDEO)
+        return check_video(w, entry);
     uint64_t offset = pen__load64(entry);
     uint64_t bytes = pen__load64(entry + 8);
     uint32_t n = pen__load32(entry + 16);

@@ -7,6 +7,7 @@
 #include "pack/format/place.h"
 #include "pack/format/schema.h"
 #include "pack/format/segments.h"
+#include "pack/format/video_table.h"
 
 /* What the shard's table says of a block. */
 typedef struct PenBlockEntry {
@@ -42,7 +43,9 @@ typedef struct PenBlobEntry {
 typedef struct PenClipEntry {
     uint64_t offset, bytes;
     uint32_t n_frames;
-    uint64_t table_offset;
+    uint32_t kind; /* PEN_CLIP_* */
+    uint64_t table_offset, table_bytes;
+    uint64_t source_bytes; /* of a video */
 } PenClipEntry;
 
 /* `data` holds entry->index_bytes bytes. `name` is the shard's, for messages. The view keeps
@@ -56,7 +59,12 @@ void pen__block_key(const PenBlockView *v, uint32_t sample, const uint8_t **ret_
 const uint8_t *pen__block_number(const PenBlockView *v, uint32_t sample, uint32_t field);
 PenBlobEntry pen__block_blob(const PenBlockView *v, uint32_t sample, uint32_t field);
 PenClipEntry pen__block_clip(const PenBlockView *v, uint32_t sample, uint32_t field);
-/* An image (frame 0), or a frame of a clip that has it. */
+/* How many images are stored for it: the frames of a clip that is not a video, 1 for an image, else
+ * 0. */
+uint32_t pen__block_images(const PenBlockView *v, uint32_t sample, uint32_t field);
+/* False: the value is not a video. */
+bool pen__block_video(const PenBlockView *v, uint32_t sample, uint32_t field, PenVideoTable *ret);
+/* An image (frame 0), or a frame of a clip that has it and is not a video. */
 PenImageEntry pen__block_image(const PenBlockView *v, uint32_t sample, uint32_t field,
                                uint32_t frame);
 /* Has it an entry table? Otherwise it has a segment table if table_bytes is not 0. */

@@ -36,11 +36,16 @@ static int add_piece(PenBlockBuild *b, const void *data, uint64_t bytes)
     return PEN_OK;
 }
 
+static int note_piece(PenBlockBuild *b, const PenOutsidePiece *piece, uint64_t bytes)
+{
+    return piece->path && bytes ? pen__buf_add(&b->outside, piece, sizeof *piece) : PEN_OK;
+}
+
 static int note_origin(PenBlockBuild *b, const PenStoredImage *image)
 {
     PenOutsidePiece piece = {image->origin,          image->origin_etag,   image->origin_bytes,
                              image->origin_mtime_ns, image->origin_offset, b->n_iov};
-    return image->origin && image->bytes ? pen__buf_add(&b->outside, &piece, sizeof piece) : PEN_OK;
+    return note_piece(b, &piece, image->bytes);
 }
 
 static int add_payload(Layout *l, const void *data, uint64_t bytes)
@@ -131,12 +136,50 @@ static int put_image(Layout *l, const PenStoredImage *image, uint8_t *e)
     return r;
 }
 
+/* The checksums in the table depend on its place, which is known here. */
+static int put_video_table(Layout *l, const PenStoredVideo *video)
+{
+    PenBlockBuild *b = l->b;
+    size_t before = b->heap.bytes;
+    PenVideoTable t;
+    if (!l->schema->has_videos || (!video->data && !video->crcs) ||
+        pen__video_table_read(&t, video->table, video->table_bytes, video->bytes, video->n_frames))
+        return PEN_E_INVALID;
+    b->stats[PEN_STAT_SOURCE] += pen__video_source(&t, video->source_bytes);
+    int r = pen__buf_add(&b->heap, video->table, (size_t)video->table_bytes);
+    if (r == PEN_OK)
+        pen__video_table_seal(b->heap.data + before, video->crcs, video->data, video->bytes,
+                              l->place);
+    return r;
+}
+
+static int put_video(Layout *l, const PenStoredVideo *video, uint8_t *e)
+{
+    PenBlockBuild *b = l->b;
+    PenOutsidePiece piece = {video->origin,          video->origin_etag,   video->origin_bytes,
+                             video->origin_mtime_ns, video->origin_offset, b->n_iov};
+    pen__store64(e + 8, video->bytes);
+    pen__store32(e + 16, video->n_frames);
+    pen__store32(e + 20, PEN_CLIP_VIDEO);
+    pen__store64(e + 24, l->heap_start + b->heap.bytes);
+    pen__store64(e + 32, video->table_bytes);
+    pen__store64(e + 40, video->source_bytes);
+    b->stats[PEN_STAT_VIDEOS]++;
+    b->stats[PEN_STAT_VIDEO_FRAMES] += video->n_frames;
+    int r = put_video_table(l, video);
+    if (r == PEN_OK)
+        r = note_piece(b, &piece, video->bytes);
+    return r < 0 ? r : add_payload(l, video->data, video->bytes);
+}
+
 /* The frame table comes first in the heap, then the frames' segment tables. */
 static int put_clip(Layout *l, const PenStoredValue *value, uint8_t *e)
 {
     PenBlockBuild *b = l->b;
     memset(e, 0, PEN_CLIP_ENTRY_BYTES);
     pen__store64(e, l->payload);
+    if (value->video)
+        return put_video(l, value->video, e);
     if (value->n_images == 0)
         return PEN_OK;
     size_t table = b->heap.bytes;
@@ -316,7 +359,13 @@ int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *i
     memset(b->stats, 0, sizeof b->stats);
     Layout l = {.b = b, .schema = schema, .heap_start = entries + PEN_BLOCK_HEADER_BYTES};
     l.place = (PenPlace){.id = id, .block = block};
-    if (lay_out(&l, samples, n, columns) < 0)
+    int r = lay_out(&l, samples, n, columns);
+    if (r == PEN_E_INVALID)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "sample %u of a block: its video has a table that is not its own, or the "
+                         "pack is one without videos",
+                         l.place.sample);
+    if (r < 0)
         return pen__fail_memory(reterr, WHERE, "index of a block");
     if (b->index.bytes > PEN_MAX_INDEX_BYTES)
         return too_large(n, reterr);

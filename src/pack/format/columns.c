@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "pack/format/place.h"
+#include "pack/format/video_table.h"
 
 /* A column of a field. */
 typedef struct Column {
@@ -92,10 +93,22 @@ static void store_size(const uint8_t *entry, uint8_t *ret)
     memcpy(ret + 4, entry + (is_turned ? 16 : 20), 4);
 }
 
+static void store_video_size(const uint8_t *index, const uint8_t *entry, uint8_t *ret)
+{
+    uint32_t size[2];
+    PenVideoTable t =
+        pen__video_table_open(index + pen__load64(entry + 24), pen__load64(entry + 32),
+                              pen__load64(entry + 8), pen__load32(entry + 16));
+    pen__video_shown_size(&t, size);
+    memcpy(ret, size, sizeof size);
+}
+
 static void store_clip(const uint8_t *index, const uint8_t *entry, int what, uint8_t *ret)
 {
     if (what == PEN_COLUMN_FRAMES)
         memcpy(ret, entry + 16, 4);
+    else if (pen__load32(entry + 20) == PEN_CLIP_VIDEO)
+        store_video_size(index, entry, ret);
     else if (pen__load32(entry + 16))
         store_size(index + pen__load64(entry + 24), ret);
     else

@@ -11,7 +11,9 @@
 #define PEN_MUST_ENTRIES UINT64_C(2) /* images may have entry tables */
 #define PEN_MUST_MAPPED UINT64_C(4)  /* payloads of a shard may lie in files outside of the pack */
 #define PEN_MUST_RAGGED UINT64_C(8)  /* fields of numbers with any number of rows */
-#define PEN_MUST_KNOWN (PEN_MUST_MISSING | PEN_MUST_ENTRIES | PEN_MUST_MAPPED | PEN_MUST_RAGGED)
+#define PEN_MUST_VIDEOS UINT64_C(16) /* clips may be videos that are stored as their files */
+#define PEN_MUST_KNOWN                                                                             \
+    (PEN_MUST_MISSING | PEN_MUST_ENTRIES | PEN_MUST_MAPPED | PEN_MUST_RAGGED | PEN_MUST_VIDEOS)
 #define PEN_BLOB_MISSING 1u /* flag of a blob's entry */
 #define PEN_ALL 0xFFFFFFFFu
 #define PEN_ID_BYTES 16
@@ -70,6 +72,8 @@ enum { /* block */
        PEN_BLOB_ENTRY_BYTES = 24,
        PEN_IMAGE_ENTRY_BYTES = 64,
        PEN_CLIP_ENTRY_BYTES = 48,
+       PEN_CLIP_IMAGES = 0, /* kinds of clips */
+       PEN_CLIP_VIDEO = 1,
        PEN_SEGMENT_HEADER_BYTES = 20,
        PEN_ENTRY_HEADER_BYTES = 28,
        PEN_BLOCK_SECTION_BYTES = 32,
@@ -84,6 +88,8 @@ enum { /* statistics */
        PEN_STAT_SECTIONS = 3,
        PEN_STAT_BAD = 4,
        PEN_STAT_COLUMNS = 5,
+       PEN_STAT_VIDEOS = 6,
+       PEN_STAT_VIDEO_FRAMES = 7,
        PEN_STAT_IMAGES = 8,
        PEN_STAT_PLAIN = 8 + 64, /* how many there are when no value is missing */
        PEN_STAT_MISSING = PEN_STAT_PLAIN,

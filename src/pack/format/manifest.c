@@ -46,7 +46,9 @@ void pen__stats_load(PenPackStats *ret, const uint8_t *data, size_t n)
                           .payload_bytes = v[PEN_STAT_PAYLOAD],
                           .index_bytes = v[PEN_STAT_INDEX],
                           .section_bytes = v[PEN_STAT_SECTIONS],
-                          .bad = v[PEN_STAT_BAD]};
+                          .bad = v[PEN_STAT_BAD],
+                          .videos = v[PEN_STAT_VIDEOS],
+                          .video_frames = v[PEN_STAT_VIDEO_FRAMES]};
     memcpy(ret->images, v + PEN_STAT_IMAGES, sizeof ret->images);
     memcpy(ret->missing, v + PEN_STAT_MISSING, sizeof ret->missing);
 }
@@ -67,6 +69,8 @@ static void stats_store(const PenPackStats *s, uint64_t v[PEN_STAT_COUNT])
     v[PEN_STAT_INDEX] = s->index_bytes;
     v[PEN_STAT_SECTIONS] = s->section_bytes;
     v[PEN_STAT_BAD] = s->bad;
+    v[PEN_STAT_VIDEOS] = s->videos;
+    v[PEN_STAT_VIDEO_FRAMES] = s->video_frames;
     memcpy(v + PEN_STAT_IMAGES, s->images, sizeof s->images);
     memcpy(v + PEN_STAT_MISSING, s->missing, sizeof s->missing);
 }
@@ -78,6 +82,8 @@ void pen__stats_add(PenPackStats *to, const PenPackStats *from)
     to->index_bytes += from->index_bytes;
     to->section_bytes += from->section_bytes;
     to->bad += from->bad;
+    to->videos += from->videos;
+    to->video_frames += from->video_frames;
     for (int c = 0; c < PEN_STORED_COUNT; c++)
         for (int h = 0; h < PEN_HOW_COUNT; h++)
             to->images[c][h] += from->images[c][h];
@@ -380,6 +386,7 @@ static int read_sections(PenManifest *m, const uint8_t *data, uint32_t n, const 
     if (at != m->bytes || !m->schema.n_fields || !m->shards)
         return wrong(name, "sections are missing or do not add up", reterr);
     m->schema.has_entries = (m->must & PEN_MUST_ENTRIES) != 0;
+    m->schema.has_videos = (m->must & PEN_MUST_VIDEOS) != 0;
     if (m->must != must_of(m))
         return wrong(name, "features do not match the fields", reterr);
     return PEN_OK;

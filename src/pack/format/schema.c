@@ -153,7 +153,7 @@ bool pen__fields_have_images(const PenField *fields, uint32_t n)
 
 uint64_t pen__schema_must(const PenSchema *s)
 {
-    uint64_t must = s->has_entries ? PEN_MUST_ENTRIES : 0;
+    uint64_t must = (s->has_entries ? PEN_MUST_ENTRIES : 0) | (s->has_videos ? PEN_MUST_VIDEOS : 0);
     for (uint32_t f = 0; f < s->n_fields; f++) {
         if (s->fields[f].flags & PEN_FIELD_OPTIONAL)
             must |= PEN_MUST_MISSING;

@@ -16,6 +16,7 @@ typedef struct PenSchema {
     uint32_t *widths; /* bytes of a column's entry */
     char *names;
     int32_t has_entries; /* images may have entry tables, and encoded JPEGs none */
+    int32_t has_videos;  /* clips may be videos that are stored as their files */
     int32_t class_field; /* -1 = none */
     uint32_t n_classes;
     char **classes;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "codec/jpeg/entries.h"
+#include "pack/format/video_table.h"
 
 /* How a payload is cut: see "segment table" in docs/explanation/format.md. n_segments 0 = not at
  * all. */
@@ -50,12 +51,28 @@ typedef struct PenStoredImage {
     const char *origin_etag; /* of an object; "": the server gives none */
 } PenStoredImage;
 
+/* A clip that is stored as a video: its file, or a part of its file. */
+typedef struct PenStoredVideo {
+    const uint8_t *data; /* the payload; NULL: it stays in its file and is not at hand */
+    uint64_t bytes;
+    const uint8_t *crcs;  /* pen__video_run_crcs; NULL: computed from `data` */
+    const uint8_t *table; /* pen__video_table_write */
+    uint64_t table_bytes;
+    uint32_t n_frames;
+    uint64_t source_bytes; /* size of the file */
+    const char *origin;    /* in an in-place pack, as in PenStoredImage */
+    uint64_t origin_offset, origin_bytes;
+    int64_t origin_mtime_ns;
+    const char *origin_etag;
+} PenStoredVideo;
+
 typedef struct PenStoredValue {
     const void *data; /* of numbers and blobs */
     uint64_t bytes;
     const PenStoredImage *images; /* one of an image (none: no image), all frames of a clip */
     uint32_t n_images;
-    int32_t missing; /* of a blob: there is no value, which is not an empty one */
+    const PenStoredVideo *video; /* of a clip without images; NULL: it is none */
+    int32_t missing;             /* of a blob: there is no value, which is not an empty one */
 } PenStoredValue;
 
 typedef struct PenStoredSample {

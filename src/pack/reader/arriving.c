@@ -23,10 +23,24 @@ static void anew(PenArriving *a)
 
 static uint32_t frames_of(const PenArriving *a)
 {
-    const PenBlockView *v = &a->block.view;
-    int type = v->schema->fields[a->field].type;
-    return type == PEN_TYPE_CLIP ? pen__block_clip(v, a->n_checked, a->field).n_frames
-                                 : type == PEN_TYPE_IMAGE;
+    return pen__block_images(&a->block.view, a->n_checked, a->field);
+}
+
+/* Of a video, the runs that have arrived. */
+static int check_video(PenArriving *a, const PenSpot *at, const PenVideoTable *t, uint64_t bytes)
+{
+    uint64_t offset = pen__block_clip(&a->block.view, at->sample, at->field).offset;
+    uint64_t arrived = PEN_MIN(bytes - PEN_MIN(bytes, offset), t->payload_bytes);
+    uint32_t end =
+        arrived == t->payload_bytes ? t->n_runs : (uint32_t)(arrived / PEN_VIDEO_RUN_BYTES);
+    if (end > a->part) {
+        const uint8_t *data = a->block.data + offset + pen__video_table_run(t, a->part).offset;
+        int r = pen__video_check_runs(at, t, a->part, end, data, NULL);
+        if (r < 0)
+            return r;
+        a->part = end;
+    }
+    return end == t->n_runs;
 }
 
 /* The next payload. They lie one after another, in the order of the samples. Images are checked in
@@ -45,6 +59,9 @@ static int check_next(PenArriving *a, uint64_t bytes)
         int r = pen__blob_check(&at, &e, a->block.data + e.offset, NULL);
         return r < 0 ? r : 1;
     }
+    PenVideoTable video;
+    if (pen__block_video(v, a->n_checked, a->field, &video))
+        return check_video(a, &at, &video, bytes);
     if (a->frame >= frames_of(a))
         return 1;
     PenImageEntry e = pen__block_image(v, a->n_checked, a->field, a->frame);

@@ -109,9 +109,12 @@ int pen__block_check_sample(const PenBlock *b, uint32_t sample, PenError *reterr
     PenSpot at = {.block = b, .sample = sample};
     int r = PEN_OK;
     for (at.field = 0; at.field < schema->n_fields && r == PEN_OK; at.field++) {
-        int type = schema->fields[at.field].type;
-        uint32_t n = type == PEN_TYPE_CLIP ? pen__block_clip(&b->view, sample, at.field).n_frames
-                                           : type == PEN_TYPE_IMAGE;
+        PenVideoTable video;
+        uint32_t n = pen__block_images(&b->view, sample, at.field);
+        if (pen__block_video(&b->view, sample, at.field, &video))
+            r = pen__video_check_runs(&at, &video, 0, video.n_runs,
+                                      b->data + pen__block_clip(&b->view, sample, at.field).offset,
+                                      reterr);
         for (at.frame = 0; at.frame < n && r == PEN_OK; at.frame++) {
             PenImageEntry e = pen__block_image(&b->view, sample, at.field, at.frame);
             r = pen__payload_check(&at, &e, b->data + e.offset, reterr);

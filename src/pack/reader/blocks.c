@@ -382,7 +382,7 @@ static int read_all(PenPack *p, PenBlock *const *blocks, int n, PenError *reterr
 
 int pen__pack_joins(const PenPack *p)
 {
-    return p->is_remote && !p->cache;
+    return p->is_remote && p->is_whole && !p->cache;
 }
 
 int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr)

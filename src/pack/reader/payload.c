@@ -39,6 +39,9 @@ static uint64_t payload_offset(const PenSpot *at)
     const PenBlockView *v = &at->block->view;
     if (pen__field_is_blob(&v->schema->fields[at->field]))
         return pen__block_blob(v, at->sample, at->field).offset;
+    if (v->schema->fields[at->field].type == PEN_TYPE_CLIP &&
+        !pen__block_images(v, at->sample, at->field))
+        return pen__block_clip(v, at->sample, at->field).offset;
     return pen__block_image(v, at->sample, at->field, at->frame).offset;
 }
 
@@ -65,9 +68,8 @@ static int outside_changed(const PenSpot *at, PenError *reterr)
     return r;
 }
 
-/* Compares the checksum of the bytes at `offset` of the block. */
-static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
-                     PenError *reterr)
+int pen__sum_check(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
+                   PenError *reterr)
 {
     const PenBlock *b = at->block;
     if (PEN_LIKELY(found == expected))
@@ -89,7 +91,8 @@ static int check_sum(const PenSpot *at, uint64_t offset, uint32_t found, uint32_
 int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data, PenError *reterr)
 {
     PenPlace place = place_of(at);
-    return check_sum(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc, reterr);
+    return pen__sum_check(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc,
+                          reterr);
 }
 
 /* The runs from `run` up to segment `end`; `data` begins with the first of them. */
@@ -101,7 +104,7 @@ static int check_runs(const PenSpot *at, uint64_t payload, const PenSegmentTable
     while (more) {
         place.run = run.run + 1;
         uint32_t sum = sum_of(at, &place, data, (size_t)run.bytes);
-        int r = check_sum(at, payload + run.offset, sum, pen__run_sum(t, run.run), reterr);
+        int r = pen__sum_check(at, payload + run.offset, sum, pen__run_sum(t, run.run), reterr);
         if (r < 0)
             return r;
         data += run.bytes;
@@ -121,7 +124,7 @@ static int check_parts(const PenSpot *at, const PenImageEntry *e, const PenEntry
         uint32_t expected = part == PEN_FILE_LEAD ? e->crc : pen__entry_table_sum(t, part);
         place.run = part;
         uint32_t sum = sum_of(at, &place, data, (size_t)p.bytes);
-        r = check_sum(at, e->offset + p.offset, sum, expected, reterr);
+        r = pen__sum_check(at, e->offset + p.offset, sum, expected, reterr);
         data += p.bytes;
     }
     return r;
@@ -134,13 +137,14 @@ int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t 
     if (e->codec == PEN_STORED_NONE)
         return PEN_OK;
     if (!e->table_bytes)
-        return check_sum(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc, reterr);
+        return pen__sum_check(at, e->offset, sum_of(at, &place, data, (size_t)e->bytes), e->crc,
+                              reterr);
     if (pen__block_is_indexed(&at->block->view, e)) {
         PenEntryTable entries = pen__block_entries(&at->block->view, e);
         return check_parts(at, e, &entries, 0, entries.n_parts, data, reterr);
     }
     PenSegmentTable t = pen__block_segments(&at->block->view, e);
-    int r = check_sum(at, e->offset, sum_of(at, &place, data, t.head_bytes), e->crc, reterr);
+    int r = pen__sum_check(at, e->offset, sum_of(at, &place, data, t.head_bytes), e->crc, reterr);
     if (r < 0)
         return r;
     PenRun run;
@@ -224,7 +228,7 @@ static int read_slice(const PenSpot *at, const PenImageEntry *e, const PenSegmen
         r = pen__block_read(b, e->offset + want->from.offset, want->bytes, out->data + head,
                             reterr);
     if (r == PEN_OK)
-        r = check_sum(at, e->offset, sum_of(at, &place, out->data, head), e->crc, reterr);
+        r = pen__sum_check(at, e->offset, sum_of(at, &place, out->data, head), e->crc, reterr);
     if (r == PEN_OK)
         r = check_runs(at, e->offset, t, want->from, want->end, out->data + head, reterr);
     if (r < 0)

@@ -224,14 +224,46 @@ static int read_frames(const At *at, const PenFrameRange *range, uint8_t *buf, s
     return r;
 }
 
+/* Frames of a video are packets, which need a decoder. */
+static int not_images(const At *at, PenError *reterr)
+{
+    return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                     "%s: sample %" PRIu64 ", field '%s': expected frames that are images, found a "
+                     "video; load it with a clip operation, or extract its file",
+                     pen__pack_path(at->pack), at->number, field_at(at)->name);
+}
+
+/* The file, or the part of one, that the clip is. */
+static int read_video(const At *at, const PenVideoTable *t, uint8_t *buf, size_t cap,
+                      size_t *ret_bytes, PenError *reterr)
+{
+    PenSpot spot = spot_of(at, 0);
+    uint64_t offset = pen__block_clip(&at->block->view, at->sample, at->field).offset;
+    int r = fetch(at, offset, t->payload_bytes, buf, cap, reterr);
+    if (r == PEN_OK && buf)
+        r = pen__video_check_runs(&spot, t, 0, t->n_runs, buf, reterr);
+    if (r == PEN_OK)
+        *ret_bytes = (size_t)t->payload_bytes;
+    return r;
+}
+
+static bool is_video(const At *at)
+{
+    PenVideoTable t;
+    return pen__block_video(&at->block->view, at->sample, at->field, &t);
+}
+
 int pen_pack_read(PenPack *pack, uint64_t sample, uint32_t field, void *buf, size_t cap,
                   size_t *ret_bytes, PenError *reterr)
 {
+    PenVideoTable video;
     At at;
     int r = go_to(&at, pack, sample, field, reterr);
     if (r < 0)
         return r;
     int type = type_at(&at);
+    if (pen__block_video(&at.block->view, at.sample, field, &video))
+        return go_away(&at, read_video(&at, &video, buf, cap, ret_bytes, reterr), reterr);
     if (type == PEN_TYPE_CLIP) {
         PenFrameRange range = {.step = 1,
                                .n = pen__block_clip(&at.block->view, at.sample, field).n_frames};
@@ -302,6 +334,8 @@ int pen_pack_image(PenPack *pack, uint64_t sample, uint32_t field, uint32_t fram
     if (r < 0)
         return r;
     r = has_frame(&at, frame, reterr);
+    if (r == PEN_OK && is_video(&at))
+        r = not_images(&at, reterr);
     if (r == PEN_OK) {
         PenImageEntry e = pen__block_image(&at.block->view, at.sample, field, frame);
         *ret_image = (PenImage){.width = e.width,
@@ -337,6 +371,8 @@ int pen_pack_read_frames(PenPack *pack, uint64_t sample, uint32_t field, const P
     if (r < 0)
         return r;
     r = check_range(&at, range, reterr);
+    if (r == PEN_OK && is_video(&at))
+        r = not_images(&at, reterr);
     if (r == PEN_OK)
         r = read_frames(&at, range, buf, cap, ret_bytes, reterr);
     return go_away(&at, r, reterr);

@@ -112,7 +112,8 @@ int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *ret
         return r;
     /* Its payloads are objects, wherever its shards are: entire blocks are read, by few requests.
      */
-    pack->is_remote = pack->is_whole = true;
+    pack->is_remote = true;
+    pack->is_whole = !pack->m.schema.has_videos;
     return pen__blocks_renew(pack, reterr);
 }
 
@@ -122,7 +123,8 @@ static int read_manifest(PenPack *p, PenError *reterr)
     int r = load_manifest(p, &source, reterr);
     if (r == PEN_OK) {
         const PenObject *object = pen__source_object(source);
-        p->is_remote = p->is_whole = source->is_remote;
+        p->is_remote = source->is_remote;
+        p->is_whole = p->is_remote && !p->m.schema.has_videos;
         if (object)
             p->object = *object;
         p->first_blocks = pen__alloc_array(p->m.n_shards, sizeof *p->first_blocks);

@@ -49,7 +49,8 @@ int pen__pack_open_store(PenStore *store, PenPack **ret, PenError *reterr);
 int pen__pack_is_remote(const PenPack *p);
 /* 1: pen_pack_preload has loaded it into memory. */
 int pen__pack_is_preloaded(const PenPack *p);
-/* 1: blocks are read and kept whole: it is far, or has a cache. */
+/* 1: blocks are read and kept whole: it is far, or has a cache. Not those with videos: a block of
+ * them may be larger than the memory. */
 int pen__pack_is_whole(const PenPack *p);
 /* 1: from now on, until it is 0 again, all who wait for a server give up. */
 void pen__pack_stop(const PenPack *p, int stop);
@@ -132,6 +133,10 @@ typedef struct PenSpot {
     PenStageClock *clock; /* for the time of checksums; may be NULL */
 } PenSpot;
 
+/* Compares the checksum of the bytes at `offset` of the block. The message names shard, block,
+ * sample and offset. */
+int pen__sum_check(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t expected,
+                   PenError *reterr);
 /* Checks a payload that has been read. The message names shard, block, sample and offset. */
 int pen__payload_check(const PenSpot *at, const PenImageEntry *e, const uint8_t *data,
                        PenError *reterr);
@@ -142,6 +147,19 @@ int pen__payload_check_arrived(const PenSpot *at, const PenImageEntry *e, const 
                                uint64_t arrived, uint32_t *part, PenError *reterr);
 int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *data,
                     PenError *reterr);
+
+/* Checks the runs of a video; `data` has runs [first, end) of its payload. */
+int pen__video_check_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, uint32_t end,
+                          const uint8_t *data, PenError *reterr);
+/* Bytes [from, end) of the payload of a video, and the rest of their runs: one read, checked.
+ * *ret_offset is where in the payload they start. PEN_SLACK readable bytes, all 0, follow. */
+int pen__pack_read_video(const PenSpot *at, uint64_t from, uint64_t end, PenBuf *data,
+                         uint64_t *ret_offset, PenError *reterr);
+/* Reads all of a video in parts, checks each and gives it to `take`, which may be NULL. Memory does
+ * not grow with the video. */
+typedef int (*PenVideoBytesFn)(void *ctx, const uint8_t *data, size_t bytes, PenError *reterr);
+int pen__pack_each_run(const PenSpot *at, PenBuf *data, PenVideoBytesFn take, void *ctx,
+                       PenError *reterr);
 
 /* All of a payload, read and checked; PEN_SLACK readable bytes follow. */
 int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr);

@@ -24,7 +24,7 @@ struct PenPack {
     PenManifest m;
     PenObject object; /* the manifest, in an object store */
     bool is_remote;   /* every read is a request to a server */
-    bool is_whole;    /* blocks are read whole: it is far, or has a cache */
+    bool is_whole;    /* blocks are read whole: it is far, or has a cache, and has no videos */
     PenCache *cache;  /* may be NULL */
     PenPackInfo info;
     uint64_t *first_blocks; /* of the shards, side by side for the search */

@@ -10,26 +10,25 @@
 
 /* How much there is to point at. */
 typedef struct Count {
-    uint64_t images, lengths;
+    uint64_t images, videos, lengths;
 } Count;
 
 static uint32_t frames_of(const PenBlockView *v, uint32_t sample, uint32_t field)
 {
-    int type = v->schema->fields[field].type;
-    if (type == PEN_TYPE_CLIP)
-        return pen__block_clip(v, sample, field).n_frames;
-    if (type == PEN_TYPE_IMAGE)
+    if (v->schema->fields[field].type == PEN_TYPE_IMAGE)
         return pen__block_image(v, sample, field, 0).codec != PEN_STORED_NONE;
-    return 0;
+    return pen__block_images(v, sample, field);
 }
 
 static Count count(const PenBlockView *v)
 {
-    Count c = {0, 0};
+    Count c = {0};
+    PenVideoTable video;
     for (uint32_t s = 0; s < v->n_samples; s++)
         for (uint32_t f = 0; f < v->schema->n_fields; f++) {
             uint32_t n = frames_of(v, s, f);
             c.images += n;
+            c.videos += pen__block_video(v, s, f, &video);
             for (uint32_t i = 0; i < n; i++) {
                 PenImageEntry e = pen__block_image(v, s, f, i);
                 if (e.table_bytes && !pen__block_is_indexed(v, &e))
@@ -80,10 +79,25 @@ static int copy_image(const PenSpot *at, const uint8_t *data, PenStoredImage *to
     return pen__payload_check(at, &e, data + e.offset, reterr);
 }
 
+static int copy_video(const PenSpot *at, const PenVideoTable *t, const uint8_t *data,
+                      PenStoredVideo *to, PenError *reterr)
+{
+    const PenBlockView *v = &at->block->view;
+    PenClipEntry e = pen__block_clip(v, at->sample, at->field);
+    *to = (PenStoredVideo){.data = data + e.offset,
+                           .bytes = e.bytes,
+                           .table = v->data + e.table_offset,
+                           .table_bytes = e.table_bytes,
+                           .n_frames = e.n_frames,
+                           .source_bytes = e.source_bytes};
+    return pen__video_check_runs(at, t, 0, t->n_runs, data + e.offset, reterr);
+}
+
 typedef struct Fill {
     PenCopied *c;
     const PenSchema *schema;
     PenStoredImage *image;
+    PenStoredVideo *video;
     uint32_t *length;
 } Fill;
 
@@ -93,8 +107,12 @@ static int copy_value(Fill *fill, const PenBlock *b, uint32_t s, uint32_t f, Pen
     const uint8_t *data = fill->c->data.data;
     const PenField *field = &fill->schema->fields[f];
     PenSpot at = {.block = b, .sample = s, .field = f};
+    PenVideoTable video;
     int r = PEN_OK;
-    if (pen__field_is_number(field)) {
+    if (pen__block_video(&b->view, s, f, &video)) {
+        to->video = fill->video;
+        r = copy_video(&at, &video, data, fill->video++, reterr);
+    } else if (pen__field_is_number(field)) {
         to->data = pen__block_number(&b->view, s, f);
         to->bytes = fill->schema->widths[f];
     } else if (pen__field_is_blob(field)) {
@@ -153,10 +171,11 @@ static int fill_copied(PenCopied *c, const PenBlock *b, PenError *reterr)
     c->samples = pen__zalloc((size_t)c->n * sizeof *c->samples);
     c->values = pen__zalloc((size_t)c->n * schema->n_fields * sizeof *c->values);
     c->images = pen__alloc_array(n.images, sizeof *c->images);
+    c->videos = pen__alloc_array(n.videos, sizeof *c->videos);
     c->lengths = pen__alloc_array(n.lengths, sizeof *c->lengths);
-    if (!c->samples || !c->values || !c->images || !c->lengths)
+    if (!c->samples || !c->values || !c->images || !c->videos || !c->lengths)
         return pen__fail_memory(reterr, WHERE, "a block");
-    Fill fill = {c, schema, c->images, c->lengths};
+    Fill fill = {c, schema, c->images, c->videos, c->lengths};
     int r = copy_samples(&fill, b, reterr);
     if (r == PEN_OK)
         r = pen__sections_walk(b, c->data.data + b->view.sections_offset, copy_section, &fill,
@@ -196,6 +215,7 @@ void pen__copied_free(PenCopied *c)
     pen__free(c->samples);
     pen__free(c->values);
     pen__free(c->images);
+    pen__free(c->videos);
     pen__free(c->lengths);
     pen__buf_free(&c->data);
     *c = (PenCopied){0};

@@ -11,6 +11,7 @@ typedef struct PenCopied { /* all that the samples point to */
     uint32_t n;
     PenStoredValue *values;
     PenStoredImage *images;
+    PenStoredVideo *videos;
     uint32_t *lengths; /* of segments */
     PenBuf data;       /* the block */
 } PenCopied;
