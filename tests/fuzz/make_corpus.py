@@ -587,6 +587,54 @@ def video_log_seeds():
         save("fuzz_video_log", name, b"\3" + data)
 
 
+def video_packets_seeds():
+    dump = "\\n00000000: 0164 000a ffe1 0018 6764 000a acd9 447b  .d......gd....D{\\n"
+    dump += "00000010: 0110 " + " " * 36 + '  .\\"\\n'
+    turned = "\\n00000000: 0 -65536 0\\n00000001: 65536 0 0\\n00000002: 0 0 1073741824\\n"
+    values = {"codec_name": '"h264"', "width": 64, "height": 48, "pix_fmt": '"yuv420p10le"',
+              "color_range": '"tv"', "color_space": '"bt709"', "time_base": '"1/12800"',
+              "has_b_frames": 2, "extradata": f'"{dump}"', "extradata_size": 18,
+              "side_data_list.side_data.0.displaymatrix": f'"{turned}"'}
+    stream = "".join(f"streams.stream.0.{name}={value}\n" for name, value in values.items())
+    stream += 'format.format_name="mov,mp4,m4a,3gp,3g2,mj2"\n'
+    save("fuzz_video_packets", "stream", b"\0" + stream.encode())
+    save("fuzz_video_packets", "no-format", b"\2" + stream.replace("mp4", "avi").encode())
+    flags = ("K_", "_D", "__C", "K__")
+    packets = [{"pts": 512 * n, "dts": 512 * n - 5, "size": 100 + n, "pos": 7000 * n,
+                "flags": f'"{flags[n % 2]}"', "data_hash": f'"CRC32:{n:08x}"'} for n in range(4)]
+
+    def text(rows):
+        return "".join(f"packets.packet.{n}.{name}={value}\n"
+                       for n, row in enumerate(rows) for name, value in row.items()).encode()
+
+    side = {"side_data_list.side_data.0.side_data_type": '"Encryption info"'}
+    save("fuzz_video_packets", "packets", b"\1" + text(packets))
+    save("fuzz_video_packets", "times", b"\5" + text([packets[0] | {"pts": '"N/A"'}, packets[1]]))
+    save("fuzz_video_packets", "side-data", b"\7" + text([packets[0] | side]))
+    save("fuzz_video_packets", "damaged", b"\x1f" + text([packets[0] | {"flags": flags[2]}]))
+
+
+def video_picture_seeds():
+    """A codec, its configuration and packets, each after its length (see fuzz_video_picture.c)."""
+    h264 = bytes.fromhex("0142001effe1000967 42001e95a0a1b1c001000468ce3c80".replace(" ", ""))
+    hevc = bytes(21) + bytes.fromhex("0301220001000644 01c172b0ff".replace(" ", ""))
+    layer = bytes.fromhex("000001200086840fa28c2030a31f")
+    seeds = {
+        "h264": (0, h264, ["0000000865888400ffffffff", "0000000441 9a2400", "0000000201 9e"]),
+        "h264-start-codes": (0, b"", ["0000016742001e95a0a1b1c0", "00000165 88840003ff"]),
+        "hevc": (1, b"\1" + hevc[1:], ["000000042a01af20", "00000003 1201d0", "0000000348 01ff"]),
+        "vp9": (2, b"", ["8249834200", "860084 00c10202c1", "88"]),
+        "av1": (3, b"", ["12000a0100320210 00", "1200 32022000320230 00", "32 0180"]),
+        "mpeg4": (4, layer, ["000001b6 10c0ff", "000001b650c0ff 000001b690c0ff"]),
+        "mjpeg": (5, b"", ["ffd8ffe0"]),
+        "vp8": (6, b"", ["100200", "310200", "010000"]),
+    }
+    for name, (codec, extra, packets) in seeds.items():
+        parts = [extra, *(bytes.fromhex(packet.replace(" ", "")) for packet in packets)]
+        joined = b"".join(bytes([len(part)]) + part for part in parts)
+        save("fuzz_video_picture", name, bytes([codec]) + joined)
+
+
 def roundtrip_seeds():
     for n in range(24):
         dice = random.Random(f"roundtrip {n}")
@@ -811,6 +859,8 @@ def main():
     plan_seeds()
     gulp_seeds()
     video_log_seeds()
+    video_packets_seeds()
+    video_picture_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()

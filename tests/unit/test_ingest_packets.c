@@ -66,7 +66,6 @@ static const Case cases[] = {
      .options = "-use_editlist 0",
      .codec = PEN_CODED_H264,
      .container = PEN_CONTAINER_MP4,
-     .is_slow = true,
      .is_cut = true},
     {.name = "open.mp4",
      .encoder = "libx264",

@@ -63,24 +63,31 @@ static bool is_matroska(const PenPacketFile *f)
     return f->container == PEN_CONTAINER_MATROSKA || f->container == PEN_CONTAINER_WEBM;
 }
 
-int pen__packet_file_read(PenPacketFile *f, const PenListedPacket *packet, uint64_t number,
-                          uint64_t *ret_offset, const uint8_t **ret_data, PenError *reterr)
+/* The packet, and as many bytes more as a block's head may have: *ret_bytes of them. */
+static int read_more(PenPacketFile *f, const PenListedPacket *packet, uint64_t number,
+                     uint64_t *ret_bytes, PenError *reterr)
 {
     uint64_t left = f->source->bytes - PEN_MIN(f->source->bytes, packet->position);
-    uint64_t bytes = packet->bytes + (is_matroska(f) ? PEN_MIN(BLOCK_HEAD, left) : 0);
-    size_t head = 0;
     if (packet->bytes > MAX_BYTES)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                          "%s: expected packets of at most %u bytes, found %u" PEN_VIDEO_INSTEAD,
                          f->name, MAX_BYTES, packet->bytes);
-    bytes = PEN_MIN(bytes, left);
-    f->data.bytes = 0;
-    if (pen__buf_reserve(&f->data, (size_t)bytes + BLOCK_HEAD) < 0)
+    if (packet->bytes > left)
+        return fail_other(f, number, "the end of the file", reterr);
+    uint64_t most = packet->bytes + (uint64_t)(is_matroska(f) ? BLOCK_HEAD : 0);
+    *ret_bytes = PEN_MIN(most, left);
+    if (pen__buf_reserve(&f->data, (size_t)most) < 0)
         return pen__fail_memory(reterr, WHERE, f->name);
-    memset(f->data.data, 0, BLOCK_HEAD);
-    int r = bytes
-                ? pen__source_read(f->source, f->data.data, (size_t)bytes, packet->position, reterr)
-                : PEN_OK;
+    memset(f->data.data, 0, (size_t)PEN_MIN(most, BLOCK_HEAD));
+    return pen__source_read(f->source, f->data.data, (size_t)*ret_bytes, packet->position, reterr);
+}
+
+int pen__packet_file_read(PenPacketFile *f, const PenListedPacket *packet, uint64_t number,
+                          uint64_t *ret_offset, const uint8_t **ret_data, PenError *reterr)
+{
+    uint64_t bytes = 0;
+    size_t head = 0;
+    int r = read_more(f, packet, number, &bytes, reterr);
     if (r < 0)
         return r;
     if (is_matroska(f)) {
