@@ -216,6 +216,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "  an image: KEY, with a suffix such as .jpg if the key has none\n"
             "  further images of a sample: KEY.FIELD.png\n"
             "  the frames of a clip: KEY/00001.jpg, KEY/00002.jpg, ...\n"
+            "  a clip that is stored as a video: KEY.mp4, KEY.mkv, ...\n"
             "  bytes and JSON: KEY.FIELD.bin, KEY.FIELD.json\n"
             "  numbers and texts: columns of DIR/samples.csv\n"
             "  class names: DIR/samples.classes.csv\n"

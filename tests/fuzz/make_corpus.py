@@ -10,6 +10,7 @@ zstd and lz4 for some seeds.
 """
 
 import bz2
+import fractions
 import gzip
 import io
 import lzma
@@ -27,6 +28,7 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
+import plain_video  # noqa: E402
 from plain_writer import (  # noqa: E402
     NO_IMAGE,
     Field,
@@ -635,6 +637,27 @@ def video_picture_seeds():
         save("fuzz_video_picture", name, bytes([codec]) + joined)
 
 
+def video_table_seeds():
+    """Size of the payload, number of frames, and a table; or 0, 0, and packets."""
+    dice = random.Random(21)
+    stream = {"codec": 1, "container": 1, "width": 64, "height": 48, "extra": b"avcC",
+              "tick": fractions.Fraction(1, 12800)}
+    for name, n, gop, b in (("one", 1, 1, 0), ("open", 100, 12, 2), ("long", 120, 250, 3),
+                            ("keys", 70, 1, 0)):
+        packets, plain, end = [], b"", 40
+        for at in range(0, n, b + 1):
+            times = list(range(at, min(at + b + 1, n)))
+            for time in [times[-1], *times[:-1]]:
+                key, hidden = time == times[-1] and at % gop < b + 1, dice.random() < 0.1 and n > 1
+                packets.append(plain_video.Packet(end, dice.randrange(1, 300), 512 * time, key,
+                                                  hidden))
+                plain += struct.pack("<IHiBx", end, packets[-1].bytes, 512 * time, key + 2 * hidden)
+                end += packets[-1].bytes + dice.choice([0, 0, 20])
+        table, shown = plain_video.write(stream, packets, bytes(end), lambda *_: 0)
+        save("fuzz_video_table", name, struct.pack("<II", end, shown) + table)
+        save("fuzz_video_table", f"{name}-packets", bytes(8) + plain)
+
+
 def roundtrip_seeds():
     for n in range(24):
         dice = random.Random(f"roundtrip {n}")
@@ -861,6 +884,7 @@ def main():
     video_log_seeds()
     video_packets_seeds()
     video_picture_seeds()
+    video_table_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()

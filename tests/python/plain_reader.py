@@ -3,7 +3,8 @@
 
 Pack(path).samples[n] is (key, {field name: value}) and .numbers[key] is n. An array is a tuple, as
 is a ragged value, all rows one after another. An image is a dict with its stored bytes as "data", a
-clip a list of images; bytes, json, text are bytes. A missing value is None.
+clip a list of images, or a dict if it is a video; bytes, json, text are bytes. A missing value is
+None.
 """
 
 import argparse
@@ -17,12 +18,13 @@ import re
 import struct
 
 import plain_jpeg
+import plain_video
 
 # Each record: its name, its fields with their format (those called zero must be 0), and its rules.
 LAYOUTS = """
 manifest magic:8s version:I crc:I must:Q may:Q n_samples:Q block_samples:Q n_blocks:Q n_shards:Q
   manifest_bytes:Q n_sections:I zero:52s | magic == b"PENSTOCK" | version == 1
-  | must == 0 or 0 < must < 16
+  | must == 0 or 0 < must < 32
   | n_sections <= 64 | 1 <= block_samples <= 2**31 | n_blocks == up(n_samples, block_samples)
 part type:4s flags:I offset:Q bytes:Q crc:I zero:4s | type.isalpha()
   | flags == (type in (b"SCHM", b"SHRD")) or flags == 1 and type in (b"CLAS", b"SETT", b"STAT")
@@ -60,7 +62,8 @@ index head_bytes:I n_entries:I n_sums:I unit:H kind:B components:B h_samp:B v_sa
   lead_bytes:I scan_bytes:I | kind == 1 | features & 2 | codec == 1 and how in (2, 5, 6, 7)
   | components == channels in (1, 3) | n_entries > 1 | n_sums == up(scan_bytes, 4096) + 2
   | 0 < unit * (1 if components == 1 else h_samp * v_samp + 2) <= 48
-clip offset:Q bytes:Q n_frames:I zero:4s table_offset:Q table_bytes:Q zeros:8s
+clip offset:Q bytes:Q n_frames:I kind:I table_offset:Q table_bytes:Q source_bytes:Q
+  | kind == 0 or kind == 1 and features & 16 | kind == 1 or source_bytes == 0
 table head_bytes:I n_segments:I n_runs:I unit:H length_bytes:B components:B h_samp:B v_samp:B
   zero:2s | length_bytes in (0, 2, 4) | table_bytes == 20 + 4 * n_runs + length_bytes * n_segments
   | 0 < n_segments <= bytes | codec == 4 or codec == 1 and how in (1, 2, 5)
@@ -102,7 +105,7 @@ class Place(collections.namedtuple("Place", "shard block sample field frame run"
 
     def stats(self, data, counts):
         for n, (found,) in enumerate(struct.iter_unpack("<Q", data)):
-            known = 0 < n < 4 or 8 <= n < 48 or n >= 72
+            known = 0 < n < 4 or 6 <= n < 48 or n >= 72
             self.same(f"statistic {n}", counts[n] if known else found, found)
 
 
@@ -370,12 +373,13 @@ class Pack:
             yield 0, b"".join(struct.pack(f"<{size}{code}", *row) for row in rows)
         if field.type in (IMAGE, CLIP):
             none = {"width": 0, "height": 0, "orientation": 0}
-            firsts = values if field.type == IMAGE else [(v or [none])[0] for v in values]
+            firsts = [(v or [none])[0] if isinstance(v, list) else v for v in values]
             sizes = [(image["width"], image["height"], image["orientation"]) for image in firsts]
             upright = [(h, w) if turned > 4 else (w, h) for w, h, turned in sizes]
             yield 1, b"".join(struct.pack("<II", *size) for size in upright)
         if field.type == CLIP:
-            yield 2, b"".join(struct.pack("<I", len(frames)) for frames in values)
+            numbers = [len(v) if isinstance(v, list) else v["n_frames"] for v in values]
+            yield 2, b"".join(struct.pack("<I", number) for number in numbers)
 
     def read_value(self, place, field, entry):
         if field.type >= I64 and not field.ragged:
@@ -384,7 +388,10 @@ class Pack:
         if field.type == IMAGE:
             return self.read_image(place, entry, timestamp=0, low=0)
         if field.type == CLIP:
-            clip, start = entry.read(place, "clip", offset=self.payloads.at), self.heap.at
+            known = {"offset": self.payloads.at, "features": self.head.must}
+            clip, start = entry.read(place, "clip", **known), self.heap.at
+            if clip.kind:
+                return self.read_video(place, clip)
             table, numbers = Part(self.heap.take(place, 64 * clip.n_frames)), range(clip.n_frames)
             frames = [self.read_image(place._replace(frame=n), table, low=1) for n in numbers]
             sizes = (start if frames else 0, self.heap.at - start, self.payloads.at - clip.offset)
@@ -401,6 +408,17 @@ class Pack:
         whole = len(data) % (struct.calcsize(f"<{code}") * math.prod(self.row(field))) == 0
         place.need(whole, f"{len(data)} bytes are no rows of {self.row(field)}")
         return struct.unpack(f"<{n}{code}", data)
+
+    def read_video(self, place, clip):
+        table = self.heap.take(place, clip.table_bytes, clip.table_offset)
+        video = plain_video.read(place.need, table, clip.bytes, clip.n_frames)
+        least = clip.bytes if video["container"] else 0
+        place.need(clip.bytes <= clip.source_bytes <= (least or clip.source_bytes), "source_bytes")
+        data = self.payloads.take(place, clip.bytes)
+        for n, (run, crc) in enumerate(zip(plain_video.runs(data), video.pop("sums"))):
+            place.sum("run of a video", run, crc, run=n + 1)
+        self.counts.update({6: 1, 7: clip.n_frames})
+        return {"data": data, "n_frames": clip.n_frames, "source_bytes": clip.source_bytes, **video}
 
     def read_image(self, place, entry, **known):
         image = entry.read(place, "image", features=self.head.must, **known)

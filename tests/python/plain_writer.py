@@ -7,7 +7,8 @@
 
 To make packs that are wrong in one place and right in all others, write_pack takes a function
 edit(part, data, shard, block) that may change each part, a bytearray, before its checksum is made.
-It shares no code with the reader.
+It shares no code with the reader but that of video tables. A clip is a list of images, or for a
+video a dict: data, stream and packets as in plain_video.py, n_frames, source_bytes.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ import struct
 import typing
 
 import plain_jpeg
+import plain_video
 
 ALL = 0xFFFFFFFF
 TYPES = {"image": 1, "clip": 2, "bytes": 3, "json": 4, "text": 5, "i64": 6, "f32": 7, "f64": 8}
@@ -193,9 +195,12 @@ def columns_of(field, values):
     if field.type == "image":
         yield 1, b"".join(struct.pack("<II", *upright(pic)) for pic in values)
     if field.type == "clip":
-        sizes = [upright(frames[0]) if frames else (0, 0) for frames in values]
+        sizes = [upright(frames["stream"]) if isinstance(frames, dict)
+                 else upright(frames[0]) if frames else (0, 0) for frames in values]
         yield 1, b"".join(struct.pack("<II", *size) for size in sizes)
-        yield 2, b"".join(struct.pack("<I", len(frames)) for frames in values)
+        numbers = [frames["n_frames"] if isinstance(frames, dict) else len(frames)
+                   for frames in values]
+        yield 2, b"".join(struct.pack("<I", number) for number in numbers)
 
 
 def columns_section(shard, samples):
@@ -221,7 +226,9 @@ class Block:
         tables = sum(self.table_bytes(pic) for _, _, _, pic in self.pictures())
         tables += 4 * sum(bool(pic["meta"]) for _, _, _, pic in self.pictures())
         tables += 4 * bool(columns)
-        frames = sum(len(pics) for _, _, pics in self.clips())
+        frames = sum(len(pics) for _, _, pics in self.clips() if isinstance(pics, list))
+        tables += sum(len(self.video_table(*clip)[0]) for clip in self.clips()
+                      if isinstance(clip[2], dict))
         self.index_bytes = self.entries + len(self.heap) + tables + 64 * frames
 
     def clips(self):
@@ -237,7 +244,7 @@ class Block:
                 if field.type == "image":
                     yield i, f, 0, values[field.name]
         for i, f, frames in self.clips():
-            for n, frame in enumerate(frames):
+            for n, frame in enumerate(frames if isinstance(frames, list) else []):
                 yield i, f, n, frame
 
     @staticmethod
@@ -271,7 +278,23 @@ class Block:
         crc = self.sum(value, i, f)
         return struct.pack("<QQII", self.add_payload(value), len(value), crc, missing)
 
+    def video_table(self, i, f, video):
+        def make_sum(run, number):
+            return self.sum(run, i, f, 0, number)
+        return plain_video.write(video["stream"], video["packets"], video["data"], make_sum)
+
+    def video_entry(self, i, f, video):
+        table, n_frames = self.video_table(i, f, video)
+        whole, size = video["stream"]["container"], len(video["data"])
+        source = size if whole else video["source_bytes"]
+        for number, amount in ((0, source if whole else size), (6, 1), (7, n_frames)):
+            self.count(number, amount)
+        places = (self.add_heap(table), len(table), source)
+        return struct.pack("<QQIIQQQ", self.add_payload(video["data"]), size, n_frames, 1, *places)
+
     def clip_entry(self, i, f, frames):
+        if isinstance(frames, dict):
+            return self.video_entry(i, f, frames)
         # The segment tables follow the entries of all frames, which are made with them.
         start = self.index_bytes + len(self.payloads)
         table = self.add_heap(bytes(64 * len(frames))) if frames else 0
@@ -393,12 +416,14 @@ def build_shard(shard, blocks, block_samples, n_stats, must, has_columns):
 def must_of(fields, samples):
     values = [value for _, sample in samples for value in sample.values()]
     values += [frame for value in values if isinstance(value, list) for frame in value]
-    pictures = [value for value in values if isinstance(value, dict)]
+    pictures = [value for value in values if isinstance(value, dict) and "stream" not in value]
+    videos = any(isinstance(value, dict) and "stream" in value for value in values)
     entries = any(isinstance(picture["segments"], Index) for picture in pictures)
     plain = any((picture["codec"], picture["how"], picture["segments"]) == ("jpeg", "encoded", None)
                 for picture in pictures)
     ragged = any(field.ragged() for field in fields)
-    return any(field.optional for field in fields) + 2 * (entries or plain) + 8 * ragged
+    must = any(field.optional for field in fields) + 2 * (entries or plain) + 8 * ragged
+    return must + 16 * videos
 
 
 def schema_section(fields):
