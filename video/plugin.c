@@ -35,6 +35,7 @@ struct PenVideoDecoder {
     AVFrame *frame;
     VideoLog log;
     bool is_h264;
+    bool can_skip;   /* pictures that no other one refers to */
     bool is_started; /* a picture that is not leading came out since it was opened or flushed */
     PenVideoPicture picture;
 };
@@ -129,6 +130,26 @@ static int open_context(PenVideoDecoder *d, const AVCodec *codec,
     return r < 0 ? r : avcodec_open2(c, codec, NULL);
 }
 
+/* Is it certain that what the decoder skips is not needed? In HEVC, a picture that is not referred
+ * to within its temporal layer may be referred to from a higher one, so there has to be one layer:
+ * the configuration record ("hvcC") has their number. Pictures of VP8, VP9 and AV1 that are not
+ * referred to may change probabilities of those that follow. */
+static bool can_skip(const PenVideoDecoderConfig *config)
+{
+    enum { VERSION = 0, LAYERS = 21 }; /* bytes of the record */
+    const uint8_t *record = config->extra;
+    switch (config->codec) {
+    case PEN_VIDEO_H264:
+    case PEN_VIDEO_MPEG4:
+        return true;
+    case PEN_VIDEO_HEVC:
+        return config->extra_bytes > LAYERS && record[VERSION] == 1 &&
+               (record[LAYERS] >> 3 & 7) == 1;
+    default:
+        return false;
+    }
+}
+
 static int open_decoder(const PenVideoDecoderConfig *config, PenVideoDecoder **ret,
                         PenError *reterr)
 {
@@ -145,6 +166,7 @@ static int open_decoder(const PenVideoDecoderConfig *config, PenVideoDecoder **r
     if (!d)
         return fail_memory(reterr);
     d->codec = name;
+    d->can_skip = can_skip(config);
     d->is_h264 = config->codec == PEN_VIDEO_H264;
     video_log_begin(&d->log);
     r = open_context(d, codec, config);
@@ -166,7 +188,7 @@ static int send_packet(PenVideoDecoder *d, const PenCodedPacket *packet, PenErro
                           "packet: expected 1 to %d bytes and a time of at most 2^60", MAX_PACKET);
     bool leading = packet->flags & PEN_VIDEO_LEADING, wanted = packet->flags & PEN_VIDEO_WANTED;
     AVCodecContext *c = d->context;
-    c->skip_frame = wanted ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
+    c->skip_frame = wanted || !d->can_skip ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
     av_frame_unref(d->frame);
     AVPacket *p = d->packet; /* without an owner of its data: libavcodec copies it and pads it */
     p->data = (uint8_t *)(uintptr_t)packet->data;

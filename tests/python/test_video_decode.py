@@ -30,6 +30,8 @@ CASES = {
     "h264-422-10": ("a.mp4", *X264, "yuv422p10le", "-g", "12", "-flags", "+ilme+ildct"),
     "hevc-open": ("a.mp4", *X265, "yuv420p", "-x265-params",
                   "log-level=none:keyint=10:min-keyint=10:open-gop=1:bframes=4"),
+    "hevc-layers": ("a.mp4", *X265, "yuv420p", "-x265-params",
+                    "log-level=none:keyint=12:temporal-layers=1:bframes=3:b-adapt=0"),
     "hevc-444-12": ("a.mp4", *X265, "yuv444p12le", "-x265-params", "log-level=none:keyint=12"),
     "vp9": ("a.mp4", "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p", "-g", "12", "-cpu-used", "8"),
     "av1": ("a.mp4", "-c:v", "libsvtav1", "-pix_fmt", "yuv420p10le", "-g", "12", "-preset", "10"),

@@ -8,7 +8,7 @@
  *     stream CODEC WIDTH HEIGHT EXTRA     a new video; EXTRA is hexadecimal, or - for none
  *     packet OFFSET BYTES TIME FLAGS
  *     drain
- *     damage SEED                         changes bytes of all packets that follow; 0 = stops that
+ *     damage SEED                         damages some of the packets that follow; 0 = none
  *     use PATH                            pen_video_use
  *
  * The planes of each picture go to the file PIXELS without gaps, and a line about it to stdout. An
@@ -97,15 +97,21 @@ static void receive(Driver *d)
     report(d, r, &err);
 }
 
-/* Another one for each packet: some bytes are changed, and the end may be missing. */
+static uint64_t draw(Driver *d)
+{
+    d->seed = d->seed * 6364136223846793005u + 1442695040888963407u;
+    return d->seed >> 33;
+}
+
+/* One packet in eight: changes up to four bits, or cuts off its end. */
 static size_t damage(Driver *d, uint8_t *data, size_t bytes)
 {
-    uint64_t x = d->seed = d->seed * 6364136223846793005u + 1442695040888963407u;
-    for (uint64_t n = x >> 60; n; n--) {
-        x = x * 6364136223846793005u + 1442695040888963407u;
-        data[(x >> 20) % bytes] ^= (uint8_t)(1u << (x >> 60 & 7));
-    }
-    return x >> 61 ? bytes : 1 + (x >> 30) % bytes;
+    if (draw(d) % 8)
+        return bytes;
+    uint64_t n = draw(d) % 5;
+    for (uint64_t i = 0; i < n; i++)
+        data[draw(d) % bytes] ^= (uint8_t)(1u << draw(d) % 8);
+    return n ? bytes : 1 + draw(d) % bytes;
 }
 
 /* The next number of a line. */
