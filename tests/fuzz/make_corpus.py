@@ -6,7 +6,7 @@
 
 Only files named seed-* are made anew; what fuzzing has found stays, and so do the seeds of targets
 that are written by hand. Needs Pillow, and the programs jpegtran and cjpeg (libjpeg-turbo-progs),
-zstd and lz4 for some seeds.
+zstd, lz4 and ffmpeg for some seeds.
 """
 
 import bz2
@@ -29,6 +29,7 @@ from PIL import Image
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
 import plain_video  # noqa: E402
+from packet_tools import CODECS, Video, encode  # noqa: E402
 from plain_writer import (  # noqa: E402
     NO_IMAGE,
     Field,
@@ -658,6 +659,27 @@ def video_table_seeds():
         save("fuzz_video_table", f"{name}-packets", bytes(8) + plain)
 
 
+def video_seeds():
+    """The first packets of a video of each codec, as fuzz_video_decode.c takes them."""
+    cases = {
+        "h264": ("a.mp4", "libx264", "yuv420p"), "h264-10": ("a.mp4", "libx264", "yuv422p10le"),
+        "hevc": ("a.mp4", "libx265", "yuv420p"), "vp9": ("a.mp4", "libvpx-vp9", "yuv420p"),
+        "av1": ("a.mp4", "libsvtav1", "yuv420p"), "mpeg4": ("a.mp4", "mpeg4", "yuv420p"),
+        "mjpeg": ("a.mov", "mjpeg", "yuvj420p"), "vp8": ("a.ivf", "libvpx", "yuv420p"),
+    }
+    for name, (file, encoder, pixels) in cases.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = encode(pathlib.Path(folder, file), "-c:v", encoder, "-pix_fmt", pixels,
+                          size="64x64" if name == "av1" else "64x48", frames=5)
+            video, data = Video(path), path.read_bytes()
+        extra = bytes.fromhex(video.extra)
+        seed = bytes([CODECS[video.stream["codec_name"]], name == "av1"])
+        seed += struct.pack("<H", len(extra)) + extra
+        for i, p in enumerate(video.packets):
+            seed += struct.pack("<BH", i != 2, p.size) + data[p.offset:p.offset + p.size]
+        save("fuzz_video_decode", name, seed)
+
+
 def roundtrip_seeds():
     for n in range(24):
         dice = random.Random(f"roundtrip {n}")
@@ -885,6 +907,7 @@ def main():
     video_packets_seeds()
     video_picture_seeds()
     video_table_seeds()
+    video_seeds()
     roundtrip_seeds()
     region_seeds(jpegs, pngs)
     own_seeds()
