@@ -87,8 +87,8 @@ static Bits escaped(const Bits *b)
     return ret;
 }
 
-/* With fields; `high`: planes of their own, scaling lists, and pictures in an order of type 1. */
-static Bits h264_sequence(bool high)
+/* `high`: planes of their own, scaling lists, and pictures in an order of type 1. */
+static Bits h264_sequence(bool high, bool has_fields)
 {
     Bits b = {0};
     put(&b, 32, 0x67000000u | (high ? 244u : 66u) << 16 | 30);
@@ -112,15 +112,15 @@ static Bits h264_sequence(bool high)
         put(&b, 1, 0);
         put_golomb(&b, 5);
         put_golomb(&b, 6);
-        put_golomb(&b, 2);
-        put_golomb(&b, 7);
-        put_golomb(&b, (1u << 30) - 1); /* 30 bits 0, a 1, and 30 bits 0 */
+        put_golomb(&b, 4);
+        for (int i = 0; i < 4; i++)
+            put_golomb(&b, (1u << 30) - 1); /* 30 bits 0, a 1, and 30 bits 0 */
     }
     put_golomb(&b, 1);
     put(&b, 1, 0);
     put_golomb(&b, 3);
     put_golomb(&b, 2);
-    put(&b, 1, 0); /* frame_mbs_only_flag */
+    put(&b, 1, !has_fields);
     put(&b, 8, 0xff);
     return escaped(&b);
 }
@@ -141,7 +141,7 @@ static Bits h264_slice(bool high, unsigned type, uint32_t first, uint32_t kind, 
 
 static void start_h264(PenPictureParser *p, bool high)
 {
-    Bits sequence = h264_sequence(high), set = {0}, extra = {0};
+    Bits sequence = h264_sequence(high, true), set = {0}, extra = {0};
     put(&set, 8, 0x68);
     put_golomb(&set, 3);
     put_golomb(&set, 1);
@@ -223,7 +223,7 @@ TEST(h264_start_codes)
 {
     PenPictureParser p;
     PenPicture found;
-    Bits sequence = h264_sequence(false), set = {0}, b = {0}, slice;
+    Bits sequence = h264_sequence(false, true), set = {0}, b = {0}, slice;
     put(&set, 8, 0x68);
     put_golomb(&set, 3);
     put_golomb(&set, 1);
@@ -237,6 +237,20 @@ TEST(h264_start_codes)
     CHECK_STR(parse(&p, &b, &found), "interlaced H.264 with a packet for each field");
     CHECK(!pen__picture_start(&p, PEN_CODED_H264, NULL, 0)); /* parameter sets in the packet */
     CHECK_STR(parse(&p, &b, &found), "interlaced H.264 with a packet for each field");
+}
+
+TEST(h264_sequences)
+{
+    for (int i = 0; i < 4; i++) {
+        PenPictureParser p;
+        Bits sequence = h264_sequence(i % 2, i / 2), b = {0};
+        add_unit(&b, &sequence, false);
+        CHECK(!pen__picture_start(&p, PEN_CODED_H264, b.data, b.n / 8));
+        CHECK(p.sequences[1].is_known && !p.sequences[0].is_known);
+        CHECK_INT(p.sequences[1].has_planes, i % 2);
+        CHECK_INT(p.sequences[1].has_fields, i / 2);
+        CHECK_INT(p.sequences[1].number_bits, 6);
+    }
 }
 
 /* ---- HEVC ------------------------------------------------------------------------------------ */
@@ -532,6 +546,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(h264);
     RUN(h264_start_codes);
+    RUN(h264_sequences);
     RUN(hevc_leading);
     RUN(hevc_refused);
     RUN(vp8);
