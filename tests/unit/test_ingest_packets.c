@@ -306,6 +306,19 @@ static int list_file(const char *path, PenVideoList *list, PenError *err)
     return pen__video_list(&s, path, list, err);
 }
 
+/* A pack takes it, with the same frames. */
+static void check_table(const PenVideoList *list)
+{
+    PenBuf table = {0};
+    PenError err = {0};
+    uint32_t frames = 0;
+    pen__video_table_write(&list->stream, list->packets, list->n, list->file_bytes, &table, &frames,
+                           &err);
+    CHECK_STR(err.message, "");
+    CHECK_INT(frames, list->n_shown);
+    pen__buf_free(&table);
+}
+
 static void check_case(const Case *c)
 {
     PenVideoList list;
@@ -321,6 +334,7 @@ static void check_case(const Case *c)
     CHECK_INT(list.stream.orientation, 1);
     CHECK_INT(list.stream.depth, 8);
     check_times(path, &list);
+    check_table(&list);
     if (!c->is_cut && (all_cases || c->of))
         check_bytes(path, &list);
     pen__video_list_free(&list);
