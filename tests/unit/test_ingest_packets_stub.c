@@ -239,13 +239,15 @@ static int spawn_free(const PenSpawn *what, PenSpawned *ret)
     return pen__sys_real.spawn(&free_one, ret);
 }
 
-/* Prints `stream` when it is asked for that, and `packets` otherwise; then runs `rest`. */
+/* Prints `packets` and `stream`, as it is asked for them, and runs `rest` after the packets. */
 static void stub_ffprobe(const char *stream, const char *packets, const char *rest)
 {
     char script[8192];
     help_text("stream.txt", stream);
     help_text("packets.txt", packets);
-    snprintf(script, sizeof script, "case \"$*\" in *data_hash*) cat '%s'; %s;; *) cat '%s';; esac",
+    snprintf(script, sizeof script,
+             "case \"$*\" in *packet=*) cat '%s'; %s;; esac; "
+             "case \"$*\" in *stream=*) cat '%s';; esac",
              at("packets.txt"), rest, at("stream.txt"));
     stub("ffprobe", script);
 }
@@ -379,9 +381,11 @@ TEST(missing_times)
     CHECK_LIST("v.mov", PEN_E_UNSUPPORTED, "found none in packet 0; pack it with --mode encode");
 }
 
-TEST(programs)
+/* Of a small file, which takes one run, and of a large one. */
+static void check_programs(size_t bytes)
 {
-    help_file("v.mov", content, 16);
+    static const uint8_t file[200000];
+    help_file("v.mov", file, bytes);
     stub_ffprobe(STREAM, "", ":");
     CHECK_LIST("v.mov", PEN_E_DECODE, "expected frames, found none");
     stub_ffprobe(STREAM, GOOD, "echo bad >&2; exit 1");
@@ -391,7 +395,8 @@ TEST(programs)
     stub_ffprobe(STREAM, "", "kill -KILL $$");
     CHECK_LIST("v.mov", PEN_E_IO, "was killed by another process");
     stub_ffprobe(STREAM, "", "yes");
-    CHECK_LIST("v.mov", PEN_E_DECODE, "something else: \"y\"");
+    CHECK_LIST("v.mov", bytes > 16 ? PEN_E_DECODE : PEN_E_LIMIT,
+               bytes > 16 ? "something else: \"y\"" : "8388608");
     stub("ffprobe", "yes");
     CHECK_LIST("v.mov", PEN_E_LIMIT, "8388608");
     stub_ffprobe(S "codec_name=\"h264\"\n" SIZE S "pix_fmt=\"yuv420p\"\n" S BASE FORMAT S
@@ -401,6 +406,12 @@ TEST(programs)
     CHECK_LIST("v.mov", PEN_E_UNSUPPORTED, "an H.264 configuration that is cut off");
     stub_ffprobe(STREAM, "", ":");
     CHECK_LIST("none.mov", PEN_E_NOT_FOUND, "none.mov");
+}
+
+TEST(programs)
+{
+    check_programs(16);
+    check_programs(200000);
 }
 
 int main(int argc, char **argv)

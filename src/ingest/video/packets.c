@@ -7,14 +7,24 @@
 #include "ingest/video/video_impl.h"
 
 #define WHERE "ingest/video"
-#define MAX_STREAM_TEXT ((uint64_t)8 << 20) /* a configuration of 1 MiB takes 4.5 */
+#define MAX_TEXT ((uint64_t)8 << 20)        /* a configuration of 1 MiB takes 4.5 */
 #define MAX_PACKET_TEXT ((uint64_t)8 << 30) /* 512 bytes for each of PEN_MAX_VIDEO_PACKETS */
+
+#define STREAM_ENTRIES                                                                             \
+    "format=format_name:stream=codec_name,width,height,pix_fmt,color_range,color_space,time_base," \
+    "has_b_frames,extradata,extradata_size:stream_side_data=displaymatrix"
+#define PACKET_ENTRIES "packet=pts,dts,size,pos,flags,data_hash:packet_side_data=side_data_type"
+
+/* ffprobe dumps a codec's configuration as text only together with all packets, and that takes 30
+ * times as long as hashing them: two runs, unless starting the program takes longer. */
+#define MAX_DUMPED ((uint64_t)128 << 10)
 
 /* ---- ffprobe --------------------------------------------------------------------------------- */
 
-static int run_ffprobe(const PenVideoSettings *settings, const char *path, const char *option,
-                       const char *value, const char *entries, PenProcessSettings *s,
-                       PenProcessResult *result, PenError *reterr)
+/* `dump`: "-show_data", or NULL. */
+static int run_ffprobe(const PenVideoSettings *settings, const char *path, const char *entries,
+                       const char *dump, PenProcessSettings *s, PenProcessResult *result,
+                       PenError *reterr)
 {
     static const char formats[] = PEN_VIDEO_FORMATS;
     PenBuf url = {0};
@@ -33,12 +43,13 @@ static int run_ffprobe(const PenVideoSettings *settings, const char *path, const
                           "V:0",
                           "-show_entries",
                           entries,
+                          "-show_data_hash",
+                          "CRC32",
                           "-of",
                           "flat",
                           "-i",
                           (const char *)url.data,
-                          option,
-                          value,
+                          dump,
                           NULL};
     s->argv = argv;
     r = r < 0 ? pen__fail_memory(reterr, WHERE, path)
@@ -47,28 +58,6 @@ static int run_ffprobe(const PenVideoSettings *settings, const char *path, const
         r = pen__video_fail_exit("ffprobe", path, result, reterr);
     s->argv = NULL;
     pen__buf_free(&url);
-    return r;
-}
-
-/* Dumping bytes as text takes 30 times as long as hashing them, so the configuration of the codec
- * and the packets are listed by two runs. */
-static int probe_stream(const PenVideoSettings *settings, const char *path, PenStreamText *ret,
-                        PenError *reterr)
-{
-    PenBuf text = {0};
-    PenProcessResult result;
-    PenProcessSettings s = {
-        .take = pen__process_take_buf, .take_ctx = &text, .out_bytes = MAX_STREAM_TEXT};
-    int r = run_ffprobe(settings, path, "-show_data", NULL,
-                        "format=format_name:stream=codec_name,width,height,pix_fmt,color_range,"
-                        "color_space,time_base,has_b_frames,extradata,extradata_size:"
-                        "stream_side_data=displaymatrix",
-                        &s, &result, reterr);
-    if (r == PEN_OK && pen__buf_add(&text, "", 1) < 0)
-        r = pen__fail_memory(reterr, WHERE, path);
-    if (r == PEN_OK)
-        r = pen__stream_text_parse(path, (const char *)text.data, ret, reterr);
-    pen__buf_free(&text);
     return r;
 }
 
@@ -161,15 +150,56 @@ static int take_text(void *ctx, const void *data, size_t bytes, PenError *reterr
     return pen__packet_log_take(&l->log, data, bytes, reterr);
 }
 
+static int start_pictures(Listing *l, PenError *reterr)
+{
+    const PenVideoStream *s = &l->list->stream;
+    const char *wrong = pen__picture_start(&l->pictures, s->codec, s->extra, s->extra_bytes);
+    return wrong ? pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%s: expected a stream that can be stored, found %s" PEN_VIDEO_INSTEAD,
+                             l->name, wrong)
+                 : PEN_OK;
+}
+
+/* The stream, and packets that come before it in the text of one run. */
+static int take_stream(Listing *l, const PenBuf *output, PenError *reterr)
+{
+    PenStreamText stream = {0};
+    const char *text = (const char *)output->data, *end = text;
+    while (strncmp(end, "packets.", 8) == 0)
+        end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
+    int r = pen__stream_text_parse(l->name, end, &stream, reterr);
+    l->list->stream = stream.stream;
+    l->list->extra = stream.extra;
+    l->list->stream.container = l->file.container;
+    l->has_reordering = stream.has_reordering;
+    if (r == PEN_OK)
+        r = start_pictures(l, reterr);
+    return r < 0 ? r : pen__packet_log_take(&l->log, text, (size_t)(end - text), reterr);
+}
+
+static int probe_stream(const PenVideoSettings *settings, Listing *l, bool with_packets,
+                        PenError *reterr)
+{
+    PenBuf text = {0};
+    PenProcessResult result;
+    PenProcessSettings s = {
+        .take = pen__process_take_buf, .take_ctx = &text, .out_bytes = MAX_TEXT};
+    int r = run_ffprobe(settings, l->name,
+                        with_packets ? PACKET_ENTRIES ":" STREAM_ENTRIES : STREAM_ENTRIES,
+                        "-show_data", &s, &result, reterr);
+    if (r == PEN_OK && pen__buf_add(&text, "", 1) < 0)
+        r = pen__fail_memory(reterr, WHERE, l->name);
+    if (r == PEN_OK)
+        r = take_stream(l, &text, reterr);
+    pen__buf_free(&text);
+    return r < 0 ? r : check_damage(l->name, &result, reterr);
+}
+
 static int probe_packets(const PenVideoSettings *settings, Listing *l, PenError *reterr)
 {
     PenProcessResult result;
     PenProcessSettings s = {.take = take_text, .take_ctx = l, .out_bytes = MAX_PACKET_TEXT};
-    int r = run_ffprobe(settings, l->name, "-show_data_hash", "CRC32",
-                        "packet=pts,dts,size,pos,flags,data_hash:packet_side_data=side_data_type",
-                        &s, &result, reterr);
-    if (r == PEN_OK)
-        r = pen__packet_log_end(&l->log, reterr);
+    int r = run_ffprobe(settings, l->name, PACKET_ENTRIES, NULL, &s, &result, reterr);
     return r < 0 ? r : check_damage(l->name, &result, reterr);
 }
 
@@ -193,24 +223,17 @@ static int finish(PenVideoList *list, const char *path, PenError *reterr)
 
 static int list_packets(const PenVideoSettings *settings, Listing *l, PenError *reterr)
 {
-    PenVideoList *list = l->list;
-    PenStreamText text = {0};
-    int r = probe_stream(settings, l->name, &text, reterr);
-    list->stream = text.stream;
-    list->extra = text.extra;
-    if (r == PEN_OK)
-        r = pen__packet_file_open(&l->file, l->name, reterr);
+    int r = pen__packet_file_open(&l->file, l->name, reterr);
     if (r < 0)
         return r;
-    list->stream.container = l->file.container;
-    list->file_bytes = l->file.source->bytes;
-    l->has_reordering = text.has_reordering;
-    const char *wrong = pen__picture_start(&l->pictures, list->stream.codec, list->stream.extra,
-                                           list->stream.extra_bytes);
-    if (wrong)
-        return refuse(l, wrong, reterr);
-    r = probe_packets(settings, l, reterr);
-    return r < 0 ? r : finish(list, l->name, reterr);
+    l->list->file_bytes = l->file.source->bytes;
+    bool is_small = l->list->file_bytes <= MAX_DUMPED;
+    r = probe_stream(settings, l, is_small, reterr);
+    if (r == PEN_OK && !is_small)
+        r = probe_packets(settings, l, reterr);
+    if (r == PEN_OK)
+        r = pen__packet_log_end(&l->log, reterr);
+    return r < 0 ? r : finish(l->list, l->name, reterr);
 }
 
 int pen__video_list(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
