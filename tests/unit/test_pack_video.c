@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Videos in packs: written through the lowest interface, read by parts, checked, copied, appended
  * to and extracted. The payloads are no real videos: nothing here decodes them. */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +32,7 @@ static Made made[SAMPLES];
 static uint8_t payloads[SAMPLES][BYTES];
 static PenBuf jpeg;
 
-/* Sample 0: a file that is mapped into memory; 1: a clip of one image; 2: a part of a file; 3: no
+/* Sample 0: a file that is not in memory; 1: a clip of one image; 2: a part of a file; 3: no
  * frames; 4: another file. The payload of the last one has less than a run. */
 static void make_sample(uint32_t i)
 {
@@ -84,17 +82,22 @@ static void make_sample(uint32_t i)
                                   .values = m->values};
 }
 
+static PenSource *source;
+
 /* The payload of sample 0 is read from its file while it is written. */
-static void map_payload(void)
+static void use_file(void)
 {
-    int fd = open(at("payload.mkv"), O_RDWR | O_CREAT, 0666);
-    CHECK(fd >= 0);
-    CHECK_INT(write(fd, payloads[0], BYTES), BYTES);
-    void *mapped = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
-    CHECK(mapped != MAP_FAILED);
-    close(fd);
+    PenError err = {0};
+    FILE *f = fopen(at("payload.mkv"), "wb");
+    CHECK(f);
+    CHECK_INT(fwrite("before", 1, 6, f), 6);
+    CHECK_INT(fwrite(payloads[0], 1, BYTES, f), BYTES);
+    fclose(f);
+    CHECK_INT(pen__source_open_file(at("payload.mkv"), &source, &err), PEN_OK);
     CHECK_INT(pen__video_run_crcs(payloads[0], BYTES, &made[0].crcs), PEN_OK);
-    made[0].stored.data = mapped;
+    made[0].stored.data = NULL;
+    made[0].stored.source = source;
+    made[0].stored.source_offset = 6;
     made[0].stored.crcs = made[0].crcs.data;
 }
 
@@ -409,6 +412,23 @@ TEST(a_table_of_another_video_is_refused)
     made[4].stored.data = data;
 }
 
+TEST(a_file_that_changes_is_an_error)
+{
+    PenError err = {0};
+    FILE *f = fopen(at("payload.mkv"), "r+b");
+    CHECK(f);
+    fseek(f, 6 + 200000, SEEK_SET);
+    fputc(payloads[0][200000] ^ 1, f);
+    fclose(f);
+    CHECK_INT(write_pack("changed.pen", 1, &err), PEN_E_CHANGED);
+    CHECK(strstr(err.message, "has changed while it was packed"));
+    made[0].stored.source_offset = 7;
+    CHECK_INT(write_pack("short.pen", 1, &err), PEN_E_CHANGED);
+    made[0].stored.source_offset = 6;
+    CHECK_INT(truncate(at("payload.mkv"), 100), 0);
+    CHECK_INT(write_pack("cut.pen", 1, &err), PEN_E_CHANGED);
+}
+
 TEST(blocks_are_copied_sample_by_sample)
 {
     PenError err = {0};
@@ -453,7 +473,7 @@ int main(int argc, char **argv)
     help_jpeg(3, &jpeg);
     for (uint32_t i = 0; i < SAMPLES; i++)
         make_sample(i);
-    map_payload();
+    use_file();
     if (write_pack("videos.pen", 1, &err) < 0)
         printf("%s\n", err.message);
     RUN(videos_are_read_back);
@@ -466,7 +486,8 @@ int main(int argc, char **argv)
     RUN(a_table_of_another_video_is_refused);
     RUN(blocks_are_copied_sample_by_sample);
     RUN(packs_are_copied);
-    munmap((void *)(uintptr_t)made[0].stored.data, BYTES);
+    RUN(a_file_that_changes_is_an_error);
+    pen__source_close(&source);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         pen__buf_free(&made[i].table);
         pen__buf_free(&made[i].crcs);

@@ -142,7 +142,8 @@ static int put_video_table(Layout *l, const PenStoredVideo *video)
     PenBlockBuild *b = l->b;
     size_t before = b->heap.bytes;
     PenVideoTable t;
-    if (!l->schema->has_videos || (!video->data && !video->crcs) ||
+    bool has_bytes = video->data || (video->crcs && (video->source || video->origin));
+    if (!l->schema->has_videos || !has_bytes ||
         pen__video_table_read(&t, video->table, video->table_bytes, video->bytes, video->n_frames))
         return PEN_E_INVALID;
     b->stats[PEN_STAT_SOURCE] += pen__video_source(&t, video->source_bytes);
@@ -151,6 +152,12 @@ static int put_video_table(Layout *l, const PenStoredVideo *video)
         pen__video_table_seal(b->heap.data + before, video->crcs, video->data, video->bytes,
                               l->place);
     return r;
+}
+
+static int note_source(PenBlockBuild *b, const PenStoredVideo *video)
+{
+    PenSourcePiece piece = {video->source, video->source_offset, video->crcs};
+    return pen__buf_add(&b->sources, &piece, sizeof piece);
 }
 
 static int put_video(Layout *l, const PenStoredVideo *video, uint8_t *e)
@@ -169,6 +176,8 @@ static int put_video(Layout *l, const PenStoredVideo *video, uint8_t *e)
     int r = put_video_table(l, video);
     if (r == PEN_OK)
         r = note_piece(b, &piece, video->bytes);
+    if (r == PEN_OK && !video->data && !video->origin)
+        r = note_source(b, video);
     return r < 0 ? r : add_payload(l, video->data, video->bytes);
 }
 
@@ -355,7 +364,7 @@ int pen__block_build(PenBlockBuild *b, const PenSchema *schema, const uint8_t *i
         return too_large(n, reterr);
     b->index.bytes = b->heap.bytes = b->sections.bytes = b->sums.bytes = 0;
     b->n_iov = 0;
-    b->outside.bytes = 0;
+    b->outside.bytes = b->sources.bytes = 0;
     memset(b->stats, 0, sizeof b->stats);
     Layout l = {.b = b, .schema = schema, .heap_start = entries + PEN_BLOCK_HEADER_BYTES};
     l.place = (PenPlace){.id = id, .block = block};
@@ -386,6 +395,7 @@ void pen__block_build_fini(PenBlockBuild *b)
     pen__buf_free(&b->sections);
     pen__buf_free(&b->sums);
     pen__buf_free(&b->outside);
+    pen__buf_free(&b->sources);
     pen__free(b->iov);
     *b = (PenBlockBuild){0};
 }

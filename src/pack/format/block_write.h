@@ -18,11 +18,19 @@ typedef struct PenOutsidePiece {
     size_t iov;
 } PenOutsidePiece;
 
+/* A piece that is read when it is written: the next one of those to write whose address is NULL. */
+typedef struct PenSourcePiece {
+    struct PenSource *source;
+    uint64_t offset;
+    const uint8_t *crcs; /* of its runs, u32 each: what its checksums were made from */
+} PenSourcePiece;
+
 typedef struct PenBlockBuild { /* buffers are used again for the next block */
     PenBuf index, heap, sections, sums;
     struct iovec *iov; /* what to write, in order */
     size_t n_iov, iov_cap;
     PenBuf outside; /* PenOutsidePiece, in order */
+    PenBuf sources; /* PenSourcePiece, in order */
     uint64_t bytes;
     uint32_t index_crc;
     uint64_t stats[PEN_STAT_COUNT]; /* PEN_STAT_*: what this block adds */

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/sha256.h"
 #include "base/sys.h"
 #include "io/outside.h"
@@ -212,6 +214,60 @@ static int build_pending(PenShardWriter *w, const PenBuf *columns, PenError *ret
                             w->n_pending, columns, reterr);
 }
 
+enum { RUNS_AT_ONCE = 16 }; /* of a video that is read when it is written: 1 MiB */
+
+/* Is it what the checksums were made from? */
+static bool are_runs(const uint8_t *data, size_t bytes, const uint8_t *crcs)
+{
+    for (size_t at = 0; at < bytes; at += PEN_VIDEO_RUN_BYTES, crcs += 4) {
+        size_t run = PEN_MIN(bytes - at, (size_t)PEN_VIDEO_RUN_BYTES);
+        if (pen__crc32c(0, data + at, run) != pen__load32(crcs))
+            return false;
+    }
+    return true;
+}
+
+static int copy_source(PenShardWriter *w, const PenSourcePiece *piece, uint64_t bytes,
+                       PenError *reterr)
+{
+    const size_t most = (size_t)RUNS_AT_ONCE * PEN_VIDEO_RUN_BYTES;
+    uint8_t *buf = pen__alloc(most);
+    int r = buf ? PEN_OK : pen__fail_memory(reterr, WHERE, piece->source->name);
+    for (uint64_t at = 0; at < bytes && r == PEN_OK; at += most) {
+        size_t n = (size_t)PEN_MIN(bytes - at, (uint64_t)most);
+        r = pen__source_read(piece->source, buf, n, piece->offset + at, reterr);
+        bool is_other = r == PEN_E_CORRUPT; /* it has become shorter */
+        if (r == PEN_OK)
+            is_other = !are_runs(buf, n, piece->crcs + 4 * (at / PEN_VIDEO_RUN_BYTES));
+        if (is_other)
+            r = pen__fail(reterr, PEN_E_CHANGED, WHERE,
+                          "%s: has changed while it was packed; run the same command again",
+                          piece->source->name);
+        if (r == PEN_OK)
+            r = pen__sink_write(w->sink, buf, n, reterr);
+    }
+    pen__free(buf);
+    return r;
+}
+
+/* Pieces in memory by as few calls as possible, others in between. */
+static int write_pieces(PenShardWriter *w, PenError *reterr)
+{
+    PenBlockBuild *b = &w->build;
+    const PenSourcePiece *piece = (const PenSourcePiece *)b->sources.data;
+    size_t first = 0;
+    int r = PEN_OK;
+    for (size_t i = 0; i <= b->n_iov && r == PEN_OK; i++) {
+        if (i < b->n_iov && b->iov[i].iov_base)
+            continue;
+        r = pen__sink_writev(w->sink, b->iov + first, (int)(i - first), reterr);
+        if (r == PEN_OK && i < b->n_iov)
+            r = copy_source(w, piece++, b->iov[i].iov_len, reterr);
+        first = i + 1;
+    }
+    return r;
+}
+
 static int write_pending(PenShardWriter *w, PenError *reterr)
 {
     uint8_t e[PEN_BLOCK_ENTRY_BYTES];
@@ -226,7 +282,7 @@ static int write_pending(PenShardWriter *w, PenError *reterr)
         return pen__fail_memory(reterr, WHERE, "block table");
     int r = w->build.outside.bytes ? map_pieces(w, reterr) : PEN_OK;
     if (r == PEN_OK)
-        r = pen__sink_writev(w->sink, w->build.iov, (int)w->build.n_iov, reterr);
+        r = write_pieces(w, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; i < PEN_STAT_COUNT; i++)

@@ -53,9 +53,11 @@ typedef struct PenStoredImage {
 
 /* A clip that is stored as a video: its file, or a part of its file. */
 typedef struct PenStoredVideo {
-    const uint8_t *data; /* the payload; NULL: it stays in its file and is not at hand */
+    const uint8_t *data; /* the payload; NULL: it is read when it is written, or never */
     uint64_t bytes;
-    const uint8_t *crcs;  /* pen__video_run_crcs; NULL: computed from `data` */
+    const uint8_t *crcs;      /* pen__video_run_crcs; NULL: computed from `data` */
+    struct PenSource *source; /* without `data`: has the payload; NULL: it stays in its file */
+    uint64_t source_offset;
     const uint8_t *table; /* pen__video_table_write */
     uint64_t table_bytes;
     uint32_t n_frames;
