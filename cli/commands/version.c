@@ -5,6 +5,7 @@
 #include <penstock/bench.h>
 #include <penstock/ingest.h>
 #include <penstock/version.h>
+#include <penstock/video.h>
 
 #include "arguments/commands.h"
 #include "output/messages.h"
@@ -26,6 +27,7 @@ static void add_features(CliReport *report)
     add_texts(report, "codecs", codecs);
     add_texts(report, "addresses", addresses);
     cli_report_bool(report, "ffmpeg", pen_has_ffmpeg());
+    cli_report_bool(report, "video_decoder", pen_video_available(NULL, NULL) == PEN_OK);
     cli_report_close(report);
 }
 

@@ -26,12 +26,14 @@ def test_version_names_program_and_api():
 
 
 def test_version_as_json_lists_what_the_build_has(tmp_path):
-    environment = {**os.environ, "PENSTOCK_CPU": "c", "PATH": str(tmp_path)}
+    environment = {**os.environ, "PENSTOCK_CPU": "c", "PATH": str(tmp_path),
+                   "PENSTOCK_VIDEO_LIBRARY": "/none.so"}
     found = good("--version", "--json", env=environment).json()
     assert good("--version").out == f"penstock {found['version']} (API {found['api']})\n"
     assert found["tier"] == "c"
     assert found["features"] == {"codecs": ["jpeg", "png", "webp"],
-                                 "addresses": ["s3", "https", "http"], "ffmpeg": False}
+                                 "addresses": ["s3", "https", "http"], "ffmpeg": False,
+                                 "video_decoder": False}
     versions = {library["name"]: library["version"] for library in found["libraries"]}
     assert list(versions) == ["libjpeg-turbo", "libspng", "libwebp", "zlib", "libarchive",
                               "libcurl", "openssl", "expat", "jansson"]

@@ -2,14 +2,16 @@
 """The decoder plug-in: pictures equal those of ffmpeg, for each codec that ffmpeg can write."""
 
 import itertools
+import os
 import random
 import subprocess
 
 import pytest
 from c_tools import ROOT, run
+from cli_tools import good
 from packet_tools import (
-    BUILD,
     LEADING,
+    PLUGIN,
     WANTED,
     Video,
     decode,
@@ -206,7 +208,7 @@ def test_rgb_is_refused(tmp_path):
 
 
 def test_exports_one_function():
-    lines = output("nm", "-D", "--defined-only", BUILD / "video" / "libpenstock-video.so.0")
+    lines = output("nm", "-D", "--defined-only", PLUGIN)
     names = {line.split()[-1] for line in lines.decode().splitlines()}
     assert {name for name in names if not name.startswith(("__asan", "__odr"))} == {
         "pen_video_plugin"}
@@ -246,14 +248,18 @@ def test_plugin_of_another_release(head, videos, tmp_path):
                      f"{head[-1]}; install the video decoder of the same release as penstock")
 
 
+def test_version_reports_the_plugin():
+    found = good("--version", "--json", env={**os.environ, "PENSTOCK_VIDEO_LIBRARY": str(PLUGIN)})
+    assert found.json()["features"]["video_decoder"] is True
+
+
 def test_use(videos, tmp_path):
     """The path of the program counts before that of the environment, until a plug-in is open."""
-    plugin = BUILD / "video" / "libpenstock-video.so.0"
     video = videos("mpeg4")
-    got = decode(["use /none.so", f"use {plugin}", *video.clip({0}), f"use {plugin}"],
+    got = decode(["use /none.so", f"use {PLUGIN}", *video.clip({0}), f"use {PLUGIN}"],
                  tmp_path, PENSTOCK_VIDEO_LIBRARY="/nowhere.so")
     assert got.times == [0]
-    assert got.errors == [f"-1 {plugin}: a video decoder is open already in this process; choose "
+    assert got.errors == [f"-1 {PLUGIN}: a video decoder is open already in this process; choose "
                           "another one before the first video is decoded"]
     got = decode(["use ", "use " + "x" * 5000], tmp_path)
     assert [error.split(", found")[0] for error in got.errors] == [
