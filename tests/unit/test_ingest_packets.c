@@ -3,6 +3,7 @@
  * frames that are shown are those that ffprobe decodes, at the same times, and the bytes of all
  * packets are those that ffmpeg copies. All cases run with PENSTOCK_FULL=1. */
 #include "ingest/video/packets_impl.h"
+#include "ingest/video/picture.h"
 #include "video_help.h"
 
 static bool has_ffmpeg, all_cases;
@@ -319,6 +320,23 @@ static void check_table(const PenVideoList *list)
     pen__buf_free(&table);
 }
 
+/* Headers have the size of the pictures; H.264 rounds up to 16 rows, of each field if there are. */
+static void check_sizes(const Case *c, const char *path, const PenVideoList *list)
+{
+    PenPictureParser p;
+    PenPicture picture;
+    PenBuf file = {0};
+    CHECK(read_whole_file(path, &file));
+    CHECK(
+        !pen__picture_start(&p, list->stream.codec, list->stream.extra, list->stream.extra_bytes));
+    for (uint32_t i = 0; i < list->n; i++)
+        CHECK(!pen__picture_parse(&p, file.data + list->packets[i].offset, list->packets[i].bytes,
+                                  &picture));
+    CHECK_INT(p.width, 64);
+    CHECK_INT(p.height, strcmp(c->name, "interlaced.mp4") == 0 ? 64 : 48);
+    pen__buf_free(&file);
+}
+
 static void check_case(const Case *c)
 {
     PenVideoList list;
@@ -336,6 +354,7 @@ static void check_case(const Case *c)
     CHECK(c->codec != PEN_CODED_MJPEG || list.file_bytes > 128 << 10); /* which takes two runs */
     check_times(path, &list);
     check_table(&list);
+    check_sizes(c, path, &list);
     if (!c->is_cut && (all_cases || c->of))
         check_bytes(path, &list);
     pen__video_list_free(&list);
@@ -534,6 +553,33 @@ TEST(refused_videos)
     CHECK_REFUSED("none.mp4", PEN_E_NOT_FOUND, "none.mp4");
 }
 
+/* Two videos after each other, with the headers of each. */
+TEST(several_sizes)
+{
+    static const struct {
+        const char *encoder, *options, *name;
+    } codecs[] = {{"libx264", X264 "-x264-params repeat-headers=1", "mkv"},
+                  {"libvpx", VP8, "webm"},
+                  {"libvpx-vp9", VP9, "webm"},
+                  {"libx265", X265 "repeat-headers=1", "mkv"},
+                  {"libaom-av1", AV1, "mkv"},
+                  {"mjpeg", "-pix_fmt yuvj422p -c:v mjpeg", "mkv"}};
+    if (!has_ffmpeg) {
+        SKIP("no ffmpeg here");
+        return;
+    }
+    for (size_t i = 0; i < (all_cases ? PEN_LEN(codecs) : 1); i++) {
+        const char *end = codecs[i].name;
+        if (!can_encode(codecs[i].encoder))
+            continue;
+        shell("cd '%s' && for s in 64x48 96x64; do ffmpeg -y -loglevel error -f lavfi -i "
+              "testsrc2=size=$s:rate=25:duration=0.4 %s $s.%s; echo file $s.%s; done >two.txt && "
+              "ffmpeg -y -loglevel error -f concat -i two.txt -c copy two.%s && mv two.%s two",
+              help_root, codecs[i].options, end, end, end, end);
+        CHECK_REFUSED("two", PEN_E_UNSUPPORTED, "found pictures of several sizes in packet 10");
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -545,6 +591,7 @@ int main(int argc, char **argv)
     RUN(hidden_packets);
     RUN(orientations);
     RUN(refused_videos);
+    RUN(several_sizes);
     help_end();
     return TEST_END();
 }

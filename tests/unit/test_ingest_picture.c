@@ -533,6 +533,141 @@ TEST(mpeg4)
     }
 }
 
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+/* A picture of 320x200 whose header has all that can come before the size; then one of 320x201. */
+static void check_size(uint8_t codec, const Bits *packet, const Bits *other)
+{
+    PenPictureParser p;
+    PenPicture found;
+    CHECK(!pen__picture_start(&p, codec, NULL, 0));
+    CHECK(!parse(&p, packet, &found));
+    CHECK_INT(found.width, 320);
+    CHECK_INT(found.height, 200);
+    CHECK(!parse(&p, packet, &found));
+    CHECK_STR(parse(&p, other, &found), "pictures of several sizes");
+    Bits cut = *packet;
+    for (cut.n = 0; cut.n < packet->n; cut.n += 8) /* no bytes behind the end */
+        (void)parse(&p, &cut, &found);
+}
+
+/* Key, intra (of profile 1) or referring, but with a size of its own. */
+static Bits vp9_size(int kind, unsigned height)
+{
+    Bits b = {0};
+    unsigned profile = kind == 2 ? 0 : 3;
+    put(&b, 2, 2);
+    put(&b, 2, profile);
+    put(&b, profile == 3 ? 2 : 1, 0);
+    put(&b, 2, kind ? 2 : 1); /* not a key and hidden, or a key and shown */
+    put(&b, 1, 0);
+    if (kind)
+        put(&b, 3, kind == 1 ? 4 : 0);
+    if (kind < 2) {
+        put(&b, 24, 0x498342);
+        put(&b, 1, 0);
+        put(&b, 3, kind ? 7 : 2);
+        put(&b, kind ? 1 : 4, 0);
+    }
+    put(&b, kind ? 8 : 0, 0xff);
+    put(&b, kind == 2 ? 15 : 0, 0);
+    put(&b, 16, 319);
+    put(&b, 16, height - 1);
+    put(&b, 8, 0);
+    return b;
+}
+
+static Bits av1_size(unsigned height)
+{
+    Bits b = {0}, unit = {0};
+    put(&b, 5, 0);
+    put(&b, 1, 1); /* timing */
+    put(&b, 64, 7);
+    put(&b, 1, 1);
+    put_golomb(&b, 9);
+    put(&b, 1, 1); /* a model of the decoder */
+    put(&b, 5, 9);
+    put(&b, 32, 1);
+    put(&b, 10, 3);
+    put(&b, 1, 1); /* delays */
+    put(&b, 5, 1);
+    for (int i = 0; i < 2; i++) { /* operating points */
+        put(&b, 12, 1);
+        put(&b, 5, i ? 8 : 7);
+        put(&b, i ? 1 : 0, 1);
+        put(&b, 1, 1);
+        put(&b, 21, 5);
+        put(&b, 1, 1);
+        put(&b, 4, 9);
+    }
+    put(&b, 8, 0x98); /* 10 and 9 bits */
+    put(&b, 10, 319);
+    put(&b, 9, height - 1);
+    put(&unit, 16, 0x0a00 | (b.n + 7) / 8);
+    for (size_t i = 0; i < (b.n + 7) / 8; i++)
+        put(&unit, 8, b.data[i]);
+    return unit;
+}
+
+/* With three layers, of which one has a profile and one a level. */
+static Bits hevc_size(unsigned height)
+{
+    Bits b = {0}, unit = {0};
+    put(&b, 16, 33 << 9 | 1);
+    put(&b, 8, 3 << 1);
+    for (int i = 0; i < 12; i++)
+        put(&b, 8, 0xee);
+    put(&b, 16, 0x6000);
+    for (int i = 0; i < 12; i++)
+        put(&b, 8, 0xee);
+    put_golomb(&b, 0);
+    put_golomb(&b, 3);
+    put(&b, 1, 1);
+    put_golomb(&b, 320);
+    put_golomb(&b, height);
+    put(&b, 8, 0xff);
+    add_unit(&unit, &b, false);
+    return unit;
+}
+
+static Bits jpeg_size(unsigned height)
+{
+    Bits b = {0};
+    put(&b, 48, UINT64_C(0xffd8ffe00004));
+    put(&b, 16, 0x1234);
+    put(&b, 64, UINT64_C(0xffffc0000b080000) | height);
+    put(&b, 16, 320);
+    return b;
+}
+
+static Bits vp8_size(unsigned height)
+{
+    Bits b = {.data = {0x10, 0, 0, 0x9d, 1, 0x2a, 0x40, 0x41, (uint8_t)height}, .n = 80};
+    return b;
+}
+
+TEST(sizes)
+{
+    Bits a, b;
+    for (int kind = 0; kind < 3; kind++) {
+        a = vp9_size(kind, 200);
+        b = vp9_size(kind, 201);
+        check_size(PEN_CODED_VP9, &a, &b);
+    }
+    a = av1_size(200);
+    b = av1_size(201);
+    check_size(PEN_CODED_AV1, &a, &b);
+    a = hevc_size(200);
+    b = hevc_size(201);
+    check_size(PEN_CODED_HEVC, &a, &b);
+    a = jpeg_size(200);
+    b = jpeg_size(201);
+    check_size(PEN_CODED_MJPEG, &a, &b);
+    a = vp8_size(200);
+    b = vp8_size(201);
+    check_size(PEN_CODED_VP8, &a, &b);
+}
+
 TEST(mjpeg)
 {
     PenPictureParser p;
@@ -554,5 +689,6 @@ int main(int argc, char **argv)
     RUN(av1);
     RUN(mpeg4);
     RUN(mjpeg);
+    RUN(sizes);
     return TEST_END();
 }

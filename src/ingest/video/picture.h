@@ -9,18 +9,21 @@
 #include <stdint.h>
 
 typedef struct PenPicture {
-    uint32_t shown;        /* frames */
-    bool is_key;           /* decoding can start here, if the container says so too */
-    bool may_have_leading; /* of a key: pictures follow that need the ones before it */
+    uint32_t shown;         /* frames */
+    bool is_key;            /* decoding can start here, if the container says so too */
+    bool may_have_leading;  /* of a key: pictures follow that need the ones before it */
+    uint32_t width, height; /* as coded, with what is cropped; 0: the packet does not say */
 } PenPicture;
 
 /* What earlier packets and the codec's configuration say. */
 typedef struct PenPictureParser {
-    uint8_t codec;        /* PEN_CODED_* */
-    uint8_t length_bytes; /* H.264, HEVC: before each NAL unit; 0: start codes */
-    struct {              /* H.264: sequence parameter sets */
+    uint8_t codec;          /* PEN_CODED_* */
+    uint32_t width, height; /* of all pictures; 0: not known yet */
+    uint8_t length_bytes;   /* H.264, HEVC: before each NAL unit; 0: start codes */
+    struct {                /* H.264: sequence parameter sets */
         bool is_known, has_fields, has_planes;
         uint8_t number_bits;
+        uint32_t width, height;
     } sequences[32];
     uint8_t sequence_of[256]; /* H.264: of each picture parameter set */
     bool is_broken;           /* HEVC: the next key picture starts a sequence */
@@ -40,7 +43,8 @@ const char *pen__picture_parse(PenPictureParser *p, const uint8_t *data, size_t 
 const char *pen__h264_start(PenPictureParser *p, const uint8_t *extra, size_t bytes);
 const char *pen__h264_parse(PenPictureParser *p, const uint8_t *data, size_t bytes,
                             PenPicture *ret);
-const char *pen__hevc_start(PenPictureParser *p, const uint8_t *extra, size_t bytes);
+const char *pen__hevc_start(PenPictureParser *p, const uint8_t *extra, size_t bytes,
+                            PenPicture *ret);
 const char *pen__hevc_parse(PenPictureParser *p, const uint8_t *data, size_t bytes,
                             PenPicture *ret);
 const char *pen__vp9_parse(const uint8_t *data, size_t bytes, PenPicture *ret);

@@ -40,6 +40,54 @@ static bool take_unit(const uint8_t *data, size_t bytes, size_t *at, Unit *ret)
     return true;
 }
 
+static void skip_timing(PenBits *b, unsigned *ret_delay_bits)
+{
+    if (!pen__bit(b))
+        return;
+    pen__bits_skip(b, 64);
+    if (pen__bit(b))
+        (void)pen__bits_golomb(b);
+    if (!pen__bit(b)) /* decoder_model_info_present_flag */
+        return;
+    *ret_delay_bits = pen__bits_take(b, 5) + 1;
+    pen__bits_skip(b, 32 + 5 + 5);
+}
+
+static void skip_points(PenBits *b, unsigned delay_bits)
+{
+    bool has_delay = pen__bit(b);
+    for (unsigned left = pen__bits_take(b, 5) + 1; left; left--) {
+        pen__bits_skip(b, 12);
+        if (pen__bits_take(b, 5) > 7)
+            pen__bits_skip(b, 1);
+        if (delay_bits && pen__bit(b))
+            pen__bits_skip(b, 2 * delay_bits + 1);
+        if (has_delay && pen__bit(b))
+            pen__bits_skip(b, 4);
+    }
+}
+
+/* sequence_header_obu() */
+static void take_sequence(PenPictureParser *p, const Unit *u, PenPicture *ret)
+{
+    PenBits b = pen__bits(u->data, u->bytes, false);
+    unsigned delay_bits = 0;
+    pen__bits_skip(&b, 4);
+    p->is_still = pen__bit(&b);
+    if (p->is_still) {
+        pen__bits_skip(&b, 5);
+    } else {
+        skip_timing(&b, &delay_bits);
+        skip_points(&b, delay_bits);
+    }
+    unsigned width_bits = pen__bits_take(&b, 4) + 1, height_bits = pen__bits_take(&b, 4) + 1;
+    uint32_t width = pen__bits_take(&b, width_bits), height = pen__bits_take(&b, height_bits);
+    if (b.is_over)
+        return;
+    ret->width = width + 1;
+    ret->height = height + 1;
+}
+
 static void take_frame(const PenPictureParser *p, const Unit *u, bool is_first, PenPicture *ret)
 {
     PenBits b = pen__bits(u->data, u->bytes, false);
@@ -64,8 +112,8 @@ const char *pen__av1_parse(PenPictureParser *p, const uint8_t *data, size_t byte
         Unit u;
         if (!take_unit(data, bytes, &at, &u))
             return "an AV1 packet that is cut off";
-        if (u.type == SEQUENCE && u.bytes)
-            p->is_still = u.data[0] >> 3 & 1;
+        if (u.type == SEQUENCE)
+            take_sequence(p, &u, ret);
         if (u.type != FRAME && u.type != FRAME_HEADER)
             continue;
         take_frame(p, &u, is_first, ret);

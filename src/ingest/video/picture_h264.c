@@ -6,6 +6,7 @@
 #include "ingest/video/nal.h"
 #include "ingest/video/picture.h"
 
+enum { MAX_BLOCKS = 1 << 20 }; /* on each side */
 enum { SLICE = 1, PARTITION_A = 2, IDR = 5, SEQUENCE = 7, PICTURE = 8 };
 
 static void skip_scaling_list(PenBits *b, unsigned n)
@@ -64,15 +65,16 @@ static void take_sequence(PenPictureParser *p, PenNal nal)
     skip_order(&b);
     (void)pen__bits_golomb(&b);
     pen__bits_skip(&b, 1);
-    (void)pen__bits_golomb(&b);
-    (void)pen__bits_golomb(&b);
+    uint32_t width = pen__bits_golomb(&b), height = pen__bits_golomb(&b);
     bool has_fields = !pen__bit(&b);
-    if (b.is_over || id >= 32 || number_bits > 12)
+    if (b.is_over || id >= 32 || number_bits > 12 || width >= MAX_BLOCKS || height >= MAX_BLOCKS)
         return;
     p->sequences[id].is_known = true;
     p->sequences[id].has_fields = has_fields;
     p->sequences[id].has_planes = has_planes;
     p->sequences[id].number_bits = (uint8_t)(number_bits + 4);
+    p->sequences[id].width = 16 * (width + 1);
+    p->sequences[id].height = 16 * (height + 1) << has_fields;
 }
 
 static void take_picture_set(PenPictureParser *p, PenNal nal)
@@ -125,6 +127,7 @@ const char *pen__h264_start(PenPictureParser *p, const uint8_t *extra, size_t by
 typedef struct Slices {
     unsigned pictures, fields; /* that begin */
     bool has_idr, has_inter;
+    uint32_t width, height;
 } Slices;
 
 static void take_slice(const PenPictureParser *p, PenNal nal, Slices *s)
@@ -138,6 +141,8 @@ static void take_slice(const PenPictureParser *p, PenNal nal, Slices *s)
         return;
     s->pictures++;
     unsigned id = set < 256 ? p->sequence_of[set] : 0;
+    s->width = p->sequences[id].width;
+    s->height = p->sequences[id].height;
     if (!p->sequences[id].has_fields)
         return;
     pen__bits_skip(&b, p->sequences[id].has_planes ? 2 : 0);
@@ -163,5 +168,7 @@ const char *pen__h264_parse(PenPictureParser *p, const uint8_t *data, size_t byt
     ret->shown = s.pictures ? 1 : 0;
     ret->is_key = s.pictures && (s.has_idr || !s.has_inter);
     ret->may_have_leading = !s.has_idr;
+    ret->width = s.width;
+    ret->height = s.height;
     return NULL;
 }

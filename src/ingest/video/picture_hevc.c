@@ -12,6 +12,7 @@ enum {
     BLA_LAST = 18,
     CRA = 21,
     LAST_PICTURE = 31,
+    SEQUENCE_SET = 33,
     PICTURE_SET = 34,
     END_OF_SEQUENCE = 36,
     END_OF_STREAM = 37
@@ -30,9 +31,40 @@ static bool is_used(PenNal nal)
     return nal.bytes > 2 && !(nal.data[0] & 1) && !(nal.data[1] >> 3);
 }
 
-static const char *check_set(PenNal nal)
+/* profile_tier_level() */
+static void skip_profile(PenBits *b, unsigned layers)
+{
+    enum { PROFILE = 88, LEVEL = 8 };
+    uint32_t has = 0; /* a profile and a level for each layer: two bits */
+    pen__bits_skip(b, PROFILE + LEVEL);
+    if (layers)
+        has = pen__bits_take(b, 16);
+    for (unsigned i = 0; i < layers; i++, has <<= 2)
+        pen__bits_skip(b, (has >> 15 & 1) * PROFILE + (has >> 14 & 1) * LEVEL);
+}
+
+static void take_size(PenNal nal, PenPicture *ret)
 {
     PenBits b = pen__bits(nal.data, nal.bytes, true);
+    pen__bits_skip(&b, 16 + 4);
+    unsigned layers = pen__bits_take(&b, 3);
+    pen__bits_skip(&b, 1);
+    skip_profile(&b, layers);
+    (void)pen__bits_golomb(&b);
+    if (pen__bits_golomb(&b) == 3)
+        pen__bits_skip(&b, 1);
+    uint32_t width = pen__bits_golomb(&b), height = pen__bits_golomb(&b);
+    if (b.is_over)
+        return;
+    ret->width = width;
+    ret->height = height;
+}
+
+static const char *take_set(PenNal nal, PenPicture *ret)
+{
+    PenBits b = pen__bits(nal.data, nal.bytes, true);
+    if (is_used(nal) && type_of(nal) == SEQUENCE_SET)
+        take_size(nal, ret);
     if (!is_used(nal) || type_of(nal) != PICTURE_SET)
         return NULL;
     pen__bits_skip(&b, 16);
@@ -43,7 +75,8 @@ static const char *check_set(PenNal nal)
 }
 
 /* hvcC (ISO/IEC 14496-15, 8.3.3): arrays of parameter sets, each after its length in two bytes. */
-static const char *take_configuration(PenPictureParser *p, const uint8_t *extra, size_t bytes)
+static const char *take_configuration(PenPictureParser *p, const uint8_t *extra, size_t bytes,
+                                      PenPicture *ret)
 {
     static const char cut_off[] = "an HEVC configuration that is cut off";
     size_t at = 23;
@@ -56,7 +89,7 @@ static const char *take_configuration(PenPictureParser *p, const uint8_t *extra,
         unsigned n = (unsigned)extra[at + 1] << 8 | extra[at + 2];
         for (at += 3; n; n--) {
             PenNal nal = pen__nal_next(extra, bytes, &at, 2);
-            const char *wrong = nal.data ? check_set(nal) : cut_off;
+            const char *wrong = nal.data ? take_set(nal, ret) : cut_off;
             if (wrong)
                 return wrong;
         }
@@ -64,14 +97,15 @@ static const char *take_configuration(PenPictureParser *p, const uint8_t *extra,
     return NULL;
 }
 
-const char *pen__hevc_start(PenPictureParser *p, const uint8_t *extra, size_t bytes)
+const char *pen__hevc_start(PenPictureParser *p, const uint8_t *extra, size_t bytes,
+                            PenPicture *ret)
 {
     size_t at = 0;
     const char *wrong = NULL;
     if (bytes > 2 && (extra[0] || extra[1] || extra[2] > 1))
-        return take_configuration(p, extra, bytes);
+        return take_configuration(p, extra, bytes, ret);
     for (PenNal nal; !wrong && (nal = pen__nal_next(extra, bytes, &at, 0)).data;)
-        wrong = check_set(nal);
+        wrong = take_set(nal, ret);
     return wrong;
 }
 
@@ -101,7 +135,7 @@ const char *pen__hevc_parse(PenPictureParser *p, const uint8_t *data, size_t byt
     size_t at = 0;
     unsigned pictures = 0;
     for (PenNal nal; (nal = pen__nal_next(data, bytes, &at, p->length_bytes)).data;) {
-        const char *wrong = check_set(nal);
+        const char *wrong = take_set(nal, ret);
         if (wrong)
             return wrong;
         if (nal.bytes >= 2 && (type_of(nal) == END_OF_SEQUENCE || type_of(nal) == END_OF_STREAM))

@@ -7,7 +7,7 @@
 
 enum { LAYER_FIRST = 0x20, LAYER_LAST = 0x2f, PICTURE = 0xb6 };
 
-static void take_layer(PenPictureParser *p, PenNal unit)
+static void take_layer(PenPictureParser *p, PenNal unit, PenPicture *ret)
 {
     PenBits b = pen__bits(unit.data, unit.bytes, false);
     pen__bits_skip(&b, 8 + 1 + 8);
@@ -23,7 +23,8 @@ static void take_layer(PenPictureParser *p, PenNal unit)
         if (pen__bit(&b))
             pen__bits_skip(&b, 79);
     }
-    if (pen__bits_take(&b, 2) == 3 && version != 1)
+    uint32_t shape = pen__bits_take(&b, 2);
+    if (shape == 3 && version != 1)
         pen__bits_skip(&b, 4);
     pen__bits_skip(&b, 1);
     uint32_t ticks = pen__bits_take(&b, 16);
@@ -31,6 +32,17 @@ static void take_layer(PenPictureParser *p, PenNal unit)
         bits++;
     if (!b.is_over)
         p->time_bits = (uint8_t)bits;
+    pen__bits_skip(&b, 1);
+    if (pen__bit(&b)) /* fixed_vop_rate */
+        pen__bits_skip(&b, bits);
+    pen__bits_skip(&b, 1);
+    uint32_t width = pen__bits_take(&b, 13);
+    pen__bits_skip(&b, 1);
+    uint32_t height = pen__bits_take(&b, 13);
+    if (b.is_over || shape != 0)
+        return;
+    ret->width = width;
+    ret->height = height;
 }
 
 static void take_picture(const PenPictureParser *p, PenNal unit, PenPicture *ret)
@@ -53,7 +65,7 @@ const char *pen__mpeg4_parse(PenPictureParser *p, const uint8_t *data, size_t by
     unsigned pictures = 0;
     for (PenNal unit; (unit = pen__nal_next(data, bytes, &at, 0)).data;) {
         if (unit.bytes && unit.data[0] >= LAYER_FIRST && unit.data[0] <= LAYER_LAST)
-            take_layer(p, unit);
+            take_layer(p, unit, ret);
         if (!unit.bytes || unit.data[0] != PICTURE)
             continue;
         if (pictures++)

@@ -6,6 +6,51 @@
 
 static const char no_frame[] = "a VP9 packet without a frame";
 
+static const uint32_t sync_code = 0x498342;
+
+/* color_config(), in key frames and, unless the profile is 0, in intra frames. */
+static void skip_color(PenBits *b, unsigned profile)
+{
+    enum { RGB = 7 };
+    pen__bits_skip(b, profile >= 2 ? 1 : 0);
+    bool is_rgb = pen__bits_take(b, 3) == RGB;
+    pen__bits_skip(b, is_rgb ? 0 : 1);
+    pen__bits_skip(b, profile % 2 ? (is_rgb ? 1 : 3) : 0);
+}
+
+static void take_size(PenBits *b, PenPicture *ret)
+{
+    uint32_t width = pen__bits_take(b, 16) + 1, height = pen__bits_take(b, 16) + 1;
+    if (b->is_over)
+        return;
+    ret->width = width;
+    ret->height = height;
+}
+
+/* From error_resilient_mode on; most frames have the size of one that they refer to. */
+static void find_size(PenBits *b, unsigned profile, bool is_key, bool is_shown, PenPicture *ret)
+{
+    bool is_resilient = pen__bit(b), is_intra = is_key;
+    if (!is_key) {
+        is_intra = !is_shown && pen__bit(b);
+        pen__bits_skip(b, is_resilient ? 0 : 2);
+    }
+    if (is_intra) {
+        if (pen__bits_take(b, 24) != sync_code)
+            return;
+        if (is_key || profile)
+            skip_color(b, profile);
+        pen__bits_skip(b, is_key ? 0 : 8);
+        take_size(b, ret);
+        return;
+    }
+    pen__bits_skip(b, 8 + 3 * 4);
+    for (int i = 0; i < 3; i++)
+        if (pen__bit(b))
+            return;
+    take_size(b, ret);
+}
+
 static const char *take_frame(const uint8_t *data, size_t bytes, unsigned number, PenPicture *ret)
 {
     PenBits b = pen__bits(data, bytes, false);
@@ -18,11 +63,13 @@ static const char *take_frame(const uint8_t *data, size_t bytes, unsigned number
         return NULL;
     }
     bool is_key = !pen__bit(&b);
-    ret->shown += pen__bit(&b);
+    bool is_shown = pen__bit(&b);
     if (b.is_over)
         return no_frame;
+    ret->shown += is_shown;
     if (!number)
         ret->is_key = is_key;
+    find_size(&b, profile, is_key, is_shown, ret);
     return NULL;
 }
 
