@@ -11,7 +11,7 @@
 /* libavutil has one callback per process, so the thread tells whose message it is. */
 static _Thread_local VideoLog *current;
 
-/* Messages of the decoders of H.264 and HEVC, the same from FFmpeg 5.1 to 8. */
+/* Messages of the decoders of H.264 and HEVC, the same in FFmpeg 5.1 to 8.1. */
 static bool reports_missing(const char *format)
 {
     return strstr(format, "reference picture missing during reorder") ||
