@@ -27,6 +27,12 @@ void cli_pack_report_images(CliReport *report, const PenPackStats *stats)
         }
     }
     cli_report_close(report);
+    if (stats->videos == 0)
+        return;
+    cli_report_object(report, "videos");
+    cli_report_number(report, "videos", stats->videos);
+    cli_report_number(report, "frames", stats->video_frames);
+    cli_report_close(report);
 }
 
 void cli_pack_report_found(CliReport *report, const CliReport *found)

@@ -211,19 +211,24 @@ typedef struct Bytes {
     PenBuf *buf;        /* for what is read */
 } Bytes;
 
-static int get_bytes(const Bytes *from, uint64_t offset, uint64_t bytes, const uint8_t **ret,
-                     PenError *reterr)
+static int make_space(const Bytes *from, uint64_t bytes, PenError *reterr)
 {
-    if (from->all) {
-        *ret = from->all + offset;
-        return PEN_OK;
-    }
     from->buf->bytes = 0;
     if (bytes > SIZE_MAX / 4 || pen__buf_reserve(from->buf, (size_t)bytes + PEN_SLACK) < 0)
         return pen__fail_memory(reterr, WHERE, from->block->shard->shard.source->name);
     memset(from->buf->data + bytes, 0, PEN_SLACK);
+    return PEN_OK;
+}
+
+static int get_image(const Bytes *from, const PenSpot *at, const PenImageEntry *e,
+                     const uint8_t **ret, PenError *reterr)
+{
+    *ret = from->all ? from->all + e->offset : NULL;
+    if (from->all)
+        return pen__payload_check(at, e, *ret, reterr);
+    int r = make_space(from, e->bytes, reterr);
     *ret = from->buf->data;
-    return pen__block_read(from->block, offset, bytes, from->buf->data, reterr);
+    return r < 0 ? r : pen__pack_read_image(at, e, from->buf->data, reterr);
 }
 
 static void check_image(Verify *v, const PenSpot *at, const Bytes *bytes, uint64_t *images)
@@ -235,9 +240,7 @@ static void check_image(Verify *v, const PenSpot *at, const Bytes *bytes, uint64
     if (image.codec == PEN_STORED_NONE)
         return;
     (*images)++;
-    int r = get_bytes(bytes, image.offset, image.bytes, &data, &e);
-    if (r == PEN_OK)
-        r = pen__payload_check(at, &image, data, &e);
+    int r = get_image(bytes, at, &image, &data, &e);
     if (r == PEN_OK && image.codec == PEN_STORED_JPEG && image.table_bytes &&
         !pen__block_is_indexed(view, &image))
         r = check_markers(at, &image, data, &e);
@@ -250,10 +253,10 @@ static void check_blob(Verify *v, const PenSpot *at, const Bytes *bytes)
 {
     PenError e = {0};
     PenBlobEntry blob = pen__block_blob(&at->block->view, at->sample, at->field);
-    const uint8_t *data = NULL;
-    int r = get_bytes(bytes, blob.offset, blob.bytes, &data, &e);
-    if (r == PEN_OK)
-        r = pen__blob_check(at, &blob, data, &e);
+    int r = bytes->all ? pen__blob_check(at, &blob, bytes->all + blob.offset, &e)
+                       : make_space(bytes, blob.bytes, &e);
+    if (r == PEN_OK && !bytes->all)
+        r = pen__pack_read_blob(at, &blob, bytes->buf->data, &e);
     check(v, r, &e);
 }
 
@@ -321,19 +324,34 @@ static int load_block(PenPack *p, uint64_t block, PenBuf *buf, PenShardRef *ref,
     return pen__block_fetch(p, block, ref, buf->data, reterr);
 }
 
+static int check_sections(const Bytes *from, PenError *reterr)
+{
+    const PenBlock *b = from->block;
+    uint64_t offset = b->view.sections_offset, bytes = b->view.bytes - offset;
+    if (from->all)
+        return pen__sections_walk(b, from->all + offset, NULL, NULL, reterr);
+    int r = make_space(from, bytes, reterr);
+    if (r == PEN_OK)
+        r = pen__block_read(b, offset, bytes, from->buf->data, reterr);
+    if (r == PEN_OK)
+        r = pen__sections_walk(b, from->buf->data, NULL, NULL, reterr);
+    for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
+        r = pen__block_read_again(b, offset, bytes, from->buf->data, reterr);
+        if (r == PEN_OK)
+            r = pen__sections_walk(b, from->buf->data, NULL, NULL, reterr);
+    }
+    return r;
+}
+
 static void check_all(Verify *v, PenShardRef *ref, const Bytes *bytes)
 {
     PenError e = {0};
     uint64_t images = 0;
-    const uint8_t *keys = NULL, *sections = NULL;
+    const uint8_t *keys = NULL;
     const PenBlockView *view = &bytes->block->view;
     for (uint32_t s = 0; s < view->n_samples; s++)
         check_sample(v, bytes, s, &images);
-    int r =
-        get_bytes(bytes, view->sections_offset, view->bytes - view->sections_offset, &sections, &e);
-    if (r == PEN_OK)
-        r = pen__sections_walk(bytes->block, sections, NULL, NULL, &e);
-    check(v, r, &e);
+    check(v, check_sections(bytes, &e), &e);
     /* A damaged list of keys is reported with the shard. */
     if (pen__pack_shard_keys(v->pack, ref, &keys, &e) == PEN_OK)
         check(v, check_keys(bytes->block, keys, &e), &e);

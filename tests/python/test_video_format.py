@@ -69,7 +69,7 @@ def test_readers_agree(tmp_path):
         assert tuple(sizes[n]) == (240, 320)  # turned by its orientation
         assert found["packets"] == Table(clip["packets"]).packets
     info = json.loads(run("info", "--json", tmp_path / "a.pen").out)
-    assert info["samples"] == 5
+    assert info["videos"] == {"videos": 3, "frames": sum(frames[:4])}
 
 
 def test_extract_writes_the_file(tmp_path):
@@ -100,11 +100,35 @@ def test_copy_and_damage(tmp_path):
         Pack(tmp_path / "b.pen")
 
 
-def test_a_loader_says_what_it_cannot_do(tmp_path):
+def test_errors_say_that_it_is_a_video(tmp_path):
     make(tmp_path / "a.pen")
+    says = "expected frames that are images, found a video"
     with penstock.Pack(tmp_path / "a.pen") as pack:
-        with pytest.raises(penstock.Error, match="expected frames that are images, found a video"):
+        with pytest.raises(penstock.Error, match=says):
             pack.frames(0, "video")
+    pipeline = ["video: decode | clip 2 | resize 8,8 | tensor u8 nhwc"]
+    with penstock.Loader(tmp_path / "a.pen", 1, pipeline=pipeline, shuffle=False) as loader:
+        with pytest.raises(penstock.Error, match=says):
+            next(iter(loader))
+
+
+def test_remote_packs_are_read_by_ranges(tmp_path, s3):
+    samples, server = make(tmp_path / "a.pen"), s3()
+    server.boto3(retries=3).create_bucket(Bucket="videos")
+    env = server.environment(HOME=str(tmp_path))
+    where, video = "s3://videos/a.pen", samples[3][1]["video"]["data"]
+    assert run("copy", tmp_path / "a.pen", where, env=env).code == 0
+    before = server.counts()["bytes_out"]
+    assert run("extract", where, "-s", "3", "-o", tmp_path / "out", env=env).code == 0
+    assert (tmp_path / "out" / "3.mp4").read_bytes() == video
+    sent = server.counts()["bytes_out"] - before
+    others = sum(len(samples[n][1]["video"]["data"]) for n in (0, 1))
+    assert sent < others  # the videos of other samples are not fetched
+    server.control(chaos="corrupt=0.3", seed=2)  # a range that does not fit is requested again
+    for n in (0, 3):
+        done = run("extract", where, "-s", str(n), "-o", tmp_path / f"again{n}", env=env)
+        assert done.code == 0, done.err
+    assert server.counts()["faults"]["corrupt"] > 0
 
 
 # ---- broken rules ----

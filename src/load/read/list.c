@@ -38,12 +38,6 @@ static int read_key(PenTask *task, const PenOutField *f, const PenLocation *at, 
     return PEN_OK;
 }
 
-static int read_checked(const PenSpot *spot, const PenBlobEntry *e, uint8_t *to, PenError *reterr)
-{
-    int r = pen__block_read(spot->block, e->offset, e->bytes, to, reterr);
-    return r < 0 ? r : pen__blob_check(spot, e, to, reterr);
-}
-
 int pen__list_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
     if (f->list == PEN_LIST_KEY)
@@ -57,9 +51,9 @@ int pen__list_read(PenTask *task, const PenOutField *f, const PenLocation *at, P
     int r = check_length(f, e.bytes, reterr);
     if (r < 0)
         return r;
-    r = read_checked(&spot, &e, to, reterr);
+    r = pen__pack_read_blob(&spot, &e, to, reterr);
     if (r == PEN_E_CORRUPT)
-        r = read_checked(&spot, &e, to, reterr);
+        r = pen__pack_read_blob(&spot, &e, to, reterr);
     if (r < 0)
         return r;
     bool is_text = f->list == PEN_LIST_TEXT || f->list == PEN_LIST_JSON;

@@ -175,6 +175,43 @@ int pen__payload_check_arrived(const PenSpot *at, const PenImageEntry *e, const 
     return *part == t.n_parts;
 }
 
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int pen__block_read_again(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf,
+                          PenError *reterr)
+{
+    PenSource *source = b->shard->shard.source;
+    return b->is_whole || !source->is_remote
+               ? PEN_E_CORRUPT
+               : pen__source_read_again(source, buf, (size_t)bytes, b->offset + offset, reterr);
+}
+
+int pen__pack_read_blob(const PenSpot *at, const PenBlobEntry *e, uint8_t *to, PenError *reterr)
+{
+    int r = pen__block_read(at->block, e->offset, e->bytes, to, reterr);
+    if (r == PEN_OK)
+        r = pen__blob_check(at, e, to, reterr);
+    for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
+        r = pen__block_read_again(at->block, e->offset, e->bytes, to, reterr);
+        if (r == PEN_OK)
+            r = pen__blob_check(at, e, to, reterr);
+    }
+    return r;
+}
+
+int pen__pack_read_image(const PenSpot *at, const PenImageEntry *e, uint8_t *to, PenError *reterr)
+{
+    int r = pen__block_read(at->block, e->offset, e->bytes, to, reterr);
+    if (r == PEN_OK)
+        r = pen__payload_check(at, e, to, reterr);
+    for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
+        r = pen__block_read_again(at->block, e->offset, e->bytes, to, reterr);
+        if (r == PEN_OK)
+            r = pen__payload_check(at, e, to, reterr);
+    }
+    return r;
+}
+
 int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
 {
     const PenBlock *b = at->block;
@@ -183,9 +220,7 @@ int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr)
     ret->bytes = 0;
     if (e.bytes > SIZE_MAX - PEN_SLACK || pen__buf_reserve(ret, (size_t)e.bytes + PEN_SLACK) < 0)
         return pen__fail_memory(reterr, WHERE, name);
-    int r = pen__block_read(b, e.offset, e.bytes, ret->data, reterr);
-    if (r == PEN_OK)
-        r = pen__payload_check(at, &e, ret->data, reterr);
+    int r = pen__pack_read_image(at, &e, ret->data, reterr);
     if (r < 0)
         return r;
     ret->bytes = (size_t)e.bytes;

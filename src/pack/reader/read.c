@@ -127,23 +127,19 @@ int pen_pack_key(PenPack *pack, uint64_t sample, void *buf, size_t cap, size_t *
     return go_away(&at, give(&at, key, bytes, buf, cap, ret_bytes, reterr), reterr);
 }
 
-/* Reads a payload, when there is a buffer to read it to. */
-static int fetch(const At *at, uint64_t offset, uint64_t bytes, void *buf, size_t cap,
-                 PenError *reterr)
+/* Is there space for a payload, if there is a buffer? */
+static int fits(const At *at, uint64_t bytes, const void *buf, size_t cap, PenError *reterr)
 {
-    if (!buf)
-        return PEN_OK;
-    return bytes > cap ? buffer_too_small(at, cap, bytes, reterr)
-                       : read_at(at, offset, bytes, buf, reterr);
+    return buf && bytes > cap ? buffer_too_small(at, cap, bytes, reterr) : PEN_OK;
 }
 
 static int read_image(const At *at, void *buf, size_t cap, size_t *ret_bytes, PenError *reterr)
 {
     PenImageEntry e = pen__block_image(&at->block->view, at->sample, at->field, 0);
     PenSpot spot = spot_of(at, 0);
-    int r = fetch(at, e.offset, e.bytes, buf, cap, reterr);
+    int r = fits(at, e.bytes, buf, cap, reterr);
     if (r == PEN_OK && buf)
-        r = pen__payload_check(&spot, &e, buf, reterr);
+        r = pen__pack_read_image(&spot, &e, buf, reterr);
     if (r == PEN_OK)
         *ret_bytes = (size_t)e.bytes;
     return r;
@@ -153,9 +149,9 @@ static int read_blob(const At *at, void *buf, size_t cap, size_t *ret_bytes, Pen
 {
     PenBlobEntry e = pen__block_blob(&at->block->view, at->sample, at->field);
     PenSpot spot = spot_of(at, 0);
-    int r = fetch(at, e.offset, e.bytes, buf, cap, reterr);
+    int r = fits(at, e.bytes, buf, cap, reterr);
     if (r == PEN_OK && buf)
-        r = pen__blob_check(&spot, &e, buf, reterr);
+        r = pen__pack_read_blob(&spot, &e, buf, reterr);
     if (r == PEN_OK)
         *ret_bytes = (size_t)e.bytes;
     return r;
@@ -233,15 +229,30 @@ static int not_images(const At *at, PenError *reterr)
                      pen__pack_path(at->pack), at->number, field_at(at)->name);
 }
 
+typedef struct Collect {
+    uint8_t *to;
+} Collect;
+
+static int collect_bytes(void *ctx, const uint8_t *data, size_t bytes, PenError *reterr)
+{
+    Collect *collect = ctx;
+    (void)reterr;
+    memcpy(collect->to, data, bytes);
+    collect->to += bytes;
+    return PEN_OK;
+}
+
 /* The file, or the part of one, that the clip is. */
 static int read_video(const At *at, const PenVideoTable *t, uint8_t *buf, size_t cap,
                       size_t *ret_bytes, PenError *reterr)
 {
     PenSpot spot = spot_of(at, 0);
-    uint64_t offset = pen__block_clip(&at->block->view, at->sample, at->field).offset;
-    int r = fetch(at, offset, t->payload_bytes, buf, cap, reterr);
+    PenBuf part = {0};
+    Collect collect = {buf};
+    int r = fits(at, t->payload_bytes, buf, cap, reterr);
     if (r == PEN_OK && buf)
-        r = pen__video_check_runs(&spot, t, 0, t->n_runs, buf, reterr);
+        r = pen__pack_each_run(&spot, &part, collect_bytes, &collect, reterr);
+    pen__buf_free(&part);
     if (r == PEN_OK)
         *ret_bytes = (size_t)t->payload_bytes;
     return r;

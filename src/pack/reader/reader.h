@@ -161,6 +161,15 @@ typedef int (*PenVideoBytesFn)(void *ctx, const uint8_t *data, size_t bytes, Pen
 int pen__pack_each_run(const PenSpot *at, PenBuf *data, PenVideoBytesFn take, void *ctx,
                        PenError *reterr);
 
+/* What comes over a network is read so often, until it fits or is wrong twice in the same way. */
+enum { PEN_REMOTE_READS = 4 };
+/* Bytes that did not fit their checksum, once more if they came over a network, where they may have
+ * been damaged; PEN_E_CORRUPT, and the error as it was, if they did not. */
+int pen__block_read_again(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf,
+                          PenError *reterr);
+/* All of a value or an image, read and checked. */
+int pen__pack_read_blob(const PenSpot *at, const PenBlobEntry *e, uint8_t *to, PenError *reterr);
+int pen__pack_read_image(const PenSpot *at, const PenImageEntry *e, uint8_t *to, PenError *reterr);
 /* All of a payload, read and checked; PEN_SLACK readable bytes follow. */
 int pen__pack_read_payload(const PenSpot *at, PenBuf *ret, PenError *reterr);
 

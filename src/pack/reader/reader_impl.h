@@ -16,9 +16,6 @@ enum { SHARD_SLOTS = 128, BLOCK_SLOTS = 64, LOADING = 256 };
 /* Of whole blocks no more bytes than this are kept, until a loader says how many. */
 #define WHOLE_KEEP_BYTES (256ull << 20)
 
-/* What comes over a network is read so often, until it fits or is wrong twice in the same way. */
-enum { PEN_REMOTE_READS = 4 };
-
 struct PenPack {
     char *path;
     PenManifest m;

@@ -30,24 +30,6 @@ int pen__video_check_runs(const PenSpot *at, const PenVideoTable *t, uint32_t fi
     return r;
 }
 
-/* Over a network bytes may be damaged on their way: they are requested again, over another
- * connection. */
-static int read_again(const PenSpot *at, const PenVideoTable *t, uint32_t first, uint32_t end,
-                      uint64_t bytes, uint8_t *data, PenError *reterr)
-{
-    const PenBlock *b = at->block;
-    PenSource *source = b->shard->shard.source;
-    uint64_t offset = b->offset + pen__block_clip(&b->view, at->sample, at->field).offset +
-                      pen__video_table_run(t, first).offset;
-    int r = PEN_E_CORRUPT;
-    for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
-        r = pen__source_read_again(source, data, (size_t)bytes, offset, reterr);
-        if (r == PEN_OK)
-            r = pen__video_check_runs(at, t, first, end, data, reterr);
-    }
-    return r;
-}
-
 /* Runs [first, end), in memory of their size and PEN_SLACK. */
 static int read_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, uint32_t end,
                      PenBuf *data, PenError *reterr)
@@ -64,8 +46,11 @@ static int read_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, 
     int r = pen__block_read(b, payload + from, bytes, data->data, reterr);
     if (r == PEN_OK)
         r = pen__video_check_runs(at, t, first, end, data->data, reterr);
-    if (r == PEN_E_CORRUPT && b->shard->shard.source->is_remote && !b->is_whole)
-        r = read_again(at, t, first, end, bytes, data->data, reterr);
+    for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
+        r = pen__block_read_again(b, payload + from, bytes, data->data, reterr);
+        if (r == PEN_OK)
+            r = pen__video_check_runs(at, t, first, end, data->data, reterr);
+    }
     if (r < 0)
         return r;
     data->bytes = (size_t)bytes;
