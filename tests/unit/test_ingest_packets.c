@@ -2,6 +2,8 @@
 /* Packets of videos that ffmpeg writes, by codec, container, order of frames and edit list: the
  * frames that are shown are those that ffprobe decodes, at the same times, and the bytes of all
  * packets are those that ffmpeg copies. All cases run with PENSTOCK_FULL=1. */
+#include <glob.h>
+
 #include "ingest/video/packets_impl.h"
 #include "ingest/video/picture.h"
 #include "video_help.h"
@@ -374,6 +376,55 @@ TEST(frames_and_bytes)
     }
 }
 
+/* A name is not taken for an option, an address, a pattern or text with escapes. */
+TEST(names)
+{
+    static const char name[] = "-i a:b,'c' %d*$(x)\\n\n\"=1.mp4";
+    PenVideoList list;
+    PenError err;
+    PenBuf file = {0};
+    if (!has_ffmpeg || !make(find_case("b.mp4"))) {
+        SKIP("no ffmpeg with libx264 here");
+        return;
+    }
+    CHECK(read_whole_file(at("b.mp4"), &file));
+    help_file(name, file.data, file.bytes);
+    list_file(at(name), &list, &err);
+    CHECK_STR(err.message, "");
+    CHECK_INT(list.n_shown, 40);
+    pen__video_list_free(&list);
+    CHECK_INT(chdir(help_root), 0);
+    list_file(name, &list, &err); /* begins with a dash */
+    CHECK_STR(err.message, "");
+    CHECK_INT(list.n_shown, 40);
+    pen__video_list_free(&list);
+    pen__buf_free(&file);
+}
+
+TEST(real_videos)
+{
+    char pattern[512];
+    glob_t found;
+    const char *dir = getenv("PENSTOCK_VIDEOS");
+    snprintf(pattern, sizeof pattern, "%s/*.mp4",
+             dir ? dir : TESTS_DIR "/../../shared/data/videos");
+    if (!has_ffmpeg || !all_cases || glob(pattern, 0, NULL, &found) != 0) {
+        SKIP("no videos here, or not PENSTOCK_FULL=1");
+        return;
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        PenVideoList list;
+        PenError err;
+        list_file(found.gl_pathv[i], &list, &err);
+        CHECK_STR(err.message, "");
+        check_times(found.gl_pathv[i], &list);
+        check_bytes(found.gl_pathv[i], &list);
+        check_table(&list);
+        pen__video_list_free(&list);
+    }
+    globfree(&found);
+}
+
 static uint32_t count_keys(const PenVideoList *list)
 {
     uint32_t n = 0;
@@ -588,6 +639,8 @@ int main(int argc, char **argv)
     all_cases = getenv("PENSTOCK_FULL") != NULL;
     RUN(frames_and_bytes);
     RUN(key_packets);
+    RUN(names);
+    RUN(real_videos);
     RUN(hidden_packets);
     RUN(orientations);
     RUN(refused_videos);
